@@ -1,0 +1,74 @@
+# eigenwerk: set up, demonstrate, test, document.
+#
+#   make demo       install into .venv and run examples/01_silicon_pbe into build/demo
+#   make test       install with the test tools; the fast tests, ruff and mypy
+#   make test-all   the same with the slow tests
+#   make docs       build the documentation into site/
+#   make clean      remove everything that these made
+#
+# Another Python:  make demo PYTHON=python3.12
+# Without a copy of PyTorch's CUDA libraries:  make demo PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
+
+PYTHON ?= python3
+VENV ?= .venv
+PIP_ARGS ?=
+PYTEST_ARGS ?=
+BIN := $(VENV)/bin
+DEMO := build/demo
+
+.PHONY: help demo test test-all lint docs clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n '3,7s/^# *//p' Makefile
+
+# --- the environment -------------------------------------------------------------------------------------------------
+# The stamps live inside the environment, so a removed or half-made environment is made again.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "eigenwerk needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)."; \
+	  echo "Install a newer one and say which:  make $(firstword $(MAKECMDGOALS)) PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "'$(PYTHON)' cannot make virtual environments. On Debian and Ubuntu:  apt install python3-venv"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) --editable .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) --editable '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) --editable '.[docs]'
+	@touch $@ $(VENV)/.installed
+
+# --- what one does with it -------------------------------------------------------------------------------------------
+
+demo: $(VENV)/.installed
+	$(BIN)/eigenwerk run examples/01_silicon_pbe --output $(DEMO)
+	@echo
+	@echo "The calculation lies in $(DEMO):"
+	@ls -1 $(DEMO) | sed 's/^/  /'
+	@for plot in $(DEMO)/*.png; do [ ! -e "$$plot" ] || echo "Its convergence plot: $$plot"; done
+
+# The style checks run also when a test fails, and the other way round, so that one call shows everything.
+test: $(VENV)/.installed-test
+	@$(BIN)/python -m pytest -m "not slow and not gpu" $(PYTEST_ARGS); tests=$$?; \
+	$(MAKE) --no-print-directory lint && exit $$tests
+
+test-all: $(VENV)/.installed-test
+	@$(BIN)/python -m pytest $(PYTEST_ARGS); tests=$$?; \
+	$(MAKE) --no-print-directory lint && exit $$tests
+
+lint: $(VENV)/.installed-test
+	@$(BIN)/ruff check .; style=$$?; $(BIN)/mypy && exit $$style
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/mkdocs build --strict --site-dir site
+
+clean:
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache
+	find src tests -name __pycache__ -type d -exec rm -rf {} +

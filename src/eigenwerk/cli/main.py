@@ -1,0 +1,106 @@
+"""The command `eigenwerk`: finds the sub-command, turns errors into messages and exit codes.
+
+Exit codes: 0 done, 1 a fault of eigenwerk itself, 2 bad input, 3 not converged, 130 interrupted.
+"""
+
+import datetime
+import platform
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eigenwerk import __version__
+from eigenwerk.errors import EigenwerkError
+
+INTERNAL_ERROR = 1
+INTERRUPTED = 130
+CRASH_FILE = "eigenwerk-crash.txt"
+
+app = typer.Typer(
+    name="eigenwerk",
+    help="Plane-wave PAW density-functional theory: INCAR, POSCAR and KPOINTS in, energies out.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"eigenwerk {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Plane-wave PAW density-functional theory: INCAR, POSCAR and KPOINTS in, energies out."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit code; no exception leaves but those that end Python.
+
+    arguments: the words after `eigenwerk`; those of the process when None.
+    """
+    try:
+        app(args=arguments, prog_name="eigenwerk")
+    except SystemExit as end:  # typer's way to say that a command, a help page or a usage error is done
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        _say("Interrupted.")
+        return INTERRUPTED
+    except EigenwerkError as error:
+        _say(str(error))
+        return error.exit_code
+    except Exception as error:
+        _report_crash(error, sys.argv[1:] if arguments is None else arguments)
+        return INTERNAL_ERROR
+    return 0
+
+
+def _say(message: str) -> None:
+    """Writes a message to standard error, red on a terminal and plain elsewhere."""
+    typer.secho(message, err=True, fg=typer.colors.RED)
+
+
+def _report_crash(error: Exception, arguments: list[str]) -> None:
+    """Says that eigenwerk is at fault and writes what its authors need to a file."""
+    report = _crash_report(error, arguments)
+    path = _write_crash(report)
+    where = f"The details are in {path}." if path else f"No file could be written, so the details follow.\n{report}"
+    _say(
+        f"Internal error of eigenwerk: {type(error).__name__}: {error}\n{where}\n"
+        "The fault is in the program, not in your input. Please report it with that text and your input files."
+    )
+
+
+def _crash_report(error: Exception, arguments: list[str]) -> str:
+    return (
+        f"eigenwerk {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"{datetime.datetime.now().astimezone().isoformat(timespec='seconds')}\n"
+        f"eigenwerk {' '.join(arguments)}\n\n"
+        f"{''.join(traceback.format_exception(error))}"
+    )
+
+
+def _write_crash(report: str) -> Path | None:
+    """Where the report was written: the current folder, else the folder for temporary files, else nowhere."""
+    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
+        try:
+            path = folder / CRASH_FILE
+            path.write_text(report, encoding="utf-8")
+        except OSError:
+            continue
+        return path
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

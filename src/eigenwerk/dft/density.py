@@ -1,0 +1,148 @@
+"""The density of valence electrons: smooth part on the density sphere and one-centre occupancies.
+
+n_s(r) = Σ_k w_k Σ_n g f_skn |ψ̃_skn(r)|²       (smooth part, without cores), electrons per bohr³
+D_s,ij = Σ_k w_k Σ_n g f_skn <p̃_i|ψ̃><ψ̃|p̃_j>  (real part; the imaginary part vanishes by time reversal)
+
+with g = 2 for one spin channel and 1 for two, occupations f in 0..1.
+"""
+
+from dataclasses import dataclass
+from math import pi, sqrt
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.basis import PlaneWaveBasis
+from eigenwerk.dft.paw.atoms import PawAtoms, Species
+from eigenwerk.dft.transforms import orbitals_to_grid
+
+GRID_BYTES = 2**24
+"""Largest orbital buffer on the wave grid at a time: passes of an FFT stay in the last-level cache."""
+
+
+@dataclass(frozen=True)
+class Density:
+    """Valence density of a state: density_sg (s, g) complex and occupancy_sx (s, x) real, per spin."""
+
+    density_sg: torch.Tensor
+    occupancy_sx: torch.Tensor
+
+    @property
+    def spins(self) -> int:
+        """1 for unpolarised, 2 for collinear spins."""
+        return self.density_sg.shape[0]
+
+
+def electrons_of(density: Density, atoms: PawAtoms) -> torch.Tensor:
+    """Valence electrons per spin: Ω n(0) + Σ ΔS_ij D_ij; (s,)."""
+    count_s = atoms.basis.volume * density.density_sg[:, 0].real
+    for species in atoms.layout.species:
+        overlap_ij = atoms.runtime.tensor(species.setup.overlap_ij)
+        count_s = count_s + (atoms.layout.blocks(density.occupancy_sx, species) * overlap_ij).sum((1, 2, 3))
+    return count_s
+
+
+def moment_per_atom(density: Density, atoms: PawAtoms) -> np.ndarray:
+    """Magnetic moment inside each augmentation sphere, Σ_ij (D_up - D_down)_ij <φ_i|φ_j>_sphere; (a,)."""
+    moment_a = np.zeros(len(atoms.basis.structure.symbols))
+    if density.spins == 2:
+        polarisation_x = density.occupancy_sx[0] - density.occupancy_sx[1]
+        for species in atoms.layout.species:
+            inside_ij = atoms.runtime.tensor(species.setup.sphere_overlap_ij)
+            blocks_aij = atoms.layout.blocks(polarisation_x, species)
+            moment_a[species.atom_a] = (blocks_aij * inside_ij).sum((1, 2)).cpu().numpy()
+    return moment_a
+
+
+def band_density(
+    basis: PlaneWaveBasis, coeff_knG: torch.Tensor, filling_kn: torch.Tensor, k_index: torch.Tensor
+) -> torch.Tensor:
+    """Σ filling |ψ̃|² of a block of k-points on the wave grid; filling = w_k g f; (R, R, R)."""
+    size_c = basis.grids.wave
+    points = size_c[0] * size_c[1] * size_c[2]
+    total_R = torch.zeros(size_c, dtype=basis.runtime.real, device=basis.runtime.device)
+    bands = max(1, GRID_BYTES // (points * 16))
+    for k in range(coeff_knG.shape[0]):
+        occupied = int((filling_kn[k].abs() > 1e-14).sum())
+        # occupations fall with the band index up to rounding of degenerate levels
+        last = int(torch.nonzero(filling_kn[k].abs() > 1e-14).max()) + 1 if occupied else 0
+        for start in range(0, last, bands):
+            block = slice(start, min(start + bands, last))
+            grid_nR = orbitals_to_grid(coeff_knG[k : k + 1, block], basis.wave_index_kG[k_index[k : k + 1]], size_c)[0]
+            square_nR = grid_nR.real**2 + grid_nR.imag**2
+            total_R += torch.tensordot(filling_kn[k, block], square_nR, dims=1)
+    return total_R / basis.volume
+
+
+def band_occupancies(atoms: PawAtoms, proj_knI: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:
+    """Σ filling Re P_i P_j* of a block of k-points, in flat order; (x,)."""
+    blocks = []
+    for species in atoms.layout.species:
+        i = species.setup.projector_count
+        columns = torch.as_tensor(species.start_a[:, None] + np.arange(i), device=proj_knI.device)
+        proj_ani = proj_knI[..., columns].movedim(2, 0).flatten(1, 2)
+        weighted_ani = proj_ani * filling_kn.flatten()[:, None]
+        blocks.append((weighted_ani.mT @ proj_ani.conj()).real)
+    return atoms.layout.flatten(blocks)
+
+
+def atomic_density(atoms: PawAtoms, electrons: float, moment_a: np.ndarray | None) -> Density:
+    """Superposition of neutral spherical atoms, scaled to the number of electrons.
+
+    moment_a: starting moments (Bohr magneton); None for an unpolarised start.  The moment is put into
+    the open channels of each atom (`polarised_occupancy`).
+    """
+    basis = atoms.basis
+    spins = 1 if moment_a is None else 2
+    density_sg = torch.zeros((spins, basis.density_count), dtype=atoms.runtime.complex, device=atoms.runtime.device)
+    blocks = []
+    for species in atoms.layout.species:
+        moments = np.zeros(species.count) if moment_a is None else moment_a[species.atom_a]
+        occupancy_saj = np.array([polarised_occupancy(species.setup, m, spins) for m in moments]).swapaxes(0, 1)
+        density_sg += _spherical_density(atoms, species, occupancy_saj)
+        blocks.append(_spherical_blocks(atoms, species, occupancy_saj))
+    density = Density(density_sg, atoms.layout.flatten(blocks))
+    scale = electrons / float(electrons_of(density, atoms).sum())
+    return Density(density.density_sg * scale, density.occupancy_sx * scale)
+
+
+def polarised_occupancy(setup: object, moment: float, spins: int) -> np.ndarray:
+    """Electrons per spin and channel of an atom with a given moment; (s, j).
+
+    The moment goes to the channels in proportion to what each can carry by Hund's rule,
+    min(f, 2(2l+1) - f); what exceeds that, or a closed-shell atom's moment, to the filled channels.
+    """
+    filled_j = setup.atom_occupancy_j  # type: ignore[attr-defined]
+    if spins == 1:
+        return filled_j[None]
+    capacity_j = 2 * (2 * np.array(setup.l_j) + 1)  # type: ignore[attr-defined]
+    open_j = np.clip(np.minimum(filled_j, capacity_j - filled_j), 0, None)
+    size, sign = abs(moment), np.sign(moment)
+    by_hund = min(size, open_j.sum())
+    moment_j = open_j * (by_hund / open_j.sum()) if open_j.sum() > 0 else np.zeros_like(open_j)
+    rest_j = filled_j - moment_j
+    if size > by_hund and rest_j.sum() > 0:
+        moment_j = moment_j + rest_j * min((size - by_hund) / rest_j.sum(), 1.0)
+    return np.array([filled_j + sign * moment_j, filled_j - sign * moment_j]) / 2
+
+
+def _spherical_density(atoms: PawAtoms, species: Species, occupancy_saj: np.ndarray) -> torch.Tensor:
+    """Σ_a Σ_j f_j |φ̃_j|²/4π exp(-i g·R_a) of one species; (s, g)."""
+    setup, count = species.setup, atoms.basis.density_count
+    used_j = np.flatnonzero(setup.atom_occupancy_j > 0)
+    if len(used_j) == 0:
+        used_j = np.array([0])
+    pseudo_jg = setup.dataset.pseudo_partial_wave_jg
+    # f |φ̃|²/4π = [f |φ̃|²/sqrt(4π)] Y_00
+    shape_jg = torch.stack([atoms.form_factor_g(setup, pseudo_jg[j] ** 2 / sqrt(4 * pi), count) for j in used_j])
+    weight_saj = atoms.runtime.tensor(occupancy_saj[:, :, used_j], atoms.runtime.complex)
+    phase_ag = atoms.phases(species, count)
+    return torch.einsum("saj,ag,jg->sg", weight_saj, phase_ag, shape_jg.to(atoms.runtime.complex))
+
+
+def _spherical_blocks(atoms: PawAtoms, species: Species, occupancy_saj: np.ndarray) -> torch.Tensor:
+    """Diagonal occupancies f_j / (2l+1); (s, a, i, i)."""
+    setup = species.setup
+    degeneracy_j = 2 * np.array(setup.l_j) + 1
+    diagonal_sai = (occupancy_saj / degeneracy_j)[:, :, setup.j_i]
+    return torch.diag_embed(atoms.runtime.tensor(diagonal_sai))

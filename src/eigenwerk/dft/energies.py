@@ -1,0 +1,71 @@
+"""The energy of a state, its parts and its zeros."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from eigenwerk.dft.density import Density
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.potential import Potential
+
+
+@dataclass(frozen=True)
+class Energies:
+    """Energies of one self-consistency step, hartree.
+
+    band: Σ w g f ε; double_counting: what the band energy counts twice, subtracted; terms: energies of
+    the density by name; entropy: -TS; reference: sum of the data sets' all-electron atomic energies.
+    free, internal, extrapolated are relative to the reference, `absolute_free` is not.
+    """
+
+    band: float
+    double_counting: float
+    terms: Mapping[str, float]
+    entropy: float
+    extrapolation: float
+    reference: float
+
+    @property
+    def absolute_free(self) -> float:
+        """All-electron (frozen-core) free energy."""
+        return self.band - self.double_counting + sum(self.terms.values()) + self.entropy
+
+    @property
+    def free(self) -> float:
+        """Free energy F = E - TS relative to the atoms of the data sets."""
+        return self.absolute_free - self.reference
+
+    @property
+    def internal(self) -> float:
+        """E = F + TS, relative."""
+        return self.free - self.entropy
+
+    @property
+    def extrapolated(self) -> float:
+        """Estimate of the energy at zero smearing width, relative."""
+        return self.free + self.extrapolation
+
+
+def harris_energies(
+    atoms: PawAtoms, density: Density, potential: Potential, band: float, entropy: float, extrapolation: float
+) -> Energies:
+    """Harris-Foulkes energy: bands of the potential made from `density`, all other terms at `density`.
+
+    F = Σ w g f ε - Σ_s ∫ ṽ_s n_s - ΔH·D + E_H + E_xc + E_zero + ΔE(D) - TS,  second-order in the
+    difference between input and output density.
+    Source: Harris, Phys. Rev. B 31, 1770 (1985); Foulkes and Haydock, Phys. Rev. B 39, 12520 (1989).
+    """
+    counted = atoms.basis.inner(potential.potential_sg, density.density_sg).sum()
+    counted = counted + (potential.hamiltonian_sx * density.occupancy_sx).sum()
+    return Energies(band, float(counted), dict(potential.terms), entropy, extrapolation, reference_energy(atoms))
+
+
+def reference_energy(atoms: PawAtoms) -> float:
+    """Σ_a all-electron energies of the data sets' reference atoms, hartree."""
+    return sum(s.count * s.setup.dataset.ae_energy.total for s in atoms.layout.species)
+
+
+def band_energy(eig_skn: torch.Tensor, filling_skn: torch.Tensor) -> float:
+    """Σ w g f ε, hartree; filling = w_k g f."""
+    return float((eig_skn * filling_skn).sum())

@@ -1,0 +1,84 @@
+"""Forces: minus the derivative of the free energy with respect to atomic positions.
+
+At self-consistency the free energy is stationary in orbitals (under the overlap constraint),
+occupations and occupancies D, so only what moves with an atom counts: its compensation charges, smooth
+core, zero potential and projectors,
+
+    F_a = - Σ_L Q_aL ∫ v_H ∂g_L/∂R - ∫ ṽ ∂ñ_c/∂R - ∫ ñ ∂v̄/∂R
+          - 2 Re Σ_n f_n Σ_ij P*_ni (ΔH_ij - ε_n ΔS_ij) ∂P_nj/∂R.
+
+Source: Kresse and Joubert, Phys. Rev. B 59, 1758 (1999), section IV; Goedecker and Maschke,
+Phys. Rev. B 45, 1597 (1992).
+"""
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.density import Density
+from eigenwerk.dft.hamiltonian import one_centre_matrix, overlap_matrix
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.potential import Potential
+
+BANDS_PER_BATCH = 64
+"""Bands whose projection derivatives are held together (bounds memory)."""
+
+
+def forces(
+    atoms: PawAtoms,
+    density: Density,
+    potential: Potential,
+    coeff_sknG: torch.Tensor,
+    eig_skn: torch.Tensor,
+    filling_skn: torch.Tensor,
+) -> torch.Tensor:
+    """Forces in hartree per bohr, (a, 3), not symmetrised.
+
+    filling_skn = w_k g f.  The density must be the one of the potential, the orbitals those of its
+    Hamiltonian.
+    """
+    local_av = _local_forces(atoms, density, potential)
+    nonlocal_av = torch.zeros_like(local_av)
+    for spin in range(coeff_sknG.shape[0]):
+        energy_II = one_centre_matrix(atoms, potential.hamiltonian_sx[spin])
+        nonlocal_av += _projector_forces(atoms, energy_II, coeff_sknG[spin], eig_skn[spin], filling_skn[spin])
+    return local_av + atoms.runtime.comm.sum(nonlocal_av)
+
+
+def _local_forces(atoms: PawAtoms, density: Density, potential: Potential) -> torch.Tensor:
+    """Compensation charges in the Hartree potential, smooth cores and zero potentials."""
+    basis, count = atoms.basis, atoms.basis.density_count
+    weight_g = basis.weight_g * basis.volume
+    # d/dR of exp(-i g·R) is -i g exp(-i g·R)
+    slope_gv = -1j * basis.vector_gv.to(atoms.runtime.complex)
+    smooth_g = potential.potential_sg.mean(0)
+    total_g = density.density_sg.sum(0) + atoms.pseudo_core_g
+    force_av = torch.zeros((len(basis.structure.symbols), 3), dtype=atoms.runtime.real, device=atoms.runtime.device)
+    for species, moment_aL in atoms.charge_moments(density.occupancy_sx):
+        setup, phase_ag = species.setup, atoms.phases(species)
+        charge_ag = moment_aL.to(atoms.runtime.complex) @ atoms.compensation_shape_Lg(setup)
+        energy_ag = charge_ag * (potential.hartree_g.conj() * weight_g)
+        core_g = atoms.form_factor_g(setup, setup.dataset.pseudo_core_density_g, count) * smooth_g.conj()
+        zero_g = atoms.form_factor_g(setup, setup.dataset.zero_potential_g, count) * total_g.conj()
+        energy_ag[:, :count] += (core_g + zero_g) * weight_g[:count]
+        force_av[torch.as_tensor(species.atom_a, device=force_av.device)] = -((energy_ag * phase_ag) @ slope_gv).real
+    return force_av
+
+
+def _projector_forces(
+    atoms: PawAtoms, energy_II: torch.Tensor, coeff_knG: torch.Tensor, eig_kn: torch.Tensor, filling_kn: torch.Tensor
+) -> torch.Tensor:
+    basis, overlap_II = atoms.basis, overlap_matrix(atoms)
+    gradient_Iv = torch.zeros((atoms.layout.projector_count, 3), dtype=atoms.runtime.real, device=atoms.runtime.device)
+    for k in range(coeff_knG.shape[0]):
+        projector_GI = atoms.projector_kIG[k].mH
+        used = torch.nonzero(filling_kn[k].abs() > 1e-14).flatten()
+        for n in used.split(BANDS_PER_BATCH):
+            coeff_nG, filling_n = coeff_knG[k, n], filling_kn[k, n]
+            proj_nI = coeff_nG @ projector_GI
+            weighted_nI = (proj_nI @ energy_II - eig_kn[k, n, None] * (proj_nI @ overlap_II)) * filling_n[:, None]
+            for v in range(3):
+                slope_nI = (coeff_nG * (1j * basis.wave_vector_kGv[k, :, v])) @ projector_GI
+                gradient_Iv[:, v] += 2 * (weighted_nI.conj() * slope_nI).real.sum(0)
+    atom_I = torch.as_tensor(np.repeat(np.arange(len(atoms.layout.projectors_a)), atoms.layout.projectors_a))
+    force_av = gradient_Iv.new_zeros((len(atoms.layout.projectors_a), 3))
+    return force_av.index_add_(0, atom_I.to(force_av.device), -gradient_Iv)

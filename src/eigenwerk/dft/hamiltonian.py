@@ -1,0 +1,111 @@
+"""The PAW Hamiltonian and overlap of one spin, applied to blocks of orbitals in one pass.
+
+H = -∇²/2 + ṽ(r) + Σ_ij |p̃_i> ΔH_ij <p̃_j|,   S = 1 + Σ_ij |p̃_i> ΔS_ij <p̃_j|
+"""
+
+from copy import copy
+
+import torch
+
+from eigenwerk.dft.density import GRID_BYTES
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.transforms import grid_to_orbitals, orbitals_to_grid
+from eigenwerk.linalg.operator import ALL, Which
+
+
+class Hamiltonian:
+    """H and S of one spin for a block of k-points: an `Operator` of the eigensolvers."""
+
+    def __init__(self, atoms: PawAtoms, potential: Potential, spin: int):
+        basis = atoms.basis
+        self.basis = basis
+        self.projector_kIG, self.kinetic_kG = atoms.projector_kIG, basis.kinetic_kG
+        self.wave_index_kG, self.mask_kG = basis.wave_index_kG, basis.mask_kG
+        self.local_R = basis.wave_map.to_grid(potential.potential_sg[spin])
+        self.energy_II = one_centre_matrix(atoms, potential.hamiltonian_sx[spin])
+        self.overlap_II = overlap_matrix(atoms)
+
+    def block(self, k: slice) -> "Hamiltonian":
+        """The same Hamiltonian for some of the k-points (views, no copies)."""
+        part = copy(self)
+        part.projector_kIG, part.kinetic_kG = self.projector_kIG[k], self.kinetic_kG[k]
+        part.wave_index_kG, part.mask_kG = self.wave_index_kG[k], self.mask_kG[k]
+        return part
+
+    def apply(self, x_knG: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
+        """(H x, S x) of orbitals; (k, n, G) each."""
+        trace = self.basis.runtime.trace
+        with trace.span("local"):
+            h_knG = self._local(x_knG, k)
+            h_knG += self.kinetic_kG[k][:, None] * x_knG
+        with trace.span("projectors"):
+            projector_kIG = self.projector_kIG[k]
+            proj_knI = x_knG @ projector_kIG.mH
+            h_knG += (proj_knI @ self.energy_II) @ projector_kIG
+            s_knG = (proj_knI @ self.overlap_II) @ projector_kIG
+            s_knG += x_knG
+        return h_knG, s_knG
+
+    def overlap(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """S x of orbitals; (k, n, G)."""
+        projector_kIG = self.projector_kIG[k]
+        return x_knG + ((x_knG @ projector_kIG.mH) @ self.overlap_II) @ projector_kIG
+
+    def precondition(
+        self, residual_knG: torch.Tensor, eig_kn: torch.Tensor, x_knG: torch.Tensor, k: Which = ALL
+    ) -> torch.Tensor:
+        """Residual times the polynomial of kinetic energy over that of the band.
+
+        K(x) = (27 + 18x + 12x² + 8x³) / (27 + 18x + 12x² + 8x³ + 16x⁴), x = T_G / (3/2 T_n)
+        Source: Teter, Payne, Allan, Phys. Rev. B 40, 12255 (1989).
+        """
+        kinetic_k1G = self.kinetic_kG[k][:, None]
+        square_knG = x_knG.real**2 + x_knG.imag**2
+        norm_kn = self.sum(square_knG.sum(-1))
+        kinetic_kn = self.sum((square_knG * kinetic_k1G).sum(-1)) / norm_kn.clamp_min(1e-30)
+        x = kinetic_k1G / (1.5 * kinetic_kn.clamp_min(1e-3))[..., None]
+        x2 = x * x
+        numerator = 27 + 18 * x + 12 * x2 + 8 * x2 * x
+        return residual_knG * (numerator / (numerator + 16 * x2 * x2))
+
+    def sum(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Sum over the ranks that share plane waves."""
+        return self.basis.runtime.comm.sum(tensor)
+
+    def _local(self, x_knG: torch.Tensor, k: Which) -> torch.Tensor:
+        """ṽ(r) ψ(r), a few orbitals at a time so that the grid stays in cache."""
+        size_c = self.basis.grids.wave
+        index_kG, mask_kG = self.wave_index_kG[k], self.mask_kG[k]
+        rows = max(1, GRID_BYTES // (size_c[0] * size_c[1] * size_c[2] * 16))
+        n_step = min(rows, x_knG.shape[1])
+        k_step = max(1, rows // x_knG.shape[1])
+        out_knG = torch.empty_like(x_knG)
+        for k0 in range(0, x_knG.shape[0], k_step):
+            for n0 in range(0, x_knG.shape[1], n_step):
+                block = slice(k0, k0 + k_step), slice(n0, n0 + n_step)
+                grid_knR = orbitals_to_grid(x_knG[block], index_kG[block[0]], size_c)
+                grid_knR *= self.local_R
+                out_knG[block] = grid_to_orbitals(grid_knR, index_kG[block[0]])
+        return out_knG * mask_kG[:, None]
+
+
+def one_centre_matrix(atoms: PawAtoms, flat_x: torch.Tensor) -> torch.Tensor:
+    """Block-diagonal matrix over all projectors from the flat vector of atoms' blocks; (I, I) complex."""
+    total = atoms.layout.projector_count
+    matrix_II = torch.zeros((total, total), dtype=atoms.runtime.complex, device=atoms.runtime.device)
+    for species in atoms.layout.species:
+        blocks_aij = atoms.layout.blocks(flat_x, species)
+        for start, block_ij in zip(species.start_a, blocks_aij, strict=True):
+            stop = start + block_ij.shape[0]
+            # ΔH is symmetric up to rounding; its Hermitian part keeps H Hermitian to the last bit
+            matrix_II[start:stop, start:stop] = 0.5 * (block_ij + block_ij.T)
+    return matrix_II
+
+
+def overlap_matrix(atoms: PawAtoms) -> torch.Tensor:
+    """ΔS of all atoms, (I, I) complex."""
+    blocks = [
+        atoms.runtime.tensor(s.setup.overlap_ij).expand(s.count, -1, -1) for s in atoms.layout.species
+    ]
+    return one_centre_matrix(atoms, atoms.layout.flatten(blocks))

@@ -1,0 +1,415 @@
+"""How electrons are put into bands: smearing, Fermi level, entropy, band gap.
+
+A smearing gives the occupation f(x) of a state from x = (eigenvalue - Fermi level) / width, and the generalised entropy
+that makes the free energy F = E - TS stationary.  Occupations run from 0 to 1 in each spin channel; a channel counts
+`spin_degeneracy` electrons per state (2 without spin polarisation, else 1).
+
+Sources: Fermi-Dirac: N. D. Mermin, Phys. Rev. 137, A1441 (1965).  Gaussian: C. L. Fu and K. M. Ho, Phys. Rev. B 28,
+5480 (1983).  Methfessel-Paxton: M. Methfessel and A. T. Paxton, Phys. Rev. B 40, 3616 (1989).  Limit of zero width:
+M. J. Gillan, J. Phys.: Condens. Matter 1, 689 (1989).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import torch
+from scipy.optimize import brentq
+from torch import Tensor
+
+from eigenwerk.errors import InputError
+
+TOP_BAND_LIMIT = 1e-3
+"""An occupation of the highest band above this is reported: bands are missing."""
+
+COUNT_TOLERANCE = 1e-13
+"""Relative error of the number of electrons that counts as exact."""
+
+FIXED_SUM_TOLERANCE = 1e-4
+"""Given occupations may miss the number of electrons by this much, the rounding of fractions written by hand."""
+
+
+class Kind(Enum):
+    """The smearing kinds; the ISMEAR values of VASP are -1, 0, N > 0 and -2."""
+
+    FERMI_DIRAC = "Fermi-Dirac"
+    GAUSSIAN = "Gaussian"
+    METHFESSEL_PAXTON = "Methfessel-Paxton"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True)
+class Smearing:
+    """A way to occupy states: kind, Methfessel-Paxton order, and (s, n) occupations if they are fixed."""
+
+    kind: Kind
+    order: int = 0
+    fixed_sn: tuple[tuple[float, ...], ...] | None = None
+
+    @property
+    def extrapolation_factor(self) -> float:
+        """c in E(width -> 0) = F - c (-TS): 1/2, or 1/(N + 2) for Methfessel-Paxton of order N; 0 if fixed."""
+        if self.kind is Kind.FIXED:
+            return 0.0
+        return 1.0 / (self.order + 2.0)
+
+    def fraction(self, x: Tensor) -> Tensor:
+        """Occupation f(x), x = (eigenvalue - Fermi level) / width; same shape.
+
+        Fermi-Dirac: 1 / (exp x + 1).  Gaussian: erfc(x) / 2.
+        Methfessel-Paxton: erfc(x) / 2 + sum_{m=1}^{N} A_m H_{2m-1}(x) exp(-x^2), A_m = (-1)^m / (m! 4^m sqrt pi).
+        """
+        if self.kind is Kind.FERMI_DIRAC:
+            return torch.sigmoid(-x)
+        step_x = 0.5 * torch.erfc(x)
+        if self.order == 0:
+            return step_x
+        hermite = _hermite_functions(x, 2 * self.order)
+        return step_x + sum(_paxton(m) * hermite[2 * m - 1] for m in range(1, self.order + 1))
+
+    def entropy(self, x: Tensor) -> Tensor:
+        """-TS / width of one state at x; same shape.
+
+        Fermi-Dirac: f ln f + (1 - f) ln(1 - f).  Methfessel-Paxton of order N (Gaussian: N = 0):
+        -A_N H_{2N}(x) exp(-x^2) / 2.  In each case d(-TS)/df = -(eigenvalue - Fermi level).
+        """
+        if self.kind is Kind.FERMI_DIRAC:
+            filled_x, empty_x = torch.sigmoid(-x), torch.sigmoid(x)
+            return torch.xlogy(filled_x, filled_x) + torch.xlogy(empty_x, empty_x)
+        return -0.5 * _paxton(self.order) * _hermite_functions(x, 2 * self.order)[2 * self.order]
+
+
+def _paxton(m: int) -> float:
+    """A_m = (-1)^m / (m! 4^m sqrt pi)."""
+    return (-1.0) ** m / (math.factorial(m) * 4.0**m * math.sqrt(math.pi))
+
+
+def _hermite_functions(x: Tensor, highest: int) -> list[Tensor]:
+    """H_m(x) exp(-x^2) for m = 0 ... highest, by H_{m+1} = 2x H_m - 2m H_{m-1}."""
+    # Beyond |x| = 26 the exponential is below 1e-293: without the clamp infinity times zero could appear.
+    x = x.clamp(-26.0, 26.0)
+    functions = [torch.exp(-x.square())]
+    functions.append(2.0 * x * functions[0])
+    for m in range(1, highest):
+        functions.append(2.0 * x * functions[m] - 2.0 * m * functions[m - 1])
+    return functions
+
+
+def make_smearing(ismear: int, fixed_sn: Sequence[Sequence[float]] | None = None) -> Smearing:
+    """The smearing of VASP's ISMEAR: -2 fixed (needs fixed_sn, FERWE and FERDO), -1, 0, or N > 0.
+
+    Raises InputError for other values (the tetrahedron methods are not smearings).
+    """
+    if ismear == -2:
+        if fixed_sn is None:
+            raise InputError("ISMEAR = -2 needs the occupation of every band. Set FERWE (and FERDO if ISPIN = 2).")
+        return Smearing(Kind.FIXED, 0, tuple(tuple(float(f) for f in row) for row in fixed_sn))
+    if ismear < -2:
+        raise InputError(f"ISMEAR = {ismear} is not a smearing. Set ISMEAR = -1, 0, or a small order such as 1.")
+    kind = {-1: Kind.FERMI_DIRAC, 0: Kind.GAUSSIAN}.get(ismear, Kind.METHFESSEL_PAXTON)
+    return Smearing(kind, max(ismear, 0))
+
+
+@dataclass(frozen=True)
+class Occupations:
+    """Occupied bands.
+
+    occ_skn: (s, k, n), 0 to 1 (Methfessel-Paxton may leave this range); fermi_level_s: hartree, one value per spin
+    channel, different only when the moment is fixed; entropy_term: -TS in hartree, to be added to the energy;
+    extrapolation_factor: E(width -> 0) = F - extrapolation_factor * entropy_term; warnings: sentences for the user.
+    """
+
+    occ_skn: Tensor
+    fermi_level_s: tuple[float, ...]
+    entropy_term: float
+    extrapolation_factor: float
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def fermi_level(self) -> float:
+        """The Fermi level in hartree; with a fixed moment the higher of the two."""
+        return max(self.fermi_level_s)
+
+    @property
+    def zero_width_correction(self) -> float:
+        """What to add to the free energy F for the estimate at zero width, hartree."""
+        return -self.extrapolation_factor * self.entropy_term
+
+
+def occupations(
+    eig_skn: Tensor,
+    weight_k: Tensor,
+    electrons: float,
+    smearing: Smearing,
+    width: float,
+    spin_degeneracy: float,
+    fixed_moment: float | None = None,
+) -> Occupations:
+    """Occupations, Fermi level and entropy of bands that hold a given number of electrons.
+
+    N = g sum_{skn} w_k f((e_skn - mu) / width), solved for mu.  Where N(mu) is constant (insulators) mu is the middle
+    of the gap.  Methfessel-Paxton occupations may allow several mu: one next to that of Gaussian smearing is taken.
+
+    eig_skn: (s, k, n) hartree, any order of bands; weight_k: (k,) sums to 1; width: hartree, ignored if fixed;
+    spin_degeneracy: electrons per state; fixed_moment: N_up - N_dn, needs two channels.
+    The number of electrons is exact to 1e-12.  Raises InputError for a width that is not positive, too few bands, a
+    moment that does not fit, fixed occupations of wrong length or sum.
+    """
+    weight_k = weight_k / weight_k.sum()  # the last digit of hand-written weights would shift an insulator's level
+    if smearing.kind is Kind.FIXED:
+        return _fixed_occupations(eig_skn, weight_k, electrons, smearing, spin_degeneracy, fixed_moment)
+    if not width > 0.0:
+        raise InputError(f"the smearing width is {width:g} hartree; it must be positive. Set SIGMA = 0.05 (eV), say.")
+    _check_bands(eig_skn.shape[-1], eig_skn.shape[0], electrons, spin_degeneracy)
+    groups = _spin_groups(eig_skn, electrons, fixed_moment)
+    filled = [_fill(group, weight_k, count / spin_degeneracy, smearing, width) for group, count in groups]
+    occ_skn = torch.cat([smearing.fraction(x_skn) for _, x_skn in filled])
+    entropy_skn = torch.cat([smearing.entropy(x_skn) for _, x_skn in filled])
+    entropy = spin_degeneracy * width * float(_sum(entropy_skn, weight_k))
+    levels = tuple(level for (level, x_skn) in filled for _ in range(x_skn.shape[0]))
+    return Occupations(occ_skn, levels, entropy, smearing.extrapolation_factor, _top_band_warning(eig_skn, occ_skn))
+
+
+def _sum(value_skn: Tensor, weight_k: Tensor) -> Tensor:
+    return (value_skn.sum(dim=(0, 2)) * weight_k).sum()
+
+
+def _spin_groups(eig_skn: Tensor, electrons: float, fixed_moment: float | None) -> list[tuple[Tensor, float]]:
+    """Sets of states with a common Fermi level, and their numbers of electrons."""
+    if fixed_moment is None:
+        return [(eig_skn, electrons)]
+    if eig_skn.shape[0] != 2:
+        raise InputError(f"NUPDOWN = {fixed_moment:g} needs two spin channels. Set ISPIN = 2, or remove NUPDOWN.")
+    up, down = 0.5 * (electrons + fixed_moment), 0.5 * (electrons - fixed_moment)
+    bands = eig_skn.shape[2]
+    if min(up, down) < 0.0:
+        raise InputError(f"NUPDOWN = {fixed_moment:g} is more than the {electrons:g} electrons. Set a smaller moment.")
+    if max(up, down) > bands:
+        raise InputError(
+            f"NUPDOWN = {fixed_moment:g} puts {max(up, down):g} electrons into one spin channel, but NBANDS = {bands}. "
+            f"Set NBANDS = {_comfortable(max(up, down))}."
+        )
+    return [(eig_skn[:1], up), (eig_skn[1:], down)]
+
+
+def _comfortable(needed: float) -> int:
+    """A number of bands with room above the occupied ones."""
+    return max(math.ceil(needed) + 3, math.ceil(1.2 * needed))
+
+
+def _check_bands(bands: int, spins: int, electrons: float, spin_degeneracy: float) -> None:
+    if electrons < 0.0:
+        raise InputError(f"NELECT = {electrons:g}: the number of electrons cannot be negative.")
+    needed = electrons / (spins * spin_degeneracy)
+    if needed > bands * (1.0 + 1e-12):
+        raise InputError(
+            f"NBANDS = {bands}, but {electrons:g} electrons need at least {math.ceil(needed - 1e-9)} bands. "
+            f"Set NBANDS = {_comfortable(needed)}, or remove the line."
+        )
+
+
+def _top_band_warning(eig_skn: Tensor, occ_skn: Tensor) -> tuple[str, ...]:
+    """Occupied states in the highest band at any k-point mean that bands are missing."""
+    top_sk = occ_skn.gather(2, eig_skn.argmax(dim=2, keepdim=True)).abs()
+    highest = float(top_sk.max())
+    if highest <= TOP_BAND_LIMIT:
+        return ()
+    point = int(top_sk.argmax()) % eig_skn.shape[1]
+    bands = eig_skn.shape[2]
+    return (
+        f"The highest of {bands} bands has occupation {highest:.4f} at k-point {point + 1}: bands are missing and the "
+        f"energy is too high. Set NBANDS = {_comfortable(bands)}.",
+    )
+
+
+def _fixed_occupations(
+    eig_skn: Tensor,
+    weight_k: Tensor,
+    electrons: float,
+    smearing: Smearing,
+    spin_degeneracy: float,
+    fixed_moment: float | None,
+) -> Occupations:
+    """The given occupation of each band, the same at all k-points."""
+    spins, points, bands = eig_skn.shape
+    given_sn = _checked_fixed(smearing.fixed_sn or (), spins, bands, fixed_moment)
+    total = spin_degeneracy * math.fsum(f for row in given_sn for f in row)
+    partial = spin_degeneracy * math.fsum(f for row in given_sn for f in row if 0.0 < f < 1.0)
+    missing = electrons - total
+    if abs(missing) > (FIXED_SUM_TOLERANCE if partial > 0.0 else COUNT_TOLERANCE * max(1.0, electrons)):
+        raise InputError(
+            f"FERWE (and FERDO) hold {total:.6f} electrons, but there are {electrons:g}. "
+            f"Change the occupations, or set NELECT = {total:g}."
+        )
+    # Fractions written with a few digits are completed, so that the cell stays neutral to all digits.
+    scale = 1.0 + missing / partial if partial > 0.0 else 1.0
+    occ_sn = eig_skn.new_tensor([[f * scale if 0.0 < f < 1.0 else f for f in row] for row in given_sn])
+    occ_skn = occ_sn[:, None, :].expand(spins, points, bands).contiguous()
+    occupied_x, empty_x = eig_skn[occ_skn > 0.5], eig_skn[occ_skn <= 0.5]
+    edges = [float(edge) for edge in (*occupied_x.sort()[0][-1:], *empty_x.sort()[0][:1])]
+    return Occupations(occ_skn, (sum(edges) / len(edges),) * spins, 0.0, 0.0)
+
+
+def _checked_fixed(
+    given_sn: tuple[tuple[float, ...], ...], spins: int, bands: int, fixed_moment: float | None
+) -> tuple[tuple[float, ...], ...]:
+    if fixed_moment is not None:
+        raise InputError("NUPDOWN cannot be combined with ISMEAR = -2, which fixes the moment itself. Remove NUPDOWN.")
+    if len(given_sn) != spins:
+        raise InputError(
+            f"ISMEAR = -2 got occupations for {len(given_sn)} spin channels, but the calculation has {spins}. "
+            "Set FERWE alone without spin polarisation, FERWE and FERDO with ISPIN = 2."
+        )
+    for tag, row in zip(("FERWE", "FERDO"), given_sn, strict=False):
+        if len(row) != bands:
+            raise InputError(f"{tag} has {len(row)} values, but NBANDS = {bands}. Give one value per band.")
+        wrong = [f for f in row if not 0.0 <= f <= 1.0]
+        if wrong:
+            raise InputError(f"{tag} = {wrong[0]:g} is outside 0 to 1. Occupations count one spin channel.")
+    return given_sn
+
+
+# --- the Fermi level --------------------------------------------------------------------------------------------------
+
+
+def _fill(eig_skn: Tensor, weight_k: Tensor, states: float, smearing: Smearing, width: float) -> tuple[float, Tensor]:
+    """Fermi level that fills `states` states, and x_skn = (eig - level) / width.
+
+    The level is sought in units of the width and relative to an eigenvalue beside it: then widths far below the size
+    of the eigenvalues cost no digits.
+    """
+    lower, upper = _frontier(eig_skn, weight_k, states)
+    if math.isfinite(lower) and math.isfinite(upper):
+        reference, start = lower, 0.5 * (upper - lower) / width
+    else:  # all states full, or all empty: fifty widths away no tail is left
+        reference, start = (lower, 50.0) if math.isfinite(lower) else (upper, -50.0)
+    relative_skn = (eig_skn - reference) / width
+
+    def excess(shift: float, kind: Smearing) -> float:
+        return float(_sum(kind.fraction(relative_skn - shift), weight_k)) - states
+
+    shift = _solve(excess, smearing, start, COUNT_TOLERANCE * max(1.0, states))
+    return reference + shift * width, relative_skn - shift
+
+
+def _frontier(eig_skn: Tensor, weight_k: Tensor, states: float) -> tuple[float, float]:
+    """Highest filled and lowest empty eigenvalue at zero temperature; the same value if a level is filled in part.
+
+    An infinite value stands for a side that does not exist.  Points of zero weight hold no electrons.
+    """
+    counted = weight_k > 0.0
+    eig_x, order_x = eig_skn[:, counted].reshape(-1).sort()
+    weight_x = weight_k[counted][None, :, None].expand_as(eig_skn[:, counted]).reshape(-1)
+    filled_x = weight_x[order_x].cumsum(dim=0)
+    tolerance = 1e-9 * max(1.0, states)
+    whole = int((filled_x <= states + tolerance).sum())  # number of states that fit in whole
+    held = float(filled_x[whole - 1]) if whole else 0.0
+    last = whole - 1 if abs(held - states) <= tolerance else whole
+    lower = float(eig_x[last]) if last >= 0 else -math.inf
+    upper = float(eig_x[whole]) if whole < eig_x.numel() else math.inf
+    return lower, upper
+
+
+def _solve(excess: Callable[[float, Smearing], float], smearing: Smearing, start: float, tolerance: float) -> float:
+    """Root of excess(shift): `start` itself where the count is exact there (middle of a gap), else by Brent's method.
+
+    Methfessel-Paxton counts are not monotonic in the level.  Of several roots we take one beside the level of Gaussian
+    smearing: the first change of sign met on a walk from there to both sides at once.
+    """
+    if abs(excess(start, smearing)) <= tolerance:
+        return start
+    if smearing.kind is not Kind.METHFESSEL_PAXTON:
+        return _root(lambda shift: excess(shift, smearing), start, growth=2.0, step=1.0)
+    gaussian = _solve(excess, Smearing(Kind.GAUSSIAN), start, tolerance)
+    return _root(lambda shift: excess(shift, smearing), gaussian, growth=1.05, step=0.1)
+
+
+def _root(function: Callable[[float], float], start: float, growth: float, step: float) -> float:
+    """Root in the first interval with a change of sign on a walk of growing steps from start to both sides."""
+    left = right = (start, function(start))
+    if left[1] == 0.0:
+        return start
+    for _ in range(1000):
+        for side in (-1.0, 1.0):
+            old = left if side < 0.0 else right
+            new = (old[0] + side * step, function(old[0] + side * step))
+            if new[1] * old[1] <= 0.0:
+                return float(brentq(function, *sorted((old[0], new[0])), xtol=1e-15, rtol=1e-15))
+            left, right = (new, right) if side < 0.0 else (left, new)
+        step *= growth
+    raise ValueError("no Fermi level: the number of electrons cannot be reached")
+
+
+# --- band gap ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BandEdge:
+    """A band edge: energy in hartree, spin channel, k-point index and its reduced coordinates, band index (from 0)."""
+
+    energy: float
+    spin: int
+    point: int
+    point_c: tuple[float, float, float]
+    band: int
+
+
+@dataclass(frozen=True)
+class BandGap:
+    """Band gap of a set of k-points; energies in hartree.
+
+    gap, direct_gap: None where there is no gap to speak of (no empty band), 0 in a metal; vbm, cbm: band edges over all
+    spins; direct: the band edge at the k-point and spin of the direct gap.
+    """
+
+    metal: bool
+    gap: float | None
+    direct_gap: float | None
+    vbm: BandEdge | None
+    cbm: BandEdge | None
+    direct: BandEdge | None
+
+
+def band_gap(eig_skn: Tensor, occ_skn: Tensor, point_kc: Tensor, fermi: float | Sequence[float]) -> BandGap:
+    """Fundamental and direct gap, and where the band edges are.
+
+    A channel is metallic if the number of bands below its Fermi level differs between k-points, or if the electrons at
+    some k-point differ from that number by half a band or more (levels filled in part, smearing as wide as the gap).
+
+    eig_skn, occ_skn: (s, k, n), hartree and 0 to 1; point_kc: (k, 3) reduced; fermi: hartree, one or per spin.
+    """
+    spins = eig_skn.shape[0]
+    levels = list(fermi) if isinstance(fermi, Sequence) else [fermi] * spins
+    below_skn = eig_skn <= eig_skn.new_tensor(levels)[:, None, None]
+    count_sk = below_skn.sum(dim=2)
+    uneven = bool((count_sk != count_sk[:, :1]).any())
+    if uneven or bool(((occ_skn.sum(dim=2) - count_sk).abs() >= 0.5).any()):
+        return BandGap(True, 0.0, 0.0, None, None, None)
+    occupied_skn = torch.where(below_skn, eig_skn, -math.inf)
+    empty_skn = torch.where(below_skn, math.inf, eig_skn)
+    vbm = _edge(occupied_skn, int(occupied_skn.argmax()), point_kc)
+    cbm = _edge(empty_skn, int(empty_skn.argmin()), point_kc)
+    if vbm is None or cbm is None:
+        return BandGap(False, None, None, vbm, cbm, None)
+    if cbm.energy <= vbm.energy:  # possible between channels with Fermi levels of their own
+        return BandGap(True, 0.0, 0.0, None, None, None)
+    direct_sk = empty_skn.amin(dim=2) - occupied_skn.amax(dim=2)
+    place = int(direct_sk.argmin())
+    spin, point = divmod(place, eig_skn.shape[1])
+    band = int(occupied_skn[spin, point].argmax())
+    top = _edge(occupied_skn, place * eig_skn.shape[2] + band, point_kc)
+    return BandGap(False, cbm.energy - vbm.energy, float(direct_sk[spin, point]), vbm, cbm, top)
+
+
+def _edge(eig_skn: Tensor, place: int, point_kc: Tensor) -> BandEdge | None:
+    """The band edge at a flat index into eig_skn, None if there is no such state."""
+    _, points, bands = eig_skn.shape
+    spin, point, band = place // (points * bands), place // bands % points, place % bands
+    energy = float(eig_skn[spin, point, band])
+    if not math.isfinite(energy):
+        return None
+    first, second, third = (float(c) for c in point_kc[point])
+    return BandEdge(energy, spin, point, (first, second, third), band)

@@ -1,0 +1,238 @@
+"""The PAW side of a structure on a plane-wave basis: projectors, compensation charges, atomic fields.
+
+Fourier transforms of f(r) Y_L(r̂) at atom R_a:  4π (-i)^l Y_L(q̂) F(q) exp(-i q·R_a) with
+F(q) = ∫ r² j_l(q r) f(r) dr.  Orbital-like functions carry Ω^(-1/2), density-like ones Ω^(-1).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import pi, prod, sqrt
+
+import numpy as np
+import torch
+from scipy.interpolate import CubicSpline
+
+from eigenwerk.dft.basis import PlaneWaveBasis
+from eigenwerk.dft.paw.radial import spherical_bessel_transform
+from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
+from eigenwerk.dft.paw.spherical import solid_harmonics
+from eigenwerk.io.paw_xml import RadialGrid
+
+TABLE_STEP = 0.02
+"""Spacing of the radial Fourier tables, bohr⁻¹; cubic splines are then good to 1e-9 of the maximum."""
+
+
+@dataclass(frozen=True)
+class Species:
+    """Atoms of one kind: their setup, indices a in the structure and slice of the projector axis."""
+
+    setup: Setup
+    atom_a: np.ndarray
+    start_a: np.ndarray
+
+    @property
+    def count(self) -> int:
+        """Number of atoms."""
+        return len(self.atom_a)
+
+
+@dataclass(frozen=True)
+class AtomLayout:
+    """Order of one-centre quantities: atoms in structure order, projectors of an atom contiguous.
+
+    Occupancies and one-centre Hamiltonians of a spin are flat vectors x: the i·i blocks of the atoms
+    one after the other.
+    """
+
+    species: tuple[Species, ...]
+    projectors_a: np.ndarray
+
+    @cached_property
+    def projector_count(self) -> int:
+        """Projectors of all atoms."""
+        return int(self.projectors_a.sum())
+
+    @cached_property
+    def block_start_a(self) -> np.ndarray:
+        """Start of each atom's block in the flat vector; one more entry for the end."""
+        return np.concatenate([[0], np.cumsum(self.projectors_a**2)])
+
+    def blocks(self, flat_sx: torch.Tensor, species: Species) -> torch.Tensor:
+        """(s, a, i, i) blocks of one species' atoms, gathered from the flat vector."""
+        i = species.setup.projector_count
+        return flat_sx[..., self._positions(species, flat_sx.device)].unflatten(-1, (i, i))
+
+    def flatten(self, block_list: list[torch.Tensor]) -> torch.Tensor:
+        """Inverse of `blocks` for all species in order: (…, a, i, i) each -> (…, x)."""
+        flat = block_list[0].new_zeros((*block_list[0].shape[:-3], int(self.block_start_a[-1])))
+        for species, block in zip(self.species, block_list, strict=True):
+            flat[..., self._positions(species, flat.device)] = block.flatten(-2)
+        return flat
+
+    def _positions(self, species: Species, device: torch.device) -> torch.Tensor:
+        size = species.setup.projector_count**2
+        return torch.as_tensor(self.block_start_a[species.atom_a][:, None] + np.arange(size), device=device)
+
+
+def atom_layout(setups: dict[str, Setup], symbols: tuple[str, ...]) -> AtomLayout:
+    """Order atoms and projectors of a structure."""
+    projectors_a = np.array([setups[symbol].projector_count for symbol in symbols])
+    start_a = np.concatenate([[0], np.cumsum(projectors_a)])
+    ordered = dict.fromkeys(symbols)
+    members = {symbol: np.array([a for a, other in enumerate(symbols) if other == symbol]) for symbol in ordered}
+    species = tuple(Species(setups[s], members[s], start_a[members[s]]) for s in ordered)
+    return AtomLayout(species, projectors_a)
+
+
+def radial_table(grid: RadialGrid, f_g: np.ndarray, l: int, qmax: float) -> CubicSpline:
+    """F(q) = ∫ r² j_l(q r) f(r) dr as a spline on 0..qmax."""
+    q_q = np.arange(0.0, qmax + 4 * TABLE_STEP, TABLE_STEP)
+    return CubicSpline(q_q, spherical_bessel_transform(grid, f_g, l, q_q))
+
+
+def structure_phases(index_xc: torch.Tensor, scaled_ac: torch.Tensor) -> torch.Tensor:
+    """exp(-2πi h·x_a) for integer h; (x, 3), (a, 3) -> (a, x), by products of one-dimensional tables."""
+    phase_ax: torch.Tensor | None = None
+    for c in range(3):
+        low, high = int(index_xc[:, c].min()), int(index_xc[:, c].max())
+        power = torch.arange(low, high + 1, device=scaled_ac.device, dtype=scaled_ac.dtype)
+        table = torch.polar(torch.ones((), dtype=scaled_ac.dtype, device=scaled_ac.device), -2 * pi * scaled_ac[:, c, None] * power)
+        factor = table[:, index_xc[:, c] - low]
+        phase_ax = factor if phase_ax is None else phase_ax * factor
+    assert phase_ax is not None
+    return phase_ax
+
+
+class PawAtoms:
+    """Atoms of a structure seen by a plane-wave basis (tables for the cutoff, tensors on the device)."""
+
+    def __init__(self, basis: PlaneWaveBasis, setups: dict[str, Setup]):
+        self.basis, self.runtime = basis, basis.runtime
+        self.layout = atom_layout(setups, basis.structure.symbols)
+        self.scaled_ac = self.runtime.tensor(basis.structure.scaled_ac)
+        self.qmax_orbital = float(torch.sqrt(2 * basis.kinetic_kG.max()))
+        self.qmax_density = float(torch.sqrt(basis.norm2_g.max()))
+        self.length_g = torch.sqrt(basis.norm2_g)
+        self._shape_Lg: dict[str, torch.Tensor] = {}
+
+    @property
+    def core_electrons_pseudo(self) -> float:
+        """Electrons of all smooth cores (their density's average times the volume)."""
+        return float(self.basis.volume * self.pseudo_core_g[0].real)
+
+    # -- orbital-like functions -------------------------------------------------------------------------
+
+    @cached_property
+    def projector_kIG(self) -> torch.Tensor:
+        """<k+G|p̃_I> of all projectors I (atoms in order); zero at padding; (k, I, G)."""
+        return self.orbital_functions(lambda setup: setup.dataset.projector_jg)
+
+    def orbital_functions(self, radial_of: object) -> torch.Tensor:
+        """<k+G|f_j Y_L> for every channel of every atom, radial parts given by `radial_of(setup)`.
+
+        Returns (k, I, G): 4π Ω^(-1/2) (-i)^l Y_L F_j(|k+G|) exp(-i (k+G)·R_a).
+        """
+        basis = self.basis
+        out_kIG = torch.zeros(
+            (len(basis.count_k), self.layout.projector_count, basis.mask_kG.shape[1]),
+            dtype=self.runtime.complex, device=self.runtime.device,
+        )
+        for species in self.layout.species:
+            shape_kiG = self._orbital_shapes(species.setup, radial_of(species.setup))
+            for a, start in zip(species.atom_a, species.start_a, strict=True):
+                out_kIG[:, start : start + shape_kiG.shape[1]] = shape_kiG * self.orbital_phase_kG(int(a))[:, None]
+        return out_kIG
+
+    def orbital_phase_kG(self, a: int) -> torch.Tensor:
+        """exp(-i (k+G)·R_a), (k, G)."""
+        index_xc = self.basis.index_kGc.flatten(0, 1)
+        phase_kG = structure_phases(index_xc, self.scaled_ac[a : a + 1])[0].unflatten(0, self.basis.mask_kG.shape)
+        angle_k = -2 * pi * (self.runtime.tensor(self.basis.kpoints.point_kc) @ self.scaled_ac[a])
+        return phase_kG * torch.polar(torch.ones_like(angle_k), angle_k)[:, None]
+
+    def _orbital_shapes(self, setup: Setup, radial_jg: np.ndarray) -> torch.Tensor:
+        """4π Ω^(-1/2) (-i)^l Y_L F_j without the phase of the atom; (k, i, G)."""
+        basis = self.basis
+        length_kG = torch.sqrt(2 * basis.kinetic_kG).cpu().numpy()
+        unit_kGv = _unit_vectors(basis.wave_vector_kGv)
+        harmonic_kGL = solid_harmonics(max(setup.l_j), unit_kGv)
+        factor_j = []
+        for l, f_g in zip(setup.l_j, radial_jg, strict=True):
+            table = radial_table(setup.dataset.grid, f_g, l, self.qmax_orbital)
+            factor_j.append(self.runtime.tensor(table(length_kG)) * (4 * pi / sqrt(basis.volume)) * basis.mask_kG)
+        radial_kiG = torch.stack(factor_j, dim=1)[:, setup.j_i]
+        phase_i = self.runtime.tensor((-1j) ** np.array(setup.l_j)[setup.j_i], self.runtime.complex)
+        return radial_kiG * harmonic_kGL[..., setup.L_i].movedim(-1, 1) * phase_i[:, None]
+
+    # -- density-like functions -------------------------------------------------------------------------
+
+    def phases(self, species: Species, count: int | None = None) -> torch.Tensor:
+        """exp(-i g·R_a) of one species' atoms on the first `count` g; (a, g)."""
+        return structure_phases(self.basis.index_gc[:count], self.scaled_ac[species.atom_a])
+
+    def compensation_shape_Lg(self, setup: Setup) -> torch.Tensor:
+        """g_L(g) without the phase of the atom: 4π/Ω (-i)^l |g|^l Y_L exp(-g² rc²/4) / (2l+1)!!; (L, g)."""
+        if setup.symbol not in self._shape_Lg:
+            self._shape_Lg[setup.symbol] = self._compensation_shape_Lg(setup)
+        return self._shape_Lg[setup.symbol]
+
+    def _compensation_shape_Lg(self, setup: Setup) -> torch.Tensor:
+        vector_gv = self.basis.vector_gv
+        harmonic_gL = solid_harmonics(COMPENSATION_LMAX, vector_gv)
+        gauss_g = torch.exp(-0.25 * setup.shape_radius**2 * self.basis.norm2_g) * (4 * pi / self.basis.volume)
+        l_L = [l for l in range(COMPENSATION_LMAX + 1) for _ in range(2 * l + 1)]
+        factor_L = [(-1j) ** l / prod(range(2 * l + 1, 0, -2)) for l in l_L]
+        return self.runtime.tensor(factor_L, self.runtime.complex)[:, None] * (harmonic_gL * gauss_g[:, None]).T
+
+    def scalar_field(self, table_of: object, count: int) -> torch.Tensor:
+        """Σ_a f_a(g) exp(-i g·R_a) / Ω of spherical functions, 4π Y_00 F(|g|); (g,)."""
+        total_g = torch.zeros(count, dtype=self.runtime.complex, device=self.runtime.device)
+        for species in self.layout.species:
+            total_g += self.form_factor_g(species.setup, table_of(species.setup), count) * self.phases(species, count).sum(0)
+        return total_g
+
+    def form_factor_g(self, setup: Setup, f_g: np.ndarray, count: int) -> torch.Tensor:
+        """sqrt(4π) F(|g|) / Ω of the function f(r) Y_00; (g,) real."""
+        table = radial_table(setup.dataset.grid, f_g, 0, self.qmax_density)
+        return self.runtime.tensor(table(self.length_g[:count].cpu().numpy())) * (sqrt(4 * pi) / self.basis.volume)
+
+    @cached_property
+    def pseudo_core_g(self) -> torch.Tensor:
+        """Smooth core density of all atoms on the density sphere."""
+        return self.scalar_field(lambda setup: setup.dataset.pseudo_core_density_g, self.basis.density_count)
+
+    @cached_property
+    def zero_potential_g(self) -> torch.Tensor:
+        """Zero potential v̄ of all atoms on the density sphere, hartree."""
+        return self.scalar_field(lambda setup: setup.dataset.zero_potential_g, self.basis.density_count)
+
+    def charge_moments(self, occupancy_sx: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
+        """Q_aL = Δ_0 δ_L0 + Σ_ij Δ_Lij D_ij of each species' atoms, summed over spins; (a, L)."""
+        for species in self.layout.species:
+            blocks_aij = self.layout.blocks(occupancy_sx, species).sum(0)
+            moment_aL = torch.einsum("Lij,aij->aL", self.runtime.tensor(species.setup.multipole_Lij), blocks_aij)
+            moment_aL[:, 0] += species.setup.multipole_core
+            yield species, moment_aL
+
+    def compensation_charge(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
+        """Compensation charge density on the electrostatic sphere; (g,)."""
+        total_g = torch.zeros(len(self.length_g), dtype=self.runtime.complex, device=self.runtime.device)
+        for species, moment_aL in self.charge_moments(occupancy_sx):
+            structure_Lg = moment_aL.T.to(self.runtime.complex) @ self.phases(species)
+            total_g += (structure_Lg * self.compensation_shape_Lg(species.setup)).sum(0)
+        return total_g
+
+    def compensation_potential(self, potential_g: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
+        """∫ v(r) g_L(r - R_a) d³r of each species' atoms; (a, L)."""
+        weighted_g = potential_g * self.basis.weight_g * self.basis.volume
+        for species in self.layout.species:
+            shape_Lg = self.compensation_shape_Lg(species.setup)
+            yield species, (self.phases(species) @ (shape_Lg * weighted_g.conj()).T).real
+
+
+def _unit_vectors(vector_xv: torch.Tensor) -> torch.Tensor:
+    """v/|v|; the zero vector becomes ẑ (its form factors vanish for l > 0 and ignore it for l = 0)."""
+    length_x = torch.linalg.vector_norm(vector_xv, dim=-1, keepdim=True)
+    fallback_v = vector_xv.new_tensor([0.0, 0.0, 1.0])
+    return torch.where(length_x > 1e-12, vector_xv / length_x.clamp_min(1e-12), fallback_v)

@@ -1,0 +1,177 @@
+"""One-centre energies: all-electron minus pseudo, inside the augmentation spheres.
+
+    ΔE(D) = ΔT_core + Σ ΔT_ij D_ij  +  C_0 + C_ij D_ij + D_x C_xx D_x  +  Z_0 + Z_ij D_ij
+            + E_xc[n_c + Σ D φφ] - E_xc[ñ_c + Σ D φ̃φ̃]
+
+(kinetic, electrostatic, zero potential, exchange-correlation; D summed over spins except in the last).
+The exchange-correlation energy is integrated on radial grid x Lebedev points, so all angular shapes
+of the density count.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from eigenwerk.dft.paw.setup import Setup
+from eigenwerk.dft.paw.spherical import solid_harmonics, solid_harmonics_gradient, sphere_quadrature
+from eigenwerk.dft.xc.functional import Functional
+from eigenwerk.parallel.runtime import Runtime
+
+ANGULAR_DEGREE = 11
+"""Degree of the Lebedev rule of the exchange-correlation integral: 50 points."""
+
+ATOMS_PER_BATCH = 8
+"""Atoms whose densities are held on the angular mesh together (bounds memory)."""
+
+
+@dataclass(frozen=True)
+class OnsiteEnergy:
+    """Energies in hartree summed over atoms, and ∂E/∂D per spin of one species; (s, a, i, i)."""
+
+    kinetic: float
+    electrostatic: float
+    zero: float
+    xc: float
+    hamiltonian_saij: torch.Tensor
+
+
+class OnsiteTerms:
+    """One-centre energy of one species for one functional."""
+
+    def __init__(self, setup: Setup, functional: Functional, runtime: Runtime):
+        self.setup, self.functional, self.runtime = setup, functional, runtime
+        tensor = runtime.tensor
+        self.linear_ij = tensor(setup.kinetic_ij), tensor(setup.coulomb_ij), tensor(setup.zero_ij)
+        self.coulomb_xx = tensor(setup.coulomb_xx)
+        self.sphere = _Sphere.make(2 * max(setup.l_j), runtime)
+
+    def energy(self, occupancy_saij: torch.Tensor) -> OnsiteEnergy:
+        """Energy and derivative for occupancies D of all atoms of the species; (s, a, i, i)."""
+        atoms = occupancy_saij.shape[1]
+        total_aij = occupancy_saij.sum(0)
+        total_ax = total_aij.flatten(1)
+        coulomb_ax = total_ax @ self.coulomb_xx
+        kinetic_ij, linear_ij, zero_ij = self.linear_ij
+        common_aij = kinetic_ij + linear_ij + zero_ij + 2 * coulomb_ax.unflatten(1, kinetic_ij.shape)
+        xc, xc_saij = self._exchange_correlation(occupancy_saij)
+        setup = self.setup
+        return OnsiteEnergy(
+            kinetic=atoms * setup.dataset.core_kinetic_energy + float((kinetic_ij * total_aij).sum()),
+            electrostatic=atoms * setup.coulomb_0 + float((linear_ij * total_aij).sum() + (coulomb_ax * total_ax).sum()),
+            zero=atoms * setup.zero_0 + float((zero_ij * total_aij).sum()),
+            xc=xc,
+            hamiltonian_saij=common_aij + xc_saij,
+        )
+
+    def _exchange_correlation(self, occupancy_saij: torch.Tensor) -> tuple[float, torch.Tensor]:
+        energy, derivative_list = 0.0, []
+        for block_saij in occupancy_saij.split(ATOMS_PER_BATCH, dim=1):
+            channel_saLq = torch.einsum("Lqx,sax->saLq", self._expand_Lqx, block_saij.flatten(2))
+            total_saLq = torch.zeros_like(channel_saLq)
+            for sign, radial in ((1.0, self._ae), (-1.0, self._pseudo)):
+                part, derivative_saLq = radial.energy(channel_saLq, self.sphere, self.functional)
+                energy += sign * part
+                total_saLq += sign * derivative_saLq
+            derivative_list.append(torch.einsum("Lqx,saLq->sax", self._expand_Lqx, total_saLq))
+        return energy, torch.cat(derivative_list, dim=1).unflatten(2, self.setup.kinetic_ij.shape)
+
+    @cached_property
+    def _expand_Lqx(self) -> torch.Tensor:
+        return self.runtime.tensor(self.setup.expand_Lqx[: self.sphere.harmonic_xL.shape[1]])
+
+    @cached_property
+    def _ae(self) -> "_RadialDensity":
+        pairs = self.setup.pairs
+        ae_d, _, core_d, _ = pairs.derivatives
+        return _RadialDensity.make(pairs.grid, pairs.ae_qg, ae_d, pairs.core_g, core_d, self.runtime)
+
+    @cached_property
+    def _pseudo(self) -> "_RadialDensity":
+        pairs = self.setup.pairs
+        _, pseudo_d, _, core_d = pairs.derivatives
+        return _RadialDensity.make(pairs.grid, pairs.pseudo_qg, pseudo_d, pairs.pseudo_core_g, core_d, self.runtime)
+
+
+@dataclass(frozen=True)
+class _Sphere:
+    """Quadrature on the unit sphere: weights, Y_L and the tangential part of r∇Y_L."""
+
+    weight_x: torch.Tensor
+    harmonic_xL: torch.Tensor
+    tangent_xLv: torch.Tensor
+
+    @staticmethod
+    def make(lmax: int, runtime: Runtime) -> "_Sphere":
+        point_xv, weight_x = sphere_quadrature(ANGULAR_DEGREE)
+        harmonic_xL = solid_harmonics(lmax, point_xv)
+        l_L = torch.tensor([float(l) for l in range(lmax + 1) for _ in range(2 * l + 1)], dtype=point_xv.dtype)
+        radial_xLv = (l_L * harmonic_xL)[:, :, None] * point_xv[:, None, :]
+        tangent_xLv = solid_harmonics_gradient(lmax, point_xv) - radial_xLv
+        return _Sphere(*(runtime.tensor(t) for t in (weight_x, harmonic_xL, tangent_xLv)))
+
+
+@dataclass(frozen=True)
+class _RadialDensity:
+    """Pair functions and core of one kind (all-electron or pseudo) with their radial derivatives."""
+
+    volume_g: torch.Tensor
+    inverse_r_g: torch.Tensor
+    pair_qg: torch.Tensor
+    pair_slope_qg: torch.Tensor
+    core_g: torch.Tensor
+    core_slope_g: torch.Tensor
+
+    @staticmethod
+    def make(grid, pair_qg, pair_slope_qg, core_g, core_slope_g, runtime: Runtime) -> "_RadialDensity":  # type: ignore[no-untyped-def]
+        r_g = grid.r_g.copy()
+        # the centre has no volume; take the neighbour's radius so that its angular gradient stays finite
+        r_g[0] = r_g[1]
+        arrays = (grid.r_g**2 * grid.dr_g, 1 / r_g, pair_qg, pair_slope_qg, core_g, core_slope_g)
+        return _RadialDensity(*(runtime.tensor(array) for array in arrays))
+
+    def energy(
+        self, channel_saLq: torch.Tensor, sphere: _Sphere, functional: Functional
+    ) -> tuple[float, torch.Tensor]:
+        """E_xc of Σ D_Lq n_q(r) Y_L + core, and its derivative with respect to D_Lq."""
+        spins = channel_saLq.shape[0]
+        density_saLg = channel_saLq @ self.pair_qg
+        slope_saLg = channel_saLq @ self.pair_slope_qg
+        density_saLg[:, :, 0] += self.core_g / spins
+        slope_saLg[:, :, 0] += self.core_slope_g / spins
+        density_saxg = sphere.harmonic_xL @ density_saLg
+        if not functional.needs_gradient:
+            energy_axg, dedn_saxg, _ = functional.energy_and_derivatives(density_saxg, None)
+            weight_xg = sphere.weight_x[:, None] * self.volume_g
+            derivative_saLg = sphere.harmonic_xL.T @ (dedn_saxg * weight_xg)
+            return float((energy_axg * weight_xg).sum()), derivative_saLg @ self.pair_qg.T
+        radial_saxg = sphere.harmonic_xL @ slope_saLg
+        tangent_saxgv = torch.einsum("xLv,saLg->saxgv", sphere.tangent_xLv, density_saLg) * self.inverse_r_g[:, None]
+        gradient_saxgv = torch.cat([radial_saxg[..., None], tangent_saxgv], dim=-1)
+        energy_axg, dedn_saxg, deds_yaxg = functional.energy_and_derivatives(density_saxg, contract(gradient_saxgv))
+        weight_xg = sphere.weight_x[:, None] * self.volume_g
+        flux_saxgv = flux(deds_yaxg, gradient_saxgv) * weight_xg[..., None]
+        derivative_saLg = sphere.harmonic_xL.T @ (dedn_saxg * weight_xg)
+        derivative_saLg = derivative_saLg + torch.einsum(
+            "xLv,saxgv->saLg", sphere.tangent_xLv, flux_saxgv[..., 1:] * self.inverse_r_g[:, None]
+        )
+        slope_derivative_saLg = sphere.harmonic_xL.T @ flux_saxgv[..., 0]
+        derivative_saLq = derivative_saLg @ self.pair_qg.T + slope_derivative_saLg @ self.pair_slope_qg.T
+        return float((energy_axg * weight_xg).sum()), derivative_saLq
+
+
+def contract(gradient_sxv: torch.Tensor) -> torch.Tensor:
+    """σ: |∇n|² for one density; (uu, ud, dd) products for two.  (s, ..., v) -> (y, ...)."""
+    if gradient_sxv.shape[0] == 1:
+        return (gradient_sxv**2).sum(-1)
+    up, down = gradient_sxv
+    return torch.stack([(up * up).sum(-1), (up * down).sum(-1), (down * down).sum(-1)])
+
+
+def flux(deds_yx: torch.Tensor, gradient_sxv: torch.Tensor) -> torch.Tensor:
+    """∂e/∂(∇n_s): 2 ∂e/∂σ_ss ∇n_s + ∂e/∂σ_ud ∇n_s'.  (y, ...), (s, ..., v) -> (s, ..., v)."""
+    if gradient_sxv.shape[0] == 1:
+        return 2 * deds_yx[..., None] * gradient_sxv
+    up, down = gradient_sxv
+    uu, ud, dd = deds_yx[..., None]
+    return torch.stack([2 * uu * up + ud * down, 2 * dd * down + ud * up])

@@ -1,0 +1,143 @@
+"""Calculus of radial functions on the grids of PAW data: integrals, derivatives, potentials, transforms.
+
+A radial function f(r) stands for f(r) Y_lm; arrays have the grid as last axis, any axes before it.
+Grids map an index i to r(i); sums over points with weight dr/di are integrals over r.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+from scipy.special import spherical_jn
+
+from eigenwerk.io.paw_xml import RadialGrid
+
+Array = NDArray[np.float64]
+
+
+def integrate(grid: RadialGrid, f_g: Array, power: int = 0) -> Array:
+    """∫ f(r) r^(2+power) dr by the trapezoidal rule in the grid index: Σ_i f_i r_i^(2+power) dr_i.
+
+    The plain sum over points (the last with full weight: f must vanish there) is the quadrature with which the
+    data sets of gpaw-data were made: their waves are normalised and dual to the projectors to 1e-12 with it.
+    A grid that starts at r > 0 gets the piece below from constant f; power must exceed -3.
+
+    f_g: (..., g).  Returns (...), in units of f times bohr^(3+power).
+    """
+    r_g, exponent = grid.r_g, 2 + power
+    # f at r = 0 matters for exponent 0 only, with the half weight of an end point.
+    weight_g = np.zeros_like(r_g)
+    weight_g[1:] = r_g[1:] ** exponent * grid.dr_g[1:]
+    if r_g[0] > 0:
+        weight_g[0] = 0.5 * r_g[0] ** exponent * grid.dr_g[0] + r_g[0] ** (exponent + 1) / (exponent + 1)
+    elif exponent == 0:
+        weight_g[0] = 0.5 * grid.dr_g[0]
+    return np.asarray(f_g @ weight_g)
+
+
+def derivative(grid: RadialGrid, f_g: Array, order: int = 2) -> Array:
+    """df/dr by differences in the grid index over dr/di.
+
+    order 2: central differences, one-sided of first order at both ends; the customary scheme of the atomic
+    programs that make such data, so that its errors cancel against their reference energies.
+    order 4: five-point differences, of second order at the two points of each end.
+
+    f_g: (..., g).  Returns (..., g), in units of f per bohr.
+    """
+    if order == 2:
+        return np.asarray(np.gradient(f_g, axis=-1)) / grid.dr_g
+    if order != 4:
+        raise ValueError(f"derivative of order {order}: only 2 and 4 exist")
+    slope_g = np.asarray(np.gradient(f_g, axis=-1, edge_order=2))
+    slope_g[..., 2:-2] = (8 * (f_g[..., 3:-1] - f_g[..., 1:-3]) - (f_g[..., 4:] - f_g[..., :-4])) / 12
+    return slope_g / grid.dr_g
+
+
+def cumulative(y_g: Array, order: int = 2) -> Array:
+    """Running integrals of y over the grid index, ∫_0^i y di: trapezoids (order 2) or cubics (order 4).
+
+    y_g: (..., g) with at least four points, already times dr/di.  Returns (..., g); the first value is 0.
+    """
+    step_g = (y_g[..., 1:] + y_g[..., :-1]) / 2
+    if order == 4:
+        step_g[..., 1:-1] = (13 * (y_g[..., 1:-2] + y_g[..., 2:-1]) - (y_g[..., :-3] + y_g[..., 3:])) / 24
+        step_g[..., 0] = (9 * y_g[..., 0] + 19 * y_g[..., 1] - 5 * y_g[..., 2] + y_g[..., 3]) / 24
+        step_g[..., -1] = (9 * y_g[..., -1] + 19 * y_g[..., -2] - 5 * y_g[..., -3] + y_g[..., -4]) / 24
+    elif order != 2:
+        raise ValueError(f"cumulative integral of order {order}: only 2 and 4 exist")
+    total_g = np.zeros_like(y_g)
+    np.cumsum(step_g, axis=-1, out=total_g[..., 1:])
+    return total_g
+
+
+def poisson(grid: RadialGrid, n_g: Array, l: int, order: int = 2) -> Array:
+    """Coulomb potential of the density n(r) Y_lm.
+
+    v(r) = 4π/(2l+1) [ r^-(l+1) ∫_0^r n(s) s^(l+2) ds + r^l ∫_r^∞ n(s) s^(1-l) ds ], by running integrals of the
+    given order.  n must behave as r^l at the origin and vanish at the end of the grid.
+
+    Order 2 is the scheme of the program that made the sets of gpaw-data: the electrostatic energy of their atoms
+    comes out as written in the files to 0.1 meV, although on the coarser grids it is off by up to 0.7 eV (Au);
+    take it wherever energies refer to `ae_energy`.  Order 4 is for the true potential.
+
+    n_g: (..., g) in bohr^-3.  Returns (..., g) in hartree (for unit charge), finite at r = 0.
+    """
+    r_g = grid.r_g
+    inside = slice(1 if r_g[0] == 0 else 0, None)
+    inner_g, outer_g = np.zeros_like(n_g), np.zeros_like(n_g)
+    inner_g[..., inside] = (n_g * grid.dr_g)[..., inside] * r_g[inside] ** (l + 2)
+    outer_g[..., inside] = (n_g * grid.dr_g)[..., inside] * r_g[inside] ** (1 - l)
+    below_g = cumulative(inner_g, order)
+    if r_g[0] > 0:
+        below_g += n_g[..., :1] * r_g[0] ** 3 / (2 * l + 3) * r_g[0] ** l
+    above_g = cumulative(outer_g, order)
+    above_g = above_g[..., -1:] - above_g
+    v_g = above_g * r_g**l
+    v_g[..., inside] += below_g[..., inside] / r_g[inside] ** (l + 1)
+    return 4 * np.pi / (2 * l + 1) * v_g
+
+
+def interpolate(grid: RadialGrid, f_g: Array, r_x: Array) -> Array:
+    """Values at any radii by a cubic spline (not-a-knot) in r; zero beyond the end of the grid.
+
+    f_g: (..., g), r_x: (x,) in bohr.  Returns (..., x).
+    """
+    value_x = np.asarray(CubicSpline(grid.r_g, f_g, axis=-1)(r_x))
+    value_x[..., np.asarray(r_x) > grid.r_g[-1]] = 0.0
+    return value_x
+
+
+def spherical_bessel_transform(grid: RadialGrid, f_g: Array, l: int, q_q: Array) -> Array:
+    """F(q) = ∫ r² j_l(qr) f(r) dr, so that ∫ f(r) Y_lm e^{-iq·r} d³r = 4π (-i)^l F(q) Y_lm(q/|q|).
+
+    f is the cubic spline through its grid points; each piece of the grid is integrated by Gauss-Legendre with
+    enough points for the largest q, so that wide spacings at large r do no harm.  What remains is the error of the
+    spline: for exp(-r²) 1e-9 (2000 points, v3 sets), 3e-8 (450 points, Si), 3e-6 (150 points, H).
+
+    f_g: (..., g), q_q: (q,) in 1/bohr, any order, 0 allowed.  Returns (..., q), in units of f times bohr³.
+    """
+    r_x, weight_x = _quadrature(grid, _support(f_g), float(np.max(q_q, initial=0.0)))
+    integrand_x = interpolate(grid, f_g, r_x) * (r_x**2 * weight_x)
+    return np.asarray(integrand_x @ spherical_jn(l, np.multiply.outer(r_x, q_q)))
+
+
+def _support(f_g: Array) -> int:
+    """Index of the last point where f is not negligible (below 1e-14 of its largest value)."""
+    size_g = np.abs(np.atleast_2d(f_g).reshape(-1, f_g.shape[-1])).max(axis=0)
+    large = np.flatnonzero(size_g > 1e-14 * size_g.max())
+    return min(int(large[-1]) + 1, f_g.shape[-1] - 1) if large.size else 3
+
+
+def _quadrature(grid: RadialGrid, end: int, q_max: float) -> tuple[Array, Array]:
+    """Points and weights on [0, r_end]: pieces of some grid steps each, split to at most 4 radians of q_max r."""
+    stride = max(4, end // 64)
+    edge_x = np.unique(np.concatenate([[0.0], grid.r_g[:end:stride], [grid.r_g[end]]]))
+    split_x = np.maximum(1, np.ceil(q_max * np.diff(edge_x) / 4.0)).astype(int)
+    edge_x = np.concatenate(
+        [
+            edge_x[:1],
+            *(np.linspace(a, b, m + 1)[1:] for a, b, m in zip(edge_x[:-1], edge_x[1:], split_x, strict=True)),
+        ]
+    )
+    node_x, gauss_x = np.polynomial.legendre.leggauss(8)
+    half_x, middle_x = np.diff(edge_x) / 2, (edge_x[1:] + edge_x[:-1]) / 2
+    return (middle_x[:, None] + half_x[:, None] * node_x).ravel(), (half_x[:, None] * gauss_x).ravel()

@@ -1,0 +1,76 @@
+"""The effective potential of a density: what the orbitals feel, and the energy it comes from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch.nn.functional import pad
+
+from eigenwerk.dft.density import Density
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.onsite import OnsiteTerms
+from eigenwerk.dft.terms.hartree import hartree
+from eigenwerk.dft.terms.xc import exchange_correlation
+from eigenwerk.dft.xc.functional import Functional
+
+
+@dataclass(frozen=True)
+class Potential:
+    """Effective potential and the energy terms that depend on the density alone.
+
+    potential_sg: ṽ(g) on the density sphere, hartree; hamiltonian_sx: one-centre ΔH_ij in flat order;
+    hartree_g: electrostatic potential on its sphere; terms: energies in hartree by name (each with
+    its one-centre part).
+    """
+
+    potential_sg: torch.Tensor
+    hamiltonian_sx: torch.Tensor
+    hartree_g: torch.Tensor
+    xc_sg: torch.Tensor
+    terms: Mapping[str, float]
+
+    @property
+    def energy(self) -> float:
+        """Sum of the terms, hartree."""
+        return sum(self.terms.values())
+
+
+class PotentialBuilder:
+    """Density -> Potential for one structure and functional."""
+
+    def __init__(self, atoms: PawAtoms, functional: Functional):
+        self.atoms, self.functional = atoms, functional
+        self.onsite = [OnsiteTerms(s.setup, functional, atoms.runtime) for s in atoms.layout.species]
+
+    def __call__(self, density: Density) -> Potential:
+        """Potential and energies of a density; see the terms' own files for the equations."""
+        atoms, basis = self.atoms, self.atoms.basis
+        spins = density.spins
+        smooth_sg = density.density_sg + atoms.pseudo_core_g / spins
+        total_g = smooth_sg.sum(0)
+        charge_g = atoms.compensation_charge(density.occupancy_sx)
+        charge_g = charge_g + pad(total_g, (0, charge_g.shape[0] - total_g.shape[0]))
+        hartree_energy, hartree_g = hartree(charge_g, basis)
+        xc_energy, xc_sg = exchange_correlation(smooth_sg, basis, self.functional)
+        potential_sg = hartree_g[: basis.density_count] + atoms.zero_potential_g + xc_sg
+        terms = {
+            "kinetic": 0.0,
+            "electrostatic": float(hartree_energy),
+            "zero": float(basis.inner(atoms.zero_potential_g, total_g)),
+            "xc": float(xc_energy),
+        }
+        hamiltonian_sx = self._one_centre(density, hartree_g, terms)
+        return Potential(potential_sg, hamiltonian_sx, hartree_g, xc_sg, terms)
+
+    def _one_centre(self, density: Density, hartree_g: torch.Tensor, terms: dict[str, float]) -> torch.Tensor:
+        """ΔH_ij = Σ_L Δ_Lij ∫ v_H g_L + ∂ΔE/∂D_ij; adds the one-centre energies to `terms`."""
+        atoms, blocks = self.atoms, []
+        moments = atoms.compensation_potential(hartree_g)
+        for (species, potential_aL), onsite in zip(moments, self.onsite, strict=True):
+            result = onsite.energy(atoms.layout.blocks(density.occupancy_sx, species))
+            multipole_Lij = atoms.runtime.tensor(species.setup.multipole_Lij)
+            electrostatic_aij = torch.einsum("aL,Lij->aij", potential_aL, multipole_Lij)
+            blocks.append(result.hamiltonian_saij + electrostatic_aij)
+            for name in terms:
+                terms[name] += getattr(result, name)
+        return atoms.layout.flatten(blocks)

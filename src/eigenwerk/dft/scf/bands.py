@@ -1,0 +1,84 @@
+"""The bands of a fixed potential, and the density they make."""
+
+from dataclasses import dataclass
+
+import torch
+
+from eigenwerk.dft.density import Density, band_density, band_occupancies
+from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.wavefunctions import starting_orbitals
+from eigenwerk.linalg.davidson import davidson
+
+BLOCK_BYTES = 2**26
+"""Coefficients of one block of k-points: large enough to batch small cells, small enough for cache."""
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Orbitals and eigenvalues of all spins and k-points, and what they cost.
+
+    coeff_sknG (s, k, n, G); eig_skn, residual_skn (hartree); applications of H to single orbitals.
+    """
+
+    coeff_sknG: torch.Tensor
+    eig_skn: torch.Tensor
+    residual_skn: torch.Tensor
+    applications: int
+    notes: tuple[str, ...] = ()
+
+
+def k_blocks(atoms: PawAtoms, bands: int) -> list[slice]:
+    """Blocks of k-points whose orbitals fit the block size."""
+    k_count, g_count = atoms.basis.mask_kG.shape
+    step = max(1, BLOCK_BYTES // (bands * g_count * 16))
+    return [slice(start, min(start + step, k_count)) for start in range(0, k_count, step)]
+
+
+def first_orbitals(atoms: PawAtoms, potential: Potential, bands: int) -> torch.Tensor:
+    """Starting orbitals of all spins; (s, k, n, G)."""
+    return torch.stack(
+        [starting_orbitals(atoms, Hamiltonian(atoms, potential, s), bands) for s in range(len(potential.potential_sg))]
+    )
+
+
+def solve_bands(
+    atoms: PawAtoms,
+    potential: Potential,
+    start_sknG: torch.Tensor,
+    *,
+    expansions: int,
+    tolerance: float,
+    wanted_skn: torch.Tensor | None,
+) -> Bands:
+    """Improve the orbitals in a fixed potential by blocked Davidson, block by block."""
+    coeff_sknG = torch.empty_like(start_sknG)
+    eig_skn = torch.empty(start_sknG.shape[:3], dtype=atoms.runtime.real, device=start_sknG.device)
+    residual_skn, applications, notes = torch.empty_like(eig_skn), 0, []
+    for spin in range(start_sknG.shape[0]):
+        hamiltonian = Hamiltonian(atoms, potential, spin)
+        for k in k_blocks(atoms, start_sknG.shape[2]):
+            result = davidson(
+                hamiltonian.block(k), start_sknG[spin, k], expansions=expansions, tolerance=tolerance,
+                wanted_weight_kn=None if wanted_skn is None else wanted_skn[spin, k], final_residual=False,
+            )
+            coeff_sknG[spin, k], eig_skn[spin, k] = result.vectors_knx, result.eig_kn
+            residual_skn[spin, k] = result.residual_kn
+            applications += result.applications
+            notes += [*result.notes]
+    return Bands(coeff_sknG, eig_skn, residual_skn, applications, tuple(notes))
+
+
+def density_of_bands(atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> Density:
+    """Valence density of the orbitals, not symmetrised; filling_skn = w_k g f."""
+    basis = atoms.basis
+    density, occupancy = [], []
+    for coeff_knG, filling_kn in zip(coeff_sknG, filling_skn, strict=True):
+        k_index = torch.arange(coeff_knG.shape[0], device=coeff_knG.device)
+        density.append(band_density(basis, coeff_knG, filling_kn, k_index))
+        proj_knI = coeff_knG @ atoms.projector_kIG.mH
+        occupancy.append(band_occupancies(atoms, proj_knI, filling_kn))
+    density_sR = basis.runtime.comm.sum(torch.stack(density))
+    occupancy_sx = basis.runtime.comm.sum(torch.stack(occupancy))
+    return Density(basis.wave_map.from_grid(density_sR), occupancy_sx)

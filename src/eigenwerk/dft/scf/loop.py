@@ -1,0 +1,172 @@
+"""Self-consistency: density -> potential -> bands -> density, until the energy stands still."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+
+from eigenwerk.dft.density import Density, electrons_of
+from eigenwerk.dft.energies import Energies, band_energy, harris_energies
+from eigenwerk.dft.occupations import Occupations, Smearing, occupations
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.potential import Potential, PotentialBuilder
+from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands
+from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
+from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.dft.symmetrise import Symmetriser
+
+FIRST_EXPANSIONS, EXPANSIONS = 3, 2
+"""Davidson expansions in the first step and in the others."""
+
+RESIDUAL_SHARE = 0.05
+"""Orbital residuals below this share of the density residual per electron add nothing to the density."""
+
+
+@dataclass(frozen=True)
+class ScfSettings:
+    """How to reach self-consistency; energies in hartree.
+
+    energy_tolerance: largest change of free energy and of band energy in the last step (EDIFF);
+    max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density).
+    """
+
+    bands: int
+    electrons: float
+    smearing: Smearing
+    width: float
+    fixed_moment: float | None = None
+    energy_tolerance: float = 1e-4 / 27.2
+    max_steps: int = 60
+    min_steps: int = 2
+    frozen_steps: int = 0
+    mixing: MixSettings = MixSettings()
+
+
+class ScfLoop:
+    """The self-consistency cycle of one structure; `run` goes from a density to a State."""
+
+    def __init__(
+        self, atoms: PawAtoms, builder: PotentialBuilder, symmetrise: Symmetriser, settings: ScfSettings
+    ):
+        self.atoms, self.builder, self.symmetrise, self.settings = atoms, builder, symmetrise, settings
+        basis = atoms.basis
+        self.mixer = PulayMixer(
+            settings.mixing, basis.norm2_g[: basis.density_count], basis.weight_g[: basis.density_count], basis.volume
+        )
+
+    def run(
+        self,
+        density: Density,
+        coeff_sknG: torch.Tensor | None = None,
+        on_step: Callable[[ScfStep, State], None] | None = None,
+    ) -> State:
+        """Iterate from a starting density (and orbitals) until converged or out of steps."""
+        settings, trace = self.settings, self.atoms.runtime.trace
+        degeneracy = 2 // density.spins
+        history: list[ScfStep] = []
+        wanted_skn, residual = None, 1.0
+        state: State | None = None
+        for step in range(1, settings.max_steps + 1):
+            started = time.perf_counter()
+            with trace.span("potential"):
+                potential = self.builder(density)
+            with trace.span("bands"):
+                if coeff_sknG is None:
+                    coeff_sknG = first_orbitals(self.atoms, potential, settings.bands)
+                bands = solve_bands(
+                    self.atoms, potential, coeff_sknG, tolerance=self._orbital_tolerance(residual),
+                    expansions=FIRST_EXPANSIONS if step == 1 else EXPANSIONS, wanted_skn=wanted_skn,
+                )
+            coeff_sknG = bands.coeff_sknG
+            filled = self._occupy(bands.eig_skn, degeneracy)
+            filling_skn = self.atoms.basis.weight_k[:, None] * filled.occ_skn * degeneracy
+            with trace.span("density"):
+                output = self.symmetrise(density_of_bands(self.atoms, coeff_sknG, filling_skn))
+            energies = harris_energies(
+                self.atoms, density, potential, band_energy(bands.eig_skn, filling_skn), filled.entropy_term,
+                filled.zero_width_correction,
+            )
+            wanted_skn = wanted_bands(filled.occ_skn)
+            with trace.span("mixing"):
+                frozen = step <= settings.frozen_steps
+                following, residual = self._next(density, output, frozen)
+            record = self._record(step, energies, history, residual, bands, wanted_skn, output, started)
+            history.append(record)
+            converged = not frozen and self._converged(record)
+            status = "converged" if converged else f"not converged after {step} steps"
+            state = State(
+                density, coeff_sknG, bands.eig_skn, filled, energies, tuple(history), converged, status
+            )
+            if on_step is not None:
+                on_step(record, state)
+            if converged:
+                break
+            density = following
+        assert state is not None
+        return state
+
+    def _occupy(self, eig_skn: torch.Tensor, degeneracy: int) -> Occupations:
+        settings = self.settings
+        return occupations(
+            eig_skn, self.atoms.basis.weight_k, settings.electrons, settings.smearing,
+            settings.width, degeneracy, settings.fixed_moment,
+        )
+
+    def _orbital_tolerance(self, residual: float) -> float:
+        share = RESIDUAL_SHARE * residual / max(self.settings.electrons, 1.0)
+        return float(min(max(share, 1e-7), 1e-2))
+
+    def _next(self, density: Density, output: Density, frozen: bool) -> tuple[Density, float]:
+        density_xg, occupancy_xm, residual = self.mixer.mix(
+            spin_sum(density.density_sg), spin_sum(density.occupancy_sx), spin_sum(output.density_sg),
+            spin_sum(output.occupancy_sx),
+        )
+        if frozen:
+            return density, residual
+        return Density(spin_split(density_xg), spin_split(occupancy_xm)), residual
+
+    def _record(
+        self, step: int, energies: Energies, history: list[ScfStep], residual: float, bands: Bands,
+        wanted_skn: torch.Tensor, output: Density, started: float,
+    ) -> ScfStep:
+        before = history[-1].energies if history else None
+        moment = None
+        if output.spins == 2:
+            up, down = electrons_of(output, self.atoms)
+            moment = float(up - down)
+        return ScfStep(
+            step=step, energies=energies,
+            change=energies.free - before.free if before else energies.free,
+            band_change=energies.band - before.band if before else energies.band,
+            residual=residual, orbital_residual=float((bands.residual_skn * (wanted_skn > 0)).max()), moment=moment,
+            applications=bands.applications, seconds=time.perf_counter() - started, events=bands.notes,
+        )
+
+    def _converged(self, record: ScfStep) -> bool:
+        settings = self.settings
+        small = abs(record.change) < settings.energy_tolerance and abs(record.band_change) < settings.energy_tolerance
+        return small and record.step >= max(settings.min_steps, settings.frozen_steps + 2)
+
+
+def wanted_bands(occ_skn: torch.Tensor) -> torch.Tensor:
+    """1 for bands that matter (occupied at any k-point, and one more), 0 for the empty rest."""
+    used_n = (occ_skn.abs() > 1e-6).any(0).any(0)
+    last = int(torch.nonzero(used_n).max()) + 1
+    wanted_skn = torch.zeros_like(occ_skn)
+    wanted_skn[..., : last + 1] = 1.0
+    return wanted_skn
+
+
+def spin_sum(value_sx: torch.Tensor) -> torch.Tensor:
+    """(up, down) -> (total, magnetisation); a single channel stays."""
+    if len(value_sx) == 1:
+        return value_sx
+    return torch.stack([value_sx[0] + value_sx[1], value_sx[0] - value_sx[1]])
+
+
+def spin_split(value_xx: torch.Tensor) -> torch.Tensor:
+    """Inverse of `spin_sum`."""
+    if len(value_xx) == 1:
+        return value_xx
+    return torch.stack([value_xx[0] + value_xx[1], value_xx[0] - value_xx[1]]) / 2

@@ -1,0 +1,48 @@
+"""Everything that defines where a self-consistent calculation stands, in one value."""
+
+from dataclasses import dataclass, field
+
+import torch
+
+from eigenwerk.dft.density import Density
+from eigenwerk.dft.energies import Energies
+from eigenwerk.dft.occupations import Occupations
+
+
+@dataclass(frozen=True)
+class ScfStep:
+    """What one self-consistency step reports; energies in hartree.
+
+    residual: norm of the density residual in electrons; applications: Hamiltonian applications to
+    single orbitals; orbital_residual: largest |H ψ - ε S ψ| of the occupied bands.
+    """
+
+    step: int
+    energies: Energies
+    change: float
+    band_change: float
+    residual: float
+    orbital_residual: float
+    moment: float | None
+    applications: int
+    seconds: float
+    events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class State:
+    """A ground state, converged or not.
+
+    density: the one the Hamiltonian of the orbitals was made from; coeff_sknG, eig_skn (hartree),
+    occupations: the orbitals; energies; history: all steps; converged, status: how it ended.
+    """
+
+    density: Density
+    coeff_sknG: torch.Tensor
+    eig_skn: torch.Tensor
+    occupations: Occupations
+    energies: Energies
+    history: tuple[ScfStep, ...]
+    converged: bool
+    status: str
+    events: tuple[str, ...] = field(default=())

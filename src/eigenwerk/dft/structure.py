@@ -1,0 +1,128 @@
+"""The crystal: lattice, atoms, starting moments.
+
+Rows are vectors: `lattice_cv[c]` is the lattice vector a_c in bohr, and an atom at fractional position x sits at
+r_v = sum_c x_c a_cv.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eigenwerk.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """A periodic arrangement of atoms.
+
+    lattice_cv: (3, 3) lattice vectors as rows, bohr; either handedness.
+    symbols: element symbols, one per atom.
+    scaled_ac: (a, 3) fractional positions, kept as given (not wrapped into the cell).
+    magmom_a: (a,) starting moments along the spin axis in Bohr magnetons, or None for a calculation without spin.
+
+    Raises InputError for wrong shapes, numbers that are not finite, no atoms, or lattice vectors in one plane.
+    """
+
+    lattice_cv: np.ndarray
+    symbols: tuple[str, ...]
+    scaled_ac: np.ndarray
+    magmom_a: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "symbols", tuple(str(symbol) for symbol in self.symbols))
+        if not self.symbols:
+            raise InputError("The structure has no atoms. Give at least one.")
+        atoms = len(self.symbols)
+        object.__setattr__(self, "lattice_cv", _checked("lattice vectors", self.lattice_cv, (3, 3)))
+        object.__setattr__(self, "scaled_ac", _checked("positions", self.scaled_ac, (atoms, 3)))
+        if self.magmom_a is not None:
+            object.__setattr__(self, "magmom_a", _checked("starting moments", self.magmom_a, (atoms,)))
+        _check_volume(self.lattice_cv)
+
+    @property
+    def volume(self) -> float:
+        """Cell volume |det a| in bohr^3, positive for either handedness."""
+        return float(abs(np.linalg.det(self.lattice_cv)))
+
+    @property
+    def reciprocal_cv(self) -> np.ndarray:
+        """Reciprocal lattice vectors as rows, a_i . b_j = 2 pi delta_ij, in 1/bohr."""
+        return 2.0 * np.pi * np.linalg.inv(self.lattice_cv).T
+
+    @property
+    def positions_av(self) -> np.ndarray:
+        """Cartesian positions in bohr, (a, 3)."""
+        return self.scaled_ac @ self.lattice_cv
+
+    @property
+    def species(self) -> tuple[str, ...]:
+        """The different element symbols in order of first appearance."""
+        return tuple(dict.fromkeys(self.symbols))
+
+    def atoms_of(self, symbol: str) -> np.ndarray:
+        """Indices of the atoms of one element, ascending."""
+        return np.array([a for a, other in enumerate(self.symbols) if other == symbol], dtype=np.int64)
+
+
+def shortest_distance(structure: Structure) -> tuple[int, int, float]:
+    """The closest pair of atoms, periodic images included.
+
+    Returns (i, j, d): atoms i <= j and their distance d in bohr; i == j when an atom's own image is closest.
+
+    An image displaced by n cells is at |sum_c (x_c + n_c) a_c| >= 2 pi |x_c + n_c| / |b_c| for every c, so once one
+    distance d is known only |x_c + n_c| <= d |b_c| / 2 pi can beat it.
+    """
+    bound = _distance_bound(structure)
+    best = (0, 0, np.inf)
+    for i in range(len(structure.symbols)):
+        wrapped_ac = structure.scaled_ac[i:] - structure.scaled_ac[i]
+        wrapped_ac = wrapped_ac - np.round(wrapped_ac)
+        for image_c in _images(structure, bound):
+            distance_a = np.linalg.norm((wrapped_ac + image_c) @ structure.lattice_cv, axis=1)
+            if not image_c.any():
+                distance_a[0] = np.inf
+            j = int(np.argmin(distance_a))
+            if distance_a[j] < best[2]:
+                best = (i, i + j, float(distance_a[j]))
+        bound = min(bound, best[2])
+    return best
+
+
+def _distance_bound(structure: Structure) -> float:
+    """A distance that certainly occurs: the shortest lattice vector as given."""
+    return float(np.linalg.norm(structure.lattice_cv, axis=1).min())
+
+
+def _images(structure: Structure, distance: float) -> np.ndarray:
+    """Integer cells (x, 3) that can hold an image within `distance` of an atom wrapped to |x_c| <= 1/2."""
+    reach_c = distance * np.linalg.norm(structure.reciprocal_cv, axis=1) / (2.0 * np.pi)
+    count_c = np.floor(reach_c + 0.5 + 1e-9).astype(int)
+    axes = [np.arange(-count, count + 1) for count in count_c]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+def _checked(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A read-only float copy with the wanted shape and finite numbers."""
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The {name} are not numbers ({error}).") from error
+    if array.shape != shape:
+        raise InputError(f"The {name} have shape {array.shape}, expected {shape}.")
+    if not np.isfinite(array).all():
+        where = tuple(int(index) + 1 for index in np.argwhere(~np.isfinite(array))[0])
+        raise InputError(f"The {name} contain {array[~np.isfinite(array)][0]} at entry {where}. Give finite numbers.")
+    array.setflags(write=False)
+    return array
+
+
+def _check_volume(lattice_cv: np.ndarray) -> None:
+    """Refuse vectors of length zero or in one plane: a volume below 1e-6 of the box with the same edges."""
+    length_c = np.linalg.norm(lattice_cv, axis=1)
+    volume = abs(np.linalg.det(lattice_cv))
+    if not volume > 1e-6 * np.prod(length_c):
+        lengths = ", ".join(f"{length:.6g}" for length in length_c)
+        raise InputError(
+            f"The lattice vectors span no volume: lengths {lengths} bohr, volume {volume:.3g} bohr^3. "
+            "Check that no vector is zero and that they do not lie in one plane."
+        )

@@ -1,0 +1,77 @@
+"""Between spheres of plane waves and points of an FFT grid.
+
+Two kinds: real fields (densities, potentials) from a half sphere through real-to-complex FFTs, and
+orbitals from the padded spheres of a block of k-points.  All transforms carry no factor from
+reciprocal to real space, f(R) = Σ_g f(g) exp(i g·R), and 1/N on the way back.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from eigenwerk.parallel.runtime import Runtime
+
+
+@dataclass(frozen=True)
+class HalfSphereMap:
+    """Positions of a length-sorted half sphere on the half grid of a real-to-complex FFT.
+
+    Of the plane g_3 = 0 the half grid stores both g and -g: `mirror_index_x` are the places of -g,
+    `mirror_source_x` (ascending) the members g they are conjugates of.
+    """
+
+    size_c: tuple[int, int, int]
+    index_g: torch.Tensor
+    mirror_index_x: torch.Tensor
+    mirror_source_x: torch.Tensor
+
+    @property
+    def points(self) -> int:
+        """Number of grid points."""
+        return self.size_c[0] * self.size_c[1] * self.size_c[2]
+
+    def to_grid(self, coeff_xg: torch.Tensor) -> torch.Tensor:
+        """f(R) of real fields from the first members of the half sphere; (..., g) -> (..., R, R, R)."""
+        count = coeff_xg.shape[-1]
+        half_c = (self.size_c[0], self.size_c[1], self.size_c[2] // 2 + 1)
+        grid = coeff_xg.new_zeros((*coeff_xg.shape[:-1], half_c[0] * half_c[1] * half_c[2]))
+        grid[..., self.index_g[:count]] = coeff_xg
+        mirrors = int(torch.searchsorted(self.mirror_source_x, count))
+        grid[..., self.mirror_index_x[:mirrors]] = coeff_xg[..., self.mirror_source_x[:mirrors]].conj()
+        return torch.fft.irfftn(grid.unflatten(-1, half_c), s=self.size_c, dim=(-3, -2, -1), norm="forward")
+
+    def from_grid(self, field_xR: torch.Tensor, count: int | None = None) -> torch.Tensor:
+        """Coefficients f(g) of the first `count` members; (..., R, R, R) -> (..., g)."""
+        coeff = torch.fft.rfftn(field_xR, dim=(-3, -2, -1), norm="forward").flatten(-3)
+        return coeff[..., self.index_g[:count]]
+
+
+def half_sphere_map(index_gc: np.ndarray, size_c: tuple[int, int, int], runtime: Runtime) -> HalfSphereMap:
+    """Map of integer g (g, 3), third index nonnegative, strictly inside the Nyquist limits."""
+    half_c = (size_c[0], size_c[1], size_c[2] // 2 + 1)
+
+    def flat(index_xc: np.ndarray) -> np.ndarray:
+        return np.ravel_multi_index(tuple((index_xc % np.array(size_c)).T), half_c)
+
+    source_x = np.flatnonzero((index_gc[:, 2] == 0) & (index_gc != 0).any(axis=1))
+    mirror_x = flat(-index_gc[source_x]) if len(source_x) else np.zeros(0, dtype=np.int64)
+    return HalfSphereMap(size_c, runtime.index(flat(index_gc)), runtime.index(mirror_x), runtime.index(source_x))
+
+
+def orbitals_to_grid(coeff_knG: torch.Tensor, index_kG: torch.Tensor, size_c: tuple[int, int, int]) -> torch.Tensor:
+    """u(R) = Σ_G c(G) exp(i G·R) for a block of orbitals; (k, n, G) -> (k, n, R, R, R).
+
+    Padding coefficients must be zero: they are scattered to grid points without a plane wave.
+    """
+    k, n, _ = coeff_knG.shape
+    grid_knR = coeff_knG.new_zeros((k, n, size_c[0] * size_c[1] * size_c[2]))
+    grid_knR.scatter_(2, index_kG[:, None, :].expand(k, n, -1), coeff_knG)
+    return torch.fft.ifftn(grid_knR.unflatten(-1, size_c), dim=(-3, -2, -1), norm="forward")
+
+
+def grid_to_orbitals(field_knR: torch.Tensor, index_kG: torch.Tensor) -> torch.Tensor:
+    """Coefficients at the plane waves of each k; (k, n, R, R, R) -> (k, n, G).  Padding is not masked."""
+    grid_knR = torch.fft.fftn(field_knR, dim=(-3, -2, -1), norm="forward").flatten(-3)
+    k, n, _ = grid_knR.shape
+    return grid_knR.gather(2, index_kG[:, None, :].expand(k, n, -1))

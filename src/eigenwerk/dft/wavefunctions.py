@@ -1,0 +1,58 @@
+"""Orbitals: how they start, and what is projected from them."""
+
+from math import pi
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.setup import Setup
+from eigenwerk.linalg.dense import generalised_eigh
+
+RANDOM_SEED = 20
+"""Seed of the random part of the start; fixed, so that a run can be repeated."""
+
+
+def atomic_orbitals(atoms: PawAtoms) -> torch.Tensor:
+    """Pseudo partial waves of all bound states of all atoms as Bloch sums; (k, n, G)."""
+    waves_kIG = atoms.orbital_functions(lambda setup: setup.dataset.pseudo_partial_wave_jg)
+    bound_I = np.zeros(atoms.layout.projector_count, dtype=bool)
+    for species in atoms.layout.species:
+        bound_i = _bound_channels(species.setup)[species.setup.j_i]
+        bound_I[species.start_a[:, None] + np.arange(len(bound_i))] = bound_i
+    return waves_kIG[:, torch.as_tensor(bound_I, device=waves_kIG.device)]
+
+
+def _bound_channels(setup: Setup) -> np.ndarray:
+    return np.array([state.n is not None for state in setup.dataset.states])
+
+
+def random_orbitals(atoms: PawAtoms, bands: int) -> torch.Tensor:
+    """Smooth random orbitals, the same for every layout of k-points; (k, n, G).
+
+    Coefficients are random phases damped as 1/(1 + T_G)²: mostly long waves, which is where empty
+    bands live.
+    """
+    basis = atoms.basis
+    k_count, g_count = basis.mask_kG.shape
+    out_knG = np.zeros((k_count, bands, g_count), dtype=complex)
+    for k, point_c in enumerate(basis.kpoints.point_kc):
+        seed = [RANDOM_SEED, *(int(round(1e6 * (x % 1.0))) for x in point_c)]
+        phase_nG = np.random.default_rng(seed).random((bands, basis.count_k[k]))
+        out_knG[k, :, : basis.count_k[k]] = np.exp(2j * pi * phase_nG)
+    damping_kG = 1 / (1 + basis.kinetic_kG) ** 2 * basis.mask_kG
+    return atoms.runtime.tensor(out_knG, atoms.runtime.complex) * damping_kG[:, None]
+
+
+def starting_orbitals(atoms: PawAtoms, hamiltonian: Hamiltonian, bands: int) -> torch.Tensor:
+    """Lowest Ritz vectors of the Hamiltonian in atomic orbitals and some random ones; (k, n, G)."""
+    atomic_knG = atomic_orbitals(atoms)
+    missing = max(bands - atomic_knG.shape[1], 0)
+    # a few random vectors break the symmetry of the atomic guess, so that no band is missed
+    x_knG = torch.cat([atomic_knG, random_orbitals(atoms, missing + max(2, bands // 8))], dim=1)
+    x_knG = x_knG / torch.linalg.vector_norm(x_knG, dim=-1, keepdim=True).clamp_min(1e-30)
+    h_knG, s_knG = hamiltonian.apply(x_knG)
+    energy_kmm, overlap_kmm = x_knG.conj() @ h_knG.mT, x_knG.conj() @ s_knG.mT
+    vector_kmn = generalised_eigh(hamiltonian.sum(energy_kmm), hamiltonian.sum(overlap_kmm))[1][..., :bands]
+    return vector_kmn.mT @ x_knG

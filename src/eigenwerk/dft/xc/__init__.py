@@ -1,0 +1,1 @@
+"""Exchange and correlation: energy densities written once, derivatives by automatic differentiation."""

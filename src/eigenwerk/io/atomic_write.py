@@ -1,0 +1,137 @@
+"""Files that are there whole or not at all.
+
+A file is written under another name in the same folder, flushed to the disk and renamed.  Renaming within a folder is
+atomic on POSIX systems, so a reader, a crash or a kill -9 finds the old file or the new one, never half of either.
+"""
+
+import errno
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from eigenwerk.errors import InputError
+
+_REMEDIES = {
+    errno.EACCES: "permission denied. Make the folder writable, or choose another folder with --output",
+    errno.EPERM: "permission denied. Make the folder writable, or choose another folder with --output",
+    errno.EROFS: "the file system is read-only. Choose another folder with --output",
+    errno.ENOSPC: "the disk is full. Free some space, or choose another folder with --output",
+    errno.EDQUOT: "the disk quota is used up. Free some space, or choose another folder with --output",
+    errno.EFBIG: "the file would exceed the limit on file sizes (ulimit -f). Raise it, or choose a smaller output",
+    errno.ENOENT: "the folder does not exist. Create it, or choose another folder with --output",
+    errno.ENOTDIR: "a part of the path is a file, not a folder. Choose another folder with --output",
+    errno.EISDIR: "a folder of this name exists. Move it away, or choose another folder with --output",
+    errno.ENAMETOOLONG: "the name is too long for the file system. Choose another folder with --output",
+}
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Give a new name to write to; when the block ends without an error, it becomes `path`.
+
+    Usage: ``with replacing(folder / "CONTCAR") as new: new.write_text(text)``.  The previous file stays as it is
+    until then, and if the block fails, also after; the new one is removed.  A symbolic link is followed.
+    The new file has the permissions of the old one, or those of any new file.
+
+    Raises InputError (with the file, the reason and a remedy) if the file cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(_temporary_name(target.name))
+    try:
+        _remove_abandoned(target)
+        _create(temporary, target)
+        yield temporary
+        _flush(temporary)
+        os.replace(temporary, target)
+        _flush(target.parent)
+    except OSError as error:
+        if error.filename is not None and not _within(error.filename, target.parent):
+            raise
+        raise InputError(_message(path, error)) from error
+    finally:
+        _remove(temporary)
+
+
+def ensure_writable(folder: str | Path) -> None:
+    """Make sure, before a long run starts, that files can be written to a folder; create it if it is missing.
+
+    Writes a small file and removes it, because permission bits say little about network and read-only file systems.
+    Raises InputError naming the folder, the reason and a remedy.
+    """
+    probe = Path(folder) / _temporary_name("probe")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"eigenwerk\n")
+    except FileExistsError as error:
+        raise InputError(f"cannot write to {folder}: it is a file. Choose another folder with --output.") from error
+    except OSError as error:
+        raise InputError(_message(folder, error)) from error
+    finally:
+        _remove(probe)
+
+
+def _message(path: str | Path, error: OSError) -> str:
+    """Sentence for the user: what cannot be written, why, and what to do."""
+    reason = _REMEDIES.get(error.errno or 0, f"{error.strerror or error}. Choose another folder with --output")
+    return f"cannot write {path}: {reason}."
+
+
+def _temporary_name(name: str) -> str:
+    """A name in the same folder that tells who writes it: host and process."""
+    return f".{name}.{socket.gethostname()}-{os.getpid()}.part"
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what a killed process of this host left behind; a state of many gigabytes must not pile up."""
+    prefix = f".{target.name}.{socket.gethostname()}-"
+    for entry in os.listdir(target.parent):
+        number = entry.removeprefix(prefix).removesuffix(".part")
+        if entry.startswith(prefix) and entry.endswith(".part") and number.isdigit() and not _is_alive(int(number)):
+            _remove(target.with_name(entry))
+
+
+def _is_alive(process: int) -> bool:
+    """Whether a process of this number runs on this machine."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _create(temporary: Path, target: Path) -> None:
+    """Create the empty new file, with the permissions of the old one if there is one."""
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    if target.exists():
+        os.chmod(temporary, target.stat().st_mode & 0o777)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file or a folder is on the disk, where the file system can tell."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems refuse to flush a folder; the rename itself has then been done.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF) or not path.is_dir():
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file if it is there; a failure to do so must not hide the reason for which it is removed."""
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def _within(filename: str | bytes | int, folder: Path) -> bool:
+    """Whether an error is about the folder written to, and not about something else done in the block."""
+    name = os.path.realpath(os.fsdecode(filename)) if not isinstance(filename, int) else ""
+    return name == str(folder) or os.path.dirname(name) == str(folder)

@@ -1,0 +1,160 @@
+"""Find PAW data sets: those of the installed package gpaw-data, and those in folders the user names.
+
+A set is a file `X.F.gz`, `X.V.F.gz` (element X, variant V, functional F; the .gz may be missing), or, in a
+user's folder, any `X*.xml` or `X*.xml.gz`, whose functional is read from the file.
+
+Which file is taken for an element: the first folder that has one wins, gpaw-data comes last; there, the plain
+`X.F` unless a variant is asked for.  Where a place has no file made for the functional, its PBE set serves every
+functional but LDA (see `DATA_FUNCTIONALS`).
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gpaw_data import datapath  # type: ignore[import-untyped]
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.paw_xml import PawHeader, read_paw_header, split_dataset_name
+from eigenwerk.units import HARTREE_EV
+
+DATA_FUNCTIONALS = {"LDA": ("LDA",), "PBE": ("PBE",), "RPBE": ("RPBE", "PBE"), "revPBE": ("revPBE", "PBE")}
+"""Functional of the calculation: functionals of the data sets that serve it, best first; others: themselves, PBE.
+
+A set made with another functional has the frozen core and the reference energy (`ae_energy`) of that other
+functional: energies relative to the reference of different sets cannot be compared with each other.
+"""
+
+_CUTOFF_FILE = Path(__file__).with_name("cutoffs.json")
+
+
+@dataclass(frozen=True, order=True)
+class DatasetEntry:
+    """One data set file: its element, variant ("" for the plain one), functional and path."""
+
+    element: str
+    variant: str
+    functional: str
+    file: Path
+
+
+@dataclass(frozen=True)
+class CutoffAdvice:
+    """Plane-wave cutoffs for one data set in eV, and where they come from.
+
+    recommended: total energy converged to about 3 meV per atom, energy differences much better;
+    minimum: to about 50 meV, enough for a first look (see `docs/formats/paw_xml.md`).
+    """
+
+    minimum_eV: float
+    recommended_eV: float
+    source: str
+
+
+def list_datasets(functional: str = "PBE", folders: tuple[str | Path, ...] = ()) -> tuple[DatasetEntry, ...]:
+    """All sets made for one functional, folders first, each part sorted by element and variant.
+
+    Raises InputError if a folder does not exist or a file in it is damaged.
+    """
+    places = [*_checked(folders), datapath()]
+    return tuple(entry for place in places for entry in _scan(place) if entry.functional == functional)
+
+
+def choose_dataset(
+    element: str,
+    functional: str = "PBE",
+    variant: str | None = None,
+    folders: tuple[str | Path, ...] = (),
+) -> Path:
+    """Path of the data set to use for an element.
+
+    variant: None for the plain set, or the middle of a name like Cr.14.PBE ("14").  Raises InputError that lists
+    what exists if there is no such set, or several without a plain one.
+    """
+    for place in [*_checked(folders), datapath()]:
+        entries = _scan(place, element)
+        for name in DATA_FUNCTIONALS.get(functional, (functional, "PBE")):
+            chosen = _pick([entry for entry in entries if entry.functional == name], variant)
+            if chosen is not None:
+                return chosen.file
+    raise _nothing(element, functional, variant, folders)
+
+
+def recommended_cutoff(header: PawHeader) -> CutoffAdvice | None:
+    """Cutoffs for a data set: from our table by checksum, else from the file's own <pw_ecut>, else None."""
+    row = _cutoffs().get(header.sha256)
+    if row is not None:
+        return CutoffAdvice(row["minimum_eV"], row["recommended_eV"], "eigenwerk's table")
+    if header.pw_ecut is not None:
+        low, _, high = header.pw_ecut
+        return CutoffAdvice(low * HARTREE_EV, high * HARTREE_EV, "the data set's <pw_ecut>")
+    return None
+
+
+def _pick(found: list[DatasetEntry], variant: str | None) -> DatasetEntry | None:
+    """The entry of that variant; without a wish the plain one, else the only one."""
+    matching = [entry for entry in found if entry.variant == (variant or "")]
+    if not matching and variant is None and len(found) == 1:
+        return found[0]
+    if not matching and variant is None and found:
+        names = ", ".join(entry.file.name for entry in found)
+        raise InputError(
+            f"Element {found[0].element}: the folder {found[0].file.parent} has {len(found)} PAW data sets and none "
+            f"of plain name: {names}. Name the variant, or keep one of them."
+        )
+    return matching[0] if matching else None
+
+
+def _checked(folders: tuple[str | Path, ...]) -> list[Path]:
+    for folder in map(Path, folders):
+        if not folder.is_dir():
+            raise InputError(f"PAW data folder {folder}: there is no such folder. Correct the path or leave it out.")
+    return [Path(folder) for folder in folders]
+
+
+def _scan(folder: Path, element: str = "") -> list[DatasetEntry]:
+    """Data sets in a folder, of one element or all; files of other elements are not opened."""
+    entries = (_entry(file) for file in folder.iterdir() if element in ("", _symbol(file)))
+    return sorted(entry for entry in entries if entry is not None)
+
+
+def _symbol(file: Path) -> str:
+    match = re.match(r"([A-Z][a-z]?)(?=[._-])", file.name)
+    return "" if match is None else match[1]
+
+
+def _entry(file: Path) -> DatasetEntry | None:
+    if not _symbol(file) or not file.is_file():
+        return None
+    if file.name.removesuffix(".gz").endswith(".xml"):
+        header = read_paw_header(file)
+        rest = file.name.removesuffix(".gz").removesuffix(".xml").removeprefix(header.symbol)
+        return DatasetEntry(header.symbol, rest.strip("._-"), header.functional, file)
+    names = split_dataset_name(file.name)
+    # Orbital sets (X.dzp.basis.gz) lie beside the data sets.
+    if names is None or names[2] == "basis":
+        return None
+    return DatasetEntry(*names, file)
+
+
+def _nothing(element: str, functional: str, variant: str | None, folders: tuple[str | Path, ...]) -> InputError:
+    entries = [entry for place in [*_checked(folders), datapath()] for entry in _scan(place)]
+    served = DATA_FUNCTIONALS.get(functional, (functional, "PBE"))
+    what = f"element {element}, functional {functional}" + (f", variant {variant}" if variant else "")
+    head = f"No PAW data set for {what} in {', '.join(str(p) for p in [*folders, datapath()])}."
+    variants = sorted(e.variant or "(plain)" for e in entries if e.element == element and e.functional in served)
+    if variants:
+        return InputError(f"{head} Variants of {element} that exist: {', '.join(variants)}. Choose one of these.")
+    elements = sorted({entry.element for entry in entries if entry.functional in served})
+    hint = f" Did you mean {element.capitalize()}?" if element.capitalize() in elements else ""
+    return InputError(
+        f"{head}{hint} Elements with a set: {' '.join(elements)}. Give a folder with a PAW-XML file for {element}."
+    )
+
+
+@cache
+def _cutoffs() -> dict[str, dict[str, float]]:
+    rows = json.loads(_CUTOFF_FILE.read_text())["datasets"]
+    return {row["sha256"]: row for row in rows}

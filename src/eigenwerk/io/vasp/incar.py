@@ -1,0 +1,203 @@
+"""The INCAR file: read it, then judge it.
+
+`read_incar` types every statement by the table of tags and collects whatever is wrong with the
+file; `judge` says what eigenwerk makes of the tags: refused, ignored, or read in its own way.
+Format: docs/formats/incar.md.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from eigenwerk.io.vasp.fortran import is_number
+from eigenwerk.io.vasp.incar_syntax import Skipped, Statement, scan
+from eigenwerk.io.vasp.incar_values import BadValue, Reading, choices_text, read_value, value_error
+from eigenwerk.io.vasp.problem import Problem, raise_errors
+from eigenwerk.io.vasp.tags import TAGS, family_of, find_tag, nearest_tag
+from eigenwerk.io.vasp.tags_base import Choice, Derived, Tag, same_value
+from eigenwerk.io.vasp.textfile import read_text
+
+_HIDDEN_STATEMENT = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\s*=")
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Incar:
+    """What an INCAR file says.
+
+    values: typed by the table, only tags that could be read; lists are tuples; raw: the text after
+    '=' of every tag, unknown ones included; line_of: line of every tag; problems: what is wrong or
+    doubtful about the file itself; notes: text that is no statement, with its line.
+    """
+
+    file: str
+    values: Mapping[str, object]
+    raw: Mapping[str, str]
+    line_of: Mapping[str, int]
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[Skipped, ...] = ()
+
+    def get(self, name: str, fallback: object = None) -> object:
+        """The value of a tag; else its default if that is a value and not computed; else the fallback."""
+        if name in self.values:
+            return self.values[name]
+        default = TAGS[name].default
+        return fallback if default is None or isinstance(default, Derived) else default
+
+    def problem(self, name: str, message: str, remedy: str = "", severity: str = "error") -> Problem:
+        """A finding about a tag of this file, for checks made elsewhere: names line, tag and value."""
+        line, value = self.line_of.get(name), _shown(self.raw.get(name, ""))
+        return Problem(severity, self.file, line, message, name, value, remedy)
+
+    def raise_on_errors(self) -> None:
+        """Raise one InputError that lists all errors of the file."""
+        raise_errors(self.problems)
+
+
+def read_incar(path: str | Path) -> Incar:
+    """Read an INCAR file; raises InputError only if the file cannot be opened (see `Incar.problems`)."""
+    return parse_incar(read_text(path), Path(path).name)
+
+
+def parse_incar(text: str, file: str = "INCAR") -> Incar:
+    """The same from text."""
+    statements, skipped, problems = scan(text, file)
+    incar = _Collector(file, {}, {}, {}, list(problems))
+    for statement in statements:
+        incar.add(statement)
+    incar.problems += [problem for note in skipped if (problem := _lost_statement(note, file))]
+    found = sorted(incar.problems, key=lambda problem: problem.line or 0)
+    return Incar(file, incar.values, incar.raw, incar.line_of, tuple(found), tuple(skipped))
+
+
+@dataclass
+class _Collector:
+    """Statements typed so far."""
+
+    file: str
+    values: dict[str, object]
+    raw: dict[str, str]
+    line_of: dict[str, int]
+    problems: list[Problem]
+
+    def add(self, statement: Statement) -> None:
+        tag = find_tag(statement.name)
+        if statement.name in self.line_of:
+            self._repeat(statement, tag)
+            return
+        self.raw[statement.name] = statement.text
+        self.line_of[statement.name] = statement.line
+        if tag is None:
+            self._unknown(statement)
+            return
+        reading = self._read(tag, statement)
+        if reading is not None:
+            self.values[tag.name] = reading.value
+            self._doubts(tag, statement, reading)
+
+    def _report(self, severity: str, statement: Statement, message: str, remedy: str = "") -> None:
+        value = _shown(statement.text)
+        self.problems.append(Problem(severity, self.file, statement.line, message, statement.name, value, remedy))
+
+    def _read(self, tag: Tag, statement: Statement) -> Reading | None:
+        """The typed value; None, with an error reported, if there is none."""
+        try:
+            return read_value(tag, statement.text)
+        except BadValue as error:
+            self._report("error", statement, str(error), _remedy(tag))
+            return None
+
+    def _doubts(self, tag: Tag, statement: Statement, reading: Reading) -> None:
+        wrong = value_error(tag, reading.value)
+        if wrong:
+            self._report("error", statement, wrong, tag.remedy or _remedy(tag))
+        for doubt in reading.doubts:
+            self._report("warning", statement, doubt)
+        for name in _HIDDEN_STATEMENT.findall(reading.rest):
+            if find_tag(name):
+                message = f"the text after the value holds {name.upper()}, which is not read there"
+                self._report("warning", statement, message, f"Put {name.upper()} on a line of its own.")
+
+    def _repeat(self, statement: Statement, tag: Tag | None) -> None:
+        """A tag for the second time: harmless with the same value, else an error, for it is not known which counts."""
+        first = self.line_of[statement.name]
+        if self._same(statement, tag):
+            self._report("warning", statement, f"the tag was given on line {first} already, with the same value")
+            return
+        message = f"but line {first} says {statement.name} = {_shown(self.raw[statement.name])}"
+        self._report("error", statement, f", {message}", "Keep one of the two lines.")
+
+    def _same(self, statement: Statement, tag: Tag | None) -> bool:
+        if tag is None or tag.name not in self.values:
+            return statement.text == self.raw[statement.name]
+        try:
+            return same_value(read_value(tag, statement.text).value, self.values[tag.name])
+        except BadValue:
+            return False
+
+    def _unknown(self, statement: Statement) -> None:
+        reason = family_of(statement.name)
+        if reason:
+            self._report("error", statement, reason, "Remove the line.")
+            return
+        near = nearest_tag(statement.name)
+        remedy = f"Did you mean {near}?" if near else "Correct the name, or remove the line."
+        self._report("error", statement, f"there is no tag {statement.name}", remedy)
+
+
+def _shown(text: str) -> str:
+    """Text of the user on one line, cut to a length that fits a message."""
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _remedy(tag: Tag) -> str:
+    """What to write for a tag whose value could not be read."""
+    if tag.choices and not tag.has_bounds():
+        return f"Write one of {choices_text(tag)}."
+    default = "" if tag.default is None or tag.default == () else f"; the default is {tag.default}"
+    kind = {"int": "a whole number", "float": "a number", "bool": ".TRUE. or .FALSE.", "ints": "whole numbers",
+            "floats": "numbers", "bools": "logicals"}.get(tag.kind, "a value")  # fmt: skip
+    unit = f" in {tag.unit}" if tag.unit else ""
+    return f"Write {tag.name} = {kind}{unit}, or remove the line{default}."
+
+
+def _lost_statement(note: Skipped, file: str) -> Problem | None:
+    """A warning for skipped text that was probably meant as a statement: 'ENCUT 400', 'for this run: NELM = 9'."""
+    words = note.text.replace("=", " = ").split()
+    name = words[words.index("=") - 1] if "=" in words[1:] else words[0]
+    meant = "=" in words[1:] or (len(words) > 1 and name.isupper() and _is_value(words[1]))
+    if not meant or find_tag(name) is None:
+        return None
+    remedy = f"Write {name.upper()} = … on a line of its own."
+    message = f"this text is no statement and is not read: {_shown(note.text)}"
+    return Problem("warning", file, note.line, message, remedy=remedy)
+
+
+def _is_value(word: str) -> bool:
+    return is_number(word) or word.strip(".").upper() in ("T", "F", "TRUE", "FALSE")
+
+
+def judge(incar: Incar) -> tuple[Problem, ...]:
+    """What eigenwerk makes of the tags: errors for refused ones, notes and warnings for ignored ones.
+
+    Honoured tags give nothing, unless their value is read in a way worth a sentence.
+    """
+    verdicts = (_verdict(incar, TAGS[name], value) for name, value in incar.values.items() if name in TAGS)
+    return tuple(verdict for verdict in verdicts if verdict is not None)
+
+
+def _verdict(incar: Incar, tag: Tag, value: object) -> Problem | None:
+    choice = tag.choice(value) or Choice(value)
+    status = choice.status or tag.status
+    note = choice.note or tag.note
+    if any(same_value(value, off_value) for off_value in tag.off_values):
+        return None
+    if tag.name == "NSW" and incar.values.get("IBRION") == -1:
+        status, note = "inert", "with IBRION = -1 the ions do not move"
+    if status == "refused":
+        return incar.problem(tag.name, note, choice.remedy or tag.remedy)
+    if status == "inert":
+        return incar.problem(tag.name, f"accepted and ignored: {note}", severity=choice.severity)
+    return incar.problem(tag.name, choice.note, severity=choice.severity) if choice.note else None

@@ -1,0 +1,169 @@
+"""What a finished, or unconverged, single-point run hands to the writers of output files.
+
+Everything is in the units of the files: eV, Angstrom, eV/Angstrom, kB, Bohr magnetons, seconds; numpy arrays
+and plain Python values only.  `vasprun.py`, `oszicar.py` and `contcar.py` each write a part of one `RunRecord`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class KpointGeneration:
+    """How a mesh of k-points was asked for.
+
+    kind: 'Gamma' or 'Monkhorst-Pack'; mesh: three divisions; shift: the user's shift in units of one mesh step.
+    """
+
+    kind: str
+    mesh: tuple[int, int, int]
+    shift: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class SpeciesRecord:
+    """One species of the structure, in the order of the POSCAR.
+
+    mass in atomic mass units, valence in electrons.  `title` takes the place of VASP's TITEL and begins like one:
+    a word for the functional family (PAW_PBE for gradient functionals, PAW for LDA) and the data set's name, parted
+    by a blank, because readers take the first two words; then package, version, file and checksum follow.
+    """
+
+    count: int
+    element: str
+    mass: float
+    valence: float
+    title: str
+
+
+def dataset_title(gradient: bool, element: str, package: str, filename: str, checksum: str) -> str:
+    """Title of a data set as it appears where VASP prints TITEL, e.g. 'PAW_PBE Si gpaw-data 1.2.1 Si.PBE md5:ee77'.
+
+    gradient: data generated with a gradient functional; package: name and version; checksum with its kind.
+    """
+    return f"{'PAW_PBE' if gradient else 'PAW'} {element} {package} {filename} {checksum}"
+
+
+@dataclass(frozen=True, eq=False)
+class StepRecord:
+    """One step of self-consistency.
+
+    algorithm: the short word of the solver, 'DAV' for Davidson.  free_energy, energy_without_entropy, energy_zero
+    (extrapolated to zero smearing), change (of the free energy) and band_energy_change in eV.  applications: how often
+    the Hamiltonian was applied to an orbital; residual: norm of the orbital residuals, eV; density_residual: norm
+    of the density residual, electrons, None while the density is frozen; moment in Bohr magnetons, None without spin.
+    """
+
+    step: int
+    algorithm: str
+    free_energy: float
+    energy_without_entropy: float
+    energy_zero: float
+    change: float
+    band_energy_change: float
+    applications: int
+    residual: float
+    density_residual: float | None = None
+    moment: float | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class DensityOfStates:
+    """Total density of states on a uniform grid.
+
+    energy_x: (x,) eV; total_sx: (s, x) states per eV and cell; integrated_sx: (s, x) states per cell.
+    One row holds both spins of an unpolarised run.
+    """
+
+    energy_x: np.ndarray
+    total_sx: np.ndarray
+    integrated_sx: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class FinalRecord:
+    """The result of the run.
+
+    free_energy, energy_without_entropy, energy_zero (extrapolated to zero smearing), absolute_energy (all-electron
+    reference), components (name to value) and fermi_level in eV.  forces_av: (a, v) eV/Angstrom or None.
+    stress_vv: (v, v) kB, positive where the cell wants to expand, or None if it was not computed.
+    eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1 per state of one spin, also without spin polarisation.
+    moment: total, Bohr magnetons, None without spin; moment_a: (a,) or None.  status: one sentence for people.
+    `dos` is needed because readers find the Fermi level in that block only.
+    """
+
+    free_energy: float
+    energy_without_entropy: float
+    energy_zero: float
+    fermi_level: float
+    eig_skn: np.ndarray
+    occ_skn: np.ndarray
+    converged: bool
+    status: str
+    components: Mapping[str, float]
+    dos: DensityOfStates
+    forces_av: np.ndarray | None = None
+    stress_vv: np.ndarray | None = None
+    moment: float | None = None
+    moment_a: np.ndarray | None = None
+    absolute_energy: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """Everything the writers need from one single-point run.
+
+    title: first line of the POSCAR.  incar: tag to value, as the user set them; parameters: all VASP tags in force
+    (ENMAX for the cutoff).  Values are bool, int, float, str, or sequences of one of these.  kpoint_kc: (k, c) in units
+    of the reciprocal vectors; weight_k: (k,) with sum one.  symbols: one per atom, atoms of a species together, in the
+    order of `species`.
+    lattice_cv: (c, v) Angstrom; scaled_ac: (a, c); selective_ac: (a, c) of bool, True = may move, or None;
+    velocities_av: (a, v) Angstrom per femtosecond, or None.
+
+    Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
+    """
+
+    version: str
+    start: datetime
+    title: str
+    incar: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    kpoint_kc: np.ndarray
+    weight_k: np.ndarray
+    symbols: tuple[str, ...]
+    species: tuple[SpeciesRecord, ...]
+    lattice_cv: np.ndarray
+    scaled_ac: np.ndarray
+    steps: tuple[StepRecord, ...]
+    final: FinalRecord
+    generation: KpointGeneration | None = None
+    selective_ac: np.ndarray | None = None
+    velocities_av: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise ValueError("RunRecord without steps: readers of the files expect at least one")
+        if tuple(self.symbols) != tuple(s.element for s in self.species for _ in range(s.count)):
+            raise ValueError(f"RunRecord: symbols {self.symbols} do not follow the species {self.species}")
+        atoms, kpoints = len(self.symbols), len(self.weight_k)
+        spins, _, bands = self.final.eig_skn.shape
+        _require("kpoint_kc", self.kpoint_kc, (kpoints, 3))
+        _require("scaled_ac", self.scaled_ac, (atoms, 3))
+        _require("selective_ac", self.selective_ac, (atoms, 3))
+        _require("velocities_av", self.velocities_av, (atoms, 3))
+        _require("forces_av", self.final.forces_av, (atoms, 3))
+        _require("stress_vv", self.final.stress_vv, (3, 3))
+        _require("moment_a", self.final.moment_a, (atoms,))
+        _require("eig_skn", self.final.eig_skn, (spins, kpoints, bands))
+        _require("occ_skn", self.final.occ_skn, (spins, kpoints, bands))
+
+
+def _require(name: str, array: np.ndarray | None, shape: tuple[int, ...]) -> None:
+    """Raise ValueError if an array that is there has another shape."""
+    if array is not None and array.shape != shape:
+        raise ValueError(f"RunRecord: {name} has shape {array.shape}, expected {shape}")

@@ -1,0 +1,161 @@
+"""Small dense Hermitian problems in batches, and the slow twin of the iterative solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from eigenwerk.linalg.operator import ALL, EigenResult, Operator, Which
+
+DenseEigh = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+"""h_kmm -> (ascending eigenvalues (k, m), columns (k, m, m)) of Hermitian matrices.
+
+On CUDA the batched `torch.linalg.eigh` solves matrices of 33 rows and more one after the other;
+callers there may hand in another solver.
+"""
+
+
+def dense_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eigenvalues and eigenvectors of Hermitian matrices by LAPACK (or cuSOLVER)."""
+    eig_km, columns_kmm = torch.linalg.eigh(h_kmm)
+    return eig_km, columns_kmm
+
+
+def rank_threshold(dtype: torch.dtype) -> float:
+    """Eigenvalue of a normalised overlap matrix below which a direction is taken as dependent.
+
+    Gram matrices carry errors of a few machine epsilons; a direction of overlap s is known to eps / s.
+    eps^(3/4), 2e-12 in double and 6e-6 in single precision, leaves a quarter of the digits to it.
+    """
+    return float(torch.finfo(dtype).eps ** 0.75)
+
+
+def generalised_eigh(
+    h_kmm: torch.Tensor,
+    s_kmm: torch.Tensor,
+    *,
+    threshold: float | None = None,
+    eigh: DenseEigh = dense_eigh,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """All pairs of H c = e S c for batches of Hermitian matrices, S positive semidefinite.
+
+    S is scaled to unit diagonal and factorised by Cholesky; where that fails or finds S nearly
+    singular, by its eigenvalues: directions of overlap below `threshold` (default `rank_threshold`)
+    are projected out.  Canonical orthogonalisation: P.-O. Lowdin, Adv. Quantum Chem. 5, 185 (1970).
+
+    h_kmm, s_kmm: (k, m, m).  Returns (eig_km ascending, c_kmm with eigenvectors as columns,
+    C^H S C = 1, rank_k int64).  Pairs from rank_k on do not exist: their columns are zero and their
+    eigenvalues lie above all others.  Never raises for dependent directions.
+    """
+    threshold = rank_threshold(s_kmm.dtype) if threshold is None else threshold
+    scale_km, s_kmm = _normalised(s_kmm)
+    h_kmm = scale_km.unsqueeze(-1) * h_kmm * scale_km.unsqueeze(-2)
+    lower_kmm, info_k = torch.linalg.cholesky_ex(s_kmm)
+    pivot_k = lower_kmm.diagonal(dim1=-2, dim2=-1).real.square().amin(-1)
+    # The pivots only bound the smallest eigenvalue from above, hence the factor ten.
+    bad_k = (info_k != 0) | ~(pivot_k > 10 * threshold)
+    rank_k = torch.full_like(info_k, s_kmm.shape[-1], dtype=torch.int64)
+    if not bool(bad_k.any()):
+        eig_km, c_kmm = _by_cholesky(h_kmm, lower_kmm, eigh)
+        return eig_km, scale_km.unsqueeze(-1) * c_kmm, rank_k
+    eig_km, c_kmm = torch.empty_like(scale_km), torch.empty_like(s_kmm)
+    good, bad = (~bad_k).nonzero()[:, 0], bad_k.nonzero()[:, 0]
+    if len(good):
+        eig_km[good], c_kmm[good] = _by_cholesky(h_kmm[good], lower_kmm[good], eigh)
+    eig_km[bad], c_kmm[bad], rank_k[bad] = _by_eigenvalues(h_kmm[bad], s_kmm[bad], threshold, eigh)
+    return eig_km, scale_km.unsqueeze(-1) * c_kmm, rank_k
+
+
+def _normalised(s_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(d, d S d) with unit diagonal; d = 0 for vectors without length."""
+    diagonal_km = s_kmm.diagonal(dim1=-2, dim2=-1).real
+    tiny = torch.finfo(diagonal_km.dtype).tiny
+    scale_km = torch.where(diagonal_km > tiny, diagonal_km.clamp_min(tiny).rsqrt(), torch.zeros_like(diagonal_km))
+    return scale_km, scale_km.unsqueeze(-1) * s_kmm * scale_km.unsqueeze(-2)
+
+
+def _by_cholesky(h_kmm: torch.Tensor, lower_kmm: torch.Tensor, eigh: DenseEigh) -> tuple[torch.Tensor, torch.Tensor]:
+    """S = L L^H:  (L^-1 H L^-H) y = e y,  c = L^-H y."""
+    half_kmm = torch.linalg.solve_triangular(lower_kmm, h_kmm, upper=False)
+    reduced_kmm = torch.linalg.solve_triangular(lower_kmm, half_kmm.mH, upper=False)
+    eig_km, y_kmm = eigh(hermitian_part(reduced_kmm))
+    return eig_km, torch.linalg.solve_triangular(lower_kmm.mH, y_kmm, upper=True)
+
+
+def _by_eigenvalues(
+    h_kmm: torch.Tensor, s_kmm: torch.Tensor, threshold: float, eigh: DenseEigh
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """S = U s U^H, W = U s^-1/2 on the kept directions:  (W^H H W) y = e y,  c = W y."""
+    weight_km, u_kmm = eigh(s_kmm)
+    kept_km = weight_km > threshold
+    root_km = torch.where(kept_km, weight_km.clamp_min(threshold).rsqrt(), torch.zeros_like(weight_km))
+    w_kmm = u_kmm * root_km.unsqueeze(-2)
+    reduced_kmm = hermitian_part(w_kmm.mH @ h_kmm @ w_kmm)
+    # A shift above the spectrum (Gershgorin) sends what was projected out to the end of the list.
+    above_k = 1 + 2 * reduced_kmm.abs().sum(-1).amax(-1)
+    shift_km = torch.where(kept_km, torch.zeros_like(root_km), above_k.unsqueeze(-1))
+    eig_km, y_kmm = eigh(reduced_kmm + torch.diag_embed(shift_km).to(reduced_kmm.dtype))
+    rank_k = kept_km.sum(-1)
+    exists_km = torch.arange(weight_km.shape[-1], device=rank_k.device) < rank_k.unsqueeze(-1)
+    return eig_km, (w_kmm @ y_kmm) * exists_km.unsqueeze(-2), rank_k
+
+
+def hermitian_part(a_kmm: torch.Tensor) -> torch.Tensor:
+    """(A + A^H) / 2."""
+    return (a_kmm + a_kmm.mH) * 0.5
+
+
+@dataclass(frozen=True)
+class MatrixOperator:
+    """A pencil given by its matrices: for tests, examples and small dense problems.
+
+    h_kxx, s_kxx: (k, x, x) Hermitian.  The preconditioner is diagonal, 1 / (|h_xx - e s_xx| + 0.1).
+    """
+
+    h_kxx: torch.Tensor
+    s_kxx: torch.Tensor
+
+    def apply(self, x_knx: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
+        """(H x, S x)."""
+        return x_knx @ self.h_kxx[k].mT, self.overlap(x_knx, k)
+
+    def overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """S x."""
+        return x_knx @ self.s_kxx[k].mT
+
+    def precondition(
+        self, residual_knx: torch.Tensor, eig_kn: torch.Tensor, x_knx: torch.Tensor, k: Which = ALL
+    ) -> torch.Tensor:
+        """r / (|h_xx - e s_xx| + 0.1)."""
+        h_k1x, s_k1x = (a[k].diagonal(dim1=-2, dim2=-1).real.unsqueeze(-2) for a in (self.h_kxx, self.s_kxx))
+        return residual_knx / ((h_k1x - eig_kn.unsqueeze(-1) * s_k1x).abs() + 0.1)
+
+    def sum(self, tensor: torch.Tensor) -> torch.Tensor:
+        """One rank holds everything."""
+        return tensor
+
+
+def solve_dense(
+    operator: Operator, like_knx: torch.Tensor, count: int | None = None, *, mask_kx: torch.Tensor | None = None
+) -> EigenResult:
+    """The lowest `count` (default: all) eigenpairs by building the matrices; the slow twin of the solvers.
+
+    H and S are applied to the unit vectors.  like_knx: any tensor with the operator's k, x, dtype and
+    device (n does not matter).  mask_kx: (k, x) True for true components; without it the operator
+    must return zero in padded components for unit vectors that lie there.  One rank only.
+    """
+    size, problems = like_knx.shape[-1], like_knx.shape[0]
+    unit_kxx = torch.eye(size, dtype=like_knx.dtype, device=like_knx.device).expand(problems, size, size)
+    if mask_kx is not None:
+        unit_kxx = unit_kxx * mask_kx.unsqueeze(-1)
+    h_kxx, s_kxx = (rows.mT for rows in operator.apply(unit_kxx.contiguous()))
+    eig_km, c_kmm, rank_k = generalised_eigh(hermitian_part(h_kxx), hermitian_part(s_kxx))
+    vectors_knx = c_kmm.mT[:, :count].contiguous()
+    eig_kn = eig_km[:, :count]
+    hx_knx, sx_knx = operator.apply(vectors_knx)
+    residual_kn = torch.linalg.vector_norm(hx_knx - eig_kn.unsqueeze(-1) * sx_knx, dim=-1)
+    exists_kn = torch.arange(eig_kn.shape[-1], device=rank_k.device) < rank_k.unsqueeze(-1)
+    residual_kn = residual_kn.masked_fill(~exists_kn, float("inf"))
+    return EigenResult(eig_kn, vectors_knx, residual_kn, size * problems, 0, exists_kn)

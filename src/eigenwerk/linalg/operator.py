@@ -1,0 +1,67 @@
+"""What a solver knows of an eigenproblem: four verbs; and what it gives back.
+
+A solver treats a block of k independent generalised Hermitian problems H x = e S x at once.
+Vectors are rows: `x_knx` holds, for each problem k, n vectors of x components, float64, complex128
+or their single-precision forms.  Problems of different size are padded along x to the longest one.
+Padded components are zero in everything that goes in and comes out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+Which = slice | torch.Tensor
+"""Which problems of an operator's block the rows belong to: anything that indexes its axis k."""
+
+ALL = slice(None)
+"""All problems of the block."""
+
+
+class Operator(Protocol):
+    """The pencil (H, S) of a block of problems, S positive definite on the unpadded components.
+
+    `k` says which problems of the block the first axis of the arguments runs over: `ALL`, a slice,
+    or a tensor of indices (solvers let converged problems leave the batch).  An operator that
+    indexes its own per-problem tensors with `k` serves all three.
+    """
+
+    def apply(self, x_knx: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
+        """(H x, S x), both (k, n, x), in one pass."""
+        ...
+
+    def overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """S x, (k, n, x)."""
+        ...
+
+    def precondition(
+        self, residual_knx: torch.Tensor, eig_kn: torch.Tensor, x_knx: torch.Tensor, k: Which = ALL
+    ) -> torch.Tensor:
+        """An approximation of (H - e S)^-1 r up to sign and length, (k, n, x), for the pairs (e, x)."""
+        ...
+
+    def sum(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The sum over the ranks that share the components x; the tensor itself when there is one."""
+        ...
+
+
+@dataclass(frozen=True)
+class EigenResult:
+    """Eigenpairs and what they cost.
+
+    eig_kn: (k, n) ascending, in the operator's unit.  vectors_knx: (k, n, x), S-orthonormal.
+    residual_kn: (k, n) the 2-norms |H x - e S x|; infinite where no vector could be found.
+    applications: how many vectors H was applied to.  iterations: how often the space was expanded.
+    converged_kn: (k, n) residual at or below the tolerance.
+    notes: what a person should know, in words.
+    """
+
+    eig_kn: torch.Tensor
+    vectors_knx: torch.Tensor
+    residual_kn: torch.Tensor
+    applications: int
+    iterations: int
+    converged_kn: torch.Tensor
+    notes: tuple[str, ...] = ()

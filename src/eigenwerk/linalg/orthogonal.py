@@ -1,0 +1,78 @@
+"""S-orthonormal vectors from any vectors, dependent ones included."""
+
+from __future__ import annotations
+
+import torch
+
+from eigenwerk.linalg.dense import DenseEigh, dense_eigh, generalised_eigh, hermitian_part, rank_threshold
+from eigenwerk.linalg.operator import ALL, Operator, Which
+from eigenwerk.linalg.subspace import Reduce, inner, norms
+
+ATTEMPTS = 3
+"""How often dependent vectors are replaced before giving up."""
+
+
+def orthonormalise(
+    operator: Operator, x_knx: torch.Tensor, k: Which = ALL, *, refill: bool = True, eigh: DenseEigh = dense_eigh
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Vectors with <x_i|S|x_j> = delta_ij that span the given ones.
+
+    Cholesky of the overlap, twice where it is ill conditioned (A. Stathopoulos and K. Wu, SIAM J. Sci.
+    Comput. 23, 2165 (2002)): vector i stays in the span of the first i given ones.  Where the vectors
+    are dependent, canonical orthogonalisation keeps the span, without that order; with `refill` the
+    missing vectors are replaced by deterministic noise (`noise`), else they are zero and come last.
+
+    x_knx: (k, n, x).  Returns (x_knx, rank_k of the given vectors, int64).
+    """
+    count = x_knx.shape[1]
+    first_rank_k: torch.Tensor | None = None
+    for attempt in range(ATTEMPTS):
+        x_knx, rank_k = _orthonormal_once(operator, x_knx, k, eigh)
+        first_rank_k = rank_k if first_rank_k is None else first_rank_k
+        if not refill or not bool((rank_k < count).any()):
+            break
+        x_knx = refilled(x_knx, rank_k, operator.sum, seed=attempt)
+    # Second pass: errors of the first are those of a well-conditioned matrix.
+    x_knx, rank_k = _orthonormal_once(operator, x_knx, k, eigh)
+    return x_knx, first_rank_k if first_rank_k is not None else rank_k
+
+
+def _orthonormal_once(
+    operator: Operator, x_knx: torch.Tensor, k: Which, eigh: DenseEigh
+) -> tuple[torch.Tensor, torch.Tensor]:
+    s_knn = hermitian_part(operator.sum(inner(x_knx, operator.overlap(x_knx, k))))
+    s_knn = s_knn.to(torch.complex128 if s_knn.is_complex() else torch.float64)
+    threshold = rank_threshold(x_knx.dtype)
+    diagonal_kn = s_knn.diagonal(dim1=-2, dim2=-1).real
+    lower_knn, info_k = torch.linalg.cholesky_ex(s_knn)
+    pivot_kn = lower_knn.diagonal(dim1=-2, dim2=-1).real.square()
+    if not bool(((info_k != 0) | ~(pivot_kn > 10 * threshold * diagonal_kn).all(-1)).any()):
+        rank_k = torch.full_like(info_k, s_knn.shape[-1], dtype=torch.int64)
+        return torch.linalg.solve_triangular(lower_knn.conj().to(x_knx.dtype), x_knx, upper=False), rank_k
+    # With H = -S all kept directions have eigenvalue -1; the dropped ones come last, as zeros.
+    _, c_knn, rank_k = generalised_eigh(-s_knn, s_knn, threshold=threshold, eigh=eigh)
+    return c_knn.mT.to(x_knx.dtype) @ x_knx, rank_k
+
+
+def noise(x_knx: torch.Tensor, count: int, seed: int = 0) -> torch.Tensor:
+    """`count` reproducible random vectors shaped like the given ones: (k, count, x).
+
+    Uniform noise times the envelope sqrt(sum_n |x_n|^2): zero where the given vectors are (padding
+    stays padding), and as smooth as they are.  The same on every device.
+    """
+    generator = torch.Generator().manual_seed(1729 + seed)
+    shape = (count, x_knx.shape[-1], 2)
+    random_nx2 = torch.rand(shape, generator=generator, dtype=torch.float64) * 2 - 1
+    random_nx = torch.view_as_complex(random_nx2) if x_knx.is_complex() else random_nx2[..., 0]
+    envelope_k1x = x_knx.abs().square().sum(-2, keepdim=True).sqrt()
+    return envelope_k1x * random_nx.to(x_knx)
+
+
+def refilled(x_knx: torch.Tensor, rank_k: torch.Tensor, reduce: Reduce, seed: int = 0) -> torch.Tensor:
+    """The vectors with those from rank_k on replaced by normalised `noise`."""
+    count = x_knx.shape[1]
+    missing_kn = torch.arange(count, device=rank_k.device) >= rank_k.unsqueeze(-1)
+    fresh_knx = noise(x_knx, count, seed)
+    length_kn = norms(fresh_knx, reduce)
+    fresh_knx = fresh_knx / torch.where(length_kn > 0, length_kn, torch.ones_like(length_kn)).unsqueeze(-1)
+    return torch.where(missing_kn.unsqueeze(-1), fresh_knx, x_knx)

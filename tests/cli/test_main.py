@@ -1,0 +1,89 @@
+"""The command line returns the promised exit codes and never shows a traceback."""
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from eigenwerk import __version__
+from eigenwerk.cli import main as door
+from eigenwerk.errors import ConvergenceError, EigenwerkError, InputError
+
+
+@pytest.fixture
+def raising(monkeypatch, tmp_path):
+    """The door with one sub-command, `fail`, that raises what it is given; run in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(error):
+        app = typer.Typer(pretty_exceptions_enable=False)
+
+        @app.callback()
+        def nothing():
+            pass
+
+        @app.command()
+        def fail():
+            raise error
+
+        monkeypatch.setattr(door, "app", app)
+        return door.main(["fail"])
+
+    return run
+
+
+@pytest.mark.parametrize(("kind", "code"), [(EigenwerkError, 1), (InputError, 2), (ConvergenceError, 3)])
+def test_own_errors_become_a_plain_message_and_their_exit_code(raising, capsys, tmp_path, kind, code):
+    assert raising(kind("INCAR line 7: no such thing")) == code
+    streams = capsys.readouterr()
+    assert streams.err == "INCAR line 7: no such thing\n"  # no colour codes: not a terminal
+    assert streams.out == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_interruption_is_130(raising, capsys):
+    assert raising(KeyboardInterrupt()) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_fault_of_the_program_writes_a_file_and_says_where(raising, capsys, tmp_path):
+    assert raising(ZeroDivisionError("float division by zero")) == 1
+    message = capsys.readouterr().err
+    path = tmp_path / "eigenwerk-crash.txt"
+    assert str(path) in message and "ZeroDivisionError" in message and "Traceback" not in message
+    report = path.read_text()
+    assert "Traceback" in report and "ZeroDivisionError" in report and __version__ in report
+    assert "eigenwerk fail" in report
+
+
+def test_a_fault_in_a_read_only_folder_writes_to_the_temporary_one(raising, capsys, monkeypatch, tmp_path):
+    other = tmp_path / "temporary"
+    other.mkdir()
+    monkeypatch.setattr(door.tempfile, "gettempdir", lambda: str(other))
+    (tmp_path / "eigenwerk-crash.txt").mkdir()  # as good as read-only, also for root
+    assert raising(ZeroDivisionError("x")) == 1
+    assert str(other / "eigenwerk-crash.txt") in capsys.readouterr().err
+    assert "Traceback" in (other / "eigenwerk-crash.txt").read_text()
+
+
+def test_a_fault_with_nowhere_to_write_shows_the_details(raising, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(door.tempfile, "gettempdir", lambda: str(tmp_path))
+    (tmp_path / "eigenwerk-crash.txt").mkdir()
+    assert raising(ZeroDivisionError("x")) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["no-such-command"], ["--no-such-option"]])
+def test_wrong_words_are_bad_input(arguments, capsys):
+    assert door.main(arguments) == 2
+    assert arguments[0] in capsys.readouterr().err
+
+
+def test_the_exit_code_a_command_asks_for_is_returned(raising):
+    assert raising(typer.Exit(3)) == 3
+
+
+def test_version_from_a_shell():
+    shown = subprocess.run([sys.executable, "-m", "eigenwerk.cli.main", "--version"], capture_output=True, text=True)
+    assert (shown.returncode, shown.stdout, shown.stderr) == (0, f"eigenwerk {__version__}\n", "")

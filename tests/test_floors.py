@@ -1,0 +1,265 @@
+"""Imports go down: a module uses floors below its own and, on its own floor, its own folder, without cycles.
+
+The rules are those of docs/architecture.md. The first half of this file is the checker, the second half shows that it
+passes the package and that it finds each kind of fault in a small bad tree.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+FLOORS = {
+    "units": 0,
+    "errors": 0,
+    "arrays": 0,
+    "trace": 1,
+    "power": 1,
+    "parallel": 2,
+    "io": 2,
+    "linalg": 3,
+    "dft": 4,
+    "ncci": 4,
+    "perf": 5,
+    "cli": 6,
+}
+"""Floor of every module and folder directly below `eigenwerk`."""
+
+OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib"}
+"""Packages that a function may import, because they may be absent, or are slow and rarely needed."""
+
+LAZY_ENGINES = {"eigenwerk.dft.run"}
+"""Modules that a function of `cli` may import: they load PyTorch, which `--help` and `check` must not wait for."""
+
+ROOT_NAMES = {"__version__"}
+"""What the package root defines itself and may be imported from it."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, as it stands in a file."""
+
+    line: int
+    module: str
+    names: tuple[str, ...] = ()  # of `from module import names`
+    level: int = 0  # dots of a relative import
+    hidden: bool = False  # not at the top level of the file
+
+
+def imports_of(tree: ast.Module) -> Iterator[Import]:
+    """Every import of a file, `importlib.import_module("x")` and `__import__("x")` included."""
+    visible = {id(node) for node in _top_level(tree.body)}
+    for node in ast.walk(tree):
+        hidden = id(node) not in visible
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(node.lineno, alias.name, hidden=hidden)
+        elif isinstance(node, ast.ImportFrom):
+            names = tuple(alias.name for alias in node.names)
+            yield Import(node.lineno, node.module or "", names, node.level, hidden)
+        elif isinstance(node, ast.Call) and _called_name(node) in {"import_module", "__import__"}:
+            target = node.args[0] if node.args else None
+            module = target.value if isinstance(target, ast.Constant) and isinstance(target.value, str) else "?"
+            yield Import(node.lineno, module, hidden=True)
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements that run when the file is loaded; `if TYPE_CHECKING:` and other conditions count as the top."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If):
+            yield from _top_level(node.body + node.orelse)
+
+
+def _called_name(node: ast.Call) -> str:
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
+def modules_of(package: Path) -> dict[str, Path]:
+    """Dotted name -> file of every module below the folder of the package."""
+    modules = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = (package.name, *path.relative_to(package).with_suffix("").parts)
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
+
+
+def faults_of(package: Path) -> list[str]:
+    """Every offence against the floors in the package, as lines 'module:line what'."""
+    modules = modules_of(package)
+    faults, graph = [], {}
+    for name, path in modules.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+        found = list(imports_of(tree))
+        faults += [f"{name}:{entry.line} {what}" for entry in found for what in _faults_of_import(name, entry, modules)]
+        graph[name] = {target for entry in found for target in _targets(entry, modules)}
+        if path.name == "__init__.py" and found:
+            faults.append(f"{name}:{found[0].line} imports in __init__.py: name the module that defines the thing")
+        if len(name.split(".")) > 1 and name.split(".")[1] not in FLOORS:
+            faults.append(f"{name}:1 '{name.split('.')[1]}' has no floor; add it to docs/architecture.md and FLOORS")
+    return faults + _cycles(graph)
+
+
+def _faults_of_import(name: str, entry: Import, modules: dict[str, Path]) -> Iterator[str]:
+    root = name.split(".")[0]
+    if entry.level:
+        yield "relative import"
+        return
+    if "*" in entry.names:
+        yield f"star import from {entry.module}"
+    if entry.hidden and not _may_be_hidden(name, entry):
+        yield f"import of {entry.module} is hidden in a function; it belongs at the top of the file"
+    if entry.module == root and not (entry.names and ROOT_NAMES.issuperset(entry.names)):
+        yield "import from the package root; name the module that defines the thing"
+        return
+    for target in _targets(entry, modules):
+        yield from _fault_of_floor(name, target)
+    if entry.module.split(".")[0] == root and entry.module not in modules:
+        yield f"{entry.module} does not exist"
+
+
+def _may_be_hidden(name: str, entry: Import) -> bool:
+    in_cli = name.split(".")[1:2] == ["cli"]
+    return entry.module.split(".")[0] in OPTIONAL_PACKAGES or (in_cli and entry.module in LAZY_ENGINES)
+
+
+def _targets(entry: Import, modules: dict[str, Path]) -> set[str]:
+    """Modules of the package that an import loads: the one it names, or those among the names it takes from it."""
+    if entry.module not in modules:
+        return set()
+    inner = {f"{entry.module}.{name}" for name in entry.names} & set(modules)
+    return inner or {entry.module}
+
+
+def _fault_of_floor(name: str, target: str) -> Iterator[str]:
+    here, there = name.split(".")[1:2], target.split(".")[1:2]
+    if not here or not there or here[0] not in FLOORS or there[0] not in FLOORS:
+        return
+    mine, other = FLOORS[here[0]], FLOORS[there[0]]
+    if other > mine:
+        yield f"floor {mine} imports {target} of floor {other}"
+    elif other == mine and here != there and not _both_are_files(here[0], there[0]):
+        yield f"imports {target} of the neighbour folder on floor {mine}"
+
+
+def _both_are_files(here: str, there: str) -> bool:
+    """Whether both stand directly below the package, which is then their common folder."""
+    files = {"units", "errors", "arrays", "trace", "power"}
+    return here in files and there in files
+
+
+def _cycles(graph: dict[str, set[str]]) -> list[str]:
+    try:
+        TopologicalSorter({name: sorted(targets) for name, targets in sorted(graph.items())}).prepare()
+    except CycleError as error:
+        return [f"{error.args[1][0]}:1 cycle of imports: {' -> '.join(reversed(error.args[1]))}"]
+    return []
+
+
+# --- the package -----------------------------------------------------------------------------------------------------
+
+
+def test_eigenwerk_has_no_stairs_up(repository):
+    package = repository / "src" / "eigenwerk"
+    assert len(modules_of(package)) > 10
+    assert faults_of(package) == []
+
+
+# --- the checker -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def faults(tmp_path):
+    """Writes a small package from {file: text} and returns the checker's faults."""
+
+    def check(**files):
+        package = tmp_path / "eigenwerk"
+        for name, text in files.items():
+            path = package / (name.replace("__init__", "@").replace("__", "/").replace("@", "__init__") + ".py")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        for folder in {path.parent for path in package.rglob("*.py")} | {package}:
+            (folder / "__init__.py").touch()
+        return faults_of(package)
+
+    return check
+
+
+def test_good_tree_passes(faults):
+    assert not faults(
+        __init__='"""Root."""\n__version__ = "1"\n',
+        units="HARTREE = 1.0\n",
+        errors="import eigenwerk.units\n",
+        trace="import time\n",
+        io__vasp__poscar="from eigenwerk.units import HARTREE\n",
+        io__vasp__incar="from eigenwerk.io.vasp import poscar\nfrom eigenwerk import __version__\n",
+        linalg__dense="import torch\nfrom eigenwerk.trace import time\n",
+        dft__run="import eigenwerk.linalg.dense\n\ndef plot():\n    import matplotlib.pyplot\n",
+        cli__run="import typer\n\ndef run():\n    from eigenwerk.dft.run import plot\n",
+    )
+
+
+BAD = {
+    "up": ({"io__vasp": "import eigenwerk.dft.run\n", "dft__run": ""}, "floor 2 imports eigenwerk.dft.run of floor 4"),
+    "up by from": ({"linalg__dense": "from eigenwerk.dft import run\n", "dft__run": ""}, "floor 3 imports"),
+    "up under TYPE_CHECKING": (
+        {
+            "units": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import eigenwerk.trace\n",
+            "trace": "",
+        },
+        "eigenwerk.units:3 floor 0 imports eigenwerk.trace of floor 1",
+    ),
+    "the other engine": (
+        {"dft__run": "import eigenwerk.ncci.basis\n", "ncci__basis": ""},
+        "neighbour folder on floor 4",
+    ),
+    "parallel uses io": ({"parallel__serial": "import eigenwerk.io.h5\n", "io__h5": ""}, "neighbour folder on floor 2"),
+    "cycle in a folder": (
+        {
+            "dft__a": "import eigenwerk.dft.b\n",
+            "dft__b": "import eigenwerk.dft.c\n",
+            "dft__c": "from eigenwerk.dft import a\n",
+        },
+        "cycle of imports: eigenwerk.dft.",
+    ),
+    "cycle of two files": ({"units": "import eigenwerk.errors\n", "errors": "import eigenwerk.units\n"}, "cycle"),
+    "hidden in a function": ({"dft__run": "def f():\n    import json\n"}, "dft.run:2 import of json is hidden"),
+    "hidden in a method": (
+        {"dft__run": "class A:\n    def f(self):\n        from math import pi\n"},
+        "import of math is hidden",
+    ),
+    "hidden in a try": ({"dft__run": "try:\n    import torch\nexcept ImportError:\n    pass\n"}, "torch is hidden"),
+    "hidden by importlib": (
+        {"dft__run": "import importlib\nimportlib.import_module('eigenwerk.cli.main')\n", "cli__main": ""},
+        "import of eigenwerk.cli.main is hidden",
+    ),
+    "hidden by __import__": ({"dft__run": "__import__('js' + 'on')\n"}, "import of ? is hidden"),
+    "lazy engine outside cli": (
+        {"perf__report": "def f():\n    import eigenwerk.dft.run\n", "dft__run": ""},
+        "import of eigenwerk.dft.run is hidden",
+    ),
+    "another lazy import in cli": (
+        {"cli__check": "def f():\n    import eigenwerk.dft.inputs\n", "dft__inputs": ""},
+        "import of eigenwerk.dft.inputs is hidden",
+    ),
+    "relative": ({"dft__run": "from . import inputs\n", "dft__inputs": ""}, "relative import"),
+    "star": ({"dft__run": "from math import *\n"}, "star import from math"),
+    "package root": ({"dft__run": "import eigenwerk\n"}, "import from the package root"),
+    "module from the root": ({"units": "", "dft__run": "from eigenwerk import units\n"}, "from the package root"),
+    "__init__ that re-exports": (
+        {"dft____init__": "from eigenwerk.dft.run import f\n", "dft__run": "def f(): ...\n"},
+        "imports in __init__.py",
+    ),
+    "no floor": ({"misc__tools": ""}, "'misc' has no floor"),
+    "no such module": ({"dft__run": "import eigenwerk.dft.nothing\n"}, "eigenwerk.dft.nothing does not exist"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_each_fault_is_found(faults, case):
+    files, expected = BAD[case]
+    found = faults(**files)
+    assert any(expected in fault for fault in found), found

@@ -1,0 +1,151 @@
+"""The house around the code: what a newcomer, a packager and a user's patience rely on."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from eigenwerk import __version__
+from eigenwerk.io.vasp.incar import judge, read_incar
+
+CHECK_PATH = (
+    "eigenwerk.errors",
+    "eigenwerk.units",
+    "eigenwerk.cli.main",
+    "eigenwerk.dft.inputs",
+    "eigenwerk.dft.kpoints",
+    "eigenwerk.dft.parameters",
+    "eigenwerk.dft.structure",
+    "eigenwerk.dft.symmetry",
+    "eigenwerk.io.paw_xml",
+)
+"""Modules that `eigenwerk check` loads, besides all of eigenwerk.io: they must start fast."""
+
+SLOW_PACKAGES = ("torch", "matplotlib", "ase", "pymatgen", "phonopy")
+
+EXAMPLES = ("01_silicon_pbe", "02_aluminium_metal", "03_iron_magnet", "04_water_molecule")
+
+
+def commands_of_readme(repository):
+    block = re.search(r"```[a-z]*\n(.*?)```", (repository / "README.md").read_text(), re.DOTALL)
+    return [line.split("#")[0].strip() for line in block[1].splitlines()]
+
+
+def test_readme_begins_with_demo_and_test(repository):
+    text = (repository / "README.md").read_text()
+    assert re.match(r"# eigenwerk\n\n```", text), "the two commands stand directly under the title"
+    assert commands_of_readme(repository) == ["make demo", "make test"]
+
+
+def test_makefile_has_what_readme_and_ci_call(repository):
+    makefile = (repository / "Makefile").read_text()
+    for command in [*commands_of_readme(repository), "make test-all", "make docs", "make clean"]:
+        assert re.search(rf"^{command.split()[1]}:", makefile, re.MULTILINE), command
+    assert "make test" in (repository / ".ci" / "run").read_text()
+
+
+def test_ci_script_can_be_executed_and_is_valid(repository):
+    script = repository / ".ci" / "run"
+    assert script.stat().st_mode & 0o111
+    assert subprocess.run(["bash", "-n", str(script)], capture_output=True).returncode == 0
+
+
+def test_licence_is_the_whole_apache_2_and_the_data_licence_is_named(repository):
+    text = (repository / "LICENSE").read_text()
+    assert "Apache License" in text and "Version 2.0, January 2004" in text and "END OF TERMS AND CONDITIONS" in text
+    readme = " ".join((repository / "README.md").read_text().split())
+    assert "gpaw-data" in readme and "GNU General Public License" in readme
+
+
+def test_newest_entry_of_the_changelog_is_the_version(repository):
+    heads = re.findall(r"^## (\S+)", (repository / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert heads[0] == __version__
+
+
+def test_readme_names_files_and_pages_that_exist(repository):
+    for page in [*repository.glob("*.md"), *repository.glob("examples/*/README.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_module_stands_in_the_architecture_page(repository):
+    page = (repository / "docs" / "architecture.md").read_text()
+    package = repository / "src" / "eigenwerk"
+    names = {path.relative_to(package).with_suffix("") for path in package.rglob("*.py") if path.name != "__init__.py"}
+    missing = [str(name) for name in sorted(names) if not re.search(rf"\b{re.escape(name.name)}\b", page)]
+    assert not missing, "docs/architecture.md is the living picture; add these modules to it"
+
+
+def test_data_files_of_the_package_are_in_the_wheel(repository):
+    """hatchling packs what git does not ignore: no data file of the package may match .gitignore."""
+    data = [p for p in (repository / "src").rglob("*") if p.suffix in {".json", ".typed", ".cu"}]
+    assert data
+    names = "\n".join(str(path.relative_to(repository)) for path in data)
+    command = ["git", "check-ignore", "--stdin"]
+    ignored = subprocess.run(command, cwd=repository, input=names, capture_output=True, text=True)
+    if ignored.returncode == 128:
+        pytest.skip("not a git checkout")
+    assert ignored.stdout == ""
+
+
+def test_no_dependency_is_imported_that_is_not_declared(repository):
+    """A fresh machine has what pyproject.toml names and nothing else."""
+    project = tomllib.loads((repository / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[<>=!~ \[]", entry)[0].replace("-", "_") for entry in project["dependencies"]}
+    optional = {"mpi4py", "pynvml", "cuda", "triton"}
+    used = set()
+    for path in (repository / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                used |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                used.add((node.module or "").split(".")[0])
+    assert used - declared - optional - {"eigenwerk"} - set(sys.stdlib_module_names) == set()
+
+
+def modules_of_check(repository):
+    package = repository / "src" / "eigenwerk"
+    below_io = (path.relative_to(package.parent).with_suffix("") for path in (package / "io").rglob("*.py"))
+    return sorted({*CHECK_PATH, *(".".join(path.parts).removesuffix(".__init__") for path in below_io)})
+
+
+def test_modules_on_the_way_of_check_load_no_slow_package(repository):
+    program = (
+        "import importlib, sys\n"
+        f"for name in {modules_of_check(repository)!r}:\n"
+        "    importlib.import_module(name)\n"
+        f"    found = [package for package in {SLOW_PACKAGES!r} if package in sys.modules]\n"
+        "    assert not found, f'{name} loads {found}'\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example_has_its_files_and_a_short_readme(repository, example):
+    folder = repository / "examples" / example
+    assert sorted(path.name for path in folder.iterdir()) == ["INCAR", "KPOINTS", "POSCAR", "README.md"]
+    readme = (folder / "README.md").read_text()
+    assert f"eigenwerk run examples/{example} --output build/" in readme
+    assert len(readme.splitlines()) == 5
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example_incar_is_honoured_without_a_remark(repository, example):
+    incar = read_incar(repository / "examples" / example / "INCAR")
+    assert [str(problem) for problem in [*incar.problems, *judge(incar)]] == []
+    assert "ENCUT" in incar.values
+
+
+def test_examples_are_numbered_and_all_tested(repository):
+    assert sorted(path.name for path in (repository / "examples").iterdir() if path.is_dir()) == list(EXAMPLES)
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_newcomers_pages_name_only_make_targets_that_exist(repository, page):
+    targets = set(re.findall(r"^([a-z-]+):", (repository / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", (repository / page).read_text(), re.MULTILINE))
+    assert named and named <= targets

@@ -1,0 +1,132 @@
+"""The recorder counts what was done, where it was done, and costs next to nothing."""
+
+import json
+import time
+
+import pytest
+
+from eigenwerk.trace import FORMAT_VERSION, Phase, Trace
+
+
+class Clock:
+    """A clock that is moved by hand, in place of time.perf_counter."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("eigenwerk.trace.time.perf_counter", clock)
+    return clock
+
+
+def test_nested_spans_make_a_tree_with_calls_and_seconds(clock):
+    trace = Trace()
+    for _ in range(3):
+        with trace.span("step"):
+            clock.now += 1.0
+            with trace.span("hamiltonian"):
+                clock.now += 4.0
+    step = trace.root.children["step"]
+    assert (step.calls, step.seconds, step.own_seconds) == (3, 15.0, 3.0)
+    assert (step.children["hamiltonian"].calls, step.children["hamiltonian"].seconds) == (3, 12.0)
+    assert list(trace.root.children) == ["step"]
+
+
+def test_same_name_at_two_places_is_two_phases(clock):
+    trace = Trace()
+    with trace.span("fft"):
+        clock.now += 1.0
+    with trace.span("density"), trace.span("fft"):
+        clock.now += 2.0
+    assert trace.root.children["fft"].seconds == 1.0
+    assert trace.root.children["density"].children["fft"].seconds == 2.0
+
+
+def test_a_phase_inside_itself_is_its_own_child(clock):
+    trace = Trace()
+    with trace.span("a"), trace.span("a"):
+        clock.now += 1.0
+    assert trace.root.children["a"].seconds == 1.0
+    assert trace.root.children["a"].children["a"].seconds == 1.0
+    assert trace.root.children["a"].own_seconds == 0.0
+
+
+def test_bytes_and_flops_belong_to_the_span_not_to_the_outer_one():
+    trace = Trace()
+    with trace.span("outer"):
+        with trace.span("sum", bytes=80):
+            pass
+        with trace.span("sum", bytes=20, flops=7):
+            trace.add(flops=3)
+        trace.add(bytes=5)
+    outer = trace.root.children["outer"]
+    assert (outer.bytes, outer.flops) == (5, 0)
+    assert (outer.children["sum"].bytes, outer.children["sum"].flops) == (100, 10)
+
+
+def test_an_error_inside_still_counts_and_closes_the_span(clock):
+    trace = Trace()
+    with pytest.raises(ValueError), trace.span("outer"), trace.span("inner"):
+        clock.now += 2.0
+        raise ValueError
+    with trace.span("after"):
+        pass
+    assert list(trace.root.children) == ["outer", "after"]
+    assert trace.root.children["outer"].calls == 1
+    assert trace.root.children["outer"].children["inner"].seconds == 2.0
+
+
+def test_as_dict_survives_json_and_keeps_the_tree(clock):
+    trace = Trace()
+    with trace.span("a", bytes=1), trace.span("b", flops=2):
+        clock.now += 0.5
+    record = json.loads(json.dumps(trace.as_dict()))
+    assert (record["format"], record["version"], record["seconds"]) == ("eigenwerk-trace", FORMAT_VERSION, 0.5)
+    (a,) = record["phases"]
+    assert (a["name"], a["calls"], a["seconds"], a["bytes"]) == ("a", 1, 0.5, 1)
+    assert [(b["name"], b["flops"], b["children"]) for b in a["children"]] == [("b", 2, [])]
+
+
+def test_table_shows_each_phase_indented_with_share_and_rates(clock):
+    trace = Trace()
+    with trace.span("step"):
+        clock.now += 1.0
+        with trace.span("fft", bytes=6e9, flops=9e9):
+            clock.now += 3.0
+    head, step, fft = trace.table().splitlines()
+    assert head.split() == ["phase", "calls", "seconds", "own", "share", "GB/s", "GFLOP/s"]
+    assert step.split() == ["step", "1", "4.000", "1.000", "100.0%"]
+    assert fft.split() == ["fft", "1", "3.000", "3.000", "75.0%", "2.0", "3.0"]
+    assert fft.startswith("  fft")
+
+
+def test_table_of_an_empty_trace_is_its_head(clock):
+    assert len(Trace().table().splitlines()) == 1
+
+
+def test_disabled_trace_records_nothing():
+    trace = Trace(enabled=False)
+    with trace.span("a", bytes=1) as span, trace.span("b"):
+        trace.add(flops=1)
+    assert trace.root == Phase("run")
+    assert trace.span("c") is span
+
+
+def test_a_span_costs_a_few_microseconds():
+    trace = Trace()
+    best = min(_seconds_of_spans(trace, 10_000) for _ in range(5))
+    assert best / 10_000 < 2e-5  # measured: 1e-6; the bound leaves room for a busy machine
+
+
+def _seconds_of_spans(trace, count):
+    started = time.perf_counter()
+    for _ in range(count):
+        with trace.span("x"):
+            pass
+    return time.perf_counter() - started
