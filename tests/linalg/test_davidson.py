@@ -227,18 +227,19 @@ class SharedPlaneWaves:
 
 
 def test_two_ranks_that_share_components_equal_one(random_tensor):
-    kinetic = 0.01 * torch.arange(60, dtype=torch.float64).repeat(3, 1) ** 2 + torch.rand(3, 1, dtype=torch.float64)
+    kinetic = 0.05 * torch.arange(60, dtype=torch.float64).repeat(3, 1) ** 2 + torch.tensor([[0.1], [0.5], [0.9]])
     p = torch.ones(60, dtype=torch.complex128) / 60**0.5
     start = random_tensor(3, 4, 60) / (1 + kinetic.unsqueeze(1))
     serial = SharedPlaneWaves(kinetic, p, None, 0, None)
     serial.sum = lambda tensor: tensor
-    expected = davidson(serial, start, expansions=30, tolerance=1e-7)
+    expected = davidson(serial, start, expansions=100, tolerance=1e-7)
+    assert expected.converged_kn.all()
     board, barrier, results = [None, None], threading.Barrier(2, timeout=60), [None, None]
 
     def work(rank):
         part = slice(30 * rank, 30 * rank + 30)
         operator = SharedPlaneWaves(kinetic[:, part], p[part], board, rank, barrier)
-        results[rank] = davidson(operator, start[..., part], expansions=30, tolerance=1e-7)
+        results[rank] = davidson(operator, start[..., part], expansions=100, tolerance=1e-7)
 
     threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
     for thread in threads:

@@ -47,7 +47,7 @@ class Symmetriser:
         return total_sg / len(self.symmetry.rotation_occ)
 
     def _occupancies(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
-        flip_o = torch.as_tensor(np.asarray(self.symmetry.spin_flip_o), device=occupancy_sx.device)
+        flip_o = torch.tensor(np.array(self.symmetry.spin_flip_o), device=occupancy_sx.device)
         blocks = []
         for species in self.atoms.layout.species:
             block_saij = self.atoms.layout.blocks(occupancy_sx, species)
@@ -67,7 +67,7 @@ class Symmetriser:
         total_av = torch.zeros_like(force_av)
         rotation_ovv = force_av.new_tensor(np.asarray(self.symmetry.rotation_ovv))
         for o, rotation_vv in enumerate(rotation_ovv):
-            target_a = torch.as_tensor(self.symmetry.atom_map_oa[o], device=force_av.device)
+            target_a = torch.tensor(self.symmetry.atom_map_oa[o], device=force_av.device)
             total_av[target_a] += force_av @ rotation_vv.T
         return total_av / len(rotation_ovv)
 

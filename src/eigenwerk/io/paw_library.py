@@ -44,8 +44,8 @@ class DatasetEntry:
 class CutoffAdvice:
     """Plane-wave cutoffs for one data set in eV, and where they come from.
 
-    recommended: total energy converged to about 3 meV per atom, energy differences much better;
-    minimum: to about 50 meV, enough for a first look (see `docs/formats/paw_xml.md`).
+    recommended: energy differences converged to about 2 meV per atom (the total energy to 30 meV or better);
+    minimum: to about 10 meV (100 meV), enough for a first look.  The rule: `docs/formats/paw_xml.md`.
     """
 
     minimum_eV: float

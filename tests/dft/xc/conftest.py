@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 PARTS = {
-    "PE": ("gga_x_pbe", "gga_c_pbe"),
+    "PE-EXACT": ("gga_x_pbe", "gga_c_pbe"),
     "PS": ("gga_x_pbe_sol", "gga_c_pbe_sol"),
     "RP": ("gga_x_rpbe", "gga_c_pbe"),
     "RE": ("gga_x_pbe_r", "gga_c_pbe"),

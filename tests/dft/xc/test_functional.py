@@ -9,7 +9,7 @@ import torch
 from eigenwerk.dft.xc.functional import make_functional
 from eigenwerk.errors import InputError
 
-NAMES = ("PE", "PS", "RP", "RE", "CA", "PW92")
+NAMES = ("PE-EXACT", "PS", "RP", "RE", "CA", "PW92")
 
 
 def evaluated(name: str, density_sx: np.ndarray, sigma_yx: np.ndarray) -> list[np.ndarray]:
@@ -39,21 +39,21 @@ def test_energy_and_derivatives_agree_with_the_table_of_libxc_values(name, table
     assert len(rows) >= 24
     column_yx = np.array(rows).T
     spins, gradients = (1, 1) if table == "unpolarised.csv" else (2, 3)
-    density_sx, sigma_yx, energy_x, vrho_sx, vsigma_yx = np.split(
-        column_yx, np.cumsum([spins, gradients, 1, spins])
-    )
+    density_sx, sigma_yx, energy_x, vrho_sx, vsigma_yx = np.split(column_yx, np.cumsum([spins, gradients, 1, spins]))
     energy, vrho, vsigma = evaluated(name, density_sx, sigma_yx)
     np.testing.assert_allclose(energy, energy_x[0], rtol=1e-11)
     np.testing.assert_allclose(vrho, vrho_sx, rtol=1e-10)
-    # At sigma = 0 exchange and correlation cancel, and libxc itself loses digits in channels of steep gradient.
-    np.testing.assert_allclose(vsigma, vsigma_yx, rtol=1e-8, atol=1e-8 * np.abs(vsigma_yx).max(axis=0))
+    # Exchange and correlation, each of the order 0.01 n^(-4/3), nearly cancel; libxc loses those digits.
+    size_x = np.abs(vsigma_yx).max(axis=0) + 0.01 * density_sx.sum(axis=0) ** (-4 / 3)
+    assert np.all(np.abs(vsigma - vsigma_yx) <= 1e-9 * size_x)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_single_spin_agrees_with_libxc(name, libxc, libxc_parts):
-    """Full polarisation: the energy is smooth there; the potential of the empty spin depends on the density floor."""
-    density_sx = np.array([[1e-4, 0.1, 50.0], [0.0, 0.0, 0.0]])
-    sigma_yx = np.array([[1e-11, 0.05, 1e3], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    """Full polarisation.  The potential of the empty spin is that at the density floor, which both codes share; libxc
+    takes 1 - zeta as a difference, which leaves few digits of it."""
+    density_sx = np.array([[1e-4, 1e-2, 0.1], [0.0, 0.0, 0.0]])
+    sigma_yx = np.array([[1e-11, 1e-4, 0.05], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     expected, _ = libxc.evaluate_sum(libxc_parts[name], density_sx, sigma_yx)
     energy, vrho, _ = evaluated(name, density_sx, sigma_yx)
     np.testing.assert_allclose(energy, expected[0], rtol=1e-9)
@@ -61,12 +61,11 @@ def test_a_single_spin_agrees_with_libxc(name, libxc, libxc_parts):
     np.testing.assert_allclose(vrho[1], expected[1][1], rtol=1e-3)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "PE-PRINTED"])
+@pytest.mark.parametrize("name", [*NAMES, "PE"])
 def test_equal_channels_give_the_unpolarised_result(name, points):
     density_sx, sigma_yx = points(1)
     single = evaluated(name, density_sx, sigma_yx)
     double = evaluated(name, np.vstack((density_sx, density_sx)) / 2, np.vstack([sigma_yx] * 3) / 4)
-    # PE-PRINTED has rounded constants, among them f''(0): no effect at zeta = 0.
     np.testing.assert_allclose(double[0], single[0], rtol=1e-12)
     np.testing.assert_allclose(double[1], np.vstack([single[1]] * 2), rtol=1e-12)
 
@@ -142,9 +141,9 @@ def test_derivatives_leave_the_inputs_alone():
     assert none is None
 
 
-def test_printed_constants_differ_from_the_exact_ones_by_their_rounding(points):
-    """PBE with mu from beta = 0.066725 instead of 0.06672455: 7e-6 in mu, up to 1e-5 in the correlation energy."""
-    exact, printed = (evaluated(name, *points(1))[0] for name in ("PE", "PE-PRINTED"))
+def test_pbe_differs_from_its_unrounded_form_by_the_rounding(points):
+    """mu from beta = 0.066725 instead of 0.06672455: 7e-6 in mu; A of PW92: up to 1e-5 in the correlation energy."""
+    exact, printed = (evaluated(name, *points(1))[0] for name in ("PE-EXACT", "PE"))
     difference = np.abs(printed / exact - 1.0)
     assert 1e-7 < difference.max() < 1e-5
 

@@ -1,5 +1,6 @@
 """The conditions that PBE was built from, and digits at large gradients."""
 
+import itertools
 import math
 
 import pytest
@@ -15,7 +16,7 @@ FAMILY = {"PBE": PBE, "PBEsol": PBESOL, "RPBE": RPBE, "revPBE": REVPBE}
 def test_enhancement_starts_as_one_plus_mu_s2_and_ends_at_one_plus_kappa(constants):
     s2_x = torch.tensor([0.0, 1e-6, 1e12], dtype=torch.float64)
     start, slope, end = enhancement(s2_x, constants).tolist()
-    assert start == 1.0
+    assert start == pytest.approx(1.0, abs=1e-15)
     assert (slope - 1.0) / 1e-6 == pytest.approx(constants.mu, rel=1e-5)
     assert end == pytest.approx(1.0 + constants.kappa, rel=1e-10)
 
@@ -32,7 +33,7 @@ def test_without_gradient_pbe_is_the_uniform_gas(spins):
 def test_correlation_vanishes_at_large_gradients_and_is_never_positive():
     points = prepare(torch.tensor([[1e-4, 0.1, 10.0]], dtype=torch.float64), GGA_FLOOR)
     sizes = [correlation(points, points.total_x ** (8 / 3) * scale, PBE) for scale in (0.0, 1.0, 1e3, 1e8)]
-    for smaller, larger in zip(sizes, sizes[1:], strict=False):
+    for smaller, larger in itertools.pairwise(sizes):
         assert bool((larger > smaller).all())
     assert bool((sizes[-1] <= 0.0).all()) and bool((sizes[-1].abs() < 1e-9 * sizes[0].abs()).all())
 
@@ -76,9 +77,9 @@ def test_gradient_derivative_keeps_its_digits(density, sigma):
     sigma_yx = torch.tensor([[sigma]], dtype=torch.float64, requires_grad=True)
     energy_x = energy_density(torch.tensor([[density]], dtype=torch.float64), sigma_yx, PBE)
     (slope_yx,) = torch.autograd.grad(energy_x.sum(), sigma_yx)
-    assert float(energy_x) == pytest.approx(expected_energy, rel=1e-14)
+    assert energy_x.detach().item() == pytest.approx(expected_energy, rel=1e-14)
     # Exchange and correlation cancel to one part in 440 at (0.1, 1e-4).
-    assert float(slope_yx) == pytest.approx(expected, rel=3e-12)
+    assert slope_yx.item() == pytest.approx(expected, rel=3e-12)
 
 
 def test_reduced_gradient_scales_with_the_density():

@@ -5,12 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.incar import Incar, judge, parse_incar, read_incar
 from eigenwerk.io.vasp.problem import errors
+
+STEADY = settings(deadline=None, derandomize=True)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def messages(incar: Incar, severity: str = "error") -> str:
 @pytest.mark.parametrize(
     ("tag", "value"),
     [
-        ("SYSTEM", "Ni slab"),
+        ("SYSTEM", "id=[3] (P O4)"),
         ("ENCUT", 400.0),
         ("EDIFF", 1e-5),
         ("ISPIN", 2),
@@ -62,7 +64,7 @@ def test_traps_raise_no_errors_and_commented_tags_are_not_read(traps):
 def test_text_without_statement_is_noted_with_its_line(traps):
     assert [(note.line, note.text[:12]) for note in traps.notes] == [
         (1, "Every trap o"),
-        (2, "id=[3] (P O4"),
+        (2, "Ni slab"),
         (7, "Start parame"),
     ]
 
@@ -180,6 +182,7 @@ def test_all_errors_are_raised_together(repository):
         ("ENCUT = 520eV", "520eV is not a finite number"),
         ("NELECT = 1e999", "is not a finite number"),
         ("NELM = 99999999999999999999.5", "not a whole number"),
+        ("NELM = 99999999999999999999", "too large for a whole number"),
     ],
 )
 def test_values_that_cannot_be_meant_are_errors(line, expected):
@@ -266,18 +269,21 @@ def test_a_problem_of_another_check_names_line_tag_and_value():
     assert str(problem) == expected
 
 
+@STEADY
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_moments_survive_writing_and_reading(moments):
     text = "MAGMOM = " + " \\\n ".join(repr(moment) for moment in moments)
     assert parse_incar(text).values["MAGMOM"] == tuple(moments)
 
 
+@STEADY
 @given(st.text())
 def test_no_text_makes_the_reader_fail(text):
     incar = parse_incar(text)
     assert judge(incar) == judge(parse_incar(text))
 
 
+@STEADY
 @given(st.text(alphabet='ENCUTMAGSYI01.*= "\\\n;{}#!,-/'))
 def test_no_text_of_the_alphabet_of_the_format_makes_the_reader_fail(text):
     incar = parse_incar(f"ENCUT {text}")
@@ -304,7 +310,8 @@ def verdict(text: str) -> str:
         "ISTART = 1",
         "IMIX = 4\nAMIX = 0.1\nBMIX = 1d-4\nAMIX_MAG = 0.4\nBMIX_MAG = 1d-4\nAMIN = 0.01\nMAXMIX = 20",
         "NELM = 5\nNELMIN = 3\nNELMDL = -5\nEDIFF = 1e-7\nALGO = Normal\nIALGO = 38",
-        "KSPACING = 0.3\nKGAMMA = F\nSYMPREC = 1e-4\nNBANDS = 9\nNELECT = 7.5\nFERWE = 4*1\nFERDO = 4*1\nSETUPS = Si:v3",
+        "KSPACING = 0.3\nKGAMMA = F\nSYMPREC = 1e-4\nNBANDS = 9\nNELECT = 7.5",
+        "FERWE = 4*1\nFERDO = 4*1\nSETUPS = Si:v3",
         "LHFCALC = F\nLDAU = .FALSE.\nIVDW = 0\nMETAGGA = None\nLUSE_VDW = F\nLSORBIT = F\nLNONCOLLINEAR = F",
         "NSW = 0\nIBRION = -1",
         "NSW = -1\nPSTRESS = 0\nIMAGES = 0\nEFIELD = 0.0\nAGGAC = 1\nLPARD = F\nLOPTICS = .FALSE.\nML_LMLFF = F",
@@ -378,7 +385,7 @@ def test_what_cannot_change_the_result_is_reported_with_the_reason(text, expecte
     assert expected in verdict(text)
 
 
-@pytest.mark.parametrize("text", ["LASPH = F", "LVTOT = T", "LAECHG = T", "GGA = CA"])
+@pytest.mark.parametrize("text", ["LASPH = F", "LVTOT = T", "LAECHG = T"])
 def test_what_differs_from_the_user_s_wish_without_harm_is_a_warning(text):
     assert verdict(text).startswith("warning: ")
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.kpoints import parse_kpoints, read_kpoints
 
+STEADY = settings(deadline=None, derandomize=True)
 FCC = 4.0 * np.array([[0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]])
 
 
@@ -117,6 +118,7 @@ def test_mistakes_are_named_by_line(text, expected):
         parse_kpoints(text)
 
 
+@STEADY
 @given(st.text(alphabet="0123 .-\nGMARCLTkt#!"))
 def test_no_text_gives_another_error_than_ours(text):
     try:

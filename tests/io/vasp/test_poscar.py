@@ -1,4 +1,4 @@
-"""The POSCAR reader and writer: all variants, all mistakes, round trips, and what other readers make of public files."""
+"""The POSCAR reader and writer: all variants, all mistakes, round trips, and public files as others read them."""
 
 import json
 from pathlib import Path
@@ -23,6 +23,7 @@ from eigenwerk.io.vasp.poscar import (
     write_poscar,
 )
 
+STEADY = settings(deadline=None, derandomize=True)
 SILICON = """silicon
 1.0
 0.0 2.7 2.7
@@ -158,11 +159,11 @@ def test_comments_and_odd_line_ends_do_no_harm():
     [
         ("", "the file ends after 0 lines, before the title"),
         ("\n".join(SILICON.splitlines()[:9]), "the file ends after 9 lines, before the position of atom 2 of 2"),
-        (edited(2, "0.0"), r"line 2: the scale factors are \[0.0\]"),
+        (edited(2, "0.0"), r"line 2: the scale factors are 0; one factor must not be zero"),
         (edited(2, "1 1"), "line 2: there are 2 scale factors"),
         (edited(2, "1 1 -1"), "line 2: the scale factors are"),
         (edited(2, "a"), "line 2: there are 0 scale factors"),
-        (edited(3, "0.0 NaN 2.7"), "line 3: NaN is not a finite number; lattice vector 1 needs 3 numbers"),
+        (edited(3, "0.0 NaN 2.7"), "line 3: NaN is not a finite number below 1e[+]06; lattice vector 1 needs 3"),
         (edited(4, "2.7 0.0"), "line 4: there are 2 numbers; lattice vector 2 needs 3"),
         (edited(5, "2.7 2.7 5.4"), "line 3: the three lattice vectors lie in a plane"),
         (edited(5, "0 0 0"), "line 3: the three lattice vectors lie in a plane"),
@@ -175,9 +176,14 @@ def test_comments_and_odd_line_ends_do_no_harm():
         (edited(7, "two"), "line 7: there are no numbers of atoms"),
         (edited(7, "0"), "line 7: 0 is not a number of atoms"),
         (edited(7, "3"), "the file ends after 10 lines, before the position of atom 3 of 3"),
+        (edited(7, "99999999999"), "line 7: the counts add up to 99999999999 atoms, but only 3 lines follow"),
+        (edited(2, "1e300"), "line 2: the scale factors are 1e[+]300"),
+        (edited(2, "1e-7"), "line 2: with this scale factor the lattice vectors are 3.82e-07, 3.82e-07"),
+        (edited(2, "-1e-30"), "line 2: the scale factors are -1e-30"),
+        (edited(3, "1e300 0 0"), "line 3: 1e300 is not a finite number below 1e[+]06"),
         (edited(7, "1"), "line 10: this is the position of an atom 2, but the counts say 1 atoms"),
         (edited(8, None), "line 8: Direct or Cartesian is expected here, found 0.0 0.0 0.0"),
-        (edited(9, "0.0 inf 0.0"), "line 9: inf is not a finite number; the position of atom 1 of 2 needs 3"),
+        (edited(9, "0.0 inf 0.0"), "line 9: inf is not a finite number below 1e[+]06; the position of atom 1"),
         (edited(9, ""), "line 9: there are 0 numbers"),
         (edited(8, "Selective\nDirect"), "line 10: there are 0 flags; with Selective dynamics three flags"),
         (SILICON + "\n0.1 0.1 0.1\n", "the file ends after 12 lines, before the velocity of atom 2 of 2"),
@@ -195,12 +201,14 @@ def test_bad_flags_are_errors():
         parse_poscar(text)
 
 
+@STEADY
 @given(st.text())
 def test_no_text_gives_another_error_than_ours(text):
     with pytest.raises(InputError):
         parse_poscar(text)
 
 
+@STEADY
 @given(st.data())
 def test_no_damage_to_a_file_gives_another_error_than_ours(data):
     lines = SILICON.splitlines()
@@ -242,7 +250,7 @@ def test_overlaps_are_errors_that_name_the_atoms():
     assert str(problem).startswith("POSCAR: atoms 1 (Si) and 2 (Si) are 0.038 Å apart.")
 
 
-@settings(max_examples=60)
+@STEADY
 @given(
     arrays(float, (3, 3), elements=st.floats(-3, 3)),
     arrays(float, (4, 3), elements=st.floats(-1, 1)),
@@ -286,6 +294,7 @@ def structures(draw) -> Poscar:
     )
 
 
+@STEADY
 @given(structures())
 def test_what_is_written_is_read_back(poscar):
     again = parse_poscar(format_poscar(poscar))
@@ -352,8 +361,9 @@ def test_public_files_agree_with_pymatgen(shared_dir, name):
     apart = poscar.scaled_ac - np.array(expected["frac_mod1"])
     assert np.abs(apart - np.round(apart)).max() < 1.1e-6
     assert poscar.volume == pytest.approx(expected["volume_A3"], abs=1e-6 * expected["volume_A3"])
-    selective = None if poscar.selective_ac is None else poscar.selective_ac.tolist()
-    assert selective == expected["selective"]
+    # pymatgen drops flags that are all true
+    free = poscar.selective_ac is None or poscar.selective_ac.all()
+    assert (None if free else poscar.selective_ac.tolist()) == expected["selective"]
     assert overlapping_atoms(poscar) == ()
 
 

@@ -209,19 +209,32 @@ class PawAtoms:
 
     def charge_moments(self, occupancy_sx: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
         """Q_aL = Δ_0 δ_L0 + Σ_ij Δ_Lij D_ij of each species' atoms, summed over spins; (a, L)."""
-        for species in self.layout.species:
-            blocks_aij = self.layout.blocks(occupancy_sx, species).sum(0)
-            moment_aL = torch.einsum("Lij,aij->aL", self.runtime.tensor(species.setup.multipole_Lij), blocks_aij)
+        for species, moment_saL in self._valence_moments(occupancy_sx):
+            moment_aL = moment_saL.sum(0)
             moment_aL[:, 0] += species.setup.multipole_core
             yield species, moment_aL
 
+    def _valence_moments(self, occupancy_sx: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
+        for species in self.layout.species:
+            blocks_saij = self.layout.blocks(occupancy_sx, species)
+            yield species, torch.einsum("Lij,saij->saL", self.runtime.tensor(species.setup.multipole_Lij), blocks_saij)
+
     def compensation_charge(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
-        """Compensation charge density on the electrostatic sphere; (g,)."""
+        """Compensation charge density on the electrostatic sphere, cores and nuclei included; (g,)."""
         total_g = torch.zeros(len(self.length_g), dtype=self.runtime.complex, device=self.runtime.device)
         for species, moment_aL in self.charge_moments(occupancy_sx):
             structure_Lg = moment_aL.T.to(self.runtime.complex) @ self.phases(species)
             total_g += (structure_Lg * self.compensation_shape_Lg(species.setup)).sum(0)
         return total_g
+
+    def valence_compensation(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
+        """Compensation charges of the valence electrons alone, spin by spin, on the density sphere; (s, g)."""
+        count = self.basis.density_count
+        total_sg = torch.zeros((len(occupancy_sx), count), dtype=self.runtime.complex, device=self.runtime.device)
+        for species, moment_saL in self._valence_moments(occupancy_sx):
+            structure_sLg = moment_saL.mT.to(self.runtime.complex) @ self.phases(species, count)
+            total_sg += (structure_sLg * self.compensation_shape_Lg(species.setup)[:, :count]).sum(1)
+        return total_sg
 
     def compensation_potential(self, potential_g: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
         """∫ v(r) g_L(r - R_a) d³r of each species' atoms; (a, L)."""

@@ -19,7 +19,7 @@ from eigenwerk.dft.symmetrise import Symmetriser
 FIRST_EXPANSIONS, EXPANSIONS = 3, 2
 """Davidson expansions in the first step and in the others."""
 
-RESIDUAL_SHARE = 0.05
+RESIDUAL_SHARE = 0.01
 """Orbital residuals below this share of the density residual per electron add nothing to the density."""
 
 
@@ -118,13 +118,20 @@ class ScfLoop:
         return float(min(max(share, 1e-7), 1e-2))
 
     def _next(self, density: Density, output: Density, frozen: bool) -> tuple[Density, float]:
-        density_xg, occupancy_xm, residual = self.mixer.mix(
-            spin_sum(density.density_sg), spin_sum(density.occupancy_sx), spin_sum(output.density_sg),
-            spin_sum(output.occupancy_sx),
+        """The next input density, mixed with its compensation charges.
+
+        What screens is the whole valence charge ñ + n̂(D): the Kerker factor must see it, or charge would
+        slosh in the compensation charges of long cells.
+        """
+        extra = self.atoms.valence_compensation
+        charge_xg, occupancy_xm, residual = self.mixer.mix(
+            spin_sum(density.density_sg + extra(density.occupancy_sx)), spin_sum(density.occupancy_sx),
+            spin_sum(output.density_sg + extra(output.occupancy_sx)), spin_sum(output.occupancy_sx),
         )
         if frozen:
             return density, residual
-        return Density(spin_split(density_xg), spin_split(occupancy_xm)), residual
+        occupancy_sx = spin_split(occupancy_xm)
+        return Density(spin_split(charge_xg) - extra(occupancy_sx), occupancy_sx), residual
 
     def _record(
         self, step: int, energies: Energies, history: list[ScfStep], residual: float, bands: Bands,

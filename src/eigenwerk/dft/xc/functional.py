@@ -25,7 +25,7 @@ class Functional:
     """One exchange-correlation functional.
 
     name: the VASP tag; title: the usual name; needs_gradient: whether sigma must be given; energy: the energy density
-    as a function of (density_sx, sigma_yx); parts: the same functional in the naming of libxc.
+    as a function of (density_sx, sigma_yx); parts: the same functional in the naming of libxc (PE: but for rounding).
     """
 
     name: str
@@ -114,7 +114,8 @@ _FUNCTIONALS = {
 def make_functional(name: str) -> Functional:
     """The functional of a VASP GGA tag: PE, PS, RP, RE, CA; PW92 for the Perdew-Wang 92 LDA.
 
-    PE-PRINTED is PBE with the rounded constants printed in the papers, for comparison with codes that use those.
+    PE has the constants as printed in the papers, like the PBE that made the PAW data; PE-EXACT the unrounded ones of
+    libxc (1e-6 of the energy apart, see docs/equations/xc.md).
     Raises InputError for any other name.
     """
     functional = _FUNCTIONALS.get(name.strip().upper())

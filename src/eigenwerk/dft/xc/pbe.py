@@ -64,7 +64,7 @@ REVPBE = PbeConstants(1.245, _MU, "rational", _BETA, _GAMMA, PW92_MODIFIED)
 """Y. Zhang and W. Yang, Phys. Rev. Lett. 80, 890 (1998): libxc's GGA_X_PBE_R + GGA_C_PBE."""
 
 PBE_PRINTED = PbeConstants(0.804, 0.066725 * math.pi**2 / 3.0, "rational", 0.066725, 0.031091, PW92_PRINTED)
-"""PBE with the rounded numbers printed in the papers, as in GPAW's built-in PBE.  For comparisons."""
+"""PBE with the rounded numbers printed in the papers, as in GPAW's built-in PBE, which made the gpaw-data sets."""
 
 
 def enhancement(reduced_sx: Tensor, constants: PbeConstants) -> Tensor:

@@ -15,6 +15,7 @@ from eigenwerk.io.vasp.tags_base import Choice, Tag, show
 _REPEAT = re.compile(r"([0-9]+)\*(\S+)")
 _VARIANT = re.compile(r"([A-Z][a-z]?):([A-Za-z0-9._+-]+)")
 _LARGEST_REPEAT = 1_000_000
+_LARGEST_INT = 2**31 - 1
 
 
 class BadValue(ValueError):
@@ -78,8 +79,8 @@ def _scalar_rest(value: object, rest: str, *doubts: str) -> Reading:
 def _read_int(_: Tag, text: str) -> Reading:
     token, rest = _first(text)
     if is_int(token):
-        return _scalar_rest(int(token), rest)
-    if is_number(token) and to_float(token).is_integer():
+        return _scalar_rest(_whole(token), rest)
+    if is_number(token) and to_float(token).is_integer() and abs(to_float(token)) <= _LARGEST_INT:
         return _scalar_rest(int(to_float(token)), rest, f"a whole number is expected; {token} is read as such")
     raise BadValue(f"{token} is not a whole number")
 
@@ -180,6 +181,8 @@ def _repeated(token: str, convert: Callable[[str], object]) -> list[object]:
 def _whole(token: str) -> int:
     if not is_int(token):
         raise BadValue(f"{token} is not a whole number")
+    if abs(int(token)) > _LARGEST_INT:
+        raise BadValue(f"{token} is too large for a whole number")
     return int(token)
 
 

@@ -13,6 +13,8 @@ _ELEMENT = re.compile(r"([A-Z][a-z]?)(.*)")
 _FORMULA = re.compile(r"(?:[A-Z][a-z]?[0-9]*)+")
 _PART = re.compile(r"([A-Z][a-z]?)([0-9]*)")
 _LATTICE_VELOCITY_LINES = 8
+_LARGEST = 1e6
+_SHORTEST = 1e-3
 
 
 class PoscarReader:
@@ -48,8 +50,8 @@ class PoscarReader:
         """`count` numbers at the start of the next line, and the other tokens."""
         tokens = self.next(what).split()
         for token in tokens[:count]:
-            if not is_number(token):
-                raise self.error(f"{token} is not a finite number; {what} needs {count} numbers.")
+            if not is_number(token) or abs(to_float(token)) > _LARGEST:
+                raise self.error(f"{token} is not a finite number below {_LARGEST:g}; {what} needs {count} numbers.")
         if len(tokens) < count:
             raise self.error(f"there are {len(tokens)} numbers; {what} needs {count}.")
         return [to_float(token) for token in tokens[:count]], tokens[count:]
@@ -67,9 +69,11 @@ class PoscarReader:
         factors = leading_numbers(strip_comment(self.next("the scale factor")).split())
         if len(factors) not in (1, 3):
             raise self.error(f"there are {len(factors)} scale factors; write one number, or three.")
-        bad = any(factor <= 0.0 for factor in factors) if len(factors) == 3 else factors[0] == 0.0
-        if bad:
-            raise self.error(f"the scale factors are {factors}; three factors must be positive, one must not be zero.")
+        if any(not 1e-9 < abs(factor) < 1e9 or (factor < 0.0 and len(factors) == 3) for factor in factors):
+            raise self.error(
+                f"the scale factors are {', '.join(f'{factor:g}' for factor in factors)}; "
+                "one factor must not be zero, three must be positive."
+            )
         vectors = np.array([self.numbers(f"lattice vector {number}")[0] for number in (1, 2, 3)])
         volume = abs(float(np.linalg.det(vectors)))
         if volume < 1e-8 * float(np.prod(np.linalg.norm(vectors, axis=1))) or volume == 0.0:
@@ -78,6 +82,10 @@ class PoscarReader:
             factors = [(-factors[0] / volume) ** (1.0 / 3.0)]
         scales = np.array(factors * (3 // len(factors)))
         self.lattice_cv = vectors * scales
+        lengths = np.linalg.norm(self.lattice_cv, axis=1)
+        if lengths.min() < _SHORTEST or lengths.max() > _LARGEST:
+            shown = ", ".join(f"{length:.3g}" for length in lengths)
+            raise self.error(f"with this scale factor the lattice vectors are {shown} Å long. Correct it.", 2)
         return scales, factors[0] if len(factors) == 1 else None
 
     def species(self, order: tuple[str, ...] | None) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
@@ -118,6 +126,9 @@ class PoscarReader:
             found.append(int(token))
         if not found:
             raise self.error("there are no numbers of atoms; write one whole number for each species.")
+        left = len(self.lines) - self.position
+        if sum(found) > left:
+            raise self.error(f"the counts add up to {sum(found)} atoms, but only {left} lines follow.")
         return found
 
     def unnamed(self, counts: list[int], order: tuple[str, ...] | None) -> tuple[str, ...]:

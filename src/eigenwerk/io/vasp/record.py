@@ -56,6 +56,7 @@ class StepRecord:
     (extrapolated to zero smearing), change (of the free energy) and band_energy_change in eV.  applications: how often
     the Hamiltonian was applied to an orbital; residual: norm of the orbital residuals, eV; density_residual: norm
     of the density residual, electrons, None while the density is frozen; moment in Bohr magnetons, None without spin.
+    events: what mixer and solver had to do, in words.
     """
 
     step: int
@@ -70,6 +71,7 @@ class StepRecord:
     density_residual: float | None = None
     moment: float | None = None
     seconds: float = 0.0
+    events: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ The page docs/formats/incar.md carries the table; `tags_markdown` writes it.
 """
 
 import difflib
+from collections.abc import Iterable
 
 from eigenwerk.io.vasp import (
     tags_electronic,
@@ -16,7 +17,7 @@ from eigenwerk.io.vasp import (
     tags_spin,
     tags_start,
 )
-from eigenwerk.io.vasp.tags_base import Choice, Tag, show
+from eigenwerk.io.vasp.tags_base import Tag, show
 
 _SECTIONS = (
     tags_start, tags_electronic, tags_spin, tags_functional, tags_ions, tags_output, tags_parallel, tags_foreign,
@@ -58,7 +59,7 @@ def _section_markdown(section: str) -> str:
 
 def _row_markdown(tag: Tag) -> str:
     default = "–" if tag.default is None or tag.default == () else show(tag.default)
-    unit = f" {tag.unit}" if tag.unit else ""
+    unit = f" ({tag.unit})" if tag.unit else ""
     kind = tag.kind.replace("|", " or ")
     return f"| {tag.name} | {kind} | {default}{unit} | {tag.status} | {_meaning(tag)} |\n"
 
@@ -69,13 +70,13 @@ def _meaning(tag: Tag) -> str:
     if tag.note:
         words.append(f"{tag.note[0].upper()}{tag.note[1:]}.")
     if tag.off_values:
-        words.append(f"Accepted when off: {', '.join(show(value) for value in tag.off_values)}.")
+        words.append(f"Accepted when off: {_listed(tag.off_values)}.")
     for status in ("honoured", "inert", "refused"):
-        values = [show(choice.value) for choice in tag.choices if _status(tag, choice) == status]
+        values = [choice.value for choice in tag.choices if (choice.status or tag.status) == status]
         if values and len(tag.choices) > 1:
-            words.append(f"{status.capitalize()}: {', '.join(values)}.")
+            words.append(f"{status.capitalize()}: {_listed(values)}.")
     return " ".join(words).replace("|", "\\|")
 
 
-def _status(tag: Tag, choice: Choice) -> str:
-    return choice.status or tag.status
+def _listed(values: Iterable[object]) -> str:
+    return ", ".join(f"`{show(value)}`" for value in values)

@@ -21,9 +21,9 @@ def _many_body(*words: str) -> tuple[Choice, ...]:
 LOOP = (
     Tag("NELM", "int", 60, "", SECTION, "honoured", "Largest number of self-consistency steps.", at_least=1),
     Tag("NELMIN", "int", 2, "", SECTION, "honoured", "Smallest number of self-consistency steps.", at_least=0),
-    Tag("NELMDL", "int", Derived("-5 from atoms, 0 from saved orbitals"), "", SECTION, "honoured",
-        "Steps at the start during which the density is kept; the sign says for which ionic steps and is "
-        "of no consequence for one."),
+    Tag("NELMDL", "int", 0, "", SECTION, "honoured",
+        "Steps at the start during which the density is kept. 0 by default, because the start from atomic orbitals "
+        "needs none (VASP: -5); the sign says for which ionic steps and is of no consequence for one."),
     Tag("EDIFF", "float", 1e-4, "eV", SECTION, "honoured",
         "Self-consistency ends when the free energy and the band energy both change by less.", at_least=0.0),
     Tag(
@@ -111,8 +111,8 @@ MIXER = (
     Tag("BMIX_MAG", "float", 1.0, "1/Å", MIXING, "honoured", "B for the magnetisation density.", at_least=0.0),
     Tag("AMIN", "float", Derived("min(0.1, AMIX, AMIX_MAG)"), "", MIXING, "honoured",
         "Smallest value of the preconditioner.", at_least=0.0),
-    Tag("MAXMIX", "int", -45, "", MIXING, "honoured",
-        "Length of the history; the sign says whether it survives an ionic step."),
+    Tag("MAXMIX", "int", -12, "", MIXING, "honoured",
+        "Length of the history (VASP: -45); the sign says whether it survives an ionic step."),
     *group(
         MIXING, "inert", _SAME_FIXED_POINT,
         ("INIMIX", "int", 1, "", "First approximation of the dielectric matrix."),

@@ -6,11 +6,7 @@ SECTION = "Functional"
 EXACT = "Exact exchange"
 DISPERSION = "Van der Waals"
 
-_FUNCTIONAL_REMEDY = "Choose one of PE (PBE), PS (PBEsol), RP (RPBE), RE (revPBE), PW92 (LDA)."
-_PERDEW_ZUNGER = (
-    "is computed with the Perdew-Wang 92 form of the correlation energy, not with the Perdew-Zunger form; both fit the "
-    "same data, energies differ by millielectronvolts. GGA = PW92 names what is computed"
-)
+_FUNCTIONAL_REMEDY = "Choose one of PE (PBE), PS (PBEsol), RP (RPBE), RE (revPBE), CA and PW92 (LDA)."
 
 
 def _missing(*names: str) -> tuple[Choice, ...]:
@@ -19,11 +15,14 @@ def _missing(*names: str) -> tuple[Choice, ...]:
 
 SEMILOCAL = (
     Tag(
-        "GGA", "word", "PE", "", SECTION, "honoured", "LDA or GGA functional.", remedy=_FUNCTIONAL_REMEDY,
+        "GGA", "word", "PE", "", SECTION, "honoured",
+        "LDA or GGA functional: PE (PBE), PS (PBEsol), RP (RPBE), RE (revPBE), CA (LDA, Perdew-Zunger), PW92 (LDA, "
+        "Perdew-Wang). It also chooses the PAW data sets.",
+        remedy=_FUNCTIONAL_REMEDY,
         choices=(
             Choice("PE", aliases=("PBE",)), Choice("PS"), Choice("RP"), Choice("RE"),
             Choice("PW92"),
-            Choice("CA", note=_PERDEW_ZUNGER, severity="warning", aliases=("PZ",)),
+            Choice("CA", aliases=("PZ",)),
             *_missing("AM", "91", "B3", "B5", "OR", "BO", "MK", "ML", "CX", "BF", "VW", "HL", "WI", "SL", "LIBXC", "LI",
                       "CA_C", "PZ_C", "PW92_C", "PBE_X", "PBE_C", "N"),
         ),
@@ -46,7 +45,7 @@ SEMILOCAL = (
           ("ALDAC", "Fraction of the local correlation."),
       )),
     Tag("VOSKOWN", "int", 0, "", SECTION, "inert", "Interpolation of the correlation energy between spin states.",
-        "PBE and PW92 bring their own interpolation"),
+        "the functionals bring their own interpolation"),
     *group(
         SECTION, "inert", "it acts only with functionals that are not available",
         ("PARAM1", "float", 0.1234, "", "First parameter of GGA = MK or BO."),

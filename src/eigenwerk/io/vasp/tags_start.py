@@ -10,8 +10,9 @@ _PRECISION_REMEDY = "Set PREC = Normal or PREC = Accurate, and ENCUT by hand."
 START = (
     Tag("SYSTEM", "str", "unknown system", "", SECTION, "honoured", "Title of the calculation, copied to the outputs."),
     Tag(
-        "ISTART", "int", Derived("1 if eigenwerk.h5 holds orbitals, else 0"), "", SECTION, "honoured",
-        "Starting orbitals: 0 from atoms, 1 from eigenwerk.h5 of an earlier run.",
+        "ISTART", "int", 0, "", SECTION, "honoured",
+        "Starting orbitals: 0 from atoms, 1 (with the density) from eigenwerk.h5 of an earlier run. This file is never "
+        "read unasked.",
         choices=(
             Choice(0),
             Choice(1),
@@ -20,7 +21,7 @@ START = (
         ),
     ),
     Tag(
-        "ICHARG", "int", Derived("2 if ISTART = 0, else 0"), "", SECTION, "honoured",
+        "ICHARG", "int", Derived("0 with ISTART = 1, else 2"), "", SECTION, "honoured",
         "Starting density: 0 from the orbitals, 1 from eigenwerk.h5, 2 superposed atoms.",
         note="a density kept fixed, or taken from another file, is not available",
         remedy="Set ICHARG = 2 for a run from scratch, or ICHARG = 1 to continue from eigenwerk.h5.",

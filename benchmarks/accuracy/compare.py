@@ -1,0 +1,124 @@
+"""eigenwerk against another PAW program on the same data sets: runs the cases, writes results and a table.
+
+    python benchmarks/accuracy/compare.py                      every case
+    python benchmarks/accuracy/compare.py --cases mgo fe_bcc   those whose names contain one of the words
+    python benchmarks/accuracy/compare.py --reuse              only what has no stored result yet, then the table
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import our_run
+from differences import LIMITS, Differences, differences
+from reference_runs import FOLDER, ReferenceRun, all_runs
+
+RESULTS = FOLDER / "results"
+TABLE = RESULTS / "table.md"
+DIFFERENCES = RESULTS / "differences.json"
+
+
+def main() -> None:
+    """Run, compare, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", nargs="*", default=[], help="words that occur in the names of the wanted cases")
+    parser.add_argument("--reuse", action="store_true", help="keep results that are stored already")
+    given = parser.parse_args()
+    RESULTS.mkdir(exist_ok=True)
+    runs = all_runs()
+    for run in runs:
+        if not run.skip and (not given.cases or any(word in run.name for word in given.cases)):
+            if not (given.reuse and result_path(run).exists()):
+                solve(run)
+            print(line(run), flush=True)
+    found = {run.name: compared(run, runs) for run in runs if not run.skip and result_path(run).exists()}
+    DIFFERENCES.write_text(json.dumps({name: d.as_dict() for name, d in found.items()}, indent=1) + "\n")
+    TABLE.write_text(table(runs, found))
+    print(summary(found))
+
+
+def result_path(run: ReferenceRun) -> Path:
+    """Where our result of a run is stored."""
+    return RESULTS / f"{run.name.replace('/', '-')}.json"
+
+
+def solve(run: ReferenceRun) -> None:
+    """Run eigenwerk and store the result."""
+    ours = our_run.run(run.structure, run.settings)
+    for symbol, setup in run.results["setups"].items():
+        if setup["md5"] != ours["md5"][symbol]:
+            raise SystemExit(f"{run.name}: the data set of {symbol} differs from the reference's {setup}")
+    result_path(run).write_text(json.dumps({"case": run.name, **ours}))
+
+
+def stored(run: ReferenceRun) -> dict[str, Any]:
+    """Our stored result."""
+    return dict(json.loads(result_path(run).read_text()))
+
+
+def alone(run: ReferenceRun) -> Differences:
+    """Differences of one run, without series."""
+    return differences(stored(run), run.results, len(run.structure["symbols"]))
+
+
+def compared(run: ReferenceRun, runs: list[ReferenceRun]) -> Differences:
+    """Differences of one run with the series column."""
+    found = alone(run)
+    base = next((other for other in runs if other.name == run.base), None)
+    if base is None or not result_path(base).exists():
+        return found
+    return Differences(**{**found.as_dict(), "series": found.energy - alone(base).energy})
+
+
+def line(run: ReferenceRun) -> str:
+    """One run on the terminal."""
+    ours, d = stored(run), alone(run)
+    text = (
+        f"{run.name:42s} {run.results['free_energy_eV']:14.6f} eV  dE {d.energy:9.4f} meV/atom  bands {d.bands:8.3f} "
+        f"(occupied {d.occupied:7.3f}) meV  forces {d.forces:7.3f} meV/A"
+    )
+    moment = "" if d.moment is None else f"  moment {ours['moment_muB']:.4f} ({d.moment:+.4f})"
+    return f"{text}{moment}  {ours['steps']} steps {ours['wall_s']:.1f} s{'' if ours['converged'] else '  NOT CONVERGED'}"
+
+
+HEAD = (
+    ("case", "from", "energy", "series", "bands", "occupied", "forces", "entropy", "Fermi level", "moment", "steps", "note"),
+    ("", "", "meV/atom", "meV/atom", "meV", "meV", "meV/Å", "meV/atom", "meV", "μB", "", ""),
+)  # fmt: skip
+
+
+def table(runs: list[ReferenceRun], found: dict[str, Differences]) -> str:
+    """The table as markdown."""
+    head = [" (".join(filter(None, pair)) + (")" if pair[1] else "") for pair in zip(*HEAD, strict=True)]
+    limits = ["**limit**", ""] + [f"{LIMITS[n]:g}" if n in LIMITS else "" for n in
+              ("energy", "series", "bands", "occupied", "forces", "entropy", "fermi", "moment")] + ["", ""]  # fmt: skip
+    rows = [head, ["---"] * len(head), limits]
+    rows += [row(run, found[run.name]) for run in runs if run.name in found]
+    left_out = [f"- `{run.name}` left out: {run.skip}." for run in runs if run.skip]
+    body = "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
+    return f"# eigenwerk minus reference\n\n{body}\n\n{summary(found)}\n\n" + "\n".join(left_out) + "\n"
+
+
+def row(run: ReferenceRun, d: Differences) -> list[str]:
+    """Cells of one run; a value beyond its limit is bold."""
+    ours, failed = stored(run), d.failed()
+    cells = [f"`{run.name}`", run.source]
+    digits = {"moment": 4, "energy": 3, "series": 3, "bands": 2, "occupied": 2, "forces": 2, "entropy": 4, "fermi": 2}
+    for name in ("energy", "series", "bands", "occupied", "forces", "entropy", "fermi", "moment"):
+        value = getattr(d, name)
+        text = "" if value is None else f"{value:.{digits[name]}f}"
+        cells.append(f"**{text}**" if name in failed else text)
+    steps = str(ours["steps"]) if ours["converged"] else f"{ours['steps']}, not converged"
+    return [*cells, steps, run.note]
+
+
+def summary(found: dict[str, Differences]) -> str:
+    """How many runs meet every requirement."""
+    failed = {name: d.failed() for name, d in found.items() if d.failed()}
+    text = f"{len(found) - len(failed)} of {len(found)} runs meet every requirement."
+    return text + "".join(f"\n- beyond a limit: `{name}` ({', '.join(what)})" for name, what in failed.items())
+
+
+if __name__ == "__main__":
+    main()

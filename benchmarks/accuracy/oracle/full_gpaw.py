@@ -1,0 +1,179 @@
+"""GPAW as an oracle: its plane-wave mode with the short cuts of its default settings taken out.
+
+Run with the Python of a GPAW installation (made for version 26.7), never imported by eigenwerk:
+
+    python full_gpaw.py CASE [CASE ...] [--out FOLDER]      (default: all of cases.py)
+
+What is changed, each at one place, so that the discretisation is the plain one:
+
+density_sphere    density, smooth cores and zero potential up to |g|²/2 <= 4 ecut (default: 2 ecut)
+spectral_gradient gradients of the smooth density by FFT (default: finite differences)
+fine_splines      radial functions resampled with 400 points by cubic splines (default: 25 points, parabolas)
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from ase import Atoms
+from ase.units import Bohr, Ha
+from gpaw.atom.radialgd import RadialGridDescriptor
+from gpaw.core import PWDesc
+from gpaw.new.ase_interface import GPAW
+from gpaw.new.pw.builder import PWDFTComponentsBuilder
+from gpaw.new.xc import GGAFunctional
+from gpaw.spline import Spline
+from scipy.interpolate import CubicSpline
+
+from cases import CASES
+
+HERE = Path(__file__).parent
+SPLINE_POINTS = 400
+
+
+class SpectralGradient:
+    """d/dx_v on a periodic grid by FFT; the Nyquist component of an even grid is dropped."""
+
+    def __init__(self, grid, v):
+        axis_c = [np.fft.fftfreq(n, 1 / n) for n in grid.size_c]
+        for axis, n in zip(axis_c, grid.size_c):
+            if n % 2 == 0:
+                axis[n // 2] = 0.0
+        index_cR = np.array(np.meshgrid(*axis_c, indexing="ij"))
+        self.wave_R = 2 * np.pi * np.einsum("cR,c->R", index_cR.reshape(3, -1), grid.icell[:, v]).reshape(grid.size_c)
+
+    def apply(self, function_R, out_R):
+        out_R[:] = np.fft.ifftn(1j * self.wave_R * np.fft.fftn(function_R)).real
+
+    def __call__(self, function, out):
+        """The same on GPAW's array objects."""
+        self.apply(function.data, out.data)
+
+
+def density_sphere(factor=4.0):
+    """Density sphere |g|²/2 <= factor * ecut, as far as the grid holds it."""
+
+    def interpolation_desc(self):
+        ecut = min(factor * self.ecut, self.grid.ekin_max())
+        return PWDesc(ecut=ecut, cell=self.grid.cell, comm=self.grid.comm)
+
+    patched = PWDFTComponentsBuilder.__dict__["interpolation_desc"]
+    patched.func = interpolation_desc
+
+
+def spectral_gradient():
+    """Replace the finite-difference gradients of gradient functionals."""
+    original = GGAFunctional.__init__
+
+    def init(self, xc, grid, xp=np):
+        original(self, xc, grid, xp)
+        self.grad_v = [SpectralGradient(grid, v) for v in range(3)]
+
+    GGAFunctional.__init__ = init
+
+
+def fine_splines():
+    """Resample all radial functions f(r)/r^l finely."""
+
+    def spline(self, a_g, rcut=None, l=0, points=None, backwards_compatible=True):
+        if rcut is None:
+            rcut = self.r_g[min(np.flatnonzero(a_g)[-1] + 1, len(a_g) - 1)]
+        r_g = self.r_g[: len(a_g)]
+        start = 1 if l > 0 else 0
+        reduced = CubicSpline(r_g[start:], a_g[start:] / r_g[start:] ** l)
+        return Spline.from_data(l, rcut, reduced(np.linspace(0, rcut, SPLINE_POINTS + 1)))
+
+    RadialGridDescriptor.spline = spline
+
+
+def friendly(n):
+    """Smallest even number >= n with prime factors 2, 3, 5, 7."""
+    n += n % 2
+    while True:
+        rest = n
+        for prime in (2, 3, 5, 7):
+            while rest % prime == 0:
+                rest //= prime
+        if rest == 1:
+            return n
+        n += 2
+
+
+def grid_points(cell_cv, ecut_eV):
+    """A grid that holds all |g| <= 2 Gmax; axes of one length get one size."""
+    radius = 2 * np.sqrt(2 * ecut_eV / Ha)
+    return [friendly(2 * int(radius * np.linalg.norm(a_v) / Bohr / (2 * np.pi) + 1e-9) + 1) for a_v in cell_cv]
+
+
+def run(structure, settings):
+    """One calculation; structure and settings as in the reference files."""
+    atoms = Atoms(
+        structure["symbols"], cell=structure["cell_A"], scaled_positions=structure["scaled_positions"], pbc=True,
+        magmoms=structure.get("initial_magmoms"),
+    )
+    ecut = settings["ecut_eV"]
+    gpts = settings.get("gpts") or grid_points(atoms.cell.array, ecut)
+    atoms.calc = GPAW(
+        mode={"name": "pw", "ecut": ecut}, xc=settings["xc"], gpts=gpts,
+        kpts={"size": settings["kpts_size"], "gamma": True}, occupations=settings["occupations"],
+        convergence=settings["convergence"], nbands=settings["nbands"], setups=settings.get("setups", {}),
+        txt=settings.get("log", "-"), **settings.get("more", {}),
+    )
+    started = time.perf_counter()
+    extrapolated = atoms.get_potential_energy()
+    calc = atoms.calc
+    spins = calc.get_number_of_spins()
+    kpts = calc.get_ibz_k_points()
+    dft = calc.dft
+    energies = {}
+    try:
+        energies = {k: float(v) * Ha for k, v in dft.energies._energies.items()}
+    except AttributeError:
+        pass
+    results = {
+        "free_energy_eV": float(atoms.get_potential_energy(force_consistent=True)),
+        "energy_extrapolated_eV": float(extrapolated),
+        "energy_components_eV": energies,
+        "ibz_kpoints": kpts.tolist(), "ibz_weights": calc.get_k_point_weights().tolist(),
+        "nbands_converged": settings["convergence"].get("bands"),
+        "eigenvalues_eV": [[calc.get_eigenvalues(k, s).tolist() for k in range(len(kpts))] for s in range(spins)],
+        "occupations": [
+            [(calc.get_occupation_numbers(k, s) / calc.get_k_point_weights()[k] / (2 if spins == 1 else 1)).tolist()
+             for k in range(len(kpts))] for s in range(spins)
+        ],
+        "fermi_level_eV": float(calc.get_fermi_level()),
+        "forces_eV_per_A": atoms.get_forces().tolist(),
+        "fft_grid_coarse": [int(n) for n in dft.density.nt_sR.desc.size_c],
+        "seconds": time.perf_counter() - started,
+        "setups": {s.symbol: {"file": Path(s.filename).name, "md5": s.fingerprint} for s in calc.setups},
+    }
+    if spins == 2:
+        results["moment_muB"] = float(calc.get_magnetic_moment())
+        results["moments_muB"] = [float(m) for m in calc.get_magnetic_moments()]
+    return results
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--again", action="store_true")
+    given = parser.parse_args()
+    density_sphere()
+    spectral_gradient()
+    fine_splines()
+    for name in given.cases or CASES:
+        target = given.out / f"{name}.json"
+        if target.exists() and not given.again:
+            continue
+        case = CASES[name]
+        log = f"/tmp/gpaw_{name}.txt"
+        results = run(case["structure"], {**case["settings"], "log": log})
+        target.write_text(json.dumps({"case": name, "code": "GPAW 26.7.0, full_gpaw.py", **case, "results": results}))
+        print(name, results["free_energy_eV"], results.get("moment_muB"), f"{results['seconds']:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""One cell with eigenwerk: python run_eigenwerk.py CELL EDIFF_EV THREADS OUT.json [--trace]."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+_PROCESS = time.perf_counter()
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cases import Cell, named  # noqa: E402
+
+import eigenwerk  # noqa: E402
+from eigenwerk.dft.calculation import Calculation  # noqa: E402
+from eigenwerk.dft.kpoints import mesh_kpoints  # noqa: E402
+from eigenwerk.dft.parameters import Parameters  # noqa: E402
+from eigenwerk.dft.structure import Structure  # noqa: E402
+from eigenwerk.dft.symmetry import find_symmetry  # noqa: E402
+from eigenwerk.io.paw_library import choose_dataset  # noqa: E402
+from eigenwerk.io.paw_xml import read_paw_xml  # noqa: E402
+from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV  # noqa: E402
+
+_IMPORTED = time.perf_counter()
+
+
+def build(cell: Cell, tolerance_eV: float) -> Calculation:
+    """The calculation of a cell."""
+    moment_a = None if cell.moments is None else np.array(cell.moments)
+    structure = Structure(np.array(cell.cell) / BOHR_ANGSTROM, cell.symbols, np.array(cell.scaled), moment_a)
+    symmetry = find_symmetry(structure, 1e-5 / BOHR_ANGSTROM, 2)
+    kpoints = mesh_kpoints(cell.mesh, (0.0, 0.0, 0.0), True, symmetry)
+    datasets = {symbol: read_paw_xml(choose_dataset(symbol)) for symbol in structure.species}
+    electrons = sum(datasets[symbol].valence for symbol in cell.symbols)
+    fine = (2 * cell.gpts[0], 2 * cell.gpts[1], 2 * cell.gpts[2])
+    parameters = Parameters(
+        cutoff=cell.cutoff / HARTREE_EV, electrons=float(electrons), bands=cell.bands, wave_grid=cell.gpts,
+        fine_grid=fine, spins=1 if cell.moments is None else 2, ismear=-1, width=cell.width / HARTREE_EV,
+        energy_tolerance=tolerance_eV / HARTREE_EV, max_steps=100,
+    )  # fmt: skip
+    return Calculation(structure, kpoints, parameters, datasets)
+
+
+def main() -> None:
+    """Command line."""
+    name, tolerance, threads, out = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
+    torch.set_num_threads(threads)
+    started = time.perf_counter()
+    calculation = build(named(name), tolerance)
+    ground = calculation.run()
+    seconds = time.perf_counter() - started
+    state, basis = ground.state, calculation.basis
+    out.write_text(json.dumps({
+        "code": "eigenwerk", "version": eigenwerk.__version__, "torch": torch.__version__, "cell": name,
+        "energy_eV": state.energies.free * HARTREE_EV, "steps": len(state.history), "converged": state.converged,
+        "seconds": seconds, "import_seconds": _IMPORTED - _PROCESS,
+        "applications": sum(step.applications for step in state.history),
+        "kpoints": len(basis.count_k), "plane_waves": sum(basis.count_k) / len(basis.count_k),
+        "padded_plane_waves": basis.mask_kG.shape[1], "wave_grid": basis.grids.wave, "fine_grid": basis.grids.fine,
+        "projectors": calculation.atoms.layout.projector_count, "bands": calculation.parameters.bands,
+        "spins": calculation.parameters.spins, "force_eV_A": float(abs(ground.forces_av).max()) * HARTREE_EV / BOHR_ANGSTROM,
+        "moment": state.history[-1].moment, "history_eV": [step.energies.free * HARTREE_EV for step in state.history],
+        "trace": calculation.runtime.trace.as_dict(), "trace_table": calculation.runtime.trace.table(),
+    }))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""What `eigenwerk run` says, as plain lines: heading, table of steps, summary."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eigenwerk import __version__
+from eigenwerk.dft.input_datasets import FUNCTIONAL_OF_TAG
+from eigenwerk.dft.inputs import Inputs
+from eigenwerk.dft.report import Edge, Gap, RunResult
+from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.units import HARTREE_EV
+
+MANY_ATOMS = 20
+"""Above this number of atoms the tables of forces and moments are left to the files."""
+
+SMALL_SHARE = 0.01
+"""Phases that took less of the time than this are not listed."""
+
+SMEARINGS = {-2: "fixed occupations", -1: "Fermi-Dirac smearing", 0: "Gaussian smearing"}
+
+
+# -- heading ----------------------------------------------------------------------------------------------------------
+
+
+def heading(inputs: Inputs, folder: Path, threads: int) -> list[str]:
+    """What is about to be computed."""
+    parameters, kpoints, symmetry = inputs.parameters, inputs.kpoints, inputs.symmetry
+    functional = FUNCTIONAL_OF_TAG.get(parameters.functional, parameters.functional)
+    spin = "two spin channels" if parameters.spins == 2 else "no spin"
+    full = f" of {kpoints.full_count}" if kpoints.full_count != len(kpoints.point_kc) else ""
+    rows = [
+        ("system", f"{formula(inputs.structure.symbols)}: {inputs.poscar.title.strip()}"),
+        ("method", f"{functional}, cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}, {spin}"),
+        ("electrons", f"{parameters.electrons:g} in {parameters.bands} bands, {_smearing(inputs)}"),
+        ("k-points", f"{kpoints.source}: {len(kpoints.point_kc)}{full}"),
+        ("symmetry", f"{symmetry.spacegroup}, {_counted(symmetry.order, 'operation')}"),
+        *(("PAW data", line) for line in _datasets(inputs)),
+        ("stops when", f"energies change by less than {parameters.energy_tolerance * HARTREE_EV:g} eV, or after "
+                       f"{_counted(parameters.max_steps, 'step')}"),
+        ("computer", f"{_counted(threads, 'thread')}"),
+    ]  # fmt: skip
+    return [f"eigenwerk {__version__}: {folder}", "", *_labelled(rows), ""]
+
+
+def formula(symbols: Sequence[str]) -> str:
+    """Si2, or Mg2O for Mg Mg O; elements in the order of the file."""
+    counts = {symbol: list(symbols).count(symbol) for symbol in symbols}
+    return "".join(f"{symbol}{count if count > 1 else ''}" for symbol, count in counts.items())
+
+
+def _smearing(inputs: Inputs) -> str:
+    ismear = inputs.parameters.ismear
+    name = SMEARINGS.get(ismear, f"Methfessel-Paxton smearing of order {ismear}")
+    return name if ismear == -2 else f"{name} of {inputs.parameters.width * HARTREE_EV:g} eV"
+
+
+def _datasets(inputs: Inputs) -> Iterator[str]:
+    for symbol, data in inputs.data.items():
+        header = data.header
+        yield f"{symbol}: {header.name}, {_counted(header.valence, 'valence electron')}, md5 {header.md5}"
+
+
+def _counted(number: float, noun: str) -> str:
+    return f"{number:g} {noun}{'' if number == 1 else 's'}"
+
+
+def _labelled(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Aligned rows; a label that repeats is shown once."""
+    lines = []
+    for label, group in groupby(rows, key=lambda row: row[0]):
+        for place, (_, text) in enumerate(group):
+            lines.append(f"  {'' if place else label:<11}{text}".rstrip())
+    return lines
+
+
+# -- steps ------------------------------------------------------------------------------------------------------------
+
+
+def step_heading(spin: bool) -> list[str]:
+    """Two lines above the table of steps."""
+    moment = f"{'moment':>10}" if spin else ""
+    unit = f"{'µB':>10}" if spin else ""
+    return [
+        f"{'step':>5}{'free energy':>20}{'change':>13}{'residual':>12}{moment}{'time':>9}",
+        f"{'':>5}{'eV':>20}{'eV':>13}{'electrons':>12}{unit}{'s':>9}",
+    ]
+
+
+def step_row(step: StepRecord) -> str:
+    """One line of the table."""
+    change = "" if step.step == 1 else f"{step.change:.2e}"
+    residual = "" if step.density_residual is None else f"{step.density_residual:.2e}"
+    moment = "" if step.moment is None else f"{step.moment:>10.4f}"
+    return f"{step.step:>5}{step.free_energy:>20.8f}{change:>13}{residual:>12}{moment}{step.seconds:>9.2f}"
+
+
+# -- summary ----------------------------------------------------------------------------------------------------------
+
+
+def summary(result: RunResult, folder: Path, files: Sequence[str]) -> list[str]:
+    """Everything about a run that a person wants to see at its end; the status line comes apart from this."""
+    parts = [_energies(result), _levels(result), _moments(result), _forces(result), _times(result)]
+    lines = [line for part in parts if part for line in (*part, "")]
+    lines += [f"Files in {folder}", f"  {'  '.join(files)}"]
+    return lines
+
+
+def _energies(result: RunResult) -> list[str]:
+    atoms = len(result.symbols)
+    rows = [("free energy", result.free_energy), ("extrapolated to zero smearing", result.energy_zero)]
+    rows.append(("without the entropy term", result.energy_without_entropy))
+    lines = [f"  {name:<32}{energy:>18.8f} eV{energy / atoms:>18.8f} eV/atom" for name, energy in rows]
+    lines.append(f"  {'free energy of all electrons':<32}{result.absolute_energy:>18.6f} eV")
+    return ["Energy (relative to the atoms of the data sets)", *lines]
+
+
+def _levels(result: RunResult) -> list[str]:
+    gap, fermi = result.gap, f"  {'Fermi level':<22}{result.fermi_level:>12.4f} eV"
+    if gap.metal:
+        return ["Electrons: a metal", fermi]
+    if gap.gap is None or gap.top is None or gap.bottom is None:
+        top = [] if gap.top is None else [_edge_line("highest filled level", gap.top, result)]
+        return ["Electrons: all bands are filled, so no gap is known (NBANDS)", *top]
+    kind = "direct" if gap.is_direct else "indirect"
+    lines = [f"  {'band gap':<22}{gap.gap:>12.4f} eV, {kind} (on this mesh)"]
+    lines += [_edge_line("valence band top", gap.top, result), _edge_line("conduction band bottom", gap.bottom, result)]
+    if not gap.is_direct and gap.direct_at is not None:
+        lines.append(f"  {'direct gap':<22}{gap.direct_gap:>12.4f} eV  at {_place(gap.direct_at, result)}")
+    return ["Electrons: an insulator or semiconductor", *lines]
+
+
+def _edge_line(name: str, edge: Edge, result: RunResult) -> str:
+    return f"  {name:<22}{edge.energy:>12.4f} eV  at {_place(edge, result)}, band {edge.band}"
+
+
+def _place(edge: Edge, result: RunResult) -> str:
+    point = " ".join(f"{x + 0.0:.4g}" for x in edge.point_c)
+    spin = f", spin {'up' if edge.spin == 1 else 'down'}" if len(result.eig_skn) == 2 else ""
+    return f"k-point {edge.kpoint} ({point}){spin}"
+
+
+def _moments(result: RunResult) -> list[str]:
+    if result.moment is None:
+        return []
+    lines = [f"Magnetic moment: {result.moment:.4f} µB in the cell"]
+    if result.moment_a is not None and len(result.symbols) <= MANY_ATOMS:
+        lines.append("  inside the augmentation spheres (µB)")
+        lines += [
+            f"  {atom:>4} {symbol:<3}{moment:>10.4f}"
+            for atom, (symbol, moment) in enumerate(zip(result.symbols, result.moment_a, strict=True), start=1)
+        ]
+    return lines
+
+
+def _forces(result: RunResult) -> list[str]:
+    if result.forces_av is None or result.largest_force is None:
+        return ["Forces: not computed"]
+    largest = int(np.linalg.norm(result.forces_av, axis=1).argmax())
+    where = f"{result.largest_force:.4f} eV/Å on atom {largest + 1} ({result.symbols[largest]})"
+    doubt = "" if result.converged else ", NOT RELIABLE without convergence"
+    lines = [f"Forces: the largest is {where}{doubt}"]
+    if len(result.symbols) > MANY_ATOMS:
+        return lines
+    rows = zip(result.symbols, result.forces_av + 0.0, strict=True)
+    lines += [
+        f"  {atom:>4} {symbol:<3}{_rounded(force_v)}" for atom, (symbol, force_v) in enumerate(rows, start=1)
+    ]
+    return lines
+
+
+def _rounded(force_v: np.ndarray) -> str:
+    """Three columns without minus zeros."""
+    return "".join(f"{component:>11.4f}" for component in np.round(force_v, 4) + 0.0)
+
+
+def _times(result: RunResult) -> list[str]:
+    """Phases that took more than SMALL_SHARE of the time, inner ones indented."""
+    lines = [f"Time: {result.seconds:.1f} s with {_counted(result.threads, 'thread')}, "
+             f"{result.applications} applications of the Hamiltonian to an orbital"]  # fmt: skip
+    for depth, phase in _phases(result.trace["phases"]):
+        share = phase["seconds"] / result.seconds
+        if share >= SMALL_SHARE:
+            lines.append(_time_line("  " * depth + phase["name"], phase["seconds"], result.seconds))
+    rest = result.seconds - sum(phase["seconds"] for phase in result.trace["phases"])
+    return [*lines, _time_line("everything else", rest, result.seconds)]
+
+
+def _time_line(name: str, seconds: float, total: float) -> str:
+    return f"  {name:<22}{seconds:>10.2f} s{100 * seconds / total:>7.0f} %"
+
+
+def _phases(phases: Sequence[dict[str, Any]], depth: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
+    for phase in phases:
+        yield depth, phase
+        yield from _phases(phase["children"], depth + 1)

@@ -1,0 +1,78 @@
+"""Where `eigenwerk run` says it: a terminal with a running line below the table, or plain flushed lines."""
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from eigenwerk.cli.run_text import step_heading, step_row
+from eigenwerk.io.vasp.record import StepRecord
+
+GOOD, BAD, DOUBT, FAINT = "bold green", "bold red", "yellow", "dim"
+
+
+class RunView:
+    """Writes lines to a stream; on a terminal also one that moves while a step is being computed.
+
+    quiet: only status, warnings and errors.
+    """
+
+    def __init__(self, stream: TextIO, quiet: bool):
+        self.quiet = quiet
+        self.console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self.moving: Progress | None = None
+        self.headed = False
+        self.warned: set[str] = set()
+
+    def lines(self, lines: Sequence[str], style: str = "") -> None:
+        """Lines that --quiet leaves out."""
+        if not self.quiet:
+            for line in lines:
+                self.say(line, style)
+
+    def say(self, line: str, style: str = "") -> None:
+        """One line, written at once; a reader that has gone away must not stop the calculation."""
+        try:
+            self.console.print(line, style=style or None)
+            self.console.file.flush()
+        except OSError:
+            with suppress(OSError):
+                sys.stdout = sys.stderr = self.console.file = open(os.devnull, "w")  # noqa: SIM115
+
+    def note(self, text: str) -> None:
+        """Something worth saying."""
+        self.lines([f"Note: {text}"], FAINT)
+
+    def warn(self, text: str) -> None:
+        """Something to look at, said once, --quiet or not."""
+        if text not in self.warned:
+            self.say(f"Warning: {text}", DOUBT)
+            self.warned.add(text)
+
+    def begin(self) -> None:
+        """The running line appears."""
+        if not self.quiet and self.console.is_terminal:
+            columns = (SpinnerColumn("line"), TextColumn("{task.description}"), TimeElapsedColumn())
+            self.moving = Progress(*columns, console=self.console, transient=True)
+            self.moving.start()
+            self.task = self.moving.add_task("preparing")
+
+    def step(self, step: StepRecord) -> None:
+        """A row of the table, and what happened on the way."""
+        if not self.headed:
+            self.lines(step_heading(step.moment is not None), FAINT)
+            self.headed = True
+        self.lines([step_row(step)])
+        self.lines([f"      {event}" for event in step.events], DOUBT)
+        if self.moving is not None:
+            self.moving.update(self.task, description=f"step {step.step + 1}")
+
+    def end(self) -> None:
+        """The running line disappears."""
+        if self.moving is not None:
+            self.moving.stop()
+            self.moving = None

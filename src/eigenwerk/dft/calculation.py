@@ -1,0 +1,132 @@
+"""One ground state from a structure: everything is built here, once, and handed on."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.basis import PlaneWaveBasis, make_basis
+from eigenwerk.dft.density import Density, atomic_density, moment_per_atom
+from eigenwerk.dft.forces import forces
+from eigenwerk.dft.grids import GridSizes
+from eigenwerk.dft.kpoints import KPoints
+from eigenwerk.dft.occupations import Kind, Smearing
+from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.setup import make_setup
+from eigenwerk.dft.potential import PotentialBuilder
+from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
+from eigenwerk.dft.scf.mixing import MixSettings
+from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.dft.structure import Structure
+from eigenwerk.dft.symmetrise import make_symmetriser
+from eigenwerk.dft.xc.functional import make_functional
+from eigenwerk.io.paw_xml import PawDataset
+from eigenwerk.parallel.runtime import Runtime
+
+StepCallback = Callable[[ScfStep, State], None]
+
+
+@dataclass(frozen=True)
+class GroundState:
+    """A state with the basis it lives on and what is derived from it.
+
+    forces_av: (a, 3) hartree per bohr; moment_a: moments inside the augmentation spheres, Bohr magneton.
+    """
+
+    state: State
+    basis: PlaneWaveBasis
+    forces_av: np.ndarray
+    moment_a: np.ndarray
+
+
+class Calculation:
+    """Structure, k-points, parameters and PAW data, ready to be solved."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        kpoints: KPoints,
+        parameters: Parameters,
+        datasets: Mapping[str, PawDataset],
+        runtime: Runtime | None = None,
+    ):
+        self.structure, self.kpoints, self.parameters = structure, kpoints, parameters
+        self.datasets, self.runtime = datasets, runtime or Runtime()
+
+    @cached_property
+    def basis(self) -> PlaneWaveBasis:
+        """Plane waves and grids."""
+        given = self.parameters
+        grids = None
+        if given.wave_grid is not None and given.fine_grid is not None:
+            grids = GridSizes(given.wave_grid, given.fine_grid)
+        with self.runtime.trace.span("basis"):
+            return make_basis(self.structure, self.kpoints, given.cutoff, given.precision, self.runtime, grids)
+
+    @cached_property
+    def atoms(self) -> PawAtoms:
+        """PAW tables on the basis."""
+        with self.runtime.trace.span("data sets"):
+            setups = {symbol: make_setup(self.datasets[symbol]) for symbol in self.structure.species}
+            return PawAtoms(self.basis, setups)
+
+    @cached_property
+    def builder(self) -> PotentialBuilder:
+        """Density -> potential."""
+        return PotentialBuilder(self.atoms, make_functional(self.parameters.functional))
+
+    @cached_property
+    def settings(self) -> ScfSettings:
+        """What the self-consistency loop needs of the parameters."""
+        given = self.parameters
+        mixing = MixSettings(
+            kind=given.mixing.kind, amix=given.mixing.amix, bmix=given.mixing.bmix, amix_mag=given.mixing.amix_mag,
+            bmix_mag=given.mixing.bmix_mag, amin=given.mixing.amin, history=given.mixing.history,
+        )
+        return ScfSettings(
+            bands=given.bands, electrons=given.electrons, smearing=smearing(given), width=given.width,
+            fixed_moment=given.fixed_moment, energy_tolerance=given.energy_tolerance, max_steps=given.max_steps,
+            min_steps=given.min_steps, frozen_steps=given.frozen_steps, mixing=mixing,
+        )
+
+    def starting_density(self) -> Density:
+        """Superposed atoms with the starting moments of the structure."""
+        moment_a = None
+        if self.parameters.spins == 2:
+            moment_a = self.structure.magmom_a
+            moment_a = np.ones(len(self.structure.symbols)) if moment_a is None else moment_a
+        return atomic_density(self.atoms, self.parameters.electrons, moment_a)
+
+    def run(
+        self, on_step: StepCallback | None = None, start: tuple[Density, torch.Tensor | None] | None = None
+    ) -> GroundState:
+        """Solve; `start` continues from a density (and orbitals) instead of superposed atoms."""
+        trace = self.runtime.trace
+        symmetrise = make_symmetriser(self.kpoints.symmetry, self.atoms)
+        with trace.span("start"):
+            density, coeff_sknG = start or (self.starting_density(), None)
+        loop = ScfLoop(self.atoms, self.builder, symmetrise, self.settings)
+        state = loop.run(symmetrise(density), coeff_sknG, on_step)
+        with trace.span("forces"):
+            degeneracy = 2 // self.parameters.spins
+            filling_skn = self.basis.weight_k[:, None] * state.occupations.occ_skn * degeneracy
+            force_av = forces(
+                self.atoms, state.density, self.builder(state.density), state.coeff_sknG, state.eig_skn, filling_skn
+            )
+            force_av = symmetrise.forces(force_av)
+        moment_a = moment_per_atom(state.density, self.atoms)
+        return GroundState(state, self.basis, force_av.cpu().numpy(), moment_a)
+
+
+def smearing(parameters: Parameters) -> Smearing:
+    """The smearing of an ISMEAR value."""
+    if parameters.ismear == -2:
+        return Smearing(Kind.FIXED, 0, parameters.fixed_occupations)
+    if parameters.ismear == -1:
+        return Smearing(Kind.FERMI_DIRAC)
+    if parameters.ismear == 0:
+        return Smearing(Kind.GAUSSIAN)
+    return Smearing(Kind.METHFESSEL_PAXTON, parameters.ismear)

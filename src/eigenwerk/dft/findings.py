@@ -1,0 +1,51 @@
+"""What is found wrong while inputs are read: errors of readers become problems, so that the reading goes on."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.problem import Problem
+
+_PLACE = re.compile(r"(?P<file>[\w.+-]+)(?: line (?P<line>[0-9]+))?: (?P<message>.*)", re.DOTALL)
+
+
+@dataclass
+class Findings:
+    """Problems in the order in which they were found."""
+
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, *problems: Problem) -> None:
+        """Keep problems that are there already as objects."""
+        self.problems += problems
+
+    def error(self, file: str, message: str, remedy: str = "") -> None:
+        """Something that forbids a run."""
+        self.problems.append(Problem("error", file, None, message, remedy=remedy))
+
+    def warn(self, file: str, message: str, remedy: str = "") -> None:
+        """Something to look at."""
+        self.problems.append(Problem("warning", file, None, message, remedy=remedy))
+
+    def note(self, file: str, message: str, remedy: str = "") -> None:
+        """Something worth saying."""
+        self.problems.append(Problem("note", file, None, message, remedy=remedy))
+
+    @contextmanager
+    def collecting(self, file: str) -> Iterator[None]:
+        """Turns an InputError of the block into a problem; `file` is named where the message names no place."""
+        try:
+            yield
+        except InputError as error:
+            self.problems.append(_as_problem(str(error), file))
+
+
+def _as_problem(message: str, file: str) -> Problem:
+    """'POSCAR line 7: there are …' as a problem of line 7 of POSCAR."""
+    match = _PLACE.fullmatch(message)
+    if match is None or match["file"].upper() != match["file"]:  # 'Element Si: …' names no file
+        return Problem("error", file, None, message)
+    line = None if match["line"] is None else int(match["line"])
+    return Problem("error", match["file"], line, match["message"])

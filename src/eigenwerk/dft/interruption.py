@@ -1,0 +1,49 @@
+"""Ctrl-C and termination: stretches that must not be cut, and the exception of a run that was stopped."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from eigenwerk.dft.report import RunResult
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """A run was stopped by KeyboardInterrupt; `result` describes the last finished step, None if there was none.
+
+    What was written is marked as interrupted, and a run with ISTART = 1 goes on from it.
+    """
+
+    def __init__(self, result: RunResult | None):
+        super().__init__("interrupted before the first step was finished" if result is None else result.status)
+        self.result = result
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Signals that Python handles and that arrive inside are delivered at the end; only in the main thread.
+
+    So a Ctrl-C cannot leave half of the files of an old and half of a new step.  Signals with the system's own
+    action (SIGTERM, if nobody asked Python to handle it) still end the process; single files stay whole even then.
+    """
+    late: list[tuple[int, FrameType | None]] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        late.append((number, frame))
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: handler for number in SIGNALS if callable(handler := signal.getsignal(number))}
+    try:
+        for number in handlers:
+            signal.signal(number, note)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for number, frame in late[:1]:
+        handlers[signal.Signals(number)](number, frame)

@@ -1,0 +1,53 @@
+"""The settings of a ground-state calculation, in the engine's own units and words (no torch here)."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """Density mixing: linear factors and Kerker wave vectors (bohr⁻¹) of density and magnetisation.
+
+    kind: "pulay" or "kerker"; history: earlier steps that take part.
+    """
+
+    kind: str = "pulay"
+    amix: float = 0.4
+    bmix: float = 0.529177210903
+    amix_mag: float = 1.6
+    bmix_mag: float = 0.529177210903
+    amin: float = 0.1
+    history: int = 12
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What defines a ground state apart from structure, k-points and data sets; hartree and bohr.
+
+    cutoff: plane-wave cutoff; precision: PREC; wave_grid, fine_grid: FFT sizes or None for automatic;
+    functional: GGA tag; spins: 1 or 2; electrons: valence electrons; bands: NBANDS;
+    ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton; width: SIGMA;
+    fixed_occupations: per spin and band (0..1) for ismear = -2; fixed_moment: NUPDOWN;
+    energy_tolerance: EDIFF; max_steps, min_steps, frozen_steps: NELM, NELMIN, steps with the starting
+    density; symmetry_level: ISYM; symmetry_tolerance: SYMPREC.
+    """
+
+    cutoff: float
+    electrons: float
+    bands: int
+    precision: str = "Normal"
+    wave_grid: tuple[int, int, int] | None = None
+    fine_grid: tuple[int, int, int] | None = None
+    functional: str = "PE"
+    spins: int = 1
+    ismear: int = 1
+    width: float = 0.2 / 27.211386245988
+    fixed_occupations: tuple[tuple[float, ...], ...] | None = None
+    fixed_moment: float | None = None
+    energy_tolerance: float = 1e-4 / 27.211386245988
+    max_steps: int = 60
+    min_steps: int = 2
+    frozen_steps: int = 0
+    mixing: Mixing = field(default_factory=Mixing)
+    symmetry_level: int = 2
+    symmetry_tolerance: float = 1e-5 / 0.529177210903
+    title: str = "unknown system"

@@ -1,0 +1,191 @@
+"""One calculation from folder to files.
+
+    from eigenwerk.dft.run import run_folder
+
+    result = run_folder("examples/01_silicon_pbe", output="build/demo")
+    print(result.status, result.free_energy, result.gap.gap)     # eV
+    print(result.forces_av)                                      # eV/Angstrom
+    print(result.files["vasprun.xml"])
+
+The folder holds INCAR, POSCAR and KPOINTS; the results are those of `eigenwerk run`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from eigenwerk.dft.calculation import Calculation, GroundState
+from eigenwerk.dft.checkpoint import Start, load_start
+from eigenwerk.dft.inputs import Inputs, read_inputs
+from eigenwerk.dft.interruption import RunInterrupted
+from eigenwerk.dft.records import Observables, step_record, tags_in_force
+from eigenwerk.dft.report import RunResult, advice
+from eigenwerk.dft.results import Course, make_result
+from eigenwerk.dft.saving import SAVE_EVERY, Saver
+from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.errors import EigenwerkError
+from eigenwerk.io.atomic_write import ensure_writable
+from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.units import HARTREE_EV
+
+OnStep = Callable[[StepRecord], None]
+OnNote = Callable[[str], None]
+
+
+def run_folder(
+    path: str | Path = ".",
+    output: str | Path | None = None,
+    on_step: OnStep | None = None,
+    *,
+    threads: int | None = None,
+    save_every: float = SAVE_EVERY,
+) -> RunResult:
+    """Read a folder, solve, write the files; returns the result, converged or not.
+
+    path: the folder with INCAR, POSCAR and KPOINTS; output: where files go (default: the same folder).  on_step is
+    called after every step of self-consistency with its `StepRecord` (eV); if it raises KeyboardInterrupt the run
+    stops there.  threads: of the processor (default: as torch is set); save_every: seconds between saved steps.
+
+    Raises InputError for bad input or a folder that cannot be written, before anything is written; RunInterrupted (a
+    KeyboardInterrupt with the result so far) after Ctrl-C, when the last finished step has been saved.
+    """
+    return run_inputs(read_inputs(path, output), output, on_step, threads=threads, save_every=save_every)
+
+
+def run_inputs(
+    inputs: Inputs,
+    output: str | Path | None = None,
+    on_step: OnStep | None = None,
+    *,
+    on_note: OnNote | None = None,
+    threads: int | None = None,
+    save_every: float = SAVE_EVERY,
+) -> RunResult:
+    """The same for inputs that have been read already.
+
+    on_note is called with words about the start and about states that could not be saved on the way.
+    """
+    inputs.raise_on_errors()
+    target = inputs.folder if output is None else Path(output)
+    ensure_writable(target)
+    with _threads(threads), _memory_errors():
+        datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
+        calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, Runtime())
+        run = _Run(inputs, calculation, Saver(inputs, calculation, target, save_every), on_step, on_note)
+        try:
+            start = run.start()
+            return run.finish(calculation.run(run.step, start and (start.density, start.coeff_sknG)))
+        except KeyboardInterrupt as interrupt:
+            raise RunInterrupted(run.break_off()) from interrupt
+
+
+@contextmanager
+def _threads(wanted: int | None) -> Iterator[None]:
+    """Torch's number of threads, for a while."""
+    before = torch.get_num_threads()
+    if wanted is not None:
+        torch.set_num_threads(wanted)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _memory_errors() -> Iterator[None]:
+    """Say what to do when memory is short; torch has no exception of its own for it on a CPU."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
+            raise
+        raise EigenwerkError(
+            f"Not enough memory ({error}). `eigenwerk check` estimates the need: lower ENCUT, NBANDS or the number of "
+            "k-points, or use a machine with more memory."
+        ) from error
+
+
+@dataclass
+class _Run:
+    """One run on its way: the last finished step, and how it ends."""
+
+    inputs: Inputs
+    calculation: Calculation
+    saver: Saver
+    on_step: OnStep | None = None
+    on_note: OnNote | None = None
+    state: State | None = None
+    notes: tuple[str, ...] = ()
+
+    def note(self, *words: str) -> None:
+        """Keep words for the result and hand them on, each once."""
+        for text in words:
+            if text not in self.notes:
+                self.notes = (*self.notes, text)
+                if self.on_note is not None:
+                    self.on_note(text)
+
+    def start(self) -> Start | None:
+        """Where to begin if INCAR asks to go on from an earlier run; None for superposed atoms."""
+        path = self.inputs.restart_file
+        if self.inputs.restart is None or path is None:
+            return None
+        start = load_start(path, self.calculation, orbitals=self.inputs.restart == "orbitals")
+        what = "density" if start.coeff_sknG is None else "density and orbitals"
+        self.note(f"starting from the {what} of {path}", *start.notes)
+        return start
+
+    def step(self, step: ScfStep, state: State) -> None:
+        """After each step: keep it, save it now and then, tell the caller."""
+        self.state = state
+        if not state.converged:
+            self.saver.save_if_due(state)
+            self.note(*self.saver.unwritten)
+        if self.on_step is not None:
+            self.on_step(step_record(step))
+
+    def finish(self, ground: GroundState) -> RunResult:
+        """Write the final files; the result."""
+        status = _converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
+        return self._result(ground.state, Observables(ground.forces_av, ground.moment_a), status, ground)
+
+    def break_off(self) -> RunResult | None:
+        """Write the last finished step after an interruption; None if there is none."""
+        if self.state is None:
+            return None
+        words = f"interrupted after step {self.state.history[-1].step}"
+        if self.state.converged:
+            words = f"{_converged_words(self.state)}, but interrupted before the forces were computed"
+        return self._result(self.state, Observables(), words, None)
+
+    def _unconverged_words(self, state: State) -> str:
+        last = step_record(state.history[-1])
+        return (
+            f"NOT CONVERGED in {last.step} steps: in the last one the free energy changed by {last.change:.1e} eV, the "
+            f"band energy by {last.band_energy_change:.1e} eV (EDIFF = "
+            f"{self.inputs.parameters.energy_tolerance * HARTREE_EV:.1e}), with {last.density_residual:.1e} electrons "
+            "out of place"
+        )
+
+    def _result(self, state: State, observables: Observables, status: str, ground: GroundState | None) -> RunResult:
+        record, files = self.saver.write(state, observables, status)
+        problems = [str(problem) for problem in self.inputs.problems if problem.severity == "warning"]
+        doubts = state.occupations.warnings
+        trace = self.calculation.runtime.trace
+        course = Course(
+            interrupted=ground is None, seconds=trace.seconds, trace=trace.as_dict(), files=files,
+            unwritten=self.saver.unwritten, warnings=(*problems, *doubts), notes=self.notes,
+            advice=() if state.converged or ground is None else advice(
+                record.steps, tags_in_force(self.inputs), doubts
+            ),
+        )  # fmt: skip
+        return make_result(record, state, course, ground)
+
+
+def _converged_words(state: State) -> str:
+    return f"converged in {len(state.history)} steps"

@@ -1,0 +1,1 @@
+"""The laboratory: reads the records of runs, never an engine."""

@@ -1,0 +1,148 @@
+"""One-centre energies: derivatives, spins, rotations, and the energy of whole atoms."""
+
+from math import pi, sqrt
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.paw.onsite import OnsiteTerms
+from eigenwerk.dft.paw.radial import derivative, integrate, poisson
+from eigenwerk.dft.paw.setup import compensation_shape
+from eigenwerk.dft.rotations import real_harmonics_rotation
+from eigenwerk.dft.xc.functional import make_functional
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.units import HARTREE_EV
+
+QUARTER_TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+THIRD_TURN = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+
+
+def terms(setup, symbol, functional="PE"):
+    data_functional = "LDA" if functional == "PW92" else "PBE"
+    return OnsiteTerms(setup(symbol, data_functional), make_functional(functional), Runtime())
+
+
+def occupancies(table, spins, atoms=2, size=0.03, seed=3):
+    """Atomic occupancies plus those of random orbitals, so that densities are positive; (s, a, i, i)."""
+    f_i = (table.atom_occupancy_j / (2 * np.array(table.l_j) + 1))[table.j_i]
+    draw = np.random.default_rng(seed)
+    orbital = draw.normal(size=(spins, atoms, len(f_i), 2 * len(f_i)))
+    share_s = np.array([1.0]) if spins == 1 else np.array([0.6, 0.4])
+    start = share_s[:, None, None, None] * np.diag(f_i)
+    return torch.as_tensor(start + size / len(f_i) * orbital @ orbital.swapaxes(-1, -2))
+
+
+def total(result):
+    return result.kinetic + result.electrostatic + result.zero + result.xc
+
+
+def rotated(table, occupancy_saij, turn_vv):
+    i = table.projector_count
+    matrix_ij, start = np.zeros((i, i)), 0
+    for l in table.l_j:
+        stop = start + 2 * l + 1
+        matrix_ij[start:stop, start:stop] = real_harmonics_rotation(l, turn_vv)
+        start = stop
+    matrix_ij = torch.as_tensor(matrix_ij)
+    return matrix_ij @ occupancy_saij @ matrix_ij.T
+
+
+@pytest.mark.parametrize("functional", ["PW92", "PE"])
+@pytest.mark.parametrize("spins", [1, 2])
+@pytest.mark.parametrize("symbol", ["O", "Si", "Fe"])
+def test_hamiltonian_is_the_derivative_of_the_energy(setup, symbol, spins, functional):
+    onsite = terms(setup, symbol, functional)
+    start = occupancies(onsite.setup, spins)
+    draw = np.random.default_rng(5)
+    change = draw.normal(size=start.shape)
+    change = torch.as_tensor(change + change.swapaxes(-1, -2))
+    step = 1e-4
+    difference = (total(onsite.energy(start + step * change)) - total(onsite.energy(start - step * change))) / (2 * step)
+    slope = float((onsite.energy(start).hamiltonian_saij * change).sum())
+    assert difference == pytest.approx(slope, rel=2e-6)
+
+
+@pytest.mark.parametrize("functional", ["PW92", "PE"])
+def test_equal_spins_are_the_unpolarised_atom(setup, functional):
+    onsite = terms(setup, "Fe", functional)
+    one = occupancies(onsite.setup, 1)
+    alone, pair = onsite.energy(one), onsite.energy(torch.cat([one, one]) / 2)
+    for name in ("kinetic", "electrostatic", "zero", "xc"):
+        assert getattr(pair, name) == pytest.approx(getattr(alone, name), rel=1e-11)
+    scale = float(alone.hamiltonian_saij.abs().max())
+    for spin in range(2):
+        np.testing.assert_allclose(pair.hamiltonian_saij[spin], alone.hamiltonian_saij[0], atol=2e-8 * scale)
+
+
+def test_exchanging_the_spins_exchanges_the_hamiltonians(setup):
+    onsite = terms(setup, "Fe")
+    start = occupancies(onsite.setup, 2)
+    here, swapped = onsite.energy(start), onsite.energy(start.flip(0))
+    assert total(swapped) == pytest.approx(total(here), rel=1e-13)
+    np.testing.assert_allclose(swapped.hamiltonian_saij.flip(0), here.hamiltonian_saij, atol=1e-10)
+
+
+def test_atoms_are_independent(setup):
+    """Energies add up, also across the batches that atoms are cut into."""
+    onsite = terms(setup, "Si")
+    many = occupancies(onsite.setup, 2, atoms=11)
+    together = onsite.energy(many)
+    parts = [onsite.energy(many[:, a : a + 1]) for a in range(11)]
+    assert total(together) == pytest.approx(sum(map(total, parts)), rel=1e-13)
+    alone = torch.cat([part.hamiltonian_saij for part in parts], dim=1)
+    np.testing.assert_allclose(together.hamiltonian_saij, alone, atol=1e-11)
+
+
+@pytest.mark.parametrize("symbol", ["O", "Fe"])
+@pytest.mark.parametrize("turn_vv", [QUARTER_TURN, THIRD_TURN, -np.eye(3), THIRD_TURN @ QUARTER_TURN])
+def test_cubic_operations_leave_the_energy_unchanged(setup, symbol, turn_vv):
+    onsite = terms(setup, symbol)
+    start = occupancies(onsite.setup, 2)
+    moved = rotated(onsite.setup, start, turn_vv)
+    assert total(onsite.energy(moved)) == pytest.approx(total(onsite.energy(start)), abs=1e-10)
+
+
+@pytest.mark.parametrize(("symbol", "limit_meV"), [("O", 0.5), ("Si", 1.0), ("Fe", 1.0)])
+def test_any_rotation_leaves_the_energy_within_the_error_of_the_angular_mesh(setup, random_rotation, symbol, limit_meV):
+    """The electrostatic part is exact; the xc part is as good as the Lebedev rule, here for strongly distorted atoms."""
+    onsite = terms(setup, symbol)
+    start = occupancies(onsite.setup, 2, size=0.01)
+    here = onsite.energy(start)
+    for seed in range(4):
+        there = onsite.energy(rotated(onsite.setup, start, random_rotation(seed)))
+        for name in ("kinetic", "electrostatic", "zero"):
+            assert getattr(there, name) == pytest.approx(getattr(here, name), rel=1e-12)
+        assert abs(there.xc - here.xc) * HARTREE_EV * 1000 / start.shape[1] < limit_meV
+
+
+@pytest.mark.parametrize("functional", ["PW92", "PE"])
+@pytest.mark.parametrize("symbol", ["H", "C", "O", "Al", "Si", "Fe", "Cu"])
+def test_the_free_atom_has_the_all_electron_energy_of_the_data_set(setup, symbol, functional):
+    """Smooth radial energies plus one-centre energies of the spherical atom are the all-electron total energy."""
+    onsite = terms(setup, symbol, functional)
+    table = onsite.setup
+    f_i = (table.atom_occupancy_j / (2 * np.array(table.l_j) + 1))[table.j_i]
+    corrections = total(onsite.energy(torch.diag(torch.as_tensor(f_i))[None, None]))
+    smooth = smooth_energy(table, float((np.diag(table.multipole_Lij[0]) * f_i).sum()), functional)
+    error_eV = (corrections + smooth - table.dataset.ae_energy.total) * HARTREE_EV
+    assert abs(error_eV) < 0.005
+
+
+def smooth_energy(table, valence_moment: float, functional: str) -> float:
+    """T~ + E_H[n~ + n~_c + compensation charge] + E_xc[n~ + n~_c] + integral of v_bar, of the spherical atom."""
+    data, grid = table.dataset, table.dataset.grid
+    f_j, wave_jg = table.atom_occupancy_j, data.pseudo_partial_wave_jg
+    l_j = np.array(table.l_j)
+    slope_jg = derivative(grid, wave_jg, 4)
+    centrifugal_jg = (l_j * (l_j + 1))[:, None] * wave_jg**2
+    kinetic = 0.5 * f_j @ (integrate(grid, slope_jg**2) + integrate(grid, centrifugal_jg, -2))
+    density_g = f_j @ wave_jg**2 / sqrt(4 * pi) + data.pseudo_core_density_g
+    moment = table.multipole_core + valence_moment
+    charge_g = density_g + moment * compensation_shape(0, table.shape_radius, grid.r_g)
+    hartree = 0.5 * integrate(grid, charge_g * poisson(grid, charge_g, 0, 4))
+    zero = integrate(grid, data.zero_potential_g * density_g)
+    n_g = torch.as_tensor(density_g / sqrt(4 * pi))[None].clamp_min(0)
+    sigma_g = torch.as_tensor(derivative(grid, density_g, 4) / sqrt(4 * pi))[None] ** 2
+    energy_g = make_functional(functional).energy_density(n_g, sigma_g)
+    return float(kinetic + hartree + zero + 4 * pi * integrate(grid, energy_g.numpy()))

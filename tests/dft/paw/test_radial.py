@@ -1,0 +1,201 @@
+"""Radial calculus against closed forms, on the grids of real data sets and on one that starts above zero."""
+
+from math import prod
+
+import numpy as np
+import pytest
+from gpaw_data import datapath
+from scipy.special import erf, gamma, gammainc
+
+from eigenwerk.dft.paw.radial import (
+    cumulative,
+    derivative,
+    integrate,
+    interpolate,
+    poisson,
+    spherical_bessel_transform,
+)
+from eigenwerk.io.paw_xml import RadialGrid, read_paw_xml
+
+
+def rational_grid(n):
+    """r = a i / (n - i), the grid of most sets of gpaw-data (n = 150 ... 900)."""
+    i = np.arange(n)
+    return RadialGrid(0.4 * i / (n - i), 0.4 * n / (n - i) ** 2, "r=a*i/(n-i)")
+
+
+def logarithmic_grid(n):
+    i = np.arange(n)
+    step = 15 / n
+    return RadialGrid(1e-5 * np.exp(step * i), 1e-5 * step * np.exp(step * i), "r=a*exp(d*i)")
+
+
+GRIDS = {"rational": rational_grid(450), "fine": rational_grid(2000), "logarithmic": logarithmic_grid(1500)}
+
+
+@pytest.fixture(params=GRIDS)
+def grid(request):
+    return GRIDS[request.param]
+
+
+@pytest.mark.parametrize("power", [-2, -1, 0, 1, 2, 4])
+def test_integral_of_powers_times_gaussian(grid, power):
+    """∫ r^(2+p) exp(-r²) dr = Γ((3+p)/2)/2"""
+    exact = gamma((3 + power) / 2) / 2
+    assert integrate(grid, np.exp(-(grid.r_g**2)), power) == pytest.approx(exact, rel=2e-5)
+
+
+def test_integral_is_the_plain_sum_over_points():
+    grid = rational_grid(200)
+    f_xg = np.array([np.exp(-grid.r_g), grid.r_g * np.exp(-grid.r_g)])
+    expected_x = (f_xg * grid.r_g**2 * grid.dr_g).sum(axis=1)
+    np.testing.assert_allclose(integrate(grid, f_xg), expected_x, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("order", "rate"), [(2, 4), (4, 16)])
+def test_derivative_converges_with_its_order(order, rate):
+    def error(n):
+        grid = rational_grid(n)
+        inside = slice(2, -2)
+        exact_g = -2 * grid.r_g * np.exp(-(grid.r_g**2))
+        return np.abs(derivative(grid, np.exp(-(grid.r_g**2)), order) - exact_g)[inside].max()
+
+    assert error(300) / error(600) == pytest.approx(rate, rel=0.15)
+
+
+def test_second_order_derivative_is_the_difference_over_the_grid_derivative():
+    grid = rational_grid(100)
+    f_g = np.sin(grid.r_g)
+    slope_g = derivative(grid, f_g)
+    np.testing.assert_allclose(slope_g[1:-1], (f_g[2:] - f_g[:-2]) / 2 / grid.dr_g[1:-1], rtol=1e-14)
+    assert slope_g[0] == (f_g[1] - f_g[0]) / grid.dr_g[0]
+    assert slope_g[-1] == (f_g[-1] - f_g[-2]) / grid.dr_g[-1]
+    np.testing.assert_array_equal(derivative(grid, np.stack([f_g, 2 * f_g])), [slope_g, 2 * slope_g])
+
+
+def test_unknown_orders_are_refused():
+    grid = rational_grid(100)
+    with pytest.raises(ValueError, match="order 3"):
+        derivative(grid, grid.r_g, 3)
+    with pytest.raises(ValueError, match="order 3"):
+        cumulative(grid.r_g, 3)
+
+
+@pytest.mark.parametrize(("order", "tolerance"), [(2, 3e-4), (4, 1e-6)])
+@pytest.mark.parametrize("alpha", [0.5, 10.0])
+def test_potential_of_a_gaussian(grid, order, alpha, tolerance):
+    """n = (α/π)^(3/2) exp(-αr²):  v = erf(√α r)/r"""
+    n_g = (alpha / np.pi) ** 1.5 * np.exp(-alpha * grid.r_g**2)
+    centre = 2 * np.sqrt(alpha / np.pi)
+    with np.errstate(invalid="ignore"):
+        exact_g = np.where(grid.r_g > 0, erf(np.sqrt(alpha) * grid.r_g) / grid.r_g, centre)
+    np.testing.assert_allclose(poisson(grid, n_g, 0, order), exact_g, atol=tolerance * centre)
+
+
+@pytest.mark.parametrize(("order", "tolerance"), [(2, 1e-3), (4, 2e-6)])
+@pytest.mark.parametrize("charge", [1.0, 14.0])
+def test_potential_of_a_hydrogenic_ground_state(grid, order, charge, tolerance):
+    """n = Z³/π exp(-2Zr):  v = 1/r - exp(-2Zr) (1/r + Z)"""
+    r_g = grid.r_g[1:]
+    n_g = charge**3 / np.pi * np.exp(-2 * charge * grid.r_g)
+    exact_g = -np.expm1(-2 * charge * r_g) / r_g - charge * np.exp(-2 * charge * r_g)
+    np.testing.assert_allclose(poisson(grid, n_g, 0, order)[1:], exact_g, atol=tolerance * charge)
+
+
+@pytest.mark.parametrize("l", [0, 1, 2, 3, 4])
+def test_potential_of_multipoles(grid, l):
+    """n = r^l exp(-r²): both integrals are incomplete gamma functions."""
+    r_g = grid.r_g[1:]
+    inner_g = gamma(l + 1.5) * gammainc(l + 1.5, r_g**2) / 2
+    exact_g = 4 * np.pi / (2 * l + 1) * (inner_g / r_g ** (l + 1) + r_g**l * np.exp(-(r_g**2)) / 2)
+    n_g = grid.r_g**l * np.exp(-(grid.r_g**2))
+    np.testing.assert_allclose(poisson(grid, n_g, l, 4)[1:], exact_g, atol=5e-6 * exact_g.max())
+    np.testing.assert_allclose(poisson(grid, n_g, l)[1:], exact_g, atol=1e-3 * exact_g.max())
+    if l > 0 and grid.r_g[0] == 0:
+        assert poisson(grid, n_g, l)[0] == 0
+
+
+@pytest.mark.parametrize(("order", "rate"), [(2, 4), (4, 16)])
+def test_potential_converges_with_its_order(order, rate):
+    def error(n):
+        grid = rational_grid(n)
+        v_g = poisson(grid, np.pi**-1.5 * np.exp(-(grid.r_g**2)), 0, order)
+        return np.abs(v_g[1:] - erf(grid.r_g[1:]) / grid.r_g[1:]).max()
+
+    assert error(300) / error(600) == pytest.approx(rate, rel=0.25)
+
+
+@pytest.mark.parametrize("name", ["H.PBE", "O.PBE", "Si.PBE", "Fe.PBE", "Au.LDA", "Ce.PBE", "Cr.14.LDA"])
+def test_second_order_potential_gives_the_electrostatic_energy_of_the_file(name):
+    """E = ½∫ n v_H - Z ∫ n/r of the reference atom; the fourth order is true and differs by up to 0.7 eV (Au)."""
+    data = read_paw_xml(datapath() / f"{name}.gz")
+    grid, occupation_j = data.grid, np.array([state.f for state in data.states])
+    n_g = occupation_j @ data.ae_partial_wave_jg**2 / (4 * np.pi) + data.ae_core_density_g / np.sqrt(4 * np.pi)
+    energy = 4 * np.pi * (integrate(grid, n_g * poisson(grid, n_g, 0)) / 2 - data.Z * integrate(grid, n_g, -1))
+    assert energy == pytest.approx(data.ae_energy.electrostatic, abs=6e-6)
+
+
+def test_interpolation_is_cubic_exact_at_points_and_zero_beyond(grid):
+    r_x = np.linspace(grid.r_g[0], 6, 500)
+    f_g = np.exp(-(grid.r_g**2)) * (1 + grid.r_g)
+    np.testing.assert_allclose(interpolate(grid, f_g, r_x), np.exp(-(r_x**2)) * (1 + r_x), atol=2e-7)
+    np.testing.assert_allclose(interpolate(grid, np.stack([f_g, -f_g]), grid.r_g), [f_g, -f_g], atol=1e-14)
+    assert interpolate(grid, 1 + f_g, grid.r_g[-1:] + 1e-9) == 0
+
+
+@pytest.mark.parametrize("l", range(7))
+def test_transform_of_gaussians(grid, l):
+    """∫ r² j_l(qr) r^l exp(-r²) dr = √π/4 (q/2)^l exp(-q²/4)"""
+    q_q = np.linspace(0, 20, 101)
+    exact_q = np.sqrt(np.pi) / 4 * (q_q / 2) ** l * np.exp(-(q_q**2) / 4)
+    f_g = grid.r_g**l * np.exp(-(grid.r_g**2))
+    np.testing.assert_allclose(spherical_bessel_transform(grid, f_g, l, q_q), exact_q, atol=5e-7)
+
+
+@pytest.mark.parametrize("l", range(7))
+def test_transform_at_small_q_is_the_moment(grid, l):
+    """F(q) -> q^l / (2l+1)!! ∫ r^(2+l) f dr, nothing cancels; the moment itself has the error of the spline."""
+    q_q = np.array([1e-6, 1e-3])
+    f_g = grid.r_g**l * np.exp(-(grid.r_g**2))
+    ratio_q = spherical_bessel_transform(grid, f_g, l, q_q) / q_q**l
+    assert ratio_q[0] == pytest.approx(ratio_q[1], rel=1e-6)
+    assert ratio_q[0] == pytest.approx(gamma(l + 1.5) / 2 / prod(range(1, 2 * l + 2, 2)), rel=2e-5)
+    at_zero = spherical_bessel_transform(grid, f_g, l, np.zeros(1))[0]
+    assert at_zero == pytest.approx(ratio_q[0] if l == 0 else 0, rel=1e-9)
+
+
+def test_transform_of_an_exponential_with_its_cusp():
+    """∫ r² j_0(qr) exp(-ar) dr = 2a/(a²+q²)²; wide grid spacing at large r does little harm."""
+    grid, q_q = GRIDS["rational"], np.linspace(0, 40, 81)
+    for a in (1.0, 14.0):
+        exact_q = 2 * a / (a**2 + q_q**2) ** 2
+        transform_q = spherical_bessel_transform(grid, np.exp(-a * grid.r_g), 0, q_q)
+        np.testing.assert_allclose(transform_q, exact_q, atol=5e-6 * exact_q[0])
+
+
+def test_transform_takes_many_functions_and_any_order_of_q():
+    grid = GRIDS["rational"]
+    f_jg = np.stack([np.exp(-(grid.r_g**2)), np.exp(-2 * grid.r_g**2), 0 * grid.r_g])
+    q_q = np.array([3.0, 0.0, 7.0])
+    both_jq = spherical_bessel_transform(grid, f_jg, 0, q_q)
+    single_q = [spherical_bessel_transform(grid, f_jg[1], 0, q_q[:1] * 0 + q) for q in q_q]
+    np.testing.assert_allclose(both_jq[1], np.ravel(single_q), atol=1e-8)
+    assert not both_jq[2].any()
+
+
+@pytest.mark.parametrize("name", ["O.PBE", "Si.PBE", "Ce.PBE"])
+def test_transforms_of_real_projectors_keep_their_norm(name):
+    """Parseval: 2/π ∫ q² F(q)² dq = ∫ r² p(r)² dr; these projectors are filtered, so q up to 60 is all."""
+    data = read_paw_xml(datapath() / f"{name}.gz")
+    q_q, dq = np.linspace(0, 60, 2401, retstep=True)
+    for state, p_g in zip(data.states, data.projector_jg, strict=True):
+        transform_q = spherical_bessel_transform(data.grid, p_g, state.l, q_q)
+        norm = 2 / np.pi * dq * (q_q**2 @ transform_q**2)
+        assert norm == pytest.approx(integrate(data.grid, p_g**2), rel=2e-5), state.id
+
+
+def test_running_integral_of_cubics_is_exact_in_order_four():
+    i = np.arange(9.0)
+    np.testing.assert_allclose(cumulative(i**3, 4), i**4 / 4, atol=1e-11)
+    np.testing.assert_allclose(cumulative(np.stack([i, 3 * i])), [i**2 / 2, 1.5 * i**2], atol=1e-12)
+    assert cumulative(i)[0] == 0

@@ -1,0 +1,358 @@
+"""Density mixing on models whose response is known: metals, slabs, magnets, maps that saturate."""
+
+import math
+import threading
+
+import pytest
+import torch
+
+from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
+from eigenwerk.dft.scf.mixing_history import least_squares
+from eigenwerk.errors import InputError
+
+POINTS, AREA = 201, 20.0
+
+
+def uniform(r):
+    return torch.ones_like(r)
+
+
+def slab(r):
+    """Metal in the middle half, vacuum outside."""
+    return torch.sigmoid((0.25 - (r - 0.5).abs()) * 200) + 1e-9
+
+
+class Line:
+    """Electrons on a line of `length` bohr with a local Thomas-Fermi response chi_s(r) of each spin.
+
+    V_s = V_Hartree[n - n*] -/+ I m / 2 and n_s,out = n_s* - chi_s (V_s - mu), mu from the number of electrons; tanh
+    limits V_s where `limit` is set.  chi is scaled to a screening of k_TF = 1/bohr; `stoner` is the largest I chi;
+    `asymmetry` = (chi_up - chi_down) / chi couples density and magnetisation; `noise` spoils the output by this share
+    of the residual.  Two occupancies per channel follow the density linearly.
+    """
+
+    def __init__(self, length, shape=uniform, stoner=0.0, asymmetry=0.0, limit=0.0, noise=0.0, spins=1):
+        r = torch.arange(POINTS, dtype=torch.float64) / POINTS
+        chi = shape(r) / (4 * math.pi)
+        self.chi_sR = torch.stack([chi * (1 + asymmetry) / 2, chi * (1 - asymmetry) / 2])
+        self.g = 2 * math.pi / length * torch.arange(POINTS // 2 + 1, dtype=torch.float64)
+        self.norm2, self.weight = self.g**2, torch.where(self.g > 0, 2.0, 1.0).double()
+        self.exchange = 2 * stoner / float(chi.max())
+        self.limit, self.noise, self.spins, self.volume = limit, noise, spins, length * AREA
+        self.generator = torch.Generator().manual_seed(1)
+        self.target = torch.zeros(2, len(self.g), dtype=torch.complex128)
+        self.target[0] = torch.fft.rfft(0.03 + 0.02 * torch.cos(6 * math.pi * r)) / POINTS
+        self.shadow = torch.randn(2, len(self.g), generator=self.generator, dtype=torch.float64) / (1 + self.norm2)
+
+    def start(self, moment=0.02, waves=1.0):
+        """Neutral deviations, whose potential stays finite at small g; `waves` scales those of the magnetisation."""
+        generator = torch.Generator().manual_seed(0)
+        random = torch.view_as_complex(torch.randn(2, len(self.g), 2, generator=generator, dtype=torch.float64))
+        deviation = random * 0.02 * self.norm2 / (1 + 10 * self.norm2)
+        deviation[1] *= waves
+        deviation[1, 0] = moment
+        density = (self.target + deviation)[: self.spins]
+        return density, self.occupancy(density)
+
+    def occupancy(self, density):
+        return density.real @ self.shadow.T
+
+    def output(self, density):
+        d = torch.zeros_like(self.target)
+        d[: self.spins] = density - self.target[: self.spins]
+        coulomb = torch.where(self.norm2 > 0, 4 * math.pi / self.norm2.clamp_min(1e-9), 0)
+        hartree, moment = (torch.fft.irfft(a * POINTS, n=POINTS) for a in (coulomb * d[0], d[1]))
+        v_sR = torch.stack([hartree - self.exchange * moment / 2, hartree + self.exchange * moment / 2])
+        if self.limit:
+            v_sR = torch.tanh(v_sR / self.limit) * self.limit
+        mu = (self.chi_sR * v_sR).sum() / self.chi_sR.sum()
+        up, down = -self.chi_sR * (v_sR - mu)
+        out = self.target + torch.fft.rfft(torch.stack([up + down, up - down])) / POINTS
+        out = out[: self.spins]
+        random = torch.view_as_complex(torch.randn(*out.shape, 2, generator=self.generator, dtype=torch.float64))
+        random[0, 0] = 0
+        out = out + self.noise * random * (out - density).abs()
+        return out, self.occupancy(out)
+
+    def mixer(self, **settings):
+        return PulayMixer(MixSettings(**settings), self.norm2, self.weight, self.volume)
+
+
+def converge(model, limit=1e-6, most=100, start=(), **settings):
+    """(steps to a residual of `limit` electrons, mixer, density, residuals)."""
+    mixer = model.mixer(**settings)
+    density, occupancy = model.start(*start)
+    residuals = []
+    while len(residuals) < most and (not residuals or residuals[-1] > limit):
+        out, occupancy_out = model.output(density)
+        density, occupancy, residual = mixer.mix(density, occupancy, out, occupancy_out)
+        residuals.append(residual)
+    return len(residuals), mixer, density, residuals
+
+
+@pytest.mark.parametrize(
+    ("length", "shape", "noise", "most"),
+    [
+        (8, uniform, 0.0, 10),
+        (100, uniform, 0.0, 23),
+        (100, uniform, 0.1, 28),
+        (40, slab, 0.0, 23),
+        (100, slab, 0.0, 36),
+    ],
+)
+def test_charge_sloshing_is_damped_in_few_steps(length, shape, noise, most):
+    """A metal of 100 bohr amplifies the longest wave 250 times: without care this diverges at once."""
+    model = Line(length, shape, noise=noise)
+    steps, mixer, density, _ = converge(model)
+    assert steps <= most and not mixer.events
+    torch.testing.assert_close(density[0], model.target[0], atol=1e-6, rtol=0)
+
+
+def test_plain_linear_mixing_diverges_where_kerker_and_pulay_converge():
+    model = Line(50)
+    _, _, _, linear = converge(model, kind="kerker", bmix=0.0, most=10)
+    assert linear[-1] > 1e6 * linear[0]
+    kerker, *_ = converge(model, kind="kerker", bmix=1.0, amin=0.0)
+    pulay, *_ = converge(model)
+    assert pulay < kerker < 50
+
+
+def test_fitted_kerker_wave_vector_is_that_of_the_metal_and_saves_steps():
+    model = Line(300)
+    fitted, mixer, _, _ = converge(model, bmix=None, amin=0.0)
+    fixed, *_ = converge(model, amin=0.0)
+    assert mixer.bmix == pytest.approx(1.0, abs=1e-3)
+    assert fitted < 0.6 * fixed
+
+
+def test_fitted_kerker_wave_vector_is_short_in_an_insulator():
+    model = Line(60, lambda r: torch.full_like(r, 1e-3))
+    _, mixer, _, _ = converge(model, bmix=None)
+    assert mixer.bmix == pytest.approx(1e-3**0.5, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["pulay", "kerker"])
+def test_electrons_that_smooth_density_and_occupancies_hold_together_are_conserved(kind):
+    """Outputs move electrons between the smooth density at g = 0 and the occupancies; the sum stays."""
+    model = Line(20, spins=2, stoner=0.5)
+    density, occupancy = model.start()
+    mixer = model.mixer(kind=kind)
+
+    def electrons():
+        return float(model.volume * density[0, 0].real + occupancy[0] @ torch.tensor([1.0, 0.5]).double())
+
+    before = electrons()
+    for step in range(8):
+        out, _ = model.output(density)
+        moved = 0.1 / (step + 1)
+        out[0, 0] = density[0, 0] + moved / model.volume
+        occupancy_out = occupancy - torch.tensor([[0.5 * moved, moved], [0.2, 0.1]], dtype=torch.float64)
+        density, occupancy, _ = mixer.mix(density, occupancy, out, occupancy_out)
+        assert electrons() == pytest.approx(before, abs=1e-11)
+    assert density[0, 0] != model.target[0, 0]
+
+
+def test_frozen_density_leaves_no_trace_in_the_history():
+    """Steps with the same density and ever better bands, as before self-consistency sets in."""
+    model = Line(20)
+    delayed, direct = model.mixer(), model.mixer()
+    density, occupancy = model.start()
+    out, occupancy_out = model.output(density)
+    for error in (1e-2, 1e-3):
+        delayed.mix(density, occupancy, out + error * (out - density), occupancy_out)
+    for _ in range(5):
+        out, occupancy_out = model.output(density)
+        expected = direct.mix(density, occupancy, out, occupancy_out)
+        density, occupancy, _ = delayed.mix(density, occupancy, out, occupancy_out)
+        torch.testing.assert_close(density, expected[0], atol=1e-14, rtol=0)
+
+
+@pytest.mark.parametrize(("stoner", "most"), [(0.5, 16), (0.9, 18), (0.98, 20)])
+def test_stoner_enhanced_moment_relaxes(stoner, most):
+    """The moment of a nearly magnetic metal answers 1 / (1 - I chi) = 50 times enhanced."""
+    steps, _, density, _ = converge(Line(50, stoner=stoner, spins=2))
+    assert steps <= most
+    assert density[1].abs().max() < 1e-6
+
+
+def test_joint_coefficients_converge_a_ferromagnet_where_separate_ones_fail():
+    model = Line(50, stoner=0.5, asymmetry=0.6, spins=2)
+    joint, *_ = converge(model)
+    separate, *_ = converge(model, joint_spin=False, most=60)
+    assert joint <= 26 and separate == 60
+
+
+def test_moment_grows_to_its_saturated_value_from_a_small_start():
+    """I chi = 1.3 and a response that saturates: m = 0 is unstable, the answer is I m / 2 = 1.3 tanh(I m / 2 V) V."""
+    model = Line(8, stoner=1.3, limit=0.3, spins=2)
+    steps, _, density, _ = converge(model, start=(0.004, 0.0))
+    moment = float(density[1, 0].real)
+    half = model.exchange * moment / 2
+    assert steps < 40 and moment > 0.005
+    assert half == pytest.approx(1.3 * 0.3 * math.tanh(half / 0.3), rel=1e-5)
+
+
+def test_noisy_output_of_a_magnetic_slab_converges():
+    steps, *_ = converge(Line(40, slab, stoner=0.5, asymmetry=0.6, noise=0.05, spins=2))
+    assert steps <= 45
+
+
+def test_occupancies_arrive_together_with_the_density():
+    model = Line(40, spins=2, stoner=0.5)
+    mixer = model.mixer()
+    density, occupancy = model.start()
+    occupancy = occupancy + 0.3  # not consistent with the density
+    for _ in range(30):
+        out, occupancy_out = model.output(density)
+        density, occupancy, _ = mixer.mix(density, occupancy, out, occupancy_out)
+    torch.testing.assert_close(occupancy, model.occupancy(model.target), atol=1e-6, rtol=0)
+
+
+def test_stagnation_is_noticed_told_and_answered_with_smaller_steps():
+    """An output that always lies one away from the input can never be reached."""
+    model = Line(10)
+    mixer = model.mixer()
+    density, occupancy = model.start()
+    gap = torch.zeros_like(density)
+    gap[0, 3] = 0.01
+    generator = torch.Generator().manual_seed(2)
+    for _ in range(40):
+        phase = torch.exp(2j * math.pi * torch.rand(1, generator=generator, dtype=torch.float64))
+        density, occupancy, _ = mixer.mix(density, occupancy, density + gap * phase, occupancy)
+    assert mixer.events and "back to the best density" in mixer.events[0]
+    assert mixer.scale < 1
+
+
+def test_blow_up_returns_to_the_best_density():
+    model = Line(10)
+    mixer = model.mixer()
+    density, occupancy = model.start()
+    best = None
+    for step in range(6):
+        out, occupancy_out = model.output(density)
+        if step == 5:
+            out = density + 1e6 * torch.ones_like(density)
+        best = density if step == 4 else best
+        density, occupancy, _ = mixer.mix(density, occupancy, out, occupancy_out)
+    assert len(mixer.events) == 1 and mixer.scale == 0.5
+    assert (density - best).abs().max() < 1e-3
+
+
+def test_residual_is_in_electrons():
+    """A residual of a cos(gz) has Omega sqrt(<R^2>) = Omega a / sqrt(2), and int |R| below it."""
+    model = Line(10)
+    density, occupancy = model.start()
+    out = density.clone()
+    out[0, 2] += 0.001 / 2
+    _, _, residual = model.mixer().mix(density, occupancy, out, occupancy)
+    assert residual == pytest.approx(model.volume * 0.001 / math.sqrt(2), rel=1e-9)
+    assert residual > model.volume * 0.001 * 2 / math.pi
+
+
+def test_kerker_factors_are_those_of_the_formula():
+    model = Line(30, spins=2)
+    density, occupancy = model.start()
+    settings = {"kind": "kerker", "amix": 0.4, "bmix": 0.6, "amin": 0.1, "amix_mag": 1.6, "bmix_mag": 0.9}
+    shift, more = torch.full_like(density, 0.01), torch.full_like(occupancy, 0.02)
+    new, new_occupancy, _ = model.mixer(**settings).mix(density, occupancy, density + shift, occupancy + more)
+    factor = ((new - density) / shift).real
+    kerker = [a * model.norm2 / (model.norm2 + b**2) for a, b in ((0.4, 0.6), (1.6, 0.9))]
+    expected = torch.stack([k.clamp_min(0.1) for k in kerker])
+    expected[:, 0] = torch.tensor([0.4, 1.6], dtype=torch.float64)
+    torch.testing.assert_close(factor, expected, atol=1e-10, rtol=0)
+    torch.testing.assert_close((new_occupancy - occupancy) / more, torch.tensor([[0.4] * 2, [1.6] * 2]).double())
+
+
+def test_half_sphere_with_weights_equals_full_sphere():
+    """The same real density given by all plane waves and by half of them: the same answers."""
+    half = Line(30)
+    full_norm2 = torch.cat([half.norm2, half.norm2[1:].flip(0)])
+    both = lambda d: torch.cat([d, d[:, 1:].flip(1).conj()], 1)  # noqa: E731
+    mixers = half.mixer(), PulayMixer(MixSettings(), full_norm2, torch.ones_like(full_norm2), half.volume)
+    density, occupancy = half.start()
+    for _ in range(5):
+        out, occupancy_out = half.output(density)
+        new, new_occupancy, residual = mixers[0].mix(density, occupancy, out, occupancy_out)
+        same, same_occupancy, same_residual = mixers[1].mix(both(density), occupancy, both(out), occupancy_out)
+        torch.testing.assert_close(both(new), same, atol=1e-11, rtol=0)
+        torch.testing.assert_close(new_occupancy, same_occupancy, atol=1e-10, rtol=0)
+        assert residual == pytest.approx(same_residual)
+        density, occupancy = new, new_occupancy
+
+
+def test_saved_mixer_continues_with_the_same_bits():
+    model = Line(40, spins=2, stoner=0.5)
+    mixer = model.mixer(history=4, bmix=None)
+    density, occupancy = model.start()
+    for step in range(12):
+        if step == 7:
+            twin = model.mixer(history=4, bmix=None)
+            twin.restore(mixer.state())
+        out, occupancy_out = model.output(density)
+        new = mixer.mix(density, occupancy, out, occupancy_out)
+        if step >= 7:
+            again = twin.mix(density, occupancy, out, occupancy_out)
+            assert torch.equal(new[0], again[0]) and torch.equal(new[1], again[1]) and new[2] == again[2]
+        density, occupancy, _ = new
+    assert twin.state()["count"] == 12
+
+
+def test_two_ranks_that_share_plane_waves_equal_one():
+    model = Line(40, spins=2, stoner=0.5)
+    board, barrier, results = [None, None], threading.Barrier(2, timeout=60), [None, None]
+
+    def work(rank):
+        part = slice(rank, None, 2)
+
+        def add(tensor):
+            board[rank] = tensor
+            barrier.wait()
+            total = board[0] + board[1]
+            barrier.wait()
+            return total
+
+        smallest = float(model.norm2[1])
+        mixer = PulayMixer(
+            MixSettings(bmix=None), model.norm2[part], model.weight[part], model.volume, add, smallest_norm2=smallest
+        )
+        for density, occupancy, out, occupancy_out in history:
+            results[rank] = mixer.mix(density[:, part], occupancy, out[:, part], occupancy_out)
+
+    history, mixer = [], model.mixer(bmix=None)
+    density, occupancy = model.start()
+    for _ in range(6):
+        history.append((density, occupancy, *model.output(density)))
+        density, occupancy, residual = mixer.mix(*history[-1])
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for rank in range(2):
+        torch.testing.assert_close(results[rank][0], density[:, rank::2], atol=1e-10, rtol=0)
+        torch.testing.assert_close(results[rank][1], occupancy, atol=1e-10, rtol=0)
+        assert results[rank][2] == pytest.approx(residual, rel=1e-9)
+
+
+def test_least_squares_ignores_collinear_changes():
+    """Three changes of which the third repeats the first: finite coefficients, the right sum."""
+    a = torch.tensor([[1.0, 0, 0], [0.3, 2, 0], [1.0, 0, 0]], dtype=torch.float64)
+    right = torch.tensor([2.0, 1.0, 0], dtype=torch.float64)
+    gamma = least_squares((a @ a.T)[None], (a @ right)[None], 1e-8)[0]
+    assert gamma.abs().max() < 10
+    torch.testing.assert_close(gamma @ a, right)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"kind": "broyden"}, {"amix": 0.0}, {"amix_mag": math.nan}, {"bmix": -1.0}, {"history": -1}, {"amin": -0.1}]
+)
+def test_impossible_settings_are_refused_by_name(bad):
+    with pytest.raises(InputError, match="|".join(bad)):
+        MixSettings(**bad)
+
+
+def test_density_that_is_not_finite_is_refused():
+    model = Line(10)
+    density, occupancy = model.start()
+    with pytest.raises(InputError, match="not finite"):
+        model.mixer().mix(density, occupancy, density * math.nan, occupancy)

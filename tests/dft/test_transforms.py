@@ -1,0 +1,99 @@
+"""Transforms between spheres and grids against direct sums of exponentials."""
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.transforms import grid_to_orbitals, half_sphere_map, orbitals_to_grid
+
+
+@pytest.fixture(scope="module")
+def basis(basis_of, crystal):
+    return basis_of(crystal("sic_bent"), 60.0, (2, 1, 1))
+
+
+def random_field(count: int, seed: int = 0) -> torch.Tensor:
+    coeff_g = torch.randn(count, generator=torch.Generator().manual_seed(seed), dtype=torch.complex128)
+    coeff_g.imag[0] = 0
+    return coeff_g
+
+
+def grid_points(size_c) -> np.ndarray:
+    """Fractional coordinates of all grid points, (R, c) in C order."""
+    axes = [np.arange(size) / size for size in size_c]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+@pytest.mark.parametrize("fine", [False, True])
+def test_real_field_equals_direct_sum(basis, fine):
+    chosen = basis.fine_map if fine else basis.wave_map
+    coeff_g = random_field(basis.density_count)
+    index_gc = basis.index_gc[: basis.density_count].numpy()
+    point_Rc = grid_points(chosen.size_c)[:: 37 if fine else 5]
+    wave_Rg = np.exp(2j * np.pi * point_Rc @ index_gc.T)
+    expected_R = (wave_Rg @ (coeff_g.numpy() * basis.weight_g[: len(coeff_g)].numpy())).real
+    np.testing.assert_allclose(chosen.to_grid(coeff_g).flatten()[:: 37 if fine else 5], expected_R, atol=1e-11)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, None])
+def test_real_field_round_trip_for_any_first_part_of_the_sphere(basis, count):
+    coeff_g = random_field(basis.density_count)[:count]
+    for chosen in (basis.wave_map, basis.fine_map):
+        back_g = chosen.from_grid(chosen.to_grid(coeff_g), len(coeff_g))
+        np.testing.assert_allclose(back_g, coeff_g, atol=1e-13)
+
+
+def test_batch_axes_are_transformed_one_by_one(basis):
+    coeff_xg = torch.stack([random_field(basis.density_count, seed) for seed in range(6)])
+    together = basis.wave_map.to_grid(coeff_xg.view(2, 3, -1))
+    for x, coeff_g in enumerate(coeff_xg):
+        np.testing.assert_allclose(together[x // 3, x % 3], basis.wave_map.to_grid(coeff_g), atol=1e-13)
+
+
+def test_from_grid_is_the_projection_on_plane_waves(basis):
+    """f(g) = 1/N sum_R f(R) exp(-i g.R), also for fields with waves outside the sphere."""
+    size_c = basis.grids.wave
+    field_R = torch.randn(size_c, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    point_Rc = grid_points(size_c)
+    index_gc = basis.index_gc[: basis.density_count].numpy()[::11]
+    expected_g = np.exp(-2j * np.pi * index_gc @ point_Rc.T) @ field_R.flatten().numpy() / len(point_Rc)
+    np.testing.assert_allclose(basis.wave_map.from_grid(field_R)[::11], expected_g, atol=1e-12)
+
+
+def test_odd_grids_work_as_well(basis):
+    index_gc = basis.index_gc[:40].numpy()
+    odd = half_sphere_map(index_gc, (15, 17, 13), basis.runtime)
+    coeff_g = random_field(40)
+    np.testing.assert_allclose(odd.from_grid(odd.to_grid(coeff_g)), coeff_g, atol=1e-13)
+
+
+@pytest.fixture(scope="module")
+def coeff_knG(basis):
+    shape = (len(basis.count_k), 3, basis.mask_kG.shape[1])
+    draw = torch.Generator().manual_seed(6)
+    return torch.randn(shape, generator=draw, dtype=torch.complex128) * basis.mask_kG[:, None]
+
+
+def test_orbitals_equal_direct_sum(basis, coeff_knG):
+    grid_knR = orbitals_to_grid(coeff_knG, basis.wave_index_kG, basis.grids.wave).flatten(2)
+    point_Rc = grid_points(basis.grids.wave)[::7]
+    for k, count in enumerate(basis.count_k):
+        index_Gc = basis.index_kGc[k, :count].numpy()
+        expected_nR = coeff_knG[k, :, :count].numpy() @ np.exp(2j * np.pi * index_Gc @ point_Rc.T)
+        np.testing.assert_allclose(grid_knR[k, :, ::7], expected_nR, atol=1e-11)
+
+
+def test_orbital_round_trip_and_parseval(basis, coeff_knG):
+    grid_knR = orbitals_to_grid(coeff_knG, basis.wave_index_kG, basis.grids.wave)
+    np.testing.assert_allclose(grid_to_orbitals(grid_knR, basis.wave_index_kG), coeff_knG, atol=1e-13)
+    norm_kn = (grid_knR.abs() ** 2).mean(dim=(2, 3, 4))
+    np.testing.assert_allclose(norm_kn, (coeff_knG.abs() ** 2).sum(-1), rtol=1e-12)
+
+
+def test_transforms_of_orbitals_are_adjoint(basis, coeff_knG):
+    """<f, T c> on the grid = <T* f, c> on the sphere: a potential between the two stays Hermitian."""
+    draw = torch.Generator().manual_seed(7)
+    field_knR = torch.randn((*coeff_knG.shape[:2], *basis.grids.wave), generator=draw, dtype=torch.complex128)
+    there = (field_knR.conj() * orbitals_to_grid(coeff_knG, basis.wave_index_kG, basis.grids.wave)).mean((2, 3, 4))
+    back_knG = grid_to_orbitals(field_knR, basis.wave_index_kG) * basis.mask_kG[:, None]
+    np.testing.assert_allclose((back_knG.conj() * coeff_knG).sum(-1), there, atol=1e-12)
