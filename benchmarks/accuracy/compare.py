@@ -79,21 +79,24 @@ def line(run: ReferenceRun) -> str:
         f"(occupied {d.occupied:7.3f}) meV  forces {d.forces:7.3f} meV/A"
     )
     moment = "" if d.moment is None else f"  moment {ours['moment_muB']:.4f} ({d.moment:+.4f})"
-    return f"{text}{moment}  {ours['steps']} steps {ours['wall_s']:.1f} s{'' if ours['converged'] else '  NOT CONVERGED'}"
+    ending = "" if ours["converged"] else "  NOT CONVERGED"
+    return f"{text}{moment}  {ours['steps']} steps {ours['wall_s']:.1f} s{ending}"
 
+
+DIGITS = {"moment": 4, "energy": 3, "series": 3, "entropy": 4}
+
+COLUMNS = ("energy", "series", "bands", "high", "occupied", "forces", "entropy", "fermi", "moment")
 
 HEAD = (
-    ("case", "from", "energy", "series", "bands", "occupied", "forces", "entropy", "Fermi level", "moment", "steps", "note"),
-    ("", "", "meV/atom", "meV/atom", "meV", "meV", "meV/Å", "meV/atom", "meV", "μB", "", ""),
+    "case", "from", "energy (meV/atom)", "series (meV/atom)", "bands (meV)", "all bands (meV)", "occupied (meV)",
+    "forces (meV/Å)", "entropy (meV/atom)", "Fermi level (meV)", "moment (μB)", "steps", "note",
 )  # fmt: skip
 
 
 def table(runs: list[ReferenceRun], found: dict[str, Differences]) -> str:
     """The table as markdown."""
-    head = [" (".join(filter(None, pair)) + (")" if pair[1] else "") for pair in zip(*HEAD, strict=True)]
-    limits = ["**limit**", ""] + [f"{LIMITS[n]:g}" if n in LIMITS else "" for n in
-              ("energy", "series", "bands", "occupied", "forces", "entropy", "fermi", "moment")] + ["", ""]  # fmt: skip
-    rows = [head, ["---"] * len(head), limits]
+    limits = ["**limit**", ""] + [f"{LIMITS[n]:g}" if n in LIMITS else "" for n in COLUMNS] + ["", ""]  # fmt: skip
+    rows = [[*HEAD], ["---"] * len(HEAD), limits]
     rows += [row(run, found[run.name]) for run in runs if run.name in found]
     left_out = [f"- `{run.name}` left out: {run.skip}." for run in runs if run.skip]
     body = "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
@@ -104,10 +107,9 @@ def row(run: ReferenceRun, d: Differences) -> list[str]:
     """Cells of one run; a value beyond its limit is bold."""
     ours, failed = stored(run), d.failed()
     cells = [f"`{run.name}`", run.source]
-    digits = {"moment": 4, "energy": 3, "series": 3, "bands": 2, "occupied": 2, "forces": 2, "entropy": 4, "fermi": 2}
-    for name in ("energy", "series", "bands", "occupied", "forces", "entropy", "fermi", "moment"):
+    for name in COLUMNS:
         value = getattr(d, name)
-        text = "" if value is None else f"{value:.{digits[name]}f}"
+        text = "" if value is None else f"{value:.{DIGITS.get(name, 2)}f}"
         cells.append(f"**{text}**" if name in failed else text)
     steps = str(ours["steps"]) if ours["converged"] else f"{ours['steps']}, not converged"
     return [*cells, steps, run.note]

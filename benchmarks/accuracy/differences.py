@@ -8,6 +8,9 @@ import numpy as np
 LIMITS = {"energy": 1.0, "series": 0.2, "bands": 3.0, "forces": 3.0, "moment": 0.01}
 """meV per atom, meV per atom, meV, meV per angstrom, Bohr magneton."""
 
+WINDOW_EV = 15.0
+"""Bands are compared up to this above the Fermi level or valence top; empty bands above it are hardly used."""
+
 PARTIAL = 0.02
 """A state with an occupation between this and one minus this makes a metal."""
 
@@ -17,14 +20,16 @@ class Differences:
     """Ours minus theirs; None where it does not apply.
 
     energy: extrapolated energy, free: free energy (meV per atom); series: change of `energy` from the base run;
-    bands: largest over the converged bands at equivalent k-points, from the Fermi level of a metal or the valence
-    top (meV); occupied: the same over occupied states only; fermi: Fermi level, not aligned (meV; metals); forces:
-    largest component (meV/A); entropy: -TS (meV per atom); moment: of the cell (Bohr magneton).
+    bands: largest over the converged bands up to WINDOW_EV at equivalent k-points, from the Fermi level of a metal or
+    the valence top (meV); high: the same over all bands that the reference converged; occupied: over occupied states;
+    fermi: Fermi level, not aligned (meV; metals); forces: largest component (meV/A); entropy: -TS (meV per atom);
+    moment: of the cell (Bohr magneton).
     """
 
     energy: float
     free: float
     bands: float
+    high: float
     occupied: float
     forces: float
     entropy: float
@@ -43,7 +48,7 @@ class Differences:
 
 def differences(ours: dict[str, Any], theirs: dict[str, Any], atoms: int) -> Differences:
     """Compare the results of one calculation."""
-    bands, occupied = band_differences(ours, theirs)
+    bands, high, occupied = band_differences(ours, theirs)
     entropy = theirs["energy_components_eV"].get("entropy", np.nan)
     moment = None
     if ours["moment_muB"] is not None and "moment_muB" in theirs:
@@ -53,7 +58,7 @@ def differences(ours: dict[str, Any], theirs: dict[str, Any], atoms: int) -> Dif
     return Differences(
         energy=1e3 * (ours["energy_extrapolated_eV"] - theirs["energy_extrapolated_eV"]) / atoms,
         free=1e3 * (ours["free_energy_eV"] - theirs["free_energy_eV"]) / atoms,
-        bands=bands, occupied=occupied, forces=float(1e3 * np.abs(force_av).max()),
+        bands=bands, high=high, occupied=occupied, forces=float(1e3 * np.abs(force_av).max()),
         entropy=1e3 * (ours["entropy_eV"] - entropy) / atoms, fermi=fermi, moment=moment,
     )  # fmt: skip
 
@@ -64,8 +69,8 @@ def is_metal(results: dict[str, Any]) -> bool:
     return bool(((occ_skn > PARTIAL) & (occ_skn < 1 - PARTIAL)).any())
 
 
-def band_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> tuple[float, float]:
-    """Largest difference over the converged bands and over the occupied ones, each code from its own zero; meV."""
+def band_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> tuple[float, float, float]:
+    """Largest difference up to the window, over all converged bands, over occupied ones; each from its zero; meV."""
     count = theirs["nbands_converged"] or np.array(theirs["eigenvalues_eV"]).shape[2]
     eig_skn = np.array(theirs["eigenvalues_eV"])[:, :, :count]
     own_skn = at_points(ours, np.array(theirs["ibz_kpoints"]))[:, :, :count]
@@ -75,7 +80,8 @@ def band_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> tuple[floa
     else:
         zero, own_zero = eig_skn[occ_skn > 0.5].max(), own_skn[occ_skn > 0.5].max()
     difference_skn = 1e3 * np.abs((own_skn - own_zero) - (eig_skn - zero))
-    return float(difference_skn.max()), float(difference_skn[occ_skn > 0.5].max())
+    near = eig_skn - zero < WINDOW_EV
+    return float(difference_skn[near].max()), float(difference_skn.max()), float(difference_skn[occ_skn > 0.5].max())
 
 
 def at_points(ours: dict[str, Any], point_kc: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from eigenwerk.linalg.dense import generalised_eigh
 
 @pytest.fixture(scope="module")
 def calc(crystal, calculation):
-    return calculation(crystal("sic_bent"), mesh=(2, 1, 2), cutoff_eV=70.0)
+    return calculation(crystal("sic_bent"), mesh=(2, 1, 2), cutoff_eV=110.0)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_hamiltonian_is_hermitian_and_overlap_positive(calc, hamiltonian):
     x_knG = random_orbitals(calc, 12, seed=1)
     h_knG, s_knG = hamiltonian.apply(x_knG)
     h_knn, s_knn = x_knG.conj() @ h_knG.mT, x_knG.conj() @ s_knG.mT
-    np.testing.assert_allclose(h_knn, h_knn.mH, atol=1e-9)
+    assert float((h_knn - h_knn.mH).abs().max()) < 1e-9
     assert float(torch.linalg.eigvalsh(s_knn).min()) > 0
 
 
@@ -112,11 +112,11 @@ def test_grid_batches_do_not_change_the_result(calc, hamiltonian, monkeypatch):
 
 
 def test_davidson_finds_the_eigenvalues_of_the_dense_matrix(calc, potential, hamiltonian):
-    bands = 8
-    result = davidson(hamiltonian, random_orbitals(calc, bands + 2), expansions=60, tolerance=1e-8)
+    bands = 6
+    result = davidson(hamiltonian, random_orbitals(calc, bands + 2), expansions=40, tolerance=1e-6)
     for k in range(len(calc.basis.count_k)):
         eig_n = generalised_eigh(*(m[None] for m in dense(calc, potential, k)))[0][0, :bands]
-        np.testing.assert_allclose(result.eig_kn[k, :bands], eig_n, atol=1e-9)
+        np.testing.assert_allclose(result.eig_kn[k, :bands], eig_n, atol=1e-10)
 
 
 def test_preconditioner_damps_short_waves_only(calc, hamiltonian):

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from ase import Atoms
 from ase.units import Bohr, Ha
+from cases import CASES
 from gpaw.atom.radialgd import RadialGridDescriptor
 from gpaw.core import PWDesc
 from gpaw.new.ase_interface import GPAW
@@ -26,8 +27,6 @@ from gpaw.new.pw.builder import PWDFTComponentsBuilder
 from gpaw.new.xc import GGAFunctional
 from gpaw.spline import Spline
 from scipy.interpolate import CubicSpline
-
-from cases import CASES
 
 HERE = Path(__file__).parent
 SPLINE_POINTS = 400
@@ -38,7 +37,7 @@ class SpectralGradient:
 
     def __init__(self, grid, v):
         axis_c = [np.fft.fftfreq(n, 1 / n) for n in grid.size_c]
-        for axis, n in zip(axis_c, grid.size_c):
+        for axis, n in zip(axis_c, grid.size_c, strict=True):
             if n % 2 == 0:
                 axis[n // 2] = 0.0
         index_cR = np.array(np.meshgrid(*axis_c, indexing="ij"))
@@ -127,11 +126,7 @@ def run(structure, settings):
     spins = calc.get_number_of_spins()
     kpts = calc.get_ibz_k_points()
     dft = calc.dft
-    energies = {}
-    try:
-        energies = {k: float(v) * Ha for k, v in dft.energies._energies.items()}
-    except AttributeError:
-        pass
+    energies = {name: float(value) * Ha for name, value in dft.energies._energies.items()}
     results = {
         "free_energy_eV": float(atoms.get_potential_energy(force_consistent=True)),
         "energy_extrapolated_eV": float(extrapolated),
@@ -170,7 +165,11 @@ def main():
             continue
         case = CASES[name]
         log = f"/tmp/gpaw_{name}.txt"
-        results = run(case["structure"], {**case["settings"], "log": log})
+        try:
+            results = run(case["structure"], {**case["settings"], "log": log})
+        except Exception as error:
+            print(name, "failed:", repr(error), flush=True)
+            continue
         target.write_text(json.dumps({"case": name, "code": "GPAW 26.7.0, full_gpaw.py", **case, "results": results}))
         print(name, results["free_energy_eV"], results.get("moment_muB"), f"{results['seconds']:.0f} s", flush=True)
 

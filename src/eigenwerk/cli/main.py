@@ -14,6 +14,8 @@ from typing import Annotated
 import typer
 
 from eigenwerk import __version__
+from eigenwerk.cli.check import check
+from eigenwerk.cli.run import run
 from eigenwerk.errors import EigenwerkError
 
 INTERNAL_ERROR = 1
@@ -42,6 +44,10 @@ def _options(
     ] = False,
 ) -> None:
     """Plane-wave PAW density-functional theory: INCAR, POSCAR and KPOINTS in, energies out."""
+
+
+app.command()(check)
+app.command()(run)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -26,7 +26,7 @@ from eigenwerk.units import HARTREE_EV
 
 PLOT_FILE = "convergence.png"
 
-Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder with INCAR, POSCAR and KPOINTS.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder with INCAR, POSCAR and KPOINTS.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where files go; default: DIR.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document, progress to stderr.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the status and warnings.")]
@@ -46,8 +46,10 @@ def run(
 ) -> None:
     """Compute the ground state of a folder: energy, forces, bands, moments.
 
-    Writes vasprun.xml, OSZICAR, CONTCAR, eigenwerk.h5 and convergence.png.  Exit codes: 0 converged, 3 not converged
-    (results are written and marked), 2 bad input (nothing is written), 130 interrupted (the last step is saved).
+    Writes vasprun.xml, OSZICAR, CONTCAR, eigenwerk.h5 and convergence.png.
+
+    Exit codes: 0 converged; 3 not converged, results are written and marked; 2 bad input, nothing is written; 130
+    interrupted, the last finished step is saved.
     """
     target = folder if output is None else output
     view = RunView(sys.stderr if as_json else sys.stdout, quiet)

@@ -10,7 +10,7 @@ import numpy as np
 from eigenwerk import __version__
 from eigenwerk.dft.input_datasets import FUNCTIONAL_OF_TAG
 from eigenwerk.dft.inputs import Inputs
-from eigenwerk.dft.report import Edge, Gap, RunResult
+from eigenwerk.dft.report import Edge, RunResult
 from eigenwerk.io.vasp.record import StepRecord
 from eigenwerk.units import HARTREE_EV
 
@@ -23,18 +23,19 @@ SMALL_SHARE = 0.01
 SMEARINGS = {-2: "fixed occupations", -1: "Fermi-Dirac smearing", 0: "Gaussian smearing"}
 
 
-# -- heading ----------------------------------------------------------------------------------------------------------
+# -- heading -----------------------------------------------------------------------------------------------------------
 
 
 def heading(inputs: Inputs, folder: Path, threads: int) -> list[str]:
     """What is about to be computed."""
     parameters, kpoints, symmetry = inputs.parameters, inputs.kpoints, inputs.symmetry
     functional = FUNCTIONAL_OF_TAG.get(parameters.functional, parameters.functional)
+    cutoff = f"cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}"
     spin = "two spin channels" if parameters.spins == 2 else "no spin"
     full = f" of {kpoints.full_count}" if kpoints.full_count != len(kpoints.point_kc) else ""
     rows = [
         ("system", f"{formula(inputs.structure.symbols)}: {inputs.poscar.title.strip()}"),
-        ("method", f"{functional}, cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}, {spin}"),
+        ("method", f"{functional}, {cutoff}, {spin}"),
         ("electrons", f"{parameters.electrons:g} in {parameters.bands} bands, {_smearing(inputs)}"),
         ("k-points", f"{kpoints.source}: {len(kpoints.point_kc)}{full}"),
         ("symmetry", f"{symmetry.spacegroup}, {_counted(symmetry.order, 'operation')}"),
@@ -77,7 +78,7 @@ def _labelled(rows: Sequence[tuple[str, str]]) -> list[str]:
     return lines
 
 
-# -- steps ------------------------------------------------------------------------------------------------------------
+# -- steps -------------------------------------------------------------------------------------------------------------
 
 
 def step_heading(spin: bool) -> list[str]:
@@ -98,7 +99,7 @@ def step_row(step: StepRecord) -> str:
     return f"{step.step:>5}{step.free_energy:>20.8f}{change:>13}{residual:>12}{moment}{step.seconds:>9.2f}"
 
 
-# -- summary ----------------------------------------------------------------------------------------------------------
+# -- summary -----------------------------------------------------------------------------------------------------------
 
 
 def summary(result: RunResult, folder: Path, files: Sequence[str]) -> list[str]:

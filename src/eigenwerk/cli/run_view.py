@@ -1,6 +1,7 @@
 """Where `eigenwerk run` says it: a terminal with a running line below the table, or plain flushed lines."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -67,9 +68,16 @@ class RunView:
             self.lines(step_heading(step.moment is not None), FAINT)
             self.headed = True
         self.lines([step_row(step)])
-        self.lines([f"      {event}" for event in step.events], DOUBT)
+        self.lines([f"      {event}" for event in step.events if self._is_new(event)], DOUBT)
         if self.moving is not None:
             self.moving.update(self.task, description=f"step {step.step + 1}")
+
+    def _is_new(self, event: str) -> bool:
+        """False for what was said before with other numbers."""
+        words = re.sub(r"[0-9][0-9.e+-]*", "", event)
+        new = words not in self.warned
+        self.warned.add(words)
+        return new
 
     def end(self) -> None:
         """The running line disappears."""

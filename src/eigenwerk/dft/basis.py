@@ -98,9 +98,8 @@ def make_basis(
     runtime = runtime or Runtime()
     if grids is None:
         symmetry = kpoints.symmetry
-        grids = choose_grids(
-            structure, cutoff, precision, translation_denominators(symmetry), tuple(map(tuple, equivalent_axes(symmetry)))
-        )
+        equal_axes = tuple(map(tuple, equivalent_axes(symmetry)))
+        grids = choose_grids(structure, cutoff, precision, translation_denominators(symmetry), equal_axes)
     radius = sphere_radius(cutoff)
     wave_sphere_kGc = [sphere(structure, radius, point_c) for point_c in kpoints.point_kc]
     density_radius = PRECISION_FACTOR[precision] * radius
@@ -128,8 +127,8 @@ def _require_room(index_gc: np.ndarray, size_c: tuple[int, int, int], tags: str)
     needed_c = 2 * reach_c + 1
     if (needed_c > np.array(size_c)).any():
         raise InputError(
-            f"INCAR: {tags} = {size_c[0]} {size_c[1]} {size_c[2]} is too small: the density of this ENCUT needs at least "
-            f"{needed_c[0]} {needed_c[1]} {needed_c[2]} points. Raise the grid or remove the tags."
+            f"INCAR: {tags} = {size_c[0]} {size_c[1]} {size_c[2]} is too small: the density of this ENCUT needs at "
+            f"least {needed_c[0]} {needed_c[1]} {needed_c[2]} points. Raise the grid or remove the tags."
         )
 
 

@@ -23,8 +23,13 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.units import BOHR_ANGSTROM
 
+GROUPS = ("structure", "kpoints", "density", "occupancy", "bands", "setups", "status")
+"""What a start needs of a state."""
+
 SAME_POINT = 1e-8
 """Largest difference of fractional coordinates of one and the same k-point."""
+
+_REMEDY = "Remove the file, or set ISTART = 0 and ICHARG = 2 to start from atoms."
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Start:
     notes: tuple[str, ...] = ()
 
 
-# -- State -> tree ------------------------------------------------------------------------------------------------------
+# -- State -> tree -----------------------------------------------------------------------------------------------------
 
 
 def state_tree(calculation: Calculation, state: State, orbitals: bool = True) -> dict[str, Any]:
@@ -109,7 +114,7 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
     return tensor.detach().cpu().numpy()
 
 
-# -- tree -> Start ------------------------------------------------------------------------------------------------------
+# -- tree -> Start -----------------------------------------------------------------------------------------------------
 
 
 def load_start(path: str | Path, calculation: Calculation, orbitals: bool = True) -> Start:
@@ -122,7 +127,9 @@ def load_start(path: str | Path, calculation: Calculation, orbitals: bool = True
 
     Raises InputError if the file is missing or damaged, or holds other atoms or other PAW data.
     """
-    tree = read_state(path, only=["structure", "kpoints", "density", "occupancy", "bands", "setups", "status"])
+    tree = read_state(path, only=GROUPS)
+    if set(GROUPS) - set(tree):
+        raise InputError(f"{path}: this state is no ground state of a crystal. {_REMEDY}")
     _require_same_atoms(path, tree, calculation)
     notes = _differences(tree, calculation)
     density = _density(tree, calculation)
@@ -136,18 +143,17 @@ def load_start(path: str | Path, calculation: Calculation, orbitals: bool = True
 
 def _require_same_atoms(path: str | Path, tree: Mapping[str, Any], calculation: Calculation) -> None:
     stored, wanted = tuple(tree["structure"]["symbols"]), calculation.structure.symbols
-    remedy = "Remove the file, or set ISTART = 0 and ICHARG = 2 to start from atoms."
     if stored != wanted:
         raise InputError(
             f"{path}: a start for the {len(stored)} atoms {_shortened(stored)}, but POSCAR has the {len(wanted)} atoms "
-            f"{_shortened(wanted)} (the order counts). {remedy}"
+            f"{_shortened(wanted)} (the order counts). {_REMEDY}"
         )
     for symbol in calculation.structure.species:
         old, new = tree["setups"][symbol], calculation.datasets[symbol]
         if old["md5"] != new.md5:
             raise InputError(
-                f"{path}: made with the PAW data {old['name']} (md5 {old['md5'][:8]}) for {symbol}, now {new.name} (md5 "
-                f"{new.md5[:8]}) is to be used; occupancies of one mean nothing for the other. {remedy}"
+                f"{path}: made with the PAW data {old['name']} (md5 {old['md5'][:8]}) for {symbol}, now {new.name} "
+                f"(md5 {new.md5[:8]}) is to be used; occupancies of one mean nothing for the other. {_REMEDY}"
             )
 
 
@@ -191,8 +197,8 @@ def common_points(here_xc: np.ndarray, there_xc: np.ndarray) -> tuple[np.ndarray
     """Positions in both lists of the integer triples they have in common; each list holds a triple once."""
     reach_c = np.maximum(np.abs(here_xc).max(axis=0), np.abs(there_xc).max(axis=0)).astype(np.int64)
     size_c = tuple(2 * reach_c + 1)
-    flat = [np.ravel_multi_index(tuple((index_xc + reach_c).T), size_c) for index_xc in (here_xc, there_xc)]
-    _, here_x, there_x = np.intersect1d(*flat, assume_unique=True, return_indices=True)
+    here, there = (np.ravel_multi_index(tuple((index_xc + reach_c).T), size_c) for index_xc in (here_xc, there_xc))
+    _, here_x, there_x = np.intersect1d(here, there, assume_unique=True, return_indices=True)
     return here_x, there_x
 
 

@@ -14,6 +14,7 @@ import torch
 
 from eigenwerk.dft.basis import PlaneWaveBasis
 from eigenwerk.dft.paw.atoms import PawAtoms, Species
+from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.transforms import orbitals_to_grid
 
 GRID_BYTES = 2**24
@@ -106,16 +107,16 @@ def atomic_density(atoms: PawAtoms, electrons: float, moment_a: np.ndarray | Non
     return Density(density.density_sg * scale, density.occupancy_sx * scale)
 
 
-def polarised_occupancy(setup: object, moment: float, spins: int) -> np.ndarray:
+def polarised_occupancy(setup: Setup, moment: float, spins: int) -> np.ndarray:
     """Electrons per spin and channel of an atom with a given moment; (s, j).
 
     The moment goes to the channels in proportion to what each can carry by Hund's rule,
     min(f, 2(2l+1) - f); what exceeds that, or a closed-shell atom's moment, to the filled channels.
     """
-    filled_j = setup.atom_occupancy_j  # type: ignore[attr-defined]
+    filled_j = setup.atom_occupancy_j
     if spins == 1:
         return filled_j[None]
-    capacity_j = 2 * (2 * np.array(setup.l_j) + 1)  # type: ignore[attr-defined]
+    capacity_j = 2 * (2 * np.array(setup.l_j) + 1)
     open_j = np.clip(np.minimum(filled_j, capacity_j - filled_j), 0, None)
     size, sign = abs(moment), np.sign(moment)
     by_hund = min(size, open_j.sum())

@@ -34,18 +34,18 @@ class Findings:
         self.problems.append(Problem("note", file, None, message, remedy=remedy))
 
     @contextmanager
-    def collecting(self, file: str) -> Iterator[None]:
-        """Turns an InputError of the block into a problem; `file` is named where the message names no place."""
+    def collecting(self, file: str, line: int | None = None) -> Iterator[None]:
+        """Turns an InputError of the block into a problem of `file`, unless its message names another place."""
         try:
             yield
         except InputError as error:
-            self.problems.append(_as_problem(str(error), file))
+            self.problems.append(_as_problem(str(error), file, line))
 
 
-def _as_problem(message: str, file: str) -> Problem:
+def _as_problem(message: str, file: str, line: int | None) -> Problem:
     """'POSCAR line 7: there are …' as a problem of line 7 of POSCAR."""
     match = _PLACE.fullmatch(message)
     if match is None or match["file"].upper() != match["file"]:  # 'Element Si: …' names no file
-        return Problem("error", file, None, message)
-    line = None if match["line"] is None else int(match["line"])
-    return Problem("error", match["file"], line, match["message"])
+        return Problem("error", file, line, message)
+    named = None if match["line"] is None else int(match["line"])
+    return Problem("error", match["file"], named, match["message"])

@@ -19,6 +19,9 @@ VACUUM = 6.0
 LARGEST_ATOMS = 2000
 """Pairs are not searched in larger structures."""
 
+SMALL_SHIFT = 1e-4
+"""Atoms that symmetry moves by less (Å) are not worth a word."""
+
 
 def check_structure(poscar: Poscar, datasets: dict[str, DataSet], findings: Findings) -> None:
     """Overlapping atoms (errors) and augmentation spheres (warnings)."""
@@ -99,3 +102,13 @@ def check_smearing(incar: Incar, findings: Findings) -> None:
         findings.note(incar.file, message, "For an insulator set ISMEAR = 0 and SIGMA = 0.05.")
     if incar.get("SIGMA") == 0.0 and incar.get("ISMEAR") != -2:
         findings.add(incar.problem("SIGMA", "the smearing must have a width", "Set SIGMA = 0.01."))
+
+
+def check_idealised(given: Structure, idealised: Structure, findings: Findings) -> None:
+    """A note when making the structure exactly symmetric has moved atoms or lattice vectors visibly."""
+    atoms = np.linalg.norm((idealised.scaled_ac - given.scaled_ac) @ given.lattice_cv, axis=1).max()
+    vectors = np.linalg.norm(idealised.lattice_cv - given.lattice_cv, axis=1).max()
+    shift = max(atoms, vectors) * BOHR_ANGSTROM
+    if shift > SMALL_SHIFT:
+        message = f"atoms or lattice vectors are moved by up to {shift:.1e} Å to be exactly symmetric"
+        findings.note("POSCAR", message, "A smaller SYMPREC finds less symmetry and moves less.")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from eigenwerk.dft.findings import Findings
 from eigenwerk.dft.grids import GridSizes, sphere_radius
-from eigenwerk.dft.input_checks import check_smearing, check_structure, check_vacuum
+from eigenwerk.dft.input_checks import check_idealised, check_smearing, check_structure, check_vacuum
 from eigenwerk.dft.input_datasets import DataSet, choose_cutoff, choose_datasets
 from eigenwerk.dft.input_electrons import (
     band_count,
@@ -94,15 +94,17 @@ class Draft:
             if self._moment is not None:
                 symmetry = without_spin_flips(symmetry)
             # spheres of plane waves must map exactly onto each other, so the tolerance ends here
-            structure = symmetrise_positions(symmetrise_lattice(structure, symmetry), symmetry)
-            self.structure = structure
-            self.symmetry = replace(symmetry, lattice_cv=structure.lattice_cv)
+            self.structure = symmetrise_positions(symmetrise_lattice(structure, symmetry), symmetry)
+            self.symmetry = replace(symmetry, lattice_cv=self.structure.lattice_cv)
+            check_idealised(structure, self.structure, self.findings)
 
     def _points(self) -> None:
         """k-points from the file, else from KSPACING."""
         if self.structure is None or self.symmetry is None or self.kpoints_broken:
             return
-        with self.findings.collecting("KPOINTS"):
+        source = self.incar.file if self.kpoints_file is None else self.kpoints_file.file
+        line = self.incar.line_of.get("KSPACING") if self.kpoints_file is None else None
+        with self.findings.collecting(source, line):
             if self.kpoints_file is not None:
                 self.kpoints = kpoints_of_file(self.kpoints_file, self.poscar, self.structure, self.symmetry)
             else:
@@ -133,8 +135,8 @@ class Draft:
         if self.waves is None or self.grids is None or self.kpoints is None or self._cutoff_ev is None:
             return
         if bands > self.waves.fewest:
-            message = f"{bands} bands are more than the {self.waves.fewest} plane waves of a k-point"
-            self.findings.error(self.incar.file, message, "Raise ENCUT, or set a smaller NBANDS.")
+            message = f"{bands} bands are more than the {self.waves.fewest} plane waves of one k-point"
+            self.findings.add(self.incar.problem("NBANDS", message, "Raise ENCUT, or set a smaller NBANDS."))
         by_hand = any(tag in self.incar.values for tag in (*WAVE_TAGS, *FINE_TAGS))
         mixed, self.computed["AMIN"] = mixing(self.incar)
         self.parameters = Parameters(
@@ -148,9 +150,12 @@ class Draft:
             mixing=mixed,
             **loop_settings(self.incar, self.findings),
         )
-        self.memory = estimate_memory(
-            self.structure, self.kpoints, self.parameters, self.grids, self.waves, self._projectors_a()
-        )
+        self.memory = self._memory(self.structure, self.kpoints, self.parameters, self.grids, self.waves)
 
-    def _projectors_a(self) -> list[int]:
-        return [self.datasets[symbol].header.n_projectors for symbol in self.poscar.symbols]
+    def _memory(
+        self, structure: Structure, kpoints: KPoints, parameters: Parameters, grids: GridSizes, waves: PlaneWaveCounts
+    ) -> MemoryEstimate:
+        headers = [self.datasets[symbol].header for symbol in structure.symbols]
+        projectors_a = [header.n_projectors for header in headers]
+        bound = sum(2 * state.l + 1 for header in headers for state in header.states if state.n is not None)
+        return estimate_memory(structure, kpoints, parameters, grids, waves, projectors_a, bound)

@@ -4,6 +4,7 @@ Unlike VASP, a file that lies in the folder is not read unless the INCAR file as
 depends on its input alone, never on what an earlier run left.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,7 @@ class Restart:
 
 def choose_restart(incar: Incar, folders: tuple[Path, ...], findings: Findings) -> tuple[Restart, dict[str, Computed]]:
     """ISTART and ICHARG: what is read from eigenwerk.h5, sought in the folders in their order."""
-    file = next((folder / STATE_FILE for folder in folders if (folder / STATE_FILE).is_file()), None)
+    file = next((folder / STATE_FILE for folder in folders if os.path.isfile(folder / STATE_FILE)), None)
     kind = _wanted(incar)
     if file is None and kind is not None:
         tag = "ISTART" if kind == "orbitals" else "ICHARG"

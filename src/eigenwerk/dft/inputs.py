@@ -5,6 +5,7 @@ from `Inputs.found`, and asking for one raises the errors.  The units of the fil
 parameters are in hartree and bohr.  What each tag becomes: docs/guides/check.md.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -131,7 +132,7 @@ def read_inputs(folder: str | Path, output_folder: str | Path | None = None) -> 
     Raises InputError only if there is no such folder; call `Inputs.raise_on_errors` before a run.
     """
     folder = Path(folder)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise InputError(f"{folder}: there is no such folder. Give a folder with INCAR, POSCAR and KPOINTS.")
     findings = Findings()
     incar = _incar(folder, findings)
@@ -179,7 +180,7 @@ def _inputs(
 
 def _incar(folder: Path, findings: Findings) -> Incar:
     """The INCAR file; an empty one, and an error, if there is none."""
-    if not (folder / "INCAR").exists():
+    if not os.path.lexists(folder / "INCAR"):
         remedy = "Write one; the line SYSTEM = name is enough, every tag has a default."
         findings.error("INCAR", f"there is no such file in {folder}", remedy)
         return parse_incar("")
@@ -197,12 +198,12 @@ def _without_errors(incar: Incar, findings: Findings) -> Incar:
 
 
 def _poscar(folder: Path, findings: Findings) -> Poscar | None:
-    if not (folder / "POSCAR").exists():
+    if not os.path.lexists(folder / "POSCAR"):
         remedy = "Write the structure to POSCAR, or copy the CONTCAR of another run."
         findings.error("POSCAR", f"there is no such file in {folder}", remedy)
         return None
     order = None
-    if (folder / "POTCAR").exists():
+    if os.path.lexists(folder / "POTCAR"):
         with findings.collecting("POTCAR"):
             order = read_potcar_species(folder / "POTCAR")
     with findings.collecting("POSCAR"):
@@ -214,9 +215,9 @@ def _poscar(folder: Path, findings: Findings) -> Poscar | None:
 
 def _kpoints_file(folder: Path, findings: Findings) -> tuple[KpointsFile | None, bool]:
     """The KPOINTS file if there is one, and whether it could not be read."""
-    if (folder / "KPOINTS_OPT").exists():
+    if os.path.lexists(folder / "KPOINTS_OPT"):
         findings.warn("KPOINTS_OPT", "accepted and ignored: a second list of k-points is not available")
-    if not (folder / "KPOINTS").exists():
+    if not os.path.lexists(folder / "KPOINTS"):
         return None, False
     with findings.collecting("KPOINTS"):
         file = read_kpoints(folder / "KPOINTS")

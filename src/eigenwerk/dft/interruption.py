@@ -39,11 +39,12 @@ def uninterrupted() -> Iterator[None]:
         return
     handlers = {number: handler for number in SIGNALS if callable(handler := signal.getsignal(number))}
     try:
-        for number in handlers:
-            signal.signal(number, note)
+        for wanted in handlers:
+            signal.signal(wanted, note)
         yield
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    for number, frame in late[:1]:
+        for wanted, handler in handlers.items():
+            signal.signal(wanted, handler)
+    if late:
+        number, frame = late[0]
         handlers[signal.Signals(number)](number, frame)

@@ -6,8 +6,8 @@ import numpy as np
 
 from eigenwerk.dft.structure import Structure
 
-COUNTING_BUDGET = 30_000_000
-"""Columns of plane waves looked at before counting gives way to the volume formula: about a second."""
+COUNTING_BUDGET = 3_000_000
+"""Columns of plane waves looked at before counting gives way to the volume formula: up to a second."""
 
 
 @dataclass(frozen=True)

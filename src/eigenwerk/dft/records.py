@@ -65,7 +65,8 @@ def run_record(
         parameters=tags_in_force(inputs), kpoint_kc=inputs.kpoints.point_kc, weight_k=inputs.kpoints.weight_k,
         symbols=poscar.symbols, species=tuple(_species(run, datasets) for run in poscar.species_runs),
         lattice_cv=inputs.structure.lattice_cv * BOHR_ANGSTROM, scaled_ac=inputs.structure.scaled_ac,
-        steps=tuple(step_record(step) for step in state.history), final=_final(inputs, state, observables, status, converged),
+        steps=tuple(step_record(step) for step in state.history),
+        final=_final(inputs, state, observables, status, converged),
         generation=_generation(inputs.kpoints), selective_ac=poscar.selective_ac,
         velocities_av=poscar.velocities_av if poscar.velocities_cartesian else None,
     )  # fmt: skip

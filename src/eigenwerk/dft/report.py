@@ -160,7 +160,7 @@ def _listed(array: np.ndarray | None) -> list[Any] | None:
     return None if array is None else np.asarray(array).tolist()
 
 
-# -- what to try next ----------------------------------------------------------------------------------------------------
+# -- what to try next --------------------------------------------------------------------------------------------------
 
 
 def advice(steps: tuple[StepRecord, ...], tags: Mapping[str, Any], warnings: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ The folder holds INCAR, POSCAR and KPOINTS; the results are those of `eigenwerk 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -32,6 +32,10 @@ from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.io.vasp.record import StepRecord
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import HARTREE_EV
+
+ORBITALS_FIRST = 2
+"""Steps with the density kept when it comes from a file and the orbitals from atoms (unless NELMDL says otherwise):
+poor orbitals would only spoil a good density."""
 
 OnStep = Callable[[StepRecord], None]
 OnNote = Callable[[str], None]
@@ -79,7 +83,8 @@ def run_inputs(
         run = _Run(inputs, calculation, Saver(inputs, calculation, target, save_every), on_step, on_note)
         try:
             start = run.start()
-            return run.finish(calculation.run(run.step, start and (start.density, start.coeff_sknG)))
+            beginning = None if start is None else (start.density, start.coeff_sknG)
+            return run.finish(calculation.run(run.step, beginning))
         except KeyboardInterrupt as interrupt:
             raise RunInterrupted(run.break_off()) from interrupt
 
@@ -136,6 +141,8 @@ class _Run:
         if self.inputs.restart is None or path is None:
             return None
         start = load_start(path, self.calculation, orbitals=self.inputs.restart == "orbitals")
+        if start.coeff_sknG is None and "NELMDL" not in self.inputs.incar.values:
+            self.calculation.parameters = replace(self.calculation.parameters, frozen_steps=ORBITALS_FIRST)
         what = "density" if start.coeff_sknG is None else "density and orbitals"
         self.note(f"starting from the {what} of {path}", *start.notes)
         return start

@@ -19,6 +19,7 @@ from eigenwerk.dft.density import Density
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.rotations import real_harmonics_rotation
 from eigenwerk.dft.symmetry import Symmetry
+from eigenwerk.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -85,19 +86,23 @@ def make_symmetriser(symmetry: Symmetry, atoms: PawAtoms) -> Symmetriser:
 
 
 def _sphere_maps(symmetry: Symmetry, basis: PlaneWaveBasis) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where each wave of the half sphere comes from under each operation, conjugated or not, and its phase."""
     index_gc = basis.index_gc[: basis.density_count].cpu().numpy()
-    reach_c = np.abs(index_gc).max(axis=0)
-    size_c = tuple(2 * reach_c + 1)
-    place = np.full(size_c, -1, dtype=np.int64)
+    # one empty layer around the sphere, for waves that an inexact lattice would move across its surface
+    reach_c = np.abs(index_gc).max(axis=0) + 1
+    place = np.full(tuple(2 * reach_c + 1), -1, dtype=np.int64)
     place[tuple(index_gc.T)] = np.arange(len(index_gc))
     source_og, conjugate_og = [], []
     for rotation_cc in symmetry.rotation_occ:
-        moved_gc = index_gc @ rotation_cc
-        source_g = place[tuple(moved_gc.T)]
-        missing_g = source_g < 0
-        source_g = np.where(missing_g, place[tuple(-moved_gc.T)], source_g)
-        source_og.append(source_g)
-        conjugate_og.append(missing_g)
+        moved_gc = np.clip(index_gc @ rotation_cc, -reach_c, reach_c)
+        source_g, mirror_g = place[tuple(moved_gc.T)], place[tuple(-moved_gc.T)]
+        if (np.maximum(source_g, mirror_g) < 0).any():
+            raise InputError(
+                "SYMPREC: the lattice vectors have the symmetry found only within the tolerance, so that plane waves "
+                "at the cutoff have no partner. Give the lattice with more digits, lower SYMPREC, or set ISYM = 0."
+            )
+        source_og.append(np.where(source_g < 0, mirror_g, source_g))
+        conjugate_og.append(source_g < 0)
     phase_og = np.exp(-2j * np.pi * (symmetry.translation_oc @ index_gc.T))
     return np.array(source_og), np.array(conjugate_og), phase_og
 

@@ -38,7 +38,7 @@ def random_orbitals(atoms: PawAtoms, bands: int) -> torch.Tensor:
     k_count, g_count = basis.mask_kG.shape
     out_knG = np.zeros((k_count, bands, g_count), dtype=complex)
     for k, point_c in enumerate(basis.kpoints.point_kc):
-        seed = [RANDOM_SEED, *(int(round(1e6 * (x % 1.0))) for x in point_c)]
+        seed = [RANDOM_SEED, *(round(1e6 * float(x % 1.0)) for x in point_c)]
         phase_nG = np.random.default_rng(seed).random((bands, basis.count_k[k]))
         out_knG[k, :, : basis.count_k[k]] = np.exp(2j * pi * phase_nG)
     damping_kG = 1 / (1 + basis.kinetic_kG) ** 2 * basis.mask_kG

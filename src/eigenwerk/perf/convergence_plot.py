@@ -13,8 +13,8 @@ ENERGY_COLOUR, BAND_COLOUR, RESIDUAL_COLOUR, QUIET = "#1b6ca8", "#8fbbda", "#c45
 def draw_convergence(path: str | Path, steps: Sequence[StepRecord], title: str, tolerance: float) -> None:
     """Draw the changes of energy (eV) and the density residual (electrons) of each step into a PNG file.
 
-    tolerance: EDIFF in eV, drawn as a line, below which both energies have to change.  The first step has no change yet, and changes of exactly zero cannot be
-    shown on a logarithmic scale; both are left out.
+    tolerance: EDIFF in eV, drawn as a line: both energies have to change by less.  The first step has no change yet,
+    and changes of exactly zero cannot be shown on a logarithmic scale; both are left out.
     Raises InputError if the file cannot be written, ImportError if matplotlib is missing.
     """
     from matplotlib.figure import Figure

@@ -16,7 +16,7 @@ MADELUNG_ROCKSALT = 1.7475645946331822
 def gaussians(basis, charge_a, width):
     """Charges q_a (pi w^2)^(-3/2) exp(-|r - R_a|^2 / w^2) as coefficients on the electrostatic sphere."""
     scaled_ac = torch.as_tensor(np.array(basis.structure.scaled_ac))
-    phase_ag = torch.exp(-2j * pi * scaled_ac @ basis.index_gc.T.to(torch.float64))
+    phase_ag = torch.exp(-2j * pi * (scaled_ac @ basis.index_gc.T.to(torch.float64)))
     form_g = torch.exp(-basis.norm2_g * width**2 / 4) / basis.volume
     return (torch.as_tensor(charge_a).to(torch.complex128) @ phase_ag) * form_g
 

@@ -4,7 +4,7 @@ Fourier transforms of f(r) Y_L(r̂) at atom R_a:  4π (-i)^l Y_L(q̂) F(q) exp(-
 F(q) = ∫ r² j_l(q r) f(r) dr.  Orbital-like functions carry Ω^(-1/2), density-like ones Ω^(-1).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import pi, prod, sqrt
@@ -18,6 +18,9 @@ from eigenwerk.dft.paw.radial import spherical_bessel_transform
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
 from eigenwerk.dft.paw.spherical import solid_harmonics
 from eigenwerk.io.paw_xml import RadialGrid
+
+RadialChoice = Callable[[Setup], np.ndarray]
+"""Picks a radial function, or one per channel, of a setup."""
 
 TABLE_STEP = 0.02
 """Spacing of the radial Fourier tables, bohr⁻¹; cubic splines are then good to 1e-9 of the maximum."""
@@ -97,7 +100,8 @@ def structure_phases(index_xc: torch.Tensor, scaled_ac: torch.Tensor) -> torch.T
     for c in range(3):
         low, high = int(index_xc[:, c].min()), int(index_xc[:, c].max())
         power = torch.arange(low, high + 1, device=scaled_ac.device, dtype=scaled_ac.dtype)
-        table = torch.polar(torch.ones((), dtype=scaled_ac.dtype, device=scaled_ac.device), -2 * pi * scaled_ac[:, c, None] * power)
+        angle = -2 * pi * scaled_ac[:, c, None] * power
+        table = torch.polar(torch.ones_like(angle), angle)
         factor = table[:, index_xc[:, c] - low]
         phase_ax = factor if phase_ax is None else phase_ax * factor
     assert phase_ax is not None
@@ -128,7 +132,7 @@ class PawAtoms:
         """<k+G|p̃_I> of all projectors I (atoms in order); zero at padding; (k, I, G)."""
         return self.orbital_functions(lambda setup: setup.dataset.projector_jg)
 
-    def orbital_functions(self, radial_of: object) -> torch.Tensor:
+    def orbital_functions(self, radial_of: RadialChoice) -> torch.Tensor:
         """<k+G|f_j Y_L> for every channel of every atom, radial parts given by `radial_of(setup)`.
 
         Returns (k, I, G): 4π Ω^(-1/2) (-i)^l Y_L F_j(|k+G|) exp(-i (k+G)·R_a).
@@ -185,11 +189,12 @@ class PawAtoms:
         factor_L = [(-1j) ** l / prod(range(2 * l + 1, 0, -2)) for l in l_L]
         return self.runtime.tensor(factor_L, self.runtime.complex)[:, None] * (harmonic_gL * gauss_g[:, None]).T
 
-    def scalar_field(self, table_of: object, count: int) -> torch.Tensor:
+    def scalar_field(self, radial_of: RadialChoice, count: int) -> torch.Tensor:
         """Σ_a f_a(g) exp(-i g·R_a) / Ω of spherical functions, 4π Y_00 F(|g|); (g,)."""
         total_g = torch.zeros(count, dtype=self.runtime.complex, device=self.runtime.device)
         for species in self.layout.species:
-            total_g += self.form_factor_g(species.setup, table_of(species.setup), count) * self.phases(species, count).sum(0)
+            form_g = self.form_factor_g(species.setup, radial_of(species.setup), count)
+            total_g += form_g * self.phases(species, count).sum(0)
         return total_g
 
     def form_factor_g(self, setup: Setup, f_g: np.ndarray, count: int) -> torch.Tensor:

@@ -11,11 +11,13 @@ of the density count.
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.paw.spherical import solid_harmonics, solid_harmonics_gradient, sphere_quadrature
 from eigenwerk.dft.xc.functional import Functional
+from eigenwerk.io.paw_xml import RadialGrid
 from eigenwerk.parallel.runtime import Runtime
 
 ANGULAR_DEGREE = 11
@@ -58,7 +60,8 @@ class OnsiteTerms:
         setup = self.setup
         return OnsiteEnergy(
             kinetic=atoms * setup.dataset.core_kinetic_energy + float((kinetic_ij * total_aij).sum()),
-            electrostatic=atoms * setup.coulomb_0 + float((linear_ij * total_aij).sum() + (coulomb_ax * total_ax).sum()),
+            electrostatic=atoms * setup.coulomb_0
+            + float((linear_ij * total_aij).sum() + (coulomb_ax * total_ax).sum()),
             zero=atoms * setup.zero_0 + float((zero_ij * total_aij).sum()),
             xc=xc,
             hamiltonian_saij=common_aij + xc_saij,
@@ -123,7 +126,10 @@ class _RadialDensity:
     core_slope_g: torch.Tensor
 
     @staticmethod
-    def make(grid, pair_qg, pair_slope_qg, core_g, core_slope_g, runtime: Runtime) -> "_RadialDensity":  # type: ignore[no-untyped-def]
+    def make(
+        grid: RadialGrid, pair_qg: np.ndarray, pair_slope_qg: np.ndarray, core_g: np.ndarray, core_slope_g: np.ndarray,
+        runtime: Runtime,
+    ) -> "_RadialDensity":
         r_g = grid.r_g.copy()
         # the centre has no volume; take the neighbour's radius so that its angular gradient stays finite
         r_g[0] = r_g[1]
@@ -168,8 +174,10 @@ def contract(gradient_sxv: torch.Tensor) -> torch.Tensor:
     return torch.stack([(up * up).sum(-1), (up * down).sum(-1), (down * down).sum(-1)])
 
 
-def flux(deds_yx: torch.Tensor, gradient_sxv: torch.Tensor) -> torch.Tensor:
+def flux(deds_yx: torch.Tensor | None, gradient_sxv: torch.Tensor) -> torch.Tensor:
     """∂e/∂(∇n_s): 2 ∂e/∂σ_ss ∇n_s + ∂e/∂σ_ud ∇n_s'.  (y, ...), (s, ..., v) -> (s, ..., v)."""
+    if deds_yx is None:
+        raise ValueError("a functional without gradients has no gradient flux")
     if gradient_sxv.shape[0] == 1:
         return 2 * deds_yx[..., None] * gradient_sxv
     up, down = gradient_sxv

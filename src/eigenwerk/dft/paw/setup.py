@@ -42,7 +42,11 @@ class RadialPairs:
     @cached_property
     def derivatives(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """d/dr of (ae_qg, pseudo_qg, core_g, pseudo_core_g)."""
-        return tuple(derivative(self.grid, f) for f in (self.ae_qg, self.pseudo_qg, self.core_g, self.pseudo_core_g))
+        grid = self.grid
+        return (
+            derivative(grid, self.ae_qg), derivative(grid, self.pseudo_qg), derivative(grid, self.core_g),
+            derivative(grid, self.pseudo_core_g),
+        )
 
 
 @dataclass(frozen=True)

@@ -55,12 +55,13 @@ def _normalisation(l: int, m: int) -> float:
 
 
 def solid_harmonics_gradient(lmax: int, vector_xv: torch.Tensor) -> torch.Tensor:
-    """∇(r^l Y_L) by forward differentiation.  vector_xv: (x, 3).  Returns (x, L, 3)."""
-    def columns(direction_v: torch.Tensor) -> torch.Tensor:
-        return torch.func.jvp(lambda v: solid_harmonics(lmax, v), (vector_xv,), (direction_v.expand_as(vector_xv),))[1]
-
-    unit_vv = torch.eye(3, dtype=vector_xv.dtype, device=vector_xv.device)
-    return torch.stack([columns(unit_v) for unit_v in unit_vv], dim=-1)
+    """∇(r^l Y_L) by automatic differentiation.  vector_xv: (x, 3).  Returns (x, L, 3)."""
+    with torch.enable_grad():
+        # backwards, one L at a time: torch.func.jvp would load the compiler of torch, which takes seconds
+        leaf_xv = vector_xv.detach().requires_grad_()
+        harmonic_xL = solid_harmonics(lmax, leaf_xv)
+        gradient = [torch.autograd.grad(y_x.sum(), leaf_xv, retain_graph=True)[0] for y_x in harmonic_xL.unbind(-1)]
+    return torch.stack(gradient, dim=1)
 
 
 @lru_cache

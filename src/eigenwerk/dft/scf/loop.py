@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import torch
 
@@ -10,7 +10,7 @@ from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.energies import Energies, band_energy, harris_energies
 from eigenwerk.dft.occupations import Occupations, Smearing, occupations
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.potential import Potential, PotentialBuilder
+from eigenwerk.dft.potential import PotentialBuilder
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands
 from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
 from eigenwerk.dft.scf.state import ScfStep, State
@@ -21,6 +21,9 @@ FIRST_EXPANSIONS, EXPANSIONS = 3, 2
 
 RESIDUAL_SHARE = 0.01
 """Orbital residuals below this share of the density residual per electron add nothing to the density."""
+
+RESIDUAL_SQUARE = 25.0
+"""Largest squared density residual per electron at convergence, in units of the energy tolerance."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class ScfSettings:
     max_steps: int = 60
     min_steps: int = 2
     frozen_steps: int = 0
-    mixing: MixSettings = MixSettings()
+    mixing: MixSettings = field(default_factory=MixSettings)
 
 
 class ScfLoop:
@@ -88,16 +91,16 @@ class ScfLoop:
                 filled.zero_width_correction,
             )
             wanted_skn = wanted_bands(filled.occ_skn)
+            events_before = len(self.mixer.events)
             with trace.span("mixing"):
                 frozen = step <= settings.frozen_steps
                 following, residual = self._next(density, output, frozen)
-            record = self._record(step, energies, history, residual, bands, wanted_skn, output, started)
+            events = (*bands.notes, *filled.warnings, *self.mixer.events[events_before:])
+            record = self._record(step, energies, history, residual, bands, wanted_skn, output, started, events)
             history.append(record)
             converged = not frozen and self._converged(record)
             status = "converged" if converged else f"not converged after {step} steps"
-            state = State(
-                density, coeff_sknG, bands.eig_skn, filled, energies, tuple(history), converged, status
-            )
+            state = State(density, coeff_sknG, bands.eig_skn, filled, energies, tuple(history), converged, status)
             if on_step is not None:
                 on_step(record, state)
             if converged:
@@ -135,7 +138,7 @@ class ScfLoop:
 
     def _record(
         self, step: int, energies: Energies, history: list[ScfStep], residual: float, bands: Bands,
-        wanted_skn: torch.Tensor, output: Density, started: float,
+        wanted_skn: torch.Tensor, output: Density, started: float, events: tuple[str, ...],
     ) -> ScfStep:
         before = history[-1].energies if history else None
         moment = None
@@ -147,13 +150,15 @@ class ScfLoop:
             change=energies.free - before.free if before else energies.free,
             band_change=energies.band - before.band if before else energies.band,
             residual=residual, orbital_residual=float((bands.residual_skn * (wanted_skn > 0)).max()), moment=moment,
-            applications=bands.applications, seconds=time.perf_counter() - started, events=bands.notes,
+            applications=bands.applications, seconds=time.perf_counter() - started, events=events,
         )
 
     def _converged(self, record: ScfStep) -> bool:
         settings = self.settings
         small = abs(record.change) < settings.energy_tolerance and abs(record.band_change) < settings.energy_tolerance
-        return small and record.step >= max(settings.min_steps, settings.frozen_steps + 2)
+        # the energy's error goes with the square of the residual: a small change alone may be a standstill
+        settled = record.residual**2 < RESIDUAL_SQUARE * settings.energy_tolerance * settings.electrons
+        return small and settled and record.step >= max(settings.min_steps, settings.frozen_steps + 2)
 
 
 def wanted_bands(occ_skn: torch.Tensor) -> torch.Tensor:

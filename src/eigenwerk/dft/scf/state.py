@@ -1,6 +1,6 @@
 """Everything that defines where a self-consistent calculation stands, in one value."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
@@ -45,4 +45,8 @@ class State:
     history: tuple[ScfStep, ...]
     converged: bool
     status: str
-    events: tuple[str, ...] = field(default=())
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """What had to be done on the way, in words, each with its step."""
+        return tuple(f"step {record.step}: {event}" for record in self.history for event in record.events)

@@ -1,0 +1,162 @@
+"""The self-consistency loop: what it conserves, when it stops, and how the Harris energy behaves."""
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.density import Density, electrons_of
+from eigenwerk.dft.energies import band_energy, harris_energies
+from eigenwerk.dft.occupations import occupations
+from eigenwerk.dft.scf.bands import solve_bands
+from eigenwerk.dft.scf.loop import ScfLoop, spin_split, spin_sum, wanted_bands
+from eigenwerk.dft.symmetrise import make_symmetriser
+from eigenwerk.units import HARTREE_EV
+
+METAL = {"cutoff_eV": 120.0, "mesh": (2, 1, 1), "ismear": 0, "sigma_eV": 0.3}
+
+
+@pytest.fixture(scope="module")
+def calc(crystal, calculation):
+    return calculation(crystal("al_pair"), **METAL, ediff_eV=1e-9)
+
+
+@pytest.fixture(scope="module")
+def ground(calc):
+    """The converged state and all states on the way."""
+    path = []
+    state = calc.run(lambda step, state: path.append(state)).state
+    return state, path
+
+
+def loop_of(calc):
+    return ScfLoop(calc.atoms, calc.builder, make_symmetriser(calc.kpoints.symmetry, calc.atoms), calc.settings)
+
+
+def test_it_converges_and_says_so(calc, ground):
+    state, path = ground
+    assert state.converged and state.status == "converged"
+    assert len(state.history) == len(path) == state.history[-1].step
+    last = state.history[-1]
+    assert abs(last.change) < calc.settings.energy_tolerance and abs(last.band_change) < calc.settings.energy_tolerance
+    assert last.residual < 1e-4 and last.orbital_residual < 1e-3
+    assert not any(earlier.converged for earlier in path[:-1])
+
+
+def test_every_step_holds_all_electrons(calc, ground):
+    """Mixing conserves the charge to rounding: smooth part and compensation charges together."""
+    for state in ground[1]:
+        count = float(electrons_of(state.density, calc.atoms).sum())
+        assert count == pytest.approx(calc.parameters.electrons, abs=1e-4)
+    assert float(electrons_of(ground[0].density, calc.atoms).sum()) == pytest.approx(6.0, abs=1e-6)
+
+
+def test_occupations_hold_all_electrons(calc, ground):
+    state = ground[0]
+    filled = 2 * float((state.occupations.occ_skn.sum(-1) * calc.basis.weight_k).sum())
+    assert filled == pytest.approx(calc.parameters.electrons, abs=1e-10)
+
+
+def solved(calc, density):
+    """Harris energy of a density with well converged orbitals, and the density they make."""
+    potential = calc.builder(density)
+    state = ScfLoop(calc.atoms, calc.builder, make_symmetriser(calc.kpoints.symmetry, calc.atoms), calc.settings)
+    from_start = calc.ground_coeff
+    bands = solve_bands(calc.atoms, potential, from_start, expansions=30, tolerance=1e-9, wanted_skn=None)
+    filled = state._occupy(bands.eig_skn, 2)
+    filling_skn = calc.basis.weight_k[:, None] * filled.occ_skn * 2
+    energies = harris_energies(
+        calc.atoms, density, potential, band_energy(bands.eig_skn, filling_skn), filled.entropy_term,
+        filled.zero_width_correction,
+    )  # fmt: skip
+    return energies.free
+
+
+def test_harris_energy_is_second_order_in_the_density_error(calc, ground, disturbed):
+    """Half the error of the density, a quarter of the error of the energy."""
+    state = ground[0]
+    calc.ground_coeff = state.coeff_sknG
+    reference = solved(calc, state.density)
+    other = disturbed(calc.atoms, 1, calc.parameters.electrons, size=0.005)
+    error = []
+    for share in (0.4, 0.2, 0.1):
+        mixed = Density(
+            state.density.density_sg + share * (other.density_sg - state.density.density_sg),
+            state.density.occupancy_sx + share * (other.occupancy_sx - state.density.occupancy_sx),
+        )
+        error.append(solved(calc, mixed) - reference)
+    assert abs(error[0]) * HARTREE_EV > 1e-3
+    for large, small in zip(error, error[1:], strict=False):
+        assert large / small == pytest.approx(4.0, rel=0.25)
+
+
+def test_frozen_steps_keep_the_starting_density(crystal, calculation):
+    calc = calculation(crystal("al_pair"), **METAL, frozen_steps=3, max_steps=5)
+    densities = []
+    calc.run(lambda step, state: densities.append(state.density))
+    for density in densities[1:4]:
+        assert torch.equal(density.density_sg, densities[0].density_sg)
+    assert not torch.equal(densities[4].density_sg, densities[0].density_sg)
+
+
+def test_out_of_steps_is_reported_not_raised(crystal, calculation):
+    state = calculation(crystal("al_pair"), **METAL, max_steps=2).run().state
+    assert not state.converged
+    assert state.status == "not converged after 2 steps"
+    assert len(state.history) == 2 and np.isfinite(state.energies.free)
+
+
+def test_at_least_the_minimal_number_of_steps(crystal, calculation):
+    state = calculation(crystal("al_pair"), **METAL, min_steps=7, ediff_eV=1.0).run().state
+    assert state.converged and len(state.history) == 7
+
+
+def test_continuing_from_a_converged_state_stops_at_once(calc, ground):
+    state = ground[0]
+    again = loop_of(calc).run(state.density, state.coeff_sknG)
+    assert again.converged and len(again.history) <= 3
+    assert again.energies.free == pytest.approx(state.energies.free, abs=1e-9)
+
+
+def test_result_does_not_depend_on_the_start(calc, ground, disturbed):
+    start = disturbed(calc.atoms, 1, calc.parameters.electrons, size=0.005)
+    state = loop_of(calc).run(start)
+    assert state.converged
+    assert state.energies.free * HARTREE_EV == pytest.approx(ground[0].energies.free * HARTREE_EV, abs=1e-6)
+
+
+def test_two_spins_without_moment_are_the_unpolarised_metal(crystal, calculation, calc, ground):
+    pair = calculation(crystal("al_pair"), **METAL, spins=2, ediff_eV=1e-9, bands=calc.parameters.bands)
+    start = calc.starting_density()
+    halves = Density(start.density_sg.expand(2, -1) / 2, start.occupancy_sx.expand(2, -1) / 2)
+    state = pair.run(start=(halves, None)).state
+    assert state.converged
+    assert state.energies.free * HARTREE_EV == pytest.approx(ground[0].energies.free * HARTREE_EV, abs=1e-6)
+    assert state.history[-1].moment == pytest.approx(0.0, abs=1e-6)
+
+
+def test_fixed_moment_is_kept(crystal, calculation):
+    calc = calculation(crystal("o2"), spins=2, fixed_moment=1.0, cutoff_eV=150.0, bands=10, max_steps=4)
+    moments = [step.moment for step in calc.run().state.history]
+    np.testing.assert_allclose(moments, 1.0, atol=1e-8)
+
+
+def test_spin_sum_and_split_are_inverse():
+    up_down = torch.randn((2, 5), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    np.testing.assert_allclose(spin_split(spin_sum(up_down)), up_down, atol=1e-15)
+    assert spin_sum(up_down[:1]) is not None and torch.equal(spin_split(spin_sum(up_down[:1])), up_down[:1])
+
+
+def test_wanted_bands_are_the_occupied_and_one_more():
+    occ_skn = torch.tensor([[[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.3, 0.0]]], dtype=torch.float64)
+    assert wanted_bands(occ_skn)[0, 0].tolist() == [1, 1, 1, 1]
+    assert wanted_bands(torch.tensor([[[1.0, 0.0, 0.0, 0.0]]]))[0, 0].tolist() == [1, 1, 0, 0]
+
+
+def test_double_occupation_formula_matches_the_weights(calc, ground):
+    """The band energy of the last step is the sum over its own occupations."""
+    state = ground[0]
+    filled = occupations(
+        state.eig_skn, calc.basis.weight_k, calc.parameters.electrons, calc.settings.smearing, calc.settings.width, 2
+    )
+    filling_skn = calc.basis.weight_k[:, None] * filled.occ_skn * 2
+    assert state.energies.band == pytest.approx(band_energy(state.eig_skn, filling_skn), abs=1e-12)
