@@ -108,9 +108,8 @@ def element_case(symbol: str, data: PawDataset, energy_tolerance_eV: float = 1e-
     """The run of one element with its plain PBE data set."""
     atoms, kind = crystal(symbol)
     moment_a = moments(symbol, len(atoms), data)
-    structure = Structure(
-        np.asarray(atoms.cell) / BOHR_ANGSTROM, tuple(atoms.get_chemical_symbols()), atoms.get_scaled_positions(), moment_a
-    )
+    symbols = tuple(atoms.get_chemical_symbols())
+    structure = Structure(np.asarray(atoms.cell) / BOHR_ANGSTROM, symbols, atoms.get_scaled_positions(), moment_a)
     tolerance = Parameters(1.0, 1.0, 1).symmetry_tolerance
     kpoints = mesh_kpoints(mesh(structure, kind), (0.0, 0.0, 0.0), True, find_symmetry(structure, tolerance, 2))
     advice = recommended_cutoff(read_paw_header(choose_dataset(symbol)))

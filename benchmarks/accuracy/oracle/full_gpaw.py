@@ -132,7 +132,7 @@ def run(structure, settings):
         "energy_extrapolated_eV": float(extrapolated),
         "energy_components_eV": energies,
         "ibz_kpoints": kpts.tolist(), "ibz_weights": calc.get_k_point_weights().tolist(),
-        "nbands_converged": settings["convergence"].get("bands"),
+        "nbands_converged": settings["bands_to_compare"],
         "eigenvalues_eV": [[calc.get_eigenvalues(k, s).tolist() for k in range(len(kpts))] for s in range(spins)],
         "occupations": [
             [(calc.get_occupation_numbers(k, s) / calc.get_k_point_weights()[k] / (2 if spins == 1 else 1)).tolist()

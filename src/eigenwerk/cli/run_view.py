@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TextIO
@@ -16,6 +15,18 @@ from eigenwerk.io.vasp.record import StepRecord
 GOOD, BAD, DOUBT, FAINT = "bold green", "bold red", "yellow", "dim"
 
 
+class PatientConsole(Console):
+    """A console that falls silent when its reader has gone away, where rich would end the program."""
+
+    def on_broken_pipe(self) -> None:
+        """Let everything from here on go nowhere."""
+        self.quiet = True
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.file.fileno())
+            os.close(nowhere)
+
+
 class RunView:
     """Writes lines to a stream; on a terminal also one that moves while a step is being computed.
 
@@ -24,7 +35,7 @@ class RunView:
 
     def __init__(self, stream: TextIO, quiet: bool):
         self.quiet = quiet
-        self.console = Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self.console = PatientConsole(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
         self.moving: Progress | None = None
         self.headed = False
         self.warned: set[str] = set()
@@ -41,8 +52,7 @@ class RunView:
             self.console.print(line, style=style or None)
             self.console.file.flush()
         except OSError:
-            with suppress(OSError):
-                sys.stdout = sys.stderr = self.console.file = open(os.devnull, "w")  # noqa: SIM115
+            self.console.on_broken_pipe()
 
     def note(self, text: str) -> None:
         """Something worth saying."""

@@ -89,7 +89,10 @@ def _take_suffix(
 def _note_other_functional(found: dict[str, DataSet], functional: str, incar: Incar, findings: Findings) -> None:
     others = [data.header.name for data in found.values() if data.header.functional != functional]
     if others:
-        message = f"no data sets were made for {functional}; {', '.join(others)} serve, with the frozen core of theirs"
+        message = (
+            f"no data sets were made for {functional}; {', '.join(others)} serve, with the frozen cores and reference "
+            "energies of their functional, so only differences of energies have a meaning"
+        )
         findings.add(incar.problem("GGA", message, severity="note"))
 
 

@@ -1,8 +1,9 @@
 """How much memory a ground state needs, before it starts.
 
 With s spins, k k-points, n bands, B bound states of all atoms, m = max(B, n) + max(2, n / 8) starting orbitals, G plane
-waves (of the largest sphere, all others are padded to it), I projectors of all atoms, b k-points in a block of the eigensolver, d and g plane waves in the half spheres of
-density and electrostatics, P points of the density grid, o operations, a the atoms and i the projectors of an atom:
+waves (of the largest sphere, all others are padded to it), I projectors of all atoms, b k-points in a block of the
+eigensolver, d and g plane waves in the half spheres of density and electrostatics, P points of the density grid, o
+operations, a the atoms and i the projectors of an atom:
 
     orbitals              32 s k n G              old and new ones; complex numbers have 16 bytes
     projectors            16 k I G
@@ -15,8 +16,8 @@ density and electrostatics, P points of the density grid, o operations, a the at
     symmetry              25 o d
     programs              a constant
 
-`start` and `eigensolver` do not live at the same time; the larger one counts.  The estimate is for one process; measured
-peaks (silicon, iron, a molecule in a box, 64 atoms with 4 k-points) are 2 to 10 % lower.
+`start` and `eigensolver` do not live at the same time; the larger one counts.  The estimate is for one process;
+measured peaks (silicon, iron, a molecule in a box, 64 atoms with 4 k-points) are 2 to 10 % lower.
 """
 
 from dataclasses import dataclass

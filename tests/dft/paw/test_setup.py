@@ -1,4 +1,4 @@
-"""PAW tables of single data sets: duality, multipoles, and the electrostatic forms against closed forms and quadrature."""
+"""PAW tables of single data sets: duality, multipoles, electrostatics against closed forms and quadrature."""
 
 from math import erf, exp, gamma, pi, sqrt
 
@@ -134,7 +134,7 @@ def test_discrete_coulomb_form_is_symmetric_to_rounding(setup, symbol):
 
 @pytest.mark.parametrize("symbol", ["C", "Si", "Fe"])
 def test_one_centre_coulomb_form_equals_direct_integration(setup, symbol):
-    """D (ij|kl) D of all-electron minus compensated pseudo density, for one random D, by quadrature of its densities."""
+    """D (ij|kl) D of all-electron minus compensated pseudo density, for a random D, from its densities."""
     table = setup(symbol)
     i, grid = table.projector_count, table.pairs.grid
     draw = np.random.default_rng(8)

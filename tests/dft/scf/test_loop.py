@@ -1,5 +1,7 @@
 """The self-consistency loop: what it conserves, when it stops, and how the Harris energy behaves."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -85,7 +87,7 @@ def test_harris_energy_is_second_order_in_the_density_error(calc, ground, distur
         )
         error.append(solved(calc, mixed) - reference)
     assert abs(error[0]) * HARTREE_EV > 1e-3
-    for large, small in zip(error, error[1:], strict=False):
+    for large, small in pairwise(error):
         assert large / small == pytest.approx(4.0, rel=0.25)
 
 

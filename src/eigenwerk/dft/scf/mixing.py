@@ -19,6 +19,9 @@ GAIN, PATIENCE, GROWTH = 0.9, 15, 1e3
 """Progress is a least-squares residual below GAIN times the lowest; PATIENCE steps without it, or a measured
 residual GROWTH times the best one, restart the history."""
 
+UPHILL_SHARE = 0.2
+"""A channel with this share of the squared residual must not be moved against it."""
+
 SMALLEST_SCALE, RECOVERY = 0.1, 8
 """The linear factors never shrink below this share, and double again after so many steps of progress."""
 
@@ -202,7 +205,25 @@ class PulayMixer:
                 f"step {self._count}: {trouble}; back to the best density without history, "
                 f"linear factors times {self._guard.scale:g}"
             )
-        return best.plus(self._preconditioned(fitted))
+        following = best.plus(self._preconditioned(fitted))
+        if not trouble and self._uphill(following.plus(here, -1.0), residual):
+            self._history = History(self._metric, self.settings.history)
+            self._guard.forget()
+            return here.plus(self._preconditioned(residual))
+        return following
+
+    def _uphill(self, change: Mixed, residual: Mixed) -> bool:
+        """Whether the step goes against the residual in a channel that holds much of it.
+
+        Near a stable solution U* the residual is -J (U - U*) with J positive, so a right step has <dU|R> > 0.
+        The smallest |R| may lie elsewhere, at an unstable solution or at none (magnets on their way to
+        another moment); a least-squares fit would go there, against R, and stay.
+        """
+        if not self._history.steps:
+            return False
+        along_x = self._metric.inner_xj([change], residual)[:, 0]
+        square_x = self._metric.inner_xj([residual], residual)[:, 0]
+        return bool(((along_x < 0) & (square_x > UPHILL_SHARE * square_x.sum())).any())
 
     def _optimum(self, here: Mixed, residual: Mixed) -> tuple[Mixed, Mixed]:
         """Input and residual after the least-squares fit."""
@@ -269,6 +290,11 @@ class Guard:
         self.scale = max(SMALLEST_SCALE, 0.5 * self.scale)
         self.lowest, self.since = self.best, 0
         return self.best_step or here
+
+    def forget(self) -> None:
+        """Start counting anew: what was best was on the wrong side."""
+        self.lowest = self.best = math.inf
+        self.since, self.best_step = 0, None
 
     def _recover(self) -> None:
         self.better += 1

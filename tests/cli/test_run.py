@@ -1,0 +1,203 @@
+"""`eigenwerk run` as its users see it: words, exit codes, files, signals."""
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
+
+from eigenwerk.cli.main import main
+from eigenwerk.cli.run import available_threads, jsonable
+from eigenwerk.cli.run_text import formula
+from eigenwerk.io.hdf5_state import read_state
+
+POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n"
+INCAR = {"ENCUT": 150, "EDIFF": "1E-5", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6}
+FILES = ["CONTCAR", "OSZICAR", "convergence.png", "eigenwerk.h5", "vasprun.xml"]
+INPUTS = ["INCAR", "KPOINTS", "POSCAR"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Makes a small folder; tags replace and add to INCAR."""
+
+    def make(poscar=POSCAR, kpoints="mesh\n0\nGamma\n2 2 1\n", **tags):
+        path = tmp_path / "case"
+        path.mkdir(exist_ok=True)
+        (path / "POSCAR").write_text(poscar)
+        (path / "KPOINTS").write_text(kpoints)
+        (path / "INCAR").write_text("".join(f"{tag} = {value}\n" for tag, value in (INCAR | tags).items()))
+        return path
+
+    return make
+
+
+def names(path):
+    return sorted(entry.name for entry in path.iterdir())
+
+
+def steps_of(text):
+    """The numbers in the first column of the table."""
+    return [int(line[:5]) for line in text.splitlines() if line[:5].strip().isdigit() and line[5:25].strip()]
+
+
+def test_converged_run_tells_its_story(folder, tmp_path, capsys):
+    path = folder()
+    assert main(["run", str(path), "--output", str(tmp_path / "out")]) == 0
+    out, err = capsys.readouterr()
+    assert err == "" and "\x1b" not in out, "plain text where there is no terminal"
+    heading, table = out.split(" step ")[0], out.split(" step ")[1]
+    for words in ("Si2: silicon", "PBE, cutoff 150 eV", "8 in 6 bands", "2 x 2 x 1 mesh: 3 of 4", "Si.PBE", "1e-05 eV"):
+        assert words in heading, words
+    steps = steps_of(table)
+    assert steps[0] == 1 and steps == list(range(1, len(steps) + 1))
+    for words in ("free energy", "extrapolated to zero smearing", "eV/atom", "band gap", "conduction band bottom",
+                  "largest is", "2 Si", "potential", "applications of the Hamiltonian", "vasprun.xml", "convergence.png"):  # fmt: skip
+        assert words in table, words
+    assert out.rstrip().endswith(f"Converged in {len(steps)} steps.")
+    assert names(tmp_path / "out") == FILES and names(path) == INPUTS
+
+
+def test_current_folder_is_the_default(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder())
+    assert main(["run", "--no-plot", "--quiet"]) == 0
+    out, _ = capsys.readouterr()
+    assert out.splitlines() == [line for line in out.splitlines() if line.startswith(("Converged in", "Warning"))]
+    assert names(folder()) == sorted({*INPUTS, *FILES} - {"convergence.png"})
+
+
+def test_json_is_all_that_stands_on_stdout(folder, capsys):
+    assert main(["run", str(folder(ISPIN=2, NELM=2)), "--json"]) == 3
+    out, err = capsys.readouterr()
+    result = json.loads(out)
+    assert result["format"] == "eigenwerk-run" and result["converged"] is False
+    assert result["status"].startswith("NOT CONVERGED") and len(result["steps"]) == 2 and result["advice"]
+    assert result["energies_eV"]["free"] == pytest.approx(result["steps"][-1]["free_energy"])
+    assert sorted(result["files"]) == FILES
+    assert result["forces_reliable"] is False and len(result["moment_per_atom_muB"]) == 2
+    assert "free energy" in err and "NOT CONVERGED" in err
+
+
+def test_unconverged_run_ends_with_3_and_advice(folder, capsys):
+    path = folder(NELM=3, EDIFF="1E-9")
+    assert main(["run", str(path)]) == 3
+    out, _ = capsys.readouterr()
+    assert "NOT CONVERGED in 3 steps" in out and "What to try:" in out and "ISTART = 1" in out
+    assert "NOT RELIABLE" in out and names(path) == sorted({*INPUTS, *FILES})
+
+
+BAD = {
+    "an unknown tag": ({"ENCUTT": 300}, "ENCUT"),
+    "too few bands": ({"NBANDS": 3}, "at least 4 bands"),
+    "overlapping atoms": ({"poscar": POSCAR.replace(".25 .25 .26", "0 0 0.01")}, "apart"),
+    "a wrong count": ({"poscar": POSCAR.replace("\n2\n", "\n3\n")}, "POSCAR"),
+    "not a number": ({"poscar": POSCAR.replace(".26", "nan")}, "POSCAR line 10"),
+    "an unknown element": ({"poscar": POSCAR.replace("Si", "Xx")}, "Xx"),
+    "a later capability": ({"LHFCALC": ".TRUE."}, "LHFCALC"),
+    "no restart data": ({"ISTART": 2}, "ISTART"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_2_and_nothing_is_written(folder, tmp_path, capsys, case):
+    changes, words = BAD[case]
+    path = folder(**changes)
+    assert main(["run", str(path), "--output", str(tmp_path / "out")]) == 2
+    out, err = capsys.readouterr()
+    assert words in err and "Traceback" not in err + out
+    assert names(path) == INPUTS and not (tmp_path / "out").exists()
+
+
+def test_folders_that_cannot_be_used_are_2(folder, tmp_path, capsys):
+    assert main(["run", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere" in capsys.readouterr().err
+    path = folder()
+    assert main(["run", str(path), "--output", str(path / "POSCAR")]) == 2
+    assert "--output" in capsys.readouterr().err
+    assert names(path) == INPUTS
+
+
+def test_file_that_cannot_be_written_is_2_after_the_summary(folder, capsys):
+    path = folder(NELM=2)
+    (path / "OSZICAR").mkdir()
+    assert main(["run", str(path)]) == 2
+    out, _ = capsys.readouterr()
+    assert "cannot write" in out and "free energy" in out and (path / "vasprun.xml").is_file()
+
+
+# --- signals: whole processes ----------------------------------------------------------------------------------------
+
+
+def start(path, *options):
+    command = [sys.executable, "-u", "-m", "eigenwerk.cli.main", "run", str(path), *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_step(process, number):
+    """Reads until the row of a step; the lines read."""
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if steps_of(line) == [number]:
+            return lines
+    raise AssertionError("".join(lines) + process.stderr.read())
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signal_saves_the_last_step(folder, number, code):
+    path = folder(EDIFF="1E-30", NELM=2000)
+    process = start(path)
+    wait_for_step(process, 3)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, out + err
+    last = steps_of(out)[-1] if steps_of(out) else 3
+    assert f"Interrupted after step {last}." in out and f"{number.name}: stopping" in out and err == ""
+    assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["words"] == f"interrupted after step {last}"
+    assert len(Oszicar(path / "OSZICAR").electronic_steps[0]) == last
+    assert "Forces: not computed" in out
+
+
+def test_killed_run_leaves_whole_files(folder):
+    path = folder(EDIFF="1E-30", NELM=2000)
+    process = start(path, "--save-every", "0")
+    wait_for_step(process, 4)
+    process.kill()
+    process.communicate()
+    saved = len(read_state(path / "eigenwerk.h5")["history"]["step"])
+    assert saved >= 4
+    assert len(Oszicar(path / "OSZICAR").electronic_steps[0]) >= saved
+    with pytest.warns(UnconvergedVASPWarning):
+        assert not Vasprun(path / "vasprun.xml", parse_potcar_file=False).converged
+
+
+def test_reader_that_goes_away_does_not_stop_the_run(folder):
+    path = folder()
+    process = start(path)
+    wait_for_step(process, 1)
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0, process.stderr.read()
+    assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["converged"]
+
+
+# --- small parts -----------------------------------------------------------------------------------------------------
+
+
+def test_formula_counts_each_element_once():
+    assert formula(("Mg", "O", "Mg")) == "Mg2O"
+
+
+def test_json_has_no_infinities():
+    assert jsonable({"a": [1.0, float("inf")], "b": (float("nan"), "x", True, None)}) == {
+        "a": [1.0, None], "b": [None, "x", True, None],
+    }  # fmt: skip
+
+
+def test_threads_are_those_asked_for_or_all(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert available_threads() == 3
+    for unset in ("", "many", "0"):
+        monkeypatch.setenv("OMP_NUM_THREADS", unset)
+        assert available_threads() >= 1
