@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.atoms import ALL_K, PawAtoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.linalg.dense import generalised_eigh
 
@@ -14,45 +14,44 @@ RANDOM_SEED = 20
 """Seed of the random part of the start; fixed, so that a run can be repeated."""
 
 
-def atomic_orbitals(atoms: PawAtoms) -> torch.Tensor:
+def atomic_orbitals(atoms: PawAtoms, k: slice = ALL_K) -> torch.Tensor:
     """Pseudo partial waves of all bound states of all atoms as Bloch sums; (k, n, G)."""
-    waves_kIG = atoms.orbital_functions(lambda setup: setup.dataset.pseudo_partial_wave_jg)
+    waves_kIG = atoms.orbital_functions(lambda setup: setup.dataset.pseudo_partial_wave_jg, k)
     bound_I = np.zeros(atoms.layout.projector_count, dtype=bool)
     for species in atoms.layout.species:
         bound_i = _bound_channels(species.setup)[species.setup.j_i]
         bound_I[species.start_a[:, None] + np.arange(len(bound_i))] = bound_i
-    return waves_kIG[:, torch.as_tensor(bound_I, device=waves_kIG.device)]
+    return waves_kIG[:, torch.tensor(bound_I, device=waves_kIG.device)]
 
 
 def _bound_channels(setup: Setup) -> np.ndarray:
     return np.array([state.n is not None for state in setup.dataset.states])
 
 
-def random_orbitals(atoms: PawAtoms, bands: int) -> torch.Tensor:
+def random_orbitals(atoms: PawAtoms, bands: int, k: slice = ALL_K) -> torch.Tensor:
     """Smooth random orbitals, the same for every layout of k-points; (k, n, G).
 
     Coefficients are random phases damped as 1/(1 + T_G)²: mostly long waves, which is where empty
     bands live.
     """
     basis = atoms.basis
-    k_count, g_count = basis.mask_kG.shape
-    out_knG = np.zeros((k_count, bands, g_count), dtype=complex)
-    for k, point_c in enumerate(basis.kpoints.point_kc):
+    damping_kG = basis.mask_kG[k] / (1 + basis.kinetic_kG[k]) ** 2
+    point_kc, count_k = basis.kpoints.point_kc[k], basis.count_k[k]
+    out_knG = np.zeros((len(count_k), bands, basis.mask_kG.shape[1]), dtype=complex)
+    for point_c, count, out_nG in zip(point_kc, count_k, out_knG, strict=True):
         seed = [RANDOM_SEED, *(round(1e6 * float(x % 1.0)) for x in point_c)]
-        phase_nG = np.random.default_rng(seed).random((bands, basis.count_k[k]))
-        out_knG[k, :, : basis.count_k[k]] = np.exp(2j * pi * phase_nG)
-    damping_kG = 1 / (1 + basis.kinetic_kG) ** 2 * basis.mask_kG
+        out_nG[:, :count] = np.exp(2j * pi * np.random.default_rng(seed).random((bands, count)))
     return atoms.runtime.tensor(out_knG, atoms.runtime.complex) * damping_kG[:, None]
 
 
-def starting_orbitals(atoms: PawAtoms, hamiltonian: Hamiltonian, bands: int) -> torch.Tensor:
+def starting_orbitals(atoms: PawAtoms, hamiltonian: Hamiltonian, bands: int, k: slice = ALL_K) -> torch.Tensor:
     """Lowest Ritz vectors of the Hamiltonian in atomic orbitals and some random ones; (k, n, G)."""
-    atomic_knG = atomic_orbitals(atoms)
+    atomic_knG = atomic_orbitals(atoms, k)
     missing = max(bands - atomic_knG.shape[1], 0)
     # a few random vectors break the symmetry of the atomic guess, so that no band is missed
-    x_knG = torch.cat([atomic_knG, random_orbitals(atoms, missing + max(2, bands // 8))], dim=1)
+    x_knG = torch.cat([atomic_knG, random_orbitals(atoms, missing + max(2, bands // 8), k)], dim=1)
     x_knG = x_knG / torch.linalg.vector_norm(x_knG, dim=-1, keepdim=True).clamp_min(1e-30)
-    h_knG, s_knG = hamiltonian.apply(x_knG)
+    h_knG, s_knG = hamiltonian.block(k).apply(x_knG)
     energy_kmm, overlap_kmm = x_knG.conj() @ h_knG.mT, x_knG.conj() @ s_knG.mT
     vector_kmn = generalised_eigh(hamiltonian.sum(energy_kmm), hamiltonian.sum(overlap_kmm))[1][..., :bands]
     return vector_kmn.mT @ x_knG

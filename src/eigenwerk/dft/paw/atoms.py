@@ -22,6 +22,9 @@ from eigenwerk.io.paw_xml import RadialGrid
 RadialChoice = Callable[[Setup], np.ndarray]
 """Picks a radial function, or one per channel, of a setup."""
 
+ALL_K = slice(None)
+"""All k-points of the basis."""
+
 TABLE_STEP = 0.02
 """Spacing of the radial Fourier tables, bohr⁻¹; cubic splines are then good to 1e-9 of the maximum."""
 
@@ -132,39 +135,39 @@ class PawAtoms:
         """<k+G|p̃_I> of all projectors I (atoms in order); zero at padding; (k, I, G)."""
         return self.orbital_functions(lambda setup: setup.dataset.projector_jg)
 
-    def orbital_functions(self, radial_of: RadialChoice) -> torch.Tensor:
+    def orbital_functions(self, radial_of: RadialChoice, k: slice = ALL_K) -> torch.Tensor:
         """<k+G|f_j Y_L> for every channel of every atom, radial parts given by `radial_of(setup)`.
 
-        Returns (k, I, G): 4π Ω^(-1/2) (-i)^l Y_L F_j(|k+G|) exp(-i (k+G)·R_a).
+        k: which k-points.  Returns (k, I, G): 4π Ω^(-1/2) (-i)^l Y_L F_j(|k+G|) exp(-i (k+G)·R_a).
         """
         basis = self.basis
+        k_count, g_count = basis.mask_kG[k].shape
         out_kIG = torch.zeros(
-            (len(basis.count_k), self.layout.projector_count, basis.mask_kG.shape[1]),
-            dtype=self.runtime.complex, device=self.runtime.device,
+            (k_count, self.layout.projector_count, g_count), dtype=self.runtime.complex, device=self.runtime.device
         )
         for species in self.layout.species:
-            shape_kiG = self._orbital_shapes(species.setup, radial_of(species.setup))
+            shape_kiG = self._orbital_shapes(species.setup, radial_of(species.setup), k)
             for a, start in zip(species.atom_a, species.start_a, strict=True):
-                out_kIG[:, start : start + shape_kiG.shape[1]] = shape_kiG * self.orbital_phase_kG(int(a))[:, None]
+                out_kIG[:, start : start + shape_kiG.shape[1]] = shape_kiG * self.orbital_phase_kG(int(a), k)[:, None]
         return out_kIG
 
-    def orbital_phase_kG(self, a: int) -> torch.Tensor:
+    def orbital_phase_kG(self, a: int, k: slice = ALL_K) -> torch.Tensor:
         """exp(-i (k+G)·R_a), (k, G)."""
-        index_xc = self.basis.index_kGc.flatten(0, 1)
-        phase_kG = structure_phases(index_xc, self.scaled_ac[a : a + 1])[0].unflatten(0, self.basis.mask_kG.shape)
-        angle_k = -2 * pi * (self.runtime.tensor(self.basis.kpoints.point_kc) @ self.scaled_ac[a])
-        return phase_kG * torch.polar(torch.ones_like(angle_k), angle_k)[:, None]
+        index_kGc = self.basis.index_kGc[k]
+        phase_kG = structure_phases(index_kGc.flatten(0, 1), self.scaled_ac[a : a + 1])[0]
+        angle_k = -2 * pi * (self.runtime.tensor(self.basis.kpoints.point_kc[k]) @ self.scaled_ac[a])
+        return phase_kG.unflatten(0, index_kGc.shape[:2]) * torch.polar(torch.ones_like(angle_k), angle_k)[:, None]
 
-    def _orbital_shapes(self, setup: Setup, radial_jg: np.ndarray) -> torch.Tensor:
+    def _orbital_shapes(self, setup: Setup, radial_jg: np.ndarray, k: slice) -> torch.Tensor:
         """4π Ω^(-1/2) (-i)^l Y_L F_j without the phase of the atom; (k, i, G)."""
         basis = self.basis
-        length_kG = torch.sqrt(2 * basis.kinetic_kG).cpu().numpy()
-        unit_kGv = _unit_vectors(basis.wave_vector_kGv)
+        length_kG = torch.sqrt(2 * basis.kinetic_kG[k]).cpu().numpy()
+        unit_kGv = _unit_vectors(basis.wave_vector_kGv[k])
         harmonic_kGL = solid_harmonics(max(setup.l_j), unit_kGv)
         factor_j = []
         for l, f_g in zip(setup.l_j, radial_jg, strict=True):
             table = radial_table(setup.dataset.grid, f_g, l, self.qmax_orbital)
-            factor_j.append(self.runtime.tensor(table(length_kG)) * (4 * pi / sqrt(basis.volume)) * basis.mask_kG)
+            factor_j.append(self.runtime.tensor(table(length_kG)) * (4 * pi / sqrt(basis.volume)) * basis.mask_kG[k])
         radial_kiG = torch.stack(factor_j, dim=1)[:, setup.j_i]
         phase_i = self.runtime.tensor((-1j) ** np.array(setup.l_j)[setup.j_i], self.runtime.complex)
         return radial_kiG * harmonic_kGL[..., setup.L_i].movedim(-1, 1) * phase_i[:, None]

@@ -38,9 +38,11 @@ def k_blocks(atoms: PawAtoms, bands: int) -> list[slice]:
 
 def first_orbitals(atoms: PawAtoms, potential: Potential, bands: int) -> torch.Tensor:
     """Starting orbitals of all spins; (s, k, n, G)."""
-    return torch.stack(
-        [starting_orbitals(atoms, Hamiltonian(atoms, potential, s), bands) for s in range(len(potential.potential_sg))]
-    )
+    spins = []
+    for spin in range(len(potential.potential_sg)):
+        hamiltonian = Hamiltonian(atoms, potential, spin)
+        spins.append(torch.cat([starting_orbitals(atoms, hamiltonian, bands, k) for k in k_blocks(atoms, bands)]))
+    return torch.stack(spins)
 
 
 def solve_bands(
