@@ -122,6 +122,8 @@ def run(structure, settings):
     )
     started = time.perf_counter()
     extrapolated = atoms.get_potential_energy()
+    # before anything else is asked: reading occupations changes them in place, and then the forces are wrong
+    force_av = atoms.get_forces()
     calc = atoms.calc
     spins = calc.get_number_of_spins()
     kpts = calc.get_ibz_k_points()
@@ -139,7 +141,7 @@ def run(structure, settings):
              for k in range(len(kpts))] for s in range(spins)
         ],
         "fermi_level_eV": float(calc.get_fermi_level()),
-        "forces_eV_per_A": atoms.get_forces().tolist(),
+        "forces_eV_per_A": force_av.tolist(),
         "fft_grid_coarse": [int(n) for n in dft.density.nt_sR.desc.size_c],
         "seconds": time.perf_counter() - started,
         "setups": {s.symbol: {"file": Path(s.filename).name, "md5": s.fingerprint} for s in calc.setups},

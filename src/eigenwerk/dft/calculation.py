@@ -75,8 +75,8 @@ class Calculation:
 
     @cached_property
     def builder(self) -> PotentialBuilder:
-        """Density -> potential."""
-        return PotentialBuilder(self.atoms, make_functional(self.parameters.functional))
+        """Density -> potential, for densities with the symmetry of the k-points."""
+        return PotentialBuilder(self.atoms, make_functional(self.parameters.functional), self.kpoints.symmetry)
 
     @cached_property
     def settings(self) -> ScfSettings:

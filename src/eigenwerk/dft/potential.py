@@ -8,7 +8,9 @@ from torch.nn.functional import pad
 
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.equivalence import equivalent_atoms
 from eigenwerk.dft.paw.onsite import OnsiteTerms
+from eigenwerk.dft.symmetry import Symmetry
 from eigenwerk.dft.terms.hartree import hartree
 from eigenwerk.dft.terms.xc import exchange_correlation
 from eigenwerk.dft.xc.functional import Functional
@@ -38,9 +40,13 @@ class Potential:
 class PotentialBuilder:
     """Density -> Potential for one structure and functional."""
 
-    def __init__(self, atoms: PawAtoms, functional: Functional):
+    def __init__(self, atoms: PawAtoms, functional: Functional, symmetry: Symmetry | None = None):
+        """symmetry: of all densities to come; without it every atom is computed on its own."""
         self.atoms, self.functional = atoms, functional
-        self.onsite = [OnsiteTerms(s.setup, functional, atoms.runtime) for s in atoms.layout.species]
+        self.onsite = []
+        for s in atoms.layout.species:
+            same = None if symmetry is None else equivalent_atoms(symmetry, s.atom_a, s.setup.l_j, atoms.runtime)
+            self.onsite.append(OnsiteTerms(s.setup, functional, atoms.runtime, same))
 
     def __call__(self, density: Density) -> Potential:
         """Potential and energies of a density; see the terms' own files for the equations."""

@@ -16,7 +16,7 @@ import torch
 
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.paw.atoms import PawAtoms, Species
-from eigenwerk.dft.rotations import real_harmonics_rotation
+from eigenwerk.dft.paw.equivalence import projector_rotation
 from eigenwerk.dft.symmetry import Symmetry
 from eigenwerk.errors import InputError
 
@@ -103,7 +103,8 @@ def make_symmetriser(symmetry: Symmetry, atoms: PawAtoms) -> Symmetriser:
     phase_og = np.exp(-2j * np.pi * (symmetry.translation_oc[representative_o] @ index_gc.T))
     rotation_ovv = symmetry.rotation_ovv[representative_o]
     rotation_oij = {
-        s.setup.symbol: runtime.tensor(_projector_rotations(rotation_ovv, s.setup.l_j)) for s in atoms.layout.species
+        s.setup.symbol: runtime.tensor([projector_rotation(rotation_vv, s.setup.l_j) for rotation_vv in rotation_ovv])
+        for s in atoms.layout.species
     }
     return Symmetriser(
         symmetry, atoms, representative_o, translation_o, runtime.tensor(invariant_g), runtime.index(source_og),
@@ -137,16 +138,3 @@ def _sphere_maps(rotation_occ: np.ndarray, index_gc: np.ndarray) -> tuple[np.nda
         source_og.append(np.where(source_g < 0, mirror_g, source_g))
         conjugate_og.append(source_g < 0)
     return np.array(source_og), np.array(conjugate_og)
-
-
-def _projector_rotations(rotation_ovv: np.ndarray, l_j: tuple[int, ...]) -> np.ndarray:
-    """M_o of all projectors of a species, block diagonal over channels; (o, i, i)."""
-    size = sum(2 * l + 1 for l in l_j)
-    rotation_oij = np.zeros((len(rotation_ovv), size, size))
-    for rotation_vv, rotation_ij in zip(rotation_ovv, rotation_oij, strict=True):
-        start = 0
-        for l in l_j:
-            block = slice(start, start + 2 * l + 1)
-            rotation_ij[block, block] = real_harmonics_rotation(l, rotation_vv)
-            start = block.stop
-    return rotation_oij

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from eigenwerk.dft.paw.equivalence import EquivalentAtoms
 from eigenwerk.dft.paw.setup import Setup, matching_radius
 from eigenwerk.dft.paw.spherical import solid_harmonics, solid_harmonics_gradient, sphere_quadrature
 from eigenwerk.dft.xc.functional import Functional
@@ -51,8 +52,11 @@ class OnsiteEnergy:
 class OnsiteTerms:
     """One-centre energy of one species for one functional."""
 
-    def __init__(self, setup: Setup, functional: Functional, runtime: Runtime):
-        self.setup, self.functional, self.runtime = setup, functional, runtime
+    def __init__(
+        self, setup: Setup, functional: Functional, runtime: Runtime, equivalent: EquivalentAtoms | None = None
+    ):
+        """equivalent: compute the exchange-correlation part once for atoms that symmetry makes equal."""
+        self.setup, self.functional, self.runtime, self.equivalent = setup, functional, runtime, equivalent
         tensor = runtime.tensor
         self.linear_ij = tensor(setup.kinetic_ij), tensor(setup.coulomb_ij), tensor(setup.zero_ij)
         self.coulomb_xx = tensor(setup.coulomb_xx)
@@ -78,17 +82,28 @@ class OnsiteTerms:
         )
 
     def _exchange_correlation(self, occupancy_saij: torch.Tensor) -> tuple[float, torch.Tensor]:
-        energy, derivative_list = 0.0, []
+        """Energy of all atoms and its derivative; (s, a, i, i)."""
+        same = self.equivalent
+        if same is None:
+            energy_a, derivative_saij = self._each_exchange_correlation(occupancy_saij)
+            return float(energy_a.sum()), derivative_saij
+        energy_r, derivative_srij = self._each_exchange_correlation(occupancy_saij[:, same.first_r])
+        return float((energy_r * same.count_r).sum()), same.spread(derivative_srij)
+
+    def _each_exchange_correlation(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        energy_list, derivative_list = [], []
         for block_saij in occupancy_saij.split(ATOMS_PER_BATCH, dim=1):
             channel_saLq = torch.einsum("Lqx,sax->saLq", self._expand_Lqx, block_saij.flatten(2))
-            total_saLq = torch.zeros_like(channel_saLq)
+            total_saLq, energy_a = torch.zeros_like(channel_saLq), channel_saLq.new_zeros(channel_saLq.shape[1])
             for segment in self.segments:
                 for sign, radial in ((1.0, segment.ae), (-1.0, segment.pseudo)):
-                    part, derivative_saLq = radial.energy(channel_saLq, segment.sphere, self.functional)
-                    energy += sign * part
+                    part_a, derivative_saLq = radial.energy(channel_saLq, segment.sphere, self.functional)
+                    energy_a += sign * part_a
                     total_saLq += sign * derivative_saLq
+            energy_list.append(energy_a)
             derivative_list.append(torch.einsum("Lqx,saLq->sax", self._expand_Lqx, total_saLq))
-        return energy, torch.cat(derivative_list, dim=1).unflatten(2, self.setup.kinetic_ij.shape)
+        derivative_sax = torch.cat(derivative_list, dim=1)
+        return torch.cat(energy_list), derivative_sax.unflatten(2, self.setup.kinetic_ij.shape)
 
     @cached_property
     def _expand_Lqx(self) -> torch.Tensor:
@@ -167,8 +182,8 @@ class _RadialDensity:
 
     def energy(
         self, channel_saLq: torch.Tensor, sphere: _Sphere, functional: Functional
-    ) -> tuple[float, torch.Tensor]:
-        """E_xc of Σ D_Lq n_q(r) Y_L + core, and its derivative with respect to D_Lq."""
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """E_xc of Σ D_Lq n_q(r) Y_L + core of each atom (a,), and its derivative with respect to D_Lq."""
         spins = channel_saLq.shape[0]
         density_saLg = channel_saLq @ self.pair_qg
         slope_saLg = channel_saLq @ self.pair_slope_qg
@@ -179,7 +194,7 @@ class _RadialDensity:
             energy_axg, dedn_saxg, _ = functional.energy_and_derivatives(density_saxg, None)
             weight_xg = sphere.weight_x[:, None] * self.volume_g
             derivative_saLg = sphere.harmonic_xL.T @ (dedn_saxg * weight_xg)
-            return float((energy_axg * weight_xg).sum()), derivative_saLg @ self.pair_qg.T
+            return (energy_axg * weight_xg).sum((1, 2)), derivative_saLg @ self.pair_qg.T
         radial_saxg = sphere.harmonic_xL @ slope_saLg
         tangent_saxgv = torch.einsum("xLv,saLg->saxgv", sphere.tangent_xLv, density_saLg) * self.inverse_r_g[:, None]
         gradient_saxgv = torch.cat([radial_saxg[..., None], tangent_saxgv], dim=-1)
@@ -192,7 +207,7 @@ class _RadialDensity:
         )
         slope_derivative_saLg = sphere.harmonic_xL.T @ flux_saxgv[..., 0]
         derivative_saLq = derivative_saLg @ self.pair_qg.T + slope_derivative_saLg @ self.pair_slope_qg.T
-        return float((energy_axg * weight_xg).sum()), derivative_saLq
+        return (energy_axg * weight_xg).sum((1, 2)), derivative_saLq
 
 
 def contract(gradient_sxv: torch.Tensor) -> torch.Tensor:
