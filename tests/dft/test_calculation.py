@@ -140,18 +140,38 @@ def test_symmetry_of_a_ferromagnet(calculation):
     assert with_eV == pytest.approx(without_eV, abs=1e-6)
 
 
+@pytest.mark.slow
+def test_iron_reaches_its_moment_from_too_large_a_start(calculation):
+    """On this coarse mesh |R| has a minimum above moment 2.1 that is no solution; mixing must pass it."""
+    cell_cv = 2.83 / BOHR_ANGSTROM * (np.ones((3, 3)) / 2 - np.eye(3))
+    structure = Structure(cell_cv, ("Fe",), np.zeros((1, 3)), np.array([3.0]))
+    calc = calculation(
+        structure, mesh=(4, 4, 4), symmetry_level=1, cutoff_eV=430.0, precision="Normal", spins=2, ismear=1,
+        sigma_eV=0.2, bands=12, ediff_eV=1e-6,
+    )  # fmt: skip
+    state = calc.run().state
+    assert state.converged
+    assert state.history[-1].moment == pytest.approx(2.01, abs=0.02)
+
+
 # -- another program --------------------------------------------------------------------------------------------------
 
 REFERENCES = [
     # file, label, largest difference of the energy in meV per atom
-    ("si_diamond_pbe", "ecut400/full", 0.005),
-    ("lda_si_c", "Si_ecut400/full", 0.05),
-    ("lda_si_c", "C_ecut400/full", 0.05),
-    ("al_fcc_pbe", "fd0.1_k8_ecut400/full", 0.01),
-    ("al_fcc_pbe", "gauss0.1_k8_ecut400/full", 0.01),
-    ("al_fcc_pbe", "mp2_0.2_k8_ecut400/full", 0.01),
-    ("si_displaced_pbe", "si2_k4_ecut400/full", 0.02),
+    ("si_diamond_pbe", "ecut400/full", 0.1),
+    ("lda_si_c", "Si_ecut400/full", 0.1),
+    ("lda_si_c", "C_ecut400/full", 0.1),
+    ("al_fcc_pbe", "fd0.1_k8_ecut400/full", 0.1),
+    ("al_fcc_pbe", "gauss0.1_k8_ecut400/full", 0.1),
+    ("al_fcc_pbe", "mp2_0.2_k8_ecut400/full", 0.1),
+    ("si_displaced_pbe", "si2_k4_ecut400/full", 0.1),
+    ("si_displaced_pbe", "si8_rattled_k2_ecut400/full", 0.1),
+    ("h2o_box_pbe", "ecut400/full", 0.1),
+    # The FFT grid of this reference run cuts the density at 2.75 ENCUT instead of 4: that makes 0.28 meV per atom.
+    ("mgo_rocksalt_pbe", "k4_ecut500/full", 1.0),
+    ("hfo2_monoclinic_pbe", "k2_ecut500/full", 0.1),
 ]
+"""The angular mesh of the one-centre xc energy is finer here than in the reference: up to 0.05 meV per atom."""
 
 
 def reference_case(shared_dir, calculation, name, label):

@@ -77,6 +77,15 @@ def test_start_is_orthonormal_and_diagonal(calc, hamiltonian, bands):
     assert (eig_kn.diff(dim=1) > -1e-12).all()
 
 
+def test_blocks_of_k_points_start_like_the_whole_list(calc, hamiltonian):
+    whole_knG = starting_orbitals(calc.atoms, hamiltonian, 8)
+    for k in (slice(0, 1), slice(1, 2)):
+        part_knG = starting_orbitals(calc.atoms, hamiltonian, 8, k)
+        # eigenvectors keep a free phase
+        overlap_kn = (part_knG.conj() * hamiltonian.overlap(whole_knG)[k]).sum(-1).abs()
+        np.testing.assert_allclose(overlap_kn, 1.0, atol=1e-8)
+
+
 def test_no_band_is_missed_in_a_crystal_of_high_symmetry(crystal, calculation):
     """Empty bands of silicon at Gamma belong to representations that its s and p orbitals lack."""
     calc = calculation(crystal("si"), cutoff_eV=70.0)

@@ -5,6 +5,8 @@ claims about nature.  Lengths in angstrom.
 
 FERMI = {"name": "fermi-dirac", "width": 0.1}
 COLD = {"name": "fermi-dirac", "width": 0.01}
+F_STATES = "the reference leaves L = 5, 6 out of the one-centre density of its exchange-correlation"
+
 OCCUPIED = {"bands": "occupied"}
 """For cases in which the highest empty bands of the oracle do not settle."""
 
@@ -21,7 +23,7 @@ def case(
         "convergence": {"energy": 1e-8, "density": 1e-7, "eigenstates": 1e-10, "bands": wanted or bands - 4},
     }  # fmt: skip
     settings["convergence"].update(other.pop("convergence", {}))
-    for name in ("setups", "more"):
+    for name in ("setups", "fine_transform"):
         if name in other:
             settings[name] = other.pop(name)
     structure = {"symbols": symbols, "cell_A": cell, "scaled_positions": positions}
@@ -60,6 +62,12 @@ DIAMOND = [[0.0, 0.0, 0.0], [0.25, 0.25, 0.25]]
 ROCKSALT = [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5]]
 HCP = [[1 / 3, 2 / 3, 0.25], [2 / 3, 1 / 3, 0.75]]
 WURTZITE = [[1 / 3, 2 / 3, 0.0], [2 / 3, 1 / 3, 0.5], [1 / 3, 2 / 3, 0.382], [2 / 3, 1 / 3, 0.882]]
+CORUNDUM = (
+    [[2.378, 1.373, 4.330], [-2.378, 1.373, 4.330], [0.0, -2.746, 4.330]],
+    [[x, x, x] for x in (0.352, 0.148, 0.648, 0.852)]
+    + [[0.556, 0.944, 0.25], [0.944, 0.25, 0.556], [0.25, 0.556, 0.944],
+       [0.444, 0.056, 0.75], [0.056, 0.75, 0.444], [0.75, 0.444, 0.056]],
+)
 SMALL_BOX = box(5.6, 5.9, 6.2)
 
 
@@ -122,7 +130,14 @@ def metals():
         "pb_fcc": case(["Pb"], fcc(5.04), ORIGIN, (4, 4, 4), 14, occupations=FERMI),
         "bi": case(["Bi", "Bi"], [[2.27, 1.31, 3.95], [-2.27, 1.31, 3.95], [0.0, -2.62, 3.95]],
                    [[0.234, 0.234, 0.234], [0.766, 0.766, 0.766]], (4, 4, 4), 22, occupations=FERMI),
-        "ce_fcc": case(["Ce"], fcc(4.72), ORIGIN, (4, 4, 4), 16, occupations=FERMI),
+        "cr14_bcc_fine": case(["Cr"], bcc(2.84), ORIGIN, (6, 6, 6), 14, occupations=FERMI, setups={"Cr": "14"},
+                              fine_transform=True),
+        "ce_fcc": case(["Ce"], fcc(4.72), ORIGIN, (4, 4, 4), 16, occupations=FERMI, note=F_STATES),
+        "ce_fcc_fine": case(["Ce"], fcc(4.72), ORIGIN, (4, 4, 4), 16, occupations=FERMI, fine_transform=True,
+                            note=F_STATES),
+        "cr_v3_bcc_fine": case(["Cr"], bcc(2.84), ORIGIN, (6, 6, 6), 14, occupations=FERMI, setups={"Cr": "v3"},
+                               fine_transform=True),
+        "mo_bcc": case(["Mo"], bcc(3.15), ORIGIN, (6, 6, 6), 14, occupations=PAXTON),
     }  # fmt: skip
 
 
@@ -131,6 +146,10 @@ def compounds():
     found = {
         "tio2_rutile": case(["Ti"] * 2 + ["O"] * 4, box(4.594, 4.594, 2.959), rutile(0.300), (2, 2, 3), 34, wanted=28),
         "zno_wurtzite": case(["Zn"] * 2 + ["O"] * 2, hexagonal(3.25, 5.207), WURTZITE, (3, 3, 2), 24, wanted=20),
+        "nacl_v3": case(["Na", "Cl"], fcc(5.64), ROCKSALT, (3, 3, 3), 14, wanted=10, setups={"Cl": "v3"}),
+        "al2o3": case(["Al"] * 4 + ["O"] * 6, *CORUNDUM, (2, 2, 2), 30, wanted=26),
+        "zro2_cubic": case(["Zr", "O", "O"], fcc(5.09), [[0, 0, 0], [0.25, 0.25, 0.25], [0.75, 0.75, 0.75]],
+                           (3, 3, 3), 18, wanted=14),
         "nacl": case(["Na", "Cl"], fcc(5.64), ROCKSALT, (3, 3, 3), 14, wanted=10),
         "lif": case(["Li", "F"], fcc(4.03), ROCKSALT, (3, 3, 3), 10, wanted=7),
         "cscl": case(["Cs", "Cl"], box(4.12, 4.12, 4.12), ROCKSALT, (3, 3, 3), 15, wanted=11),
@@ -139,7 +158,7 @@ def compounds():
     for a in (5.65, 5.55, 5.75):
         base = None if a == 5.65 else "gaas_5.65"
         found[f"gaas_{a}"] = case(["Ga", "As"], fcc(a), DIAMOND, (4, 4, 4), 16, wanted=13, base=base)
-    return found
+    return found  # fmt: skip
 
 
 def molecules():

@@ -9,6 +9,10 @@ What is changed, each at one place, so that the discretisation is the plain one:
 density_sphere    density, smooth cores and zero potential up to |g|²/2 <= 4 ecut (default: 2 ecut)
 spectral_gradient gradients of the smooth density by FFT (default: finite differences)
 fine_splines      radial functions resampled with 400 points by cubic splines (default: 25 points, parabolas)
+
+A case with "fine_transform" in its settings also takes 2000 points and a radial Fourier transform with steps of
+0.003 bohr instead of 0.049: data sets whose projectors end with a step at the radius (version 2 of the generator:
+Cr.14, lanthanides) need it.
 """
 
 import argparse
@@ -16,12 +20,14 @@ import json
 import time
 from pathlib import Path
 
+import gpaw.core.pwacf as atom_functions
 import numpy as np
 from ase import Atoms
 from ase.units import Bohr, Ha
 from cases import CASES
 from gpaw.atom.radialgd import RadialGridDescriptor
 from gpaw.core import PWDesc
+from gpaw.ffbt import rescaled_fourier_bessel_transform
 from gpaw.new.ase_interface import GPAW
 from gpaw.new.pw.builder import PWDFTComponentsBuilder
 from gpaw.new.xc import GGAFunctional
@@ -29,7 +35,10 @@ from gpaw.spline import Spline
 from scipy.interpolate import CubicSpline
 
 HERE = Path(__file__).parent
-SPLINE_POINTS = 400
+SPLINE_POINTS, FINE_SPLINE_POINTS = 400, 2000
+TRANSFORM_POINTS, FINE_TRANSFORM_POINTS = 2**10, 2**14
+
+points = {"spline": SPLINE_POINTS, "transform": TRANSFORM_POINTS}
 
 
 class SpectralGradient:
@@ -82,9 +91,10 @@ def fine_splines():
         r_g = self.r_g[: len(a_g)]
         start = 1 if l > 0 else 0
         reduced = CubicSpline(r_g[start:], a_g[start:] / r_g[start:] ** l)
-        return Spline.from_data(l, rcut, reduced(np.linspace(0, rcut, SPLINE_POINTS + 1)))
+        return Spline.from_data(l, rcut, reduced(np.linspace(0, rcut, points["spline"] + 1)))
 
     RadialGridDescriptor.spline = spline
+    atom_functions.rescaled_fourier_bessel_transform = lambda f: rescaled_fourier_bessel_transform(f, points["transform"])
 
 
 def friendly(n):
@@ -112,6 +122,9 @@ def run(structure, settings):
         structure["symbols"], cell=structure["cell_A"], scaled_positions=structure["scaled_positions"], pbc=True,
         magmoms=structure.get("initial_magmoms"),
     )
+    fine = settings.get("fine_transform", False)
+    points["spline"] = FINE_SPLINE_POINTS if fine else SPLINE_POINTS
+    points["transform"] = FINE_TRANSFORM_POINTS if fine else TRANSFORM_POINTS
     ecut = settings["ecut_eV"]
     gpts = settings.get("gpts") or grid_points(atoms.cell.array, ecut)
     atoms.calc = GPAW(

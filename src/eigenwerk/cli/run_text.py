@@ -20,6 +20,11 @@ MANY_ATOMS = 20
 SMALL_SHARE = 0.01
 """Phases that took less of the time than this are not listed."""
 
+NO_FORCE = 1e-4
+"""Forces below this (eV/Å) are noise, mostly zero by symmetry."""
+
+UNRELIABLE = ", NOT RELIABLE without convergence"
+
 SMEARINGS = {-2: "fixed occupations", -1: "Fermi-Dirac smearing", 0: "Gaussian smearing"}
 
 
@@ -95,7 +100,7 @@ def step_row(step: StepRecord) -> str:
     """One line of the table."""
     change = "" if step.step == 1 else f"{step.change:.2e}"
     residual = "" if step.density_residual is None else f"{step.density_residual:.2e}"
-    moment = "" if step.moment is None else f"{step.moment:>10.4f}"
+    moment = "" if step.moment is None else _column(step.moment, 10)
     return f"{step.step:>5}{step.free_energy:>20.8f}{change:>13}{residual:>12}{moment}{step.seconds:>9.2f}"
 
 
@@ -147,11 +152,11 @@ def _place(edge: Edge, result: RunResult) -> str:
 def _moments(result: RunResult) -> list[str]:
     if result.moment is None:
         return []
-    lines = [f"Magnetic moment: {result.moment:.4f} µB in the cell"]
+    lines = [f"Magnetic moment: {_column(result.moment)} µB in the cell"]
     if result.moment_a is not None and len(result.symbols) <= MANY_ATOMS:
         lines.append("  inside the augmentation spheres (µB)")
         lines += [
-            f"  {atom:>4} {symbol:<3}{moment:>10.4f}"
+            f"  {atom:>4} {symbol:<3}{_column(moment, 10)}"
             for atom, (symbol, moment) in enumerate(zip(result.symbols, result.moment_a, strict=True), start=1)
         ]
     return lines
@@ -160,22 +165,21 @@ def _moments(result: RunResult) -> list[str]:
 def _forces(result: RunResult) -> list[str]:
     if result.forces_av is None or result.largest_force is None:
         return ["Forces: not computed"]
+    if result.largest_force < NO_FORCE:
+        return [f"Forces: none above {NO_FORCE:g} eV/Å{'' if result.converged else UNRELIABLE}"]
     largest = int(np.linalg.norm(result.forces_av, axis=1).argmax())
     where = f"{result.largest_force:.4f} eV/Å on atom {largest + 1} ({result.symbols[largest]})"
-    doubt = "" if result.converged else ", NOT RELIABLE without convergence"
-    lines = [f"Forces: the largest is {where}{doubt}"]
+    lines = [f"Forces: the largest is {where}{'' if result.converged else UNRELIABLE}"]
     if len(result.symbols) > MANY_ATOMS:
         return lines
-    rows = zip(result.symbols, result.forces_av + 0.0, strict=True)
-    lines += [
-        f"  {atom:>4} {symbol:<3}{_rounded(force_v)}" for atom, (symbol, force_v) in enumerate(rows, start=1)
-    ]
+    for atom, (symbol, force_v) in enumerate(zip(result.symbols, result.forces_av, strict=True), start=1):
+        lines.append(f"  {atom:>4} {symbol:<3}{''.join(_column(component, 11) for component in force_v)}")
     return lines
 
 
-def _rounded(force_v: np.ndarray) -> str:
-    """Three columns without minus zeros."""
-    return "".join(f"{component:>11.4f}" for component in np.round(force_v, 4) + 0.0)
+def _column(number: float, width: int = 0) -> str:
+    """Four decimals, without the minus of a zero."""
+    return f"{round(float(number), 4) + 0.0:>{width}.4f}"
 
 
 def _times(result: RunResult) -> list[str]:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TextIO
@@ -49,10 +50,18 @@ class RunView:
     def say(self, line: str, style: str = "") -> None:
         """One line, written at once; a reader that has gone away must not stop the calculation."""
         try:
-            self.console.print(line, style=style or None)
+            for part in self._fitted(line):
+                self.console.print(part, style=style or None)
             self.console.file.flush()
         except OSError:
             self.console.on_broken_pipe()
+
+    def _fitted(self, line: str) -> list[str]:
+        """A line broken between words at the width of the terminal; whole where it goes into a file."""
+        if not self.console.is_terminal or len(line) <= self.console.width:
+            return [line]
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        return textwrap.wrap(line, self.console.width, subsequent_indent=indent, break_long_words=False)
 
     def note(self, text: str) -> None:
         """Something worth saying."""

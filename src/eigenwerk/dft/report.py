@@ -168,7 +168,7 @@ def advice(steps: tuple[StepRecord, ...], tags: Mapping[str, Any], warnings: tup
 
     steps: all steps; tags: the tags in force; warnings: of the occupations.
     """
-    ideas = [f"look at the warning about NBANDS first: {text}" for text in warnings if "NBANDS" in text]
+    ideas = ["first of all more bands: see the warning"] if any("NBANDS" in text for text in warnings) else []
     limit = max(2 * int(tags["NELM"]), 60)
     if _falls(steps):
         ideas.append(f"it was still getting better: set ISTART = 1 to go on from eigenwerk.h5, and NELM = {limit}")

@@ -29,7 +29,7 @@ from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.errors import EigenwerkError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.paw_xml import read_paw_xml
-from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.io.vasp.record import RunRecord, StepRecord
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import HARTREE_EV
 
@@ -175,7 +175,7 @@ class _Run:
         return (
             f"NOT CONVERGED in {last.step} steps: in the last one the free energy changed by {last.change:.1e} eV, the "
             f"band energy by {last.band_energy_change:.1e} eV (EDIFF = "
-            f"{self.inputs.parameters.energy_tolerance * HARTREE_EV:.1e}), with {last.density_residual:.1e} electrons "
+            f"{self.inputs.parameters.energy_tolerance * HARTREE_EV:g}), with {last.density_residual:.1e} electrons "
             "out of place"
         )
 
@@ -187,11 +187,16 @@ class _Run:
         course = Course(
             interrupted=ground is None, seconds=trace.seconds, trace=trace.as_dict(), files=files,
             unwritten=self.saver.unwritten, warnings=(*problems, *doubts), notes=self.notes,
-            advice=() if state.converged or ground is None else advice(
-                record.steps, tags_in_force(self.inputs), doubts
-            ),
+            advice=self._advice(record, state, ground is None),
         )  # fmt: skip
         return make_result(record, state, course, ground)
+
+    def _advice(self, record: RunRecord, state: State, interrupted: bool) -> tuple[str, ...]:
+        if interrupted:
+            return ("set ISTART = 1 to go on from eigenwerk.h5",)
+        if state.converged:
+            return ()
+        return advice(record.steps, tags_in_force(self.inputs), state.occupations.warnings)
 
 
 def _converged_words(state: State) -> str:

@@ -8,16 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch
+from torch.nn.functional import pad
 
 from eigenwerk.errors import ConvergenceError
-from eigenwerk.linalg.dense import DenseEigh, dense_eigh
+from eigenwerk.linalg.dense import DenseEigh, Overlap, dense_eigh, growth_limit
 from eigenwerk.linalg.operator import ALL, EigenResult, Operator, Which
-from eigenwerk.linalg.orthogonal import ATTEMPTS, refilled
+from eigenwerk.linalg.orthogonal import ATTEMPTS, complement, moved, refilled
 from eigenwerk.linalg.subspace import Images, Subspace, norms, ritz_subspace, subspace
 
 LEAVING_SHARE = 0.25
 """Share of the problems that must be finished before they leave the batch: leaving copies the rest."""
 
+ROUNDING = 50
+"""Residuals below this many machine epsilons times the largest |e| are rounding errors: no direction to search in."""
 
 AMPLIFICATION = 1e4
 """Start vectors that cancel more than this when made orthonormal have H applied again afterwards: the rounding
@@ -39,12 +42,14 @@ def davidson(
 
     Rayleigh-Ritz in the start vectors; then, `expansions` times at most: residuals r = H x - e S x,
     preconditioned and normalised, join the space [X, P1, P2, ...]; Rayleigh-Ritz in it.  H is
-    applied once per start vector and once per new vector.
+    applied once per start vector and once per new vector, and again where the new vectors nearly
+    depend on the space or rounding errors have grown (nearly full spaces; `_grown`, `_true_images`).
     Source: E. R. Davidson, J. Comput. Phys. 17, 87 (1975); the blocked form in G. Kresse and
     J. Furthmueller, Phys. Rev. B 54, 11169 (1996), section IV.
 
     start_knx: (k, n, x), any length, dependent vectors allowed (they are replaced, with a note).
-    tolerance: a number or (k, n), on the 2-norm of the residual; 0 never stops early.
+    tolerance: a number or (k, n), on the 2-norm of the residual; 0 never stops early.  Bands at the
+    tolerance, or at the rounding errors of the residual, are not expanded further.
     wanted_weight_kn: (k, n); a problem is finished when its bands of weight > 0 are converged.
     max_space: the space restarts from the Ritz vectors and their last directions before it exceeds
     this multiple of n (at least 3; 2 restarts from the Ritz vectors alone).
@@ -57,13 +62,13 @@ def davidson(
     finished = _Finished.like(batch)
     for step in range(expansions):
         residual_knx = batch.residual(operator)
+        open_kn = limits.open(batch)
         if limits.active:
-            done_k = limits.done(batch)
+            done_k = limits.done(batch, open_kn)
             if bool(done_k.all()):
                 break
-            batch, residual_knx = finished.leave(batch, done_k, residual_knx)
-        chosen = limits.chosen(batch)
-        new = _new_directions(operator, batch, residual_knx, chosen)
+            batch, open_kn, residual_knx = finished.leave(batch, done_k, open_kn, residual_knx)
+        new = _new_directions(operator, batch, residual_knx, open_kn, select=limits.active)
         del residual_knx
         last = step == expansions - 1 and not final_residual
         batch = _expanded(operator, batch, new, max_space, vectors_only=last, eigh=eigh)
@@ -75,7 +80,11 @@ def davidson(
 
 @dataclass
 class _Batch:
-    """The problems still at work: Ritz pairs, the space they were found in and their coefficients there."""
+    """The problems still at work: Ritz pairs, the space they were found in and their coefficients there.
+
+    ritz_drift_kn, space_drift_km: `_drift` of the Ritz vectors' images and of those of the space's first
+    vectors, kept from the first restart on; before it every image in the space comes from H itself.
+    """
 
     ritz: Images
     eig_kn: torch.Tensor
@@ -88,6 +97,8 @@ class _Batch:
     applications: int
     iterations: int
     notes: tuple[str, ...]
+    ritz_drift_kn: torch.Tensor | None = None
+    space_drift_km: torch.Tensor | None = None
 
     def residual(self, operator: Operator) -> torch.Tensor:
         """H x - e S x (k, n, x); remembers the norms."""
@@ -110,6 +121,8 @@ class _Batch:
             which=_which(index_k),
             residual_kn=self.residual_kn[k],
             missing_kn=self.missing_kn[k],
+            ritz_drift_kn=None if self.ritz_drift_kn is None else self.ritz_drift_kn[k],
+            space_drift_km=None if self.space_drift_km is None else self.space_drift_km[k],
         )
 
 
@@ -134,20 +147,16 @@ class _Limits:
         wanted_kn = torch.ones_like(eig_kn, dtype=torch.bool) if weight_kn is None else weight_kn > 0
         return _Limits(tolerance_kn, wanted_kn, active)
 
-    def converged(self, batch: _Batch) -> torch.Tensor:
-        """(k, n) of the batch's problems."""
-        return batch.residual_kn <= self.tolerance_kn[batch.index_k]
+    def open(self, batch: _Batch) -> torch.Tensor:
+        """(k, n) bands of the batch's problems worth a new direction: not converged, and residual above rounding."""
+        floor_k1 = ROUNDING * torch.finfo(batch.eig_kn.dtype).eps * batch.eig_kn.abs().amax(-1, keepdim=True)
+        if self.active:
+            floor_k1 = torch.maximum(floor_k1, self.tolerance_kn[batch.which])
+        return (batch.residual_kn > floor_k1) & ~batch.missing_kn
 
-    def done(self, batch: _Batch) -> torch.Tensor:
+    def done(self, batch: _Batch, open_kn: torch.Tensor) -> torch.Tensor:
         """(k,) of the batch's problems."""
-        return (self.converged(batch) | ~self.wanted_kn[batch.index_k]).all(-1)
-
-    def chosen(self, batch: _Batch) -> torch.Tensor | None:
-        """Bands that are not converged at every problem of the batch; None for all of them."""
-        if not self.active:
-            return None
-        open_n = (~self.converged(batch)).any(0)
-        return None if bool(open_n.all()) else open_n.nonzero()[:, 0]
+        return ~(open_kn & self.wanted_kn[batch.which]).any(-1)
 
 
 @dataclass
@@ -163,13 +172,15 @@ class _Finished:
     def like(batch: _Batch) -> _Finished:
         return _Finished(batch.eig_kn, torch.full_like(batch.eig_kn, float("inf")), batch.missing_kn)
 
-    def leave(self, batch: _Batch, done_k: torch.Tensor, residual_knx: torch.Tensor) -> tuple[_Batch, torch.Tensor]:
+    def leave(
+        self, batch: _Batch, done_k: torch.Tensor, open_kn: torch.Tensor, residual_knx: torch.Tensor
+    ) -> tuple[_Batch, torch.Tensor, torch.Tensor]:
         """Store what is finished and return the rest, if enough is finished to be worth the copy."""
-        if int(done_k.sum()) < LEAVING_SHARE * len(done_k) or not bool(done_k.any()):
-            return batch, residual_knx
+        if int(done_k.sum()) < max(1, LEAVING_SHARE * len(done_k)):
+            return batch, open_kn, residual_knx
         self.store(batch.problems(done_k.nonzero()[:, 0]))
         stay = (~done_k).nonzero()[:, 0]
-        return batch.problems(stay), residual_knx[stay]
+        return batch.problems(stay), open_kn[stay], residual_knx[stay]
 
     def store(self, batch: _Batch) -> None:
         """Write the batch's pairs to their places (in copies: the fields start as the batch's own)."""
@@ -223,16 +234,23 @@ def _first_ritz(operator: Operator, start_knx: torch.Tensor, eigh: DenseEigh) ->
 
 
 def _new_directions(
-    operator: Operator, batch: _Batch, residual_knx: torch.Tensor, chosen: torch.Tensor | None
+    operator: Operator, batch: _Batch, residual_knx: torch.Tensor, open_kn: torch.Tensor, *, select: bool
 ) -> Images:
-    """Preconditioned residuals of the chosen bands at unit length, with their images."""
+    """Preconditioned residuals at unit length, with their images; zero for bands that are not open.
+
+    select: leave out the bands that are not open in any problem.
+    """
     eig_kn, x_knx = batch.eig_kn, batch.ritz.x_knx
-    if chosen is not None:
-        residual_knx, eig_kn, x_knx = residual_knx[:, chosen], eig_kn[:, chosen], x_knx[:, chosen]
+    if select and not bool((open_n := open_kn.any(0)).all()):
+        chosen = open_n.nonzero()[:, 0]
+        open_kn, residual_knx = open_kn[:, chosen], residual_knx[:, chosen]
+        eig_kn, x_knx = eig_kn[:, chosen], x_knx[:, chosen]
     p_knx = operator.precondition(residual_knx, eig_kn, x_knx, batch.which)
     length_kn = norms(p_knx, operator.sum)
     tiny = torch.finfo(length_kn.dtype).tiny
-    p_knx = p_knx * torch.where(length_kn > tiny, 1 / length_kn.clamp_min(tiny), 0 * length_kn).unsqueeze(-1)
+    # A residual of rounding errors at unit length would be a direction of pure noise.
+    factor_kn = length_kn.clamp_min(tiny).reciprocal().masked_fill(~open_kn | (length_kn <= tiny), 0)
+    p_knx = p_knx * factor_kn.unsqueeze(-1)
     return Images(p_knx, *operator.apply(p_knx, batch.which))
 
 
@@ -241,41 +259,107 @@ def _expanded(
 ) -> _Batch:
     """The batch after one Rayleigh-Ritz step in the space with the new directions."""
     problems, count = batch.eig_kn.shape
-    space = batch.space
-    if space.size + new.x_knx.shape[1] > max(max_space, 2) * count:
-        space = _restarted(operator, batch, count if max_space > 2 else 0)
-    space = space.grown(new, operator.sum)
-    eig_km, c_kmm, rank_k = _checked_ritz(space, eigh)
+    if batch.space.size + new.x_knx.shape[1] > max(max_space, 2) * count:
+        batch = _restarted(operator, batch, count if max_space > 2 else 0, eigh)
+    space, overlap, extra = _grown(operator, batch, new, eigh)
+    eig_km, c_kmm, rank_k = _checked_ritz(space, eigh, overlap)
     c_kmn = c_kmm[..., :count]
     ritz = replace(batch.ritz, x_knx=space.vectors(c_kmn)) if vectors_only else space.rotated(c_kmn)
-    return replace(
+    batch = replace(
         batch,
         ritz=ritz,
         eig_kn=eig_km[:, :count].to(batch.eig_kn.dtype),
         space=space,
         c_kmn=c_kmn,
         missing_kn=torch.arange(count, device=rank_k.device) >= rank_k.unsqueeze(-1),
-        applications=batch.applications + problems * new.x_knx.shape[1],
+        applications=batch.applications + problems * new.x_knx.shape[1] + extra,
         iterations=batch.iterations + 1,
     )
+    return batch if vectors_only or batch.space_drift_km is None else _with_true_ritz(operator, batch)
 
 
-def _restarted(operator: Operator, batch: _Batch, first: int) -> Subspace:
-    """A new space of the Ritz vectors and, unless first = 0, of their parts outside the first `first` vectors.
+def _grown(
+    operator: Operator, batch: _Batch, new: Images, eigh: DenseEigh
+) -> tuple[Subspace, Overlap, int]:
+    """The space with the new directions, its overlap, and how many vectors H was applied to for it.
 
-    Those parts are the directions in which the Ritz vectors have moved since the last restart; with them a
-    restart forgets little (A. V. Knyazev, SIAM J. Sci. Comput. 23, 517 (2001)).
+    Where the new directions nearly depend on the space or on each other, what they add is made
+    orthonormal first and H applied to that: taken from H P it would carry the errors of a cancellation.
     """
-    space = subspace(batch.ritz, operator.sum)
-    if not first:
-        return space
-    moved_kmn = batch.c_kmn.clone()
-    moved_kmn[:, :first] = 0
-    return space.grown(batch.space.rotated(moved_kmn), operator.sum)
+    space = batch.space.grown(new, operator.sum)
+    overlap = Overlap.of(space.s_kmm)
+    weak_k = ~(overlap.pivot_k > growth_limit(new.x_knx.dtype))
+    if not bool(weak_k.any()):
+        return space, overlap, 0
+    _check_finite(space)
+    weak = weak_k.nonzero()[:, 0]
+    which = _which(batch.index_k[weak])
+    p_knx = complement(operator, batch.space.problems(weak), new.x_knx[weak], which, eigh=eigh)
+    new = new.replaced(weak, Images(p_knx, *operator.apply(p_knx, which)))
+    space = batch.space.grown(new, operator.sum)
+    return space, Overlap.of(space.s_kmm), p_knx.shape[0] * p_knx.shape[1]
 
 
-def _checked_ritz(space: Subspace, eigh: DenseEigh) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _restarted(operator: Operator, batch: _Batch, first: int, eigh: DenseEigh) -> _Batch:
+    """A new space of the Ritz vectors and, unless first = 0, of the directions in which they have moved.
+
+    Those are the parts of the Ritz vectors outside the first `first` vectors; with them a restart
+    forgets little (A. V. Knyazev, SIAM J. Sci. Comput. 23, 517 (2001)).
+    """
+    drift_km = batch.ritz_drift_kn
+    if drift_km is None:
+        drift_km = torch.ones_like(batch.eig_kn, dtype=torch.float64)
+    space, extra = subspace(batch.ritz, operator.sum), 0
+    d_kmn = moved(batch.c_kmn, first, batch.space.s_kmm, eigh=eigh) if first else batch.c_kmn[..., :0]
+    if d_kmn.shape[-1]:
+        drift_kd = _drift(batch.space, batch.space_drift_km, d_kmn)
+        directions, drift_kd, extra = _true_images(operator, batch, batch.space.rotated(d_kmn), drift_kd)
+        space = space.grown(directions, operator.sum)
+        drift_km = torch.cat([drift_km, drift_kd], -1)
+    return replace(batch, space=space, space_drift_km=drift_km, applications=batch.applications + extra)
+
+
+def _drift(space: Subspace, drift_km: torch.Tensor | None, c_kmn: torch.Tensor) -> torch.Tensor:
+    """How far images of rotated vectors may have left H and S times the vectors: (k, n), squares in units of eps.
+
+    Errors of the basis vectors' images (1 for those that H was applied to) times the coefficients, and
+    those of the rotation itself.
+    """
+    length_km = space.s_kmm.diagonal(dim1=-2, dim2=-1).real
+    if drift_km is not None:
+        length_km = length_km * pad(drift_km, (0, space.size - drift_km.shape[-1]), value=1.0)
+    return 1 + (length_km.unsqueeze(-2) @ c_kmn.abs().square()).squeeze(-2)
+
+
+def _true_images(
+    operator: Operator, batch: _Batch, images: Images, drift_kn: torch.Tensor
+) -> tuple[Images, torch.Tensor, int]:
+    """Images with H and S applied afresh in the problems where they have drifted too far; (.., drift, applications)."""
+    far_k = drift_kn.amax(-1) > 1 / growth_limit(images.x_knx.dtype)
+    if not bool(far_k.any()):
+        return images, drift_kn, 0
+    far = far_k.nonzero()[:, 0]
+    x_knx = images.x_knx[far]
+    fresh = Images(x_knx, *operator.apply(x_knx, _which(batch.index_k[far])))
+    return images.replaced(far, fresh), drift_kn.masked_fill(far_k.unsqueeze(-1), 1), x_knx.shape[0] * x_knx.shape[1]
+
+
+def _with_true_ritz(operator: Operator, batch: _Batch) -> _Batch:
+    """The batch whose Ritz vectors' images are right: residuals computed from them can be trusted."""
+    drift_kn = _drift(batch.space, batch.space_drift_km, batch.c_kmn)
+    ritz, drift_kn, extra = _true_images(operator, batch, batch.ritz, drift_kn)
+    return replace(batch, ritz=ritz, ritz_drift_kn=drift_kn, applications=batch.applications + extra)
+
+
+def _checked_ritz(
+    space: Subspace, eigh: DenseEigh, overlap: Overlap | None = None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Rayleigh-Ritz, or a clear error if the operator has returned NaN or infinity."""
+    _check_finite(space)
+    return space.rayleigh_ritz(eigh, overlap)
+
+
+def _check_finite(space: Subspace) -> None:
     fine_k = torch.isfinite((space.h_kmm + space.s_kmm).sum((-2, -1)))
     if not bool(fine_k.all()):
         bad = (~fine_k).nonzero()[:, 0].tolist()
@@ -283,7 +367,6 @@ def _checked_ritz(space: Subspace, eigh: DenseEigh) -> tuple[torch.Tensor, torch
             f"Davidson: H or S times a vector is not finite in problems {bad} of the block "
             f"({space.size} vectors). Check the potential and the start vectors for NaN."
         )
-    return space.rayleigh_ritz(eigh)
 
 
 def _amplification(space: Subspace, c_kmn: torch.Tensor) -> float:

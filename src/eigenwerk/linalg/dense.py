@@ -32,9 +32,48 @@ def rank_threshold(dtype: torch.dtype) -> float:
     return float(torch.finfo(dtype).eps ** 0.75)
 
 
+def growth_limit(dtype: torch.dtype) -> float:
+    """Pivot of a normalised overlap below which vectors may not join a space together with their images.
+
+    A direction of overlap s amplifies the rounding errors of H x and S x, which are only rotated
+    afterwards, by 1 / sqrt(s).  sqrt(eps) leaves them three quarters of the digits.
+    """
+    return float(torch.finfo(dtype).eps ** 0.5)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """An overlap matrix scaled to unit diagonal, with its Cholesky factor.
+
+    scale_km: d of d S d; zero for vectors without length, which have a one on the diagonal of s_kmm.
+    pivot_k: square of the smallest diagonal element of the factor; zero (or NaN) where it failed.
+    """
+
+    scale_km: torch.Tensor
+    s_kmm: torch.Tensor
+    lower_kmm: torch.Tensor
+    pivot_k: torch.Tensor
+
+    @staticmethod
+    def of(s_kmm: torch.Tensor) -> Overlap:
+        """From S (k, m, m), positive semidefinite."""
+        scale_km, s_kmm = _normalised(s_kmm)
+        lower_kmm, info_k = torch.linalg.cholesky_ex(s_kmm)
+        pivot_k = lower_kmm.diagonal(dim1=-2, dim2=-1).real.square().amin(-1)
+        return Overlap(scale_km, s_kmm, lower_kmm, pivot_k.masked_fill(info_k != 0, 0))
+
+    def problems(self, k: torch.Tensor) -> Overlap:
+        """Only the problems with the indices k."""
+        return Overlap(self.scale_km[k], self.s_kmm[k], self.lower_kmm[k], self.pivot_k[k])
+
+    def scaled(self, h_kmm: torch.Tensor) -> torch.Tensor:
+        """d H d."""
+        return self.scale_km.unsqueeze(-1) * h_kmm * self.scale_km.unsqueeze(-2)
+
+
 def generalised_eigh(
     h_kmm: torch.Tensor,
-    s_kmm: torch.Tensor,
+    s_kmm: torch.Tensor | Overlap,
     *,
     threshold: float | None = None,
     eigh: DenseEigh = dense_eigh,
@@ -49,57 +88,66 @@ def generalised_eigh(
     C^H S C = 1, rank_k int64).  Pairs from rank_k on do not exist: their columns are zero and their
     eigenvalues lie above all others.  Never raises for dependent directions.
     """
-    threshold = rank_threshold(s_kmm.dtype) if threshold is None else threshold
-    scale_km, s_kmm = _normalised(s_kmm)
-    h_kmm = scale_km.unsqueeze(-1) * h_kmm * scale_km.unsqueeze(-2)
-    lower_kmm, info_k = torch.linalg.cholesky_ex(s_kmm)
-    pivot_k = lower_kmm.diagonal(dim1=-2, dim2=-1).real.square().amin(-1)
+    overlap = s_kmm if isinstance(s_kmm, Overlap) else Overlap.of(s_kmm)
+    threshold = rank_threshold(overlap.s_kmm.dtype) if threshold is None else threshold
     # The pivots only bound the smallest eigenvalue from above, hence the factor ten.
-    bad_k = (info_k != 0) | ~(pivot_k > 10 * threshold)
-    rank_k = torch.full_like(info_k, s_kmm.shape[-1], dtype=torch.int64)
+    bad_k = ~(overlap.pivot_k > 10 * threshold)
     if not bool(bad_k.any()):
-        eig_km, c_kmm = _by_cholesky(h_kmm, lower_kmm, eigh)
-        return eig_km, scale_km.unsqueeze(-1) * c_kmm, rank_k
-    eig_km, c_kmm = torch.empty_like(scale_km), torch.empty_like(s_kmm)
+        return _by_cholesky(h_kmm, overlap, eigh)
+    eig_km, c_kmm = torch.empty_like(overlap.scale_km), torch.empty_like(overlap.s_kmm)
+    rank_k = torch.empty_like(bad_k, dtype=torch.int64)
     good, bad = (~bad_k).nonzero()[:, 0], bad_k.nonzero()[:, 0]
     if len(good):
-        eig_km[good], c_kmm[good] = _by_cholesky(h_kmm[good], lower_kmm[good], eigh)
-    eig_km[bad], c_kmm[bad], rank_k[bad] = _by_eigenvalues(h_kmm[bad], s_kmm[bad], threshold, eigh)
-    return eig_km, scale_km.unsqueeze(-1) * c_kmm, rank_k
+        eig_km[good], c_kmm[good], rank_k[good] = _by_cholesky(h_kmm[good], overlap.problems(good), eigh)
+    eig_km[bad], c_kmm[bad], rank_k[bad] = _by_eigenvalues(h_kmm[bad], overlap.problems(bad), threshold, eigh)
+    return eig_km, c_kmm, rank_k
 
 
 def _normalised(s_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """(d, d S d) with unit diagonal; d = 0 for vectors without length."""
+    """(d, d S d) with unit diagonal; d = 0 for vectors without length, which stand alone."""
     diagonal_km = s_kmm.diagonal(dim1=-2, dim2=-1).real
     tiny = torch.finfo(diagonal_km.dtype).tiny
-    scale_km = torch.where(diagonal_km > tiny, diagonal_km.clamp_min(tiny).rsqrt(), torch.zeros_like(diagonal_km))
-    return scale_km, scale_km.unsqueeze(-1) * s_kmm * scale_km.unsqueeze(-2)
+    scale_km = diagonal_km.clamp_min(tiny).rsqrt().masked_fill(diagonal_km <= tiny, 0)
+    s_kmm = scale_km.unsqueeze(-1) * s_kmm * scale_km.unsqueeze(-2)
+    s_kmm.diagonal(dim1=-2, dim2=-1).fill_(1)
+    return scale_km, s_kmm
 
 
-def _by_cholesky(h_kmm: torch.Tensor, lower_kmm: torch.Tensor, eigh: DenseEigh) -> tuple[torch.Tensor, torch.Tensor]:
+def _by_cholesky(
+    h_kmm: torch.Tensor, overlap: Overlap, eigh: DenseEigh
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """S = L L^H:  (L^-1 H L^-H) y = e y,  c = L^-H y."""
-    half_kmm = torch.linalg.solve_triangular(lower_kmm, h_kmm, upper=False)
-    reduced_kmm = torch.linalg.solve_triangular(lower_kmm, half_kmm.mH, upper=False)
-    eig_km, y_kmm = eigh(hermitian_part(reduced_kmm))
-    return eig_km, torch.linalg.solve_triangular(lower_kmm.mH, y_kmm, upper=True)
+    lower_kmm, exists_km = overlap.lower_kmm, overlap.scale_km > 0
+    half_kmm = torch.linalg.solve_triangular(lower_kmm, overlap.scaled(h_kmm), upper=False)
+    reduced_kmm = hermitian_part(torch.linalg.solve_triangular(lower_kmm, half_kmm.mH, upper=False))
+    if not bool(exists_km.all()):
+        reduced_kmm = _shifted(reduced_kmm, exists_km)
+    eig_km, y_kmm = eigh(reduced_kmm)
+    c_kmm = torch.linalg.solve_triangular(lower_kmm.mH, y_kmm, upper=True)
+    # The scale is zero for vectors without length: so are the columns of the pairs that do not exist.
+    return eig_km, overlap.scale_km.unsqueeze(-1) * c_kmm, exists_km.sum(-1)
 
 
 def _by_eigenvalues(
-    h_kmm: torch.Tensor, s_kmm: torch.Tensor, threshold: float, eigh: DenseEigh
+    h_kmm: torch.Tensor, overlap: Overlap, threshold: float, eigh: DenseEigh
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """S = U s U^H, W = U s^-1/2 on the kept directions:  (W^H H W) y = e y,  c = W y."""
-    weight_km, u_kmm = eigh(s_kmm)
+    without_length_km = (overlap.scale_km == 0).to(overlap.s_kmm.dtype)
+    weight_km, u_kmm = eigh(overlap.s_kmm - torch.diag_embed(without_length_km))
     kept_km = weight_km > threshold
-    root_km = torch.where(kept_km, weight_km.clamp_min(threshold).rsqrt(), torch.zeros_like(weight_km))
+    root_km = weight_km.clamp_min(threshold).rsqrt().masked_fill(~kept_km, 0)
     w_kmm = u_kmm * root_km.unsqueeze(-2)
-    reduced_kmm = hermitian_part(w_kmm.mH @ h_kmm @ w_kmm)
-    # A shift above the spectrum (Gershgorin) sends what was projected out to the end of the list.
-    above_k = 1 + 2 * reduced_kmm.abs().sum(-1).amax(-1)
-    shift_km = torch.where(kept_km, torch.zeros_like(root_km), above_k.unsqueeze(-1))
-    eig_km, y_kmm = eigh(reduced_kmm + torch.diag_embed(shift_km).to(reduced_kmm.dtype))
+    reduced_kmm = hermitian_part(w_kmm.mH @ overlap.scaled(h_kmm) @ w_kmm)
+    eig_km, y_kmm = eigh(_shifted(reduced_kmm, kept_km))
     rank_k = kept_km.sum(-1)
     exists_km = torch.arange(weight_km.shape[-1], device=rank_k.device) < rank_k.unsqueeze(-1)
-    return eig_km, (w_kmm @ y_kmm) * exists_km.unsqueeze(-2), rank_k
+    return eig_km, overlap.scale_km.unsqueeze(-1) * (w_kmm @ y_kmm) * exists_km.unsqueeze(-2), rank_k
+
+
+def _shifted(reduced_kmm: torch.Tensor, kept_km: torch.Tensor) -> torch.Tensor:
+    """The matrix with what was projected out (rows of zeros) sent above the spectrum (Gershgorin)."""
+    above_k1 = 1 + 2 * reduced_kmm.abs().sum(-1).amax(-1, keepdim=True)
+    return reduced_kmm + torch.diag_embed(above_k1 * ~kept_km).to(reduced_kmm.dtype)
 
 
 def hermitian_part(a_kmm: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from eigenwerk.linalg.dense import DenseEigh, dense_eigh, generalised_eigh, hermitian_part, rank_threshold
+from eigenwerk.linalg.dense import DenseEigh, Overlap, dense_eigh, generalised_eigh, hermitian_part, rank_threshold
 
 Reduce = Callable[[torch.Tensor], torch.Tensor]
 """Sum over the ranks that share the components; `Operator.sum`."""
@@ -49,6 +49,14 @@ class Images:
         """Only the problems with the indices k (a copy)."""
         return Images(self.x_knx[k], self.hx_knx[k], self.sx_knx[k])
 
+    def replaced(self, k: torch.Tensor, new: Images) -> Images:
+        """Other vectors in the problems with the indices k."""
+        return Images(
+            self.x_knx.index_copy(0, k, new.x_knx),
+            self.hx_knx.index_copy(0, k, new.hx_knx),
+            self.sx_knx.index_copy(0, k, new.sx_knx),
+        )
+
 
 @dataclass(frozen=True)
 class Subspace:
@@ -81,10 +89,20 @@ class Subspace:
         row_h, row_s = reduce(_double(torch.stack([row_h, row_s])))
         return Subspace(blocks, _bordered(self.h_kmm, row_h), _bordered(self.s_kmm, row_s))
 
-    def rayleigh_ritz(self, eigh: DenseEigh = dense_eigh) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """(eig_km, c_kmm, rank_k) of the projected pencil, as `dense.generalised_eigh` gives them."""
+    def rayleigh_ritz(
+        self, eigh: DenseEigh = dense_eigh, overlap: Overlap | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """(eig_km, c_kmm, rank_k) of the projected pencil, as `dense.generalised_eigh` gives them.
+
+        overlap: `Overlap.of(s_kmm)` if it is known already.
+        """
         threshold = rank_threshold(self.blocks[0].x_knx.dtype)
-        return generalised_eigh(self.h_kmm, self.s_kmm, threshold=threshold, eigh=eigh)
+        s_kmm = self.s_kmm if overlap is None else overlap
+        return generalised_eigh(self.h_kmm, s_kmm, threshold=threshold, eigh=eigh)
+
+    def overlaps(self, x_knx: torch.Tensor, reduce: Reduce) -> torch.Tensor:
+        """<v_m|S|x_n> with all vectors of the space, (k, m, n), in double precision."""
+        return reduce(_double(torch.cat([inner(block.sx_knx, x_knx) for block in self.blocks], 1)))
 
     def rotated(self, c_kmn: torch.Tensor) -> Images:
         """The vectors with coefficients in the columns of c, and their images, without applying H."""

@@ -29,7 +29,7 @@ def occupancy_sx(calc, disturbed):
 
 def fourier_integral(radial, L, wave_xv, centre_v, reach):
     """Integral of radial(|r - R|) Y_L exp(-i q.r) over a ball around R, for wave vectors q; (x,)."""
-    node_r, gauss_r = np.polynomial.legendre.leggauss(120)
+    node_r, gauss_r = np.polynomial.legendre.leggauss(160)
     r_r, weight_r = reach * (node_r + 1) / 2, reach * gauss_r / 2
     unit_xv, solid_x = sphere_quadrature(41)
     lmax = int(sqrt(L))
@@ -97,7 +97,8 @@ def test_projectors_equal_direct_integrals(symbol, crystal, calculation):
     chosen_G = some(basis.count_k[k])
     wave_xv = basis.wave_vector_kGv[k, chosen_G].numpy()
     projector_IG = atoms.projector_kIG[k, :, chosen_G]
-    end = float(data.grid.r_g[np.abs(data.projector_jg).max(axis=0) > 0].max())
+    last = int(np.flatnonzero(np.abs(data.projector_jg).max(axis=0)).max())
+    end = float(data.grid.r_g[last + 1])
     for i, (j, L) in enumerate(zip(species.setup.j_i, species.setup.L_i, strict=True)):
         expected_x = fourier_integral(
             lambda r_r, j=j: interpolate(data.grid, data.projector_jg[j], r_r), L, wave_xv,

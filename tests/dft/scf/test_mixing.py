@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
-from eigenwerk.dft.scf.mixing_history import least_squares
 from eigenwerk.errors import InputError
 
 POINTS, AREA = 201, 20.0
@@ -334,15 +333,6 @@ def test_two_ranks_that_share_plane_waves_equal_one():
         assert results[rank][2] == pytest.approx(residual, rel=1e-9)
 
 
-def test_least_squares_ignores_collinear_changes():
-    """Three changes of which the third repeats the first: finite coefficients, the right sum."""
-    a = torch.tensor([[1.0, 0, 0], [0.3, 2, 0], [1.0, 0, 0]], dtype=torch.float64)
-    right = torch.tensor([2.0, 1.0, 0], dtype=torch.float64)
-    gamma = least_squares((a @ a.T)[None], (a @ right)[None], 1e-8)[0]
-    assert gamma.abs().max() < 10
-    torch.testing.assert_close(gamma @ a, right)
-
-
 @pytest.mark.parametrize(
     "bad", [{"kind": "broyden"}, {"amix": 0.0}, {"amix_mag": math.nan}, {"bmix": -1.0}, {"history": -1}, {"amin": -0.1}]
 )
@@ -356,3 +346,66 @@ def test_density_that_is_not_finite_is_refused():
     density, occupancy = model.start()
     with pytest.raises(InputError, match="not finite"):
         model.mixer().mix(density, occupancy, density * math.nan, occupancy)
+
+
+# -- a residual that is small where there is no solution --------------------------------------------------------------
+
+
+def moment_residual(moment):
+    """Output minus input of a magnet with the stable moment 2, the unstable 0, and a shallow |R| = 0.1 near 3."""
+    valley = (moment - 3) ** 2
+    return -math.tanh(moment) * (moment - 2) * (valley + 0.1) / (valley + 1)
+
+
+class Magnet:
+    """One moment (the g = 0 wave of the magnetisation); the total density already fits."""
+
+    def __init__(self):
+        self.mixer = PulayMixer(MixSettings(), torch.tensor([0.0, 1.0]).double(), torch.tensor([1.0, 2.0]).double(), 10)
+
+    def next(self, moment, residual):
+        density = torch.tensor([[0.8, 0], [moment / 10, 0]], dtype=torch.complex128)
+        change = torch.tensor([[0, 0], [residual / 10, 0]], dtype=torch.complex128)
+        empty = torch.zeros(2, 1, dtype=torch.float64)
+        return 10 * float(self.mixer.mix(density, empty, density + change, empty)[0][1, 0].real)
+
+    def path(self, moment, most=40):
+        moments = [moment]
+        while len(moments) <= most and abs(moment_residual(moments[-1])) > 1e-8:
+            moments.append(self.next(moments[-1], moment_residual(moments[-1])))
+        return moments
+
+
+STARTS = (3.2, 3.3, 3.4, 3.5)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_mixer_passes_a_minimum_of_the_residual_that_is_no_solution(start):
+    """As bcc iron from moment 3: there |R| is small, not zero, and the fit to the history points back to it."""
+    moments = Magnet().path(start)
+    assert moments[-1] == pytest.approx(2.0, abs=1e-6)
+
+
+def test_plain_pulay_mixing_stays_at_the_minimum(monkeypatch):
+    """What the test above would be worth without the safeguard: nothing."""
+    monkeypatch.setattr("eigenwerk.dft.scf.mixing.UPHILL_SHARE", 2.0)
+    ends = [Magnet().path(start)[-1] for start in STARTS]
+    assert sum(abs(end - 2) > 0.1 for end in ends) >= 3
+
+
+def test_a_step_against_the_residual_becomes_a_linear_one_and_drops_the_history():
+    """At 2.9 and below |R| grows on the way to 2: the fit wants to go up, R says down."""
+    magnet = Magnet()
+    first = magnet.next(2.9, moment_residual(2.9))
+    assert first == pytest.approx(2.9 + 1.6 * moment_residual(2.9))
+    residual = moment_residual(first)
+    assert residual < moment_residual(2.9) < 0
+    assert magnet.next(first, residual) == pytest.approx(first + 1.6 * residual)
+    assert magnet.mixer.state()["step_input_density_xg"] == []
+
+
+def test_without_the_safeguard_the_same_step_goes_up(monkeypatch):
+    monkeypatch.setattr("eigenwerk.dft.scf.mixing.UPHILL_SHARE", 2.0)
+    magnet = Magnet()
+    first = magnet.next(2.9, moment_residual(2.9))
+    assert magnet.next(first, moment_residual(first)) > 2.9

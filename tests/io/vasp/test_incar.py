@@ -365,7 +365,7 @@ def test_what_would_change_the_result_is_refused_by_name(text, expected):
         ("LREAL = Auto", "projectors are always exact in reciprocal space"),
         ("ALGO = Fast", "the converged ground state is the same"),
         ("IALGO = 48", "the converged ground state is the same"),
-        ("LWAVE = T", "the State is always saved in eigenwerk.h5"),
+        ("LCHARG = T", "the State is always saved in eigenwerk.h5"),
         ("LMAXMIX = 4", "all one-centre occupancies are always mixed"),
         ("LORBIT = 11", "not written yet"),
         ("ISIF = 3", "the stress is not computed yet"),
