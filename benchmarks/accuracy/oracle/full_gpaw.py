@@ -38,7 +38,7 @@ HERE = Path(__file__).parent
 SPLINE_POINTS, FINE_SPLINE_POINTS = 400, 2000
 TRANSFORM_POINTS, FINE_TRANSFORM_POINTS = 2**10, 2**14
 
-points = {"spline": SPLINE_POINTS, "transform": TRANSFORM_POINTS}
+RADIAL = {"spline": SPLINE_POINTS, "transform": TRANSFORM_POINTS}
 
 
 class SpectralGradient:
@@ -91,10 +91,11 @@ def fine_splines():
         r_g = self.r_g[: len(a_g)]
         start = 1 if l > 0 else 0
         reduced = CubicSpline(r_g[start:], a_g[start:] / r_g[start:] ** l)
-        return Spline.from_data(l, rcut, reduced(np.linspace(0, rcut, points["spline"] + 1)))
+        return Spline.from_data(l, rcut, reduced(np.linspace(0, rcut, RADIAL["spline"] + 1)))
 
     RadialGridDescriptor.spline = spline
-    atom_functions.rescaled_fourier_bessel_transform = lambda f: rescaled_fourier_bessel_transform(f, points["transform"])
+    transform = rescaled_fourier_bessel_transform
+    atom_functions.rescaled_fourier_bessel_transform = lambda function: transform(function, RADIAL["transform"])
 
 
 def friendly(n):
@@ -123,8 +124,8 @@ def run(structure, settings):
         magmoms=structure.get("initial_magmoms"),
     )
     fine = settings.get("fine_transform", False)
-    points["spline"] = FINE_SPLINE_POINTS if fine else SPLINE_POINTS
-    points["transform"] = FINE_TRANSFORM_POINTS if fine else TRANSFORM_POINTS
+    RADIAL["spline"] = FINE_SPLINE_POINTS if fine else SPLINE_POINTS
+    RADIAL["transform"] = FINE_TRANSFORM_POINTS if fine else TRANSFORM_POINTS
     ecut = settings["ecut_eV"]
     gpts = settings.get("gpts") or grid_points(atoms.cell.array, ecut)
     atoms.calc = GPAW(

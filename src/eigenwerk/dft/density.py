@@ -15,10 +15,7 @@ import torch
 from eigenwerk.dft.basis import PlaneWaveBasis
 from eigenwerk.dft.paw.atoms import PawAtoms, Species
 from eigenwerk.dft.paw.setup import Setup
-from eigenwerk.dft.transforms import orbitals_to_grid
-
-GRID_BYTES = 2**24
-"""Largest orbital buffer on the wave grid at a time: passes of an FFT stay in the last-level cache."""
+from eigenwerk.dft.transforms import grid_blocks, orbitals_to_grid
 
 
 @dataclass(frozen=True)
@@ -55,24 +52,19 @@ def moment_per_atom(density: Density, atoms: PawAtoms) -> np.ndarray:
     return moment_a
 
 
-def band_density(
-    basis: PlaneWaveBasis, coeff_knG: torch.Tensor, filling_kn: torch.Tensor, k_index: torch.Tensor
-) -> torch.Tensor:
-    """Σ filling |ψ̃|² of a block of k-points on the wave grid; filling = w_k g f; (R, R, R)."""
+def band_density(basis: PlaneWaveBasis, coeff_knG: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:
+    """Σ filling |ψ̃|² of all k-points of the basis on the wave grid; filling = w_k g f; (R, R, R)."""
     size_c = basis.grids.wave
     points = size_c[0] * size_c[1] * size_c[2]
-    total_R = torch.zeros(size_c, dtype=basis.runtime.real, device=basis.runtime.device)
-    bands = max(1, GRID_BYTES // (points * 16))
-    for k in range(coeff_knG.shape[0]):
-        occupied = int((filling_kn[k].abs() > 1e-14).sum())
-        # occupations fall with the band index up to rounding of degenerate levels
-        last = int(torch.nonzero(filling_kn[k].abs() > 1e-14).max()) + 1 if occupied else 0
-        for start in range(0, last, bands):
-            block = slice(start, min(start + bands, last))
-            grid_nR = orbitals_to_grid(coeff_knG[k : k + 1, block], basis.wave_index_kG[k_index[k : k + 1]], size_c)[0]
-            square_nR = grid_nR.real**2 + grid_nR.imag**2
-            total_R += torch.tensordot(filling_kn[k, block], square_nR, dims=1)
-    return total_R / basis.volume
+    total_R = torch.zeros(points, dtype=basis.runtime.real, device=basis.runtime.device)
+    used_n = torch.nonzero((filling_kn.abs() > 1e-14).any(0)).flatten()
+    # occupations fall with the band index up to rounding of degenerate levels
+    bands = int(used_n.max()) + 1 if len(used_n) else 0
+    for k, n in grid_blocks(coeff_knG.shape[0], bands, points):
+        grid_knR = orbitals_to_grid(coeff_knG[k, n], basis.wave_index_kG[k], size_c)
+        square_xR = (grid_knR.real.square() + grid_knR.imag.square()).reshape(-1, points)
+        total_R += filling_kn[k, n].reshape(-1) @ square_xR
+    return total_R.reshape(size_c) / basis.volume
 
 
 def band_occupancies(atoms: PawAtoms, proj_knI: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:

@@ -7,10 +7,9 @@ from copy import copy
 
 import torch
 
-from eigenwerk.dft.density import GRID_BYTES
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.potential import Potential
-from eigenwerk.dft.transforms import grid_to_orbitals, orbitals_to_grid
+from eigenwerk.dft.transforms import grid_blocks, grid_to_orbitals, orbitals_to_grid
 from eigenwerk.linalg.operator import ALL, Which
 
 
@@ -77,17 +76,13 @@ class Hamiltonian:
         """ṽ(r) ψ(r), a few orbitals at a time so that the grid stays in cache."""
         size_c = self.basis.grids.wave
         index_kG, mask_kG = self.wave_index_kG[k], self.mask_kG[k]
-        rows = max(1, GRID_BYTES // (size_c[0] * size_c[1] * size_c[2] * 16))
-        n_step = min(rows, x_knG.shape[1])
-        k_step = max(1, rows // x_knG.shape[1])
         out_knG = torch.empty_like(x_knG)
-        for k0 in range(0, x_knG.shape[0], k_step):
-            for n0 in range(0, x_knG.shape[1], n_step):
-                block = slice(k0, k0 + k_step), slice(n0, n0 + n_step)
-                grid_knR = orbitals_to_grid(x_knG[block], index_kG[block[0]], size_c)
-                grid_knR *= self.local_R
-                out_knG[block] = grid_to_orbitals(grid_knR, index_kG[block[0]])
-        return out_knG * mask_kG[:, None]
+        for block in grid_blocks(x_knG.shape[0], x_knG.shape[1], self.local_R.numel()):
+            grid_knR = orbitals_to_grid(x_knG[block], index_kG[block[0]], size_c)
+            grid_knR *= self.local_R
+            out_knG[block] = grid_to_orbitals(grid_knR, index_kG[block[0]])
+        out_knG *= mask_kG[:, None]
+        return out_knG
 
 
 def one_centre_matrix(atoms: PawAtoms, flat_x: torch.Tensor) -> torch.Tensor:

@@ -215,7 +215,8 @@ def _top_band_warning(eig_skn: Tensor, occ_skn: Tensor) -> tuple[str, ...]:
     """Occupied states in the highest band at any k-point mean that bands are missing."""
     top_sk = occ_skn.gather(2, eig_skn.argmax(dim=2, keepdim=True)).abs()
     highest = float(top_sk.max())
-    if highest <= TOP_BAND_LIMIT:
+    # all states full: an insulator without empty bands, where nothing is missing
+    if highest <= TOP_BAND_LIMIT or bool((occ_skn > 1 - 1e-9).all()):
         return ()
     point = int(top_sk.argmax()) % eig_skn.shape[1]
     bands = eig_skn.shape[2]

@@ -57,7 +57,8 @@ class PotentialBuilder:
         charge_g = atoms.compensation_charge(density.occupancy_sx)
         charge_g = charge_g + pad(total_g, (0, charge_g.shape[0] - total_g.shape[0]))
         hartree_energy, hartree_g = hartree(charge_g, basis)
-        xc_energy, xc_sg = exchange_correlation(smooth_sg, basis, self.functional)
+        with basis.runtime.trace.span("exchange-correlation"):
+            xc_energy, xc_sg = exchange_correlation(smooth_sg, basis, self.functional)
         potential_sg = hartree_g[: basis.density_count] + atoms.zero_potential_g + xc_sg
         terms = {
             "kinetic": 0.0,
@@ -65,7 +66,8 @@ class PotentialBuilder:
             "zero": float(basis.inner(atoms.zero_potential_g, total_g)),
             "xc": float(xc_energy),
         }
-        hamiltonian_sx = self._one_centre(density, hartree_g, terms)
+        with basis.runtime.trace.span("one-centre terms"):
+            hamiltonian_sx = self._one_centre(density, hartree_g, terms)
         return Potential(potential_sg, hamiltonian_sx, hartree_g, xc_sg, terms)
 
     def _one_centre(self, density: Density, hartree_g: torch.Tensor, terms: dict[str, float]) -> torch.Tensor:

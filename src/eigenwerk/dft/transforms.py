@@ -5,12 +5,26 @@ orbitals from the padded spheres of a block of k-points.  All transforms carry n
 reciprocal to real space, f(R) = Σ_g f(g) exp(i g·R), and 1/N on the way back.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from eigenwerk.parallel.runtime import Runtime
+
+GRID_BYTES = 2**24
+"""Largest orbital buffer on the wave grid at a time: the passes of an FFT stay in the last-level cache."""
+
+
+def grid_blocks(k_count: int, n_count: int, points: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks of k-points and bands whose orbitals on a grid of `points` fit GRID_BYTES."""
+    rows = max(1, GRID_BYTES // (points * 16))
+    n_step = min(rows, max(n_count, 1))
+    k_step = max(1, rows // max(n_count, 1))
+    for k in range(0, k_count, k_step):
+        for n in range(0, n_count, n_step):
+            yield slice(k, min(k + k_step, k_count)), slice(n, min(n + n_step, n_count))
 
 
 @dataclass(frozen=True)

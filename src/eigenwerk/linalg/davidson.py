@@ -278,9 +278,7 @@ def _expanded(
     return batch if vectors_only or batch.space_drift_km is None else _with_true_ritz(operator, batch)
 
 
-def _grown(
-    operator: Operator, batch: _Batch, new: Images, eigh: DenseEigh
-) -> tuple[Subspace, Overlap, int]:
+def _grown(operator: Operator, batch: _Batch, new: Images, eigh: DenseEigh) -> tuple[Subspace, Overlap, int]:
     """The space with the new directions, its overlap, and how many vectors H was applied to for it.
 
     Where the new directions nearly depend on the space or on each other, what they add is made

@@ -39,7 +39,10 @@ def test_it_converges_and_says_so(calc, ground):
     assert state.converged and state.status == "converged"
     assert len(state.history) == len(path) == state.history[-1].step
     last = state.history[-1]
-    assert abs(last.change) < calc.settings.energy_tolerance and abs(last.band_change) < calc.settings.energy_tolerance
+    tolerance = calc.settings.energy_tolerance
+    assert abs(last.change) < tolerance
+    # docs/equations/scf.md: the band energy stands still, or the density residual is tiny
+    assert abs(last.band_change) < tolerance or last.residual**2 < tolerance * calc.settings.electrons
     assert last.residual < 1e-4 and last.orbital_residual < 1e-3
     assert not any(earlier.converged for earlier in path[:-1])
 

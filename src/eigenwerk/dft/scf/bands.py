@@ -77,8 +77,7 @@ def density_of_bands(atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: tor
     basis = atoms.basis
     density, occupancy = [], []
     for coeff_knG, filling_kn in zip(coeff_sknG, filling_skn, strict=True):
-        k_index = torch.arange(coeff_knG.shape[0], device=coeff_knG.device)
-        density.append(band_density(basis, coeff_knG, filling_kn, k_index))
+        density.append(band_density(basis, coeff_knG, filling_kn))
         proj_knI = coeff_knG @ atoms.projector_kIG.mH
         occupancy.append(band_occupancies(atoms, proj_knI, filling_kn))
     density_sR = basis.runtime.comm.sum(torch.stack(density))

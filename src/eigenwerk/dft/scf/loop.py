@@ -25,6 +25,9 @@ RESIDUAL_SHARE = 0.01
 RESIDUAL_SQUARE = 25.0
 """Largest squared density residual per electron at convergence, in units of the energy tolerance."""
 
+TINY_RESIDUAL_SQUARE = 1.0
+"""Below this, in the same units, the change of the band energy is not asked for."""
+
 
 @dataclass(frozen=True)
 class ScfSettings:
@@ -155,10 +158,13 @@ class ScfLoop:
 
     def _converged(self, record: ScfStep) -> bool:
         settings = self.settings
-        small = abs(record.change) < settings.energy_tolerance and abs(record.band_change) < settings.energy_tolerance
-        # the energy's error goes with the square of the residual: a small change alone may be a standstill
-        settled = record.residual**2 < RESIDUAL_SQUARE * settings.energy_tolerance * settings.electrons
-        return small and settled and record.step >= max(settings.min_steps, settings.frozen_steps + 2)
+        tolerance = settings.energy_tolerance
+        # the free energy's error goes with the square of the residual: a small change alone may be a standstill
+        square = record.residual**2 / (tolerance * settings.electrons) if tolerance > 0 else float("inf")
+        # the band energy is first order in the residual; it need not stand still once the residual itself is tiny
+        quiet = abs(record.band_change) < tolerance or square < TINY_RESIDUAL_SQUARE
+        enough = record.step >= max(settings.min_steps, settings.frozen_steps + 2)
+        return enough and abs(record.change) < tolerance and square < RESIDUAL_SQUARE and quiet
 
 
 def wanted_bands(occ_skn: torch.Tensor) -> torch.Tensor:
