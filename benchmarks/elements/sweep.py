@@ -128,6 +128,12 @@ def write(path: Path, text: str) -> None:
         temporary.write_text(text)
 
 
+def store(records: list[dict[str, Any]], path: Path) -> None:
+    """The records and the page made of them."""
+    write(path, json.dumps(records).replace("}, {", "},\n{") + "\n")
+    write(path.with_suffix(".md"), markdown(records))
+
+
 def load_all_sets() -> int:
     """Read every PBE set and make its tables; the number of failures."""
     failures = 0
@@ -158,13 +164,11 @@ def main() -> int:
     torch.set_num_threads(1)
     known = {r["element"]: r for r in json.loads(given.results.read_text())} if given.results.exists() else {}
     for symbol in given.elements or elements():
-        if symbol in known and not given.again:
-            continue
-        known[symbol] = run(symbol, given.steps)
-        print(line(known[symbol]), flush=True)
-        records = [known[s] for s in elements() if s in known]
-        write(given.results, json.dumps(records).replace("}, {", "},\n{") + "\n")
-        write(given.results.with_suffix(".md"), markdown(records))
+        if symbol not in known or given.again:
+            known[symbol] = run(symbol, given.steps)
+            print(line(known[symbol]), flush=True)
+            store([known[s] for s in elements() if s in known], given.results)
+    store([known[s] for s in elements() if s in known], given.results)
     bad = [r for r in known.values() if not r["converged"]]
     print(f"{len(known) - len(bad)} of {len(known)} converged")
     for record in bad:

@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
-from eigenwerk.dft.energies import band_energy
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 EV_PER_ANGSTROM = HARTREE_EV / BOHR_ANGSTROM
@@ -25,10 +23,11 @@ def check(crystal, calculation, name, atom, axis, limit_meV, step_A=0.005, **set
     ground = calc.run()
     assert ground.state.converged
     grids = {"wave_grid": calc.basis.grids.wave, "fine_grid": calc.basis.grids.fine}
+    start = ground.state.density, ground.state.coeff_sknG  # close by, so that few steps are needed
     free = []
     for sign in (1, -1):
         shifted = moved(structure, atom, axis, sign * step_A / BOHR_ANGSTROM)
-        state = calculation(shifted, **settings, **grids).run().state
+        state = calculation(shifted, **settings, **grids).run(start=start).state
         assert state.converged
         free.append(state.energies.free)
     difference = -(free[0] - free[1]) * BOHR_ANGSTROM / (2 * step_A)
@@ -46,7 +45,7 @@ def test_metal_with_smearing(crystal, calculation):
 
 
 def test_ionic_insulator(crystal, calculation):
-    force_av = check(crystal, calculation, "lih_bent", 1, 1, 0.1, cutoff_eV=200.0)
+    force_av = check(crystal, calculation, "lih_bent", 1, 1, 0.1, cutoff_eV=160.0)
     assert np.abs(force_av).max() > 0.1
     # the wave grid breaks translations: the net force is its egg-box, small here
     assert np.abs(force_av.sum(axis=0)).max() < 1e-3
@@ -88,9 +87,3 @@ def test_forces_vanish_by_symmetry(crystal, calculation):
     """In the ideal diamond lattice, although nothing enforces it here."""
     force_av = calculation(crystal("si"), cutoff_eV=120.0, functional="PW92").run().forces_av
     np.testing.assert_allclose(force_av * EV_PER_ANGSTROM, 0, atol=2e-4)
-
-
-def test_band_energy_counts_fillings():
-    eig_skn = torch.tensor([[[-0.5, 0.1], [-0.4, 0.2]]], dtype=torch.float64)
-    filling_skn = torch.tensor([[[1.0, 0.25], [1.0, 0.0]]], dtype=torch.float64)
-    assert band_energy(eig_skn, filling_skn) == pytest.approx(-0.875)

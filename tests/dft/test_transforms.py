@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.transforms import grid_to_orbitals, half_sphere_map, orbitals_to_grid
+from eigenwerk.dft.transforms import grid_blocks, grid_to_orbitals, half_sphere_map, orbitals_to_grid
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +97,14 @@ def test_transforms_of_orbitals_are_adjoint(basis, coeff_knG):
     there = (field_knR.conj() * orbitals_to_grid(coeff_knG, basis.wave_index_kG, basis.grids.wave)).mean((2, 3, 4))
     back_knG = grid_to_orbitals(field_knR, basis.wave_index_kG) * basis.mask_kG[:, None]
     np.testing.assert_allclose((back_knG.conj() * coeff_knG).sum(-1), there, atol=1e-12)
+
+
+@pytest.mark.parametrize("orbitals", [1, 3, 5, 7, 12, 100])
+def test_blocks_cover_every_orbital_once_and_fit_the_buffer(monkeypatch, orbitals):
+    points = 500
+    monkeypatch.setattr("eigenwerk.dft.transforms.GRID_BYTES", orbitals * points * 16 + 8)
+    count_kn = np.zeros((4, 5), dtype=int)
+    for k, n in grid_blocks(4, 5, points):
+        assert count_kn[k, n].size <= orbitals
+        count_kn[k, n] += 1
+    assert (count_kn == 1).all()

@@ -13,8 +13,8 @@ import torch
 
 from eigenwerk.parallel.runtime import Runtime
 
-GRID_BYTES = 2**24
-"""Largest orbital buffer on the wave grid at a time: the passes of an FFT stay in the last-level cache."""
+GRID_BYTES = 2**22
+"""Largest orbital buffer on the wave grid at a time: the passes of an FFT stay in cache (measured: 2^20 to 2^22)."""
 
 
 def grid_blocks(k_count: int, n_count: int, points: int) -> Iterator[tuple[slice, slice]]:

@@ -86,7 +86,7 @@ def test_exchanging_the_spins_exchanges_the_hamiltonians(setup):
 
 def test_atoms_are_independent(setup):
     """Energies add up, also across the batches that atoms are cut into."""
-    onsite = terms(setup, "Si")
+    onsite = terms(setup, "H")
     many = occupancies(onsite.setup, 2, atoms=11)
     together = onsite.energy(many)
     parts = [onsite.energy(many[:, a : a + 1]) for a in range(11)]
@@ -104,13 +104,13 @@ def test_cubic_operations_leave_the_energy_unchanged(setup, symbol, turn_vv):
     assert total(onsite.energy(moved)) == pytest.approx(total(onsite.energy(start)), abs=1e-10)
 
 
-@pytest.mark.parametrize(("symbol", "limit_meV"), [("O", 0.5), ("Si", 1.0), ("Fe", 1.0)])
+@pytest.mark.parametrize(("symbol", "limit_meV"), [("O", 1e-6), ("Si", 1e-5), ("Fe", 1e-4)])
 def test_any_rotation_leaves_the_energy_within_the_error_of_the_angular_mesh(setup, random_rotation, symbol, limit_meV):
     """Electrostatics are exact; xc is as good as the Lebedev rule, here for strongly distorted atoms."""
     onsite = terms(setup, symbol)
-    start = occupancies(onsite.setup, 2, size=0.01)
+    start = occupancies(onsite.setup, 2, size=0.1)
     here = onsite.energy(start)
-    for seed in range(4):
+    for seed in range(3):
         there = onsite.energy(rotated(onsite.setup, start, random_rotation(seed)))
         for name in ("kinetic", "electrostatic", "zero"):
             assert getattr(there, name) == pytest.approx(getattr(here, name), rel=1e-12)

@@ -1,5 +1,6 @@
 """The self-consistency loop: what it conserves, when it stops, and how the Harris energy behaves."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -94,6 +95,28 @@ def test_harris_energy_is_second_order_in_the_density_error(calc, ground, distur
         assert large / small == pytest.approx(4.0, rel=0.25)
 
 
+EDIFF = 1e-9 / HARTREE_EV
+LARGE, SMALL = 2 * EDIFF, 0.5 * EDIFF
+
+
+@pytest.mark.parametrize(
+    ("change", "band_change", "square", "converged"),
+    [
+        (SMALL, SMALL, 20.0, True),
+        (LARGE, SMALL, 0.5, False),  # the free energy still moves
+        (SMALL, LARGE, 2.0, False),  # the bands still move, and there is a residual that may move them
+        (SMALL, LARGE, 0.5, True),  # the bands still move, but hardly anything is left that could
+        (-SMALL, -SMALL, 30.0, False),  # standstill far from the solution
+    ],
+)
+def test_converged_is_a_quiet_free_energy_with_a_small_residual(calc, ground, change, band_change, square, converged):
+    """square: R^2 in units of EDIFF times the number of electrons."""
+    residual = float(np.sqrt(square * EDIFF * calc.parameters.electrons))
+    step = replace(ground[0].history[-1], change=change, band_change=band_change, residual=residual)
+    assert loop_of(calc)._converged(step) is converged
+    assert not loop_of(calc)._converged(replace(step, step=1))
+
+
 def test_frozen_steps_keep_the_starting_density(crystal, calculation):
     calc = calculation(crystal("al_pair"), **METAL, frozen_steps=3, max_steps=5)
     densities = []
@@ -130,7 +153,7 @@ def test_result_does_not_depend_on_the_start(calc, ground, disturbed):
 
 
 def test_two_spins_without_moment_are_the_unpolarised_metal(crystal, calculation, calc, ground):
-    pair = calculation(crystal("al_pair"), **METAL, spins=2, ediff_eV=1e-9, bands=calc.parameters.bands)
+    pair = calculation(crystal("al_pair"), **METAL, spins=2, ediff_eV=1e-7, bands=calc.parameters.bands)
     start = calc.starting_density()
     halves = Density(start.density_sg.expand(2, -1) / 2, start.occupancy_sx.expand(2, -1) / 2)
     state = pair.run(start=(halves, None)).state

@@ -25,6 +25,9 @@ RadialChoice = Callable[[Setup], np.ndarray]
 ALL_K = slice(None)
 """All k-points of the basis."""
 
+CACHED_PHASES = 2**22
+"""Phase factors of a species are kept up to this number (64 MiB), and made anew each time beyond it."""
+
 TABLE_STEP = 0.02
 """Spacing of the radial Fourier tables, bohr⁻¹; cubic splines are then good to 1e-9 of the maximum."""
 
@@ -122,6 +125,7 @@ class PawAtoms:
         self.qmax_density = float(torch.sqrt(basis.norm2_g.max()))
         self.length_g = torch.sqrt(basis.norm2_g)
         self._shape_Lg: dict[str, torch.Tensor] = {}
+        self._phase_ag: dict[str, torch.Tensor] = {}
 
     @property
     def core_electrons_pseudo(self) -> float:
@@ -176,7 +180,12 @@ class PawAtoms:
 
     def phases(self, species: Species, count: int | None = None) -> torch.Tensor:
         """exp(-i g·R_a) of one species' atoms on the first `count` g; (a, g)."""
-        return structure_phases(self.basis.index_gc[:count], self.scaled_ac[species.atom_a])
+        symbol = species.setup.symbol
+        if species.count * len(self.length_g) > CACHED_PHASES:
+            return structure_phases(self.basis.index_gc[:count], self.scaled_ac[species.atom_a])
+        if symbol not in self._phase_ag:
+            self._phase_ag[symbol] = structure_phases(self.basis.index_gc, self.scaled_ac[species.atom_a])
+        return self._phase_ag[symbol][:, :count]
 
     def compensation_shape_Lg(self, setup: Setup) -> torch.Tensor:
         """g_L(g) without the phase of the atom: 4π/Ω (-i)^l |g|^l Y_L exp(-g² rc²/4) / (2l+1)!!; (L, g)."""
