@@ -156,20 +156,21 @@ def test_iron_reaches_its_moment_from_too_large_a_start(calculation):
 
 # -- another program --------------------------------------------------------------------------------------------------
 
+SLOW = pytest.mark.slow
 REFERENCES = [
     # file, label, largest difference of the energy in meV per atom
     ("si_diamond_pbe", "ecut400/full", 0.1),
-    ("lda_si_c", "Si_ecut400/full", 0.1),
     ("lda_si_c", "C_ecut400/full", 0.1),
     ("al_fcc_pbe", "fd0.1_k8_ecut400/full", 0.1),
-    ("al_fcc_pbe", "gauss0.1_k8_ecut400/full", 0.1),
-    ("al_fcc_pbe", "mp2_0.2_k8_ecut400/full", 0.1),
-    ("si_displaced_pbe", "si2_k4_ecut400/full", 0.1),
-    ("si_displaced_pbe", "si8_rattled_k2_ecut400/full", 0.1),
-    ("h2o_box_pbe", "ecut400/full", 0.1),
     # The FFT grid of this reference run cuts the density at 2.75 ENCUT instead of 4: that makes 0.28 meV per atom.
     ("mgo_rocksalt_pbe", "k4_ecut500/full", 1.0),
-    ("hfo2_monoclinic_pbe", "k2_ecut500/full", 0.1),
+    pytest.param("lda_si_c", "Si_ecut400/full", 0.1, marks=SLOW),
+    pytest.param("al_fcc_pbe", "gauss0.1_k8_ecut400/full", 0.1, marks=SLOW),
+    pytest.param("al_fcc_pbe", "mp2_0.2_k8_ecut400/full", 0.1, marks=SLOW),
+    pytest.param("si_displaced_pbe", "si2_k4_ecut400/full", 0.1, marks=SLOW),
+    pytest.param("si_displaced_pbe", "si8_rattled_k2_ecut400/full", 0.1, marks=SLOW),
+    pytest.param("h2o_box_pbe", "ecut400/full", 0.1, marks=SLOW),
+    pytest.param("hfo2_monoclinic_pbe", "k2_ecut500/full", 0.1, marks=SLOW),
 ]
 """The angular mesh of the one-centre xc energy is finer here than in the reference: up to 0.05 meV per atom."""
 
@@ -193,7 +194,6 @@ def reference_case(shared_dir, calculation, name, label):
     return calc, run["results"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "label", "limit_meV"), REFERENCES)
 def test_reference_energies_forces_and_bands(shared_dir, calculation, name, label, limit_meV):
     """GPAW 26.7.0, plane waves, the same data sets, cutoff and mesh (`full` runs)."""

@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 
-from eigenwerk.dft.occupations import Kind, Smearing, band_gap, make_smearing, occupations
+from eigenwerk.dft.band_gap import band_gap
+from eigenwerk.dft.occupations import Kind, Smearing, make_smearing, occupations
 from eigenwerk.errors import InputError
 
 SMEARINGS = {

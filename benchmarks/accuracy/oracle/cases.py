@@ -5,6 +5,8 @@ claims about nature.  Lengths in angstrom.
 
 FERMI = {"name": "fermi-dirac", "width": 0.1}
 COLD = {"name": "fermi-dirac", "width": 0.01}
+ANGULAR = "0.6 meV of it is the reference's one-centre quadrature of 50 directions"
+
 F_STATES = "the reference leaves L = 5, 6 out of the one-centre density of its exchange-correlation"
 
 OCCUPIED = {"bands": "occupied"}
@@ -35,6 +37,11 @@ def case(
 def fcc(a):
     """Primitive fcc cell."""
     return [[0, a / 2, a / 2], [a / 2, 0, a / 2], [a / 2, a / 2, 0]]
+
+
+def double_fcc(a):
+    """Cell of two fcc layers along (111), for antiferromagnetic order of the second kind."""
+    return [[a, a / 2, a / 2], [a / 2, a, a / 2], [a / 2, a / 2, a]]
 
 
 def bcc(a):
@@ -97,9 +104,8 @@ def whole_sphere():
 def magnets():
     """Ferromagnets, antiferromagnets, a molecule with a moment."""
     iron = {"occupations": FERMI, "moments": [2.3]}
+    oxide = {"moments": [1.8, -1.8, 0.0, 0.0], "note": ANGULAR}
     antiferro = [[0, 0, 0], [0.5, 0.5, 0.5], [0.25, 0.25, 0.25], [0.75, 0.75, 0.75]]
-    a = 4.17
-    nio_cell = [[a, a / 2, a / 2], [a / 2, a, a / 2], [a / 2, a / 2, a]]
     return {
         "fe_bcc": case(["Fe"], bcc(2.87), ORIGIN, (6, 6, 6), 12, **iron),
         "fe_bcc_small": case(["Fe"], bcc(2.80), ORIGIN, (6, 6, 6), 12, base="fe_bcc", **iron),
@@ -110,7 +116,11 @@ def magnets():
         "co_fcc": case(["Co"], fcc(3.54), ORIGIN, (6, 6, 6), 12, occupations=FERMI, moments=[1.7]),
         "cr_bcc_afm": case(["Cr", "Cr"], box(2.88, 2.88, 2.88), ROCKSALT, (4, 4, 4), 20, occupations=FERMI,
                            moments=[1.2, -1.2]),
-        "nio_afm": case(["Ni", "Ni", "O", "O"], nio_cell, antiferro, (3, 3, 3), 22, moments=[1.8, -1.8, 0.0, 0.0]),
+        "nio_afm": case(["Ni", "Ni", "O", "O"], double_fcc(4.17), antiferro, (3, 3, 3), 22, **oxide),
+        "nio_afm_small": case(["Ni", "Ni", "O", "O"], double_fcc(4.09), antiferro, (3, 3, 3), 22, base="nio_afm", **oxide),
+        "nio_afm_displaced": case(["Ni", "Ni", "O", "O"], double_fcc(4.17),
+                                  [[0, 0, 0], [0.5, 0.5, 0.5], [0.26, 0.25, 0.245], [0.745, 0.75, 0.75]], (2, 2, 2),
+                                  22, **oxide),
         "o2": case(["O", "O"], SMALL_BOX, in_box(SMALL_BOX, [[2.8, 2.9, 2.5], [2.8, 2.95, 3.72]]), (1, 1, 1), 9,
                    moments=[1.0, 1.0]),
     }  # fmt: skip

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
+from eigenwerk.dft.band_gap import BandEdge, BandGap, band_gap
 from eigenwerk.dft.calculation import GroundState
-from eigenwerk.dft.occupations import BandEdge, BandGap, band_gap
 from eigenwerk.dft.report import Edge, Gap, RunResult
 from eigenwerk.dft.scf.state import State
 from eigenwerk.io.vasp.record import RunRecord
