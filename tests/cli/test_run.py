@@ -135,7 +135,11 @@ def test_file_that_cannot_be_written_is_2_after_the_summary(folder, capsys):
 
 def start(path, *options):
     command = [sys.executable, "-u", "-m", "eigenwerk.cli.main", "run", str(path), "--no-plot", *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # a shell that starts the tests in the background lets its children ignore SIGINT; these must not
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
 
 
 def wait_for_step(process, number):

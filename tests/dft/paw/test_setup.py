@@ -1,5 +1,6 @@
 """PAW tables of single data sets: duality, multipoles, electrostatics against closed forms and quadrature."""
 
+from dataclasses import replace
 from math import erf, exp, gamma, pi, sqrt
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from scipy.integrate import quad
 
 from eigenwerk.dft.paw.radial import integrate
-from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, compensation_shape, matching_radius, poisson
+from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, compensation_shape, make_setup, matching_radius, poisson
 from eigenwerk.dft.paw.spherical import gaunt
+from eigenwerk.errors import InputError
 from eigenwerk.io.paw_xml import RadialGrid
 
 ELEMENTS = ["H", "C", "O", "Al", "Si", "Ti", "Fe", "Cu", "Hf", "Au"]
@@ -170,3 +172,9 @@ def test_moment_inside_the_sphere_counts_less_than_the_whole_wave(setup):
             assert 0 < table.sphere_overlap_ij[i, i] < 1
     d_i = [i for i, j in enumerate(table.j_i) if table.dataset.states[j].id.endswith("3d")]
     assert all(table.sphere_overlap_ij[i, i] > 0.7 for i in d_i)
+
+
+def test_other_compensation_charges_than_gaussians_are_refused(setup):
+    """A data set with sinc or Bessel shapes must not be computed as if they were Gaussians."""
+    with pytest.raises(InputError, match="shape 'sinc'.*Gaussians only"):
+        make_setup(replace(setup("H").dataset, shape_kind="sinc"))

@@ -19,6 +19,7 @@ import numpy as np
 
 from eigenwerk.dft.paw.radial import derivative, integrate
 from eigenwerk.dft.paw.spherical import gaunt
+from eigenwerk.errors import InputError
 from eigenwerk.io.paw_xml import PawDataset, RadialGrid
 
 COMPENSATION_LMAX = 2
@@ -103,7 +104,12 @@ class Setup:
 
 
 def make_setup(dataset: PawDataset) -> Setup:
-    """Compute the tables of a data set."""
+    """Compute the tables of a data set.  Raises InputError for compensation charges other than Gaussians."""
+    if dataset.shape_kind != "gauss":
+        raise InputError(
+            f"{dataset.file}: the compensation charges of this data set have the shape '{dataset.shape_kind}'; eigenwerk "
+            "knows Gaussians only. Use a data set of gpaw-data."
+        )
     l_j = tuple(state.l for state in dataset.states)
     j_i = np.array([j for j, l in enumerate(l_j) for _ in range(2 * l + 1)])
     L_i = np.array([l * l + m for l in l_j for m in range(2 * l + 1)])
