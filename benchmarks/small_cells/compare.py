@@ -32,7 +32,7 @@ from cases import CELLS  # noqa: E402
 ERROR_EV = 1e-5
 """Largest error of the free energy of a cell that counts as converged."""
 
-LADDER = tuple(10.0 ** (-n / 2) for n in range(4, 17))
+LADDER = tuple(10.0**-n for n in range(2, 9))
 """Tolerances to try: eV for eigenwerk (EDIFF), eV per electron for GPAW."""
 
 TIGHT = {"eigenwerk": 1e-9, "gpaw": 1e-10}

@@ -176,5 +176,5 @@ def test_moment_inside_the_sphere_counts_less_than_the_whole_wave(setup):
 
 def test_other_compensation_charges_than_gaussians_are_refused(setup):
     """A data set with sinc or Bessel shapes must not be computed as if they were Gaussians."""
-    with pytest.raises(InputError, match="shape 'sinc'.*Gaussians only"):
+    with pytest.raises(InputError, match=r"shape 'sinc'.*Gaussians only"):
         make_setup(replace(setup("H").dataset, shape_kind="sinc"))

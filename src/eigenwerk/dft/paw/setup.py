@@ -107,8 +107,8 @@ def make_setup(dataset: PawDataset) -> Setup:
     """Compute the tables of a data set.  Raises InputError for compensation charges other than Gaussians."""
     if dataset.shape_kind != "gauss":
         raise InputError(
-            f"{dataset.file}: the compensation charges of this data set have the shape '{dataset.shape_kind}'; eigenwerk "
-            "knows Gaussians only. Use a data set of gpaw-data."
+            f"{dataset.file}: the compensation charges of this data set have the shape '{dataset.shape_kind}'; "
+            "eigenwerk knows Gaussians only. Use a data set of gpaw-data."
         )
     l_j = tuple(state.l for state in dataset.states)
     j_i = np.array([j for j, l in enumerate(l_j) for _ in range(2 * l + 1)])
