@@ -16,7 +16,9 @@ from reference_runs import ReferenceRun, all_runs
 
 from eigenwerk.dft.paw import onsite
 
-CASES = ("nio_afm", "nio_afm_small", "nio_afm_displaced", "cr_bcc_afm", "fe_bcc", "si_500", "ce_fcc_fine", "gd_hcp_fine")
+CASES = (
+    "nio_afm", "nio_afm_small", "nio_afm_displaced", "cr_bcc_afm", "fe_bcc", "si_500", "ce_fcc_fine", "gd_hcp_fine",
+)  # fmt: skip
 
 THEIR_DEGREE, THEIR_LMAX = 11, 4
 
