@@ -196,8 +196,9 @@ def markdown(result: Record) -> str:
     lines = [
         "# Small cells beside GPAW", "", f"eigenwerk {newest['eigenwerk']}, GPAW {newest['gpaw']}; {about}.",
         f"Medians of {repeats}, alternating; of two columns the first is eigenwerk, the second GPAW;",
-        "a ratio above 1 means that eigenwerk is faster. Tolerances are the loosest",
-        f"with a free energy within {ERROR_EV:g} eV of the code's own tight result.", "", head, *rows, "",
+        "a ratio above 1 means that eigenwerk is faster. The tolerances stand in settings.json (`calibrate` finds the",
+        f"loosest that are right to {ERROR_EV:g} eV); the error column is against each code's own tight result.",
+        "", head, *rows, "",
     ]  # fmt: skip
     for cell in settings:
         ours = next(r for r in records[::-1] if r["cell"] == cell and r["code"] == "eigenwerk")
