@@ -130,3 +130,40 @@ def _seconds_of_spans(trace, count):
         with trace.span("x"):
             pass
     return time.perf_counter() - started
+
+
+def test_traffic_is_counted_by_verb_group_and_transport(clock):
+    trace = Trace()
+    with trace.span("bands"):
+        trace.traffic("sum", "bands", "gloo", 1024, 0.5, clock.now)
+        trace.traffic("sum", "bands", "gloo", 1025, 0.25, clock.now)
+        trace.traffic("sum", "world", "gloo", 8, 0.125, clock.now)
+    bands, world = trace.as_dict()["traffic"]
+    assert (bands["group"], bands["calls"], bands["bytes"], bands["seconds"]) == ("bands", 2, 2049, 0.75)
+    assert (world["group"], world["calls"], world["bytes"], world["seconds"]) == ("world", 1, 8, 0.125)
+    assert trace.root.children["bands"].children["communication"].calls == 3
+    assert trace.root.children["bands"].children["communication"].seconds == 0.875
+
+
+def test_sizes_of_messages_are_sorted_into_powers_of_two():
+    trace = Trace()
+    for bytes in (0, 1, 7, 8, 15, 16):
+        trace.traffic("broadcast", "world", "mpi", bytes, 1.0)
+    (record,) = trace.as_dict()["traffic"]
+    assert [(size["from_bytes"], size["calls"], size["bytes"]) for size in record["sizes"]] == [
+        (0, 1, 0), (1, 1, 1), (4, 1, 7), (8, 2, 23), (16, 1, 16),
+    ]  # fmt: skip
+
+
+def test_partners_of_point_to_point_are_counted_each():
+    trace = Trace()
+    trace.traffic("send", "world", "gloo", 10, 0.1, peers=[(3, 10)])
+    trace.traffic("send", "world", "gloo", 30, 0.1, peers=[(3, 20), (1, 10)])
+    (record,) = trace.as_dict()["traffic"]
+    assert record["peers"] == [{"rank": 1, "calls": 1, "bytes": 10}, {"rank": 3, "calls": 2, "bytes": 30}]
+
+
+def test_disabled_trace_records_no_traffic():
+    trace = Trace(enabled=False)
+    trace.traffic("sum", "world", "gloo", 8, 1.0)
+    assert trace.as_dict()["traffic"] == [] and trace.root == Phase("run")

@@ -12,12 +12,14 @@ belongs to one thread of one process.  One span costs about a microsecond; a tra
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-FORMAT_VERSION = 1
+from eigenwerk.traffic import Traffic
+
+FORMAT_VERSION = 2
 """Version of the record that `Trace.as_dict` returns; raised whenever its fields change meaning."""
 
 
@@ -64,6 +66,10 @@ class Phase:
             "flops": self.flops,
             "children": [child.as_dict() for child in self.children.values()],
         }
+
+
+COMMUNICATION = "communication"
+"""Name of the inner phase that holds the traffic of a phase."""
 
 
 class Span:
@@ -118,6 +124,7 @@ class Trace:
     def __init__(self, enabled: bool = True):
         self.enabled = enabled
         self.root = Phase("run")
+        self._traffic: dict[tuple[str, str, str], Traffic] = {}
         self._open = self.root
         self._started = time.perf_counter()
 
@@ -137,6 +144,34 @@ class Trace:
             self._open.bytes += bytes
             self._open.flops += flops
 
+    def traffic(
+        self,
+        verb: str,
+        group: str,
+        transport: str,
+        bytes: int,
+        seconds: float,
+        entered: float = 0.0,
+        peers: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        """One call of a communicator, told when it is over; the time also enters the open phase as "communication".
+
+        verb, group, transport: "sum", "bands", "gloo"; bytes: of the array that this rank gave; seconds: how long the
+        caller was held up (of a call with a handle: by `wait`); entered: time.perf_counter when the call began; peers:
+        for point-to-point, (rank in the world, bytes) of each partner.
+        """
+        if not self.enabled:
+            return
+        key = (verb, group, transport)
+        record = self._traffic.get(key)
+        if record is None:
+            record = self._traffic[key] = Traffic(verb, group, transport)
+        record.add(bytes, seconds, entered, peers)
+        phase = self._open.child(COMMUNICATION)
+        phase.calls += 1
+        phase.seconds += seconds
+        phase.bytes += bytes
+
     @property
     def seconds(self) -> float:
         """Seconds since the trace was made."""
@@ -149,6 +184,7 @@ class Trace:
             "version": FORMAT_VERSION,
             "seconds": self.seconds,
             "phases": self.root.as_dict()["children"],
+            "traffic": [record.as_dict() for record in self._traffic.values()],
         }
 
     def table(self) -> str:

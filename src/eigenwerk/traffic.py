@@ -1,0 +1,114 @@
+"""What one kind of communication cost a rank: calls, bytes, seconds, sizes of messages, partners, moments of entry.
+
+The moments are for afterwards: when the records of all ranks lie side by side, the call that came last tells how long
+the others waited for it.
+"""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+SAMPLES = 65536
+"""Calls of one kind whose moments are kept; of more calls every second, fourth, ... one."""
+
+
+class Samples:
+    """One number per call, in bounded memory: when the room is full, every other number goes and the stride doubles.
+
+    Which calls are kept depends on their count only, so ranks that make the same calls keep the same ones.
+    """
+
+    __slots__ = ("count", "limit", "stride", "values")
+
+    def __init__(self, limit: int = SAMPLES, values: Iterable[float] = ()):
+        self.limit = limit
+        self.count = 0
+        self.stride = 1
+        self.values = array("d")
+        for value in values:
+            self.add(value)
+
+    def add(self, value: float) -> None:
+        """The number of the next call."""
+        if self.count % self.stride == 0:
+            if len(self.values) == self.limit:
+                self.values = self.values[::2]
+                self.stride *= 2
+            if self.count % self.stride == 0:
+                self.values.append(value)
+        self.count += 1
+
+
+@dataclass
+class Traffic:
+    """All calls of one verb in one group by one transport.
+
+    sizes: calls, bytes and seconds by `bit_length` of the bytes of a call, so entry b holds 2^(b-1) to 2^b - 1 bytes;
+    peers: calls and bytes sent to or received from single ranks of the world; entered: clock at the entry of calls;
+    blocked: seconds until they returned; device_blocked: the same on the device's clock, where there is one.
+    """
+
+    verb: str
+    group: str
+    transport: str
+    sizes: dict[int, list[float]] = field(default_factory=dict)
+    peers: dict[int, list[int]] = field(default_factory=dict)
+    entered: Samples = field(default_factory=Samples)
+    blocked: Samples = field(default_factory=Samples)
+    device_blocked: Samples = field(default_factory=Samples)
+    device_seconds: float = 0.0
+
+    @property
+    def calls(self) -> int:
+        """Number of calls."""
+        return int(sum(size[0] for size in self.sizes.values()))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that this rank gave."""
+        return int(sum(size[1] for size in self.sizes.values()))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds in which the callers waited."""
+        return sum(size[2] for size in self.sizes.values())
+
+    def add(self, bytes: int, seconds: float, entered: float, peers: Sequence[tuple[int, int]]) -> None:
+        """One more call."""
+        size = self.sizes.get(bytes.bit_length())
+        if size is None:
+            size = self.sizes[bytes.bit_length()] = [0, 0, 0.0]
+        size[0] += 1
+        size[1] += bytes
+        size[2] += seconds
+        self.entered.add(entered)
+        self.blocked.add(seconds)
+        for peer, amount in peers:
+            row = self.peers.setdefault(peer, [0, 0])
+            row[0] += 1
+            row[1] += amount
+
+    def add_device(self, seconds: float) -> None:
+        """The time of the next call by the clock of the device; in the order of the calls."""
+        self.device_seconds += seconds
+        self.device_blocked.add(seconds)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The sums, ready for JSON; sizes by the smallest number of bytes of their class, in rising order."""
+        return {
+            "verb": self.verb,
+            "group": self.group,
+            "transport": self.transport,
+            "calls": self.calls,
+            "bytes": self.bytes,
+            "seconds": self.seconds,
+            "device_seconds": self.device_seconds if self.device_blocked.count else None,
+            "sizes": [
+                {"from_bytes": 2 ** (bits - 1) if bits else 0, "calls": size[0], "bytes": size[1], "seconds": size[2]}
+                for bits, size in sorted(self.sizes.items())
+            ],
+            "peers": [
+                {"rank": rank, "calls": row[0], "bytes": row[1]} for rank, row in sorted(self.peers.items())
+            ],
+        }
