@@ -19,6 +19,7 @@ FLOORS = {
     "packed": 0,
     "trace": 1,
     "traffic": 1,
+    "phases": 1,
     "timeline": 1,
     "device_times": 1,
     "power": 1,
@@ -151,7 +152,7 @@ def _fault_of_floor(name: str, target: str) -> Iterator[str]:
 
 def _both_are_files(here: str, there: str) -> bool:
     """Whether both stand directly below the package, which is then their common folder."""
-    files = {"units", "errors", "arrays", "packed", "trace", "traffic", "timeline", "device_times", "power"}
+    files = {"units", "errors", "arrays", "packed", "trace", "phases", "traffic", "timeline", "device_times", "power"}
     return here in files and there in files
 
 

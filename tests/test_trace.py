@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from eigenwerk.trace import FORMAT_VERSION, Phase, Trace
+from eigenwerk.phases import Phase
+from eigenwerk.trace import FORMAT_VERSION, Trace
 
 
 class Clock:

@@ -1,4 +1,4 @@
-"""What a run records about itself: named, nested spans with calls, seconds, bytes and operations.
+"""What a run records about itself: named, nested spans, traffic between ranks, laps of its loops, a timeline.
 
     trace = Trace()
     with trace.span("scf step"):
@@ -6,67 +6,29 @@
             ...
     print(trace.table())
 
-Times are of the host's clock, so work queued on a GPU counts where the host waits for it.  A trace
-belongs to one thread of one process.  One span costs about a microsecond; a trace made with
-`enabled=False` records nothing.
+Times are of the host's clock, so work queued on a GPU counts where the host waits for it; with a device clock every
+span also gets the time between its two marks in the device's queue.  A trace belongs to one thread of one process.  It
+is always on: a span or a call of `traffic` costs about a microsecond; one made with `enabled=False` records nothing.
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from array import array
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+from eigenwerk.device_times import DeviceClock, DeviceTimes
+from eigenwerk.phases import Phase, phase_table
+from eigenwerk.timeline import Timeline
 from eigenwerk.traffic import Traffic
 
+FORMAT = "eigenwerk-trace"
+
 FORMAT_VERSION = 2
-"""Version of the record that `Trace.as_dict` returns; raised whenever its fields change meaning."""
+"""Version of the record that `Trace.as_dict` returns; raised whenever its fields change meaning.
 
-
-@dataclass
-class Phase:
-    """The sum over all spans of one name at one place of the tree.
-
-    calls: spans that ended; seconds: their time, inner phases included; bytes: moved by them and
-    flops: floating-point operations done by them, inner phases not included.
-    """
-
-    name: str
-    calls: int = 0
-    seconds: float = 0.0
-    bytes: float = 0.0
-    flops: float = 0.0
-    children: dict[str, "Phase"] = field(default_factory=dict)
-
-    @property
-    def own_seconds(self) -> float:
-        """Seconds spent in the phase outside of its inner phases."""
-        return self.seconds - sum(child.seconds for child in self.children.values())
-
-    def child(self, name: str) -> "Phase":
-        """The inner phase of this name, made when new."""
-        phase = self.children.get(name)
-        if phase is None:
-            phase = self.children[name] = Phase(name)
-        return phase
-
-    def walk(self, depth: int = 0) -> Iterator[tuple[int, "Phase"]]:
-        """The inner phases in the order of their first call, each with its depth (0 for direct children)."""
-        for child in self.children.values():
-            yield depth, child
-            yield from child.walk(depth + 1)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Name, calls, seconds, bytes, flops and children, ready for JSON."""
-        return {
-            "name": self.name,
-            "calls": self.calls,
-            "seconds": self.seconds,
-            "bytes": self.bytes,
-            "flops": self.flops,
-            "children": [child.as_dict() for child in self.children.values()],
-        }
-
+2: phases have device_seconds; traffic, laps, started, clock_offset and the columns of events.  1: the first.
+"""
 
 COMMUNICATION = "communication"
 """Name of the inner phase that holds the traffic of a phase."""
@@ -75,7 +37,7 @@ COMMUNICATION = "communication"
 class Span:
     """One open stretch of time of a trace; made by `Trace.span`, used once by `with`."""
 
-    __slots__ = ("_name", "_outer", "_phase", "_started", "_trace")
+    __slots__ = ("_began", "_name", "_outer", "_phase", "_started", "_trace")
 
     def __init__(self, trace: "Trace", name: str):
         self._trace = trace
@@ -83,9 +45,11 @@ class Span:
 
     def __enter__(self) -> "Span":
         # The place in the tree is that of the entry, not of the making.
-        self._outer = self._trace._open
+        trace = self._trace
+        self._outer = trace._open
         self._phase = self._outer.child(self._name)
-        self._trace._open = self._phase
+        trace._open = self._phase
+        self._began = None if trace._device is None else trace._device.clock.mark()
         self._started = time.perf_counter()
         return self
 
@@ -93,9 +57,14 @@ class Span:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         # Also after an error: the time was spent, and the outer span must be found open again.
-        self._phase.seconds += time.perf_counter() - self._started
-        self._phase.calls += 1
-        self._trace._open = self._outer
+        seconds = time.perf_counter() - self._started
+        trace, phase = self._trace, self._phase
+        phase.seconds += seconds
+        phase.calls += 1
+        trace._open = self._outer
+        trace._timeline.add(self._name, self._started, seconds)
+        if trace._device is not None:
+            trace._device.add(self._began, phase, self._name)
 
 
 class _NoSpan(Span):
@@ -119,14 +88,22 @@ _NO_SPAN = _NoSpan()
 
 
 class Trace:
-    """The recorder: a tree of phases and the phase that is open now."""
+    """The recorder: a tree of phases, the phase that is open now, traffic, laps and the last events.
 
-    def __init__(self, enabled: bool = True):
+    device_clock: marks in the queue of the device that does the work; clock_offset: seconds to add to this process's
+    time.perf_counter to get that of rank 0, zero on one node.
+    """
+
+    def __init__(self, enabled: bool = True, device_clock: DeviceClock | None = None):
         self.enabled = enabled
+        self.clock_offset = 0.0
         self.root = Phase("run")
-        self._traffic: dict[tuple[str, str, str], Traffic] = {}
         self._open = self.root
+        self._traffic: dict[tuple[str, str, str], Traffic] = {}
+        self._laps: dict[str, array[float]] = {}
+        self._timeline = Timeline()
         self._started = time.perf_counter()
+        self._device = DeviceTimes(device_clock, self._started) if enabled and device_clock is not None else None
 
     def span(self, name: str, bytes: float = 0.0, flops: float = 0.0) -> Span:
         """A span to be used by `with`; `bytes` and `flops` are what the work inside is known to need."""
@@ -144,6 +121,10 @@ class Trace:
             self._open.bytes += bytes
             self._open.flops += flops
 
+    def mark(self) -> Any:
+        """A mark in the device's queue for `traffic(..., began=mark)`; None without a device clock."""
+        return None if self._device is None else self._device.clock.mark()
+
     def traffic(
         self,
         verb: str,
@@ -153,12 +134,14 @@ class Trace:
         seconds: float,
         entered: float = 0.0,
         peers: Sequence[tuple[int, int]] = (),
+        began: Any = None,
     ) -> None:
         """One call of a communicator, told when it is over; the time also enters the open phase as "communication".
 
         verb, group, transport: "sum", "bands", "gloo"; bytes: of the array that this rank gave; seconds: how long the
         caller was held up (of a call with a handle: by `wait`); entered: time.perf_counter when the call began; peers:
-        for point-to-point, (rank in the world, bytes) of each partner.
+        for point-to-point, (rank in the world, bytes) of each partner; began: `mark()` from where the device's queue
+        was held up, so that the call also gets the device's time.
         """
         if not self.enabled:
             return
@@ -171,38 +154,44 @@ class Trace:
         phase.calls += 1
         phase.seconds += seconds
         phase.bytes += bytes
+        self._timeline.add(record.name, entered, seconds, bytes)
+        if began is not None and self._device is not None:
+            self._device.add(began, phase, record.name, record, bytes)
+
+    def lap(self, name: str, seconds: float) -> None:
+        """One more turn of a loop that users know: "LOOP", a step of self-consistency, "LOOP+", an ionic step."""
+        if self.enabled:
+            self._laps.setdefault(name, array("d")).append(seconds)
 
     @property
     def seconds(self) -> float:
         """Seconds since the trace was made."""
         return time.perf_counter() - self._started
 
-    def as_dict(self) -> dict[str, Any]:
-        """The whole record, ready for JSON: format version, seconds since the start, the tree of phases."""
-        return {
-            "format": "eigenwerk-trace",
+    def as_dict(self, events: bool = False) -> dict[str, Any]:
+        """The whole record, ready for JSON: docs/formats/eigenwerk_trace.md lists the fields.
+
+        events: with the timeline and the moments of calls, which may take some megabytes.
+        """
+        if self._device is not None:
+            self._device.read_all()
+        record: dict[str, Any] = {
+            "format": FORMAT,
             "version": FORMAT_VERSION,
             "seconds": self.seconds,
+            "started": self._started,
+            "clock_offset": self.clock_offset,
+            "laps": {name: list(seconds) for name, seconds in self._laps.items()},
             "phases": self.root.as_dict()["children"],
-            "traffic": [record.as_dict() for record in self._traffic.values()],
+            "traffic": [traffic.as_dict(events) for traffic in self._traffic.values()],
         }
+        if events:
+            record["timeline"] = self._timeline.as_dict()
+            record["device_timeline"] = None if self._device is None else self._device.timeline.as_dict()
+        return record
 
     def table(self) -> str:
         """The phases as plain lines: calls, seconds, own seconds, share of the run, rates where known."""
-        total = self.seconds
-        lines = [f"{'phase':<36}{'calls':>9}{'seconds':>11}{'own':>11}{'share':>8}{'GB/s':>9}{'GFLOP/s':>9}"]
-        for depth, phase in self.root.walk():
-            lines.append(
-                f"{'  ' * depth + phase.name:<36}{phase.calls:>9}{phase.seconds:>11.3f}{phase.own_seconds:>11.3f}"
-                f"{_ratio(100 * phase.seconds, total):>7}%"
-                f"{_rate(phase.bytes, phase.own_seconds):>9}{_rate(phase.flops, phase.own_seconds):>9}"
-            )
-        return "\n".join(lines)
-
-
-def _ratio(part: float, whole: float) -> str:
-    return f"{part / whole:.1f}" if whole > 0 else "-"
-
-
-def _rate(count: float, seconds: float) -> str:
-    return _ratio(count / 1e9, seconds) if count else ""
+        if self._device is not None:
+            self._device.read_all()
+        return phase_table(self.root, self.seconds)

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from eigenwerk.packed import pack
+
 SAMPLES = 65536
 """Calls of one kind whose moments are kept; of more calls every second, fourth, ... one."""
 
@@ -39,6 +41,10 @@ class Samples:
                 self.values.append(value)
         self.count += 1
 
+    def as_dict(self) -> dict[str, Any]:
+        """Stride and column of the numbers."""
+        return {"stride": self.stride, **pack(self.values)}
+
 
 @dataclass
 class Traffic:
@@ -58,6 +64,9 @@ class Traffic:
     blocked: Samples = field(default_factory=Samples)
     device_blocked: Samples = field(default_factory=Samples)
     device_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.name = f"{self.verb} {self.group}"
 
     @property
     def calls(self) -> int:
@@ -94,9 +103,12 @@ class Traffic:
         self.device_seconds += seconds
         self.device_blocked.add(seconds)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The sums, ready for JSON; sizes by the smallest number of bytes of their class, in rising order."""
-        return {
+    def as_dict(self, samples: bool = False) -> dict[str, Any]:
+        """The sums, ready for JSON; sizes by the smallest number of bytes of their class, in rising order.
+
+        samples: with the columns of single calls.
+        """
+        record: dict[str, Any] = {
             "verb": self.verb,
             "group": self.group,
             "transport": self.transport,
@@ -112,3 +124,7 @@ class Traffic:
                 {"rank": rank, "calls": row[0], "bytes": row[1]} for rank, row in sorted(self.peers.items())
             ],
         }
+        if samples:
+            columns = {"entered": self.entered, "blocked": self.blocked, "device_blocked": self.device_blocked}
+            record["samples"] = {name: column.as_dict() for name, column in columns.items()}
+        return record
