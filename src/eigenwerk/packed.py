@@ -6,7 +6,6 @@ steps, which is what runs record, take two to four bytes each.
 """
 
 import base64
-import binascii
 import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -32,7 +31,7 @@ def unpack(column: Mapping[str, Any]) -> np.ndarray:
         raw = zlib.decompress(base64.b64decode(column["packed"], validate=True))
         whole_x = np.cumsum(np.frombuffer(raw, dtype="<i8"))
         count, unit = int(column["count"]), float(column["unit"])
-    except (LookupError, TypeError, binascii.Error, zlib.error) as error:
+    except (LookupError, TypeError, ValueError, zlib.error) as error:
         raise ValueError(f"a damaged column of numbers ({error})") from error
     if len(whole_x) != count:
         raise ValueError(f"a column of {len(whole_x)} numbers says it has {count}")

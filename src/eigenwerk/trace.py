@@ -154,7 +154,8 @@ class Trace:
         phase.calls += 1
         phase.seconds += seconds
         phase.bytes += bytes
-        self._timeline.add(record.name, entered, seconds, bytes)
+        # drawn where the caller was held up last: a call with a handle was entered long before
+        self._timeline.add(record.name, time.perf_counter() - seconds, seconds, bytes)
         if began is not None and self._device is not None:
             self._device.add(began, phase, record.name, record, bytes)
 
