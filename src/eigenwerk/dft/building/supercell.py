@@ -1,0 +1,77 @@
+"""Larger cells of the same crystal.
+
+Works on `Poscar` in the units of the file (Å), as the rest of `building`: what comes in and goes out are files.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.poscar import Poscar
+
+MOST_ATOMS = 100_000
+"""A larger structure is taken for a mistake."""
+
+
+def supercell(poscar: Poscar, matrix_cc: np.ndarray) -> Poscar:
+    """The crystal in the cell A' = M A.
+
+    An atom at s (direct coordinates) gets the |det M| images s' = (s + n) M^-1, n integer, inside the new cell; images
+    of one atom stand together, so the order of species stays.  Velocities are left out.
+
+    matrix_cc: (3, 3) integers; rows say what the new lattice vectors are in terms of the old ones.
+    Raises InputError if M is not of integers, has no volume, or makes more than `MOST_ATOMS` atoms.
+    """
+    matrix_cc = _checked(matrix_cc, len(poscar.symbols))
+    inverse_cc = np.linalg.inv(matrix_cc)
+    shift_xc = lattice_points_in(matrix_cc) @ inverse_cc
+    count = len(shift_xc)
+    scaled_axc = (poscar.scaled_ac @ inverse_cc)[:, None] + shift_xc
+    return replace(
+        without_motion(poscar),
+        lattice_cv=matrix_cc @ poscar.lattice_cv,
+        symbols=tuple(symbol for symbol in poscar.symbols for _ in range(count)),
+        scaled_ac=wrapped(scaled_axc).reshape(-1, 3),
+        species_runs=tuple((symbol, number * count) for symbol, number in poscar.species_runs),
+        selective_ac=None if poscar.selective_ac is None else np.repeat(poscar.selective_ac, count, axis=0),
+    )
+
+
+def lattice_points_in(matrix_cc: np.ndarray) -> np.ndarray:
+    """The |det M| integer vectors n with n M^-1 in [0, 1)³, (x, 3), last axis fastest, in exact arithmetic.
+
+    n M^-1 = n adj(M) / det M, and adj(M) is a matrix of integers.
+    """
+    determinant = round(np.linalg.det(matrix_cc))
+    adjugate_cc = np.rint(np.linalg.inv(matrix_cc) * determinant).astype(np.int64)
+    corner_xc = np.array(list(np.ndindex(2, 2, 2))) @ matrix_cc
+    low_c, high_c = corner_xc.min(axis=0), corner_xc.max(axis=0)
+    candidate_xc = np.array(list(np.ndindex(*(high_c - low_c + 1)))) + low_c
+    numerator_xc = candidate_xc @ adjugate_cc * np.sign(determinant)
+    return candidate_xc[((numerator_xc >= 0) & (numerator_xc < abs(determinant))).all(axis=1)]
+
+
+def wrapped(scaled_xc: np.ndarray) -> np.ndarray:
+    """Direct coordinates moved into [0, 1); what is just below 1 by rounding counts as 0."""
+    moved_xc = scaled_xc - np.floor(scaled_xc)
+    return np.where(moved_xc > 1.0 - 1e-12, 0.0, moved_xc)
+
+
+def without_motion(poscar: Poscar) -> Poscar:
+    """Without velocities and the other blocks of a molecular-dynamics run, which belong to the old structure."""
+    return replace(poscar, velocities_av=None, velocities_cartesian=True, lattice_velocities="", predictor="")
+
+
+def _checked(matrix_cc: np.ndarray, atoms: int) -> np.ndarray:
+    """M as integers, within reason."""
+    given_cc = np.asarray(matrix_cc, dtype=np.float64)
+    integer_cc = np.rint(given_cc).astype(np.int64)
+    if given_cc.shape != (3, 3) or np.abs(given_cc - integer_cc).max() > 0.0:
+        raise InputError(f"The supercell matrix {given_cc.tolist()} must be 3 x 3 whole numbers.")
+    cells = abs(round(np.linalg.det(integer_cc)))
+    if cells == 0:
+        raise InputError(f"The supercell matrix {integer_cc.tolist()} has determinant 0: the new cell has no volume.")
+    if cells * atoms > MOST_ATOMS:
+        raise InputError(f"{cells} cells of {atoms} atoms are {cells * atoms} atoms; the limit is {MOST_ATOMS}.")
+    return integer_cc
