@@ -22,7 +22,7 @@ COPPER, PALLADIUM = 3.6149, 3.8907
 """R. W. G. Wyckoff, Crystal Structures (1963), and later handbooks, at room temperature."""
 
 HYDROGEN_VOLUME = 38.3
-"""Volume per molecule of solid hydrogen without pressure, 23.1 cm³/mol; I. F. Silvera, Rev. Mod. Phys. 52, 393 (1980)."""
+"""Volume per molecule of the solid without pressure, 23.1 cm³/mol; I. F. Silvera, Rev. Mod. Phys. 52, 393 (1980)."""
 
 HYDROGEN_BOND = 0.741
 """K. P. Huber, G. Herzberg, Constants of Diatomic Molecules (1979)."""
@@ -100,7 +100,7 @@ def boron() -> Poscar:
 
 
 def palladium_oxygen(vacuum: float) -> Poscar:
-    """Pd150 O24: ten layers of Pd(100), 3 x 5, and oxygen in 12 of 15 hollows of each face (every fifth stays empty)."""
+    """Pd150 O24: ten layers of Pd(100), 3 x 5, and oxygen in 12 of 15 hollows of each face (every fifth is empty)."""
     bulk = _cubic("Pd", PALLADIUM, {"Pd": list(FCC)})
     slab = supercell(cut_slab(bulk, Cut((1, 0, 0), 10, vacuum)), np.diag([3, 5, 1]))
     z_a = slab.positions_av[:, 2]

@@ -127,7 +127,7 @@ def _incar(job: Job) -> str:
     tags = {"SYSTEM": job.title, "GGA": "PE", **job.tags, "LWAVE": ".FALSE."}
     lines = [f"{tag:<7}= {value}" for tag, value in tags.items()]
     if job.original:
-        lines += ["", "# The original job also asks for what is not available yet:", *(f"#   {x}" for x in job.original)]
+        lines += ["", "# The original also asks for what is not available yet:", *(f"#   {x}" for x in job.original)]
     return "\n".join(lines) + "\n"
 
 

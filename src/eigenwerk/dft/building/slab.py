@@ -5,7 +5,7 @@ lattice (also when the file holds a larger cell), x along the first and z along 
 """
 
 from dataclasses import dataclass, replace
-from math import gcd, lcm
+from math import gcd
 
 import numpy as np
 
