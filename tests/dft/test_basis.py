@@ -29,7 +29,7 @@ def test_padding_is_marked_and_lies_on_free_grid_points(basis):
     for k, count in enumerate(basis.count_k):
         assert basis.mask_kG[k, :count].min() == 1 and (basis.mask_kG[k, count:] == 0).all()
         assert (basis.kinetic_kG[k, count:] == 0).all() and (basis.wave_vector_kGv[k, count:] == 0).all()
-        place_G = basis.wave_index_kG[k].tolist()
+        place_G = basis.sphere_index_kG[k].tolist()
         assert len(set(place_G)) == len(place_G)
 
 
@@ -46,7 +46,7 @@ def test_density_sphere_holds_the_product_of_any_two_orbitals(basis):
     """PREC = Accurate: |psi|^2 has waves up to twice the orbital radius, none is cut off and none wraps around."""
     draw = torch.Generator().manual_seed(4)
     coeff_G = torch.randn(basis.mask_kG.shape[1], generator=draw, dtype=torch.complex128) * basis.mask_kG[1]
-    wave_R = orbitals_to_grid(coeff_G[None, None], basis.wave_index_kG[1:2], basis.grids.wave)[0, 0]
+    wave_R = orbitals_to_grid(coeff_G[None, None], basis.sphere_index_kG[1:2], basis.grids.wave)[0, 0]
     square_R = wave_R.abs() ** 2
     back_R = basis.wave_map.to_grid(basis.wave_map.from_grid(square_R))
     np.testing.assert_allclose(back_R, square_R, atol=1e-10 * float(square_R.max()))

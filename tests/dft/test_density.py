@@ -64,7 +64,7 @@ def test_batches_of_bands_do_not_change_the_density(calc, orbitals, monkeypatch)
     whole_R = band_density(calc.basis, coeff_knG, filling_kn)
     points = int(np.prod(calc.basis.grids.wave))
     for bands in (1, 4):
-        monkeypatch.setattr("eigenwerk.dft.transforms.GRID_BYTES", bands * points * 16)
+        monkeypatch.setattr("eigenwerk.parallel.runtime.CACHE_GRID_BYTES", bands * points * 16)
         again_R = band_density(calc.basis, coeff_knG, filling_kn)
         np.testing.assert_allclose(again_R, whole_R, atol=1e-14)
 

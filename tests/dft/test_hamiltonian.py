@@ -107,7 +107,7 @@ def test_grid_batches_do_not_change_the_result(calc, hamiltonian, monkeypatch):
     whole_knG = hamiltonian.apply(x_knG)[0]
     points = int(np.prod(calc.basis.grids.wave))
     for orbitals in (1, 3, 7):
-        monkeypatch.setattr("eigenwerk.dft.transforms.GRID_BYTES", orbitals * points * 16)
+        monkeypatch.setattr("eigenwerk.parallel.runtime.CACHE_GRID_BYTES", orbitals * points * 16)
         np.testing.assert_allclose(hamiltonian.apply(x_knG)[0], whole_knG, atol=1e-12)
 
 

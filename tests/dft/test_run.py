@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,6 +21,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.io.vasp.poscar import read_poscar
 from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.parallel.runtime import Runtime
 
 POSCAR = """silicon
 5.43
@@ -245,7 +247,7 @@ def test_states_on_the_way_are_saved_now_and_then(tmp_path, monkeypatch, every, 
     written = []
     monkeypatch.setattr(Saver, "write", lambda self, *arguments: written.append(arguments))
     inputs = read_inputs(make_folder(tmp_path / "x"))
-    saver = Saver(inputs, None, tmp_path, every)
+    saver = Saver(inputs, SimpleNamespace(runtime=Runtime()), tmp_path, every)
     saver._began, saver._last = saver._began - elapsed, saver._last - elapsed
     saver._spent, saver._duration = spent, 0.5
     saver.save_if_due(FakeState)

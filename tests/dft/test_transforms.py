@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.transforms import grid_blocks, grid_to_orbitals, half_sphere_map, orbitals_to_grid
+from eigenwerk.dft.transforms import grid_to_orbitals, half_sphere_map, orbital_blocks, orbitals_to_grid
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def coeff_knG(basis):
 
 
 def test_orbitals_equal_direct_sum(basis, coeff_knG):
-    grid_knR = orbitals_to_grid(coeff_knG, basis.wave_index_kG, basis.grids.wave).flatten(2)
+    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_index_kG, basis.grids.wave).flatten(2)
     point_Rc = grid_points(basis.grids.wave)[::7]
     for k, count in enumerate(basis.count_k):
         index_Gc = basis.index_kGc[k, :count].numpy()
@@ -84,8 +84,8 @@ def test_orbitals_equal_direct_sum(basis, coeff_knG):
 
 
 def test_orbital_round_trip_and_parseval(basis, coeff_knG):
-    grid_knR = orbitals_to_grid(coeff_knG, basis.wave_index_kG, basis.grids.wave)
-    np.testing.assert_allclose(grid_to_orbitals(grid_knR, basis.wave_index_kG), coeff_knG, atol=1e-13)
+    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_index_kG, basis.grids.wave)
+    np.testing.assert_allclose(grid_to_orbitals(grid_knR, basis.sphere_index_kG), coeff_knG, atol=1e-13)
     norm_kn = (grid_knR.abs() ** 2).mean(dim=(2, 3, 4))
     np.testing.assert_allclose(norm_kn, (coeff_knG.abs() ** 2).sum(-1), rtol=1e-12)
 
@@ -94,17 +94,16 @@ def test_transforms_of_orbitals_are_adjoint(basis, coeff_knG):
     """<f, T c> on the grid = <T* f, c> on the sphere: a potential between the two stays Hermitian."""
     draw = torch.Generator().manual_seed(7)
     field_knR = torch.randn((*coeff_knG.shape[:2], *basis.grids.wave), generator=draw, dtype=torch.complex128)
-    there = (field_knR.conj() * orbitals_to_grid(coeff_knG, basis.wave_index_kG, basis.grids.wave)).mean((2, 3, 4))
-    back_knG = grid_to_orbitals(field_knR, basis.wave_index_kG) * basis.mask_kG[:, None]
+    there = (field_knR.conj() * orbitals_to_grid(coeff_knG, basis.sphere_index_kG, basis.grids.wave)).mean((2, 3, 4))
+    back_knG = grid_to_orbitals(field_knR, basis.sphere_index_kG) * basis.mask_kG[:, None]
     np.testing.assert_allclose((back_knG.conj() * coeff_knG).sum(-1), there, atol=1e-12)
 
 
 @pytest.mark.parametrize("orbitals", [1, 3, 5, 7, 12, 100])
-def test_blocks_cover_every_orbital_once_and_fit_the_buffer(monkeypatch, orbitals):
-    points = 500
-    monkeypatch.setattr("eigenwerk.dft.transforms.GRID_BYTES", orbitals * points * 16 + 8)
+def test_blocks_cover_every_orbital_once_and_fit_the_buffer(orbitals):
+    row_bytes = 500 * 16
     count_kn = np.zeros((4, 5), dtype=int)
-    for k, n in grid_blocks(4, 5, points):
+    for k, n in orbital_blocks(4, 5, row_bytes, orbitals * row_bytes + 8):
         assert count_kn[k, n].size <= orbitals
         count_kn[k, n] += 1
     assert (count_kn == 1).all()

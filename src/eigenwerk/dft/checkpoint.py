@@ -15,6 +15,7 @@ import torch
 
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import Density, electrons_of
+from eigenwerk.dft.gathering import WholeOrbitals
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.structure import Structure
@@ -44,10 +45,10 @@ class Start:
 # -- State -> tree -----------------------------------------------------------------------------------------------------
 
 
-def state_tree(calculation: Calculation, state: State, orbitals: bool = True) -> dict[str, Any]:
+def state_tree(calculation: Calculation, state: State, orbitals: WholeOrbitals | None) -> dict[str, Any]:
     """Everything a State consists of, as nested mappings of numpy arrays and plain values; hartree and bohr.
 
-    orbitals: False leaves out the coefficients, by far the largest part (LWAVE = .FALSE.).
+    orbitals: those of the state from all ranks; None leaves out by far the largest part (LWAVE = .FALSE.).
     """
     basis = calculation.basis
     bands: dict[str, Any] = {
@@ -55,9 +56,8 @@ def state_tree(calculation: Calculation, state: State, orbitals: bool = True) ->
         "occ_skn": _array(state.occupations.occ_skn),
         "fermi_level_s": state.occupations.fermi_level_s,
     }
-    if orbitals:
-        bands |= {"count_k": basis.count_k, "index_kGc": _array(basis.index_kGc).astype(np.int32)}
-        bands["coeff_sknG"] = _array(state.coeff_sknG)
+    if orbitals is not None:
+        bands |= {"count_k": orbitals.count_k, "index_kGc": orbitals.index_kGc, "coeff_sknG": orbitals.coeff_sknG}
     return {
         "structure": structure_tree(calculation.structure),
         "parameters": asdict(calculation.parameters),
@@ -240,12 +240,14 @@ def _no_orbitals(bands: Mapping[str, Any], kpoints: Mapping[str, Any], calculati
 def _orbitals(bands: Mapping[str, Any], calculation: Calculation) -> torch.Tensor:
     """Stored orbitals on the plane waves, bands and spins of this calculation; (s, k, n, G)."""
     basis, runtime, parameters = calculation.basis, calculation.runtime, calculation.parameters
-    stored_sknG, index_kGc = bands["coeff_sknG"], _array(basis.index_kGc)
+    stored_sknG, index_kGc = bands["coeff_sknG"][:, basis.own_k], _array(basis.index_kGc)
+    stored_kGc, there_k = bands["index_kGc"][basis.own_k], bands["count_k"][basis.own_k]
+    here_k = _array(basis.mask_kG.sum(1)).astype(int)
     kept = min(parameters.bands, stored_sknG.shape[2])
     shape = (len(stored_sknG), len(index_kGc), kept, index_kGc.shape[1])
     coeff_sknG = np.zeros(shape, dtype=stored_sknG.dtype)
-    for k, (here, there) in enumerate(zip(basis.count_k, bands["count_k"], strict=True)):
-        here_G, there_G = common_points(index_kGc[k, :here], bands["index_kGc"][k, :there])
+    for k, (here, there) in enumerate(zip(here_k, there_k, strict=True)):
+        here_G, there_G = common_points(index_kGc[k, :here], stored_kGc[k, :there])
         coeff_sknG[:, k][..., here_G] = stored_sknG[:, k, :kept][..., there_G]
     result_sknG = runtime.tensor(coeff_sknG, runtime.complex)
     if parameters.bands > kept:

@@ -13,9 +13,10 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis import PlaneWaveBasis
+from eigenwerk.dft.layouts import ToBands, own_bands, transfer_blocks
 from eigenwerk.dft.paw.atoms import PawAtoms, Species
 from eigenwerk.dft.paw.setup import Setup
-from eigenwerk.dft.transforms import grid_blocks, orbitals_to_grid
+from eigenwerk.dft.transforms import orbital_blocks, orbitals_to_grid
 
 
 @dataclass(frozen=True)
@@ -53,18 +54,34 @@ def moment_per_atom(density: Density, atoms: PawAtoms) -> np.ndarray:
 
 
 def band_density(basis: PlaneWaveBasis, coeff_knG: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:
-    """Σ filling |ψ̃|² of all k-points of the basis on the wave grid; filling = w_k g f; (R, R, R)."""
+    """Σ filling |ψ̃|² on the wave grid over the k-points of this group and this rank's share of bands; (R, R, R).
+
+    filling = w_k g f.  The sum over all ranks is the density.
+    """
     size_c = basis.grids.wave
     points = size_c[0] * size_c[1] * size_c[2]
     total_R = torch.zeros(points, dtype=basis.runtime.real, device=basis.runtime.device)
     used_n = torch.nonzero((filling_kn.abs() > 1e-14).any(0)).flatten()
     # occupations fall with the band index up to rounding of degenerate levels
     bands = int(used_n.max()) + 1 if len(used_n) else 0
-    for k, n in grid_blocks(coeff_knG.shape[0], bands, points):
-        grid_knR = orbitals_to_grid(coeff_knG[k, n], basis.wave_index_kG[k], size_c)
-        square_xR = (grid_knR.real.square() + grid_knR.imag.square()).reshape(-1, points)
-        total_R += filling_kn[k, n].reshape(-1) @ square_xR
+    comm, limit = basis.runtime.bands, basis.runtime.block_bytes
+    for k, n in transfer_blocks(comm, coeff_knG[:, :bands], limit):
+        own_kbW = ToBands(comm, coeff_knG[k, n]).wait()
+        filling_kb = filling_kn[k, n][:, own_bands(comm, n.stop - n.start)]
+        _add_squares(basis, own_kbW[:, : filling_kb.shape[1]], filling_kb, basis.sphere_index_kG[k], total_R)
     return total_R.reshape(size_c) / basis.volume
+
+
+def _add_squares(
+    basis: PlaneWaveBasis, x_kbW: torch.Tensor, filling_kb: torch.Tensor, index_kW: torch.Tensor, out_R: torch.Tensor
+) -> None:
+    """out_R += Σ filling |ψ̃|² of some whole orbitals."""
+    points = len(out_R)
+    row_bytes = points * x_kbW.element_size()
+    for k, b in orbital_blocks(x_kbW.shape[0], x_kbW.shape[1], row_bytes, basis.runtime.grid_bytes):
+        grid_kbR = orbitals_to_grid(x_kbW[k, b], index_kW[k], basis.grids.wave)
+        square_xR = (grid_kbR.real.square() + grid_kbR.imag.square()).reshape(-1, points)
+        out_R += filling_kb[k, b].reshape(-1) @ square_xR
 
 
 def band_occupancies(atoms: PawAtoms, proj_knI: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:

@@ -33,15 +33,16 @@ def forces(
 ) -> torch.Tensor:
     """Forces in hartree per bohr, (a, 3), not symmetrised.
 
-    filling_skn = w_k g f.  The density must be the one of the potential, the orbitals those of its
-    Hamiltonian.
+    eig_skn and filling_skn = w_k g f are those of all k-points.  The density must be the one of the potential, the
+    orbitals those of its Hamiltonian.
     """
     local_av = _local_forces(atoms, density, potential)
     nonlocal_av = torch.zeros_like(local_av)
+    eig_skn, filling_skn = eig_skn[:, atoms.basis.own_k], filling_skn[:, atoms.basis.own_k]
     for spin in range(coeff_sknG.shape[0]):
         energy_II = one_centre_matrix(atoms, potential.hamiltonian_sx[spin])
         nonlocal_av += _projector_forces(atoms, energy_II, coeff_sknG[spin], eig_skn[spin], filling_skn[spin])
-    return local_av + atoms.runtime.comm.sum(nonlocal_av)
+    return local_av + atoms.runtime.world.sum(nonlocal_av)
 
 
 def _local_forces(atoms: PawAtoms, density: Density, potential: Potential) -> torch.Tensor:
@@ -74,7 +75,7 @@ def _projector_forces(
         used = torch.nonzero(filling_kn[k].abs() > 1e-14).flatten()
         for n in used.split(BANDS_PER_BATCH):
             coeff_nG, filling_n = coeff_knG[k, n], filling_kn[k, n]
-            proj_nI = coeff_nG @ projector_GI
+            proj_nI = atoms.runtime.bands.sum(coeff_nG @ projector_GI)
             weighted_nI = (proj_nI @ energy_II - eig_kn[k, n, None] * (proj_nI @ overlap_II)) * filling_n[:, None]
             for v in range(3):
                 slope_nI = (coeff_nG * (1j * basis.wave_vector_kGv[k, :, v])) @ projector_GI

@@ -7,9 +7,10 @@ from copy import copy
 
 import torch
 
+from eigenwerk.dft.layouts import on_whole_spheres
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.potential import Potential
-from eigenwerk.dft.transforms import grid_blocks, grid_to_orbitals, orbitals_to_grid
+from eigenwerk.dft.transforms import grid_to_orbitals, orbital_blocks, orbitals_to_grid
 from eigenwerk.linalg.operator import ALL, Which
 
 
@@ -20,8 +21,9 @@ class Hamiltonian:
         basis = atoms.basis
         self.basis = basis
         self.projector_kIG, self.kinetic_kG = atoms.projector_kIG, basis.kinetic_kG
-        self.wave_index_kG, self.mask_kG = basis.wave_index_kG, basis.mask_kG
-        self.local_R = basis.wave_map.to_grid(potential.potential_sg[spin])
+        self.sphere_index_kG, self.mask_kG = basis.sphere_index_kG, basis.mask_kG
+        # with the factor 1/N of the transform back
+        self.local_R = basis.wave_map.to_grid(potential.potential_sg[spin]) / basis.wave_map.points
         self.energy_II = one_centre_matrix(atoms, potential.hamiltonian_sx[spin])
         self.overlap_II = overlap_matrix(atoms)
 
@@ -29,7 +31,7 @@ class Hamiltonian:
         """The same Hamiltonian for some of the k-points (views, no copies)."""
         part = copy(self)
         part.projector_kIG, part.kinetic_kG = self.projector_kIG[k], self.kinetic_kG[k]
-        part.wave_index_kG, part.mask_kG = self.wave_index_kG[k], self.mask_kG[k]
+        part.sphere_index_kG, part.mask_kG = self.sphere_index_kG[k], self.mask_kG[k]
         return part
 
     def apply(self, x_knG: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
@@ -40,7 +42,7 @@ class Hamiltonian:
             h_knG += self.kinetic_kG[k][:, None] * x_knG
         with trace.span("projectors"):
             projector_kIG = self.projector_kIG[k]
-            proj_knI = x_knG @ projector_kIG.mH
+            proj_knI = self.sum(x_knG @ projector_kIG.mH)
             h_knG += (proj_knI @ self.energy_II) @ projector_kIG
             s_knG = (proj_knI @ self.overlap_II) @ projector_kIG
             s_knG += x_knG
@@ -49,7 +51,7 @@ class Hamiltonian:
     def overlap(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """S x of orbitals; (k, n, G)."""
         projector_kIG = self.projector_kIG[k]
-        return x_knG + ((x_knG @ projector_kIG.mH) @ self.overlap_II) @ projector_kIG
+        return x_knG + (self.sum(x_knG @ projector_kIG.mH) @ self.overlap_II) @ projector_kIG
 
     def precondition(
         self, residual_knG: torch.Tensor, eig_kn: torch.Tensor, x_knG: torch.Tensor, k: Which = ALL
@@ -61,8 +63,8 @@ class Hamiltonian:
         """
         kinetic_k1G = self.kinetic_kG[k][:, None]
         square_knG = x_knG.real**2 + x_knG.imag**2
-        norm_kn = self.sum(square_knG.sum(-1))
-        kinetic_kn = self.sum((square_knG * kinetic_k1G).sum(-1)) / norm_kn.clamp_min(1e-30)
+        norm_kn, kinetic_kn = self.sum(torch.stack([square_knG.sum(-1), (square_knG * kinetic_k1G).sum(-1)]))
+        kinetic_kn = kinetic_kn / norm_kn.clamp_min(1e-30)
         x = kinetic_k1G / (1.5 * kinetic_kn.clamp_min(1e-3))[..., None]
         x2 = x * x
         numerator = 27 + 18 * x + 12 * x2 + 8 * x2 * x
@@ -70,19 +72,27 @@ class Hamiltonian:
 
     def sum(self, tensor: torch.Tensor) -> torch.Tensor:
         """Sum over the ranks that share plane waves."""
-        return self.basis.runtime.comm.sum(tensor)
+        return self.basis.runtime.bands.sum(tensor)
 
     def _local(self, x_knG: torch.Tensor, k: Which) -> torch.Tensor:
         """ṽ(r) ψ(r), a few orbitals at a time so that the grid stays in cache."""
-        size_c = self.basis.grids.wave
-        index_kG, mask_kG = self.wave_index_kG[k], self.mask_kG[k]
-        out_knG = torch.empty_like(x_knG)
-        for block in grid_blocks(x_knG.shape[0], x_knG.shape[1], self.local_R.numel()):
-            grid_knR = orbitals_to_grid(x_knG[block], index_kG[block[0]], size_c)
-            grid_knR *= self.local_R
-            out_knG[block] = grid_to_orbitals(grid_knR, index_kG[block[0]])
-        out_knG *= mask_kG[:, None]
+        runtime, index_kG = self.basis.runtime, self.sphere_index_kG[k]
+
+        def act(x_kbW: torch.Tensor, k: slice) -> torch.Tensor:
+            return self._local_of_spheres(x_kbW, index_kG[k])
+
+        out_knG = on_whole_spheres(runtime.bands, x_knG, runtime.block_bytes, act)
+        out_knG *= self.mask_kG[k][:, None]
         return out_knG
+
+    def _local_of_spheres(self, x_kbW: torch.Tensor, index_kW: torch.Tensor) -> torch.Tensor:
+        size_c, row_bytes = self.basis.grids.wave, self.basis.wave_map.points * x_kbW.element_size()
+        out_kbW = torch.empty_like(x_kbW)
+        for block in orbital_blocks(x_kbW.shape[0], x_kbW.shape[1], row_bytes, self.basis.runtime.grid_bytes):
+            grid_kbR = orbitals_to_grid(x_kbW[block], index_kW[block[0]], size_c)
+            grid_kbR *= self.local_R
+            out_kbW[block] = grid_to_orbitals(grid_kbR, index_kW[block[0]], norm="backward")
+        return out_kbW
 
 
 def one_centre_matrix(atoms: PawAtoms, flat_x: torch.Tensor) -> torch.Tensor:

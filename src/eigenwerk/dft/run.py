@@ -69,17 +69,21 @@ def run_inputs(
     on_note: OnNote | None = None,
     threads: int | None = None,
     save_every: float = SAVE_EVERY,
+    runtime: Runtime | None = None,
 ) -> RunResult:
     """The same for inputs that have been read already.
 
-    on_note is called with words about the start and about states that could not be saved on the way.
+    on_note is called with words about the start and about states that could not be saved on the way.  runtime: device
+    and ranks; every rank calls this function and gets the result, the first one writes the files.
     """
     inputs.raise_on_errors()
+    runtime = runtime or Runtime()
     target = inputs.folder if output is None else Path(output)
-    ensure_writable(target)
+    if runtime.writes:
+        ensure_writable(target)
     with _threads(threads), _memory_errors():
         datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
-        calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, Runtime())
+        calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
         run = _Run(inputs, calculation, Saver(inputs, calculation, target, save_every), on_step, on_note)
         try:
             start = run.start()

@@ -15,6 +15,7 @@ from typing import Any
 from eigenwerk import __version__
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.checkpoint import state_tree
+from eigenwerk.dft.gathering import WholeOrbitals, whole_orbitals
 from eigenwerk.dft.input_restart import STATE_FILE
 from eigenwerk.dft.inputs import Inputs
 from eigenwerk.dft.interruption import uninterrupted
@@ -42,7 +43,7 @@ INPUT_FILES = ("INCAR", "POSCAR", "KPOINTS")
 
 @dataclass
 class Saver:
-    """Writes the files of one run to its folder.
+    """Writes the files of one run to its folder.  All ranks call it together; the first one writes.
 
     every: seconds between saved steps; 0 saves each step whatever it takes.
     unwritten: what could not be written, in words, since the last call of `write`.
@@ -62,10 +63,17 @@ class Saver:
     def save_if_due(self, state: State) -> None:
         """Save a state on the way, now and then."""
         now = time.perf_counter()
-        expected = self._duration or state.coeff_sknG.nbytes / SAVE_RATE
+        expected = self._duration or state.coeff_sknG.nbytes * self.calculation.runtime.world.size / SAVE_RATE
         cheap = self._spent + expected <= SAVE_SHARE * (now - self._began)
-        if self.every > 0 and not (now - self._last >= self.every and cheap):
+        due = self.every == 0 or (now - self._last >= self.every and cheap)
+        runtime = self.calculation.runtime
+        if not runtime.world.any(due and runtime.writes):
             return
+        self.save(state)
+
+    def save(self, state: State) -> None:
+        """Save a state on the way."""
+        now = time.perf_counter()
         limit = self.inputs.parameters.max_steps
         self.write(state, Observables(), f"unfinished: step {state.history[-1].step} of at most {limit}", False)
         self._last = time.perf_counter()
@@ -84,11 +92,16 @@ class Saver:
                 self.inputs, self.calculation.datasets, state, observables, status, self.start,
                 converged=finished and state.converged,
             )  # fmt: skip
+            orbitals = self._orbitals(state)
+            if not self.calculation.runtime.writes:
+                return record, {}
             writers = {
                 "vasprun.xml": lambda path: write_vasprun(path, record),
                 "OSZICAR": lambda path: write_oszicar(path, record),
                 "CONTCAR": lambda path: write_contcar(path, record, self.inputs.poscar),
-                STATE_FILE: lambda path: write_state(path, self.tree(state, record, observables), __version__),
+                STATE_FILE: lambda path: write_state(
+                    path, self.tree(state, record, observables, orbitals), __version__
+                ),
             }
             written, failures = {}, []
             for name, writer in writers.items():
@@ -100,9 +113,16 @@ class Saver:
             self.unwritten = tuple(failures)
         return record, written
 
-    def tree(self, state: State, record: RunRecord, observables: Observables) -> dict[str, Any]:
+    def _orbitals(self, state: State) -> WholeOrbitals | None:
+        """Those of all ranks, on the rank that writes, if they are to be saved."""
+        if not bool(self.inputs.incar.get("LWAVE", True)):
+            return None
+        return whole_orbitals(self.calculation.runtime.grid, self.calculation.basis, state.coeff_sknG)
+
+    def tree(
+        self, state: State, record: RunRecord, observables: Observables, orbitals: WholeOrbitals | None
+    ) -> dict[str, Any]:
         """The state and everything that tells where it comes from."""
-        orbitals = bool(self.inputs.incar.get("LWAVE", True))
         tree = state_tree(self.calculation, state, orbitals)
         tree["status"] = {
             "converged": record.final.converged, "words": record.final.status, "events": state.events,

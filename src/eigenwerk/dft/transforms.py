@@ -13,13 +13,10 @@ import torch
 
 from eigenwerk.parallel.runtime import Runtime
 
-GRID_BYTES = 2**22
-"""Largest orbital buffer on the wave grid at a time: the passes of an FFT stay in cache (measured: 2^20 to 2^22)."""
 
-
-def grid_blocks(k_count: int, n_count: int, points: int) -> Iterator[tuple[slice, slice]]:
-    """Blocks of k-points and bands whose orbitals on a grid of `points` fit GRID_BYTES."""
-    rows = max(1, GRID_BYTES // (points * 16))
+def orbital_blocks(k_count: int, n_count: int, row_bytes: int, limit: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks of k-points and bands whose orbitals, of `row_bytes` each, fit into `limit` bytes."""
+    rows = max(1, limit // row_bytes)
     n_step = min(rows, max(n_count, 1))
     k_step = max(1, rows // max(n_count, 1))
     for k in range(0, k_count, k_step):
@@ -84,8 +81,11 @@ def orbitals_to_grid(coeff_knG: torch.Tensor, index_kG: torch.Tensor, size_c: tu
     return torch.fft.ifftn(grid_knR.unflatten(-1, size_c), dim=(-3, -2, -1), norm="forward")
 
 
-def grid_to_orbitals(field_knR: torch.Tensor, index_kG: torch.Tensor) -> torch.Tensor:
-    """Coefficients at the plane waves of each k; (k, n, R, R, R) -> (k, n, G).  Padding is not masked."""
-    grid_knR = torch.fft.fftn(field_knR, dim=(-3, -2, -1), norm="forward").flatten(-3)
+def grid_to_orbitals(field_knR: torch.Tensor, index_kG: torch.Tensor, norm: str = "forward") -> torch.Tensor:
+    """Coefficients at the plane waves of each k; (k, n, R, R, R) -> (k, n, G).  Padding is not masked.
+
+    norm: "backward" leaves the factor 1/N to the caller, which saves a pass over the grid on a GPU.
+    """
+    grid_knR = torch.fft.fftn(field_knR, dim=(-3, -2, -1), norm=norm).flatten(-3)
     k, n, _ = grid_knR.shape
     return grid_knR.gather(2, index_kG[:, None, :].expand(k, n, -1))

@@ -9,6 +9,8 @@ from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import ALL_K, PawAtoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.linalg.dense import generalised_eigh
+from eigenwerk.linalg.shared_dense import SharedEigh
+from eigenwerk.linalg.subspace import norms
 
 RANDOM_SEED = 20
 """Seed of the random part of the start; fixed, so that a run can be repeated."""
@@ -29,18 +31,19 @@ def _bound_channels(setup: Setup) -> np.ndarray:
 
 
 def random_orbitals(atoms: PawAtoms, bands: int, k: slice = ALL_K) -> torch.Tensor:
-    """Smooth random orbitals, the same for every layout of k-points; (k, n, G).
+    """Smooth random orbitals, the same for every layout; (k, n, G).
 
     Coefficients are random phases damped as 1/(1 + T_G)²: mostly long waves, which is where empty
     bands live.
     """
     basis = atoms.basis
     damping_kG = basis.mask_kG[k] / (1 + basis.kinetic_kG[k]) ** 2
-    point_kc, count_k = basis.kpoints.point_kc[k], basis.count_k[k]
+    point_kc, count_k = basis.point_kc[k], basis.count_k[k]
     out_knG = np.zeros((len(count_k), bands, basis.mask_kG.shape[1]), dtype=complex)
     for point_c, count, out_nG in zip(point_kc, count_k, out_knG, strict=True):
         seed = [RANDOM_SEED, *(round(1e6 * float(x % 1.0)) for x in point_c)]
-        out_nG[:, :count] = np.exp(2j * pi * np.random.default_rng(seed).random((bands, count)))
+        phase_nG = np.random.default_rng(seed).random((bands, count))[:, basis.own_G]
+        out_nG[:, : phase_nG.shape[1]] = np.exp(2j * pi * phase_nG)
     return atoms.runtime.tensor(out_knG, atoms.runtime.complex) * damping_kG[:, None]
 
 
@@ -50,8 +53,10 @@ def starting_orbitals(atoms: PawAtoms, hamiltonian: Hamiltonian, bands: int, k: 
     missing = max(bands - atomic_knG.shape[1], 0)
     # a few random vectors break the symmetry of the atomic guess, so that no band is missed
     x_knG = torch.cat([atomic_knG, random_orbitals(atoms, missing + max(2, bands // 8), k)], dim=1)
-    x_knG = x_knG / torch.linalg.vector_norm(x_knG, dim=-1, keepdim=True).clamp_min(1e-30)
+    x_knG = x_knG / norms(x_knG, hamiltonian.sum)[..., None].clamp_min(1e-30)
     h_knG, s_knG = hamiltonian.block(k).apply(x_knG)
     energy_kmm, overlap_kmm = x_knG.conj() @ h_knG.mT, x_knG.conj() @ s_knG.mT
-    vector_kmn = generalised_eigh(hamiltonian.sum(energy_kmm), hamiltonian.sum(overlap_kmm))[1][..., :bands]
+    energy_kmm, overlap_kmm = hamiltonian.sum(torch.stack([energy_kmm, overlap_kmm]))
+    eigh = SharedEigh(atoms.runtime.bands)
+    vector_kmn = generalised_eigh(energy_kmm, overlap_kmm, eigh=eigh)[1][..., :bands]
     return vector_kmn.mT @ x_knG

@@ -65,6 +65,8 @@ def davidson(
         open_kn = limits.open(batch)
         if limits.active:
             done_k = limits.done(batch, open_kn)
+            # what is finished stands still, so that answers do not depend on which problems share a block
+            open_kn = open_kn & ~done_k.unsqueeze(-1)
             if bool(done_k.all()):
                 break
             batch, open_kn, residual_knx = finished.leave(batch, done_k, open_kn, residual_knx)

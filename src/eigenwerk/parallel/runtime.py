@@ -6,19 +6,58 @@ import numpy as np
 import torch
 
 from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.serial import SerialCommunicator
+from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.trace import Trace
+
+CACHE_GRID_BYTES = 2**22
+"""Orbitals on the grid at a time on a processor: the passes of an FFT stay in cache (measured: 2^20 to 2^22)."""
+
+CACHE_BLOCK_BYTES = 2**26
+"""Coefficients of one block of k-points on a processor: enough to batch small cells, little enough for cache."""
+
+DEVICE_GRID_BYTES = 2**28
+"""Orbitals on the grid at a time on a GPU: many times its second-level cache, so that launches cost nothing."""
+
+DEVICE_BLOCK_SHARE = 1 / 40
+"""Share of a GPU's memory for the coefficients of one block of k-points; solvers hold some 20 times as much."""
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """Device, dtypes, communicator and trace of one calculation."""
+    """Device, dtypes, process grid and trace of one calculation."""
 
     device: torch.device = torch.device("cpu")
     real: torch.dtype = torch.float64
     complex: torch.dtype = torch.complex128
-    comm: Communicator = field(default_factory=SerialCommunicator)
+    grid: ProcessGrid = field(default_factory=ProcessGrid)
     trace: Trace = field(default_factory=Trace)
+
+    @property
+    def world(self) -> Communicator:
+        """All ranks."""
+        return self.grid.world
+
+    @property
+    def bands(self) -> Communicator:
+        """The ranks that share bands and plane waves of the same k-points."""
+        return self.grid.bands
+
+    @property
+    def writes(self) -> bool:
+        """Whether this rank writes files and talks to people."""
+        return self.world.rank == 0
+
+    @property
+    def grid_bytes(self) -> int:
+        """Bytes of the orbitals that are on the FFT grid at the same time."""
+        return CACHE_GRID_BYTES if self.device.type == "cpu" else DEVICE_GRID_BYTES
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of the coefficients of a block of k-points that is solved together."""
+        if self.device.type == "cpu":
+            return CACHE_BLOCK_BYTES
+        return int(torch.cuda.get_device_properties(self.device).total_memory * DEVICE_BLOCK_SHARE)
 
     def tensor(self, values: object, dtype: torch.dtype | None = None) -> torch.Tensor:
         """A copy of `values` on the device; real dtype unless another is given."""

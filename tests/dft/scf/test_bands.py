@@ -27,13 +27,13 @@ def bands(calc, potential):
 def test_blocks_cover_all_k_points_once(calc, monkeypatch):
     points = len(calc.basis.count_k)
     for limit in (1, 2**16, 2**30):
-        monkeypatch.setattr("eigenwerk.dft.scf.bands.BLOCK_BYTES", limit)
+        monkeypatch.setattr("eigenwerk.parallel.runtime.CACHE_BLOCK_BYTES", limit)
         covered = [k for block in k_blocks(calc.atoms, 8) for k in range(points)[block]]
         assert covered == list(range(points))
 
 
 def test_blocks_do_not_change_the_bands(calc, potential, bands, monkeypatch):
-    monkeypatch.setattr("eigenwerk.dft.scf.bands.BLOCK_BYTES", 1)
+    monkeypatch.setattr("eigenwerk.parallel.runtime.CACHE_BLOCK_BYTES", 1)
     start = first_orbitals(calc.atoms, potential, 8)
     single = solve_bands(calc.atoms, potential, start, expansions=25, tolerance=1e-7, wanted_skn=None)
     np.testing.assert_allclose(single.eig_skn[..., :6], bands.eig_skn[..., :6], atol=1e-9)

@@ -121,11 +121,17 @@ class PawAtoms:
         self.basis, self.runtime = basis, basis.runtime
         self.layout = atom_layout(setups, basis.structure.symbols)
         self.scaled_ac = self.runtime.tensor(basis.structure.scaled_ac)
-        self.qmax_orbital = float(torch.sqrt(2 * basis.kinetic_kG.max()))
+        # of all ranks: the tables, and with them the results, do not depend on the layout
+        self.qmax_orbital = float(torch.sqrt(2 * basis.runtime.world.max(basis.kinetic_kG.max())))
         self.qmax_density = float(torch.sqrt(basis.norm2_g.max()))
         self.length_g = torch.sqrt(basis.norm2_g)
         self._shape_Lg: dict[str, torch.Tensor] = {}
         self._phase_ag: dict[str, torch.Tensor] = {}
+
+    @cached_property
+    def empty_occupancy_x(self) -> torch.Tensor:
+        """Occupancies of no electrons, in flat order; (x,)."""
+        return torch.zeros(int(self.layout.block_start_a[-1]), dtype=self.runtime.real, device=self.runtime.device)
 
     @property
     def core_electrons_pseudo(self) -> float:
@@ -159,7 +165,7 @@ class PawAtoms:
         """exp(-i (k+G)·R_a), (k, G)."""
         index_kGc = self.basis.index_kGc[k]
         phase_kG = structure_phases(index_kGc.flatten(0, 1), self.scaled_ac[a : a + 1])[0]
-        angle_k = -2 * pi * (self.runtime.tensor(self.basis.kpoints.point_kc[k]) @ self.scaled_ac[a])
+        angle_k = -2 * pi * (self.runtime.tensor(self.basis.point_kc[k]) @ self.scaled_ac[a])
         return phase_kG.unflatten(0, index_kGc.shape[:2]) * torch.polar(torch.ones_like(angle_k), angle_k)[:, None]
 
     def _orbital_shapes(self, setup: Setup, radial_jg: np.ndarray, k: slice) -> torch.Tensor:

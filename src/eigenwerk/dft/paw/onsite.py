@@ -53,10 +53,19 @@ class OnsiteTerms:
     """One-centre energy of one species for one functional."""
 
     def __init__(
-        self, setup: Setup, functional: Functional, runtime: Runtime, equivalent: EquivalentAtoms | None = None
+        self,
+        setup: Setup,
+        functional: Functional,
+        runtime: Runtime,
+        equivalent: EquivalentAtoms | None = None,
+        first_rank: int = 0,
     ):
-        """equivalent: compute the exchange-correlation part once for atoms that symmetry makes equal."""
+        """equivalent: compute the exchange-correlation part once for atoms that symmetry makes equal.
+
+        first_rank: the rank that computes the first atom, from which on atoms are dealt out in turn.
+        """
         self.setup, self.functional, self.runtime, self.equivalent = setup, functional, runtime, equivalent
+        self.first_rank = first_rank
         tensor = runtime.tensor
         self.linear_ij = tensor(setup.kinetic_ij), tensor(setup.coulomb_ij), tensor(setup.zero_ij)
         self.coulomb_xx = tensor(setup.coulomb_xx)
@@ -85,10 +94,24 @@ class OnsiteTerms:
         """Energy of all atoms and its derivative; (s, a, i, i)."""
         same = self.equivalent
         if same is None:
-            energy_a, derivative_saij = self._each_exchange_correlation(occupancy_saij)
+            energy_a, derivative_saij = self._shared_exchange_correlation(occupancy_saij)
             return float(energy_a.sum()), derivative_saij
-        energy_r, derivative_srij = self._each_exchange_correlation(occupancy_saij[:, same.first_r])
+        energy_r, derivative_srij = self._shared_exchange_correlation(occupancy_saij[:, same.first_r])
         return float((energy_r * same.count_r).sum()), same.spread(derivative_srij)
+
+    def _shared_exchange_correlation(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Energies and derivatives of all atoms, each computed by one rank."""
+        world = self.runtime.world
+        if world.size == 1:
+            return self._each_exchange_correlation(occupancy_saij)
+        # species begin their round at different ranks, so that few atoms of many species are shared, too
+        own_a = torch.arange(occupancy_saij.shape[1], device=occupancy_saij.device)
+        own_a = own_a[(own_a + self.first_rank) % world.size == world.rank]
+        energy_a, derivative_saij = occupancy_saij.new_zeros(occupancy_saij.shape[1]), torch.zeros_like(occupancy_saij)
+        if len(own_a):
+            energy_a[own_a], derivative_saij[:, own_a] = self._each_exchange_correlation(occupancy_saij[:, own_a])
+        both_x = world.sum(torch.cat([energy_a, derivative_saij.flatten()]))
+        return both_x[: len(energy_a)], both_x[len(energy_a) :].view_as(derivative_saij)
 
     def _each_exchange_correlation(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         energy_list, derivative_list = [], []

@@ -97,11 +97,11 @@ class ScfLoop:
             events_before = len(self.mixer.events)
             with trace.span("mixing"):
                 frozen = step <= settings.frozen_steps
-                following, residual = self._next(density, output, frozen)
+                following, residual = self._agreed(*self._next(density, output, frozen))
             events = (*bands.notes, *filled.warnings, *self.mixer.events[events_before:])
             record = self._record(step, energies, history, residual, bands, wanted_skn, output, started, events)
             history.append(record)
-            converged = not frozen and self._converged(record)
+            converged = self.atoms.runtime.world.all(not frozen and self._converged(record))
             status = "converged" if converged else f"not converged after {step} steps"
             state = State(density, coeff_sknG, bands.eig_skn, filled, energies, tuple(history), converged, status)
             if on_step is not None:
@@ -138,6 +138,20 @@ class ScfLoop:
             return density, residual
         occupancy_sx = spin_split(occupancy_xm)
         return Density(spin_split(charge_xg) - extra(occupancy_sx), occupancy_sx), residual
+
+    def _agreed(self, density: Density, residual: float) -> tuple[Density, float]:
+        """Rank 0's next density for all: rounding errors of other ranks must not lead them to other decisions."""
+        world = self.atoms.runtime.world
+        if world.size == 1:
+            return density, residual
+        flat_x = torch.cat([
+            torch.view_as_real(density.density_sg).flatten(), density.occupancy_sx.flatten(),
+            density.occupancy_sx.new_tensor([residual]),
+        ])  # fmt: skip
+        flat_x = world.broadcast(flat_x)
+        count = 2 * density.density_sg.numel()
+        density_sg = torch.view_as_complex(flat_x[:count].view(*density.density_sg.shape, 2))
+        return Density(density_sg, flat_x[count:-1].view_as(density.occupancy_sx)), float(flat_x[-1])
 
     def _record(
         self, step: int, energies: Energies, history: list[ScfStep], residual: float, bands: Bands,

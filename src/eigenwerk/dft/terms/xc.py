@@ -5,6 +5,8 @@ import torch
 from eigenwerk.dft.basis import PlaneWaveBasis
 from eigenwerk.dft.paw.onsite import contract, flux
 from eigenwerk.dft.xc.functional import Functional
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.process_grid import share
 
 
 def exchange_correlation(
@@ -21,13 +23,32 @@ def exchange_correlation(
     density_sR = basis.fine_map.to_grid(density_sg)
     cell = basis.volume / basis.fine_map.points
     if not functional.needs_gradient:
-        energy_R, dedn_sR, _ = functional.energy_and_derivatives(density_sR, None)
-        return energy_R.sum() * cell, basis.fine_map.from_grid(dedn_sR, count)
+        energy, dedn_sR, _ = _shared(basis.runtime.world, functional, density_sR, None)
+        return energy * cell, basis.fine_map.from_grid(dedn_sR, count)
     wave_vector_vg = basis.vector_gv[:count].T
     gradient_svR = basis.fine_map.to_grid(1j * wave_vector_vg * density_sg[:, None])
     gradient_sRv = gradient_svR.movedim(1, -1)
-    energy_R, dedn_sR, deds_yR = functional.energy_and_derivatives(density_sR, contract(gradient_sRv))
+    energy, dedn_sR, deds_yR = _shared(basis.runtime.world, functional, density_sR, contract(gradient_sRv))
     flux_svR = flux(deds_yR, gradient_sRv).movedim(-1, 1)
     potential_sg = basis.fine_map.from_grid(dedn_sR, count)
     potential_sg = potential_sg - 1j * (wave_vector_vg * basis.fine_map.from_grid(flux_svR, count)).sum(1)
-    return energy_R.sum() * cell, potential_sg
+    return energy * cell, potential_sg
+
+
+def _shared(
+    world: Communicator, functional: Functional, density_sR: torch.Tensor, sigma_yR: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Sum of e over the grid, ∂e/∂n and ∂e/∂σ: every rank computes some planes of the grid and gets all."""
+    if world.size == 1:
+        energy_R, dedn_sR, deds_yR = functional.energy_and_derivatives(density_sR, sigma_yR)
+        return energy_R.sum(), dedn_sR, deds_yR
+    own = share(density_sR.shape[1], world.size, world.rank)
+    own_sigma = None if sigma_yR is None else sigma_yR[..., own, :, :].contiguous()
+    energy_R, *derivatives = functional.energy_and_derivatives(density_sR[:, own].contiguous(), own_sigma)
+    dedn_sR, deds_yR = (None if d is None else _all_planes(world, d) for d in derivatives)
+    assert dedn_sR is not None
+    return world.sum(energy_R.sum()), dedn_sR, deds_yR
+
+
+def _all_planes(world: Communicator, field_xR: torch.Tensor) -> torch.Tensor:
+    return world.all_gather(field_xR.movedim(-3, 0).contiguous()).movedim(0, -3)

@@ -1,0 +1,102 @@
+"""The two layouts of orbitals inside a k-group, and the way from one to the other.
+
+waves: every rank holds all bands on its own plane waves, (k, n, G).  Overlaps, rotations and projections are matrix
+products there, with a sum over the band ranks.
+bands: every rank holds some of the bands on the whole sphere, (k, b, W), b of n / ranks bands (rounded up), W of all
+plane waves.  The local potential needs it: no FFT is shared between ranks.
+
+An all-to-all turns one into the other.  Bands are padded with zeros to equal shares; with one rank both are the same.
+"""
+
+from collections.abc import Callable, Iterator
+from math import ceil
+
+import torch
+from torch.nn.functional import pad
+
+from eigenwerk.dft.transforms import orbital_blocks
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.handle import Handle
+
+TRANSFER_BLOCKS = 4
+"""Blocks of bands that travel one after the other, so that all but the first and the last are hidden by FFTs."""
+
+
+def bands_per_rank(comm: Communicator, count: int) -> int:
+    """Bands of one rank, padding included."""
+    return ceil(count / comm.size)
+
+
+def own_bands(comm: Communicator, count: int) -> slice:
+    """Which of `count` bands this rank gets by `start_to_bands`."""
+    size = bands_per_rank(comm, count)
+    return slice(min(comm.rank * size, count), min((comm.rank + 1) * size, count))
+
+
+class ToBands:
+    """Orbitals on their way from waves (k, n, G) to bands (k, b, W); `wait` gives them."""
+
+    def __init__(self, comm: Communicator, x_knG: torch.Tensor):
+        self.handle: Handle[torch.Tensor] | None = None
+        self.x_knG = x_knG
+        if comm.size > 1:
+            missing = bands_per_rank(comm, x_knG.shape[1]) * comm.size - x_knG.shape[1]
+            padded_knG = pad(x_knG, (0, 0, 0, missing)) if missing else x_knG
+            self.handle = comm.start_all_to_all(padded_knG.unflatten(1, (comm.size, -1)).movedim(1, 0).contiguous())
+
+    def wait(self) -> torch.Tensor:
+        """(k, b, W)."""
+        return self.x_knG if self.handle is None else self.handle.wait().movedim(0, 2).flatten(2)
+
+
+class ToWaves:
+    """The way back: orbitals from bands (k, b, W) to waves (k, n, G) with `count` bands; `wait` gives them."""
+
+    def __init__(self, comm: Communicator, x_kbW: torch.Tensor, count: int):
+        self.handle: Handle[torch.Tensor] | None = None
+        self.x_kbW, self.count = x_kbW, count
+        if comm.size > 1:
+            self.handle = comm.start_all_to_all(x_kbW.unflatten(2, (comm.size, -1)).movedim(2, 0).contiguous())
+
+    def wait(self) -> torch.Tensor:
+        """(k, n, G)."""
+        if self.handle is None:
+            return self.x_kbW
+        return self.handle.wait().movedim(0, 1).flatten(1, 2)[:, : self.count]
+
+
+def transfer_blocks(comm: Communicator, x_knG: torch.Tensor, limit: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks of k-points and bands that travel together: at most `limit` bytes, and several if there is traffic."""
+    problems, count, waves = x_knG.shape
+    row_bytes = waves * x_knG.element_size()
+    if comm.size > 1:
+        limit = min(limit, ceil(problems * count * row_bytes / TRANSFER_BLOCKS))
+        limit = max(limit, comm.size * row_bytes)
+    return orbital_blocks(problems, count, row_bytes, limit)
+
+
+def on_whole_spheres(
+    comm: Communicator, x_knG: torch.Tensor, limit: int, act: Callable[[torch.Tensor, slice], torch.Tensor]
+) -> torch.Tensor:
+    """Apply `act` to orbitals in the layout of bands, block by block, and bring the result back.
+
+    act(x_kbW, k) -> (k, b, W), k the slice of the k-points the block belongs to.  The next block travels, and the
+    last result, while one is worked on.
+    """
+    if comm.size == 1:
+        return act(x_knG, slice(0, len(x_knG)))
+    out_knG = torch.empty_like(x_knG)
+    blocks = list(transfer_blocks(comm, x_knG, limit))
+    coming: ToBands | None = ToBands(comm, x_knG[blocks[0]])
+    going: tuple[tuple[slice, slice], ToWaves] | None = None
+    for place, block in enumerate(blocks):
+        assert coming is not None
+        here_kbW = coming.wait()
+        coming = ToBands(comm, x_knG[blocks[place + 1]]) if place + 1 < len(blocks) else None
+        done_kbW = act(here_kbW, block[0])
+        if going is not None:
+            out_knG[going[0]] = going[1].wait()
+        going = block, ToWaves(comm, done_kbW, block[1].stop - block[1].start)
+    if going is not None:
+        out_knG[going[0]] = going[1].wait()
+    return out_knG
