@@ -65,7 +65,7 @@ def test_traffic_gets_the_seconds_from_its_mark():
         queue.now += seconds
         trace.traffic("sum", "bands", "nccl", 8, 1e-5, began=began)
     (record,) = trace.as_dict(events=True)["traffic"]
-    assert record["device_seconds"] == 0.75
+    assert record["device_seconds"] == record["sizes"][0]["device_seconds"] == 0.75
     assert unpack(record["samples"]["device_blocked"]) == pytest.approx([0.5, 0.25])
     assert trace.root.children["communication"].device_seconds == 0.75
 
@@ -86,7 +86,8 @@ def test_events_stand_on_the_hosts_clock_over_many_batches():
     for _ in range(11):
         began = queue.mark()
         queue.now += 0.5
-        times.add(began, phase, "x", traffic)
+        traffic.add(8, 0.0, 0.0, ())
+        times.add(began, phase, "x", traffic, 8)
         queue.now += 0.5
     times.read_all()
     assert unpack(times.timeline.as_dict()["started"]) == pytest.approx([100.0 + n for n in range(11)])

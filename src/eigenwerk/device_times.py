@@ -35,11 +35,11 @@ class DeviceTimes:
         self.clock = clock
         self.timeline = Timeline()
         self._limit = limit
-        self._pending: list[tuple[Any, Any, Phase, str, Traffic | None, float]] = []
+        self._pending: list[tuple[Any, Any, Phase, str, Traffic | None, int]] = []
         self._anchor, self._anchor_time = clock.mark(), now
 
     def add(
-        self, began: Any, phase: Phase, name: str, traffic: Traffic | None = None, bytes: float = 0.0
+        self, began: Any, phase: Phase, name: str, traffic: Traffic | None = None, bytes: int = 0
     ) -> None:
         """Mark the end of what began at a mark; its seconds will go to the phase, the traffic and the timeline."""
         self._pending.append((began, self.clock.mark(), phase, name, traffic, bytes))
@@ -56,7 +56,7 @@ class DeviceTimes:
             seconds = self.clock.seconds(began, ended)
             phase.add_device(seconds)
             if traffic is not None:
-                traffic.add_device(seconds)
+                traffic.add_device(bytes, seconds)
             self.timeline.add(name, self._anchor_time + self.clock.seconds(self._anchor, began), seconds, bytes)
         if batch:
             self._move_anchor([mark for began, ended, *_ in batch for mark in (began, ended)])

@@ -50,7 +50,8 @@ class Samples:
 class Traffic:
     """All calls of one verb in one group by one transport.
 
-    sizes: calls, bytes and seconds by `bit_length` of the bytes of a call, so entry b holds 2^(b-1) to 2^b - 1 bytes;
+    sizes: calls, bytes, seconds and the device's seconds by `bit_length` of the bytes of a call, so entry b holds
+    2^(b-1) to 2^b - 1 bytes;
     peers: calls and bytes sent to or received from single ranks of the world; entered: clock at the entry of calls;
     blocked: seconds until they returned; device_blocked: the same on the device's clock, where there is one.
     """
@@ -63,7 +64,6 @@ class Traffic:
     entered: Samples = field(default_factory=Samples)
     blocked: Samples = field(default_factory=Samples)
     device_blocked: Samples = field(default_factory=Samples)
-    device_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         self.name = f"{self.verb} {self.group}"
@@ -83,11 +83,16 @@ class Traffic:
         """Seconds in which the callers waited."""
         return sum(size[2] for size in self.sizes.values())
 
+    @property
+    def device_seconds(self) -> float | None:
+        """The same by the device's clock; None where there is none."""
+        return sum(size[3] for size in self.sizes.values()) if self.device_blocked.count else None
+
     def add(self, bytes: int, seconds: float, entered: float, peers: Sequence[tuple[int, int]]) -> None:
         """One more call."""
         size = self.sizes.get(bytes.bit_length())
         if size is None:
-            size = self.sizes[bytes.bit_length()] = [0, 0, 0.0]
+            size = self.sizes[bytes.bit_length()] = [0, 0, 0.0, 0.0]
         size[0] += 1
         size[1] += bytes
         size[2] += seconds
@@ -98,9 +103,9 @@ class Traffic:
             row[0] += 1
             row[1] += amount
 
-    def add_device(self, seconds: float) -> None:
-        """The time of the next call by the clock of the device; in the order of the calls."""
-        self.device_seconds += seconds
+    def add_device(self, bytes: int, seconds: float) -> None:
+        """The time of the next call by the clock of the device; after `add`, in the order of the calls."""
+        self.sizes[bytes.bit_length()][3] += seconds
         self.device_blocked.add(seconds)
 
     def as_dict(self, samples: bool = False) -> dict[str, Any]:
@@ -115,11 +120,8 @@ class Traffic:
             "calls": self.calls,
             "bytes": self.bytes,
             "seconds": self.seconds,
-            "device_seconds": self.device_seconds if self.device_blocked.count else None,
-            "sizes": [
-                {"from_bytes": 2 ** (bits - 1) if bits else 0, "calls": size[0], "bytes": size[1], "seconds": size[2]}
-                for bits, size in sorted(self.sizes.items())
-            ],
+            "device_seconds": self.device_seconds,
+            "sizes": [self._size_dict(bits) for bits in sorted(self.sizes)],
             "peers": [
                 {"rank": rank, "calls": row[0], "bytes": row[1]} for rank, row in sorted(self.peers.items())
             ],
@@ -128,3 +130,13 @@ class Traffic:
             columns = {"entered": self.entered, "blocked": self.blocked, "device_blocked": self.device_blocked}
             record["samples"] = {name: column.as_dict() for name, column in columns.items()}
         return record
+
+    def _size_dict(self, bits: int) -> dict[str, Any]:
+        calls, bytes, seconds, device_seconds = self.sizes[bits]
+        return {
+            "from_bytes": 2**bits // 2,
+            "calls": calls,
+            "bytes": bytes,
+            "seconds": seconds,
+            "device_seconds": device_seconds if self.device_blocked.count else None,
+        }
