@@ -11,6 +11,9 @@ for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import pytest
 
+sys.path.append(str(Path(__file__).resolve().parent))  # for helpers that several folders of tests use
+from rank_pool import RankPool, why_no_mpi
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCES = str(REPOSITORY / "src")
 sys.path.insert(0, SOURCES)  # the tree beside the tests, not an installed copy; for child processes too
@@ -33,6 +36,29 @@ def shared_dir() -> Path:
     if not (path / "reference").is_dir():
         pytest.skip(f"no reference data: {path / 'reference'} does not exist")
     return path
+
+
+@pytest.fixture(scope="session")
+def ranks():
+    """`ranks(4, "gloo").run(function, ...)`: processes that run a function of the test file, on every rank.
+
+    The processes of the last call are kept and used again by the next test that asks for as many with the same
+    transport ("gloo" or "mpi").  Tests that use this are marked `ranks`.
+    """
+    pools = []
+
+    def pool(size, transport="gloo"):
+        if transport == "mpi" and (reason := why_no_mpi()):
+            pytest.skip(f"no MPI: {reason}")
+        if pools and not ((pools[0].size, pools[0].transport) == (size, transport) and pools[0].alive):
+            pools.pop().close()
+        if not pools:
+            pools.append(RankPool(size, transport))
+        return pools[0]
+
+    yield pool
+    for last in pools:
+        last.close()
 
 
 def pytest_collection_modifyitems(items):

@@ -24,13 +24,16 @@ class Communicator(ABC):
     Results are the same bits on every rank that gets them, so decisions taken from them agree.
 
     name: what the group is ("world", "bands", "kpoints"), for traces; transport: how it moves data
-    ("serial", "nccl", "gloo", "mpi", ...).
+    ("serial", "nccl", "gloo", "mpi", ...); path: the way of the data in words, for the log; world_ranks: the rank of
+    each member in the whole run.
     """
 
     rank: int
     size: int
     name: str
     transport: str
+    path: str
+    world_ranks: tuple[int, ...]
 
     # -- sums and maxima ------------------------------------------------------------------------------------
 
@@ -56,12 +59,13 @@ class Communicator(ABC):
         """The array of rank `root`, on every rank; the others' arrays give shape and dtype only."""
         return self.start_broadcast(array_x, root).wait()
 
-    def all_gather(self, array_x: torch.Tensor) -> torch.Tensor:
+    def all_gather(self, array_x: torch.Tensor, lengths: Sequence[int] | None = None) -> torch.Tensor:
         """All ranks' arrays joined along the first axis in the order of ranks, on every rank.
 
-        Lengths of the first axis may differ between ranks, the other axes agree.
+        Lengths of the first axis may differ between ranks, the other axes agree.  Who knows the lengths of all ranks
+        gives them; otherwise they are exchanged first, which costs a short message.
         """
-        return self.start_all_gather(array_x).wait()
+        return self.start_all_gather(array_x, lengths).wait()
 
     @abstractmethod
     def gather(self, array_x: torch.Tensor, root: int = 0) -> torch.Tensor | None:
@@ -71,9 +75,14 @@ class Communicator(ABC):
         """Entry p goes to rank p, entry p of the result came from rank p; (p, ...) -> (p, ...) of the same shape."""
         return self.start_all_to_all(array_px).wait()
 
-    @abstractmethod
-    def exchange(self, arrays_p: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """All-to-all with arrays of any shapes, one for each rank; dtypes agree."""
+    def exchange(
+        self, arrays_p: Sequence[torch.Tensor], shapes_p: Sequence[Sequence[int]] | None = None
+    ) -> list[torch.Tensor]:
+        """All-to-all with arrays of any shapes, one for each rank; dtypes agree.
+
+        Who knows the shapes of the arrays that come from each rank gives them; otherwise they are exchanged first.
+        """
+        return self.start_exchange(arrays_p, shapes_p).wait()
 
     # -- point to point -------------------------------------------------------------------------------------
 
@@ -84,6 +93,13 @@ class Communicator(ABC):
     def receive(self, like_x: torch.Tensor, source: int) -> torch.Tensor:
         """What rank `source` sends; `like_x` gives shape, dtype and device and may be overwritten."""
         return self.start_receive(like_x, source).wait()
+
+    def swap(self, array_x: torch.Tensor, to: int, like_x: torch.Tensor, source: int) -> torch.Tensor:
+        """Send to one rank and receive from another at the same time, which a send before a receive cannot promise.
+
+        The dtypes agree, shapes and partners may differ; `like_x` as in `receive`, not the memory of `array_x`.
+        """
+        return self.start_swap(array_x, to, like_x, source).wait()
 
     # -- the same without waiting ---------------------------------------------------------------------------
 
@@ -104,12 +120,18 @@ class Communicator(ABC):
         """`broadcast`, later."""
 
     @abstractmethod
-    def start_all_gather(self, array_x: torch.Tensor) -> Handle[torch.Tensor]:
+    def start_all_gather(self, array_x: torch.Tensor, lengths: Sequence[int] | None = None) -> Handle[torch.Tensor]:
         """`all_gather`, later."""
 
     @abstractmethod
     def start_all_to_all(self, array_px: torch.Tensor) -> Handle[torch.Tensor]:
         """`all_to_all`, later."""
+
+    @abstractmethod
+    def start_exchange(
+        self, arrays_p: Sequence[torch.Tensor], shapes_p: Sequence[Sequence[int]] | None = None
+    ) -> Handle[list[torch.Tensor]]:
+        """`exchange`, later."""
 
     @abstractmethod
     def start_send(self, array_x: torch.Tensor, to: int) -> Handle[None]:
@@ -118,6 +140,10 @@ class Communicator(ABC):
     @abstractmethod
     def start_receive(self, like_x: torch.Tensor, source: int) -> Handle[torch.Tensor]:
         """`receive`, later."""
+
+    @abstractmethod
+    def start_swap(self, array_x: torch.Tensor, to: int, like_x: torch.Tensor, source: int) -> Handle[torch.Tensor]:
+        """`swap`, later."""
 
     # -- groups and agreement -------------------------------------------------------------------------------
 
@@ -132,6 +158,10 @@ class Communicator(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of connections and device resources; collective, last of all, and harmless when repeated."""
+
+    def abort(self) -> None:
+        """Let go at once, without the other ranks, because something has failed; their verbs may fail too."""
+        self.close()
 
     @abstractmethod
     def any(self, flag: bool) -> bool:

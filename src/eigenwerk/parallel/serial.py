@@ -14,9 +14,11 @@ class SerialCommunicator(Communicator):
     rank = 0
     size = 1
     transport = "serial"
+    path = "one rank: nothing travels"
 
-    def __init__(self, name: str = "world"):
+    def __init__(self, name: str = "world", world_rank: int = 0):
         self.name = name
+        self.world_ranks = (world_rank,)
 
     def max(self, array_x: torch.Tensor) -> torch.Tensor:
         """The array itself."""
@@ -25,12 +27,6 @@ class SerialCommunicator(Communicator):
     def gather(self, array_x: torch.Tensor, root: int = 0) -> torch.Tensor | None:
         """The array itself."""
         return self._from(root, array_x)
-
-    def exchange(self, arrays_p: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The one array, for rank 0 from rank 0.  ValueError if there is not exactly one."""
-        if len(arrays_p) != 1:
-            raise ValueError(f"exchange of {len(arrays_p)} arrays, but the communicator has one rank")
-        return list(arrays_p)
 
     def start_sum(self, array_x: torch.Tensor) -> Handle[torch.Tensor]:
         """The array itself."""
@@ -48,13 +44,21 @@ class SerialCommunicator(Communicator):
         """The array itself.  ValueError if root is not 0, as it would be on more ranks."""
         return Ready(self._from(root, array_x))
 
-    def start_all_gather(self, array_x: torch.Tensor) -> Handle[torch.Tensor]:
+    def start_all_gather(self, array_x: torch.Tensor, lengths: Sequence[int] | None = None) -> Handle[torch.Tensor]:
         """The array itself."""
         return Ready(array_x)
 
     def start_all_to_all(self, array_px: torch.Tensor) -> Handle[torch.Tensor]:
         """The array itself.  ValueError if it does not have exactly one entry."""
         return Ready(self._single(array_px))
+
+    def start_exchange(
+        self, arrays_p: Sequence[torch.Tensor], shapes_p: Sequence[Sequence[int]] | None = None
+    ) -> Handle[list[torch.Tensor]]:
+        """The one array, for rank 0 from rank 0.  ValueError if there is not exactly one."""
+        if len(arrays_p) != 1:
+            raise ValueError(f"exchange of {len(arrays_p)} arrays, but the communicator has one rank")
+        return Ready(list(arrays_p))
 
     def start_send(self, array_x: torch.Tensor, to: int) -> Handle[None]:
         """ValueError: there is no other rank."""
@@ -64,9 +68,13 @@ class SerialCommunicator(Communicator):
         """ValueError: there is no other rank."""
         raise ValueError(f"receive from rank {source}, but the communicator has one rank")
 
+    def start_swap(self, array_x: torch.Tensor, to: int, like_x: torch.Tensor, source: int) -> Handle[torch.Tensor]:
+        """The array itself, sent to oneself.  ValueError for another rank."""
+        return Ready(self._from(to or source, array_x))
+
     def split(self, color: int, key: int = 0, name: str = "") -> Communicator:
         """A communicator of this one rank again."""
-        return SerialCommunicator(name or self.name)
+        return SerialCommunicator(name or self.name, self.world_ranks[0])
 
     def barrier(self) -> None:
         """Nobody to wait for."""

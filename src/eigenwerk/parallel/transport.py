@@ -1,0 +1,343 @@
+"""The verbs of a communicator on top of the few things that a transport must be able to do.
+
+A transport moves flat runs of plain numbers (see `wire`) and knows the methods that begin with `_` and are abstract
+here.  Everything else, from shapes and complex numbers to staging and the trace, is done in this file, once.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Literal
+
+import torch
+
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.recording import Arriving, Call, Pending
+from eigenwerk.parallel.serial import SerialCommunicator
+from eigenwerk.parallel.wire import numbers, pack, pinned_copy, unpack
+from eigenwerk.trace import Trace
+
+Operation = Literal["sum", "max"]
+
+MOST_AXES = 7
+"""Longest shape that `exchange` can tell other ranks."""
+
+
+class TransportCommunicator(Communicator):
+    """A communicator whose ranks are processes.
+
+    The sum of bools is their "or".  Arrays on a device that the transport cannot reach travel through pinned memory.
+    """
+
+    _queues = False
+    """Whether transfers between devices wait in the queue of the device, and not on the host."""
+
+    def __init__(self, rank: int, world_ranks: Sequence[int], name: str, trace: Trace | None):
+        self.rank, self.size, self.name = rank, len(world_ranks), name
+        self.world_ranks = tuple(world_ranks)
+        self.trace = trace if trace is not None else Trace(enabled=False)
+        self._children: list[Communicator] = []
+        self._splits = 0
+
+    # -- what a transport must be able to do ----------------------------------------------------------------
+
+    @abstractmethod
+    def _reaches(self, device: torch.device) -> bool:
+        """Whether memory of this device travels without a stop in host memory.  Always true for the host."""
+
+    @abstractmethod
+    def _all_reduce(self, flat: torch.Tensor, operation: Operation) -> Pending:
+        """In place, the same bits on every rank."""
+
+    @abstractmethod
+    def _reduce(self, flat: torch.Tensor, operation: Operation, root: int) -> Pending:
+        """In place on the root; what the others' arrays hold afterwards does not matter."""
+
+    @abstractmethod
+    def _broadcast(self, flat: torch.Tensor, root: int) -> Pending:
+        """In place."""
+
+    @abstractmethod
+    def _all_gather(self, out: torch.Tensor, flat: torch.Tensor, counts: Sequence[int]) -> Pending:
+        """Join runs of `counts` numbers."""
+
+    @abstractmethod
+    def _all_to_all(
+        self, out: torch.Tensor, flat: torch.Tensor, out_counts: Sequence[int], counts: Sequence[int]
+    ) -> Pending:
+        """Runs of `counts` numbers to each rank, of `out_counts` numbers from each; any of them may be 0."""
+
+    @abstractmethod
+    def _send(self, flat: torch.Tensor, to: int) -> Pending:
+        """To be received there."""
+
+    @abstractmethod
+    def _receive(self, flat: torch.Tensor, source: int) -> Pending:
+        """Into `flat`."""
+
+    @abstractmethod
+    def _swap(self, flat: torch.Tensor, to: int, out: torch.Tensor, source: int) -> Pending:
+        """Send one and receive the other at the same time."""
+
+    @abstractmethod
+    def _child(self, members: Sequence[int], label: str, name: str) -> Communicator:
+        """The communicator of these ranks of this one, in this order; `label` is theirs and never used twice."""
+
+    def _reduce_scatter(self, out: torch.Tensor, flat: torch.Tensor, operation: Operation) -> Pending:
+        """Reduce, and keep the part of this rank; unless the transport has its own, parts are added by rank."""
+        parts_px = torch.empty_like(flat)
+        counts = [out.numel()] * self.size
+        return _Reducing(self._all_to_all(parts_px, flat, counts, counts), parts_px, out, operation)
+
+    # -- the verbs ------------------------------------------------------------------------------------------
+
+    def start_sum(self, array_x: torch.Tensor) -> Handle[torch.Tensor]:
+        """All-reduce in place of the array, or of a copy where it is not contiguous."""
+        return self._start_all_reduce("sum", array_x, "max" if array_x.dtype == torch.bool else "sum")
+
+    def max(self, array_x: torch.Tensor) -> torch.Tensor:
+        """All-reduce.  ValueError for complex numbers, which have no order."""
+        if array_x.is_complex():
+            raise ValueError("the maximum of complex numbers does not exist")
+        return self._start_all_reduce("max", array_x, "max").wait()
+
+    def _start_all_reduce(self, verb: str, array_x: torch.Tensor, operation: Operation) -> Handle[torch.Tensor]:
+        call = self._call(verb, array_x)
+        flat = self._board(array_x)
+        return Arriving(call, self._all_reduce(flat, operation), lambda: self._land(flat, array_x), [flat])
+
+    def start_reduce(self, array_x: torch.Tensor, root: int = 0) -> Handle[torch.Tensor | None]:
+        """Reduce to one rank."""
+        self._check(root)
+        call = self._call("reduce", array_x)
+        flat = self._board(array_x)
+        pending = self._reduce(flat, "max" if array_x.dtype == torch.bool else "sum", root)
+        return Arriving(call, pending, lambda: self._land(flat, array_x) if self.rank == root else None, [flat])
+
+    def start_reduce_scatter(self, array_px: torch.Tensor) -> Handle[torch.Tensor]:
+        """Reduce-scatter.  ValueError unless there is one entry for each rank."""
+        self._check_entries(len(array_px))
+        call = self._call("reduce_scatter", array_px)
+        flat = self._board(array_px)
+        out = self._empty(flat, flat.numel() // self.size)
+        pending = self._reduce_scatter(out, flat, "max" if array_px.dtype == torch.bool else "sum")
+        return Arriving(call, pending, lambda: self._land(out, array_px, array_px.shape[1:]), [flat, out])
+
+    def start_broadcast(self, array_x: torch.Tensor, root: int = 0) -> Handle[torch.Tensor]:
+        """Broadcast in place of the array, or of a copy where it is not contiguous."""
+        self._check(root)
+        call = self._call("broadcast", array_x)
+        flat = self._board(array_x)
+        return Arriving(call, self._broadcast(flat, root), lambda: self._land(flat, array_x), [flat])
+
+    def start_all_gather(self, array_x: torch.Tensor, lengths: Sequence[int] | None = None) -> Handle[torch.Tensor]:
+        """All-gather; ValueError for an array without axes."""
+        call = self._call("all_gather", array_x)
+        shape, counts = self._joined(array_x, lengths)
+        flat = self._board(array_x)
+        out = self._empty(flat, sum(counts))
+        return Arriving(
+            call, self._all_gather(out, flat, counts), lambda: self._land(out, array_x, shape), [flat, out]
+        )
+
+    def gather(self, array_x: torch.Tensor, root: int = 0) -> torch.Tensor | None:
+        """An all-to-all in which only one rank gets anything."""
+        self._check(root)
+        call = self._call("gather", array_x)
+        shape, counts = self._joined(array_x, None)
+        mine = self.rank == root
+        flat = self._board(array_x)
+        out = self._empty(flat, sum(counts) if mine else 0)
+        sent = [flat.numel() if rank == root else 0 for rank in range(self.size)]
+        pending = self._all_to_all(out, flat, counts if mine else [0] * self.size, sent)
+        return Arriving(
+            call, pending, lambda: self._land(out, array_x, shape) if mine else None, [flat, out]
+        ).wait()
+
+    def start_all_to_all(self, array_px: torch.Tensor) -> Handle[torch.Tensor]:
+        """All-to-all.  ValueError unless there is one entry for each rank."""
+        self._check_entries(len(array_px))
+        part = array_px.numel() * array_px.element_size() // self.size
+        call = self._call("all_to_all", array_px, [(rank, part) for rank in range(self.size)])
+        flat = self._board(array_px)
+        out = self._empty(flat, flat.numel())
+        counts = [flat.numel() // self.size] * self.size
+        pending = self._all_to_all(out, flat, counts, counts)
+        return Arriving(call, pending, lambda: self._land(out, array_px), [flat, out])
+
+    def start_exchange(
+        self, arrays_p: Sequence[torch.Tensor], shapes_p: Sequence[Sequence[int]] | None = None
+    ) -> Handle[list[torch.Tensor]]:
+        """All-to-all of the arrays joined into one."""
+        self._check_entries(len(arrays_p))
+        first, sizes = arrays_p[0], [array.numel() * array.element_size() for array in arrays_p]
+        call = self._call("exchange", first, list(enumerate(sizes)), sum(sizes))
+        shapes_p = shapes_p if shapes_p is not None else self._tell_shapes(arrays_p)
+        parts = [pack(array) for array in arrays_p]
+        flat = self._stage(torch.cat(parts))
+        out_counts = [numbers(shape, first.dtype) for shape in shapes_p]
+        out = self._empty(flat, sum(out_counts))
+        pending = self._all_to_all(out, flat, out_counts, [part.numel() for part in parts])
+
+        def finish() -> list[torch.Tensor]:
+            landed = out.to(first.device).split(out_counts)
+            return [unpack(part, shape, first.dtype) for part, shape in zip(landed, shapes_p, strict=True)]
+
+        return Arriving(call, pending, finish, [flat, out])
+
+    def start_send(self, array_x: torch.Tensor, to: int) -> Handle[None]:
+        """Send; the array must stay as it is until `wait`."""
+        self._check(to)
+        call = self._call("send", array_x, [(to, array_x.numel() * array_x.element_size())])
+        flat = self._board(array_x)
+        return Arriving(call, self._send(flat, to), lambda: None, [flat])
+
+    def start_receive(self, like_x: torch.Tensor, source: int) -> Handle[torch.Tensor]:
+        """Receive into the memory of `like_x` where that is contiguous."""
+        self._check(source)
+        call = self._call("receive", like_x)
+        out = self._space(like_x)
+        return Arriving(call, self._receive(out, source), lambda: self._land(out, like_x), [out])
+
+    def start_swap(self, array_x: torch.Tensor, to: int, like_x: torch.Tensor, source: int) -> Handle[torch.Tensor]:
+        """Send and receive at the same time."""
+        self._check(to)
+        self._check(source)
+        call = self._call("swap", array_x, [(to, array_x.numel() * array_x.element_size())])
+        flat, out = self._board(array_x), self._space(like_x)
+        pending = self._swap(flat, to, out, source) if to != self.rank else _Done(out.copy_(flat))
+        return Arriving(call, pending, lambda: self._land(out, like_x), [flat, out])
+
+    # -- groups and agreement -------------------------------------------------------------------------------
+
+    def split(self, color: int, key: int = 0, name: str = "") -> Communicator:
+        """Collective over all ranks, whatever their colour.  A part of one rank is a SerialCommunicator."""
+        mine = torch.tensor([color, key])
+        table_px = torch.empty(2 * self.size, dtype=mine.dtype)
+        self._all_gather(table_px, mine, [2] * self.size).wait()
+        entries = [(key, rank) for rank, (other, key) in enumerate(table_px.view(-1, 2).tolist()) if other == color]
+        members = [rank for _, rank in sorted(entries)]
+        self._splits += 1
+        if len(members) == 1:
+            return SerialCommunicator(name or self.name, self.world_ranks[self.rank])
+        child = self._child(members, f"{self._splits}/{color}", name or self.name)
+        self._children.append(child)
+        return child
+
+    def barrier(self) -> None:
+        """Waits for the ranks, not for work that is queued on devices."""
+        self._agree("barrier", False)
+
+    def any(self, flag: bool) -> bool:
+        """The maximum of a byte in host memory."""
+        return self._agree("any", flag)
+
+    def _agree(self, verb: str, flag: bool) -> bool:
+        flat = torch.tensor([flag], dtype=torch.uint8)
+        call = self._call(verb, flat)
+        return Arriving(call, self._all_reduce(flat, "max"), lambda: bool(flat.item()), []).wait()
+
+    def close(self) -> None:
+        """Closes sub-communicators first."""
+        for child in self._children:
+            child.close()
+        self._children.clear()
+
+    # -- on and off board -----------------------------------------------------------------------------------
+
+    def _call(
+        self, verb: str, array_x: torch.Tensor, peers: Sequence[tuple[int, int]] = (), bytes: int | None = None
+    ) -> Call:
+        bytes = array_x.numel() * array_x.element_size() if bytes is None else bytes
+        names = (verb, self.name, self.transport)
+        world_peers = [(self.world_ranks[rank], count) for rank, count in peers]
+        on_device = array_x.is_cuda and self._queues
+        if array_x.is_cuda and not on_device:  # work queued before is no communication: it ends before the time counts
+            torch.cuda.current_stream(array_x.device).synchronize()
+        return Call(self.trace, names, bytes, world_peers, on_device)
+
+    def _board(self, array_x: torch.Tensor) -> torch.Tensor:
+        return self._stage(pack(array_x))
+
+    def _stage(self, flat: torch.Tensor) -> torch.Tensor:
+        return flat if self._reaches(flat.device) else pinned_copy(flat)
+
+    def _space(self, like_x: torch.Tensor) -> torch.Tensor:
+        """Memory like that of `_board`, for numbers that come."""
+        flat = pack(like_x)
+        return flat if self._reaches(flat.device) else self._empty(flat.new_empty(0, device="cpu"), flat.numel(), True)
+
+    @staticmethod
+    def _empty(like: torch.Tensor, count: int, pinned: bool = False) -> torch.Tensor:
+        return torch.empty(count, dtype=like.dtype, device=like.device, pin_memory=pinned or like.is_pinned())
+
+    @staticmethod
+    def _land(flat: torch.Tensor, like_x: torch.Tensor, shape: Sequence[int] | None = None) -> torch.Tensor:
+        landed = flat.to(like_x.device, non_blocking=True)
+        return unpack(landed, like_x.shape if shape is None else shape, like_x.dtype)
+
+    def _joined(self, array_x: torch.Tensor, lengths: Sequence[int] | None) -> tuple[list[int], list[int]]:
+        """Shape of all ranks' arrays joined, and how many numbers come from each rank."""
+        if array_x.ndim == 0:
+            raise ValueError("arrays without axes cannot be joined; give them one by `array[None]`")
+        if lengths is None:
+            told_p = torch.empty(self.size, dtype=torch.int64)
+            self._all_gather(told_p, torch.tensor([len(array_x)]), [1] * self.size).wait()
+            lengths = told_p.tolist()
+        if len(lengths) != self.size or lengths[self.rank] != len(array_x):
+            raise ValueError(f"lengths {list(lengths)} for {self.size} ranks, but rank {self.rank} has {len(array_x)}")
+        row = numbers(array_x.shape[1:], array_x.dtype)
+        return [sum(lengths), *array_x.shape[1:]], [length * row for length in lengths]
+
+    def _tell_shapes(self, arrays_p: Sequence[torch.Tensor]) -> list[list[int]]:
+        """The shapes of the arrays that come from each rank."""
+        told_px = torch.zeros(self.size, MOST_AXES + 1, dtype=torch.int64)
+        for told_x, array in zip(told_px, arrays_p, strict=True):
+            told_x[: array.ndim + 1] = torch.tensor([array.ndim, *array.shape])
+        heard_px, counts = torch.empty_like(told_px), [MOST_AXES + 1] * self.size
+        self._all_to_all(heard_px.view(-1), told_px.view(-1), counts, counts).wait()
+        return [shape[: axes] for axes, *shape in heard_px.tolist()]
+
+    def _check(self, rank: int) -> None:
+        if not 0 <= rank < self.size:
+            raise ValueError(f"rank {rank} does not exist: the communicator has ranks 0 to {self.size - 1}")
+
+    def _check_entries(self, count: int) -> None:
+        if count != self.size:
+            raise ValueError(f"{count} entries for {self.size} ranks")
+
+
+class _Done:
+    """A transfer that took place at once."""
+
+    def __init__(self, out: torch.Tensor):
+        self._out = out
+
+    def wait(self) -> None:
+        """Nothing to wait for."""
+
+
+class _Reducing:
+    """Parts of all ranks on their way, to be reduced in the order of ranks."""
+
+    def __init__(self, pending: Pending, parts_px: torch.Tensor, out: torch.Tensor, operation: Operation):
+        self._pending, self._parts_px, self._out, self._operation = pending, parts_px, out, operation
+
+    def wait(self) -> None:
+        """Waits and reduces."""
+        self._pending.wait()
+        if self._out.numel():
+            reduce_rows(self._parts_px.view(-1, self._out.numel()), self._operation, self._out)
+
+
+def reduce_rows(parts_px: torch.Tensor, operation: Operation, out: torch.Tensor) -> None:
+    """Row 0 + row 1 + ... (or the largest), in this order, into `out`."""
+    out.copy_(parts_px[0])
+    for part_x in parts_px[1:]:
+        torch.maximum(out, part_x, out=out) if operation == "max" else out.add_(part_x)
+
+
+def starts(counts: Sequence[int]) -> list[int]:
+    """Where each of several runs begins."""
+    return [0, *accumulate(counts)][:-1]
