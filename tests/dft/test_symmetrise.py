@@ -16,12 +16,14 @@ STRUCTURES = {
     "si": (5.43 * (1 - np.eye(3)) / 2, ("Si", "Si"), [[0, 0, 0], [0.25, 0.25, 0.25]], None),
     "hcp": (HCP, ("Ti", "Ti"), [[1 / 3, 2 / 3, 0.25], [2 / 3, 1 / 3, 0.75]], None),
     "afm": (2.86 * np.eye(3), ("Fe", "Fe"), [[0, 0, 0], [0.5, 0.5, 0.5]], (2.0, -2.0)),
+    # a cell of four primitive ones: pure translations
+    "fcc": (4.05 * np.eye(3), ("Al",) * 4, [[0, 0, 0], [0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]], None),
     "spiral": (
         [[4.0, 0, 0], [-2.0, 2.0 * np.sqrt(3), 0], [0, 0, 5.4]], ("Si", "Si", "Si"),
         [[0.47, 0, 0], [0, 0.47, 1 / 3], [0.53, 0.53, 2 / 3]], None,
     ),
 }  # fmt: skip
-EXPECTED_ORDER = {"si": 48, "hcp": 24, "afm": 96, "spiral": 6}
+EXPECTED_ORDER = {"si": 48, "hcp": 24, "afm": 96, "fcc": 192, "spiral": 6}
 
 
 @pytest.fixture(scope="module", params=list(STRUCTURES))

@@ -19,6 +19,25 @@ from eigenwerk.dft.paw.atoms import PawAtoms, Species
 from eigenwerk.dft.paw.equivalence import projector_rotation
 from eigenwerk.dft.symmetry import Symmetry
 from eigenwerk.errors import InputError
+from eigenwerk.parallel.runtime import Runtime
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Where a group takes some atoms, which it does not mix with others; atoms by their place among these.
+
+    orbit_a: which set of atoms an atom belongs to that pure translations take into each other; they have `size`
+    members each; target_oa: where each coset representative takes each atom.
+    """
+
+    orbit_a: torch.Tensor
+    size: int
+    target_oa: torch.Tensor
+
+    def translated(self, value_ax: torch.Tensor) -> torch.Tensor:
+        """The average over all pure translations, atoms first: that over the members of each set."""
+        sum_ox = value_ax.new_zeros((len(self.orbit_a) // self.size, *value_ax.shape[1:]))
+        return sum_ox.index_add(0, self.orbit_a, value_ax)[self.orbit_a] / self.size
 
 
 @dataclass(frozen=True)
@@ -27,19 +46,20 @@ class Symmetriser:
 
     A supercell may have thousands of operations but at most 96 representatives (rotation, spin flip).
     invariant_g: 1 where exp(-2πi g·t) = 1 for all of T, else 0 (the average over T); source_og,
-    conjugate_og, phase_og: index maps of the representatives; rotation_oij: M of the representatives by
-    species; map_oa, shift_oa: where the representatives and T move the atoms.
+    conjugate_og, phase_og: index maps of the representatives; rotation_oij, moves: M of the representatives
+    and what they do to the atoms, by species; all_moves: of all atoms.
     """
 
     symmetry: Symmetry
     atoms: PawAtoms
     representative_o: np.ndarray
-    translation_o: np.ndarray
     invariant_g: torch.Tensor
     source_og: torch.Tensor
     conjugate_og: torch.Tensor
     phase_og: torch.Tensor
     rotation_oij: dict[str, torch.Tensor]
+    moves: dict[str, Moves]
+    all_moves: Moves
 
     def __call__(self, density: Density) -> Density:
         """Average of the density over the group."""
@@ -49,11 +69,12 @@ class Symmetriser:
 
     def forces(self, force_av: torch.Tensor) -> torch.Tensor:
         """F(o a) = 1/N Σ_o R_o F(a)."""
+        average_av = self.all_moves.translated(force_av)
         total_av = torch.zeros_like(force_av)
-        rotation_ovv = force_av.new_tensor(np.array(self.symmetry.rotation_ovv))
-        for map_a, rotation_vv in zip(self.symmetry.atom_map_oa, rotation_ovv, strict=True):
-            total_av[torch.tensor(map_a, device=force_av.device)] += force_av @ rotation_vv.T
-        return total_av / self.symmetry.order
+        rotation_ovv = force_av.new_tensor(np.array(self.symmetry.rotation_ovv[self.representative_o]))
+        for target_a, rotation_vv in zip(self.all_moves.target_oa, rotation_ovv, strict=True):
+            total_av[target_a] += average_av @ rotation_vv.T
+        return total_av / len(self.representative_o)
 
     def _sphere(self, density_sg: torch.Tensor) -> torch.Tensor:
         density_sg = density_sg * self.invariant_g
@@ -65,51 +86,56 @@ class Symmetriser:
         return total_sg / len(self.representative_o)
 
     def _occupancies(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
-        blocks = []
-        for species in self.atoms.layout.species:
-            block_saij = self.atoms.layout.blocks(occupancy_sx, species)
-            rotation_oij = self.rotation_oij[species.setup.symbol]
-            averaged_saij = self._moved(species, block_saij, self.translation_o, None)
-            blocks.append(self._moved(species, averaged_saij, self.representative_o, rotation_oij))
-        return self.atoms.layout.flatten(blocks)
+        layout = self.atoms.layout
+        return layout.flatten([self._moved(s, layout.blocks(occupancy_sx, s)) for s in layout.species])
 
-    def _moved(
-        self, species: Species, block_saij: torch.Tensor, chosen_o: np.ndarray, rotation_oij: torch.Tensor | None
-    ) -> torch.Tensor:
-        """Average of M_o D(a) M_oᵀ, put where o moves a, over some operations; no M means the identity."""
-        local_a = np.zeros(self.symmetry.atom_map_oa.shape[1], dtype=np.int64)
-        local_a[species.atom_a] = np.arange(species.count)
+    def _moved(self, species: Species, block_saij: torch.Tensor) -> torch.Tensor:
+        """Average of M_o D(a) M_oᵀ, put where o moves a, over the group."""
+        moves, rotation_oij = self.moves[species.setup.symbol], self.rotation_oij[species.setup.symbol]
+        average_saij = moves.translated(block_saij.transpose(0, 1)).transpose(0, 1)
         total_saij = torch.zeros_like(block_saij)
-        for n, o in enumerate(chosen_o):
-            moved_saij = block_saij
-            if rotation_oij is not None:
-                moved_saij = rotation_oij[n] @ block_saij @ rotation_oij[n].T
-            if self.symmetry.spin_flip_o[o]:
-                moved_saij = moved_saij.flip(0)
-            target_a = torch.tensor(local_a[self.symmetry.atom_map_oa[o, species.atom_a]], device=block_saij.device)
-            total_saij[:, target_a] += moved_saij
-        return total_saij / len(chosen_o)
+        for o, flip in enumerate(self.symmetry.spin_flip_o[self.representative_o]):
+            moved_saij = rotation_oij[o] @ average_saij @ rotation_oij[o].T
+            total_saij[:, moves.target_oa[o]] += moved_saij.flip(0) if flip else moved_saij
+        return total_saij / len(self.representative_o)
 
 
 def make_symmetriser(symmetry: Symmetry, atoms: PawAtoms) -> Symmetriser:
     """Build the maps of a group on the density sphere."""
-    runtime = atoms.runtime
+    runtime, species = atoms.runtime, atoms.layout.species
     representative_o, translation_o = _cosets(symmetry)
     index_gc = atoms.basis.index_gc[: atoms.basis.density_count].cpu().numpy()
-    turn_og = symmetry.translation_oc[translation_o] @ index_gc.T
-    invariant_g = (np.abs(turn_og - np.rint(turn_og)) < 1e-6).all(axis=0)
+    invariant_g = np.ones(len(index_gc), dtype=bool)
+    for translation_c in symmetry.translation_oc[translation_o]:
+        turn_g = index_gc @ translation_c
+        invariant_g &= np.abs(turn_g - np.rint(turn_g)) < 1e-6
     rotation_occ = symmetry.rotation_occ[representative_o]
     source_og, conjugate_og = _sphere_maps(rotation_occ, index_gc)
     phase_og = np.exp(-2j * np.pi * (symmetry.translation_oc[representative_o] @ index_gc.T))
     rotation_ovv = symmetry.rotation_ovv[representative_o]
     rotation_oij = {
         s.setup.symbol: runtime.tensor([projector_rotation(rotation_vv, s.setup.l_j) for rotation_vv in rotation_ovv])
-        for s in atoms.layout.species
+        for s in species
     }
+    moved = symmetry.atom_map_oa
+    moves = {s.setup.symbol: _moves(moved, representative_o, translation_o, s.atom_a, runtime) for s in species}
     return Symmetriser(
-        symmetry, atoms, representative_o, translation_o, runtime.tensor(invariant_g), runtime.index(source_og),
+        symmetry, atoms, representative_o, runtime.tensor(invariant_g), runtime.index(source_og),
         runtime.tensor(conjugate_og, torch.bool), runtime.tensor(phase_og, runtime.complex), rotation_oij,
+        moves, _moves(moved, representative_o, translation_o, np.arange(moved.shape[1]), runtime),
     )
+
+
+def _moves(
+    map_oa: np.ndarray, representative_o: np.ndarray, translation_o: np.ndarray, atom_a: np.ndarray, runtime: Runtime
+) -> Moves:
+    """The moves of some atoms; a set of translated atoms is known by its first member."""
+    place_a = np.zeros(map_oa.shape[1], dtype=np.int64)
+    place_a[atom_a] = np.arange(len(atom_a))
+    first_a = map_oa[translation_o][:, atom_a].min(axis=0)
+    orbit_a = np.unique(first_a, return_inverse=True)[1].reshape(-1)
+    target_oa = place_a[map_oa[representative_o][:, atom_a]]
+    return Moves(runtime.index(orbit_a), len(translation_o), runtime.index(target_oa))
 
 
 def _cosets(symmetry: Symmetry) -> tuple[np.ndarray, np.ndarray]:

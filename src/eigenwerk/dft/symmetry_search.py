@@ -17,6 +17,9 @@ MOMENT_TOLERANCE = 1e-4
 _FINEST = 24
 """Space-group translations, seen from a symmetric origin, are multiples of 1/24 at the finest."""
 
+_BOXES = 9973.3717
+"""Boxes along a lattice axis, by which the partners of atoms are looked up."""
+
 _SPGLIB_ERROR: type[Exception] = getattr(spglib, "SpglibError", RuntimeError)  # older versions return None instead
 
 
@@ -121,6 +124,9 @@ def _nearest(
 ) -> np.ndarray:
     """(a,): the atom of the same kind closest to W x + t in fractional coordinates; a true partner is at almost 0."""
     image_ac = structure.scaled_ac @ rotation_cc.T + translation_c
+    map_a = _same_box(structure.scaled_ac, image_ac, kind_a)
+    if map_a is not None:
+        return map_a
     map_a = np.empty(len(kind_a), dtype=np.int64)
     for kind in np.unique(kind_a):
         atoms = np.flatnonzero(kind_a == kind)
@@ -130,6 +136,26 @@ def _nearest(
             distance_aa += np.abs(offset_aa - np.rint(offset_aa))
         map_a[atoms] = atoms[np.argmin(distance_aa, axis=1)]
     return map_a
+
+
+def _same_box(scaled_ac: np.ndarray, image_ac: np.ndarray, kind_a: np.ndarray) -> np.ndarray | None:
+    """The atom of the same kind in the same small box as each image; None unless every image has exactly one.
+
+    Boxes are so small that the atom in one is the nearest; pairs that a face parts are left to the long way.
+    """
+    box_a, image_box_a = (_box_numbers(x_ac, kind_a) for x_ac in (scaled_ac, image_ac))
+    order = np.argsort(box_a)
+    place_a = np.searchsorted(box_a[order], image_box_a).clip(max=len(order) - 1)
+    map_a = order[place_a]
+    alone = (np.diff(box_a[order]) != 0).all()
+    return map_a if alone and (box_a[map_a] == image_box_a).all() else None
+
+
+def _box_numbers(scaled_ac: np.ndarray, kind_a: np.ndarray) -> np.ndarray:
+    """A number for the box (and kind) of each atom; no simple fraction lies on a face of `_BOXES` boxes."""
+    wrapped_ac = scaled_ac - np.floor(scaled_ac + 1e-6)
+    index_ac = np.floor(wrapped_ac * _BOXES + 0.5).astype(np.int64)
+    return ((kind_a * 2**14 + index_ac[:, 0]) * 2**14 + index_ac[:, 1]) * 2**14 + index_ac[:, 2]
 
 
 def _average_translations(

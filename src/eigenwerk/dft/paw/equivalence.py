@@ -41,18 +41,20 @@ def equivalent_atoms(symmetry: Symmetry, atom_a: np.ndarray, l_j: tuple[int, ...
     first_r: list[int] = []
     count_r: list[int] = []
     kind_a, operation_a = np.full(len(atom_a), -1), np.zeros(len(atom_a), dtype=np.int64)
-    local = {int(atom): a for a, atom in enumerate(atom_a)}
+    place_a = np.zeros(symmetry.atom_map_oa.shape[1], dtype=np.int64)
+    place_a[atom_a] = np.arange(len(atom_a))
     for a, atom in enumerate(atom_a):
         if kind_a[a] >= 0:
             continue
-        for o, target in enumerate(symmetry.atom_map_oa[:, atom]):
-            image = local[int(target)]
-            if kind_a[image] < 0:
-                kind_a[image], operation_a[image] = len(first_r), o
+        target_x, operation_x = np.unique(symmetry.atom_map_oa[:, atom], return_index=True)
+        image_x = place_a[target_x]
+        kind_a[image_x], operation_a[image_x] = len(first_r), operation_x
         first_r.append(a)
-        count_r.append(int((kind_a == kind_a[a]).sum()))
-    rotation_ovv = symmetry.rotation_ovv
-    rotation_aij = np.array([projector_rotation(rotation_ovv[o], l_j) for o in operation_a])
+        count_r.append(len(image_x))
+    # a supercell has few different rotations and many atoms
+    _, first_x, which_a = np.unique(symmetry.rotation_occ[operation_a], axis=0, return_index=True, return_inverse=True)
+    rotation_xvv = symmetry.rotation_ovv[operation_a[first_x]]
+    rotation_aij = np.array([projector_rotation(rotation_vv, l_j) for rotation_vv in rotation_xvv])[which_a.reshape(-1)]
     return EquivalentAtoms(
         runtime.index(first_r), runtime.tensor(count_r), runtime.index(kind_a), runtime.tensor(rotation_aij),
         runtime.tensor(symmetry.spin_flip_o[operation_a], torch.bool),
