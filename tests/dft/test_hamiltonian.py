@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.hamiltonian import Hamiltonian, one_centre_matrix, overlap_matrix
+from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.paw.one_centre import OneCentreMatrix, overlap_blocks
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.dense import generalised_eigh
 
@@ -24,6 +25,10 @@ def hamiltonian(calc, potential):
     return Hamiltonian(calc.atoms, potential, 0)
 
 
+def one_centre(atoms, flat_x):
+    return OneCentreMatrix(atoms.layout, flat_x, torch.complex128).dense().numpy()
+
+
 def dense(calc, potential, k):
     """H and S of one k-point written out: v(G - G'), kinetic energy, projectors."""
     basis, atoms = calc.basis, calc.atoms
@@ -37,8 +42,8 @@ def dense(calc, potential, k):
     h_GG = np.array([[value[tuple(a - b)] for b in index_Gc] for a in index_Gc])
     h_GG = h_GG + np.diag(basis.kinetic_kG[k, :count].numpy())
     p_GI = atoms.projector_kIG[k, :, :count].numpy().T
-    h_GG = h_GG + p_GI @ one_centre_matrix(atoms, potential.hamiltonian_sx[0]).numpy() @ p_GI.conj().T
-    s_GG = np.eye(count) + p_GI @ overlap_matrix(atoms).numpy() @ p_GI.conj().T
+    h_GG = h_GG + p_GI @ one_centre(atoms, potential.hamiltonian_sx[0]) @ p_GI.conj().T
+    s_GG = np.eye(count) + p_GI @ one_centre(atoms, overlap_blocks(atoms)) @ p_GI.conj().T
     return torch.as_tensor(h_GG), torch.as_tensor(s_GG)
 
 
@@ -132,3 +137,12 @@ def test_preconditioner_damps_short_waves_only(calc, hamiltonian):
     assert float(factor_G[kinetic_G.argmax()]) == pytest.approx(1 / (2 * x), rel=0.5)
     order = kinetic_G[: calc.basis.count_k[0]].argsort()
     assert (factor_G[order].diff() <= 1e-12).all()
+
+
+def test_one_centre_blocks_act_like_the_whole_matrix(calc, potential, monkeypatch):
+    proj_knI = torch.randn(2, 3, calc.atoms.layout.projector_count, dtype=torch.complex128)
+    matrix = OneCentreMatrix(calc.atoms.layout, potential.hamiltonian_sx[0], torch.complex128)
+    monkeypatch.setattr("eigenwerk.dft.paw.one_centre.DENSE_LIMIT", 0)
+    blocks = OneCentreMatrix(calc.atoms.layout, potential.hamiltonian_sx[0], torch.complex128)
+    np.testing.assert_allclose(blocks.times(proj_knI), matrix.times(proj_knI), atol=1e-12)
+    np.testing.assert_allclose(matrix.times(proj_knI), proj_knI @ matrix.dense(), atol=1e-12)

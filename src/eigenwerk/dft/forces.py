@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.density import Density
-from eigenwerk.dft.hamiltonian import one_centre_matrix, overlap_matrix
 from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.one_centre import OneCentreMatrix, overlap_blocks
 from eigenwerk.dft.potential import Potential
 
 BANDS_PER_BATCH = 64
@@ -40,7 +40,7 @@ def forces(
     nonlocal_av = torch.zeros_like(local_av)
     eig_skn, filling_skn = eig_skn[:, atoms.basis.own_k], filling_skn[:, atoms.basis.own_k]
     for spin in range(coeff_sknG.shape[0]):
-        energy_II = one_centre_matrix(atoms, potential.hamiltonian_sx[spin])
+        energy_II = OneCentreMatrix(atoms.layout, potential.hamiltonian_sx[spin], atoms.runtime.complex)
         nonlocal_av += _projector_forces(atoms, energy_II, coeff_sknG[spin], eig_skn[spin], filling_skn[spin])
     return local_av + atoms.runtime.world.sum(nonlocal_av)
 
@@ -66,9 +66,9 @@ def _local_forces(atoms: PawAtoms, density: Density, potential: Potential) -> to
 
 
 def _projector_forces(
-    atoms: PawAtoms, energy_II: torch.Tensor, coeff_knG: torch.Tensor, eig_kn: torch.Tensor, filling_kn: torch.Tensor
+    atoms: PawAtoms, energy_II: OneCentreMatrix, coeff_knG: torch.Tensor, eig_kn: torch.Tensor, filling_kn: torch.Tensor
 ) -> torch.Tensor:
-    basis, overlap_II = atoms.basis, overlap_matrix(atoms)
+    basis, overlap_II = atoms.basis, OneCentreMatrix(atoms.layout, overlap_blocks(atoms), atoms.runtime.complex)
     gradient_Iv = torch.zeros((atoms.layout.projector_count, 3), dtype=atoms.runtime.real, device=atoms.runtime.device)
     for k in range(coeff_knG.shape[0]):
         projector_GI = atoms.projector_kIG[k].mH
@@ -76,7 +76,8 @@ def _projector_forces(
         for n in used.split(BANDS_PER_BATCH):
             coeff_nG, filling_n = coeff_knG[k, n], filling_kn[k, n]
             proj_nI = atoms.runtime.bands.sum(coeff_nG @ projector_GI)
-            weighted_nI = (proj_nI @ energy_II - eig_kn[k, n, None] * (proj_nI @ overlap_II)) * filling_n[:, None]
+            h_nI, s_nI = energy_II.times(proj_nI[None])[0], overlap_II.times(proj_nI[None])[0]
+            weighted_nI = (h_nI - eig_kn[k, n, None] * s_nI) * filling_n[:, None]
             for v in range(3):
                 slope_nI = (coeff_nG * (1j * basis.wave_vector_kGv[k, :, v])) @ projector_GI
                 gradient_Iv[:, v] += 2 * (weighted_nI.conj() * slope_nI).real.sum(0)

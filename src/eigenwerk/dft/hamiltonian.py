@@ -9,6 +9,7 @@ import torch
 
 from eigenwerk.dft.layouts import on_whole_spheres
 from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.one_centre import OneCentreMatrix, overlap_blocks
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.transforms import grid_to_orbitals, orbital_blocks, orbitals_to_grid
 from eigenwerk.linalg.operator import ALL, Which
@@ -24,8 +25,9 @@ class Hamiltonian:
         self.sphere_index_kG, self.mask_kG = basis.sphere_index_kG, basis.mask_kG
         # with the factor 1/N of the transform back
         self.local_R = basis.wave_map.to_grid(potential.potential_sg[spin]) / basis.wave_map.points
-        self.energy_II = one_centre_matrix(atoms, potential.hamiltonian_sx[spin])
-        self.overlap_II = overlap_matrix(atoms)
+        complex = basis.runtime.complex
+        self.energy_II = OneCentreMatrix(atoms.layout, potential.hamiltonian_sx[spin], complex)
+        self.overlap_II = OneCentreMatrix(atoms.layout, overlap_blocks(atoms), complex)
 
     def block(self, k: slice) -> "Hamiltonian":
         """The same Hamiltonian for some of the k-points (views, no copies)."""
@@ -43,15 +45,14 @@ class Hamiltonian:
         with trace.span("projectors"):
             projector_kIG = self.projector_kIG[k]
             proj_knI = self.sum(x_knG @ projector_kIG.mH)
-            h_knG += (proj_knI @ self.energy_II) @ projector_kIG
-            s_knG = (proj_knI @ self.overlap_II) @ projector_kIG
-            s_knG += x_knG
+            h_knG.baddbmm_(self.energy_II.times(proj_knI), projector_kIG)
+            s_knG = torch.baddbmm(x_knG, self.overlap_II.times(proj_knI), projector_kIG)
         return h_knG, s_knG
 
     def overlap(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """S x of orbitals; (k, n, G)."""
         projector_kIG = self.projector_kIG[k]
-        return x_knG + (self.sum(x_knG @ projector_kIG.mH) @ self.overlap_II) @ projector_kIG
+        return x_knG + self.overlap_II.times(self.sum(x_knG @ projector_kIG.mH)) @ projector_kIG
 
     def precondition(
         self, residual_knG: torch.Tensor, eig_kn: torch.Tensor, x_knG: torch.Tensor, k: Which = ALL
@@ -93,24 +94,3 @@ class Hamiltonian:
             grid_kbR *= self.local_R
             out_kbW[block] = grid_to_orbitals(grid_kbR, index_kW[block[0]], norm="backward")
         return out_kbW
-
-
-def one_centre_matrix(atoms: PawAtoms, flat_x: torch.Tensor) -> torch.Tensor:
-    """Block-diagonal matrix over all projectors from the flat vector of atoms' blocks; (I, I) complex."""
-    total = atoms.layout.projector_count
-    matrix_II = torch.zeros((total, total), dtype=atoms.runtime.complex, device=atoms.runtime.device)
-    for species in atoms.layout.species:
-        blocks_aij = atoms.layout.blocks(flat_x, species)
-        for start, block_ij in zip(species.start_a, blocks_aij, strict=True):
-            stop = start + block_ij.shape[0]
-            # ΔH is symmetric up to rounding; its Hermitian part keeps H Hermitian to the last bit
-            matrix_II[start:stop, start:stop] = 0.5 * (block_ij + block_ij.T)
-    return matrix_II
-
-
-def overlap_matrix(atoms: PawAtoms) -> torch.Tensor:
-    """ΔS of all atoms, (I, I) complex."""
-    blocks = [
-        atoms.runtime.tensor(s.setup.overlap_ij).expand(s.count, -1, -1) for s in atoms.layout.species
-    ]
-    return one_centre_matrix(atoms, atoms.layout.flatten(blocks))

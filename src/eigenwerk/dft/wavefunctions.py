@@ -57,6 +57,6 @@ def starting_orbitals(atoms: PawAtoms, hamiltonian: Hamiltonian, bands: int, k: 
     h_knG, s_knG = hamiltonian.block(k).apply(x_knG)
     energy_kmm, overlap_kmm = x_knG.conj() @ h_knG.mT, x_knG.conj() @ s_knG.mT
     energy_kmm, overlap_kmm = hamiltonian.sum(torch.stack([energy_kmm, overlap_kmm]))
-    eigh = SharedEigh(atoms.runtime.bands)
+    eigh = SharedEigh(atoms.runtime.bands, atoms.runtime.trace)
     vector_kmn = generalised_eigh(energy_kmm, overlap_kmm, eigh=eigh)[1][..., :bands]
     return vector_kmn.mT @ x_knG

@@ -7,6 +7,7 @@ import torch
 from eigenwerk.linalg.dense import DenseEigh, dense_eigh
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import share
+from eigenwerk.trace import Trace
 
 
 class SharedEigh:
@@ -16,11 +17,15 @@ class SharedEigh:
     which vectors come out, and each rank turns its own components with them.
     """
 
-    def __init__(self, comm: Communicator, eigh: DenseEigh = dense_eigh):
-        self.comm, self.eigh = comm, eigh
+    def __init__(self, comm: Communicator, trace: Trace, eigh: DenseEigh = dense_eigh):
+        self.comm, self.trace, self.eigh = comm, trace, eigh
 
     def __call__(self, h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """(ascending eigenvalues (k, m), columns (k, m, m))."""
+        with self.trace.span("dense eigenproblems"):
+            return self._solved(h_kmm)
+
+    def _solved(self, h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         if self.comm.size == 1:
             return self.eigh(h_kmm)
         own = share(len(h_kmm), self.comm.size, self.comm.rank)

@@ -34,8 +34,8 @@ INNER_SHARE = 0.1
 MATCHED = 1.05
 """Radii up to this multiple of the matching radius are integrated."""
 
-ATOMS_PER_BATCH = 8
-"""Atoms whose densities are held on the angular mesh together (bounds memory)."""
+ATOMS_PER_BATCH, ATOMS_PER_DEVICE_BATCH = 8, 64
+"""Atoms whose densities are held on the angular mesh together, on a processor and on a GPU (bounds memory)."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,8 @@ class OnsiteTerms:
 
     def _each_exchange_correlation(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         energy_list, derivative_list = [], []
-        for block_saij in occupancy_saij.split(ATOMS_PER_BATCH, dim=1):
+        batch = ATOMS_PER_BATCH if occupancy_saij.device.type == "cpu" else ATOMS_PER_DEVICE_BATCH
+        for block_saij in occupancy_saij.split(batch, dim=1):
             channel_saLq = torch.einsum("Lqx,sax->saLq", self._expand_Lqx, block_saij.flatten(2))
             total_saLq, energy_a = torch.zeros_like(channel_saLq), channel_saLq.new_zeros(channel_saLq.shape[1])
             for segment in self.segments:

@@ -67,7 +67,7 @@ def solve_bands(
             result = davidson(
                 hamiltonian.block(k), start_sknG[spin, k], expansions=expansions, tolerance=tolerance,
                 wanted_weight_kn=None if wanted_skn is None else wanted_skn[spin, k], final_residual=False,
-                eigh=SharedEigh(runtime.bands),
+                eigh=SharedEigh(runtime.bands, runtime.trace),
             )
             coeff_sknG[spin, k], eig_skn[spin, k] = result.vectors_knx, result.eig_kn
             residual_skn[spin, k] = result.residual_kn

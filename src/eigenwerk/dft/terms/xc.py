@@ -44,10 +44,10 @@ def _shared(
         return energy_R.sum(), dedn_sR, deds_yR
     own = share(density_sR.shape[1], world.size, world.rank)
     own_sigma = None if sigma_yR is None else sigma_yR[..., own, :, :].contiguous()
-    energy_R, *derivatives = functional.energy_and_derivatives(density_sR[:, own].contiguous(), own_sigma)
-    dedn_sR, deds_yR = (None if d is None else _all_planes(world, d) for d in derivatives)
-    assert dedn_sR is not None
-    return world.sum(energy_R.sum()), dedn_sR, deds_yR
+    energy_R, dedn_sR, deds_yR = functional.energy_and_derivatives(density_sR[:, own].contiguous(), own_sigma)
+    if deds_yR is not None:
+        deds_yR = _all_planes(world, deds_yR)
+    return world.sum(energy_R.sum()), _all_planes(world, dedn_sR), deds_yR
 
 
 def _all_planes(world: Communicator, field_xR: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,49 @@
+"""Matrices between the projectors of one atom, for all atoms: ΔH and ΔS, applied to projections."""
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.paw.atoms import AtomLayout, PawAtoms
+
+DENSE_LIMIT = 512
+"""Up to this number of projectors one product with the whole block-diagonal matrix is faster than one for each atom."""
+
+
+class OneCentreMatrix:
+    """A symmetric matrix of blocks (i, i), one for each atom, on the axis I of all projectors."""
+
+    def __init__(self, layout: AtomLayout, flat_x: torch.Tensor, dtype: torch.dtype):
+        """flat_x: the blocks in flat order, real; dtype: of the projections to come."""
+        self.count = layout.projector_count
+        self.parts: list[tuple[torch.Tensor, torch.Tensor]] = []
+        for species in layout.species:
+            block_aij = layout.blocks(flat_x, species)
+            # symmetric up to rounding; its symmetric part keeps H Hermitian to the last bit
+            block_aij = (0.5 * (block_aij + block_aij.mT)).to(dtype)
+            place_ai = species.start_a[:, None] + np.arange(block_aij.shape[-1])
+            self.parts.append((torch.as_tensor(place_ai, device=flat_x.device), block_aij))
+        self._dense_II = self.dense() if self.count <= DENSE_LIMIT else None
+
+    def dense(self) -> torch.Tensor:
+        """The whole matrix, (I, I)."""
+        matrix_II = self.parts[0][1].new_zeros((self.count, self.count))
+        for place_ai, block_aij in self.parts:
+            matrix_II[place_ai[:, :, None], place_ai[:, None, :]] = block_aij
+        return matrix_II
+
+    def times(self, proj_knI: torch.Tensor) -> torch.Tensor:
+        """Σ_I P_I D_IJ; (k, n, I) -> (k, n, J)."""
+        if self._dense_II is not None:
+            return proj_knI @ self._dense_II
+        out_knI = torch.empty_like(proj_knI)
+        for place_ai, block_aij in self.parts:
+            proj_axi = proj_knI[..., place_ai].flatten(0, 1).movedim(1, 0)
+            moved_xai = (proj_axi @ block_aij).movedim(0, 1)
+            out_knI[..., place_ai.flatten()] = moved_xai.reshape(*proj_knI.shape[:2], -1)
+        return out_knI
+
+
+def overlap_blocks(atoms: PawAtoms) -> torch.Tensor:
+    """ΔS_ij of all atoms in flat order, (x,)."""
+    blocks = [atoms.runtime.tensor(s.setup.overlap_ij).expand(s.count, -1, -1) for s in atoms.layout.species]
+    return atoms.layout.flatten(blocks)
