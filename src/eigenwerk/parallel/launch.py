@@ -187,7 +187,7 @@ def death_words(rank: int, pid: int, number: int, ranks: int) -> str:
     others = "the other ranks have been stopped" if ranks > 2 else "the other rank has been stopped"
     words = f"Rank {rank} (process {pid}) was killed by {name}; {others}."
     if number == signal.SIGKILL:
-        words += " If nobody did that by hand, the memory may have been too small: `eigenwerk check` estimates the need."
+        words += " If nobody did that by hand, memory may have run out: `eigenwerk check` estimates the need."
     elif number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
         words += " That is a fault of a library or of eigenwerk; please report it with the lines above."
     return f"{words} The folder holds whole files of the last saved step, if any was saved (ISTART = 1 goes on)."
