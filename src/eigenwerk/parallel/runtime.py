@@ -5,21 +5,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from eigenwerk.parallel.block_sizes import (
+    CACHE_BLOCK_BYTES,
+    CACHE_GRID_BYTES,
+    DEVICE_BLOCK_SHARE,
+    DEVICE_GRID_BYTES,
+)
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.trace import Trace
-
-CACHE_GRID_BYTES = 2**22
-"""Orbitals on the grid at a time on a processor: the passes of an FFT stay in cache (measured: 2^20 to 2^22)."""
-
-CACHE_BLOCK_BYTES = 2**26
-"""Coefficients of one block of k-points on a processor: enough to batch small cells, little enough for cache."""
-
-DEVICE_GRID_BYTES = 2**28
-"""Orbitals on the grid at a time on a GPU: many times its second-level cache, so that launches cost nothing."""
-
-DEVICE_BLOCK_SHARE = 1 / 40
-"""Share of a GPU's memory for the coefficients of one block of k-points; solvers hold some 20 times as much."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,109 @@
+"""The numbers that decide what a ground state costs, in memory and in time."""
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from eigenwerk.dft.grids import ELECTROSTATIC_FACTOR, PRECISION_FACTOR, GridSizes, sphere_radius
+from eigenwerk.dft.input_datasets import DataSet
+from eigenwerk.dft.kpoints import KPoints
+from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.plane_waves import PlaneWaveCounts, sphere_volume_count
+from eigenwerk.dft.structure import Structure
+from eigenwerk.dft.symmetry import Symmetry
+
+
+@dataclass(frozen=True)
+class SpeciesSize:
+    """Atoms of one element; projectors and bound states (2l + 1 for each bound channel) of one such atom."""
+
+    atoms: int
+    projectors: int
+    bound_states: int
+
+
+@dataclass(frozen=True)
+class JobSize:
+    """Sizes of a calculation.
+
+    kpoints: irreducible ones; filled: bands that hold electrons; plane_waves: of the longest sphere (all others are
+    padded to it); density_waves, dense_waves: of the half spheres of density and electrostatics; wave_points,
+    fine_points: of the FFT grids; history: steps of the mixing; operations: of the symmetry, pure translations
+    counted once.
+    """
+
+    spins: int
+    kpoints: int
+    bands: int
+    filled: int
+    plane_waves: int
+    species: tuple[SpeciesSize, ...]
+    density_waves: int
+    dense_waves: int
+    wave_points: int
+    fine_points: int
+    history: int
+    operations: int
+
+    @property
+    def atoms(self) -> int:
+        """Atoms of the cell."""
+        return sum(species.atoms for species in self.species)
+
+    @property
+    def projectors(self) -> int:
+        """Projectors of all atoms."""
+        return sum(species.atoms * species.projectors for species in self.species)
+
+    @property
+    def bound_states(self) -> int:
+        """Bound states of all atoms: the atomic orbitals at the start."""
+        return sum(species.atoms * species.bound_states for species in self.species)
+
+    @property
+    def starting_orbitals(self) -> int:
+        """Atomic and random orbitals from which the first bands are made."""
+        return max(self.bound_states, self.bands) + max(2, self.bands // 8)
+
+    @property
+    def most_atoms(self) -> int:
+        """Atoms of the most frequent element."""
+        return max(species.atoms for species in self.species)
+
+
+def job_size(
+    structure: Structure,
+    kpoints: KPoints,
+    parameters: Parameters,
+    grids: GridSizes,
+    waves: PlaneWaveCounts,
+    datasets: dict[str, DataSet],
+) -> JobSize:
+    """The sizes of a described calculation."""
+    radius = sphere_radius(parameters.cutoff)
+    return JobSize(
+        spins=parameters.spins,
+        kpoints=len(kpoints.point_kc),
+        bands=parameters.bands,
+        filled=min(parameters.bands, ceil(parameters.electrons / 2)),
+        plane_waves=max(waves.most, 1),
+        species=tuple(_species_size(structure, symbol, datasets[symbol]) for symbol in structure.species),
+        density_waves=round(sphere_volume_count(structure, PRECISION_FACTOR[parameters.precision] * radius) / 2),
+        dense_waves=round(sphere_volume_count(structure, 2 * ELECTROSTATIC_FACTOR * radius) / 2),
+        wave_points=int(np.prod(grids.wave)),
+        fine_points=int(np.prod(grids.fine)),
+        history=parameters.mixing.history,
+        operations=_cosets(kpoints.symmetry),
+    )
+
+
+def _species_size(structure: Structure, symbol: str, data: DataSet) -> SpeciesSize:
+    bound = sum(2 * state.l + 1 for state in data.header.states if state.n is not None)
+    return SpeciesSize(structure.symbols.count(symbol), data.header.n_projectors, bound)
+
+
+def _cosets(symmetry: Symmetry) -> int:
+    """Different pairs of rotation and spin flip."""
+    key_ox = np.column_stack([symmetry.rotation_occ.reshape(symmetry.order, 9), symmetry.spin_flip_o])
+    return len(np.unique(key_ox, axis=0))
