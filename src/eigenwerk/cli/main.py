@@ -15,6 +15,7 @@ import typer
 
 from eigenwerk import __version__
 from eigenwerk.cli.check import check
+from eigenwerk.cli.perf import app as perf
 from eigenwerk.cli.run import run
 from eigenwerk.errors import EigenwerkError
 
@@ -48,6 +49,7 @@ def _options(
 
 app.command()(check)
 app.command()(run)
+app.add_typer(perf, name="perf")
 
 
 def main(arguments: list[str] | None = None) -> int:

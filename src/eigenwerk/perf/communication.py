@@ -149,12 +149,13 @@ def _sizes(run: RunTrace) -> tuple[SizeUse, ...]:
 
 
 def _peers(run: RunTrace) -> tuple[np.ndarray, np.ndarray]:
-    """Calls and bytes from row to column."""
+    """Calls and bytes from row to column; what a rank keeps for itself in an all-to-all does not travel."""
     size = len(run.ranks)
     call_pp, sent_pp = np.zeros((size, size), dtype=np.int64), np.zeros((size, size), dtype=np.int64)
     for rank in run.ranks:
         for traffic in rank.traffic.values():
             for peer, (calls, count) in traffic.peers.items():
-                call_pp[rank.rank, peer] += calls
-                sent_pp[rank.rank, peer] += count
+                if peer != rank.rank:
+                    call_pp[rank.rank, peer] += calls
+                    sent_pp[rank.rank, peer] += count
     return call_pp, sent_pp

@@ -1,0 +1,87 @@
+"""`eigenwerk perf`: where the time of a run went, read from the record that the run left.
+
+Exit codes: 0 done, 2 no such record, or a damaged one.  PyTorch is not loaded.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eigenwerk.errors import InputError
+from eigenwerk.perf.chrome import write_chrome_trace
+from eigenwerk.perf.communication import communication as communication_of
+from eigenwerk.perf.communication_plot import draw_communication
+from eigenwerk.perf.communication_text import communication_lines
+from eigenwerk.perf.documents import communication_document, profile_document
+from eigenwerk.perf.profile import profile as profile_of
+from eigenwerk.perf.profile_plot import draw_profile
+from eigenwerk.perf.profile_text import profile_lines
+from eigenwerk.perf.run_trace import load_run
+
+COMMUNICATION_PLOT, PROFILE_PLOT = "communication.png", "profile.png"
+
+app = typer.Typer(no_args_is_help=True, help="Show where the time of a run went: communication, phases, a timeline.")
+
+Run = Annotated[Path, typer.Argument(metavar="[RUN]", help="Output folder of a run, or its eigenwerk-trace.json.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text; draws nothing.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Where the picture goes; default: RUN.")]
+NoPlot = Annotated[bool, typer.Option("--no-plot", help="Draw no picture.")]
+Chrome = Annotated[
+    Path | None, typer.Option("--chrome", metavar="FILE", help="Write a timeline for chrome://tracing or Perfetto.")
+]
+
+
+@app.command()
+def communication(run: Run = Path("."), as_json: AsJson = False, plot: Plot = None, no_plot: NoPlot = False) -> None:
+    """Show what communication cost: by function, size of message, rank and pair of ranks, with the waiting in it."""
+    loaded = load_run(run)
+    found = communication_of(loaded)
+    if as_json:
+        _print_json(communication_document(found))
+        return
+    typer.echo("\n".join(communication_lines(found)))
+    if found.functions and not no_plot:
+        _draw(lambda path: draw_communication(path, found), plot, loaded.path.parent / COMMUNICATION_PLOT)
+
+
+@app.command()
+def profile(
+    run: Run = Path("."),
+    as_json: AsJson = False,
+    chrome: Chrome = None,
+    plot: Plot = None,
+    no_plot: NoPlot = False,
+) -> None:
+    """Show the phases of a run with their times over all ranks, LOOP and LOOP+, memory; write a timeline."""
+    loaded = load_run(run)
+    found = profile_of(loaded)
+    events = None if chrome is None else write_chrome_trace(chrome, loaded)
+    if as_json:
+        _print_json(profile_document(found))
+        return
+    typer.echo("\n".join(profile_lines(found)))
+    if not no_plot:
+        _draw(lambda path: draw_profile(path, found), plot, loaded.path.parent / PROFILE_PLOT)
+    if events is not None:
+        typer.echo(f"Timeline: {chrome}, {events} events; open it in chrome://tracing or ui.perfetto.dev")
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    typer.echo(json.dumps(document, indent=1, allow_nan=False))
+
+
+def _draw(draw: Callable[[Path], None], wanted: Path | None, usual: Path) -> None:
+    """A picture that was asked for must be drawn; the usual one may fail, for instance in somebody else's folder."""
+    path = wanted or usual
+    try:
+        draw(path)
+    except (ImportError, InputError) as error:
+        words = str(error).replace("another folder with --output", "another file with --plot")
+        if wanted is not None:
+            raise InputError(words) from error
+        typer.echo(f"\nNo picture: {words}")
+    else:
+        typer.echo(f"\nPicture: {path}")
