@@ -359,9 +359,10 @@ def test_what_would_change_the_result_is_refused_by_name(text, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("NPAR = 4", "the layout is chosen by eigenwerk"),
-        ("NCORE = 4", "the layout is chosen by eigenwerk"),
-        ("KPAR = 4", "the layout is chosen by eigenwerk"),
+        ("NPAR = 4", "bands and plane waves of a group of k-points are both shared out over all its ranks"),
+        ("NCORE = 4", "both shared out over all its ranks"),
+        ("NSIM = 8", "sized by eigenwerk from the free memory"),
+        ("LSCALAPACK = F", "without ScaLAPACK"),
         ("LREAL = Auto", "projectors are always exact in reciprocal space"),
         ("ALGO = Fast", "the converged ground state is the same"),
         ("IALGO = 48", "the converged ground state is the same"),

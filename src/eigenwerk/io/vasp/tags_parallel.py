@@ -5,19 +5,37 @@ from eigenwerk.io.vasp.tags_base import Derived, Tag, group, switches
 LAYOUT = "Parallel layout"
 MANY_BODY = "Many-body methods"
 
-PARALLEL = group(
-    LAYOUT, "inert", "the layout is chosen by eigenwerk and results do not depend on it",
-    ("KPAR", "int", 1, "", "Groups of k-points."),
-    ("NCORE", "int", 1, "", "Ranks per band."),
-    ("NPAR", "int", Derived("number of ranks"), "", "Groups of bands."),
-    ("NSIM", "int", 4, "", "Bands optimised together."),
-    ("LPLANE", "bool", True, "", "Distribution of grids by planes."),
-    ("LUSENCCL", "bool", True, "", "Communication by NCCL."),
-    ("LASYNC", "bool", False, "", "Overlap of communication."),
-    ("LSCALAPACK", "bool", True, "", "Use of ScaLAPACK."),
-    ("LSCALU", "bool", False, "", "Use of ScaLAPACK for LU factors."),
-    ("NBLK", "int", Derived("from the machine"), "", "Block size of matrix operations."),
-    ("MAXMEM", "int", Derived("from the machine"), "MB", "Memory per rank."),
+PLANES = "bands and plane waves of a group of k-points are both shared out over all its ranks"
+DENSE = "small dense problems are solved by LAPACK or cuSOLVER, without ScaLAPACK"
+
+PARALLEL = (
+    Tag("KPAR", "int", Derived("planned from k-points and ranks"), "", LAYOUT, "honoured",
+        "Groups of ranks that share out the k-points; it has to divide the number of ranks. Results do not depend on "
+        "it.", at_least=1),
+    Tag("LUSENCCL", "bool", True, "", LAYOUT, "honoured",
+        "Communication by NCCL where every rank has a GPU of its own; .FALSE. takes MPI or Gloo. Results do not depend "
+        "on it."),
+    *group(
+        LAYOUT, "inert", PLANES,
+        ("NCORE", "int", 1, "", "Ranks per band."),
+        ("NPAR", "int", Derived("number of ranks"), "", "Groups of bands."),
+        ("LPLANE", "bool", True, "", "Distribution of grids by planes."),
+    ),
+    *group(
+        LAYOUT, "inert", "blocks of bands are sized by eigenwerk from the free memory",
+        ("NSIM", "int", 4, "", "Bands optimised together."),
+        ("NBLK", "int", Derived("from the machine"), "", "Block size of matrix operations."),
+        ("MAXMEM", "int", Derived("from the machine"), "MB", "Memory per rank."),
+    ),
+    *group(
+        LAYOUT, "inert", DENSE,
+        ("LSCALAPACK", "bool", True, "", "Use of ScaLAPACK."),
+        ("LSCALU", "bool", False, "", "Use of ScaLAPACK for LU factors."),
+    ),
+    *group(
+        LAYOUT, "inert", "communication goes on beside the computation wherever that is possible",
+        ("LASYNC", "bool", False, "", "Overlap of communication."),
+    ),
 )  # fmt: skip
 
 RPA = (
