@@ -19,6 +19,7 @@ from eigenwerk.dft.run import run_folder, run_inputs
 from eigenwerk.dft.saving import Saver
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_state
+from eigenwerk.io.trace_file import read_trace_file
 from eigenwerk.io.vasp.poscar import read_poscar
 from eigenwerk.io.vasp.record import StepRecord
 from eigenwerk.parallel.runtime import Runtime
@@ -76,7 +77,7 @@ def test_result_is_whole_and_consistent(silicon):
 
 def test_files_hold_the_result(silicon):
     folder, result, _ = silicon
-    assert set(result.files) == {"vasprun.xml", "OSZICAR", "CONTCAR", "eigenwerk.h5"}
+    assert set(result.files) == {"vasprun.xml", "OSZICAR", "CONTCAR", "eigenwerk.h5", "eigenwerk-trace.json"}
     assert all(path.is_file() for path in result.files.values())
     assert not [path for path in folder.iterdir() if path.name.endswith(".part")]
     vasprun = Vasprun(folder / "vasprun.xml", parse_potcar_file=False)
@@ -102,6 +103,8 @@ def test_state_tells_everything_about_the_run(silicon):
     assert state["input"]["texts"]["INCAR"] == (folder / "INCAR").read_text()
     assert len(state["setups"]["Si"]["md5"]) == 32
     assert state["trace"]["phases"]
+    assert [rank["rank"] for rank in read_trace_file(folder)["ranks"]] == [0]
+    assert len(read_trace_file(folder)["ranks"][0]["laps"]["LOOP"]) == len(state["history"]["step"])
 
 
 def test_output_goes_to_another_folder_that_need_not_exist(tmp_path):
@@ -154,7 +157,15 @@ def test_a_file_that_cannot_be_written_costs_no_other(tmp_path):
     (folder / "eigenwerk.h5").mkdir()
     result = run_folder(folder)
     assert len(result.unwritten) == 1 and "eigenwerk.h5" in result.unwritten[0]
-    assert set(result.files) == {"vasprun.xml", "OSZICAR", "CONTCAR"}
+    assert set(result.files) == {"vasprun.xml", "OSZICAR", "CONTCAR", "eigenwerk-trace.json"}
+
+
+def test_a_record_of_times_that_cannot_be_written_costs_no_result(tmp_path):
+    folder = make_folder(tmp_path / "x", NELM=2)
+    (folder / "eigenwerk-trace.json").mkdir()
+    result = run_folder(folder)
+    assert len(result.unwritten) == 1 and "eigenwerk-trace.json" in result.unwritten[0]
+    assert set(result.files) == {"vasprun.xml", "OSZICAR", "CONTCAR", "eigenwerk.h5"}
 
 
 def test_running_twice_gives_the_same_numbers(tmp_path):

@@ -1,5 +1,6 @@
 """One ground state from a structure: everything is built here, once, and handed on."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -104,7 +105,7 @@ class Calculation:
         self, on_step: StepCallback | None = None, start: tuple[Density, torch.Tensor | None] | None = None
     ) -> GroundState:
         """Solve; `start` continues from a density (and orbitals) instead of superposed atoms."""
-        trace = self.runtime.trace
+        trace, started = self.runtime.trace, time.perf_counter()
         symmetrise = make_symmetriser(self.kpoints.symmetry, self.atoms)
         with trace.span("start"):
             density, coeff_sknG = start or (self.starting_density(), None)
@@ -118,6 +119,7 @@ class Calculation:
             )
             force_av = symmetrise.forces(force_av)
         moment_a = moment_per_atom(state.density, self.atoms)
+        trace.lap("LOOP+", time.perf_counter() - started)
         return GroundState(state, self.basis, force_av.cpu().numpy(), moment_a)
 
 

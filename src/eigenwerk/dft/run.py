@@ -30,6 +30,7 @@ from eigenwerk.errors import EigenwerkError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.io.vasp.record import RunRecord, StepRecord
+from eigenwerk.parallel.clock_offset import clock_offset
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import HARTREE_EV
 
@@ -82,6 +83,7 @@ def run_inputs(
     if runtime.writes:
         ensure_writable(target)
     with _threads(threads), _memory_errors():
+        runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
         datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
         calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
         run = _Run(inputs, calculation, Saver(inputs, calculation, target, save_every), on_step, on_note)
@@ -187,6 +189,7 @@ class _Run:
         record, files = self.saver.write(state, observables, status)
         problems = [str(problem) for problem in self.inputs.problems if problem.severity == "warning"]
         doubts = state.occupations.warnings
+        files |= self.saver.write_trace()
         trace = self.calculation.runtime.trace
         course = Course(
             interrupted=ground is None, seconds=trace.seconds, trace=trace.as_dict(), files=files,

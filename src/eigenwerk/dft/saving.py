@@ -8,7 +8,7 @@ holds whole files of the last saved step, marked as unfinished.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,12 @@ from eigenwerk.dft.records import Observables, incar_tags, run_record, tags_in_f
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import write_state
+from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.io.vasp.contcar import write_contcar
 from eigenwerk.io.vasp.oszicar import write_oszicar
 from eigenwerk.io.vasp.record import RunRecord
 from eigenwerk.io.vasp.vasprun import write_vasprun
+from eigenwerk.parallel.trace_records import gather_trace_records
 
 SAVE_EVERY = 30.0
 """Seconds between saved steps."""
@@ -112,6 +114,29 @@ class Saver:
                     failures.append(str(error))
             self.unwritten = tuple(failures)
         return record, written
+
+    def write_trace(self) -> dict[str, Path]:
+        """Write what all ranks recorded so far; a failure is added to `unwritten`."""
+        runtime, path = self.calculation.runtime, self.output / TRACE_FILE
+        with uninterrupted():
+            records = gather_trace_records(runtime)
+            if not runtime.writes:
+                return {}
+            try:
+                write_trace_file(path, records, self._about())
+            except InputError as error:
+                self.unwritten = (*self.unwritten, str(error))
+                return {}
+        return {TRACE_FILE: path}
+
+    def _about(self) -> dict[str, Any]:
+        """What is common to the records of all ranks."""
+        grid = self.calculation.runtime.grid
+        return {
+            "grid": {"groups": grid.groups, "band_ranks": grid.band_ranks}, "transport": grid.world.transport,
+            "system": self.inputs.poscar.title.strip(), "program_version": __version__,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }  # fmt: skip
 
     def _orbitals(self, state: State) -> WholeOrbitals | None:
         """Those of all ranks, on the rank that writes, if they are to be saved."""

@@ -100,6 +100,7 @@ class ScfLoop:
                 following, residual = self._agreed(*self._next(density, output, frozen))
             events = (*bands.notes, *filled.warnings, *self.mixer.events[events_before:])
             record = self._record(step, energies, history, residual, bands, wanted_skn, output, started, events)
+            trace.lap("LOOP", record.seconds)
             history.append(record)
             converged = self.atoms.runtime.world.all(not frozen and self._converged(record))
             status = "converged" if converged else f"not converged after {step} steps"
