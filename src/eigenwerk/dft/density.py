@@ -14,7 +14,7 @@ import torch
 
 from eigenwerk.dft.basis import PlaneWaveBasis
 from eigenwerk.dft.layouts import ToBands, own_bands, transfer_blocks
-from eigenwerk.dft.paw.atoms import PawAtoms, Species
+from eigenwerk.dft.paw.atoms import PawAtoms, Species, sum_of
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.transforms import orbital_blocks, orbitals_to_grid
 
@@ -146,8 +146,9 @@ def _spherical_density(atoms: PawAtoms, species: Species, occupancy_saj: np.ndar
     # f |φ̃|²/4π = [f |φ̃|²/sqrt(4π)] Y_00
     shape_jg = torch.stack([atoms.form_factor_g(setup, pseudo_jg[j] ** 2 / sqrt(4 * pi), count) for j in used_j])
     weight_saj = atoms.runtime.tensor(occupancy_saj[:, :, used_j], atoms.runtime.complex)
-    phase_ag = atoms.phases(species, count)
-    return torch.einsum("saj,ag,jg->sg", weight_saj, phase_ag, shape_jg.to(atoms.runtime.complex))
+    phases = atoms.phases(species, count)
+    structure_sjg = sum_of(weight_saj[:, block].mT @ phase_ag for block, phase_ag in phases)
+    return (structure_sjg * shape_jg).sum(1)
 
 
 def _spherical_blocks(atoms: PawAtoms, species: Species, occupancy_saj: np.ndarray) -> torch.Tensor:

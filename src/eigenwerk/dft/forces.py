@@ -55,13 +55,15 @@ def _local_forces(atoms: PawAtoms, density: Density, potential: Potential) -> to
     total_g = density.density_sg.sum(0) + atoms.pseudo_core_g
     force_av = torch.zeros((len(basis.structure.symbols), 3), dtype=atoms.runtime.real, device=atoms.runtime.device)
     for species, moment_aL in atoms.charge_moments(density.occupancy_sx):
-        setup, phase_ag = species.setup, atoms.phases(species)
-        charge_ag = moment_aL.to(atoms.runtime.complex) @ atoms.compensation_shape_Lg(setup)
-        energy_ag = charge_ag * (potential.hartree_g.conj() * weight_g)
+        setup, atom_a = species.setup, torch.as_tensor(species.atom_a, device=force_av.device)
+        field_Lg = atoms.compensation_shape_Lg(setup) * (potential.hartree_g.conj() * weight_g)
         core_g = atoms.form_factor_g(setup, setup.dataset.pseudo_core_density_g, count) * smooth_g.conj()
         zero_g = atoms.form_factor_g(setup, setup.dataset.zero_potential_g, count) * total_g.conj()
-        energy_ag[:, :count] += (core_g + zero_g) * weight_g[:count]
-        force_av[torch.as_tensor(species.atom_a, device=force_av.device)] = -((energy_ag * phase_ag) @ slope_gv).real
+        core_g = (core_g + zero_g) * weight_g[:count]
+        for block, phase_ag in atoms.phases(species):
+            energy_ag = moment_aL[block].to(atoms.runtime.complex) @ field_Lg
+            energy_ag[:, :count] += core_g
+            force_av[atom_a[block]] = -(energy_ag.mul_(phase_ag) @ slope_gv).real
     return force_av
 
 

@@ -26,7 +26,8 @@ ALL_K = slice(None)
 """All k-points of the basis."""
 
 CACHED_PHASES = 2**22
-"""Phase factors of a species are kept up to this number (64 MiB), and made anew each time beyond it."""
+"""Phase factors of a species are kept up to this number (64 MiB); beyond it they are made anew each time, some atoms at
+a time, so that large cells do not fill the memory with them."""
 
 TABLE_STEP = 0.02
 """Spacing of the radial Fourier tables, bohr⁻¹; cubic splines are then good to 1e-9 of the maximum."""
@@ -100,16 +101,26 @@ def radial_table(grid: RadialGrid, f_g: np.ndarray, l: int, qmax: float) -> Cubi
     return CubicSpline(q_q, spherical_bessel_transform(grid, f_g, l, q_q))
 
 
-def structure_phases(index_xc: torch.Tensor, scaled_ac: torch.Tensor) -> torch.Tensor:
-    """exp(-2πi h·x_a) for integer h; (x, 3), (a, 3) -> (a, x), by products of one-dimensional tables."""
+def index_range(index_xc: torch.Tensor) -> list[tuple[int, int]]:
+    """Smallest and largest index along each axis."""
+    low_c, high_c = torch.stack([index_xc.amin(0), index_xc.amax(0)]).tolist()
+    return list(zip(low_c, high_c, strict=True))
+
+
+def structure_phases(
+    index_xc: torch.Tensor, scaled_ac: torch.Tensor, reach: list[tuple[int, int]] | None = None
+) -> torch.Tensor:
+    """exp(-2πi h·x_a) for integer h; (x, 3), (a, 3) -> (a, x), by products of one-dimensional tables.
+
+    reach: the `index_range` of h, or a larger one.
+    """
     phase_ax: torch.Tensor | None = None
-    for c in range(3):
-        low, high = int(index_xc[:, c].min()), int(index_xc[:, c].max())
+    for c, (low, high) in enumerate(reach or index_range(index_xc)):
         power = torch.arange(low, high + 1, device=scaled_ac.device, dtype=scaled_ac.dtype)
         angle = -2 * pi * scaled_ac[:, c, None] * power
         table = torch.polar(torch.ones_like(angle), angle)
         factor = table[:, index_xc[:, c] - low]
-        phase_ax = factor if phase_ax is None else phase_ax * factor
+        phase_ax = factor if phase_ax is None else phase_ax.mul_(factor)
     assert phase_ax is not None
     return phase_ax
 
@@ -184,14 +195,25 @@ class PawAtoms:
 
     # -- density-like functions -------------------------------------------------------------------------
 
-    def phases(self, species: Species, count: int | None = None) -> torch.Tensor:
-        """exp(-i g·R_a) of one species' atoms on the first `count` g; (a, g)."""
-        symbol = species.setup.symbol
-        if species.count * len(self.length_g) > CACHED_PHASES:
-            return structure_phases(self.basis.index_gc[:count], self.scaled_ac[species.atom_a])
-        if symbol not in self._phase_ag:
-            self._phase_ag[symbol] = structure_phases(self.basis.index_gc, self.scaled_ac[species.atom_a])
-        return self._phase_ag[symbol][:, :count]
+    def phases(self, species: Species, count: int | None = None) -> Iterator[tuple[slice, torch.Tensor]]:
+        """exp(-i g·R_a) on the first `count` g, (a, g), for blocks of one species' atoms, with which atoms they are."""
+        symbol, waves = species.setup.symbol, len(self.length_g)
+        if species.count * waves <= CACHED_PHASES:
+            if symbol not in self._phase_ag:
+                self._phase_ag[symbol] = self._phases(species.atom_a, None)
+            yield slice(0, species.count), self._phase_ag[symbol][:, :count]
+            return
+        step = max(1, max(CACHED_PHASES, self.runtime.grid_bytes // 16) // waves)
+        for start in range(0, species.count, step):
+            block = slice(start, min(start + step, species.count))
+            yield block, self._phases(species.atom_a[block], count)
+
+    def _phases(self, atom_a: np.ndarray, count: int | None) -> torch.Tensor:
+        return structure_phases(self.basis.index_gc[:count], self.scaled_ac[atom_a], self._index_range)
+
+    @cached_property
+    def _index_range(self) -> list[tuple[int, int]]:
+        return index_range(self.basis.index_gc)
 
     def compensation_shape_Lg(self, setup: Setup) -> torch.Tensor:
         """g_L(g) without the phase of the atom: 4π/Ω (-i)^l |g|^l Y_L exp(-g² rc²/4) / (2l+1)!!; (L, g)."""
@@ -212,7 +234,8 @@ class PawAtoms:
         total_g = torch.zeros(count, dtype=self.runtime.complex, device=self.runtime.device)
         for species in self.layout.species:
             form_g = self.form_factor_g(species.setup, radial_of(species.setup), count)
-            total_g += form_g * self.phases(species, count).sum(0)
+            for _, phase_ag in self.phases(species, count):
+                total_g += form_g * phase_ag.sum(0)
         return total_g
 
     def form_factor_g(self, setup: Setup, f_g: np.ndarray, count: int) -> torch.Tensor:
@@ -246,7 +269,8 @@ class PawAtoms:
         """Compensation charge density on the electrostatic sphere, cores and nuclei included; (g,)."""
         total_g = torch.zeros(len(self.length_g), dtype=self.runtime.complex, device=self.runtime.device)
         for species, moment_aL in self.charge_moments(occupancy_sx):
-            structure_Lg = moment_aL.T.to(self.runtime.complex) @ self.phases(species)
+            moment_La = moment_aL.T.to(self.runtime.complex)
+            structure_Lg = sum_of(moment_La[:, block] @ phase_ag for block, phase_ag in self.phases(species))
             total_g += (structure_Lg * self.compensation_shape_Lg(species.setup)).sum(0)
         return total_g
 
@@ -255,7 +279,8 @@ class PawAtoms:
         count = self.basis.density_count
         total_sg = torch.zeros((len(occupancy_sx), count), dtype=self.runtime.complex, device=self.runtime.device)
         for species, moment_saL in self._valence_moments(occupancy_sx):
-            structure_sLg = moment_saL.mT.to(self.runtime.complex) @ self.phases(species, count)
+            moment_sLa = moment_saL.mT.to(self.runtime.complex)
+            structure_sLg = sum_of(moment_sLa[..., block] @ phase_ag for block, phase_ag in self.phases(species, count))
             total_sg += (structure_sLg * self.compensation_shape_Lg(species.setup)[:, :count]).sum(1)
         return total_sg
 
@@ -263,8 +288,16 @@ class PawAtoms:
         """∫ v(r) g_L(r - R_a) d³r of each species' atoms; (a, L)."""
         weighted_g = potential_g * self.basis.weight_g * self.basis.volume
         for species in self.layout.species:
-            shape_Lg = self.compensation_shape_Lg(species.setup)
-            yield species, (self.phases(species) @ (shape_Lg * weighted_g.conj()).T).real
+            field_gL = (self.compensation_shape_Lg(species.setup) * weighted_g.conj()).T
+            yield species, torch.cat([(phase_ag @ field_gL).real for _, phase_ag in self.phases(species)])
+
+
+def sum_of(terms: Iterator[torch.Tensor]) -> torch.Tensor:
+    """The sum of one or more tensors, of which only one more than the sum lives at a time."""
+    total = next(terms)
+    for term in terms:
+        total += term
+    return total
 
 
 def _unit_vectors(vector_xv: torch.Tensor) -> torch.Tensor:
