@@ -15,7 +15,6 @@ from typing import Any
 import torch
 
 from eigenwerk.errors import InputError
-from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.recording import Pending
 from eigenwerk.parallel.transport import Operation, TransportCommunicator
 from eigenwerk.trace import Trace
@@ -50,6 +49,7 @@ class MpiCommunicator(TransportCommunicator):
         super().__init__(comm.Get_rank(), world_ranks, name, trace)
         self._mpi, self._comm, self._cuda_aware, self._message = mpi, comm, cuda_aware, message
         self._finalize, self._closed = finalize, False
+        self.takes_threads = mpi.Query_thread() == mpi.THREAD_MULTIPLE
         self._operations = {"sum": mpi.SUM, "max": mpi.MAX}
         way = "given to MPI directly" if cuda_aware else "staged through pinned memory"
         self.path = f"MPI ({library_name(mpi)}); CUDA tensors are {way}"
@@ -111,7 +111,7 @@ class MpiCommunicator(TransportCommunicator):
     def _all(self, requests: list[Any]) -> Pending:
         return _Requests(self._mpi, requests)
 
-    def _child(self, members: Sequence[int], label: str, name: str) -> Communicator:
+    def _child(self, members: Sequence[int], label: str, name: str) -> "MpiCommunicator":
         group = self._comm.Get_group().Incl(list(members))
         comm = self._comm.Create_group(group)
         group.Free()
@@ -186,11 +186,6 @@ def _load() -> tuple[Any, bool]:
         return MPI, False
     MPI.Init_thread(MPI.THREAD_MULTIPLE)
     return MPI, True
-
-
-def takes_threads(mpi: Any) -> bool:
-    """Whether several threads may call MPI at the same time."""
-    return bool(mpi.Query_thread() == mpi.THREAD_MULTIPLE)
 
 
 def library_name(mpi: Any) -> str:

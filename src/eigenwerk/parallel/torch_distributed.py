@@ -16,7 +16,6 @@ import torch
 from torch.distributed import PrefixStore, ProcessGroupGloo, ReduceOp, Store
 
 from eigenwerk.errors import InputError
-from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.recording import Pending, Together
 from eigenwerk.parallel.transport import Operation, TransportCommunicator
 from eigenwerk.trace import Trace
@@ -143,7 +142,7 @@ class TorchCommunicator(TransportCommunicator):
             return self._all_to_all(out, flat, out_counts, counts)
         return Together([self._receive(out, source), self._send(flat, to)])
 
-    def _child(self, members: Sequence[int], label: str, name: str) -> Communicator:
+    def _child(self, members: Sequence[int], label: str, name: str) -> "TorchCommunicator":
         store = PrefixStore(label, self._store)
         world_ranks = [self.world_ranks[rank] for rank in members]
         return TorchCommunicator(members.index(self.rank), world_ranks, store, self._links, name, self.trace)
@@ -153,10 +152,11 @@ class TorchCommunicator(TransportCommunicator):
         if self._groups:
             super().close()
             self.barrier()
-        self.abort()
+            self.abort()
 
     def abort(self) -> None:
         """Shuts the groups down without the other ranks."""
+        super().abort()
         groups, self._groups = self._groups, {}
         for group in groups.values():
             group.shutdown()

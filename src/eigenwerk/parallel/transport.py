@@ -30,6 +30,9 @@ class TransportCommunicator(Communicator):
     The sum of bools is their "or".  Arrays on a device that the transport cannot reach travel through pinned memory.
     """
 
+    takes_threads = True
+    """Whether several threads may call communicators of this transport at the same time, each its own."""
+
     _queues = False
     """Whether transfers between devices wait in the queue of the device, and not on the host."""
 
@@ -81,7 +84,7 @@ class TransportCommunicator(Communicator):
         """Send one and receive the other at the same time."""
 
     @abstractmethod
-    def _child(self, members: Sequence[int], label: str, name: str) -> Communicator:
+    def _child(self, members: Sequence[int], label: str, name: str) -> "TransportCommunicator":
         """The communicator of these ranks of this one, in this order; `label` is theirs and never used twice."""
 
     def _reduce_scatter(self, out: torch.Tensor, flat: torch.Tensor, operation: Operation) -> Pending:
@@ -218,12 +221,21 @@ class TransportCommunicator(Communicator):
         self._all_gather(table_px, mine, [2] * self.size).wait()
         entries = [(key, rank) for rank, (other, key) in enumerate(table_px.view(-1, 2).tolist()) if other == color]
         members = [rank for _, rank in sorted(entries)]
-        self._splits += 1
+        label = f"{self._count_splits()}/{color}"
         if len(members) == 1:
             return SerialCommunicator(name or self.name, self.world_ranks[self.rank])
-        child = self._child(members, f"{self._splits}/{color}", name or self.name)
+        child = self._child(members, label, name or self.name)
         self._children.append(child)
         return child
+
+    def _copy(self, name: str) -> "TransportCommunicator":
+        """Another communicator of the same ranks, which the caller closes."""
+        return self._child(range(self.size), f"{self._count_splits()}/copy", name)
+
+    def _count_splits(self) -> int:
+        """How often the ranks have been split, this time included; all of them count, also those that stay alone."""
+        self._splits += 1
+        return self._splits
 
     def barrier(self) -> None:
         """Waits for the ranks, not for work that is queued on devices."""
@@ -242,6 +254,12 @@ class TransportCommunicator(Communicator):
         """Closes sub-communicators first."""
         for child in self._children:
             child.close()
+        self._children.clear()
+
+    def abort(self) -> None:
+        """Aborts sub-communicators first."""
+        for child in self._children:
+            child.abort()
         self._children.clear()
 
     # -- on and off board -----------------------------------------------------------------------------------
