@@ -32,6 +32,15 @@ def test_phases_are_matched_by_their_place(two):
     assert found.rest_p == pytest.approx([4.0, 1.0])
 
 
+def test_uneven_is_what_equal_shares_would_save(entries, written):
+    def phases(seconds):
+        return [entries.phase("work", 3.0, [entries.phase("communication", 3.0 - seconds)])]
+
+    run = load_run(written([entries.rank(rank, phases=phases(seconds)) for rank, seconds in enumerate((2.5, 0.5))]))
+    work, talk = profile(run).phases
+    assert work.uneven == pytest.approx(1.0) and talk.uneven is None
+
+
 def test_rates_are_those_of_the_clock_that_saw_the_work(two):
     local = profile(two).phases[2]
     assert local.rate(local.bytes) == pytest.approx(12e9 / 3.0)
@@ -47,9 +56,9 @@ def test_a_turn_takes_as_long_as_its_slowest_rank(two):
 def test_text_shows_the_tree_with_spread_loops_and_memory(two):
     lines = profile_lines(profile(two))
     head = next(line for line in lines if line.split()[:1] == ["phase"]).split()
-    assert head == ["phase", "calls", "seconds", "min", "max", "own", "device", "share", "GB/s", "GFLOP/s"]
+    assert head == ["phase", "calls", "seconds", "min", "max", "own", "uneven", "device", "share", "GB/s", "GFLOP/s"]
     local = next(line for line in lines if line.split()[:1] == ["local"])
-    assert local.split() == ["local", "4", "3.000", "2.000", "4.000", "3.000", "1.500", "30.0", "%", "4.0"]
+    assert local.split() == ["local", "4", "3.000", "2.000", "4.000", "3.000", "1.000", "1.500", "30.0", "%", "4.0"]
     assert local.startswith("    local")
     assert next(line for line in lines if line.split()[:2] == ["LOOP", "2"]).split() == [
         "LOOP", "2", "2.000", "1.000", "3.000", "4.000",

@@ -96,7 +96,7 @@ def _sizes(found: Communication) -> list[str]:
     calls, total = sum(entry.calls for entry in found.sizes), sum(entry.seconds for entry in found.sizes)
     rows = [
         (
-            size(entry.from_bytes), f"to {size(max(2 * entry.from_bytes - 1, 0))}", str(entry.calls), size(entry.bytes),
+            size(entry.from_bytes), f"below {size(max(2 * entry.from_bytes, 1))}", str(entry.calls), size(entry.bytes),
             seconds(entry.seconds), gigabytes_per_second(entry.rate), bar(entry.calls / calls, BAR).ljust(BAR),
             bar(entry.seconds / total if total else 0.0, BAR).ljust(BAR),
         )

@@ -74,7 +74,7 @@ def _size(entry: SizeUse) -> dict[str, Any]:
 def _phase(phase: PhaseUse) -> dict[str, Any]:
     return {
         "path": list(phase.path), "calls": phase.calls, "seconds": phase.second_p.tolist(),
-        "own_seconds": phase.own_p.tolist(), "device_seconds": _known(phase.device_p),
+        "own_seconds": phase.own_p.tolist(), "uneven_seconds": phase.uneven, "device_seconds": _known(phase.device_p),
         "own_device_seconds": _known(phase.own_device_p), "bytes": phase.bytes, "flops": phase.flops,
         "bytes_per_second": phase.rate(phase.bytes), "flops_per_second": phase.rate(phase.flops),
     }  # fmt: skip

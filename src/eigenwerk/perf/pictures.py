@@ -2,7 +2,7 @@
 
 from typing import Any
 
-BLUE, RUST, PALE, QUIET, DARK = "#1b6ca8", "#c4572b", "#dbe5ec", "#666666", "#222222"
+BLUE, LIGHT, RUST, PALE, QUIET, DARK = "#1b6ca8", "#8fbbda", "#c4572b", "#dbe5ec", "#666666", "#222222"
 
 
 def plain_axes(axes: Any, title: str, grid: str) -> None:

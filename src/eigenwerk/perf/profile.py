@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eigenwerk.perf.run_trace import PhaseSum, RunTrace
+from eigenwerk.trace import COMMUNICATION
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class PhaseUse:
     def depth(self) -> int:
         """0 for the outermost phases."""
         return len(self.path) - 1
+
+    @property
+    def uneven(self) -> float | None:
+        """Seconds that equal shares would save: own time of the busiest rank less the mean; None for communication."""
+        return None if self.name == COMMUNICATION else float(self.own_p.max() - self.own_p.mean())
 
     @property
     def device_seconds(self) -> float | None:

@@ -7,11 +7,12 @@ import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.perf.communication_text import heading
-from eigenwerk.perf.pictures import BLUE, DARK, QUIET, RUST, plain_axes, whole_numbers
+from eigenwerk.perf.pictures import BLUE, DARK, LIGHT, QUIET, RUST, plain_axes, whole_numbers
 from eigenwerk.perf.profile import Lap, PhaseUse, Profile
 from eigenwerk.perf.tables import percent
+from eigenwerk.trace import COMMUNICATION
 
-HOST, DEVICE = BLUE, RUST
+HOST, TALK, DEVICE = BLUE, LIGHT, RUST
 
 MANY_PHASES = 18
 """Phases that are shown, those with most time of their own."""
@@ -45,13 +46,17 @@ def _phases(axes: Any, found: Profile) -> None:
     mean_x = second_xp.mean(axis=1)
     height = 0.38 if found.on_device else 0.7
     shift = height / 2 if found.on_device else 0.0
-    axes.barh(place + shift, mean_x, height=height, color=HOST, label="host")
+    talks_x = np.array([phase.name == COMMUNICATION for phase in shown], dtype=bool)
+    for chosen_x, colour, label in ((~talks_x, HOST, "host"), (talks_x, TALK, "host, communication")):
+        if chosen_x.any():
+            axes.barh(place[chosen_x] + shift, mean_x[chosen_x], height=height, color=colour, label=label)
     if second_xp.shape[1] > 1:
         spread = np.stack([mean_x - second_xp.min(axis=1), second_xp.max(axis=1) - mean_x])
         axes.errorbar(mean_x, place + shift, xerr=spread, fmt="none", ecolor=DARK, elinewidth=1, capsize=2)
     if found.on_device:
         device_x = [phase.own_device_seconds or 0.0 for phase in shown]
         axes.barh(place - shift, device_x, height=height, color=DEVICE, label="device")
+    if found.on_device or talks_x.any():
         axes.legend(loc="lower right", fontsize=8, frameon=False)
     axes.set_yticks(place, [" / ".join(phase.path[-2:]) for phase in shown])
     axes.set_xlabel("seconds without inner phases (mean, smallest, largest over ranks)", fontsize=9)

@@ -6,7 +6,7 @@ from eigenwerk.perf.communication_text import heading
 from eigenwerk.perf.profile import PhaseUse, Profile
 from eigenwerk.perf.tables import gigabytes_per_second, percent, seconds, size, spread, table
 
-COLUMNS = ("phase", "calls", "seconds", "min", "max", "own", "device", "share", "GB/s", "GFLOP/s")
+COLUMNS = ("phase", "calls", "seconds", "min", "max", "own", "uneven", "device", "share", "GB/s", "GFLOP/s")
 
 
 def profile_lines(found: Profile) -> list[str]:
@@ -21,7 +21,7 @@ def _phases(found: Profile) -> list[str]:
         *(_row(phase, elapsed) for phase in found.phases),
         {"phase": "everything else", **_times(found.rest_p, found.rest_p, elapsed)},
     ]
-    shown = dict.fromkeys(COLUMNS, True) | {"min": several, "max": several, "device": found.on_device}
+    shown = dict.fromkeys(COLUMNS, True) | {"device": found.on_device} | dict.fromkeys(("min", "max", "uneven"), several)
     head = [column for column in COLUMNS if shown[column]]
     words = "Phases: seconds of the host's clock" + (", mean over ranks with smallest and largest" if several else "")
     return [words, *table(head, [[row.get(column, "") for column in head] for row in rows])]
@@ -33,6 +33,7 @@ def _row(phase: PhaseUse, elapsed: float) -> dict[str, str]:
         "phase": "  " * phase.depth + phase.name,
         "calls": f"{phase.calls:.0f}",
         **_times(phase.second_p, phase.own_p, elapsed),
+        "uneven": seconds(phase.uneven),
         "device": seconds(phase.device_seconds),
         "GB/s": gigabytes_per_second(phase.rate(phase.bytes)),
         "GFLOP/s": "" if flops is None else f"{flops / 1e9:.1f}",

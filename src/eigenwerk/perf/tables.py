@@ -24,9 +24,9 @@ def _cells(line: Sequence[str], widths: Sequence[int], left: int) -> list[str]:
 def size(count: float) -> str:
     """512 B, 1 KiB, 2.5 MiB."""
     place = 0
-    while count >= 1023.5 and place < len(UNITS) - 1:
+    while count >= 1024 and place < len(UNITS) - 1:
         count, place = count / 1024, place + 1
-    return f"{count:.3g} {UNITS[place]}"
+    return f"{count:.0f} {UNITS[place]}" if count >= 100 or not place else f"{count:.3g} {UNITS[place]}"
 
 
 def seconds(time: float | None) -> str:
