@@ -58,7 +58,7 @@ def test_text_shows_the_tree_with_spread_loops_and_memory(two):
     head = next(line for line in lines if line.split()[:1] == ["phase"]).split()
     assert head == ["phase", "calls", "seconds", "min", "max", "own", "uneven", "device", "share", "GB/s", "GFLOP/s"]
     local = next(line for line in lines if line.split()[:1] == ["local"])
-    assert local.split() == ["local", "4", "3.000", "2.000", "4.000", "3.000", "1.000", "1.500", "30.0", "%", "4.0"]
+    assert local.split() == ["local", "4", "3.000", "2.000", "4.000", "3.000", "0.500", "1.500", "30.0", "%", "4.0"]
     assert local.startswith("    local")
     assert next(line for line in lines if line.split()[:2] == ["LOOP", "2"]).split() == [
         "LOOP", "2", "2.000", "1.000", "3.000", "4.000",

@@ -37,9 +37,14 @@ class PhaseUse:
         return len(self.path) - 1
 
     @property
+    def busy_p(self) -> np.ndarray:
+        """Seconds without inner phases by the clock that saw the work: the device's where there is one."""
+        return np.where(np.isnan(self.own_device_p), self.own_p, self.own_device_p)
+
+    @property
     def uneven(self) -> float | None:
         """Seconds that equal shares would save: own time of the busiest rank less the mean; None for communication."""
-        return None if self.name == COMMUNICATION else float(self.own_p.max() - self.own_p.mean())
+        return None if self.name == COMMUNICATION else float(self.busy_p.max() - self.busy_p.mean())
 
     @property
     def device_seconds(self) -> float | None:
@@ -52,8 +57,8 @@ class PhaseUse:
         return _known_mean(self.own_device_p)
 
     def rate(self, count: float) -> float | None:
-        """What `count` (bytes or flops of all ranks) makes per second of a rank, by the clock that saw the work."""
-        seconds = float(np.where(np.isnan(self.own_device_p), self.own_p, self.own_device_p).sum())
+        """What `count` (bytes or flops of all ranks) makes per second of a rank."""
+        seconds = float(self.busy_p.sum())
         return count / seconds if count and seconds > 0 else None
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.perf.communication_text import heading
 from eigenwerk.perf.pictures import BLUE, DARK, LIGHT, QUIET, RUST, plain_axes, whole_numbers
-from eigenwerk.perf.profile import Lap, PhaseUse, Profile
+from eigenwerk.perf.profile import Lap, Profile
 from eigenwerk.perf.tables import percent
 from eigenwerk.trace import COMMUNICATION
 
@@ -39,7 +39,7 @@ def draw_profile(path: str | Path, found: Profile) -> None:
 
 def _phases(axes: Any, found: Profile) -> None:
     """Own time of the longest phases in the order of the tree, with the spread over ranks."""
-    longest = sorted(found.phases, key=lambda phase: -_own(phase))[:MANY_PHASES]
+    longest = sorted(found.phases, key=lambda phase: -max(phase.own_p.mean(), phase.busy_p.mean()))[:MANY_PHASES]
     shown = [phase for phase in found.phases if any(phase is one for one in longest)][::-1]
     place = np.arange(len(shown))
     second_xp = np.array([phase.own_p for phase in shown]).reshape(len(shown), -1)
@@ -62,10 +62,6 @@ def _phases(axes: Any, found: Profile) -> None:
     axes.set_xlabel("seconds without inner phases (mean, smallest, largest over ranks)", fontsize=9)
     listed = sum(float(phase.own_p.mean()) for phase in shown) / float(found.elapsed_p.mean())
     plain_axes(axes, f"Phases: these are {percent(listed)} of the elapsed time", "x")
-
-
-def _own(phase: PhaseUse) -> float:
-    return float(phase.own_p.mean())
 
 
 def _laps(axes: Any, lap: Lap) -> None:

@@ -21,8 +21,9 @@ def _phases(found: Profile) -> list[str]:
         *(_row(phase, elapsed) for phase in found.phases),
         {"phase": "everything else", **_times(found.rest_p, found.rest_p, elapsed)},
     ]
-    shown = dict.fromkeys(COLUMNS, True) | {"device": found.on_device} | dict.fromkeys(("min", "max", "uneven"), several)
-    head = [column for column in COLUMNS if shown[column]]
+    hidden = {"device"} if not found.on_device else set()
+    hidden |= set() if several else {"min", "max", "uneven"}
+    head = [column for column in COLUMNS if column not in hidden]
     words = "Phases: seconds of the host's clock" + (", mean over ranks with smallest and largest" if several else "")
     return [words, *table(head, [[row.get(column, "") for column in head] for row in rows])]
 
