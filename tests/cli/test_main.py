@@ -7,6 +7,7 @@ import pytest
 import typer
 
 from eigenwerk import __version__
+from eigenwerk.cli import crash
 from eigenwerk.cli import main as door
 from eigenwerk.errors import ConvergenceError, EigenwerkError, InputError
 
@@ -60,7 +61,7 @@ def test_a_fault_of_the_program_writes_a_file_and_says_where(raising, capsys, tm
 def test_a_fault_in_a_read_only_folder_writes_to_the_temporary_one(raising, capsys, monkeypatch, tmp_path):
     other = tmp_path / "temporary"
     other.mkdir()
-    monkeypatch.setattr(door.tempfile, "gettempdir", lambda: str(other))
+    monkeypatch.setattr(crash.tempfile, "gettempdir", lambda: str(other))
     (tmp_path / "eigenwerk-crash.txt").mkdir()  # as good as read-only, also for root
     assert raising(ZeroDivisionError("x")) == 1
     assert str(other / "eigenwerk-crash.txt") in capsys.readouterr().err
@@ -68,7 +69,7 @@ def test_a_fault_in_a_read_only_folder_writes_to_the_temporary_one(raising, caps
 
 
 def test_a_fault_with_nowhere_to_write_shows_the_details(raising, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(door.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(crash.tempfile, "gettempdir", lambda: str(tmp_path))
     (tmp_path / "eigenwerk-crash.txt").mkdir()
     assert raising(ZeroDivisionError("x")) == 1
     assert "Traceback" in capsys.readouterr().err

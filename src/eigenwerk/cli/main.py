@@ -3,25 +3,20 @@
 Exit codes: 0 done, 1 a fault of eigenwerk itself, 2 bad input, 3 not converged, 130 interrupted.
 """
 
-import datetime
-import platform
 import sys
-import tempfile
-import traceback
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from eigenwerk import __version__
 from eigenwerk.cli.check import check
+from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.perf import app as perf
 from eigenwerk.cli.run import run
 from eigenwerk.errors import EigenwerkError
 
 INTERNAL_ERROR = 1
 INTERRUPTED = 130
-CRASH_FILE = "eigenwerk-crash.txt"
 
 app = typer.Typer(
     name="eigenwerk",
@@ -68,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
         _say(str(error))
         return error.exit_code
     except Exception as error:
-        _report_crash(error, sys.argv[1:] if arguments is None else arguments)
+        _say(crash_words(error, sys.argv[1:] if arguments is None else arguments))
         return INTERNAL_ERROR
     return 0
 
@@ -76,38 +71,6 @@ def main(arguments: list[str] | None = None) -> int:
 def _say(message: str) -> None:
     """Writes a message to standard error, red on a terminal and plain elsewhere."""
     typer.secho(message, err=True, fg=typer.colors.RED)
-
-
-def _report_crash(error: Exception, arguments: list[str]) -> None:
-    """Says that eigenwerk is at fault and writes what its authors need to a file."""
-    report = _crash_report(error, arguments)
-    path = _write_crash(report)
-    where = f"The details are in {path}." if path else f"No file could be written, so the details follow.\n{report}"
-    _say(
-        f"Internal error of eigenwerk: {type(error).__name__}: {error}\n{where}\n"
-        "The fault is in the program, not in your input. Please report it with that text and your input files."
-    )
-
-
-def _crash_report(error: Exception, arguments: list[str]) -> str:
-    return (
-        f"eigenwerk {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
-        f"{datetime.datetime.now().astimezone().isoformat(timespec='seconds')}\n"
-        f"eigenwerk {' '.join(arguments)}\n\n"
-        f"{''.join(traceback.format_exception(error))}"
-    )
-
-
-def _write_crash(report: str) -> Path | None:
-    """Where the report was written: the current folder, else the folder for temporary files, else nowhere."""
-    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
-        try:
-            path = folder / CRASH_FILE
-            path.write_text(report, encoding="utf-8")
-        except OSError:
-            continue
-        return path
-    return None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`eigenwerk run`: a folder in, a ground state out.
+"""`eigenwerk run`: a folder in, a ground state out; on one rank, or on as many as were started or asked for.
 
 Exit codes: 0 converged, 3 not converged, 2 bad input, 128 + signal number after an interruption (130 for Ctrl-C).
 """
@@ -7,12 +7,15 @@ import json
 import math
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eigenwerk.cli.run_text import formula, heading, summary
+from eigenwerk.cli.crash import crash_words
+from eigenwerk.cli.ranks import RunOptions, become_rank, rank_threads, ranks_to_start, say_in_red, team_rows
+from eigenwerk.cli.run_text import formula, heading, labelled, summary
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.cli.stopping import StopRequests
 from eigenwerk.dft.inputs import Inputs, read_inputs
@@ -21,8 +24,13 @@ from eigenwerk.dft.report import RunResult
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.parallel.environment import Launch
+from eigenwerk.parallel.launch import rank_command, run_ranks
 from eigenwerk.perf.convergence_plot import draw_convergence
 from eigenwerk.units import HARTREE_EV
+
+if TYPE_CHECKING:
+    from eigenwerk.parallel.start import Team
 
 PLOT_FILE = "convergence.png"
 
@@ -36,6 +44,15 @@ SaveEvery = Annotated[
 ]
 
 
+Ranks = Annotated[
+    int | None, typer.Option("--ranks", "-n", metavar="N", min=1, help="Start N processes here; default: one per GPU.")
+]
+Transport = Annotated[
+    str, typer.Option("--transport", metavar="NAME", help="How ranks communicate: auto, nccl, mpi or gloo.")
+]
+Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...")]
+
+
 def run(
     folder: Folder = Path("."),
     output: Output = None,
@@ -43,29 +60,76 @@ def run(
     quiet: Quiet = False,
     no_plot: NoPlot = False,
     save_every: SaveEvery = 30.0,
+    ranks: Ranks = None,
+    transport: Transport = "auto",
+    device: Device = "auto",
 ) -> None:
     """Compute the ground state of a folder: energy, forces, bands, moments.
 
     Writes vasprun.xml, OSZICAR, CONTCAR, eigenwerk.h5 and convergence.png.
 
+    On several GPUs or processes: --ranks N, or start the ranks by torchrun, srun or mpirun.
+
     Exit codes: 0 converged; 3 not converged, results are written and marked; 2 bad input, nothing is written; 130
     interrupted, the last finished step is saved.
     """
-    target = folder if output is None else output
-    view = RunView(sys.stderr if as_json else sys.stdout, quiet)
-    inputs = read_inputs(folder, target)
-    inputs.raise_on_errors()
-    ensure_writable(target)
+    launch = become_rank()
+    options = RunOptions(folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device)
+    options.wish()
+    count = ranks_to_start(options, launch)
+    if launch.several:
+        _run_as_rank(options, launch)
+    elif count > 1:
+        _run_ranks(options, count)
+    else:
+        _run_alone(options, launch)
+
+
+def _run_alone(options: RunOptions, launch: Launch) -> None:
+    """One process."""
+    view = RunView(sys.stderr if options.as_json else sys.stdout, options.quiet)
+    inputs = _read(options)
     threads = available_threads()
-    view.lines(heading(inputs, folder, threads))
+    view.lines(heading(inputs, options.folder, threads))
     _remark(inputs, view)
-    result, number = _solve(inputs, target, view, threads, save_every)
+    result, number = _solve(inputs, options, launch, view, threads)
+    _finish(result, number, inputs, options, view)
+
+
+def _run_ranks(options: RunOptions, count: int) -> None:
+    """The parent of several ranks: errors of the input are shown once, before there are any."""
+    inputs = _read(options)
+    options.groups(inputs, count)
+    _let_threads_sleep()
+    raise typer.Exit(run_ranks(rank_command(options.of_rank()), count, rank_threads(count), say_in_red))
+
+
+def _run_as_rank(options: RunOptions, launch: Launch) -> None:
+    """One of several ranks; only the first one speaks, writes, and has an exit code that tells how it went."""
+    first = launch.rank == 0
+    stream = (sys.stderr if options.as_json else sys.stdout) if first else open(os.devnull, "w")  # noqa: SIM115
+    view = RunView(stream, options.quiet)
+    inputs, result, number = _solve_together(options, launch, view)
+    if first:
+        _finish(result, number, inputs, options, view)
+
+
+def _read(options: RunOptions) -> Inputs:
+    """The folder, or all its errors, before anything is computed."""
+    inputs = read_inputs(options.folder, options.target)
+    inputs.raise_on_errors()
+    ensure_writable(options.target)
+    return inputs
+
+
+def _finish(result: RunResult | None, number: int, inputs: Inputs, options: RunOptions, view: RunView) -> None:
+    """Picture, summary, exit code."""
     if result is None:
         view.say("Interrupted before the first step was finished; nothing has been written.", BAD)
         raise typer.Exit(128 + number)
-    files = {} if no_plot else _plot(result, inputs, target, view)
-    _tell(result, files, target, view)
-    if as_json:
+    files = {} if options.no_plot else _plot(result, inputs, options.target, view)
+    _tell(result, files, options.target, view)
+    if options.as_json:
         print(json.dumps(jsonable(result.as_dict() | {"files": _names(result, files)}), indent=1))
     raise typer.Exit(_exit_code(result, number))
 
@@ -97,7 +161,7 @@ def _let_threads_sleep() -> None:
 
 
 def _solve(
-    inputs: Inputs, target: Path, view: RunView, threads: int, save_every: float
+    inputs: Inputs, options: RunOptions, launch: Launch, view: RunView, threads: int
 ) -> tuple[RunResult | None, int]:
     """The result, and the number of the signal that ended the run (0 for none)."""
     view.begin()
@@ -105,21 +169,75 @@ def _solve(
     try:
         with StopRequests(view.say) as stop:
             # loads PyTorch, which takes longer than everything before
-            from eigenwerk.dft.run import run_inputs
+            from eigenwerk.parallel.start import Task, at_work
 
-            def on_step(step: StepRecord) -> None:
-                view.step(step)
-                stop.step_finished()
-
-            try:
-                return run_inputs(
-                    inputs, target, on_step, on_note=view.note, threads=threads, save_every=save_every
-                ), 0
-            except KeyboardInterrupt as interrupt:
-                result = interrupt.result if isinstance(interrupt, RunInterrupted) else None
-                return result, stop.number or 2
+            with at_work(launch, lambda: Task(options.wish(inputs))) as team:
+                if team.seat.title:
+                    view.lines(labelled(team_rows(team)))
+                return _compute(inputs, options, team, view, threads, stop.step_finished), 0
+    except KeyboardInterrupt as interrupt:
+        return _result_so_far(interrupt), stop.number or 2
     finally:
         view.end()
+
+
+def _solve_together(
+    options: RunOptions, launch: Launch, view: RunView
+) -> tuple[Inputs, RunResult | None, int]:
+    """The same on several ranks, where errors of the input are met inside, so that they are told once."""
+    _let_threads_sleep()
+    from eigenwerk.parallel.start import Task, at_work
+
+    found: list[Inputs] = []
+
+    def prepare() -> Task:
+        inputs = read_inputs(options.folder, options.target)
+        inputs.raise_on_errors()
+        found.append(inputs)
+        return Task(options.wish(inputs), lambda ranks: options.groups(inputs, ranks))
+
+    def explain(error: Exception) -> str:
+        return crash_words(error, sys.argv[1:])
+
+    with at_work(launch, prepare, tell=lambda words: view.say(words, BAD), explain=explain) as team:
+        inputs = found[0]
+        view.lines(heading(inputs, options.folder, None) + labelled(team_rows(team)) + [""])
+        _remark(inputs, view)
+        for note in team.notes:
+            view.note(note)
+
+        def step_finished() -> None:
+            if team.stop_after_step() is not None:
+                raise KeyboardInterrupt
+
+        view.begin()
+        try:
+            return inputs, _compute(inputs, options, team, view, team.seat.threads, step_finished), 0
+        except KeyboardInterrupt as interrupt:
+            number = team.watchdog.stop if team.watchdog is not None else None
+            return inputs, _result_so_far(interrupt), number or 2
+        finally:
+            view.end()
+
+
+def _compute(
+    inputs: Inputs, options: RunOptions, team: "Team", view: RunView, threads: int, step_finished: Callable[[], None]
+) -> RunResult:
+    """The calculation, on this rank."""
+    from eigenwerk.dft.run import run_inputs
+
+    def on_step(step: StepRecord) -> None:
+        view.step(step)
+        step_finished()
+
+    return run_inputs(
+        inputs, options.target, on_step, on_note=view.note, threads=threads, save_every=options.save_every,
+        runtime=team.runtime,
+    )  # fmt: skip
+
+
+def _result_so_far(interrupt: KeyboardInterrupt) -> RunResult | None:
+    return interrupt.result if isinstance(interrupt, RunInterrupted) else None
 
 
 def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView) -> dict[str, Path]:

@@ -31,8 +31,8 @@ SMEARINGS = {-2: "fixed occupations", -1: "Fermi-Dirac smearing", 0: "Gaussian s
 # -- heading -----------------------------------------------------------------------------------------------------------
 
 
-def heading(inputs: Inputs, folder: Path, threads: int) -> list[str]:
-    """What is about to be computed."""
+def heading(inputs: Inputs, folder: Path, threads: int | None) -> list[str]:
+    """What is about to be computed; threads: None if rows about ranks and devices follow."""
     parameters, kpoints, symmetry = inputs.parameters, inputs.kpoints, inputs.symmetry
     functional = FUNCTIONAL_OF_TAG.get(parameters.functional, parameters.functional)
     cutoff = f"cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}"
@@ -47,9 +47,9 @@ def heading(inputs: Inputs, folder: Path, threads: int) -> list[str]:
         *(("PAW data", line) for line in _datasets(inputs)),
         ("stops when", f"energies change by less than {parameters.energy_tolerance * HARTREE_EV:g} eV, or after "
                        f"{_counted(parameters.max_steps, 'step')}"),
-        ("computer", f"{_counted(threads, 'thread')}"),
+        *([] if threads is None else [("computer", f"{_counted(threads, 'thread')}")]),
     ]  # fmt: skip
-    return [f"eigenwerk {__version__}: {folder}", "", *_labelled(rows), ""]
+    return [f"eigenwerk {__version__}: {folder}", "", *labelled(rows), *([] if threads is None else [""])]
 
 
 def formula(symbols: Sequence[str]) -> str:
@@ -74,7 +74,7 @@ def _counted(number: float, noun: str) -> str:
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
-def _labelled(rows: Sequence[tuple[str, str]]) -> list[str]:
+def labelled(rows: Sequence[tuple[str, str]]) -> list[str]:
     """Aligned rows; a label that repeats is shown once."""
     lines = []
     for label, group in groupby(rows, key=lambda row: row[0]):

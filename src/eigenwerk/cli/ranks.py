@@ -1,0 +1,138 @@
+"""`eigenwerk run` on several ranks: who we are, the parent that starts ranks, and what ranks say about themselves."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eigenwerk.dft.inputs import Inputs
+from eigenwerk.errors import InputError
+from eigenwerk.parallel.choice import Wish
+from eigenwerk.parallel.environment import Launch, find_launch
+from eigenwerk.parallel.facts import Seat
+from eigenwerk.parallel.gpus import count_gpus
+from eigenwerk.parallel.launch import check_ranks, die_with_parent
+from eigenwerk.parallel.layout import k_groups
+
+if TYPE_CHECKING:
+    from eigenwerk.parallel.start import Team
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The command line of `eigenwerk run`.  ranks: None if not given."""
+
+    folder: Path
+    output: Path | None
+    as_json: bool
+    quiet: bool
+    no_plot: bool
+    save_every: float
+    ranks: int | None
+    transport: str
+    device: str
+
+    @property
+    def target(self) -> Path:
+        """Where files go."""
+        return self.folder if self.output is None else self.output
+
+    def wish(self, inputs: Inputs | None = None) -> Wish:
+        """Device and transport, with what INCAR says about them; InputError for words that do not exist."""
+        nccl = True if inputs is None else bool(inputs.incar.get("LUSENCCL", True))
+        return Wish(self.device, self.transport, nccl)
+
+    def groups(self, inputs: Inputs, ranks: int) -> int:
+        """The number of k-groups."""
+        kpar = inputs.incar.get("KPAR")
+        return k_groups(ranks, len(inputs.kpoints.point_kc), kpar if isinstance(kpar, int) else None)
+
+    def of_rank(self) -> list[str]:
+        """The words after `eigenwerk` for each rank."""
+        words = ["run", str(self.folder), "--save-every", str(self.save_every)]
+        words += ["--transport", self.transport, "--device", self.device]
+        words += [] if self.output is None else ["--output", str(self.output)]
+        flags = {"--json": self.as_json, "--quiet": self.quiet, "--no-plot": self.no_plot}
+        return words + [flag for flag, given in flags.items() if given]
+
+
+def become_rank() -> Launch:
+    """Find out which rank this process is, first of all; InputError if the environment contradicts itself.
+
+    A rank ends with its parent, and until its watchdog works a Ctrl-C simply ends it: the parent has the words.
+    """
+    launch = find_launch()
+    if launch.several:
+        die_with_parent()
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return launch
+
+
+def ranks_to_start(options: RunOptions, launch: Launch) -> int:
+    """How many ranks this process has to start; 1: it does the work itself.  InputError if that was done already."""
+    if launch.starter:
+        if options.ranks not in (None, launch.size):
+            raise InputError(
+                f"--ranks {options.ranks}, but {launch.starter} has started {launch.size} already. Leave --ranks out."
+            )
+        return 1
+    ranks = default_ranks(options.device) if options.ranks is None else options.ranks
+    check_ranks(ranks)
+    if ranks > 1 and options.transport == "mpi":
+        raise InputError(
+            f"--transport mpi needs ranks that MPI started: mpirun -n {ranks} eigenwerk run {options.folder} "
+            "--transport mpi"
+        )
+    return ranks
+
+
+def default_ranks(device: str) -> int:
+    """One rank for each GPU; one alone where processors compute, whose threads share the work."""
+    return max(1, count_gpus()) if device in ("auto", "cuda") else 1
+
+
+def rank_threads(ranks: int) -> int:
+    """Threads of each of several ranks on this machine, unless OMP_NUM_THREADS says otherwise."""
+    return max(1, len(os.sched_getaffinity(0)) // ranks)
+
+
+def say_in_red(words: str) -> None:
+    """How the parent speaks."""
+    red, plain = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
+    print(f"{red}{words}{plain}", file=sys.stderr, flush=True)
+
+
+def team_rows(team: "Team") -> list[tuple[str, str]]:
+    """Label and text of what the log says about ranks, devices and transport."""
+    return [
+        ("ranks", _ranks_words(team)),
+        *(("devices", words) for words in _device_words(team.seats)),
+        *([("transport", team.transport)] if team.transport else []),
+    ]
+
+
+def _ranks_words(team: "Team") -> str:
+    grid, launch = team.runtime.grid, team.launch
+    starter = "eigenwerk" if launch.starter == "eigenwerk" else launch.starter
+    groups = f"{grid.groups} group{'s' if grid.groups > 1 else ''} of k-points x {grid.band_ranks} band ranks"
+    return f"{launch.size}, started by {starter}: {groups}"
+
+
+def _device_words(seats: Sequence[Seat]) -> Iterator[str]:
+    """One line for ranks of one machine with the same kind of device."""
+    for (host, title, threads), group in groupby(seats, key=lambda seat: (seat.host, seat.title, seat.threads)):
+        members = list(group)
+        first, last = members[0].rank, members[-1].rank
+        ranks = f"rank {first}" if first == last else f"ranks {first} to {last}"
+        each = " each" if len(members) > 1 else ""
+        shown = f"{threads} thread{'s' if threads > 1 else ''}{each}"
+        if not title:
+            yield f"{ranks} on {host}: processor, {shown}"
+        else:
+            names = ", ".join(dict.fromkeys(seat.device for seat in members))
+            yield f"{ranks} on {host}: {names} ({title}), {shown}"

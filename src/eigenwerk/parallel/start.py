@@ -1,0 +1,203 @@
+"""From the ranks we are given to a Runtime: devices, transport, communicators, watchdog.
+
+    with at_work(find_launch(), lambda: Task(Wish(device="cuda"))) as team:
+        run_inputs(inputs, runtime=team.runtime)
+
+One rank works the same way: it has a device, and nobody to communicate with or to watch.
+"""
+
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch.distributed import DistError, Store
+
+from eigenwerk.errors import EigenwerkError, InputError
+from eigenwerk.parallel.choice import Choice, Wish, choose_devices, choose_transport
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.environment import Launch
+from eigenwerk.parallel.facts import Facts, Seat, thread_shares
+from eigenwerk.parallel.mpi import mpi_world
+from eigenwerk.parallel.process_grid import make_process_grid
+from eigenwerk.parallel.rendezvous import meet, tell_all
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.torch_distributed import gloo_world, nccl_world
+from eigenwerk.parallel.watchdog import Watchdog
+from eigenwerk.trace import Trace
+
+Say = Callable[[str], None]
+
+CONNECTION_WORDS = ("gloo", "nccl", "connection", "broken pipe", "timed out waiting")
+"""In the errors by which transports say that the other end is gone."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the ranks have to know before they choose.  groups: the number of k-groups for a number of ranks."""
+
+    wish: Wish = field(default_factory=Wish)
+    groups: Callable[[int], int] = lambda ranks: 1
+
+
+@dataclass(frozen=True)
+class Team:
+    """The ranks at work, as one of them sees it.
+
+    seats: of all ranks; transport: in words; watchdog: None for one rank; notes: what was chosen otherwise than one
+    might expect, and why.
+    """
+
+    runtime: Runtime
+    launch: Launch
+    seats: tuple[Seat, ...]
+    transport: str
+    watchdog: Watchdog | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def seat(self) -> Seat:
+        """This rank's."""
+        return self.seats[self.runtime.world.rank]
+
+    def stop_after_step(self) -> int | None:
+        """To be called at the end of each step: the signal for which all ranks stop now, or None; collective."""
+        return None if self.watchdog is None else self.watchdog.step_finished(self.runtime.world.any)
+
+
+@contextmanager
+def at_work(
+    launch: Launch,
+    prepare: Callable[[], Task] = Task,
+    *,
+    trace: Trace | None = None,
+    tell: Say | None = None,
+    explain: Callable[[Exception], str] = str,
+) -> Iterator[Team]:
+    """The ranks of this run, from their meeting to their parting; collective.
+
+    prepare: reads what has to be read; errors in it are treated like those inside.  tell: how rank 0 speaks to the
+    user.  explain: words for an error that was not raised on purpose.  Inside, on several ranks, an exception of one
+    ends all of them, with its reason told once; only KeyboardInterrupt passes, and all ranks raise it together.
+    """
+    trace = trace or Trace()
+    if not launch.several:
+        yield _alone(launch, prepare().wish, trace)
+        return
+    store = meet(launch)
+    local = launch.local_size == launch.size
+    watchdog = Watchdog(
+        store, launch.rank, launch.size, tell=tell, local=local, told_by_parent=launch.starter == "eigenwerk"
+    )
+    with watchdog:
+        try:
+            team = _together(launch, prepare(), store, trace, local)
+            yield replace(team, watchdog=watchdog)
+            team.runtime.world.close()
+        except Exception as error:
+            _fail(watchdog, error, explain)
+
+
+def _alone(launch: Launch, wish: Wish, trace: Trace) -> Team:
+    facts = [_facts(launch)]
+    seat = _seat(facts[0], choose_devices(wish, facts)[0], thread_shares(facts)[0])
+    runtime = Runtime(device=_use(seat), trace=trace)
+    return Team(runtime, launch, (seat,), "", notes=())
+
+
+def _together(launch: Launch, task: Task, store: Store, trace: Trace, local: bool) -> Team:
+    wish = task.wish
+    facts = [Facts(**_tuples(words)) for words in tell_all(store, launch, "facts", asdict(_facts(launch)))]
+    device, threads = choose_devices(wish, facts)[launch.rank], thread_shares(facts)[launch.rank]
+    mine = _seat(facts[launch.rank], device, threads)
+    seats = tuple(Seat(**_tuples(words)) for words in tell_all(store, launch, "seats", asdict(mine)))
+    choice = choose_transport(wish, facts, seats, launch.starter)
+    torch_device = _use(mine)
+    world, choice = _world(choice, wish, launch, store, torch_device, trace, local)
+    grid = make_process_grid(world, task.groups(world.size))
+    runtime = Runtime(device=torch_device, grid=grid, trace=trace)
+    return Team(runtime, launch, seats, world.path, notes=choice.notes)
+
+
+def _facts(launch: Launch) -> Facts:
+    """What this rank knows about itself."""
+    wished = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    return Facts(
+        launch.rank, socket.gethostname(), os.getpid(), launch.local_rank,
+        gpus=torch.cuda.device_count() if torch.cuda.is_available() else 0,
+        mpi4py=find_spec("mpi4py") is not None, cores=tuple(sorted(os.sched_getaffinity(0))),
+        threads=int(wished) if wished.isdecimal() else 0,
+    )  # fmt: skip
+
+
+def _seat(fact: Facts, device: str, threads: int) -> Seat:
+    if device == "cpu":
+        return Seat(fact.rank, fact.host, threads=threads, cores=fact.cores)
+    properties = torch.cuda.get_device_properties(torch.device(device))
+    gpu = str(getattr(properties, "uuid", device))
+    return Seat(fact.rank, fact.host, device, gpu, properties.name, threads, fact.cores)
+
+
+def _use(seat: Seat) -> torch.device:
+    """The device, made the current one, so that libraries that ask for no device take it."""
+    device = torch.device(seat.device)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    return device
+
+
+def _tuples(words: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in words.items()}
+
+
+def _world(
+    choice: Choice, wish: Wish, launch: Launch, store: Store, device: torch.device, trace: Trace, local: bool
+) -> tuple[Communicator, Choice]:
+    """The communicator of all ranks; with another choice if MPI turns out to be another one than that of mpirun."""
+    interface = "lo" if local else ""
+    if choice.transport == "nccl":
+        return nccl_world(launch.rank, launch.size, store, device, trace, interface=interface), choice
+    if choice.transport == "mpi":
+        world = mpi_world(trace)
+        if (world.rank, world.size) == (launch.rank, launch.size):
+            return world, choice
+        words = _stranger(world, launch)
+        if wish.transport == "mpi":
+            raise InputError(f"{words} Install mpi4py for that library, or use --transport gloo.")
+        world.close()
+        choice = Choice("gloo", (*choice.notes, f"{words} Gloo is used instead."))
+    return gloo_world(launch.rank, launch.size, store, trace, interface=interface), choice
+
+
+def _stranger(world: Communicator, launch: Launch) -> str:
+    return (
+        f"mpi4py says that this is rank {world.rank} of {world.size}, {launch.starter} says rank {launch.rank} of "
+        f"{launch.size}: mpi4py uses another library ({world.path.split(';')[0]}) than {launch.starter}."
+    )
+
+
+def _fail(watchdog: Watchdog, error: Exception, explain: Callable[[Exception], str]) -> None:
+    """End all ranks because of an error of this one."""
+    if isinstance(error, EigenwerkError):
+        watchdog.fail(str(error), error.exit_code)
+    if isinstance(error, torch.AcceleratorError):
+        watchdog.fail(
+            f"The GPU reports an error: {str(error).splitlines()[0]}. If that happens again on this GPU only, look at "
+            "`nvidia-smi -q` and the system's log, and leave it out (CUDA_VISIBLE_DEVICES).", 1,
+        )  # fmt: skip
+    if is_second_hand(error):
+        watchdog.fail(f"The connection to other ranks broke: {str(error).splitlines()[0]}", 1, second_hand=True)
+    watchdog.fail(explain(error), 1)
+
+
+def is_second_hand(error: Exception) -> bool:
+    """Whether an error may only mean that another rank is gone."""
+    if isinstance(error, DistError) or type(error).__module__.startswith("mpi4py"):
+        return True
+    words = str(error).lower()
+    return isinstance(error, RuntimeError) and any(word in words for word in CONNECTION_WORDS)
