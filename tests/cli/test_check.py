@@ -136,7 +136,7 @@ def test_nothing_is_written(silicon):
 
 
 def test_too_little_memory_is_a_warning(repository, monkeypatch, capsys):
-    monkeypatch.setattr(check_document, "machine_memory", lambda: 10**8)
+    monkeypatch.setattr(check_document, "installed_memory", lambda: 10**8)
     assert main(["check", str(repository / "examples" / "01_silicon_pbe")]) == 0
     assert re.search(
         r"warning +INCAR: about 0\.\d GB of memory are needed, this machine has 0\.1 GB", capsys.readouterr().out

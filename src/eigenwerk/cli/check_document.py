@@ -3,7 +3,6 @@
 Lengths in Å, energies in eV, memory in bytes; atoms are counted from 1.
 """
 
-import os
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +14,7 @@ from eigenwerk.dft.default_bands import fewest_bands
 from eigenwerk.dft.input_datasets import DataSet
 from eigenwerk.dft.inputs import Inputs
 from eigenwerk.dft.kpoints import KPoints
+from eigenwerk.dft.machine import installed_memory
 from eigenwerk.dft.memory import MemoryEstimate
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.structure import Structure, shortest_distance
@@ -59,17 +59,9 @@ def problem_list(problems: list[Problem]) -> list[Document]:
     return [asdict(problem) | {"text": str(problem)} for problem in ordered]
 
 
-def machine_memory() -> int | None:
-    """Bytes of main memory, None where the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, ValueError):
-        return None
-
-
 def memory_problems(memory: MemoryEstimate | None) -> list[Problem]:
     """A warning when the estimate is more than this machine has."""
-    available = machine_memory()
+    available = installed_memory()
     if memory is None or available is None or memory.total <= available:
         return []
     message = f"about {memory.total / 1e9:.1f} GB of memory are needed, this machine has {available / 1e9:.1f} GB"
@@ -167,6 +159,6 @@ def _dataset(data: DataSet) -> Document:
 def _memory(memory: MemoryEstimate) -> Document:
     return {
         "total": memory.total,
-        "machine": machine_memory(),
+        "machine": installed_memory(),
         "items": {item.name: item.bytes for item in memory.items},
     }

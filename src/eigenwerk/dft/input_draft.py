@@ -16,7 +16,10 @@ from eigenwerk.dft.input_electrons import (
 from eigenwerk.dft.input_grids import FINE_TAGS, WAVE_TAGS, grid_sizes
 from eigenwerk.dft.input_kpoints import kpoints_of_file, kpoints_of_spacing
 from eigenwerk.dft.input_parameters import loop_settings, mixing
+from eigenwerk.dft.job_size import JobSize, job_size
 from eigenwerk.dft.kpoints import KPoints
+from eigenwerk.dft.layout import Layout
+from eigenwerk.dft.machine import installed_memory, processor
 from eigenwerk.dft.memory import MemoryEstimate, estimate_memory
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plane_waves import PlaneWaveCounts, count_plane_waves
@@ -55,6 +58,7 @@ class Draft:
     grids: GridSizes | None = None
     waves: PlaneWaveCounts | None = None
     parameters: Parameters | None = None
+    size: JobSize | None = None
     memory: MemoryEstimate | None = None
     _cutoff_ev: float | None = None
     _electrons: float | None = None
@@ -150,12 +154,5 @@ class Draft:
             mixing=mixed,
             **loop_settings(self.incar, self.findings),
         )
-        self.memory = self._memory(self.structure, self.kpoints, self.parameters, self.grids, self.waves)
-
-    def _memory(
-        self, structure: Structure, kpoints: KPoints, parameters: Parameters, grids: GridSizes, waves: PlaneWaveCounts
-    ) -> MemoryEstimate:
-        headers = [self.datasets[symbol].header for symbol in structure.symbols]
-        projectors_a = [header.n_projectors for header in headers]
-        bound = sum(2 * state.l + 1 for header in headers for state in header.states if state.n is not None)
-        return estimate_memory(structure, kpoints, parameters, grids, waves, projectors_a, bound)
+        self.size = job_size(self.structure, self.kpoints, self.parameters, self.grids, self.waves, self.datasets)
+        self.memory = estimate_memory(self.size, Layout(), processor(installed_memory() or 0))

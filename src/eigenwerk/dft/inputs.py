@@ -16,6 +16,7 @@ from eigenwerk.dft.grids import GridSizes
 from eigenwerk.dft.input_datasets import DataSet
 from eigenwerk.dft.input_draft import Draft
 from eigenwerk.dft.input_restart import Restart, choose_restart
+from eigenwerk.dft.job_size import JobSize
 from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.memory import MemoryEstimate
 from eigenwerk.dft.parameters import Parameters
@@ -38,7 +39,8 @@ class Found:
     """The parts of a calculation; None where the input does not allow to make them.
 
     structure: in bohr, exactly symmetric under the operations found within SYMPREC (poscar has it as given);
-    symmetry: of the structure (kpoints.symmetry: those operations that the k-points allow).
+    symmetry: of the structure (kpoints.symmetry: those operations that the k-points allow); size: what the cost
+    depends on; memory: of one process on a processor.
     """
 
     poscar: Poscar | None = None
@@ -48,6 +50,7 @@ class Found:
     parameters: Parameters | None = None
     grids: GridSizes | None = None
     waves: PlaneWaveCounts | None = None
+    size: JobSize | None = None
     memory: MemoryEstimate | None = None
 
 
@@ -103,6 +106,11 @@ class Inputs:
     def parameters(self) -> Parameters:
         """All settings in hartree and bohr."""
         return self._need(self.found.parameters)
+
+    @property
+    def size(self) -> JobSize:
+        """What the cost in memory and time depends on."""
+        return self._need(self.found.size)
 
     @property
     def grids(self) -> GridSizes:
@@ -163,7 +171,7 @@ def _inputs(
     if draft is not None:
         found = Found(
             draft.poscar, draft.structure, draft.symmetry, draft.kpoints, draft.parameters, draft.grids, draft.waves,
-            draft.memory,
+            draft.size, draft.memory,
         )  # fmt: skip
     return Inputs(
         folder=folder,

@@ -28,9 +28,9 @@ class JobSize:
     """Sizes of a calculation.
 
     kpoints: irreducible ones; filled: bands that hold electrons; plane_waves: of the longest sphere (all others are
-    padded to it); density_waves, dense_waves: of the half spheres of density and electrostatics; wave_points,
-    fine_points: of the FFT grids; history: steps of the mixing; operations: of the symmetry, pure translations
-    counted once.
+    padded to it); kinds: atoms that symmetry does not make equal; density_waves, dense_waves: of the half spheres of
+    density and electrostatics; wave_points, fine_points: of the FFT grids; history: steps of the mixing; operations:
+    of the symmetry, pure translations counted once.
     """
 
     spins: int
@@ -39,6 +39,7 @@ class JobSize:
     filled: int
     plane_waves: int
     species: tuple[SpeciesSize, ...]
+    kinds: int
     density_waves: int
     dense_waves: int
     wave_points: int
@@ -89,6 +90,7 @@ def job_size(
         filled=min(parameters.bands, ceil(parameters.electrons / 2)),
         plane_waves=max(waves.most, 1),
         species=tuple(_species_size(structure, symbol, datasets[symbol]) for symbol in structure.species),
+        kinds=len(np.unique(kpoints.symmetry.atom_map_oa.min(axis=0))),
         density_waves=round(sphere_volume_count(structure, PRECISION_FACTOR[parameters.precision] * radius) / 2),
         dense_waves=round(sphere_volume_count(structure, 2 * ELECTROSTATIC_FACTOR * radius) / 2),
         wave_points=int(np.prod(grids.wave)),

@@ -1,7 +1,9 @@
 """What one device can do: the figures behind estimates of memory and time (no torch: `plan` must start fast)."""
 
+import os
 from dataclasses import dataclass, replace
 from math import exp, log
+from pathlib import Path
 
 from eigenwerk.parallel.block_sizes import CACHE_BLOCK_BYTES, CACHE_GRID_BYTES, DEVICE_BLOCK_SHARE, DEVICE_GRID_BYTES
 
@@ -16,7 +18,8 @@ class Machine:
     5 N log2 N (infinite where the memory limits); dense: (n, seconds) of one Hermitian eigenproblem with all vectors;
     link: bytes/s of one rank in an all-to-all; one_centre: seconds for the one-centre terms of one atom;
     launch: seconds before a kernel runs; programs: bytes of Python, libraries and device context;
-    grid_bytes, block_bytes: as in `Runtime`; spare: share of the memory that fragments of free memory take.
+    grid_bytes, block_bytes: as in `Runtime`; atoms_per_batch: as in paw/onsite.py; spare: share of the memory that
+    fragments of free memory take.
     """
 
     name: str
@@ -31,6 +34,7 @@ class Machine:
     programs: float
     grid_bytes: float
     block_bytes: float
+    atoms_per_batch: int
     spare: float
 
     def fft_seconds(self, points: int) -> float:
@@ -60,7 +64,7 @@ H200 = Machine(
     name="H200", memory=139.8 * GIB, gemm=0.8 * 56e12, copy=4.28e12, fft=float("inf"),
     dense=((32, 5e-3), (64, 5e-3), (1024, 12e-3), (2048, 36e-3), (4096, 182e-3)), link=290e9, one_centre=4e-4,
     launch=6e-6, programs=1.2 * GIB, grid_bytes=DEVICE_GRID_BYTES, block_bytes=139.8 * GIB * DEVICE_BLOCK_SHARE,
-    spare=0.05,
+    atoms_per_batch=64, spare=0.05,
 )  # fmt: skip
 """Measured, one GPU with its neighbours over NVLink."""
 
@@ -72,5 +76,19 @@ def processor(memory: float, cores: int = 1) -> Machine:
         name=f"processor, {cores} core{'s' if cores > 1 else ''}", memory=memory, gemm=44e9 * speed,
         copy=20e9 * min(speed, 8.0), fft=4.3e9 * speed,
         dense=((32, 1e-4), (128, 5e-3), (512, 0.25), (1024, 1.6)), link=5e9, one_centre=0.02 / speed, launch=5e-6,
-        programs=350 * 2**20, grid_bytes=CACHE_GRID_BYTES, block_bytes=CACHE_BLOCK_BYTES, spare=0.02,
+        programs=350 * 2**20, grid_bytes=CACHE_GRID_BYTES, block_bytes=CACHE_BLOCK_BYTES,
+        atoms_per_batch=8, spare=0.02,
     )  # fmt: skip
+
+
+def installed_memory() -> int | None:
+    """Bytes of main memory that this process may use: what is installed, or less in a container; None if unknown."""
+    try:
+        installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return None
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return installed
+    return min(installed, int(limit)) if limit.isdigit() else installed

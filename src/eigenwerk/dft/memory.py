@@ -1,92 +1,125 @@
-"""How much memory a ground state needs, before it starts.
+"""How much memory each rank of a ground state needs, before it starts.
 
-With s spins, k k-points, n bands, B bound states of all atoms, m = max(B, n) + max(2, n / 8) starting orbitals, G plane
-waves (of the largest sphere, all others are padded to it), I projectors of all atoms, b k-points in a block of the
-eigensolver, d and g plane waves in the half spheres of density and electrostatics, P points of the density grid, o
-operations, a the atoms and i the projectors of an atom:
+With s spins, k k-points of the fullest group, b of them in a block of the eigensolver, n bands, W plane waves (of the
+longest sphere, all others are padded to it) and G of them on a rank, I projectors and B bound states of all atoms,
+m = max(B, n) + max(2, n / 8) starting orbitals, d and g plane waves in the half spheres of density and electrostatics,
+N and P points of the wave and density grids, o operations (pure translations counted once), a_X atoms of the most
+frequent species X, i projectors of an atom, h steps of mixing history, F bytes of orbitals on the grid at a time:
 
-    orbitals              32 s k n G              old and new ones; complex numbers have 16 bytes
+    orbitals              32 s k n G               old and new ones; complex numbers have 16 bytes
     projectors            16 k I G
-    start                 16 k G max(I + B, B + 5 m)  atomic and random orbitals with H and S applied; freed later
-    eigensolver           16 · 14 b n G           space of 3 n vectors with H and S, Ritz vectors, residuals
-    index tables          48 k G + 90 g
-    grids                 8 P (12 s + 6)          density, gradients, and what the functional makes of them
-    compensation charges  16 g (a_X + 9 species)  phases of the atoms of the most frequent species X, and shapes
-    density mixing        2 h s (16 d + 8 Σ_a i²) h steps of history
+    index tables          64 k G + 8 k W + 90 g
+    compensation charges  144 g species + 16 g a    shapes; phases of species with few atoms (up to 2²² each)
+    density mixing        2 h s (16 d + 8 Σ_a i²)
     symmetry              25 o d
     programs              a constant
 
-`start` and `eigensolver` do not live at the same time; the larger one counts.  The estimate is for one process;
-measured peaks (silicon, iron, a molecule in a box, 64 atoms with 4 k-points) are 2 to 10 % lower.
+live from beginning to end; of the following only the largest counts, for they follow one another:
+
+    eigensolver           20 u + 128 b (3 n)²      u = 16 b n G: spaces of 3 n vectors before and after a restart with
+                                                   H and S, Ritz vectors; matrices of the subspace
+                          or 16 u + 3 F + 48 b n I  while H is applied (18 u where orbitals travel between ranks)
+    start                 16 b G max(I + B, 5 m)   atomic and random orbitals with H and S applied
+    grids                 8 P (12 s + 6) + 35 φ    density, gradients, and what the functional makes of them; φ phases
+                                                   at a time of species with many atoms
+    one-centre terms      26 MB s per atom of a batch
+
+Numbers of arrays are counted in the code and checked against peaks of live tensors (docs/guides/plan.md).
 """
 
 from dataclasses import dataclass
+from math import ceil
 
-from eigenwerk.dft.grids import ELECTROSTATIC_FACTOR, PRECISION_FACTOR, GridSizes, sphere_radius
-from eigenwerk.dft.kpoints import KPoints
-from eigenwerk.dft.parameters import Parameters
-from eigenwerk.dft.plane_waves import PlaneWaveCounts, sphere_volume_count
-from eigenwerk.dft.structure import Structure
-
-PROGRAM_BYTES = 350 * 2**20
-"""Python, PyTorch and the libraries, before any data (measured on Linux without CUDA)."""
+from eigenwerk.dft.job_size import JobSize
+from eigenwerk.dft.layout import Layout
+from eigenwerk.dft.machine import Machine
+from eigenwerk.dft.step_cost import points_per_block
 
 COMPLEX, REAL = 16, 8
-SOLVER_ARRAYS = 14
-BLOCK_BYTES = 2**26
-"""Orbitals of one block of k-points, as in `scf/bands.py`."""
+SOLVER_ARRAYS, APPLYING_ARRAYS, TRAVELLING_ARRAYS = 20, 16, 2
+SUBSPACE_MATRICES = 8
 
 MULTIPOLES = 9
 """Shapes (l, m) of compensation charges with l <= 2."""
 
+CACHED_PHASES = 2**22
+"""As in paw/atoms.py."""
+
+ONE_CENTRE_BYTES = 26e6
+"""Densities, gradients and derivatives of one atom and spin on its angular mesh."""
+
 
 @dataclass(frozen=True)
 class MemoryItem:
-    """Bytes of one kind of data."""
+    """Bytes of one kind of data; passing: not from beginning to end."""
 
     name: str
     bytes: int
+    passing: bool = False
 
 
 @dataclass(frozen=True)
 class MemoryEstimate:
-    """Bytes by item; total: their sum, with only the larger of `start` and `eigensolver`."""
+    """Bytes by item, for the fullest rank."""
 
     items: tuple[MemoryItem, ...]
-    total: int
+
+    @property
+    def total(self) -> int:
+        """What stays, and the largest of what passes."""
+        staying = sum(item.bytes for item in self.items if not item.passing)
+        return staying + max((item.bytes for item in self.items if item.passing), default=0)
 
 
-def estimate_memory(
-    structure: Structure,
-    kpoints: KPoints,
-    parameters: Parameters,
-    grids: GridSizes,
-    waves: PlaneWaveCounts,
-    projectors_a: list[int],
-    bound_states: int,
-) -> MemoryEstimate:
-    """The table of the head of this file; projectors_a: projectors of each atom; bound_states: of all atoms."""
-    points, bands, spins, most = len(kpoints.point_kc), parameters.bands, parameters.spins, max(waves.most, 1)
-    projectors = sum(projectors_a)
-    radius = sphere_radius(parameters.cutoff)
-    dense = sphere_volume_count(structure, 2 * ELECTROSTATIC_FACTOR * radius) / 2
-    density = sphere_volume_count(structure, PRECISION_FACTOR[parameters.precision] * radius) / 2
-    starting = max(bound_states, bands) + max(2, bands // 8)
-    block = min(points, max(1, BLOCK_BYTES // (COMPLEX * bands * most)))
-    fine_points = grids.fine[0] * grids.fine[1] * grids.fine[2]
-    most_atoms = max(structure.symbols.count(symbol) for symbol in structure.species)
-    sizes = {
-        "orbitals": 2 * COMPLEX * spins * points * bands * most,
-        "projectors": COMPLEX * points * projectors * most,
-        "start": COMPLEX * points * most * (bound_states + max(projectors, 5 * starting)),
-        "eigensolver": COMPLEX * SOLVER_ARRAYS * block * bands * most,
-        "index tables": 48 * points * most + 90 * dense,
-        "grids": REAL * fine_points * (12 * spins + 6),
-        "compensation charges": COMPLEX * dense * (most_atoms + MULTIPOLES * len(structure.species)),
-        "density mixing": 2 * parameters.mixing.history * spins
-        * (COMPLEX * density + REAL * sum(count**2 for count in projectors_a)),
-        "symmetry": 25 * kpoints.symmetry.order * density,
-        "programs": PROGRAM_BYTES,
-    }  # fmt: skip
-    total = sum(sizes.values()) - min(sizes["start"], sizes["eigensolver"])
-    return MemoryEstimate(tuple(MemoryItem(name, round(size)) for name, size in sizes.items()), round(total))
+def estimate_memory(size: JobSize, layout: Layout, machine: Machine, block: int | None = None) -> MemoryEstimate:
+    """The tables of the head of this file for one layout on one kind of device.
+
+    block: k-points that are solved together; by default those that fit the machine's size of blocks.
+    """
+    block = block or points_per_block(size, layout, machine.block_bytes)
+    items = [MemoryItem(name, round(count)) for name, count in _staying(size, layout, machine).items()]
+    items += [MemoryItem(name, round(count), True) for name, count in _passing(size, layout, machine, block).items()]
+    return MemoryEstimate(tuple(items))
+
+
+def _staying(size: JobSize, layout: Layout, machine: Machine) -> dict[str, float]:
+    points, waves = layout.points(size.kpoints), _waves(size, layout)
+    blocks = sum(species.atoms * species.projectors**2 for species in size.species)
+    cached = sum(s.atoms for s in size.species if s.atoms * size.dense_waves <= CACHED_PHASES)
+    return {
+        "orbitals": 2 * COMPLEX * size.spins * points * size.bands * waves,
+        "projectors": COMPLEX * points * size.projectors * waves,
+        "index tables": points * (64 * waves + 8 * size.plane_waves) + 90 * size.dense_waves,
+        "compensation charges": COMPLEX * size.dense_waves * (MULTIPOLES * len(size.species) + cached),
+        "density mixing": 2 * size.history * size.spins * (COMPLEX * size.density_waves + REAL * blocks),
+        "symmetry": 25 * size.operations * size.density_waves,
+        "programs": machine.programs,
+    }
+
+
+def _passing(size: JobSize, layout: Layout, machine: Machine, block: int) -> dict[str, float]:
+    atoms = ceil(size.kinds / layout.ranks)
+    starting = max(size.projectors + size.bound_states, 5 * size.starting_orbitals)
+    most_phases = size.most_atoms * size.dense_waves
+    phases = 0.0 if most_phases <= CACHED_PHASES else min(most_phases, max(CACHED_PHASES, machine.grid_bytes / COMPLEX))
+    return {
+        "eigensolver": _solver_bytes(size, layout, machine, block),
+        "start": COMPLEX * block * _waves(size, layout) * starting,
+        "grids": REAL * size.fine_points * (12 * size.spins + 6) + 35 * phases,
+        "one-centre terms": ONE_CENTRE_BYTES * size.spins * min(atoms, machine.atoms_per_batch),
+    }
+
+
+def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, block: int) -> float:
+    """The larger of two moments: after a restart, and while H is applied."""
+    vectors = COMPLEX * block * size.bands * _waves(size, layout)
+    matrices = SUBSPACE_MATRICES * COMPLEX * block * (3 * size.bands) ** 2
+    on_grid = 3 * min(machine.grid_bytes, COMPLEX * block * size.bands * size.wave_points / layout.band_ranks)
+    arrays = APPLYING_ARRAYS + (TRAVELLING_ARRAYS if layout.band_ranks > 1 else 0)
+    applying = arrays * vectors + on_grid + 3 * COMPLEX * block * size.bands * size.projectors
+    return max(SOLVER_ARRAYS * vectors + matrices, applying)
+
+
+def _waves(size: JobSize, layout: Layout) -> int:
+    """Plane waves of a rank."""
+    return ceil(size.plane_waves / layout.band_ranks)

@@ -120,4 +120,4 @@ def _potential_seconds(size: JobSize, layout: Layout, machine: Machine) -> float
     grid = 12 * size.spins * machine.fft_seconds(size.fine_points) + 60 * 32 * size.fine_points / machine.copy
     symmetry = size.spins * size.operations * 4 * 32 * size.density_waves / machine.copy
     mixing = 4 * size.history * size.spins * 32 * size.density_waves / machine.copy
-    return fields + grid + symmetry + mixing + size.atoms * machine.one_centre / layout.ranks
+    return fields + grid + symmetry + mixing + ceil(size.kinds / layout.ranks) * machine.one_centre
