@@ -100,3 +100,13 @@ def test_without_a_device_clock_there_are_no_device_times():
     assert trace.mark() is None
     assert trace.as_dict()["phases"][0]["device_seconds"] is None
     assert "device" not in trace.table()
+
+
+def test_a_clock_that_comes_late_counts_from_then_on():
+    queue, trace = Queue(), Trace()
+    with trace.span("outer"):
+        queue.now += 1.0
+        trace.attach(queue)
+        work(trace, queue, 1.0)
+    outer = trace.as_dict()["phases"][0]
+    assert outer["device_seconds"] is None and outer["children"][0]["device_seconds"] == 3.0

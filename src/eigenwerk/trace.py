@@ -63,7 +63,7 @@ class Span:
         phase.calls += 1
         trace._open = self._outer
         trace._timeline.add(self._name, self._started, seconds)
-        if trace._device is not None:
+        if trace._device is not None and self._began is not None:
             trace._device.add(self._began, phase, self._name)
 
 
@@ -103,7 +103,14 @@ class Trace:
         self._laps: dict[str, array[float]] = {}
         self._timeline = Timeline()
         self._started = time.perf_counter()
-        self._device = DeviceTimes(device_clock, self._started) if enabled and device_clock is not None else None
+        self._device: DeviceTimes | None = None
+        if device_clock is not None:
+            self.attach(device_clock)
+
+    def attach(self, device_clock: DeviceClock) -> None:
+        """From now on, record the time of a device too; once, when it is known which one does the work."""
+        if self.enabled and self._device is None:
+            self._device = DeviceTimes(device_clock, time.perf_counter())
 
     def span(self, name: str, bytes: float = 0.0, flops: float = 0.0) -> Span:
         """A span to be used by `with`; `bytes` and `flops` are what the work inside is known to need."""

@@ -31,6 +31,7 @@ from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.io.vasp.record import RunRecord, StepRecord
 from eigenwerk.parallel.clock_offset import clock_offset
+from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import HARTREE_EV
 
@@ -83,6 +84,7 @@ def run_inputs(
     if runtime.writes:
         ensure_writable(target)
     with _threads(threads), _memory_errors():
+        record_device(runtime.trace, runtime.device)
         runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
         datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
         calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)

@@ -2,6 +2,8 @@
 
 import torch
 
+from eigenwerk.trace import Trace
+
 
 class CudaClock:
     """Marks are CUDA events of the stream that is current when they are made; making one costs a few microseconds."""
@@ -19,11 +21,21 @@ class CudaClock:
         return event
 
     def seconds(self, began: torch.cuda.Event, ended: torch.cuda.Event) -> float:
-        """Seconds between two marks, to half a microsecond; waits until the device has passed both."""
+        """Seconds between two marks, to half a microsecond; waits until the device has passed both.
+
+        Negative if they stand the other way round, which not every driver says by itself.
+        """
         began.synchronize()
         ended.synchronize()
-        return began.elapsed_time(ended) * 1e-3
+        forward = began.elapsed_time(ended)
+        return 1e-3 * (forward if forward > 0 else -ended.elapsed_time(began))
 
     def release(self, mark: torch.cuda.Event) -> None:
         """Keep an event for another mark."""
         self._free.append(mark)
+
+
+def record_device(trace: Trace, device: torch.device) -> None:
+    """Let a trace record the times of a device too, if that has a clock of its own; harmless when repeated."""
+    if device.type == "cuda":
+        trace.attach(CudaClock(device))
