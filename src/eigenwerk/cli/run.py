@@ -224,7 +224,8 @@ def _compute(
     inputs: Inputs, options: RunOptions, team: "Team", view: RunView, threads: int, step_finished: Callable[[], None]
 ) -> RunResult:
     """The calculation, on this rank."""
-    from eigenwerk.dft.run import run_inputs
+    with team.runtime.trace.span("loading programs"):
+        from eigenwerk.dft.run import run_inputs
 
     def on_step(step: StepRecord) -> None:
         view.step(step)

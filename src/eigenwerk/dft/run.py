@@ -86,7 +86,8 @@ def run_inputs(
     with _threads(threads), _memory_errors():
         record_device(runtime.trace, runtime.device)
         runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
-        datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
+        with runtime.trace.span("input files"):
+            datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
         calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
         run = _Run(inputs, calculation, Saver(inputs, calculation, target, save_every), on_step, on_note)
         try:

@@ -88,14 +88,18 @@ def at_work(
     if not launch.several:
         yield _alone(launch, prepare().wish, trace)
         return
-    store = meet(launch)
+    with trace.span("meeting of ranks"):
+        store = meet(launch)
     local = launch.local_size == launch.size
     watchdog = Watchdog(
         store, launch.rank, launch.size, tell=tell, local=local, told_by_parent=launch.starter == "eigenwerk"
     )
     with watchdog:
         try:
-            team = _together(launch, prepare(), store, trace, local)
+            with trace.span("input files"):
+                task = prepare()
+            with trace.span("meeting of ranks"):
+                team = _together(launch, task, store, trace, local)
             yield replace(team, watchdog=watchdog)
             team.runtime.world.close()
         except Exception as error:
