@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -10,6 +12,13 @@ from eigenwerk.io.trace_file import TRACE_FILE, trace_document
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.trace import Trace
+
+SILICON = {
+    "POSCAR": "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n",
+    "KPOINTS": "mesh\n0\nGamma\n2 2 1\n",
+    "INCAR": "ENCUT = 150\nEDIFF = 1E-9\nNELM = 2\nISMEAR = 0\nSIGMA = 0.05\nNBANDS = 6\nKPAR = 1\n",
+}
+"""Two steps of self-consistency that reach nothing."""
 
 
 @pytest.fixture
@@ -78,3 +87,29 @@ def test_missing_and_damaged_records_are_bad_input(run, capsys, command):
     shutil.rmtree(run)
     assert main(["perf", command, str(run)]) == 2
     assert "no such folder or file" in capsys.readouterr().err
+
+
+@pytest.mark.ranks
+def test_a_run_on_two_ranks_tells_where_its_time_went(tmp_path, capsys):
+    for name, text in SILICON.items():
+        (tmp_path / name).write_text(text)
+    command = [sys.executable, "-m", "eigenwerk.cli.main", "run", str(tmp_path), "--ranks", "2", "--no-plot"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert main(["perf", "communication", str(tmp_path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["ranks"] == 2 and document["grid"] == {"groups": 1, "band_ranks": 2}
+    used = {(function["verb"], function["group"]): function for function in document["functions"]}
+    turns = used["all_to_all", "bands"]
+    assert turns["transport"] == "gloo" and turns["calls"][0] == turns["calls"][1] > 0
+    assert None not in turns["waiting_seconds"] and sum(turns["waiting_seconds"]) <= sum(turns["seconds"])
+    sent = document["bytes_from_to"]
+    assert sent[0][1] > 0 and sent[1][0] > 0 and sent[0][0] == sent[1][1] == 0
+    for elapsed, work, talk in zip(
+        document["elapsed_seconds"], document["work_seconds"], document["communication_seconds"], strict=True
+    ):
+        assert elapsed == pytest.approx(work + talk) and 0 < talk < elapsed
+    assert main(["perf", "profile", str(tmp_path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["loops"]["LOOP"]) == 2 and len(document["loops"]["LOOP+"]) == 1
+    assert ["bands", "local", "communication"] in [phase["path"] for phase in document["phases"]]
