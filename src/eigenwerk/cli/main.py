@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from eigenwerk import __version__
+from eigenwerk.cli.build import build
 from eigenwerk.cli.check import check
 from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.perf import app as perf
@@ -42,6 +43,7 @@ def _options(
     """Plane-wave PAW density-functional theory: INCAR, POSCAR and KPOINTS in, energies out."""
 
 
+app.command()(build)
 app.command()(check)
 app.command()(run)
 app.add_typer(perf, name="perf")

@@ -43,9 +43,12 @@ def drawn_atoms(
     Raises InputError if there are fewer.
     """
     atoms = [atom for atom, other in enumerate(poscar.symbols) if other == symbol and atom not in taken]
+    left = " that are not yet used" if taken else ""
+    if not atoms:
+        present = ", ".join(f"{poscar.symbols.count(other)} {other}" for other in dict.fromkeys(poscar.symbols))
+        raise InputError(f"There are no {symbol} atoms{left}; the structure has {present}.")
     count = len(atoms) if count is None else count
     if not 0 < count <= len(atoms):
-        left = " that are not yet used" if taken else ""
         raise InputError(f"{symbol}:{count} asks for {count} atoms; there are {len(atoms)} {symbol} atoms{left}.")
     return sorted(random.Random(seed).sample(atoms, count))
 
@@ -70,11 +73,11 @@ def remove_atoms(poscar: Poscar, atoms: Collection[int]) -> Poscar:
 def replace_atoms(poscar: Poscar, symbols: Mapping[int, str]) -> Poscar:
     """The structure with other elements on some atoms (substitutions).
 
-    symbols: new element by atom.  A new atom joins the last run of its element; a new element comes after all others.
+    symbols: new element by atom.  A new atom joins the last run of its element; new elements come after all others.
     Raises InputError for an unknown element.
     """
     names, runs = _names(poscar), _runs(poscar)
-    for atom, symbol in sorted(symbols.items()):
+    for atom, symbol in symbols.items():
         if symbol not in ELEMENTS:
             raise InputError(f"{symbol} is not a chemical element; write a symbol such as Bi.")
         known = [run for run, (name, _) in enumerate(names) if name == symbol]

@@ -1,0 +1,80 @@
+"""The reference jobs: their folders are what the script writes, and what the table of jobs promises."""
+
+import runpy
+import sys
+
+import numpy as np
+import pytest
+
+from eigenwerk.dft.inputs import read_inputs
+
+SIZES = {
+    # name: atoms, electrons, bands, irreducible k-points, orbital grid
+    "si255_vacancy": (255, 1020, 640, 1, (80, 80, 80)),
+    "b_hr105": (105, 315, 256, 1, (48, 48, 48)),
+    "pdo4": (348, 3288, 2048, 1, (84, 70, 120)),
+    "pdo2": (174, 1644, 1024, 1, (42, 70, 120)),
+    "gaasbi_64": (64, 266, 192, 36, (70, 70, 70)),
+    "cuc_vdw": (98, 1064, 640, 5, (70, 70, 210)),
+    "si127_defect": (127, 508, 320, 1, (60, 60, 60)),
+    "hfo2_96": (96, 768, 512, 8, (54, 56, 56)),
+    "hfo2_216": (216, 1728, 1280, 8, (84, 84, 56)),
+    "hfo2_324": (324, 2592, 1792, 8, (84, 84, 84)),
+    "hfo2_576": (576, 4608, 3072, 8, (108, 112, 84)),
+    "hfo2_768": (768, 6144, 3840, 8, (108, 112, 112)),
+    "h256_md": (256, 256, 264, 1, (70, 70, 120)),
+    "si512": (512, 2048, 1152, 1, (90, 90, 90)),
+}
+
+
+@pytest.fixture(scope="module")
+def script(repository):
+    folder = str(repository / "benchmarks" / "jobs")
+    sys.path.insert(0, folder)
+    try:
+        yield runpy.run_path(folder + "/make_jobs.py")
+    finally:
+        sys.path.remove(folder)
+        sys.modules.pop("crystals", None)
+
+
+def test_every_job_has_its_folder_and_the_script_writes_it_again(script, repository, tmp_path):
+    stored = repository / "benchmarks" / "jobs"
+    assert [job.name for job in script["JOBS"]] == list(SIZES)
+    for job in script["JOBS"]:
+        made = script["write_job"](job, tmp_path)
+        for file in ("INCAR", "KPOINTS"):
+            assert (made / file).read_text() == (stored / job.name / file).read_text()
+        new, old = ((folder / "POSCAR").read_text().split() for folder in (made, stored / job.name))
+        assert len(new) == len(old)
+        for one, other in zip(new, old, strict=True):
+            assert one == other or float(one) == pytest.approx(float(other), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_jobs_are_ready_to_run_and_have_the_promised_size(repository, name):
+    inputs = read_inputs(repository / "benchmarks" / "jobs" / name)
+    assert [str(problem) for problem in inputs.errors] == []
+    size = inputs.size
+    found = size.atoms, inputs.parameters.electrons, size.bands, size.kpoints, inputs.grids.wave
+    assert found == SIZES[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "spacegroup"),
+    [("b_hr105", "R-3m (166)"), ("hfo2_96", "P2_1/c (14)"), ("si512", "Fd-3m (227)"), ("si127_defect", "F-43m (216)")],
+)
+def test_crystals_have_their_space_groups(repository, name, spacegroup):
+    assert read_inputs(repository / "benchmarks" / "jobs" / name).symmetry.spacegroup == spacegroup
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other", "bond"),
+    [("pdo2", "Pd", "O", 2.12), ("h256_md", "H", "H", 0.741), ("cuc_vdw", "C", "C", 1.35)],
+)
+def test_shortest_bonds(repository, name, one, other, bond):
+    poscar = read_inputs(repository / "benchmarks" / "jobs" / name).poscar
+    first, second = (np.array([symbol == wanted for symbol in poscar.symbols]) for wanted in (one, other))
+    offset = poscar.scaled_ac[first][:, None] - poscar.scaled_ac[second]
+    distance = np.linalg.norm((offset - np.round(offset)) @ poscar.lattice_cv, axis=2)
+    assert distance[distance > 0.1].min() == pytest.approx(bond, abs=0.01)
