@@ -125,12 +125,16 @@ class RankPool:
 
 
 def make_world(transport, size, store, rank):
-    """The world communicator of this process, with a trace."""
+    """The world communicator of this process, with a trace; with "nccl" rank r has GPU r."""
+    import torch
     from torch.distributed import FileStore
 
-    from eigenwerk.parallel.torch_distributed import gloo_world
+    from eigenwerk.parallel.torch_distributed import gloo_world, nccl_world
     from eigenwerk.trace import Trace
 
+    if transport == "nccl":
+        device = torch.device("cuda", int(rank))
+        return nccl_world(int(rank), int(size), FileStore(store, int(size)), device, Trace(), interface="lo")
     if transport == "mpi":
         from eigenwerk.parallel.mpi import mpi_world
 

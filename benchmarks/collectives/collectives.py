@@ -36,7 +36,7 @@ from eigenwerk.parallel.transport import TransportCommunicator
 NVLINK = 370.0
 """GB/s of bus bandwidth that NVLink of an H200 gives without multicast."""
 
-SECONDS = 0.3
+SECONDS = 0.2
 """Time for the repetitions of one measurement, about."""
 
 DEFAULT_TRANSPORTS = {
@@ -130,9 +130,10 @@ def seconds_per_call(comm: Communicator, run: Run, array_x: torch.Tensor) -> flo
         mine = torch.tensor([(time.perf_counter() - started) / count])
         return float(comm.max(mine).item())
 
-    repeat(2)
-    count = max(2, min(200, int(SECONDS / repeat(2))))
-    return repeat(count)
+    repeat(1)
+    once = repeat(1)
+    count = min(200, int(SECONDS / once))
+    return repeat(count) if count > 1 else once
 
 
 def _synchronize(device: torch.device) -> None:

@@ -16,9 +16,18 @@ DTYPES = [torch.float64, torch.float32, torch.complex128, torch.complex64, torch
 
 PLAIN = [(2, "gloo", ""), (4, "gloo", ""), (2, "mpi", ""), (4, "mpi", "")]
 LAYERED = [(4, "gloo", "pairwise"), (3, "gloo", "pairwise"), (4, "gloo", "endpoints"), (2, "mpi", "endpoints")]
+DEVICE = [(2, "nccl", ""), (2, "nccl", "pairwise"), (2, "gloo", "on device"), (2, "mpi", "on device")]
 
 
-@pytest.fixture(scope="module", params=sorted(PLAIN + LAYERED), ids=lambda kind: "-".join(map(str, kind)).strip("-"))
+def name_of(kind):
+    return "-".join(map(str, kind)).strip("-")
+
+
+KINDS = [pytest.param(kind, id=name_of(kind)) for kind in sorted(PLAIN + LAYERED)]
+KINDS += [pytest.param(kind, id=name_of(kind), marks=pytest.mark.gpu) for kind in DEVICE]
+
+
+@pytest.fixture(scope="module", params=KINDS)
 def kind(request):
     return request.param
 
@@ -36,14 +45,22 @@ class Pool:
 @pytest.fixture
 def pool(kind, ranks):
     size, transport, layer = kind
+    if transport == "nccl" and torch.cuda.device_count() < size:
+        pytest.skip(f"NCCL needs {size} GPUs")
     return Pool(ranks(size, transport), layer)
 
 
 def on_layer(world, layer, name, *args, made={}):  # noqa: B006 (a layer is made once)
     """In a rank: a check on this layer; sizes so small that arrays of the checks take both ways."""
+    global DEVICE_OF_ARRAYS
+    if world.transport == "nccl":
+        DEVICE_OF_ARRAYS = torch.device("cuda", world.rank)
+    elif layer == "on device":
+        DEVICE_OF_ARRAYS = torch.device("cuda", 0)
     if layer not in made:
         layers = {
             "": lambda world: world,
+            "on device": lambda world: world,
             "pairwise": lambda world: PairwiseCommunicator(world, whole_bytes=64),
             "endpoints": lambda world: EndpointCommunicator(world, count=3, threshold_bytes=64),
         }
@@ -51,10 +68,13 @@ def on_layer(world, layer, name, *args, made={}):  # noqa: B006 (a layer is made
     return globals()[name](made[layer], *args)
 
 
+DEVICE_OF_ARRAYS = torch.device("cpu")
+
+
 def array_of(rank, shape, dtype):
     """Small whole numbers, different on each rank, so that sums are exact."""
     count = torch.Size(shape).numel()
-    values = (torch.arange(count).reshape(shape) * 7 + 3 * rank) % 11
+    values = (torch.arange(count, device=DEVICE_OF_ARRAYS).reshape(shape) * 7 + 3 * rank) % 11
     if dtype.is_complex:
         return values.to(dtype) + 1j * ((values * 5 + rank) % 7).to(dtype)
     return values % 2 == 0 if dtype == torch.bool else values.to(dtype)
@@ -107,7 +127,8 @@ def test_reduce_scatter(pool, dtype, shape):
 def sum_bits(world):
     generator = torch.Generator().manual_seed(world.rank)
     array = torch.randn(10007, generator=generator, dtype=torch.float64) * 10.0 ** (world.rank % 3)
-    return [world.sum(array.clone()).numpy().tobytes(), world.sum(array[:3].clone()).numpy().tobytes()]
+    array = array.to(DEVICE_OF_ARRAYS)
+    return [world.sum(part.clone()).cpu().numpy().tobytes() for part in (array, array[:3])]
 
 
 def test_sums_are_the_same_bits_on_every_rank(pool):
@@ -173,7 +194,12 @@ def test_arrays_of_any_shapes_are_exchanged(pool, dtype, known):
 def ring(world, dtype):
     to, source = (world.rank + 1) % world.size, (world.rank - 1) % world.size
     mine, wanted = array_of(world.rank, (4, 3), dtype), array_of(source, (4, 3), dtype)
-    sent, received = world.start_send(mine, to), world.start_receive(torch.empty_like(mine), source)
+    if world.transport.endswith("nccl") and world.rank % 2:  # NCCL does one after the other
+        received = world.start_receive(torch.empty_like(mine), source)
+        sent = world.start_send(mine, to)
+    else:
+        sent = world.start_send(mine, to)
+        received = world.start_receive(torch.empty_like(mine), source)
     same(received.wait(), wanted)
     assert sent.wait() is None
     same(world.swap(mine, to, torch.empty_like(mine), source), wanted)
@@ -181,7 +207,7 @@ def ring(world, dtype):
     if world.rank == 0:
         world.send(mine, world.size - 1)
     if world.rank == world.size - 1:
-        same(world.receive(torch.zeros(4, 3, dtype=dtype), 0), array_of(0, (4, 3), dtype))
+        same(world.receive(torch.zeros_like(mine), 0), array_of(0, (4, 3), dtype))
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.bool], ids=str)
@@ -316,7 +342,7 @@ def test_calls_that_make_no_sense_are_refused_before_anything_travels(pool):
 
 def recorded(world):
     part = world.split(0, name="part")
-    part.sum(torch.ones(10, dtype=torch.complex128))
+    part.sum(torch.ones(10, dtype=torch.complex128))  # in host memory, also with NCCL
     to, source = (world.rank + 1) % world.size, (world.rank - 1) % world.size
     part.swap(torch.ones(3), to, torch.ones(3), source)
     part.all_to_all(torch.ones(world.size, 2))

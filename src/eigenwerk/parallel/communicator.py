@@ -135,7 +135,7 @@ class Communicator(ABC):
 
     @abstractmethod
     def start_send(self, array_x: torch.Tensor, to: int) -> Handle[None]:
-        """`send`, later."""
+        """`send`, later.  NCCL does what it gets one after the other: two ranks that both send first need `swap`."""
 
     @abstractmethod
     def start_receive(self, like_x: torch.Tensor, source: int) -> Handle[torch.Tensor]:
