@@ -15,7 +15,7 @@ from eigenwerk.parallel.choice import Wish
 from eigenwerk.parallel.environment import Launch, find_launch
 from eigenwerk.parallel.facts import Seat
 from eigenwerk.parallel.gpus import count_gpus
-from eigenwerk.parallel.launch import check_ranks, die_with_parent
+from eigenwerk.parallel.launch import check_ranks, die_with_parent, rank_command, run_ranks
 from eigenwerk.parallel.layout import k_groups
 
 if TYPE_CHECKING:
@@ -96,13 +96,16 @@ def default_ranks(device: str) -> int:
     return max(1, count_gpus()) if device in ("auto", "cuda") else 1
 
 
-def rank_threads(ranks: int) -> int:
-    """Threads of each of several ranks on this machine, unless OMP_NUM_THREADS says otherwise."""
-    return max(1, len(os.sched_getaffinity(0)) // ranks)
+def start_ranks(options: RunOptions, count: int) -> int:
+    """Start the ranks and wait for them; the exit code of the run."""
+    threads = max(1, len(os.sched_getaffinity(0)) // count)
+    code = run_ranks(rank_command(options.of_rank()), count, threads, _say_in_red)
+    if sys.stdout.isatty():
+        print("\x1b[?25h", end="", flush=True)  # a rank 0 that was killed may have left the terminal without a cursor
+    return code
 
 
-def say_in_red(words: str) -> None:
-    """How the parent speaks."""
+def _say_in_red(words: str) -> None:
     red, plain = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
     print(f"{red}{words}{plain}", file=sys.stderr, flush=True)
 
@@ -112,15 +115,23 @@ def team_rows(team: "Team") -> list[tuple[str, str]]:
     return [
         ("ranks", _ranks_words(team)),
         *(("devices", words) for words in _device_words(team.seats)),
-        *([("transport", team.transport)] if team.transport else []),
+        *([("transport", _transport_words(team))] if team.transport else []),
     ]
 
 
 def _ranks_words(team: "Team") -> str:
     grid, launch = team.runtime.grid, team.launch
-    starter = "eigenwerk" if launch.starter == "eigenwerk" else launch.starter
-    groups = f"{grid.groups} group{'s' if grid.groups > 1 else ''} of k-points x {grid.band_ranks} band ranks"
-    return f"{launch.size}, started by {starter}: {groups}"
+    if not launch.several:
+        return "1"
+    groups = f"{grid.groups} group{'s' if grid.groups > 1 else ''} of k-points"
+    bands = f"{grid.band_ranks} rank{'s' if grid.band_ranks > 1 else ''} for bands and plane waves"
+    return f"{launch.size}, started by {launch.starter}: {groups} x {bands}"
+
+
+def _transport_words(team: "Team") -> str:
+    """How data travel; what happens to CUDA tensors only where there are some."""
+    gpus = any(seat.title for seat in team.seats)
+    return team.transport if gpus else team.transport.split(";")[0]
 
 
 def _device_words(seats: Sequence[Seat]) -> Iterator[str]:
@@ -128,7 +139,7 @@ def _device_words(seats: Sequence[Seat]) -> Iterator[str]:
     for (host, title, threads), group in groupby(seats, key=lambda seat: (seat.host, seat.title, seat.threads)):
         members = list(group)
         first, last = members[0].rank, members[-1].rank
-        ranks = f"rank {first}" if first == last else f"ranks {first} to {last}"
+        ranks = f"rank {first}" if first == last else f"ranks {first} {'and' if last == first + 1 else 'to'} {last}"
         each = " each" if len(members) > 1 else ""
         shown = f"{threads} thread{'s' if threads > 1 else ''}{each}"
         if not title:

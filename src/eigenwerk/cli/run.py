@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eigenwerk.cli.crash import crash_words
-from eigenwerk.cli.ranks import RunOptions, become_rank, rank_threads, ranks_to_start, say_in_red, team_rows
+from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_ranks, team_rows
 from eigenwerk.cli.run_text import formula, heading, labelled, summary
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.cli.stopping import StopRequests
@@ -25,7 +25,6 @@ from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.record import StepRecord
 from eigenwerk.parallel.environment import Launch
-from eigenwerk.parallel.launch import rank_command, run_ranks
 from eigenwerk.perf.convergence_plot import draw_convergence
 from eigenwerk.units import HARTREE_EV
 
@@ -101,14 +100,15 @@ def _run_ranks(options: RunOptions, count: int) -> None:
     inputs = _read(options)
     options.groups(inputs, count)
     _let_threads_sleep()
-    raise typer.Exit(run_ranks(rank_command(options.of_rank()), count, rank_threads(count), say_in_red))
+    raise typer.Exit(start_ranks(options, count))
 
 
 def _run_as_rank(options: RunOptions, launch: Launch) -> None:
     """One of several ranks; only the first one speaks, writes, and has an exit code that tells how it went."""
     first = launch.rank == 0
     stream = (sys.stderr if options.as_json else sys.stdout) if first else open(os.devnull, "w")  # noqa: SIM115
-    view = RunView(stream, options.quiet)
+    # mpirun gives its ranks terminals that are none
+    view = RunView(stream, options.quiet, plain=launch.starter != "eigenwerk")
     inputs, result, number = _solve_together(options, launch, view)
     if first:
         _finish(result, number, inputs, options, view)
@@ -199,7 +199,7 @@ def _solve_together(
     def explain(error: Exception) -> str:
         return crash_words(error, sys.argv[1:])
 
-    with at_work(launch, prepare, tell=lambda words: view.say(words, BAD), explain=explain) as team:
+    with at_work(launch, prepare, tell=view.say, tidy=view.end, explain=explain) as team:
         inputs = found[0]
         view.lines(heading(inputs, options.folder, None) + labelled(team_rows(team)) + [""])
         _remark(inputs, view)

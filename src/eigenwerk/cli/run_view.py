@@ -31,12 +31,15 @@ class PatientConsole(Console):
 class RunView:
     """Writes lines to a stream; on a terminal also one that moves while a step is being computed.
 
-    quiet: only status, warnings and errors.
+    quiet: only status, warnings and errors; plain: plain lines whatever the stream seems to be.
     """
 
-    def __init__(self, stream: TextIO, quiet: bool):
+    def __init__(self, stream: TextIO, quiet: bool, plain: bool = False):
         self.quiet = quiet
-        self.console = PatientConsole(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
+        self.console = PatientConsole(
+            file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True,
+            force_terminal=False if plain else None,
+        )  # fmt: skip
         self.moving: Progress | None = None
         self.headed = False
         self.warned: set[str] = set()

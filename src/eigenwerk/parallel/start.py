@@ -76,12 +76,13 @@ def at_work(
     *,
     trace: Trace | None = None,
     tell: Say | None = None,
+    tidy: Callable[[], None] | None = None,
     explain: Callable[[Exception], str] = str,
 ) -> Iterator[Team]:
     """The ranks of this run, from their meeting to their parting; collective.
 
-    prepare: reads what has to be read; errors in it are treated like those inside.  tell: how rank 0 speaks to the
-    user.  explain: words for an error that was not raised on purpose.  Inside, on several ranks, an exception of one
+    prepare: reads what has to be read; errors in it are treated like those inside.  tell, tidy: of the `Watchdog`.
+    explain: words for an error that was not raised on purpose.  Inside, on several ranks, an exception of one
     ends all of them, with its reason told once; only KeyboardInterrupt passes, and all ranks raise it together.
     """
     trace = trace or Trace()
@@ -92,8 +93,9 @@ def at_work(
         store = meet(launch)
     local = launch.local_size == launch.size
     watchdog = Watchdog(
-        store, launch.rank, launch.size, tell=tell, local=local, told_by_parent=launch.starter == "eigenwerk"
-    )
+        store, launch.rank, launch.size, tell=tell, tidy=tidy, local=local,
+        told_by_parent=launch.starter == "eigenwerk",
+    )  # fmt: skip
     with watchdog:
         try:
             with trace.span("input files"):

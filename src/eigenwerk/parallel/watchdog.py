@@ -62,8 +62,9 @@ class Watchdog:
     """One for each rank, from the meeting of the ranks to the end of the computation; collective to make.
 
     rescue: saves the last finished step, called on all ranks at the same time, in the watchdog's thread, while the
-    computation may be anywhere; set it when there is something to save.  tell: how to speak to the user on rank 0; the
-    others speak only if rank 0 is dead.  local: whether all ranks are on this machine.  told_by_parent: whether
+    computation may be anywhere; set it when there is something to save.  tell: how rank 0 says that and how a stop was
+    asked for; errors go to stderr, said by rank 0 or, if that is dead, by another one.  tidy: done before the watchdog
+    ends the process, quickly.  local: whether all ranks are on this machine.  told_by_parent: whether
     somebody else tells the user about dead ranks.
 
     stop: the signal that asks to stop, None without one; steps: finished steps.
@@ -77,12 +78,13 @@ class Watchdog:
         rescue: Callable[[], None] | None = None,
         *,
         tell: Callable[[str], None] | None = None,
+        tidy: Callable[[], None] | None = None,
         local: bool = True,
         told_by_parent: bool = False,
         grace: float = GRACE,
     ):
         self.rank, self.size, self.rescue = rank, size, rescue
-        self.tell = _to_stderr if tell is None else tell
+        self.tell, self.tidy = tell or to_stderr, tidy
         self.told_by_parent = told_by_parent
         self.stop: int | None = None
         self.steps = 0
@@ -144,7 +146,7 @@ class Watchdog:
         """
         self._say("failed", text=text, code=code, second_hand=second_hand)
         self._thread.join(timeout=RESCUE_LIMIT + 2 * CALL_LIMIT)
-        _to_stderr(f"Rank {self.rank}: {text}")  # the watchdog would have ended the process before
+        to_stderr(f"Rank {self.rank}: {text}")  # the watchdog would have ended the process before
         leave(code)
 
     # -- the thread -------------------------------------------------------------------------------------------
@@ -203,8 +205,11 @@ class Watchdog:
         return SAVED if problem is None else f"{NOT_SAVED}: {problem}."
 
     def _end(self, ending: Ending) -> NoReturn:
+        if self.tidy is not None:
+            _within(WORDS_LIMIT, self.tidy)
         if self._speaks(ending):
-            _within(WORDS_LIMIT, lambda: self.tell(ending.text))
+            tell = self.tell if ending.how == "rescue" else to_stderr
+            _within(WORDS_LIMIT, lambda: tell(ending.text))
         leave(ending.code)
 
     def _speaks(self, ending: Ending) -> bool:
@@ -246,7 +251,8 @@ def _within(seconds: float, work: Callable[[], object]) -> str | None:
     return problems[0] if problems else None
 
 
-def _to_stderr(text: str) -> None:
+def to_stderr(text: str) -> None:
+    """Errors of a run."""
     print(text, file=sys.stderr, flush=True)
 
 

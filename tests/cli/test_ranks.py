@@ -1,0 +1,359 @@
+"""`eigenwerk run` on several ranks, as its users see it: one voice, the same result, and an end whatever happens."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from eigenwerk.cli.main import main
+from eigenwerk.io.hdf5_state import read_state
+
+pytestmark = pytest.mark.ranks
+
+POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n"
+INCAR = {"ENCUT": 150, "EDIFF": "1E-5", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6}
+ENDLESS = {"EDIFF": "1E-30", "NELM": 3000}
+EIGENWERK = [sys.executable, "-m", "eigenwerk.cli.main"]
+
+LIMIT = 30
+"""Seconds within which a run must have ended: the promise of the program."""
+
+START = 120
+"""Seconds for ranks to load PyTorch and to begin, on a busy machine."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Makes a small folder; tags replace and add to INCAR."""
+
+    def make(**tags):
+        path = tmp_path / "case"
+        path.mkdir(exist_ok=True)
+        (path / "POSCAR").write_text(POSCAR)
+        (path / "KPOINTS").write_text("mesh\n0\nGamma\n2 2 1\n")
+        (path / "INCAR").write_text("".join(f"{tag} = {value}\n" for tag, value in (INCAR | tags).items()))
+        return path
+
+    return make
+
+
+class Run:
+    """A run in the background, with what it says."""
+
+    def __init__(self, *command, cwd=None, **environ):
+        self.process = subprocess.Popen(
+            command, cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | environ,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
+        self.ranks, self.lines = [], []
+
+    def wait_for_step(self, number):
+        for line in self.process.stdout:
+            self.lines.append(line)
+            if steps_of(line) == [number]:
+                self.ranks = ranks_below(self.process.pid)
+                return
+        raise AssertionError("".join(self.lines) + self.process.stderr.read())
+
+    def end(self, seconds=LIMIT):
+        """Exit code and words; nothing may be left."""
+        try:
+            out, err = self.process.communicate(timeout=seconds)
+        finally:
+            left = still_there(self.ranks)
+            for number in left:
+                os.kill(number, signal.SIGKILL)
+        assert left == [], "processes were left behind"
+        return self.process.returncode, "".join(self.lines) + out, err
+
+
+def steps_of(text):
+    """The numbers in the first column of the table."""
+    return [int(line[:5]) for line in text.splitlines() if line[:5].strip().isdigit() and line[5:25].strip()]
+
+
+def ranks_below(parent):
+    """The processes of eigenwerk below another, by rank."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "environ").read_bytes().split(b"\0")
+            command = (path / "cmdline").read_bytes()
+            ancestors = list(ancestors_of(int(path.name)))
+        except OSError:
+            continue
+        named = dict(word.split(b"=", 1) for word in words if b"=" in word)
+        rank = named.get(b"OMPI_COMM_WORLD_RANK", named.get(b"RANK"))
+        if parent in ancestors and rank is not None and b"eigenwerk.cli.main" in command:
+            found[int(rank)] = int(path.name)
+    return [found[rank] for rank in sorted(found)]
+
+
+def ancestors_of(number):
+    while number > 1:
+        number = int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
+        yield number
+
+
+def still_there(numbers):
+    """Those that still run a while later."""
+    limit = time.monotonic() + 5
+    while (left := [number for number in numbers if alive(number)]) and time.monotonic() < limit:
+        time.sleep(0.05)
+    return left
+
+
+def alive(number):
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def run(*words, **environ):
+    command = [*EIGENWERK, "run", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=START, env=os.environ | environ)
+
+
+def status(path):
+    return read_state(path / "eigenwerk.h5", only=["status"])["status"]["words"]
+
+
+# --- a run -----------------------------------------------------------------------------------------------------------
+
+
+def test_two_ranks_tell_one_story_with_the_result_of_one(folder, tmp_path):
+    path = folder()
+    one = run(path, "--output", tmp_path / "one", "--json", "--ranks", 1, "--device", "cpu")
+    two = run(path, "--output", tmp_path / "two", "--json", "--ranks", 2, "--device", "cpu")
+    assert two.returncode == 0, two.stderr
+    results = [json.loads(done.stdout) for done in (one, two)]
+    energies = [result["energies_eV"]["free"] for result in results]
+    assert energies[1] == pytest.approx(energies[0], abs=2e-8)
+    assert two.stderr.count("Converged in") == 1, "rank 0 alone speaks"
+    for words in ("2, started by eigenwerk", "ranks 0 and 1 on", "Gloo"):
+        assert words in two.stderr, words
+    names = [sorted(entry.name for entry in (tmp_path / name).iterdir()) for name in ("one", "two")]
+    assert names[0] == names[1]
+
+
+def test_groups_follow_kpar(folder):
+    done = run(folder(KPAR=2, NELM=2), "--ranks", 2, "--no-plot", "--device", "cpu")
+    assert done.returncode == 3, done.stderr
+    assert "2 groups of k-points x 1 rank for bands" in done.stdout and done.stdout.rstrip().count("NOT CONVERGED") == 1
+
+
+def test_ranks_that_torchrun_started(folder):
+    pytest.importorskip("torch.distributed.run")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = ["--nproc-per-node", "2", "--master-addr", "127.0.0.1", "--master-port", str(port)]
+    command = [sys.executable, "-m", "torch.distributed.run", *words, "-m", "eigenwerk.cli.main"]
+    done = subprocess.run(
+        [*command, "run", str(folder()), "--no-plot", "--device", "cpu"], capture_output=True, text=True, timeout=START
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2, started by torchrun" in done.stdout and done.stdout.count("Converged in") == 1
+
+
+# --- input errors are shown once -------------------------------------------------------------------------------------
+
+
+def test_input_errors_are_shown_once_and_nothing_is_written(folder):
+    path = folder(ENCUT="many")
+    done = run(path, "--ranks", 3)
+    assert done.returncode == 2 and done.stderr.count("ENCUT = many") == 1, done.stderr
+    assert sorted(entry.name for entry in path.iterdir()) == ["INCAR", "KPOINTS", "POSCAR"]
+
+
+def test_kpar_that_does_not_fit(folder, capsys):
+    assert main(["run", str(folder(KPAR=3)), "--ranks", "2", "--device", "cpu"]) == 2
+    assert "KPAR = 3 does not divide the 2 ranks. Set KPAR to one of 1, 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--transport", "smoke"], "auto, nccl, mpi, gloo"),
+        (["--device", "abacus"], "auto, cpu, cuda"),
+        (["--ranks", "2", "--transport", "mpi"], "mpirun -n 2 eigenwerk run"),
+    ],
+)
+def test_options_that_do_not_exist(folder, capsys, words, expected):
+    assert main(["run", str(folder()), *words]) == 2
+    assert expected in capsys.readouterr().err
+
+
+def start_pair(path, *words):
+    """Two ranks without a parent that looks after them, as srun starts them."""
+    with socket.create_server(("127.0.0.1", 0)) as meeting:
+        common = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(meeting.getsockname()[1])}
+    command = [*EIGENWERK, "run", str(path), "--device", "cpu", *words]
+    return [Run(*command, **common, RANK=str(rank)) for rank in range(2)]
+
+
+def test_errors_that_all_ranks_meet_are_told_once(folder):
+    ends = [pair.end(START) for pair in start_pair(folder(KPAR=3))]
+    assert [end[0] for end in ends] == [2, 2], ends
+    assert "KPAR = 3 does not divide" in ends[0][2] and ends[1][1:] == ("", "")
+    assert "Rank" not in ends[0][2], "it is nobody's fault"
+
+
+def test_ranks_option_under_a_starter_has_to_agree(folder):
+    ends = [pair.end(START) for pair in start_pair(folder(), "--ranks", "3")]
+    assert [end[0] for end in ends] == [2, 2]
+    assert "--ranks 3, but torchrun has started 2" in ends[0][2]
+
+
+# --- stopping --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signal_to_the_parent_saves_the_last_step(folder, number, code):
+    path = folder(**ENDLESS)
+    process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--no-plot", "--device", "cpu")
+    process.wait_for_step(3)
+    process.process.send_signal(number)
+    returned, out, err = process.end()
+    assert returned == code, out + err
+    last = steps_of(out)[-1]
+    assert f"Interrupted after step {last}." in out and out.count(f"{number.name}: stopping") == 1 and err == ""
+    assert status(path) == f"interrupted after step {last}"
+
+
+def test_signal_to_one_rank_stops_all(folder):
+    path = folder(**ENDLESS)
+    process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--no-plot", "--device", "cpu")
+    process.wait_for_step(2)
+    os.kill(process.ranks[1], signal.SIGTERM)
+    returned, out, err = process.end()
+    assert (returned, err) == (143, ""), out
+    assert status(path) == f"interrupted after step {steps_of(out)[-1]}"
+
+
+def test_signal_before_the_first_step_ends_at_once(folder):
+    path = folder(**ENDLESS)
+    process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--device", "cpu")
+    while not (ranks := ranks_below(process.process.pid)):
+        time.sleep(0.02)
+    process.ranks = ranks
+    process.process.terminate()
+    returned, out, err = process.end()
+    assert returned == 143 and "nothing has been written" in out + err
+
+
+# --- dying -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dead", [0, 1])
+def test_killed_rank_is_named_and_ends_the_run(folder, dead):
+    path = folder(**ENDLESS)
+    process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--device", "cpu", "--save-every", "0")
+    process.wait_for_step(3)
+    os.kill(process.ranks[dead], signal.SIGKILL)
+    returned, out, err = process.end()
+    assert returned == 128 + signal.SIGKILL, out + err
+    assert f"Rank {dead} (process {process.ranks[dead]}) was killed by SIGKILL" in err
+    assert "Traceback" not in out + err and "Internal error" not in out + err
+    assert status(path).startswith("unfinished: step"), "the last saved step is whole"
+
+
+@pytest.mark.parametrize("dead", [0, 1])
+def test_killed_rank_without_a_parent_is_named_by_the_other(folder, dead):
+    pair = start_pair(folder(**ENDLESS), "--no-plot")
+    pair[0].wait_for_step(2)
+    pair[dead].process.kill()
+    returned, out, err = pair[1 - dead].end()
+    pair[dead].end()
+    assert returned == 1, out + err
+    named = f"Rank {dead} \\({socket.gethostname()}, process {pair[dead].process.pid}\\) has died"
+    assert len(re.findall(named, out + err)) == 1
+    assert "Traceback" not in out + err and "Internal error" not in out + err
+
+
+def test_killed_parent_takes_the_ranks_with_it_and_they_save(folder):
+    path = folder(**ENDLESS)
+    process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--no-plot", "--device", "cpu")
+    process.wait_for_step(2)
+    process.process.kill()
+    limit = time.monotonic() + LIMIT
+    while any(alive(number) for number in process.ranks):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    process.end()
+    assert status(path).startswith("interrupted after step")
+
+
+def test_error_of_one_rank_ends_the_run_with_one_message(folder, tmp_path):
+    """One rank alone cannot read its data: a fault that only it meets."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os\n"
+        "if os.environ.get('RANK') == '1':\n"
+        "    import threading, time\n"
+        "    def spoil():\n"
+        "        import sys\n"
+        "        while not hasattr(sys.modules.get('eigenwerk.dft.run'), '_Run'):\n"
+        "            time.sleep(0.01)\n"
+        "        def step(self, *words): raise ZeroDivisionError('made up')\n"
+        "        sys.modules['eigenwerk.dft.run']._Run.step = step\n"
+        "    threading.Thread(target=spoil, daemon=True).start()\n"
+    )
+    words = ["--ranks", "2", "--device", "cpu", "--no-plot"]
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    process = Run(*EIGENWERK, "run", str(folder(**ENDLESS)), *words, cwd=tmp_path, PYTHONPATH=path)
+    returned, out, err = process.end(START)
+    assert returned == 1, out + err
+    assert re.search(r"Rank 1 \(.*\): Internal error of eigenwerk: ZeroDivisionError: made up", out + err)
+    assert "in step" in (tmp_path / "eigenwerk-crash.txt").read_text()
+    assert (out + err).count("ZeroDivisionError") == 1 and "Traceback" not in out + err
+
+
+# --- MPI -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mpirun():
+    """The command that starts two ranks by the MPI library of mpi4py."""
+    pytest.importorskip("mpi4py")
+    beside = Path(sys.executable).with_name("mpirun")
+    command = str(beside) if beside.exists() else shutil.which("mpirun")
+    if command is None:
+        pytest.skip("no mpirun")
+    return [command, "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+
+
+def test_ranks_that_mpirun_started(folder, mpirun):
+    words = ["run", str(folder()), "--no-plot", "--device", "cpu"]
+    done = subprocess.run([*mpirun, *EIGENWERK, *words], capture_output=True, text=True, timeout=START)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2, started by mpirun" in done.stdout and done.stdout.count("Converged in") == 1
+    assert re.search(r"transport +MPI", done.stdout)
+
+
+@pytest.mark.parametrize("transport", ["mpi", "gloo"])
+def test_killed_rank_under_mpirun_ends_the_run(folder, mpirun, transport):
+    path = folder(**ENDLESS)
+    process = Run(*mpirun, *EIGENWERK, "run", str(path), "--device", "cpu", "--transport", transport)
+    process.wait_for_step(2)
+    assert len(process.ranks) == 2
+    os.kill(process.ranks[1], signal.SIGKILL)
+    returned, out, err = process.end()
+    assert returned != 0
+    assert re.search(rf"[Rr]ank 1\b.*{process.ranks[1]}|PID {process.ranks[1]}|rank 1", out + err), out + err
+
+
+def test_signal_to_mpirun_saves_the_last_step(folder, mpirun):
+    path = folder(**ENDLESS)
+    process = Run(*mpirun, *EIGENWERK, "run", str(path), "--no-plot", "--device", "cpu")
+    process.wait_for_step(2)
+    os.kill(process.ranks[1], signal.SIGTERM)
+    _, out, err = process.end()
+    assert status(path).startswith("interrupted after step"), out + err
