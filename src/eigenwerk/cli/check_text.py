@@ -1,6 +1,6 @@
 """The document of `eigenwerk check` as text: sections of aligned lines, colours only where a terminal shows them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from textwrap import wrap
 from typing import Any
@@ -22,7 +22,12 @@ ONES = {-2: "fixed occupations", -1: "Fermi-Dirac", 0: "Gaussian"}
 
 def show(document: Document, console: Console) -> None:
     """Print the document."""
-    for text, style in lines(document):
+    show_lines(lines(document), console)
+
+
+def show_lines(styled: Iterable[Line], console: Console) -> None:
+    """Print lines with their styles, without anything that a terminal would take for a command."""
+    for text, style in styled:
         # a title may hold escape sequences, which must not reach the terminal
         safe = "".join(letter if letter.isprintable() else "?" for letter in text)
         console.print(Text(safe, style=style), soft_wrap=True)

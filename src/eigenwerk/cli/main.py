@@ -13,6 +13,7 @@ from eigenwerk.cli.build import build
 from eigenwerk.cli.check import check
 from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.perf import app as perf
+from eigenwerk.cli.plan import plan
 from eigenwerk.cli.run import run
 from eigenwerk.errors import EigenwerkError
 
@@ -45,6 +46,7 @@ def _options(
 
 app.command()(build)
 app.command()(check)
+app.command()(plan)
 app.command()(run)
 app.add_typer(perf, name="perf")
 

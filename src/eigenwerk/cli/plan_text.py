@@ -1,0 +1,145 @@
+"""A plan as plain values, and the same in words."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from eigenwerk import __version__
+from eigenwerk.cli.check_text import FAINT, HEAD, PLAIN, STYLES, Line, size
+from eigenwerk.cli.run_text import formula
+from eigenwerk.dft.inputs import Inputs
+from eigenwerk.dft.plan import Plan
+
+Document = dict[str, Any]
+
+
+def document(inputs: Inputs, plan: Plan, others: list[Plan], smallest: Plan | None) -> Document:
+    """Everything known; memory in bytes, times in seconds.
+
+    others: plans of other numbers of devices; smallest: the plan with the fewest devices that fits.
+    """
+    sizes = plan.size
+    return {
+        "eigenwerk": __version__,
+        "folder": str(inputs.folder),
+        "title": inputs.setting("SYSTEM"),
+        "formula": formula(inputs.poscar.symbols),
+        "size": {
+            "spins": sizes.spins, "kpoints": sizes.kpoints, "bands": sizes.bands, "plane_waves": sizes.plane_waves,
+            "projectors": sizes.projectors, "wave_points": sizes.wave_points, "atoms": sizes.atoms,
+        },
+        "fits": plan.fits,
+        "plan": _plan(plan),
+        "others": [_plan(other) for other in others],
+        "smallest": smallest and _plan(smallest),
+    }  # fmt: skip
+
+
+def _plan(plan: Plan) -> Document:
+    layout = plan.layout
+    return {
+        "device": plan.machine.name,
+        "ranks": layout.ranks,
+        "groups": layout.groups,
+        "band_ranks": layout.band_ranks,
+        "points_of_a_group": layout.points(plan.size.kpoints),
+        "balance": layout.balance(plan.size.kpoints),
+        "block": {"kpoints": plan.block, "bytes": plan.block_bytes, "grid_bytes": int(plan.machine.grid_bytes)},
+        "memory": {
+            "total": plan.memory.total,
+            "device": plan.machine.memory,
+            "usable": plan.memory_limit,
+            "staying": {item.name: item.bytes for item in plan.memory.items if not item.passing},
+            "passing": {item.name: item.bytes for item in plan.memory.items if item.passing},
+        },
+        "step": {"seconds": plan.cost.seconds, "phases": dict(plan.cost.phases)},
+        "fits": plan.fits,
+    }
+
+
+def lines(found: Document) -> Iterator[Line]:
+    """All lines with their styles."""
+    sizes, plan = found["size"], found["plan"]
+    yield f"eigenwerk {found['eigenwerk']} plan: {found['folder']}", HEAD
+    yield f"{found['formula']}: {found['title']}", PLAIN
+    spins = ", 2 spins" if sizes["spins"] == 2 else ""
+    yield (
+        f"{_count(sizes['kpoints'], 'k-point')}{spins}, {sizes['bands']} bands, {sizes['plane_waves']} plane waves, "
+        f"{sizes['projectors']} projectors of {_count(sizes['atoms'], 'atom')}"
+    ), PLAIN
+    for title, body in (
+        (f"Layout on {plan['ranks']} x {plan['device']}", _layout(plan)),
+        ("Memory of the fullest rank", _memory(plan)),
+        ("Time of one step", _time(plan)),
+        ("Other numbers of devices", _others(found["others"])),
+    ):
+        rows = list(body)
+        if rows:
+            yield "", PLAIN
+            yield title, HEAD
+            yield from rows
+    yield "", PLAIN
+    yield _verdict(found)
+
+
+def _layout(plan: Document) -> Iterator[Line]:
+    groups = f"{_count(plan['groups'], 'k-group')} of {_count(plan['points_of_a_group'], 'k-point')}"
+    yield f"  {groups}, {_count(plan['band_ranks'], 'band rank')} in each", PLAIN
+    if plan["balance"] < 0.995:
+        yield f"  k-points do not share out evenly: {100 * plan['balance']:.0f} % of the groups' time is used", FAINT
+    block = plan["block"]
+    yield f"  {_count(block['kpoints'], 'k-point')} solved together ({size(block['bytes'])} of orbitals)", PLAIN
+
+
+def _memory(plan: Document) -> Iterator[Line]:
+    memory = plan["memory"]
+    usable = f"of {size(memory['device'])}, {size(memory['usable'])} of them usable"
+    yield f"  {'total':<24}{size(memory['total']):>8}  {usable}", PLAIN
+    for name, count in sorted(memory["staying"].items(), key=lambda item: -item[1]):
+        yield f"  {name:<24}{size(count):>8}", FAINT
+    ordered = sorted(memory["passing"].items(), key=lambda item: -item[1])
+    for place, (name, count) in enumerate(ordered):
+        yield f"  {name:<24}{size(count):>8}  {'for a while' if place == 0 else 'at another time'}", FAINT
+
+
+def _time(plan: Document) -> Iterator[Line]:
+    step = plan["step"]
+    yield f"  {'total':<24}{duration(step['seconds']):>8}", PLAIN
+    for name, seconds in sorted(step["phases"].items(), key=lambda item: -item[1]):
+        if seconds > 0.005 * step["seconds"]:
+            yield f"  {name:<24}{duration(seconds):>8}", FAINT
+
+
+def _others(plans: list[Document]) -> Iterator[Line]:
+    if not plans:
+        return
+    yield f"  {'devices':>7} {'k-groups x band ranks':>22} {'memory':>9} {'step':>9} {'efficiency':>11}", PLAIN
+    first = plans[0]["step"]["seconds"]
+    for plan in plans:
+        layout = f"{plan['groups']} x {plan['band_ranks']}"
+        efficiency = f"{100 * first / (plan['ranks'] * plan['step']['seconds']):.0f} %"
+        row = f"  {plan['ranks']:>7} {layout:>22} {size(plan['memory']['total']):>9} "
+        row += f"{duration(plan['step']['seconds']):>9} {efficiency:>11}"
+        yield row + ("" if plan["fits"] else "  does not fit"), PLAIN if plan["fits"] else FAINT
+
+
+def _verdict(found: Document) -> Line:
+    smallest, device = found["smallest"], size(found["plan"]["memory"]["device"])
+    if not found["fits"]:
+        remedy = "Lower ENCUT, NBANDS or the number of k-points."
+        if smallest is not None:
+            remedy = f"The smallest machine that does has {_count(smallest['ranks'], 'device')} of {device}."
+        return f"It does not fit. {remedy}", STYLES["error"]
+    if smallest is None:
+        return "It fits.", "bold green"
+    return f"It fits. The smallest machine has {_count(smallest['ranks'], 'device')} of {device}.", "bold green"
+
+
+def duration(seconds: float) -> str:
+    """Seconds with about three digits: 34 ms, 1.23 s, 340 s."""
+    if seconds < 0.1:
+        return f"{1000 * seconds:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:.0f} s"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

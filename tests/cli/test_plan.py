@@ -1,0 +1,114 @@
+"""`eigenwerk plan`: what it shows, what it refuses, and that it is quick."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from eigenwerk.cli.main import main
+from eigenwerk.cli.plan import bytes_of
+from eigenwerk.cli.plan_text import duration
+from eigenwerk.errors import InputError
+
+
+@pytest.fixture
+def hafnia(repository):
+    return str(repository / "benchmarks" / "jobs" / "hfo2_96")
+
+
+def test_the_text_shows_layout_memory_time_and_machines(hafnia, capsys):
+    assert main(["plan", hafnia, "--gpus", "4", "--memory", "80GB"]) == 0
+    text = capsys.readouterr().out
+    for line in (
+        r"8 k-points, 512 bands, 20126 plane waves, 1408 projectors of 96 atoms",
+        r"Layout on 4 x H200",
+        r"  4 k-groups of 2 k-points, 1 band rank in each",
+        r"  \d k-points? solved together \(\d+ MB of orbitals\)",
+        r"  total +\d+(\.\d+)? GB  of 80 GB, 76 GB of them usable",
+        r"  projectors +907 MB",
+        r"  eigensolver +\d.*GB  for a while",
+        r"  local potential +\d+(\.\d+)? ms",
+        r" +4 +4 x 1 .* GB +.* %",
+        r"It fits\. The smallest machine has 1 device of 80 GB\.",
+    ):
+        assert re.search(rf"^{line}", text, re.MULTILINE), line
+
+
+def test_a_job_that_does_not_fit_names_the_machine_that_does_and_exits_with_two(hafnia, capsys):
+    assert main(["plan", hafnia, "--gpus", "1", "--memory", "8GB"]) == 2
+    text = capsys.readouterr().out
+    smallest = int(re.search(r"It does not fit\. The smallest machine that does has (\d+) devices of 8 GB", text)[1])
+    assert main(["plan", hafnia, "--gpus", str(smallest), "--memory", "8GB"]) == 0
+    assert main(["plan", hafnia, "--gpus", str(smallest - 1), "--memory", "8GB"]) == 2
+
+
+def test_json_has_the_same(hafnia, capsys):
+    assert main(["plan", hafnia, "--gpus", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    plan = found["plan"]
+    assert (plan["groups"], plan["band_ranks"], plan["points_of_a_group"]) == (2, 1, 4)
+    memory = plan["memory"]
+    assert memory["total"] == sum(memory["staying"].values()) + max(memory["passing"].values())
+    assert plan["step"]["seconds"] == pytest.approx(sum(plan["step"]["phases"].values()))
+    assert [other["ranks"] for other in found["others"]] == [1, 2, 4, 8, 16, 32]
+    assert found["smallest"]["ranks"] == 1
+
+
+def test_kpar_of_the_input_is_obeyed(hafnia, tmp_path, capsys):
+    folder = shutil.copytree(hafnia, tmp_path / "job")
+    (folder / "INCAR").write_text((folder / "INCAR").read_text() + "KPAR = 2\n")
+    main(["plan", str(folder), "--gpus", "4", "--json"])
+    plan = json.loads(capsys.readouterr().out)["plan"]
+    assert (plan["groups"], plan["band_ranks"]) == (2, 2)
+    assert main(["plan", str(folder), "--gpus", "3"]) == 2
+    assert "KPAR = 2 does not divide the 3 ranks" in capsys.readouterr().err
+
+
+def test_ranks_of_a_processor_share_its_memory(hafnia, capsys):
+    totals = []
+    for ranks in ("1", "2"):
+        main(["plan", hafnia, "--ranks", ranks, "--memory", "64GB", "--json"])
+        totals.append(json.loads(capsys.readouterr().out)["plan"]["memory"]["device"])
+    assert totals == [64e9, 32e9]
+
+
+def test_bad_input_and_contradictions_are_messages(hafnia, tmp_path, capsys):
+    assert main(["plan", hafnia, "--gpus", "1", "--ranks", "2"]) == 2
+    assert "Give one of them" in capsys.readouterr().err
+    folder = shutil.copytree(hafnia, tmp_path / "job")
+    (folder / "INCAR").write_text("NBANDS = 3\n")
+    assert main(["plan", str(folder)]) == 2
+    assert "need at least 384 bands" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "count"), [("80GB", 80e9), ("80 GiB", 80 * 2**30), ("16", 16e9), ("500mb", 5e8), ("1.5TB", 1.5e12)]
+)
+def test_memory_in_words(words, count):
+    assert bytes_of(words) == count
+
+
+@pytest.mark.parametrize("words", ["", "GB", "80 cows", "-3GB", "0GB"])
+def test_memory_that_is_none_is_refused(words):
+    with pytest.raises(InputError, match="no amount of memory"):
+        bytes_of(words)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.00123, "1.23 ms"), (0.5, "0.5 s"), (12.34, "12.3 s"), (4321.0, "4321 s")]
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_no_slow_package_is_loaded(hafnia):
+    script = (
+        "import sys\nfrom eigenwerk.cli.main import main\n"
+        f"main(['plan', {hafnia!r}, '--gpus', '1'])\n"
+        "print([name for name in ('torch', 'scipy', 'matplotlib', 'h5py') if name in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert result.stdout.rstrip().endswith("[]")
