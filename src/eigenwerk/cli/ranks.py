@@ -113,7 +113,7 @@ def _say_in_red(words: str) -> None:
 def team_rows(team: "Team") -> list[tuple[str, str]]:
     """Label and text of what the log says about ranks, devices and transport."""
     return [
-        ("ranks", _ranks_words(team)),
+        *([("ranks", _ranks_words(team))] if team.launch.several else []),
         *(("devices", words) for words in _device_words(team.seats)),
         *([("transport", _transport_words(team))] if team.transport else []),
     ]
@@ -121,8 +121,6 @@ def team_rows(team: "Team") -> list[tuple[str, str]]:
 
 def _ranks_words(team: "Team") -> str:
     grid, launch = team.runtime.grid, team.launch
-    if not launch.several:
-        return "1"
     groups = f"{grid.groups} group{'s' if grid.groups > 1 else ''} of k-points"
     bands = f"{grid.band_ranks} rank{'s' if grid.band_ranks > 1 else ''} for bands and plane waves"
     return f"{launch.size}, started by {launch.starter}: {groups} x {bands}"

@@ -145,6 +145,16 @@ def _remark(inputs: Inputs, view: RunView) -> None:
         view.lines([""])
 
 
+def _remark_team(team: "Team", view: RunView) -> None:
+    """What was chosen otherwise than one might expect, and what does not fit the machine."""
+    for note in team.notes:
+        view.note(note)
+    for remark in team.remarks:
+        (view.warn if remark.severity == "warning" else view.note)(remark.text)
+    if team.notes or team.remarks:
+        view.lines([""])
+
+
 def available_threads() -> int:
     """The cores this process may use, or OMP_NUM_THREADS, the usual way to ask for fewer."""
     wish = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
@@ -173,7 +183,8 @@ def _solve(
 
             with at_work(launch, lambda: Task(options.wish(inputs))) as team:
                 if team.seat.title:
-                    view.lines(labelled(team_rows(team)))
+                    view.lines([*labelled(team_rows(team)), ""])
+                _remark_team(team, view)
                 return _compute(inputs, options, team, view, threads, stop.step_finished), 0
     except KeyboardInterrupt as interrupt:
         return _result_so_far(interrupt), stop.number or 2
@@ -203,8 +214,7 @@ def _solve_together(
         inputs = found[0]
         view.lines(heading(inputs, options.folder, None) + labelled(team_rows(team)) + [""])
         _remark(inputs, view)
-        for note in team.notes:
-            view.note(note)
+        _remark_team(team, view)
 
         def step_finished() -> None:
             if team.stop_after_step() is not None:

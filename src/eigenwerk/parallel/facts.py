@@ -30,7 +30,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class Seat:
-    """What a rank computes with: "cpu" or "cuda:1"; gpu: a name that no other GPU has, title: its make; threads."""
+    """What a rank computes with.
+
+    device: "cpu" or "cuda:1"; gpu: a name that no other GPU has, title: its make, pci: its address on the PCI bus;
+    threads, and the cores they may use.
+    """
 
     rank: int
     host: str
@@ -39,6 +43,7 @@ class Seat:
     title: str = ""
     threads: int = 1
     cores: tuple[int, ...] = ()
+    pci: str = ""
 
 
 def local_ranks(facts: list[Facts]) -> list[int]:

@@ -18,11 +18,13 @@ import torch
 from torch.distributed import DistError, Store
 
 from eigenwerk.errors import EigenwerkError, InputError
+from eigenwerk.parallel.binding import Remark, check_binding
 from eigenwerk.parallel.choice import Choice, Wish, choose_devices, choose_transport
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.environment import Launch
-from eigenwerk.parallel.facts import Facts, Seat, thread_shares
+from eigenwerk.parallel.facts import Facts, Seat, local_ranks, thread_shares
 from eigenwerk.parallel.mpi import mpi_world
+from eigenwerk.parallel.node import Node, node_of_words, node_words, read_node
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.rendezvous import meet, tell_all
 from eigenwerk.parallel.runtime import Runtime
@@ -49,7 +51,7 @@ class Team:
     """The ranks at work, as one of them sees it.
 
     seats: of all ranks; transport: in words; watchdog: None for one rank; notes: what was chosen otherwise than one
-    might expect, and why.
+    might expect, and why; remarks: whether ranks, threads and devices fit the machines.
     """
 
     runtime: Runtime
@@ -58,6 +60,7 @@ class Team:
     transport: str
     watchdog: Watchdog | None = None
     notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def seat(self) -> Seat:
@@ -112,7 +115,7 @@ def _alone(launch: Launch, wish: Wish, trace: Trace) -> Team:
     facts = [_facts(launch)]
     seat = _seat(facts[0], choose_devices(wish, facts)[0], thread_shares(facts)[0])
     runtime = Runtime(device=_use(seat), trace=trace)
-    return Team(runtime, launch, (seat,), "", notes=())
+    return Team(runtime, launch, (seat,), "", remarks=tuple(check_binding([seat], {seat.host: read_node()})))
 
 
 def _together(launch: Launch, task: Task, store: Store, trace: Trace, local: bool) -> Team:
@@ -126,7 +129,8 @@ def _together(launch: Launch, task: Task, store: Store, trace: Trace, local: boo
     world, choice = _world(choice, wish, launch, store, torch_device, trace, local)
     grid = make_process_grid(world, task.groups(world.size))
     runtime = Runtime(device=torch_device, grid=grid, trace=trace)
-    return Team(runtime, launch, seats, world.path, notes=choice.notes)
+    remarks = check_binding(seats, _nodes(launch, store, facts))
+    return Team(runtime, launch, seats, world.path, notes=choice.notes, remarks=tuple(remarks))
 
 
 def _facts(launch: Launch) -> Facts:
@@ -145,7 +149,16 @@ def _seat(fact: Facts, device: str, threads: int) -> Seat:
         return Seat(fact.rank, fact.host, threads=threads, cores=fact.cores)
     properties = torch.cuda.get_device_properties(torch.device(device))
     gpu = str(getattr(properties, "uuid", device))
-    return Seat(fact.rank, fact.host, device, gpu, properties.name, threads, fact.cores)
+    place = [getattr(properties, f"pci_{part}_id", 0) for part in ("domain", "bus", "device")]
+    pci = "{:04x}:{:02x}:{:02x}.0".format(*place)
+    return Seat(fact.rank, fact.host, device, gpu, properties.name, threads, fact.cores, pci)
+
+
+def _nodes(launch: Launch, store: Store, facts: list[Facts]) -> dict[str, Node]:
+    """The machines, each read by its first rank."""
+    first = local_ranks(facts)[launch.rank] == 0
+    told = tell_all(store, launch, "nodes", node_words(read_node()) if first else None)
+    return {fact.host: node_of_words(words) for fact, words in zip(facts, told, strict=True) if words is not None}
 
 
 def _use(seat: Seat) -> torch.device:
