@@ -243,7 +243,7 @@ def _compute(
 
     return run_inputs(
         inputs, options.target, on_step, on_note=view.note, threads=threads, save_every=options.save_every,
-        runtime=team.runtime,
+        runtime=team.runtime, protect=team.protect,
     )  # fmt: skip
 
 

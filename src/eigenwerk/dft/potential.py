@@ -44,11 +44,9 @@ class PotentialBuilder:
         """symmetry: of all densities to come; without it every atom is computed on its own."""
         self.atoms, self.functional = atoms, functional
         self.onsite: list[OnsiteTerms] = []
-        dealt = 0
         for s in atoms.layout.species:
             same = None if symmetry is None else equivalent_atoms(symmetry, s.atom_a, s.setup.l_j, atoms.runtime)
-            self.onsite.append(OnsiteTerms(s.setup, functional, atoms.runtime, same, dealt))
-            dealt += s.count if same is None else len(same.first_r)
+            self.onsite.append(OnsiteTerms(s.setup, functional, atoms.runtime, s.count, same))
 
     def __call__(self, density: Density) -> Potential:
         """Potential and energies of a density; see the terms' own files for the equations."""

@@ -23,6 +23,7 @@ from eigenwerk.dft.inputs import Inputs, read_inputs
 from eigenwerk.dft.interruption import RunInterrupted
 from eigenwerk.dft.records import Observables, step_record, tags_in_force
 from eigenwerk.dft.report import RunResult, advice
+from eigenwerk.dft.rescue import Rescue
 from eigenwerk.dft.results import Course, make_result
 from eigenwerk.dft.saving import SAVE_EVERY, Saver
 from eigenwerk.dft.scf.state import ScfStep, State
@@ -41,6 +42,7 @@ poor orbitals would only spoil a good density."""
 
 OnStep = Callable[[StepRecord], None]
 OnNote = Callable[[str], None]
+Protect = Callable[[Callable[[], None]], None]
 
 
 def run_folder(
@@ -72,11 +74,13 @@ def run_inputs(
     threads: int | None = None,
     save_every: float = SAVE_EVERY,
     runtime: Runtime | None = None,
+    protect: Protect | None = None,
 ) -> RunResult:
     """The same for inputs that have been read already.
 
     on_note is called with words about the start and about states that could not be saved on the way.  runtime: device
-    and ranks; every rank calls this function and gets the result, the first one writes the files.
+    and ranks; every rank calls this function and gets the result, the first one writes the files.  protect is given
+    a function that saves the last finished step at any time, to be called on all ranks together from another thread.
     """
     inputs.raise_on_errors()
     runtime = runtime or Runtime()
@@ -90,6 +94,9 @@ def run_inputs(
             datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
         calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
         run = _Run(inputs, calculation, Saver(inputs, calculation, target, save_every), on_step, on_note)
+        if protect is not None and runtime.spare is not None:
+            run.rescue = Rescue(run.saver, runtime.spare)
+            protect(run.rescue)
         try:
             start = run.start()
             beginning = None if start is None else (start.density, start.coeff_sknG)
@@ -134,6 +141,7 @@ class _Run:
     on_step: OnStep | None = None
     on_note: OnNote | None = None
     state: State | None = None
+    rescue: Rescue | None = None
     notes: tuple[str, ...] = ()
 
     def note(self, *words: str) -> None:
@@ -159,6 +167,8 @@ class _Run:
     def step(self, step: ScfStep, state: State) -> None:
         """After each step: keep it, save it now and then, tell the caller."""
         self.state = state
+        if self.rescue is not None:
+            self.rescue.state = state
         if not state.converged:
             self.saver.save_if_due(state)
             self.note(*self.saver.unwritten)

@@ -28,6 +28,7 @@ from eigenwerk.io.vasp.contcar import write_contcar
 from eigenwerk.io.vasp.oszicar import write_oszicar
 from eigenwerk.io.vasp.record import RunRecord
 from eigenwerk.io.vasp.vasprun import write_vasprun
+from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
 
 SAVE_EVERY = 30.0
@@ -89,30 +90,47 @@ class Saver:
 
         finished: whether the run is over; a state on the way never counts as converged.
         """
-        with uninterrupted(), self.calculation.runtime.trace.span("files"):
-            record = run_record(
-                self.inputs, self.calculation.datasets, state, observables, status, self.start,
-                converged=finished and state.converged,
-            )  # fmt: skip
-            orbitals = self._orbitals(state)
-            if not self.calculation.runtime.writes:
-                return record, {}
-            writers = {
-                "vasprun.xml": lambda path: write_vasprun(path, record),
-                "OSZICAR": lambda path: write_oszicar(path, record),
-                "CONTCAR": lambda path: write_contcar(path, record, self.inputs.poscar),
-                STATE_FILE: lambda path: write_state(
-                    path, self.tree(state, record, observables, orbitals), __version__
-                ),
-            }
-            written, failures = {}, []
-            for name, writer in writers.items():
-                try:
-                    writer(self.output / name)
-                    written[name] = self.output / name
-                except InputError as error:
-                    failures.append(str(error))
-            self.unwritten = tuple(failures)
+        runtime = self.calculation.runtime
+        with uninterrupted(), runtime.trace.span("files"):
+            return self._write(state, observables, status, finished, runtime.grid, runtime.trace.as_dict())
+
+    def rescue(self, state: State, grid: ProcessGrid) -> None:
+        """Save a state from a thread beside the computation; `grid`: communicators that nobody else uses.
+
+        Raises InputError if a file cannot be written.
+        """
+        status = f"interrupted after step {state.history[-1].step}"
+        self._write(state, Observables(), status, True, grid, {})
+        if self.unwritten:
+            raise InputError("; ".join(self.unwritten))
+
+    def _write(
+        self, state: State, observables: Observables, status: str, finished: bool, grid: ProcessGrid,
+        trace: dict[str, Any],
+    ) -> tuple[RunRecord, dict[str, Path]]:  # fmt: skip
+        record = run_record(
+            self.inputs, self.calculation.datasets, state, observables, status, self.start,
+            converged=finished and state.converged,
+        )  # fmt: skip
+        orbitals = self._orbitals(state, grid)
+        if grid.world.rank != 0:
+            return record, {}
+        writers = {
+            "vasprun.xml": lambda path: write_vasprun(path, record),
+            "OSZICAR": lambda path: write_oszicar(path, record),
+            "CONTCAR": lambda path: write_contcar(path, record, self.inputs.poscar),
+            STATE_FILE: lambda path: write_state(
+                path, self.tree(state, record, observables, orbitals, trace), __version__
+            ),
+        }
+        written, failures = {}, []
+        for name, writer in writers.items():
+            try:
+                writer(self.output / name)
+                written[name] = self.output / name
+            except InputError as error:
+                failures.append(str(error))
+        self.unwritten = tuple(failures)
         return record, written
 
     def write_trace(self) -> dict[str, Path]:
@@ -138,15 +156,19 @@ class Saver:
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }  # fmt: skip
 
-    def _orbitals(self, state: State) -> WholeOrbitals | None:
+    def _orbitals(self, state: State, grid: ProcessGrid) -> WholeOrbitals | None:
         """Those of all ranks, on the rank that writes, if they are to be saved."""
         if not bool(self.inputs.incar.get("LWAVE", True)):
             return None
-        return whole_orbitals(self.calculation.runtime.grid, self.calculation.basis, state.coeff_sknG)
+        coeff_sknG = state.coeff_sknG
+        if grid is not self.calculation.runtime.grid:
+            coeff_sknG = coeff_sknG.cpu()
+        return whole_orbitals(grid, self.calculation.basis, coeff_sknG)
 
     def tree(
-        self, state: State, record: RunRecord, observables: Observables, orbitals: WholeOrbitals | None
-    ) -> dict[str, Any]:
+        self, state: State, record: RunRecord, observables: Observables, orbitals: WholeOrbitals | None,
+        trace: dict[str, Any],
+    ) -> dict[str, Any]:  # fmt: skip
         """The state and everything that tells where it comes from."""
         tree = state_tree(self.calculation, state, orbitals)
         tree["status"] = {
@@ -159,7 +181,7 @@ class Saver:
         tree["input"] = {
             "texts": self.input_texts(), "incar": incar_tags(self.inputs), "tags_in_force": tags_in_force(self.inputs),
         }  # fmt: skip
-        tree["trace"] = self.calculation.runtime.trace.as_dict()
+        tree["trace"] = trace
         return tree
 
     def input_texts(self) -> Mapping[str, str]:

@@ -18,13 +18,18 @@ from eigenwerk.trace import Trace
 
 @dataclass(frozen=True)
 class Runtime:
-    """Device, dtypes, process grid and trace of one calculation."""
+    """Device, dtypes, process grid and trace of one calculation.
+
+    spare: the same ranks with other communicators, for host memory, that work while those of `grid` are stuck; None
+    for one rank.
+    """
 
     device: torch.device = torch.device("cpu")
     real: torch.dtype = torch.float64
     complex: torch.dtype = torch.complex128
     grid: ProcessGrid = field(default_factory=ProcessGrid)
     trace: Trace = field(default_factory=Trace)
+    spare: ProcessGrid | None = None
 
     @property
     def world(self) -> Communicator:

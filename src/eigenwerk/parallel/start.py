@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import torch
-from torch.distributed import DistError, Store
+from torch.distributed import DistError, PrefixStore, Store
 
 from eigenwerk.errors import EigenwerkError, InputError
 from eigenwerk.parallel.binding import Remark, check_binding
@@ -66,6 +66,11 @@ class Team:
     def seat(self) -> Seat:
         """This rank's."""
         return self.seats[self.runtime.world.rank]
+
+    def protect(self, rescue: Callable[[], None]) -> None:
+        """From now on, if a step takes too long after a request to stop, save by this; see `Watchdog`."""
+        if self.watchdog is not None:
+            self.watchdog.rescue = rescue
 
     def stop_after_step(self) -> int | None:
         """To be called at the end of each step: the signal for which all ranks stop now, or None; collective."""
@@ -128,7 +133,8 @@ def _together(launch: Launch, task: Task, store: Store, trace: Trace, local: boo
     torch_device = _use(mine)
     world, choice = _world(choice, wish, launch, store, torch_device, trace, local)
     grid = make_process_grid(world, task.groups(world.size))
-    runtime = Runtime(device=torch_device, grid=grid, trace=trace)
+    spare = gloo_world(launch.rank, launch.size, PrefixStore("spare", store), interface="lo" if local else "")
+    runtime = Runtime(device=torch_device, grid=grid, trace=trace, spare=make_process_grid(spare, grid.groups))
     remarks = check_binding(seats, _nodes(launch, store, facts))
     return Team(runtime, launch, seats, world.path, notes=choice.notes, remarks=tuple(remarks))
 

@@ -20,7 +20,7 @@ THIRD_TURN = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 
 def terms(setup, symbol, functional="PE"):
     data_functional = "LDA" if functional == "PW92" else "PBE"
-    return OnsiteTerms(setup(symbol, data_functional), make_functional(functional), Runtime())
+    return OnsiteTerms(setup(symbol, data_functional), make_functional(functional), Runtime(), 1)
 
 
 def occupancies(table, spins, atoms=2, size=0.03, seed=3):

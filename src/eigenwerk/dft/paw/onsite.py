@@ -34,6 +34,9 @@ INNER_SHARE = 0.1
 MATCHED = 1.05
 """Radii up to this multiple of the matching radius are integrated."""
 
+MANY_ATOMS_PER_RANK = 4
+"""From this number of different atoms per rank on, ranks share atoms; below it they share the radii of each."""
+
 ATOMS_PER_BATCH, ATOMS_PER_DEVICE_BATCH = 8, 64
 """Atoms whose densities are held on the angular mesh together, on a processor and on a GPU (bounds memory)."""
 
@@ -53,23 +56,18 @@ class OnsiteTerms:
     """One-centre energy of one species for one functional."""
 
     def __init__(
-        self,
-        setup: Setup,
-        functional: Functional,
-        runtime: Runtime,
+        self, setup: Setup, functional: Functional, runtime: Runtime, count: int,
         equivalent: EquivalentAtoms | None = None,
-        first_rank: int = 0,
-    ):
-        """equivalent: compute the exchange-correlation part once for atoms that symmetry makes equal.
-
-        first_rank: the rank that computes the first atom, from which on atoms are dealt out in turn.
-        """
+    ):  # fmt: skip
+        """count: atoms; equivalent: compute the exchange-correlation part once for atoms that symmetry makes equal."""
         self.setup, self.functional, self.runtime, self.equivalent = setup, functional, runtime, equivalent
-        self.first_rank = first_rank
+        different = count if equivalent is None else len(equivalent.first_r)
+        world = runtime.world
+        self.by_radii = world.size > 1 and different < MANY_ATOMS_PER_RANK * world.size
         tensor = runtime.tensor
         self.linear_ij = tensor(setup.kinetic_ij), tensor(setup.coulomb_ij), tensor(setup.zero_ij)
         self.coulomb_xx = tensor(setup.coulomb_xx)
-        self.segments = _segments(setup, runtime)
+        self.segments = _segments(setup, runtime, slice(world.rank, None, world.size) if self.by_radii else slice(None))
 
     def energy(self, occupancy_saij: torch.Tensor) -> OnsiteEnergy:
         """Energy and derivative for occupancies D of all atoms of the species; (s, a, i, i)."""
@@ -100,13 +98,13 @@ class OnsiteTerms:
         return float((energy_r * same.count_r).sum()), same.spread(derivative_srij)
 
     def _shared_exchange_correlation(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Energies and derivatives of all atoms, each computed by one rank."""
+        """Energies and derivatives of all atoms: of many atoms each rank computes some, of few some radii of all."""
         world = self.runtime.world
         if world.size == 1:
             return self._each_exchange_correlation(occupancy_saij)
-        # species begin their round at different ranks, so that few atoms of many species are shared, too
         own_a = torch.arange(occupancy_saij.shape[1], device=occupancy_saij.device)
-        own_a = own_a[(own_a + self.first_rank) % world.size == world.rank]
+        if not self.by_radii:
+            own_a = own_a[own_a % world.size == world.rank]
         energy_a, derivative_saij = occupancy_saij.new_zeros(occupancy_saij.shape[1]), torch.zeros_like(occupancy_saij)
         if len(own_a):
             energy_a[own_a], derivative_saij[:, own_a] = self._each_exchange_correlation(occupancy_saij[:, own_a])
@@ -131,7 +129,7 @@ class OnsiteTerms:
 
     @cached_property
     def _expand_Lqx(self) -> torch.Tensor:
-        harmonics = self.segments[0].sphere.harmonic_xL.shape[1]
+        harmonics = (2 * max(self.setup.l_j) + 1) ** 2
         return self.runtime.tensor(self.setup.expand_Lqx[:harmonics])
 
 
@@ -144,14 +142,14 @@ class _Segment:
     pseudo: "_RadialDensity"
 
 
-def _segments(setup: Setup, runtime: Runtime) -> list[_Segment]:
-    """Inner and outer shell of a species."""
+def _segments(setup: Setup, runtime: Runtime, own: slice) -> list[_Segment]:
+    """Inner and outer shell of a species; own: which of their radii."""
     pairs, lmax = setup.pairs, 2 * max(setup.l_j)
     ae_d, pseudo_d, core_d, pseudo_core_d = pairs.derivatives
     split = int(np.searchsorted(pairs.grid.r_g, INNER_SHARE * matching_radius(setup.dataset)))
     # beyond the matching radius both kinds of functions are the same, and their energies cancel
     stop = min(int(np.searchsorted(pairs.grid.r_g, MATCHED * matching_radius(setup.dataset))), len(pairs.grid.r_g))
-    shells = ((slice(0, split), INNER_DEGREE), (slice(split, stop), OUTER_DEGREE))
+    shells = ((np.arange(split)[own], INNER_DEGREE), (np.arange(split, stop)[own], OUTER_DEGREE))
     return [
         _Segment(
             _Sphere.make(lmax, degree, runtime),
@@ -161,6 +159,7 @@ def _segments(setup: Setup, runtime: Runtime) -> list[_Segment]:
             ),
         )
         for shell, degree in shells
+        if len(shell)
     ]
 
 
@@ -195,9 +194,9 @@ class _RadialDensity:
 
     @staticmethod
     def make(
-        grid: RadialGrid, shell: slice, functions: tuple[np.ndarray, ...], runtime: Runtime
+        grid: RadialGrid, shell: np.ndarray, functions: tuple[np.ndarray, ...], runtime: Runtime
     ) -> "_RadialDensity":
-        """functions: pairs, their slopes, core, its slope; all on the whole grid."""
+        """shell: indices of radii; functions: pairs, their slopes, core, its slope, all on the whole grid."""
         r_g = grid.r_g.copy()
         # the centre has no volume; take the neighbour's radius so that its angular gradient stays finite
         r_g[0] = r_g[1]

@@ -1,0 +1,140 @@
+"""Bands and plane waves over ranks: the way there and back, and answers that do not depend on the layout."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.gathering import whole_orbitals
+from eigenwerk.dft.layouts import ToBands, ToWaves, on_whole_spheres, own_bands
+from eigenwerk.parallel.process_grid import make_process_grid
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.serial import SerialCommunicator
+
+pytestmark = pytest.mark.ranks
+
+POOLS = [(2, "gloo"), (2, "mpi"), (4, "gloo"), (4, "mpi")]
+
+CASES = {
+    # name: crystal of tests/dft/conftest.py, settings; EDIFF = 1e-8 eV unless said otherwise
+    "insulator": ("si_bent", {"mesh": (2, 2, 2)}),
+    "metal": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2}),
+    "magnet": ("fe_bent", {"mesh": (2, 1, 1), "spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2}),
+    "Gamma": ("lih_bent", {"mesh": (1, 1, 1), "cutoff_eV": 250.0}),
+}
+
+FAST = """2-gloo-insulator-1 2-gloo-insulator-2 2-gloo-metal-2 2-gloo-magnet-1 2-gloo-Gamma-1 2-mpi-insulator-1
+2-mpi-magnet-2 4-gloo-insulator-2 4-gloo-metal-4 4-gloo-Gamma-1 4-mpi-insulator-2""".split()
+"""Those of the test below that `make test` runs; the others are slow ones."""
+
+ENERGY_PER_ATOM, FORCE, MOMENT = 1e-8 / 27.2, 1e-6 / 51.4, 1e-6
+"""What ranks may change: 1e-8 eV per atom, 1e-6 eV/Å, in hartree and bohr; Bohr magnetons."""
+
+
+def shapes_of(ranks):
+    """All numbers of k-groups."""
+    return [groups for groups in (1, 2, 4) if ranks % groups == 0]
+
+
+def pieces(calculation):
+    """What a calculation is made of, without what it has built; it can be sent to other processes."""
+    return calculation.structure, calculation.kpoints, calculation.parameters, calculation.datasets
+
+
+def solve(world, parts, groups):
+    """On one rank: the ground state on so many k-groups, and the orbitals of all ranks."""
+    runtime = Runtime(grid=make_process_grid(world, groups))
+    calculation = Calculation(*parts, runtime)
+    ground = calculation.run()
+    state = ground.state
+    orbitals = whole_orbitals(runtime.grid, calculation.basis, state.coeff_sknG)
+    return {
+        "free": state.energies.free, "eig_skn": state.eig_skn.numpy(), "steps": len(state.history),
+        "forces_av": ground.forces_av, "moment_a": ground.moment_a,
+        "density_sg": state.density.density_sg.numpy(), "converged": state.converged,
+        "orbitals": None if orbitals is None else (orbitals.index_kGc, orbitals.coeff_sknG),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def reference(calculation, crystal):
+    """(pieces, answer of one rank) of a case."""
+
+    @cache
+    def of(case):
+        name, settings = CASES[case]
+        parts = pieces(calculation(crystal(name), **settings))
+        return parts, solve(SerialCommunicator(), parts, 1)
+
+    return of
+
+
+def cases():
+    """Every case on every pool and grid it fits."""
+    for ranks, transport in POOLS:
+        for case in CASES:
+            for groups in shapes_of(ranks):
+                points = {"insulator": 4, "metal": 4, "magnet": 2, "Gamma": 1}[case]
+                name = f"{ranks}-{transport}-{case}-{groups}"
+                if groups <= points:
+                    marks = () if name in FAST else pytest.mark.slow
+                    yield pytest.param(ranks, transport, case, groups, id=name, marks=marks)
+
+
+@pytest.mark.parametrize(("size", "transport", "case", "groups"), list(cases()))
+def test_ground_state_is_the_same_on_every_grid_of_ranks(ranks, reference, size, transport, case, groups):
+    parts, alone = reference(case)
+    answers = ranks(size, transport).run(solve, parts, groups)
+    atoms = len(parts[0].symbols)
+    for answer in answers:
+        assert answer["converged"] and answer["steps"] == alone["steps"]
+        assert abs(answer["free"] - alone["free"]) < ENERGY_PER_ATOM * atoms
+        np.testing.assert_allclose(answer["forces_av"], alone["forces_av"], atol=FORCE)
+        np.testing.assert_allclose(answer["moment_a"], alone["moment_a"], atol=MOMENT)
+        occupied = np.abs(answer["eig_skn"] - alone["eig_skn"])[..., :-2]
+        assert occupied.max() < 1e-8 / 27.2 * max(atoms, 4)
+    # the same bits on all ranks
+    for answer in answers[1:]:
+        assert answer["free"] == answers[0]["free"]
+        np.testing.assert_array_equal(answer["density_sg"], answers[0]["density_sg"])
+
+
+@pytest.mark.parametrize(("size", "groups"), [(2, 1), (2, 2), (4, 2)])
+def test_gathered_orbitals_are_those_of_one_rank(ranks, reference, size, groups):
+    """Same plane waves in the same order; same spaces, since phases and degenerate vectors are free."""
+    parts, alone = reference("insulator")
+    (index_kGc, coeff_sknG), *rest = (a["orbitals"] for a in ranks(size).run(solve, parts, groups))
+    assert rest == [None] * (size - 1)
+    np.testing.assert_array_equal(index_kGc, alone["orbitals"][0])
+    filled = 4  # bands of two silicon atoms
+    for one_nG, other_nG in zip(alone["orbitals"][1][0, :, :filled], coeff_sknG[0, :, :filled], strict=True):
+        np.testing.assert_allclose(one_nG.T @ one_nG.conj(), other_nG.T @ other_nG.conj(), atol=1e-5)
+
+
+def there_and_back(world, problems, count, waves):
+    """On one rank: travel to bands and back; what arrived."""
+    whole_knW = torch.arange(problems * count * waves, dtype=torch.float64).reshape(problems, count, waves) * (1 + 2j)
+    share_knG = whole_knW[..., world.rank * (waves // world.size) : (world.rank + 1) * (waves // world.size)]
+    own_kbW = ToBands(world, share_knG.clone()).wait()
+    own = own_bands(world, count)
+    assert torch.equal(own_kbW[:, : own.stop - own.start], whole_knW[:, own])
+    assert not own_kbW[:, own.stop - own.start :].any()
+    assert torch.equal(ToWaves(world, own_kbW, count).wait(), share_knG)
+
+    shift_k11 = torch.arange(problems)[:, None, None]
+
+    def needs_all_waves(x_kbW, k):
+        return 2 * x_kbW + x_kbW.sum(-1, keepdim=True) + shift_k11[k]
+
+    expected_knG = 2 * share_knG + whole_knW.sum(-1, keepdim=True) + shift_k11
+    for limit in (1, 10**3, 10**9):
+        assert torch.equal(on_whole_spheres(world, share_knG.clone(), limit, needs_all_waves), expected_knG)
+    return own.stop - own.start
+
+
+@pytest.mark.parametrize(("size", "transport"), [(2, "gloo"), (4, "gloo"), (4, "mpi")])
+@pytest.mark.parametrize("count", [1, 3, 8])
+def test_bands_travel_to_whole_spheres_and_back(ranks, size, transport, count):
+    assert sum(ranks(size, transport).run(there_and_back, 3, count, 8)) == count
