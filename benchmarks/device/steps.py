@@ -1,16 +1,21 @@
 """Seconds per self-consistency step of a job folder on some GPUs, by phase, with memory.
 
-    PYTHONPATH=src:.device/site python3 benchmarks/device/steps.py benchmarks/jobs/hfo2_96 --ranks 2 --steps 4 --json out.json
+    export PYTHONPATH=src:.device/site
+    python3 benchmarks/device/steps.py benchmarks/jobs/hfo2_96 --ranks 2 --steps 4 --json out.json
+    mpirun -n 2 python3 benchmarks/device/steps.py benchmarks/jobs/hfo2_96 --transport mpi --steps 4
 
 Every rank is a process with a GPU of its own, joined by NCCL (or Gloo, MPI, or on processors by --device cpu).
 The first steps are left out of the mean: they make plans, fill caches and start from atoms.
 """
 
 import argparse
+import contextlib
 import json
 import os
+import resource
 import socket
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from datetime import date
@@ -23,6 +28,7 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs import read_inputs
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.parallel.device_clock import CudaClock
+from eigenwerk.parallel.mpi import mpi_world
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.serial import SerialCommunicator
@@ -37,6 +43,9 @@ class Enough(Exception):
 
 def main() -> None:
     options = _options()
+    if options.transport == "mpi":  # started by mpirun
+        work(0, 0, options)
+        return
     port = _free_port()
     context = torch.multiprocessing.get_context("spawn")
     ranks = [context.Process(target=work, args=(rank, port, options)) for rank in range(options.ranks)]
@@ -58,15 +67,18 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--skip", type=int, default=2, help="steps left out of the mean")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--transport", default="nccl", choices=("nccl", "gloo"))
+    parser.add_argument("--transport", default="nccl", choices=("nccl", "gloo", "mpi"))
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--isym", type=int)
+    parser.add_argument("--profile", action="store_true", help="one more step: bytes between host and device in it")
     return parser.parse_args()
 
 
 def work(rank: int, port: int, options: argparse.Namespace) -> None:
     """One rank."""
     began = time.perf_counter()
+    mpi = mpi_world() if options.transport == "mpi" else None
+    if mpi is not None:
+        rank, options.ranks = mpi.rank, mpi.size
     device = torch.device("cpu") if options.device == "cpu" else torch.device("cuda", rank % torch.cuda.device_count())
     if device.type == "cuda":
         torch.cuda.set_device(device)
@@ -78,7 +90,10 @@ def work(rank: int, port: int, options: argparse.Namespace) -> None:
     inputs.raise_on_errors()
     points = len(inputs.kpoints.point_kc)
     world = SerialCommunicator()
-    if options.ranks > 1:
+    if mpi is not None:
+        world = mpi
+        world.trace = trace
+    elif options.ranks > 1:
         store = dist.TCPStore("127.0.0.1", port, options.ranks, rank == 0)
         make = nccl_world if options.transport == "nccl" else gloo_world
         more = (device,) if options.transport == "nccl" else ()
@@ -86,9 +101,10 @@ def work(rank: int, port: int, options: argparse.Namespace) -> None:
     groups = options.groups or max(g for g in range(1, options.ranks + 1) if options.ranks % g == 0 and g <= points)
     runtime = Runtime(device=device, grid=make_process_grid(world, groups), trace=trace)
     datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
-    parameters = replace(inputs.parameters, max_steps=options.steps)
+    parameters = replace(inputs.parameters, max_steps=options.steps + options.profile)
     calculation = Calculation(inputs.structure, inputs.kpoints, parameters, datasets, runtime)
     steps, marks = [], []
+    profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) if options.profile else None
 
     def on_step(step, state) -> None:
         _wait(device)
@@ -96,22 +112,26 @@ def work(rank: int, port: int, options: argparse.Namespace) -> None:
         marks.append((time.perf_counter(), trace.as_dict()))
         if rank == 0:
             print(f"  step {step.step} F {step.energies.free * HARTREE_EV:.8f} eV change "
-                  f"{step.change * HARTREE_EV:.1e} {step.seconds:.2f} s, {step.applications} H", flush=True)  # fmt: skip
-        if step.step == options.steps or state.converged:
+                  f"{step.change * HARTREE_EV:.1e} residual {step.residual:.1e} {step.seconds:.2f} s, "
+                  f"{step.applications} H", flush=True)  # fmt: skip
+        if step.step == options.steps and profiler is not None:
+            profiler.start()
+        elif step.step >= options.steps or state.converged:
+            if profiler is not None and step.step > options.steps:
+                profiler.stop()
+                steps.pop(), marks.pop()
             raise Enough
 
-    try:
+    with contextlib.suppress(Enough):
         calculation.run(on_step)
-    except Enough:
-        pass
     _wait(device)
     if rank == 0:
-        report(options, runtime, calculation, steps, marks, began)
+        report(options, runtime, calculation, steps, marks, began, profiler)
     world.barrier()
     world.close()
 
 
-def report(options, runtime, calculation, steps, marks, began) -> None:
+def report(options, runtime, calculation, steps, marks, began, profiler) -> None:
     """Print and store what was measured."""
     first = min(options.skip, len(marks) - 1)
     count = len(marks) - first
@@ -131,16 +151,39 @@ def report(options, runtime, calculation, steps, marks, began) -> None:
         "plane_waves": max(calculation.basis.count_k), "grid": calculation.basis.grids.wave,
         "projectors": calculation.atoms.layout.projector_count, "bands": calculation.parameters.bands,
         "kpoints": len(calculation.kpoints.point_kc),
+        "peak_host_gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        "orbital_bytes": 16 * calculation.parameters.spins * calculation.parameters.bands
+        * sum(calculation.basis.count_k),
     }  # fmt: skip
     print(f"{options.folder.name}: {options.ranks} ranks in {runtime.grid.groups} k-groups, {runtime.world.transport}: "
           f"{seconds:.3f} s per step, first step after {result['until_first_step']:.1f} s, {gigabytes:.1f} GB "
           f"({reserved:.1f} reserved)", flush=True)  # fmt: skip
     for name, value in phases.items():
         if value["device"] > 0.004 * seconds or value["host"] > 0.02 * seconds:
-            print(f"    {name:<48} host {value['host']:8.4f}  device {value['device']:8.4f} s  calls {value['calls']:.0f}")
+            print(f"    {name:<48} host {value['host']:8.4f}  device {value['device']:8.4f} s  "
+                  f"calls {value['calls']:.0f}")  # fmt: skip
+    if profiler is not None:
+        result["copies_in_one_step"] = copies(profiler)
+        print(f"    copies in one step: {result['copies_in_one_step']}; one set of orbitals has "
+              f"{result['orbital_bytes'] / 1e9:.2f} GB", flush=True)  # fmt: skip
     if options.json:
         known = json.loads(options.json.read_text()) if options.json.exists() else []
         options.json.write_text(json.dumps([*known, result], indent=1))
+
+
+def copies(profiler) -> dict:
+    """Number and bytes of copies between host and device, by kind."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        profiler.export_chrome_trace(file.name)
+        events = json.loads(Path(file.name).read_text())["traceEvents"]
+    found: dict[str, list[float]] = {}
+    for event in events:
+        name = event.get("name", "")
+        if name.startswith("Memcpy") and ("HtoD" in name or "DtoH" in name):
+            count = found.setdefault("host to device" if "HtoD" in name else "device to host", [0, 0, 0])
+            size = event.get("args", {}).get("bytes", 0)
+            count[0], count[1], count[2] = count[0] + 1, count[1] + size, max(count[2], size)
+    return {kind: {"calls": c[0], "bytes": c[1], "largest": c[2]} for kind, c in found.items()}
 
 
 def _difference(before: list, after: list, count: int, path: str = "") -> dict:
