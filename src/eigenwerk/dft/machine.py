@@ -9,17 +9,20 @@ from eigenwerk.parallel.block_sizes import CACHE_BLOCK_BYTES, CACHE_GRID_BYTES, 
 
 GIB = 2**30
 
+HALF_SPEED = 64
+"""Vectors in a block at which matrix products reach half of their speed."""
+
 
 @dataclass(frozen=True)
 class Machine:
     """One device of a run, a GPU or some cores of a processor.
 
-    memory: bytes; gemm: complex matrix products, FLOP/s; copy: bytes/s, read and written; fft: complex FFTs, FLOP/s by
-    5 N log2 N (infinite where the memory limits); dense: (n, seconds) of one Hermitian eigenproblem with all vectors;
-    link: bytes/s of one rank in an all-to-all; one_centre: seconds for the one-centre terms of one atom;
-    launch: seconds before a kernel runs; programs: bytes of Python, libraries and device context;
-    grid_bytes, block_bytes: as in `Runtime`; atoms_per_batch: as in paw/onsite.py; spare: share of the memory that
-    fragments of free memory take.
+    memory: bytes; gemm: products of large complex matrices, FLOP/s (`matrix_speed`: of smaller ones); copy: bytes/s, read
+    and written; fft: complex FFTs, FLOP/s by 5 N log2 N, or infinite where memory limits them to three passes; dense:
+    (n, seconds) of one Hermitian eigenproblem with all vectors; link: bytes/s of one rank in an all-to-all; one_centre:
+    seconds for the one-centre terms of one atom; launch: seconds before a kernel runs; programs: bytes of Python,
+    libraries and device context; grid_bytes, block_bytes: as in `Runtime`; atoms_per_batch: as in paw/onsite.py; spare:
+    share of the memory that fragments of free memory take.
     """
 
     name: str
@@ -38,8 +41,14 @@ class Machine:
     spare: float
 
     def fft_seconds(self, points: int) -> float:
-        """One complex FFT: three passes through memory, or its arithmetic."""
-        return max(3 * 32 * points / self.copy, 5 * points * log(max(points, 2)) / log(2) / self.fft)
+        """One complex FFT: its arithmetic while it stays in cache, else three passes through memory."""
+        if self.fft == float("inf"):
+            return 3 * 32 * points / self.copy
+        return 5 * points * log(max(points, 2)) / log(2) / self.fft
+
+    def matrix_speed(self, n: int) -> float:
+        """FLOP/s of products with n rows or columns on the short side; half of the full speed at `HALF_SPEED`."""
+        return self.gemm * n / (n + HALF_SPEED)
 
     def eigh_seconds(self, n: int) -> float:
         """One Hermitian eigenproblem, by interpolation of the measured ones; as n³ beyond the largest."""
@@ -70,14 +79,14 @@ H200 = Machine(
 
 
 def processor(memory: float, cores: int = 1) -> Machine:
-    """Some cores of a processor with AVX-512 or AVX2: measured on one core, scaled with a loss."""
+    """Some cores of a processor with AVX-512: measured on one core with PyTorch and MKL, scaled with a loss."""
     speed = cores**0.9
     return Machine(
-        name=f"processor, {cores} core{'s' if cores > 1 else ''}", memory=memory, gemm=44e9 * speed,
-        copy=20e9 * min(speed, 8.0), fft=4.3e9 * speed,
-        dense=((32, 1e-4), (128, 5e-3), (512, 0.25), (1024, 1.6)), link=5e9, one_centre=0.02 / speed, launch=5e-6,
-        programs=350 * 2**20, grid_bytes=CACHE_GRID_BYTES, block_bytes=CACHE_BLOCK_BYTES,
-        atoms_per_batch=8, spare=0.02,
+        name=f"processor, {cores} core{'s' if cores > 1 else ''}", memory=memory, gemm=94e9 * speed,
+        copy=22e9 * min(speed, 8.0), fft=24e9 * speed,
+        dense=((32, 5e-5), (128, 1.5e-3), (256, 7.7e-3), (512, 50e-3), (1024, 0.38)), link=5e9,
+        one_centre=0.02 / speed, launch=5e-6, programs=350 * 2**20, grid_bytes=CACHE_GRID_BYTES,
+        block_bytes=CACHE_BLOCK_BYTES, atoms_per_batch=8, spare=0.02,
     )  # fmt: skip
 
 

@@ -55,17 +55,17 @@ def step_cost(size: JobSize, layout: Layout, machine: Machine) -> StepCost:
     points = layout.points(size.kpoints) * size.spins
     share = points / layout.band_ranks
     n, waves, projectors = size.bands, size.plane_waves, size.projectors
-    vector = 32 * n * waves / machine.copy
+    vector, gemm = 32 * n * waves / machine.copy, machine.matrix_speed(n)
     local = APPLICATIONS * n * _grid_seconds(size, machine, transforms=2, passes=4)
     phases = {
         "local potential": share * local,
-        "projectors": share * 72 * n * projectors * waves / machine.gemm,
-        "overlaps and rotations": share * 192 * n**2 * waves / machine.gemm,
+        "projectors": share * 72 * n * projectors * waves / gemm,
+        "overlaps and rotations": share * 192 * n**2 * waves / gemm,
         "vectors": share * VECTOR_PASSES * vector + CALLS * machine.launch * _blocks(size, layout, machine),
         "dense problems": _dense_seconds(size, layout, machine),
         "density": share * (
             size.filled * _grid_seconds(size, machine, transforms=1, passes=1)
-            + 8 * n * projectors * waves / machine.gemm
+            + 8 * n * projectors * waves / gemm
         ),
         "exchange": points * _exchange_seconds(size, layout, machine, local / layout.band_ranks),
         "potential": _potential_seconds(size, layout, machine),
@@ -98,7 +98,7 @@ def _dense_seconds(size: JobSize, layout: Layout, machine: Machine) -> float:
 
 def _pencil_seconds(machine: Machine, n: int) -> float:
     """H c = e S c: Cholesky (4/3 n³ FLOP), two solves before and one after (4 n³ each), the eigenproblem itself."""
-    return machine.eigh_seconds(n) + (4 / 3 + 12) * n**3 / (0.5 * machine.gemm)
+    return machine.eigh_seconds(n) + (4 / 3 + 12) * n**3 / (0.5 * machine.matrix_speed(n))
 
 
 def _exchange_seconds(size: JobSize, layout: Layout, machine: Machine, hiding: float) -> float:
