@@ -72,9 +72,9 @@ VERBS: dict[str, tuple[Run, str]] = {
     "reduce_scatter": (lambda comm, array_x: comm.reduce_scatter(rows(comm, array_x)), "once"),
     "broadcast": (lambda comm, array_x: comm.broadcast(array_x, 0), "one"),
     "all_gather": (lambda comm, array_x: comm.all_gather(part(comm, array_x), _lengths(comm, array_x)), "once"),
-    "gather": (lambda comm, array_x: comm.gather(part(comm, array_x), 0), "once"),
+    "gather": (lambda comm, array_x: comm.gather(part(comm, array_x), 0, _lengths(comm, array_x)), "once"),
     "all_to_all": (lambda comm, array_x: comm.all_to_all(rows(comm, array_x)), "once"),
-    "exchange": (lambda comm, array_x: comm.exchange(list(rows(comm, array_x))), "once"),
+    "exchange": (lambda comm, array_x: comm.exchange(list(rows(comm, array_x)), _shapes(comm, array_x)), "once"),
     "swap": (swap, "one"),
 }
 """How each verb is called with an array, and which share of it crosses a link."""
@@ -82,6 +82,10 @@ VERBS: dict[str, tuple[Run, str]] = {
 
 def _lengths(comm: Communicator, array_x: torch.Tensor) -> list[int]:
     return [array_x.numel() // comm.size] * comm.size
+
+
+def _shapes(comm: Communicator, array_x: torch.Tensor) -> list[list[int]]:
+    return [[array_x.numel() // comm.size]] * comm.size
 
 
 def crossings(kind: str, size: int) -> float:

@@ -3,6 +3,8 @@
 The checks run inside the ranks; each rank knows what every other rank holds, since the arrays follow from the rank.
 """
 
+from itertools import product
+
 import pytest
 import torch
 
@@ -11,7 +13,9 @@ from eigenwerk.parallel.pairwise import PairwiseCommunicator
 
 pytestmark = pytest.mark.ranks
 
-DTYPES = [torch.float64, torch.float32, torch.complex128, torch.complex64, torch.int64, torch.int32, torch.int16]
+NUMBERS = [torch.float64, torch.float32, torch.complex128, torch.complex64, torch.int64, torch.int32, torch.int16]
+DTYPES = [*NUMBERS, torch.bool]
+FEW_DTYPES = [torch.float64, torch.complex128, torch.bool, torch.int16]
 
 
 PLAIN = [(2, "gloo", ""), (4, "gloo", ""), (2, "mpi", ""), (4, "mpi", "")]
@@ -68,6 +72,16 @@ def on_layer(world, layer, name, *args, made={}):  # noqa: B006 (a layer is made
     return globals()[name](made[layer], *args)
 
 
+def each(world, name, *lists):
+    """In a rank: a check with every combination of arguments."""
+    for arguments in product(*lists):
+        try:
+            globals()[name](world, *arguments)
+        except BaseException as error:
+            error.add_note(f"with {arguments}")
+            raise
+
+
 DEVICE_OF_ARRAYS = torch.device("cpu")
 
 
@@ -98,6 +112,7 @@ def total(arrays):
 def sums(world, dtype, shape):
     arrays = [array_of(rank, shape, dtype) for rank in range(world.size)]
     same(world.sum(array_of(world.rank, shape, dtype)), total(arrays))
+    same(world.start_sum(array_of(world.rank, shape, dtype)).wait(), total(arrays))
     for root in range(world.size):
         reduced = world.reduce(array_of(world.rank, shape, dtype), root)
         assert (reduced is None) == (world.rank != root)
@@ -107,10 +122,8 @@ def sums(world, dtype, shape):
         same(world.max(array_of(world.rank, shape, dtype)), torch.stack(arrays).amax(0))
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (5,), (3, 4, 2), (0, 3)], ids=str)
-@pytest.mark.parametrize("dtype", [*DTYPES, torch.bool], ids=str)
-def test_sum_reduce_and_max(pool, dtype, shape):
-    pool.run(sums, dtype, shape)
+def test_sum_reduce_and_max(pool):
+    pool.run(each, "sums", DTYPES, [(), (1,), (5,), (3, 4, 2), (0, 3)])
 
 
 def reduce_scatters(world, dtype, shape):
@@ -118,10 +131,8 @@ def reduce_scatters(world, dtype, shape):
     same(world.reduce_scatter(arrays[world.rank].clone()), total(arrays)[world.rank])
 
 
-@pytest.mark.parametrize("shape", [(), (5,), (3, 4)], ids=str)
-@pytest.mark.parametrize("dtype", [*DTYPES, torch.bool], ids=str)
-def test_reduce_scatter(pool, dtype, shape):
-    pool.run(reduce_scatters, dtype, shape)
+def test_reduce_scatter(pool):
+    pool.run(each, "reduce_scatters", DTYPES, [(), (5,), (3, 4), (0,)])
 
 
 def sum_bits(world):
@@ -148,9 +159,8 @@ def copies(world, dtype):
     same(world.all_gather(array_of(world.rank, shape, dtype)), torch.cat(arrays))
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, torch.bool], ids=str)
-def test_broadcast_all_to_all_and_all_gather(pool, dtype):
-    pool.run(copies, dtype)
+def test_broadcast_all_to_all_and_all_gather(pool):
+    pool.run(each, "copies", DTYPES)
 
 
 def joins(world, dtype, lengths):
@@ -158,16 +168,15 @@ def joins(world, dtype, lengths):
     same(world.all_gather(arrays[world.rank].clone()), torch.cat(arrays))
     same(world.all_gather(arrays[world.rank].clone(), lengths), torch.cat(arrays))
     for root in range(world.size):
-        gathered = world.gather(arrays[world.rank].clone(), root)
+        gathered = world.gather(arrays[world.rank].clone(), root, lengths if root else None)
         assert (gathered is None) == (world.rank != root)
         if gathered is not None:
             same(gathered, torch.cat(arrays))
 
 
-@pytest.mark.parametrize("lengths", [[3, 3, 3, 3], [1, 4, 2, 5], [0, 3, 0, 1], [0, 0, 0, 0]], ids=str)
-@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128, torch.bool, torch.int16], ids=str)
-def test_arrays_of_uneven_lengths_are_joined(pool, dtype, lengths):
-    pool.run(joins, dtype, lengths[: pool.size])
+def test_arrays_of_uneven_lengths_are_joined(pool):
+    lengths = [[3, 3, 3, 3], [1, 4, 2, 5], [0, 3, 0, 1], [0, 0, 0, 0]]
+    pool.run(each, "joins", FEW_DTYPES, [some[: pool.size] for some in lengths])
 
 
 def exchanges(world, dtype, known):
@@ -182,10 +191,8 @@ def exchanges(world, dtype, known):
         same(array, array_of(source + 10 * world.rank, shape(source, world.rank), dtype))
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["known shapes", "unknown shapes"])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128, torch.bool, torch.int16], ids=str)
-def test_arrays_of_any_shapes_are_exchanged(pool, dtype, known):
-    pool.run(exchanges, dtype, known)
+def test_arrays_of_any_shapes_are_exchanged(pool):
+    pool.run(each, "exchanges", FEW_DTYPES, [True, False])
 
 
 # --- point to point --------------------------------------------------------------------------------------------------
@@ -210,9 +217,8 @@ def ring(world, dtype):
         same(world.receive(torch.zeros_like(mine), 0), array_of(0, (4, 3), dtype))
 
 
-@pytest.mark.parametrize("dtype", [*DTYPES, torch.bool], ids=str)
-def test_messages_around_a_ring(pool, dtype):
-    pool.run(ring, dtype)
+def test_messages_around_a_ring(pool):
+    pool.run(each, "ring", DTYPES)
 
 
 def messages_in_order(world):
@@ -335,6 +341,23 @@ def refusals(world):
 
 def test_calls_that_make_no_sense_are_refused_before_anything_travels(pool):
     pool.run(refusals)
+
+
+def aborts(world):
+    part = world.split(0, name="aborted")
+    part.barrier()
+    if world.rank == 0:
+        part.abort()
+        part.abort()
+        part.close()
+    else:
+        with pytest.raises(RuntimeError):
+            part.sum(torch.ones(10**6))
+        part.abort()
+
+
+def test_who_aborts_makes_the_others_fail_at_once_instead_of_waiting(ranks):
+    ranks(2, "gloo").run(aborts)
 
 
 # --- the trace -------------------------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import torch
 
-from eigenwerk.parallel.recording import Pending
-from eigenwerk.parallel.transport import Operation, TransportCommunicator
+from eigenwerk.parallel.pending import Operation, Pending
+from eigenwerk.parallel.transport import TransportCommunicator
 
 
 class LayeredCommunicator(TransportCommunicator):

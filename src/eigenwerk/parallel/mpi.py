@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from eigenwerk.errors import InputError
-from eigenwerk.parallel.recording import Pending
-from eigenwerk.parallel.transport import Operation, TransportCommunicator
+from eigenwerk.parallel.pending import Operation, Pending
+from eigenwerk.parallel.transport import TransportCommunicator
 from eigenwerk.trace import Trace
 
 MESSAGE = 2**30
@@ -64,6 +64,10 @@ class MpiCommunicator(TransportCommunicator):
     def _all_reduce(self, flat: torch.Tensor, operation: Operation) -> Pending:
         here, operator = self._mpi.IN_PLACE, self._operations[operation]
         return self._all([self._comm.Iallreduce(here, part, operator) for part in self._parts(flat)])
+
+    def _all_reduce_now(self, flat: torch.Tensor, operation: Operation) -> None:
+        for part in self._parts(flat):  # Open MPI 5: twice as fast as the same with a request, from 1 MB on
+            self._comm.Allreduce(self._mpi.IN_PLACE, part, self._operations[operation])
 
     def _reduce(self, flat: torch.Tensor, operation: Operation, root: int) -> Pending:
         operator, requests = self._operations[operation], []

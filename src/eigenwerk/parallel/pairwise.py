@@ -17,10 +17,10 @@ from types import TracebackType
 import torch
 
 from eigenwerk.parallel.layered import LayeredCommunicator
+from eigenwerk.parallel.pending import Operation, Pending, reduce_rows
 from eigenwerk.parallel.pipeline import side_stream
 from eigenwerk.parallel.process_grid import share
-from eigenwerk.parallel.recording import Pending
-from eigenwerk.parallel.transport import Operation, TransportCommunicator, reduce_rows
+from eigenwerk.parallel.transport import TransportCommunicator
 
 WHOLE_BYTES = 2**16
 """Arrays up to this size go to every rank whole: one round trip less (measured in benchmarks/collectives)."""

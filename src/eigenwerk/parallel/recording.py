@@ -2,33 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 
+from eigenwerk.parallel.pending import Pending
 from eigenwerk.trace import Trace
 
 Result = TypeVar("Result")
-
-
-class Pending(Protocol):
-    """A transfer on its way, as a transport knows it."""
-
-    def wait(self) -> object:
-        """Returns when it is complete (on a device: for the work queued from now on)."""
-        ...
-
-
-class Together:
-    """Several transfers waited for as one."""
-
-    def __init__(self, parts: Sequence[Pending]):
-        self._parts = parts
-
-    def wait(self) -> None:
-        """Waits for each."""
-        for part in self._parts:
-            part.wait()
 
 
 class Call:

@@ -16,8 +16,8 @@ import torch
 from torch.distributed import PrefixStore, ProcessGroupGloo, ReduceOp, Store
 
 from eigenwerk.errors import InputError
-from eigenwerk.parallel.recording import Pending, Together
-from eigenwerk.parallel.transport import Operation, TransportCommunicator
+from eigenwerk.parallel.pending import Operation, Pending, Together
+from eigenwerk.parallel.transport import TransportCommunicator
 from eigenwerk.trace import Trace
 
 OPERATIONS = {"sum": ReduceOp.SUM, "max": ReduceOp.MAX}
@@ -152,14 +152,18 @@ class TorchCommunicator(TransportCommunicator):
         if self._groups:
             super().close()
             self.barrier()
-            self.abort()
+        for group in self._let_go():
+            group.shutdown()
 
     def abort(self) -> None:
-        """Shuts the groups down without the other ranks."""
+        """Breaks the connections: what other ranks wait for from this one fails."""
         super().abort()
+        for group in self._let_go():
+            group.abort()
+
+    def _let_go(self) -> list[Any]:
         groups, self._groups = self._groups, {}
-        for group in groups.values():
-            group.shutdown()
+        return list(groups.values())
 
 
 def gloo_world(

@@ -1,40 +1,31 @@
 """The verbs of a communicator on top of the few things that a transport must be able to do.
 
-A transport moves flat runs of plain numbers (see `wire`) and knows the methods that begin with `_` and are abstract
-here.  Everything else, from shapes and complex numbers to staging and the trace, is done in this file, once.
+Shapes, complex numbers, staging through host memory and the trace are done here, once for all transports.
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from itertools import accumulate
-from typing import Literal
 
 import torch
 
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.handle import Handle
-from eigenwerk.parallel.recording import Arriving, Call, Pending
+from eigenwerk.parallel.pending import Done, Later, Operation, Pending, operation_of
+from eigenwerk.parallel.primitives import Primitives
+from eigenwerk.parallel.recording import Arriving, Call
 from eigenwerk.parallel.serial import SerialCommunicator
 from eigenwerk.parallel.wire import numbers, pack, pinned_copy, unpack
 from eigenwerk.trace import Trace
-
-Operation = Literal["sum", "max"]
 
 MOST_AXES = 7
 """Longest shape that `exchange` can tell other ranks."""
 
 
-class TransportCommunicator(Communicator):
+class TransportCommunicator(Primitives):
     """A communicator whose ranks are processes.
 
     The sum of bools is their "or".  Arrays on a device that the transport cannot reach travel through pinned memory.
     """
-
-    takes_threads = True
-    """Whether several threads may call communicators of this transport at the same time, each its own."""
-
-    _queues = False
-    """Whether transfers between devices wait in the queue of the device, and not on the host."""
 
     def __init__(self, rank: int, world_ranks: Sequence[int], name: str, trace: Trace | None):
         self.rank, self.size, self.name = rank, len(world_ranks), name
@@ -43,79 +34,43 @@ class TransportCommunicator(Communicator):
         self._children: list[Communicator] = []
         self._splits = 0
 
-    # -- what a transport must be able to do ----------------------------------------------------------------
-
-    @abstractmethod
-    def _reaches(self, device: torch.device) -> bool:
-        """Whether memory of this device travels without a stop in host memory.  Always true for the host."""
-
-    @abstractmethod
-    def _all_reduce(self, flat: torch.Tensor, operation: Operation) -> Pending:
-        """In place, the same bits on every rank."""
-
-    @abstractmethod
-    def _reduce(self, flat: torch.Tensor, operation: Operation, root: int) -> Pending:
-        """In place on the root; what the others' arrays hold afterwards does not matter."""
-
-    @abstractmethod
-    def _broadcast(self, flat: torch.Tensor, root: int) -> Pending:
-        """In place."""
-
-    @abstractmethod
-    def _all_gather(self, out: torch.Tensor, flat: torch.Tensor, counts: Sequence[int]) -> Pending:
-        """Join runs of `counts` numbers."""
-
-    @abstractmethod
-    def _all_to_all(
-        self, out: torch.Tensor, flat: torch.Tensor, out_counts: Sequence[int], counts: Sequence[int]
-    ) -> Pending:
-        """Runs of `counts` numbers to each rank, of `out_counts` numbers from each; any of them may be 0."""
-
-    @abstractmethod
-    def _send(self, flat: torch.Tensor, to: int) -> Pending:
-        """To be received there."""
-
-    @abstractmethod
-    def _receive(self, flat: torch.Tensor, source: int) -> Pending:
-        """Into `flat`."""
-
-    @abstractmethod
-    def _swap(self, flat: torch.Tensor, to: int, out: torch.Tensor, source: int) -> Pending:
-        """Send one and receive the other at the same time."""
-
     @abstractmethod
     def _child(self, members: Sequence[int], label: str, name: str) -> "TransportCommunicator":
-        """The communicator of these ranks of this one, in this order; `label` is theirs and never used twice."""
-
-    def _reduce_scatter(self, out: torch.Tensor, flat: torch.Tensor, operation: Operation) -> Pending:
-        """Reduce, and keep the part of this rank; unless the transport has its own, parts are added by rank."""
-        parts_px = torch.empty_like(flat)
-        counts = [out.numel()] * self.size
-        return _Reducing(self._all_to_all(parts_px, flat, counts, counts), parts_px, out, operation)
+        """As in `Primitives`."""
 
     # -- the verbs ------------------------------------------------------------------------------------------
 
+    def sum(self, array_x: torch.Tensor) -> torch.Tensor:
+        """All-reduce in place of the array, or of a copy where it is not contiguous."""
+        return self._start_all_reduce("sum", array_x, operation_of(array_x), blocking=True).wait()
+
     def start_sum(self, array_x: torch.Tensor) -> Handle[torch.Tensor]:
         """All-reduce in place of the array, or of a copy where it is not contiguous."""
-        return self._start_all_reduce("sum", array_x, "max" if array_x.dtype == torch.bool else "sum")
+        return self._start_all_reduce("sum", array_x, operation_of(array_x))
 
     def max(self, array_x: torch.Tensor) -> torch.Tensor:
         """All-reduce.  ValueError for complex numbers, which have no order."""
         if array_x.is_complex():
             raise ValueError("the maximum of complex numbers does not exist")
-        return self._start_all_reduce("max", array_x, "max").wait()
+        return self._start_all_reduce("max", array_x, "max", blocking=True).wait()
 
-    def _start_all_reduce(self, verb: str, array_x: torch.Tensor, operation: Operation) -> Handle[torch.Tensor]:
+    def _start_all_reduce(
+        self, verb: str, array_x: torch.Tensor, operation: Operation, blocking: bool = False
+    ) -> Handle[torch.Tensor]:
         call = self._call(verb, array_x)
         flat = self._board(array_x)
-        return Arriving(call, self._all_reduce(flat, operation), lambda: self._land(flat, array_x), [flat])
+        if blocking:
+            pending: Pending = Later(lambda: self._all_reduce_now(flat, operation))
+        else:
+            pending = self._all_reduce(flat, operation)
+        return Arriving(call, pending, lambda: self._land(flat, array_x), [flat])
 
     def start_reduce(self, array_x: torch.Tensor, root: int = 0) -> Handle[torch.Tensor | None]:
         """Reduce to one rank."""
         self._check(root)
         call = self._call("reduce", array_x)
         flat = self._board(array_x)
-        pending = self._reduce(flat, "max" if array_x.dtype == torch.bool else "sum", root)
+        pending = self._reduce(flat, operation_of(array_x), root)
         return Arriving(call, pending, lambda: self._land(flat, array_x) if self.rank == root else None, [flat])
 
     def start_reduce_scatter(self, array_px: torch.Tensor) -> Handle[torch.Tensor]:
@@ -124,7 +79,7 @@ class TransportCommunicator(Communicator):
         call = self._call("reduce_scatter", array_px)
         flat = self._board(array_px)
         out = self._empty(flat, flat.numel() // self.size)
-        pending = self._reduce_scatter(out, flat, "max" if array_px.dtype == torch.bool else "sum")
+        pending = self._reduce_scatter(out, flat, operation_of(array_px))
         return Arriving(call, pending, lambda: self._land(out, array_px, array_px.shape[1:]), [flat, out])
 
     def start_broadcast(self, array_x: torch.Tensor, root: int = 0) -> Handle[torch.Tensor]:
@@ -144,11 +99,13 @@ class TransportCommunicator(Communicator):
             call, self._all_gather(out, flat, counts), lambda: self._land(out, array_x, shape), [flat, out]
         )
 
-    def gather(self, array_x: torch.Tensor, root: int = 0) -> torch.Tensor | None:
+    def gather(
+        self, array_x: torch.Tensor, root: int = 0, lengths: Sequence[int] | None = None
+    ) -> torch.Tensor | None:
         """An all-to-all in which only one rank gets anything."""
         self._check(root)
         call = self._call("gather", array_x)
-        shape, counts = self._joined(array_x, None)
+        shape, counts = self._joined(array_x, lengths)
         mine = self.rank == root
         flat = self._board(array_x)
         out = self._empty(flat, sum(counts) if mine else 0)
@@ -209,7 +166,9 @@ class TransportCommunicator(Communicator):
         self._check(source)
         call = self._call("swap", array_x, [(to, array_x.numel() * array_x.element_size())])
         flat, out = self._board(array_x), self._space(like_x)
-        pending = self._swap(flat, to, out, source) if to != self.rank else _Done(out.copy_(flat))
+        if to == self.rank:
+            out.copy_(flat)
+        pending = Done() if to == self.rank else self._swap(flat, to, out, source)
         return Arriving(call, pending, lambda: self._land(out, like_x), [flat, out])
 
     # -- groups and agreement -------------------------------------------------------------------------------
@@ -248,7 +207,9 @@ class TransportCommunicator(Communicator):
     def _agree(self, verb: str, flag: bool) -> bool:
         flat = torch.tensor([flag], dtype=torch.uint8)
         call = self._call(verb, flat)
-        return Arriving(call, self._all_reduce(flat, "max"), lambda: bool(flat.item()), []).wait()
+        self._all_reduce_now(flat, "max")
+        call.end()
+        return bool(flat.item())
 
     def close(self) -> None:
         """Closes sub-communicators first."""
@@ -324,38 +285,3 @@ class TransportCommunicator(Communicator):
     def _check_entries(self, count: int) -> None:
         if count != self.size:
             raise ValueError(f"{count} entries for {self.size} ranks")
-
-
-class _Done:
-    """A transfer that took place at once."""
-
-    def __init__(self, out: torch.Tensor):
-        self._out = out
-
-    def wait(self) -> None:
-        """Nothing to wait for."""
-
-
-class _Reducing:
-    """Parts of all ranks on their way, to be reduced in the order of ranks."""
-
-    def __init__(self, pending: Pending, parts_px: torch.Tensor, out: torch.Tensor, operation: Operation):
-        self._pending, self._parts_px, self._out, self._operation = pending, parts_px, out, operation
-
-    def wait(self) -> None:
-        """Waits and reduces."""
-        self._pending.wait()
-        if self._out.numel():
-            reduce_rows(self._parts_px.view(-1, self._out.numel()), self._operation, self._out)
-
-
-def reduce_rows(parts_px: torch.Tensor, operation: Operation, out: torch.Tensor) -> None:
-    """Row 0 + row 1 + ... (or the largest), in this order, into `out`."""
-    out.copy_(parts_px[0])
-    for part_x in parts_px[1:]:
-        torch.maximum(out, part_x, out=out) if operation == "max" else out.add_(part_x)
-
-
-def starts(counts: Sequence[int]) -> list[int]:
-    """Where each of several runs begins."""
-    return [0, *accumulate(counts)][:-1]
