@@ -19,7 +19,7 @@ HAFNIA = JobSize(
 
 def test_memory_decides_between_groups_and_band_ranks():
     """Eight groups are fastest while each has room for its own k-points; the projectors alone are 0.45 GB per point."""
-    plenty, little = H200, H200.with_memory(2.5e9)
+    plenty, little = H200, H200.with_memory(3.1e9)
     assert choose_layout(HAFNIA, 8, plenty) == Layout(8, 1)
     assert not plan_layout(HAFNIA, Layout(1, 1), little).fits
     taken = make_plan(HAFNIA, 64, little)

@@ -17,12 +17,13 @@ HALF_SPEED = 64
 class Machine:
     """One device of a run, a GPU or some cores of a processor.
 
-    memory: bytes; gemm: products of large complex matrices, FLOP/s (`matrix_speed`: of smaller ones); copy: bytes/s, read
-    and written; fft: complex FFTs, FLOP/s by 5 N log2 N, or infinite where memory limits them to three passes; dense:
-    (n, seconds) of one Hermitian eigenproblem with all vectors; link: bytes/s of one rank in an all-to-all; one_centre:
-    seconds for the one-centre terms of one atom; launch: seconds before a kernel runs; programs: bytes of Python,
-    libraries and device context; grid_bytes, block_bytes: as in `Runtime`; atoms_per_batch: as in paw/onsite.py; spare:
-    share of the memory that fragments of free memory take.
+    memory: bytes; gemm: products of large complex matrices, FLOP/s (`matrix_speed`: of smaller ones); copy: bytes/s,
+    read and written; fft: complex FFTs, FLOP/s by 5 N log2 N, or infinite where memory limits them to three passes;
+    dense: (n, seconds) of one Hermitian eigenproblem with all vectors; link: bytes/s of one rank in an all-to-all;
+    one_centre: seconds for the one-centre terms of one atom; launch: seconds before a kernel runs; programs: bytes of
+    Python, libraries and device context, and talking: of what several ranks need to communicate; grid_bytes,
+    block_bytes: as in `Runtime`; atoms_per_batch: as in paw/onsite.py; spare: share of the memory that fragments of
+    free memory take.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Machine:
     one_centre: float
     launch: float
     programs: float
+    talking: float
     grid_bytes: float
     block_bytes: float
     atoms_per_batch: int
@@ -72,8 +74,8 @@ class Machine:
 H200 = Machine(
     name="H200", memory=139.8 * GIB, gemm=0.8 * 56e12, copy=4.28e12, fft=float("inf"),
     dense=((32, 5e-3), (64, 5e-3), (1024, 12e-3), (2048, 36e-3), (4096, 182e-3)), link=290e9, one_centre=4e-4,
-    launch=6e-6, programs=1.2 * GIB, grid_bytes=DEVICE_GRID_BYTES, block_bytes=139.8 * GIB * DEVICE_BLOCK_SHARE,
-    atoms_per_batch=64, spare=0.05,
+    launch=6e-6, programs=1.2 * GIB, talking=0.5 * GIB, grid_bytes=DEVICE_GRID_BYTES,
+    block_bytes=139.8 * GIB * DEVICE_BLOCK_SHARE, atoms_per_batch=64, spare=0.05,
 )  # fmt: skip
 """Measured, one GPU with its neighbours over NVLink."""
 
@@ -85,8 +87,8 @@ def processor(memory: float, cores: int = 1) -> Machine:
         name=f"processor, {cores} core{'s' if cores > 1 else ''}", memory=memory, gemm=94e9 * speed,
         copy=22e9 * min(speed, 8.0), fft=24e9 * speed,
         dense=((32, 5e-5), (128, 1.5e-3), (256, 7.7e-3), (512, 50e-3), (1024, 0.38)), link=5e9,
-        one_centre=0.02 / speed, launch=5e-6, programs=350 * 2**20, grid_bytes=CACHE_GRID_BYTES,
-        block_bytes=CACHE_BLOCK_BYTES, atoms_per_batch=8, spare=0.02,
+        one_centre=0.02 / speed, launch=5e-6, programs=350 * 2**20, talking=60 * 2**20,
+        grid_bytes=CACHE_GRID_BYTES, block_bytes=CACHE_BLOCK_BYTES, atoms_per_batch=8, spare=0.02,
     )  # fmt: skip
 
 

@@ -12,13 +12,13 @@ frequent species X, i projectors of an atom, h steps of mixing history, F bytes 
     compensation charges  144 g species + 16 g a    shapes; phases of species with few atoms (up to 2²² each)
     density mixing        2 h s (16 d + 8 Σ_a i²)
     symmetry              25 o d
-    programs              a constant
+    programs              a constant, and another one for communication
 
 live from beginning to end; of the following only the largest counts, for they follow one another:
 
     eigensolver           20 u + 128 b (3 n)²      u = 16 b n G: spaces of 3 n vectors before and after a restart with
                                                    H and S, Ritz vectors; matrices of the subspace
-                          or 16 u + 3 F + 48 b n I  while H is applied (18 u where orbitals travel between ranks)
+                          or 16 u + 3 F + 48 b n I  while H is applied; 2 u more where orbitals travel between ranks
     start                 16 b G max(I + B, 5 m)   atomic and random orbitals with H and S applied
     grids                 8 P (12 s + 6) + 35 φ    density, gradients, and what the functional makes of them; φ phases
                                                    at a time of species with many atoms
@@ -93,7 +93,7 @@ def _staying(size: JobSize, layout: Layout, machine: Machine) -> dict[str, float
         "compensation charges": COMPLEX * size.dense_waves * (MULTIPOLES * len(size.species) + cached),
         "density mixing": 2 * size.history * size.spins * (COMPLEX * size.density_waves + REAL * blocks),
         "symmetry": 25 * size.operations * size.density_waves,
-        "programs": machine.programs,
+        "programs": machine.programs + (machine.talking if layout.ranks > 1 else 0.0),
     }
 
 
@@ -115,9 +115,9 @@ def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, block: int) -
     vectors = COMPLEX * block * size.bands * _waves(size, layout)
     matrices = SUBSPACE_MATRICES * COMPLEX * block * (3 * size.bands) ** 2
     on_grid = 3 * min(machine.grid_bytes, COMPLEX * block * size.bands * size.wave_points / layout.band_ranks)
-    arrays = APPLYING_ARRAYS + (TRAVELLING_ARRAYS if layout.band_ranks > 1 else 0)
-    applying = arrays * vectors + on_grid + 3 * COMPLEX * block * size.bands * size.projectors
-    return max(SOLVER_ARRAYS * vectors + matrices, applying)
+    applying = APPLYING_ARRAYS * vectors + on_grid + 3 * COMPLEX * block * size.bands * size.projectors
+    travelling = TRAVELLING_ARRAYS * vectors if layout.band_ranks > 1 else 0.0
+    return max(SOLVER_ARRAYS * vectors + matrices, applying) + travelling
 
 
 def _waves(size: JobSize, layout: Layout) -> int:
