@@ -292,26 +292,29 @@ def test_killed_parent_takes_the_ranks_with_it_and_they_save(folder):
     assert status(path).startswith("interrupted after step")
 
 
-def test_error_of_one_rank_ends_the_run_with_one_message(folder, tmp_path):
-    """One rank alone cannot read its data: a fault that only it meets."""
+def spoil_rank_1(tmp_path, body):
+    """The environment in which rank 1 does something else than a step: `body`, with `before` for what a step does."""
     (tmp_path / "sitecustomize.py").write_text(
         "import os\n"
         "if os.environ.get('RANK') == '1':\n"
-        "    import threading, time\n"
-        "    def spoil():\n"
-        "        import sys\n"
-        "        while not hasattr(sys.modules.get('eigenwerk.dft.run'), '_Run'):\n"
-        "            time.sleep(0.01)\n"
-        "        def step(self, *words): raise ZeroDivisionError('made up')\n"
-        "        sys.modules['eigenwerk.dft.run']._Run.step = step\n"
-        "    threading.Thread(target=spoil, daemon=True).start()\n"
+        "    import time\n"
+        "    import eigenwerk.dft.run\n"
+        "    kind = eigenwerk.dft.run._Run\n"
+        "    before = kind.step\n"
+        "    def step(self, step, state):\n"
+        f"        {body}\n"
+        "    kind.step = step\n"
     )
+    return {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])}
+
+
+def test_error_of_one_rank_ends_the_run_with_one_message(folder, tmp_path):
+    environ = spoil_rank_1(tmp_path, "raise ZeroDivisionError('made up')")
     words = ["--ranks", "2", "--device", "cpu", "--no-plot"]
-    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
-    process = Run(*EIGENWERK, "run", str(folder(**ENDLESS)), *words, cwd=tmp_path, PYTHONPATH=path)
+    process = Run(*EIGENWERK, "run", str(folder(**ENDLESS)), *words, cwd=tmp_path, **environ)
     returned, out, err = process.end(START)
     assert returned == 1, out + err
-    assert re.search(r"Rank 1 \(.*\): Internal error of eigenwerk: ZeroDivisionError: made up", out + err)
+    assert re.search(r"Rank 1 \(.*\): Internal error of eigenwerk: ZeroDivisionError: made up", err)
     assert "in step" in (tmp_path / "eigenwerk-crash.txt").read_text()
     assert (out + err).count("ZeroDivisionError") == 1 and "Traceback" not in out + err
 
@@ -357,3 +360,26 @@ def test_signal_to_mpirun_saves_the_last_step(folder, mpirun):
     os.kill(process.ranks[1], signal.SIGTERM)
     _, out, err = process.end()
     assert status(path).startswith("interrupted after step"), out + err
+
+
+# --- a step that takes too long --------------------------------------------------------------------------------------
+
+
+def test_step_without_an_end_is_cut_and_the_last_one_saved(folder, tmp_path):
+    """After its fifth step rank 1 hangs, and rank 0 waits for it inside a collective."""
+    environ = spoil_rank_1(
+        tmp_path, "before(self, step, state); step.step == 5 and (open('hangs', 'w').close(), time.sleep(600))"
+    )
+    path = folder(**ENDLESS)
+    words = ["run", str(path), "--ranks", "2", "--device", "cpu", "--no-plot"]
+    process = Run(*EIGENWERK, *words, cwd=tmp_path, **environ)
+    process.wait_for_step(5)
+    while not (tmp_path / "hangs").exists():
+        time.sleep(0.02)
+    process.process.terminate()
+    returned, out, err = process.end()
+    assert returned == 143, out + err
+    assert "the last finished step is saved" in out and err == ""
+    assert status(path) == "interrupted after step 5"
+    again = run(folder(ISTART=1), "--device", "cpu", "--ranks", 1, "--no-plot")
+    assert again.returncode == 0 and "starting from the density and orbitals" in again.stdout

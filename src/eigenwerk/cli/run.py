@@ -216,16 +216,11 @@ def _solve_together(
         _remark(inputs, view)
         _remark_team(team, view)
 
-        def step_finished() -> None:
-            if team.stop_after_step() is not None:
-                raise KeyboardInterrupt
-
         view.begin()
         try:
-            return inputs, _compute(inputs, options, team, view, team.seat.threads, step_finished), 0
+            return inputs, _compute(inputs, options, team, view, team.seat.threads, team.step_finished), 0
         except KeyboardInterrupt as interrupt:
-            number = team.watchdog.stop if team.watchdog is not None else None
-            return inputs, _result_so_far(interrupt), number or 2
+            return inputs, _result_so_far(interrupt), team.stop or 2
         finally:
             view.end()
 

@@ -72,9 +72,15 @@ class Team:
         if self.watchdog is not None:
             self.watchdog.rescue = rescue
 
-    def stop_after_step(self) -> int | None:
-        """To be called at the end of each step: the signal for which all ranks stop now, or None; collective."""
-        return None if self.watchdog is None else self.watchdog.step_finished(self.runtime.world.any)
+    @property
+    def stop(self) -> int | None:
+        """The signal that asks all ranks to stop, None without one."""
+        return None if self.watchdog is None else self.watchdog.stop
+
+    def step_finished(self, step: object = None) -> None:
+        """To be called at the end of each step; collective.  KeyboardInterrupt on all ranks if they stop now."""
+        if self.watchdog is not None and self.watchdog.step_finished(self.runtime.world.any) is not None:
+            raise KeyboardInterrupt
 
 
 @contextmanager
@@ -91,7 +97,7 @@ def at_work(
 
     prepare: reads what has to be read; errors in it are treated like those inside.  tell, tidy: of the `Watchdog`.
     explain: words for an error that was not raised on purpose.  Inside, on several ranks, an exception of one
-    ends all of them, with its reason told once; only KeyboardInterrupt passes, and all ranks raise it together.
+    ends all of them, with its reason told once; only the KeyboardInterrupt of `Team.step_finished` passes.
     """
     trace = trace or Trace()
     if not launch.several:
@@ -110,7 +116,11 @@ def at_work(
                 task = prepare()
             with trace.span("meeting of ranks"):
                 team = _together(launch, task, store, trace, local)
-            yield replace(team, watchdog=watchdog)
+            try:
+                yield replace(team, watchdog=watchdog)
+            except KeyboardInterrupt:
+                team.runtime.world.close()
+                raise
             team.runtime.world.close()
         except Exception as error:
             _fail(watchdog, error, explain)
