@@ -3,6 +3,8 @@
     python benchmarks/collectives/collectives.py --device cuda --ranks 2
     python benchmarks/collectives/collectives.py --device cpu --ranks 4 --transports "gloo,gloo x4" --verbs sum
 
+    python benchmarks/collectives/collectives.py --show benchmarks/collectives/results/*_cuda_2.json
+
 starts one process per rank by itself.  A transport is "nccl", "gloo" or "mpi", alone, as "pairwise gloo" (sums by
 messages between pairs), or as "gloo x4" (sums over four endpoints).
 
@@ -40,7 +42,7 @@ SECONDS = 0.2
 """Time for the repetitions of one measurement, about."""
 
 DEFAULT_TRANSPORTS = {
-    "cuda": "nccl,pairwise nccl,mpi,gloo",
+    "cuda": "nccl,pairwise nccl,mpi,pairwise mpi,gloo,pairwise gloo",
     "cpu": "gloo,pairwise gloo,gloo x2,gloo x4,mpi,pairwise mpi,mpi x2,mpi x4",
 }
 
@@ -259,7 +261,12 @@ def main() -> None:
     parser.add_argument("--output", default="", help="JSON file for the results")
     for hidden in ("--rank", "--store", "--result", "--bytes"):
         parser.add_argument(hidden, default="", help=argparse.SUPPRESS)
+    parser.add_argument("--show", nargs="+", default=[], help="measure nothing; print the results of these files")
     options = parser.parse_args()
+    if options.show:
+        files = [json.loads(Path(name).read_text()) for name in options.show]
+        print(table([row for file in files for row in file["results"]], files[0]["device"]))
+        return
     options.transports = (options.transports or DEFAULT_TRANSPORTS[options.device]).split(",")
     options.verbs = options.verbs.split(",")
     if options.bytes:

@@ -21,6 +21,7 @@ FEW_DTYPES = [torch.float64, torch.complex128, torch.bool, torch.int16]
 PLAIN = [(2, "gloo", ""), (4, "gloo", ""), (2, "mpi", ""), (4, "mpi", "")]
 LAYERED = [(4, "gloo", "pairwise"), (3, "gloo", "pairwise"), (4, "gloo", "endpoints"), (2, "mpi", "endpoints")]
 DEVICE = [(2, "nccl", ""), (2, "nccl", "pairwise"), (2, "gloo", "on device"), (2, "mpi", "on device")]
+DEVICE += [(2, "gloo", "pairwise on device"), (2, "mpi", "pairwise on device")]
 
 
 def name_of(kind):
@@ -59,13 +60,14 @@ def on_layer(world, layer, name, *args, made={}):  # noqa: B006 (a layer is made
     global DEVICE_OF_ARRAYS
     if world.transport == "nccl":
         DEVICE_OF_ARRAYS = torch.device("cuda", world.rank)
-    elif layer == "on device":
+    elif "on device" in layer:
         DEVICE_OF_ARRAYS = torch.device("cuda", 0)
     if layer not in made:
         layers = {
             "": lambda world: world,
             "on device": lambda world: world,
             "pairwise": lambda world: PairwiseCommunicator(world, whole_bytes=64),
+            "pairwise on device": lambda world: PairwiseCommunicator(world, whole_bytes=64),
             "endpoints": lambda world: EndpointCommunicator(world, count=3, threshold_bytes=64),
         }
         made[layer] = layers[layer](world)

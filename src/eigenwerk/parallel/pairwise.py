@@ -7,7 +7,9 @@ and receives its own from r places back; the next message travels while this one
 around in the same way.  Each rank sends and receives 2 (p-1)/p of the array, as in a ring, but in p-1 steps that
 need not follow each other.  Source: Thakur, Rabenseifner and Gropp, Int. J. High Perform. Comput. Appl. 19, 49 (2005).
 
-Every part is added up by one rank in a fixed order: the same bits on every rank, and in every run.
+Where the communicator cannot reach the memory of a device, the messages travel through pinned memory, but the sums are
+still made on the device.  Every part is added up by one rank in a fixed order: the same bits on every rank and in every
+run.
 """
 
 from collections.abc import Sequence
@@ -17,10 +19,11 @@ from types import TracebackType
 import torch
 
 from eigenwerk.parallel.layered import LayeredCommunicator
-from eigenwerk.parallel.pending import Operation, Pending, reduce_rows
+from eigenwerk.parallel.pending import Later, Operation, Pending, Together, reduce_rows
 from eigenwerk.parallel.pipeline import side_stream
 from eigenwerk.parallel.process_grid import share
 from eigenwerk.parallel.transport import TransportCommunicator
+from eigenwerk.parallel.wire import pinned_copy, pinned_like
 
 WHOLE_BYTES = 2**16
 """Arrays up to this size go to every rank whole: one round trip less (measured in benchmarks/collectives)."""
@@ -64,6 +67,9 @@ class PairwiseCommunicator(LayeredCommunicator):
             self._reduce_own(out, parts_p, operation)
         return pending
 
+    def _adds_on(self, device: torch.device) -> bool:
+        return True  # messages are staged where they must be, sums are not
+
     def _parts(self, flat: torch.Tensor) -> list[torch.Tensor]:
         return [flat[share(len(flat), self.size, part)] for part in range(self.size)]
 
@@ -99,15 +105,28 @@ class PairwiseCommunicator(LayeredCommunicator):
 
     def _round(self, shift: int, given: torch.Tensor, taken: torch.Tensor) -> Pending:
         """Send to the rank `shift` places further, receive from as many places back."""
-        return self._inner._swap(given, (self.rank + shift) % self.size, taken, (self.rank - shift) % self.size)
+        to, source = (self.rank + shift) % self.size, (self.rank - shift) % self.size
+        if self._reaches(given.device):
+            return self._inner._swap(given, to, taken, source)
+        landing = pinned_like(taken)
+        pending = self._inner._swap(pinned_copy(given), to, landing, source)
+        return Together([pending, Later(lambda: _land(landing, taken))])
 
     def _collect(self, flat: torch.Tensor, parts_p: Sequence[torch.Tensor], root: int) -> None:
         """The finished parts to one rank."""
-        lengths = [len(part) for part in parts_p]
-        own = parts_p[self.rank].clone()
-        out = flat if self.rank == root else flat[:0]
+        direct = self._reaches(flat.device)
+        own = parts_p[self.rank].clone() if direct else pinned_copy(parts_p[self.rank])
+        out = flat if direct else pinned_like(flat)
+        lengths, none = [len(part) for part in parts_p], [0] * self.size
         given = [len(own) if rank == root else 0 for rank in range(self.size)]
-        self._inner._all_to_all(out, own, lengths if self.rank == root else [0] * self.size, given).wait()
+        mine = self.rank == root
+        self._inner._all_to_all(out if mine else out[:0], own, lengths if mine else none, given).wait()
+        if mine and not direct:
+            _land(out, flat)
+
+
+def _land(host: torch.Tensor, out: torch.Tensor) -> None:
+    out.copy_(host, non_blocking=True)
 
 
 class _Beside:

@@ -25,6 +25,10 @@ class Primitives(Communicator):
     def _reaches(self, device: torch.device) -> bool:
         """Whether memory of this device travels without a stop in host memory.  Always true for the host."""
 
+    def _adds_on(self, device: torch.device) -> bool:
+        """Whether reductions take memory of this device."""
+        return self._reaches(device)
+
     @abstractmethod
     def _all_reduce(self, flat: torch.Tensor, operation: Operation) -> Pending:
         """In place, the same bits on every rank."""

@@ -58,7 +58,7 @@ class TransportCommunicator(Primitives):
         self, verb: str, array_x: torch.Tensor, operation: Operation, blocking: bool = False
     ) -> Handle[torch.Tensor]:
         call = self._call(verb, array_x)
-        flat = self._board(array_x)
+        flat = self._board_to_add(array_x)
         if blocking:
             pending: Pending = Later(lambda: self._all_reduce_now(flat, operation))
         else:
@@ -69,7 +69,7 @@ class TransportCommunicator(Primitives):
         """Reduce to one rank."""
         self._check(root)
         call = self._call("reduce", array_x)
-        flat = self._board(array_x)
+        flat = self._board_to_add(array_x)
         pending = self._reduce(flat, operation_of(array_x), root)
         return Arriving(call, pending, lambda: self._land(flat, array_x) if self.rank == root else None, [flat])
 
@@ -77,7 +77,7 @@ class TransportCommunicator(Primitives):
         """Reduce-scatter.  ValueError unless there is one entry for each rank."""
         self._check_entries(len(array_px))
         call = self._call("reduce_scatter", array_px)
-        flat = self._board(array_px)
+        flat = self._board_to_add(array_px)
         out = self._empty(flat, flat.numel() // self.size)
         pending = self._reduce_scatter(out, flat, operation_of(array_px))
         return Arriving(call, pending, lambda: self._land(out, array_px, array_px.shape[1:]), [flat, out])
@@ -238,6 +238,10 @@ class TransportCommunicator(Primitives):
 
     def _board(self, array_x: torch.Tensor) -> torch.Tensor:
         return self._stage(pack(array_x))
+
+    def _board_to_add(self, array_x: torch.Tensor) -> torch.Tensor:
+        flat = pack(array_x)
+        return flat if self._adds_on(flat.device) else pinned_copy(flat)
 
     def _stage(self, flat: torch.Tensor) -> torch.Tensor:
         return flat if self._reaches(flat.device) else pinned_copy(flat)

@@ -37,9 +37,14 @@ def numbers(shape: Sequence[int], dtype: torch.dtype) -> int:
     return math.prod(shape) * (2 if dtype.is_complex else 1)
 
 
+def pinned_like(flat: torch.Tensor) -> torch.Tensor:
+    """Pinned host memory for as many numbers."""
+    return torch.empty(flat.shape, dtype=flat.dtype, pin_memory=True)
+
+
 def pinned_copy(flat: torch.Tensor) -> torch.Tensor:
     """A copy of device memory in pinned host memory, complete on return."""
-    host = torch.empty(flat.shape, dtype=flat.dtype, pin_memory=True)
+    host = pinned_like(flat)
     host.copy_(flat, non_blocking=True)
     torch.cuda.current_stream(flat.device).synchronize()
     return host
