@@ -25,6 +25,7 @@ from eigenwerk.dft.records import Observables, step_record, tags_in_force
 from eigenwerk.dft.report import RunResult, advice
 from eigenwerk.dft.rescue import Rescue
 from eigenwerk.dft.results import Course, make_result
+from eigenwerk.dft.room import with_room
 from eigenwerk.dft.saving import SAVE_EVERY, Saver
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.errors import EigenwerkError
@@ -83,7 +84,7 @@ def run_inputs(
     a function that saves the last finished step at any time, to be called on all ranks together from another thread.
     """
     inputs.raise_on_errors()
-    runtime = runtime or Runtime()
+    runtime = with_room(inputs.size, runtime or Runtime())
     target = inputs.folder if output is None else Path(output)
     if runtime.writes:
         ensure_writable(target)

@@ -21,7 +21,7 @@ class Runtime:
     """Device, dtypes, process grid and trace of one calculation.
 
     spare: the same ranks with other communicators, for host memory, that work while those of `grid` are stuck; None
-    for one rank.
+    for one rank.  block_limit: bytes of a block of k-points where memory is short.
     """
 
     device: torch.device = torch.device("cpu")
@@ -30,6 +30,7 @@ class Runtime:
     grid: ProcessGrid = field(default_factory=ProcessGrid)
     trace: Trace = field(default_factory=Trace)
     spare: ProcessGrid | None = None
+    block_limit: int | None = None
 
     @property
     def world(self) -> Communicator:
@@ -54,9 +55,10 @@ class Runtime:
     @property
     def block_bytes(self) -> int:
         """Bytes of the coefficients of a block of k-points that is solved together."""
-        if self.device.type == "cpu":
-            return CACHE_BLOCK_BYTES
-        return int(torch.cuda.get_device_properties(self.device).total_memory * DEVICE_BLOCK_SHARE)
+        usual = CACHE_BLOCK_BYTES
+        if self.device.type != "cpu":
+            usual = int(torch.cuda.get_device_properties(self.device).total_memory * DEVICE_BLOCK_SHARE)
+        return usual if self.block_limit is None else min(usual, self.block_limit)
 
     def tensor(self, values: object, dtype: torch.dtype | None = None) -> torch.Tensor:
         """A copy of `values` on the device; real dtype unless another is given."""
