@@ -276,3 +276,23 @@ def test_lost_machine_is_noticed(tmp_path):
     assert int((tmp_path / "up").read_text()) - int((tmp_path / "down").read_text()) <= LIMIT
     assert "Rank 1" in (tmp_path / "said.0").read_text() and "lost" in (tmp_path / "said.0").read_text()
     assert "Rank 0" in (tmp_path / "said.1").read_text()
+
+
+def test_ranks_stay_until_rank_0_has_written(start, tmp_path):
+    """Starters kill all ranks as soon as the first one ends."""
+    ranks = start("""
+        def rescue():
+            save()
+            if rank == 0:
+                time.sleep(3)
+                Path("written").touch()
+        watchdog.rescue = rescue
+        step(1)
+        Path(f'waiting.{rank}').touch()
+        time.sleep(600)
+    """, GRACE="0")  # fmt: skip
+    ranks.wait_for("waiting")
+    ranks.processes[0].terminate()
+    ranks.processes[1].wait(timeout=LIMIT)
+    assert (tmp_path / "written").exists()
+    assert ranks.end()[0] == [128 + signal.SIGTERM] * 3

@@ -19,6 +19,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType, TracebackType
@@ -210,7 +211,19 @@ class Watchdog:
         if self._speaks(ending):
             tell = self.tell if ending.how == "rescue" else to_stderr
             _within(WORDS_LIMIT, lambda: tell(ending.text))
+        if self.rank != 0:
+            self._wait_for_rank_0(RESCUE_LIMIT if ending.how == "rescue" else 2 * WORDS_LIMIT)
         leave(ending.code)
+
+    def _wait_for_rank_0(self, seconds: float) -> None:
+        """Until it has left: starters kill all ranks when the first one leaves, and rank 0 may still speak or write."""
+        limit = time.monotonic() + seconds
+        with suppress(OSError):
+            while time.monotonic() < limit:
+                ready, _, _ = select.select([self._line.fileno()], [], [], max(0.0, limit - time.monotonic()))
+                for message in self._line.receive() if ready else ():
+                    if "closing" in message:
+                        return
 
     def _speaks(self, ending: Ending) -> bool:
         """Rank 0 speaks; if it is dead, the first rank of every machine, because they cannot agree on one."""
