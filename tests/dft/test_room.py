@@ -3,16 +3,15 @@
 import shutil
 
 import pytest
-import torch
 
-from eigenwerk.dft import room
 from eigenwerk.dft.inputs import read_inputs
 from eigenwerk.dft.layout import Layout
 from eigenwerk.dft.machine import processor
 from eigenwerk.dft.plan import plan_layout
-from eigenwerk.dft.room import smallest_memory, with_room
+from eigenwerk.dft.room import with_room
 from eigenwerk.dft.run import run_folder
 from eigenwerk.errors import InputError
+from eigenwerk.parallel import device_memory
 from eigenwerk.parallel.runtime import Runtime
 
 
@@ -22,7 +21,7 @@ def iron(repository, tmp_path):
 
 
 def has_memory(monkeypatch, count):
-    monkeypatch.setattr(room, "installed_memory", lambda: count)
+    monkeypatch.setattr(device_memory, "installed_memory", lambda: count)
 
 
 def test_a_run_without_room_is_refused_and_writes_nothing(iron, monkeypatch):
@@ -57,16 +56,3 @@ def test_blocks_shrink_to_the_room_there_is(repository, monkeypatch):
     per_point = 16 * size.bands * size.plane_waves
     assert limit is not None and per_point <= limit < 8 * per_point
     assert Runtime(block_limit=limit).block_bytes == limit
-
-
-def memory_of_rank(world):
-    true, room.installed_memory = room.installed_memory, lambda: 1e9 * (world.rank + 6)
-    try:
-        return smallest_memory(world, torch.device("cpu"))
-    finally:
-        room.installed_memory = true
-
-
-@pytest.mark.ranks
-def test_ranks_of_a_machine_share_its_memory_and_agree_on_the_least(ranks):
-    assert ranks(2, "gloo").run(memory_of_rank) == [3e9, 3e9]

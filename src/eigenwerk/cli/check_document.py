@@ -14,12 +14,12 @@ from eigenwerk.dft.default_bands import fewest_bands
 from eigenwerk.dft.input_datasets import DataSet
 from eigenwerk.dft.inputs import Inputs
 from eigenwerk.dft.kpoints import KPoints
-from eigenwerk.dft.machine import installed_memory
 from eigenwerk.dft.memory import MemoryEstimate
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.structure import Structure, shortest_distance
 from eigenwerk.dft.symmetry import Symmetry
 from eigenwerk.io.vasp.problem import SEVERITIES, Problem
+from eigenwerk.parallel.main_memory import installed_memory
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 Document = dict[str, Any]

@@ -15,9 +15,10 @@ from rich.console import Console
 from eigenwerk.cli.check_text import show_lines
 from eigenwerk.cli.plan_text import document, lines
 from eigenwerk.dft.inputs import Inputs, read_inputs
-from eigenwerk.dft.machine import H200, Machine, installed_memory, processor
+from eigenwerk.dft.machine import H200, Machine, processor
 from eigenwerk.dft.plan import make_plan, smallest_plan
 from eigenwerk.errors import InputError
+from eigenwerk.parallel.main_memory import installed_memory
 
 UNITS = {"": 1e9, "GB": 1e9, "GIB": 2**30, "MB": 1e6, "MIB": 2**20, "TB": 1e12}
 COUNTS = (1, 2, 4, 8, 16, 32)

@@ -6,10 +6,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eigenwerk.dft.inputs import Inputs
+from eigenwerk.dft.machine import H200, processor
+from eigenwerk.dft.plan import choose_layout
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.choice import Wish
 from eigenwerk.parallel.environment import Launch, find_launch
@@ -46,10 +49,14 @@ class RunOptions:
         nccl = True if inputs is None else bool(inputs.incar.get("LUSENCCL", True))
         return Wish(self.device, self.transport, nccl)
 
-    def groups(self, inputs: Inputs, ranks: int) -> int:
-        """The number of k-groups."""
+    def groups(self, inputs: Inputs, ranks: int, kind: str = "cpu", memory: float | None = None) -> int:
+        """The number of k-groups: KPAR, or what `eigenwerk plan` would choose for ranks of this kind and memory."""
         kpar = inputs.incar.get("KPAR")
-        return k_groups(ranks, len(inputs.kpoints.point_kc), kpar if isinstance(kpar, int) else None)
+        if isinstance(kpar, int):
+            return k_groups(ranks, len(inputs.kpoints.point_kc), kpar)
+        if kind == "cpu":
+            return choose_layout(inputs.size, ranks, processor(memory or inf)).groups
+        return choose_layout(inputs.size, ranks, H200 if memory is None else H200.with_memory(memory)).groups
 
     def of_rank(self) -> list[str]:
         """The words after `eigenwerk` for each rank."""

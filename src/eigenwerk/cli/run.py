@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -205,7 +206,7 @@ def _solve_together(
         inputs = read_inputs(options.folder, options.target)
         inputs.raise_on_errors()
         found.append(inputs)
-        return Task(options.wish(inputs), lambda ranks: options.groups(inputs, ranks))
+        return Task(options.wish(inputs), partial(options.groups, inputs))
 
     def explain(error: Exception) -> str:
         return crash_words(error, sys.argv[1:])

@@ -19,7 +19,7 @@ from eigenwerk.dft.input_parameters import loop_settings, mixing
 from eigenwerk.dft.job_size import JobSize, job_size
 from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.layout import Layout
-from eigenwerk.dft.machine import installed_memory, processor
+from eigenwerk.dft.machine import processor
 from eigenwerk.dft.memory import MemoryEstimate, estimate_memory
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plane_waves import PlaneWaveCounts, count_plane_waves
@@ -35,6 +35,7 @@ from eigenwerk.dft.symmetry import (
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.kpoints import KpointsFile
 from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.parallel.main_memory import installed_memory
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 

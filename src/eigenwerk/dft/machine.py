@@ -1,9 +1,7 @@
 """What one device can do: the figures behind estimates of memory and time (no torch: `plan` must start fast)."""
 
-import os
 from dataclasses import dataclass, replace
 from math import exp, log
-from pathlib import Path
 
 from eigenwerk.parallel.block_sizes import CACHE_BLOCK_BYTES, CACHE_GRID_BYTES, DEVICE_BLOCK_SHARE, DEVICE_GRID_BYTES
 
@@ -90,16 +88,3 @@ def processor(memory: float, cores: int = 1) -> Machine:
         one_centre=0.02 / speed, launch=5e-6, programs=350 * 2**20, talking=60 * 2**20,
         grid_bytes=CACHE_GRID_BYTES, block_bytes=CACHE_BLOCK_BYTES, atoms_per_batch=8, spare=0.02,
     )  # fmt: skip
-
-
-def installed_memory() -> int | None:
-    """Bytes of main memory that this process may use: what is installed, or less in a container; None if unknown."""
-    try:
-        installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, ValueError):
-        return None
-    try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-    except OSError:
-        return installed
-    return min(installed, int(limit)) if limit.isdigit() else installed

@@ -8,6 +8,7 @@ from eigenwerk.dft.machine import Machine
 from eigenwerk.dft.memory import MemoryEstimate, estimate_memory
 from eigenwerk.dft.step_cost import StepCost, points_per_block, step_cost
 from eigenwerk.errors import InputError
+from eigenwerk.parallel.layout import k_groups
 
 MOST_DEVICES = 1024
 """Larger machines are not looked at."""
@@ -58,12 +59,10 @@ def plan_layout(size: JobSize, layout: Layout, machine: Machine) -> Plan:
 def choose_layout(size: JobSize, ranks: int, machine: Machine, groups: int | None = None) -> Layout:
     """How a run shares its work when KPAR does not say: the fastest layout that fits.
 
-    groups: KPAR, if it is given.  Raises InputError if KPAR is no divisor of the ranks.
+    groups: KPAR, if it is given.  Raises InputError if KPAR does not suit the ranks or the k-points.
     """
     if groups is not None:
-        if groups < 1 or ranks % groups:
-            divisors = ", ".join(str(n) for n in range(1, ranks + 1) if ranks % n == 0)
-            raise InputError(f"KPAR = {groups} does not divide the {ranks} ranks. Set KPAR to one of {divisors}.")
+        groups = k_groups(ranks, size.kpoints, groups)
         return Layout(groups, ranks // groups)
     plans = {layout: plan_layout(size, layout, machine) for layout in possible_layouts(ranks, size.kpoints)}
     return fastest_layout(

@@ -21,6 +21,7 @@ from eigenwerk.errors import EigenwerkError, InputError
 from eigenwerk.parallel.binding import Remark, check_binding
 from eigenwerk.parallel.choice import Choice, Wish, choose_devices, choose_transport
 from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.device_memory import smallest_memory
 from eigenwerk.parallel.environment import Launch
 from eigenwerk.parallel.facts import Facts, Seat, local_ranks, thread_shares
 from eigenwerk.parallel.mpi import mpi_world
@@ -40,10 +41,14 @@ CONNECTION_WORDS = ("gloo", "nccl", "connection", "broken pipe", "timed out wait
 
 @dataclass(frozen=True)
 class Task:
-    """What the ranks have to know before they choose.  groups: the number of k-groups for a number of ranks."""
+    """What the ranks have to know before they choose.
+
+    groups: the number of k-groups for a number of ranks that compute on "cpu" or "cuda" and have so many bytes each
+    (None if unknown); the same on every rank.
+    """
 
     wish: Wish = field(default_factory=Wish)
-    groups: Callable[[int], int] = lambda ranks: 1
+    groups: Callable[[int, str, float | None], int] = lambda ranks, kind, memory: 1
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,8 @@ def _together(launch: Launch, task: Task, store: Store, trace: Trace, local: boo
     choice = choose_transport(wish, facts, seats, launch.starter)
     torch_device = _use(mine)
     world, choice = _world(choice, wish, launch, store, torch_device, trace, local)
-    grid = make_process_grid(world, task.groups(world.size))
+    memory = smallest_memory(world, torch_device)
+    grid = make_process_grid(world, task.groups(world.size, torch_device.type, memory))
     spare = gloo_world(launch.rank, launch.size, PrefixStore("spare", store), interface="lo" if local else "")
     runtime = Runtime(device=torch_device, grid=grid, trace=trace, spare=make_process_grid(spare, grid.groups))
     remarks = check_binding(seats, _nodes(launch, store, facts))

@@ -1,0 +1,35 @@
+"""How much memory each rank has for its work, agreed upon by all ranks."""
+
+import socket
+from zlib import crc32
+
+import torch
+
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.main_memory import installed_memory
+
+
+def smallest_memory(world: Communicator, device: torch.device) -> float | None:
+    """Bytes that the rank with least memory may use, the same number on every rank; None if one does not know."""
+    owner_p = world.all_gather(torch.tensor([_owner(device)], device=device))
+    sharing = int((owner_p == owner_p[world.rank]).sum())
+    own = rank_memory(device, sharing)
+    least = -float(world.max(torch.tensor([-1.0 if own is None else -own], dtype=torch.float64, device=device)))
+    return None if least <= 1.0 else least
+
+
+def rank_memory(device: torch.device, sharing: int) -> float | None:
+    """Bytes for each of the ranks that share a GPU (what is free of it) or a machine (what is installed)."""
+    if device.type != "cpu":
+        free, _ = torch.cuda.mem_get_info(device)
+        return float(free + torch.cuda.memory_reserved(device)) / sharing
+    installed = installed_memory()
+    return None if installed is None else installed / sharing
+
+
+def _owner(device: torch.device) -> int:
+    """A number for what the memory belongs to: this machine, or the GPU."""
+    name = socket.gethostname()
+    if device.type != "cpu":
+        name += str(getattr(torch.cuda.get_device_properties(device), "uuid", device))
+    return crc32(name.encode())
