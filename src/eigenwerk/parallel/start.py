@@ -8,6 +8,7 @@ One rank works the same way: it has a device, and nobody to communicate with or 
 
 import os
 import socket
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -88,6 +89,11 @@ class Team:
             raise KeyboardInterrupt
 
 
+def whole_story(error: Exception) -> str:
+    """The traceback of an error."""
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
 @contextmanager
 def at_work(
     launch: Launch,
@@ -96,7 +102,7 @@ def at_work(
     trace: Trace | None = None,
     tell: Say | None = None,
     tidy: Callable[[], None] | None = None,
-    explain: Callable[[Exception], str] = str,
+    explain: Callable[[Exception], str] = whole_story,
 ) -> Iterator[Team]:
     """The ranks of this run, from their meeting to their parting; collective.
 
