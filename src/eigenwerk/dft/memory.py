@@ -17,7 +17,8 @@ frequent species X, i projectors of an atom, h steps of mixing history, F bytes 
 live from beginning to end; of the following only the largest counts, for they follow one another:
 
     eigensolver           20 u + 128 b (3 n)²      u = 16 b n G: spaces of 3 n vectors before and after a restart with
-                                                   H and S, Ritz vectors; matrices of the subspace
+                                                   H and S, Ritz vectors; matrices of the subspace; 2 u more for
+                                                   several k-points, whose conjugates are copied
                           or 16 u + 3 F + 48 b n I  while H is applied; 2 u more where orbitals travel between ranks
     start                 16 b G max(I + B, 5 m)   atomic and random orbitals with H and S applied
     grids                 8 P (12 s + 6) + 35 φ    density, gradients, and what the functional makes of them; φ phases
@@ -36,7 +37,7 @@ from eigenwerk.dft.machine import Machine
 from eigenwerk.dft.step_cost import points_per_block
 
 COMPLEX, REAL = 16, 8
-SOLVER_ARRAYS, APPLYING_ARRAYS, TRAVELLING_ARRAYS = 20, 16, 2
+SOLVER_ARRAYS, APPLYING_ARRAYS, TRAVELLING_ARRAYS, CONJUGATED_ARRAYS = 20, 16, 2, 2
 SUBSPACE_MATRICES = 8
 
 MULTIPOLES = 9
@@ -117,7 +118,8 @@ def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, block: int) -
     on_grid = 3 * min(machine.grid_bytes, COMPLEX * block * size.bands * size.wave_points / layout.band_ranks)
     applying = APPLYING_ARRAYS * vectors + on_grid + 3 * COMPLEX * block * size.bands * size.projectors
     travelling = TRAVELLING_ARRAYS * vectors if layout.band_ranks > 1 else 0.0
-    return max(SOLVER_ARRAYS * vectors + matrices, applying) + travelling
+    conjugated = CONJUGATED_ARRAYS * vectors if block > 1 else 0.0
+    return max(SOLVER_ARRAYS * vectors + matrices + conjugated, applying) + travelling
 
 
 def _waves(size: JobSize, layout: Layout) -> int:
