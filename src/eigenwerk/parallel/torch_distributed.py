@@ -97,7 +97,9 @@ class TorchCommunicator(TransportCommunicator):
     def _all_reduce_now(self, flat: torch.Tensor, operation: Operation) -> None:
         options: Any = torch.distributed.AllreduceOptions()
         options.reduceOp, options.asyncOp = OPERATIONS[operation], False  # NCCL: in the current queue, without a detour
-        self._group(flat).allreduce([flat], options).wait()
+        work = self._group(flat).allreduce([flat], options)
+        if work is not None:  # Gloo works elsewhere all the same
+            work.wait()
 
     def _reduce(self, flat: torch.Tensor, operation: Operation, root: int) -> Pending:
         return self._group(flat).reduce(flat, root, OPERATIONS[operation])
