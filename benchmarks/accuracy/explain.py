@@ -14,7 +14,7 @@ from compare import RESULTS
 from differences import Differences, differences
 from reference_runs import ReferenceRun, all_runs
 
-from eigenwerk.dft.paw import onsite
+from eigenwerk.dft.paw import onsite, shells
 
 CASES = (
     "nio_afm", "nio_afm_small", "nio_afm_displaced", "cr_bcc_afm", "fe_bcc", "si_500", "ce_fcc_fine", "gd_hcp_fine",
@@ -58,9 +58,9 @@ def row(name: str, words: str, d: Differences) -> str:
 
 def as_theirs() -> None:
     """Make eigenwerk integrate as the reference does (for this process)."""
-    make = onsite._Sphere.make
-    onsite.INNER_DEGREE = onsite.OUTER_DEGREE = THEIR_DEGREE
-    onsite._Sphere.make = staticmethod(lambda lmax, *rest: make(min(lmax, THEIR_LMAX), *rest))  # type: ignore[method-assign]
+    whole = shells.highest_harmonic
+    shells.INNER_DEGREE = shells.OUTER_DEGREE = THEIR_DEGREE
+    onsite.highest_harmonic = shells.highest_harmonic = lambda setup: min(whole(setup), THEIR_LMAX)
 
 
 if __name__ == "__main__":

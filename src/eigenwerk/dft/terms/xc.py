@@ -3,8 +3,8 @@
 import torch
 
 from eigenwerk.dft.basis import PlaneWaveBasis
-from eigenwerk.dft.paw.onsite import contract, flux
 from eigenwerk.dft.xc.functional import Functional
+from eigenwerk.dft.xc.gradients import contract, flux
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import share
 
