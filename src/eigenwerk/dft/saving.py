@@ -5,6 +5,7 @@ wall time.  All files are written anew each time, each under another name first,
 holds whole files of the last saved step, marked as unfinished.
 """
 
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -62,6 +63,7 @@ class Saver:
     def __post_init__(self) -> None:
         self._began = self._last = time.perf_counter()
         self._spent, self._duration = 0.0, 0.0
+        self._writing = threading.Lock()  # a rescue waits for files that are being written, and writes its own after
 
     def save_if_due(self, state: State) -> None:
         """Save a state on the way, now and then."""
@@ -123,14 +125,15 @@ class Saver:
                 path, self.tree(state, record, observables, orbitals, trace), __version__
             ),
         }
-        written, failures = {}, []
-        for name, writer in writers.items():
-            try:
-                writer(self.output / name)
-                written[name] = self.output / name
-            except InputError as error:
-                failures.append(str(error))
-        self.unwritten = tuple(failures)
+        with self._writing:
+            written, failures = {}, []
+            for name, writer in writers.items():
+                try:
+                    writer(self.output / name)
+                    written[name] = self.output / name
+                except InputError as error:
+                    failures.append(str(error))
+            self.unwritten = tuple(failures)
         return record, written
 
     def write_trace(self) -> dict[str, Path]:
