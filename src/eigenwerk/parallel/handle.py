@@ -9,7 +9,10 @@ class Handle(Protocol[Result]):
     """What a verb that does not wait returns."""
 
     def wait(self) -> Result:
-        """The result, when it is there.  On a device: work queued after `wait` finds it there."""
+        """The result, when it is there.
+
+        On a device: work queued after `wait` finds it there, on the stream on which the verb was started.
+        """
         ...
 
 

@@ -48,8 +48,8 @@ class Call:
 class Arriving(Generic[Result]):
     """The handle of a transfer: waits for it once, then puts the result into its form.
 
-    used: the memory that travels, kept until the end; on a device it is marked as used by the stream that waits, which
-    need not be the one that started.
+    used: the memory that travels, kept until the end.  On a device, wait on the stream that started; `pipeline` shows
+    how other streams get the result.
     """
 
     def __init__(self, call: Call, pending: Pending, finish: Callable[[], Result], used: Sequence[torch.Tensor]):
@@ -62,9 +62,6 @@ class Arriving(Generic[Result]):
         if self._finish is not None:
             self._call.resume()
             self._pending.wait()
-            for flat in self._used:
-                if flat.is_cuda:
-                    flat.record_stream(torch.cuda.current_stream(flat.device))
             self._result = self._finish()
             self._finish, self._used = None, ()
             self._call.end()

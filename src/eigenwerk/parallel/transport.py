@@ -257,7 +257,7 @@ class TransportCommunicator(Primitives):
 
     @staticmethod
     def _land(flat: torch.Tensor, like_x: torch.Tensor, shape: Sequence[int] | None = None) -> torch.Tensor:
-        landed = flat.to(like_x.device, non_blocking=True)
+        landed = flat if flat.device == like_x.device else flat.to(like_x.device, non_blocking=True)
         return unpack(landed, like_x.shape if shape is None else shape, like_x.dtype)
 
     def _joined(self, array_x: torch.Tensor, lengths: Sequence[int] | None) -> tuple[list[int], list[int]]:

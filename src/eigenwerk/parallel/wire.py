@@ -15,12 +15,13 @@ WIDER = {torch.int16: torch.int32}
 
 def pack(array_x: torch.Tensor) -> torch.Tensor:
     """The array as it travels; the memory of the array itself wherever that is contiguous."""
-    plain_x = array_x.detach().resolve_conj().resolve_neg().contiguous()
+    plain_x = array_x.detach() if array_x.requires_grad else array_x
+    plain_x = plain_x.resolve_conj().resolve_neg().contiguous()
     if plain_x.is_complex():
-        plain_x = torch.view_as_real(plain_x)
-    elif plain_x.dtype == torch.bool:
-        plain_x = plain_x.view(torch.uint8)
-    return plain_x.to(WIDER.get(plain_x.dtype, plain_x.dtype)).reshape(-1)
+        return torch.view_as_real(plain_x).view(-1)
+    if plain_x.dtype == torch.bool:
+        return plain_x.view(torch.uint8).view(-1)
+    return (plain_x.to(WIDER[plain_x.dtype]) if plain_x.dtype in WIDER else plain_x).view(-1)
 
 
 def unpack(flat: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
@@ -29,7 +30,7 @@ def unpack(flat: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> torc
         return torch.view_as_complex(flat.view([*shape, 2]))
     if dtype == torch.bool:
         return flat.view(torch.bool).view(list(shape))
-    return flat.view(list(shape)).to(dtype)
+    return flat.view(list(shape)).to(dtype) if dtype in WIDER else flat.view(list(shape))
 
 
 def numbers(shape: Sequence[int], dtype: torch.dtype) -> int:
