@@ -1,0 +1,1 @@
+"""Interactions between nucleons, and observables, as two-body matrix elements."""
