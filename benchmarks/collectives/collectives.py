@@ -163,15 +163,16 @@ def be_a_rank(options: argparse.Namespace) -> None:
     """One process of a measurement; rank 0 writes what was found."""
     torch.set_num_threads(options.threads)
     world, found = None, []
+    rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", options.rank))
+    device = torch.device("cuda", rank) if options.device == "cuda" else torch.device("cpu")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
     for transport in options.transports:
-        rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", options.rank))
-        device = torch.device("cuda", rank) if options.device == "cuda" else torch.device("cpu")
-        if device.type == "cuda":
-            torch.cuda.set_device(device)
         world = world or make_world(base_of(transport), options, device)
         comm = layered(world, transport)
         found += measure(comm, transport, options, device)
-        found[-1]["path"] = comm.path
+        if world.rank == 0:
+            print(f"{transport}: {comm.path}", file=sys.stderr)
     if world is not None and world.rank == 0:
         Path(options.result).write_text(json.dumps(found))
     if world is not None:
