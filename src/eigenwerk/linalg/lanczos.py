@@ -1,0 +1,205 @@
+"""Lanczos and block Lanczos with full reorthogonalisation, for the lowest states of a large symmetric matrix.
+
+One step applies H to the newest block q of n vectors, takes out of H q what lies in the basis V (two passes of
+Gram-Schmidt, whose coefficients are the new columns of V^T H V), and orthonormalises the rest: the next block.
+Ritz pairs are those of V^T H V; the residual of pair i is |C s_i| with C = <next|H|V>.  When the basis is full it
+restarts from its lowest Ritz vectors and the next block (thick restart), which loses nothing of the Krylov space that
+matters.  docs/equations/lanczos.md.
+
+Sources: C. Lanczos, J. Res. Natl. Bur. Stand. 45, 255 (1950); G. Golub and R. Underwood, in Mathematical Software III
+(1977); K. Wu and H. Simon, SIAM J. Matrix Anal. Appl. 22, 602 (2000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+
+from eigenwerk.linalg.operator import EigenResult
+from eigenwerk.linalg.symmetric import SymmetricOperator, combined, inner, orthonormalised, project_out
+
+
+@dataclass(frozen=True)
+class LanczosPlan:
+    """What is wanted, and when to stop.
+
+    wanted: lowest pairs.  tolerance: a pair is converged when its residual is at most tolerance * max(1, |e|).
+    products: H is applied to at most so many vectors (and to exactly so many with `fixed`).  space: vectors kept in
+    memory.  first_component: the global index of this rank's first component.
+    """
+
+    wanted: int
+    tolerance: float = 1e-6
+    products: int = 1000
+    fixed: bool = False
+    space: int = 200
+    first_component: int = 0
+
+
+@dataclass(frozen=True)
+class LanczosState:
+    """All that the process needs to continue, bit for bit.
+
+    basis_mx: room for all vectors; the first `filled` are the basis V, the next `pending` the next block.
+    projected_mm: V^T H V, float64, its first `filled` rows and columns.  coupling_nm: (pending, filled) <next|H|V>.
+    products: vectors H was applied to.  steps, restarts: so far.  eig_m, residual_m: Ritz values and residuals
+    of V, ascending.
+    """
+
+    basis_mx: torch.Tensor
+    projected_mm: torch.Tensor
+    coupling_nm: torch.Tensor
+    filled: int
+    pending: int
+    products: int
+    steps: int
+    restarts: int
+    eig_m: torch.Tensor
+    residual_m: torch.Tensor
+
+
+Watch = Callable[[LanczosState], None]
+
+
+def lanczos(
+    operator: SymmetricOperator,
+    start_nx: torch.Tensor | None,
+    plan: LanczosPlan,
+    *,
+    resume: LanczosState | None = None,
+    watch: Watch | None = None,
+) -> EigenResult:
+    """The lowest pairs; one start vector makes plain Lanczos, n make block Lanczos with blocks of n.
+
+    start_nx: (n, x), any vectors; left alone.  resume: a state of an earlier call instead; the run then continues as
+    if it had not stopped.  watch: called after every step (and restart) with the state, whose arrays live on.
+    Returns `EigenResult` with one problem (k = 1), fewer pairs than wanted when the matrix is smaller.
+    """
+    state = resume if resume is not None else _begun(operator, _required(start_nx), plan)
+    while not _done(state, plan):
+        if state.filled + 2 * state.pending > state.basis_mx.shape[0]:
+            state = _restarted(state, plan)
+        state = _step(operator, state, plan)
+        if watch is not None:
+            watch(state)
+    return _result(state, plan)
+
+
+def _required(start_nx: torch.Tensor | None) -> torch.Tensor:
+    if start_nx is None:
+        raise ValueError("lanczos needs start vectors or a state to resume")
+    return start_nx
+
+
+def _begun(operator: SymmetricOperator, start_nx: torch.Tensor, plan: LanczosPlan) -> LanczosState:
+    size = _size(operator, start_nx)
+    block = min(start_nx.shape[0], size)
+    rows = min(max(plan.space, plan.wanted + 3 * block), size) + block
+    basis_mx = start_nx.new_zeros((rows, start_nx.shape[1]))
+    basis_mx[:block] = start_nx[:block]
+    largest = float(inner(start_nx[:block], start_nx[:block], operator.sum).diagonal().amax()) ** 0.5
+    orthonormalised(basis_mx[:0], basis_mx[:block], largest, operator.sum, plan.first_component)
+    empty = start_nx.new_zeros(0, dtype=torch.float64)
+    projected_mm = start_nx.new_zeros((rows, rows), dtype=torch.float64)
+    return LanczosState(basis_mx, projected_mm, empty.reshape(block, 0), 0, block, 0, 0, 0, empty, empty)
+
+
+def _size(operator: SymmetricOperator, x_nx: torch.Tensor) -> int:
+    """The number of components of all ranks."""
+    return int(operator.sum(torch.tensor(x_nx.shape[1], dtype=torch.int64, device=x_nx.device)))
+
+
+def _done(state: LanczosState, plan: LanczosPlan) -> bool:
+    if state.pending == 0 or state.products >= plan.products:
+        return True
+    return not plan.fixed and state.filled >= plan.wanted and bool(_converged(state, plan).all())
+
+
+def _converged(state: LanczosState, plan: LanczosPlan) -> torch.Tensor:
+    eig_n, residual_n = state.eig_m[: plan.wanted], state.residual_m[: plan.wanted]
+    return residual_n <= plan.tolerance * eig_n.abs().clamp_min(1)
+
+
+def _step(operator: SymmetricOperator, state: LanczosState, plan: LanczosPlan) -> LanczosState:
+    """H on the next block; it joins the basis, and what H adds to the basis becomes the next one."""
+    old, new = state.filled, state.filled + state.pending
+    w_nx = operator.apply(state.basis_mx[old:new])
+    scale = float(inner(w_nx, w_nx, operator.sum).diagonal().amax()) ** 0.5
+    column_mn = project_out(state.basis_mx[:new], w_nx, operator.sum)
+    state.projected_mm[:new, old:new] = column_mn
+    state.projected_mm[old:new, :new] = column_mn.T
+    state.projected_mm[old:new, old:new] = (column_mn[old:new] + column_mn[old:new].T) / 2
+    pending = min(state.pending, _size(operator, w_nx) - new)
+    next_nx = state.basis_mx[new : new + pending]
+    next_nx.copy_(w_nx[:pending])
+    r_nn = _next_block(state.basis_mx[:new], w_nx, next_nx, scale, operator, plan)
+    coupling_nm = column_mn.new_zeros((pending, new))
+    coupling_nm[:, old:new] = r_nn
+    products, steps = state.products + new - old, state.steps + 1
+    return _with_ritz(
+        replace(state, filled=new, pending=pending, coupling_nm=coupling_nm, products=products, steps=steps)
+    )
+
+
+def _next_block(
+    basis_mx: torch.Tensor,
+    w_nx: torch.Tensor,
+    next_nx: torch.Tensor,
+    scale: float,
+    operator: SymmetricOperator,
+    plan: LanczosPlan,
+) -> torch.Tensor:
+    """The rest of H q made orthonormal in `next_nx`; returns <next|w>, (pending, n), also for a shrunken last block."""
+    r_nn = orthonormalised(basis_mx, next_nx, scale, operator.sum, plan.first_component)
+    if next_nx.shape[0] == w_nx.shape[0]:
+        return r_nn
+    return inner(next_nx, w_nx, operator.sum) if next_nx.shape[0] else r_nn.new_zeros((0, w_nx.shape[0]))
+
+
+def _with_ritz(state: LanczosState) -> LanczosState:
+    eig_m, s_mm = _ritz(state)
+    return replace(state, eig_m=eig_m, residual_m=torch.linalg.vector_norm(state.coupling_nm @ s_mm, dim=0))
+
+
+def _ritz(state: LanczosState) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eigenpairs of V^T H V, on the processor: the same numbers for every device of the vectors."""
+    eig_m, s_mm = torch.linalg.eigh(state.projected_mm[: state.filled, : state.filled].cpu())
+    return eig_m.to(state.projected_mm.device), s_mm.to(state.projected_mm.device)
+
+
+def _restarted(state: LanczosState, plan: LanczosPlan) -> LanczosState:
+    """The lowest Ritz vectors and the next block; V^T H V is diagonal then, and C keeps what couples them."""
+    room = state.basis_mx.shape[0] - 2 * state.pending
+    kept = max(1, min(plan.wanted + max(state.pending, (room - plan.wanted) // 2), room, state.filled))
+    eig_m, s_mm = _ritz(state)
+    next_nx = state.basis_mx[state.filled : state.filled + state.pending].clone()
+    combined(s_mm[:, :kept], state.basis_mx[: state.filled], out=state.basis_mx[:kept])
+    state.basis_mx[kept : kept + state.pending] = next_nx
+    state.projected_mm.zero_()
+    state.projected_mm[:kept, :kept] = torch.diag(eig_m[:kept])
+    return replace(
+        state,
+        coupling_nm=state.coupling_nm @ s_mm[:, :kept],
+        filled=kept,
+        restarts=state.restarts + 1,
+        eig_m=eig_m[:kept],
+        residual_m=state.residual_m[:kept],
+    )
+
+
+def _result(state: LanczosState, plan: LanczosPlan) -> EigenResult:
+    eig_m, s_mm = _ritz(state)
+    wanted = min(plan.wanted, state.filled)
+    vectors_nx = combined(s_mm[:, :wanted], state.basis_mx[: state.filled])
+    return EigenResult(
+        eig_kn=eig_m[:wanted].unsqueeze(0),
+        vectors_knx=vectors_nx.unsqueeze(0),
+        residual_kn=state.residual_m[:wanted].unsqueeze(0),
+        applications=state.products,
+        iterations=state.steps,
+        converged_kn=_converged(state, plan)[:wanted].unsqueeze(0),
+        notes=(f"{state.restarts} thick restarts",) if state.restarts else (),
+    )
+
