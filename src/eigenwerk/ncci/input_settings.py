@@ -1,0 +1,182 @@
+"""The keys of a case file, each declared once: where it stands, its type and default, what it means, how it is read."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from eigenwerk.errors import InputError
+
+METHODS = ("lanczos", "lobpcg")
+BACK_ENDS = ("auto", "csb", "pairs", "dense")
+PRECISIONS = ("double", "single")
+OBSERVABLES = ("radii", "spins", "moments", "transitions", "occupations", "quanta", "center_of_mass", "densities")
+PARITIES = {
+    "natural": None,
+    "unnatural": None,
+    "+": 1,
+    "-": -1,
+    "+1": 1,
+    "-1": -1,
+    "1": 1,
+    "positive": 1,
+    "negative": -1,
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One key of a case file: its table ('' for the top), type in words, unit, default (None: has to be given or is
+    chosen), what it means, and how its value is read."""
+
+    table: str
+    key: str
+    kind: str
+    default: Any
+    help: str
+    read: Callable[["Place", Any], Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value stands, for messages."""
+
+    path: Path
+    table: str
+    key: str
+
+    def error(self, value: Any, wants: str) -> InputError:
+        """The message for a value that cannot be used."""
+        where = f"[{self.table}] {self.key}" if self.table else self.key
+        shown = f"'{value}'" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else value
+        return InputError(f"{self.path}: {where} = {shown}, but it has to be {wants}.")
+
+
+def _text(place: Place, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise place.error(value, "a text in quotation marks")
+    return value.strip()
+
+
+def _flag(place: Place, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise place.error(value, "true or false")
+    return value
+
+
+def _whole(least: int) -> Callable[[Place, Any], int]:
+    def read(place: Place, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise place.error(value, f"a whole number, {least} or larger")
+        return value
+
+    return read
+
+
+def _number(least: float, open_end: bool) -> Callable[[Place, Any], float]:
+    def read(place: Place, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value < float("inf"):
+            raise place.error(value, f"a number, {least:g} or larger")
+        if open_end and value == least:
+            raise place.error(value, f"a number larger than {least:g}")
+        return float(value)
+
+    return read
+
+
+def _several(read: Callable[[Place, Any], Any]) -> Callable[[Place, Any], list[Any]]:
+    def read_all(place: Place, value: Any) -> list[Any]:
+        found = sorted({read(place, item) for item in (value if isinstance(value, list) else [value])})
+        if not found:
+            raise place.error(value, "one number or a list of them")
+        return found
+
+    return read_all
+
+
+def _one_of(names: tuple[str, ...]) -> Callable[[Place, Any], str]:
+    def read(place: Place, value: Any) -> str:
+        if not isinstance(value, str) or value.lower() not in names:
+            raise place.error(value, f"one of {', '.join(names)}")
+        return value.lower()
+
+    return read
+
+
+def _parity(place: Place, value: Any) -> str:
+    if isinstance(value, bool) or str(value).lower() not in PARITIES:
+        raise place.error(value, 'one of "natural", "unnatural", "+", "-"')
+    return str(value).lower()
+
+
+def _twice(place: Place, value: Any) -> int:
+    """2M of 1, 0.5, "1/2" or "3/2"."""
+    text = str(value)
+    if isinstance(value, bool) or not re.fullmatch(r"-?\d+(\.\d+)?(/2)?", text):
+        raise place.error(value, 'a multiple of one half, as 1, 0.5 or "3/2"')
+    twice = 2 * Fraction(text)
+    if twice.denominator != 1:
+        raise place.error(value, 'a multiple of one half, as 1, 0.5 or "3/2"')
+    return int(twice)
+
+
+def _names(place: Place, value: Any) -> tuple[str, ...]:
+    if value in ("all", ["all"]):
+        return OBSERVABLES
+    wants = f'"all" or a list of some of {", ".join(OBSERVABLES)}'
+    if not isinstance(value, list) or not all(item in OBSERVABLES for item in value):
+        raise place.error(value, wants)
+    return tuple(name for name in OBSERVABLES if name in value)
+
+
+def _two_numbers(place: Place, value: Any) -> tuple[int, int]:
+    if not isinstance(value, list) or len(value) != 2 or not all(type(item) is int and item >= 0 for item in value):
+        raise place.error(value, "two whole numbers, protons and neutrons of the core, as [8, 8]")
+    return value[0], value[1]
+
+
+def _file(place: Place, value: Any) -> Path:
+    return place.path.parent / _text(place, value)
+
+
+def _device(place: Place, value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", value):
+        raise place.error(value, 'one of "auto", "cpu", "cuda", "cuda:1"')
+    return value
+
+
+_USUAL = ("radii", "spins", "moments", "occupations", "quanta", "center_of_mass")
+
+SETTINGS = (
+    Setting("", "nucleus", "text", None, "the nucleus, as 6Li", _text),
+    Setting("", "Z", "whole number", None, "protons, in place of nucleus", _whole(0)),
+    Setting("", "N", "whole number", None, "neutrons, in place of nucleus", _whole(0)),
+    Setting("", "interaction", "text", None, "JISP16, Daejeon16 (needs its table), Minnesota, ..., or a file", _text),
+    Setting("", "hw", "MeV, or a list", None, "oscillator quantum hbar-omega (no-core)", _several(_number(0, True))),
+    Setting("", "Nmax", "whole number, or a list", None, "quanta above the minimal configuration", _several(_whole(0))),
+    Setting("", "M", "half-integer", None, "projection of the total angular momentum; default 0 or 1/2", _twice),
+    Setting("", "parity", "text", "natural", "natural, unnatural, + or -", _parity),
+    Setting("", "states", "whole number", 4, "how many states, from the lowest", _whole(1)),
+    Setting("", "coulomb", "true or false", True, "Coulomb repulsion of protons (no-core)", _flag),
+    Setting("", "lawson", "MeV", 50.0, "strength of the Lawson term (no-core); 0 switches it off", _number(0, False)),
+    Setting("", "core", "[Z, N]", None, "inert core of a valence space, where the file does not name it", _two_numbers),
+    Setting("", "observables", "list", _USUAL, "what to compute of each state", _names),
+    Setting("basis", "protons", "whole number", None, "largest sum of quanta of the protons", _whole(0)),
+    Setting("basis", "neutrons", "whole number", None, "largest sum of quanta of the neutrons", _whole(0)),
+    Setting("basis", "all", "whole number", None, "largest sum of quanta of all nucleons", _whole(0)),
+    Setting("solver", "method", "text", "lanczos", "lanczos or lobpcg", _one_of(METHODS)),
+    Setting("solver", "backend", "text", "auto", "auto, csb (stored), pairs (matrix-free), dense", _one_of(BACK_ENDS)),
+    Setting("solver", "precision", "text", "double", "of vectors and stored elements", _one_of(PRECISIONS)),
+    Setting("solver", "device", "text", "auto", "cpu, cuda, or the one that is there", _device),
+    Setting("solver", "block", "whole number", None, "vectors at once; default 1 (lanczos) or 8 (lobpcg)", _whole(1)),
+    Setting("solver", "tolerance", "number", 1e-6, "residual, relative to max(1 MeV, |E|)", _number(0, True)),
+    Setting("solver", "products", "whole number", 1000, "H is applied to at most so many vectors", _whole(1)),
+    Setting("solver", "fixed", "true or false", False, "exactly so many, converged or not (lanczos)", _flag),
+    Setting("solver", "space", "whole number", 200, "Lanczos vectors kept before a thick restart", _whole(2)),
+    Setting("solver", "start", "file", None, "results of a smaller case to start from", _file),
+    Setting("solver", "checkpoint_minutes", "minutes", 10.0, "between checkpoints; 0: every step", _number(0, False)),
+    Setting("solver", "memory_gb", "GB", None, "memory that may be used; default what is free", _number(0, True)),
+)
+"""Every key of a case file."""

@@ -1,0 +1,193 @@
+"""A case file (TOML) -> `Case`: what to compute, checked as far as that needs no interaction file and no basis.
+
+docs/guides/ncci.md shows a file; `input_settings` has the list of its keys.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from eigenwerk.errors import InputError
+from eigenwerk.ncci.input_settings import PARITIES, SETTINGS, Place
+from eigenwerk.ncci.nucleus import Nucleus, nucleus_named
+
+
+@dataclass(frozen=True)
+class SolverChoice:
+    """How the lowest states are found.
+
+    products: H is applied to at most so many vectors (exactly so many with `fixed`).  space: Lanczos vectors kept.
+    block: vectors that H is applied to at once.  start: results of a smaller case to begin from, or None.
+    """
+
+    method: str = "lanczos"
+    backend: str = "auto"
+    precision: str = "double"
+    device: str = "auto"
+    block: int | None = None
+    tolerance: float = 1e-6
+    products: int = 1000
+    fixed: bool = False
+    space: int = 200
+    start: Path | None = None
+    checkpoint_minutes: float = 10.0
+    memory_gb: float | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One calculation.  Energies MeV, lengths fm.
+
+    interaction: the name of a built-in one or a file.  hw: None in a valence space.  max_excitation: Nmax, None for all
+    of a valence space.  parity: 1, -1 or None: natural, or unnatural with `odd`.  weights: largest sums of oscillator
+    quanta of protons, neutrons and all nucleons, in place of Nmax.  core: protons and neutrons of an inert core, for
+    files that do not name it.
+    """
+
+    path: Path
+    nucleus: Nucleus
+    interaction: str
+    hw: float | None
+    max_excitation: int | None
+    twice_m: int
+    parity: int | None
+    odd: bool
+    states: int
+    coulomb: bool
+    lawson: float
+    weights: tuple[int | None, int | None, int | None]
+    core: tuple[int, int] | None
+    observables: tuple[str, ...]
+    solver: SolverChoice
+
+    @property
+    def title(self) -> str:
+        """The case in one line."""
+        size = "" if self.max_excitation is None else f", Nmax {self.max_excitation}"
+        quantum = "" if self.hw is None else f", hbar-omega {self.hw:g} MeV"
+        return f"{self.nucleus.name}, {Path(self.interaction).name}{quantum}{size}, M = {half(self.twice_m)}"
+
+
+def half(twice: int) -> str:
+    """A half-integer as people write it: 3/2, -1/2, 2."""
+    return str(Fraction(twice, 2))
+
+
+def read_cases(path: str | Path) -> list[Case]:
+    """All cases of a file: one, or one for each pair of hw and Nmax where the file lists several of them.
+
+    Cases of one hw stand together, with growing Nmax, so that each can start from the vectors of the one before.
+    Raises InputError naming the file, the key, the value and what it has to be.
+    """
+    path = Path(path)
+    values = _values(path, _document(path))
+    nucleus = _nucleus(path, values)
+    case = _case(path, nucleus, values)
+    return [
+        replace(case, hw=hw, max_excitation=size) for hw in values["hw"] or [None] for size in values["Nmax"] or [None]
+    ]
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError as error:
+        raise InputError(f"There is no case file {path}. `eigenwerk ncci keys` shows what one contains.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path} cannot be read as text: {error}. A case file is TOML, as in docs/guides/ncci.md."
+        ) from error
+    if "\u2212" in text:
+        line = text[: text.index("\u2212")].count("\n") + 1
+        raise InputError(f"{path} line {line} contains a typographic minus sign (U+2212). Write it as '-'.")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f'{path} is no TOML: {error}. Texts stand in quotation marks: nucleus = "6Li".') from error
+
+
+def _values(path: Path, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Every setting, read or by default; the names of tables are put before the keys, 'solver.block'."""
+    _refuse_unknown(path, document)
+    values = {}
+    for setting in SETTINGS:
+        given = document.get(setting.table, {}) if setting.table else document
+        place = Place(path, setting.table, setting.key)
+        name = f"{setting.table}.{setting.key}" if setting.table else setting.key
+        values[name] = setting.read(place, given[setting.key]) if setting.key in given else setting.default
+    return values
+
+
+def _refuse_unknown(path: Path, document: Mapping[str, Any]) -> None:
+    tables = {setting.table for setting in SETTINGS if setting.table}
+    for name, value in document.items():
+        inside = value.items() if name in tables and isinstance(value, dict) else ()
+        if name in tables and not isinstance(value, dict):
+            raise InputError(f"{path}: {name} is a table; write its keys below a line [{name}].")
+        if name not in tables:
+            _refuse_unless_known(path, "", name)
+        for key, _ in inside:
+            _refuse_unless_known(path, name, key)
+
+
+def _refuse_unless_known(path: Path, table: str, key: str) -> None:
+    known = {setting.key: setting.table for setting in SETTINGS}
+    if known.get(key) == table:
+        return
+    if key in known:
+        where = f"below a line [{known[key]}]" if known[key] else "above the first line in brackets"
+        raise InputError(f"{path}: {key} stands in the wrong place; it belongs {where}.")
+    near = get_close_matches(key.lower(), [name.lower() for name in known], n=1)
+    meant = next((name for name in known if near and name.lower() == near[0]), None)
+    hint = f"Did you mean {meant}?" if meant else f"Known are {', '.join(known)}."
+    raise InputError(f"{path}: there is no key {f'[{table}] ' if table else ''}{key}. {hint}")
+
+
+def _nucleus(path: Path, values: Mapping[str, Any]) -> Nucleus:
+    if values["nucleus"] is not None:
+        if values["Z"] is not None or values["N"] is not None:
+            raise InputError(f"{path} gives both nucleus and Z or N. Remove one of them.")
+        return nucleus_named(values["nucleus"])
+    if values["Z"] is None or values["N"] is None:
+        raise InputError(f'{path} does not say which nucleus. Write nucleus = "6Li", or Z = 3 and N = 3.')
+    return Nucleus(values["Z"], values["N"])
+
+
+def _case(path: Path, nucleus: Nucleus, values: Mapping[str, Any]) -> Case:
+    if values["interaction"] is None:
+        raise InputError(f'{path} names no interaction. Write for example interaction = "JISP16", or a file name.')
+    return Case(
+        path=path,
+        nucleus=nucleus,
+        interaction=values["interaction"],
+        hw=None,
+        max_excitation=None,
+        twice_m=_twice_m(path, nucleus, values["M"]),
+        parity=PARITIES[values["parity"]],
+        odd=values["parity"] == "unnatural",
+        states=values["states"],
+        coulomb=values["coulomb"],
+        lawson=values["lawson"],
+        weights=(values["basis.protons"], values["basis.neutrons"], values["basis.all"]),
+        core=values["core"],
+        observables=values["observables"],
+        solver=SolverChoice(**{key.split(".")[1]: value for key, value in values.items() if key.startswith("solver.")}),
+    )
+
+
+def _twice_m(path: Path, nucleus: Nucleus, twice_m: int | None) -> int:
+    """2M, by default the smallest; it is odd for an odd number of nucleons."""
+    if twice_m is None:
+        return nucleus.nucleons % 2
+    if (twice_m - nucleus.nucleons) % 2:
+        kind = "half-integer, as 1/2" if nucleus.nucleons % 2 else "integer"
+        near = half(twice_m + 1 if twice_m < 0 else twice_m - 1)
+        raise InputError(
+            f"{path}: M = {half(twice_m)}, but {nucleus.name} has {nucleus.nucleons} nucleons, so M has to be {kind}. "
+            f'Set M = "{near}", or remove the line.'
+        )
+    return twice_m
