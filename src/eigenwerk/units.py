@@ -17,3 +17,12 @@ BOLTZMANN_EV_PER_K = 8.617333262145179e-05
 
 FORCE_EV_PER_ANGSTROM = HARTREE_EV / BOHR_ANGSTROM
 """One hartree per bohr in electronvolt per angstrom."""
+
+HBAR_C_MEV_FM = 197.3269804
+"""Planck's constant / 2π times the speed of light in MeV fm."""
+
+NUCLEON_MASS_MEV = 938.92
+"""Mass of a nucleon times c² in MeV, the mean of proton and neutron as MFDn's input files round it."""
+
+COULOMB_MEV_FM = HBAR_C_MEV_FM / 137.035999084
+"""e² of the Coulomb energy e²/r in MeV fm."""
