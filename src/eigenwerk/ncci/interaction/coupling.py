@@ -21,7 +21,7 @@ from eigenwerk.ncci.orbitals import Orbitals
 
 def couple(space: PairSpace, relatives: Mapping[str, Relative | None], hw: float) -> TwoBody:
     """Two-body matrix elements at hw (MeV) of the potentials of pp, nn and pn pairs (None: no potential)."""
-    highest = max((_highest_quanta(space, kind) for kind in SPECIES), default=0)
+    highest = max(space.highest_quanta(kind) for kind in SPECIES)
     ready: dict[int, Relative] = {}
     matrices: dict[str, dict[tuple[int, int], np.ndarray]] = {}
     for kind in SPECIES:
@@ -34,12 +34,6 @@ def couple(space: PairSpace, relatives: Mapping[str, Relative | None], hw: float
             relative = ready.setdefault(id(given), given.at(hw, highest))
             matrices[kind] = {key: _channel(space, kind, key, relative) for key in space.pairs(kind)}
     return TwoBody(space, matrices)
-
-
-def _highest_quanta(space: PairSpace, kind: str) -> int:
-    first, second = space.orbitals(kind)
-    lists = space.pairs(kind).values()
-    return max((int((first.quanta_a[x[:, 0]] + second.quanta_a[x[:, 1]]).max()) for x in lists), default=0)
 
 
 def _channel(space: PairSpace, kind: str, key: tuple[int, int], relative: Relative) -> np.ndarray:

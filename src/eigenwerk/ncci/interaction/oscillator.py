@@ -1,5 +1,7 @@
 """Radial functions of the oscillator, positive at the origin, and what follows from them."""
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.special import gammaln, roots_legendre
 
@@ -37,8 +39,13 @@ def radial(max_n: int, l: int, r_x: np.ndarray, b: float) -> np.ndarray:
 def radial_grid(max_n: int, l: int, b: float, points: int = 1600) -> tuple[np.ndarray, np.ndarray]:
     """Points and weights of a Gauss-Legendre rule from 0 to well beyond the last turning point, in fm."""
     reach = 1.25 * b * (np.sqrt(4 * max_n + 2 * l + 3) + 2.5)
-    x, weight = roots_legendre(points)
+    x, weight = _legendre(points)
     return reach * (x + 1) / 2, weight * reach / 2
+
+
+@lru_cache(maxsize=4)
+def _legendre(points: int) -> tuple[np.ndarray, np.ndarray]:
+    return roots_legendre(points)
 
 
 def overlaps(l: int, rows: int, columns: int, b_rows: float, b_columns: float) -> np.ndarray:

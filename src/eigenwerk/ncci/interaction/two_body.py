@@ -49,6 +49,12 @@ class PairSpace:
         """(J, parity) -> pairs of orbitals (x, 2), J rising, even parity first; empty channels are left out."""
         return self._pairs[species]
 
+    def highest_quanta(self, species: str) -> int:
+        """The most quanta that a pair of this kind has."""
+        first, second = self.orbitals(species)
+        lists = self.pairs(species).values()
+        return max((int((first.quanta_a[x[:, 0]] + second.quanta_a[x[:, 1]]).max()) for x in lists), default=0)
+
     @cached_property
     def _pairs(self) -> dict[str, dict[Channel, np.ndarray]]:
         same = self.orbitals_p == self.orbitals_n and self.max_quanta_pp == self.max_quanta_nn
@@ -202,14 +208,8 @@ def _find_pairs(space: PairSpace, kind: str, key: Channel, a_x: np.ndarray, b_x:
 
 
 def _missing_pairs(wanted: PairSpace, given: PairSpace, kind: str, name: str) -> str:
-    need, have = (_highest_quanta(space, kind) for space in (wanted, given))
+    need, have = (space.highest_quanta(kind) for space in (wanted, given))
     return (
         f"{name} has {kind} matrix elements for pairs up to {have} quanta only in part; up to {need} are needed. "
         f"Use an interaction that reaches {need} quanta, or lower Nmax by {max(need - have, 1)}."
     )
-
-
-def _highest_quanta(space: PairSpace, kind: str) -> int:
-    first, second = space.orbitals(kind)
-    lists = space.pairs(kind).values()
-    return max((int((first.quanta_a[p[:, 0]] + second.quanta_a[p[:, 1]]).max()) for p in lists), default=0)
