@@ -25,7 +25,7 @@ def message(tmp_path, text):
 def test_a_short_file_gets_sensible_defaults(tmp_path):
     (case,) = read(tmp_path, GOOD)
     assert case.nucleus == Nucleus(3, 3) and case.hw == 20 and case.max_excitation == 2 and case.twice_m == 0
-    assert case.coulomb and case.lawson == 50 and case.solver.method == "lanczos" and not case.odd
+    assert case.coulomb and case.lawson == 50 and case.solver.method == "lanczos" and case.parity is None
 
 
 def test_lists_make_a_series_with_growing_nmax(tmp_path):

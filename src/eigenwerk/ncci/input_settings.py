@@ -13,17 +13,7 @@ METHODS = ("lanczos", "lobpcg")
 BACK_ENDS = ("auto", "csb", "pairs", "dense")
 PRECISIONS = ("double", "single")
 OBSERVABLES = ("radii", "spins", "moments", "transitions", "occupations", "quanta", "center_of_mass", "densities")
-PARITIES = {
-    "natural": None,
-    "unnatural": None,
-    "+": 1,
-    "-": -1,
-    "+1": 1,
-    "-1": -1,
-    "1": 1,
-    "positive": 1,
-    "negative": -1,
-}
+PARITIES = {"natural": "natural", "unnatural": "unnatural", "+": "+", "-": "-", "+1": "+", "1": "+", "-1": "-"}
 
 
 @dataclass(frozen=True)
@@ -108,7 +98,7 @@ def _one_of(names: tuple[str, ...]) -> Callable[[Place, Any], str]:
 def _parity(place: Place, value: Any) -> str:
     if isinstance(value, bool) or str(value).lower() not in PARITIES:
         raise place.error(value, 'one of "natural", "unnatural", "+", "-"')
-    return str(value).lower()
+    return PARITIES[str(value).lower()]
 
 
 def _twice(place: Place, value: Any) -> int:
@@ -157,7 +147,7 @@ SETTINGS = (
     Setting("", "hw", "MeV, or a list", None, "oscillator quantum hbar-omega (no-core)", _several(_number(0, True))),
     Setting("", "Nmax", "whole number, or a list", None, "quanta above the minimal configuration", _several(_whole(0))),
     Setting("", "M", "half-integer", None, "projection of the total angular momentum; default 0 or 1/2", _twice),
-    Setting("", "parity", "text", "natural", "natural, unnatural, + or -", _parity),
+    Setting("", "parity", "text", None, "natural, unnatural, + or -; default: that of Nmax", _parity),
     Setting("", "states", "whole number", 4, "how many states, from the lowest", _whole(1)),
     Setting("", "coulomb", "true or false", True, "Coulomb repulsion of protons (no-core)", _flag),
     Setting("", "lawson", "MeV", 50.0, "strength of the Lawson term (no-core); 0 switches it off", _number(0, False)),

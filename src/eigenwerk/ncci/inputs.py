@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.input_settings import PARITIES, SETTINGS, Place
+from eigenwerk.ncci.input_settings import SETTINGS, Place
 from eigenwerk.ncci.nucleus import Nucleus, nucleus_named
 
 
@@ -43,7 +43,7 @@ class Case:
     """One calculation.  Energies MeV, lengths fm.
 
     interaction: the name of a built-in one or a file.  hw: None in a valence space.  max_excitation: Nmax, None for all
-    of a valence space.  parity: 1, -1 or None: natural, or unnatural with `odd`.  weights: largest sums of oscillator
+    of a valence space.  parity: natural, unnatural, + or -; None for that of Nmax.  weights: largest sums of oscillator
     quanta of protons, neutrons and all nucleons, in place of Nmax.  core: protons and neutrons of an inert core, for
     files that do not name it.
     """
@@ -54,8 +54,7 @@ class Case:
     hw: float | None
     max_excitation: int | None
     twice_m: int
-    parity: int | None
-    odd: bool
+    parity: str | None
     states: int
     coulomb: bool
     lawson: float
@@ -167,8 +166,7 @@ def _case(path: Path, nucleus: Nucleus, values: Mapping[str, Any]) -> Case:
         hw=None,
         max_excitation=None,
         twice_m=_twice_m(path, nucleus, values["M"]),
-        parity=PARITIES[values["parity"]],
-        odd=values["parity"] == "unnatural",
+        parity=values["parity"],
         states=values["states"],
         coulomb=values["coulomb"],
         lawson=values["lawson"],

@@ -1,0 +1,62 @@
+"""What a calculation gives: the states with their energies, quantum numbers and observables, as plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The lowest states of one case; axis n is the state.  MeV, fm, nuclear magnetons, fm^2.
+
+    about: the case in plain values (nucleus, interaction, hw, Nmax, twice_M, parity, ...).  dimension: many-body
+    states.  nonzeros: elements of the lower triangle with the diagonal, by MFDn's rule.  energy_n: eigenvalues without
+    the Lawson term.  residual_n: |H x - E x|.  j_n: J as <J^2> = J(J+1) gives it.  isospin_n: T from <T^2>.  values:
+    observables by name, (n,) or (n, x).  transitions: reduced matrix elements by name, (n, n), final state first, nan
+    where M cannot tell.  orbitals: (n, l, 2j) by species.  solver: what it cost.
+    """
+
+    about: Mapping[str, Any]
+    dimension: int
+    nonzeros: int
+    energy_n: np.ndarray
+    residual_n: np.ndarray
+    converged: bool
+    j_n: np.ndarray
+    isospin_n: np.ndarray
+    values: Mapping[str, np.ndarray] = field(default_factory=dict)
+    transitions: Mapping[str, np.ndarray] = field(default_factory=dict)
+    orbitals: Mapping[str, np.ndarray] = field(default_factory=dict)
+    solver: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def twice_j_n(self) -> np.ndarray:
+        """2J, whole numbers of the right kind for the number of nucleons."""
+        odd = (int(self.about["Z"]) + int(self.about["N"])) % 2
+        return (2 * np.rint((2 * self.j_n - odd) / 2) + odd).astype(np.int64)
+
+    @property
+    def order_n(self) -> np.ndarray:
+        """Which state of its J each one is, from 1."""
+        twice_j = self.twice_j_n.tolist()
+        return np.array([twice_j[: n + 1].count(value) for n, value in enumerate(twice_j)], dtype=np.int64)
+
+    @property
+    def parity(self) -> int:
+        """1 or -1."""
+        return int(self.about["parity"])
+
+    def label(self, n: int) -> str:
+        """The state as people write it: 3+ or 1/2-."""
+        twice = int(self.twice_j_n[n])
+        spin = f"{twice}/2" if twice % 2 else f"{twice // 2}"
+        return spin + ("+" if self.parity > 0 else "-")
+
+
+def spin_of(square: np.ndarray) -> np.ndarray:
+    """j of <j^2> = j (j + 1)."""
+    return np.sqrt(np.maximum(square, 0.0) + 0.25) - 0.5
