@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eigenwerk.errors import InputError
+from eigenwerk.io.ncci.pair_order import ordered_pairs
 from eigenwerk.ncci.orbitals import Orbitals
 
 SPECIES = ("pp", "nn", "pn")
@@ -69,21 +70,9 @@ class PairSpace:
         return np.asarray(first), np.asarray(second)
 
     def _list(self, species: str) -> dict[Channel, np.ndarray]:
-        first, second = self.orbitals(species)
-        weight_1, weight_2 = self._weights(species)
-        inside = weight_1[:, None] + weight_2 <= getattr(self, f"max_quanta_{species}") + 1e-5
-        a_x, b_x = np.nonzero(inside if species == "pn" else np.triu(inside))
-        twice_1, twice_2 = first.twice_j_a[a_x], second.twice_j_a[b_x]
-        parity_x = (first.l_a[a_x] + second.l_a[b_x]) % 2
-        twin_x = (a_x == b_x) if species != "pn" else np.zeros(len(a_x), bool)
-        found = {}
-        for j in range(int(max(twice_1 + twice_2, default=-2)) // 2 + 1):
-            allowed = (abs(twice_1 - twice_2) <= 2 * j) & (twice_1 + twice_2 >= 2 * j) & ~(twin_x & (j % 2 == 1))
-            for parity in (0, 1):
-                chosen = allowed & (parity_x == parity)
-                if chosen.any():
-                    found[j, parity] = np.stack([a_x[chosen], b_x[chosen]], axis=1)
-        return found
+        first, second = (np.stack([x.n_a, x.l_a, x.twice_j_a]) for x in self.orbitals(species))
+        limit = getattr(self, f"max_quanta_{species}")
+        return ordered_pairs((first, second), self._weights(species), limit, species != "pn")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,97 @@
+"""What a file of two-body matrix elements in MFDn's h2 format holds, and the order of its elements.
+
+Elements stand in the order of their kind of pairs, then of J, of parity (even first), then the upper triangle of the
+matrix row by row, over the pairs of `ordered_pairs`.  Source: nd-nuclear-theory/shell, doc/h2.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.ncci.pair_order import ordered_pairs
+
+KINDS = ("pp", "nn", "pn")
+OLD_VERSION, NEW_VERSION = 15099, 15200
+
+
+@dataclass(frozen=True, eq=False)
+class H2Header:
+    """Orbitals (rows n, l, 2j) with weights of protons and neutrons, and the largest sum of weights of a pair."""
+
+    orbital_3a_p: np.ndarray
+    orbital_3a_n: np.ndarray
+    weight_p: np.ndarray
+    weight_n: np.ndarray
+    limits: dict[str, float]
+
+    @cached_property
+    def pairs(self) -> dict[str, dict[tuple[int, int], np.ndarray]]:
+        """kind -> (J, parity) -> pairs (x, 2)."""
+        orbitals = {"p": self.orbital_3a_p, "n": self.orbital_3a_n}
+        weights = {"p": self.weight_p, "n": self.weight_n}
+        return {
+            kind: ordered_pairs(
+                (orbitals[kind[0]], orbitals[kind[1]]),
+                (weights[kind[0]], weights[kind[1]]),
+                self.limits[kind],
+                kind != "pn",
+            )
+            for kind in KINDS
+        }
+
+    def count(self, kind: str) -> int:
+        """How many elements (upper triangles) a kind of pairs has."""
+        return sum(len(x) * (len(x) + 1) // 2 for x in self.pairs[kind].values())
+
+
+@dataclass(frozen=True, eq=False)
+class H2Data:
+    """Header and matrices[kind][J, parity], symmetric, between normalised antisymmetric states, in the file's unit."""
+
+    header: H2Header
+    matrices: dict[str, dict[tuple[int, int], np.ndarray]]
+
+
+def check_header(header: H2Header, operator: tuple[int, ...], counts: dict[str, int], place: str) -> None:
+    """Raises InputError if the operator is not scalar or the counts are not those of the orbitals and limits."""
+    if any(operator):
+        raise InputError(
+            f"{place}: the operator has J0, parity, Tz0 = {' '.join(map(str, operator))}; only scalar operators, "
+            "0 0 0, are two-body interactions. Give the file of the interaction."
+        )
+    for orbitals in (header.orbital_3a_p, header.orbital_3a_n):
+        n, l, j = orbitals
+        if ((n < 0) | (l < 0) | (abs(j - 2 * l) != 1)).any():
+            raise InputError(f"{place}: impossible n, l, 2j among the orbitals. The file is damaged; get it again.")
+    for kind in KINDS:
+        if counts[kind] != header.count(kind):
+            raise InputError(
+                f"{place}: {counts[kind]} {kind} matrix elements are announced, but the orbitals with pairs up to "
+                f"weight {header.limits[kind]:g} have {header.count(kind)}. Orbitals are missing, or it is damaged."
+            )
+
+
+def unpack(header: H2Header, elements: dict[str, np.ndarray]) -> H2Data:
+    """Symmetric matrices from the elements of each kind in the order of the file."""
+    matrices: dict[str, dict[tuple[int, int], np.ndarray]] = {}
+    for kind in KINDS:
+        matrices[kind] = {}
+        start = 0
+        for key, pairs in header.pairs[kind].items():
+            rows, columns = np.triu_indices(len(pairs))
+            if not np.isfinite(elements[kind][start : start + len(rows)]).all():
+                raise InputError(f"The {kind} elements with J = {key[0]} are not all numbers. Get the file again.")
+            matrix = np.zeros((len(pairs), len(pairs)))
+            matrix[rows, columns] = elements[kind][start : start + len(rows)]
+            matrix[columns, rows] = matrix[rows, columns]
+            matrices[kind][key] = matrix
+            start += len(rows)
+    return H2Data(header, matrices)
+
+
+def pack(data: H2Data, kind: str) -> np.ndarray:
+    """Elements of one kind in the order of the file."""
+    parts = [matrix[np.triu_indices(len(matrix))] for matrix in data.matrices[kind].values()]
+    return np.concatenate([np.zeros(0), *parts])

@@ -1,0 +1,94 @@
+"""Lines of numbers in text files: fields with their line, and errors that name both."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.textfile import read_text, split_lines
+
+Number = TypeVar("Number", int, float)
+
+LOOKALIKES = {"\u2212": "minus sign", "\u2013": "en dash", "\u2014": "em dash", "\u2010": "hyphen", "\uff0d": "wide"}
+"""Characters that look like '-' and come from word processors and PDF files."""
+
+COMMENT = re.compile(r"[!#].*")
+
+
+class Line(NamedTuple):
+    """Fields of one line that has any; `file` and `number` say where it stands."""
+
+    file: str
+    number: int
+    fields: list[str]
+
+    @property
+    def place(self) -> str:
+        return f"{self.file} line {self.number}"
+
+    def integer(self, position: int, what: str) -> int:
+        """Field `position` (from 0) as a whole number."""
+        return self._convert(position, what, int, "a whole number")
+
+    def real(self, position: int, what: str) -> float:
+        """Field `position` as a number; 1.0D+00 is read as Fortran means it."""
+        return self._convert(position, what, _real, "a number")
+
+    def _convert(self, position: int, what: str, convert: Callable[[str], Number], kind: str) -> Number:
+        if position >= len(self.fields):
+            message = f"{self.place}: {what} is missing, the line has {len(self.fields)} fields."
+            raise InputError(f"{message} Complete the line.")
+        text = self.fields[position]
+        try:
+            return convert(text)
+        except ValueError:
+            raise InputError(f"{self.place}: {what} is '{text}', which is not {kind}. Correct the field.") from None
+
+
+def _real(text: str) -> float:
+    return float(re.sub("[dD]", "e", text))
+
+
+def number_lines(path: str | Path) -> list[Line]:
+    """Lines with content, without comments that begin with ! or #.
+
+    Raises InputError if the file cannot be read, is binary, or has typographic minus signs in front of digits.
+    """
+    text = read_text(path)
+    name = Path(path).name
+    if "\0" in text[:4096]:
+        raise InputError(f"{name}: this is a binary file, a text file is expected. Give the text version.")
+    found = []
+    for number, line in enumerate(split_lines(text), start=1):
+        content = COMMENT.sub("", line)
+        for sign, word in LOOKALIKES.items():
+            if sign in content:
+                raise InputError(
+                    f"{name} line {number}: '{sign}' (U+{ord(sign):04X}, {word}) stands where a minus sign belongs. "
+                    f"Replace it in the whole file: sed -i 's/{sign}/-/g' {name}"
+                )
+        if content.split():
+            found.append(Line(name, number, content.split()))
+    return found
+
+
+class LineReader:
+    """Lines one after the other; the end of the file is an error that says what was expected."""
+
+    def __init__(self, path: str | Path):
+        self.file = Path(path).name
+        self.lines = number_lines(path)
+        self.next = 0
+
+    def take(self, what: str) -> Line:
+        """The next line, which holds `what`."""
+        if self.next >= len(self.lines):
+            last = self.lines[-1].number if self.lines else 0
+            raise InputError(f"{self.file}: the file ends after line {last}, {what} is missing. Get the file again.")
+        self.next += 1
+        return self.lines[self.next - 1]
+
+    def rest(self) -> list[Line]:
+        """All lines that are left."""
+        return self.lines[self.next :]
