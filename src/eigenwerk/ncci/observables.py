@@ -1,0 +1,187 @@
+"""Observables of states: radii, angular momenta, moments, transitions, occupations, quanta, centre of mass."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from eigenwerk.ncci.basis_pairs import basis_pairs
+from eigenwerk.ncci.interaction.angular import intrinsic_spin, isospin, orbital_spin, total_spin
+from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
+from eigenwerk.ncci.interaction.one_body import scalar_product, spin
+from eigenwerk.ncci.interaction.oscillator import length
+from eigenwerk.ncci.interaction.radii import point_radii, squared_distances
+from eigenwerk.ncci.interaction.two_body import TwoBody
+from eigenwerk.ncci.levels import spin_of
+from eigenwerk.ncci.manybody import ManyBodyBasis
+from eigenwerk.ncci.one_body_sums import occupations, one_body_densities, one_body_matrices, quanta_shares
+from eigenwerk.ncci.problem import Problem
+from eigenwerk.ncci.tensors import G_ORBITAL, G_SPIN, orbital_moment, quadrupole, reduced, spin_moment
+from eigenwerk.ncci.two_body_density import PairDensities, expectation
+from eigenwerk.units import NUCLEON_MASS_MEV
+
+M1_FACTOR = math.sqrt(3 / (4 * math.pi))
+E2_FACTOR = math.sqrt(5 / (4 * math.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """What was computed: values by name (n,) or (n, x); transitions by name (n, n)."""
+
+    values: Mapping[str, np.ndarray]
+    transitions: Mapping[str, np.ndarray]
+
+
+def scalar_operators(problem: Problem, wanted: Iterable[str], hw: float | None) -> dict[str, TwoBody]:
+    """Two-body operators by name.  J2 and T2 are always among them; T2 needs the same orbitals for both species."""
+    space, nucleons = problem.pairs, problem.nucleons
+    operators = {"J2": total_spin(space, nucleons)}
+    if problem.orbitals_p == problem.orbitals_n:
+        operators["T2"] = isospin(space, nucleons)
+    if "spins" in wanted:
+        operators["L2"] = orbital_spin(space, nucleons)
+        operators["S2"] = intrinsic_spin(space, nucleons)
+        products = 2.0 * scalar_product(space, spin)
+        operators["Sp2"], operators["Sn2"] = products.only("pp"), products.only("nn")
+    if hw is not None and "radii" in wanted:
+        distances = squared_distances(space, hw)
+        operators |= {f"s_{kind}": distances.only(kind) for kind in ("pp", "nn", "pn")}
+    if hw is not None and "center_of_mass" in wanted:
+        operators["N_cm"] = centre_of_mass_quanta(space, nucleons)
+    return operators
+
+
+def scalars(
+    problem: Problem, basis: ManyBodyBasis, operators: Mapping[str, TwoBody], vectors_nb: torch.Tensor
+) -> dict[str, np.ndarray]:
+    """Expectation values (n,) of two-body operators in every state."""
+    pairs = {name: basis_pairs(basis, operator) for name, operator in operators.items()}
+    tables = PairDensities(basis, next(iter(pairs.values())), vectors_nb.device)
+    found: dict[str, list[float]] = {name: [] for name in operators}
+    for vector_b in vectors_nb:
+        density = tables.of(vector_b)
+        for name, each in pairs.items():
+            found[name].append(expectation(density, each))
+    values = {name: np.array(row) for name, row in found.items()}
+    # the squares of the single spins are the same number in every state
+    for name, number in (("Sp2", problem.protons), ("Sn2", problem.neutrons)):
+        if name in values:
+            values[name] = values[name] + 0.75 * number
+    return values
+
+
+def observe(
+    problem: Problem, basis: ManyBodyBasis, vectors_nb: torch.Tensor, wanted: Iterable[str], hw: float | None
+) -> Observed:
+    """Everything wanted of all states."""
+    wanted = tuple(wanted)
+    values = scalars(problem, basis, scalar_operators(problem, wanted, hw), vectors_nb)
+    if "s_pp" in values:
+        values |= _radii(problem, values)
+    if "occupations" in wanted:
+        values |= {f"occupations_{species}": occupations(basis, species, vectors_nb) for species in "pn"}
+    if "quanta" in wanted and int(np.max(problem.truncation.weight_p_a, initial=0)):
+        values["quanta"] = quanta_shares(basis, _least_weight(problem), vectors_nb)
+    if "densities" in wanted:
+        values |= {f"density_{species}": one_body_densities(basis, species, vectors_nb) for species in "pn"}
+    transitions: dict[str, np.ndarray] = {}
+    if "moments" in wanted or "transitions" in wanted:
+        twice_j = _twice_j(problem, values["J2"])
+        matrices = _one_body(problem, basis, vectors_nb, hw)
+        if "moments" in wanted:
+            values |= _moments(problem, twice_j, matrices)
+        if "transitions" in wanted:
+            transitions = _transitions(problem, twice_j, matrices)
+    return Observed(values, transitions)
+
+
+def _least_weight(problem: Problem) -> int:
+    """The smallest weight with the parity of the states."""
+    return problem.lowest + (problem.lowest + problem.parity) % 2
+
+
+def _twice_j(problem: Problem, square_n: np.ndarray) -> list[int]:
+    odd = problem.nucleons % 2
+    return [2 * round((2 * float(j) - odd) / 2) + odd for j in spin_of(square_n)]
+
+
+def _radii(problem: Problem, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    rows = np.array(
+        [
+            point_radii(problem.protons, problem.neutrons, *sums)
+            for sums in zip(values["s_pp"], values["s_nn"], values["s_pn"], strict=True)
+        ]
+    )
+    return dict(zip(("r_p", "r_n", "r_matter", "r_pp", "r_nn", "r_pn"), rows.T, strict=True))
+
+
+def _one_body(
+    problem: Problem, basis: ManyBodyBasis, vectors_nb: torch.Tensor, hw: float | None
+) -> dict[str, np.ndarray]:
+    """<f|O|i> (n, n) of l_z, s_z and, if hw is known, r^2 C_20 in fm^2, for protons and neutrons."""
+    found = {}
+    for species, orbitals in (("p", problem.orbitals_p), ("n", problem.orbitals_n)):
+        operators = {"Dl": orbital_moment(orbitals), "Ds": spin_moment(orbitals)}
+        if hw is not None:
+            operators["C2"] = length(hw, NUCLEON_MASS_MEV) ** 2 * quadrupole(orbitals)
+        for name, matrix_nn in one_body_matrices(basis, species, operators, vectors_nb).items():
+            found[f"{name}_{species}"] = matrix_nn
+    return found
+
+
+def _moments(problem: Problem, twice_j: list[int], matrices: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Moments in the states with M = J, by Wigner and Eckart from the M at hand; nan where that is not possible."""
+    values = {}
+    for name, matrix_nn in matrices.items():
+        rank = 2 if name.startswith("C2") else 1
+        stretched = [
+            _stretched(float(matrix_nn[n, n]), twice, rank, problem.twice_m) for n, twice in enumerate(twice_j)
+        ]
+        if rank == 2:
+            values[f"Q_{name[-1]}"] = 2.0 * np.array(stretched)
+        else:
+            values[name] = np.array(stretched)
+    parts = [(G_ORBITAL[k] * values[f"Dl_{s}"] + G_SPIN[k] * values[f"Ds_{s}"]) for k, s in enumerate("pn")]
+    values["mu"] = parts[0] + parts[1]
+    values["sum_J"] = values["Dl_p"] + values["Dl_n"] + values["Ds_p"] + values["Ds_n"]
+    return values
+
+
+def _stretched(value: float, twice_j: int, rank: int, twice_m: int) -> float:
+    """<J J|T_k0|J J> from <J M|T_k0|J M>; 0 where k exceeds 2J, nan where the coupling vanishes at this M."""
+    if rank > twice_j:
+        return 0.0
+    here = reduced(value, twice_j, rank, twice_j, twice_m)
+    unit = reduced(1.0, twice_j, rank, twice_j, twice_j)
+    return math.nan if here is None or unit is None else here / unit
+
+
+def _transitions(problem: Problem, twice_j: list[int], matrices: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """<f||O||i>: the parts of M1 (with sqrt(3/4 pi)) and E2 (r^2 Y_2, fm^2), and M1 and E2 with the free g factors."""
+    found = {}
+    for name, matrix_nn in matrices.items():
+        rank, factor = (2, E2_FACTOR) if name.startswith("C2") else (1, M1_FACTOR)
+        title = f"E2_{name[-1]}" if rank == 2 else name
+        found[title] = np.array(
+            [
+                [
+                    _reduced_or_nan(factor * float(matrix_nn[f, i]), twice_j[f], rank, twice_j[i], problem.twice_m)
+                    for i in range(len(twice_j))
+                ]
+                for f in range(len(twice_j))
+            ]
+        )
+    parts = [G_ORBITAL[k] * found[f"Dl_{s}"] + G_SPIN[k] * found[f"Ds_{s}"] for k, s in enumerate("pn")]
+    found["M1"] = parts[0] + parts[1]
+    if "E2_p" in found:
+        found["E2"] = found["E2_p"]
+    return found
+
+
+def _reduced_or_nan(value: float, twice_jf: int, rank: int, twice_ji: int, twice_m: int) -> float:
+    if not abs(twice_jf - twice_ji) <= 2 * rank <= twice_jf + twice_ji:
+        return 0.0
+    here = reduced(value, twice_jf, rank, twice_ji, twice_m)
+    return math.nan if here is None else here

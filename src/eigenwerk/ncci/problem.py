@@ -1,0 +1,172 @@
+"""What a case means: nucleons, orbitals, truncation, quantum numbers and pairs, before anything large is built."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eigenwerk.errors import InputError
+from eigenwerk.ncci.determinants import lowest_weight
+from eigenwerk.ncci.inputs import Case
+from eigenwerk.ncci.interaction.two_body import PairSpace
+from eigenwerk.ncci.manybody import (
+    ManyBodyBasis,
+    Truncation,
+    minimal_quanta,
+    no_core_truncation,
+    truncated_basis,
+    valence_truncation,
+)
+from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The space of a case.
+
+    protons, neutrons: those that move, without a core.  parity: 0 (even) or 1 (odd).  lowest: weight of the lowest
+    configuration.
+    """
+
+    protons: int
+    neutrons: int
+    orbitals_p: Orbitals
+    orbitals_n: Orbitals
+    truncation: Truncation
+    twice_m: int
+    parity: int
+    lowest: int
+    pairs: PairSpace
+
+    @property
+    def nucleons(self) -> int:
+        """Nucleons that move."""
+        return self.protons + self.neutrons
+
+    def basis(self) -> ManyBodyBasis:
+        """All states."""
+        return truncated_basis(
+            self.orbitals_p,
+            self.orbitals_n,
+            self.protons,
+            self.neutrons,
+            self.truncation,
+            self.twice_m,
+            self.parity,
+        )
+
+
+def no_core_problem(case: Case) -> Problem:
+    """The space of a case without a core, truncated by Nmax or by weights.  Raises InputError for a wrong parity."""
+    nucleus = case.nucleus
+    if case.hw is None:
+        raise InputError(f"{case.path} lacks hw, the oscillator quantum in MeV. Write for example hw = 20.")
+    if any(limit is not None for limit in case.weights):
+        orbitals, truncation, parity = _by_weights(case)
+    elif case.max_excitation is None:
+        raise InputError(f"{case.path} lacks Nmax. Write Nmax = 2, or limits in a table [basis].")
+    else:
+        orbitals, truncation, parity = no_core_truncation(nucleus.protons, nucleus.neutrons, case.max_excitation)
+        _refuse_other_parity(case, parity)
+    return problem_of(case, nucleus.protons, nucleus.neutrons, (orbitals, orbitals), truncation, parity)
+
+
+def valence_problem(case: Case, core: tuple[int, int], orbitals_p: Orbitals, orbitals_n: Orbitals) -> Problem:
+    """All states of the nucleons outside a core.  Raises InputError where they do not fit."""
+    protons, neutrons = case.nucleus.protons - core[0], case.nucleus.neutrons - core[1]
+    if protons < 0 or neutrons < 0:
+        raise InputError(
+            f"{case.nucleus.name} has {case.nucleus.protons} protons and {case.nucleus.neutrons} neutrons, less than "
+            f"the core of {case.interaction} with {core[0]} and {core[1]}. Choose a nucleus outside the core."
+        )
+    if protons + neutrons < 2:
+        raise InputError(
+            f"{case.nucleus.name} has {protons + neutrons} nucleons outside the core of {case.interaction} "
+            f"({core[0]} protons, {core[1]} neutrons); it takes two. Choose a nucleus with more."
+        )
+    if case.max_excitation is not None:
+        raise InputError(f"{case.path}: Nmax has no meaning in a valence space, which is taken whole. Remove it.")
+    signs = {"+": 0, "-": 1}
+    parity = signs[case.parity] if case.parity in signs else _lowest_parity(orbitals_p, protons)
+    if case.parity not in signs:
+        parity = (parity + _lowest_parity(orbitals_n, neutrons) + (case.parity == "unnatural")) % 2
+    truncation = valence_truncation(orbitals_p, orbitals_n)
+    return problem_of(case, protons, neutrons, (orbitals_p, orbitals_n), truncation, parity)
+
+
+def problem_of(
+    case: Case, protons: int, neutrons: int, orbitals: tuple[Orbitals, Orbitals], truncation: Truncation, parity: int
+) -> Problem:
+    """The space with the pairs of orbitals that occur in it."""
+    weight_p, weight_n = (
+        np.asarray(weight_a)[each.states().orbital_x]
+        for weight_a, each in zip((truncation.weight_p_a, truncation.weight_n_a), orbitals, strict=True)
+    )
+    lowest = lowest_weight(weight_p, protons) + lowest_weight(weight_n, neutrons)
+    limits = {}
+    for kind in ("pp", "nn", "pn"):
+        rest_p = lowest_weight(weight_p, max(0, protons - kind.count("p")))
+        rest_n = lowest_weight(weight_n, max(0, neutrons - kind.count("n")))
+        limits[kind] = float(truncation.max_total - rest_p - rest_n)
+    limits["pp"] = min(limits["pp"], truncation.max_p - lowest_weight(weight_p, max(0, protons - 2)))
+    limits["nn"] = min(limits["nn"], truncation.max_n - lowest_weight(weight_n, max(0, neutrons - 2)))
+    pairs = PairSpace(
+        *orbitals,
+        limits["pp"],
+        limits["nn"],
+        limits["pn"],
+        np.asarray(truncation.weight_p_a),
+        np.asarray(truncation.weight_n_a),
+    )
+    return Problem(protons, neutrons, *orbitals, truncation, case.twice_m, parity, lowest, pairs)
+
+
+def _by_weights(case: Case) -> tuple[Orbitals, Truncation, int]:
+    """Limits on the sums of quanta of protons, neutrons and all; the parity is that of the lowest state or as given."""
+    nucleus = case.nucleus
+    if case.max_excitation is not None:
+        raise InputError(f"{case.path} gives both Nmax and a table [basis]. Remove one of them.")
+    (least_p, _), (least_n, _) = minimal_quanta(nucleus.protons), minimal_quanta(nucleus.neutrons)
+    total = case.weights[2] if case.weights[2] is not None else sum(w for w in case.weights[:2] if w is not None)
+    if case.weights[2] is None and None in case.weights[:2]:
+        raise InputError(f"{case.path}: [basis] limits one species only. Write all = ..., or protons and neutrons.")
+    if total < least_p + least_n:
+        raise InputError(
+            f"{case.path}: [basis] all = {total} quanta, but {nucleus.name} has at least {least_p + least_n}. "
+            f"Set all = {least_p + least_n} or more."
+        )
+    max_p, max_n = (total if limit is None else limit for limit in case.weights[:2])
+    for limit, least, key in ((max_p, least_p, "protons"), (max_n, least_n, "neutrons")):
+        if limit < least:
+            raise InputError(f"{case.path}: [basis] {key} = {limit}, but the lowest state has {least}. Set {least}.")
+    highest = max(
+        _highest_shell(nucleus.protons, min(max_p, total - least_n)),
+        _highest_shell(nucleus.neutrons, min(max_n, total - least_p)),
+    )
+    orbitals = no_core_orbitals(highest)
+    natural = (least_p + least_n) % 2
+    parity = {"+": 0, "-": 1, "unnatural": 1 - natural}.get(case.parity or "natural", natural)
+    return orbitals, Truncation(orbitals.quanta_a, orbitals.quanta_a, max_p, max_n, total), parity
+
+
+def _highest_shell(nucleons: int, limit: int) -> int:
+    """The highest shell a nucleon can reach while the others lie lowest."""
+    return max(0, limit - minimal_quanta(nucleons - 1)[0]) if nucleons else 0
+
+
+def _lowest_parity(orbitals: Orbitals, nucleons: int) -> int:
+    """Parity of the nucleons in the first orbitals."""
+    return int(orbitals.states().parity_x[:nucleons].sum()) % 2
+
+
+def _refuse_other_parity(case: Case, parity: int) -> None:
+    """The parity of Nmax quanta is fixed: an even Nmax is natural parity."""
+    size = case.max_excitation or 0
+    kind = "natural" if size % 2 == 0 else "unnatural"
+    sign = "+-"[parity]
+    if case.parity is None or case.parity in (kind, sign):
+        return
+    near = f"Nmax = {size - 1} or {size + 1}" if size else "Nmax = 1"
+    raise InputError(
+        f"{case.path}: parity = '{case.parity}', but Nmax = {size} gives {case.nucleus.name} {kind} parity ({sign}). "
+        f"Set {near}, or remove the line parity."
+    )
