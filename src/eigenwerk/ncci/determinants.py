@@ -45,6 +45,11 @@ class Determinants:
         """How many nucleons each determinant has."""
         return self.occupied_di.shape[1]
 
+    @property
+    def state_key_x(self) -> np.ndarray:
+        """What every state adds to key_d, modulo 2^64."""
+        return _state_keys(len(self.states))
+
     @cached_property
     def sectors(self) -> list[Sector]:
         """The runs of equal 2M, parity and weight, in order."""
@@ -60,8 +65,9 @@ class Determinants:
     def find(self, occupied_di: np.ndarray) -> np.ndarray:
         """Positions of determinants given by their occupied states, in any order; -1 where there is none."""
         occupied_di = np.asarray(occupied_di, dtype=np.int64).reshape(-1, self.nucleons)
-        inside = (occupied_di < len(self.states)).all(axis=1)
-        key = _state_keys(len(self.states))[np.where(inside[:, None], occupied_di, 0)].sum(axis=1, dtype=np.uint64)
+        known_di = np.minimum(occupied_di, len(self.states) - 1)
+        inside = np.all(known_di == occupied_di, axis=1)
+        key = self.state_key_x[known_di].sum(axis=1, dtype=np.uint64)
         order = self._by_key
         place = np.minimum(np.searchsorted(self.key_d, key, sorter=order), len(self) - 1)
         found = order[place]
@@ -105,9 +111,7 @@ def all_determinants(states: SingleStates, weight_x: np.ndarray, nucleons: int, 
     order_d = np.lexsort((weight_d, parity_d, twice_m_d))
     occupied_di = occupied_di[order_d].astype(np.uint16)
     key_d = _state_keys(len(states))[occupied_di].sum(axis=1, dtype=np.uint64)
-    return Determinants(
-        states, weight_x, occupied_di, weight_d[order_d], twice_m_d[order_d], parity_d[order_d], key_d
-    )
+    return Determinants(states, weight_x, occupied_di, weight_d[order_d], twice_m_d[order_d], parity_d[order_d], key_d)
 
 
 def _choose(weight_x: np.ndarray, nucleons: int, max_weight: int) -> np.ndarray:

@@ -197,8 +197,8 @@ def _why_empty(basis: ManyBodyBasis, lowest: int) -> str:
     if not len(p) or not len(n):
         return (
             f"No state of {p.nucleons} protons and {n.nucleons} neutrons fits the truncation: the lowest one has "
-            f"weight {lowest}, the limits are {limits.max_p} (protons), {limits.max_n} (neutrons), {limits.max_total} (all). "
-            f"Raise the limits; {lowest} in all is the least."
+            f"weight {lowest}, the limits are {limits.max_p} (protons), {limits.max_n} (neutrons), "
+            f"{limits.max_total} (all). Raise the limits; {lowest} in all is the least."
         )
     largest = int(p.twice_m_d.max() + n.twice_m_d.max())
     word = ("even", "odd")[basis.parity]
