@@ -1,0 +1,220 @@
+"""One case from its description to levels: basis, interaction, operator, states, observables, files."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from eigenwerk import __version__
+from eigenwerk.errors import InputError
+from eigenwerk.io.atomic_write import ensure_writable, replacing
+from eigenwerk.linalg.operator import EigenResult
+from eigenwerk.ncci.basis_pairs import basis_pairs
+from eigenwerk.ncci.checkpoint import Checkpoint
+from eigenwerk.ncci.inputs import Case
+from eigenwerk.ncci.levels import Levels, spin_of
+from eigenwerk.ncci.levels_file import read_levels, read_vectors, write_levels
+from eigenwerk.ncci.levels_res import res_text
+from eigenwerk.ncci.levels_text import levels_lines
+from eigenwerk.ncci.manybody import ManyBodyBasis
+from eigenwerk.ncci.observables import observe
+from eigenwerk.ncci.operators import build_hamiltonian, device_of, dtype_of
+from eigenwerk.ncci.problem import Problem
+from eigenwerk.ncci.solving import Report, block_size, solve
+from eigenwerk.ncci.sources import Source, source_of
+from eigenwerk.ncci.start_vectors import carried_over, start_vectors
+from eigenwerk.units import NUCLEON_MASS_MEV
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class CaseResult:
+    """Levels with the vectors (n, b) and the basis that they belong to."""
+
+    case: Case
+    problem: Problem
+    basis: ManyBodyBasis
+    levels: Levels
+    vectors_nb: np.ndarray
+
+
+def run_case(
+    case: Case,
+    *,
+    start: CaseResult | None = None,
+    checkpoint: Path | None = None,
+    report: Report | None = None,
+    say: Say = lambda line: None,
+) -> CaseResult:
+    """Compute one case.
+
+    start: a result of the same nucleus in a smaller space, to begin from.  checkpoint: a folder for the way of the
+    solver; what lies there is continued.  report: called after every step.  say: called with a line for each stage.
+    Raises InputError for a case that cannot be.
+    """
+    begin = time.perf_counter()
+    source = source_of(case)
+    problem = source.problem(case)
+    basis = problem.basis()
+    determinants = f"{len(basis.protons)} proton and {len(basis.neutrons)} neutron determinants"
+    say(f"basis      {basis.dimension} states, {determinants}")
+    device, dtype = device_of(case.solver.device), dtype_of(case.solver.precision)
+    pairs = basis_pairs(basis, source.hamiltonian(case, problem))
+    say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
+    operator = build_hamiltonian(basis, pairs, case.solver, backend_of(case, basis))
+    built = time.perf_counter()
+    say(f"operator   {operator.backend} on {device}, {case.solver.precision} precision, {operator.build_seconds:.1f} s")
+
+    def begin_from(count: int) -> torch.Tensor:
+        like = torch.zeros(1, dtype=dtype, device=device)
+        known = _known_vectors(case, source, basis, start)
+        return start_vectors(basis, count, None if known is None else torch.from_numpy(known), like)
+
+    about = _about(case, problem)
+    saved = Checkpoint(checkpoint, about | _solver_about(case)) if checkpoint is not None else None
+    found = solve(operator, begin_from, case.solver, case.states, device, saved, report)
+    solved = time.perf_counter()
+    say(f"states     {found.applications} products, {solved - built:.1f} s")
+    solver = _solver_about(case) | {
+        "backend": operator.backend,
+        "products": found.applications,
+        "build_seconds": built - begin,
+        "solve_seconds": solved - built,
+        "program": __version__,
+    }
+    levels = _levels(case, problem, basis, found, about, solver)
+    say(f"observed   {time.perf_counter() - solved:.1f} s")
+    return CaseResult(case, problem, basis, levels, found.vectors_knx[0].cpu().numpy())
+
+
+def run_series(
+    cases: list[Case], output: Path, *, report: Report | None = None, say: Say = lambda line: None
+) -> list[Levels]:
+    """Compute the cases of a file one after the other and write their files below `output`.
+
+    Each begins from the states of the one before where that is a smaller space of the same hw.  A case whose levels.h5
+    is there, whole and of the same settings is not computed again.
+    """
+    ensure_writable(output)
+    last: CaseResult | None = None
+    levels = []
+    for case in cases:
+        folder = output / case_folder(case) if len(cases) > 1 else output
+        ensure_writable(folder)
+        say(case.title)
+        known = last if last is not None and last.case.hw == case.hw else None
+        if known is not None and known.problem.parity != source_of(case).problem(case).parity:
+            known = None
+        last = run_case(case, start=known, checkpoint=folder / "checkpoint", report=report, say=say)
+        write_results(folder, last)
+        Checkpoint(folder / "checkpoint", {}).remove()
+        levels.append(last.levels)
+    return levels
+
+
+def case_folder(case: Case) -> str:
+    """The folder of one case of a series."""
+    parts = [] if case.hw is None else [f"hw{case.hw:g}"]
+    return "_".join([*parts, *([] if case.max_excitation is None else [f"Nmax{case.max_excitation:02d}"])])
+
+
+def write_results(folder: Path, result: CaseResult) -> None:
+    """levels.h5, levels.txt and levels.res."""
+    write_levels(folder / "levels.h5", result.levels, result.vectors_nb)
+    for name, text in (
+        ("levels.txt", "\n".join(levels_lines(result.levels)) + "\n"),
+        ("levels.res", res_text(result.levels)),
+    ):
+        with replacing(folder / name) as new:
+            new.write_text(text, encoding="utf-8")
+
+
+def backend_of(case: Case, basis: ManyBodyBasis) -> str:
+    """The back end asked for; `auto` is the matrix-free one."""
+    return "pairs" if case.solver.backend == "auto" else case.solver.backend
+
+
+def _known_vectors(case: Case, source: Source, basis: ManyBodyBasis, start: CaseResult | None) -> np.ndarray | None:
+    """States of a smaller case in this basis: of a file that the case names, else of `start`."""
+    if case.solver.start is None:
+        return None if start is None else carried_over(start.basis, basis, start.vectors_nb)
+    about = read_levels(case.solver.start).about
+    if (about["Z"], about["N"]) != (case.nucleus.protons, case.nucleus.neutrons):
+        raise InputError(f"{case.solver.start} holds states of {about['nucleus']}, not of {case.nucleus.name}.")
+    smaller = replace(case, max_excitation=about["Nmax"], weights=tuple(about["weights"]), parity=None)
+    return carried_over(source.problem(smaller).basis(), basis, read_vectors(case.solver.start))
+
+
+def _about(case: Case, problem: Problem) -> dict[str, Any]:
+    """The case in plain values, as it is stored."""
+    natural = problem.lowest % 2
+    return {
+        "title": case.title,
+        "nucleus": case.nucleus.name,
+        "Z": case.nucleus.protons,
+        "N": case.nucleus.neutrons,
+        "valence_Z": problem.protons,
+        "valence_N": problem.neutrons,
+        "interaction": case.interaction,
+        "hw": case.hw,
+        "Nmax": case.max_excitation,
+        "weights": list(case.weights),
+        "least_excitation": int(problem.parity != natural) if case.max_excitation is not None else 0,
+        "twice_M": case.twice_m,
+        "parity": 1 - 2 * problem.parity,
+        "coulomb": case.coulomb,
+        "lawson": case.lawson,
+        "nucleon_mass": NUCLEON_MASS_MEV,
+        "states": case.states,
+    }
+
+
+def _solver_about(case: Case) -> dict[str, Any]:
+    choice = case.solver
+    return {
+        "method": choice.method,
+        "precision": choice.precision,
+        "block": block_size(choice, case.states),
+        "space": choice.space,
+    }
+
+
+def _levels(
+    case: Case,
+    problem: Problem,
+    basis: ManyBodyBasis,
+    found: EigenResult,
+    about: dict[str, Any],
+    solver: dict[str, Any],
+) -> Levels:
+    vectors_nb = found.vectors_knx[0]
+    no_core = case.max_excitation is not None or any(limit is not None for limit in case.weights)
+    lawson = case.lawson if no_core else 0.0
+    wanted = {*case.observables, *(["center_of_mass"] if lawson else [])}
+    observed = observe(problem, basis, vectors_nb, wanted, case.hw)
+    values = dict(observed.values)
+    energy_n = found.eig_kn[0].cpu().numpy()
+    if lawson:
+        energy_n = energy_n - lawson * values["N_cm"]
+    return Levels(
+        about=about,
+        dimension=basis.dimension,
+        nonzeros=0,
+        energy_n=energy_n,
+        residual_n=found.residual_kn[0].cpu().numpy(),
+        converged=bool(found.converged_kn.all()),
+        j_n=spin_of(values["J2"]),
+        isospin_n=spin_of(values["T2"]) if "T2" in values else np.full(len(energy_n), np.nan),
+        values=values,
+        transitions=dict(observed.transitions),
+        orbitals={
+            "p": np.array(problem.orbitals_p.labels, dtype=np.int64),
+            "n": np.array(problem.orbitals_n.labels, dtype=np.int64),
+        },
+        solver=solver,
+    )
