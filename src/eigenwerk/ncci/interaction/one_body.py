@@ -34,7 +34,12 @@ def from_direct(space: PairSpace, direct: Direct) -> TwoBody:
 
 def sum_over_nucleons(space: PairSpace, of_orbitals: Callable[[Orbitals], np.ndarray]) -> TwoBody:
     """sum_{i<j} [h(i) + h(j)] = (A - 1) sum_i h(i) of a scalar h, given as its matrix between orbitals."""
-    one = {"p": of_orbitals(space.orbitals_p), "n": of_orbitals(space.orbitals_n)}
+    return sum_of_matrices(space, of_orbitals(space.orbitals_p), of_orbitals(space.orbitals_n))
+
+
+def sum_of_matrices(space: PairSpace, matrix_aa_p: np.ndarray, matrix_aa_n: np.ndarray) -> TwoBody:
+    """The same with one matrix for protons and one for neutrons."""
+    one = {"p": matrix_aa_p, "n": matrix_aa_n}
 
     def direct(kind, j, a, b, c, d):
         same_1, same_2 = a[:, None] == c, b[:, None] == d

@@ -1,0 +1,73 @@
+"""KSHELL's .snt files: interactions of valence spaces in the proton-neutron formalism.
+
+Numbers of proton and neutron orbitals, protons and neutrons of the core;  lines `index n l 2j tz` (tz = -1 proton);
+`count method [hw]` and one-body lines `i j value`;  `count method [mass exponent]` and lines `i j k l J value`, method
+1: the elements scale as (A/mass)^exponent.  Comments begin with ! or #.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.ncci.number_text import Line, LineReader
+from eigenwerk.io.ncci.valence_data import ValenceData
+
+
+def read_snt(path: str | Path) -> ValenceData:
+    """Orbitals, energies and matrix elements of a .snt file; raises InputError with the line."""
+    lines = LineReader(path)
+    head = lines.take("the numbers of orbitals and the core")
+    counts = [head.integer(k, "number of orbitals") for k in (0, 1)]
+    core = (head.integer(2, "protons of the core"), head.integer(3, "neutrons of the core"))
+    orbitals = [_orbital(lines.take(f"orbital {x + 1}"), x, counts[0]) for x in range(sum(counts))]
+    lists = [np.array(part, np.int64).reshape(-1, 3).T for part in (orbitals[: counts[0]], orbitals[counts[0] :])]
+    energies = [np.zeros((count, count)) for count in counts]
+    one_body = lines.take("the number of one-body lines")
+    for x in range(one_body.integer(0, "number of one-body lines")):
+        line = lines.take(f"one-body line {x + 1}")
+        (kind, i), (other, j) = (_place(line, k, counts) for k in (0, 1))
+        if kind != other:
+            raise InputError(f"{line.place}: a one-body element joins a proton and a neutron orbital. Correct it.")
+        energies[kind][i, j] = energies[kind][j, i] = line.real(2, "the energy")
+    two_body = lines.take("the number of matrix elements")
+    method = two_body.integer(1, "method") if len(two_body.fields) > 1 else 0
+    if method not in (0, 1):
+        raise InputError(f"{two_body.place}: method {method} is not known; 0 (as it stands) and 1 (with the mass) are.")
+    count = two_body.integer(0, "number of matrix elements")
+    elements = [_element(lines.take(f"matrix element {x + 1} of {count}"), counts) for x in range(count)]
+    if lines.rest():
+        raise InputError(f"{lines.rest()[0].place}: more lines than the {count} announced. Correct the count.")
+    mass = two_body.real(2, "the mass of the scaling") if method else None
+    exponent = two_body.real(3, "the exponent of the scaling") if method else 0.0
+    return ValenceData(lists[0], lists[1], energies[0], energies[1], elements, core, mass, exponent)
+
+
+def _orbital(line: Line, position: int, protons: int) -> list[int]:
+    index, n, l, twice_j, charge = (line.integer(k, "an entry of the orbital") for k in range(5))
+    expected = -1 if position < protons else 1
+    if index != position + 1 or charge != expected:
+        raise InputError(
+            f"{line.place}: orbital {index} with tz = {charge}, but number {position + 1} with tz = {expected} is due: "
+            "protons (-1) stand before neutrons (1). Put the lines in order."
+        )
+    if n < 0 or l < 0 or abs(twice_j - 2 * l) != 1:
+        raise InputError(f"{line.place}: n = {n}, l = {l}, 2j = {twice_j} is no orbital. Correct the line.")
+    return [n, l, twice_j]
+
+
+def _place(line: Line, position: int, counts: list[int]) -> tuple[int, int]:
+    """(0 proton, 1 neutron; place in the list of the species)."""
+    index = line.integer(position, "the index of an orbital")
+    if not 1 <= index <= sum(counts):
+        raise InputError(f"{line.place}: orbital {index} is not in the list of {sum(counts)}. Add it or correct this.")
+    return (0, index - 1) if index <= counts[0] else (1, index - 1 - counts[0])
+
+
+def _element(line: Line, counts: list[int]) -> tuple[str, int, int, int, int, int, float]:
+    (k1, a), (k2, b), (k3, c), (k4, d) = (_place(line, k, counts) for k in range(4))
+    kinds = {(0, 0): "pp", (1, 1): "nn", (0, 1): "pn"}
+    kind = kinds.get((k1, k2))
+    if kind is None or (k3, k4) != (k1, k2):
+        raise InputError(f"{line.place}: charges do not fit: pairs are pp, nn, or a proton then a neutron.")
+    return kind, a, b, c, d, line.integer(4, "J"), line.real(5, "the matrix element")

@@ -1,0 +1,27 @@
+"""What files of valence-space interactions hold."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class ValenceData:
+    """Orbitals, one-body energies and two-body matrix elements outside a core, as the file has them.
+
+    orbital_3a_p, orbital_3a_n: rows n, l, 2j.  energy_aa_p, energy_aa_n: one-body matrices (MeV).
+    elements: (kind, a, b, c, d, J, value) with kind pp, nn or pn, a..d counting from 0 in the list of their species
+    (pn: a, c protons and b, d neutrons), between normalised antisymmetric states.
+    core: protons and neutrons of the core, None if the file does not say.
+    reference_mass, exponent: elements belong to A = reference_mass and scale as (A/reference_mass)^exponent; None
+    without scaling.
+    """
+
+    orbital_3a_p: np.ndarray
+    orbital_3a_n: np.ndarray
+    energy_aa_p: np.ndarray
+    energy_aa_n: np.ndarray
+    elements: list[tuple[str, int, int, int, int, int, float]]
+    core: tuple[int, int] | None
+    reference_mass: float | None = None
+    exponent: float = 0.0
