@@ -47,7 +47,7 @@ def take_one(determinants: Determinants) -> Annihilated:
 
 def take_two(determinants: Determinants) -> Annihilated:
     """Each pair i < j in turn.  a_i passes i nucleons, then a_j passes j - 1: the sign is (-1)^(i + j - 1)."""
-    places = list(combinations(range(determinants.nucleons), 2))
+    places: list[tuple[int, ...]] = list(combinations(range(determinants.nucleons), 2))
     sign_x = np.array([1 - 2 * ((i + j - 1) % 2) for i, j in places], dtype=np.int8)
     return _take(determinants, places, sign_x)
 
