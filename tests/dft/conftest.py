@@ -68,9 +68,14 @@ def _calculation(
     sigma_eV: float = 0.1,
     bands: int | None = None,
     ediff_eV: float = 1e-8,
+    real: bool = False,
     **more: object,
 ) -> Calculation:
-    """A calculation in the user's units; `more` are fields of `Parameters`."""
+    """A calculation in the user's units; `more` are fields of `Parameters`.
+
+    real: real orbitals where the k-points allow it.  Tests that look at orbitals want complex ones, the slow twin;
+    tests/dft/test_wave_form.py compares the two.
+    """
     data_functional = "LDA" if functional in ("CA", "PW92") else "PBE"
     datasets = {symbol: _dataset(symbol, data_functional) for symbol in structure.species}
     electrons = sum(datasets[symbol].valence for symbol in structure.symbols)
@@ -90,7 +95,7 @@ def _calculation(
             **more,
         }
     )
-    return Calculation(structure, mesh_kpoints(mesh, shift, True, symmetry), parameters, datasets)
+    return Calculation(structure, mesh_kpoints(mesh, shift, True, symmetry), parameters, datasets, real=real)
 
 
 def _disturbed(atoms: PawAtoms, spins: int, electrons: float, size: float = 0.02, seed: int = 1) -> Density:
@@ -149,7 +154,7 @@ def basis_of() -> Callable:
     def build(structure, cutoff_eV=150.0, mesh=(1, 1, 1), precision="Accurate", level=-1):
         symmetry = find_symmetry(structure, 1e-5 / BOHR_ANGSTROM, level)
         kpoints = mesh_kpoints(mesh, (0.0, 0.0, 0.0), True, symmetry)
-        return make_basis(structure, kpoints, cutoff_eV / HARTREE_EV, precision)
+        return make_basis(structure, kpoints, cutoff_eV / HARTREE_EV, precision, real=False)
 
     return build
 

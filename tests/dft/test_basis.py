@@ -18,9 +18,9 @@ def basis(basis_of, crystal):
 def test_kinetic_energies_are_those_of_the_listed_waves(basis):
     point_kc = basis.kpoints.point_kc
     for k, count in enumerate(basis.count_k):
-        wave_Gv = (basis.index_kGc[k, :count].numpy() + point_kc[k]) @ basis.structure.reciprocal_cv
+        wave_Gv = (basis.index_khc[k, :count].numpy() + point_kc[k]) @ basis.structure.reciprocal_cv
         np.testing.assert_allclose(basis.kinetic_kG[k, :count], 0.5 * (wave_Gv**2).sum(1), rtol=1e-13)
-        np.testing.assert_allclose(basis.wave_vector_kGv[k, :count], wave_Gv, atol=1e-13)
+        np.testing.assert_allclose(basis.wave_vector_khv[k, :count], wave_Gv, atol=1e-13)
         assert float(basis.kinetic_kG[k, :count].max()) <= basis.cutoff * (1 + 1e-10)
 
 
@@ -28,8 +28,8 @@ def test_padding_is_marked_and_lies_on_free_grid_points(basis):
     assert len(set(basis.count_k)) > 1, "spheres of different length, so that there is padding"
     for k, count in enumerate(basis.count_k):
         assert basis.mask_kG[k, :count].min() == 1 and (basis.mask_kG[k, count:] == 0).all()
-        assert (basis.kinetic_kG[k, count:] == 0).all() and (basis.wave_vector_kGv[k, count:] == 0).all()
-        place_G = basis.sphere_index_kG[k].tolist()
+        assert (basis.kinetic_kG[k, count:] == 0).all() and (basis.wave_vector_khv[k, count:] == 0).all()
+        place_G = basis.sphere_map.index_kW[k].tolist()
         assert len(set(place_G)) == len(place_G)
 
 
@@ -46,7 +46,7 @@ def test_density_sphere_holds_the_product_of_any_two_orbitals(basis):
     """PREC = Accurate: |psi|^2 has waves up to twice the orbital radius, none is cut off and none wraps around."""
     draw = torch.Generator().manual_seed(4)
     coeff_G = torch.randn(basis.mask_kG.shape[1], generator=draw, dtype=torch.complex128) * basis.mask_kG[1]
-    wave_R = orbitals_to_grid(coeff_G[None, None], basis.sphere_index_kG[1:2], basis.grids.wave)[0, 0]
+    wave_R = orbitals_to_grid(coeff_G[None, None], basis.sphere_map.index_kW[1:2], basis.grids.wave)[0, 0]
     square_R = wave_R.abs() ** 2
     back_R = basis.wave_map.to_grid(basis.wave_map.from_grid(square_R))
     np.testing.assert_allclose(back_R, square_R, atol=1e-10 * float(square_R.max()))

@@ -57,7 +57,7 @@ def folder_with_state(earlier, tmp_path):
 def test_nothing_is_left_to_do_for_the_same_input(earlier, folder_with_state):
     result = run_folder(folder_with_state())
     assert len(result.steps) == 2
-    assert result.free_energy == pytest.approx(earlier[1].free_energy, abs=1e-8)
+    assert result.free_energy == pytest.approx(earlier[1].free_energy, abs=1e-7)  # EDIFF
     # the first residual is the one that the finished run had left, a hundredth of a fresh start's at least
     assert result.steps[0].density_residual < 1.5 * earlier[1].steps[-1].density_residual
     assert result.steps[0].density_residual < 0.01 * earlier[1].steps[0].density_residual
@@ -68,7 +68,7 @@ def test_stored_state_comes_back_unchanged(earlier, folder_with_state):
     start, state = load_start(earlier[0], calculation), earlier[1].ground_state.state
     assert torch.allclose(start.density.density_sg, state.density.density_sg, rtol=1e-13, atol=0)
     assert torch.allclose(start.density.occupancy_sx, state.density.occupancy_sx, rtol=1e-13, atol=0)
-    assert torch.equal(start.coeff_sknG, state.coeff_sknG)
+    assert torch.allclose(start.coeff_sknG, state.coeff_sknG, rtol=1e-14, atol=0)
     assert start.notes == ()
 
 

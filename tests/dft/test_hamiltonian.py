@@ -33,7 +33,7 @@ def dense(calc, potential, k):
     """H and S of one k-point written out: v(G - G'), kinetic energy, projectors."""
     basis, atoms = calc.basis, calc.atoms
     count = basis.count_k[k]
-    index_Gc = basis.index_kGc[k, :count].numpy()
+    index_Gc = basis.index_khc[k, :count].numpy()
     index_gc = basis.index_gc[: basis.density_count].numpy()
     value = {}
     for index_c, v in zip(index_gc, potential.potential_sg[0].numpy(), strict=True):

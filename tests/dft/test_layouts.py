@@ -19,10 +19,10 @@ POOLS = [(2, "gloo"), (2, "mpi"), (4, "gloo"), (4, "mpi")]
 
 CASES = {
     # name: crystal of tests/dft/conftest.py, settings; EDIFF = 1e-8 eV unless said otherwise
-    "insulator": ("si_bent", {"mesh": (2, 2, 2)}),
+    "insulator": ("si_bent", {"mesh": (2, 2, 2), "real": True}),
     "metal": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2}),
     "magnet": ("fe_bent", {"mesh": (2, 1, 1), "spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2}),
-    "Gamma": ("lih_bent", {"mesh": (1, 1, 1), "cutoff_eV": 250.0}),
+    "Gamma": ("lih_bent", {"mesh": (1, 1, 1), "cutoff_eV": 250.0, "real": True}),
 }
 
 FAST = """2-gloo-insulator-1 2-gloo-insulator-2 2-gloo-metal-2 2-gloo-magnet-1 2-gloo-Gamma-1 2-mpi-insulator-1
@@ -40,13 +40,14 @@ def shapes_of(ranks):
 
 def pieces(calculation):
     """What a calculation is made of, without what it has built; it can be sent to other processes."""
-    return calculation.structure, calculation.kpoints, calculation.parameters, calculation.datasets
+    return calculation.structure, calculation.kpoints, calculation.parameters, calculation.datasets, calculation.real
 
 
 def solve(world, parts, groups):
     """On one rank: the ground state on so many k-groups, and the orbitals of all ranks."""
     runtime = Runtime(grid=make_process_grid(world, groups))
-    calculation = Calculation(*parts, runtime)
+    *described, real = parts
+    calculation = Calculation(*described, runtime, real)
     ground = calculation.run()
     state = ground.state
     orbitals = whole_orbitals(runtime.grid, calculation.basis, state.coeff_sknG)

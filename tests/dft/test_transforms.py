@@ -75,17 +75,17 @@ def coeff_knG(basis):
 
 
 def test_orbitals_equal_direct_sum(basis, coeff_knG):
-    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_index_kG, basis.grids.wave).flatten(2)
+    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_map.index_kW, basis.grids.wave).flatten(2)
     point_Rc = grid_points(basis.grids.wave)[::7]
     for k, count in enumerate(basis.count_k):
-        index_Gc = basis.index_kGc[k, :count].numpy()
+        index_Gc = basis.index_khc[k, :count].numpy()
         expected_nR = coeff_knG[k, :, :count].numpy() @ np.exp(2j * np.pi * index_Gc @ point_Rc.T)
         np.testing.assert_allclose(grid_knR[k, :, ::7], expected_nR, atol=1e-11)
 
 
 def test_orbital_round_trip_and_parseval(basis, coeff_knG):
-    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_index_kG, basis.grids.wave)
-    np.testing.assert_allclose(grid_to_orbitals(grid_knR, basis.sphere_index_kG), coeff_knG, atol=1e-13)
+    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_map.index_kW, basis.grids.wave)
+    np.testing.assert_allclose(grid_to_orbitals(grid_knR, basis.sphere_map.index_kW), coeff_knG, atol=1e-13)
     norm_kn = (grid_knR.abs() ** 2).mean(dim=(2, 3, 4))
     np.testing.assert_allclose(norm_kn, (coeff_knG.abs() ** 2).sum(-1), rtol=1e-12)
 
@@ -94,8 +94,9 @@ def test_transforms_of_orbitals_are_adjoint(basis, coeff_knG):
     """<f, T c> on the grid = <T* f, c> on the sphere: a potential between the two stays Hermitian."""
     draw = torch.Generator().manual_seed(7)
     field_knR = torch.randn((*coeff_knG.shape[:2], *basis.grids.wave), generator=draw, dtype=torch.complex128)
-    there = (field_knR.conj() * orbitals_to_grid(coeff_knG, basis.sphere_index_kG, basis.grids.wave)).mean((2, 3, 4))
-    back_knG = grid_to_orbitals(field_knR, basis.sphere_index_kG) * basis.mask_kG[:, None]
+    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_map.index_kW, basis.grids.wave)
+    there = (field_knR.conj() * grid_knR).mean((2, 3, 4))
+    back_knG = grid_to_orbitals(field_knR, basis.sphere_map.index_kW) * basis.mask_kG[:, None]
     np.testing.assert_allclose((back_knG.conj() * coeff_knG).sum(-1), there, atol=1e-12)
 
 

@@ -27,6 +27,7 @@ from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.symmetry import equivalent_axes, translation_denominators
 from eigenwerk.dft.transforms import HalfSphereMap, half_sphere_map
+from eigenwerk.dft.wave_form import SphereMap, WaveForm, half_of, partners
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
 
@@ -35,10 +36,11 @@ from eigenwerk.parallel.runtime import Runtime
 class PlaneWaveBasis:
     """Plane waves of the k-points of this k-group, padded along G to the longest sphere and shared by its band ranks.
 
-    kpoints: all irreducible points; own_k: those of this group, which k counts.  own_G: the plane waves of this rank,
-    which G counts: a slice of the padded sphere.  count_k: plane waves of the whole spheres.
-    index_kGc integer G; mask_kG 1 for true plane waves, 0 for padding; kinetic_kG = |k+G|²/2;
-    sphere_index_kG flat position on the wave grid of the whole spheres (padding points to unused grid points);
+    kpoints: all irreducible points; own_k: those of this group, which k counts.  form: what orbitals are as vectors
+    (axis G); of real ones half the plane waves are kept.  own_h: the kept waves of this rank, which h counts: a slice
+    of the padded sphere.  count_k: kept waves of whole spheres.
+    index_khc integer G; mask_kh 1 for true waves, 0 for padding; kinetic_kh = |k+G|²/2; mask_kG, kinetic_kG the same
+    for the numbers of vectors; sphere_map: where waves of whole spheres lie on the wave grid (padding: unused points);
     index_gc integer g of the electrostatic half sphere; vector_gv = g in bohr⁻¹; weight_g 1 or 2;
     wave_map, fine_map: positions on the two FFT grids (the wave grid holds the density sphere only).
     """
@@ -50,12 +52,13 @@ class PlaneWaveBasis:
     precision: str
     grids: GridSizes
     own_k: slice
-    own_G: slice
+    form: WaveForm
+    own_h: slice
     count_k: tuple[int, ...]
-    index_kGc: torch.Tensor
-    mask_kG: torch.Tensor
-    kinetic_kG: torch.Tensor
-    sphere_index_kG: torch.Tensor
+    index_khc: torch.Tensor
+    mask_kh: torch.Tensor
+    kinetic_kh: torch.Tensor
+    sphere_map: SphereMap
     index_gc: torch.Tensor
     vector_gv: torch.Tensor
     weight_g: torch.Tensor
@@ -84,11 +87,24 @@ class PlaneWaveBasis:
         return self.structure.volume
 
     @cached_property
-    def wave_vector_kGv(self) -> torch.Tensor:
+    def mask_kG(self) -> torch.Tensor:
+        """1 for the numbers of vectors that count, 0 for the others: padding, and the imaginary part of q = 0."""
+        mask_kG = self.form.slots(self.mask_kh)
+        if self.form.scale_kh is not None:
+            mask_kG[:, 1::2] *= self.form.scale_kh != 1
+        return mask_kG
+
+    @cached_property
+    def kinetic_kG(self) -> torch.Tensor:
+        """|k+G|²/2 for each number of a vector."""
+        return self.form.slots(self.kinetic_kh)
+
+    @cached_property
+    def wave_vector_khv(self) -> torch.Tensor:
         """k+G in bohr⁻¹, zero at padding."""
         point_k1c = self.runtime.tensor(self.point_kc)[:, None]
         reciprocal_cv = self.runtime.tensor(self.structure.reciprocal_cv)
-        return (self.index_kGc + point_k1c) @ reciprocal_cv * self.mask_kG[..., None]
+        return (self.index_khc + point_k1c) @ reciprocal_cv * self.mask_kh[..., None]
 
     def inner(self, a_g: torch.Tensor, b_g: torch.Tensor) -> torch.Tensor:
         """∫ a(r) b(r) d³r of two real functions from their coefficients (last axis g)."""
@@ -103,8 +119,12 @@ def make_basis(
     precision: str = "Accurate",
     runtime: Runtime | None = None,
     grids: GridSizes | None = None,
+    real: bool = True,
 ) -> PlaneWaveBasis:
-    """Build spheres and index maps.  cutoff in hartree; grids chosen from PREC unless given."""
+    """Build spheres and index maps.  cutoff in hartree; grids chosen from PREC unless given.
+
+    real: real orbitals where all k-points allow it (`KPoints.allow_real_orbitals`); False: complex ones everywhere.
+    """
     runtime = runtime or Runtime()
     if grids is None:
         symmetry = kpoints.symmetry
@@ -114,20 +134,26 @@ def make_basis(
     own_k = runtime.grid.own(len(kpoints.point_kc))
     point_kc = kpoints.point_kc[own_k]
     wave_sphere_kGc = [sphere(structure, radius, point_c) for point_c in point_kc]
+    real = real and kpoints.allow_real_orbitals
+    if real:
+        wave_sphere_kGc = [
+            index_Gc[half_of(index_Gc, point_c)] for index_Gc, point_c in zip(wave_sphere_kGc, point_kc, strict=True)
+        ]
     density_radius = PRECISION_FACTOR[precision] * radius
     dense_gc = sphere(structure, 2 * ELECTROSTATIC_FACTOR * radius, np.zeros(3), half=True)
     norm2_g = ((dense_gc @ structure.reciprocal_cv) ** 2).sum(axis=1)
     density_count = int((norm2_g <= density_radius**2 * (1 + 1e-12)).sum())
     _require_room(dense_gc[:density_count], grids.wave, "NGX, NGY, NGZ")
     _require_room(dense_gc, grids.fine, "NGXF, NGYF, NGZF")
-    padded = _pad_spheres(wave_sphere_kGc, point_kc, structure, grids.wave, runtime.bands.size)
-    size = padded[0].shape[1] // runtime.bands.size
-    own_G = slice(size * runtime.bands.rank, size * (runtime.bands.rank + 1))
+    padded = _pad_spheres(wave_sphere_kGc, point_kc, structure, grids.wave, runtime.bands.size, real)
+    size = padded.mask_kW.shape[1] // runtime.bands.size
+    own_h = slice(size * runtime.bands.rank, size * (runtime.bands.rank + 1))
+    form, sphere_map = _form_and_map(padded, runtime, grids.wave, own_h, real)
     return PlaneWaveBasis(
         runtime=runtime, structure=structure, kpoints=kpoints, cutoff=cutoff, precision=precision, grids=grids,
-        own_k=own_k, own_G=own_G, count_k=tuple(len(index_Gc) for index_Gc in wave_sphere_kGc),
-        index_kGc=runtime.index(padded[0][:, own_G]), mask_kG=runtime.tensor(padded[1][:, own_G]),
-        kinetic_kG=runtime.tensor(padded[2][:, own_G]), sphere_index_kG=runtime.index(padded[3]),
+        own_k=own_k, form=form, own_h=own_h, count_k=tuple(len(index_Gc) for index_Gc in wave_sphere_kGc),
+        index_khc=runtime.index(padded.index_kWc[:, own_h]), mask_kh=runtime.tensor(padded.mask_kW[:, own_h]),
+        kinetic_kh=runtime.tensor(padded.kinetic_kW[:, own_h]), sphere_map=sphere_map,
         index_gc=runtime.index(dense_gc), vector_gv=runtime.tensor(dense_gc @ structure.reciprocal_cv),
         weight_g=runtime.tensor(np.where((dense_gc == 0).all(axis=1), 1.0, 2.0)), density_count=density_count,
         wave_map=half_sphere_map(dense_gc[:density_count], grids.wave, runtime),
@@ -146,21 +172,53 @@ def _require_room(index_gc: np.ndarray, size_c: tuple[int, int, int], tags: str)
         )
 
 
+@dataclass(frozen=True)
+class _Spheres:
+    """Waves of all k-points padded to the same number: integer G, mask, |k+G|²/2, places on the grid (of partners)."""
+
+    index_kWc: np.ndarray
+    mask_kW: np.ndarray
+    kinetic_kW: np.ndarray
+    flat_kW: np.ndarray
+    mirror_kW: np.ndarray
+
+
 def _pad_spheres(
-    index_kGc: list[np.ndarray], point_kc: np.ndarray, structure: Structure, size_c: tuple[int, int, int], parts: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Integer G, mask, kinetic energy and flat grid index of all k, padded to the longest sphere and to equal parts."""
+    index_kGc: list[np.ndarray], point_kc: np.ndarray, structure: Structure, size_c: tuple[int, int, int], parts: int,
+    real: bool,
+) -> _Spheres:  # fmt: skip
+    """Pad to the longest sphere and to equal parts."""
     longest = parts * ceil(max(len(index_Gc) for index_Gc in index_kGc) / parts)
-    kpts = len(index_kGc)
-    padded_kGc = np.zeros((kpts, longest, 3), dtype=np.int64)
-    mask_kG, kinetic_kG = np.zeros((kpts, longest)), np.zeros((kpts, longest))
-    flat_kG = np.zeros((kpts, longest), dtype=np.int64)
+    shape = len(index_kGc), longest
+    padded = _Spheres(
+        np.zeros((*shape, 3), dtype=np.int64), np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64),
+        np.zeros(shape, dtype=np.int64),
+    )  # fmt: skip
+
+    def flat(index_Gc: np.ndarray) -> np.ndarray:
+        return np.ravel_multi_index(tuple((index_Gc % np.array(size_c)).T), size_c)
+
     for k, index_Gc in enumerate(index_kGc):
         count = len(index_Gc)
-        padded_kGc[k, :count], mask_kG[k, :count] = index_Gc, 1.0
-        kinetic_kG[k, :count] = 0.5 * (((index_Gc + point_kc[k]) @ structure.reciprocal_cv) ** 2).sum(axis=1)
-        flat_kG[k, :count] = np.ravel_multi_index(tuple((index_Gc % np.array(size_c)).T), size_c)
+        padded.index_kWc[k, :count], padded.mask_kW[k, :count] = index_Gc, 1.0
+        padded.kinetic_kW[k, :count] = 0.5 * (((index_Gc + point_kc[k]) @ structure.reciprocal_cv) ** 2).sum(axis=1)
+        padded.flat_kW[k, :count] = flat(index_Gc)
+        padded.mirror_kW[k, :count] = flat(partners(index_Gc, point_kc[k])) if real else padded.flat_kW[k, :count]
         # padding must scatter zeros to places that no plane wave of this k uses
-        unused = np.setdiff1d(np.arange(min(int(np.prod(size_c)), count + 4 * longest)), flat_kG[k, :count])
-        flat_kG[k, count:] = unused[: longest - count]
-    return padded_kGc, mask_kG, kinetic_kG, flat_kG
+        used = np.concatenate([padded.flat_kW[k, :count], padded.mirror_kW[k, :count]])
+        unused = np.setdiff1d(np.arange(min(int(np.prod(size_c)), 2 * count + 4 * longest)), used)
+        padded.flat_kW[k, count:] = padded.mirror_kW[k, count:] = unused[: longest - count]
+    return padded
+
+
+def _form_and_map(
+    padded: _Spheres, runtime: Runtime, size_c: tuple[int, int, int], own_h: slice, real: bool
+) -> tuple[WaveForm, SphereMap]:
+    """Real or complex vectors."""
+    if not real:
+        return WaveForm(False, runtime.complex), SphereMap(size_c, runtime.index(padded.flat_kW))
+    # only q = 0 has no kinetic energy
+    scale_kW = np.where(padded.kinetic_kW > 1e-14, np.sqrt(2.0), 1.0) * padded.mask_kW
+    form = WaveForm(True, runtime.real, runtime.tensor(scale_kW[:, own_h]))
+    whole_kW = runtime.tensor(np.where(scale_kW > 0, scale_kW, 1.0))
+    return form, SphereMap(size_c, runtime.index(padded.flat_kW), runtime.index(padded.mirror_kW), whole_kW)

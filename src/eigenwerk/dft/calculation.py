@@ -53,7 +53,10 @@ class Calculation:
         parameters: Parameters,
         datasets: Mapping[str, PawDataset],
         runtime: Runtime | None = None,
+        real: bool = True,
     ):
+        """real: real orbitals where all k-points allow it; False takes complex ones everywhere, the slow twin."""
+        self.real = real
         self.structure, self.kpoints, self.parameters = structure, kpoints, parameters
         self.datasets, self.runtime = datasets, runtime or Runtime()
 
@@ -65,7 +68,9 @@ class Calculation:
         if given.wave_grid is not None and given.fine_grid is not None:
             grids = GridSizes(given.wave_grid, given.fine_grid)
         with self.runtime.trace.span("basis"):
-            return make_basis(self.structure, self.kpoints, given.cutoff, given.precision, self.runtime, grids)
+            return make_basis(
+                self.structure, self.kpoints, given.cutoff, given.precision, self.runtime, grids, self.real
+            )
 
     @cached_property
     def atoms(self) -> PawAtoms:

@@ -19,6 +19,7 @@ from eigenwerk.dft.gathering import WholeOrbitals
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.structure import Structure
+from eigenwerk.dft.wave_form import partners
 from eigenwerk.dft.wavefunctions import random_orbitals
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_state
@@ -26,6 +27,9 @@ from eigenwerk.units import BOHR_ANGSTROM
 
 GROUPS = ("structure", "kpoints", "density", "occupancy", "bands", "setups", "status")
 """What a start needs of a state."""
+
+REAL = 1e-8
+"""Largest difference between c(-q) and c(q)* of orbitals that count as real."""
 
 SAME_POINT = 1e-8
 """Largest difference of fractional coordinates of one and the same k-point."""
@@ -234,22 +238,36 @@ def _no_orbitals(bands: Mapping[str, Any], kpoints: Mapping[str, Any], calculati
     stored_kc, point_kc = kpoints["point_kc"], calculation.kpoints.point_kc
     if stored_kc.shape != point_kc.shape or np.abs(stored_kc - point_kc).max() > SAME_POINT:
         return f"the k-points differ (there were {len(stored_kc)}, now {len(point_kc)})"
+    if calculation.basis.form.real and not _are_real(bands, point_kc):
+        return "the orbitals of the file are complex, those of this run real"
     return ""
+
+
+def _are_real(bands: Mapping[str, Any], point_kc: np.ndarray) -> bool:
+    """Whether stored orbitals are real in space, c(-q) = c(q)*."""
+    for k, count in enumerate(bands["count_k"]):
+        index_Gc, coeff_xG = bands["index_kGc"][k, :count], bands["coeff_sknG"][:, k, :, :count]
+        here_G, there_G = common_points(index_Gc, partners(index_Gc, point_kc[k]))
+        if len(here_G) < count or np.abs(coeff_xG[..., here_G] - coeff_xG[..., there_G].conj()).max() > REAL:
+            return False
+    return True
 
 
 def _orbitals(bands: Mapping[str, Any], calculation: Calculation) -> torch.Tensor:
     """Stored orbitals on the plane waves, bands and spins of this calculation; (s, k, n, G)."""
     basis, runtime, parameters = calculation.basis, calculation.runtime, calculation.parameters
-    stored_sknG, index_kGc = bands["coeff_sknG"][:, basis.own_k], _array(basis.index_kGc)
+    stored_sknG, index_khc = bands["coeff_sknG"][:, basis.own_k], _array(basis.index_khc)
     stored_kGc, there_k = bands["index_kGc"][basis.own_k], bands["count_k"][basis.own_k]
-    here_k = _array(basis.mask_kG.sum(1)).astype(int)
+    here_k = _array(basis.mask_kh.sum(1)).astype(int)
     kept = min(parameters.bands, stored_sknG.shape[2])
-    shape = (len(stored_sknG), len(index_kGc), kept, index_kGc.shape[1])
-    coeff_sknG = np.zeros(shape, dtype=stored_sknG.dtype)
+    shape = (len(stored_sknG), len(index_khc), kept, index_khc.shape[1])
+    stored_sknh = np.zeros(shape, dtype=stored_sknG.dtype)
     for k, (here, there) in enumerate(zip(here_k, there_k, strict=True)):
-        here_G, there_G = common_points(index_kGc[k, :here], stored_kGc[k, :there])
-        coeff_sknG[:, k][..., here_G] = stored_sknG[:, k, :kept][..., there_G]
-    result_sknG = runtime.tensor(coeff_sknG, runtime.complex)
+        if here:
+            here_h, there_G = common_points(index_khc[k, :here], stored_kGc[k, :there])
+            stored_sknh[:, k][..., here_h] = stored_sknG[:, k, :kept][..., there_G]
+    coeff_sknh = runtime.tensor(stored_sknh, runtime.complex)
+    result_sknG = torch.stack([basis.form.vectors(coeff_knh) for coeff_knh in coeff_sknh])
     if parameters.bands > kept:
         new_knG = random_orbitals(calculation.atoms, parameters.bands - kept)
         result_sknG = torch.cat([result_sknG, new_knG.expand(len(result_sknG), -1, -1, -1)], dim=2)

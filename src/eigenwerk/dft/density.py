@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis import PlaneWaveBasis
-from eigenwerk.dft.layouts import ToBands, own_bands, transfer_blocks
+from eigenwerk.dft.layouts import ToBands, grid_blocks, own_bands, transfer_blocks
 from eigenwerk.dft.paw.atoms import PawAtoms, Species, sum_of
 from eigenwerk.dft.paw.setup import Setup
-from eigenwerk.dft.transforms import orbital_blocks, orbitals_to_grid
+from eigenwerk.dft.wave_form import SphereMap
 
 
 @dataclass(frozen=True)
@@ -68,20 +68,32 @@ def band_density(basis: PlaneWaveBasis, coeff_knG: torch.Tensor, filling_kn: tor
     for k, n in transfer_blocks(comm, coeff_knG[:, :bands], limit):
         own_kbW = ToBands(comm, coeff_knG[k, n]).wait()
         filling_kb = filling_kn[k, n][:, own_bands(comm, n.stop - n.start)]
-        _add_squares(basis, own_kbW[:, : filling_kb.shape[1]], filling_kb, basis.sphere_index_kG[k], total_R)
+        _add_squares(basis, own_kbW[:, : filling_kb.shape[1]], filling_kb, basis.sphere_map.problems(k), total_R)
     return total_R.reshape(size_c) / basis.volume
 
 
 def _add_squares(
-    basis: PlaneWaveBasis, x_kbW: torch.Tensor, filling_kb: torch.Tensor, index_kW: torch.Tensor, out_R: torch.Tensor
+    basis: PlaneWaveBasis, x_kbG: torch.Tensor, filling_kb: torch.Tensor, sphere_map: SphereMap, out_R: torch.Tensor
 ) -> None:
-    """out_R += Σ filling |ψ̃|² of some whole orbitals."""
-    points = len(out_R)
-    row_bytes = points * x_kbW.element_size()
-    for k, b in orbital_blocks(x_kbW.shape[0], x_kbW.shape[1], row_bytes, basis.runtime.grid_bytes):
-        grid_kbR = orbitals_to_grid(x_kbW[k, b], index_kW[k], basis.grids.wave)
-        square_xR = (grid_kbR.real.square() + grid_kbR.imag.square()).reshape(-1, points)
-        out_R += filling_kb[k, b].reshape(-1) @ square_xR
+    """out_R += Σ filling |ψ̃|² of some whole orbitals.
+
+    Two real orbitals on one grid are told apart by nothing, so each is multiplied by the root of its filling before;
+    the few negative fillings of Methfessel-Paxton smearing come apart.
+    """
+    if basis.form.real and bool((filling_kb < 0).any()):
+        _add_squares(basis, x_kbG, filling_kb.clamp_min(0), sphere_map, out_R)
+        negative_R = torch.zeros_like(out_R)
+        _add_squares(basis, x_kbG, -filling_kb.clamp_max(0), sphere_map, negative_R)
+        out_R -= negative_R
+        return
+    for k, b in grid_blocks(basis, x_kbG):
+        part_kbG, weight_kb = x_kbG[k, b], filling_kb[k, b]
+        if basis.form.real:
+            part_kbG = part_kbG * weight_kb.sqrt()[..., None]
+            weight_kb = torch.ones_like(weight_kb[:, : sphere_map.fields(weight_kb.shape[1])])
+        grid_kpR = sphere_map.problems(k).to_grid(part_kbG)
+        square_xR = (grid_kpR.real.square() + grid_kpR.imag.square()).reshape(-1, len(out_R))
+        out_R += weight_kb.reshape(-1) @ square_xR
 
 
 def band_occupancies(atoms: PawAtoms, proj_knI: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:

@@ -40,7 +40,7 @@ def forces(
     nonlocal_av = torch.zeros_like(local_av)
     eig_skn, filling_skn = eig_skn[:, atoms.basis.own_k], filling_skn[:, atoms.basis.own_k]
     for spin in range(coeff_sknG.shape[0]):
-        energy_II = OneCentreMatrix(atoms.layout, potential.hamiltonian_sx[spin], atoms.runtime.complex)
+        energy_II = OneCentreMatrix(atoms.layout, potential.hamiltonian_sx[spin], atoms.basis.form.dtype)
         nonlocal_av += _projector_forces(atoms, energy_II, coeff_sknG[spin], eig_skn[spin], filling_skn[spin])
     return local_av + atoms.runtime.world.sum(nonlocal_av)
 
@@ -70,10 +70,11 @@ def _local_forces(atoms: PawAtoms, density: Density, potential: Potential) -> to
 def _projector_forces(
     atoms: PawAtoms, energy_II: OneCentreMatrix, coeff_knG: torch.Tensor, eig_kn: torch.Tensor, filling_kn: torch.Tensor
 ) -> torch.Tensor:
-    basis, overlap_II = atoms.basis, OneCentreMatrix(atoms.layout, overlap_blocks(atoms), atoms.runtime.complex)
+    basis, overlap_II = atoms.basis, OneCentreMatrix(atoms.layout, overlap_blocks(atoms), atoms.basis.form.dtype)
     gradient_Iv = torch.zeros((atoms.layout.projector_count, 3), dtype=atoms.runtime.real, device=atoms.runtime.device)
     for k in range(coeff_knG.shape[0]):
         projector_GI = atoms.projector_kIG[k].mH
+        vector_vG = basis.form.slots(basis.wave_vector_khv[k].T)
         used = torch.nonzero(filling_kn[k].abs() > 1e-14).flatten()
         for n in used.split(BANDS_PER_BATCH):
             coeff_nG, filling_n = coeff_knG[k, n], filling_kn[k, n]
@@ -81,7 +82,8 @@ def _projector_forces(
             h_nI, s_nI = energy_II.times(proj_nI[None])[0], overlap_II.times(proj_nI[None])[0]
             weighted_nI = (h_nI - eig_kn[k, n, None] * s_nI) * filling_n[:, None]
             for v in range(3):
-                slope_nI = (coeff_nG * (1j * basis.wave_vector_kGv[k, :, v])) @ projector_GI
+                slope_nG = basis.form.times_i(coeff_nG[None], vector_vG[v][None])[0]
+                slope_nI = slope_nG @ projector_GI
                 gradient_Iv[:, v] += 2 * (weighted_nI.conj() * slope_nI).real.sum(0)
     atom_I = torch.as_tensor(np.repeat(np.arange(len(atoms.layout.projectors_a)), atoms.layout.projectors_a))
     force_av = gradient_Iv.new_zeros((len(atoms.layout.projectors_a), 3))

@@ -6,12 +6,16 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis import PlaneWaveBasis
+from eigenwerk.dft.wave_form import partners
 from eigenwerk.parallel.process_grid import ProcessGrid, share
 
 
 @dataclass(frozen=True)
 class WholeOrbitals:
-    """All orbitals on the host: count_k plane waves, index_kGc and coeff_sknG padded along G to the longest sphere."""
+    """All orbitals on the host, complex, on whole spheres, however they were computed.
+
+    count_k plane waves; index_kGc and coeff_sknG, padded along G to the longest sphere.
+    """
 
     count_k: tuple[int, ...]
     index_kGc: np.ndarray
@@ -27,29 +31,44 @@ def whole_orbitals(grid: ProcessGrid, basis: PlaneWaveBasis, coeff_sknG: torch.T
     device, own = coeff_sknG.device, basis.own_k
     count_k = grid.kpoints.all_gather(torch.tensor(basis.count_k, device=device)).tolist()
     spins, _, bands, _ = coeff_sknG.shape
-    result = None
-    if grid.world.rank == 0:
-        longest = max(count_k)
-        result = WholeOrbitals(
-            tuple(count_k),
-            np.zeros((points, longest, 3), dtype=np.int32),
-            np.zeros((spins, points, bands, longest), dtype=_host(coeff_sknG[:0]).dtype),
-        )
-    index_kGc = basis.index_kGc.to(device)
+    spheres: list[tuple[np.ndarray, np.ndarray]] = []
+    index_khc, form = basis.index_khc.to(device), basis.form.on(device)
     for group in range(grid.groups):
         for k in range(*share(points, grid.groups, group).indices(points)):
-            index_Gc = torch.empty((count_k[k], 3), dtype=index_kGc.dtype, device=device)
-            coeff_Gsn = coeff_sknG.new_empty((count_k[k], spins, bands))
+            index_hc = torch.empty((count_k[k], 3), dtype=index_khc.dtype, device=device)
+            coeff_hsn = torch.empty((count_k[k], spins, bands), dtype=basis.runtime.complex, device=device)
             if group == grid.group:
-                index_Gc = _whole_sphere(grid, index_kGc[k - own.start], count_k[k])
-                coeff_Gsn = _whole_sphere(grid, coeff_sknG[:, k - own.start].movedim(-1, 0), count_k[k])
+                here = slice(k - own.start, k - own.start + 1)
+                wave_snh = form.waves(coeff_sknG[:, here.start], here)
+                index_hc = _whole_sphere(grid, index_khc[here.start], count_k[k])
+                coeff_hsn = _whole_sphere(grid, wave_snh.movedim(-1, 0), count_k[k])
             if grid.bands.rank == 0:
-                index_Gc = _from_group(grid, index_Gc, group)
-                coeff_Gsn = _from_group(grid, coeff_Gsn, group)
-            if result is not None:
-                result.index_kGc[k, : count_k[k]] = _host(index_Gc)
-                result.coeff_sknG[:, k, :, : count_k[k]] = _host(coeff_Gsn.movedim(0, -1))
-    return result
+                index_hc = _from_group(grid, index_hc, group)
+                coeff_hsn = _from_group(grid, coeff_hsn, group)
+            if grid.world.rank == 0:
+                whole = _host(index_hc), _host(coeff_hsn.movedim(0, -1))
+                spheres.append(with_partners(*whole, basis.kpoints.point_kc[k]) if form.real else whole)
+    return _padded(spheres) if spheres else None
+
+
+def with_partners(index_hc: np.ndarray, coeff_xh: np.ndarray, point_c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whole spheres (index_Gc, coeff_xG) from the kept waves of orbitals that are real in space."""
+    partner_hc = partners(index_hc, point_c)
+    pair_h = (partner_hc != index_hc).any(axis=1)
+    index_Gc = np.concatenate([index_hc, partner_hc[pair_h]])
+    return index_Gc, np.concatenate([coeff_xh, coeff_xh[..., pair_h].conj()], axis=-1)
+
+
+def _padded(spheres: list[tuple[np.ndarray, np.ndarray]]) -> WholeOrbitals:
+    """All k-points in one array each."""
+    count_k = tuple(len(index_Gc) for index_Gc, _ in spheres)
+    spins, bands, _ = spheres[0][1].shape
+    index_kGc = np.zeros((len(spheres), max(count_k), 3), dtype=np.int32)
+    coeff_sknG = np.zeros((spins, len(spheres), bands, max(count_k)), dtype=spheres[0][1].dtype)
+    for k, (index_Gc, coeff_snG) in enumerate(spheres):
+        index_kGc[k, : count_k[k]] = index_Gc
+        coeff_sknG[:, k, :, : count_k[k]] = coeff_snG
+    return WholeOrbitals(count_k, index_kGc, coeff_sknG)
 
 
 def _whole_sphere(grid: ProcessGrid, share_Gx: torch.Tensor, count: int) -> torch.Tensor:

@@ -7,11 +7,11 @@ from copy import copy
 
 import torch
 
-from eigenwerk.dft.layouts import on_whole_spheres
+from eigenwerk.dft.layouts import grid_blocks, on_whole_spheres
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import OneCentreMatrix, overlap_blocks
 from eigenwerk.dft.potential import Potential
-from eigenwerk.dft.transforms import grid_to_orbitals, orbital_blocks, orbitals_to_grid
+from eigenwerk.dft.wave_form import SphereMap
 from eigenwerk.linalg.operator import ALL, Which
 
 
@@ -22,18 +22,17 @@ class Hamiltonian:
         basis = atoms.basis
         self.basis = basis
         self.projector_kIG, self.kinetic_kG = atoms.projector_kIG, basis.kinetic_kG
-        self.sphere_index_kG, self.mask_kG = basis.sphere_index_kG, basis.mask_kG
+        self.sphere_map, self.mask_kG = basis.sphere_map, basis.mask_kG
         # with the factor 1/N of the transform back
         self.local_R = basis.wave_map.to_grid(potential.potential_sg[spin]) / basis.wave_map.points
-        complex = basis.runtime.complex
-        self.energy_II = OneCentreMatrix(atoms.layout, potential.hamiltonian_sx[spin], complex)
-        self.overlap_II = OneCentreMatrix(atoms.layout, overlap_blocks(atoms), complex)
+        self.energy_II = OneCentreMatrix(atoms.layout, potential.hamiltonian_sx[spin], basis.form.dtype)
+        self.overlap_II = OneCentreMatrix(atoms.layout, overlap_blocks(atoms), basis.form.dtype)
 
     def block(self, k: slice) -> "Hamiltonian":
         """The same Hamiltonian for some of the k-points (views, no copies)."""
         part = copy(self)
         part.projector_kIG, part.kinetic_kG = self.projector_kIG[k], self.kinetic_kG[k]
-        part.sphere_index_kG, part.mask_kG = self.sphere_index_kG[k], self.mask_kG[k]
+        part.sphere_map, part.mask_kG = self.sphere_map.problems(k), self.mask_kG[k]
         return part
 
     def apply(self, x_knG: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
@@ -63,7 +62,7 @@ class Hamiltonian:
         Source: Teter, Payne, Allan, Phys. Rev. B 40, 12255 (1989).
         """
         kinetic_k1G = self.kinetic_kG[k][:, None]
-        square_knG = x_knG.real**2 + x_knG.imag**2
+        square_knG = x_knG.abs().square()
         norm_kn, kinetic_kn = self.sum(torch.stack([square_knG.sum(-1), (square_knG * kinetic_k1G).sum(-1)]))
         kinetic_kn = kinetic_kn / norm_kn.clamp_min(1e-30)
         x = kinetic_k1G / (1.5 * kinetic_kn.clamp_min(1e-3))[..., None]
@@ -77,20 +76,20 @@ class Hamiltonian:
 
     def _local(self, x_knG: torch.Tensor, k: Which) -> torch.Tensor:
         """ṽ(r) ψ(r), a few orbitals at a time so that the grid stays in cache."""
-        runtime, index_kG = self.basis.runtime, self.sphere_index_kG[k]
+        runtime, sphere_map = self.basis.runtime, self.sphere_map.problems(k)
 
-        def act(x_kbW: torch.Tensor, k: slice) -> torch.Tensor:
-            return self._local_of_spheres(x_kbW, index_kG[k])
+        def act(x_kbG: torch.Tensor, k: slice) -> torch.Tensor:
+            return self._local_of_spheres(x_kbG, sphere_map.problems(k))
 
         out_knG = on_whole_spheres(runtime.bands, x_knG, runtime.block_bytes, act)
         out_knG *= self.mask_kG[k][:, None]
         return out_knG
 
-    def _local_of_spheres(self, x_kbW: torch.Tensor, index_kW: torch.Tensor) -> torch.Tensor:
-        size_c, row_bytes = self.basis.grids.wave, self.basis.wave_map.points * x_kbW.element_size()
-        out_kbW = torch.empty_like(x_kbW)
-        for block in orbital_blocks(x_kbW.shape[0], x_kbW.shape[1], row_bytes, self.basis.runtime.grid_bytes):
-            grid_kbR = orbitals_to_grid(x_kbW[block], index_kW[block[0]], size_c)
-            grid_kbR *= self.local_R
-            out_kbW[block] = grid_to_orbitals(grid_kbR, index_kW[block[0]], norm="backward")
-        return out_kbW
+    def _local_of_spheres(self, x_kbG: torch.Tensor, sphere_map: SphereMap) -> torch.Tensor:
+        out_kbG = torch.empty_like(x_kbG)
+        for k, b in grid_blocks(self.basis, x_kbG):
+            part_map, part_kbG = sphere_map.problems(k), x_kbG[k, b]
+            grid_kpR = part_map.to_grid(part_kbG)
+            grid_kpR *= self.local_R
+            out_kbG[k, b] = part_map.from_grid(grid_kpR, part_kbG.shape[1], norm="backward")
+        return out_kbG

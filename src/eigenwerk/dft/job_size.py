@@ -30,7 +30,7 @@ class JobSize:
     kpoints: irreducible ones; filled: bands that hold electrons; plane_waves: of the longest sphere (all others are
     padded to it); kinds: atoms that symmetry does not make equal; density_waves, dense_waves: of the half spheres of
     density and electrostatics; wave_points, fine_points: of the FFT grids; history: steps of the mixing; operations:
-    of the symmetry, pure translations counted once.
+    of the symmetry, pure translations counted once; real: orbitals are real (wave_form.py).
     """
 
     spins: int
@@ -46,6 +46,12 @@ class JobSize:
     fine_points: int
     history: int
     operations: int
+    real: bool = False
+
+    @property
+    def number_bytes(self) -> int:
+        """Bytes of an orbital for each plane wave: a complex number, or a real one."""
+        return 8 if self.real else 16
 
     @property
     def atoms(self) -> int:
@@ -97,6 +103,7 @@ def job_size(
         fine_points=int(np.prod(grids.fine)),
         history=parameters.mixing.history,
         operations=_cosets(kpoints.symmetry),
+        real=kpoints.allow_real_orbitals,
     )
 
 

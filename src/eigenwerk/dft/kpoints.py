@@ -19,6 +19,9 @@ from eigenwerk.units import BOHR_ANGSTROM
 Mesh = tuple[int, int, int]
 Shift = tuple[float, float, float]
 NO_SHIFT: Shift = (0.0, 0.0, 0.0)
+SAME_POINT = 1e-9
+"""Largest distance of 2k from integers that counts as zero."""
+
 MOST_POINTS = 1_000_000
 """A larger mesh is taken for a mistake in the input."""
 
@@ -46,6 +49,12 @@ class KPoints:
     symmetry: Symmetry
     operation_of_full: np.ndarray | None = None
     reversed_of_full: np.ndarray | None = None
+
+    @property
+    def allow_real_orbitals(self) -> bool:
+        """Whether 2k is a lattice vector at every point: Gamma, corners and face centres of the zone."""
+        twice_kc = 2 * self.point_kc
+        return bool((np.abs(twice_kc - np.rint(twice_kc)) < SAME_POINT).all())
 
 
 def monkhorst_pack(mesh: Mesh, shift: Shift = NO_SHIFT, gamma_centred: bool = True) -> np.ndarray:

@@ -14,6 +14,7 @@ from math import ceil
 import torch
 from torch.nn.functional import pad
 
+from eigenwerk.dft.basis import PlaneWaveBasis
 from eigenwerk.dft.transforms import orbital_blocks
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.handle import Handle
@@ -73,6 +74,14 @@ def transfer_blocks(comm: Communicator, x_knG: torch.Tensor, limit: int) -> Iter
         limit = min(limit, ceil(problems * count * row_bytes / TRANSFER_BLOCKS))
         limit = max(limit, comm.size * row_bytes)
     return orbital_blocks(problems, count, row_bytes, limit)
+
+
+def grid_blocks(basis: PlaneWaveBasis, x_kbG: torch.Tensor) -> Iterator[tuple[slice, slice]]:
+    """Blocks of k-points and bands whose orbitals are on the FFT grid together; of real ones two share a grid."""
+    row_bytes = basis.wave_map.points * basis.runtime.complex.itemsize // basis.form.numbers
+    # an even number of real orbitals in each block, so that none is alone on its grid
+    limit = max(basis.runtime.grid_bytes // (2 * row_bytes), 1) * 2 * row_bytes if basis.form.real else None
+    return orbital_blocks(x_kbG.shape[0], x_kbG.shape[1], row_bytes, limit or basis.runtime.grid_bytes)
 
 
 def on_whole_spheres(

@@ -6,7 +6,7 @@ m = max(B, n) + max(2, n / 8) starting orbitals, d and g plane waves in the half
 N and P points of the wave and density grids, o operations (pure translations counted once), a_X atoms of the most
 frequent species X, i projectors of an atom, h steps of mixing history, F bytes of orbitals on the grid at a time:
 
-    orbitals              32 s k n G               old and new ones; complex numbers have 16 bytes
+    orbitals              32 s k n G               old and new ones, 16 bytes for a complex number (half for real ones)
     projectors            16 k I G
     index tables          64 k G + 8 k W + 90 g
     compensation charges  144 g species + 16 g a    shapes; phases of species with few atoms (up to 2²² each)
@@ -88,8 +88,8 @@ def _staying(size: JobSize, layout: Layout, machine: Machine) -> dict[str, float
     blocks = sum(species.atoms * species.projectors**2 for species in size.species)
     cached = sum(s.atoms for s in size.species if s.atoms * size.dense_waves <= CACHED_PHASES)
     return {
-        "orbitals": 2 * COMPLEX * size.spins * points * size.bands * waves,
-        "projectors": COMPLEX * points * size.projectors * waves,
+        "orbitals": 2 * size.number_bytes * size.spins * points * size.bands * waves,
+        "projectors": size.number_bytes * points * size.projectors * waves,
         "index tables": points * (64 * waves + 8 * size.plane_waves) + 90 * size.dense_waves,
         "compensation charges": COMPLEX * size.dense_waves * (MULTIPOLES * len(size.species) + cached),
         "density mixing": 2 * size.history * size.spins * (COMPLEX * size.density_waves + REAL * blocks),
@@ -105,7 +105,7 @@ def _passing(size: JobSize, layout: Layout, machine: Machine, block: int) -> dic
     phases = 0.0 if most_phases <= CACHED_PHASES else min(most_phases, max(CACHED_PHASES, machine.grid_bytes / COMPLEX))
     return {
         "eigensolver": _solver_bytes(size, layout, machine, block),
-        "start": COMPLEX * block * _waves(size, layout) * starting,
+        "start": size.number_bytes * block * _waves(size, layout) * starting,
         "grids": REAL * size.fine_points * (12 * size.spins + 6) + 35 * phases,
         "one-centre terms": ONE_CENTRE_BYTES * size.spins * min(atoms, machine.atoms_per_batch),
     }
@@ -113,12 +113,12 @@ def _passing(size: JobSize, layout: Layout, machine: Machine, block: int) -> dic
 
 def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, block: int) -> float:
     """The larger of two moments: after a restart, and while H is applied."""
-    vectors = COMPLEX * block * size.bands * _waves(size, layout)
-    matrices = SUBSPACE_MATRICES * COMPLEX * block * (3 * size.bands) ** 2
-    on_grid = 3 * min(machine.grid_bytes, COMPLEX * block * size.bands * size.wave_points / layout.band_ranks)
-    applying = APPLYING_ARRAYS * vectors + on_grid + 3 * COMPLEX * block * size.bands * size.projectors
+    vectors = size.number_bytes * block * size.bands * _waves(size, layout)
+    matrices = SUBSPACE_MATRICES * size.number_bytes * block * (3 * size.bands) ** 2
+    on_grid = 3 * min(machine.grid_bytes, size.number_bytes * block * size.bands * size.wave_points / layout.band_ranks)
+    applying = APPLYING_ARRAYS * vectors + on_grid + 3 * size.number_bytes * block * size.bands * size.projectors
     travelling = TRAVELLING_ARRAYS * vectors if layout.band_ranks > 1 else 0.0
-    conjugated = CONJUGATED_ARRAYS * vectors if block > 1 else 0.0
+    conjugated = CONJUGATED_ARRAYS * vectors if block > 1 and not size.real else 0.0
     return max(SOLVER_ARRAYS * vectors + matrices + conjugated, applying) + travelling
 
 

@@ -34,6 +34,9 @@ FIELD_PASSES = 12
 HIDDEN = 0.75
 """Share of the all-to-all that FFTs hide, if they take long enough."""
 
+REAL_DENSE = 0.4
+"""Time of a real dense eigenproblem over that of a complex one: between a quarter (operations) and a half (bytes)."""
+
 CALLS = 400
 """Kernels started for one block of k-points in a step, besides those counted by their work."""
 
@@ -55,7 +58,9 @@ def step_cost(size: JobSize, layout: Layout, machine: Machine) -> StepCost:
     points = layout.points(size.kpoints) * size.spins
     share = points / layout.band_ranks
     n, waves, projectors = size.bands, size.plane_waves, size.projectors
-    vector, gemm = 32 * n * waves / machine.copy, machine.matrix_speed(n)
+    # real orbitals: half the bytes, a quarter of the operations, two of them on one grid
+    gemm = machine.matrix_speed(n) * (4 if size.real else 1)
+    vector = 2 * size.number_bytes * n * waves / machine.copy
     local = APPLICATIONS * n * _grid_seconds(size, machine, transforms=2, passes=4)
     phases = {
         "local potential": share * local,
@@ -75,7 +80,7 @@ def step_cost(size: JobSize, layout: Layout, machine: Machine) -> StepCost:
 
 def points_per_block(size: JobSize, layout: Layout, block_bytes: float) -> int:
     """k-points that are solved together (scf/bands.py)."""
-    rows = size.bands * ceil(size.plane_waves / layout.band_ranks) * 16
+    rows = size.bands * ceil(size.plane_waves / layout.band_ranks) * size.number_bytes
     return min(layout.points(size.kpoints), max(1, int(block_bytes // rows)))
 
 
@@ -86,14 +91,16 @@ def _blocks(size: JobSize, layout: Layout, machine: Machine) -> int:
 
 def _grid_seconds(size: JobSize, machine: Machine, transforms: int, passes: int) -> float:
     """FFTs of one orbital and passes over the grid; each pass reads and writes."""
-    return transforms * machine.fft_seconds(size.wave_points) + passes * 32 * size.wave_points / machine.copy
+    seconds = transforms * machine.fft_seconds(size.wave_points) + passes * 32 * size.wave_points / machine.copy
+    return seconds / 2 if size.real else seconds
 
 
 def _dense_seconds(size: JobSize, layout: Layout, machine: Machine) -> float:
     """Eigenproblems of n, 2 n and 3 n; those of a block are dealt out over the band ranks."""
     block = points_per_block(size, layout, machine.block_bytes)
     turns = size.spins * layout.points(size.kpoints) / block * ceil(block / layout.band_ranks)
-    return turns * sum(_pencil_seconds(machine, width * size.bands) for width in (1, 2, 3))
+    seconds = turns * sum(_pencil_seconds(machine, width * size.bands) for width in (1, 2, 3))
+    return REAL_DENSE * seconds if size.real else seconds
 
 
 def _pencil_seconds(machine: Machine, n: int) -> float:
@@ -107,9 +114,9 @@ def _exchange_seconds(size: JobSize, layout: Layout, machine: Machine, hiding: f
     if ranks == 1:
         return 0.0
     away = (ranks - 1) / ranks
-    travel = (2 * APPLICATIONS + 1) * 16 * size.bands * size.plane_waves / ranks * away / machine.link
-    summed = 16 * (4 * size.bands * size.projectors + 12 * size.bands**2)
-    gathered = 16 * 14 * size.bands**2
+    travel = (2 * APPLICATIONS + 1) * size.number_bytes * size.bands * size.plane_waves / ranks * away / machine.link
+    summed = size.number_bytes * (4 * size.bands * size.projectors + 12 * size.bands**2)
+    gathered = size.number_bytes * 14 * size.bands**2
     exposed = max((1 - HIDDEN) * travel, travel - hiding)
     return exposed + (2 * summed + gathered) * away / machine.link
 

@@ -37,14 +37,14 @@ def random_orbitals(atoms: PawAtoms, bands: int, k: slice = ALL_K) -> torch.Tens
     bands live.
     """
     basis = atoms.basis
-    damping_kG = basis.mask_kG[k] / (1 + basis.kinetic_kG[k]) ** 2
+    damping_kh = basis.mask_kh[k] / (1 + basis.kinetic_kh[k]) ** 2
     point_kc, count_k = basis.point_kc[k], basis.count_k[k]
-    out_knG = np.zeros((len(count_k), bands, basis.mask_kG.shape[1]), dtype=complex)
-    for point_c, count, out_nG in zip(point_kc, count_k, out_knG, strict=True):
+    out_knh = np.zeros((len(count_k), bands, basis.mask_kh.shape[1]), dtype=complex)
+    for point_c, count, out_nh in zip(point_kc, count_k, out_knh, strict=True):
         seed = [RANDOM_SEED, *(round(1e6 * float(x % 1.0)) for x in point_c)]
-        phase_nG = np.random.default_rng(seed).random((bands, count))[:, basis.own_G]
-        out_nG[:, : phase_nG.shape[1]] = np.exp(2j * pi * phase_nG)
-    return atoms.runtime.tensor(out_knG, atoms.runtime.complex) * damping_kG[:, None]
+        phase_nh = np.random.default_rng(seed).random((bands, count))[:, basis.own_h]
+        out_nh[:, : phase_nh.shape[1]] = np.exp(2j * pi * phase_nh)
+    return basis.form.vectors(atoms.runtime.tensor(out_knh, atoms.runtime.complex) * damping_kh[:, None], k)
 
 
 def starting_orbitals(atoms: PawAtoms, hamiltonian: Hamiltonian, bands: int, k: slice = ALL_K) -> torch.Tensor:

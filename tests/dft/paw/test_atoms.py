@@ -85,9 +85,9 @@ def test_phases_of_a_few_atoms_at_a_time_change_nothing(crystal, calculation, di
 def test_phases_of_orbitals_contain_the_k_point(calc):
     basis = calc.basis
     for a, position_v in enumerate(calc.structure.positions_av):
-        phase_kG = calc.atoms.orbital_phase_kG(a)
+        phase_kG = calc.atoms.orbital_phase_kh(a)
         for k, count in enumerate(basis.count_k):
-            expected_G = np.exp(-1j * basis.wave_vector_kGv[k, :count].numpy() @ position_v)
+            expected_G = np.exp(-1j * basis.wave_vector_khv[k, :count].numpy() @ position_v)
             np.testing.assert_allclose(phase_kG[k, :count], expected_G, atol=1e-12)
 
 
@@ -122,7 +122,7 @@ def test_projectors_equal_direct_integrals(symbol, crystal, calculation):
     data, a = species.setup.dataset, int(species.atom_a[-1])
     k = len(basis.count_k) - 1
     chosen_G = some(basis.count_k[k])
-    wave_xv = basis.wave_vector_kGv[k, chosen_G].numpy()
+    wave_xv = basis.wave_vector_khv[k, chosen_G].numpy()
     projector_IG = atoms.projector_kIG[k, :, chosen_G]
     last = int(np.flatnonzero(np.abs(data.projector_jg).max(axis=0)).max())
     end = float(data.grid.r_g[last + 1])

@@ -133,7 +133,7 @@ class PawAtoms:
         self.layout = atom_layout(setups, basis.structure.symbols)
         self.scaled_ac = self.runtime.tensor(basis.structure.scaled_ac)
         # of all ranks: the tables, and with them the results, do not depend on the layout
-        self.qmax_orbital = float(torch.sqrt(2 * basis.runtime.world.max(basis.kinetic_kG.max())))
+        self.qmax_orbital = float(torch.sqrt(2 * basis.runtime.world.max(basis.kinetic_kh.max())))
         self.qmax_density = float(torch.sqrt(basis.norm2_g.max()))
         self.length_g = torch.sqrt(basis.norm2_g)
         self._shape_Lg: dict[str, torch.Tensor] = {}
@@ -164,34 +164,36 @@ class PawAtoms:
         basis = self.basis
         k_count, g_count = basis.mask_kG[k].shape
         out_kIG = torch.zeros(
-            (k_count, self.layout.projector_count, g_count), dtype=self.runtime.complex, device=self.runtime.device
+            (k_count, self.layout.projector_count, g_count), dtype=basis.form.dtype, device=self.runtime.device
         )
         for species in self.layout.species:
-            shape_kiG = self._orbital_shapes(species.setup, radial_of(species.setup), k)
+            shape_kih = self._orbital_shapes(species.setup, radial_of(species.setup), k)
             for a, start in zip(species.atom_a, species.start_a, strict=True):
-                out_kIG[:, start : start + shape_kiG.shape[1]] = shape_kiG * self.orbital_phase_kG(int(a), k)[:, None]
+                out_kIG[:, start : start + shape_kih.shape[1]] = basis.form.vectors(
+                    shape_kih * self.orbital_phase_kh(int(a), k)[:, None], k
+                )
         return out_kIG
 
-    def orbital_phase_kG(self, a: int, k: slice = ALL_K) -> torch.Tensor:
-        """exp(-i (k+G)·R_a), (k, G)."""
-        index_kGc = self.basis.index_kGc[k]
-        phase_kG = structure_phases(index_kGc.flatten(0, 1), self.scaled_ac[a : a + 1])[0]
+    def orbital_phase_kh(self, a: int, k: slice = ALL_K) -> torch.Tensor:
+        """exp(-i (k+G)·R_a), (k, h)."""
+        index_khc = self.basis.index_khc[k]
+        phase_kh = structure_phases(index_khc.flatten(0, 1), self.scaled_ac[a : a + 1])[0]
         angle_k = -2 * pi * (self.runtime.tensor(self.basis.point_kc[k]) @ self.scaled_ac[a])
-        return phase_kG.unflatten(0, index_kGc.shape[:2]) * torch.polar(torch.ones_like(angle_k), angle_k)[:, None]
+        return phase_kh.unflatten(0, index_khc.shape[:2]) * torch.polar(torch.ones_like(angle_k), angle_k)[:, None]
 
     def _orbital_shapes(self, setup: Setup, radial_jg: np.ndarray, k: slice) -> torch.Tensor:
-        """4π Ω^(-1/2) (-i)^l Y_L F_j without the phase of the atom; (k, i, G)."""
+        """4π Ω^(-1/2) (-i)^l Y_L F_j without the phase of the atom; (k, i, h)."""
         basis = self.basis
-        length_kG = torch.sqrt(2 * basis.kinetic_kG[k]).cpu().numpy()
-        unit_kGv = _unit_vectors(basis.wave_vector_kGv[k])
-        harmonic_kGL = solid_harmonics(max(setup.l_j), unit_kGv)
+        length_kh = torch.sqrt(2 * basis.kinetic_kh[k]).cpu().numpy()
+        unit_khv = _unit_vectors(basis.wave_vector_khv[k])
+        harmonic_khL = solid_harmonics(max(setup.l_j), unit_khv)
         factor_j = []
         for l, f_g in zip(setup.l_j, radial_jg, strict=True):
             table = radial_table(setup.dataset.grid, f_g, l, self.qmax_orbital)
-            factor_j.append(self.runtime.tensor(table(length_kG)) * (4 * pi / sqrt(basis.volume)) * basis.mask_kG[k])
-        radial_kiG = torch.stack(factor_j, dim=1)[:, setup.j_i]
+            factor_j.append(self.runtime.tensor(table(length_kh)) * (4 * pi / sqrt(basis.volume)) * basis.mask_kh[k])
+        radial_kih = torch.stack(factor_j, dim=1)[:, setup.j_i]
         phase_i = self.runtime.tensor((-1j) ** np.array(setup.l_j)[setup.j_i], self.runtime.complex)
-        return radial_kiG * harmonic_kGL[..., setup.L_i].movedim(-1, 1) * phase_i[:, None]
+        return radial_kih * harmonic_khL[..., setup.L_i].movedim(-1, 1) * phase_i[:, None]
 
     # -- density-like functions -------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ class Bands:
 def k_blocks(atoms: PawAtoms, bands: int) -> list[slice]:
     """Blocks of k-points whose orbitals fit the block size."""
     k_count, g_count = atoms.basis.mask_kG.shape
-    step = max(1, atoms.runtime.block_bytes // (bands * g_count * 16))
+    step = max(1, atoms.runtime.block_bytes // (bands * g_count * atoms.basis.form.dtype.itemsize))
     return [slice(start, min(start + step, k_count)) for start in range(0, k_count, step)]
 
 
