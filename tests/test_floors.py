@@ -36,7 +36,7 @@ FLOORS = {
 OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib"}
 """Packages that a function may import, because they may be absent, or are slow and rarely needed."""
 
-LAZY_ENGINES = {"eigenwerk.dft.run", "eigenwerk.parallel.start"}
+LAZY_ENGINES = {"eigenwerk.dft.run", "eigenwerk.ncci.run", "eigenwerk.parallel.start"}
 """Modules that a function of `cli` may import: they load PyTorch, which `--help` and `check` must not wait for."""
 
 ROOT_NAMES = {"__version__"}

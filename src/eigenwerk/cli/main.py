@@ -12,6 +12,7 @@ from eigenwerk import __version__
 from eigenwerk.cli.build import build
 from eigenwerk.cli.check import check
 from eigenwerk.cli.crash import crash_words
+from eigenwerk.cli.ncci import app as ncci
 from eigenwerk.cli.perf import app as perf
 from eigenwerk.cli.plan import plan
 from eigenwerk.cli.run import run
@@ -49,6 +50,7 @@ app.command()(check)
 app.command()(plan)
 app.command()(run)
 app.add_typer(perf, name="perf")
+app.add_typer(ncci, name="ncci")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,0 +1,146 @@
+"""`eigenwerk ncci`: nuclei from first principles; run a case, check it before, show and draw its levels.
+
+Exit codes: 0 done, 2 bad input, 3 states did not converge (results are written and marked).
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eigenwerk.errors import ConvergenceError, InputError
+from eigenwerk.ncci.extrapolation import extrapolated
+from eigenwerk.ncci.input_settings import SETTINGS
+from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.level_plot import by_hw, draw_convergence, draw_levels
+from eigenwerk.ncci.levels import Levels
+from eigenwerk.ncci.levels_file import read_levels
+from eigenwerk.ncci.levels_text import levels_lines
+
+app = typer.Typer(no_args_is_help=True, help="Light nuclei: no-core and valence-space configuration interaction.")
+
+CaseFile = Annotated[Path, typer.Argument(metavar="CASE", help="A case file, TOML; see `eigenwerk ncci keys`.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where files go; default: beside CASE, its name.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the table of levels.")]
+Results = Annotated[list[Path], typer.Argument(metavar="RESULT...", help="levels.h5 files, or folders that hold them.")]
+Plot = Annotated[Path, typer.Option("--plot", metavar="FILE", help="Where the picture goes.")]
+
+
+@app.command()
+def run(case: CaseFile, output: Output = None, quiet: Quiet = False) -> None:
+    """Compute the levels of a case, or of each pair of hw and Nmax that it lists.
+
+    Writes levels.h5, levels.txt and levels.res. A run that was killed continues when it is started again.
+    """
+    from eigenwerk.ncci.run import run_series
+
+    cases = read_cases(case)
+    folder = output if output is not None else case.parent / case.stem
+    view = _Progress(quiet)
+    series = run_series(cases, folder, report=view.report, say=view.say)
+    for levels in series:
+        typer.echo("\n".join(["", *levels_lines(levels)]))
+    _echo_series(series)
+    if not quiet:
+        typer.echo(f"\nFiles: {folder}")
+    if not all(levels.converged for levels in series):
+        worst = max(float(levels.residual_n.max()) for levels in series)
+        raise ConvergenceError(
+            f"Some states did not converge; the largest residual is {worst:.1e} MeV. Allow more products "
+            "([solver] products), or a larger tolerance."
+        )
+
+
+@app.command()
+def levels(results: Results) -> None:
+    """Show the levels of finished runs; of a series also the convergence with Nmax."""
+    series = [read_levels(path) for path in _files(results)]
+    typer.echo("\n\n".join("\n".join(levels_lines(each)) for each in series))
+    _echo_series(series)
+
+
+@app.command()
+def plot(results: Results, plot: Plot = Path("levels.png"), convergence: bool = False) -> None:
+    """Draw a level scheme of one or several runs; with --convergence the energy over Nmax and hbar-omega."""
+    series = [read_levels(path) for path in _files(results)]
+    if convergence and any(each.about["Nmax"] is None for each in series):
+        raise InputError("--convergence shows energies over Nmax, which runs in a valence space do not have.")
+    try:
+        (draw_convergence if convergence else draw_levels)(plot, series)
+    except ImportError as error:
+        raise InputError(f"No picture: {error}. Install matplotlib.") from error
+    typer.echo(f"Picture: {plot}")
+
+
+@app.command()
+def keys() -> None:
+    """Show every key of a case file with its default."""
+    table = None
+    for setting in SETTINGS:
+        if setting.table != table:
+            typer.echo(f"\n[{setting.table}]" if setting.table else "Above all tables:")
+            table = setting.table
+        default = "" if setting.default is None else f"; default {_shown(setting.default)}"
+        typer.echo(f"  {setting.key:<19s} {setting.help} ({setting.kind}{default})")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _files(results: list[Path]) -> list[Path]:
+    """The files named, and those in folders and in their folders."""
+    found: list[Path] = []
+    for path in results:
+        inside = sorted(path.glob("**/levels.h5")) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(f"There is no levels.h5 in {path}. Name a folder that `eigenwerk ncci run` wrote.")
+        found += inside
+    return found
+
+
+def _echo_series(series: list[Levels]) -> None:
+    """Ground states over Nmax with their extrapolation, where there are several."""
+    if len(series) < 2 or any(each.about["Nmax"] is None for each in series):
+        return
+    typer.echo("\nGround state over Nmax (MeV)")
+    for hw, points in by_hw(series).items():
+        limit = extrapolated([size for size, _ in points], [energy for _, energy in points])
+        row = "  ".join(f"{size}: {energy:.4f}" for size, energy in points)
+        end = "" if limit is None else f"  limit {limit.energy:.3f}"
+        end += "" if limit is None or limit.spread is None else f" +- {limit.spread:.3f}"
+        typer.echo(f"  hbar-omega {hw:g}  {row}{end}")
+
+
+class _Progress:
+    """Lines about stages, and one line about the solver that is written over on a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet, self.moving, self.last = quiet, False, -1e9
+
+    def say(self, line: str) -> None:
+        """A line of its own."""
+        if not self.quiet:
+            self._end()
+            typer.echo(line)
+
+    def report(self, step) -> None:
+        """Where the solver is; on a terminal after every step, else every ten seconds."""
+        terminal = sys.stdout.isatty()
+        if self.quiet or (not terminal and step.seconds - self.last < 10):
+            return
+        self.last = step.seconds
+        energies = " ".join(f"{energy:.4f}" for energy in step.energies[:3])
+        line = f"  products {step.products:5d}  E {energies}  residual {step.residual:.1e}  {step.seconds:.0f} s"
+        typer.echo(("\r" if terminal else "") + f"{line:<78s}", nl=not terminal)
+        self.moving = terminal
+
+    def _end(self) -> None:
+        if self.moving:
+            typer.echo("")
+            self.moving = False
