@@ -6,6 +6,7 @@ Exit codes: 0 converged, 3 not converged, 2 bad input, 128 + signal number after
 import json
 import math
 import os
+import signal
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -18,7 +19,7 @@ from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_ranks, team_rows
 from eigenwerk.cli.run_text import formula, heading, labelled, summary
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
-from eigenwerk.cli.stopping import StopRequests
+from eigenwerk.cli.stopping import SIGNALS, StopRequests
 from eigenwerk.dft.inputs import Inputs, read_inputs
 from eigenwerk.dft.interruption import RunInterrupted
 from eigenwerk.dft.report import RunResult
@@ -111,6 +112,9 @@ def _run_as_rank(options: RunOptions, launch: Launch) -> None:
     # mpirun gives its ranks terminals that are none
     view = RunView(stream, options.quiet, plain=launch.starter != "eigenwerk")
     inputs, result, number = _solve_together(options, launch, view)
+    # what is left takes a second, and a stop would throw away the picture and the words about finished results
+    for wanted in SIGNALS:
+        signal.signal(wanted, signal.SIG_IGN)
     if first:
         _finish(result, number, inputs, options, view)
 
