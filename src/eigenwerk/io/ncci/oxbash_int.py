@@ -46,8 +46,8 @@ def read_oxbash_int(
         numbers += [line.real(k, "a single-particle energy") for k in range(len(line.fields))]
     if len(numbers) not in (size, size + 3):
         raise InputError(
-            f"{count_line.place}: {len(numbers)} numbers follow the count, but {Path(orbitals).name} has {size} orbitals, "
-            "so as many energies and, if the values scale, three masses. Give the list that belongs to the file."
+            f"{count_line.place}: {len(numbers)} numbers follow the count, but {Path(orbitals).name} has {size} "
+            "orbitals, so as many energies and, if the values scale, three masses. Give the list that belongs to it."
         )
     if len(numbers) == size + 3:
         scaling = (numbers[size + 1], -numbers[size + 2])

@@ -1,0 +1,126 @@
+"""Interactions by name or from files, as two-body matrix elements for given pairs of orbitals."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.ncci.h2 import read_h2
+from eigenwerk.io.ncci.h2_data import H2Data, H2Header
+from eigenwerk.io.ncci.number_text import number_lines
+from eigenwerk.io.ncci.oxbash_int import read_oxbash_int
+from eigenwerk.io.ncci.relative_table import read_relative_table
+from eigenwerk.io.ncci.snt import read_snt
+from eigenwerk.ncci.interaction.coupling import couple
+from eigenwerk.ncci.interaction.jisp16 import jisp16
+from eigenwerk.ncci.interaction.minnesota import minnesota
+from eigenwerk.ncci.interaction.relative import Relative
+from eigenwerk.ncci.interaction.two_body import SPECIES, PairSpace, TwoBody, restrict
+from eigenwerk.ncci.interaction.valence import ValenceInteraction, valence_interaction
+from eigenwerk.ncci.orbitals import Orbitals
+from eigenwerk.units import NUCLEON_MASS_MEV
+
+BUILT_IN: dict[str, Callable[[float, int], dict[str, Relative]]] = {
+    "jisp16": lambda hw, quanta: dict.fromkeys(SPECIES, jisp16()),
+    "minnesota": lambda hw, quanta: dict.fromkeys(SPECIES, minnesota(hw, quanta)),
+}
+"""Name in small letters -> potentials of pp, nn and pn pairs, from hw (MeV) and the most quanta of a pair."""
+
+
+def interaction(name: str, space: PairSpace, hw: float) -> TwoBody:
+    """The nucleon-nucleon interaction, without Coulomb, for the pairs of `space` at hw (MeV).
+
+    name: a built-in one, whatever its capitals; a table of the relative motion (brought to hw); or an h2 file, whose
+    matrix elements belong to the hw they were made for.  Raises InputError if there is no such interaction, if the
+    file is damaged, or if orbitals or pairs are missing.
+    """
+    if name.lower() in BUILT_IN:
+        quanta = max(space.highest_quanta(kind) for kind in SPECIES)
+        return couple(space, BUILT_IN[name.lower()](hw, quanta), hw)
+    path = _existing(name)
+    if is_h2(path):
+        return restrict(two_body_from_h2(read_h2(path)), space, path.name)
+    return couple(space, dict.fromkeys(SPECIES, relative_from_file(path)), hw)
+
+
+def _existing(name: str) -> Path:
+    path = Path(name)
+    if not path.is_file():
+        raise InputError(
+            f"Interaction '{name}': neither a built-in one ({', '.join(sorted(BUILT_IN))}) nor a file that exists. "
+            "Correct the name or the path."
+        )
+    return path
+
+
+def is_h2(path: Path) -> bool:
+    """Whether a file is in h2 format: binary, or text that begins with a version number of five digits."""
+    with path.open("rb") as file:
+        start = file.read(4096)
+    if b"\0" in start or not start.strip():
+        return True
+    first = number_lines(path)
+    return bool(first) and len(first[0].fields) == 1 and first[0].fields[0].startswith("15")
+
+
+def two_body_from_h2(data: H2Data) -> TwoBody:
+    """The content of an h2 file; weights of its orbitals take the place of their quanta."""
+    header = data.header
+    space = PairSpace(
+        Orbitals(*header.orbital_3a_p),
+        Orbitals(*header.orbital_3a_n),
+        header.limits["pp"],
+        header.limits["nn"],
+        header.limits["pn"],
+        header.weight_p,
+        header.weight_n,
+    )
+    return TwoBody(space, data.matrices)
+
+
+def h2_from_two_body(two_body: TwoBody) -> H2Data:
+    """What an h2 file of an operator holds."""
+    space = two_body.space
+    rows = [[x.n_a, x.l_a, x.twice_j_a] for x in (space.orbitals_p, space.orbitals_n)]
+    weights = [
+        given if given is not None else orbitals.quanta_a
+        for given, orbitals in ((space.weight_p, space.orbitals_p), (space.weight_n, space.orbitals_n))
+    ]
+    limits = {
+        kind: min(getattr(space, f"max_quanta_{kind}"), float(sum(max(w) for w in _weights_of(kind, weights))))
+        for kind in SPECIES
+    }
+    header = H2Header(np.array(rows[0]), np.array(rows[1]), np.array(weights[0]), np.array(weights[1]), limits)
+    return H2Data(header, {kind: dict(two_body.matrices[kind]) for kind in SPECIES})
+
+
+def _weights_of(kind: str, weights: list) -> list:
+    return [weights["pn".index(letter)] for letter in kind]
+
+
+@lru_cache(maxsize=4)
+def relative_from_file(path: Path) -> Relative:
+    """A table of the relative motion; the oscillator energy has to stand in it."""
+    table = read_relative_table(path)
+    if table.hw is None:
+        raise InputError(
+            f"{path.name} does not say which hw its elements belong to. Add a comment: # hbar*omega = 20 MeV"
+        )
+    return Relative(table.hw, table.matrices, table.nucleon_mass or NUCLEON_MASS_MEV)
+
+
+def valence_from_file(
+    path: str | Path,
+    orbitals: str | Path | None = None,
+    core: tuple[int, int] | None = None,
+    scaling: tuple[float, float] | None = None,
+) -> ValenceInteraction:
+    """A valence-space interaction from KSHELL's .snt or OXBASH's .int file; `orbitals` is the .sps or .sp file."""
+    path = _existing(str(path))
+    if path.suffix == ".snt":
+        return valence_interaction(read_snt(path), path.name)
+    if orbitals is None:
+        raise InputError(f"{path.name} numbers its orbitals but does not name them. Give the .sps or .sp file too.")
+    return valence_interaction(read_oxbash_int(path, orbitals, core, scaling), path.name)
