@@ -127,6 +127,13 @@ def _two_numbers(place: Place, value: Any) -> tuple[int, int]:
     return value[0], value[1]
 
 
+def _scaling(place: Place, value: Any) -> tuple[float, float]:
+    numbers = isinstance(value, list) and len(value) == 2 and all(type(item) in (int, float) for item in value)
+    if not numbers or value[0] <= 0:
+        raise place.error(value, "a mass number and an exponent, as [18, -0.3]")
+    return float(value[0]), float(value[1])
+
+
 def _file(place: Place, value: Any) -> Path:
     return place.path.parent / _text(place, value)
 
@@ -143,7 +150,9 @@ SETTINGS = (
     Setting("", "nucleus", "text", None, "the nucleus, as 6Li", _text),
     Setting("", "Z", "whole number", None, "protons, in place of nucleus", _whole(0)),
     Setting("", "N", "whole number", None, "neutrons, in place of nucleus", _whole(0)),
-    Setting("", "interaction", "text", None, "JISP16, Daejeon16 (needs its table), Minnesota, ..., or a file", _text),
+    Setting(
+        "", "interaction", "text", None, "JISP16, Minnesota, ... or a file (relative table, h2, .snt, .int)", _text
+    ),
     Setting("", "hw", "MeV, or a list", None, "oscillator quantum hbar-omega (no-core)", _several(_number(0, True))),
     Setting("", "Nmax", "whole number, or a list", None, "quanta above the minimal configuration", _several(_whole(0))),
     Setting("", "M", "half-integer", None, "projection of the total angular momentum; default 0 or 1/2", _twice),
@@ -152,6 +161,8 @@ SETTINGS = (
     Setting("", "coulomb", "true or false", True, "Coulomb repulsion of protons (no-core)", _flag),
     Setting("", "lawson", "MeV", 50.0, "strength of the Lawson term (no-core); 0 switches it off", _number(0, False)),
     Setting("", "core", "[Z, N]", None, "inert core of a valence space, where the file does not name it", _two_numbers),
+    Setting("", "orbitals", "file", None, "list of orbitals (.sps, .sp) that belongs to an .int file", _file),
+    Setting("", "scaling", "[A, x]", None, "elements scale as (mass / A)^x, where the .int file is silent", _scaling),
     Setting("", "observables", "list", _USUAL, "what to compute of each state", _names),
     Setting("basis", "protons", "whole number", None, "largest sum of quanta of the protons", _whole(0)),
     Setting("basis", "neutrons", "whole number", None, "largest sum of quanta of the neutrons", _whole(0)),

@@ -45,7 +45,7 @@ class Case:
     interaction: the name of a built-in one or a file.  hw: None in a valence space.  max_excitation: Nmax, None for all
     of a valence space.  parity: natural, unnatural, + or -; None for that of Nmax.  weights: largest sums of oscillator
     quanta of protons, neutrons and all nucleons, in place of Nmax.  core: protons and neutrons of an inert core, for
-    files that do not name it.
+    files that do not name it.  orbitals, scaling: what else an .int file may lack.
     """
 
     path: Path
@@ -60,6 +60,8 @@ class Case:
     lawson: float
     weights: tuple[int | None, int | None, int | None]
     core: tuple[int, int] | None
+    orbitals: Path | None
+    scaling: tuple[float, float] | None
     observables: tuple[str, ...]
     solver: SolverChoice
 
@@ -172,6 +174,8 @@ def _case(path: Path, nucleus: Nucleus, values: Mapping[str, Any]) -> Case:
         lawson=values["lawson"],
         weights=(values["basis.protons"], values["basis.neutrons"], values["basis.all"]),
         core=values["core"],
+        orbitals=values["orbitals"],
+        scaling=values["scaling"],
         observables=values["observables"],
         solver=SolverChoice(**{key.split(".")[1]: value for key, value in values.items() if key.startswith("solver.")}),
     )
