@@ -1,0 +1,118 @@
+"""Building compressed sparse blocks: a pass that counts the nonzeros of every block, one that fills them in."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+
+from eigenwerk.ncci.csb_entries import Entries, Part
+
+Band = tuple[int, int]
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The stored arrays of `CsbHamiltonian`, and seconds for "count" and "fill"."""
+
+    block_x2: np.ndarray
+    start_x: np.ndarray
+    row_z: torch.Tensor
+    column_z: torch.Tensor
+    value_z: torch.Tensor
+    seconds: dict[str, float]
+
+
+def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks:
+    """Both passes over the bands of proton determinants, `rows` states in each (default: one run of rows).
+
+    The counts of every band give the place where each band writes in each block, so bands are made in any order, by
+    several threads on a CPU, with the same result.
+    """
+    runs = -(-entries.basis.dimension // (1 << bits))
+    bands = entries.bands(rows or 1 << bits)
+    begin = time.perf_counter()
+    counts = list(_each(lambda band: count_band(entries, band, bits, runs), bands, entries.device))
+    total = np.zeros(runs * runs, dtype=np.int64)
+    for numbers, count in counts:
+        total[numbers] += count
+    used = np.flatnonzero(total)
+    start_x = np.concatenate([[0], np.cumsum(total[used])])
+    free = np.zeros(runs * runs, dtype=np.int64)
+    free[used] = start_x[:-1]
+    targets = []
+    for numbers, count in counts:
+        targets.append(free[numbers].copy())
+        free[numbers] += count
+    jobs = [(band, count) for band, (_, count) in zip(bands, counts, strict=True)]
+    middle = time.perf_counter()
+    size, device = int(start_x[-1]), entries.device
+    row_z, column_z = (torch.empty(size, dtype=torch.uint16, device=device) for _ in range(2))
+    value_z = torch.empty(size, dtype=entries.dtype, device=device)
+
+    def fill(job: tuple[Band, np.ndarray, np.ndarray]) -> None:
+        band, count, target = job
+        key, value = sorted_band(entries, band, bits, runs)
+        if len(key):
+            # where a sorted entry goes: its rank in the band, moved by its block
+            shift = torch.from_numpy(target - (np.cumsum(count) - count)).to(device)
+            place = torch.repeat_interleave(shift, torch.from_numpy(count).to(device))
+            place += torch.arange(len(key), device=device)
+            row_z.view(torch.int16)[place] = ((key >> 16) & 0xFFFF).to(torch.int16)
+            column_z.view(torch.int16)[place] = (key & 0xFFFF).to(torch.int16)
+            value_z[place] = value
+
+    for _ in _each(fill, [(*job, target) for job, target in zip(jobs, targets, strict=True)], device):
+        pass
+    seconds = {"count": middle - begin, "fill": time.perf_counter() - middle}
+    return Blocks(np.stack([used // runs, used % runs], axis=1), start_x, row_z, column_z, value_z, seconds)
+
+
+def _each(work: Callable[..., Found], jobs: Iterable, device: torch.device) -> Iterator[Found]:
+    """Does all jobs: on a CPU with as many threads as PyTorch has, on a GPU one after the other."""
+    if device.type != "cpu" or torch.get_num_threads() == 1:
+        yield from map(work, jobs)
+        return
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        yield from pool.map(work, jobs)
+
+
+def count_band(entries: Entries, band: Band, bits: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers (row run * runs + column run) of the blocks that a band has entries in, rising, and how many."""
+    found: dict[int, int] = {}
+    first = int(entries.basis.first_d[band[0]]) >> bits
+    for row, column, _ in entries.band_parts(*band):
+        if len(row):
+            block = ((row >> bits) - first) * runs + (column >> bits)
+            count = torch.bincount(block).cpu().numpy()
+            for number in np.flatnonzero(count).tolist():
+                found[number] = found.get(number, 0) + int(count[number])
+    numbers = np.array(sorted(found), dtype=np.int64)
+    return numbers + first * runs, np.array([found[number] for number in numbers.tolist()], dtype=np.int64)
+
+
+def sorted_band(entries: Entries, band: Band, bits: int, runs: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """All entries of a band ordered by block, row, column: keys (block << 32 | row << 16 | column), values."""
+    parts = [_keyed(part, bits, runs) for part in entries.band_parts(*band)]
+    if not parts:
+        empty = torch.zeros(0, dtype=torch.int64, device=entries.device)
+        return empty, empty.to(entries.dtype)
+    key, value = (torch.cat(arrays) for arrays in zip(*parts, strict=True))
+    del parts
+    if entries.device.type == "cpu":
+        order = torch.from_numpy(np.argsort(key.numpy()))  # several times faster than torch.sort
+        return key[order], value[order]
+    key, order = torch.sort(key)
+    return key, value[order]
+
+
+def _keyed(part: Part, bits: int, runs: int) -> tuple[torch.Tensor, torch.Tensor]:
+    row, column, value = part
+    mask = (1 << bits) - 1
+    block = (row >> bits).long().mul_(runs).add_(column >> bits)
+    inside = ((row & mask).long() << 16) | (column & mask)
+    return block.bitwise_left_shift_(32).bitwise_or_(inside), value

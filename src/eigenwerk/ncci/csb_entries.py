@@ -1,0 +1,294 @@
+"""The nonzeros of H below the diagonal, band of proton determinants after band, and its diagonal.
+
+Rows and columns that differ by two nucleons of one species, by one of one, or by one proton and one neutron are found
+by combining jumps of the two species; nothing is searched and nothing is met twice.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from eigenwerk.ncci.basis_pairs import BasisPairs
+from eigenwerk.ncci.determinants import Determinants
+from eigenwerk.ncci.elements import Elements, elements
+from eigenwerk.ncci.jumps import Jumps, one_jumps, two_jumps
+from eigenwerk.ncci.manybody import ManyBodyBasis
+
+PART = 1 << 22
+"""Entries that are made at once on a CPU; thirty times as many on a GPU."""
+
+Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Rows, columns and values of some entries, 1-D tensors of equal length."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpeciesJumps:
+    """Jumps of one species as tensors.
+
+    one: all jumps of one nucleon, ordered by the row.  mean_z: for those with equal 2M and parity, the sum of
+    <c s|V|c' s> over the other nucleons of the species, phase included.  two, value_z: jumps of two nucleons,
+    row > column, and their matrix elements; only those that some J can couple.
+    """
+
+    one: Jumps
+    same: Jumps
+    mean_z: np.ndarray
+    two: Jumps
+    value_z: np.ndarray
+
+
+def species_jumps(determinants: Determinants, own: Elements) -> SpeciesJumps:
+    """All jumps of a species; `own` are the matrix elements between two of its nucleons."""
+    one = one_jumps(determinants)
+    bucket_d = determinants.twice_m_d * 2 + determinants.parity_d
+    same = one.take((bucket_d[one.row_z] == bucket_d[one.column_z]) & (one.row_z > one.column_z))
+    out, into = same.out_zi[:, 0].astype(np.int64), same.into_zi[:, 0].astype(np.int64)
+    mean_z = np.zeros(len(same))
+    for state_d in determinants.occupied_di.T:
+        other = state_d[same.row_z].astype(np.int64)
+        mean_z += own.ordered(out, other, into, other)
+    two = two_jumps(determinants)
+    a, b, c, d = (states.astype(np.int64) for states in (*two.out_zi.T, *two.into_zi.T))
+    value_z = own.flat_z[own.row_xx[a, b] + own.column_xx[c, d]] * two.sign_z
+    coupled = ~np.isnan(value_z)
+    return SpeciesJumps(one, same, mean_z * same.sign_z, two.take(coupled), value_z[coupled])
+
+
+def own_diagonal(determinants: Determinants, own: Elements) -> np.ndarray:
+    """(d,) sum of <ab|V|ab> over the pairs of every determinant."""
+    occupied = determinants.occupied_di.astype(np.int64)
+    total = np.zeros(len(determinants))
+    for i in range(determinants.nucleons):
+        for j in range(i + 1, determinants.nucleons):
+            a, b = occupied[:, i], occupied[:, j]
+            total += own.value(a, b, a, b)
+    return total
+
+
+class Entries:
+    """Makes the entries of H on a device; `bands` cuts the proton determinants, `band_parts` makes one band."""
+
+    def __init__(
+        self, basis: ManyBodyBasis, pairs: BasisPairs, dtype: torch.dtype, device: torch.device | str = "cpu"
+    ) -> None:
+        self.basis, self.dtype, self.device = basis, dtype, torch.device(device)
+        self.place = torch.int32 if basis.dimension < 2**31 else torch.int64
+        self.part = PART if self.device.type == "cpu" else 30 * PART
+        self.mixed = elements(basis, pairs, "pn")
+        self.own_p, self.own_n = elements(basis, pairs, "pp"), elements(basis, pairs, "nn")
+        self.protons = species_jumps(basis.protons, self.own_p)
+        same = basis.protons is basis.neutrons and np.array_equal(self.own_p.flat_z, self.own_n.flat_z, equal_nan=True)
+        self.neutrons = self.protons if same else species_jumps(basis.neutrons, self.own_n)
+
+    def _tensor(self, array: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    # --- the diagonal ----------------------------------------------------------------------------------------------
+
+    def diagonal(self) -> torch.Tensor:
+        """<b|H|b>, (b,)."""
+        basis = self.basis
+        proton_b, neutron_b = basis.all_states()
+        states_p, states_n = np.arange(len(basis.protons.states)), np.arange(len(basis.neutrons.states))
+        mixed = self.mixed.value(states_p[:, None], states_n, states_p[:, None], states_n)
+        total = own_diagonal(basis.protons, self.own_p)[proton_b] + own_diagonal(basis.neutrons, self.own_n)[neutron_b]
+        for state_p in basis.protons.occupied_di.T.astype(np.int64):
+            for state_n in basis.neutrons.occupied_di.T.astype(np.int64):
+                total += mixed[state_p[proton_b], state_n[neutron_b]]
+        return self._tensor(total).to(self.dtype)
+
+    # --- bands -----------------------------------------------------------------------------------------------------
+
+    def bands(self, rows: int) -> list[tuple[int, int]]:
+        """Runs of proton determinants with about so many states each."""
+        first_d = self.basis.first_d
+        wanted = np.arange(0, self.basis.dimension, max(rows, 1))[1:]
+        cuts = np.unique(np.concatenate([[0], np.searchsorted(first_d, wanted), [len(first_d) - 1]]))
+        return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+    def band_parts(self, start: int, stop: int) -> Iterator[Part]:
+        """All entries whose row has a proton determinant from start to stop, in parts."""
+        yield from self._two_protons(start, stop)
+        yield from self._one_proton(start, stop)
+        yield from self._neutrons_only(start, stop)
+        yield from self._one_of_each(start, stop)
+
+    def _within(self, jumps: Jumps, start: int, stop: int) -> slice:
+        return slice(*np.searchsorted(jumps.row_z, [start, stop]).tolist())
+
+    # --- one species jumps, the other looks on ---------------------------------------------------------------------
+
+    def _two_protons(self, start: int, stop: int) -> Iterator[Part]:
+        chosen = self._within(self.protons.two, start, stop)
+        row_z, column_z = self.protons.two.row_z[chosen], self.protons.two.column_z[chosen]
+        for part, row, column, which, _ in self._lookers(row_z, column_z):
+            yield row, column, self._tensor(self.protons.value_z[chosen][part]).to(self.dtype).index_select(0, which)
+
+    def _lookers(self, row_z: np.ndarray, column_z: np.ndarray):
+        """Proton jumps times the neutron determinants common to both ends: (slice of jumps, row, column, which jump of
+        the slice, which neutron determinant)."""
+        start_d, count_d = self._starts
+        common_z = np.minimum(count_d[row_z], count_d[column_z])
+        total_z = np.concatenate([[0], np.cumsum(common_z)])
+        at = 0
+        while at < len(row_z):
+            end = max(at + 1, int(np.searchsorted(total_z, total_z[at] + self.part, side="right")) - 1)
+            part = slice(at, end)
+            common = self._tensor(common_z[part])
+            jump = torch.arange(end - at, device=self.device, dtype=torch.int32)
+            which = torch.repeat_interleave(jump, common)
+            # number of the neutron determinant: a running count, set back at every jump
+            shift = self._tensor(start_d[row_z[part]]) - (torch.cumsum(common, 0) - common)
+            neutron = torch.arange(len(which), device=self.device, dtype=torch.int32)
+            neutron += shift.to(torch.int32).index_select(0, which)
+            row, column = (
+                self._offset[self._tensor(z[part])].index_select(0, which) + neutron for z in (row_z, column_z)
+            )
+            yield part, row, column, which, neutron
+            at = end
+
+    @cached_property
+    def _offset(self) -> torch.Tensor:
+        return self._tensor(self.basis.offset_d).to(self.place)
+
+    @cached_property
+    def _starts(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.basis.neutron_start_d, np.diff(self.basis.first_d)
+
+    def _one_proton(self, start: int, stop: int) -> Iterator[Part]:
+        """One proton jumps: the mean field of the protons plus that of the neutrons of the state."""
+        jumps, chosen = self.protons.same, self._within(self.protons.same, start, stop)
+        fields, kind_z = self._fields(jumps, chosen, "p")
+        mean_z, sign_z = self._tensor(self.protons.mean_z[chosen]), self._tensor(jumps.sign_z[chosen])
+        occupied = self._occupied["n"]
+        for part, row, column, which, neutron in self._lookers(jumps.row_z[chosen], jumps.column_z[chosen]):
+            kind = kind_z[part][which]
+            value = torch.zeros(len(row), dtype=torch.float64, device=self.device)
+            for state_d in occupied:
+                value += fields[kind, state_d[neutron]]
+            yield row, column, (mean_z[part][which] + sign_z[part][which] * value).to(self.dtype)
+
+    @cached_property
+    def _occupied(self) -> dict[str, list[torch.Tensor]]:
+        sides = {"p": self.basis.protons, "n": self.basis.neutrons}
+        return {k: [self._tensor(state.astype(np.int64)) for state in side.occupied_di.T] for k, side in sides.items()}
+
+    def _fields(self, jumps: Jumps, chosen: slice, species: str) -> tuple[torch.Tensor, torch.Tensor]:
+        """(kinds, states of the other species) <c s|V|c' s> for the different (c, c') of jumps, and which each has."""
+        states = len((self.basis.protons if species == "p" else self.basis.neutrons).states)
+        key_z = jumps.out_zi[chosen, 0].astype(np.int64) * states + jumps.into_zi[chosen, 0]
+        kinds, kind_z = np.unique(key_z, return_inverse=True)
+        out, into = kinds[:, None] // states, kinds[:, None] % states
+        other = np.arange(len((self.basis.neutrons if species == "p" else self.basis.protons).states))
+        args = (out, other, into, other) if species == "p" else (other, out, other, into)
+        return self._tensor(self.mixed.value(*np.broadcast_arrays(*args))), self._tensor(kind_z)
+
+    def _neutrons_only(self, start: int, stop: int) -> Iterator[Part]:
+        """Neutrons jump inside the run of neutron determinants of every proton determinant of the band."""
+        first, count = self._starts
+        fields, kind_z = self._neutron_fields
+        for low, high in self._sector_runs(start, stop):
+            for jumps, is_one in ((self.neutrons.two, False), (self.neutrons.same, True)):
+                chosen = self._within(jumps, int(first[low]), int(first[low] + count[low]))
+                width = chosen.stop - chosen.start
+                step = max(1, self.part // max(width, 1))
+                for at in range(low, high if width else low, step):
+                    protons = torch.arange(at, min(at + step, high), device=self.device)
+                    offset = self._offset[protons][:, None]
+                    row, column = ((offset + self._tensor(z[chosen])).view(-1) for z in (jumps.row_z, jumps.column_z))
+                    if is_one:
+                        field = torch.zeros(len(fields), len(protons), dtype=torch.float64, device=self.device)
+                        for state_d in self._occupied["p"]:
+                            field += fields[:, state_d[protons]]
+                        value = self._tensor(jumps.sign_z[chosen]) * field[kind_z[chosen]].T
+                        value = value + self._tensor(self.neutrons.mean_z[chosen])
+                    else:
+                        value = self._tensor(self.neutrons.value_z[chosen]).expand(len(protons), -1)
+                    yield row, column, value.reshape(-1).to(self.dtype)
+
+    @cached_property
+    def _neutron_fields(self) -> tuple[torch.Tensor, torch.Tensor]:
+        return self._fields(self.neutrons.same, slice(0, len(self.neutrons.same)), "n")
+
+    def _sector_runs(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """The band cut where the sector of the protons changes."""
+        return [
+            (max(s.start, start), min(s.stop, stop))
+            for s in self.basis.protons.sectors
+            if s.start < stop and s.stop > start
+        ]
+
+    # --- one proton and one neutron jump ---------------------------------------------------------------------------
+
+    def _one_of_each(self, start: int, stop: int) -> Iterator[Part]:
+        """Proton jumps to lower determinants, times neutron jumps that make up for their 2M and parity."""
+        chosen = self._within(self.protons.one, start, stop)
+        jumps = self.protons.one.take(chosen)
+        jumps = jumps.take(jumps.column_z < jumps.row_z)
+        sector_d = np.repeat(
+            np.arange(len(self.basis.protons.sectors)), [s.stop - s.start for s in self.basis.protons.sectors]
+        )
+        key_z = sector_d[jumps.row_z] * len(self.basis.protons.sectors) + sector_d[jumps.column_z]
+        order = np.argsort(key_z, kind="stable")
+        jumps, key_z = jumps.take(order), key_z[order]
+        cuts = np.flatnonzero(np.diff(key_z, prepend=-1, append=-1)) if len(key_z) else np.zeros(0, np.int64)
+        for low, high in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+            others = self._matching(int(jumps.row_z[low]), int(jumps.column_z[low]))
+            if others is not None:
+                yield from self._outer(jumps, low, high, others)
+
+    def _matching(self, row: int, column: int) -> tuple[torch.Tensor, ...] | None:
+        """Neutron jumps that go with a proton jump between these determinants (all of their sectors)."""
+        first, count = self._starts
+        runs = (first[row], first[row] + count[row], first[column], first[column] + count[column])
+        key = tuple(int(number) for number in runs)
+        if key not in self._matches:
+            jumps = self.neutrons.one
+            chosen = self._within(jumps, key[0], key[1])
+            inside = (jumps.column_z[chosen] >= key[2]) & (jumps.column_z[chosen] < key[3])
+            found = chosen.start + np.flatnonzero(inside)
+            row_n, column_n = (self._tensor(z[found]).to(self.place) for z in (jumps.row_z, jumps.column_z))
+            out_n, into_n = (self._tensor(z[found, 0].astype(np.int32)) for z in (jumps.out_zi, jumps.into_zi))
+            self._matches[key] = (row_n, column_n, out_n, into_n, self._tensor(jumps.sign_z[found]).to(self.dtype))
+        found_tensors = self._matches[key]
+        return found_tensors if len(found_tensors[0]) else None
+
+    @cached_property
+    def _matches(self) -> dict[tuple[int, ...], tuple[torch.Tensor, ...]]:
+        return {}
+
+    def _outer(self, jumps: Jumps, low: int, high: int, others: tuple[torch.Tensor, ...]) -> Iterator[Part]:
+        """All products of proton jumps low to high with neutron jumps.  Matrix elements depend on the states only, of
+        which there are few: (c, c') of the protons, all (d, d') of the neutrons."""
+        row_n, column_n, out_n, into_n, sign_n = others
+        states = len(self.basis.protons.states)
+        part = slice(low, high)
+        key_z = jumps.out_zi[part, 0].astype(np.int64) * states + jumps.into_zi[part, 0]
+        kinds, kind_z = np.unique(key_z, return_inverse=True)
+        row_xx, column_xx, flat = self._mixed_tensors
+        out_p, into_p = self._tensor(kinds // states), self._tensor(kinds % states)
+        place = row_xx[out_p].index_select(1, out_n) + column_xx[into_p].index_select(1, into_n)
+        value_xz = flat[place] * sign_n
+        coupled_xz = ~torch.isnan(value_xz)
+        all_coupled = bool(coupled_xz.all())
+        kind, sign_p = self._tensor(kind_z), self._tensor(jumps.sign_z[part]).to(self.dtype)
+        row_p, column_p = (self._offset[self._tensor(z[part])] for z in (jumps.row_z, jumps.column_z))
+        step = max(1, self.part // len(row_n))
+        for at in range(0, high - low, step):
+            some = slice(at, at + step)
+            row, column = row_p[some, None] + row_n, column_p[some, None] + column_n
+            value = value_xz.index_select(0, kind[some]).mul_(sign_p[some, None])
+            if all_coupled:
+                yield row.view(-1), column.view(-1), value.view(-1)
+            else:
+                keep = coupled_xz.index_select(0, kind[some]).view(-1).nonzero()[:, 0]
+                row, column, value = (array.view(-1).index_select(0, keep) for array in (row, column, value))
+                yield row, column, value
+
+    @cached_property
+    def _mixed_tensors(self) -> tuple[torch.Tensor, ...]:
+        tables = (self._tensor(self.mixed.row_xx), self._tensor(self.mixed.column_xx))
+        return (*tables, self._tensor(self.mixed.flat_z).to(self.dtype))
