@@ -12,7 +12,17 @@ from eigenwerk.errors import InputError
 METHODS = ("lanczos", "lobpcg")
 BACK_ENDS = ("auto", "csb", "pairs", "dense")
 PRECISIONS = ("double", "single")
-OBSERVABLES = ("radii", "spins", "moments", "transitions", "occupations", "quanta", "center_of_mass", "densities")
+OBSERVABLES = (
+    "radii",
+    "spins",
+    "moments",
+    "transitions",
+    "occupations",
+    "quanta",
+    "center_of_mass",
+    "terms",
+    "densities",
+)
 PARITIES = {"natural": "natural", "unnatural": "unnatural", "+": "+", "-": "-", "+1": "+", "1": "+", "-1": "-"}
 
 

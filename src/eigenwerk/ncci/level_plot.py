@@ -74,9 +74,9 @@ def draw_convergence(path: str | Path, series: Sequence[Levels]) -> None:
         limit = extrapolated([size for size, _ in points], [energy for _, energy in points])
         if limit is not None:
             left.axhline(limit.energy, color=colour, linewidth=0.9, linestyle="--")
-    for number, (size, points) in enumerate(by_size(series).items()):
+    for number, (size, over_hw) in enumerate(by_size(series).items()):
         colour = COLOURS[number % len(COLOURS)]
-        right.plot(*zip(*points, strict=True), marker="o", markersize=4.5, color=colour, label=f"Nmax {size}")
+        right.plot(*zip(*over_hw, strict=True), marker="o", markersize=4.5, color=colour, label=f"Nmax {size}")
     left.set_xlabel("Nmax", fontsize=10)
     left.set_ylabel("ground state (MeV)", fontsize=10)
     left.locator_params(axis="x", integer=True)

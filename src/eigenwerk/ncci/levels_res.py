@@ -61,8 +61,8 @@ _SECTIONS = (
     ("E2 moments", "   Q(p)       Q(n)", ("Q_p", "Q_n"), "11.4f"),
     (
         "Angular momenta",
-        "    <L^2>      <S^2>      <Sp^2>     <Sn^2>        <J^2>",
-        ("L2", "S2", "Sp2", "Sn2", "J2"),
+        "    <L^2>      <S^2>      <Lp^2>     <Sp^2>     <Ln^2>     <Sn^2>        <J^2>",
+        ("L2", "S2", "Lp2", "Sp2", "Ln2", "Sn2", "J2"),
         "11.4f",
     ),
     (

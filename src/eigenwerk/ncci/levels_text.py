@@ -22,6 +22,8 @@ GROUPS: tuple[tuple[str, tuple[Column, ...]], ...] = (
         "Squared angular momenta",
         (
             ("L2", "L^2", "9.4f"),
+            ("Lp2", "Lp^2", "9.4f"),
+            ("Ln2", "Ln^2", "9.4f"),
             ("S2", "S^2", "9.4f"),
             ("Sp2", "Sp^2", "9.4f"),
             ("Sn2", "Sn^2", "9.4f"),
@@ -40,6 +42,10 @@ GROUPS: tuple[tuple[str, tuple[Column, ...]], ...] = (
         ),
     ),
     ("Electric quadrupole (fm^2)", (("Q_p", "protons", "9.4f"), ("Q_n", "neutrons", "9.4f"))),
+    (
+        "Terms of the energy (MeV)",
+        (("T_int", "T_int", "11.4f"), ("V_NN", "V_NN", "11.4f"), ("V_C", "V_C", "11.4f")),
+    ),
     ("Centre of mass", (("N_cm", "<N_cm>", "11.3e"),)),
 )
 
@@ -51,6 +57,8 @@ def levels_lines(levels: Levels) -> list[str]:
         known = [column for column in columns if column[0] in levels.values]
         if known:
             lines += ["", title, *_columns(levels, known)]
+        if title.startswith("Magnetic") and known and _hidden(levels):
+            lines.append("-: odd ranks vanish at M = 0; a run with M = 1 shows them")
     lines += [*_quanta(levels), *_occupations(levels), *_strengths(levels)]
     return lines
 
@@ -90,6 +98,10 @@ def _columns(levels: Levels, columns: Iterable[Column]) -> list[str]:
         cells = "".join(f"{_cell(levels.values[name][n], form):>12s}" for name, _, form in columns)
         lines.append(f"{n + 1:3d} {levels.label(n):>6s}{cells}")
     return lines
+
+
+def _hidden(levels: Levels) -> bool:
+    return bool(np.isnan(levels.values["mu"]).any())
 
 
 def _cell(value: float, form: str) -> str:

@@ -10,7 +10,7 @@ import torch
 from eigenwerk.ncci.basis_pairs import basis_pairs
 from eigenwerk.ncci.interaction.angular import intrinsic_spin, isospin, orbital_spin, total_spin
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
-from eigenwerk.ncci.interaction.one_body import scalar_product, spin
+from eigenwerk.ncci.interaction.one_body import orbital_momentum, scalar_product, spin
 from eigenwerk.ncci.interaction.oscillator import length
 from eigenwerk.ncci.interaction.radii import point_radii, squared_distances
 from eigenwerk.ncci.interaction.two_body import TwoBody
@@ -45,6 +45,8 @@ def scalar_operators(problem: Problem, wanted: Iterable[str], hw: float | None) 
         operators["S2"] = intrinsic_spin(space, nucleons)
         products = 2.0 * scalar_product(space, spin)
         operators["Sp2"], operators["Sn2"] = products.only("pp"), products.only("nn")
+        products = 2.0 * scalar_product(space, orbital_momentum)
+        operators["Lp2"], operators["Ln2"] = products.only("pp"), products.only("nn")
     if hw is not None and "radii" in wanted:
         distances = squared_distances(space, hw)
         operators |= {f"s_{kind}": distances.only(kind) for kind in ("pp", "nn", "pn")}
@@ -65,19 +67,29 @@ def scalars(
         for name, each in pairs.items():
             found[name].append(expectation(density, each))
     values = {name: np.array(row) for name, row in found.items()}
-    # the squares of the single spins are the same number in every state
-    for name, number in (("Sp2", problem.protons), ("Sn2", problem.neutrons)):
-        if name in values:
-            values[name] = values[name] + 0.75 * number
+    for species, orbitals, number in (
+        ("p", problem.orbitals_p, problem.protons),
+        ("n", problem.orbitals_n, problem.neutrons),
+    ):
+        if f"S{species}2" in values:  # so far the products of different nucleons; here the squares of single ones
+            values[f"S{species}2"] = values[f"S{species}2"] + 0.75 * number
+            squares = occupations(basis, species, vectors_nb) @ (orbitals.l_a * (orbitals.l_a + 1.0))
+            values[f"L{species}2"] = values[f"L{species}2"] + squares
     return values
 
 
 def observe(
-    problem: Problem, basis: ManyBodyBasis, vectors_nb: torch.Tensor, wanted: Iterable[str], hw: float | None
+    problem: Problem,
+    basis: ManyBodyBasis,
+    vectors_nb: torch.Tensor,
+    wanted: Iterable[str],
+    hw: float | None,
+    terms: Mapping[str, TwoBody] | None = None,
 ) -> Observed:
-    """Everything wanted of all states."""
+    """Everything wanted of all states, and the expectation values of further operators `terms`."""
     wanted = tuple(wanted)
-    values = scalars(problem, basis, scalar_operators(problem, wanted, hw), vectors_nb)
+    operators = scalar_operators(problem, wanted, hw) | dict(terms or {})
+    values = scalars(problem, basis, operators, vectors_nb)
     if "s_pp" in values:
         values |= _radii(problem, values)
     if "occupations" in wanted:

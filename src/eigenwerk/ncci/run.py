@@ -1,7 +1,7 @@
 """One case from its description to levels: basis, interaction, operator, states, observables, files."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.basis_pairs import basis_pairs
 from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.inputs import Case
+from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.levels import Levels, spin_of
 from eigenwerk.ncci.levels_file import read_levels, read_vectors, write_levels
 from eigenwerk.ncci.levels_res import res_text
@@ -25,7 +26,7 @@ from eigenwerk.ncci.observables import observe
 from eigenwerk.ncci.operators import build_hamiltonian, device_of, dtype_of
 from eigenwerk.ncci.problem import Problem
 from eigenwerk.ncci.solving import Report, block_size, solve
-from eigenwerk.ncci.sources import Source, source_of
+from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
 from eigenwerk.ncci.start_vectors import carried_over, start_vectors
 from eigenwerk.units import NUCLEON_MASS_MEV
 
@@ -64,7 +65,8 @@ def run_case(
     determinants = f"{len(basis.protons)} proton and {len(basis.neutrons)} neutron determinants"
     say(f"basis      {basis.dimension} states, {determinants}")
     device, dtype = device_of(case.solver.device), dtype_of(case.solver.precision)
-    pairs = basis_pairs(basis, source.hamiltonian(case, problem))
+    parts = source.parts(case, problem)
+    pairs = basis_pairs(basis, total(parts))
     say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
     operator = build_hamiltonian(basis, pairs, case.solver, backend_of(case, basis))
     built = time.perf_counter()
@@ -87,7 +89,7 @@ def run_case(
         "solve_seconds": solved - built,
         "program": __version__,
     }
-    levels = _levels(case, problem, basis, found, about, solver)
+    levels = _levels(case, problem, basis, parts, found, about, solver)
     say(f"observed   {time.perf_counter() - solved:.1f} s")
     return CaseResult(case, problem, basis, levels, found.vectors_knx[0].cpu().numpy())
 
@@ -188,15 +190,16 @@ def _levels(
     case: Case,
     problem: Problem,
     basis: ManyBodyBasis,
+    parts: Mapping[str, TwoBody],
     found: EigenResult,
     about: dict[str, Any],
     solver: dict[str, Any],
 ) -> Levels:
     vectors_nb = found.vectors_knx[0]
-    no_core = case.max_excitation is not None or any(limit is not None for limit in case.weights)
-    lawson = case.lawson if no_core else 0.0
+    lawson = case.lawson if LAWSON in parts else 0.0
     wanted = {*case.observables, *(["center_of_mass"] if lawson else [])}
-    observed = observe(problem, basis, vectors_nb, wanted, case.hw)
+    terms = {name: part for name, part in parts.items() if name != LAWSON and "terms" in wanted}
+    observed = observe(problem, basis, vectors_nb, wanted, case.hw, terms)
     values = dict(observed.values)
     energy_n = found.eig_kn[0].cpu().numpy()
     if lawson:

@@ -1,5 +1,6 @@
-"""Which interaction a case means: its space, and its Hamiltonian as one two-body operator."""
+"""Which interaction a case means: its space, and its Hamiltonian as two-body operators."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +19,18 @@ VALENCE_SUFFIXES = (".snt", ".int")
 """Files of interactions outside a core."""
 
 
+LAWSON = "Lawson"
+"""Name of the term that is no energy of the nucleus."""
+
+
+def total(parts: Mapping[str, TwoBody]) -> TwoBody:
+    """The sum of all terms."""
+    first, *others = parts.values()
+    for other in others:
+        first = first + other
+    return first
+
+
 class Source(Protocol):
     """An interaction with the kind of space that it belongs to."""
 
@@ -25,8 +38,8 @@ class Source(Protocol):
         """The space of the case."""
         ...
 
-    def hamiltonian(self, case: Case, problem: Problem) -> TwoBody:
-        """Everything that acts, in MeV."""
+    def parts(self, case: Case, problem: Problem) -> dict[str, TwoBody]:
+        """The terms of the Hamiltonian by name, in MeV."""
         ...
 
 
@@ -40,16 +53,19 @@ class NoCore:
         """All nucleons, truncated by oscillator quanta."""
         return no_core_problem(case)
 
-    def hamiltonian(self, case: Case, problem: Problem) -> TwoBody:
-        """T_int + V + Coulomb + Lawson's term."""
+    def parts(self, case: Case, problem: Problem) -> dict[str, TwoBody]:
+        """T_int, V_NN, V_C and Lawson's term."""
         assert case.hw is not None
         space = problem.pairs
-        total = intrinsic_kinetic(space, case.hw, problem.nucleons) + interaction(self.name, space, case.hw)
+        parts = {
+            "T_int": intrinsic_kinetic(space, case.hw, problem.nucleons),
+            "V_NN": interaction(self.name, space, case.hw),
+        }
         if case.coulomb and problem.protons > 1:
-            total = total + coulomb(space, case.hw)
+            parts["V_C"] = coulomb(space, case.hw)
         if case.lawson:
-            total = total + case.lawson * centre_of_mass_quanta(space, problem.nucleons)
-        return total
+            parts[LAWSON] = case.lawson * centre_of_mass_quanta(space, problem.nucleons)
+        return parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +79,9 @@ class Valence:
         """All states of the nucleons outside the core."""
         return valence_problem(case, self.core, self.interaction.orbitals_p, self.interaction.orbitals_n)
 
-    def hamiltonian(self, case: Case, problem: Problem) -> TwoBody:
-        """Single-particle energies and matrix elements, scaled with the mass where the file says so."""
-        return self.interaction.hamiltonian(problem.nucleons, case.nucleus.nucleons)
+    def parts(self, case: Case, problem: Problem) -> dict[str, TwoBody]:
+        """Single-particle energies and matrix elements together, scaled with the mass where the file says so."""
+        return {"H": self.interaction.hamiltonian(problem.nucleons, case.nucleus.nucleons)}
 
 
 def source_of(case: Case) -> Source:
