@@ -38,6 +38,17 @@ class SolverChoice:
     memory_gb: float | None = None
 
 
+GUARDS = 4
+"""Vectors in a LOBPCG block beyond those that are wanted."""
+
+
+def block_size(choice: SolverChoice, states: int) -> int:
+    """How many vectors H is applied to at once: as asked for, else 1 for Lanczos, a multiple of 4 for LOBPCG."""
+    if choice.method == "lanczos":
+        return choice.block or 1
+    return max(choice.block or 4 * -(-(states + GUARDS) // 4), states)
+
+
 @dataclass(frozen=True)
 class Case:
     """One calculation.  Energies MeV, lengths fm.

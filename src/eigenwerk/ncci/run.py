@@ -15,7 +15,8 @@ from eigenwerk.io.atomic_write import ensure_writable, replacing
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.basis_pairs import basis_pairs
 from eigenwerk.ncci.checkpoint import Checkpoint
-from eigenwerk.ncci.inputs import Case
+from eigenwerk.ncci.estimate import Estimate, choose_backend, estimate, memory_of, refuse_what_does_not_fit
+from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.levels import Levels, spin_of
 from eigenwerk.ncci.levels_file import read_levels, read_vectors, write_levels
@@ -25,9 +26,10 @@ from eigenwerk.ncci.manybody import ManyBodyBasis
 from eigenwerk.ncci.observables import observe
 from eigenwerk.ncci.operators import build_hamiltonian, device_of, dtype_of
 from eigenwerk.ncci.problem import Problem
-from eigenwerk.ncci.solving import Report, block_size, solve
-from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
+from eigenwerk.ncci.solving import Report, solve
+from eigenwerk.ncci.sources import LAWSON, Source, is_valence, source_of, total
 from eigenwerk.ncci.start_vectors import carried_over, start_vectors
+from eigenwerk.parallel.device_memory import rank_memory
 from eigenwerk.units import NUCLEON_MASS_MEV
 
 Say = Callable[[str], None]
@@ -61,14 +63,15 @@ def run_case(
     begin = time.perf_counter()
     source = source_of(case)
     problem = source.problem(case)
+    device, dtype = device_of(case.solver.device), dtype_of(case.solver.precision)
+    estimated, backend = planned(case, problem, device)
     basis = problem.basis()
     determinants = f"{len(basis.protons)} proton and {len(basis.neutrons)} neutron determinants"
     say(f"basis      {basis.dimension} states, {determinants}")
-    device, dtype = device_of(case.solver.device), dtype_of(case.solver.precision)
     parts = source.parts(case, problem)
     pairs = basis_pairs(basis, total(parts))
     say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
-    operator = build_hamiltonian(basis, pairs, case.solver, backend_of(case, basis))
+    operator = build_hamiltonian(basis, pairs, case.solver, backend)
     built = time.perf_counter()
     say(f"operator   {operator.backend} on {device}, {case.solver.precision} precision, {operator.build_seconds:.1f} s")
 
@@ -89,7 +92,7 @@ def run_case(
         "solve_seconds": solved - built,
         "program": __version__,
     }
-    levels = _levels(case, problem, basis, parts, found, about, solver)
+    levels = _levels(case, problem, basis, parts, estimated, found, about, solver)
     say(f"observed   {time.perf_counter() - solved:.1f} s")
     return CaseResult(case, problem, basis, levels, found.vectors_knx[0].cpu().numpy())
 
@@ -136,9 +139,14 @@ def write_results(folder: Path, result: CaseResult) -> None:
             new.write_text(text, encoding="utf-8")
 
 
-def backend_of(case: Case, basis: ManyBodyBasis) -> str:
-    """The back end asked for; `auto` is the matrix-free one."""
-    return "pairs" if case.solver.backend == "auto" else case.solver.backend
+def planned(case: Case, problem: Problem, device: torch.device) -> tuple[Estimate, str]:
+    """What the case will cost, and its back end.  Raises InputError where it does not fit."""
+    block, valence = block_size(case.solver, case.states), is_valence(case)
+    estimated = estimate(problem, case.solver, case.states, block, device.type, valence)
+    memory = memory_of(case.solver, rank_memory(device, 1))
+    backend = choose_backend(estimated, case.solver, memory)
+    refuse_what_does_not_fit(case, problem, estimated, backend, block, memory, valence)
+    return estimated, backend
 
 
 def _known_vectors(case: Case, source: Source, basis: ManyBodyBasis, start: CaseResult | None) -> np.ndarray | None:
@@ -191,6 +199,7 @@ def _levels(
     problem: Problem,
     basis: ManyBodyBasis,
     parts: Mapping[str, TwoBody],
+    estimated: Estimate,
     found: EigenResult,
     about: dict[str, Any],
     solver: dict[str, Any],
@@ -207,7 +216,7 @@ def _levels(
     return Levels(
         about=about,
         dimension=basis.dimension,
-        nonzeros=0,
+        nonzeros=estimated.nonzeros or 0,
         energy_n=energy_n,
         residual_n=found.residual_kn[0].cpu().numpy(),
         converged=bool(found.converged_kn.all()),

@@ -10,11 +10,8 @@ from eigenwerk.linalg.lanczos import LanczosPlan, LanczosState, lanczos
 from eigenwerk.linalg.lobpcg import LobpcgPlan, LobpcgState, lobpcg
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.checkpoint import Checkpoint
-from eigenwerk.ncci.inputs import SolverChoice
+from eigenwerk.ncci.inputs import SolverChoice, block_size
 from eigenwerk.ncci.operators import Hamiltonian
-
-GUARDS = 4
-"""Vectors in a LOBPCG block beyond those that are wanted."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +26,6 @@ class Step:
 
 
 Report = Callable[[Step], None]
-
-
-def block_size(choice: SolverChoice, states: int) -> int:
-    """How many vectors H is applied to at once: as asked for, else 1 for Lanczos, a multiple of 4 for LOBPCG."""
-    if choice.method == "lanczos":
-        return choice.block or 1
-    return max(choice.block or 4 * -(-(states + GUARDS) // 4), states)
 
 
 def solve(

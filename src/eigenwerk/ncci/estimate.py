@@ -1,0 +1,148 @@
+"""What a case would cost, before anything is built: states, nonzeros, memory and time of each back end."""
+
+from dataclasses import dataclass, replace
+
+from eigenwerk.errors import InputError
+from eigenwerk.ncci.counting import Counts, count, dimension
+from eigenwerk.ncci.inputs import Case, SolverChoice
+from eigenwerk.ncci.problem import Problem
+from eigenwerk.parallel.main_memory import installed_memory
+
+CSB_RATE = {"cpu": 1.0e8, "cuda": 2.0e11}
+"""Nonzeros of the half matrix per second and product: one core; one H200."""
+
+PAIRS_RATE = {"cpu": 1.0e7, "cuda": 2.0e9}
+"""Gathered elements per second: one core; one H200."""
+
+FILL_RATE = {"cpu": 5.0e6, "cuda": 1.0e9}
+"""Nonzeros built per second."""
+
+DENSE_LARGEST = 20_000
+USUAL_PRODUCTS = 100
+"""Products that a few lowest states take."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One back end: bytes of the operator and of vectors, seconds to build and per product."""
+
+    backend: str
+    operator_bytes: float
+    vector_bytes: float
+    build_seconds: float
+    product_seconds: float
+
+    @property
+    def bytes(self) -> float:
+        """All of it."""
+        return self.operator_bytes + self.vector_bytes
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Size and costs of a case.  nonzeros: None where they cannot be counted."""
+
+    dimension: int
+    nonzeros: int | None
+    counts: Counts | None
+    costs: tuple[Cost, ...]
+
+    def cost(self, backend: str) -> Cost:
+        """That of one back end."""
+        return next(cost for cost in self.costs if cost.backend == backend)
+
+
+def counts_of(problem: Problem, valence: bool) -> tuple[int, Counts | None]:
+    """Dimension, and the nonzeros by kinds where protons and neutrons share one limit."""
+    space = (
+        problem.orbitals_p,
+        problem.orbitals_n,
+        problem.protons,
+        problem.neutrons,
+        problem.truncation,
+        problem.twice_m,
+        problem.parity,
+    )
+    try:
+        found = count(*space, like_j_even=valence)
+    except InputError:
+        return dimension(*space), None
+    return found.dimension, found
+
+
+def estimate(problem: Problem, choice: SolverChoice, states: int, block: int, device: str, valence: bool) -> Estimate:
+    """Size and costs.  device: cpu or cuda."""
+    size, counts = counts_of(problem, valence)
+    if size == 0:
+        raise InputError(
+            f"There is no state with 2M = {problem.twice_m} and {('even', 'odd')[problem.parity]} parity in this space."
+            " Lower M, take the other parity, or raise Nmax."
+        )
+    item = 8 if choice.precision == "double" else 4
+    kept = 5 * block if choice.method == "lobpcg" else min(max(choice.space, states + 3 * block), size) + 2 * block
+    vectors = float(item * size * (kept + states))
+    gathers = size * problem.nucleons * (problem.nucleons - 1) / 2
+    costs = [Cost("pairs", 5.0 * item * size * block + 1e8, vectors, 5.0, gathers * block / PAIRS_RATE[device])]
+    if counts is not None:
+        stored = counts.nonzeros * (4.0 + item)
+        fill, rate = counts.nonzeros / FILL_RATE[device], CSB_RATE[device]
+        costs.insert(0, Cost("csb", stored, vectors, fill, counts.nonzeros * block / rate))
+    if size <= DENSE_LARGEST:
+        costs.append(Cost("dense", float(item * size**2), vectors, size**2 / 1e5, size**2 * block / 1e9))
+    return Estimate(size, None if counts is None else counts.nonzeros, counts, tuple(costs))
+
+
+def choose_backend(estimated: Estimate, choice: SolverChoice, memory: float) -> str:
+    """The back end asked for; `auto` is the stored one where it fits in half of the memory, else `pairs`."""
+    if choice.backend != "auto":
+        return choice.backend
+    names = [cost.backend for cost in estimated.costs]
+    return "csb" if "csb" in names and estimated.cost("csb").bytes < 0.5 * memory else "pairs"
+
+
+def refuse_what_does_not_fit(
+    case: Case, problem: Problem, estimated: Estimate, backend: str, block: int, memory: float, valence: bool
+) -> None:
+    """Raises InputError that names the smallest change with which the case would fit."""
+    if backend == "dense" and estimated.dimension > DENSE_LARGEST:
+        raise InputError(
+            f"{case.path}: backend = 'dense' is for tests, up to {DENSE_LARGEST} states; this case has "
+            f'{estimated.dimension}. Set backend = "auto".'
+        )
+    need = estimated.cost(backend).bytes if backend in [cost.backend for cost in estimated.costs] else 0.0
+    if need <= memory:
+        return
+    raise InputError(
+        f"{case.path}: {case.title} needs {need / 1e9:.1f} GB with back end {backend} ({estimated.dimension} states"
+        + ("" if estimated.nonzeros is None else f", {estimated.nonzeros} nonzeros")
+        + f"), but there are {memory / 1e9:.1f} GB. {_remedy(case, problem, block, memory, backend, valence)}"
+    )
+
+
+def _remedy(case: Case, problem: Problem, block: int, memory: float, backend: str, valence: bool) -> str:
+    """The first of some changes that fits."""
+    small = max(2, case.states + 3 * block)
+    changes: list[tuple[str, SolverChoice]] = []
+    for words, keys in (
+        ('backend = "pairs"', {"backend": "pairs"}),
+        (f'backend = "pairs" and space = {small}', {"backend": "pairs", "space": small}),
+        (
+            f'backend = "pairs", space = {small} and precision = "single"',
+            {"backend": "pairs", "space": small, "precision": "single"},
+        ),
+    ):
+        changes.append((words, replace(case.solver, **keys)))
+    for words, choice in changes:
+        tried = estimate(problem, choice, case.states, block, "cpu", valence)
+        if tried.cost("pairs").bytes <= memory:
+            return f"It would fit with {words} in [solver] ({tried.cost('pairs').bytes / 1e9:.1f} GB)."
+    if case.max_excitation is not None and case.max_excitation >= 2:
+        return f"No setting of the solver makes it fit; take Nmax = {case.max_excitation - 2}, or a larger machine."
+    return "No setting of the solver makes it fit; take a larger machine."
+
+
+def memory_of(choice: SolverChoice, device_bytes: float | None) -> float:
+    """Bytes that may be used: as the case says, else those of the device, else what is installed."""
+    if choice.memory_gb is not None:
+        return 1e9 * choice.memory_gb
+    return device_bytes or float(installed_memory() or 8e9)
