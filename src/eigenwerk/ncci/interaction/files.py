@@ -16,6 +16,7 @@ from eigenwerk.io.ncci.snt import read_snt
 from eigenwerk.ncci.interaction.coupling import couple
 from eigenwerk.ncci.interaction.jisp16 import jisp16
 from eigenwerk.ncci.interaction.minnesota import minnesota
+from eigenwerk.ncci.interaction.nnlo_opt import nnlo_opt
 from eigenwerk.ncci.interaction.relative import Relative
 from eigenwerk.ncci.interaction.two_body import SPECIES, PairSpace, TwoBody, restrict
 from eigenwerk.ncci.interaction.valence import ValenceInteraction, valence_interaction
@@ -24,6 +25,7 @@ from eigenwerk.units import NUCLEON_MASS_MEV
 
 BUILT_IN: dict[str, Callable[[float, int], dict[str, Relative]]] = {
     "jisp16": lambda hw, quanta: dict.fromkeys(SPECIES, jisp16()),
+    "nnloopt": lambda hw, quanta: {kind: nnlo_opt(kind, hw, quanta) for kind in SPECIES},
     "minnesota": lambda hw, quanta: dict.fromkeys(SPECIES, minnesota(hw, quanta)),
 }
 """Name in small letters -> potentials of pp, nn and pn pairs, from hw (MeV) and the most quanta of a pair."""
