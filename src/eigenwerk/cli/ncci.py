@@ -10,13 +10,16 @@ from typing import Annotated
 import typer
 
 from eigenwerk.errors import ConvergenceError, InputError
+from eigenwerk.ncci.check_text import check_lines
+from eigenwerk.ncci.estimate import choose_backend, estimate, memory_of, refuse_what_does_not_fit
 from eigenwerk.ncci.extrapolation import extrapolated
 from eigenwerk.ncci.input_settings import SETTINGS
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs import block_size, read_cases
 from eigenwerk.ncci.level_plot import by_hw, draw_convergence, draw_levels
 from eigenwerk.ncci.levels import Levels
 from eigenwerk.ncci.levels_file import read_levels
 from eigenwerk.ncci.levels_text import levels_lines
+from eigenwerk.ncci.sources import is_valence, source_of
 
 app = typer.Typer(no_args_is_help=True, help="Light nuclei: no-core and valence-space configuration interaction.")
 
@@ -26,6 +29,7 @@ Output = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the table of levels.")]
 Results = Annotated[list[Path], typer.Argument(metavar="RESULT...", help="levels.h5 files, or folders that hold them.")]
+GpuMemory = Annotated[float | None, typer.Option("--gpu-gb", metavar="GB", help="Judge by a GPU with so much memory.")]
 Plot = Annotated[Path, typer.Option("--plot", metavar="FILE", help="Where the picture goes.")]
 
 
@@ -52,6 +56,30 @@ def run(case: CaseFile, output: Output = None, quiet: Quiet = False) -> None:
             f"Some states did not converge; the largest residual is {worst:.1e} MeV. Allow more products "
             "([solver] products), or a larger tolerance."
         )
+
+
+@app.command()
+def check(case: CaseFile, gpu_gb: GpuMemory = None) -> None:
+    """Show how large a case is, exactly, and what it would need by each back end; builds nothing.
+
+    Memory is that of this machine; with --gpu-gb that of a GPU. Exit code 2 if a run would be refused.
+    """
+    refusals = []
+    for each in read_cases(case):
+        source = source_of(each)
+        problem = source.problem(each)
+        block, valence = block_size(each.solver, each.states), is_valence(each)
+        device = "cpu" if gpu_gb is None else "cuda"
+        estimated = estimate(problem, each.solver, each.states, block, device, valence)
+        memory = memory_of(each.solver, None if gpu_gb is None else 1e9 * gpu_gb)
+        backend = choose_backend(estimated, each.solver, memory)
+        typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
+        try:
+            refuse_what_does_not_fit(each, problem, estimated, backend, block, memory, valence)
+        except InputError as error:
+            refusals.append(str(error))
+    if refusals:
+        raise InputError("\n".join(refusals))
 
 
 @app.command()

@@ -121,17 +121,13 @@ def refuse_what_does_not_fit(
 
 def _remedy(case: Case, problem: Problem, block: int, memory: float, backend: str, valence: bool) -> str:
     """The first of some changes that fits."""
-    small = max(2, case.states + 3 * block)
-    changes: list[tuple[str, SolverChoice]] = []
-    for words, keys in (
-        ('backend = "pairs"', {"backend": "pairs"}),
-        (f'backend = "pairs" and space = {small}', {"backend": "pairs", "space": small}),
-        (
-            f'backend = "pairs", space = {small} and precision = "single"',
-            {"backend": "pairs", "space": small, "precision": "single"},
-        ),
-    ):
-        changes.append((words, replace(case.solver, **keys)))
+    changes = [('backend = "pairs"', replace(case.solver, backend="pairs"))]
+    single = replace(case.solver, backend="pairs", precision="single")
+    changes.append(('backend = "pairs" and precision = "single"', single))
+    for space in (100, 60, 30, max(2, case.states + 3 * block)):
+        if space < case.solver.space:
+            words = f'backend = "pairs", precision = "single" and space = {space}'
+            changes.append((words, replace(single, space=space)))
     for words, choice in changes:
         tried = estimate(problem, choice, case.states, block, "cpu", valence)
         if tried.cost("pairs").bytes <= memory:
