@@ -8,6 +8,7 @@ that fall into it, ordered by row, then column.  A nonzero takes 2 + 2 bytes for
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from scipy.sparse import coo_array, csr_array
 
 from eigenwerk.ncci.basis_pairs import BasisPairs
 from eigenwerk.ncci.csb_build import build_blocks
+from eigenwerk.ncci.csb_cuda import GpuProduct
 from eigenwerk.ncci.csb_entries import Entries
 from eigenwerk.ncci.manybody import ManyBodyBasis
 
@@ -59,10 +61,14 @@ class CsbHamiltonian:
         """Memory of the matrix."""
         return self.value_z.nbytes + self.row_z.nbytes + self.column_z.nbytes + self.diagonal_b.nbytes
 
+    @cached_property
+    def _on_gpu(self) -> GpuProduct:
+        return GpuProduct(self.block_x2, self.start_x, self.bits, self.row_z, self.column_z, self.value_z)
+
     def apply(self, x_nb: torch.Tensor) -> torch.Tensor:
         """H x for every row, (n, b)."""
         if self.device.type == "cuda":
-            return product_by_torch(self, x_nb)
+            return self._on_gpu.add(x_nb, self.diagonal_b * x_nb)
         return product_on_cpu(self, x_nb)
 
 

@@ -9,6 +9,7 @@ import torch
 from eigenwerk.ncci.basis_pairs import BasisPairs
 from eigenwerk.ncci.manybody import ManyBodyBasis
 from eigenwerk.ncci.pair_tasks import KindTasks, Task, all_tasks
+from eigenwerk.ncci.pairs_cuda import PairsOnGpu, pairs_on_gpu
 
 CHUNK = 1 << 22
 """Gathered elements that are worked on at once."""
@@ -90,9 +91,11 @@ def pairs_hamiltonian(
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
     keep_bytes: int = 1 << 31,
-) -> PairsHamiltonian:
+) -> PairsHamiltonian | PairsOnGpu:
     """The matrix-free operator of `pairs` on `basis`."""
     device = torch.device(device)
+    if device.type == "cuda":
+        return pairs_on_gpu(basis.dimension, all_tasks(basis, pairs), dtype, device)
     kinds = [to_tensors(kind, dtype, device) for kind in all_tasks(basis, pairs)]
     return PairsHamiltonian(basis.dimension, dtype, device, kinds, keep_bytes)
 

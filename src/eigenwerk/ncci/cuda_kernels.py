@@ -1,0 +1,77 @@
+"""CUDA sources compiled at run time with NVRTC, and their launch on PyTorch's current queue."""
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from eigenwerk.errors import InputError
+
+C_REAL = {torch.float32: "float", torch.float64: "double"}
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """One compiled function; call it with the grid, the threads per block, and (value, ctypes type) arguments."""
+
+    function: Any
+    driver: Any
+
+    def __call__(self, grid: tuple[int, int, int], threads: int, *arguments: tuple[Any, Any]) -> None:
+        values, types = zip(*arguments, strict=True)
+        queue = torch.cuda.current_stream().cuda_stream
+        (code,) = self.driver.cuLaunchKernel(self.function, *grid, threads, 1, 1, 0, queue, (values, types), 0)
+        _check(code, "launching a CUDA kernel")
+
+
+def pointer(tensor: torch.Tensor, offset: int = 0) -> tuple[int, Any]:
+    """A tensor, from its element `offset` on, as an argument of a kernel."""
+    return tensor.data_ptr() + offset * tensor.element_size(), ctypes.c_void_p
+
+
+def integer(value: int) -> tuple[int, Any]:
+    """A 64-bit integer as an argument of a kernel."""
+    return int(value), ctypes.c_longlong
+
+
+@cache
+def kernel(source: str, name: str, device: int, *macros: str) -> Kernel:
+    """Compiles a source for a device and finds one of its extern "C" functions.  `macros`: "REAL=float" and the like.
+
+    Raises InputError where the package cuda-bindings or the driver is missing.
+    """
+    try:
+        from cuda.bindings import driver, nvrtc
+    except ImportError as error:
+        raise InputError(
+            "The GPU back ends compile their kernels with the Python package cuda-bindings, which is not installed. "
+            'Install it (pip install cuda-bindings), or set device = "cpu".'
+        ) from error
+    torch.cuda.current_stream(device)  # PyTorch's context must exist before the driver is used
+    torch.zeros(1, device=f"cuda:{device}")
+    major, minor = torch.cuda.get_device_capability(device)
+    options = [f"--gpu-architecture=sm_{major}{minor}".encode(), b"--std=c++17", *(f"-D{m}".encode() for m in macros)]
+    code, program = nvrtc.nvrtcCreateProgram(source.encode(), f"{name}.cu".encode(), 0, [], [])
+    _check(code, "making a program")
+    (code,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    if int(code):
+        _, size = nvrtc.nvrtcGetProgramLogSize(program)
+        log = b" " * size
+        nvrtc.nvrtcGetProgramLog(program, log)
+        raise RuntimeError(f"The CUDA source of {name} does not compile:\n{log.decode(errors='replace')}")
+    code, size = nvrtc.nvrtcGetCUBINSize(program)
+    _check(code, "compiling")
+    binary = b" " * size
+    _check(nvrtc.nvrtcGetCUBIN(program, binary)[0], "compiling")
+    code, module = driver.cuModuleLoadData(binary)
+    _check(code, "loading a kernel")
+    code, function = driver.cuModuleGetFunction(module, name.encode())
+    _check(code, f"finding {name}")
+    return Kernel(function, driver)
+
+
+def _check(code: Any, what: str) -> None:
+    if int(code):
+        raise RuntimeError(f"CUDA error {code!r} while {what}.")
