@@ -35,7 +35,10 @@ def run(structure: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     started = time.perf_counter()
     tag, set_name = FUNCTIONALS[settings["xc"]]
     crystal = make_structure(structure, settings)
-    variants = settings.get("setups", {})
+    # "v3", ":d,4.6,0" or both: a variant, and the shell and U of a correction
+    words = {symbol: text.partition(":") for symbol, text in settings.get("setups", {}).items()}
+    variants = {symbol: variant or None for symbol, (variant, _, _) in words.items()}
+    hubbard = {symbol: shell(correction) for symbol, (_, _, correction) in words.items() if correction}
     datasets = {s: dataset(s, set_name, variants.get(s)) for s in crystal.species}
     mesh = tuple(settings["kpts_size"])
     symmetry = find_symmetry(crystal, 1e-5 / BOHR, 2)
@@ -44,13 +47,21 @@ def run(structure: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
         cutoff=settings["ecut_eV"] / HARTREE, electrons=sum(datasets[s].valence for s in crystal.symbols),
         bands=settings["nbands"], precision="Accurate", functional=tag, spins=1 if crystal.magmom_a is None else 2,
         ismear=ismear(settings["occupations"]), width=settings["occupations"]["width"] / HARTREE,
-        energy_tolerance=ENERGY_TOLERANCE_EV / HARTREE, max_steps=MOST_STEPS,
+        energy_tolerance=ENERGY_TOLERANCE_EV / HARTREE, max_steps=MOST_STEPS, hubbard=hubbard,
     )  # fmt: skip
     ground = Calculation(crystal, kpoints, parameters, datasets).run()
     return {
         **numbers(ground, kpoints), "mesh": list(mesh), "wall_s": time.perf_counter() - started,
         "md5": {s: data.md5 for s, data in datasets.items()},
     }  # fmt: skip
+
+
+def shell(correction: str) -> tuple[int, float]:
+    """l and U in hartree of "d,4.6,0"."""
+    letter, u, scaled = correction.split(",")
+    if scaled != "0":
+        raise ValueError(f"{correction}: scaled overlaps are not available here")
+    return "spdf".index(letter), float(u) / HARTREE
 
 
 def make_structure(structure: dict[str, Any], settings: dict[str, Any]) -> Structure:

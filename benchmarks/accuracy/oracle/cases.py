@@ -197,4 +197,17 @@ def molecules():
     }
 
 
-CASES = {**whole_sphere(), **magnets(), **compounds(), **metals(), **molecules()}
+def plus_u():
+    """DFT+U in Dudarev's form; the last number of a setup leaves the overlaps of the partial waves as they are."""
+    antiferro = [[0, 0, 0], [0.5, 0.5, 0.5], [0.25, 0.25, 0.25], [0.75, 0.75, 0.75]]
+    moved = [[0, 0, 0], [0.5, 0.5, 0.5], [0.26, 0.25, 0.245], [0.745, 0.75, 0.75]]
+    oxide = {"moments": [1.8, -1.8, 0.0, 0.0], "setups": {"Ni": ":d,4.6,0"}, "note": ANGULAR}
+    return {
+        "nio_afm_u": case(["Ni", "Ni", "O", "O"], double_fcc(4.17), antiferro, (3, 3, 3), 22, **oxide),
+        "nio_afm_u_displaced": case(["Ni", "Ni", "O", "O"], double_fcc(4.17), moved, (2, 2, 2), 22, **oxide),
+        "tio2_u": case(["Ti"] * 2 + ["O"] * 4, box(4.594, 4.594, 2.959), rutile(0.31), (2, 2, 3), 36, wanted=28,
+                       setups={"Ti": ":d,4.2,0"}),
+    }  # fmt: skip
+
+
+CASES = {**whole_sphere(), **magnets(), **compounds(), **metals(), **molecules(), **plus_u()}

@@ -82,7 +82,9 @@ class Calculation:
     @cached_property
     def builder(self) -> PotentialBuilder:
         """Density -> potential, for densities with the symmetry of the k-points."""
-        return PotentialBuilder(self.atoms, make_functional(self.parameters.functional), self.kpoints.symmetry)
+        return PotentialBuilder(
+            self.atoms, make_functional(self.parameters.functional), self.kpoints.symmetry, self.parameters.hubbard
+        )
 
     @cached_property
     def settings(self) -> ScfSettings:

@@ -14,6 +14,7 @@ from eigenwerk.dft.input_electrons import (
     starting_moments,
 )
 from eigenwerk.dft.input_grids import FINE_TAGS, WAVE_TAGS, grid_sizes
+from eigenwerk.dft.input_hubbard import hubbard_shells, idle_tags
 from eigenwerk.dft.input_kpoints import kpoints_of_file, kpoints_of_spacing
 from eigenwerk.dft.input_parameters import loop_settings, mixing
 from eigenwerk.dft.job_size import JobSize, job_size
@@ -144,6 +145,7 @@ class Draft:
             self.findings.add(self.incar.problem("NBANDS", message, "Raise ENCUT, or set a smaller NBANDS."))
         by_hand = any(tag in self.incar.values for tag in (*WAVE_TAGS, *FINE_TAGS))
         mixed, self.computed["AMIN"] = mixing(self.incar)
+        self.computed |= idle_tags(self.incar, self.findings)
         self.parameters = Parameters(
             cutoff=self._cutoff_ev / HARTREE_EV,
             electrons=self._electrons,
@@ -153,6 +155,7 @@ class Draft:
             fixed_occupations=occupations,
             fixed_moment=self._moment,
             mixing=mixed,
+            hubbard=hubbard_shells(self.incar, self.poscar, self.datasets, self.findings),
             **loop_settings(self.incar, self.findings),
         )
         self.size = job_size(self.structure, self.kpoints, self.parameters, self.grids, self.waves, self.datasets)

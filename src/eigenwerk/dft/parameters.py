@@ -1,5 +1,6 @@
 """The settings of a ground-state calculation, in the engine's own units and words (no torch here)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -28,7 +29,7 @@ class Parameters:
     ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton; width: SIGMA;
     fixed_occupations: per spin and band (0..1) for ismear = -2; fixed_moment: NUPDOWN;
     energy_tolerance: EDIFF; max_steps, min_steps, frozen_steps: NELM, NELMIN, steps with the starting
-    density; symmetry_level: ISYM; symmetry_tolerance: SYMPREC.
+    density; symmetry_level: ISYM; symmetry_tolerance: SYMPREC; hubbard: element -> (l, U - J) of shells with +U.
     """
 
     cutoff: float
@@ -50,4 +51,5 @@ class Parameters:
     mixing: Mixing = field(default_factory=Mixing)
     symmetry_level: int = 2
     symmetry_tolerance: float = 1e-5 / 0.529177210903
+    hubbard: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     title: str = "unknown system"

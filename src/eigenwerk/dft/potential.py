@@ -12,6 +12,7 @@ from eigenwerk.dft.paw.equivalence import equivalent_atoms
 from eigenwerk.dft.paw.onsite import OnsiteTerms
 from eigenwerk.dft.symmetry import Symmetry
 from eigenwerk.dft.terms.hartree import hartree
+from eigenwerk.dft.terms.hubbard import make_hubbard
 from eigenwerk.dft.terms.xc import exchange_correlation
 from eigenwerk.dft.xc.functional import Functional
 
@@ -40,9 +41,22 @@ class Potential:
 class PotentialBuilder:
     """Density -> Potential for one structure and functional."""
 
-    def __init__(self, atoms: PawAtoms, functional: Functional, symmetry: Symmetry | None = None):
-        """symmetry: of all densities to come; without it every atom is computed on its own."""
+    def __init__(
+        self,
+        atoms: PawAtoms,
+        functional: Functional,
+        symmetry: Symmetry | None = None,
+        hubbard: Mapping[str, tuple[int, float]] | None = None,
+    ):
+        """symmetry: of all densities to come; without it every atom is computed on its own.
+
+        hubbard: element -> (l, U - J in hartree) of the shells with a +U correction.
+        """
         self.atoms, self.functional = atoms, functional
+        setups = {species.setup.symbol: species.setup for species in atoms.layout.species}
+        self.hubbard = {
+            symbol: make_hubbard(setups[symbol], l, u, atoms.runtime) for symbol, (l, u) in (hubbard or {}).items()
+        }
         self.onsite: list[OnsiteTerms] = []
         for s in atoms.layout.species:
             same = None if symmetry is None else equivalent_atoms(symmetry, s.atom_a, s.setup.l_j, atoms.runtime)
@@ -78,7 +92,13 @@ class PotentialBuilder:
             result = onsite.energy(atoms.layout.blocks(density.occupancy_sx, species))
             multipole_Lij = atoms.runtime.tensor(species.setup.multipole_Lij)
             electrostatic_aij = torch.einsum("aL,Lij->aij", potential_aL, multipole_Lij)
-            blocks.append(result.hamiltonian_saij + electrostatic_aij)
-            for name in terms:
+            for name in ("kinetic", "electrostatic", "zero", "xc"):
                 terms[name] += getattr(result, name)
+            block_saij = result.hamiltonian_saij + electrostatic_aij
+            if species.setup.symbol in self.hubbard:
+                occupancy_saij = atoms.layout.blocks(density.occupancy_sx, species)
+                energy, correction_saij = self.hubbard[species.setup.symbol].energy(occupancy_saij)
+                terms["hubbard"] = terms.get("hubbard", 0.0) + energy
+                block_saij = block_saij + correction_saij
+            blocks.append(block_saij)
         return atoms.layout.flatten(blocks)

@@ -326,7 +326,7 @@ def test_what_works_or_is_switched_off_needs_no_words(text):
     ("text", "expected"),
     [
         ("LHFCALC = T", "exact exchange is not available. Remove the line or set LHFCALC = .FALSE."),
-        ("LDAU = .TRUE.", "DFT+U is not available"),
+        ("LDAUTYPE = 1", "this form of +U is not available"),
         ("METAGGA = R2SCAN", "meta-GGA functionals are not available"),
         ("IVDW = 12", "dispersion corrections are not available"),
         ("LUSE_VDW = T", "non-local correlation"),
@@ -373,7 +373,7 @@ def test_what_would_change_the_result_is_refused_by_name(text, expected):
         ("IMIX = 0", "it changes the path to self-consistency only"),
         ("EFERMI = MIDGAP", "the middle of the gap"),
         ("AEXX = 0.25", "it acts only with LHFCALC"),
-        ("LDAUU = 4 0", "it acts only with LDAU"),
+        ("LDAUPRINT = 2", "not printed"),
         ("IBRION = 2", "ions do not move in a ground-state run"),
         ("IBRION = -1\nNSW = 5", "with IBRION = -1 the ions do not move"),
         ("IOPT = 7", "VTST"),

@@ -41,13 +41,17 @@ NONCOLLINEAR = (
 )  # fmt: skip
 
 LDAU = (
-    *switches(PLUS_U, "DFT+U is not available", ("LDAU", "Switch of the +U correction.")),
+    Tag("LDAU", "bool", False, "", PLUS_U, "honoured", "Switch of the +U correction."),
+    Tag("LDAUTYPE", "int", 2, "", PLUS_U, "honoured",
+        "Form of the correction: 2, that of Dudarev, in which U - J counts.",
+        remedy="Set LDAUTYPE = 2, and LDAUU to U - J.",
+        choices=(Choice(2), *(Choice(n, "refused", "this form of +U is not available") for n in (1, 3, 4)))),
+    Tag("LDAUL", "ints", 2, "", PLUS_U, "honoured",
+        "Quantum number l of the corrected shell, per species; -1 for none."),
+    Tag("LDAUU", "floats", 0.0, "eV", PLUS_U, "honoured", "U, per species."),
+    Tag("LDAUJ", "floats", 0.0, "eV", PLUS_U, "honoured", "J, per species."),
     *group(
-        PLUS_U, "inert", "it acts only with LDAU = .TRUE.",
-        ("LDAUTYPE", "int", 2, "", "Form of the correction."),
-        ("LDAUL", "ints", 2, "", "Quantum number l, per species; -1 for none."),
-        ("LDAUU", "floats", 0.0, "eV", "U, per species."),
-        ("LDAUJ", "floats", 0.0, "eV", "J, per species."),
+        PLUS_U, "inert", "occupation matrices are not printed",
         ("LDAUPRINT", "int", 0, "", "Output of occupation matrices."),
     ),
 )  # fmt: skip

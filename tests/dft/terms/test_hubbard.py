@@ -1,0 +1,90 @@
+"""DFT+U: the potential is the derivative of the energy, rotations change nothing, another code agrees."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.paw.equivalence import projector_rotation
+from eigenwerk.dft.terms.hubbard import make_hubbard
+from eigenwerk.errors import InputError
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.units import HARTREE_EV
+
+U = 4.0 / HARTREE_EV
+
+
+@pytest.fixture
+def term(setup):
+    return make_hubbard(setup("Fe"), 2, U, Runtime())
+
+
+def occupancies(setup, spins, atoms=2, seed=1):
+    """Symmetric matrices of sensible size, without any symmetry."""
+    draw = torch.Generator().manual_seed(seed)
+    size = setup.projector_count
+    block_saij = torch.randn((spins, atoms, size, size), generator=draw, dtype=torch.float64) * 0.1
+    return block_saij + block_saij.mT + 0.4 * torch.eye(size, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("spins", [1, 2])
+def test_potential_is_energy_derivative(term, setup, spins):
+    occupancy_saij = occupancies(setup("Fe"), spins)
+    change_saij = occupancies(setup("Fe"), spins, seed=2)
+    _, derivative_saij = term.energy(occupancy_saij)
+    step = 1e-5
+    up, down = (term.energy(occupancy_saij + sign * step * change_saij)[0] for sign in (1, -1))
+    assert float((derivative_saij * change_saij).sum()) == pytest.approx((up - down) / (2 * step), rel=1e-8)
+
+
+def test_two_equal_spins_are_one_unpolarised_channel(term, setup):
+    total_1aij = occupancies(setup("Fe"), 1)
+    energy, potential_1aij = term.energy(total_1aij)
+    split, potential_saij = term.energy(total_1aij.expand(2, -1, -1, -1) / 2)
+    assert split == pytest.approx(energy, rel=1e-12)
+    torch.testing.assert_close(potential_saij[0], potential_1aij[0])
+    torch.testing.assert_close(potential_saij[1], potential_1aij[0])
+
+
+def test_energy_does_not_depend_on_the_axes(term, setup, random_rotation):
+    iron = setup("Fe")
+    turn_ij = torch.as_tensor(projector_rotation(random_rotation(3), iron.l_j))
+    occupancy_saij = occupancies(iron, 2)
+    energy, potential_saij = term.energy(occupancy_saij)
+    turned, turned_saij = term.energy(turn_ij @ occupancy_saij @ turn_ij.T)
+    assert turned == pytest.approx(energy, rel=1e-12)
+    torch.testing.assert_close(turned_saij, turn_ij @ potential_saij @ turn_ij.T)
+
+
+def test_full_and_empty_shells_cost_nothing_and_half_full_ones_a_quarter_of_u_each(term, setup):
+    """Occupations 0, 1 and 1/2 of one channel: E = U/2 Σ n (1 - n)."""
+    iron = setup("Fe")
+    first = term.projector_jm[0]
+    norm = float(term.overlap_jj[0, 0])
+    for filling, expected in ((0.0, 0.0), (1.0, 0.0), (0.5, 5 * U / 2 * 0.25)):
+        occupancy_saij = torch.zeros((2, 1, iron.projector_count, iron.projector_count), dtype=torch.float64)
+        occupancy_saij[0, 0, first, first] = filling / norm
+        assert term.energy(occupancy_saij)[0] == pytest.approx(expected, abs=1e-14)
+
+
+def test_a_shell_that_the_data_set_lacks_is_refused(setup):
+    with pytest.raises(InputError, match=r"LDAUL = 3 for O, but its data set .* has no f channels"):
+        make_hubbard(setup("O"), 3, U, Runtime())
+
+
+def test_forces_with_u_are_the_derivative_of_the_energy(calculation, crystal):
+    """The largest force component of a bent cell against central differences."""
+    settings = {"cutoff_eV": 250.0, "ediff_eV": 1e-9}
+    structure = crystal("sic_bent")
+    hubbard = {"C": (1, 3.0 / HARTREE_EV), "Si": (0, 2.0 / HARTREE_EV)}
+    ground = calculation(structure, hubbard=hubbard, **settings).run()
+    assert ground.state.converged and ground.state.energies.terms["hubbard"] > 0.01
+    a, v = np.unravel_index(np.abs(ground.forces_av).argmax(), ground.forces_av.shape)
+    energies, step = [], 0.02
+    for sign in (1, -1):
+        position_av = structure.positions_av.copy()
+        position_av[a, v] += sign * step
+        moved = replace(structure, scaled_ac=position_av @ np.linalg.inv(structure.lattice_cv))
+        energies.append(calculation(moved, hubbard=hubbard, **settings).run().state.energies.free)
+    assert ground.forces_av[a, v] == pytest.approx((energies[1] - energies[0]) / (2 * step), abs=1e-5)

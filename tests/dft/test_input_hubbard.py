@@ -1,0 +1,67 @@
+"""LDAU and its lists: which shells are corrected, and what is said about wrong ones."""
+
+import pytest
+
+from eigenwerk.dft.inputs import read_inputs
+from eigenwerk.units import HARTREE_EV
+
+NIO = "NiO\n4.17\n1 .5 .5\n.5 1 .5\n.5 .5 1\nNi O\n2 2\nDirect\n0 0 0\n.5 .5 .5\n.25 .25 .25\n.75 .75 .75\n"
+TWICE = "NiO\n4.17\n1 .5 .5\n.5 1 .5\n.5 .5 1\nNi O Ni\n1 2 1\nDirect\n0 0 0\n.25 .25 .25\n.75 .75 .75\n.5 .5 .5\n"
+PLUS_U = "ISMEAR = 0\nSIGMA = 0.05\nISPIN = 2\nMAGMOM = 2 -2 0 0\nLDAU = .TRUE.\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    """INCAR lines after LDAU = .TRUE. (or a whole INCAR) and POSCAR -> Inputs."""
+
+    def build(lines, poscar=NIO, begin=PLUS_U):
+        (tmp_path / "INCAR").write_text(begin + lines)
+        (tmp_path / "POSCAR").write_text(poscar)
+        (tmp_path / "KPOINTS").write_text("mesh\n0\nGamma\n2 2 2\n")
+        return read_inputs(tmp_path)
+
+    return build
+
+
+def words(inputs, severity):
+    return "\n".join(str(problem) for problem in inputs.problems if problem.severity == severity)
+
+
+def test_u_minus_j_goes_to_the_named_shells(read):
+    inputs = read("LDAUL = 2 -1\nLDAUU = 6.0 3.0\nLDAUJ = 1.0 0\n")
+    assert words(inputs, "error") == ""
+    assert dict(inputs.parameters.hubbard) == {"Ni": (2, pytest.approx(5.0 / HARTREE_EV))}
+    assert (inputs.setting("LDAU"), inputs.setting("LDAUTYPE")) == (True, 2)
+
+
+def test_equal_species_may_stand_apart(read):
+    inputs = read("LDAUL = 2 -1 2\nLDAUU = 6 0 6\nLDAUJ = 3*1\n", poscar=TWICE)
+    assert dict(inputs.parameters.hubbard) == {"Ni": (2, pytest.approx(5.0 / HARTREE_EV))}
+
+
+@pytest.mark.parametrize(
+    ("lines", "poscar", "expected"),
+    [
+        ("LDAUL = 2\nLDAUU = 6 0\n", NIO, "INCAR line 6: LDAUL = 2: 1 values, but POSCAR has 2 species (Ni O)"),
+        ("LDAUL = 2 -1\nLDAUU = 6 0 0\n", NIO, "LDAUU = 6 0 0: 3 values, but POSCAR has 2 species (Ni O)"),
+        ("LDAUL = 3 -1\nLDAUU = 6 0\n", NIO, "l = 3 for Ni, but its data set Ni.PBE has only s, p, d channels"),
+        ("LDAUL = 4 -1\nLDAUU = 6 0\n", NIO, "l = 4 for Ni is no shell. Use 0 to 3, or -1 for none."),
+        ("LDAUL = 2 -1 2\nLDAUU = 6 0 4\n", TWICE, "Ni stands twice in POSCAR with different values"),
+        ("LDAUTYPE = 4\nLDAUL = 2 -1\nLDAUU = 6 0\n", NIO, "this form of +U is not available. Set LDAUTYPE = 2"),
+    ],
+)
+def test_wrong_lists_are_refused_with_their_numbers(read, lines, poscar, expected):
+    assert expected in words(read(lines, poscar), "error")
+
+
+def test_a_correction_of_nothing_is_told(read):
+    inputs = read("LDAUL = -1 -1\n")
+    assert "LDAU = .TRUE. corrects nothing" in words(inputs, "note")
+    assert dict(inputs.parameters.hubbard) == {}
+
+
+def test_without_the_switch_nothing_is_corrected_and_given_lists_are_told(read):
+    inputs = read("LDAUU = 6 0\n", begin="ISMEAR = 0\nSIGMA = 0.05\n")
+    assert "LDAUU = 6 0: it acts only with LDAU = .TRUE." in words(inputs, "note")
+    assert dict(inputs.parameters.hubbard) == {}
+    assert inputs.setting("LDAUL") is None and inputs.setting("LDAU") is False
