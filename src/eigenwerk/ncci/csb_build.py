@@ -28,13 +28,14 @@ class Blocks:
 
 
 def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks:
-    """Both passes over the bands of proton determinants, `rows` states in each (default: one run of rows).
+    """Both passes over the bands of proton determinants, `rows` states in each (default: one run of rows; four
+    on a GPU).
 
     The counts of every band give the place where each band writes in each block, so bands are made in any order, by
     several threads on a CPU, with the same result.
     """
     runs = -(-entries.basis.dimension // (1 << bits))
-    bands = entries.bands(rows or 1 << bits)
+    bands = entries.bands(rows or (1 << bits) * (1 if entries.device.type == "cpu" else 4))
     begin = time.perf_counter()
     counts = list(_each(lambda band: count_band(entries, band, bits, runs), bands, entries.device))
     total = np.zeros(runs * runs, dtype=np.int64)

@@ -20,9 +20,9 @@ typedef unsigned short u16;
 #define ALL 0xffffffffu
 #define AHEAD (NV >= 4 ? 1 : 4 / NV)
 
-// y[row] += v x[column] and y[column] += v x[row] for the nonzeros begin[i] .. begin[i + 1] of strip i, which lie in one
-// block (row0[i], column0[i]) and are ordered by row.  A warp reads 32 neighbours; equal rows are added up among its
-// lanes before they go to memory, and a row that fills whole warps is carried on in registers.
+// y[row] += v x[column] and y[column] += v x[row] for the nonzeros begin[i] .. begin[i + 1] of strip i, which lie in
+// one block (row0[i], column0[i]) and are ordered by row.  A warp reads 32 neighbours; equal rows are added up among
+// its lanes before they go to memory, and a row that fills whole warps is carried on in registers.
 extern "C" __global__ void __launch_bounds__(256) product(
     const u16* __restrict__ row, const u16* __restrict__ column, const REAL* __restrict__ value,
     const i64* __restrict__ begin, const i64* __restrict__ row0, const i64* __restrict__ column0,

@@ -20,6 +20,9 @@ from eigenwerk.ncci.manybody import ManyBodyBasis
 PART = 1 << 22
 """Entries that are made at once on a CPU; thirty times as many on a GPU."""
 
+KEPT = 1 << 28
+"""Neutron jumps that are remembered at most, chosen for proton jumps; twenty bytes each."""
+
 Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Rows, columns and values of some entries, 1-D tensors of equal length."""
 
@@ -40,9 +43,9 @@ class SpeciesJumps:
     value_z: np.ndarray
 
 
-def species_jumps(determinants: Determinants, own: Elements) -> SpeciesJumps:
+def species_jumps(determinants: Determinants, own: Elements, device: torch.device) -> SpeciesJumps:
     """All jumps of a species; `own` are the matrix elements between two of its nucleons."""
-    one = one_jumps(determinants)
+    one = one_jumps(determinants, device)
     bucket_d = determinants.twice_m_d * 2 + determinants.parity_d
     same = one.take((bucket_d[one.row_z] == bucket_d[one.column_z]) & (one.row_z > one.column_z))
     out, into = same.out_zi[:, 0].astype(np.int64), same.into_zi[:, 0].astype(np.int64)
@@ -50,11 +53,25 @@ def species_jumps(determinants: Determinants, own: Elements) -> SpeciesJumps:
     for state_d in determinants.occupied_di.T:
         other = state_d[same.row_z].astype(np.int64)
         mean_z += own.ordered(out, other, into, other)
-    two = two_jumps(determinants)
-    a, b, c, d = (states.astype(np.int64) for states in (*two.out_zi.T, *two.into_zi.T))
-    value_z = own.flat_z[own.row_xx[a, b] + own.column_xx[c, d]] * two.sign_z
+    two = two_jumps(determinants, device)
+    value_z = _own_values(two, own, device)
     coupled = ~np.isnan(value_z)
     return SpeciesJumps(one, same, mean_z * same.sign_z, two.take(coupled), value_z[coupled])
+
+
+def _own_values(two: Jumps, own: Elements, device: torch.device) -> np.ndarray:
+    """Matrix elements of jumps of two like nucleons with their phases, NaN where no J couples them."""
+    flat, row_x, column_x = (
+        torch.from_numpy(table).to(device) for table in (own.flat_z, own.row_xx.ravel(), own.column_xx.ravel())
+    )
+    value_z = np.empty(len(two))
+    for at in range(0, len(two), 1 << 24):
+        part = slice(at, at + (1 << 24))
+        ends = [torch.from_numpy(z[part].astype(np.int32)).to(device) for z in (two.out_zi, two.into_zi)]
+        out, into = (states[:, 0] * len(own.row_xx) + states[:, 1] for states in ends)
+        value = flat[row_x[out] + column_x[into]] * torch.from_numpy(two.sign_z[part]).to(device)
+        value_z[part] = value.cpu().numpy()
+    return value_z
 
 
 def own_diagonal(determinants: Determinants, own: Elements) -> np.ndarray:
@@ -79,9 +96,9 @@ class Entries:
         self.part = PART if self.device.type == "cpu" else 30 * PART
         self.mixed = elements(basis, pairs, "pn")
         self.own_p, self.own_n = elements(basis, pairs, "pp"), elements(basis, pairs, "nn")
-        self.protons = species_jumps(basis.protons, self.own_p)
+        self.protons = species_jumps(basis.protons, self.own_p, self.device)
         same = basis.protons is basis.neutrons and np.array_equal(self.own_p.flat_z, self.own_n.flat_z, equal_nan=True)
-        self.neutrons = self.protons if same else species_jumps(basis.neutrons, self.own_n)
+        self.neutrons = self.protons if same else species_jumps(basis.neutrons, self.own_n, self.device)
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
@@ -246,6 +263,8 @@ class Entries:
         runs = (first[row], first[row] + count[row], first[column], first[column] + count[column])
         key = tuple(int(number) for number in runs)
         if key not in self._matches:
+            if sum(len(found[0]) for found in self._matches.values()) > KEPT:
+                self._matches.clear()
             jumps = self.neutrons.one
             chosen = self._within(jumps, key[0], key[1])
             inside = (jumps.column_z[chosen] >= key[2]) & (jumps.column_z[chosen] < key[3])

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from eigenwerk.ncci.annihilation import Annihilated, take_one, take_two
 from eigenwerk.ncci.determinants import Determinants
@@ -30,39 +31,52 @@ class Jumps:
         return Jumps(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
-def one_jumps(determinants: Determinants) -> Jumps:
-    """All ordered pairs that differ by one nucleon, whatever their 2M and parity."""
+def one_jumps(determinants: Determinants, device: torch.device | str = "cpu") -> Jumps:
+    """All ordered pairs that differ by one nucleon, whatever their 2M and parity; sought on `device`."""
     taken = take_one(determinants)
-    return _between(taken, determinants, taken.rest_z, taken.first_z[:, None])
+    return _between(taken, determinants, taken.rest_z, taken.first_z[:, None], device)
 
 
-def two_jumps(determinants: Determinants) -> Jumps:
+def two_jumps(determinants: Determinants, device: torch.device | str = "cpu") -> Jumps:
     """All pairs row > column with equal 2M and parity that differ by two nucleons."""
     taken = take_two(determinants)
     bucket_d = determinants.twice_m_d * 2 + determinants.parity_d
     bucket_z = bucket_d[taken.det_z] - bucket_d.min(initial=0)
     group_z = taken.rest_z * (bucket_z.max(initial=0) + 1) + bucket_z
     states_zi = np.stack([taken.first_z, taken.second_z], axis=1)
-    return _between(taken, determinants, group_z, states_zi, lower=True)
+    return _between(taken, determinants, group_z, states_zi, device, lower=True)
 
 
 def _between(
-    taken: Annihilated, determinants: Determinants, group_z: np.ndarray, states_zi: np.ndarray, lower: bool = False
+    taken: Annihilated,
+    determinants: Determinants,
+    group_z: np.ndarray,
+    states_zi: np.ndarray,
+    device: torch.device | str,
+    lower: bool = False,
 ) -> Jumps:
     """Jumps between all entries of a group (the same rest) that have no taken state in common."""
     order = np.argsort(group_z, kind="stable")
-    group_z, states_zi = group_z[order], states_zi[order].astype(np.uint16)
-    det_z, sign_z = taken.det_z[order].astype(np.int32), taken.sign_z[order]
-    cuts = np.flatnonzero(np.diff(group_z, prepend=-1)) if len(group_z) else np.zeros(0, np.int64)
-    size = np.diff(np.append(cuts, len(group_z)))
-    start_z, size_z = np.repeat(cuts, size), np.repeat(size, size)
-    one = np.repeat(np.arange(len(group_z), dtype=np.int32), size_z)
-    other = np.repeat(start_z - (np.cumsum(size_z) - size_z), size_z) + np.arange(len(one))
-    apart = det_z[one] > det_z[other] if lower else det_z[one] != det_z[other]
-    if states_zi.shape[1] == 2:
+    group, states = (torch.from_numpy(array[order]).to(device) for array in (group_z, states_zi.astype(np.int16)))
+    det, sign = (torch.from_numpy(array[order]).to(device) for array in (taken.det_z.astype(np.int32), taken.sign_z))
+    _, size = torch.unique_consecutive(group, return_counts=True)
+    start_z, size_z = (torch.repeat_interleave(values, size) for values in (torch.cumsum(size, 0) - size, size))
+    one = torch.repeat_interleave(torch.arange(len(group), dtype=torch.int32, device=device), size_z)
+    other = torch.arange(len(one), device=device)
+    other += torch.repeat_interleave(start_z - (torch.cumsum(size_z, 0) - size_z), size_z)
+    other = other.int()
+    apart = det[one] > det[other] if lower else det[one] != det[other]
+    if states.shape[1] == 2:
         for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            apart &= states_zi[one, i] != states_zi[other, j]
+            apart &= states[:, i][one] != states[:, j][other]
     one, other = one[apart], other[apart]
-    by_row = np.argsort(det_z[one], kind="stable")
+    row = det[one]
+    by_row = (
+        torch.from_numpy(np.argsort(row.numpy(), kind="stable"))
+        if row.device.type == "cpu"
+        else row.sort(stable=True)[1]
+    )
     one, other = one[by_row], other[by_row]
-    return Jumps(det_z[one], det_z[other], states_zi[one], states_zi[other], sign_z[one] * sign_z[other])
+    found = det[one], det[other], states[one], states[other], sign[one] * sign[other]
+    row_z, column_z, out_zi, into_zi, sign_z = (array.cpu().numpy() for array in found)
+    return Jumps(row_z, column_z, out_zi.view(np.uint16), into_zi.view(np.uint16), sign_z)

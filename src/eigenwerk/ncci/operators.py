@@ -10,7 +10,6 @@ import torch
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis_pairs import BasisPairs
 from eigenwerk.ncci.csb import csb_hamiltonian
-from eigenwerk.ncci.csb import csb_hamiltonian
 from eigenwerk.ncci.dense import dense_hamiltonian
 from eigenwerk.ncci.inputs import SolverChoice
 from eigenwerk.ncci.manybody import ManyBodyBasis
@@ -63,7 +62,6 @@ def dtype_of(precision: str) -> torch.dtype:
 
 
 BUILDERS: dict[str, Callable[[ManyBodyBasis, BasisPairs, torch.dtype, torch.device], Products]] = {
-    "csb": csb_hamiltonian,
     "csb": csb_hamiltonian,
     "pairs": pairs_hamiltonian,
     "dense": dense_hamiltonian,
