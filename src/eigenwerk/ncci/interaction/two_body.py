@@ -172,11 +172,13 @@ def _positions(wanted: Orbitals, given: Orbitals, name: str, word: str) -> np.nd
     place = {label: position for position, label in enumerate(given.labels)}
     missing = [label for label in wanted.labels if label not in place]
     if missing:
-        lost = Orbitals(*np.array(missing).T).names()
+        lost = Orbitals(*np.array(missing).T)
         species = {"p": "proton", "n": "neutron"}[word]
+        need, have = (int(max(x.quanta_a, default=0)) for x in (wanted, given))
+        remedy = f"lower Nmax by {need - have}" if need > have else "leave them out of the basis"
         raise InputError(
-            f"{name} has no matrix elements for the {species} orbital(s) {lost}; it has {given.names()}. "
-            "Use an interaction that reaches them, or a smaller Nmax (fewer orbitals)."
+            f"{name} has no matrix elements for the {species} orbitals {lost.names()}: it reaches shell {have} with "
+            f"{len(given)} orbitals, shell {need} is needed. Use an interaction with these orbitals, or {remedy}."
         )
     return np.array([place[label] for label in wanted.labels], dtype=np.int64)
 
