@@ -74,6 +74,22 @@ def test_blocks_do_not_depend_on_how_they_are_built():
             assert torch.equal(getattr(found, name), getattr(wanted, name)), (name, rows)
 
 
+def test_threads_change_nothing():
+    basis = no_core_basis(3, 3, 4, 0)
+    pairs = random_pairs(basis)
+    x_nb = vectors(1, basis.dimension)
+    one = csb_hamiltonian(basis, pairs, bits=10)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        three = csb_hamiltonian(basis, pairs, bits=10)
+        product = three.apply(x_nb)
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(three.row_z, one.row_z) and torch.equal(three.value_z, one.value_z)
+    assert torch.allclose(product, one.apply(x_nb), rtol=0, atol=1e-11)
+
+
 def test_places_are_below_the_diagonal_and_ordered_in_every_block():
     basis = no_core_basis(3, 3, 2, 0)
     matrix = csb_hamiltonian(basis, random_pairs(basis), bits=6)

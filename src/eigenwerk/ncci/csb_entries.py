@@ -4,6 +4,7 @@ Rows and columns that differ by two nucleons of one species, by one of one, or b
 by combining jumps of the two species; nothing is searched and nothing is met twice.
 """
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,6 +94,7 @@ class Entries:
     ) -> None:
         self.basis, self.dtype, self.device = basis, dtype, torch.device(device)
         self.place = torch.int32 if basis.dimension < 2**31 else torch.int64
+        self.lock = threading.Lock()
         self.part = PART if self.device.type == "cpu" else 30 * PART
         self.mixed = elements(basis, pairs, "pn")
         self.own_p, self.own_n = elements(basis, pairs, "pp"), elements(basis, pairs, "nn")
@@ -262,18 +264,23 @@ class Entries:
         first, count = self._starts
         runs = (first[row], first[row] + count[row], first[column], first[column] + count[column])
         key = tuple(int(number) for number in runs)
-        if key not in self._matches:
-            if sum(len(found[0]) for found in self._matches.values()) > KEPT:
-                self._matches.clear()
-            jumps = self.neutrons.one
-            chosen = self._within(jumps, key[0], key[1])
-            inside = (jumps.column_z[chosen] >= key[2]) & (jumps.column_z[chosen] < key[3])
-            found = chosen.start + np.flatnonzero(inside)
-            row_n, column_n = (self._tensor(z[found]).to(self.place) for z in (jumps.row_z, jumps.column_z))
-            out_n, into_n = (self._tensor(z[found, 0].astype(np.int32)) for z in (jumps.out_zi, jumps.into_zi))
-            self._matches[key] = (row_n, column_n, out_n, into_n, self._tensor(jumps.sign_z[found]).to(self.dtype))
-        found_tensors = self._matches[key]
+        with self.lock:  # several threads make bands
+            if key not in self._matches:
+                self._matches[key] = self._match(*key)
+            found_tensors = self._matches[key]
         return found_tensors if len(found_tensors[0]) else None
+
+    def _match(self, row_start: int, row_stop: int, column_start: int, column_stop: int) -> tuple[torch.Tensor, ...]:
+        """Neutron jumps between these runs of determinants: row, column, states out and into, sign."""
+        if sum(len(found[0]) for found in self._matches.values()) > KEPT:
+            self._matches.clear()
+        jumps = self.neutrons.one
+        chosen = self._within(jumps, row_start, row_stop)
+        inside = (jumps.column_z[chosen] >= column_start) & (jumps.column_z[chosen] < column_stop)
+        found = chosen.start + np.flatnonzero(inside)
+        row_n, column_n = (self._tensor(z[found]).to(self.place) for z in (jumps.row_z, jumps.column_z))
+        out_n, into_n = (self._tensor(z[found, 0].astype(np.int32)) for z in (jumps.out_zi, jumps.into_zi))
+        return row_n, column_n, out_n, into_n, self._tensor(jumps.sign_z[found]).to(self.dtype)
 
     @cached_property
     def _matches(self) -> dict[tuple[int, ...], tuple[torch.Tensor, ...]]:
