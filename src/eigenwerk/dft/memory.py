@@ -9,7 +9,7 @@ frequent species X, i projectors of an atom, h steps of mixing history, F bytes 
     orbitals              32 s k n G               old and new ones, 16 bytes for a complex number (half for real ones)
     projectors            16 k I G
     index tables          64 k G + 8 k W + 90 g
-    compensation charges  144 g species + 16 g a    shapes; phases of species with few atoms (up to 2²² each)
+    compensation charges  144 g species + 16 g a    shapes; phases of species with few atoms (to 2²⁵ each)
     density mixing        2 h s (16 d + 8 Σ_a i²)
     symmetry              25 o d
     programs              a constant, and another one for communication
@@ -43,7 +43,7 @@ SUBSPACE_MATRICES = 8
 MULTIPOLES = 9
 """Shapes (l, m) of compensation charges with l <= 2."""
 
-CACHED_PHASES = 2**22
+CACHED_PHASES = 2**25
 """As in paw/atoms.py."""
 
 ONE_CENTRE_BYTES = 26e6

@@ -25,9 +25,9 @@ RadialChoice = Callable[[Setup], np.ndarray]
 ALL_K = slice(None)
 """All k-points of the basis."""
 
-CACHED_PHASES = 2**22
-"""Phase factors of a species are kept up to this number (64 MiB); beyond it they are made anew each time, some atoms at
-a time, so that large cells do not fill the memory with them."""
+CACHED_PHASES = 2**25
+"""Phase factors of a species are kept up to this number (512 MiB: making them anew took a quarter of the time of 64
+silicon atoms); beyond it they are made each time, some atoms at a time, so that they do not fill the memory."""
 
 TABLE_STEP = 0.02
 """Spacing of the radial Fourier tables, bohr⁻¹; cubic splines are then good to 1e-9 of the maximum."""
