@@ -1,0 +1,231 @@
+"""A case from its file to levels: other programs' numbers, invariants, continuing, and what is refused."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.ncci.res import read_res
+from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.levels_file import read_levels
+from eigenwerk.ncci.run import run_case, run_series
+
+HELIUM = {"nucleus": "4He", "interaction": "JISP16", "hw": 20, "Nmax": 2, "states": 3}
+
+
+def text(solver=None, **keys):
+    def toml(value):
+        if isinstance(value, bool):
+            return str(value).lower()
+        return f'"{value}"' if isinstance(value, str) else str(value)
+
+    lines = [f"{key} = {toml(value)}" for key, value in keys.items()]
+    return "\n".join([*lines, "[solver]", *(f"{key} = {toml(value)}" for key, value in (solver or {}).items())])
+
+
+@pytest.fixture
+def cases(tmp_path):
+    """Cases of a file with these keys."""
+
+    def read(solver=None, **keys):
+        path = tmp_path / "case.toml"
+        path.write_text(text(solver, **keys))
+        return read_cases(path)
+
+    return read
+
+
+def test_helium_4_is_that_of_mfdn(cases, shared_dir):
+    levels = run_case(cases(**HELIUM)[0]).levels
+    assert levels.energy_n[0] == pytest.approx(-23.62541, abs=4e-5) and levels.dimension == 59
+    found = [levels.values[name][0] for name in ("r_p", "r_n", "r_matter")]
+    assert found == pytest.approx([1.41461, 1.41067, 1.41265], abs=1e-5)
+    assert levels.isospin_n[0] == pytest.approx(0.00004, abs=1e-5)
+    assert levels.values["occupations_p"][0, :4] == pytest.approx([1.948080, 0.027609, 0.011083, 0.013229], abs=1e-6)
+    assert levels.values["quanta"][0] == pytest.approx([0.93374, 0.06626], abs=1e-5)
+
+
+@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_lithium_6_is_that_of_mfdn(cases, shared_dir, size):
+    reference = shared_dir / "reference" / "ncci"
+    path = next(reference.glob(f"mfdn-results/runmfdn13-*Nmax0{size}-Mj1.0*"))
+    theirs = read_res(path)
+    table = str(reference / "relative" / "daejeon16_hw25.txt")
+    keys = {"nucleus": "6Li", "interaction": table, "hw": 15, "Nmax": size, "M": 1, "states": 8}
+    levels = run_case(cases(**keys)[0]).levels
+    assert levels.dimension == theirs.number("Many-body matrix", "dimension")
+    assert levels.nonzeros == theirs.number("Many-body matrix", "numnonzero")
+    assert levels.energy_n == pytest.approx(theirs.energies, abs=6e-4)
+    assert levels.j_n == pytest.approx(theirs.table("Energies").column("J"), abs=1e-4)
+    assert levels.isospin_n == pytest.approx(theirs.table("Energies").column("T"), abs=6e-4)
+    for table_name, columns in (
+        ("M1 moments", {"mu": "mu", "Dl(p)": "Dl_p", "Dl(n)": "Dl_n", "Ds(p)": "Ds_p", "Ds(n)": "Ds_n"}),
+        ("E2 moments", {"Q(p)": "Q_p", "Q(n)": "Q_n"}),
+        ("Relative radii", {"r(p)": "r_p", "r(n)": "r_n", "r(matter)": "r_matter"}),
+        ("Angular momenta", {"<L^2>": "L2", "<S^2>": "S2", "<Sp^2>": "Sp2", "<Sn^2>": "Sn2"}),
+    ):
+        for column, ours in columns.items():
+            assert levels.values[ours] == pytest.approx(theirs.table(table_name).column(column), abs=1e-4), column
+    quanta = theirs.table("Oscillator quanta").rest()
+    assert levels.values["quanta"] == pytest.approx(quanta, abs=1e-4)
+    for (species, *label), occupation in theirs.occupations.items():
+        a = levels.orbitals[species].tolist().index(label)
+        assert levels.values[f"occupations_{species}"][:, a] == pytest.approx(occupation, rel=1e-3, abs=1e-4)
+
+
+def test_oxygen_18_in_the_sd_shell_is_that_of_mfdn(cases, shared_dir):
+    path = str(shared_dir / "reference" / "ncci" / "valence" / "usdb.snt")
+    levels = run_case(cases(nucleus="18O", interaction=path, states=8)[0]).levels
+    assert (levels.dimension, levels.nonzeros) == (14, 101)
+    expected = [-11.9318, -9.93335, -8.40459, -7.57171, -7.33926, -6.50542, -2.91241, -2.05051]
+    assert levels.energy_n == pytest.approx(expected, abs=1e-4)
+    assert [levels.label(n) for n in range(8)] == ["0+", "2+", "4+", "2+", "0+", "3+", "4+", "2+"]
+
+
+def test_p_shell_nuclei_with_cohen_kurath(cases, shared_dir):
+    path = str(shared_dir / "reference" / "ncci" / "valence" / "ckpot.snt")
+    for nucleus, energies in {
+        "8Be": [-31.1194, -27.2997, -19.1618, -18.2487],
+        "12C": [-71.0447, -66.3970, -58.5955, -57.5780],
+        "13C": [-75.2298, -71.6426, -67.8258, -66.4483],
+    }.items():
+        assert run_case(cases(nucleus=nucleus, interaction=path)[0]).levels.energy_n == pytest.approx(
+            energies, abs=1e-4
+        )
+
+
+@pytest.mark.slow
+def test_energies_do_not_depend_on_m_back_end_or_solver(cases):
+    keys = {"nucleus": "6Li", "interaction": "JISP16", "hw": 20, "Nmax": 2, "states": 3, "coulomb": False}
+    energies = {}
+    for m in (0, 1):
+        for solver in ({"backend": "csb"}, {"backend": "pairs"}, {"method": "lobpcg"}, {"block": 4}):
+            levels = run_case(cases({"tolerance": 1e-8} | solver, **keys, M=m)[0]).levels
+            energies[m, str(solver)] = [levels.energy_n[n] for n in range(3) if levels.twice_j_n[n] >= 2][:2]
+    for found in energies.values():
+        assert found == pytest.approx([-19.292, -18.081], abs=1e-3)
+        assert found == pytest.approx(energies[0, str({"backend": "csb"})], abs=1e-6)
+
+
+def test_moments_from_different_m_agree(cases):
+    keys = {"nucleus": "7Li", "interaction": "JISP16", "hw": 20, "Nmax": 0, "states": 2}
+    at_half, at_three_half = (run_case(cases({"tolerance": 1e-10}, **keys, M=m)[0]).levels for m in ("1/2", "3/2"))
+    assert at_half.twice_j_n[0] == 3
+    for name in ("mu", "Q_p", "Q_n"):
+        assert at_half.values[name][0] == pytest.approx(at_three_half.values[name][0], abs=1e-6)
+
+
+def test_the_centre_of_mass_climbs_its_ladder(cases):
+    """Without Lawson's term the spectrum at Nmax holds that at Nmax - 2 as 2 hw excitations of the centre of mass."""
+    keys = HELIUM | {"lawson": 0, "states": 1}
+    small = run_case(cases({"tolerance": 1e-9}, **(keys | {"Nmax": 2}))[0]).levels
+    large = run_case(cases({"tolerance": 1e-9}, **(keys | {"Nmax": 4, "states": 12}))[0]).levels
+    nearest = np.abs(large.energy_n - small.energy_n[0]).argmin()
+    assert large.energy_n[nearest] == pytest.approx(small.energy_n[0], abs=1e-5)
+    assert large.values["N_cm"][nearest] == pytest.approx(2, abs=1e-4)
+    assert large.values["N_cm"][0] == pytest.approx(0, abs=1e-8)
+
+
+def test_single_precision_keeps_energies_to_a_hundredth_of_a_kev(cases):
+    double, single = (
+        run_case(cases({"precision": precision, "tolerance": 1e-5}, **HELIUM)[0]).levels
+        for precision in ("double", "single")
+    )
+    assert single.energy_n[0] == pytest.approx(double.energy_n[0], abs=1e-5)
+
+
+def test_a_series_lowers_the_energy_and_its_files_come_back(cases, tmp_path):
+    series = run_series(cases(**(HELIUM | {"Nmax": [2, 4], "states": 1})), tmp_path / "out")
+    assert series[1].energy_n[0] < series[0].energy_n[0]
+    assert series[1].energy_n[0] == pytest.approx(-27.0495, abs=1e-4)
+    again = read_levels(tmp_path / "out" / "hw20_Nmax04")
+    assert np.array_equal(again.energy_n, series[1].energy_n) and again.label(0) == "0+"
+    assert set(again.values) == set(series[1].values)
+    theirs = read_res(tmp_path / "out" / "hw20_Nmax04" / "levels.res")
+    assert theirs.energies == pytest.approx(series[1].energy_n, abs=6e-4)
+    assert theirs.number("Many-body matrix", "dimension") == 952
+    assert theirs.table("Relative radii").column("r(p)")[0] == pytest.approx(series[1].values["r_p"][0], abs=6e-5)
+    assert "-27.0495" in (tmp_path / "out" / "hw20_Nmax04" / "levels.txt").read_text()
+    assert not (tmp_path / "out" / "hw20_Nmax04" / "checkpoint").exists()
+
+
+def test_start_vectors_from_a_file_of_a_smaller_space_save_products(cases, tmp_path):
+    keys = HELIUM | {"states": 1}
+    run_series(cases(**(keys | {"Nmax": 2})), tmp_path / "small")
+    plain = run_case(cases({}, **(keys | {"Nmax": 4}))[0]).levels
+    helped = run_case(cases({"start": "small"}, **(keys | {"Nmax": 4}))[0]).levels
+    assert helped.energy_n[0] == pytest.approx(plain.energy_n[0], abs=1e-6)
+    assert helped.solver["products"] < plain.solver["products"]
+
+
+def test_a_killed_run_continues_with_the_same_bits(cases, tmp_path):
+    keys = {"nucleus": "6Li", "interaction": "JISP16", "hw": 20, "Nmax": 2, "states": 2}
+    solver = {"checkpoint_minutes": 0, "products": 150, "fixed": True, "backend": "csb"}
+    cases(solver, **keys)
+    command = [sys.executable, "-m", "eigenwerk.cli.main", "ncci", "run", str(tmp_path / "case.toml"), "-q", "-o"]
+    assert subprocess.run([*command, str(tmp_path / "whole")], capture_output=True).returncode == 0
+    process = subprocess.Popen([*command, str(tmp_path / "killed")], stdout=subprocess.DEVNULL)
+    state = tmp_path / "killed" / "checkpoint" / "state.h5"
+    while not state.exists() and process.poll() is None:
+        time.sleep(0.02)
+    time.sleep(0.1)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert state.exists() and not (tmp_path / "killed" / "levels.h5").exists()
+    saved = len(list(state.parent.glob("vector-*")))
+    assert 1 < saved < 151
+    assert subprocess.run([*command, str(tmp_path / "killed")], capture_output=True).returncode == 0
+    whole, killed = (read_levels(tmp_path / name) for name in ("whole", "killed"))
+    assert np.array_equal(whole.energy_n, killed.energy_n) and killed.solver["products"] == 150
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"parity": "unnatural"}, ["parity = 'unnatural'", "Nmax = 2", "natural", "Nmax = 1 or 3"]),
+        ({"M": 9}, ["2M = 18", "Lower M"]),
+        ({"interaction": "JISP17"}, ["JISP17", "jisp16", "does not exist"]),
+        ({"interaction": "bad.snt"}, ["bad.snt", "line 2", "2212"]),
+        ({"hw": None}, ["lacks hw"]),
+        ({"Nmax": None}, ["lacks Nmax"]),
+    ],
+)
+def test_cases_that_cannot_be_are_refused_with_the_reason(cases, tmp_path, keys, words):
+    (tmp_path / "bad.snt").write_text("2 2 2 2\n 1 0 1 \u22121 -1\n", encoding="utf-8")
+    wanted = {key: value for key, value in (HELIUM | keys).items() if value is not None}
+    with pytest.raises(InputError) as caught:
+        run_case(cases(**wanted)[0])
+    for word in words:
+        assert word in str(caught.value), str(caught.value)
+
+
+def test_a_valence_nucleus_must_lie_outside_the_core(cases, shared_dir):
+    path = str(shared_dir / "reference" / "ncci" / "valence" / "usdb.snt")
+    for nucleus, words in {"12C": "less than the core", "17O": "it takes two", "60Ni": "do not fit"}.items():
+        with pytest.raises(InputError, match=words):
+            run_case(cases(nucleus=nucleus, interaction=path)[0])
+    with pytest.raises(InputError, match="Nmax has no meaning"):
+        run_case(cases(nucleus="18O", interaction=path, Nmax=2)[0])
+
+
+def test_an_h2_file_that_is_too_small_is_refused_with_the_nmax_that_fits(cases, shared_dir):
+    path = str(shared_dir / "reference" / "ncci" / "h2-tbme" / "JISP16-tb-6-20.0.bin")
+    keys = {"nucleus": "6Li", "interaction": path, "hw": 20}
+    with pytest.raises(InputError, match="Nmax"):
+        run_case(cases(**keys, Nmax=6)[0])
+    assert run_case(cases(**keys, Nmax=2, coulomb=False)[0]).levels.energy_n[0] == pytest.approx(-19.292, abs=1e-3)
+
+
+def test_a_case_that_does_not_fit_in_memory_names_the_smallest_change(cases):
+    keys = {"nucleus": "10B", "interaction": "JISP16", "hw": 20, "Nmax": 4}
+    with pytest.raises(InputError, match=r'581740 states.*there are 1\.0 GB.*It would fit with backend = "pairs"'):
+        run_case(cases({"memory_gb": 1.0}, **keys)[0])
+    with pytest.raises(InputError, match=r"take Nmax = 2"):
+        run_case(cases({"memory_gb": 0.1}, **keys)[0])
+    with pytest.raises(InputError, match=r"backend = 'dense' is for tests"):
+        run_case(cases({"backend": "dense"}, **keys)[0])
