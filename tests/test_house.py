@@ -10,6 +10,7 @@ import pytest
 
 from eigenwerk import __version__
 from eigenwerk.io.vasp.incar import judge, read_incar
+from eigenwerk.ncci.inputs import read_cases
 
 CHECK_PATH = (
     "eigenwerk.errors",
@@ -21,12 +22,16 @@ CHECK_PATH = (
     "eigenwerk.dft.structure",
     "eigenwerk.dft.symmetry",
     "eigenwerk.io.paw_xml",
+    "eigenwerk.ncci.check_text",
+    "eigenwerk.ncci.estimate",
+    "eigenwerk.ncci.sources",
 )
 """Modules that `eigenwerk check` loads, besides all of eigenwerk.io: they must start fast."""
 
 SLOW_PACKAGES = ("torch", "matplotlib", "ase", "pymatgen", "phonopy")
 
 EXAMPLES = ("01_silicon_pbe", "02_aluminium_metal", "03_iron_magnet", "04_water_molecule")
+NUCLEI = ("05_lithium6", "06_neon20")
 
 
 def commands_of_readme(repository):
@@ -140,8 +145,16 @@ def test_example_incar_is_honoured_without_a_remark(repository, example):
     assert "ENCUT" in incar.values
 
 
+@pytest.mark.parametrize("example", NUCLEI)
+def test_example_of_a_nucleus_has_a_case_and_a_short_readme(repository, example):
+    folder = repository / "examples" / example
+    assert read_cases(folder / "case.toml")
+    readme = (folder / "README.md").read_text()
+    assert f"examples/{example}/case.toml -o build/" in readme and len(readme.splitlines()) < 25
+
+
 def test_examples_are_numbered_and_all_tested(repository):
-    assert sorted(path.name for path in (repository / "examples").iterdir() if path.is_dir()) == list(EXAMPLES)
+    assert sorted(path.name for path in (repository / "examples").iterdir() if path.is_dir()) == [*EXAMPLES, *NUCLEI]
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

@@ -39,8 +39,7 @@ def read_levels(path: str | Path) -> Levels:
 
     Raises InputError if there is none, if it is damaged, or something else.
     """
-    path = Path(path)
-    path = path / "levels.h5" if path.is_dir() else path
+    path = _file(path)
     names = set(Levels.__dataclass_fields__)
     state = read_state(path, only=names | {"kind"})
     if state.pop("kind", None) != KIND:
@@ -50,9 +49,17 @@ def read_levels(path: str | Path) -> Levels:
 
 def read_vectors(path: str | Path) -> np.ndarray:
     """The vectors (n, b) of a file.  Raises InputError if it holds none."""
-    path = Path(path)
-    path = path / "levels.h5" if path.is_dir() else path
+    path = _file(path)
     vectors = read_state(path, only={"vectors"}).get("vectors", {}).get("coeff_nb")
     if vectors is None:
         raise InputError(f"{path} holds no vectors. Use the levels.h5 of a finished run.")
     return np.asarray(vectors)
+
+
+def _file(path: str | Path) -> Path:
+    """levels.h5 of a folder, or the file itself."""
+    path = Path(path)
+    path = path / "levels.h5" if path.is_dir() else path
+    if not path.exists():
+        raise InputError(f"There are no results {path}. Name a levels.h5 of `eigenwerk ncci run`, or its folder.")
+    return path

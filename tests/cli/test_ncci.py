@@ -1,0 +1,90 @@
+"""`eigenwerk ncci` says what it found, draws it, and has the exit codes that it promises."""
+
+import pytest
+
+from eigenwerk.cli.main import main
+
+CASE = 'nucleus = "4He"\ninteraction = "JISP16"\nhw = 20\nNmax = [0, 2]\nstates = 2\n'
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A folder with a case and its results."""
+    folder = tmp_path_factory.mktemp("helium")
+    (folder / "helium.toml").write_text(CASE)
+    assert main(["ncci", "run", str(folder / "helium.toml"), "--quiet"]) == 0
+    return folder
+
+
+def said(capsys, *words):
+    code = main(["ncci", *words])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_run_writes_beside_the_case_under_its_name(finished):
+    inside = sorted(path.relative_to(finished / "helium").as_posix() for path in (finished / "helium").rglob("*.*"))
+    assert inside == [f"hw20_Nmax0{n}/levels.{kind}" for n in (0, 2) for kind in ("h5", "res", "txt")]
+
+
+def test_levels_are_shown_with_the_series(finished, capsys):
+    code, out, _ = said(capsys, "levels", str(finished / "helium"))
+    assert code == 0 and "4He, JISP16, hbar-omega 20 MeV, Nmax 2, M = 0" in out
+    assert "-23.6254" in out and "Ground state over Nmax" in out and "59 many-body states" in out
+
+
+@pytest.mark.parametrize("extra", [[], ["--convergence"]])
+def test_pictures_are_drawn(finished, tmp_path, capsys, extra):
+    target = tmp_path / "p.png"
+    code, out, _ = said(capsys, "plot", str(finished / "helium"), "--plot", str(target), *extra)
+    assert code == 0 and str(target) in out
+    assert target.read_bytes().startswith(b"\x89PNG") and target.stat().st_size > 5000
+
+
+def test_check_counts_the_largest_published_case_and_refuses_it_here(tmp_path, capsys):
+    path = tmp_path / "boron.toml"
+    path.write_text('nucleus = "10B"\ninteraction = "JISP16"\nhw = 20\nNmax = 6\n[solver]\nmemory_gb = 16\n')
+    code, out, err = said(capsys, "check", str(path))
+    assert "12 060 706" in out and "5 477 207 789" in out
+    assert code == 2 and "there are 16.0 GB" in err and "It would fit with" in err
+    assert "fits" in out and "csb" in out and "pairs" in out
+
+
+def test_check_passes_what_fits(finished, capsys):
+    code, out, err = said(capsys, "check", str(finished / "helium.toml"))
+    assert code == 0 and not err and "a run takes this one" in out
+
+
+def test_keys_name_every_setting_with_its_default(capsys):
+    code, out, _ = said(capsys, "keys")
+    assert code == 0 and "lawson" in out and "default 50.0" in out and "[solver]" in out
+
+
+def test_states_that_do_not_converge_are_written_and_marked(tmp_path, capsys):
+    path = tmp_path / "short.toml"
+    path.write_text(CASE.replace("[0, 2]", "2") + "[solver]\nproducts = 5\n")
+    code, out, err = said(capsys, "run", str(path))
+    assert code == 3 and "Not converged" in out and "largest residual" in err
+    assert (tmp_path / "short" / "levels.h5").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["run", "absent.toml"], "no case file absent.toml"),
+        (["levels", "."], "no levels.h5"),
+        (["plot", "absent.h5"], "absent.h5"),
+    ],
+)
+def test_what_is_not_there_is_named(tmp_path, monkeypatch, capsys, words, expected):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = said(capsys, *words)
+    assert code == 2 and expected in err and "ISTART" not in err
+
+
+def test_a_damaged_or_foreign_result_is_refused(finished, tmp_path, capsys):
+    whole = (finished / "helium" / "hw20_Nmax02" / "levels.h5").read_bytes()
+    for name, content in {"cut.h5": whole[: len(whole) // 2], "text.h5": b"nothing"}.items():
+        (tmp_path / name).write_bytes(content)
+        code, _, err = said(capsys, "levels", str(tmp_path / name))
+        assert code == 2 and name in err
