@@ -36,8 +36,12 @@ FLOORS = {
 OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib"}
 """Packages that a function may import, because they may be absent, or are slow and rarely needed."""
 
-LAZY_ENGINES = {"eigenwerk.dft.run", "eigenwerk.ncci.run", "eigenwerk.parallel.start"}
-"""Modules that a function of `cli` may import: they load PyTorch, which `--help` and `check` must not wait for."""
+LAZY_ENGINES = {
+    "eigenwerk.dft.run", "eigenwerk.ncci.run", "eigenwerk.ncci.sources", "eigenwerk.ncci.levels_file",
+    "eigenwerk.parallel.start",
+}  # fmt: skip
+"""Modules that a function of `cli` may import: they load PyTorch, scipy or h5py, which `--help` and `check` must not
+wait for."""
 
 ROOT_NAMES = {"__version__"}
 """What the package root defines itself and may be imported from it."""

@@ -17,9 +17,7 @@ from eigenwerk.ncci.input_settings import SETTINGS
 from eigenwerk.ncci.inputs import block_size, read_cases
 from eigenwerk.ncci.level_plot import by_hw, draw_convergence, draw_levels
 from eigenwerk.ncci.levels import Levels
-from eigenwerk.ncci.levels_file import read_levels
 from eigenwerk.ncci.levels_text import levels_lines
-from eigenwerk.ncci.sources import is_valence, source_of
 
 app = typer.Typer(no_args_is_help=True, help="Light nuclei: no-core and valence-space configuration interaction.")
 
@@ -64,6 +62,8 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None) -> None:
 
     Memory is that of this machine; with --gpu-gb that of a GPU. Exit code 2 if a run would be refused.
     """
+    from eigenwerk.ncci.sources import is_valence, source_of
+
     refusals = []
     for each in read_cases(case):
         source = source_of(each)
@@ -85,7 +85,7 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None) -> None:
 @app.command()
 def levels(results: Results) -> None:
     """Show the levels of finished runs; of a series also the convergence with Nmax."""
-    series = [read_levels(path) for path in _files(results)]
+    series = _read(results)
     typer.echo("\n\n".join("\n".join(levels_lines(each)) for each in series))
     _echo_series(series)
 
@@ -93,7 +93,7 @@ def levels(results: Results) -> None:
 @app.command()
 def plot(results: Results, plot: Plot = Path("levels.png"), convergence: bool = False) -> None:
     """Draw a level scheme of one or several runs; with --convergence the energy over Nmax and hbar-omega."""
-    series = [read_levels(path) for path in _files(results)]
+    series = _read(results)
     if convergence and any(each.about["Nmax"] is None for each in series):
         raise InputError("--convergence shows energies over Nmax, which runs in a valence space do not have.")
     try:
@@ -119,6 +119,13 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _read(results: list[Path]) -> list[Levels]:
+    """The levels of all results."""
+    from eigenwerk.ncci.levels_file import read_levels
+
+    return [read_levels(path) for path in _files(results)]
 
 
 def _files(results: list[Path]) -> list[Path]:
