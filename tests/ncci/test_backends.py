@@ -66,6 +66,22 @@ def test_pairs_do_not_depend_on_what_is_kept_or_on_the_number_type():
     assert torch.allclose(single.double(), first, rtol=0, atol=3e-6 * first.abs().max())
 
 
+def test_pairs_by_several_threads_equal_those_by_one():
+    basis = no_core_basis(6, 6, 2, 0)  # the lowest shells are full: occupied labels are left out
+    pairs = random_pairs(basis)
+    one = pairs_hamiltonian(basis, pairs)
+    x_nb = vectors(2, basis.dimension)
+    wanted = one.apply(x_nb)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        found = pairs_hamiltonian(basis, pairs).apply(x_nb)
+    finally:
+        torch.set_num_threads(threads)
+    assert any(gather.inside is not None for gather in one.kept.values())
+    assert torch.allclose(found, wanted, rtol=0, atol=1e-12 * wanted.abs().max())
+
+
 def test_pairs_of_a_larger_space_are_symmetric():
     basis = no_core_basis(3, 3, 4, 0)
     x_nb = vectors(2, basis.dimension)

@@ -1,6 +1,8 @@
 """Back end `pairs`: the Hamiltonian applied without storing it; gather, small dense product, scatter."""
 
+import itertools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,11 +32,23 @@ class KindTensors:
 
 
 @dataclass(frozen=True, eq=False)
+class Gather:
+    """Places of gathered elements in [v, -v, 0].  inside: which of all elements they are; None: every one."""
+
+    place: torch.Tensor
+    inside: torch.Tensor | None
+
+    @property
+    def bytes(self) -> int:
+        return self.place.nbytes + (0 if self.inside is None else self.inside.nbytes)
+
+
+@dataclass(frozen=True, eq=False)
 class PairsHamiltonian:
     """H on a many-body basis, nothing of it stored; see `pair_tasks`.
 
     apply takes and returns (n, b) of the operator's number type.  `kept` remembers the places of gathered elements as
-    far as `keep_bytes` allows, 4 bytes for each; the results do not depend on it.
+    far as `keep_bytes` allows, 4 to 12 bytes for each; the results do not depend on it.
     """
 
     dimension: int
@@ -42,34 +56,66 @@ class PairsHamiltonian:
     device: torch.device
     kinds: list[KindTensors]
     keep_bytes: int = 1 << 31
-    kept: dict[tuple[int, int, int], torch.Tensor] = field(default_factory=dict, repr=False)
+    kept: dict[tuple[int, int, int], Gather] = field(default_factory=dict, repr=False)
 
     def apply(self, x_nb: torch.Tensor) -> torch.Tensor:
-        """H x for every row, (n, b)."""
+        """H x for every row, (n, b); with as many threads as PyTorch has."""
         # [v, -v, 0]: a place beyond the vector carries the sign, the last one stands for an occupied label
         zero = x_nb.new_zeros(len(x_nb), 1)
         signed_bn = torch.cat([x_nb, -x_nb, zero], dim=1).T.contiguous()
-        sum_bn = torch.zeros_like(signed_bn)
-        for matrix, place in self._products():
-            gathered = signed_bn.index_select(0, place).view(len(matrix), -1)
-            sum_bn.index_add_(0, place, (matrix @ gathered).view(len(place), -1))
-        return (sum_bn[: self.dimension] - sum_bn[self.dimension : -1]).T.contiguous()
+        signed_bn = signed_bn[:, 0] if len(x_nb) == 1 else signed_bn
+        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(pool.map(lambda k: self._part(signed_bn, k, threads), range(threads)))
+        sum_bn = sum(parts[1:], start=parts[0])
+        y_bn = sum_bn[: self.dimension] - sum_bn[self.dimension : -1]
+        return y_bn.view(-1, len(x_nb)).T.contiguous()
 
-    def _products(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Every product: its matrix and the places of its gathered elements (pairs x rests, flat)."""
-        used = sum(4 * len(place) for place in self.kept.values())
+    def _part(self, signed_bn: torch.Tensor, worker: int, workers: int) -> torch.Tensor:
+        """The products worker, worker + workers, ... added up."""
+        sum_bn = torch.zeros_like(signed_bn)
+        for matrix, rests, gather in self._products(worker, workers):
+            size = len(matrix) * rests
+            if gather.inside is None:
+                gathered = signed_bn.index_select(0, gather.place)
+            else:
+                gathered = signed_bn.new_zeros(size, *signed_bn.shape[1:])
+                gathered.index_copy_(0, gather.inside, signed_bn.index_select(0, gather.place))
+            product = (matrix @ gathered.view(len(matrix), -1)).view(gathered.shape)
+            product = product if gather.inside is None else product.index_select(0, gather.inside)
+            sum_bn.index_add_(0, gather.place, product)
+        return sum_bn
+
+    def _products(self, worker: int, workers: int) -> Iterator[tuple[torch.Tensor, int, Gather]]:
+        """Products of one worker: matrix, rests, and where the elements (pairs x rests, flat) are."""
+        budget = self.keep_bytes // workers
+        mine = itertools.islice(self._steps(), worker, None, workers)
+        for key, kind, task, start, stop in mine:
+            gather = self.kept.get(key)
+            if gather is None:
+                gather = _gather(kind, task, start, stop, self.dimension)
+                if gather.bytes <= budget:
+                    self.kept[key] = gather
+            budget -= gather.bytes
+            matrix = kind.matrices[task.block][: task.pairs, : task.pairs]
+            yield matrix, (stop - start) * task.right_rows, gather
+
+    def _steps(self) -> Iterator[tuple[tuple[int, int, int], KindTensors, Task, int, int]]:
+        """Every task in steps of left rests that are gathered at once."""
         for number, kind in enumerate(self.kinds):
             for t, task in enumerate(kind.tasks):
-                matrix = kind.matrices[task.block][: task.pairs, : task.pairs]
                 step = max(1, CHUNK // (task.pairs * task.right_rows))
                 for start in range(0, task.left_rows, step):
-                    place = self.kept.get((number, t, start))
-                    if place is None:
-                        place = signed_places(kind, task, start, min(start + step, task.left_rows), self.dimension)
-                        if used + 4 * len(place) <= self.keep_bytes:
-                            self.kept[number, t, start] = place
-                            used += 4 * len(place)
-                    yield matrix, place
+                    yield (number, t, start), kind, task, start, min(start + step, task.left_rows)
+
+
+def _gather(kind: KindTensors, task: Task, start: int, stop: int, dimension: int) -> Gather:
+    """The places of a step; where many labels are occupied, without those."""
+    place = signed_places(kind, task, start, stop, dimension)
+    inside = (place < 2 * dimension).nonzero()[:, 0]
+    if 3 * len(inside) > 2 * len(place):
+        return Gather(place, None)
+    return Gather(place[inside], inside)
 
 
 def signed_places(kind: KindTensors, task: Task, start: int, stop: int, dimension: int) -> torch.Tensor:
