@@ -56,6 +56,11 @@ class Comparison:
         """Numbers that were not compared, and why."""
         self.left_out.append((source, what, reason))
 
+    def join(self, other: "Comparison") -> None:
+        """Take over what another one holds."""
+        for name in ("rows", "disagreements", "left_out", "notes"):
+            getattr(self, name).extend(getattr(other, name))
+
     def text(self) -> str:
         """The page."""
         compared, agreed = (sum(row[k] for row in self.rows) for k in (2, 3))
@@ -87,5 +92,5 @@ def rounding(text: str) -> float:
 
 def short(path: Path) -> str:
     """The name of a file without what is the same in all of them."""
-    name = re.sub(r"-?mfdn15?-?|-lan\d+|-tol[\d.e-]+|\.res$", " ", path.name)
+    name = re.sub(r"-mfdn(15)?-|-lan\d+|-tol[\d.e-]+|\.res$", " ", path.name)
     return " ".join(re.sub(r"JISP16-coul1|Daejeon16-coul1", "", name).replace("-", " ").split())

@@ -1,15 +1,20 @@
 """Our calculations for the comparison, each done once."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from eigenwerk.io.ncci.h2 import read_h2
 from eigenwerk.ncci import sources
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs import Case, read_cases
+from eigenwerk.ncci.interaction.files import two_body_from_h2
+from eigenwerk.ncci.interaction.two_body import TwoBody, restrict
 from eigenwerk.ncci.levels import Levels
+from eigenwerk.ncci.problem import Problem, valence_problem
 from eigenwerk.ncci.run import CaseResult, run_case
 from eigenwerk.units import COULOMB_MEV_FM
 
-FOLDER = Path("build/ncci_compare")
+FOLDER = Path(__file__).resolve().parents[2] / "build" / "ncci_compare"
 
 
 @lru_cache(maxsize=64)
@@ -21,6 +26,37 @@ def our_run(text: str) -> CaseResult:
     (case,) = read_cases(path.resolve())
     print(f"  {case.title}", flush=True)
     return run_case(case)
+
+
+@dataclass(frozen=True)
+class TwoFiles:
+    """A valence space whose one- and two-body parts stand in two h2 files: H = U/(A_v - 1) + (18/A)^0.3 V."""
+
+    one_body: Path
+    two_body: Path
+    core: tuple[int, int] = (8, 8)
+
+    def _read(self, path: Path) -> TwoBody:
+        return two_body_from_h2(read_h2(path))
+
+    def problem(self, case: Case) -> Problem:
+        """The whole space."""
+        found = self._read(self.two_body)
+        return valence_problem(case, self.core, found.orbitals_p, found.orbitals_n)
+
+    def parts(self, case: Case, problem: Problem) -> dict[str, TwoBody]:
+        """U and V."""
+        factor = (18 / case.nucleus.nucleons) ** 0.3
+        one_body, two_body = (restrict(self._read(path), problem.pairs) for path in (self.one_body, self.two_body))
+        return {"U": (1 / (problem.nucleons - 1)) * one_body, "V": factor * two_body}
+
+
+def run_from_two_files(text: str, one_body: Path, two_body: Path) -> CaseResult:
+    """A case with such an interaction; the one that the text names is not read."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / "case.toml"
+    path.write_text(text, encoding="utf-8")
+    return run_case(read_cases(path.resolve())[0], source=TwoFiles(one_body, two_body))
 
 
 @lru_cache(maxsize=8)

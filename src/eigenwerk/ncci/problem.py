@@ -42,6 +42,11 @@ class Problem:
         """Nucleons that move."""
         return self.protons + self.neutrons
 
+    @property
+    def whole(self) -> bool:
+        """Whether all states in the orbitals belong to it, as in valence spaces."""
+        return not (np.any(self.truncation.weight_p_a) or np.any(self.truncation.weight_n_a))
+
     def basis(self) -> ManyBodyBasis:
         """All states."""
         return truncated_basis(

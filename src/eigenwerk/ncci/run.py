@@ -15,6 +15,7 @@ from eigenwerk.io.atomic_write import ensure_writable, replacing
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.basis_pairs import basis_pairs
 from eigenwerk.ncci.checkpoint import Checkpoint
+from eigenwerk.ncci.diagonal import DiagonalPreconditioner, diagonal
 from eigenwerk.ncci.estimate import Estimate, choose_backend, estimate, memory_of, refuse_what_does_not_fit
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.two_body import TwoBody
@@ -27,7 +28,7 @@ from eigenwerk.ncci.observables import observe
 from eigenwerk.ncci.operators import build_hamiltonian, device_of, dtype_of
 from eigenwerk.ncci.problem import Problem
 from eigenwerk.ncci.solving import Report, solve
-from eigenwerk.ncci.sources import LAWSON, Source, is_valence, source_of, total
+from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
 from eigenwerk.ncci.start_vectors import carried_over, start_vectors
 from eigenwerk.parallel.device_memory import rank_memory
 from eigenwerk.units import NUCLEON_MASS_MEV
@@ -49,6 +50,7 @@ class CaseResult:
 def run_case(
     case: Case,
     *,
+    source: Source | None = None,
     start: CaseResult | None = None,
     checkpoint: Path | None = None,
     report: Report | None = None,
@@ -56,12 +58,13 @@ def run_case(
 ) -> CaseResult:
     """Compute one case.
 
-    start: a result of the same nucleus in a smaller space, to begin from.  checkpoint: a folder for the way of the
-    solver; what lies there is continued.  report: called after every step.  say: called with a line for each stage.
+    source: an interaction made in Python, in place of the one that the case names.  start: a result of the same
+    nucleus in a smaller space, to begin from.  checkpoint: a folder for the way of the solver; what lies there is
+    continued.  report: called after every step.  say: called with a line for each stage.
     Raises InputError for a case that cannot be.
     """
     begin = time.perf_counter()
-    source = source_of(case)
+    source = source or source_of(case)
     problem = source.problem(case)
     device, dtype = device_of(case.solver.device), dtype_of(case.solver.precision)
     estimated, backend = planned(case, problem, device)
@@ -80,9 +83,12 @@ def run_case(
         known = _known_vectors(case, source, basis, start)
         return start_vectors(basis, count, None if known is None else torch.from_numpy(known), like)
 
+    def helper() -> DiagonalPreconditioner:
+        return DiagonalPreconditioner(torch.from_numpy(diagonal(basis, pairs)).to(device, dtype))
+
     about = _about(case, problem)
     saved = Checkpoint(checkpoint, about | _solver_about(case)) if checkpoint is not None else None
-    found = solve(operator, begin_from, case.solver, case.states, device, saved, report)
+    found = solve(operator, begin_from, case.solver, case.states, device, saved, report, helper)
     solved = time.perf_counter()
     say(f"states     {found.applications} products, {solved - built:.1f} s")
     solver = _solver_about(case) | {
@@ -102,8 +108,7 @@ def run_series(
 ) -> list[Levels]:
     """Compute the cases of a file one after the other and write their files below `output`.
 
-    Each begins from the states of the one before where that is a smaller space of the same hw.  A case whose levels.h5
-    is there, whole and of the same settings is not computed again.
+    Each begins from the states of the one before where that is a smaller space of the same hw and parity.
     """
     ensure_writable(output)
     last: CaseResult | None = None
@@ -141,7 +146,7 @@ def write_results(folder: Path, result: CaseResult) -> None:
 
 def planned(case: Case, problem: Problem, device: torch.device) -> tuple[Estimate, str]:
     """What the case will cost, and its back end.  Raises InputError where it does not fit."""
-    block, valence = block_size(case.solver, case.states), is_valence(case)
+    block, valence = block_size(case.solver, case.states), problem.whole
     estimated = estimate(problem, case.solver, case.states, block, device.type, valence)
     memory = memory_of(case.solver, rank_memory(device, 1))
     backend = choose_backend(estimated, case.solver, memory)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from eigenwerk.linalg.lanczos import LanczosPlan, LanczosState, lanczos
-from eigenwerk.linalg.lobpcg import LobpcgPlan, LobpcgState, lobpcg
+from eigenwerk.linalg.lobpcg import LobpcgPlan, LobpcgState, Precondition, lobpcg
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.inputs import SolverChoice, block_size
@@ -36,15 +36,20 @@ def solve(
     device: torch.device,
     checkpoint: Checkpoint | None,
     report: Report | None,
+    precondition: Callable[[], Precondition] | None = None,
 ) -> EigenResult:
-    """The lowest states.  start_nb(n): n start vectors, called only where no checkpoint is found."""
+    """The lowest states.
+
+    start_nb(n): n start vectors, called only where no checkpoint is found.  precondition: makes what LOBPCG uses.
+    """
     resume = checkpoint.load(device) if checkpoint is not None else None
     watch = _Watch(states, choice.checkpoint_minutes, checkpoint, report)
     start = None if resume is not None else start_nb(block_size(choice, states))
     if choice.method == "lobpcg":
         plan = LobpcgPlan(states, choice.tolerance, choice.products)
         known = resume if isinstance(resume, LobpcgState) else None
-        return lobpcg(operator, start, plan, resume=known, watch=watch)
+        helper = None if precondition is None else precondition()
+        return lobpcg(operator, start, plan, precondition=helper, resume=known, watch=watch)
     return lanczos(
         operator,
         start,

@@ -1,0 +1,60 @@
+"""The diagonal of the Hamiltonian, and the preconditioner made of it."""
+
+import numpy as np
+import torch
+
+from eigenwerk.ncci.basis_pairs import BasisPairs
+from eigenwerk.ncci.interaction.pair_blocks import PairBlock
+from eigenwerk.ncci.manybody import ManyBodyBasis
+
+PIECE = 1 << 20
+"""So many states are worked on at once."""
+
+
+def diagonal(basis: ManyBodyBasis, pairs: BasisPairs) -> np.ndarray:
+    """<b|H|b> = sum of <xy|V|xy> over the occupied pairs of b, (b,) float64."""
+    own_p = _like_pairs(basis.protons.occupied_di, _elements(pairs.blocks["pp"], len(basis.protons.states)))
+    own_n = _like_pairs(basis.neutrons.occupied_di, _elements(pairs.blocks["nn"], len(basis.neutrons.states)))
+    mixed_xy = _elements(pairs.blocks["pn"], len(basis.protons.states), len(basis.neutrons.states))
+    field_dy = np.zeros((len(basis.protons), mixed_xy.shape[1]))
+    for occupied_d in basis.protons.occupied_di.T.astype(np.int64):
+        field_dy += mixed_xy[occupied_d]
+    found_b = np.empty(basis.dimension)
+    for first in range(0, basis.dimension, PIECE):
+        state_b = np.arange(first, min(first + PIECE, basis.dimension))
+        proton_b, neutron_b = basis.split(state_b)
+        value_b = own_p[proton_b] + own_n[neutron_b]
+        for occupied_b in basis.neutrons.occupied_di[neutron_b].T.astype(np.int64):
+            value_b += field_dy[proton_b, occupied_b]
+        found_b[state_b] = value_b
+    return found_b
+
+
+def _elements(blocks: list[PairBlock], rows: int, columns: int | None = None) -> np.ndarray:
+    """<xy|V|xy> as a matrix of m-states; 0 for pairs that do not occur."""
+    matrix_xy = np.zeros((rows, rows if columns is None else columns))
+    for block in blocks:
+        matrix_xy[block.first_x, block.second_x] = np.diagonal(block.matrix_xx)
+    return matrix_xy
+
+
+def _like_pairs(occupied_di: np.ndarray, element_xx: np.ndarray) -> np.ndarray:
+    """Sum over the pairs i < j of one species in every determinant."""
+    occupied_di = occupied_di.astype(np.int64)
+    total_d = np.zeros(len(occupied_di))
+    for j in range(occupied_di.shape[1]):
+        for i in range(j):
+            total_d += element_xx[occupied_di[:, i], occupied_di[:, j]]
+    return total_d
+
+
+class DiagonalPreconditioner:
+    """(residual, e) -> residual / max(diagonal - e, floor), positive definite; floor in MeV."""
+
+    def __init__(self, diagonal_b: torch.Tensor, floor: float = 5.0) -> None:
+        self.diagonal_b, self.floor = diagonal_b, floor
+
+    def __call__(self, residual_nb: torch.Tensor, eig_n: torch.Tensor) -> torch.Tensor:
+        """The preconditioned residuals, (n, b)."""
+        gap_nb = self.diagonal_b - eig_n.to(self.diagonal_b).unsqueeze(1)
+        return residual_nb / gap_nb.clamp_min(self.floor)
