@@ -12,6 +12,7 @@ import re
 import time
 from pathlib import Path
 
+from bigstick_densities import compare_densities
 from comparison import Comparison, rounding, short
 from mfdn_levels import compare_levels
 from mfdn_transitions import compare_elements, compare_old_transitions
@@ -119,9 +120,10 @@ def _old_details(comparison: Comparison, path: Path, result) -> None:
 
 
 def _bigstick(comparison: Comparison, path: Path) -> None:
-    """Energies, J and T; the one-body densities between states are coupled in isospin."""
-    keys = {"nucleus": "25Mg", "interaction": str(VALENCE / "usdb.snt"), "M": 0.5, "states": 10, "observables": USUAL}
-    levels = our_run(case_text(**keys)).levels
+    """Energies, J, T and the one-body densities between states."""
+    keys = {"nucleus": "25Mg", "interaction": str(VALENCE / "usdb.snt"), "M": 0.5, "states": 10, "observables": []}
+    result = our_run(case_text(**keys, solver={"tolerance": 1e-8}))
+    levels = result.levels
     energies, spins, isospins = [], [], []
     for line in path.read_text().splitlines():
         if match := re.match(r"\s+(\d+)\s+(-\d+\.\d{5})\s+\d+\.\d{5}\s+(\d+\.\d{3})\s+(\d+\.\d{3})\s*$", line):
@@ -132,7 +134,7 @@ def _bigstick(comparison: Comparison, path: Path) -> None:
     comparison.add(path.name, "energy", energies)
     comparison.add(path.name, "J", spins)
     comparison.add(path.name, "T", isospins)
-    comparison.skip(path.name, "one-body densities", "coupled in J and isospin; ours are between m-states of one state")
+    compare_densities(comparison, path, result)
 
 
 def dimensions(comparison: Comparison) -> None:

@@ -16,6 +16,7 @@ LIMITS = {
     "term of the energy": 1e-3,
     "quanta": 1e-4,
     "occupation": 1e-3,
+    "one-body density": 1e-4,
     "B(M1), B(E2)": 2e-3,
     "reduced element": 1e-3,
     "N_cm": 1e-6,

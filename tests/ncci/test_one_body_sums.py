@@ -64,6 +64,8 @@ def test_densities_and_matrices_are_those_of_the_definition(name, species):
     assert np.allclose(one_body_matrices(basis, species, {"o": o}, v)["o"][0, 2], (o * slow).sum(), atol=1e-12)
     rho = one_body_densities(basis, species, v)
     assert np.allclose(rho[1], slow_density(basis, species, v[1].numpy(), v[1].numpy()), atol=1e-12)
+    between = one_body_densities(basis, species, v[:1], v[2:])
+    assert np.allclose(between[0], slow, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", bases())

@@ -63,15 +63,22 @@ def one_body_matrices(
     return {name: total.cpu().numpy() for name, total in totals.items()}
 
 
-def one_body_densities(basis: ManyBodyBasis, species: str, vectors_nb: torch.Tensor) -> np.ndarray:
-    """<n|a+_x a_y|n>, (n, x, x), for m-states x, y of equal 2m and parity; float64 sums."""
+def one_body_densities(
+    basis: ManyBodyBasis, species: str, vectors_nb: torch.Tensor, right_nb: torch.Tensor | None = None
+) -> np.ndarray:
+    """<n|a+_x a_y|n'>, (n, x, x), for m-states x, y of equal 2m and parity; float64 sums.
+
+    n' is the row of `right_nb` (transition densities), or n itself where there is none.
+    """
+    others_nb = vectors_nb if right_nb is None else right_nb
     determinants = _determinants(basis, species)
     size = len(determinants.states)
     total_nx = vectors_nb.new_zeros((vectors_nb.shape[0], size * size), dtype=torch.float64)
     if determinants.nucleons:
         jumps = _all_jumps(determinants)
         for z, to, start in _pieces(_runs(basis, species, jumps)):
-            left_nz, right_nz = (vectors_nb[:, _index(part, vectors_nb)].double() for part in (to, start))
+            left_nz = vectors_nb[:, _index(to, vectors_nb)].double()
+            right_nz = others_nb[:, _index(start, vectors_nb)].double()
             place_z = _index(jumps.x_z[z] * size + jumps.y_z[z], vectors_nb)
             total_nx.index_add_(1, place_z, left_nz * right_nz * _index(jumps.sign_z[z], vectors_nb))
     return total_nx.reshape(-1, size, size).cpu().numpy()
