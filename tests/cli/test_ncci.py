@@ -1,5 +1,10 @@
 """`eigenwerk ncci` says what it found, draws it, and has the exit codes that it promises."""
 
+import signal
+import subprocess
+import sys
+import time
+
 import pytest
 
 from eigenwerk.cli.main import main
@@ -88,3 +93,21 @@ def test_a_damaged_or_foreign_result_is_refused(finished, tmp_path, capsys):
         (tmp_path / name).write_bytes(content)
         code, _, err = said(capsys, "levels", str(tmp_path / name))
         assert code == 2 and name in err
+
+
+def test_ctrl_c_stops_after_a_step_and_the_run_goes_on(tmp_path):
+    path = tmp_path / "long.toml"
+    path.write_text(
+        'nucleus = "6Li"\ninteraction = "JISP16"\nhw = 20\nNmax = 4\n'
+        '[solver]\nbackend = "pairs"\nproducts = 2000\nfixed = true\nspace = 30\n'
+    )
+    command = [sys.executable, "-m", "eigenwerk.cli.main", "ncci", "run", str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if "products" in line:
+            break
+    time.sleep(0.5)  # past the first step, before which a signal ends the run at once
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "stopping after this step" in out and "Interrupted" in err
+    assert (tmp_path / "long" / "checkpoint" / "state.h5").exists()

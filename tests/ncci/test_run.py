@@ -184,6 +184,22 @@ def test_a_killed_run_continues_with_the_same_bits(cases, tmp_path):
     assert np.array_equal(whole.energy_n, killed.energy_n) and killed.solver["products"] == 150
 
 
+def test_a_run_that_is_stopped_between_steps_saves_all_of_them(cases, tmp_path):
+    (case,) = cases({"checkpoint_minutes": 60, "tolerance": 1e-9}, **HELIUM)
+    whole = run_case(case).levels
+
+    def stop(step):
+        if step.products == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_case(case, checkpoint=tmp_path / "checkpoint", report=stop)
+    assert len(list((tmp_path / "checkpoint").glob("vector-*"))) == 21
+    steps = []
+    again = run_case(case, checkpoint=tmp_path / "checkpoint", report=steps.append).levels
+    assert steps[0].products == 21 and np.array_equal(again.energy_n, whole.energy_n)
+
+
 @pytest.mark.parametrize(
     ("keys", "words"),
     [

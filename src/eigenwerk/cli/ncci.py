@@ -5,10 +5,11 @@ Exit codes: 0 done, 2 bad input, 3 states did not converge (results are written 
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eigenwerk.cli.stopping import StopRequests
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.ncci.check_text import check_lines
 from eigenwerk.ncci.estimate import choose_backend, estimate, memory_of, refuse_what_does_not_fit
@@ -18,6 +19,9 @@ from eigenwerk.ncci.inputs import block_size, read_cases
 from eigenwerk.ncci.level_plot import by_hw, draw_convergence, draw_levels
 from eigenwerk.ncci.levels import Levels
 from eigenwerk.ncci.levels_text import levels_lines
+
+if TYPE_CHECKING:
+    from eigenwerk.ncci.solving import Step
 
 app = typer.Typer(no_args_is_help=True, help="Light nuclei: no-core and valence-space configuration interaction.")
 
@@ -35,14 +39,20 @@ Plot = Annotated[Path, typer.Option("--plot", metavar="FILE", help="Where the pi
 def run(case: CaseFile, output: Output = None, quiet: Quiet = False) -> None:
     """Compute the levels of a case, or of each pair of hw and Nmax that it lists.
 
-    Writes levels.h5, levels.txt and levels.res. A run that was killed continues when it is started again.
+    Writes levels.h5, levels.txt and levels.res. A run that was stopped or killed continues when it is started again.
     """
     from eigenwerk.ncci.run import run_series
 
     cases = read_cases(case)
     folder = output if output is not None else case.parent / case.stem
     view = _Progress(quiet)
-    series = run_series(cases, folder, report=view.report, say=view.say)
+    with StopRequests(view.say) as stop:
+
+        def report(step: "Step") -> None:
+            view.report(step)
+            stop.step_finished()
+
+        series = run_series(cases, folder, report=report, say=view.say)
     for levels in series:
         typer.echo("\n".join(["", *levels_lines(levels)]))
     _echo_series(series)
@@ -164,7 +174,7 @@ class _Progress:
             self._end()
             typer.echo(line)
 
-    def report(self, step) -> None:
+    def report(self, step: "Step") -> None:
         """Where the solver is; on a terminal after every step, else every ten seconds."""
         terminal = sys.stdout.isatty()
         if self.quiet or (not terminal and step.seconds - self.last < 10):

@@ -69,7 +69,12 @@ class _Watch:
     def __call__(self, state: LanczosState | LobpcgState) -> None:
         now = time.monotonic()
         if self.report is not None:
-            self.report(_step(state, self.states, now - self.begin))
+            try:
+                self.report(_step(state, self.states, now - self.begin))
+            except KeyboardInterrupt:  # who looks on may stop the run here, between two steps
+                if self.checkpoint is not None:
+                    self.checkpoint.save(state)
+                raise
         if self.checkpoint is not None and now - self.saved >= 60 * self.minutes:
             self.checkpoint.save(state)
             self.saved = time.monotonic()
