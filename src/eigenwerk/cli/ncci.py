@@ -1,8 +1,10 @@
 """`eigenwerk ncci`: nuclei from first principles; run a case, check it before, show and draw its levels.
 
-Exit codes: 0 done, 2 bad input, 3 states did not converge (results are written and marked).
+Exit codes: 0 done, 2 bad input, 3 states did not converge (results are written and marked), 128 + signal number after an
+interruption.
 """
 
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -52,7 +54,11 @@ def run(case: CaseFile, output: Output = None, quiet: Quiet = False) -> None:
             view.report(step)
             stop.step_finished()
 
-        series = run_series(cases, folder, report=report, say=view.say)
+        try:
+            series = run_series(cases, folder, report=report, say=view.say)
+        except KeyboardInterrupt as error:
+            typer.echo(f"Interrupted. The same command continues from {folder}.", err=True)
+            raise typer.Exit(128 + (stop.number or signal.SIGINT)) from error
     for levels in series:
         typer.echo("\n".join(["", *levels_lines(levels)]))
     _echo_series(series)
