@@ -1,7 +1,7 @@
 """`eigenwerk ncci`: nuclei from first principles; run a case, check it before, show and draw its levels.
 
-Exit codes: 0 done, 2 bad input, 3 states did not converge (results are written and marked), 128 + signal number after an
-interruption.
+Exit codes: 0 done, 2 bad input, 3 states did not converge (results are written and marked), 128 + signal number after
+an interruption.
 """
 
 import signal
