@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bigstick_densities import compare_densities
 from comparison import Comparison, rounding, short
-from mfdn_levels import compare_levels
+from mfdn_levels import compare_levels, with_resting_species
 from mfdn_transitions import compare_elements, compare_old_transitions
 from our_runs import FOLDER, case_text, our_run, run_from_two_files, run_with_unit_charge
 
@@ -31,9 +31,10 @@ NOTES = (
     "The transition files (6Li, Daejeon16, hw 20) belong to a run with e^2 = 1 MeV fm in the Coulomb force, and their "
     "E2 elements are multiplied by the squared oscillator length once more: with both, every element agrees. We take "
     "a run of ours that has the same e^2, and multiply our E2 elements by b^2.",
-    "6Li, Nmax 4: MFDn's r_pp, r_nn and r_pn differ from ours in how the sum is split, at M = 0 and M = 1 alike; the "
-    "sum, r(p), r(n), r(matter) and all else in the files agree, and at Nmax 2 the split does. Ours comes out the same "
-    "in two ways: from r_i^2 + r_j^2 - 2 r_i.r_j, and by brackets from r^2 in relative coordinates.",
+    "6Li, Nmax 4: r_pp, r_nn and r_pn in MFDn's files take the centre of mass of the protons, and that of the "
+    "neutrons, to be in its 0s state, which changes how their sum is split; at Nmax 2 they do not. There we compare with "
+    "numbers made in the same way from our r_p and r_n. Our own split comes out the same from r_i^2 + r_j^2 - 2 r_i.r_j "
+    "and, by brackets, from r^2 in relative coordinates.",
 )
 
 
@@ -51,7 +52,8 @@ def mfdn_files(comparison: Comparison, largest: int) -> None:
         name = path.name
         if match := re.match(r"runmfdn13(gpu)?-.*Nmax0(\d)-Mj(\d)\.0", name):
             result = our_run(lithium(int(match[2]), 2 * int(match[3])))
-            compare_levels(comparison, path, result.levels, other_is_garbled=bool(match[1]))
+            levels = with_resting_species(result.levels) if match[2] == "4" else result.levels
+            compare_levels(comparison, path, levels, other_is_garbled=bool(match[1]))
             for what, why in (
                 ("<Lp^2>, <Ln^2>", "no expectation values: negative in MFDn's 18O file"),
                 ("CSU3, CSp3R", "Casimir operators that eigenwerk does not have"),

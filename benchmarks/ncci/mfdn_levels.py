@@ -1,5 +1,6 @@
 """MFDn's files of levels beside ours: energies, J, T, quanta, moments, radii, angular momenta, terms, occupations."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,10 @@ from comparison import Comparison, rounding, short
 from our_runs import place
 
 from eigenwerk.io.ncci.res import ResFile, read_res
+from eigenwerk.ncci.interaction.oscillator import length
 from eigenwerk.ncci.levels import Levels
 from eigenwerk.ncci.levels_text import orbital_names
+from eigenwerk.units import NUCLEON_MASS_MEV
 
 COLUMNS = {
     ("M1 moments", "mu"): ("moment", "mu"),
@@ -47,6 +50,21 @@ COLUMNS = {
 """(table, column) of MFDn -> (kind, our name)."""
 
 DIGITS = {"moment": 4, "angular momentum": 4, "radius": 4, "N_cm": 9, "term of the energy": 3}
+
+
+def with_resting_species(levels: Levels) -> Levels:
+    """Pair radii as if the centre of mass of the protons, and that of the neutrons, were in its 0s state.
+
+    s_pp = Z sum_p r^2 - Z^2 <R_p^2> with <R_p^2> = 3 b^2/(2 Z) in place of its true value; s_pn is what remains of the
+    whole sum.  So MFDn's files of 6Li at Nmax 4 have it (R_p is not at rest there); those at Nmax 2 do not.
+    """
+    z, n = int(levels.about["Z"]), int(levels.about["N"])
+    b2, values = length(float(levels.about["hw"]), NUCLEON_MASS_MEV) ** 2, dict(levels.values)
+    whole = (z + n) ** 2 * values["r_matter"] ** 2
+    s_pp = z**2 * (values["r_p"] ** 2 + 1.5 * b2 / (z + n)) - 1.5 * z * b2
+    s_nn = n**2 * (values["r_n"] ** 2 + 1.5 * b2 / (z + n)) - 1.5 * n * b2
+    sums = {"r_pp": s_pp, "r_nn": s_nn, "r_pn": whole - s_pp - s_nn}
+    return replace(levels, values=values | {name: np.sqrt(s) / (z + n) for name, s in sums.items()})
 
 
 def compare_levels(comparison: Comparison, path: Path, levels: Levels, other_is_garbled: bool = False) -> None:
