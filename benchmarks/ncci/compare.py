@@ -32,8 +32,8 @@ NOTES = (
     "E2 elements are multiplied by the squared oscillator length once more: with both, every element agrees. We take "
     "a run of ours that has the same e^2, and multiply our E2 elements by b^2.",
     "6Li, Nmax 4: r_pp, r_nn and r_pn in MFDn's files take the centre of mass of the protons, and that of the "
-    "neutrons, to be in its 0s state, which changes how their sum is split; at Nmax 2 they do not. There we compare with "
-    "numbers made in the same way from our r_p and r_n. Our own split comes out the same from r_i^2 + r_j^2 - 2 r_i.r_j "
+    "neutrons, to be in its 0s state, which changes how their sum is split; at Nmax 2 they do not. There we take "
+    "numbers made in the same way from our r_p and r_n. Our split comes out the same from r_i^2 + r_j^2 - 2 r_i.r_j "
     "and, by brackets, from r^2 in relative coordinates.",
 )
 
