@@ -31,7 +31,7 @@ NOTES = (
     "The transition files (6Li, Daejeon16, hw 20) belong to a run with e^2 = 1 MeV fm in the Coulomb force, and their "
     "E2 elements are multiplied by the squared oscillator length once more: with both, every element agrees. We take "
     "a run of ours that has the same e^2, and multiply our E2 elements by b^2.",
-    "Li6E_NNLOopt_Nmax10.txt: at hw 23.74 we find -28.2155 MeV (published -28.215), 9 357 885 states with M = 1, back end "
+    "Li6E_NNLOopt_Nmax10.txt: at hw 23.74 we find -28.2155 MeV (published -28.215), 9 357 885 states with M = 1, by "
     "pairs in single precision, twenty minutes on one busy core; not counted above.",
     "6Li, Nmax 4: r_pp, r_nn and r_pn in MFDn's files take the centre of mass of the protons, and that of the "
     "neutrons, to be in its 0s state, which changes how their sum is split; at Nmax 2 they do not. There we take "
