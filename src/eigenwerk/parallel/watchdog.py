@@ -39,6 +39,9 @@ RESCUE_LIMIT = 20.0
 WORDS_LIMIT = 2.0
 """Seconds that writing words out may take; a reader may have stopped reading."""
 
+LINGER = 0.5
+"""Seconds for which rank 0 still listens after it has told the others how the run ends."""
+
 CALL_LIMIT = 10.0
 """Seconds for a connection to the hub."""
 
@@ -213,6 +216,9 @@ class Watchdog:
             _within(WORDS_LIMIT, lambda: tell(ending.text))
         if self.rank != 0:
             self._wait_for_rank_0(RESCUE_LIMIT if ending.how == "rescue" else 2 * WORDS_LIMIT)
+        else:
+            # A rank that sends its own last words into a closed connection would lose what it has not read yet.
+            time.sleep(LINGER)
         leave(ending.code)
 
     def _wait_for_rank_0(self, seconds: float) -> None:
