@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.dft.paw.one_centre import OneCentreMatrix, overlap_blocks
+from eigenwerk.dft.paw.one_centre import OneCentreMatrix
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.dense import generalised_eigh
 
@@ -43,7 +43,7 @@ def dense(calc, potential, k):
     h_GG = h_GG + np.diag(basis.kinetic_kG[k, :count].numpy())
     p_GI = atoms.projector_kIG[k, :, :count].numpy().T
     h_GG = h_GG + p_GI @ one_centre(atoms, potential.hamiltonian_sx[0]) @ p_GI.conj().T
-    s_GG = np.eye(count) + p_GI @ one_centre(atoms, overlap_blocks(atoms)) @ p_GI.conj().T
+    s_GG = np.eye(count) + p_GI @ one_centre(atoms, atoms.overlap_x) @ p_GI.conj().T
     return torch.as_tensor(h_GG), torch.as_tensor(s_GG)
 
 

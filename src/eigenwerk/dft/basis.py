@@ -221,4 +221,5 @@ def _form_and_map(
     scale_kW = np.where(padded.kinetic_kW > 1e-14, np.sqrt(2.0), 1.0) * padded.mask_kW
     form = WaveForm(True, runtime.real, runtime.tensor(scale_kW[:, own_h]))
     whole_kW = runtime.tensor(np.where(scale_kW > 0, scale_kW, 1.0))
-    return form, SphereMap(size_c, runtime.index(padded.flat_kW), runtime.index(padded.mirror_kW), whole_kW)
+    both_kW = np.concatenate([padded.flat_kW, padded.mirror_kW], axis=1)
+    return form, SphereMap(size_c, runtime.index(both_kW), whole_kW)

@@ -82,8 +82,8 @@ def _add_squares(
     """
     if basis.form.real and bool((filling_kb < 0).any()):
         _add_squares(basis, x_kbG, filling_kb.clamp_min(0), sphere_map, out_R)
-        negative_R = torch.zeros_like(out_R)
-        _add_squares(basis, x_kbG, -filling_kb.clamp_max(0), sphere_map, negative_R)
+        negative_b, negative_R = (filling_kb < 0).any(0), torch.zeros_like(out_R)
+        _add_squares(basis, x_kbG[:, negative_b], -filling_kb[:, negative_b].clamp_max(0), sphere_map, negative_R)
         out_R -= negative_R
         return
     for k, b in grid_blocks(basis, x_kbG):

@@ -16,7 +16,7 @@ import torch
 
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.paw.one_centre import OneCentreMatrix, overlap_blocks
+from eigenwerk.dft.paw.one_centre import OneCentreMatrix
 from eigenwerk.dft.potential import Potential
 
 BANDS_PER_BATCH = 64
@@ -70,7 +70,7 @@ def _local_forces(atoms: PawAtoms, density: Density, potential: Potential) -> to
 def _projector_forces(
     atoms: PawAtoms, energy_II: OneCentreMatrix, coeff_knG: torch.Tensor, eig_kn: torch.Tensor, filling_kn: torch.Tensor
 ) -> torch.Tensor:
-    basis, overlap_II = atoms.basis, OneCentreMatrix(atoms.layout, overlap_blocks(atoms), atoms.basis.form.dtype)
+    basis, overlap_II = atoms.basis, OneCentreMatrix(atoms.layout, atoms.overlap_x, atoms.basis.form.dtype)
     gradient_Iv = torch.zeros((atoms.layout.projector_count, 3), dtype=atoms.runtime.real, device=atoms.runtime.device)
     for k in range(coeff_knG.shape[0]):
         projector_GI = atoms.projector_kIG[k].mH

@@ -9,7 +9,7 @@ import torch
 
 from eigenwerk.dft.layouts import grid_blocks, on_whole_spheres
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.paw.one_centre import OneCentreMatrix, overlap_blocks
+from eigenwerk.dft.paw.one_centre import OneCentreMatrix
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.wave_form import SphereMap
 from eigenwerk.linalg.operator import ALL, Which
@@ -26,7 +26,7 @@ class Hamiltonian:
         # with the factor 1/N of the transform back
         self.local_R = basis.wave_map.to_grid(potential.potential_sg[spin]) / basis.wave_map.points
         self.energy_II = OneCentreMatrix(atoms.layout, potential.hamiltonian_sx[spin], basis.form.dtype)
-        self.overlap_II = OneCentreMatrix(atoms.layout, overlap_blocks(atoms), basis.form.dtype)
+        self.overlap_II = OneCentreMatrix(atoms.layout, atoms.overlap_x, basis.form.dtype)
 
     def block(self, k: slice) -> "Hamiltonian":
         """The same Hamiltonian for some of the k-points (views, no copies)."""

@@ -18,6 +18,7 @@ from eigenwerk.dft.basis import PlaneWaveBasis
 from eigenwerk.dft.transforms import orbital_blocks
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.pipeline import pipeline
 
 TRANSFER_BLOCKS = 4
 """Blocks of bands that travel one after the other, so that all but the first and the last are hidden by FFTs."""
@@ -78,10 +79,12 @@ def transfer_blocks(comm: Communicator, x_knG: torch.Tensor, limit: int) -> Iter
 
 def grid_blocks(basis: PlaneWaveBasis, x_kbG: torch.Tensor) -> Iterator[tuple[slice, slice]]:
     """Blocks of k-points and bands whose orbitals are on the FFT grid together; of real ones two share a grid."""
-    row_bytes = basis.wave_map.points * basis.runtime.complex.itemsize // basis.form.numbers
-    # an even number of real orbitals in each block, so that none is alone on its grid
-    limit = max(basis.runtime.grid_bytes // (2 * row_bytes), 1) * 2 * row_bytes if basis.form.real else None
-    return orbital_blocks(x_kbG.shape[0], x_kbG.shape[1], row_bytes, limit or basis.runtime.grid_bytes)
+    sharing = basis.form.numbers
+    grid_bytes = basis.wave_map.points * basis.runtime.complex.itemsize
+    limit = basis.runtime.grid_bytes
+    if sharing > 1:  # whole grids only, so that no orbital of a full block is alone on its grid
+        limit = max(limit // grid_bytes, 1) * grid_bytes
+    return orbital_blocks(x_kbG.shape[0], x_kbG.shape[1], grid_bytes // sharing, limit)
 
 
 def on_whole_spheres(
@@ -96,16 +99,10 @@ def on_whole_spheres(
         return act(x_knG, slice(0, len(x_knG)))
     out_knG = torch.empty_like(x_knG)
     blocks = list(transfer_blocks(comm, x_knG, limit))
-    coming: ToBands | None = ToBands(comm, x_knG[blocks[0]])
-    going: tuple[tuple[slice, slice], ToWaves] | None = None
-    for place, block in enumerate(blocks):
-        assert coming is not None
-        here_kbW = coming.wait()
-        coming = ToBands(comm, x_knG[blocks[place + 1]]) if place + 1 < len(blocks) else None
-        done_kbW = act(here_kbW, block[0])
-        if going is not None:
-            out_knG[going[0]] = going[1].wait()
-        going = block, ToWaves(comm, done_kbW, block[1].stop - block[1].start)
-    if going is not None:
-        out_knG[going[0]] = going[1].wait()
+    # NCCL has a stream of its own, so packing stays on the current one
+    arriving = pipeline(blocks, lambda block: ToBands(comm, x_knG[block]))
+    acted = ((act(here_kbW, k), n.stop - n.start) for here_kbW, (k, n) in zip(arriving, blocks, strict=True))
+    leaving = pipeline(acted, lambda pair: ToWaves(comm, *pair))
+    for block, back_knG in zip(blocks, leaving, strict=True):
+        out_knG[block] = back_knG
     return out_knG

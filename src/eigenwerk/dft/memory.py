@@ -35,6 +35,7 @@ from eigenwerk.dft.job_size import JobSize
 from eigenwerk.dft.layout import Layout
 from eigenwerk.dft.machine import Machine
 from eigenwerk.dft.step_cost import points_per_block
+from eigenwerk.parallel.block_sizes import CACHED_PHASES
 
 COMPLEX, REAL = 16, 8
 SOLVER_ARRAYS, APPLYING_ARRAYS, TRAVELLING_ARRAYS, CONJUGATED_ARRAYS = 20, 16, 2, 2
@@ -42,9 +43,6 @@ SUBSPACE_MATRICES = 8
 
 MULTIPOLES = 9
 """Shapes (l, m) of compensation charges with l <= 2."""
-
-CACHED_PHASES = 2**25
-"""As in paw/atoms.py."""
 
 ONE_CENTRE_BYTES = 26e6
 """Densities, gradients and derivatives of one atom and spin on its angular mesh."""

@@ -89,14 +89,14 @@ class PotentialBuilder:
         atoms, blocks = self.atoms, []
         moments = atoms.compensation_potential(hartree_g)
         for (species, potential_aL), onsite in zip(moments, self.onsite, strict=True):
-            result = onsite.energy(atoms.layout.blocks(density.occupancy_sx, species))
+            occupancy_saij = atoms.layout.blocks(density.occupancy_sx, species)
+            result = onsite.energy(occupancy_saij)
             multipole_Lij = atoms.runtime.tensor(species.setup.multipole_Lij)
             electrostatic_aij = torch.einsum("aL,Lij->aij", potential_aL, multipole_Lij)
             for name in ("kinetic", "electrostatic", "zero", "xc"):
                 terms[name] += getattr(result, name)
             block_saij = result.hamiltonian_saij + electrostatic_aij
             if species.setup.symbol in self.hubbard:
-                occupancy_saij = atoms.layout.blocks(density.occupancy_sx, species)
                 energy, correction_saij = self.hubbard[species.setup.symbol].energy(occupancy_saij)
                 terms["hubbard"] = terms.get("hubbard", 0.0) + energy
                 block_saij = block_saij + correction_saij

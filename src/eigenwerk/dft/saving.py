@@ -74,11 +74,6 @@ class Saver:
         runtime = self.calculation.runtime
         if not runtime.world.any(due and runtime.writes):
             return
-        self.save(state)
-
-    def save(self, state: State) -> None:
-        """Save a state on the way."""
-        now = time.perf_counter()
         limit = self.inputs.parameters.max_steps
         self.write(state, Observables(), f"unfinished: step {state.history[-1].step} of at most {limit}", False)
         self._last = time.perf_counter()

@@ -25,6 +25,7 @@ from math import ceil
 from eigenwerk.dft.job_size import JobSize
 from eigenwerk.dft.layout import Layout
 from eigenwerk.dft.machine import Machine
+from eigenwerk.parallel.block_sizes import points_in_block
 
 APPLICATIONS = 3
 """Times H is applied to each band in a step."""
@@ -80,8 +81,8 @@ def step_cost(size: JobSize, layout: Layout, machine: Machine) -> StepCost:
 
 def points_per_block(size: JobSize, layout: Layout, block_bytes: float) -> int:
     """k-points that are solved together (scf/bands.py)."""
-    rows = size.bands * ceil(size.plane_waves / layout.band_ranks) * size.number_bytes
-    return min(layout.points(size.kpoints), max(1, int(block_bytes // rows)))
+    point_bytes = size.bands * ceil(size.plane_waves / layout.band_ranks) * size.number_bytes
+    return points_in_block(layout.points(size.kpoints), point_bytes, block_bytes)
 
 
 def _blocks(size: JobSize, layout: Layout, machine: Machine) -> int:

@@ -82,29 +82,27 @@ def complex_pairs(x_knG: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class SphereMap:
-    """Where the waves W of whole spheres lie on the FFT grid; for real orbitals also where their partners lie.
+    """Where the waves W of whole spheres lie on the FFT grid.
 
-    index_kW; mirror_kW of the partners and scale_kW (1 for padding), both None for complex vectors.
+    index_kW: of the waves; for real vectors those of their partners stand behind them, (k, 2 W).  scale_kW: that of
+    `WaveForm` (1 for padding), None for complex vectors.
     """
 
     size_c: tuple[int, int, int]
     index_kW: torch.Tensor
-    mirror_kW: torch.Tensor | None = None
     scale_kW: torch.Tensor | None = None
 
     def problems(self, k: slice | torch.Tensor) -> "SphereMap":
         """Some of the k-points."""
-        if self.mirror_kW is None or self.scale_kW is None:
-            return SphereMap(self.size_c, self.index_kW[k])
-        return SphereMap(self.size_c, self.index_kW[k], self.mirror_kW[k], self.scale_kW[k])
+        return SphereMap(self.size_c, self.index_kW[k], None if self.scale_kW is None else self.scale_kW[k])
 
     def fields(self, count: int) -> int:
         """Number of grids that `to_grid` makes of so many orbitals."""
-        return count if self.mirror_kW is None else (count + 1) // 2
+        return count if self.scale_kW is None else (count + 1) // 2
 
     def to_grid(self, x_knG: torch.Tensor) -> torch.Tensor:
         """u(R) of complex vectors, or exp(-ik·R) (ψ₁ + iψ₂) of neighbours among real ones; (k, fields, R, R, R)."""
-        if self.mirror_kW is None or self.scale_kW is None:
+        if self.scale_kW is None:
             return orbitals_to_grid(x_knG, self.index_kW, self.size_c)
         wave_knW = complex_pairs(x_knG) / self.scale_kW[:, None]
         if wave_knW.shape[1] % 2:
@@ -112,14 +110,13 @@ class SphereMap:
         first_kpW, second_kpW = wave_knW[:, 0::2], wave_knW[:, 1::2]
         here_kpW = first_kpW + 1j * second_kpW
         there_kpW = first_kpW.conj() + 1j * second_kpW.conj()
-        both_kpW = torch.cat([here_kpW, there_kpW], -1)
-        return orbitals_to_grid(both_kpW, torch.cat([self.index_kW, self.mirror_kW], -1), self.size_c)
+        return orbitals_to_grid(torch.cat([here_kpW, there_kpW], -1), self.index_kW, self.size_c)
 
     def from_grid(self, field_kpR: torch.Tensor, count: int, norm: str = "forward") -> torch.Tensor:
         """Vectors of `count` orbitals from the grids of `to_grid`; norm as in `grid_to_orbitals`."""
-        if self.mirror_kW is None or self.scale_kW is None:
-            return grid_to_orbitals(field_kpR, self.index_kW, norm)
-        both_kpW = grid_to_orbitals(field_kpR, torch.cat([self.index_kW, self.mirror_kW], -1), norm)
+        both_kpW = grid_to_orbitals(field_kpR, self.index_kW, norm)
+        if self.scale_kW is None:
+            return both_kpW
         here_kpW, there_kpW = both_kpW.chunk(2, -1)
         there_kpW = there_kpW.conj()
         half_k1W = 0.5 * self.scale_kW[:, None]

@@ -18,16 +18,13 @@ from eigenwerk.dft.paw.radial import spherical_bessel_transform
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
 from eigenwerk.dft.paw.spherical import solid_harmonics
 from eigenwerk.io.paw_xml import RadialGrid
+from eigenwerk.parallel.block_sizes import CACHED_PHASES
 
 RadialChoice = Callable[[Setup], np.ndarray]
 """Picks a radial function, or one per channel, of a setup."""
 
 ALL_K = slice(None)
 """All k-points of the basis."""
-
-CACHED_PHASES = 2**25
-"""Phase factors of a species are kept up to this number (512 MiB: making them anew took a quarter of the time of 64
-silicon atoms); beyond it they are made each time, some atoms at a time, so that they do not fill the memory."""
 
 TABLE_STEP = 0.02
 """Spacing of the radial Fourier tables, bohr⁻¹; cubic splines are then good to 1e-9 of the maximum."""
@@ -140,9 +137,10 @@ class PawAtoms:
         self._phase_ag: dict[str, torch.Tensor] = {}
 
     @cached_property
-    def empty_occupancy_x(self) -> torch.Tensor:
-        """Occupancies of no electrons, in flat order; (x,)."""
-        return torch.zeros(int(self.layout.block_start_a[-1]), dtype=self.runtime.real, device=self.runtime.device)
+    def overlap_x(self) -> torch.Tensor:
+        """ΔS_ij of all atoms in flat order, (x,)."""
+        blocks = [self.runtime.tensor(s.setup.overlap_ij).expand(s.count, -1, -1) for s in self.layout.species]
+        return self.layout.flatten(blocks)
 
     @property
     def core_electrons_pseudo(self) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from eigenwerk.dft.paw.atoms import AtomLayout, PawAtoms
+from eigenwerk.dft.paw.atoms import AtomLayout
 
 DENSE_LIMIT = 512
 """Up to this number of projectors one product with the whole block-diagonal matrix is faster than one for each atom."""
@@ -41,9 +41,3 @@ class OneCentreMatrix:
             moved_xai = (proj_axi @ block_aij).movedim(0, 1)
             out_knI[..., place_ai.flatten()] = moved_xai.reshape(*proj_knI.shape[:2], -1)
         return out_knI
-
-
-def overlap_blocks(atoms: PawAtoms) -> torch.Tensor:
-    """ΔS_ij of all atoms in flat order, (x,)."""
-    blocks = [atoms.runtime.tensor(s.setup.overlap_ij).expand(s.count, -1, -1) for s in atoms.layout.species]
-    return atoms.layout.flatten(blocks)

@@ -11,6 +11,7 @@ from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.wavefunctions import starting_orbitals
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.shared_dense import SharedEigh
+from eigenwerk.parallel.block_sizes import points_in_block
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import share
 
@@ -33,7 +34,8 @@ class Bands:
 def k_blocks(atoms: PawAtoms, bands: int) -> list[slice]:
     """Blocks of k-points whose orbitals fit the block size."""
     k_count, g_count = atoms.basis.mask_kG.shape
-    step = max(1, atoms.runtime.block_bytes // (bands * g_count * atoms.basis.form.dtype.itemsize))
+    point_bytes = bands * g_count * atoms.basis.form.dtype.itemsize
+    step = points_in_block(k_count, point_bytes, atoms.runtime.block_bytes)
     return [slice(start, min(start + step, k_count)) for start in range(0, k_count, step)]
 
 
@@ -91,10 +93,11 @@ def density_of_bands(atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: tor
     density, occupancy = [], []
     for coeff_knG, filling_kn in zip(coeff_sknG, filling_skn[:, basis.own_k], strict=True):
         density.append(band_density(basis, coeff_knG, filling_kn))
-        occupancy.append(torch.zeros_like(atoms.empty_occupancy_x))
+        parts = []
         for k in k_blocks(atoms, coeff_knG.shape[1]):
             proj_knI = runtime.bands.sum(coeff_knG[k] @ atoms.projector_kIG[k].mH)
-            occupancy[-1] += band_occupancies(atoms, proj_knI[:, own_n], filling_kn[k, own_n])
+            parts.append(band_occupancies(atoms, proj_knI[:, own_n], filling_kn[k, own_n]))
+        occupancy.append(torch.stack(parts).sum(0))
     density_sR = runtime.world.sum(torch.stack(density))
     occupancy_sx = runtime.world.sum(torch.stack(occupancy))
     return Density(basis.wave_map.from_grid(density_sR), occupancy_sx)
