@@ -10,21 +10,15 @@ from dataclasses import dataclass, replace
 import torch
 from torch.nn.functional import pad
 
-from eigenwerk.errors import ConvergenceError
 from eigenwerk.linalg.dense import DenseEigh, Overlap, dense_eigh, growth_limit
-from eigenwerk.linalg.operator import ALL, EigenResult, Operator, Which
-from eigenwerk.linalg.orthogonal import ATTEMPTS, complement, moved, refilled
+from eigenwerk.linalg.limits import Limits
+from eigenwerk.linalg.operator import ALL, EigenResult, Operator, Which, which_of
+from eigenwerk.linalg.orthogonal import complement, moved
+from eigenwerk.linalg.ritz import RitzPairs, check_finite, checked_ritz, first_ritz
 from eigenwerk.linalg.subspace import Images, Subspace, norms, ritz_subspace, subspace
 
 LEAVING_SHARE = 0.25
 """Share of the problems that must be finished before they leave the batch: leaving copies the rest."""
-
-ROUNDING = 50
-"""Residuals below this many machine epsilons times the largest |e| are rounding errors: no direction to search in."""
-
-AMPLIFICATION = 1e4
-"""Start vectors that cancel more than this when made orthonormal have H applied again afterwards: the rounding
-errors of H x grow by its square root, and would stay to the end."""
 
 
 def davidson(
@@ -57,14 +51,14 @@ def davidson(
     before the last expansion.
     Returns EigenResult.  Raises ConvergenceError if the operator returns numbers that are not finite.
     """
-    batch = _first_ritz(operator, start_knx, eigh)
-    limits = _Limits.of(tolerance, wanted_weight_kn, batch.eig_kn)
+    batch = _first_batch(first_ritz(operator, start_knx, eigh))
+    limits = Limits.of(tolerance, wanted_weight_kn, batch.eig_kn)
     finished = _Finished.like(batch)
     for step in range(expansions):
         residual_knx = batch.residual(operator)
-        open_kn = limits.open(batch)
+        open_kn = limits.open(batch.residual_kn, batch.eig_kn, batch.missing_kn, batch.which)
         if limits.active:
-            done_k = limits.done(batch, open_kn)
+            done_k = limits.done(open_kn, batch.which)
             # what is finished stands still, so that answers do not depend on which problems share a block
             open_kn = open_kn & ~done_k.unsqueeze(-1)
             if bool(done_k.all()):
@@ -104,9 +98,7 @@ class _Batch:
 
     def residual(self, operator: Operator) -> torch.Tensor:
         """H x - e S x (k, n, x); remembers the norms."""
-        residual_knx = torch.addcmul(
-            self.ritz.hx_knx, self.eig_kn.unsqueeze(-1).to(self.ritz.sx_knx.dtype), self.ritz.sx_knx, value=-1
-        )
+        residual_knx = self.ritz.residual(self.eig_kn)
         self.residual_kn = norms(residual_knx, operator.sum).masked_fill(self.missing_kn, float("inf"))
         return residual_knx
 
@@ -120,45 +112,12 @@ class _Batch:
             space=self.space.problems(k),
             c_kmn=self.c_kmn[k],
             index_k=index_k,
-            which=_which(index_k),
+            which=which_of(index_k),
             residual_kn=self.residual_kn[k],
             missing_kn=self.missing_kn[k],
             ritz_drift_kn=None if self.ritz_drift_kn is None else self.ritz_drift_kn[k],
             space_drift_km=None if self.space_drift_km is None else self.space_drift_km[k],
         )
-
-
-def _which(index_k: torch.Tensor) -> Which:
-    """A slice where the problems are neighbours: slicing an operator's tensors copies nothing."""
-    first, last = int(index_k[0]), int(index_k[-1])
-    return slice(first, last + 1) if last - first + 1 == len(index_k) else index_k
-
-
-@dataclass(frozen=True)
-class _Limits:
-    """When a band, and when a problem, is good enough."""
-
-    tolerance_kn: torch.Tensor
-    wanted_kn: torch.Tensor
-    active: bool
-
-    @staticmethod
-    def of(tolerance: float | torch.Tensor, weight_kn: torch.Tensor | None, eig_kn: torch.Tensor) -> _Limits:
-        active = isinstance(tolerance, torch.Tensor) or tolerance > 0
-        tolerance_kn = torch.as_tensor(tolerance, dtype=eig_kn.dtype, device=eig_kn.device).expand(eig_kn.shape)
-        wanted_kn = torch.ones_like(eig_kn, dtype=torch.bool) if weight_kn is None else weight_kn > 0
-        return _Limits(tolerance_kn, wanted_kn, active)
-
-    def open(self, batch: _Batch) -> torch.Tensor:
-        """(k, n) bands of the batch's problems worth a new direction: not converged, and residual above rounding."""
-        floor_k1 = ROUNDING * torch.finfo(batch.eig_kn.dtype).eps * batch.eig_kn.abs().amax(-1, keepdim=True)
-        if self.active:
-            floor_k1 = torch.maximum(floor_k1, self.tolerance_kn[batch.which])
-        return (batch.residual_kn > floor_k1) & ~batch.missing_kn
-
-    def done(self, batch: _Batch, open_kn: torch.Tensor) -> torch.Tensor:
-        """(k,) of the batch's problems."""
-        return ~(open_kn & self.wanted_kn[batch.which]).any(-1)
 
 
 @dataclass
@@ -195,7 +154,7 @@ class _Finished:
         self.residual_kn = self.residual_kn.index_copy(0, index, batch.residual_kn)
         self.missing_kn = self.missing_kn.index_copy(0, index, batch.missing_kn)
 
-    def result(self, batch: _Batch, limits: _Limits) -> EigenResult:
+    def result(self, batch: _Batch, limits: Limits) -> EigenResult:
         """The answer for the whole block; without a copy when no problem left."""
         if self.vectors_knx is None:
             self.eig_kn, self.residual_kn, self.vectors_knx = batch.eig_kn, batch.residual_kn, batch.ritz.x_knx
@@ -209,30 +168,16 @@ class _Finished:
         )  # fmt: skip
 
 
-def _first_ritz(operator: Operator, start_knx: torch.Tensor, eigh: DenseEigh) -> _Batch:
-    """Rayleigh-Ritz in the start vectors; dependent ones are replaced by noise and H applied again."""
-    problems, count, _ = start_knx.shape
-    notes: list[str] = []
-    x_knx, applications = start_knx, 0
-    for attempt in range(ATTEMPTS):
-        space = subspace(Images(x_knx, *operator.apply(x_knx)), operator.sum)
-        applications += problems * count
-        eig_kn, c_knn, rank_k = _checked_ritz(space, eigh)
-        ritz = space.rotated(c_knn)
-        poor = bool((rank_k < count).any())
-        if not poor and _amplification(space, c_knn) < AMPLIFICATION:
-            break
-        if poor:
-            notes.append(_rank_note(rank_k, count))
-        x_knx = refilled(ritz.x_knx, rank_k, operator.sum, seed=attempt)
-    index_k = torch.arange(problems, device=start_knx.device)
-    eig_kn = eig_kn.to(ritz.x_knx.real.dtype)
-    missing_kn = torch.arange(count, device=rank_k.device) >= rank_k.unsqueeze(-1)
-    unknown_kn = torch.full_like(eig_kn, float("inf"))
-    space = ritz_subspace(ritz, eig_kn, missing_kn)
-    # From here the Ritz vectors are the first block of the space.
-    c_knn = torch.diag_embed(torch.ones_like(eig_kn)).to(c_knn.dtype)
-    return _Batch(ritz, eig_kn, space, c_knn, index_k, ALL, unknown_kn, missing_kn, applications, 0, tuple(notes))
+def _first_batch(first: RitzPairs) -> _Batch:
+    """All problems, with the space of their first Ritz vectors."""
+    space = ritz_subspace(first.images, first.eig_kn, first.missing_kn)
+    c_knn = torch.diag_embed(torch.ones_like(first.eig_kn)).to(space.h_kmm.dtype)
+    index_k = torch.arange(len(first.eig_kn), device=first.eig_kn.device)
+    unknown_kn = torch.full_like(first.eig_kn, float("inf"))
+    return _Batch(
+        first.images, first.eig_kn, space, c_knn, index_k, ALL, unknown_kn, first.missing_kn, first.applications, 0,
+        first.notes,
+    )  # fmt: skip
 
 
 def _new_directions(
@@ -264,7 +209,7 @@ def _expanded(
     if batch.space.size + new.x_knx.shape[1] > max(max_space, 2) * count:
         batch = _restarted(operator, batch, count if max_space > 2 else 0, eigh)
     space, overlap, extra = _grown(operator, batch, new, eigh)
-    eig_km, c_kmm, rank_k = _checked_ritz(space, eigh, overlap)
+    eig_km, c_kmm, rank_k = checked_ritz(space, eigh, overlap)
     c_kmn = c_kmm[..., :count]
     ritz = replace(batch.ritz, x_knx=space.vectors(c_kmn)) if vectors_only else space.rotated(c_kmn)
     batch = replace(
@@ -291,9 +236,9 @@ def _grown(operator: Operator, batch: _Batch, new: Images, eigh: DenseEigh) -> t
     weak_k = ~(overlap.pivot_k > growth_limit(new.x_knx.dtype))
     if not bool(weak_k.any()):
         return space, overlap, 0
-    _check_finite(space)
+    check_finite(space)
     weak = weak_k.nonzero()[:, 0]
-    which = _which(batch.index_k[weak])
+    which = which_of(batch.index_k[weak])
     p_knx = complement(operator, batch.space.problems(weak), new.x_knx[weak], which, eigh=eigh)
     new = new.replaced(weak, Images(p_knx, *operator.apply(p_knx, which)))
     space = batch.space.grown(new, operator.sum)
@@ -340,7 +285,7 @@ def _true_images(
         return images, drift_kn, 0
     far = far_k.nonzero()[:, 0]
     x_knx = images.x_knx[far]
-    fresh = Images(x_knx, *operator.apply(x_knx, _which(batch.index_k[far])))
+    fresh = Images(x_knx, *operator.apply(x_knx, which_of(batch.index_k[far])))
     return images.replaced(far, fresh), drift_kn.masked_fill(far_k.unsqueeze(-1), 1), x_knx.shape[0] * x_knx.shape[1]
 
 
@@ -349,34 +294,3 @@ def _with_true_ritz(operator: Operator, batch: _Batch) -> _Batch:
     drift_kn = _drift(batch.space, batch.space_drift_km, batch.c_kmn)
     ritz, drift_kn, extra = _true_images(operator, batch, batch.ritz, drift_kn)
     return replace(batch, ritz=ritz, ritz_drift_kn=drift_kn, applications=batch.applications + extra)
-
-
-def _checked_ritz(
-    space: Subspace, eigh: DenseEigh, overlap: Overlap | None = None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Rayleigh-Ritz, or a clear error if the operator has returned NaN or infinity."""
-    _check_finite(space)
-    return space.rayleigh_ritz(eigh, overlap)
-
-
-def _check_finite(space: Subspace) -> None:
-    fine_k = torch.isfinite((space.h_kmm + space.s_kmm).sum((-2, -1)))
-    if not bool(fine_k.all()):
-        bad = (~fine_k).nonzero()[:, 0].tolist()
-        raise ConvergenceError(
-            f"Davidson: H or S times a vector is not finite in problems {bad} of the block "
-            f"({space.size} vectors). Check the potential and the start vectors for NaN."
-        )
-
-
-def _amplification(space: Subspace, c_kmn: torch.Tensor) -> float:
-    """max_n sum_m |c_mn|^2 S_mm: one for orthogonal vectors, large where they cancel."""
-    length_km1 = space.s_kmm.diagonal(dim1=-2, dim2=-1).real.unsqueeze(-1)
-    return float((c_kmn.abs().square() * length_km1).sum(-2).amax())
-
-
-def _rank_note(rank_k: torch.Tensor, count: int) -> str:
-    poor = [(i, rank) for i, rank in enumerate(rank_k.tolist()) if rank < count]
-    listed = ", ".join(f"{i} ({rank} of {count})" for i, rank in poor[:8])
-    more = f" and {len(poor) - 8} more" if len(poor) > 8 else ""
-    return f"dependent start vectors filled up with noise; independent ones in problem: {listed}{more}"

@@ -20,6 +20,12 @@ ALL = slice(None)
 """All problems of the block."""
 
 
+def which_of(index_k: torch.Tensor) -> Which:
+    """A slice where the problems are neighbours: slicing an operator's tensors copies nothing."""
+    first, last = int(index_k[0]), int(index_k[-1])
+    return slice(first, last + 1) if last - first + 1 == len(index_k) else index_k
+
+
 class Operator(Protocol):
     """The pencil (H, S) of a block of problems, S positive definite on the unpadded components.
 

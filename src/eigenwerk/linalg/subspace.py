@@ -45,6 +45,10 @@ class Images:
     hx_knx: torch.Tensor
     sx_knx: torch.Tensor
 
+    def residual(self, eig_kn: torch.Tensor) -> torch.Tensor:
+        """H x - e S x, (k, n, x)."""
+        return torch.addcmul(self.hx_knx, eig_kn.unsqueeze(-1).to(self.sx_knx.dtype), self.sx_knx, value=-1)
+
     def problems(self, k: torch.Tensor) -> Images:
         """Only the problems with the indices k (a copy)."""
         return Images(self.x_knx[k], self.hx_knx[k], self.sx_knx[k])

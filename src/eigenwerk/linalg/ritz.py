@@ -1,0 +1,84 @@
+"""Ritz pairs of start vectors: where every solver of a block of problems begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from eigenwerk.errors import ConvergenceError
+from eigenwerk.linalg.dense import DenseEigh, Overlap
+from eigenwerk.linalg.operator import Operator
+from eigenwerk.linalg.orthogonal import ATTEMPTS, refilled
+from eigenwerk.linalg.subspace import Images, Subspace, subspace
+
+AMPLIFICATION = 1e4
+"""Start vectors that cancel more than this when made orthonormal have H applied again afterwards: the rounding
+errors of H x grow by its square root, and would stay to the end."""
+
+
+@dataclass(frozen=True)
+class RitzPairs:
+    """The Ritz pairs of some vectors, with their images.
+
+    eig_kn: (k, n) ascending.  missing_kn: (k, n) True for vectors that do not exist (they are zero).
+    applications: vectors that H was applied to.  notes: in words.
+    """
+
+    images: Images
+    eig_kn: torch.Tensor
+    missing_kn: torch.Tensor
+    applications: int
+    notes: tuple[str, ...]
+
+
+def first_ritz(operator: Operator, start_knx: torch.Tensor, eigh: DenseEigh) -> RitzPairs:
+    """Rayleigh-Ritz in the start vectors; dependent ones are replaced by noise and H applied again."""
+    problems, count, _ = start_knx.shape
+    notes: list[str] = []
+    x_knx, applications = start_knx, 0
+    for attempt in range(ATTEMPTS):
+        space = subspace(Images(x_knx, *operator.apply(x_knx)), operator.sum)
+        applications += problems * count
+        eig_kn, c_knn, rank_k = checked_ritz(space, eigh)
+        ritz = space.rotated(c_knn)
+        poor = bool((rank_k < count).any())
+        if not poor and _amplification(space, c_knn) < AMPLIFICATION:
+            break
+        if poor:
+            notes.append(_rank_note(rank_k, count))
+        x_knx = refilled(ritz.x_knx, rank_k, operator.sum, seed=attempt)
+    missing_kn = torch.arange(count, device=rank_k.device) >= rank_k.unsqueeze(-1)
+    return RitzPairs(ritz, eig_kn.to(ritz.x_knx.real.dtype), missing_kn, applications, tuple(notes))
+
+
+def checked_ritz(
+    space: Subspace, eigh: DenseEigh, overlap: Overlap | None = None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Rayleigh-Ritz, or a clear error if the operator has returned NaN or infinity."""
+    check_finite(space)
+    return space.rayleigh_ritz(eigh, overlap)
+
+
+def check_finite(space: Subspace) -> None:
+    """Raise ConvergenceError if the projected pencil is not finite."""
+    fine_k = torch.isfinite((space.h_kmm + space.s_kmm).sum((-2, -1)))
+    if not bool(fine_k.all()):
+        bad = (~fine_k).nonzero()[:, 0].tolist()
+        raise ConvergenceError(
+            f"eigensolver: H or S times a vector is not finite in problems {bad} of the block "
+            f"({space.size} vectors). Check the potential and the start vectors for NaN."
+        )
+
+
+def _amplification(space: Subspace, c_kmn: torch.Tensor) -> float:
+    """max_n sum_m |c_mn|^2 S_mm: one for orthogonal vectors, large where they cancel."""
+    length_km1 = space.s_kmm.diagonal(dim1=-2, dim2=-1).real.unsqueeze(-1)
+    return float((c_kmn.abs().square() * length_km1).sum(-2).amax())
+
+
+def _rank_note(rank_k: torch.Tensor, count: int) -> str:
+    poor = [(i, rank) for i, rank in enumerate(rank_k.tolist()) if rank < count]
+    listed = ", ".join(f"{i} ({rank} of {count})" for i, rank in poor[:8])
+    more = f" and {len(poor) - 8} more" if len(poor) > 8 else ""
+    return f"dependent start vectors filled up with noise; independent ones in problem: {listed}{more}"
