@@ -118,6 +118,12 @@ def test_missing_species_come_from_a_title_of_symbols(data):
     assert "Si O are taken from the title" in str(poscar.problems[0])
 
 
+def test_several_species_may_stand_before_a_colon_in_the_title(data):
+    text = (data / "POSCAR.vasp4").read_text()
+    poscar = parse_poscar("Si O : quartz, surface\n" + text.split("\n", 1)[1])
+    assert poscar.symbols == ("Si", "O", "O")
+
+
 @pytest.mark.parametrize("title", ["Si2", "Si"])
 def test_a_formula_that_agrees_with_the_counts_is_a_list_of_species(title):
     assert parse_poscar(edited(1, title).replace("\nSi\n2", "\n2")).symbols == ("Si", "Si")

@@ -159,8 +159,12 @@ class PoscarReader:
         return None if set(symbols) <= {"F"} else tuple(symbols)
 
     def title_species(self, counts: list[int]) -> tuple[str, ...] | None:
-        """Elements of a title that is a formula (Fe4P4O16) or a list of symbols and agrees with the counts."""
-        formula = "".join(self.first_title.split())
+        """Elements of a title that is a formula (Fe4P4O16) or a list of symbols and agrees with the counts.
+
+        Several species may stand before a colon (Ce O : slab); one letter there is more likely a label.
+        """
+        listed = self.first_title.split(":")[0] if len(counts) > 1 else self.first_title
+        formula = "".join(listed.split())
         parts = _PART.findall(formula) if _FORMULA.fullmatch(formula) else []
         agree = len(parts) == len(counts) and all(
             symbol in ELEMENTS and number in ("", str(count))
