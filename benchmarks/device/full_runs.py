@@ -73,7 +73,8 @@ def show(phases: list, least: float, indent: str = "    ") -> None:
 def process_start() -> float:
     """When this process was started, seconds since the epoch."""
     ticks = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19])
-    boot = next(int(line.split()[1]) for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime"))
+    lines = Path("/proc/stat").read_text().splitlines()
+    boot = next(int(line.split()[1]) for line in lines if line.startswith("btime"))
     return boot + ticks / os.sysconf("SC_CLK_TCK")
 
 

@@ -7,18 +7,21 @@ from dataclasses import dataclass
 
 import torch
 
+from eigenwerk.linalg import small_eigh
 from eigenwerk.linalg.operator import ALL, EigenResult, Operator, Which
 
 DenseEigh = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
-"""h_kmm -> (ascending eigenvalues (k, m), columns (k, m, m)) of Hermitian matrices.
+"""h_kmm -> (ascending eigenvalues (k, m), columns (k, m, m)) of Hermitian matrices."""
 
-On CUDA the batched `torch.linalg.eigh` solves matrices of 33 rows and more one after the other;
-callers there may hand in another solver.
-"""
+LIBRARY_BATCH = 32
+"""Rows up to which cuSOLVER solves many matrices together; larger ones it takes one after the other."""
 
 
 def dense_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Eigenvalues and eigenvectors of Hermitian matrices by LAPACK (or cuSOLVER)."""
+    """Eigenvalues and eigenvectors of Hermitian matrices by LAPACK, cuSOLVER or our own kernel for small ones."""
+    problems, size, _ = h_kmm.shape
+    if h_kmm.is_cuda and problems > 1 and size > LIBRARY_BATCH and small_eigh.fits(size, h_kmm.dtype):
+        return small_eigh.solve(h_kmm)
     eig_km, columns_kmm = torch.linalg.eigh(h_kmm)
     return eig_km, columns_kmm
 

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from eigenwerk.ncci.cuda_kernels import C_REAL, kernel, pointer
+from eigenwerk.parallel.cuda_kernels import C_REAL, kernel, pointer
 
 STRIP = 8192
 """Nonzeros of one thread block."""

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.cuda_kernels import C_REAL, integer, kernel, pointer
 from eigenwerk.ncci.pair_tasks import KindTasks, Side, Task
+from eigenwerk.parallel.cuda_kernels import C_REAL, integer, kernel, pointer
 
 CHUNK = 1 << 22
 """Gathered elements at once; two such buffers of fp32 fit the second-level cache of an H200."""

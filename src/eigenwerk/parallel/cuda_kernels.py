@@ -3,6 +3,7 @@
 import ctypes
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -14,15 +15,27 @@ C_REAL = {torch.float32: "float", torch.float64: "double"}
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """One compiled function; call it with the grid, the threads per block, and (value, ctypes type) arguments."""
+    """One compiled function; call it with the grid, the threads per block, and (value, ctypes type) arguments.
+
+    shared_bytes: dynamic shared memory of a block.
+    """
 
     function: Any
     driver: Any
+    shared_bytes: int = 0
+
+    def with_shared(self, shared_bytes: int) -> "Kernel":
+        """The same function with so much dynamic shared memory; beyond 48 KiB a device must be asked for it."""
+        attribute = self.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        (code,) = self.driver.cuFuncSetAttribute(self.function, attribute, shared_bytes)
+        _check(code, f"asking for {shared_bytes} bytes of shared memory")
+        return Kernel(self.function, self.driver, shared_bytes)
 
     def __call__(self, grid: tuple[int, int, int], threads: int, *arguments: tuple[Any, Any]) -> None:
         values, types = zip(*arguments, strict=True)
         queue = torch.cuda.current_stream().cuda_stream
-        (code,) = self.driver.cuLaunchKernel(self.function, *grid, threads, 1, 1, 0, queue, (values, types), 0)
+        block = threads, 1, 1, self.shared_bytes
+        (code,) = self.driver.cuLaunchKernel(self.function, *grid, *block, queue, (values, types), 0)
         _check(code, "launching a CUDA kernel")
 
 
@@ -34,6 +47,12 @@ def pointer(tensor: torch.Tensor, offset: int = 0) -> tuple[int, Any]:
 def integer(value: int) -> tuple[int, Any]:
     """A 64-bit integer as an argument of a kernel."""
     return int(value), ctypes.c_longlong
+
+
+@cache
+def can_compile() -> bool:
+    """Whether the package cuda-bindings, which finds the compiler of CUDA sources, is installed."""
+    return find_spec("cuda") is not None and find_spec("cuda.bindings") is not None
 
 
 @cache
