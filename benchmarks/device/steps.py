@@ -164,11 +164,22 @@ def report(options, runtime, calculation, steps, marks, began, profiler) -> None
                   f"calls {value['calls']:.0f}")  # fmt: skip
     if profiler is not None:
         result["copies_in_one_step"] = copies(profiler)
+        result["kernels_in_one_step"] = kernels(profiler)
+        for name, (calls, milliseconds) in list(result["kernels_in_one_step"].items())[:30]:
+            print(f"    {milliseconds:9.2f} ms {calls:6} calls  {name[:110]}")
         print(f"    copies in one step: {result['copies_in_one_step']}; one set of orbitals has "
               f"{result['orbital_bytes'] / 1e9:.2f} GB", flush=True)  # fmt: skip
     if options.json:
         known = json.loads(options.json.read_text()) if options.json.exists() else []
         options.json.write_text(json.dumps([*known, result], indent=1))
+
+
+def kernels(profiler) -> dict:
+    """Calls and milliseconds of every kernel of a step, the longest first, and of all together."""
+    found = {event.key: (event.count, event.device_time_total / 1e3) for event in profiler.key_averages()}
+    total = sum(calls for calls, _ in found.values()), sum(time for _, time in found.values())
+    ordered = sorted(found.items(), key=lambda item: -item[1][1])
+    return {"all": total, **dict(ordered)}
 
 
 def copies(profiler) -> dict:

@@ -23,13 +23,14 @@ def main() -> None:
     options = parser.parse_args()
     found = []
     for dtype in (torch.complex128, torch.float64):
-        for problems in (1, 8, 64, 128, 256):
-            for size in (16, 24, 32, 48, 64, 96):
+        for problems in (1, 8, 64, 256):
+            for size in (16, 32, 48, 64, 96):
                 a_kmm = torch.randn(problems, size, size, dtype=dtype, device="cuda")
                 h_kmm = a_kmm + a_kmm.mH
                 ours = milliseconds(small_eigh.solve, h_kmm)
                 library = milliseconds(torch.linalg.eigh, h_kmm)
-                found.append({"dtype": str(dtype), "problems": problems, "rows": size, "ours": ours, "library": library})
+                case = {"dtype": str(dtype), "problems": problems, "rows": size}
+                found.append(case | {"ours": ours, "library": library})
                 print(f"{dtype!s:<17} {problems:>4} x {size:>3} rows  ours {ours:8.3f} ms  library {library:8.3f} ms  "
                       f"ratio {library / ours:6.1f}", flush=True)  # fmt: skip
     if options.json:
