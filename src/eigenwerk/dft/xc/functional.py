@@ -13,8 +13,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from eigenwerk.dft.xc import lda, pbe
+from eigenwerk.dft.xc import lda, pbe, pointwise_cuda
 from eigenwerk.errors import InputError
+from eigenwerk.parallel.cuda_kernels import can_compile
 
 CHUNK_POINTS = 2**15
 """Points differentiated at once per thread: the intermediate arrays of a chunk stay in the cache."""
@@ -49,22 +50,35 @@ class Functional:
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Energy density e, de/dn (s, ...) and de/dsigma (1 or 3, ...; None for an LDA), detached from the graph.
 
-        The points are taken in chunks, so the memory beyond input and output does not grow with their number.
-        points_per_chunk: default CHUNK_POINTS per thread on a CPU, 2^21 (about a gigabyte) elsewhere.
+        The points are taken in chunks, so the memory beyond input and output does not grow with their number; on a
+        GPU one kernel does it all.  points_per_chunk: default CHUNK_POINTS per thread on a CPU, 2^21 (about a gigabyte)
+        on a GPU, where giving it asks for PyTorch's own operations.
         """
         sigma = sigma_yx if self.needs_gradient else None
         _check_shapes(density_sx, sigma, self)
         inputs = [density_sx] if sigma is None else [density_sx, sigma]
         flat = [value.detach().reshape(value.shape[0], -1) for value in inputs]
+        if points_per_chunk is None and density_sx.is_cuda and density_sx.dtype == torch.float64 and can_compile():
+            energy_x, *slopes = pointwise_cuda.energy_and_derivatives(self.derivatives, flat)
+        else:
+            energy_x, slopes = self._in_chunks(flat, points_per_chunk)
+        shaped = [slope.reshape(value.shape) for slope, value in zip(slopes, inputs, strict=True)]
+        return energy_x.reshape(density_sx.shape[1:]), shaped[0], shaped[1] if len(shaped) > 1 else None
+
+    def derivatives(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """(e, de/dn) or (e, de/dn, de/dsigma) of arrays (c, x), all points at once."""
+        energy_x, slopes = _differentiate(self.energy, list(inputs))
+        return energy_x, *slopes
+
+    def _in_chunks(self, flat: list[Tensor], points_per_chunk: int | None) -> tuple[Tensor, list[Tensor]]:
         energy_x, slopes = torch.empty_like(flat[0][0]), [torch.empty_like(value) for value in flat]
-        step = points_per_chunk or (CHUNK_POINTS * torch.get_num_threads() if density_sx.is_cpu else 2**21)
+        step = points_per_chunk or (CHUNK_POINTS * torch.get_num_threads() if flat[0].is_cpu else 2**21)
         for start in range(0, energy_x.numel(), step):
             block = slice(start, start + step)
             energy_x[block], slopes_of_block = _differentiate(self.energy, [value[:, block] for value in flat])
             for slope, slope_of_block in zip(slopes, slopes_of_block, strict=True):
                 slope[:, block] = slope_of_block
-        shaped = [slope.reshape(value.shape) for slope, value in zip(slopes, inputs, strict=True)]
-        return energy_x.reshape(density_sx.shape[1:]), shaped[0], shaped[1] if len(shaped) > 1 else None
+        return energy_x, slopes
 
 
 def _differentiate(

@@ -1,0 +1,95 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.xc.functional import make_functional
+from eigenwerk.dft.xc.pointwise_cuda import source_of
+from eigenwerk.dft.xc.recording import EXPRESSIONS, record
+from eigenwerk.errors import EigenwerkError
+
+NAMES = ("PE", "PS", "RP", "RE", "CA", "PW92")
+C_FUNCTIONS = {name: getattr(math, name) for name in ("sqrt", "exp", "expm1", "log", "log1p", "pow")} | {
+    "fmax": max, "cbrt": lambda x: x ** (1 / 3), "rcbrt": lambda x: x ** (-1 / 3),
+}  # fmt: skip
+
+
+def points(spins, count=60, seed=5):
+    """Densities over many orders of magnitude, empty and negative ones among them, and gradients: [n_sx, sigma_yx]."""
+    random = np.random.default_rng(seed)
+    density_sx = 10 ** random.uniform(-9, 1, (spins, count))
+    density_sx[:, :4], density_sx[-1, 4:8] = 0.0, -1e-6
+    gradient_sxv = random.standard_normal((spins, count, 3)) * density_sx.clip(1e-9)[..., None]
+    pairs = [(0, 0)] if spins == 1 else [(0, 0), (0, 1), (1, 1)]
+    sigma_yx = np.stack([(gradient_sxv[s] * gradient_sxv[t]).sum(-1) for s, t in pairs])
+    return [torch.as_tensor(density_sx), torch.as_tensor(sigma_yx)]
+
+
+def run_as_c(program, inputs):
+    """The program at every point, its C taken as Python (`a ? b : c` turned round)."""
+    found = [[] for _ in program.outputs]
+    for x in range(inputs[0].shape[1]):
+        values = {name: float(array[c, x]) for names, array in zip(program.inputs, inputs, strict=True)
+                  for c, name in enumerate(names)}  # fmt: skip
+        for name, expression in program.lines:
+            if " ? " in expression:
+                condition, rest = expression.split(" ? ")
+                expression = "({1}) if {0} else ({2})".format(condition, *rest.split(" : "))
+            values[name] = eval(expression, {**C_FUNCTIONS}, values)
+        for output, names in zip(found, program.outputs, strict=True):
+            output.append([eval(name, {}, values) for name in names])
+    return [torch.tensor(output, dtype=torch.float64).T for output in found]
+
+
+@pytest.mark.parametrize("spins", [1, 2])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recorded_functional_computes_the_same_at_other_points(name, spins):
+    functional = make_functional(name)
+    inputs = points(spins)[: 2 if functional.needs_gradient else 1]
+    program = record(functional.derivatives, [len(value) for value in inputs])
+    for found, wanted in zip(run_as_c(program, inputs), functional.derivatives(*inputs), strict=True):
+        assert torch.allclose(found, wanted.view_as(found), rtol=1e-9, atol=1e-13)
+
+
+def test_the_source_reads_every_channel_and_writes_every_derivative():
+    functional = make_functional("PE")
+    source = source_of(record(functional.derivatives, [2, 3]))
+    assert [f"in1[{c} * points + x]" in source for c in range(4)] == [True, True, True, False]
+    assert [f"out2[{c} * points + x] =" in source for c in range(4)] == [True, True, True, False]
+
+
+def test_an_unknown_operation_is_an_error_that_names_it():
+    with pytest.raises(EigenwerkError, match="operation erf"):
+        record(lambda x_sx: (torch.erf(x_sx),), [1])
+
+
+@pytest.mark.parametrize("exponent", [-7 / 3, -2, -2 / 3, -1 / 3, 0, 1 / 3, 4 / 3, 2, 0.7, 5.5])
+def test_powers_by_cube_roots_are_powers(exponent):
+    expression = EXPRESSIONS["pow"]("x", repr(float(exponent)))
+    assert eval(expression, {**C_FUNCTIONS}, {"x": 1.7}) == pytest.approx(1.7**exponent, rel=1e-14)
+    assert ("pow(" in expression) == (exponent in (0.7, 5.5))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("spins", [1, 2])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_kernel_agrees_with_operations_of_pytorch(name, spins):
+    functional = make_functional(name)
+    density_sx, sigma_yx = (value.cuda() for value in points(spins, 5000))
+    by_kernel = functional.energy_and_derivatives(density_sx, sigma_yx)
+    by_torch = functional.energy_and_derivatives(density_sx, sigma_yx, points_per_chunk=1000)
+    for found, wanted in zip(by_kernel, by_torch, strict=True):
+        if wanted is not None:
+            assert torch.allclose(found, wanted, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.gpu
+def test_a_kernel_takes_no_points_and_any_shape():
+    functional = make_functional("PE")
+    empty = torch.zeros((1, 0), dtype=torch.float64, device="cuda")
+    assert functional.energy_and_derivatives(empty, empty)[0].shape == (0,)
+    density_sx, sigma_yx = (value.cuda() for value in points(1, 60))
+    flat = functional.energy_and_derivatives(density_sx, sigma_yx)
+    shaped = functional.energy_and_derivatives(density_sx.view(1, 3, 20), sigma_yx.view(1, 3, 20))
+    assert all(torch.equal(a.flatten(), b.flatten()) for a, b in zip(flat, shaped, strict=True))
