@@ -8,8 +8,7 @@ from eigenwerk.dft.basis import make_basis
 from eigenwerk.dft.inputs import read_inputs
 from eigenwerk.dft.layout import Layout
 from eigenwerk.dft.machine import H200, processor
-from eigenwerk.dft.memory import CACHED_PHASES, estimate_memory
-from eigenwerk.dft.paw import atoms as atoms_module
+from eigenwerk.dft.memory import estimate_memory
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.io.paw_xml import read_paw_xml
@@ -46,7 +45,7 @@ def test_items_equal_the_arrays_they_stand_for(inputs):
     tables += [basis.wave_vector_khv]
     assert item["index tables"] == pytest.approx(sum(map(bytes_of, tables)), rel=0.1)
     charges = bytes_of(atoms.compensation_shape_Lg(setups["Si"]))
-    charges += sum(bytes_of(phase_ag) for _, phase_ag in atoms.phases(atoms.layout.species[0]))
+    charges += bytes_of(atoms.structure_factors(atoms.layout.species[0])._column_pa)
     assert item["compensation charges"] == pytest.approx(charges, rel=0.02)
 
 
@@ -55,10 +54,6 @@ def test_sizes_of_the_job(inputs):
     assert (size.kpoints, size.bands, size.filled, size.atoms, size.kinds) == (8, 8, 4, 2, 1)
     assert (size.projectors, size.bound_states, size.operations) == (26, 8, 48)
     assert size.wave_points == 20**3
-
-
-def test_limits_are_those_of_the_code():
-    assert CACHED_PHASES == atoms_module.CACHED_PHASES
 
 
 def test_the_total_counts_what_stays_and_the_largest_of_what_passes(inputs):

@@ -60,10 +60,10 @@ def _local_forces(atoms: PawAtoms, density: Density, potential: Potential) -> to
         core_g = atoms.form_factor_g(setup, setup.dataset.pseudo_core_density_g, count) * smooth_g.conj()
         zero_g = atoms.form_factor_g(setup, setup.dataset.zero_potential_g, count) * total_g.conj()
         core_g = (core_g + zero_g) * weight_g[:count]
-        for block, phase_ag in atoms.phases(species):
-            energy_ag = moment_aL[block].to(atoms.runtime.complex) @ field_Lg
-            energy_ag[:, :count] += core_g
-            force_av[atom_a[block]] = -(energy_ag.mul_(phase_ag) @ slope_gv).real
+        factors = atoms.structure_factors(species)
+        charge_va = [(factors.atoms(field_Lg * slope_g).real * moment_aL.T).sum(0) for slope_g in slope_gv.T]
+        core_va = factors.atoms(core_g * slope_gv[:count].T).real
+        force_av[atom_a] = -(torch.stack(charge_va) + core_va).T
     return force_av
 
 

@@ -73,11 +73,6 @@ class JobSize:
         """Atomic and random orbitals from which the first bands are made."""
         return max(self.bound_states, self.bands) + max(2, self.bands // 8)
 
-    @property
-    def most_atoms(self) -> int:
-        """Atoms of the most frequent element."""
-        return max(species.atoms for species in self.species)
-
 
 def job_size(
     structure: Structure,

@@ -3,13 +3,13 @@
 With s spins, k k-points of the fullest group, b of them in a block of the eigensolver, n bands, W plane waves (of the
 longest sphere, all others are padded to it) and G of them on a rank, I projectors and B bound states of all atoms,
 m = max(B, n) + max(2, n / 8) starting orbitals, d and g plane waves in the half spheres of density and electrostatics,
-N and P points of the wave and density grids, o operations (pure translations counted once), a_X atoms of the most
-frequent species X, i projectors of an atom, h steps of mixing history, F bytes of orbitals on the grid at a time:
+N and P points of the wave and density grids, o operations (pure translations counted once), a atoms, i projectors of
+an atom, h steps of mixing history, F bytes of orbitals on the grid at a time:
 
     orbitals              32 s k n G               old and new ones, 16 bytes for a complex number (half for real ones)
     projectors            16 k I G
     index tables          64 k G + 8 k W + 90 g
-    compensation charges  144 g species + 16 g a    shapes; phases of species with few atoms (to 2²⁵ each)
+    compensation charges  144 g species + 16 c a    shapes; phases of a atoms on c = π (3 g / 2π)^(2/3) columns of waves
     density mixing        2 h s (16 d + 8 Σ_a i²)
     symmetry              25 o d
     programs              a constant, and another one for communication
@@ -21,21 +21,19 @@ live from beginning to end; of the following only the largest counts, for they f
                                                    several k-points, whose conjugates are copied
                           or 16 u + 3 F + 48 b n I  while H is applied; 2 u more where orbitals travel between ranks
     start                 16 b G max(I + B, 5 m)   atomic and random orbitals with H and S applied
-    grids                 8 P (12 s + 6) + 35 φ    density, gradients, and what the functional makes of them; φ phases
-                                                   at a time of species with many atoms
+    grids                 8 P (12 s + 6)           density, gradients, and what the functional makes of them
     one-centre terms      26 MB s per atom of a batch
 
 Numbers of arrays are counted in the code and checked against peaks of live tensors (docs/guides/plan.md).
 """
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, pi
 
 from eigenwerk.dft.job_size import JobSize
 from eigenwerk.dft.layout import Layout
 from eigenwerk.dft.machine import Machine
 from eigenwerk.dft.step_cost import points_per_block
-from eigenwerk.parallel.block_sizes import CACHED_PHASES
 
 COMPLEX, REAL = 16, 8
 SOLVER_ARRAYS, APPLYING_ARRAYS, TRAVELLING_ARRAYS, CONJUGATED_ARRAYS = 20, 16, 2, 2
@@ -84,12 +82,12 @@ def estimate_memory(size: JobSize, layout: Layout, machine: Machine, block: int 
 def _staying(size: JobSize, layout: Layout, machine: Machine) -> dict[str, float]:
     points, waves = layout.points(size.kpoints), _waves(size, layout)
     blocks = sum(species.atoms * species.projectors**2 for species in size.species)
-    cached = sum(s.atoms for s in size.species if s.atoms * size.dense_waves <= CACHED_PHASES)
+    columns = pi * (1.5 * size.dense_waves / pi) ** (2 / 3)
     return {
         "orbitals": 2 * size.number_bytes * size.spins * points * size.bands * waves,
         "projectors": size.number_bytes * points * size.projectors * waves,
         "index tables": points * (64 * waves + 8 * size.plane_waves) + 90 * size.dense_waves,
-        "compensation charges": COMPLEX * size.dense_waves * (MULTIPOLES * len(size.species) + cached),
+        "compensation charges": COMPLEX * (size.dense_waves * MULTIPOLES * len(size.species) + columns * size.atoms),
         "density mixing": 2 * size.history * size.spins * (COMPLEX * size.density_waves + REAL * blocks),
         "symmetry": 25 * size.operations * size.density_waves,
         "programs": machine.programs + (machine.talking if layout.ranks > 1 else 0.0),
@@ -99,12 +97,10 @@ def _staying(size: JobSize, layout: Layout, machine: Machine) -> dict[str, float
 def _passing(size: JobSize, layout: Layout, machine: Machine, block: int) -> dict[str, float]:
     atoms = ceil(size.kinds / layout.ranks)
     starting = max(size.projectors + size.bound_states, 5 * size.starting_orbitals)
-    most_phases = size.most_atoms * size.dense_waves
-    phases = 0.0 if most_phases <= CACHED_PHASES else min(most_phases, max(CACHED_PHASES, machine.grid_bytes / COMPLEX))
     return {
         "eigensolver": _solver_bytes(size, layout, machine, block),
         "start": size.number_bytes * block * _waves(size, layout) * starting,
-        "grids": REAL * size.fine_points * (12 * size.spins + 6) + 35 * phases,
+        "grids": REAL * size.fine_points * (12 * size.spins + 6),
         "one-centre terms": ONE_CENTRE_BYTES * size.spins * min(atoms, machine.atoms_per_batch),
     }
 

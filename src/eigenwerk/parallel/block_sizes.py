@@ -12,10 +12,6 @@ DEVICE_GRID_BYTES = 2**28
 DEVICE_BLOCK_SHARE = 1 / 40
 """Share of a GPU's memory for the coefficients of one block of k-points; solvers hold some 20 times as much."""
 
-CACHED_PHASES = 2**25
-"""Phase factors of a species are kept up to this number (512 MiB: making them anew took a quarter of the time of 64
-silicon atoms); beyond it they are made each time, some atoms at a time, so that they do not fill the memory."""
-
 
 def points_in_block(points: int, point_bytes: int, block_bytes: float) -> int:
     """How many of the k-points, whose orbitals take point_bytes each, are solved together: one at least."""

@@ -1,18 +1,15 @@
 """Atoms on a plane-wave basis: every table against the integral that it stands for."""
 
-from math import pi, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.forces import _local_forces
-from eigenwerk.dft.paw import atoms as atoms_module
-from eigenwerk.dft.paw.atoms import atom_layout, structure_phases
+from eigenwerk.dft.paw.atoms import atom_layout
 from eigenwerk.dft.paw.radial import interpolate
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, compensation_shape
 from eigenwerk.dft.paw.spherical import solid_harmonics, sphere_quadrature
-from eigenwerk.parallel.runtime import Runtime
 
 L_OF = [l for l in range(COMPENSATION_LMAX + 1) for _ in range(2 * l + 1)]
 
@@ -49,37 +46,6 @@ def some(count):
 
 
 # -- phases and layout ------------------------------------------------------------------------------------------------
-
-
-def test_phases_are_exponentials():
-    draw = np.random.default_rng(1)
-    index_xc, scaled_ac = draw.integers(-9, 12, size=(50, 3)), draw.uniform(-2, 2, size=(4, 3))
-    phase_ax = structure_phases(torch.as_tensor(index_xc), torch.as_tensor(scaled_ac))
-    np.testing.assert_allclose(phase_ax, np.exp(-2j * pi * scaled_ac @ index_xc.T), atol=1e-13)
-
-
-def test_phases_of_a_few_atoms_at_a_time_change_nothing(crystal, calculation, disturbed, monkeypatch):
-    """Charges, potentials, densities and forces with one atom per block, as in cells with many atoms."""
-
-    def everything():
-        calc = calculation(crystal("si_bent"), cutoff_eV=60.0)
-        calc_atoms, density = calc.atoms, disturbed(calc.atoms, 1, 8.0, size=0.1)
-        blocks = sum(1 for _ in calc_atoms.phases(calc_atoms.layout.species[0]))
-        potential = calc.builder(density)
-        values = [
-            calc_atoms.compensation_charge(density.occupancy_sx), potential.hamiltonian_sx, potential.potential_sg,
-            calc_atoms.valence_compensation(density.occupancy_sx), calc.starting_density().density_sg,
-            _local_forces(calc_atoms, density, potential),
-        ]  # fmt: skip
-        return blocks, values
-
-    one_block, at_once = everything()
-    monkeypatch.setattr(atoms_module, "CACHED_PHASES", 0)
-    monkeypatch.setattr(Runtime, "grid_bytes", 16)
-    two_blocks, in_turn = everything()
-    assert (one_block, two_blocks) == (1, 2)
-    for one, other in zip(at_once, in_turn, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
 
 def test_phases_of_orbitals_contain_the_k_point(calc):

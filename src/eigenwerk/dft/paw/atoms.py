@@ -17,8 +17,8 @@ from eigenwerk.dft.basis import PlaneWaveBasis
 from eigenwerk.dft.paw.radial import spherical_bessel_transform
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
 from eigenwerk.dft.paw.spherical import solid_harmonics
+from eigenwerk.dft.paw.structure_factors import StructureFactors, WaveColumns, phases
 from eigenwerk.io.paw_xml import RadialGrid
-from eigenwerk.parallel.block_sizes import CACHED_PHASES
 
 RadialChoice = Callable[[Setup], np.ndarray]
 """Picks a radial function, or one per channel, of a setup."""
@@ -98,30 +98,6 @@ def radial_table(grid: RadialGrid, f_g: np.ndarray, l: int, qmax: float) -> Cubi
     return CubicSpline(q_q, spherical_bessel_transform(grid, f_g, l, q_q))
 
 
-def index_range(index_xc: torch.Tensor) -> list[tuple[int, int]]:
-    """Smallest and largest index along each axis."""
-    low_c, high_c = torch.stack([index_xc.amin(0), index_xc.amax(0)]).tolist()
-    return list(zip(low_c, high_c, strict=True))
-
-
-def structure_phases(
-    index_xc: torch.Tensor, scaled_ac: torch.Tensor, reach: list[tuple[int, int]] | None = None
-) -> torch.Tensor:
-    """exp(-2πi h·x_a) for integer h; (x, 3), (a, 3) -> (a, x), by products of one-dimensional tables.
-
-    reach: the `index_range` of h, or a larger one.
-    """
-    phase_ax: torch.Tensor | None = None
-    for c, (low, high) in enumerate(reach or index_range(index_xc)):
-        power = torch.arange(low, high + 1, device=scaled_ac.device, dtype=scaled_ac.dtype)
-        angle = -2 * pi * scaled_ac[:, c, None] * power
-        table = torch.polar(torch.ones_like(angle), angle)
-        factor = table[:, index_xc[:, c] - low]
-        phase_ax = factor if phase_ax is None else phase_ax.mul_(factor)
-    assert phase_ax is not None
-    return phase_ax
-
-
 class PawAtoms:
     """Atoms of a structure seen by a plane-wave basis (tables for the cutoff, tensors on the device)."""
 
@@ -134,7 +110,11 @@ class PawAtoms:
         self.qmax_density = float(torch.sqrt(basis.norm2_g.max()))
         self.length_g = torch.sqrt(basis.norm2_g)
         self._shape_Lg: dict[str, torch.Tensor] = {}
-        self._phase_ag: dict[str, torch.Tensor] = {}
+        columns = WaveColumns.of(basis.index_gc)
+        self.factors = {
+            species.setup.symbol: StructureFactors(columns, self.scaled_ac[species.atom_a])
+            for species in self.layout.species
+        }
 
     @cached_property
     def overlap_x(self) -> torch.Tensor:
@@ -174,10 +154,8 @@ class PawAtoms:
 
     def orbital_phase_kh(self, a: int, k: slice = ALL_K) -> torch.Tensor:
         """exp(-i (k+G)·R_a), (k, h)."""
-        index_khc = self.basis.index_khc[k]
-        phase_kh = structure_phases(index_khc.flatten(0, 1), self.scaled_ac[a : a + 1])[0]
-        angle_k = -2 * pi * (self.runtime.tensor(self.basis.point_kc[k]) @ self.scaled_ac[a])
-        return phase_kh.unflatten(0, index_khc.shape[:2]) * torch.polar(torch.ones_like(angle_k), angle_k)[:, None]
+        point_kc = self.runtime.tensor(self.basis.point_kc[k])
+        return phases((self.basis.index_khc[k] + point_kc[:, None]) @ self.scaled_ac[a])
 
     def _orbital_shapes(self, setup: Setup, radial_jg: np.ndarray, k: slice) -> torch.Tensor:
         """4π Ω^(-1/2) (-i)^l Y_L F_j without the phase of the atom; (k, i, h)."""
@@ -195,25 +173,9 @@ class PawAtoms:
 
     # -- density-like functions -------------------------------------------------------------------------
 
-    def phases(self, species: Species, count: int | None = None) -> Iterator[tuple[slice, torch.Tensor]]:
-        """exp(-i g·R_a) on the first `count` g, (a, g), for blocks of one species' atoms, with which atoms they are."""
-        symbol, waves = species.setup.symbol, len(self.length_g)
-        if species.count * waves <= CACHED_PHASES:
-            if symbol not in self._phase_ag:
-                self._phase_ag[symbol] = self._phases(species.atom_a, None)
-            yield slice(0, species.count), self._phase_ag[symbol][:, :count]
-            return
-        step = max(1, max(CACHED_PHASES, self.runtime.grid_bytes // 16) // waves)
-        for start in range(0, species.count, step):
-            block = slice(start, min(start + step, species.count))
-            yield block, self._phases(species.atom_a[block], count)
-
-    def _phases(self, atom_a: np.ndarray, count: int | None) -> torch.Tensor:
-        return structure_phases(self.basis.index_gc[:count], self.scaled_ac[atom_a], self._index_range)
-
-    @cached_property
-    def _index_range(self) -> list[tuple[int, int]]:
-        return index_range(self.basis.index_gc)
+    def structure_factors(self, species: Species) -> StructureFactors:
+        """exp(-i g·R_a) of one species' atoms on the electrostatic sphere."""
+        return self.factors[species.setup.symbol]
 
     def compensation_shape_Lg(self, setup: Setup) -> torch.Tensor:
         """g_L(g) without the phase of the atom: 4π/Ω (-i)^l |g|^l Y_L exp(-g² rc²/4) / (2l+1)!!; (L, g)."""
@@ -234,8 +196,8 @@ class PawAtoms:
         total_g = torch.zeros(count, dtype=self.runtime.complex, device=self.runtime.device)
         for species in self.layout.species:
             form_g = self.form_factor_g(species.setup, radial_of(species.setup), count)
-            for _, phase_ag in self.phases(species, count):
-                total_g += form_g * phase_ag.sum(0)
+            one_xa = total_g.new_ones((1, species.count))
+            total_g += form_g * self.structure_factors(species).waves(one_xa, count)[0]
         return total_g
 
     def form_factor_g(self, setup: Setup, f_g: np.ndarray, count: int) -> torch.Tensor:
@@ -269,8 +231,7 @@ class PawAtoms:
         """Compensation charge density on the electrostatic sphere, cores and nuclei included; (g,)."""
         total_g = torch.zeros(len(self.length_g), dtype=self.runtime.complex, device=self.runtime.device)
         for species, moment_aL in self.charge_moments(occupancy_sx):
-            moment_La = moment_aL.T.to(self.runtime.complex)
-            structure_Lg = sum_of(moment_La[:, block] @ phase_ag for block, phase_ag in self.phases(species))
+            structure_Lg = self.structure_factors(species).waves(moment_aL.T)
             total_g += (structure_Lg * self.compensation_shape_Lg(species.setup)).sum(0)
         return total_g
 
@@ -279,25 +240,17 @@ class PawAtoms:
         count = self.basis.density_count
         total_sg = torch.zeros((len(occupancy_sx), count), dtype=self.runtime.complex, device=self.runtime.device)
         for species, moment_saL in self._valence_moments(occupancy_sx):
-            moment_sLa = moment_saL.mT.to(self.runtime.complex)
-            structure_sLg = sum_of(moment_sLa[..., block] @ phase_ag for block, phase_ag in self.phases(species, count))
-            total_sg += (structure_sLg * self.compensation_shape_Lg(species.setup)[:, :count]).sum(1)
+            shape_Lg = self.compensation_shape_Lg(species.setup)[:, :count]
+            for moment_aL, total_g in zip(moment_saL, total_sg, strict=True):
+                total_g += (self.structure_factors(species).waves(moment_aL.T, count) * shape_Lg).sum(0)
         return total_sg
 
     def compensation_potential(self, potential_g: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
         """∫ v(r) g_L(r - R_a) d³r of each species' atoms; (a, L)."""
         weighted_g = potential_g * self.basis.weight_g * self.basis.volume
         for species in self.layout.species:
-            field_gL = (self.compensation_shape_Lg(species.setup) * weighted_g.conj()).T
-            yield species, torch.cat([(phase_ag @ field_gL).real for _, phase_ag in self.phases(species)])
-
-
-def sum_of(terms: Iterator[torch.Tensor]) -> torch.Tensor:
-    """The sum of one or more tensors, of which only one more than the sum lives at a time."""
-    total = next(terms)
-    for term in terms:
-        total += term
-    return total
+            field_Lg = self.compensation_shape_Lg(species.setup) * weighted_g.conj()
+            yield species, self.structure_factors(species).atoms(field_Lg).real.T
 
 
 def _unit_vectors(vector_xv: torch.Tensor) -> torch.Tensor:
