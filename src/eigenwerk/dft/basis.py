@@ -205,9 +205,9 @@ def _pad_spheres(
         padded.flat_kW[k, :count] = flat(index_Gc)
         padded.mirror_kW[k, :count] = flat(partners(index_Gc, point_kc[k])) if real else padded.flat_kW[k, :count]
         # padding must scatter zeros to places that no plane wave of this k uses
-        used = np.concatenate([padded.flat_kW[k, :count], padded.mirror_kW[k, :count]])
-        unused = np.setdiff1d(np.arange(min(int(np.prod(size_c)), 2 * count + 4 * longest)), used)
-        padded.flat_kW[k, count:] = padded.mirror_kW[k, count:] = unused[: longest - count]
+        unused = np.ones(int(np.prod(size_c)), dtype=bool)
+        unused[padded.flat_kW[k, :count]] = unused[padded.mirror_kW[k, :count]] = False
+        padded.flat_kW[k, count:] = padded.mirror_kW[k, count:] = np.flatnonzero(unused)[: longest - count]
     return padded
 
 
