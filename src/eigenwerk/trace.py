@@ -7,10 +7,12 @@
     print(trace.table())
 
 Times are of the host's clock, so work queued on a GPU counts where the host waits for it; with a device clock every
-span also gets the time between its two marks in the device's queue.  A trace belongs to one thread of one process.  It
-is always on: a span or a call of `traffic` costs about a microsecond; one made with `enabled=False` records nothing.
+span also gets the time between its two marks in the device's queue.  A trace belongs to one thread of one process;
+those that help it are muted (`mute_thread`).  It is always on: a span or a call of `traffic` costs about a
+microsecond; one made with `enabled=False` records nothing.
 """
 
+import threading
 import time
 from array import array
 from collections.abc import Sequence
@@ -86,6 +88,17 @@ class _NoSpan(Span):
 
 _NO_SPAN = _NoSpan()
 
+_thread = threading.local()
+
+
+def mute_thread() -> None:
+    """Nothing that this thread does enters a trace: it helps one whose spans say what both are doing."""
+    _thread.muted = True
+
+
+def _muted() -> bool:
+    return getattr(_thread, "muted", False)
+
 
 class Trace:
     """The recorder: a tree of phases, the phase that is open now, traffic, laps and the last events.
@@ -114,7 +127,7 @@ class Trace:
 
     def span(self, name: str, bytes: float = 0.0, flops: float = 0.0) -> Span:
         """A span to be used by `with`; `bytes` and `flops` are what the work inside is known to need."""
-        if not self.enabled:
+        if not self.enabled or _muted():
             return _NO_SPAN
         if bytes or flops:
             phase = self._open.child(name)
@@ -124,7 +137,7 @@ class Trace:
 
     def add(self, bytes: float = 0.0, flops: float = 0.0) -> None:
         """Adds to the innermost open span, for counts known only while the work runs."""
-        if self.enabled:
+        if self.enabled and not _muted():
             self._open.bytes += bytes
             self._open.flops += flops
 

@@ -17,6 +17,7 @@ from eigenwerk.dft.layouts import ToBands, grid_blocks, own_bands, transfer_bloc
 from eigenwerk.dft.paw.atoms import PawAtoms, Species
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.wave_form import SphereMap
+from eigenwerk.parallel.threads import each, threads_for
 
 
 @dataclass(frozen=True)
@@ -86,14 +87,22 @@ def _add_squares(
         _add_squares(basis, x_kbG[:, negative_b], -filling_kb[:, negative_b].clamp_max(0), sphere_map, negative_R)
         out_R -= negative_R
         return
-    for k, b in grid_blocks(basis, x_kbG):
-        part_kbG, weight_kb = x_kbG[k, b], filling_kb[k, b]
-        if basis.form.real:
-            part_kbG = part_kbG * weight_kb.sqrt()[..., None]
-            weight_kb = torch.ones_like(weight_kb[:, : sphere_map.fields(weight_kb.shape[1])])
-        grid_kpR = sphere_map.problems(k).to_grid(part_kbG)
-        square_xR = (grid_kpR.real.square() + grid_kpR.imag.square()).reshape(-1, len(out_R))
-        out_R += weight_kb.reshape(-1) @ square_xR
+    threads, blocks = threads_for(out_R.device), list(grid_blocks(basis, x_kbG))
+
+    def squares(first: int) -> torch.Tensor:
+        total_R = torch.zeros_like(out_R)
+        for k, b in blocks[first::threads]:
+            part_kbG, weight_kb = x_kbG[k, b], filling_kb[k, b]
+            if basis.form.real:
+                part_kbG = part_kbG * weight_kb.sqrt()[..., None]
+                weight_kb = torch.ones_like(weight_kb[:, : sphere_map.fields(weight_kb.shape[1])])
+            grid_kpR = sphere_map.problems(k).to_grid(part_kbG)
+            square_xR = (grid_kpR.real.square() + grid_kpR.imag.square()).reshape(-1, len(out_R))
+            total_R += weight_kb.reshape(-1) @ square_xR
+        return total_R
+
+    for total_R in each(squares, range(min(threads, len(blocks))), threads):
+        out_R += total_R
 
 
 def band_occupancies(atoms: PawAtoms, proj_knI: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:

@@ -13,6 +13,7 @@ from eigenwerk.dft.paw.one_centre import OneCentreMatrix
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.wave_form import SphereMap
 from eigenwerk.linalg.operator import ALL, Which
+from eigenwerk.parallel.threads import each, threads_for
 
 
 class Hamiltonian:
@@ -87,9 +88,12 @@ class Hamiltonian:
 
     def _local_of_spheres(self, x_kbG: torch.Tensor, sphere_map: SphereMap) -> torch.Tensor:
         out_kbG = torch.empty_like(x_kbG)
-        for k, b in grid_blocks(self.basis, x_kbG):
-            part_map, part_kbG = sphere_map.problems(k), x_kbG[k, b]
+
+        def multiply(block: tuple[slice, slice]) -> None:
+            part_map, part_kbG = sphere_map.problems(block[0]), x_kbG[block]
             grid_kpR = part_map.to_grid(part_kbG)
             grid_kpR *= self.local_R
-            out_kbG[k, b] = part_map.from_grid(grid_kpR, part_kbG.shape[1], norm="backward")
+            out_kbG[block] = part_map.from_grid(grid_kpR, part_kbG.shape[1], norm="backward")
+
+        each(multiply, grid_blocks(self.basis, x_kbG), threads_for(x_kbG.device))
         return out_kbG

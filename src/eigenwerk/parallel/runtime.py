@@ -13,6 +13,7 @@ from eigenwerk.parallel.block_sizes import (
 )
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import ProcessGrid
+from eigenwerk.parallel.threads import threads_for
 from eigenwerk.trace import Trace
 
 
@@ -59,6 +60,11 @@ class Runtime:
         if self.device.type != "cpu":
             usual = int(torch.cuda.get_device_properties(self.device).total_memory * DEVICE_BLOCK_SHARE)
         return usual if self.block_limit is None else min(usual, self.block_limit)
+
+    @property
+    def threads(self) -> int:
+        """How many blocks of k-points may be solved side by side: one where ranks share them, and would communicate."""
+        return threads_for(self.device) if self.bands.size == 1 else 1
 
     def tensor(self, values: object, dtype: torch.dtype | None = None) -> torch.Tensor:
         """A copy of `values` on the device; real dtype unless another is given."""

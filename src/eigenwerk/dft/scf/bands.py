@@ -1,6 +1,8 @@
 """The bands of a fixed potential, and the density they make."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 
@@ -11,9 +13,12 @@ from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.wavefunctions import starting_orbitals
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.shared_dense import SharedEigh
-from eigenwerk.parallel.block_sizes import points_in_block
+from eigenwerk.parallel.block_sizes import points_in_block, threads_for_blocks
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import share
+from eigenwerk.parallel.threads import each
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -32,20 +37,36 @@ class Bands:
 
 
 def k_blocks(atoms: PawAtoms, bands: int) -> list[slice]:
-    """Blocks of k-points whose orbitals fit the block size."""
-    k_count, g_count = atoms.basis.mask_kG.shape
-    point_bytes = bands * g_count * atoms.basis.form.dtype.itemsize
-    step = points_in_block(k_count, point_bytes, atoms.runtime.block_bytes)
+    """Blocks of k-points whose orbitals fit the block size, together with those solved at the same time."""
+    k_count, runtime = len(atoms.basis.mask_kG), atoms.runtime
+    step = points_in_block(k_count, _point_bytes(atoms, bands), runtime.block_bytes, _threads(atoms, bands))
     return [slice(start, min(start + step, k_count)) for start in range(0, k_count, step)]
+
+
+def _point_bytes(atoms: PawAtoms, bands: int) -> int:
+    return bands * atoms.basis.mask_kG.shape[1] * atoms.basis.form.dtype.itemsize
+
+
+def _threads(atoms: PawAtoms, bands: int) -> int:
+    return threads_for_blocks(_point_bytes(atoms, bands), atoms.runtime.block_bytes, atoms.runtime.threads)
+
+
+def on_k_blocks(atoms: PawAtoms, spins: int, bands: int, work: Callable[[int, slice], Result]) -> list[list[Result]]:
+    """work(spin, k) for all blocks of k-points of all spins, side by side where threads are idle; by spin."""
+    blocks = k_blocks(atoms, bands)
+    pieces = [(spin, k) for spin in range(spins) for k in blocks]
+    found = each(lambda piece: work(*piece), pieces, _threads(atoms, bands))
+    return [found[spin * len(blocks) : (spin + 1) * len(blocks)] for spin in range(spins)]
 
 
 def first_orbitals(atoms: PawAtoms, potential: Potential, bands: int) -> torch.Tensor:
     """Starting orbitals of all spins; (s, k, n, G)."""
-    spins = []
-    for spin in range(len(potential.potential_sg)):
-        hamiltonian = Hamiltonian(atoms, potential, spin)
-        spins.append(torch.cat([starting_orbitals(atoms, hamiltonian, bands, k) for k in k_blocks(atoms, bands)]))
-    return torch.stack(spins)
+    hamiltonian_s = [Hamiltonian(atoms, potential, spin) for spin in range(len(potential.potential_sg))]
+
+    def start(spin: int, k: slice) -> torch.Tensor:
+        return starting_orbitals(atoms, hamiltonian_s[spin], bands, k)
+
+    return torch.stack([torch.cat(blocks) for blocks in on_k_blocks(atoms, len(hamiltonian_s), bands, start)])
 
 
 def solve_bands(
@@ -60,21 +81,24 @@ def solve_bands(
     """Improve the orbitals in a fixed potential by blocked Davidson, block by block; wanted_skn: of all k-points."""
     coeff_sknG, runtime = torch.empty_like(start_sknG), atoms.runtime
     eig_skn = torch.empty(start_sknG.shape[:3], dtype=runtime.real, device=start_sknG.device)
-    residual_skn, applications, notes = torch.empty_like(eig_skn), 0, []
+    residual_skn = torch.empty_like(eig_skn)
     if wanted_skn is not None:
         wanted_skn = wanted_skn[:, atoms.basis.own_k]
-    for spin in range(start_sknG.shape[0]):
-        hamiltonian = Hamiltonian(atoms, potential, spin)
-        for k in k_blocks(atoms, start_sknG.shape[2]):
-            result = davidson(
-                hamiltonian.block(k), start_sknG[spin, k], expansions=expansions, tolerance=tolerance,
-                wanted_weight_kn=None if wanted_skn is None else wanted_skn[spin, k], final_residual=False,
-                eigh=SharedEigh(runtime.bands, runtime.trace),
-            )
-            coeff_sknG[spin, k], eig_skn[spin, k] = result.vectors_knx, result.eig_kn
-            residual_skn[spin, k] = result.residual_kn
-            applications += result.applications
-            notes += [*result.notes]
+    spins, bands = start_sknG.shape[0], start_sknG.shape[2]
+    hamiltonian_s = [Hamiltonian(atoms, potential, spin) for spin in range(spins)]
+
+    def solve(spin: int, k: slice) -> tuple[int, tuple[str, ...]]:
+        block = spin, k
+        result = davidson(
+            hamiltonian_s[spin].block(k), start_sknG[block], expansions=expansions, tolerance=tolerance,
+            wanted_weight_kn=None if wanted_skn is None else wanted_skn[block], final_residual=False,
+            eigh=SharedEigh(runtime.bands, runtime.trace),
+        )
+        coeff_sknG[block], eig_skn[block], residual_skn[block] = result.vectors_knx, result.eig_kn, result.residual_kn
+        return result.applications, result.notes
+
+    costs = [cost for of_spin in on_k_blocks(atoms, spins, bands, solve) for cost in of_spin]
+    applications, notes = sum(count for count, _ in costs), [note for _, some in costs for note in some]
     kpoints = runtime.grid.kpoints
     eig_skn, residual_skn = (of_all_kpoints(kpoints, value_skn) for value_skn in (eig_skn, residual_skn))
     applications = int(kpoints.sum(runtime.index(applications)))
@@ -90,14 +114,14 @@ def density_of_bands(atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: tor
     """Valence density of the orbitals, not symmetrised; filling_skn = w_k g f of all k-points."""
     basis, runtime = atoms.basis, atoms.runtime
     own_n = share(coeff_sknG.shape[2], runtime.bands.size, runtime.bands.rank)
-    density, occupancy = [], []
-    for coeff_knG, filling_kn in zip(coeff_sknG, filling_skn[:, basis.own_k], strict=True):
-        density.append(band_density(basis, coeff_knG, filling_kn))
-        parts = []
-        for k in k_blocks(atoms, coeff_knG.shape[1]):
-            proj_knI = runtime.bands.sum(coeff_knG[k] @ atoms.projector_kIG[k].mH)
-            parts.append(band_occupancies(atoms, proj_knI[:, own_n], filling_kn[k, own_n]))
-        occupancy.append(torch.stack(parts).sum(0))
-    density_sR = runtime.world.sum(torch.stack(density))
-    occupancy_sx = runtime.world.sum(torch.stack(occupancy))
+    filling_skn = filling_skn[:, basis.own_k]
+
+    def occupancies(spin: int, k: slice) -> torch.Tensor:
+        proj_knI = runtime.bands.sum(coeff_sknG[spin, k] @ atoms.projector_kIG[k].mH)
+        return band_occupancies(atoms, proj_knI[:, own_n], filling_skn[spin, k, own_n])
+
+    parts_s = on_k_blocks(atoms, len(coeff_sknG), coeff_sknG.shape[2], occupancies)
+    occupancy_sx = runtime.world.sum(torch.stack([torch.stack(parts).sum(0) for parts in parts_s]))
+    pairs = zip(coeff_sknG, filling_skn, strict=True)
+    density_sR = runtime.world.sum(torch.stack([band_density(basis, *pair) for pair in pairs]))
     return Density(basis.wave_map.from_grid(density_sR), occupancy_sx)

@@ -16,9 +16,10 @@ from torch import Tensor
 from eigenwerk.dft.xc import lda, pbe, pointwise_cuda
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.cuda_kernels import can_compile
+from eigenwerk.parallel.threads import each, threads_for
 
-CHUNK_POINTS = 2**15
-"""Points differentiated at once per thread: the intermediate arrays of a chunk stay in the cache."""
+CHUNK_POINTS = 2**13
+"""Points differentiated at once by a thread: the intermediate arrays of a chunk stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Functional:
         """Energy density e, de/dn (s, ...) and de/dsigma (1 or 3, ...; None for an LDA), detached from the graph.
 
         The points are taken in chunks, so the memory beyond input and output does not grow with their number; on a
-        GPU one kernel does it all.  points_per_chunk: default CHUNK_POINTS per thread on a CPU, 2^21 (about a gigabyte)
+        GPU one kernel does it all.  points_per_chunk: default CHUNK_POINTS on a CPU, 2^21 (about a gigabyte)
         on a GPU, where giving it asks for PyTorch's own operations.
         """
         sigma = sigma_yx if self.needs_gradient else None
@@ -72,12 +73,15 @@ class Functional:
 
     def _in_chunks(self, flat: list[Tensor], points_per_chunk: int | None) -> tuple[Tensor, list[Tensor]]:
         energy_x, slopes = torch.empty_like(flat[0][0]), [torch.empty_like(value) for value in flat]
-        step = points_per_chunk or (CHUNK_POINTS * torch.get_num_threads() if flat[0].is_cpu else 2**21)
-        for start in range(0, energy_x.numel(), step):
+        step = points_per_chunk or (CHUNK_POINTS if flat[0].is_cpu else 2**21)
+
+        def differentiate(start: int) -> None:
             block = slice(start, start + step)
             energy_x[block], slopes_of_block = _differentiate(self.energy, [value[:, block] for value in flat])
             for slope, slope_of_block in zip(slopes, slopes_of_block, strict=True):
                 slope[:, block] = slope_of_block
+
+        each(differentiate, range(0, energy_x.numel(), step), threads_for(energy_x.device))
         return energy_x, slopes
 
 
