@@ -5,6 +5,7 @@ import threading
 import pytest
 import torch
 
+from eigenwerk.parallel.block_sizes import points_side_by_side
 from eigenwerk.parallel.threads import each, threads_for
 from eigenwerk.trace import Trace
 
@@ -70,3 +71,17 @@ def test_only_the_caller_enters_the_trace():
 
 def test_a_gpu_is_given_its_work_by_one_thread():
     assert threads_for(torch.device("meta")) == 1
+
+
+def test_blocks_at_work_keep_to_the_memory_they_have():
+    points, point_bytes = 40, 3 * 2**20
+    for threads in (1, 2, 8, 64):
+        step, together = points_side_by_side(points, point_bytes, 2**26, threads)
+        assert 1 <= together <= threads
+        assert step * together * point_bytes <= 2**26
+    assert points_side_by_side(points, 2**27, 2**26, 4) == (1, 1)
+
+
+def test_small_blocks_come_twice_for_each_thread():
+    assert points_side_by_side(29, 1000, 2**26, 2) == (8, 2)
+    assert points_side_by_side(29, 1000, 2**26, 1) == (29, 1)

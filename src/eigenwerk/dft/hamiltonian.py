@@ -9,7 +9,7 @@ import torch
 
 from eigenwerk.dft.layouts import grid_blocks, on_whole_spheres
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.paw.one_centre import OneCentreMatrix
+from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.wave_form import SphereMap
 from eigenwerk.linalg.operator import ALL, Which
@@ -44,7 +44,7 @@ class Hamiltonian:
             h_knG += self.kinetic_kG[k][:, None] * x_knG
         with trace.span("projectors"):
             projector_kIG = self.projector_kIG[k]
-            proj_knI = self.sum(x_knG @ projector_kIG.mH)
+            proj_knI = self.sum(projections(x_knG, projector_kIG))
             h_knG.baddbmm_(self.energy_II.times(proj_knI), projector_kIG)
             s_knG = torch.baddbmm(x_knG, self.overlap_II.times(proj_knI), projector_kIG)
         return h_knG, s_knG
@@ -52,7 +52,7 @@ class Hamiltonian:
     def overlap(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """S x of orbitals; (k, n, G)."""
         projector_kIG = self.projector_kIG[k]
-        return x_knG + self.overlap_II.times(self.sum(x_knG @ projector_kIG.mH)) @ projector_kIG
+        return x_knG + self.overlap_II.times(self.sum(projections(x_knG, projector_kIG))) @ projector_kIG
 
     def precondition(
         self, residual_knG: torch.Tensor, eig_kn: torch.Tensor, x_knG: torch.Tensor, k: Which = ALL
@@ -63,13 +63,21 @@ class Hamiltonian:
         Source: Teter, Payne, Allan, Phys. Rev. B 40, 12255 (1989).
         """
         kinetic_k1G = self.kinetic_kG[k][:, None]
-        square_knG = x_knG.abs().square()
-        norm_kn, kinetic_kn = self.sum(torch.stack([square_knG.sum(-1), (square_knG * kinetic_k1G).sum(-1)]))
+        norm_kn, kinetic_kn = self.sum(self._norm_and_kinetic(x_knG, k))
         kinetic_kn = kinetic_kn / norm_kn.clamp_min(1e-30)
         x = kinetic_k1G / (1.5 * kinetic_kn.clamp_min(1e-3))[..., None]
-        x2 = x * x
-        numerator = 27 + 18 * x + 12 * x2 + 8 * x2 * x
-        return residual_knG * (numerator / (numerator + 16 * x2 * x2))
+        numerator = (8 * x).add_(12).mul_(x).add_(18).mul_(x).add_(27)
+        denominator = x.square_().square_().mul_(16).add_(numerator)
+        return residual_knG * numerator.div_(denominator)
+
+    def _norm_and_kinetic(self, x_knG: torch.Tensor, k: Which) -> torch.Tensor:
+        """Σ_G |x_G|² and Σ_G T_G |x_G|² on this rank; (2, k, n)."""
+        square_knG = torch.view_as_real(x_knG).flatten(-2).square() if x_knG.is_complex() else x_knG.square()
+        kinetic_kG = self.kinetic_kG[k]
+        if x_knG.is_complex():
+            kinetic_kG = kinetic_kG.repeat_interleave(2, -1)
+        weight_kG2 = torch.stack([torch.ones_like(kinetic_kG), kinetic_kG], -1)
+        return (square_knG @ weight_kG2).movedim(-1, 0)
 
     def sum(self, tensor: torch.Tensor) -> torch.Tensor:
         """Sum over the ranks that share plane waves."""

@@ -6,7 +6,11 @@ CACHE_GRID_BYTES = 2**22
 """Orbitals on the grid at a time on a processor: the passes of an FFT stay in cache (measured: 2^20 to 2^22)."""
 
 CACHE_BLOCK_BYTES = 2**26
-"""Coefficients of one block of k-points on a processor: enough to batch small cells, little enough for cache."""
+"""Coefficients of the blocks of k-points that are solved at the same time on a processor, all threads together."""
+
+CACHE_BATCH_BYTES = 2**21
+"""Coefficients of one of these blocks: enough to batch small cells, little enough for cache (measured: 2^20 to
+2^22)."""
 
 DEVICE_GRID_BYTES = 2**28
 """Orbitals on the grid at a time on a GPU: many times its second-level cache, so that launches cost nothing."""
@@ -19,17 +23,16 @@ BLOCKS_PER_THREAD = 2
 """Blocks of k-points for each thread, where there are enough: the last to finish is not waited for long."""
 
 
-def points_in_block(points: int, point_bytes: int, block_bytes: float, threads: int = 1) -> int:
-    """How many of the k-points, whose orbitals take point_bytes each, are solved together: one at least.
+def points_in_block(points: int, point_bytes: int, block_bytes: float) -> int:
+    """How many of the k-points, whose orbitals take point_bytes each, are solved together: one at least."""
+    return min(points, max(1, int(block_bytes // point_bytes)))
 
-    threads: how many blocks are solved at the same time; all of them together keep to block_bytes, if they can.
+
+def points_side_by_side(points: int, point_bytes: int, block_bytes: float, threads: int) -> tuple[int, int]:
+    """(k-points in a block, blocks at the same time) on a processor.
+
+    The blocks at work together keep to block_bytes, if they can; each of them to what a cache can hold.
     """
-    most = max(1, int(block_bytes // point_bytes // threads))
-    if threads > 1:
-        most = min(most, ceil(points / (BLOCKS_PER_THREAD * threads)))
-    return min(points, most)
-
-
-def threads_for_blocks(point_bytes: int, block_bytes: float, threads: int) -> int:
-    """How many blocks of at least one k-point each may be in memory at the same time."""
-    return min(threads, max(1, int(block_bytes // point_bytes)))
+    together = min(threads, max(1, int(block_bytes // point_bytes)))
+    step = points_in_block(points, point_bytes, min(block_bytes / together, CACHE_BATCH_BYTES))
+    return min(step, ceil(points / (BLOCKS_PER_THREAD * together))) if together > 1 else step, together

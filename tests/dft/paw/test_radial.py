@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 import pytest
 from gpaw_data import datapath
-from scipy.special import erf, gamma, gammainc
+from scipy.special import erf, gamma, gammainc, spherical_jn
 
 from eigenwerk.dft.paw.radial import (
     cumulative,
@@ -13,6 +13,7 @@ from eigenwerk.dft.paw.radial import (
     integrate,
     interpolate,
     poisson,
+    spherical_bessel,
     spherical_bessel_transform,
 )
 from eigenwerk.io.paw_xml import RadialGrid, read_paw_xml
@@ -199,3 +200,10 @@ def test_running_integral_of_cubics_is_exact_in_order_four():
     np.testing.assert_allclose(cumulative(i**3, 4), i**4 / 4, atol=1e-11)
     np.testing.assert_allclose(cumulative(np.stack([i, 3 * i])), [i**2 / 2, 1.5 * i**2], atol=1e-12)
     assert cumulative(i)[0] == 0
+
+
+@pytest.mark.parametrize("l", range(8))
+def test_spherical_bessel_functions_are_those_of_scipy(l):
+    """On both sides of the change from the series to the recursion, and at zero."""
+    x_x = np.concatenate([[0.0, 1e-8], np.linspace(1e-3, 60.0, 4000)])
+    np.testing.assert_allclose(spherical_bessel(l, x_x), spherical_jn(l, x_x), atol=2e-15)

@@ -115,6 +115,7 @@ class PawAtoms:
             species.setup.symbol: StructureFactors(columns, self.scaled_ac[species.atom_a])
             for species in self.layout.species
         }
+        self._tables: dict[tuple[bytes, int, float], CubicSpline] = {}
 
     @cached_property
     def overlap_x(self) -> torch.Tensor:
@@ -165,11 +166,18 @@ class PawAtoms:
         harmonic_khL = solid_harmonics(max(setup.l_j), unit_khv)
         factor_j = []
         for l, f_g in zip(setup.l_j, radial_jg, strict=True):
-            table = radial_table(setup.dataset.grid, f_g, l, self.qmax_orbital)
+            table = self._table(setup, f_g, l, self.qmax_orbital)
             factor_j.append(self.runtime.tensor(table(length_kh)) * (4 * pi / sqrt(basis.volume)) * basis.mask_kh[k])
         radial_kih = torch.stack(factor_j, dim=1)[:, setup.j_i]
         phase_i = self.runtime.tensor((-1j) ** np.array(setup.l_j)[setup.j_i], self.runtime.complex)
         return radial_kih * harmonic_khL[..., setup.L_i].movedim(-1, 1) * phase_i[:, None]
+
+    def _table(self, setup: Setup, f_g: np.ndarray, l: int, qmax: float) -> CubicSpline:
+        """`radial_table`, made once for each function: blocks of k-points, potentials and forces ask for the same."""
+        key = f_g.tobytes(), l, qmax
+        if key not in self._tables:
+            self._tables[key] = radial_table(setup.dataset.grid, f_g, l, qmax)
+        return self._tables[key]
 
     # -- density-like functions -------------------------------------------------------------------------
 
@@ -202,7 +210,7 @@ class PawAtoms:
 
     def form_factor_g(self, setup: Setup, f_g: np.ndarray, count: int) -> torch.Tensor:
         """sqrt(4π) F(|g|) / Ω of the function f(r) Y_00; (g,) real."""
-        table = radial_table(setup.dataset.grid, f_g, 0, self.qmax_density)
+        table = self._table(setup, f_g, 0, self.qmax_density)
         return self.runtime.tensor(table(self.length_g[:count].cpu().numpy())) * (sqrt(4 * pi) / self.basis.volume)
 
     @cached_property

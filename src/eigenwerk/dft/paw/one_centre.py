@@ -9,6 +9,19 @@ DENSE_LIMIT = 512
 """Up to this number of projectors one product with the whole block-diagonal matrix is faster than one for each atom."""
 
 
+def projections(x_knG: torch.Tensor, projector_kIG: torch.Tensor) -> torch.Tensor:
+    """<p̃_I|ψ̃_n> on the plane waves of this rank; (k, n, I).
+
+    BLAS conjugates as it goes, but PyTorch's batched product on a processor conjugates a copy: there it is made of the
+    orbitals, which are fewer than the projectors.
+    """
+    if len(x_knG) == 1:
+        return (x_knG[0] @ projector_kIG[0].mH)[None]
+    if x_knG.is_cpu and x_knG.is_complex():
+        return (x_knG.conj() @ projector_kIG.mT).conj().resolve_conj()
+    return x_knG @ projector_kIG.mH
+
+
 class OneCentreMatrix:
     """A symmetric matrix of blocks (i, i), one for each atom, on the axis I of all projectors."""
 

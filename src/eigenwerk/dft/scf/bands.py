@@ -9,11 +9,12 @@ import torch
 from eigenwerk.dft.density import Density, band_density, band_occupancies
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.wavefunctions import starting_orbitals
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.shared_dense import SharedEigh
-from eigenwerk.parallel.block_sizes import points_in_block, threads_for_blocks
+from eigenwerk.parallel.block_sizes import points_in_block, points_side_by_side
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import share
 from eigenwerk.parallel.threads import each
@@ -37,25 +38,25 @@ class Bands:
 
 
 def k_blocks(atoms: PawAtoms, bands: int) -> list[slice]:
-    """Blocks of k-points whose orbitals fit the block size, together with those solved at the same time."""
-    k_count, runtime = len(atoms.basis.mask_kG), atoms.runtime
-    step = points_in_block(k_count, _point_bytes(atoms, bands), runtime.block_bytes, _threads(atoms, bands))
+    """Blocks of k-points whose orbitals fit the block size."""
+    k_count, step = len(atoms.basis.mask_kG), _step_and_threads(atoms, bands)[0]
     return [slice(start, min(start + step, k_count)) for start in range(0, k_count, step)]
 
 
-def _point_bytes(atoms: PawAtoms, bands: int) -> int:
-    return bands * atoms.basis.mask_kG.shape[1] * atoms.basis.form.dtype.itemsize
-
-
-def _threads(atoms: PawAtoms, bands: int) -> int:
-    return threads_for_blocks(_point_bytes(atoms, bands), atoms.runtime.block_bytes, atoms.runtime.threads)
+def _step_and_threads(atoms: PawAtoms, bands: int) -> tuple[int, int]:
+    """k-points in a block, blocks at the same time."""
+    runtime, (k_count, g_count) = atoms.runtime, atoms.basis.mask_kG.shape
+    point_bytes = bands * g_count * atoms.basis.form.dtype.itemsize
+    if runtime.device.type != "cpu":
+        return points_in_block(k_count, point_bytes, runtime.block_bytes), 1
+    return points_side_by_side(k_count, point_bytes, runtime.block_bytes, runtime.threads)
 
 
 def on_k_blocks(atoms: PawAtoms, spins: int, bands: int, work: Callable[[int, slice], Result]) -> list[list[Result]]:
     """work(spin, k) for all blocks of k-points of all spins, side by side where threads are idle; by spin."""
     blocks = k_blocks(atoms, bands)
     pieces = [(spin, k) for spin in range(spins) for k in blocks]
-    found = each(lambda piece: work(*piece), pieces, _threads(atoms, bands))
+    found = each(lambda piece: work(*piece), pieces, _step_and_threads(atoms, bands)[1])
     return [found[spin * len(blocks) : (spin + 1) * len(blocks)] for spin in range(spins)]
 
 
@@ -117,7 +118,7 @@ def density_of_bands(atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: tor
     filling_skn = filling_skn[:, basis.own_k]
 
     def occupancies(spin: int, k: slice) -> torch.Tensor:
-        proj_knI = runtime.bands.sum(coeff_sknG[spin, k] @ atoms.projector_kIG[k].mH)
+        proj_knI = runtime.bands.sum(projections(coeff_sknG[spin, k], atoms.projector_kIG[k]))
         return band_occupancies(atoms, proj_knI[:, own_n], filling_skn[spin, k, own_n])
 
     parts_s = on_k_blocks(atoms, len(coeff_sknG), coeff_sknG.shape[2], occupancies)

@@ -43,7 +43,15 @@ def main() -> None:
     # asked on all ranks: it may communicate
     moment = None if cell.moments is None else float(atoms.get_magnetic_moment())
     if world.rank == 0:
+        history = [float(row.split("|")[3].strip(" c")) for row in out.with_suffix(".txt").read_text().splitlines()
+                   if row.startswith("|iter:")]  # fmt: skip
+        electrons = float(atoms.calc.setups.nvalence)
+        # the criterion is the spread of three energies, per electron
+        criterion = [float("inf")] * 2 + [
+            (max(history[n - 2 : n + 1]) - min(history[n - 2 : n + 1])) / electrons for n in range(2, len(history))
+        ]
         out.write_text(json.dumps({
+            "history_eV": history, "criterion": criterion,
             "code": "gpaw", "version": gpaw.__version__, "cell": name, "energy_eV": float(energy), "steps": int(steps),
             "converged": True, "seconds": seconds, "import_seconds": _IMPORTED - _PROCESS, "ranks": world.size,
             "kpoints": kpoints, "force_eV_A": float(np.abs(forces).max()), "gpts": list(cell.gpts),

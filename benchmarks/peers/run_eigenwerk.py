@@ -60,7 +60,7 @@ def main() -> None:
         "kpoints": len(basis.count_k), "plane_waves": sum(basis.count_k) / len(basis.count_k),
         "padded_plane_waves": basis.mask_kG.shape[1], "wave_grid": basis.grids.wave, "fine_grid": basis.grids.fine,
         "projectors": calculation.atoms.layout.projector_count, "bands": calculation.parameters.bands,
-        "spins": calculation.parameters.spins,
+        "spins": calculation.parameters.spins, "real": basis.form.real,
         "force_eV_A": float(abs(ground.forces_av).max()) * HARTREE_EV / BOHR_ANGSTROM,
         "moment": state.history[-1].moment, "history_eV": [step.energies.free * HARTREE_EV for step in state.history],
         "trace": calculation.runtime.trace.as_dict(), "trace_table": calculation.runtime.trace.table(),
