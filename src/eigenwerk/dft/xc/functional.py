@@ -18,7 +18,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.parallel.cuda_kernels import can_compile
 from eigenwerk.parallel.threads import each, threads_for
 
-CHUNK_POINTS = 2**13
+CHUNK_POINTS = 2**14
 """Points differentiated at once by a thread: the intermediate arrays of a chunk stay in the cache."""
 
 
