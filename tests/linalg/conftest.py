@@ -1,5 +1,6 @@
 """Eigenproblems for the tests: random pencils, and plane waves in a random potential."""
 
+import threading
 from dataclasses import dataclass
 
 import pytest
@@ -72,6 +73,63 @@ class PlaneWaves:
 
     def sum(self, tensor):
         return tensor
+
+
+class SharedPlaneWaves:
+    """H = kinetic + v |p><p|, its components shared by ranks that are threads; `sum` adds over them."""
+
+    def __init__(self, kinetic_kx, p_x, board, rank, barrier):
+        self.kinetic_kx, self.p_x, self.board, self.rank, self.barrier = kinetic_kx, p_x, board, rank, barrier
+
+    def sum(self, tensor):
+        self.board[self.rank] = tensor
+        self.barrier.wait()
+        total = self.board[0] + self.board[1]
+        self.barrier.wait()
+        return total
+
+    def overlap(self, x_knx, k=ALL):
+        return x_knx + 0.2 * self.sum(x_knx @ self.p_x).unsqueeze(-1) * self.p_x
+
+    def apply(self, x_knx, k=ALL):
+        shadow = self.sum(x_knx @ self.p_x).unsqueeze(-1) * self.p_x
+        return self.kinetic_kx[k].unsqueeze(1) * x_knx - 3 * shadow, x_knx + 0.2 * shadow
+
+    def precondition(self, residual_knx, eig_kn, x_knx, k=ALL):
+        return residual_knx / (1 + self.kinetic_kx[k].unsqueeze(1))
+
+
+def on_two(solve, kinetic, p, start):
+    """Results of solve(operator, start) of two ranks that hold half of the components each."""
+    board, barrier, results = [None, None], threading.Barrier(2, timeout=60), [None, None]
+    half = start.shape[-1] // 2
+
+    def work(rank):
+        part = slice(half * rank, half * rank + half)
+        operator = SharedPlaneWaves(kinetic[:, part], p[part], board, rank, barrier)
+        results[rank] = solve(operator, start[..., part])
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+@pytest.fixture(scope="session")
+def on_two_ranks():
+    """Number of bands -> (operator on one rank, start vectors, (solve, start) -> results of two ranks)."""
+
+    def make(bands):
+        kinetic = 0.05 * torch.arange(60, dtype=torch.float64).repeat(3, 1) ** 2 + torch.tensor([[0.1], [0.5], [0.9]])
+        p = torch.ones(60, dtype=torch.complex128) / 60**0.5
+        serial = SharedPlaneWaves(kinetic, p, None, 0, None)
+        serial.sum = lambda tensor: tensor
+        start = random_tensor(3, bands, 60) / (1 + kinetic.unsqueeze(1))
+        return serial, start, lambda solve, start: on_two(solve, kinetic, p, start)
+
+    return make
 
 
 @pytest.fixture(scope="session", name="random_tensor")

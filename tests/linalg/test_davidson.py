@@ -1,7 +1,5 @@
 """Blocked Davidson against the dense twin."""
 
-import threading
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -10,7 +8,6 @@ from hypothesis import strategies as st
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.dense import MatrixOperator, solve_dense
-from eigenwerk.linalg.operator import ALL
 from eigenwerk.linalg.subspace import inner
 
 
@@ -202,50 +199,13 @@ def test_not_finite_operator_is_named(random_pencil, random_tensor):
         davidson(pencil, start)
 
 
-class SharedPlaneWaves:
-    """H = kinetic + v |p><p|, its components shared by ranks that are threads; `sum` adds over them."""
+def test_two_ranks_that_share_components_equal_one(on_two_ranks):
+    def solve(operator, start):
+        return davidson(operator, start, expansions=100, tolerance=1e-7)
 
-    def __init__(self, kinetic_kx, p_x, board, rank, barrier):
-        self.kinetic_kx, self.p_x, self.board, self.rank, self.barrier = kinetic_kx, p_x, board, rank, barrier
-
-    def sum(self, tensor):
-        self.board[self.rank] = tensor
-        self.barrier.wait()
-        total = self.board[0] + self.board[1]
-        self.barrier.wait()
-        return total
-
-    def overlap(self, x_knx, k=ALL):
-        return x_knx + 0.2 * self.sum(x_knx @ self.p_x).unsqueeze(-1) * self.p_x
-
-    def apply(self, x_knx, k=ALL):
-        shadow = self.sum(x_knx @ self.p_x).unsqueeze(-1) * self.p_x
-        return self.kinetic_kx[k].unsqueeze(1) * x_knx - 3 * shadow, x_knx + 0.2 * shadow
-
-    def precondition(self, residual_knx, eig_kn, x_knx, k=ALL):
-        return residual_knx / (1 + self.kinetic_kx[k].unsqueeze(1))
-
-
-def test_two_ranks_that_share_components_equal_one(random_tensor):
-    kinetic = 0.05 * torch.arange(60, dtype=torch.float64).repeat(3, 1) ** 2 + torch.tensor([[0.1], [0.5], [0.9]])
-    p = torch.ones(60, dtype=torch.complex128) / 60**0.5
-    start = random_tensor(3, 4, 60) / (1 + kinetic.unsqueeze(1))
-    serial = SharedPlaneWaves(kinetic, p, None, 0, None)
-    serial.sum = lambda tensor: tensor
-    expected = davidson(serial, start, expansions=100, tolerance=1e-7)
+    serial, start, shared = on_two_ranks(4)
+    expected, results = solve(serial, start), shared(solve, start)
     assert expected.converged_kn.all()
-    board, barrier, results = [None, None], threading.Barrier(2, timeout=60), [None, None]
-
-    def work(rank):
-        part = slice(30 * rank, 30 * rank + 30)
-        operator = SharedPlaneWaves(kinetic[:, part], p[part], board, rank, barrier)
-        results[rank] = davidson(operator, start[..., part], expansions=100, tolerance=1e-7)
-
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
     torch.testing.assert_close(results[0].eig_kn, expected.eig_kn, atol=1e-11, rtol=0)
     assert torch.equal(results[0].eig_kn, results[1].eig_kn)
     whole = torch.cat([r.vectors_knx for r in results], -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -50,6 +50,26 @@ def first_ritz(operator: Operator, start_knx: torch.Tensor, eigh: DenseEigh) -> 
         x_knx = refilled(ritz.x_knx, rank_k, operator.sum, seed=attempt)
     missing_kn = torch.arange(count, device=rank_k.device) >= rank_k.unsqueeze(-1)
     return RitzPairs(ritz, eig_kn.to(ritz.x_knx.real.dtype), missing_kn, applications, tuple(notes))
+
+
+def last_ritz(
+    operator: Operator, images: Images, missing_kn: torch.Tensor, eigh: DenseEigh, *, vectors_only: bool
+) -> RitzPairs:
+    """Rayleigh-Ritz in vectors that have been moved together with their images.
+
+    missing_kn: (k, n) vectors that did not exist before.  If others have become dependent or nearly so, H is applied
+    again (`first_ritz`), with a note.  vectors_only: leave the images as they are, which saves two products.
+    """
+    space = subspace(images, operator.sum)
+    eig_kn, c_knn, rank_k = checked_ritz(space, eigh)
+    lost = int((missing_kn.shape[1] - missing_kn.sum(-1) - rank_k).sum())
+    if lost > 0 or _amplification(space, c_knn) > AMPLIFICATION:
+        again = first_ritz(operator, refilled(space.vectors(c_knn), rank_k, operator.sum), eigh)
+        note = f"bands ran into each other ({lost} lost): H was applied again to all bands of {len(eig_kn)} problems"
+        return replace(again, notes=(note, *again.notes))
+    ritz = replace(images, x_knx=space.vectors(c_knn)) if vectors_only else space.rotated(c_knn)
+    missing_kn = torch.arange(missing_kn.shape[1], device=rank_k.device) >= rank_k.unsqueeze(-1)
+    return RitzPairs(ritz, eig_kn.to(ritz.x_knx.real.dtype), missing_kn, 0, ())
 
 
 def checked_ritz(

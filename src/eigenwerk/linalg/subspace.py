@@ -53,6 +53,10 @@ class Images:
         """Only the problems with the indices k (a copy)."""
         return Images(self.x_knx[k], self.hx_knx[k], self.sx_knx[k])
 
+    def pairs(self, k: torch.Tensor, n: torch.Tensor) -> Images:
+        """Only the vectors with the indices k, n, which broadcast (a copy)."""
+        return Images(self.x_knx[k, n], self.hx_knx[k, n], self.sx_knx[k, n])
+
     def replaced(self, k: torch.Tensor, new: Images) -> Images:
         """Other vectors in the problems with the indices k."""
         return Images(

@@ -1,0 +1,171 @@
+"""Bands that move by themselves: each has its own few directions, all bands of all problems are worked on at once.
+
+A band x becomes x + sum_i b_i D_i.  Which b is best is what solvers differ in (`rmm_diis`, `conjugate`).
+Equations and choices: docs/equations/band_by_band.md.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+
+from eigenwerk.linalg.dense import DenseEigh
+from eigenwerk.linalg.limits import Limits
+from eigenwerk.linalg.operator import EigenResult, Operator, which_of
+from eigenwerk.linalg.ritz import first_ritz, last_ritz
+from eigenwerk.linalg.subspace import Images, norms
+
+SELECT_SHARE = 0.9
+"""Bands and problems at rest leave the work when no more than this share goes on: leaving copies the rest."""
+
+LONGEST_STEP = 1.0
+"""A band moves by at most this multiple of its length: farther away lies the eigenvector of another band."""
+
+
+class BandSearch(ABC):
+    """Bands that are worked on and their directions D_i, all with images under H - e S (residuals r) and S.
+
+    index_k, index_n: their places in the block; complete: all of it, and `bands` is not a copy.  step_knd: b_i, zero
+    where there is no direction yet.  tables: inner products (k, n, ...), as many as the solver wants.  now_knx: the
+    residuals where the bands are now, None when they have to be computed.
+    """
+
+    def __init__(self, bands: Images, eig_kn: torch.Tensor, residual_kn: torch.Tensor, steps: int):
+        self.everything = self.bands = bands
+        self.eig_kn, self.residual_kn = eig_kn, residual_kn.nan_to_num(posinf=0)
+        self.index_k, self.index_n = (torch.arange(size, device=eig_kn.device) for size in eig_kn.shape)
+        self.complete = True
+        self.step_knd = bands.x_knx.new_zeros((*eig_kn.shape, steps))
+        self.directions: list[Images] = []
+        self.tables: list[torch.Tensor] = []
+        self.now_knx: torch.Tensor | None = bands.hx_knx
+
+    @abstractmethod
+    def _outside(self, operator: Operator, d_knx: torch.Tensor) -> torch.Tensor:
+        """What is left of the directions without the bands they must not repeat."""
+
+    @abstractmethod
+    def _extend(self, operator: Operator, new: Images) -> None:
+        """Bring the tables up to date with the newest direction."""
+
+    @abstractmethod
+    def choose(self, operator: Operator, eigh: DenseEigh) -> torch.Tensor:
+        """Set the steps b; returns the norms of the residuals there, (k, n)."""
+
+    @property
+    def place(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Where these bands are among all."""
+        return self.index_k[:, None], self.index_n
+
+    def put(self, value_kn: torch.Tensor, own_kn: torch.Tensor) -> torch.Tensor:
+        """All values, with those of these bands in their places."""
+        return value_kn.index_put(self.place, own_kn)
+
+    def select(self, open_kn: torch.Tensor) -> None:
+        """Leave out problems and bands with nothing open, if they are enough to be worth it; they are stored."""
+        own_kn = open_kn[self.place]
+        k, n = own_kn.any(1).nonzero()[:, 0], own_kn.any(0).nonzero()[:, 0]
+        if len(k) * len(n) > SELECT_SHARE * own_kn.numel():
+            return
+        at = (k[:, None], n)
+        staying, directions = self.bands.pairs(*at), [direction.pairs(*at) for direction in self.directions]
+        now_knx = None if self.now_knx is None else self.now_knx[at]
+        self.store()
+        self.bands, self.directions, self.complete = staying, directions, False
+        self.index_k, self.index_n = self.index_k[k], self.index_n[n]
+        self.eig_kn, self.residual_kn, self.step_knd = self.eig_kn[at], self.residual_kn[at], self.step_knd[at]
+        self.tables = [table[at] for table in self.tables]
+        self.now_knx = now_knx
+        # the bands that go on stay in their places as they were: what is stored there stays S-orthogonal to them
+        self._write(staying)
+
+    def grow(self, operator: Operator, open_kn: torch.Tensor) -> int:
+        """One more direction, zero for the bands that are not open; returns how many vectors H was applied to."""
+        which = which_of(self.index_k)
+        now_knx = self.moved(1) if self.now_knx is None else self.now_knx
+        d_knx = operator.precondition(now_knx, self.eig_kn, self.bands.x_knx, which)
+        d_knx = self._outside(operator, d_knx)
+        length_kn = norms(d_knx, operator.sum)
+        tiny = torch.finfo(length_kn.dtype).tiny
+        at_rest_kn = ~open_kn[self.place] | (length_kn <= tiny)
+        d_knx *= length_kn.clamp_min(tiny).reciprocal().masked_fill(at_rest_kn, 0).unsqueeze(-1)
+        new = shifted(Images(d_knx, *operator.apply(d_knx, which)), self.eig_kn)
+        self.directions.append(new)
+        self._extend(operator, new)
+        return d_knx.shape[0] * d_knx.shape[1]
+
+    def limited(self, step_knd: torch.Tensor) -> torch.Tensor:
+        """Steps of at most `LONGEST_STEP`."""
+        return step_knd * (LONGEST_STEP / step_knd.abs().sum(-1, keepdim=True).clamp_min(LONGEST_STEP))
+
+    def moved(self, kind: int) -> torch.Tensor:
+        """x' (kind 0), r' at the old e (1) or S x' (2)."""
+        total_knx = _parts(self.bands)[kind]
+        for step_kn, direction in self._steps():
+            total_knx = torch.addcmul(total_knx, step_kn.unsqueeze(-1), _parts(direction)[kind])
+        return total_knx
+
+    def store(self) -> None:
+        """Move the bands, and write them to their places among all bands; these directions are used up then."""
+        for step_kn, direction in self._steps():
+            for own_knx, d_knx in zip(_parts(self.bands), _parts(direction), strict=True):
+                own_knx.addcmul_(step_kn.unsqueeze(-1), d_knx)
+        if not self.complete:
+            self._write(self.bands)
+
+    def _write(self, own: Images) -> None:
+        for all_knx, own_knx in zip(_parts(self.everything), _parts(own), strict=True):
+            all_knx[self.place] = own_knx
+
+    def _steps(self) -> list[tuple[torch.Tensor, Images]]:
+        return list(zip(self.step_knd.unbind(-1), self.directions, strict=False))
+
+
+def _parts(images: Images) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    return images.x_knx, images.hx_knx, images.sx_knx
+
+
+def shifted(images: Images, eig_kn: torch.Tensor) -> Images:
+    """The images under H - e S in place of H, in the same memory."""
+    images.hx_knx.addcmul_(eig_kn.unsqueeze(-1).to(images.sx_knx.dtype), images.sx_knx, value=-1)
+    return images
+
+
+def search(
+    kind: type[BandSearch],
+    operator: Operator,
+    start_knx: torch.Tensor,
+    *,
+    steps: int,
+    tolerance: float | torch.Tensor,
+    wanted_weight_kn: torch.Tensor | None,
+    final_residual: bool,
+    eigh: DenseEigh,
+) -> EigenResult:
+    """Rayleigh-Ritz, at most `steps` directions for each band that is open, Rayleigh-Ritz; see `rmm_diis`."""
+    first = first_ritz(operator, start_knx, eigh)
+    eig_kn, missing_kn, applications = first.eig_kn, first.missing_kn, first.applications
+    bands = shifted(first.images, eig_kn)
+    residual_kn = norms(bands.hx_knx, operator.sum).masked_fill(missing_kn, float("inf"))
+    limits = Limits.of(tolerance, wanted_weight_kn, eig_kn)
+    open_kn = limits.open(residual_kn, eig_kn, missing_kn)
+    if limits.active:
+        # what is finished stands still, so that answers do not depend on which problems share a block
+        open_kn = open_kn & ~limits.done(open_kn).unsqueeze(-1)
+    work, step = kind(bands, eig_kn, residual_kn, steps), 0
+    while step < steps and bool(open_kn.any()):
+        work.select(open_kn)
+        applications += work.grow(operator, open_kn)
+        residual_kn = work.put(residual_kn, work.choose(operator, eigh))
+        open_kn = open_kn & limits.wanted_kn & limits.open(residual_kn, eig_kn, missing_kn)
+        step += 1
+    work.store()
+    last = last_ritz(operator, shifted(bands, -eig_kn), missing_kn, eigh, vectors_only=not final_residual)
+    if final_residual:
+        residual_kn = norms(last.images.residual(last.eig_kn), operator.sum)
+    residual_kn = residual_kn.masked_fill(last.missing_kn, float("inf"))
+    return EigenResult(
+        last.eig_kn, last.images.x_knx, residual_kn, applications + last.applications, step,
+        residual_kn <= limits.tolerance_kn, (*first.notes, *last.notes),
+    )  # fmt: skip
