@@ -93,7 +93,7 @@ def test_a_folder_becomes_structure_kpoints_parameters_and_data(read):
 
 
 def test_every_setting_says_where_it_comes_from(read):
-    inputs = read("ENCUT = 400\nNGX = 32\n\nISPIN = 2\nALGO = Fast\n")
+    inputs = read("ENCUT = 400\nNGX = 32\n\nISPIN = 2\nALGO = Old\n")
     origin = origins(inputs)
     assert origin["ENCUT"] == "INCAR line 1"
     assert origin["NGX"] == "INCAR line 2"
@@ -103,7 +103,7 @@ def test_every_setting_says_where_it_comes_from(read):
     assert origin["MAGMOM"] == origin["EDIFF"] == "default"
     assert origin["NELECT"] == "sum of the valences"
     assert origin["AMIN"] == "min(0.1, AMIX, AMIX_MAG)"
-    assert origin["ALGO"] == "in place of Fast (INCAR line 5)"
+    assert origin["ALGO"] == "INCAR line 5, in place of Old"
     assert inputs.setting("ALGO") == "Normal"
     assert inputs.setting("MAGMOM") == (1.0, 1.0)
     assert [s.tag for s in inputs.settings if s.given] == ["ENCUT", "NGX", "ALGO", "ISPIN"]
@@ -374,3 +374,25 @@ def test_parts_that_could_not_be_made_raise_the_errors(read):
         _ = inputs.structure
     with pytest.raises(InputError, match="POSCAR line 10"):
         inputs.raise_on_errors()
+
+
+@pytest.mark.parametrize(
+    ("text", "solver", "frozen", "algo", "ialgo"),
+    [
+        ("", "automatic", 0, "Automatic", None),
+        ("ALGO = N", "davidson", 0, "Normal", 38),
+        ("IALGO = 48", "rmm", 3, "VeryFast", 48),
+        ("ALGO = VeryFast\nNELMDL = -7", "rmm", 7, "VeryFast", 48),
+        ("ALGO = Fast\nIALGO = 38", "davidson, rmm", 0, "Fast", 68),
+        ("IALGO = 58", "conjugate", 0, "All", 58),
+        ("ALGO = Conjugate", "conjugate", 0, "Conjugate", 58),
+        ("IALGO = 8", "davidson", 0, "Normal", None),
+    ],
+)
+def test_algo_and_ialgo_choose_the_solver(read, text, solver, frozen, algo, ialgo):
+    """And all tags in force say the same, whichever was written."""
+    inputs = read("ENCUT = 200\n" + text)
+    assert (inputs.parameters.solver, inputs.parameters.frozen_steps) == (solver, frozen)
+    assert inputs.setting("ALGO") == algo
+    assert inputs.setting("NELMDL") == -frozen
+    assert ialgo is None or inputs.setting("IALGO") == ialgo

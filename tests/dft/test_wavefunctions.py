@@ -6,6 +6,7 @@ import torch
 
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.bands import solve_bands
+from eigenwerk.dft.scf.solvers import davidson_method
 from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.wavefunctions import atomic_orbitals, random_orbitals, starting_orbitals
 from eigenwerk.units import BOHR_ANGSTROM
@@ -98,5 +99,6 @@ def test_no_band_is_missed_in_a_crystal_of_high_symmetry(crystal, calculation):
     lower_nn = torch.linalg.inv(torch.linalg.cholesky(s_nG.T))
     exact_n = torch.linalg.eigvalsh(lower_nn @ h_nG.T @ lower_nn.mH)[:bands]
     start_knG = starting_orbitals(calc.atoms, hamiltonian, bands)
-    found = solve_bands(calc.atoms, potential, start_knG[None], expansions=40, tolerance=1e-7, wanted_skn=None)
+    method = davidson_method(40)
+    found = solve_bands(calc.atoms, potential, start_knG[None], method=method, tolerance=1e-7, wanted_skn=None)
     np.testing.assert_allclose(found.eig_skn[0, 0, :12], exact_n[:12], atol=1e-8)

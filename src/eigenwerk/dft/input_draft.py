@@ -17,6 +17,7 @@ from eigenwerk.dft.input_grids import FINE_TAGS, WAVE_TAGS, grid_sizes
 from eigenwerk.dft.input_hubbard import hubbard_shells, idle_tags
 from eigenwerk.dft.input_kpoints import kpoints_of_file, kpoints_of_spacing
 from eigenwerk.dft.input_parameters import loop_settings, mixing
+from eigenwerk.dft.input_solver import solver_tags
 from eigenwerk.dft.job_size import JobSize, job_size
 from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.layout import Layout
@@ -145,7 +146,8 @@ class Draft:
             self.findings.add(self.incar.problem("NBANDS", message, "Raise ENCUT, or set a smaller NBANDS."))
         by_hand = any(tag in self.incar.values for tag in (*WAVE_TAGS, *FINE_TAGS))
         mixed, self.computed["AMIN"] = mixing(self.incar)
-        self.computed |= idle_tags(self.incar, self.findings)
+        chosen = solver_tags(self.incar)
+        self.computed |= idle_tags(self.incar, self.findings) | chosen.computed
         self.parameters = Parameters(
             cutoff=self._cutoff_ev / HARTREE_EV,
             electrons=self._electrons,
@@ -156,7 +158,8 @@ class Draft:
             fixed_moment=self._moment,
             mixing=mixed,
             hubbard=hubbard_shells(self.incar, self.poscar, self.datasets, self.findings),
-            **loop_settings(self.incar, self.findings),
+            solver=chosen.solver,
+            **loop_settings(self.incar, chosen.frozen_steps, self.findings),
         )
         self.size = job_size(self.structure, self.kpoints, self.parameters, self.grids, self.waves, self.datasets)
         self.memory = estimate_memory(self.size, Layout(), processor(installed_memory() or 0))

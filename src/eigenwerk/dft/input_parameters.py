@@ -9,9 +9,9 @@ from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 
-def loop_settings(incar: Incar, findings: Findings) -> dict[str, Any]:
-    """Functional, spin, smearing, self-consistency and symmetry as arguments of `Parameters`."""
-    steps, frozen = whole(incar, "NELM"), abs(whole(incar, "NELMDL"))
+def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, Any]:
+    """Functional, spin, smearing, self-consistency and symmetry as arguments of `Parameters`; frozen: |NELMDL|."""
+    steps = whole(incar, "NELM")
     if frozen >= steps:
         message = f"the density is kept for {frozen} steps, but NELM = {steps}: the run cannot become self-consistent"
         findings.add(incar.problem("NELMDL", message, f"Set NELM above {frozen}.", severity="warning"))

@@ -29,7 +29,8 @@ class Parameters:
     ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton; width: SIGMA;
     fixed_occupations: per spin and band (0..1) for ismear = -2; fixed_moment: NUPDOWN;
     energy_tolerance: EDIFF; max_steps, min_steps, frozen_steps: NELM, NELMIN, steps with the starting
-    density; symmetry_level: ISYM; symmetry_tolerance: SYMPREC; hubbard: element -> (l, U - J) of shells with +U.
+    density; symmetry_level: ISYM; symmetry_tolerance: SYMPREC; hubbard: element -> (l, U - J) of shells with +U;
+    solver: "automatic" or a sequence of eigensolvers (scf/solver_choice.py).
     """
 
     cutoff: float
@@ -52,4 +53,5 @@ class Parameters:
     symmetry_level: int = 2
     symmetry_tolerance: float = 1e-5 / 0.529177210903
     hubbard: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    solver: str = "automatic"
     title: str = "unknown system"

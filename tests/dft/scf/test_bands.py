@@ -6,6 +6,7 @@ import torch
 
 from eigenwerk.dft.density import electrons_of
 from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals, k_blocks, solve_bands
+from eigenwerk.dft.scf.solvers import davidson_method
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def potential(calc):
 @pytest.fixture(scope="module")
 def bands(calc, potential):
     start = first_orbitals(calc.atoms, potential, 8)
-    return solve_bands(calc.atoms, potential, start, expansions=25, tolerance=1e-7, wanted_skn=None)
+    return solve_bands(calc.atoms, potential, start, method=davidson_method(25), tolerance=1e-7, wanted_skn=None)
 
 
 def test_blocks_cover_all_k_points_once(calc, monkeypatch):
@@ -35,14 +36,14 @@ def test_blocks_cover_all_k_points_once(calc, monkeypatch):
 def test_blocks_do_not_change_the_bands(calc, potential, bands, monkeypatch):
     monkeypatch.setattr("eigenwerk.parallel.runtime.CACHE_BLOCK_BYTES", 1)
     start = first_orbitals(calc.atoms, potential, 8)
-    single = solve_bands(calc.atoms, potential, start, expansions=25, tolerance=1e-7, wanted_skn=None)
+    single = solve_bands(calc.atoms, potential, start, method=davidson_method(25), tolerance=1e-7, wanted_skn=None)
     np.testing.assert_allclose(single.eig_skn[..., :6], bands.eig_skn[..., :6], atol=1e-9)
 
 
 def test_starting_orbitals_already_give_sensible_bands(calc, potential, bands):
     """Atomic orbitals give upper bounds that are within an electron volt or two of the valence bands."""
     start = first_orbitals(calc.atoms, potential, 8)
-    first = solve_bands(calc.atoms, potential, start, expansions=0, tolerance=1e-7, wanted_skn=None)
+    first = solve_bands(calc.atoms, potential, start, method=davidson_method(0), tolerance=1e-7, wanted_skn=None)
     gap_skn = first.eig_skn[..., :4] - bands.eig_skn[..., :4]
     assert float(gap_skn.min()) > -1e-10
     assert float(gap_skn.max()) < 0.15

@@ -12,6 +12,7 @@ from eigenwerk.dft.energies import band_energy, harris_energies
 from eigenwerk.dft.occupations import occupations
 from eigenwerk.dft.scf.bands import solve_bands
 from eigenwerk.dft.scf.loop import ScfLoop, spin_split, spin_sum, wanted_bands
+from eigenwerk.dft.scf.solvers import davidson_method
 from eigenwerk.dft.symmetrise import make_symmetriser
 from eigenwerk.units import HARTREE_EV
 
@@ -67,7 +68,7 @@ def solved(calc, density):
     potential = calc.builder(density)
     state = ScfLoop(calc.atoms, calc.builder, make_symmetriser(calc.kpoints.symmetry, calc.atoms), calc.settings)
     from_start = calc.ground_coeff
-    bands = solve_bands(calc.atoms, potential, from_start, expansions=30, tolerance=1e-9, wanted_skn=None)
+    bands = solve_bands(calc.atoms, potential, from_start, method=davidson_method(30), tolerance=1e-9, wanted_skn=None)
     filled = state._occupy(bands.eig_skn, 2)
     filling_skn = calc.basis.weight_k[:, None] * filled.occ_skn * 2
     energies = harris_energies(

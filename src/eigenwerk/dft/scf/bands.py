@@ -11,8 +11,8 @@ from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.scf.solvers import Method
 from eigenwerk.dft.wavefunctions import starting_orbitals
-from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.shared_dense import SharedEigh
 from eigenwerk.parallel.block_sizes import points_in_block, points_side_by_side
 from eigenwerk.parallel.communicator import Communicator
@@ -75,11 +75,11 @@ def solve_bands(
     potential: Potential,
     start_sknG: torch.Tensor,
     *,
-    expansions: int,
+    method: Method,
     tolerance: float,
     wanted_skn: torch.Tensor | None,
 ) -> Bands:
-    """Improve the orbitals in a fixed potential by blocked Davidson, block by block; wanted_skn: of all k-points."""
+    """Improve the orbitals in a fixed potential block by block; wanted_skn: of all k-points."""
     coeff_sknG, runtime = torch.empty_like(start_sknG), atoms.runtime
     eig_skn = torch.empty(start_sknG.shape[:3], dtype=runtime.real, device=start_sknG.device)
     residual_skn = torch.empty_like(eig_skn)
@@ -90,9 +90,9 @@ def solve_bands(
 
     def solve(spin: int, k: slice) -> tuple[int, tuple[str, ...]]:
         block = spin, k
-        result = davidson(
-            hamiltonian_s[spin].block(k), start_sknG[block], expansions=expansions, tolerance=tolerance,
-            wanted_weight_kn=None if wanted_skn is None else wanted_skn[block], final_residual=False,
+        result = method.solve(
+            hamiltonian_s[spin].block(k), start_sknG[block], tolerance=tolerance,
+            wanted_weight_kn=None if wanted_skn is None else wanted_skn[block],
             eigh=SharedEigh(runtime.bands, runtime.trace),
         )
         coeff_sknG[block], eig_skn[block], residual_skn[block] = result.vectors_knx, result.eig_kn, result.residual_kn

@@ -13,11 +13,10 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.potential import PotentialBuilder
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands
 from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
+from eigenwerk.dft.scf.solver_choice import AUTOMATIC, Job, SolverChoice
+from eigenwerk.dft.scf.solvers import Method
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.symmetrise import Symmetriser
-
-FIRST_EXPANSIONS, EXPANSIONS = 3, 2
-"""Davidson expansions in the first step and in the others."""
 
 RESIDUAL_SHARE = 0.01
 """Orbital residuals below this share of the density residual per electron add nothing to the density."""
@@ -34,7 +33,8 @@ class ScfSettings:
     """How to reach self-consistency; energies in hartree.
 
     energy_tolerance: largest change of free energy and of band energy in the last step (EDIFF);
-    max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density).
+    max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density); solver: see
+    `solver_choice`.
     """
 
     bands: int
@@ -46,6 +46,7 @@ class ScfSettings:
     max_steps: int = 60
     min_steps: int = 2
     frozen_steps: int = 0
+    solver: str = AUTOMATIC
     mixing: MixSettings = field(default_factory=MixSettings)
 
 
@@ -73,16 +74,17 @@ class ScfLoop:
         history: list[ScfStep] = []
         wanted_skn, residual = None, 1.0
         state: State | None = None
+        choice = self._solver_choice()
         for step in range(1, settings.max_steps + 1):
             started = time.perf_counter()
             with trace.span("potential"):
                 potential = self.builder(density)
+            (method, choice_events), tolerance = choice.next(step), self._orbital_tolerance(residual)
             with trace.span("bands"):
                 if coeff_sknG is None:
                     coeff_sknG = first_orbitals(self.atoms, potential, settings.bands)
                 bands = solve_bands(
-                    self.atoms, potential, coeff_sknG, tolerance=self._orbital_tolerance(residual),
-                    expansions=FIRST_EXPANSIONS if step == 1 else EXPANSIONS, wanted_skn=wanted_skn,
+                    self.atoms, potential, coeff_sknG, method=method, tolerance=tolerance, wanted_skn=wanted_skn
                 )
             coeff_sknG = bands.coeff_sknG
             filled = self._occupy(bands.eig_skn, degeneracy)
@@ -98,11 +100,14 @@ class ScfLoop:
             with trace.span("mixing"):
                 frozen = step <= settings.frozen_steps
                 following, residual = self._agreed(*self._next(density, output, frozen))
-            events = (*bands.notes, *filled.warnings, *self.mixer.events[events_before:])
-            record = self._record(step, energies, history, residual, bands, wanted_skn, output, started, events)
+            events = (
+                *choice_events, *bands.notes, *choice.observe(bands, filling_skn, tolerance), *filled.warnings,
+                *self.mixer.events[events_before:],
+            )
+            record = self._record(step, energies, history, residual, bands, wanted_skn, output, started, events, method)
             trace.lap("LOOP", record.seconds)
             history.append(record)
-            converged = self.atoms.runtime.world.all(not frozen and self._converged(record))
+            converged = self.atoms.runtime.world.all(not frozen and self._converged(record) and choice.settled)
             status = "converged" if converged else f"not converged after {step} steps"
             state = State(density, coeff_sknG, bands.eig_skn, filled, energies, tuple(history), converged, status)
             if on_step is not None:
@@ -112,6 +117,12 @@ class ScfLoop:
             density = following
         assert state is not None
         return state
+
+    def _solver_choice(self) -> SolverChoice:
+        settings = self.settings
+        return SolverChoice(
+            Job(settings.solver, settings.bands, self.atoms.basis.form.real, settings.energy_tolerance)
+        )
 
     def _occupy(self, eig_skn: torch.Tensor, degeneracy: int) -> Occupations:
         settings = self.settings
@@ -157,6 +168,7 @@ class ScfLoop:
     def _record(
         self, step: int, energies: Energies, history: list[ScfStep], residual: float, bands: Bands,
         wanted_skn: torch.Tensor, output: Density, started: float, events: tuple[str, ...],
+        method: Method,
     ) -> ScfStep:
         before = history[-1].energies if history else None
         moment = None
@@ -169,6 +181,7 @@ class ScfLoop:
             band_change=energies.band - before.band if before else energies.band,
             residual=residual, orbital_residual=float((bands.residual_skn * (wanted_skn > 0)).max()), moment=moment,
             applications=bands.applications, seconds=time.perf_counter() - started, events=events,
+            solver=method.short,
         )
 
     def _converged(self, record: ScfStep) -> bool:

@@ -14,7 +14,8 @@ class ScfStep:
     """What one self-consistency step reports; energies in hartree.
 
     residual: norm of the density residual in electrons; applications: Hamiltonian applications to
-    single orbitals; orbital_residual: largest |H ψ - ε S ψ| of the occupied bands.
+    single orbitals; orbital_residual: largest |H ψ - ε S ψ| of the occupied bands; solver: its short
+    name.
     """
 
     step: int
@@ -27,6 +28,7 @@ class ScfStep:
     applications: int
     seconds: float
     events: tuple[str, ...] = ()
+    solver: str = "DAV"
 
 
 @dataclass(frozen=True)

@@ -21,20 +21,21 @@ def _many_body(*words: str) -> tuple[Choice, ...]:
 LOOP = (
     Tag("NELM", "int", 60, "", SECTION, "honoured", "Largest number of self-consistency steps.", at_least=1),
     Tag("NELMIN", "int", 2, "", SECTION, "honoured", "Smallest number of self-consistency steps.", at_least=0),
-    Tag("NELMDL", "int", 0, "", SECTION, "honoured",
+    Tag("NELMDL", "int", Derived("0; -3 for VeryFast"), "", SECTION, "honoured",
         "Steps at the start during which the density is kept. 0 by default, because the start from atomic orbitals "
-        "needs none (VASP: -5); the sign says for which ionic steps and is of no consequence for one."),
+        "needs few (VASP: -5, -12 for VeryFast); the sign says for which ionic steps and does not matter for one."),
     Tag("EDIFF", "float", 1e-4, "eV", SECTION, "honoured",
         "Self-consistency ends when the free energy and the band energy both change by less.", at_least=0.0),
     Tag(
-        "ALGO", "word", "Normal", "", SECTION, "honoured",
-        "Solver of the electronic problem. The first letter decides, except for Exact, Eigenval, None, Nothing "
-        "and the many-body words, which are spelled out.",
+        "ALGO", "word", "Automatic", "", SECTION, "honoured",
+        "Solver of the electronic problem: Normal blocked Davidson, VeryFast RMM-DIIS, Fast the first and then the "
+        "second, All and Conjugate conjugate gradients for all bands, Automatic by the size of the job. The first "
+        "letter decides, except for Automatic, Exact, Eigenval, None, Nothing and the many-body words, which are "
+        "spelled out.",
         remedy="Set ALGO = Normal.", first_letters="NVFCADSO",
         choices=(
-            Choice("Normal"),
-            *(Choice(word, "inert", _DAVIDSON)
-              for word in ("VeryFast", "Fast", "Conjugate", "All", "Damped", "Exact", "Old")),
+            *(Choice(word) for word in ("Normal", "VeryFast", "Fast", "Conjugate", "All", "Automatic")),
+            *(Choice(word, "inert", _DAVIDSON) for word in ("Damped", "Exact", "Old")),
             *(Choice(word, "refused", _NO_UPDATE) for word in ("Subrot", "Eigenval", "None", "Nothing")),
             *_many_body("ACFDT", "ACFDTR", "RPA", "RPAR", "CHI", "TDHF", "BSE", "TIMEEV", "CRPA", "CRPAR", "2E4W",
                         "GW", "GW0", "G0W0", "EVGW", "EVGW0", "QPGW", "QPGW0", "scGW", "scGW0", "GWR", "GW0R", "G0W0R",
@@ -42,17 +43,18 @@ LOOP = (
         ),
     ),
     Tag(
-        "IALGO", "int", 38, "", SECTION, "honoured", "Solver by number; ALGO wins when both are given.",
+        "IALGO", "int", Derived("from ALGO"), "", SECTION, "honoured",
+        "Solver by number: 38 Normal, 48 VeryFast, 68 Fast, 58 All; ALGO wins when both are given.",
         remedy="Set IALGO = 38 or remove the line.",
         choices=(
-            Choice(38),
+            *(Choice(number) for number in (38, 48, 58, 68)),
             *(Choice(number, "inert", _DAVIDSON)
-              for number in (8, 18, 28, 44, 45, 46, 47, 48, 53, 54, 55, 56, 57, 58, 68, 78, 88, 90)),
+              for number in (8, 18, 28, 44, 45, 46, 47, 53, 54, 55, 56, 57, 78, 88, 90)),
             *(Choice(number, "refused", _NO_UPDATE) for number in (-1, 2, 3, 4)),
         ),
     ),
     *group(
-        SECTION, "inert", "it steers other solvers; blocked Davidson has its own stopping rule",
+        SECTION, "inert", "the solvers have their own stopping rule",
         ("NRMM", "int", 4, "", "Inner steps of the residual minimisation."),
         ("EBREAK", "float", Derived("EDIFF / NBANDS / 4"), "eV", "Inner stopping rule, absolute."),
         ("DEPER", "float", 0.3, "", "Inner stopping rule, relative."),

@@ -1,0 +1,129 @@
+"""Which eigensolver each step of self-consistency uses, and when another takes over.
+
+docs/equations/solver_choice.md.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from eigenwerk.dft.scf.bands import Bands
+from eigenwerk.dft.scf.solvers import (
+    FIRST_DIRECTIONS,
+    FIRST_EXPANSIONS,
+    Method,
+    conjugate_method,
+    davidson_method,
+    rmm_method,
+)
+from eigenwerk.units import HARTREE_EV
+
+AUTOMATIC = "automatic"
+
+MANY_BANDS_REAL, MANY_BANDS_COMPLEX = 128, 96
+"""From so many bands on, bands that move by themselves save more (overlaps, dense problems of 3 n) than they lose."""
+
+DAVIDSON_STEPS = 2
+"""Steps of blocked Davidson before bands move by themselves."""
+
+STALL = 0.7
+"""A step that leaves more than this share of the largest residual of occupied bands is no progress."""
+
+PATIENCE = 2
+"""So many steps without progress, one after the other, and blocked Davidson takes over."""
+
+GAP = 0.3
+"""What a band lacks is taken to lie so much higher (hartree): its energy is too high by residual² / GAP."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the choice depends on.  solver: "automatic" or a word of `SEQUENCES`; bands: NBANDS; real: number type;
+    energy_tolerance: EDIFF (hartree)."""
+
+    solver: str
+    bands: int
+    real: bool
+    energy_tolerance: float
+
+
+def sequence_of(job: Job) -> str:
+    """The word of `SEQUENCES` that serves a job."""
+    if job.solver != AUTOMATIC:
+        return job.solver
+    many = MANY_BANDS_REAL if job.real else MANY_BANDS_COMPLEX
+    return "davidson, conjugate" if job.bands >= many else "davidson"
+
+
+def _always_davidson(step: int) -> Method:
+    return davidson_method(FIRST_EXPANSIONS) if step == 1 else davidson_method()
+
+
+def _davidson_then_rmm(step: int) -> Method:
+    return _always_davidson(step) if step <= DAVIDSON_STEPS else rmm_method()
+
+
+def _davidson_then_conjugate(step: int) -> Method:
+    return _always_davidson(step) if step <= DAVIDSON_STEPS else conjugate_method()
+
+
+def _always_rmm(step: int) -> Method:
+    return rmm_method(FIRST_DIRECTIONS) if step == 1 else rmm_method()
+
+
+def _always_conjugate(step: int) -> Method:
+    return conjugate_method(FIRST_DIRECTIONS) if step == 1 else conjugate_method()
+
+
+SEQUENCES = {
+    "davidson": _always_davidson,
+    "davidson, rmm": _davidson_then_rmm,
+    "davidson, conjugate": _davidson_then_conjugate,
+    "rmm": _always_rmm,
+    "conjugate": _always_conjugate,
+}
+"""Step, from 1 on -> method."""
+
+
+class SolverChoice:
+    """Names the method of the next step, and watches what became of it."""
+
+    def __init__(self, job: Job):
+        self.job, self.sequence = job, SEQUENCES[sequence_of(job)]
+        self.method = self.sequence(1)
+        self._residual, self._without_progress, self._taken_over = float("inf"), 0, False
+        self._energy_left = 0.0
+
+    @property
+    def settled(self) -> bool:
+        """Whether the orbitals are good enough for the energy; blocked Davidson is trusted with that."""
+        return not self.method.watched or self._energy_left < self.job.energy_tolerance
+
+    def next(self, step: int) -> tuple[Method, tuple[str, ...]]:
+        """The method of a step, and what is to be said about it."""
+        before, self.method = self.method, davidson_method() if self._taken_over else self.sequence(step)
+        changed = self.job.solver == AUTOMATIC and self.method.short != before.short and not self._taken_over
+        return self.method, (f"{self.method.words} from here on ({self.job.bands} bands)",) if changed else ()
+
+    def observe(self, bands: Bands, filling_skn: torch.Tensor, tolerance: float) -> tuple[str, ...]:
+        """After a step: what became of the residuals of occupied bands; returns events in words.
+
+        tolerance: residuals that the step was asked for.
+        """
+        filled_skn = filling_skn.abs()
+        self._energy_left = float((filled_skn * bands.residual_skn.square()).sum()) / GAP
+        residual = float((bands.residual_skn * (filled_skn > 1e-6 * filled_skn.amax())).max())
+        before, self._residual = self._residual, residual
+        if not self.method.watched:
+            self._without_progress = 0
+            return ()
+        progress = residual < max(STALL * before, tolerance) or self._energy_left < self.job.energy_tolerance
+        self._without_progress = 0 if progress else self._without_progress + 1
+        if self._without_progress < PATIENCE:
+            return ()
+        self._taken_over = True
+        return (
+            f"{self.method.words} stalled: the largest residual of occupied bands is {residual * HARTREE_EV:.1e} eV "
+            f"after {before * HARTREE_EV:.1e} eV, {self._energy_left * HARTREE_EV:.1e} eV of energy are left; "
+            "blocked Davidson from here on",
+        )
