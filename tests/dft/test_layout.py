@@ -3,9 +3,10 @@
 import pytest
 
 from eigenwerk.dft.job_size import JobSize, SpeciesSize
-from eigenwerk.dft.layout import Layout, fastest_layout, possible_layouts
+from eigenwerk.dft.layout import Layout, fastest_layout, possible_layouts, wished_layout
 from eigenwerk.dft.machine import H200, processor
 from eigenwerk.dft.step_cost import step_cost
+from eigenwerk.errors import InputError
 
 GAAS = JobSize(
     spins=1, kpoints=36, bands=192, filled=133, plane_waves=27278, species=(SpeciesSize(64, 13, 4),), kinds=64,
@@ -64,3 +65,15 @@ def test_the_most_loaded_group_decides():
     """Nine groups of four points each, and ten groups of which some have four, take the same time per point."""
     nine, ten = (step_cost(GAAS, Layout(groups), H200) for groups in (9, 10))
     assert dict(nine.phases)["projectors"] == dict(ten.phases)["projectors"]
+
+
+def test_a_wish_is_kept_and_one_rank_takes_any():
+    assert [wished_layout(4, 8, kpar) for kpar in (1, 2, 4)] == [Layout(1, 4), Layout(2, 2), Layout(4, 1)]
+    assert wished_layout(1, 8, 4) == Layout()
+
+
+def test_wishes_that_do_not_fit():
+    with pytest.raises(InputError, match=r"KPAR = 3 does not divide the 4 ranks. Set KPAR to one of 1, 2, 4"):
+        wished_layout(4, 8, 3)
+    with pytest.raises(InputError, match=r"KPAR = 4, but there are 2 irreducible k-points.*one of 1, 2, or"):
+        wished_layout(4, 2, 4)

@@ -19,7 +19,6 @@ from eigenwerk.parallel.environment import Launch, find_launch
 from eigenwerk.parallel.facts import Seat
 from eigenwerk.parallel.gpus import count_gpus
 from eigenwerk.parallel.launch import check_ranks, die_with_parent, rank_command, run_ranks
-from eigenwerk.parallel.layout import k_groups
 
 if TYPE_CHECKING:
     from eigenwerk.parallel.start import Team
@@ -51,12 +50,10 @@ class RunOptions:
 
     def groups(self, inputs: Inputs, ranks: int, kind: str = "cpu", memory: float | None = None) -> int:
         """The number of k-groups: KPAR, or what `eigenwerk plan` would choose for ranks of this kind and memory."""
+        gpu = H200 if memory is None else H200.with_memory(memory)
+        machine = processor(memory or inf) if kind == "cpu" else gpu
         kpar = inputs.incar.get("KPAR")
-        if isinstance(kpar, int):
-            return k_groups(ranks, len(inputs.kpoints.point_kc), kpar)
-        if kind == "cpu":
-            return choose_layout(inputs.size, ranks, processor(memory or inf)).groups
-        return choose_layout(inputs.size, ranks, H200 if memory is None else H200.with_memory(memory)).groups
+        return choose_layout(inputs.size, ranks, machine, kpar if isinstance(kpar, int) else None).groups
 
     def of_rank(self) -> list[str]:
         """The words after `eigenwerk` for each rank."""

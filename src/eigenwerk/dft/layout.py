@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
+from eigenwerk.errors import InputError
+
 NEARLY_EQUAL = 1.02
 """Of layouts whose times differ by less than this, the one with more k-groups is taken: estimates are rough."""
 
@@ -39,6 +41,22 @@ def possible_layouts(ranks: int, kpoints: int) -> list[Layout]:
     """Every way to share the ranks in which no group is without k-points; most groups first."""
     fitting = [groups for groups in range(1, ranks + 1) if ranks % groups == 0 and groups <= kpoints]
     return [Layout(groups, ranks // groups) for groups in reversed(fitting)]
+
+
+def wished_layout(ranks: int, kpoints: int, kpar: int) -> Layout:
+    """The layout with KPAR groups.  One rank alone has no choice, so that any wish is fine.
+
+    Raises InputError for a wish that ranks or k-points do not allow.
+    """
+    if ranks == 1:
+        return Layout()
+    layouts = {layout.groups: layout for layout in reversed(possible_layouts(ranks, kpoints))}
+    if kpar in layouts:
+        return layouts[kpar]
+    choices = f"Set KPAR to one of {', '.join(map(str, layouts))}, or remove it."
+    if ranks % kpar:
+        raise InputError(f"KPAR = {kpar} does not divide the {ranks} ranks. {choices}")
+    raise InputError(f"KPAR = {kpar}, but there are {kpoints} irreducible k-points, so groups would idle. {choices}")
 
 
 def fastest_layout(

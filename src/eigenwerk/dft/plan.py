@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 from eigenwerk.dft.job_size import JobSize
-from eigenwerk.dft.layout import Layout, fastest_layout, possible_layouts
+from eigenwerk.dft.layout import Layout, fastest_layout, possible_layouts, wished_layout
 from eigenwerk.dft.machine import Machine
 from eigenwerk.dft.memory import MemoryEstimate, estimate_memory
 from eigenwerk.dft.step_cost import StepCost, points_per_block, step_cost
 from eigenwerk.errors import InputError
-from eigenwerk.parallel.layout import k_groups
 
 MOST_DEVICES = 1024
 """Larger machines are not looked at."""
@@ -42,7 +41,7 @@ class Plan:
     def block_bytes(self) -> int:
         """Coefficients of one block of k-points, what `Runtime.block_bytes` has to be for this plan."""
         waves = -(-self.size.plane_waves // self.layout.band_ranks)
-        return 16 * self.block * self.size.bands * waves
+        return self.size.number_bytes * self.block * self.size.bands * waves
 
 
 def plan_layout(size: JobSize, layout: Layout, machine: Machine) -> Plan:
@@ -62,8 +61,7 @@ def choose_layout(size: JobSize, ranks: int, machine: Machine, groups: int | Non
     groups: KPAR, if it is given.  Raises InputError if KPAR does not suit the ranks or the k-points.
     """
     if groups is not None:
-        groups = k_groups(ranks, size.kpoints, groups)
-        return Layout(groups, ranks // groups)
+        return wished_layout(ranks, size.kpoints, groups)
     plans = {layout: plan_layout(size, layout, machine) for layout in possible_layouts(ranks, size.kpoints)}
     return fastest_layout(
         list(plans),
