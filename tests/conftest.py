@@ -63,7 +63,7 @@ def ranks():
 
 def pytest_collection_modifyitems(items):
     """Skips tests marked `gpu` where there is no GPU; torch is loaded only when there are such tests."""
-    gpu_items = [item for item in items if "gpu" in item.keywords]
+    gpu_items = [item for item in items if item.get_closest_marker("gpu")]
     if not gpu_items:
         return
     import torch

@@ -33,20 +33,20 @@ def main() -> None:
     """Builds, warms up, measures."""
     options = _options()
     begin = time.perf_counter()
-    basis, pairs = _space(options.nucleus, options.nmax)
+    basis, pairs = space(options.nucleus, options.nmax)
     found = {"nucleus": options.nucleus, "Nmax": options.nmax, "dimension": basis.dimension}
-    found |= {"backend": options.backend, "precision": options.precision, "device": _device_name(options.device)}
+    found |= {"backend": options.backend, "precision": options.precision, "device": device_name(options.device)}
     found["seconds_before_build"] = time.perf_counter() - begin
     begin = time.perf_counter()
     operator = BUILD[options.backend](basis, pairs, DTYPES[options.precision], options.device)
-    _wait(options.device)
+    wait(options.device)
     found["seconds_build"] = time.perf_counter() - begin
     found |= _size(options.backend, operator, basis, pairs)
     for vectors in options.vectors:
         x_nb = torch.randn(vectors, basis.dimension, dtype=DTYPES[options.precision], device=options.device)
         begin = time.perf_counter()
         y_nb = operator.apply(x_nb)
-        _wait(options.device)
+        wait(options.device)
         first = time.perf_counter() - begin
         seconds = _measure(operator, x_nb, options)
         line = found | {"vectors": vectors, "seconds_first": first, "seconds_product": seconds}
@@ -69,7 +69,8 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _space(nucleus: str, nmax: int):
+def space(nucleus: str, nmax: int):
+    """Basis and pairs of a nucleus."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "case.toml"
         path.write_text(f'nucleus = "{nucleus}"\ninteraction = "JISP16"\nhw = 20.0\nNmax = {nmax}\ncoulomb = false\n')
@@ -86,7 +87,7 @@ def _measure(operator, x_nb: torch.Tensor, options: argparse.Namespace) -> float
     for _ in range(options.repeat):
         begin = time.perf_counter()
         operator.apply(x_nb)
-        _wait(options.device)
+        wait(options.device)
         seconds.append(time.perf_counter() - begin)
     return sorted(seconds)[len(seconds) // 2]
 
@@ -136,11 +137,13 @@ def _difference(options, basis, pairs, x_nb: torch.Tensor, y_nb: torch.Tensor) -
     return float((y_nb.double() - wanted).abs().max() / wanted.abs().max())
 
 
-def _device_name(device: str) -> str:
+def device_name(device: str) -> str:
+    """The GPU's name, or cpu."""
     return torch.cuda.get_device_name(device) if device.startswith("cuda") else "cpu"
 
 
-def _wait(device: str) -> None:
+def wait(device: str) -> None:
+    """Until a GPU has done all it was given."""
     if device.startswith("cuda"):
         torch.cuda.synchronize()
 

@@ -3,11 +3,8 @@ import pytest
 import torch
 
 from eigenwerk.ncci.csb import csb_hamiltonian, product_by_torch
-from eigenwerk.ncci.csb_cuda import strips
 from eigenwerk.ncci.manybody import no_core_basis
-from eigenwerk.ncci.pair_tasks import Side
 from eigenwerk.ncci.pairs import pairs_hamiltonian
-from eigenwerk.ncci.pairs_cuda import BLOCKED, packed
 from random_pairs import random_pairs
 
 SPACES = [(3, 3, 4, 0), (2, 2, 6, 0), (6, 6, 2, 0), (1, 2, 4, 1), (3, 4, 1, 1), (0, 3, 2, 1)]
@@ -35,38 +32,22 @@ def agree(found, wanted, dtype):
 def test_pairs_on_a_gpu_equal_those_on_a_cpu(case, dtype):
     basis, pairs, cpu = case
     gpu = pairs_hamiltonian(basis, pairs, dtype, "cuda")
-    for count in (1, 3, 1):
-        x_nb = vectors(count, basis.dimension, dtype)
-        first = gpu.apply(x_nb.cuda())
-        second = gpu.apply(2 * x_nb.cuda())
-        wanted = cpu.apply(x_nb.double())
-        assert agree(first, wanted, dtype) and agree(second, 2 * wanted, dtype)
+    starts = [vectors(count, basis.dimension, dtype) for count in (1, 3, 8, 2, 11, 1)]
+    found = [gpu.apply(x_nb.cuda()) for x_nb in starts]  # kept: later products must not write into earlier results
+    for x_nb, y_nb in zip(starts, found, strict=True):
+        assert agree(y_nb, cpu.apply(x_nb.double()), dtype)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("bits", [9, 16])
+@pytest.mark.parametrize("bits", [9, 14, 16])
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 def test_csb_on_a_gpu_equals_its_twin_and_the_one_of_a_cpu(case, dtype, bits):
     basis, pairs, cpu = case
     gpu, stored = (csb_hamiltonian(basis, pairs, dtype, device, bits) for device in ("cuda", "cpu"))
     assert np.array_equal(gpu.start_x, stored.start_x) and np.array_equal(gpu.block_x2, stored.block_x2)
     assert torch.equal(gpu.row_z.cpu(), stored.row_z) and torch.equal(gpu.column_z.cpu(), stored.column_z)
-    for count in (1, 2, 8):
+    for count in (1, 2, 8, 5):
         x_nb = vectors(count, basis.dimension, dtype)
         wanted = cpu.apply(x_nb.double())
         assert agree(gpu.apply(x_nb.cuda()), wanted, dtype)
         assert agree(product_by_torch(gpu, x_nb.cuda()), wanted, dtype)
-
-
-def test_strips_cover_every_block_and_cross_none():
-    start_x = np.array([0, 10, 11, 36])
-    begin, row0, column0 = strips(np.array([[0, 0], [1, 0], [2, 1]]), start_x, 4, strip=10)
-    assert begin.tolist() == [0, 10, 11, 21, 31, 36]
-    assert row0.tolist() == [0, 16, 32, 32, 32] and column0.tolist() == [0, 0, 16, 16, 16]
-
-
-def test_packed_tables_keep_address_sign_and_what_is_occupied():
-    side = Side(np.array([5, -3, 0, 7]), np.array([1, -1, 0, -1], dtype=np.int8))
-    wide, narrow = packed(side, np.int64), packed(side, np.int32)
-    assert wide.tolist() == [10, -5, BLOCKED, 15] and narrow.tolist() == [10, -5, -1, 15]
-    assert (wide[[0, 1, 3]] >> 1).tolist() == [5, -3, 7] and (wide[[0, 1, 3]] & 1).tolist() == [0, 1, 1]

@@ -20,8 +20,8 @@ from eigenwerk.ncci.csb_cuda import GpuProduct
 from eigenwerk.ncci.csb_entries import Entries
 from eigenwerk.ncci.manybody import ManyBodyBasis
 
-BITS = 16
-"""Default size of a run of rows or columns, as a power of two."""
+BITS, BITS_ON_GPU = 16, 14
+"""Default size of a run of rows or columns, as a power of two; on a GPU parts of the vectors stay in shared memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class CsbHamiltonian:
     def apply(self, x_nb: torch.Tensor) -> torch.Tensor:
         """H x for every row, (n, b)."""
         if self.device.type == "cuda":
-            return self._on_gpu.add(x_nb, self.diagonal_b * x_nb)
+            return self._on_gpu.apply(x_nb, self.diagonal_b)
         return product_on_cpu(self, x_nb)
 
 
@@ -79,10 +79,11 @@ def csb_hamiltonian(
     pairs: BasisPairs,
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
-    bits: int = BITS,
+    bits: int | None = None,
 ) -> CsbHamiltonian:
     """Builds the stored operator: a pass that counts the nonzeros of every block, and one that fills them in."""
     begin = time.perf_counter()
+    bits = bits or (BITS if torch.device(device).type == "cpu" else BITS_ON_GPU)
     entries = Entries(basis, pairs, dtype, device)
     jumps = time.perf_counter() - begin
     blocks = build_blocks(entries, bits)

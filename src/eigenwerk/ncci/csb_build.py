@@ -9,7 +9,11 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from eigenwerk.ncci.csb_entries import Entries, Part
+from eigenwerk.ncci.csb_entries import Entries
+from eigenwerk.ncci.csb_mixed import Part
+
+LINE = 8
+"""Nonzeros that are read together on a GPU; the arrays have room for whole lines."""
 
 Band = tuple[int, int]
 Found = TypeVar("Found")
@@ -28,14 +32,14 @@ class Blocks:
 
 
 def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks:
-    """Both passes over the bands of proton determinants, `rows` states in each (default: one run of rows; four
-    on a GPU).
+    """Both passes over the bands of proton determinants, `rows` states in each (default: one run of rows; half
+    a million on a GPU).
 
     The counts of every band give the place where each band writes in each block, so bands are made in any order, by
     several threads on a CPU, with the same result.
     """
     runs = -(-entries.basis.dimension // (1 << bits))
-    bands = entries.bands(rows or (1 << bits) * (1 if entries.device.type == "cpu" else 4))
+    bands = entries.bands(rows or (1 << bits if entries.device.type == "cpu" else 1 << 19))
     begin = time.perf_counter()
     counts = list(_each(lambda band: count_band(entries, band, bits, runs), bands, entries.device))
     total = np.zeros(runs * runs, dtype=np.int64)
@@ -52,8 +56,9 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks
     jobs = [(band, count) for band, (_, count) in zip(bands, counts, strict=True)]
     middle = time.perf_counter()
     size, device = int(start_x[-1]), entries.device
-    row_z, column_z = (torch.empty(size, dtype=torch.uint16, device=device) for _ in range(2))
-    value_z = torch.empty(size, dtype=entries.dtype, device=device)
+    room = -(-size // LINE) * LINE
+    row_z, column_z = (torch.empty(room, dtype=torch.uint16, device=device)[:size] for _ in range(2))
+    value_z = torch.empty(room, dtype=entries.dtype, device=device)[:size]
 
     def fill(job: tuple[Band, np.ndarray, np.ndarray]) -> None:
         band, count, target = job
@@ -84,16 +89,15 @@ def _each(work: Callable[..., Found], jobs: Iterable, device: torch.device) -> I
 
 def count_band(entries: Entries, band: Band, bits: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (row run * runs + column run) of the blocks that a band has entries in, rising, and how many."""
-    found: dict[int, int] = {}
-    first = int(entries.basis.first_d[band[0]]) >> bits
+    first, last = (int(entries.basis.first_d[d]) >> bits for d in band)
+    room = (last - first + 1) * runs
+    total = torch.zeros(room, dtype=torch.int64, device=entries.device)
     for row, column, _ in entries.band_parts(*band):
         if len(row):
-            block = ((row >> bits) - first) * runs + (column >> bits)
-            count = torch.bincount(block).cpu().numpy()
-            for number in np.flatnonzero(count).tolist():
-                found[number] = found.get(number, 0) + int(count[number])
-    numbers = np.array(sorted(found), dtype=np.int64)
-    return numbers + first * runs, np.array([found[number] for number in numbers.tolist()], dtype=np.int64)
+            total += torch.bincount(((row >> bits) - first) * runs + (column >> bits), minlength=room)
+    count = total.cpu().numpy()
+    numbers = np.flatnonzero(count)
+    return numbers + first * runs, count[numbers]
 
 
 def sorted_band(entries: Entries, band: Band, bits: int, runs: int) -> tuple[torch.Tensor, torch.Tensor]:

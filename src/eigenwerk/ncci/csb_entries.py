@@ -4,7 +4,6 @@ Rows and columns that differ by two nucleons of one species, by one of one, or b
 by combining jumps of the two species; nothing is searched and nothing is met twice.
 """
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 
 from eigenwerk.ncci.basis_pairs import BasisPairs
+from eigenwerk.ncci.csb_mixed import MixedJumps, Part
 from eigenwerk.ncci.determinants import Determinants
 from eigenwerk.ncci.elements import Elements, elements
 from eigenwerk.ncci.jumps import Jumps, one_jumps, two_jumps
@@ -20,12 +20,6 @@ from eigenwerk.ncci.manybody import ManyBodyBasis
 
 PART = 1 << 22
 """Entries that are made at once on a CPU; thirty times as many on a GPU."""
-
-KEPT = 1 << 28
-"""Neutron jumps that are remembered at most, chosen for proton jumps; twenty bytes each."""
-
-Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""Rows, columns and values of some entries, 1-D tensors of equal length."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +88,14 @@ class Entries:
     ) -> None:
         self.basis, self.dtype, self.device = basis, dtype, torch.device(device)
         self.place = torch.int32 if basis.dimension < 2**31 else torch.int64
-        self.lock = threading.Lock()
         self.part = PART if self.device.type == "cpu" else 30 * PART
         self.mixed = elements(basis, pairs, "pn")
         self.own_p, self.own_n = elements(basis, pairs, "pp"), elements(basis, pairs, "nn")
         self.protons = species_jumps(basis.protons, self.own_p, self.device)
         same = basis.protons is basis.neutrons and np.array_equal(self.own_p.flat_z, self.own_n.flat_z, equal_nan=True)
         self.neutrons = self.protons if same else species_jumps(basis.neutrons, self.own_n, self.device)
+        jumps = self.protons.one, self.neutrons.one
+        self.both = MixedJumps(basis, self.mixed, *jumps, dtype, self.place, self.device)
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
@@ -133,10 +128,11 @@ class Entries:
         yield from self._two_protons(start, stop)
         yield from self._one_proton(start, stop)
         yield from self._neutrons_only(start, stop)
-        yield from self._one_of_each(start, stop)
+        yield from self.both.parts(start, stop, self.part)
 
     def _within(self, jumps: Jumps, start: int, stop: int) -> slice:
-        return slice(*np.searchsorted(jumps.row_z, [start, stop]).tolist())
+        ends = np.array([start, stop], dtype=jumps.row_z.dtype)  # another type would copy all rows
+        return slice(*np.searchsorted(jumps.row_z, ends).tolist())
 
     # --- one species jumps, the other looks on ---------------------------------------------------------------------
 
@@ -144,7 +140,8 @@ class Entries:
         chosen = self._within(self.protons.two, start, stop)
         row_z, column_z = self.protons.two.row_z[chosen], self.protons.two.column_z[chosen]
         for part, row, column, which, _ in self._lookers(row_z, column_z):
-            yield row, column, self._tensor(self.protons.value_z[chosen][part]).to(self.dtype).index_select(0, which)
+            value_z = self._tensor(self.protons.value_z[chosen][part]).to(self.dtype)
+            yield row, column, value_z.index_select(0, which)
 
     def _lookers(self, row_z: np.ndarray, column_z: np.ndarray):
         """Proton jumps times the neutron determinants common to both ends: (slice of jumps, row, column, which jump of
@@ -208,25 +205,40 @@ class Entries:
     def _neutrons_only(self, start: int, stop: int) -> Iterator[Part]:
         """Neutrons jump inside the run of neutron determinants of every proton determinant of the band."""
         first, count = self._starts
-        fields, kind_z = self._neutron_fields
         for low, high in self._sector_runs(start, stop):
             for jumps, is_one in ((self.neutrons.two, False), (self.neutrons.same, True)):
                 chosen = self._within(jumps, int(first[low]), int(first[low] + count[low]))
-                width = chosen.stop - chosen.start
-                step = max(1, self.part // max(width, 1))
-                for at in range(low, high if width else low, step):
+                if chosen.start == chosen.stop:
+                    continue
+                row_z, column_z, *values = (array[chosen] for array in self._neutron_tensors[is_one])
+                step = max(1, self.part // len(row_z))
+                for at in range(low, high, step):
                     protons = torch.arange(at, min(at + step, high), device=self.device)
                     offset = self._offset[protons][:, None]
-                    row, column = ((offset + self._tensor(z[chosen])).view(-1) for z in (jumps.row_z, jumps.column_z))
-                    if is_one:
-                        field = torch.zeros(len(fields), len(protons), dtype=torch.float64, device=self.device)
-                        for state_d in self._occupied["p"]:
-                            field += fields[:, state_d[protons]]
-                        value = self._tensor(jumps.sign_z[chosen]) * field[kind_z[chosen]].T
-                        value = value + self._tensor(self.neutrons.mean_z[chosen])
-                    else:
-                        value = self._tensor(self.neutrons.value_z[chosen]).expand(len(protons), -1)
+                    value = self._mean_of_one(protons, *values) if is_one else values[0].expand(len(protons), -1)
+                    row, column = ((offset + z).view(-1) for z in (row_z, column_z))
                     yield row, column, value.reshape(-1).to(self.dtype)
+
+    def _mean_of_one(
+        self, protons: torch.Tensor, mean_z: torch.Tensor, sign_z: torch.Tensor, kind_z: torch.Tensor
+    ) -> torch.Tensor:
+        """(protons, jumps) what one neutron that jumps feels of the others and of these proton determinants."""
+        fields, _ = self._neutron_fields
+        field = torch.zeros(len(fields), len(protons), dtype=torch.float64, device=self.device)
+        for state_d in self._occupied["p"]:
+            field += fields[:, state_d[protons]]
+        return torch.addcmul(mean_z, sign_z, field.T[:, kind_z])
+
+    @cached_property
+    def _neutron_tensors(self) -> dict[bool, tuple[torch.Tensor, ...]]:
+        """Row, column and values of neutron jumps: matrix elements of two; mean field, sign and kind of one (True)."""
+        two, one = self.neutrons.two, self.neutrons.same
+        _, kind_z = self._neutron_fields
+        places = ((self._tensor(z).to(self.place) for z in (jumps.row_z, jumps.column_z)) for jumps in (two, one))
+        row_2, column_2, row_1, column_1 = (z for pair in places for z in pair)
+        mean_z, sign_z = self._tensor(self.neutrons.mean_z), self._tensor(one.sign_z).double()
+        two_z = self._tensor(self.neutrons.value_z).to(self.dtype)
+        return {False: (row_2, column_2, two_z), True: (row_1, column_1, mean_z, sign_z, kind_z)}
 
     @cached_property
     def _neutron_fields(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -239,82 +251,3 @@ class Entries:
             for s in self.basis.protons.sectors
             if s.start < stop and s.stop > start
         ]
-
-    # --- one proton and one neutron jump ---------------------------------------------------------------------------
-
-    def _one_of_each(self, start: int, stop: int) -> Iterator[Part]:
-        """Proton jumps to lower determinants, times neutron jumps that make up for their 2M and parity."""
-        chosen = self._within(self.protons.one, start, stop)
-        jumps = self.protons.one.take(chosen)
-        jumps = jumps.take(jumps.column_z < jumps.row_z)
-        sector_d = np.repeat(
-            np.arange(len(self.basis.protons.sectors)), [s.stop - s.start for s in self.basis.protons.sectors]
-        )
-        key_z = sector_d[jumps.row_z] * len(self.basis.protons.sectors) + sector_d[jumps.column_z]
-        order = np.argsort(key_z, kind="stable")
-        jumps, key_z = jumps.take(order), key_z[order]
-        cuts = np.flatnonzero(np.diff(key_z, prepend=-1, append=-1)) if len(key_z) else np.zeros(0, np.int64)
-        for low, high in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-            others = self._matching(int(jumps.row_z[low]), int(jumps.column_z[low]))
-            if others is not None:
-                yield from self._outer(jumps, low, high, others)
-
-    def _matching(self, row: int, column: int) -> tuple[torch.Tensor, ...] | None:
-        """Neutron jumps that go with a proton jump between these determinants (all of their sectors)."""
-        first, count = self._starts
-        runs = (first[row], first[row] + count[row], first[column], first[column] + count[column])
-        key = tuple(int(number) for number in runs)
-        with self.lock:  # several threads make bands
-            if key not in self._matches:
-                self._matches[key] = self._match(*key)
-            found_tensors = self._matches[key]
-        return found_tensors if len(found_tensors[0]) else None
-
-    def _match(self, row_start: int, row_stop: int, column_start: int, column_stop: int) -> tuple[torch.Tensor, ...]:
-        """Neutron jumps between these runs of determinants: row, column, states out and into, sign."""
-        if sum(len(found[0]) for found in self._matches.values()) > KEPT:
-            self._matches.clear()
-        jumps = self.neutrons.one
-        chosen = self._within(jumps, row_start, row_stop)
-        inside = (jumps.column_z[chosen] >= column_start) & (jumps.column_z[chosen] < column_stop)
-        found = chosen.start + np.flatnonzero(inside)
-        row_n, column_n = (self._tensor(z[found]).to(self.place) for z in (jumps.row_z, jumps.column_z))
-        out_n, into_n = (self._tensor(z[found, 0].astype(np.int32)) for z in (jumps.out_zi, jumps.into_zi))
-        return row_n, column_n, out_n, into_n, self._tensor(jumps.sign_z[found]).to(self.dtype)
-
-    @cached_property
-    def _matches(self) -> dict[tuple[int, ...], tuple[torch.Tensor, ...]]:
-        return {}
-
-    def _outer(self, jumps: Jumps, low: int, high: int, others: tuple[torch.Tensor, ...]) -> Iterator[Part]:
-        """All products of proton jumps low to high with neutron jumps.  Matrix elements depend on the states only, of
-        which there are few: (c, c') of the protons, all (d, d') of the neutrons."""
-        row_n, column_n, out_n, into_n, sign_n = others
-        states = len(self.basis.protons.states)
-        part = slice(low, high)
-        key_z = jumps.out_zi[part, 0].astype(np.int64) * states + jumps.into_zi[part, 0]
-        kinds, kind_z = np.unique(key_z, return_inverse=True)
-        row_xx, column_xx, flat = self._mixed_tensors
-        out_p, into_p = self._tensor(kinds // states), self._tensor(kinds % states)
-        place = row_xx[out_p].index_select(1, out_n) + column_xx[into_p].index_select(1, into_n)
-        value_xz = flat[place] * sign_n
-        coupled_xz = ~torch.isnan(value_xz)
-        all_coupled = bool(coupled_xz.all())
-        kind, sign_p = self._tensor(kind_z), self._tensor(jumps.sign_z[part]).to(self.dtype)
-        row_p, column_p = (self._offset[self._tensor(z[part])] for z in (jumps.row_z, jumps.column_z))
-        step = max(1, self.part // len(row_n))
-        for at in range(0, high - low, step):
-            some = slice(at, at + step)
-            row, column = row_p[some, None] + row_n, column_p[some, None] + column_n
-            value = value_xz.index_select(0, kind[some]).mul_(sign_p[some, None])
-            if all_coupled:
-                yield row.view(-1), column.view(-1), value.view(-1)
-            else:
-                keep = coupled_xz.index_select(0, kind[some]).view(-1).nonzero()[:, 0]
-                row, column, value = (array.view(-1).index_select(0, keep) for array in (row, column, value))
-                yield row, column, value
-
-    @cached_property
-    def _mixed_tensors(self) -> tuple[torch.Tensor, ...]:
-        tables = (self._tensor(self.mixed.row_xx), self._tensor(self.mixed.column_xx))
-        return (*tables, self._tensor(self.mixed.flat_z).to(self.dtype))

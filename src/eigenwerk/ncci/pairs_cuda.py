@@ -1,8 +1,7 @@
-"""The product of the back end `pairs` on a GPU: gather and scatter kernels around dense products.
+"""The product of the back end `pairs` on a GPU: gather, dense product and scatter of a tile in one thread block.
 
-The plain twin is `PairsHamiltonian.apply` on a CPU.  Elements of one left rest after the other are gathered, so that
-those in flight lie in few runs of the vector (a proton determinant's run of neutron determinants) and meet in the
-cache.  Sums of many threads make the last digits differ from call to call.
+Gathered elements and their places stay in shared memory, so memory sees the vectors and small tables only.  The plain
+twin is `PairsHamiltonian.apply` on a CPU.  Sums of many threads make the last digits differ from call to call.
 """
 
 from dataclasses import dataclass, field
@@ -10,170 +9,207 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from eigenwerk.errors import InputError
-from eigenwerk.ncci.pair_tasks import KindTasks, Side, Task
-from eigenwerk.parallel.cuda_kernels import C_REAL, integer, kernel, pointer
+from eigenwerk.ncci.interleaved import by_blocks
+from eigenwerk.ncci.pair_tasks import KindTasks
+from eigenwerk.ncci.pair_tiles import MOST_BYTES, task_tables, tiles
+from eigenwerk.parallel.cuda_kernels import C_REAL, Kernel, integer, kernel, pointer
 
-CHUNK = 1 << 22
-"""Gathered elements at once; two such buffers of fp32 fit the second-level cache of an H200."""
+FEW, MANY = 256, 512
+"""Threads of a block; many where it has so much shared memory that a multiprocessor holds no second one."""
 
-THREADS = 256
-BLOCKED = np.iinfo(np.int64).min
 SOURCE = r"""
 typedef long long i64;
-// Tables: (address << 1 | sign bit); the smallest number stands for an occupied label.
-__device__ inline bool find(
-    i64 l, unsigned x, unsigned r, const i64* left, i64 left_rows, const int* right, i64 right_rows,
-    const int* label_l, const int* label_r, i64* place, bool* negative)
-{
-    i64 a = left[label_l[x] * left_rows + l];
-    int b = right[label_r[x] * right_rows + r];
-    if (a == (i64)0x8000000000000000ull || b < 0) return false;
-    *place = (a >> 1) + (b >> 1);
-    *negative = (a ^ b) & 1;
-    return true;
+#define ROWS 8                                  // of the matrix for one thread, times 4 columns
+#define BLOCKED ((PLACE)-1)
+#define OCCUPIED ((i64)0x8000000000000000ull)
+
+struct alignas(sizeof(REAL) * VW) Unit { REAL of[VW]; };   // VW vectors of one state, read and added at once
+struct alignas(16) Four { REAL of[4]; };
+
+__device__ inline void add(REAL* to, const Unit& value, REAL sign) {
+#if VW == 4 && __CUDA_ARCH__ >= 900
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" :: "l"(to), "f"(sign * value.of[0]),
+        "f"(sign * value.of[1]), "f"(sign * value.of[2]), "f"(sign * value.of[3]) : "memory");
+#elif VW == 2 && __CUDA_ARCH__ >= 900
+    asm volatile("red.global.add.v2.f32 [%0], {%1, %2};"
+        :: "l"(to), "f"(sign * value.of[0]), "f"(sign * value.of[1]) : "memory");
+#else
+    #pragma unroll
+    for (int n = 0; n < VW; ++n) atomicAdd(to + n, sign * value.of[n]);
+#endif
 }
 
-// out[pair][left rest][right rest][vector] = +-v[state][vector]; `left` starts at the first left rest of the chunk
-extern "C" __global__ void gather(
-    const REAL* v, REAL* out, const i64* left, i64 left_rows, i64 nl, const int* right, i64 right_rows,
-    const int* label_l, const int* label_r, i64 pairs, i64 vectors)
+// One tile: x_tile[pair][rest, vector] = +-v[state][vector]; w[state][vector] += +-(matrix x_tile)[pair][rest, vector].
+// A column is (rest, vector); rest = left rest * right rows + right rest.  VW of the NV vectors are handled together.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) product(
+    const REAL* __restrict__ v, REAL* w, const i64* __restrict__ tasks, const int* __restrict__ tile_task,
+    const i64* __restrict__ tile_first, const i64* __restrict__ left, const int* __restrict__ right,
+    const int* __restrict__ left_label, const int* __restrict__ right_label, const REAL* __restrict__ matrices,
+    i64 log_columns)
 {
-    i64 l = blockIdx.y, place;
-    unsigned t = blockIdx.x * blockDim.x + threadIdx.x, rows = (unsigned)right_rows;  // pairs * rows < 2^31
-    if (t >= (unsigned)(pairs * right_rows)) return;
-    unsigned x = t / rows, r = t - x * rows;
-    bool negative;
-    REAL* to = out + (((i64)x * nl + l) * right_rows + r) * vectors;
-    bool found = find(l, x, r, left, left_rows, right, right_rows, label_l, label_r, &place, &negative);
-    for (i64 n = 0; n < vectors; ++n) {
-        REAL value = found ? v[place * vectors + n] : (REAL)0;
-        to[n] = negative && found ? -value : value;
+    extern __shared__ __align__(16) unsigned char memory[];
+    const i64* task = tasks + 9 * tile_task[blockIdx.x];
+    const REAL* matrix = matrices + task[0];
+    const int line = (int)task[5], pairs = (int)task[6], right_rows = (int)task[8];
+    const i64 left_rows = task[7], rests = left_rows * right_rows, first = tile_first[blockIdx.x];
+    const int columns = 1 << log_columns, width = columns / NV;
+    REAL* x_tile = (REAL*)memory;
+    PLACE* places = (PLACE*)(x_tile + pairs * columns);
+    const int t = threadIdx.x;
+
+    const int units = columns / VW, parts = NV / VW, lanes = min(units, THREADS);
+    const int *label_l = left_label + task[3], *label_r = right_label + task[4];
+    for (int c = t % lanes; c < units; c += lanes) {
+        const int q = c / parts, part = c % parts;
+        const i64 rest = first + q, l = rest / right_rows;
+        const bool inside = rest < rests;
+        const i64* from_l = left + task[1] + l;
+        const int* from_r = right + task[2] + (rest - l * right_rows);
+        #pragma unroll 4
+        for (int x = t / lanes; x < pairs; x += THREADS / lanes) {
+            Unit value;
+            #pragma unroll
+            for (int n = 0; n < VW; ++n) value.of[n] = 0;
+            PLACE place = BLOCKED;
+            if (inside) {
+                const i64 a = from_l[label_l[x] * left_rows];
+                const int b = from_r[(i64)label_r[x] * right_rows];
+                if (a != OCCUPIED && b >= 0) {
+                    const i64 state = (a >> 1) + (b >> 1);
+                    const bool negative = (a ^ b) & 1;
+                    place = (PLACE)state * 2 + negative;
+                    value = *(const Unit*)(v + state * NV + part * VW);
+                    #pragma unroll
+                    for (int n = 0; n < VW; ++n) value.of[n] = negative ? -value.of[n] : value.of[n];
+                }
+            }
+            *(Unit*)(x_tile + x * columns + c * VW) = value;
+            if (part == 0) places[x * width + q] = place;
+        }
     }
-}
+    __syncthreads();
 
-// w[state][vector] += +-in[pair][left rest][right rest][vector]
-extern "C" __global__ void scatter(
-    REAL* w, const REAL* in, const i64* left, i64 left_rows, i64 nl, const int* right, i64 right_rows,
-    const int* label_l, const int* label_r, i64 pairs, i64 vectors)
-{
-    i64 l = blockIdx.y, place;
-    unsigned t = blockIdx.x * blockDim.x + threadIdx.x, rows = (unsigned)right_rows;  // pairs * rows < 2^31
-    if (t >= (unsigned)(pairs * right_rows)) return;
-    unsigned x = t / rows, r = t - x * rows;
-    bool negative;
-    if (!find(l, x, r, left, left_rows, right, right_rows, label_l, label_r, &place, &negative)) return;
-    const REAL* from = in + (((i64)x * nl + l) * right_rows + r) * vectors;
-    for (i64 n = 0; n < vectors; ++n) atomicAdd(w + place * vectors + n, negative ? -from[n] : from[n]);
+    // thread: ROWS rows from `row` on, 4 / VW units, `groups` units apart
+    const int groups = columns / 4, g = t % min(groups, THREADS);
+    for (int row = (t / groups) * ROWS; row < pairs; row += (THREADS / groups) * ROWS) {
+        REAL sum[ROWS][4];
+        #pragma unroll
+        for (int i = 0; i < ROWS; ++i)
+            #pragma unroll
+            for (int j = 0; j < 4; ++j) sum[i][j] = 0;
+        const REAL* from = matrix + row;
+        #pragma unroll 2
+        for (int x = 0; x < pairs; ++x, from += line) {
+            const Four low = *(const Four*)from, high = *(const Four*)(from + 4);
+            REAL value[4];
+            #pragma unroll
+            for (int u = 0; u < 4 / VW; ++u) {
+                const Unit unit = *(const Unit*)(x_tile + x * columns + (u * groups + g) * VW);
+                #pragma unroll
+                for (int n = 0; n < VW; ++n) value[u * VW + n] = unit.of[n];
+            }
+            #pragma unroll
+            for (int i = 0; i < ROWS; ++i)
+                #pragma unroll
+                for (int j = 0; j < 4; ++j) sum[i][j] += (i < 4 ? low.of[i % 4] : high.of[i % 4]) * value[j];
+        }
+        #pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            if (row + i >= pairs) break;
+            #pragma unroll
+            for (int u = 0; u < 4 / VW; ++u) {
+                const int c = (u * groups + g) * VW;
+                const PLACE place = places[(row + i) * width + c / NV];
+                if (place == BLOCKED) continue;
+                Unit unit;
+                #pragma unroll
+                for (int n = 0; n < VW; ++n) unit.of[n] = sum[i][u * VW + n];
+                add(w + (i64)(place >> 1) * NV + c % NV, unit, place & 1 ? (REAL)-1 : (REAL)1);
+            }
+        }
+    }
 }
 """
 
 
-def packed(side: Side, dtype: type) -> np.ndarray:
-    """Addresses and signs in one number each: address * 2 + (sign < 0), the smallest number or -1 where occupied."""
-    code = side.address_z * 2 + (side.sign_z < 0)
-    return np.where(side.sign_z == 0, BLOCKED if dtype is np.int64 else -1, code).astype(dtype)
-
-
 @dataclass(frozen=True, eq=False)
-class _Kind:
-    """Tables and matrices of one kind of pairs on the GPU."""
+class Launch:
+    """Tiles of one launch on the GPU."""
 
-    tasks: list[Task]
-    matrices: list[torch.Tensor]
-    left_labels: list[torch.Tensor]
-    right_labels: list[torch.Tensor]
-    left: torch.Tensor
-    right: torch.Tensor
+    log_columns: int
+    shared_bytes: int
+    threads: int
+    task_i: torch.Tensor
+    first_i: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False)
 class PairsOnGpu:
-    """H on a many-body basis on one GPU, nothing of it stored.  Products are recorded once for each number of vectors
-    and replayed as one graph of kernels."""
+    """H on a many-body basis on one GPU, nothing of it stored.
+
+    task_tf: the tasks (`TaskTables.task_tf`); tables: left and right entries, left and right labels; matrices: all of
+    them, in the number type of the vectors.  launches: for each number of interleaved vectors, made when it is needed.
+    """
 
     dimension: int
     dtype: torch.dtype
     device: torch.device
-    kinds: list[_Kind]
-    chunk: int = CHUNK
-    graphs: dict[int, tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor]] = field(default_factory=dict, repr=False)
+    task_tf: np.ndarray
+    tasks: torch.Tensor
+    tables: tuple[torch.Tensor, ...]
+    matrices: torch.Tensor
+    launches: dict[int, list[Launch]] = field(default_factory=dict, repr=False)
 
     def apply(self, x_nb: torch.Tensor) -> torch.Tensor:
         """H x for every row, (n, b)."""
-        vectors = len(x_nb)
-        if vectors not in self.graphs:
-            self.graphs[vectors] = self._record(vectors)
-        graph, x_bn, y_bn = self.graphs[vectors]
-        x_bn.copy_(x_nb.T)
-        graph.replay()
-        return y_bn.T.clone(memory_format=torch.contiguous_format)
+        return by_blocks(x_nb, self._product)
 
-    def _record(self, vectors: int) -> tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor]:
-        x_bn, y_bn = (torch.zeros(self.dimension, vectors, dtype=self.dtype, device=self.device) for _ in range(2))
-        largest = max((task.pairs * task.right_rows for kind in self.kinds for task in kind.tasks), default=1)
-        if largest >= 1 << 31:
-            raise InputError(
-                f"One step of the matrix-free product would gather {largest} elements; the GPU kernels count to "
-                f'{(1 << 31) - 1}. Use backend = "csb", a smaller Nmax, or device = "cpu".'
-            )
-        size = max(self.chunk, largest) * vectors
-        buffers = [torch.empty(size, dtype=self.dtype, device=self.device) for _ in range(2)]
-        index = self.device.index or 0
-        gather, scatter = (kernel(SOURCE, name, index, f"REAL={C_REAL[self.dtype]}") for name in ("gather", "scatter"))
+    def _product(self, x_bn: torch.Tensor) -> torch.Tensor:
+        vectors = x_bn.shape[1]
+        y_bn = torch.zeros_like(x_bn)
+        if vectors not in self.launches:
+            self.launches[vectors] = self._plan(vectors)
         with torch.cuda.device(self.device):
-            warm = torch.ones(8, 8, dtype=self.dtype, device=self.device)
-            torch.mm(warm, warm)  # cuBLAS makes its workspace outside the recording
-            torch.cuda.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                y_bn.zero_()
-                for kind in self.kinds:
-                    for task in kind.tasks:
-                        self._task(kind, task, x_bn, y_bn, buffers, gather, scatter)
-        return graph, x_bn, y_bn
+            for launch in self.launches[vectors]:
+                tensors = (x_bn, y_bn, self.tasks, launch.task_i, launch.first_i, *self.tables, self.matrices)
+                arguments = *(pointer(tensor) for tensor in tensors), integer(launch.log_columns)
+                run = self._compiled(vectors, launch.threads).with_shared(launch.shared_bytes)
+                run((len(launch.task_i), 1, 1), launch.threads, *arguments)
+        return y_bn
 
-    def _task(self, kind, task, x_bn, y_bn, buffers, gather, scatter) -> None:
-        """One dense product for all rests, in chunks of left rests."""
-        vectors, per_left = x_bn.shape[1], task.pairs * task.right_rows
-        step = max(1, min(self.chunk // per_left, 65535))
-        matrix = kind.matrices[task.block][: task.pairs, : task.pairs]
-        labels = pointer(kind.left_labels[task.block]), pointer(kind.right_labels[task.block])
-        for start in range(0, task.left_rows, step):
-            rows = min(step, task.left_rows - start)
-            grid = ((per_left + THREADS - 1) // THREADS, rows, 1)
-            tables = (
-                pointer(kind.left, task.left_start + start),
-                integer(task.left_rows),
-                integer(rows),
-                pointer(kind.right, task.right_start),
-                integer(task.right_rows),
-                *labels,
-                integer(task.pairs),
-                integer(vectors),
+    @property
+    def _place_type(self) -> tuple[str, int]:
+        """The number type of places, twice the number of a state and a sign, and its bytes."""
+        return ("unsigned", 4) if self.dimension < (1 << 31) - 1 else ("unsigned long long", 8)
+
+    def _plan(self, vectors: int) -> list[Launch]:
+        found = tiles(self.task_tf, vectors, self.matrices.element_size(), self._place_type[1])
+        return [
+            Launch(
+                part.log_columns,
+                part.shared_bytes,
+                MANY if 2 * part.shared_bytes > MOST_BYTES else FEW,
+                torch.from_numpy(part.task_i).to(self.device),
+                torch.from_numpy(part.first_i).to(self.device),
             )
-            shape = task.pairs, rows * task.right_rows * vectors
-            gathered, product = (buffer[: shape[0] * shape[1]].view(shape) for buffer in buffers)
-            gather(grid, THREADS, pointer(x_bn), pointer(gathered), *tables)
-            torch.mm(matrix, gathered, out=product)
-            scatter(grid, THREADS, pointer(y_bn), pointer(product), *tables)
+            for part in found
+        ]
+
+    def _compiled(self, vectors: int, threads: int) -> Kernel:
+        together = min(vectors, 4) if self.dtype == torch.float32 else 1
+        blocks = 1 if threads > FEW else 3 if self.dtype == torch.float32 else 2
+        types = f"REAL={C_REAL[self.dtype]}", f"PLACE={self._place_type[0]}"
+        macros = *types, f"NV={vectors}", f"VW={together}", f"THREADS={threads}", f"BLOCKS={blocks}"
+        return kernel(SOURCE, "product", self.device.index or 0, *macros)
 
 
 def pairs_on_gpu(dimension: int, kinds: list[KindTasks], dtype: torch.dtype, device: torch.device) -> PairsOnGpu:
     """Moves matrices and packed tables to a GPU."""
+    found = task_tables(kinds)
 
     def tensor(array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+        return torch.from_numpy(array).to(device)
 
-    moved = [
-        _Kind(
-            kind.tasks,
-            [tensor(block.matrix_xx).to(dtype) for block in kind.blocks],
-            [tensor(labels.astype(np.int32)) for labels in kind.left_labels],
-            [tensor(labels.astype(np.int32)) for labels in kind.right_labels],
-            tensor(packed(kind.left, np.int64)),
-            tensor(packed(kind.right, np.int32)),
-        )
-        for kind in kinds
-    ]
-    return PairsOnGpu(dimension, dtype, device, moved)
+    tables = tuple(tensor(a) for a in (found.left_z, found.right_z, found.left_label_z, found.right_label_z))
+    matrices = tensor(found.matrix_z).to(dtype)
+    return PairsOnGpu(dimension, dtype, device, found.task_tf, tensor(found.task_tf), tables, matrices)
