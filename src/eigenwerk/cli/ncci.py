@@ -88,7 +88,7 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None) -> None:
         device = "cpu" if gpu_gb is None else "cuda"
         estimated = estimate(problem, each.solver, each.states, block, device, valence)
         memory = memory_of(each.solver, None if gpu_gb is None else 1e9 * gpu_gb)
-        backend = choose_backend(estimated, each.solver, memory)
+        backend = choose_backend(estimated, each.solver, memory, device, block)
         typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
         try:
             refuse_what_does_not_fit(each, problem, estimated, backend, block, memory, valence)

@@ -36,7 +36,7 @@ def check_lines(case: Case, problem: Problem, estimated: Estimate, memory: float
 
 
 def _row(cost: Cost, block: int, memory: float, chosen: bool) -> str:
-    whole = cost.build_seconds + USUAL_PRODUCTS / block * cost.product_seconds
+    whole = cost.usual_seconds(block)
     fits = "yes" if cost.bytes <= memory else "no"
     return (
         f"  {cost.backend:<8s} {_bytes(cost.operator_bytes):>10s} {_bytes(cost.vector_bytes):>10s} "

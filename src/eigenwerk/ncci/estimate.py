@@ -8,14 +8,17 @@ from eigenwerk.ncci.inputs import Case, SolverChoice
 from eigenwerk.ncci.problem import Problem
 from eigenwerk.parallel.main_memory import installed_memory
 
-CSB_RATE = {"cpu": 1.0e8, "cuda": 2.0e11}
+CSB_RATE = {"cpu": 1.0e8, "cuda": 2.2e11}
 """Nonzeros of the half matrix per second and product: one core; one H200."""
 
-PAIRS_RATE = {"cpu": 1.0e7, "cuda": 2.0e9}
+PAIRS_RATE = {"cpu": 1.0e7, "cuda": 4.5e10}
 """Gathered elements per second: one core; one H200."""
 
-FILL_RATE = {"cpu": 5.0e6, "cuda": 1.0e9}
+FILL_RATE = {"cpu": 5.0e6, "cuda": 2.0e8}
 """Nonzeros built per second."""
+
+TABLE_RATE = 2.5e8
+"""Gathered elements whose tables `pairs` makes per second, on a processor in both cases."""
 
 DENSE_LARGEST = 20_000
 USUAL_PRODUCTS = 100
@@ -36,6 +39,10 @@ class Cost:
     def bytes(self) -> float:
         """All of it."""
         return self.operator_bytes + self.vector_bytes
+
+    def usual_seconds(self, block: int) -> float:
+        """To build it and to make the products that a few lowest states take, in blocks of vectors."""
+        return self.build_seconds + USUAL_PRODUCTS / block * self.product_seconds
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,8 @@ def estimate(problem: Problem, choice: SolverChoice, states: int, block: int, de
     kept = 5 * block if choice.method == "lobpcg" else min(max(choice.space, states + 3 * block), size) + 2 * block
     vectors = float(item * size * (kept + states))
     gathers = size * problem.nucleons * (problem.nucleons - 1) / 2
-    costs = [Cost("pairs", 5.0 * item * size * block + 1e8, vectors, 5.0, gathers * block / PAIRS_RATE[device])]
+    tables, product = 0.5 + gathers / TABLE_RATE, gathers * block / PAIRS_RATE[device]
+    costs = [Cost("pairs", 5.0 * item * size * block + 1e8, vectors, tables, product)]
     if counts is not None:
         stored = counts.nonzeros * (4.0 + item)
         fill, rate = counts.nonzeros / FILL_RATE[device], CSB_RATE[device]
@@ -92,12 +100,16 @@ def estimate(problem: Problem, choice: SolverChoice, states: int, block: int, de
     return Estimate(size, None if counts is None else counts.nonzeros, counts, tuple(costs))
 
 
-def choose_backend(estimated: Estimate, choice: SolverChoice, memory: float) -> str:
-    """The back end asked for; `auto` is the stored one where it fits in half of the memory, else `pairs`."""
+def choose_backend(estimated: Estimate, choice: SolverChoice, memory: float, device: str, block: int) -> str:
+    """The back end asked for; `auto` is the stored one where it fits in half of the memory, else `pairs`.  On a GPU
+    (device: cuda) it is the stored one only where building it and the usual number of products also take less time."""
     if choice.backend != "auto":
         return choice.backend
-    names = [cost.backend for cost in estimated.costs]
-    return "csb" if "csb" in names and estimated.cost("csb").bytes < 0.5 * memory else "pairs"
+    cost = {cost.backend: cost for cost in estimated.costs}
+    if "csb" not in cost or cost["csb"].bytes >= 0.5 * memory:
+        return "pairs"
+    pairs_first = cost["pairs"].usual_seconds(block) < cost["csb"].usual_seconds(block)
+    return "pairs" if device == "cuda" and pairs_first else "csb"
 
 
 def refuse_what_does_not_fit(

@@ -149,7 +149,7 @@ def planned(case: Case, problem: Problem, device: torch.device) -> tuple[Estimat
     block, valence = block_size(case.solver, case.states), problem.whole
     estimated = estimate(problem, case.solver, case.states, block, device.type, valence)
     memory = memory_of(case.solver, rank_memory(device, 1))
-    backend = choose_backend(estimated, case.solver, memory)
+    backend = choose_backend(estimated, case.solver, memory, device.type, block)
     refuse_what_does_not_fit(case, problem, estimated, backend, block, memory, valence)
     return estimated, backend
 

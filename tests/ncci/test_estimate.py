@@ -1,0 +1,36 @@
+import pytest
+
+from eigenwerk.ncci.estimate import choose_backend, estimate
+from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.sources import source_of
+
+
+def chosen(folder, nucleus, nmax, device, memory=141e9, solver=""):
+    path = folder / "case.toml"
+    lines = [f'nucleus = "{nucleus}"', 'interaction = "JISP16"', "hw = 20.0", f"Nmax = {nmax}", "[solver]", solver]
+    path.write_text("\n".join(lines) + "\n")
+    (case,) = read_cases(path)
+    found = estimate(source_of(case).problem(case), case.solver, case.states, 1, device, False)
+    return choose_backend(found, case.solver, memory, device, 1)
+
+
+@pytest.mark.parametrize(
+    ("nucleus", "nmax", "device", "wanted"),
+    [
+        ("6Li", 4, "cpu", "csb"),
+        ("10B", 4, "cpu", "csb"),
+        ("6Li", 2, "cuda", "csb"),
+        ("10B", 4, "cuda", "pairs"),  # 5.5e9 nonzeros at Nmax 6 take 20 s to build; 100 products of pairs take one
+        ("10B", 6, "cuda", "pairs"),
+    ],
+)
+def test_the_back_end_that_is_faster_is_chosen(tmp_path, nucleus, nmax, device, wanted):
+    assert chosen(tmp_path, nucleus, nmax, device) == wanted
+
+
+def test_what_is_stored_has_to_fit_in_half_of_the_memory(tmp_path):
+    assert chosen(tmp_path, "10B", 4, "cpu", memory=3e9) == "pairs"
+
+
+def test_the_back_end_asked_for_is_taken(tmp_path):
+    assert chosen(tmp_path, "10B", 6, "cuda", solver='backend = "csb"') == "csb"
