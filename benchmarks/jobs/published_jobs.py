@@ -25,6 +25,7 @@ NBANDS = 800
 ISMEAR = 1
 SIGMA  = {0.05 * RYDBERG_EV:.3f}   ! 0.05 Ry
 EDIFF  = 1E-5
+LWAVE  = .FALSE.   ! the original keeps nothing on disk either
 """
 KPOINTS = "Gamma\n0\nGamma\n1 1 1\n0 0 0\n"
 
