@@ -11,6 +11,8 @@ from eigenwerk.dft.machine import H200, processor
 from eigenwerk.dft.memory import estimate_memory
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import make_setup
+from eigenwerk.dft.plan import require_room
+from eigenwerk.errors import InputError
 from eigenwerk.io.paw_xml import read_paw_xml
 
 
@@ -83,3 +85,13 @@ def test_ranks_share_orbitals_and_projectors(inputs, layout):
 def test_smaller_blocks_need_less(inputs):
     solver = [items_of(estimate_memory(inputs.size, Layout(), H200, block))["eigensolver"] for block in (1, 2, 8)]
     assert solver == sorted(solver) and solver[0] < solver[-1]
+
+
+def test_exact_diagonalisation_is_refused_with_numbers_where_its_matrices_do_not_fit(inputs):
+    """20 000 plane waves: ten matrices of 6.4 GB."""
+    large = replace(inputs.size, plane_waves=20_000, exact=True)
+    item = items_of(estimate_memory(large, Layout(), H200))
+    assert item["dense matrices of ALGO = Exact"] == 10 * 16 * 20_000**2
+    with pytest.raises(InputError, match=r"needs 6\d\.\d GB .*dense matrices of ALGO = Exact: 64\.0 GB.* Remove ALGO"):
+        require_room(large, Layout(), processor(32e9))
+    require_room(replace(large, exact=False), Layout(), processor(32e9))

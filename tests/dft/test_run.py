@@ -303,3 +303,16 @@ def test_lack_of_memory_is_explained(tmp_path, monkeypatch):
     with pytest.raises(Exception, match=r"Not enough memory.*eigenwerk check") as caught:
         run_inputs(read_inputs(make_folder(tmp_path / "x")))
     assert type(caught.value).__name__ == "EigenwerkError"
+
+
+@pytest.mark.parametrize(("algo", "names"), [("Fast", {"DAV", "RMM"}), ("All", {"CG"}), ("Exact", {"EXA"})])
+def test_algo_in_incar_gives_the_energy_and_the_names_in_oszicar(silicon, tmp_path, algo, names):
+    """From INCAR to the answer: the energy of the default, and the solver of each step where VASP writes it."""
+    folder = make_folder(tmp_path / algo, last=0.26, ALGO=algo)
+    result = run_folder(folder)
+    assert result.converged
+    assert result.free_energy == pytest.approx(silicon[1].free_energy, abs=2e-7)
+    assert {step.algorithm for step in result.steps} == names
+    lines = (folder / "OSZICAR").read_text().splitlines()
+    assert {line.split(":")[0].strip() for line in lines if ":" in line} == names
+    assert len(Oszicar(str(folder / "OSZICAR")).electronic_steps[0]) == len(result.steps)

@@ -69,3 +69,25 @@ def test_solve_dense_satisfies_the_equation_and_ignores_padding(random_pencil):
     assert (result.vectors_knx[..., 9:] == 0).all()
     expected = scipy.linalg.eigh(pencil.h_kxx[1, :9, :9].numpy(), pencil.s_kxx[1, :9, :9].numpy(), eigvals_only=True)
     np.testing.assert_allclose(result.eig_kn[1, :9], expected, atol=1e-12)
+
+
+def test_whole_matrices_on_two_ranks_that_share_components_equal_one(on_two_ranks):
+    def solve(operator, start):
+        return solve_dense(operator, start, 5, first_component=30 * (operator.rank or 0))
+
+    serial, start, shared = on_two_ranks(5)
+    expected, results = solve(serial, start), shared(solve, start)
+    assert expected.residual_kn.max() < 1e-12
+    for result in results:
+        torch.testing.assert_close(result.eig_kn, expected.eig_kn, atol=1e-12, rtol=0)
+        assert result.residual_kn.max() < 1e-12 and result.applications == 3 * 60
+    whole = torch.cat([result.vectors_knx for result in results], -1)
+    hx, sx = serial.apply(whole)
+    assert torch.linalg.vector_norm(hx - expected.eig_kn.unsqueeze(-1) * sx, dim=-1).max() < 1e-11
+
+
+def test_unit_vectors_come_in_batches(random_pencil, random_tensor, monkeypatch):
+    pencil, like = random_pencil(2, 25), random_tensor(2, 1, 25)
+    expected = solve_dense(pencil, like, 4)
+    monkeypatch.setattr("eigenwerk.linalg.dense.UNIT_VECTORS", 7)
+    torch.testing.assert_close(solve_dense(pencil, like, 4).eig_kn, expected.eig_kn, atol=1e-12, rtol=0)

@@ -12,10 +12,11 @@ SOLVERS = {
     "VeryFast": "rmm",
     "All": "conjugate",
     "Conjugate": "conjugate",
+    "Exact": "exact",
 }
 """ALGO -> `Parameters.solver`; other words that are accepted are served by blocked Davidson."""
 
-NUMBERS = {38: "Normal", 68: "Fast", 48: "VeryFast", 58: "All"}
+NUMBERS = {38: "Normal", 68: "Fast", 48: "VeryFast", 58: "All", 90: "Exact"}
 """IALGO -> ALGO."""
 
 FROZEN_STEPS = {"rmm": 3}

@@ -30,7 +30,8 @@ class JobSize:
     kpoints: irreducible ones; filled: bands that hold electrons; plane_waves: of the longest sphere (all others are
     padded to it); kinds: atoms that symmetry does not make equal; density_waves, dense_waves: of the half spheres of
     density and electrostatics; wave_points, fine_points: of the FFT grids; history: steps of the mixing; operations:
-    of the symmetry, pure translations counted once; real: orbitals are real (wave_form.py).
+    of the symmetry, pure translations counted once; real: orbitals are real (wave_form.py); exact: whole matrices are
+    diagonalised.
     """
 
     spins: int
@@ -47,6 +48,7 @@ class JobSize:
     history: int
     operations: int
     real: bool = False
+    exact: bool = False
 
     @property
     def number_bytes(self) -> int:
@@ -99,6 +101,7 @@ def job_size(
         history=parameters.mixing.history,
         operations=_cosets(kpoints.symmetry),
         real=kpoints.allow_real_orbitals,
+        exact=parameters.solver == "exact",
     )
 
 

@@ -23,6 +23,7 @@ live from beginning to end; of the following only the largest counts, for they f
     start                 16 b G max(I + B, 5 m)   atomic and random orbitals with H and S applied
     grids                 8 P (12 s + 6)           density, gradients, and what the functional makes of them
     one-centre terms      26 MB s per atom of a batch
+    dense matrices        160 W²                    with ALGO = Exact: H and S, and what LAPACK needs beside them
 
 Numbers of arrays are counted in the code and checked against peaks of live tensors (docs/guides/plan.md).
 """
@@ -38,6 +39,7 @@ from eigenwerk.dft.step_cost import points_per_block
 COMPLEX, REAL = 16, 8
 SOLVER_ARRAYS, APPLYING_ARRAYS, TRAVELLING_ARRAYS, CONJUGATED_ARRAYS = 20, 16, 2, 2
 SUBSPACE_MATRICES = 8
+EXACT_MATRICES = 10
 
 MULTIPOLES = 9
 """Shapes (l, m) of compensation charges with l <= 2."""
@@ -97,12 +99,15 @@ def _staying(size: JobSize, layout: Layout, machine: Machine) -> dict[str, float
 def _passing(size: JobSize, layout: Layout, machine: Machine, block: int) -> dict[str, float]:
     atoms = ceil(size.kinds / layout.ranks)
     starting = max(size.projectors + size.bound_states, 5 * size.starting_orbitals)
-    return {
+    passing = {
         "eigensolver": _solver_bytes(size, layout, machine, block),
         "start": size.number_bytes * block * _waves(size, layout) * starting,
         "grids": REAL * size.fine_points * (12 * size.spins + 6),
         "one-centre terms": ONE_CENTRE_BYTES * size.spins * min(atoms, machine.atoms_per_batch),
     }
+    if size.exact:
+        passing["dense matrices of ALGO = Exact"] = EXACT_MATRICES * size.number_bytes * size.plane_waves**2
+    return passing
 
 
 def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, block: int) -> float:

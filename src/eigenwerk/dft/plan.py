@@ -108,4 +108,6 @@ def _remedy(plan: Plan) -> str:
     more = smallest_plan(size, machine)
     if more is not None:
         return f"{more.layout.ranks} such ranks, each with that much memory, would do; or lower ENCUT or NBANDS."
+    if size.exact:
+        return "Remove ALGO = Exact: the iterative solvers need no such matrices."
     return "Lower ENCUT, NBANDS or the number of k-points, or use ranks with more memory."

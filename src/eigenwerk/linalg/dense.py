@@ -25,6 +25,9 @@ def dense_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     eig_km, columns_kmm = torch.linalg.eigh(h_kmm)
     return eig_km, columns_kmm
 
+UNIT_VECTORS = 256
+"""Unit vectors that H is applied to at a time when a whole matrix is built."""
+
 
 def rank_threshold(dtype: torch.dtype) -> float:
     """Eigenvalue of a normalised overlap matrix below which a direction is taken as dependent.
@@ -190,24 +193,52 @@ class MatrixOperator:
 
 
 def solve_dense(
-    operator: Operator, like_knx: torch.Tensor, count: int | None = None, *, mask_kx: torch.Tensor | None = None
+    operator: Operator,
+    like_knx: torch.Tensor,
+    count: int | None = None,
+    *,
+    mask_kx: torch.Tensor | None = None,
+    first_component: int = 0,
+    eigh: DenseEigh = dense_eigh,
 ) -> EigenResult:
     """The lowest `count` (default: all) eigenpairs by building the matrices; the slow twin of the solvers.
 
-    H and S are applied to the unit vectors.  like_knx: any tensor with the operator's k, x, dtype and
-    device (n does not matter).  mask_kx: (k, x) True for true components; without it the operator
-    must return zero in padded components for unit vectors that lie there.  One rank only.
+    H and S are applied to the unit vectors of one problem after the other, `UNIT_VECTORS` at a time.  like_knx: any
+    tensor with the operator's k, x, dtype and device (n does not matter).  mask_kx: (k, x) True for true components;
+    without it the operator must return zero in padded components for unit vectors that lie there.  first_component:
+    the global index of this rank's first component.
     """
-    size, problems = like_knx.shape[-1], like_knx.shape[0]
-    unit_kxx = torch.eye(size, dtype=like_knx.dtype, device=like_knx.device).expand(problems, size, size)
-    if mask_kx is not None:
-        unit_kxx = unit_kxx * mask_kx.unsqueeze(-1)
-    h_kxx, s_kxx = (rows.mT for rows in operator.apply(unit_kxx.contiguous()))
-    eig_km, c_kmm, rank_k = generalised_eigh(hermitian_part(h_kxx), hermitian_part(s_kxx))
-    vectors_knx = c_kmm.mT[:, :count].contiguous()
-    eig_kn = eig_km[:, :count]
+    problems, own = like_knx.shape[0], like_knx.shape[-1]
+    size = int(operator.sum(torch.tensor(own, dtype=torch.float64, device=like_knx.device)))
+    own_m = torch.arange(first_component, first_component + own, device=like_knx.device)
+    count = size if count is None else min(count, size)
+    parts = []
+    for k in range(problems):
+        mask_x = None if mask_kx is None else mask_kx[k]
+        h_kmm, s_kmm = _matrices(operator, like_knx, slice(k, k + 1), size, own_m, mask_x)
+        eig_km, c_kmm, rank_k = generalised_eigh(hermitian_part(h_kmm), hermitian_part(s_kmm), eigh=eigh)
+        parts.append((eig_km[:, :count], c_kmm[:, own_m, :count].mT.contiguous(), rank_k))
+    eig_kn, vectors_knx, rank_k = (torch.cat(part) for part in zip(*parts, strict=True))
     hx_knx, sx_knx = operator.apply(vectors_knx)
-    residual_kn = torch.linalg.vector_norm(hx_knx - eig_kn.unsqueeze(-1) * sx_knx, dim=-1)
-    exists_kn = torch.arange(eig_kn.shape[-1], device=rank_k.device) < rank_k.unsqueeze(-1)
+    residual_knx = hx_knx - eig_kn.unsqueeze(-1) * sx_knx
+    residual_kn = operator.sum(torch.linalg.vector_norm(residual_knx, dim=-1).square()).sqrt()
+    exists_kn = torch.arange(count, device=rank_k.device) < rank_k.unsqueeze(-1)
     residual_kn = residual_kn.masked_fill(~exists_kn, float("inf"))
     return EigenResult(eig_kn, vectors_knx, residual_kn, size * problems, 0, exists_kn)
+
+
+def _matrices(
+    operator: Operator, like_knx: torch.Tensor, k: slice, size: int, own_m: torch.Tensor, mask_x: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """<m|H|m'> and <m|S|m'> between all unit vectors of a problem, complete on every rank; (1, size, size) each."""
+    both_2mm = like_knx.new_zeros((2, size, size))
+    for start in range(0, size, UNIT_VECTORS):
+        rows = torch.arange(start, min(start + UNIT_VECTORS, size), device=like_knx.device)
+        unit_mx = (rows.unsqueeze(-1) == own_m).to(like_knx.dtype)
+        if mask_x is not None:
+            unit_mx = unit_mx * mask_x
+        images = operator.apply(unit_mx.unsqueeze(0), k)
+        both_2mm[:, rows[:, None], own_m] = torch.cat(images)
+    # row m holds H e_m, whose components are <m'|H|m>
+    h_mm, s_mm = operator.sum(both_2mm).mT
+    return h_mm.unsqueeze(0), s_mm.unsqueeze(0)

@@ -14,6 +14,7 @@ from eigenwerk.dft.scf.solvers import (
     Method,
     conjugate_method,
     davidson_method,
+    exact_method,
     rmm_method,
 )
 from eigenwerk.units import HARTREE_EV
@@ -28,6 +29,9 @@ DAVIDSON_STEPS = 2
 
 STALL = 0.7
 """A step that leaves more than this share of the largest residual of occupied bands is no progress."""
+
+BEHIND = 20.0
+"""Residuals up to this multiple of what a step was asked for come from the change of the potential: no stall."""
 
 PATIENCE = 2
 """So many steps without progress, one after the other, and blocked Davidson takes over."""
@@ -81,6 +85,7 @@ SEQUENCES = {
     "davidson, conjugate": _davidson_then_conjugate,
     "rmm": _always_rmm,
     "conjugate": _always_conjugate,
+    "exact": lambda step: exact_method(),
 }
 """Step, from 1 on -> method."""
 
@@ -117,7 +122,7 @@ class SolverChoice:
         if not self.method.watched:
             self._without_progress = 0
             return ()
-        progress = residual < max(STALL * before, tolerance) or self._energy_left < self.job.energy_tolerance
+        progress = residual < max(STALL * before, BEHIND * tolerance) or self._energy_left < self.job.energy_tolerance
         self._without_progress = 0 if progress else self._without_progress + 1
         if self._without_progress < PATIENCE:
             return ()

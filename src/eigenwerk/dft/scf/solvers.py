@@ -4,8 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import torch
+
+from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.linalg.conjugate import conjugate
 from eigenwerk.linalg.davidson import davidson
+from eigenwerk.linalg.dense import DenseEigh, solve_dense
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.linalg.rmm_diis import rmm_diis
 
@@ -44,3 +48,19 @@ def conjugate_method(directions: int = DIRECTIONS) -> Method:
     """Conjugate gradients for all bands."""
     solve = partial(conjugate, steps=directions, final_residual=False)
     return Method("CG", "conjugate gradients for all bands", solve, watched=True)
+
+
+def exact_method() -> Method:
+    """Dense matrices of all plane waves."""
+    return Method("EXA", "exact diagonalisation", _exact)
+
+
+def _exact(
+    hamiltonian: Hamiltonian, start_knG: torch.Tensor, *, tolerance: float, wanted_weight_kn: torch.Tensor | None,
+    eigh: DenseEigh,
+) -> EigenResult:
+    """All bands to rounding, whatever the tolerance and the weights."""
+    first = hamiltonian.basis.runtime.bands.rank * start_knG.shape[2]
+    return solve_dense(
+        hamiltonian, start_knG, start_knG.shape[1], mask_kx=hamiltonian.mask_kG, first_component=first, eigh=eigh
+    )

@@ -29,13 +29,13 @@ LOOP = (
     Tag(
         "ALGO", "word", "Automatic", "", SECTION, "honoured",
         "Solver of the electronic problem: Normal blocked Davidson, VeryFast RMM-DIIS, Fast the first and then the "
-        "second, All and Conjugate conjugate gradients for all bands, Automatic by the size of the job. The first "
-        "letter decides, except for Automatic, Exact, Eigenval, None, Nothing and the many-body words, which are "
-        "spelled out.",
+        "second, All and Conjugate conjugate gradients for all bands, Exact dense matrices (small cells), Automatic by "
+        "the size of the job. The first letter decides, except for Automatic, Exact, Eigenval, None, Nothing and the "
+        "many-body words, which are spelled out.",
         remedy="Set ALGO = Normal.", first_letters="NVFCADSO",
         choices=(
-            *(Choice(word) for word in ("Normal", "VeryFast", "Fast", "Conjugate", "All", "Automatic")),
-            *(Choice(word, "inert", _DAVIDSON) for word in ("Damped", "Exact", "Old")),
+            *(Choice(word) for word in ("Normal", "VeryFast", "Fast", "Conjugate", "All", "Automatic", "Exact")),
+            *(Choice(word, "inert", _DAVIDSON) for word in ("Damped", "Old")),
             *(Choice(word, "refused", _NO_UPDATE) for word in ("Subrot", "Eigenval", "None", "Nothing")),
             *_many_body("ACFDT", "ACFDTR", "RPA", "RPAR", "CHI", "TDHF", "BSE", "TIMEEV", "CRPA", "CRPAR", "2E4W",
                         "GW", "GW0", "G0W0", "EVGW", "EVGW0", "QPGW", "QPGW0", "scGW", "scGW0", "GWR", "GW0R", "G0W0R",
@@ -44,12 +44,12 @@ LOOP = (
     ),
     Tag(
         "IALGO", "int", Derived("from ALGO"), "", SECTION, "honoured",
-        "Solver by number: 38 Normal, 48 VeryFast, 68 Fast, 58 All; ALGO wins when both are given.",
+        "Solver by number: 38 Normal, 48 VeryFast, 68 Fast, 58 All, 90 Exact; ALGO wins when both are given.",
         remedy="Set IALGO = 38 or remove the line.",
         choices=(
-            *(Choice(number) for number in (38, 48, 58, 68)),
+            *(Choice(number) for number in (38, 48, 58, 68, 90)),
             *(Choice(number, "inert", _DAVIDSON)
-              for number in (8, 18, 28, 44, 45, 46, 47, 53, 54, 55, 56, 57, 78, 88, 90)),
+              for number in (8, 18, 28, 44, 45, 46, 47, 53, 54, 55, 56, 57, 78, 88)),
             *(Choice(number, "refused", _NO_UPDATE) for number in (-1, 2, 3, 4)),
         ),
     ),
