@@ -60,7 +60,7 @@ def main() -> None:
     found["seconds_operator"] = time.perf_counter() - begin
     diagonal_b = None
     if "lobpcg" in options.method:
-        diagonal_b = torch.from_numpy(diagonal(basis, pairs)).to(options.device, dtype)
+        diagonal_b = diagonal(basis, pairs, options.device).to(dtype)
     like = torch.zeros(1, dtype=dtype, device=options.device)
     for method, block in zip(options.method, options.block, strict=True):
         timed = Timed(operator, options.device)

@@ -18,6 +18,7 @@ from eigenwerk.ncci.basis_pairs import BasisPairs
 from eigenwerk.ncci.csb_build import build_blocks
 from eigenwerk.ncci.csb_cuda import GpuProduct
 from eigenwerk.ncci.csb_entries import Entries
+from eigenwerk.ncci.diagonal import diagonal
 from eigenwerk.ncci.manybody import ManyBodyBasis
 
 BITS, BITS_ON_GPU = 16, 14
@@ -95,7 +96,7 @@ def csb_hamiltonian(
         blocks.row_z,
         blocks.column_z,
         blocks.value_z,
-        entries.diagonal(),
+        diagonal(basis, pairs, device).to(dtype),
         {"jumps": jumps, **blocks.seconds},
     )
 

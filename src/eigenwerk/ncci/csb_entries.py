@@ -69,17 +69,6 @@ def _own_values(two: Jumps, own: Elements, device: torch.device) -> np.ndarray:
     return value_z
 
 
-def own_diagonal(determinants: Determinants, own: Elements) -> np.ndarray:
-    """(d,) sum of <ab|V|ab> over the pairs of every determinant."""
-    occupied = determinants.occupied_di.astype(np.int64)
-    total = np.zeros(len(determinants))
-    for i in range(determinants.nucleons):
-        for j in range(i + 1, determinants.nucleons):
-            a, b = occupied[:, i], occupied[:, j]
-            total += own.value(a, b, a, b)
-    return total
-
-
 class Entries:
     """Makes the entries of H on a device; `bands` cuts the proton determinants, `band_parts` makes one band."""
 
@@ -99,20 +88,6 @@ class Entries:
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
-
-    # --- the diagonal ----------------------------------------------------------------------------------------------
-
-    def diagonal(self) -> torch.Tensor:
-        """<b|H|b>, (b,)."""
-        basis = self.basis
-        proton_b, neutron_b = basis.all_states()
-        states_p, states_n = np.arange(len(basis.protons.states)), np.arange(len(basis.neutrons.states))
-        mixed = self.mixed.value(states_p[:, None], states_n, states_p[:, None], states_n)
-        total = own_diagonal(basis.protons, self.own_p)[proton_b] + own_diagonal(basis.neutrons, self.own_n)[neutron_b]
-        for state_p in basis.protons.occupied_di.T.astype(np.int64):
-            for state_n in basis.neutrons.occupied_di.T.astype(np.int64):
-                total += mixed[state_p[proton_b], state_n[neutron_b]]
-        return self._tensor(total).to(self.dtype)
 
     # --- bands -----------------------------------------------------------------------------------------------------
 

@@ -7,26 +7,36 @@ from eigenwerk.ncci.basis_pairs import BasisPairs
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock
 from eigenwerk.ncci.manybody import ManyBodyBasis
 
-PIECE = 1 << 20
+PIECE = {"cpu": 1 << 20, "cuda": 1 << 24}
 """So many states are worked on at once."""
 
 
-def diagonal(basis: ManyBodyBasis, pairs: BasisPairs) -> np.ndarray:
-    """<b|H|b> = sum of <xy|V|xy> over the occupied pairs of b, (b,) float64."""
-    own_p = _like_pairs(basis.protons.occupied_di, _elements(pairs.blocks["pp"], len(basis.protons.states)))
-    own_n = _like_pairs(basis.neutrons.occupied_di, _elements(pairs.blocks["nn"], len(basis.neutrons.states)))
-    mixed_xy = _elements(pairs.blocks["pn"], len(basis.protons.states), len(basis.neutrons.states))
-    field_dy = np.zeros((len(basis.protons), mixed_xy.shape[1]))
-    for occupied_d in basis.protons.occupied_di.T.astype(np.int64):
-        field_dy += mixed_xy[occupied_d]
-    found_b = np.empty(basis.dimension)
-    for first in range(0, basis.dimension, PIECE):
-        state_b = np.arange(first, min(first + PIECE, basis.dimension))
-        proton_b, neutron_b = basis.split(state_b)
+def diagonal(basis: ManyBodyBasis, pairs: BasisPairs, device: torch.device | str = "cpu") -> torch.Tensor:
+    """<b|H|b> = sum of <xy|V|xy> over the occupied pairs of b, (b,) float64 on a device."""
+
+    def tensor(array: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(array.astype(np.int64) if array.dtype != np.float64 else array).to(device)
+
+    own_p = tensor(_like_pairs(basis.protons.occupied_di, _elements(pairs.blocks["pp"], len(basis.protons.states))))
+    own_n = tensor(_like_pairs(basis.neutrons.occupied_di, _elements(pairs.blocks["nn"], len(basis.neutrons.states))))
+    mixed_xy = tensor(_elements(pairs.blocks["pn"], len(basis.protons.states), len(basis.neutrons.states)))
+    occupied_p, occupied_n = tensor(basis.protons.occupied_di), tensor(basis.neutrons.occupied_di)
+    first_d, offset_d = tensor(basis.first_d), tensor(basis.offset_d)
+    found_b = torch.empty(basis.dimension, dtype=torch.float64, device=device)
+    step = PIECE[found_b.device.type]
+    for first in range(0, basis.dimension, step):
+        state_b = torch.arange(first, min(first + step, basis.dimension), device=device)
+        proton_b = torch.searchsorted(first_d, state_b, right=True) - 1
+        neutron_b = state_b - offset_d[proton_b]
+        # what the protons of each determinant of this piece do to a neutron in every state
+        low, high = int(proton_b[0]), int(proton_b[-1]) + 1
+        field_dy = mixed_xy.new_zeros(high - low, mixed_xy.shape[1])
+        for occupied_d in occupied_p[low:high].T:
+            field_dy += mixed_xy[occupied_d]
         value_b = own_p[proton_b] + own_n[neutron_b]
-        for occupied_b in basis.neutrons.occupied_di[neutron_b].T.astype(np.int64):
-            value_b += field_dy[proton_b, occupied_b]
-        found_b[state_b] = value_b
+        for occupied_b in occupied_n[neutron_b].T:
+            value_b += field_dy[proton_b - low, occupied_b]
+        found_b[first : first + len(state_b)] = value_b
     return found_b
 
 

@@ -84,7 +84,7 @@ def run_case(
         return start_vectors(basis, count, None if known is None else torch.from_numpy(known), like)
 
     def helper() -> DiagonalPreconditioner:
-        return DiagonalPreconditioner(torch.from_numpy(diagonal(basis, pairs)).to(device, dtype))
+        return DiagonalPreconditioner(diagonal(basis, pairs, device).to(dtype))
 
     about = _about(case, problem)
     saved = Checkpoint(checkpoint, about | _solver_about(case)) if checkpoint is not None else None
