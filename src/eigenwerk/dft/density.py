@@ -54,6 +54,12 @@ def moment_per_atom(density: Density, atoms: PawAtoms) -> np.ndarray:
     return moment_a
 
 
+def filled_bands(filling_xn: torch.Tensor) -> int:
+    """How many bands hold electrons anywhere, with all below them; (..., n)."""
+    used_n = torch.nonzero((filling_xn.abs() > 1e-14).flatten(0, -2).any(0)).flatten()
+    return int(used_n.max()) + 1 if len(used_n) else 0
+
+
 def band_density(basis: PlaneWaveBasis, coeff_knG: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:
     """Σ filling |ψ̃|² on the wave grid over the k-points of this group and this rank's share of bands; (R, R, R).
 
@@ -62,11 +68,8 @@ def band_density(basis: PlaneWaveBasis, coeff_knG: torch.Tensor, filling_kn: tor
     size_c = basis.grids.wave
     points = size_c[0] * size_c[1] * size_c[2]
     total_R = torch.zeros(points, dtype=basis.runtime.real, device=basis.runtime.device)
-    used_n = torch.nonzero((filling_kn.abs() > 1e-14).any(0)).flatten()
-    # occupations fall with the band index up to rounding of degenerate levels
-    bands = int(used_n.max()) + 1 if len(used_n) else 0
     comm, limit = basis.runtime.bands, basis.runtime.block_bytes
-    for k, n in transfer_blocks(comm, coeff_knG[:, :bands], limit):
+    for k, n in transfer_blocks(comm, coeff_knG[:, : filled_bands(filling_kn)], limit):
         own_kbW = ToBands(comm, coeff_knG[k, n]).wait()
         filling_kb = filling_kn[k, n][:, own_bands(comm, n.stop - n.start)]
         _add_squares(basis, own_kbW[:, : filling_kb.shape[1]], filling_kb, basis.sphere_map.problems(k), total_R)

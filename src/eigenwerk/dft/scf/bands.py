@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import torch
 
-from eigenwerk.dft.density import Density, band_density, band_occupancies
+from eigenwerk.dft.density import Density, band_density, band_occupancies, filled_bands
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
@@ -114,11 +114,12 @@ def of_all_kpoints(comm: Communicator, value_skn: torch.Tensor) -> torch.Tensor:
 def density_of_bands(atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> Density:
     """Valence density of the orbitals, not symmetrised; filling_skn = w_k g f of all k-points."""
     basis, runtime = atoms.basis, atoms.runtime
-    own_n = share(coeff_sknG.shape[2], runtime.bands.size, runtime.bands.rank)
     filling_skn = filling_skn[:, basis.own_k]
+    bands = filled_bands(filling_skn)
+    own_n = share(bands, runtime.bands.size, runtime.bands.rank)
 
     def occupancies(spin: int, k: slice) -> torch.Tensor:
-        proj_knI = runtime.bands.sum(projections(coeff_sknG[spin, k], atoms.projector_kIG[k]))
+        proj_knI = runtime.bands.sum(projections(coeff_sknG[spin, k, :bands], atoms.projector_kIG[k]))
         return band_occupancies(atoms, proj_knI[:, own_n], filling_skn[spin, k, own_n])
 
     parts_s = on_k_blocks(atoms, len(coeff_sknG), coeff_sknG.shape[2], occupancies)
