@@ -7,6 +7,7 @@ import torch
 from torch.nn.functional import pad
 
 from eigenwerk.dft.density import Density
+from eigenwerk.dft.grid_orbits import GridOrbits, grid_orbits
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import equivalent_atoms
 from eigenwerk.dft.paw.onsite import OnsiteTerms
@@ -48,11 +49,15 @@ class PotentialBuilder:
         symmetry: Symmetry | None = None,
         hubbard: Mapping[str, tuple[int, float]] | None = None,
     ):
-        """symmetry: of all densities to come; without it every atom is computed on its own.
+        """symmetry: of all densities to come; without it every atom and point is computed on its own.
 
         hubbard: element -> (l, U - J in hartree) of the shells with a +U correction.
         """
         self.atoms, self.functional = atoms, functional
+        self.orbits: GridOrbits | None = None
+        # on a GPU the functional is one kernel, which costs less than finding points and putting them back
+        if symmetry is not None and atoms.runtime.device.type == "cpu":
+            self.orbits = grid_orbits(symmetry, atoms.basis.grids.fine, atoms.runtime)
         setups = {species.setup.symbol: species.setup for species in atoms.layout.species}
         self.hubbard = {
             symbol: make_hubbard(setups[symbol], l, u, atoms.runtime) for symbol, (l, u) in (hubbard or {}).items()
@@ -72,7 +77,7 @@ class PotentialBuilder:
         charge_g = charge_g + pad(total_g, (0, charge_g.shape[0] - total_g.shape[0]))
         hartree_energy, hartree_g = hartree(charge_g, basis)
         with basis.runtime.trace.span("exchange-correlation"):
-            xc_energy, xc_sg = exchange_correlation(smooth_sg, basis, self.functional)
+            xc_energy, xc_sg = exchange_correlation(smooth_sg, basis, self.functional, self.orbits)
         potential_sg = hartree_g[: basis.density_count] + atoms.zero_potential_g + xc_sg
         terms = {
             "kinetic": 0.0,

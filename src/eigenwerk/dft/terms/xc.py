@@ -3,6 +3,7 @@
 import torch
 
 from eigenwerk.dft.basis import PlaneWaveBasis
+from eigenwerk.dft.grid_orbits import GridOrbits
 from eigenwerk.dft.xc.functional import Functional
 from eigenwerk.dft.xc.gradients import contract, flux
 from eigenwerk.parallel.communicator import Communicator
@@ -10,45 +11,51 @@ from eigenwerk.parallel.process_grid import share
 
 
 def exchange_correlation(
-    density_sg: torch.Tensor, basis: PlaneWaveBasis, functional: Functional
+    density_sg: torch.Tensor, basis: PlaneWaveBasis, functional: Functional, orbits: GridOrbits | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """E_xc = Ω/N Σ_R e(n(R), ∇n(R)) and v(g) = ∂e/∂n - ∇·∂e/∂∇n on the density sphere.
 
     Gradients are taken in reciprocal space, so that the potential is the exact derivative of the
     energy on the grid.  Source: White and Bird, Phys. Rev. B 50, 4954 (1994).
 
-    density_sg: (s, g) with the smooth cores included.  Returns (energy in hartree, potential_sg).
+    density_sg: (s, g) with the smooth cores included.  orbits: points of the fine grid at which the density is the same
+    by symmetry.  Returns (energy in hartree, potential_sg).
     """
     count = density_sg.shape[-1]
     density_sR = basis.fine_map.to_grid(density_sg)
-    cell = basis.volume / basis.fine_map.points
+    cell, world = basis.volume / basis.fine_map.points, basis.runtime.world
     if not functional.needs_gradient:
-        energy, dedn_sR, _ = _shared(basis.runtime.world, functional, density_sR, None)
+        energy, dedn_sR, _ = _pointwise(world, functional, density_sR, None, orbits)
         return energy * cell, basis.fine_map.from_grid(dedn_sR, count)
     wave_vector_vg = basis.vector_gv[:count].T
     gradient_svR = basis.fine_map.to_grid(1j * wave_vector_vg * density_sg[:, None])
     gradient_sRv = gradient_svR.movedim(1, -1)
-    energy, dedn_sR, deds_yR = _shared(basis.runtime.world, functional, density_sR, contract(gradient_sRv))
+    energy, dedn_sR, deds_yR = _pointwise(world, functional, density_sR, contract(gradient_sRv), orbits)
     flux_svR = flux(deds_yR, gradient_sRv).movedim(-1, 1)
     potential_sg = basis.fine_map.from_grid(dedn_sR, count)
     potential_sg = potential_sg - 1j * (wave_vector_vg * basis.fine_map.from_grid(flux_svR, count)).sum(1)
     return energy * cell, potential_sg
 
 
-def _shared(
-    world: Communicator, functional: Functional, density_sR: torch.Tensor, sigma_yR: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    """Sum of e over the grid, ∂e/∂n and ∂e/∂σ: every rank computes some planes of the grid and gets all."""
-    if world.size == 1:
-        energy_R, dedn_sR, deds_yR = functional.energy_and_derivatives(density_sR, sigma_yR)
-        return energy_R.sum(), dedn_sR, deds_yR
-    own = share(density_sR.shape[1], world.size, world.rank)
-    own_sigma = None if sigma_yR is None else sigma_yR[..., own, :, :].contiguous()
-    energy_R, dedn_sR, deds_yR = functional.energy_and_derivatives(density_sR[:, own].contiguous(), own_sigma)
-    if deds_yR is not None:
-        deds_yR = _all_planes(world, deds_yR)
-    return world.sum(energy_R.sum()), _all_planes(world, dedn_sR), deds_yR
+def _pointwise(
+    world: Communicator, functional: Functional, density_sR: torch.Tensor, sigma_yR: torch.Tensor | None,
+    orbits: GridOrbits | None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:  # fmt: skip
+    """Sum of e over the grid, ∂e/∂n and ∂e/∂σ: every rank computes some of the different points and gets all."""
+    density_sx, sigma_yx = density_sR.flatten(1), None if sigma_yR is None else sigma_yR.flatten(1)
+    if orbits is not None:
+        density_sx, sigma_yx = orbits.reduced(density_sx), None if sigma_yx is None else orbits.reduced(sigma_yx)
+    own = share(density_sx.shape[1], world.size, world.rank)
+    own_sigma_yx = None if sigma_yx is None else sigma_yx[:, own].contiguous()
+    energy_x, *slopes = functional.energy_and_derivatives(density_sx[:, own].contiguous(), own_sigma_yx)
+    energy = world.sum(energy_x.sum() if orbits is None else energy_x @ orbits.size_u[own])
+    found = [None if slope is None else _all_points(world, slope) for slope in slopes]
+    if orbits is not None:
+        found = [None if slope is None else orbits.expanded(slope) for slope in found]
+    dedn_sR, deds_yR = (None if slope is None else slope.unflatten(1, density_sR.shape[1:]) for slope in found)
+    assert dedn_sR is not None
+    return energy, dedn_sR, deds_yR
 
 
-def _all_planes(world: Communicator, field_xR: torch.Tensor) -> torch.Tensor:
-    return world.all_gather(field_xR.movedim(-3, 0).contiguous()).movedim(0, -3)
+def _all_points(world: Communicator, slope_sx: torch.Tensor) -> torch.Tensor:
+    return slope_sx if world.size == 1 else world.all_gather(slope_sx.T.contiguous()).T

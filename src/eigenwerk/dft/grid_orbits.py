@@ -1,0 +1,70 @@
+"""Points of an FFT grid that symmetry makes equal: what a local function of the density is there, is computed once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.symmetry import Symmetry
+from eigenwerk.parallel.runtime import Runtime
+
+MOST_OPERATIONS = 96
+"""Beyond so many operations (supercells) only those without translation are used: each costs a pass over the grid."""
+
+
+@dataclass(frozen=True)
+class GridOrbits:
+    """Sets of points that the operations take into each other; numbered by u, points by x (flat).
+
+    first_u: one point of each; orbit_x: the set of each point; size_u: number of points, real.
+    """
+
+    first_u: torch.Tensor
+    orbit_x: torch.Tensor
+    size_u: torch.Tensor
+
+    def reduced(self, value_sx: torch.Tensor) -> torch.Tensor:
+        """One value for each set, (s, u)."""
+        return value_sx.index_select(-1, self.first_u)
+
+    def expanded(self, value_su: torch.Tensor) -> torch.Tensor:
+        """Values of all points, (s, x)."""
+        return value_su.index_select(-1, self.orbit_x)
+
+
+def grid_orbits(symmetry: Symmetry, size_c: tuple[int, int, int], runtime: Runtime) -> GridOrbits | None:
+    """The sets of a grid under the operations that keep the spins and take the grid into itself.
+
+    A point j of the grid is at x = j / N, so the operation x -> W x + t takes it to N (W (j / N) + t).  These
+    operations form a group.  None where there is only the identity.
+    """
+    matrix_occ, shift_oc = _on_grid(symmetry, size_c)
+    if len(matrix_occ) == 1:
+        return None
+    axis_c = [np.arange(n) for n in size_c]
+    lowest_x = np.arange(int(np.prod(size_c)))
+    for matrix_cc, shift_c in zip(matrix_occ, shift_oc, strict=True):
+        image_x = np.zeros(size_c, dtype=np.int64)
+        for row_c, shift, n in zip(matrix_cc, shift_c, size_c, strict=True):
+            parts = [(entry * axis) % n for entry, axis in zip(row_c, axis_c, strict=True)]
+            image_x *= n
+            image_x += (parts[0][:, None, None] + parts[1][:, None] + (parts[2] + shift)) % n
+        np.minimum(lowest_x, image_x.ravel(), out=lowest_x)
+    lowest = lowest_x == np.arange(len(lowest_x))
+    orbit_x = (np.cumsum(lowest) - 1)[lowest_x]
+    return GridOrbits(
+        runtime.index(np.flatnonzero(lowest)), runtime.index(orbit_x), runtime.tensor(np.bincount(orbit_x))
+    )
+
+
+def _on_grid(symmetry: Symmetry, size_c: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """(o, 3, 3) and (o, 3) integers that take grid points to grid points."""
+    size = np.array(size_c, dtype=float)
+    matrix_occ = symmetry.rotation_occ * size[:, None] / size
+    shift_oc = symmetry.translation_oc * size
+    kept_o = ~symmetry.spin_flip_o
+    for value in (matrix_occ.reshape(len(kept_o), -1), shift_oc):
+        kept_o &= (np.abs(value - np.rint(value)) < 1e-6).all(1)
+    if symmetry.order > MOST_OPERATIONS:
+        kept_o &= np.abs(shift_oc).max(1) < 1e-6
+    return np.rint(matrix_occ[kept_o]).astype(np.int64), np.rint(shift_oc[kept_o]).astype(np.int64)
