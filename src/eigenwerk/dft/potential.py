@@ -11,6 +11,7 @@ from eigenwerk.dft.grid_orbits import GridOrbits, grid_orbits
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import equivalent_atoms
 from eigenwerk.dft.paw.onsite import OnsiteTerms
+from eigenwerk.dft.paw.site_symmetry import site_symmetry
 from eigenwerk.dft.symmetry import Symmetry
 from eigenwerk.dft.terms.hartree import hartree
 from eigenwerk.dft.terms.hubbard import make_hubbard
@@ -64,8 +65,12 @@ class PotentialBuilder:
         }
         self.onsite: list[OnsiteTerms] = []
         for s in atoms.layout.species:
-            same = None if symmetry is None else equivalent_atoms(symmetry, s.atom_a, s.setup.l_j, atoms.runtime)
-            self.onsite.append(OnsiteTerms(s.setup, functional, atoms.runtime, s.count, same))
+            same, site = None, None
+            if symmetry is not None:
+                same = equivalent_atoms(symmetry, s.atom_a, s.setup.l_j, atoms.runtime)
+                first_r = s.atom_a[same.first_r.cpu().numpy()]
+                site = site_symmetry(symmetry, first_r, s.setup.l_j, atoms.runtime)
+            self.onsite.append(OnsiteTerms(s.setup, functional, atoms.runtime, s.count, same, site))
 
     def __call__(self, density: Density) -> Potential:
         """Potential and energies of a density; see the terms' own files for the equations."""

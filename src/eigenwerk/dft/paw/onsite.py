@@ -16,6 +16,8 @@ import torch
 from eigenwerk.dft.paw.equivalence import EquivalentAtoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.paw.shells import highest_harmonic, make_shells, shell_energies
+from eigenwerk.dft.paw.site_symmetry import SiteSymmetry
+from eigenwerk.dft.paw.spherical import sphere_quadrature
 from eigenwerk.dft.xc.functional import Functional
 from eigenwerk.parallel.runtime import Runtime
 
@@ -42,10 +44,13 @@ class OnsiteTerms:
 
     def __init__(
         self, setup: Setup, functional: Functional, runtime: Runtime, count: int,
-        equivalent: EquivalentAtoms | None = None,
+        equivalent: EquivalentAtoms | None = None, site: SiteSymmetry | None = None,
     ):  # fmt: skip
-        """count: atoms; equivalent: compute the exchange-correlation part once for atoms that symmetry makes equal."""
-        self.setup, self.functional, self.runtime, self.equivalent = setup, functional, runtime, equivalent
+        """count: atoms; equivalent: compute the exchange-correlation part once for atoms that symmetry makes equal;
+        site: and, of these, in directions that symmetry does not make equal.
+        """
+        self.setup, self.functional, self.runtime = setup, functional, runtime
+        self.equivalent, self.site = equivalent, site
         different = count if equivalent is None else len(equivalent.first_r)
         world = runtime.world
         self.by_radii = world.size > 1 and different < MANY_ATOMS_PER_RANK * world.size
@@ -53,7 +58,7 @@ class OnsiteTerms:
         self.linear_ij = tensor(setup.kinetic_ij), tensor(setup.coulomb_ij), tensor(setup.zero_ij)
         self.coulomb_xx = tensor(setup.coulomb_xx)
         own = slice(world.rank, None, world.size) if self.by_radii else slice(None)
-        self.shells = make_shells(setup, runtime, own)
+        self.shells = make_shells(setup, runtime, own, sphere_quadrature if site is None else site.directions)
 
     def energy(self, occupancy_saij: torch.Tensor) -> OnsiteEnergy:
         """Energy and derivative for occupancies D of all atoms of the species; (s, a, i, i)."""
@@ -81,6 +86,8 @@ class OnsiteTerms:
             energy_a, derivative_saij = self._shared_exchange_correlation(occupancy_saij)
             return float(energy_a.sum()), derivative_saij
         energy_r, derivative_srij = self._shared_exchange_correlation(occupancy_saij[:, same.first_r])
+        if self.site is not None:
+            derivative_srij = self.site.average(derivative_srij)
         return float((energy_r * same.count_r).sum()), same.spread(derivative_srij)
 
     def _shared_exchange_correlation(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -4,6 +4,7 @@ All-electron and smooth densities stand side by side on the axis g of radii, the
 comes out is the difference of the two energies.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,9 @@ with these by less than 1e-6 eV (tests/dft/paw/test_onsite.py).
 
 INNER_SHARE = 0.1
 """Share of the matching radius inside which the density is so nearly spherical that 50 points do."""
+
+AngularMesh = Callable[[int], tuple[torch.Tensor, torch.Tensor]]
+"""Degree -> points (x, 3) on the unit sphere and their weights (x,)."""
 
 MATCHED = 1.05
 """Radii up to this multiple of the matching radius are integrated."""
@@ -110,17 +114,21 @@ def highest_harmonic(setup: Setup) -> int:
     return 2 * max(setup.l_j)
 
 
-def make_shells(setup: Setup, runtime: Runtime, own: slice) -> list[Shell]:
-    """Inner and outer shell of a species; own: which of their radii."""
+def make_shells(
+    setup: Setup, runtime: Runtime, own: slice, directions: AngularMesh = sphere_quadrature
+) -> list[Shell]:
+    """Inner and outer shell of a species; own: which of their radii; directions: points and weights by degree."""
     radii = setup.pairs.grid.r_g
     split = int(np.searchsorted(radii, INNER_SHARE * matching_radius(setup.dataset)))
     # beyond the matching radius both kinds of functions are the same, and their energies cancel
     stop = min(int(np.searchsorted(radii, MATCHED * matching_radius(setup.dataset))), len(radii))
     shells = ((np.arange(split)[own], INNER_DEGREE), (np.arange(split, stop)[own], OUTER_DEGREE))
-    return [_make_shell(setup, runtime, shell_g, degree) for shell_g, degree in shells if len(shell_g)]
+    return [_make_shell(setup, runtime, shell_g, directions(degree)) for shell_g, degree in shells if len(shell_g)]
 
 
-def _make_shell(setup: Setup, runtime: Runtime, shell_g: np.ndarray, degree: int) -> Shell:
+def _make_shell(
+    setup: Setup, runtime: Runtime, shell_g: np.ndarray, mesh: tuple[torch.Tensor, torch.Tensor]
+) -> Shell:
     """The radii with the indices shell_g."""
     pairs, lmax = setup.pairs, highest_harmonic(setup)
     grid, (ae_d, pseudo_d, core_d, pseudo_core_d) = pairs.grid, pairs.derivatives
@@ -128,7 +136,7 @@ def _make_shell(setup: Setup, runtime: Runtime, shell_g: np.ndarray, degree: int
     # the centre has no volume; take the neighbour's radius so that its angular gradient stays finite
     r_g[0] = r_g[1]
     volume_g = grid.r_g**2 * grid.dr_g
-    point_xv, weight_x = sphere_quadrature(degree)
+    point_xv, weight_x = mesh
     both = [
         np.concatenate([ae[..., shell_g], pseudo[..., shell_g]], axis=-1)
         for ae, pseudo in (

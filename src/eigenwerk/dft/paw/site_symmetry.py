@@ -1,0 +1,59 @@
+"""What the surroundings of an atom leave of the symmetry of a sphere: directions in which its density is the same.
+
+The angular meshes have the symmetry of a cube along the Cartesian axes.  Of the rotations (and reflections) that keep
+an atom in its place, those that the cube shares take points of the mesh to points; one of each set stands for all.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.paw.equivalence import projector_rotation
+from eigenwerk.dft.paw.spherical import sphere_quadrature
+from eigenwerk.dft.symmetry import Symmetry
+from eigenwerk.parallel.runtime import Runtime
+
+ON_AXES = 1e-10
+"""How far a rotation may be from one of the cube."""
+
+
+@dataclass(frozen=True)
+class SiteSymmetry:
+    """Rotations R about an atom that the density around it shares, a group.
+
+    rotation_ovv: for column vectors; rotation_oij: M of the projectors, Y_i(R x) = Σ_j M_ij Y_j(x).
+    """
+
+    rotation_ovv: np.ndarray
+    rotation_oij: torch.Tensor
+
+    def directions(self, degree: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """One point of each set of equal ones of `sphere_quadrature`, with the weights of all."""
+        point_xv, weight_x = sphere_quadrature(degree)
+        points = point_xv.numpy()
+        # the image of x under R is the point whose scalar product with R x is one
+        image_ox = np.array([(points @ rotation_vv.T @ points.T).argmax(1) for rotation_vv in self.rotation_ovv])
+        first_u, set_x = np.unique(image_ox.min(0), return_inverse=True)
+        weight_u = np.bincount(set_x, weight_x.numpy())
+        return point_xv[first_u], torch.from_numpy(weight_u)
+
+    def average(self, block_saij: torch.Tensor) -> torch.Tensor:
+        """1/N Σ_R M D Mᵀ: the whole derivative, from that of one point of each set."""
+        total_saij = torch.zeros_like(block_saij)
+        for rotation_ij in self.rotation_oij:
+            total_saij += rotation_ij @ block_saij @ rotation_ij.T
+        return total_saij / len(self.rotation_oij)
+
+
+def site_symmetry(symmetry: Symmetry, atoms: np.ndarray, l_j: tuple[int, ...], runtime: Runtime) -> SiteSymmetry:
+    """Rotations that keep each of these atoms in its place, and the spins, and that the angular meshes share.
+
+    atoms: indices into the structure; l_j: channels of their species.
+    """
+    in_place_o = (symmetry.atom_map_oa[:, atoms] == atoms).all(1) & ~symmetry.spin_flip_o
+    rotation_ovv = symmetry.rotation_ovv[in_place_o]
+    cubic_o = (np.abs(rotation_ovv - np.rint(rotation_ovv)) < ON_AXES).all((1, 2))
+    rotation_ovv = np.rint(rotation_ovv[cubic_o])
+    rotation_oij = np.array([projector_rotation(rotation_vv, l_j) for rotation_vv in rotation_ovv])
+    return SiteSymmetry(rotation_ovv, runtime.tensor(rotation_oij))
