@@ -6,6 +6,7 @@ import torch
 
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.one_centre import OneCentreMatrix
+from eigenwerk.dft.wavefunctions import random_orbitals as smooth_orbitals
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.dense import generalised_eigh
 
@@ -146,3 +147,14 @@ def test_one_centre_blocks_act_like_the_whole_matrix(calc, potential, monkeypatc
     blocks = OneCentreMatrix(calc.atoms.layout, potential.hamiltonian_sx[0], torch.complex128)
     np.testing.assert_allclose(blocks.times(proj_knI), matrix.times(proj_knI), atol=1e-12)
     np.testing.assert_allclose(matrix.times(proj_knI), proj_knI @ matrix.dense(), atol=1e-12)
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_inverse_overlap_undoes_the_overlap(crystal, calculation, real):
+    """The identity of Woodbury through the projectors, for complex and real vectors, some of the k-points."""
+    calc = calculation(crystal("lih_bent"), mesh=(2, 1, 1), cutoff_eV=150.0, real=real)
+    hamiltonian = Hamiltonian(calc.atoms, calc.builder(calc.starting_density()), 0)
+    x_knG = smooth_orbitals(calc.atoms, 5)
+    torch.testing.assert_close(hamiltonian.solve_overlap(hamiltonian.overlap(x_knG)), x_knG, atol=1e-12, rtol=0)
+    part = hamiltonian.block(slice(1, 2))
+    torch.testing.assert_close(part.overlap(part.solve_overlap(x_knG[1:])), x_knG[1:], atol=1e-12, rtol=0)

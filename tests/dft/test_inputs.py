@@ -386,6 +386,9 @@ def test_parts_that_could_not_be_made_raise_the_errors(read):
         ("ALGO = Fast\nIALGO = 38", "davidson, rmm", 0, "Fast", 68),
         ("IALGO = 58", "conjugate", 0, "All", 58),
         ("ALGO = Conjugate", "conjugate", 0, "Conjugate", 58),
+        ("ALGO = C", "conjugate", 0, "Conjugate", 58),
+        ("ALGO = Chebyshev", "chebyshev", 0, "Chebyshev", None),
+        ("IALGO = 90", "exact", 0, "Exact", 90),
         ("IALGO = 8", "davidson", 0, "Normal", None),
     ],
 )

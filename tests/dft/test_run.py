@@ -305,7 +305,10 @@ def test_lack_of_memory_is_explained(tmp_path, monkeypatch):
     assert type(caught.value).__name__ == "EigenwerkError"
 
 
-@pytest.mark.parametrize(("algo", "names"), [("Fast", {"DAV", "RMM"}), ("All", {"CG"}), ("Exact", {"EXA"})])
+ALGOS = [("Fast", {"DAV", "RMM"}), ("All", {"CG"}), ("Exact", {"EXA"}), ("Chebyshev", {"CHE"})]
+
+
+@pytest.mark.parametrize(("algo", "names"), ALGOS)
 def test_algo_in_incar_gives_the_energy_and_the_names_in_oszicar(silicon, tmp_path, algo, names):
     """From INCAR to the answer: the energy of the default, and the solver of each step where VASP writes it."""
     folder = make_folder(tmp_path / algo, last=0.26, ALGO=algo)

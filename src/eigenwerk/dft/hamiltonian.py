@@ -21,7 +21,7 @@ class Hamiltonian:
 
     def __init__(self, atoms: PawAtoms, potential: Potential, spin: int):
         basis = atoms.basis
-        self.basis = basis
+        self.basis, self.atoms, self.own_k = basis, atoms, slice(None)
         self.projector_kIG, self.kinetic_kG = atoms.projector_kIG, basis.kinetic_kG
         self.sphere_map, self.mask_kG = basis.sphere_map, basis.mask_kG
         # with the factor 1/N of the transform back
@@ -32,6 +32,7 @@ class Hamiltonian:
     def block(self, k: slice) -> "Hamiltonian":
         """The same Hamiltonian for some of the k-points (views, no copies)."""
         part = copy(self)
+        part.own_k = k
         part.projector_kIG, part.kinetic_kG = self.projector_kIG[k], self.kinetic_kG[k]
         part.sphere_map, part.mask_kG = self.sphere_map.problems(k), self.mask_kG[k]
         return part
@@ -53,6 +54,12 @@ class Hamiltonian:
         """S x of orbitals; (k, n, G)."""
         projector_kIG = self.projector_kIG[k]
         return x_knG + self.overlap_II.times(self.sum(projections(x_knG, projector_kIG))) @ projector_kIG
+
+    def solve_overlap(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """S⁻¹ x = x - Σ_IJ p̃_I C_IJ <p̃_J|x>, C as in `PawAtoms.inverse_overlap_kII`; (k, n, G)."""
+        projector_kIG, inverse_kII = self.projector_kIG[k], self.atoms.inverse_overlap_kII[self.own_k][k]
+        proj_knI = self.sum(projections(x_knG, projector_kIG))
+        return torch.baddbmm(x_knG, proj_knI @ inverse_kII, projector_kIG, alpha=-1)
 
     def precondition(
         self, residual_knG: torch.Tensor, eig_kn: torch.Tensor, x_knG: torch.Tensor, k: Which = ALL

@@ -13,6 +13,7 @@ SOLVERS = {
     "All": "conjugate",
     "Conjugate": "conjugate",
     "Exact": "exact",
+    "Chebyshev": "chebyshev",
 }
 """ALGO -> `Parameters.solver`; other words that are accepted are served by blocked Davidson."""
 

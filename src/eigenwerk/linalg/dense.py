@@ -180,6 +180,10 @@ class MatrixOperator:
         """S x."""
         return x_knx @ self.s_kxx[k].mT
 
+    def solve_overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """S^-1 x, for S without padding."""
+        return torch.linalg.solve(self.s_kxx[k], x_knx.mT).mT
+
     def precondition(
         self, residual_knx: torch.Tensor, eig_kn: torch.Tensor, x_knx: torch.Tensor, k: Which = ALL
     ) -> torch.Tensor:

@@ -53,6 +53,14 @@ class Operator(Protocol):
         ...
 
 
+class InvertibleOperator(Operator, Protocol):
+    """A pencil whose S can be inverted."""
+
+    def solve_overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """S^-1 x, (k, n, x)."""
+        ...
+
+
 @dataclass(frozen=True)
 class EigenResult:
     """Eigenpairs and what they cost.

@@ -123,6 +123,22 @@ class PawAtoms:
         blocks = [self.runtime.tensor(s.setup.overlap_ij).expand(s.count, -1, -1) for s in self.layout.species]
         return self.layout.flatten(blocks)
 
+    @cached_property
+    def inverse_overlap_kII(self) -> torch.Tensor:
+        """C of S⁻¹ = 1 - Σ_IJ |p̃_I> C_IJ <p̃_J|: C = ΔS (1 + B ΔS)⁻¹, B_IJ = <p̃_J|p̃_I>; (k, I, I).
+
+        Exact (the identity of Woodbury), for ΔS with or without an inverse.
+        """
+        starts_a, counts_a = self.layout.block_start_a, self.layout.projectors_a
+        blocks = [self.overlap_x[s : s + i * i].view(i, i) for s, i in zip(starts_a, counts_a, strict=False)]
+        overlap_II = torch.block_diag(*blocks).to(self.basis.form.dtype)
+        inverse = []
+        for projector_IG in self.projector_kIG:
+            metric_II = self.runtime.bands.sum(projector_IG @ projector_IG.mH)
+            unit_II = torch.eye(len(metric_II), dtype=metric_II.dtype, device=metric_II.device)
+            inverse.append(torch.linalg.solve(unit_II + metric_II @ overlap_II, overlap_II, left=False))
+        return torch.stack(inverse)
+
     @property
     def core_electrons_pseudo(self) -> float:
         """Electrons of all smooth cores (their density's average times the volume)."""

@@ -9,9 +9,11 @@ import torch
 
 from eigenwerk.dft.scf.bands import Bands
 from eigenwerk.dft.scf.solvers import (
+    FIRST_DEGREE,
     FIRST_DIRECTIONS,
     FIRST_EXPANSIONS,
     Method,
+    chebyshev_method,
     conjugate_method,
     davidson_method,
     exact_method,
@@ -79,12 +81,17 @@ def _always_conjugate(step: int) -> Method:
     return conjugate_method(FIRST_DIRECTIONS) if step == 1 else conjugate_method()
 
 
+def _always_chebyshev(step: int) -> Method:
+    return chebyshev_method(FIRST_DEGREE) if step == 1 else chebyshev_method()
+
+
 SEQUENCES = {
     "davidson": _always_davidson,
     "davidson, rmm": _davidson_then_rmm,
     "davidson, conjugate": _davidson_then_conjugate,
     "rmm": _always_rmm,
     "conjugate": _always_conjugate,
+    "chebyshev": _always_chebyshev,
     "exact": lambda step: exact_method(),
 }
 """Step, from 1 on -> method."""

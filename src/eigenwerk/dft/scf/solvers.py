@@ -7,6 +7,7 @@ from functools import partial
 import torch
 
 from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.linalg.chebyshev import chebyshev
 from eigenwerk.linalg.conjugate import conjugate
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.dense import DenseEigh, solve_dense
@@ -18,6 +19,9 @@ FIRST_EXPANSIONS, EXPANSIONS = 3, 2
 
 FIRST_DIRECTIONS, DIRECTIONS = 4, 2
 """Directions for each band in the first step and in the others, if bands move by themselves."""
+
+FIRST_DEGREE, DEGREE = 12, 8
+"""Degree of the Chebyshev polynomial in the first step and in the others."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,11 @@ def conjugate_method(directions: int = DIRECTIONS) -> Method:
     """Conjugate gradients for all bands."""
     solve = partial(conjugate, steps=directions, final_residual=False)
     return Method("CG", "conjugate gradients for all bands", solve, watched=True)
+
+
+def chebyshev_method(degree: int = DEGREE) -> Method:
+    """Chebyshev-filtered subspace iteration."""
+    return Method("CHE", "Chebyshev filter", partial(chebyshev, degree=degree), watched=True)
 
 
 def exact_method() -> Method:

@@ -30,11 +30,12 @@ LOOP = (
         "ALGO", "word", "Automatic", "", SECTION, "honoured",
         "Solver of the electronic problem: Normal blocked Davidson, VeryFast RMM-DIIS, Fast the first and then the "
         "second, All and Conjugate conjugate gradients for all bands, Exact dense matrices (small cells), Automatic by "
-        "the size of the job. The first letter decides, except for Automatic, Exact, Eigenval, None, Nothing and the "
-        "many-body words, which are spelled out.",
+        "the size of the job, Chebyshev filtered subspaces (not in VASP). The first letter decides, except for "
+        "Automatic, Chebyshev, Exact, Eigenval, None, Nothing and the many-body words, which are spelled out.",
         remedy="Set ALGO = Normal.", first_letters="NVFCADSO",
         choices=(
-            *(Choice(word) for word in ("Normal", "VeryFast", "Fast", "Conjugate", "All", "Automatic", "Exact")),
+            *(Choice(word) for word in
+              ("Normal", "VeryFast", "Fast", "Conjugate", "All", "Automatic", "Exact", "Chebyshev")),
             *(Choice(word, "inert", _DAVIDSON) for word in ("Damped", "Old")),
             *(Choice(word, "refused", _NO_UPDATE) for word in ("Subrot", "Eigenval", "None", "Nothing")),
             *_many_body("ACFDT", "ACFDTR", "RPA", "RPAR", "CHI", "TDHF", "BSE", "TIMEEV", "CRPA", "CRPAR", "2E4W",
