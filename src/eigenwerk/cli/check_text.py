@@ -48,6 +48,12 @@ def lines(document: Document) -> Iterator[Line]:
         ("Memory (estimate for one process)", _memory(document["memory"])),
         ("Problems", _problems(document["problems"])),
     )
+    yield from under_titles(sections)
+    yield _verdict(document)
+
+
+def under_titles(sections: Iterable[tuple[str, Iterable[Line]]]) -> Iterator[Line]:
+    """Sections with something in them, each under its title and with empty lines around."""
     for title, body in sections:
         rows = list(body)
         if rows:
@@ -55,7 +61,6 @@ def lines(document: Document) -> Iterator[Line]:
             yield title, HEAD
             yield from rows
     yield "", PLAIN
-    yield _verdict(document)
 
 
 def _row(label: str, text: str, style: str = PLAIN) -> Line:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eigenwerk import __version__
-from eigenwerk.cli.check_text import FAINT, HEAD, PLAIN, STYLES, Line, size
+from eigenwerk.cli.check_text import FAINT, HEAD, PLAIN, STYLES, Line, size, under_titles
 from eigenwerk.cli.run_text import formula
 from eigenwerk.dft.inputs import Inputs
 from eigenwerk.dft.plan import Plan
@@ -66,18 +66,12 @@ def lines(found: Document) -> Iterator[Line]:
         f"{_count(sizes['kpoints'], 'k-point')}{spins}, {sizes['bands']} bands, {sizes['plane_waves']} plane waves, "
         f"{sizes['projectors']} projectors of {_count(sizes['atoms'], 'atom')}"
     ), PLAIN
-    for title, body in (
+    yield from under_titles((
         (f"Layout on {plan['ranks']} x {plan['device']}", _layout(plan)),
         ("Memory of the fullest rank", _memory(plan)),
         ("Time of one step", _time(plan)),
         ("Other numbers of devices", _others(found["others"])),
-    ):
-        rows = list(body)
-        if rows:
-            yield "", PLAIN
-            yield title, HEAD
-            yield from rows
-    yield "", PLAIN
+    ))  # fmt: skip
     yield _verdict(found)
 
 

@@ -27,6 +27,7 @@ from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.record import StepRecord
 from eigenwerk.parallel.environment import Launch
+from eigenwerk.parallel.judge import NO_STEP
 from eigenwerk.perf.convergence_plot import draw_convergence
 from eigenwerk.units import HARTREE_EV
 
@@ -130,7 +131,7 @@ def _read(options: RunOptions) -> Inputs:
 def _finish(result: RunResult | None, number: int, inputs: Inputs, options: RunOptions, view: RunView) -> None:
     """Picture, summary, exit code."""
     if result is None:
-        view.say("Interrupted before the first step was finished; nothing has been written.", BAD)
+        view.say(NO_STEP, BAD)
         raise typer.Exit(128 + number)
     files = {} if options.no_plot else _plot(result, inputs, options.target, view)
     _tell(result, files, options.target, view)

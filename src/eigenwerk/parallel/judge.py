@@ -27,6 +27,9 @@ SAME_TIME = 0.5
 FAILED = 1
 """Exit code of ranks that end because another died."""
 
+NO_STEP = "Interrupted before the first step was finished; nothing has been written."
+"""What is said of a run that was stopped too early, with one rank or several."""
+
 
 @dataclass(frozen=True)
 class Place:

@@ -22,6 +22,7 @@ from typing import IO
 
 from eigenwerk.errors import ConvergenceError, EigenwerkError
 from eigenwerk.parallel.environment import OWN_MARK, OWN_SOCKET
+from eigenwerk.parallel.judge import NO_STEP
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that the parent hands to every rank."""
@@ -149,7 +150,7 @@ class _Crew:
         """The exit code that a rank's end means, and words if the rank could not say them itself."""
         code = rank.code or 0
         if code < 0 and -code in self.signals:
-            self.say("Interrupted before the first step was finished; nothing has been written.")
+            self.say(NO_STEP)
         elif code < 0:
             self.say(death_words(rank.number, rank.process.pid, -code, len(self.ranks)))
         elif not (code <= ConvergenceError.exit_code or code > 128):

@@ -26,7 +26,7 @@ from types import FrameType, TracebackType
 from typing import NoReturn, Protocol
 
 from eigenwerk.errors import EigenwerkError
-from eigenwerk.parallel.judge import FAILED, GRACE, Ending, Judge, Place
+from eigenwerk.parallel.judge import FAILED, GRACE, NO_STEP, Ending, Judge, Place
 from eigenwerk.parallel.watch_hub import Hub
 from eigenwerk.parallel.watch_lines import Line, Message
 
@@ -47,7 +47,6 @@ CALL_LIMIT = 10.0
 
 KEY = "eigenwerk/watchdog"
 
-NO_STEP = "Interrupted before the first step was finished; nothing has been written."
 SAVED = "Interrupted within a step that took too long; the last finished step is saved (ISTART = 1 goes on from it)."
 NOT_SAVED = "Interrupted within a step that took too long; the last finished step could not be saved"
 
