@@ -85,6 +85,8 @@ def markdown(result: Record) -> str:
         "Ratio: the fastest rival's seconds over eigenwerk's; above 1 eigenwerk is faster.",
         "", "## Without start-up, seconds", "", *_table(records, cells, rivals, "seconds", result["floors"]),
         "", "## Whole command, seconds", "", *_table(records, cells, rivals, "wall_seconds", {}),
+        "", "## Whole command, processor seconds (of both cores; waiting ranks count as working)", "",
+        *_table(records, cells, rivals, "cpu_seconds", {}),
         "", "## Steps and errors of the free energy (eV, against each code's own tight result)", "",
         *_steps(records, cells, rivals),
     ]  # fmt: skip

@@ -17,6 +17,8 @@ import eigenwerk  # noqa: E402
 from eigenwerk.dft.calculation import Calculation  # noqa: E402
 from eigenwerk.dft.kpoints import mesh_kpoints  # noqa: E402
 from eigenwerk.dft.parameters import Parameters  # noqa: E402
+from eigenwerk.dft.scf.loop import RESIDUAL_SQUARE, TINY_RESIDUAL_SQUARE  # noqa: E402
+from eigenwerk.dft.scf.state import ScfStep  # noqa: E402
 from eigenwerk.dft.structure import Structure  # noqa: E402
 from eigenwerk.dft.symmetry import find_symmetry  # noqa: E402
 from eigenwerk.io.paw_library import choose_dataset  # noqa: E402
@@ -43,6 +45,13 @@ def build(cell: Cell, tolerance_eV: float) -> Calculation:
     return Calculation(structure, kpoints, parameters, datasets)
 
 
+def met_by(step: ScfStep, electrons: float) -> float:
+    """The smallest EDIFF, eV, with which the loop would end after this step."""
+    square = step.residual**2 / electrons
+    quiet = min(abs(step.band_change), square / TINY_RESIDUAL_SQUARE)
+    return max(abs(step.change), square / RESIDUAL_SQUARE, quiet) * HARTREE_EV
+
+
 def main() -> None:
     """Command line."""
     name, tolerance, threads, out = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
@@ -62,6 +71,7 @@ def main() -> None:
         "projectors": calculation.atoms.layout.projector_count, "bands": calculation.parameters.bands,
         "spins": calculation.parameters.spins, "real": basis.form.real,
         "force_eV_A": float(abs(ground.forces_av).max()) * HARTREE_EV / BOHR_ANGSTROM,
+        "criterion": [met_by(step, calculation.parameters.electrons) for step in state.history],
         "moment": state.history[-1].moment, "history_eV": [step.energies.free * HARTREE_EV for step in state.history],
         "trace": calculation.runtime.trace.as_dict(), "trace_table": calculation.runtime.trace.table(),
     }))  # fmt: skip
