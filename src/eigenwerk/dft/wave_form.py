@@ -9,6 +9,7 @@ share one complex FFT, ψ₁ + iψ₂.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -92,6 +93,12 @@ class SphereMap:
     index_kW: torch.Tensor
     scale_kW: torch.Tensor | None = None
 
+    @cached_property
+    def inverse_kW(self) -> torch.Tensor:
+        """1 / scale_kW of real vectors."""
+        assert self.scale_kW is not None
+        return 1 / self.scale_kW
+
     def problems(self, k: slice | torch.Tensor) -> "SphereMap":
         """Some of the k-points."""
         return SphereMap(self.size_c, self.index_kW[k], None if self.scale_kW is None else self.scale_kW[k])
@@ -104,13 +111,17 @@ class SphereMap:
         """u(R) of complex vectors, or exp(-ik·R) (ψ₁ + iψ₂) of neighbours among real ones; (k, fields, R, R, R)."""
         if self.scale_kW is None:
             return orbitals_to_grid(x_knG, self.index_kW, self.size_c)
-        wave_knW = complex_pairs(x_knG) / self.scale_kW[:, None]
+        wave_knW = complex_pairs(x_knG)
         if wave_knW.shape[1] % 2:
             wave_knW = torch.cat([wave_knW, torch.zeros_like(wave_knW[:, :1])], 1)
-        first_kpW, second_kpW = wave_knW[:, 0::2], wave_knW[:, 1::2]
-        here_kpW = first_kpW + 1j * second_kpW
-        there_kpW = first_kpW.conj() + 1j * second_kpW.conj()
-        return orbitals_to_grid(torch.cat([here_kpW, there_kpW], -1), self.index_kW, self.size_c)
+        first_kpW = wave_knW[:, 0::2] * self.inverse_kW[:, None]
+        second_kpW = wave_knW[:, 1::2] * (1j * self.inverse_kW)[:, None]
+        both_kpW = first_kpW.new_empty((*first_kpW.shape[:2], self.index_kW.shape[1]))
+        here_kpW, there_kpW = both_kpW.chunk(2, -1)
+        # at the partners stands c₁* + i c₂*, the conjugate of c₁ - i c₂
+        torch.sub(first_kpW, second_kpW, out=there_kpW).conj_physical_()
+        torch.add(first_kpW, second_kpW, out=here_kpW)
+        return orbitals_to_grid(both_kpW, self.index_kW, self.size_c)
 
     def from_grid(self, field_kpR: torch.Tensor, count: int, norm: str = "forward") -> torch.Tensor:
         """Vectors of `count` orbitals from the grids of `to_grid`; norm as in `grid_to_orbitals`."""
@@ -118,7 +129,9 @@ class SphereMap:
         if self.scale_kW is None:
             return both_kpW
         here_kpW, there_kpW = both_kpW.chunk(2, -1)
-        there_kpW = there_kpW.conj()
+        there_kpW = there_kpW.conj_physical()
         half_k1W = 0.5 * self.scale_kW[:, None]
-        pair_kp2W = torch.stack([(here_kpW + there_kpW) * half_k1W, (here_kpW - there_kpW) * (-1j * half_k1W)], 2)
+        pair_kp2W = here_kpW.new_empty((*here_kpW.shape[:2], 2, here_kpW.shape[2]))
+        torch.add(here_kpW, there_kpW, out=pair_kp2W[:, :, 0]).mul_(half_k1W)
+        torch.sub(here_kpW, there_kpW, out=pair_kp2W[:, :, 1]).mul_(-1j * half_k1W)
         return torch.view_as_real(pair_kp2W.flatten(1, 2)[:, :count]).flatten(-2)
