@@ -389,6 +389,7 @@ def test_parts_that_could_not_be_made_raise_the_errors(read):
         ("ALGO = C", "conjugate", 0, "Conjugate", 58),
         ("ALGO = Chebyshev", "chebyshev", 0, "Chebyshev", None),
         ("IALGO = 90", "exact", 0, "Exact", 90),
+        ("ALGO = D\nTIME = 0.2", "damped", 0, "Damped", 53),
         ("IALGO = 8", "davidson", 0, "Normal", None),
     ],
 )

@@ -26,6 +26,7 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         "max_steps": steps,
         "min_steps": whole(incar, "NELMIN"),
         "frozen_steps": frozen,
+        "motion_time": number(incar, "TIME"),
         "symmetry_level": whole(incar, "ISYM"),
         "symmetry_tolerance": number(incar, "SYMPREC") / BOHR_ANGSTROM,
     }

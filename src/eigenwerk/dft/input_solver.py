@@ -12,12 +12,13 @@ SOLVERS = {
     "VeryFast": "rmm",
     "All": "conjugate",
     "Conjugate": "conjugate",
+    "Damped": "damped",
     "Exact": "exact",
     "Chebyshev": "chebyshev",
 }
 """ALGO -> `Parameters.solver`; other words that are accepted are served by blocked Davidson."""
 
-NUMBERS = {38: "Normal", 68: "Fast", 48: "VeryFast", 58: "All", 90: "Exact"}
+NUMBERS = {38: "Normal", 68: "Fast", 48: "VeryFast", 58: "All", 53: "Damped", 90: "Exact"}
 """IALGO -> ALGO."""
 
 FROZEN_STEPS = {"rmm": 3}

@@ -30,7 +30,8 @@ class Parameters:
     fixed_occupations: per spin and band (0..1) for ismear = -2; fixed_moment: NUPDOWN;
     energy_tolerance: EDIFF; max_steps, min_steps, frozen_steps: NELM, NELMIN, steps with the starting
     density; symmetry_level: ISYM; symmetry_tolerance: SYMPREC; hubbard: element -> (l, U - J) of shells with +U;
-    solver: "automatic" or a sequence of eigensolvers (scf/solver_choice.py).
+    solver: "automatic" or a sequence of eigensolvers (scf/solver_choice.py);
+    motion_time: TIME (hartree⁻¹), of the damped one.
     """
 
     cutoff: float
@@ -54,4 +55,5 @@ class Parameters:
     symmetry_tolerance: float = 1e-5 / 0.529177210903
     hubbard: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     solver: str = "automatic"
+    motion_time: float = 0.4
     title: str = "unknown system"

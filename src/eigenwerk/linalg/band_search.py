@@ -7,6 +7,7 @@ Equations and choices: docs/equations/band_by_band.md.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import torch
 
@@ -28,7 +29,8 @@ class BandSearch(ABC):
 
     index_k, index_n: their places in the block; complete: all of it, and `bands` is not a copy.  step_knd: b_i, zero
     where there is no direction yet.  tables: inner products (k, n, ...), as many as the solver wants.  now_knx: the
-    residuals where the bands are now, None when they have to be computed.
+    residuals where the bands are now, None when they have to be computed.  length_kn: of the newest directions before
+    they were normalised.
     """
 
     def __init__(self, bands: Images, eig_kn: torch.Tensor, residual_kn: torch.Tensor, steps: int):
@@ -40,6 +42,7 @@ class BandSearch(ABC):
         self.directions: list[Images] = []
         self.tables: list[torch.Tensor] = []
         self.now_knx: torch.Tensor | None = bands.hx_knx
+        self.length_kn = torch.zeros_like(eig_kn)
 
     @abstractmethod
     def _outside(self, operator: Operator, d_knx: torch.Tensor) -> torch.Tensor:
@@ -89,6 +92,7 @@ class BandSearch(ABC):
         length_kn = norms(d_knx, operator.sum)
         tiny = torch.finfo(length_kn.dtype).tiny
         at_rest_kn = ~open_kn[self.place] | (length_kn <= tiny)
+        self.length_kn = length_kn.masked_fill(at_rest_kn, 0)
         d_knx *= length_kn.clamp_min(tiny).reciprocal().masked_fill(at_rest_kn, 0).unsqueeze(-1)
         new = shifted(Images(d_knx, *operator.apply(d_knx, which)), self.eig_kn)
         self.directions.append(new)
@@ -133,7 +137,7 @@ def shifted(images: Images, eig_kn: torch.Tensor) -> Images:
 
 
 def search(
-    kind: type[BandSearch],
+    kind: Callable[[Images, torch.Tensor, torch.Tensor, int], BandSearch],
     operator: Operator,
     start_knx: torch.Tensor,
     *,

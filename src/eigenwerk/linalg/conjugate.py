@@ -6,12 +6,11 @@ Equations and choices: docs/equations/band_by_band.md.
 from __future__ import annotations
 
 import torch
-from torch.nn.functional import pad
 
-from eigenwerk.linalg.band_search import BandSearch, search
+from eigenwerk.linalg.band_search import search
 from eigenwerk.linalg.dense import DenseEigh, dense_eigh, generalised_eigh
-from eigenwerk.linalg.operator import EigenResult, Operator, which_of
-from eigenwerk.linalg.subspace import Images, combine, inner, norms
+from eigenwerk.linalg.energy_search import EnergySearch
+from eigenwerk.linalg.operator import EigenResult, Operator
 
 SMALLEST_SHARE = 1e-3
 """A band's own coefficient in its new place is taken as at least this: the step is limited anyway."""
@@ -45,47 +44,13 @@ def conjugate(
     )  # fmt: skip
 
 
-class LowestEnergy(BandSearch):
-    """Steps b of lowest energy in the span of a band and its directions.
-
-    tables: H - e S and S between x, D_1, ... (k, n, 1 + d, 1 + d); rows are zero where there is no direction yet.
-    """
-
-    def __init__(self, bands: Images, eig_kn: torch.Tensor, residual_kn: torch.Tensor, steps: int):
-        super().__init__(bands, eig_kn, residual_kn, steps)
-        energy_knbb = bands.x_knx.new_zeros((*eig_kn.shape, steps + 1, steps + 1))
-        overlap_knbb = energy_knbb.clone()
-        overlap_knbb[..., 0, 0] = 1
-        self.tables = [energy_knbb, overlap_knbb]
-
-    def _outside(self, operator: Operator, d_knx: torch.Tensor) -> torch.Tensor:
-        which = which_of(self.index_k)
-        x_kmx, sx_kmx = self.everything.x_knx[which], self.everything.sx_knx[which]
-        return d_knx - combine(operator.sum(inner(sx_kmx, d_knx)), x_kmx)
-
-    def _extend(self, operator: Operator, new: Images) -> None:
-        energy_knbb, overlap_knbb = self.tables
-        place = len(self.directions)
-        others = (self.bands, *self.directions)
-        products = [torch.linalg.vecdot(other.x_knx, new.hx_knx) for other in others]
-        products += [torch.linalg.vecdot(other.x_knx, new.sx_knx) for other in self.directions]
-        product_knb = operator.sum(torch.stack(products, -1))
-        for table_knbb, row, column_knb in (
-            (energy_knbb, 0, product_knb[..., : place + 1]),
-            (overlap_knbb, 1, product_knb[..., place + 1 :]),
-        ):
-            table_knbb[..., row : place + 1, place] = column_knb
-            table_knbb[..., place, row : place + 1] = column_knb.conj()
+class LowestEnergy(EnergySearch):
+    """Steps b of lowest energy in the span of a band and its directions."""
 
     def choose(self, operator: Operator, eigh: DenseEigh) -> torch.Tensor:
-        """The lowest pair of the small pencil; the residual there, at the new e'."""
+        """The lowest pair of the small pencil."""
         energy_knbb, overlap_knbb = self.tables
         c_qb = generalised_eigh(energy_knbb.flatten(0, 1), overlap_knbb.flatten(0, 1), eigh=eigh)[1][..., 0]
         own_q1, others_qd = c_qb[:, :1], c_qb[:, 1:]
         own_q1 = torch.where(own_q1.abs() < SMALLEST_SHARE, SMALLEST_SHARE, own_q1)
-        self.step_knd = self.limited((others_qd / own_q1).view_as(self.step_knd))
-        y_knb1 = pad(self.step_knd, (1, 0), value=1.0).unsqueeze(-1)
-        square_kn, energy_kn = ((y_knb1.mH @ (table @ y_knb1))[..., 0, 0].real for table in (overlap_knbb, energy_knbb))
-        gain_kn1 = (energy_kn / square_kn).unsqueeze(-1).to(y_knb1.dtype)
-        self.now_knx = torch.addcmul(self.moved(1), gain_kn1, self.moved(2), value=-1)
-        return norms(self.now_knx, operator.sum) / square_kn.sqrt()
+        return self.placed(operator, (others_qd / own_q1).view_as(self.step_knd))

@@ -101,7 +101,7 @@ def by_davidson(request, ground):
     return name, settings, ground(name, "davidson", **settings)
 
 
-@pytest.mark.parametrize("solver", [word for word in SEQUENCES if word != "davidson"])
+@pytest.mark.parametrize("solver", [*(word for word in SEQUENCES if word != "davidson"), "damped"])
 def test_every_solver_finds_the_ground_state_of_davidson(by_davidson, ground, solver):
     name, settings, expected = by_davidson
     frozen = {"frozen_steps": 3} if solver == "rmm" else {}

@@ -33,8 +33,8 @@ class ScfSettings:
     """How to reach self-consistency; energies in hartree.
 
     energy_tolerance: largest change of free energy and of band energy in the last step (EDIFF);
-    max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density); solver: see
-    `solver_choice`.
+    max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density); solver,
+    motion_time: see `solver_choice.Job`.
     """
 
     bands: int
@@ -47,6 +47,7 @@ class ScfSettings:
     min_steps: int = 2
     frozen_steps: int = 0
     solver: str = AUTOMATIC
+    motion_time: float = 0.4
     mixing: MixSettings = field(default_factory=MixSettings)
 
 
@@ -120,8 +121,9 @@ class ScfLoop:
 
     def _solver_choice(self) -> SolverChoice:
         settings = self.settings
+        real = self.atoms.basis.form.real
         return SolverChoice(
-            Job(settings.solver, settings.bands, self.atoms.basis.form.real, settings.energy_tolerance)
+            Job(settings.solver, settings.bands, real, settings.energy_tolerance, settings.motion_time)
         )
 
     def _occupy(self, eig_skn: torch.Tensor, degeneracy: int) -> Occupations:

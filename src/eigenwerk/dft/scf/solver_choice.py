@@ -3,6 +3,7 @@
 docs/equations/solver_choice.md.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -15,13 +16,14 @@ from eigenwerk.dft.scf.solvers import (
     Method,
     chebyshev_method,
     conjugate_method,
+    damped_method,
     davidson_method,
     exact_method,
     rmm_method,
 )
 from eigenwerk.units import HARTREE_EV
 
-AUTOMATIC = "automatic"
+AUTOMATIC, DAMPED = "automatic", "damped"
 
 MANY_BANDS_REAL, MANY_BANDS_COMPLEX = 128, 96
 """From so many bands on, bands that move by themselves save more (overlaps, dense problems of 3 n) than they lose."""
@@ -45,12 +47,13 @@ GAP = 0.3
 @dataclass(frozen=True)
 class Job:
     """What the choice depends on.  solver: "automatic" or a word of `SEQUENCES`; bands: NBANDS; real: number type;
-    energy_tolerance: EDIFF (hartree)."""
+    energy_tolerance: EDIFF (hartree); motion_time: TIME (hartree⁻¹) of damped motion."""
 
     solver: str
     bands: int
     real: bool
     energy_tolerance: float
+    motion_time: float = 0.4
 
 
 def sequence_of(job: Job) -> str:
@@ -97,11 +100,17 @@ SEQUENCES = {
 """Step, from 1 on -> method."""
 
 
+def sequence_for(job: Job) -> Callable[[int], Method]:
+    """The sequence of a job; that of damped motion is the only one with a parameter."""
+    word = sequence_of(job)
+    return (lambda step: damped_method(job.motion_time)) if word == DAMPED else SEQUENCES[word]
+
+
 class SolverChoice:
     """Names the method of the next step, and watches what became of it."""
 
     def __init__(self, job: Job):
-        self.job, self.sequence = job, SEQUENCES[sequence_of(job)]
+        self.job, self.sequence = job, sequence_for(job)
         self.method = self.sequence(1)
         self._residual, self._without_progress, self._taken_over = float("inf"), 0, False
         self._energy_left = 0.0

@@ -9,6 +9,7 @@ import torch
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.linalg.chebyshev import chebyshev
 from eigenwerk.linalg.conjugate import conjugate
+from eigenwerk.linalg.damped import damped
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.dense import DenseEigh, solve_dense
 from eigenwerk.linalg.operator import EigenResult
@@ -19,6 +20,9 @@ FIRST_EXPANSIONS, EXPANSIONS = 3, 2
 
 FIRST_DIRECTIONS, DIRECTIONS = 4, 2
 """Directions for each band in the first step and in the others, if bands move by themselves."""
+
+MOTION_STEPS = 4
+"""Steps of damped motion in each step of self-consistency."""
 
 FIRST_DEGREE, DEGREE = 12, 8
 """Degree of the Chebyshev polynomial in the first step and in the others."""
@@ -52,6 +56,12 @@ def conjugate_method(directions: int = DIRECTIONS) -> Method:
     """Conjugate gradients for all bands."""
     solve = partial(conjugate, steps=directions, final_residual=False)
     return Method("CG", "conjugate gradients for all bands", solve, watched=True)
+
+
+def damped_method(time: float, steps: int = MOTION_STEPS) -> Method:
+    """Damped motion of all bands."""
+    solve = partial(damped, time=time, steps=steps, final_residual=False)
+    return Method("DMP", "damped motion", solve, watched=True)
 
 
 def chebyshev_method(degree: int = DEGREE) -> Method:

@@ -29,14 +29,15 @@ LOOP = (
     Tag(
         "ALGO", "word", "Automatic", "", SECTION, "honoured",
         "Solver of the electronic problem: Normal blocked Davidson, VeryFast RMM-DIIS, Fast the first and then the "
-        "second, All and Conjugate conjugate gradients for all bands, Exact dense matrices (small cells), Automatic by "
-        "the size of the job, Chebyshev filtered subspaces (not in VASP). The first letter decides, except for "
-        "Automatic, Chebyshev, Exact, Eigenval, None, Nothing and the many-body words, which are spelled out.",
+        "second, All and Conjugate conjugate gradients for all bands, Damped damped motion, Exact dense matrices "
+        "(small cells), Chebyshev filtered subspaces (not in VASP), Automatic by the size of the job. The first letter "
+        "decides, except for Automatic, Chebyshev, Exact, Eigenval, None, Nothing and the many-body words, which are "
+        "spelled out.",
         remedy="Set ALGO = Normal.", first_letters="NVFCADSO",
         choices=(
             *(Choice(word) for word in
-              ("Normal", "VeryFast", "Fast", "Conjugate", "All", "Automatic", "Exact", "Chebyshev")),
-            *(Choice(word, "inert", _DAVIDSON) for word in ("Damped", "Old")),
+              ("Normal", "VeryFast", "Fast", "Conjugate", "All", "Damped", "Automatic", "Exact", "Chebyshev")),
+            Choice("Old", "inert", _DAVIDSON),
             *(Choice(word, "refused", _NO_UPDATE) for word in ("Subrot", "Eigenval", "None", "Nothing")),
             *_many_body("ACFDT", "ACFDTR", "RPA", "RPAR", "CHI", "TDHF", "BSE", "TIMEEV", "CRPA", "CRPAR", "2E4W",
                         "GW", "GW0", "G0W0", "EVGW", "EVGW0", "QPGW", "QPGW0", "scGW", "scGW0", "GWR", "GW0R", "G0W0R",
@@ -45,12 +46,12 @@ LOOP = (
     ),
     Tag(
         "IALGO", "int", Derived("from ALGO"), "", SECTION, "honoured",
-        "Solver by number: 38 Normal, 48 VeryFast, 68 Fast, 58 All, 90 Exact; ALGO wins when both are given.",
+        "Solver by number: 38 Normal, 48 VeryFast, 68 Fast, 58 All, 53 Damped, 90 Exact; ALGO wins if both are given.",
         remedy="Set IALGO = 38 or remove the line.",
         choices=(
-            *(Choice(number) for number in (38, 48, 58, 68, 90)),
+            *(Choice(number) for number in (38, 48, 53, 58, 68, 90)),
             *(Choice(number, "inert", _DAVIDSON)
-              for number in (8, 18, 28, 44, 45, 46, 47, 53, 54, 55, 56, 57, 78, 88)),
+              for number in (8, 18, 28, 44, 45, 46, 47, 54, 55, 56, 57, 78, 88)),
             *(Choice(number, "refused", _NO_UPDATE) for number in (-1, 2, 3, 4)),
         ),
     ),
@@ -60,12 +61,13 @@ LOOP = (
         ("EBREAK", "float", Derived("EDIFF / NBANDS / 4"), "eV", "Inner stopping rule, absolute."),
         ("DEPER", "float", 0.3, "", "Inner stopping rule, relative."),
         ("WEIMIN", "float", Derived("0.001, 0 for IBRION = -1"), "", "Occupation below which a band counts as empty."),
-        ("TIME", "float", 0.4, "", "Step of the direct minimisers."),
         ("ISEARCH", "int", 0, "", "Line search of ALGO = All."),
         ("LDIAG", "bool", True, "", "Rotation of the orbitals to eigenvectors of the subspace."),
         ("LSUBROT", "bool", False, "", "Rotation between occupied and empty orbitals for hybrids."),
         ("ENINI", "float", Derived("ENCUT"), "eV", "Cutoff during the first steps."),
     ),
+    Tag("TIME", "float", 0.4, "1/hartree", SECTION, "honoured",
+        "Longest step of damped motion (ALGO = Damped) along the preconditioned residual.", above=0.0),
     Tag("LCORR", "bool", True, "", SECTION, "inert", "Correction of forces for an unconverged density.",
         "forces are those of the converged density"),
 )  # fmt: skip
