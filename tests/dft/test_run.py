@@ -305,7 +305,10 @@ def test_lack_of_memory_is_explained(tmp_path, monkeypatch):
     assert type(caught.value).__name__ == "EigenwerkError"
 
 
-ALGOS = [("Fast", {"DAV", "RMM"}), ("All", {"CG"}), ("Exact", {"EXA"}), ("Damped", {"DMP", "DAV"}), ("Chebyshev", {"CHE"})]
+ALGOS = [
+    ("Fast", {"DAV", "RMM"}), ("All", {"CG"}), ("Exact", {"EXA"}), ("Chebyshev", {"CHE"}),
+    ("Damped", {"DMP", "DAV"}),  # it stalls, and blocked Davidson takes over
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("algo", "names"), ALGOS)
