@@ -65,11 +65,11 @@ CASES = (
     Case("cu_slab_co", "a molecule on a metal: 5σ and 2π* at the Fermi level", c.monoxide_on_copper,
          _metal(350), (2, 2, 1)),
     # elongated cells
-    Case("al_long", "16 atoms in a row, 32 Å: charge sloshing", lambda: c.repeated(c.face_centred_pair("Al", 4.05), (1, 1, 8)),
+    Case("al_long", "16 atoms in a row, 32 Å: charge sloshing", lambda: c.in_a_row(c.face_centred_pair("Al", 4.05), 8),
          _metal(240), (6, 6, 1)),
-    Case("fe_long", "magnet, 17 Å", lambda: c.repeated(c.bcc("Fe", 2.87), (1, 1, 6)),
-         _magnet(300, "12*2.5"), (4, 4, 1)),
-    Case("na_long", "low density, 26 Å", lambda: c.repeated(c.bcc("Na", 4.2906), (1, 1, 6)), _metal(300), (3, 3, 1)),
+    Case("fe_long", "magnet, 14 Å", lambda: c.in_a_row(c.bcc("Fe", 2.87), 5),
+         _magnet(300, "10*2.5"), (3, 3, 1)),
+    Case("na_long", "low density, 26 Å", lambda: c.in_a_row(c.bcc("Na", 4.2906), 6), _metal(300), (3, 3, 1)),
     Case("graphene_ribbon", "magnetic edges, vacuum on four sides", lambda: c.zigzag_ribbon(4, 15.0, 8.0),
          _magnet(350, "1 0 0 0 0 0 0 -1 0 0", INSULATOR), (5, 1, 1)),
     # magnets and antiferromagnets
@@ -116,7 +116,7 @@ CASES = (
     Case("oh_minus", "anion in a box", lambda: c.dimer("O", "H", 0.964), _insulator(350, NELECT="8")),
     Case("mgo_vacancy_plus", "charged vacancy with one electron in it",
          lambda: c.without_atom(c.rock_salt_cube("Mg", "O", 4.212), "O"),
-         _magnet(350, "7*0.1", INSULATOR, NELECT="25"), (2, 2, 2)),
+         _magnet(350, "7*0.1", INSULATOR, NELECT="57"), (2, 2, 2)),
     # semimetals and small gaps
     Case("graphite", "semimetal", c.graphite, _insulator(400), (6, 6, 2)),
     Case("graphene", "point of degeneracy at the Fermi level, 18 Å of vacuum", lambda: c.graphene(18.0), _insulator(400), (6, 6, 1)),

@@ -25,6 +25,10 @@ OXYGEN_HEIGHT = 0.85
 """Height of oxygen above the outermost layer in a hollow of Pd(100): 2.12 Å from four palladium atoms."""
 
 
+ROW_SHIFT = 0.3
+"""Displacement of one atom in a row of cells."""
+
+
 def fcc(symbol: str, a: float) -> Poscar:
     """One atom, primitive cell."""
     return _crystal(symbol, 0.5 * a * (1 - np.eye(3)), {symbol: [(0, 0, 0)]})
@@ -163,9 +167,12 @@ def monoxide_on_copper() -> Poscar:
     return _added(carbon, "O", [top + np.array([0, 0, 3.0])])
 
 
-def repeated(poscar: Poscar, cells: tuple[int, int, int]) -> Poscar:
-    """A supercell."""
-    return supercell(poscar, np.diag(cells))
+def in_a_row(poscar: Poscar, cells: int) -> Poscar:
+    """A supercell along z whose first atom is moved by ROW_SHIFT along z: else the short cell's translations remain."""
+    row = supercell(poscar, np.diag([1, 1, cells]))
+    position_av = row.positions_av
+    position_av[0, 2] += ROW_SHIFT
+    return replace(row, scaled_ac=wrapped(position_av @ np.linalg.inv(row.lattice_cv)))
 
 
 def without_atom(poscar: Poscar, symbol: str) -> Poscar:
