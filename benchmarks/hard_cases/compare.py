@@ -3,9 +3,11 @@
     OMP_NUM_THREADS=1 python compare.py run [--only NAME ...] [--codes eigenwerk gpaw] [--again] [--results DIR]
     python compare.py table [--results DIR]          # results.md from results.json
 
-Both codes have the same cutoff, mesh, bands, smearing, charge, starting moments and PAW data, and their own defaults for
-all that concerns the way to self-consistency.  Their criteria to stop mean different things, so the count that is
+Both codes have the same cutoff, mesh, bands, smearing, charge, starting moments and PAW data, and their own defaults
+for all that concerns the way to self-consistency.  Their criteria to stop mean different things, so the count that is
 compared is the number of applications after which the free energy stays within SAME_ERROR of the code's own final one.
+Neither count holds the making of the first orbitals: eigenwerk's Rayleigh-Ritz step in atomic orbitals (one application
+to each of them, and to a few random ones), GPAW's matrix elements in its atomic basis.
 Runs that are in results.json are left out unless --again is given.  GPAW's Python: --gpaw.
 """
 

@@ -1,4 +1,7 @@
-"""One folder with eigenwerk: python run_eigenwerk.py FOLDER OUT.json.  One thread; the files of the run are thrown away."""
+"""One folder with eigenwerk: python run_eigenwerk.py FOLDER OUT.json.
+
+One thread; the files of the run are thrown away.
+"""
 
 import json
 import sys

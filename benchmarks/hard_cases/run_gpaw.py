@@ -77,7 +77,8 @@ def main() -> None:
     case, out = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
     watch = Watch()
     started, began = time.process_time(), time.perf_counter()
-    atoms = Atoms(case["symbols"], scaled_positions=case["scaled"], cell=case["cell"], pbc=True, magmoms=case["moments"])
+    atoms = Atoms(case["symbols"], scaled_positions=case["scaled"], cell=case["cell"], pbc=True,
+                  magmoms=case["moments"])  # fmt: skip
     atoms.calc = calculator(case, out.with_suffix(".txt"))
     status, converged = "converged", True
     try:
@@ -86,7 +87,8 @@ def main() -> None:
         status, converged = f"not converged in {MAX_STEPS} steps", False
     out.write_text(json.dumps({
         "code": "gpaw", "version": gpaw.__version__, "converged": converged, "status": status,
-        "energy": watch.energies[-1], "kpoints": len(atoms.calc.get_ibz_k_points()), "moment": watch.moments[-1] if watch.moments else None,
+        "energy": watch.energies[-1], "kpoints": len(atoms.calc.get_ibz_k_points()),
+        "moment": watch.moments[-1] if watch.moments else None,
         "steps": len(watch.energies), "energies": watch.energies, "applications": watch.applications,
         "residuals": watch.residuals, "moments": watch.moments,
         "cpu_seconds": time.process_time() - started, "wall_seconds": time.perf_counter() - began,

@@ -92,7 +92,8 @@ class Calculation:
         given = self.parameters
         mixing = MixSettings(
             kind=given.mixing.kind, amix=given.mixing.amix, bmix=given.mixing.bmix, amix_mag=given.mixing.amix_mag,
-            bmix_mag=given.mixing.bmix_mag, amin=given.mixing.amin, history=given.mixing.history,
+            fit_mag=given.mixing.fit_mag, bmix_mag=given.mixing.bmix_mag, amin=given.mixing.amin,
+            history=given.mixing.history,
         )
         return ScfSettings(
             bands=given.bands, electrons=given.electrons, smearing=smearing(given), width=given.width,

@@ -35,7 +35,7 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
 def mixing(incar: Incar) -> tuple[Mixing, Computed]:
     """Density mixing, and AMIN with its origin: min(0.1, AMIX, AMIX_MAG) by default.
 
-    Wave vectors from 1/Å to 1/bohr.
+    Wave vectors from 1/Å to 1/bohr.  An AMIX_MAG that is given is the factor; the default is its upper end.
     """
     linear, magnetic = number(incar, "AMIX"), number(incar, "AMIX_MAG")
     smallest = incar.values.get("AMIN")
@@ -49,6 +49,7 @@ def mixing(incar: Incar) -> tuple[Mixing, Computed]:
         amix=linear,
         bmix=number(incar, "BMIX") * BOHR_ANGSTROM,
         amix_mag=magnetic,
+        fit_mag="AMIX_MAG" not in incar.values,
         bmix_mag=number(incar, "BMIX_MAG") * BOHR_ANGSTROM,
         amin=smallest,
         history=abs(whole(incar, "MAXMIX")),

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 class Mixing:
     """Density mixing: linear factors and Kerker wave vectors (bohr⁻¹) of density and magnetisation.
 
-    kind: "pulay" or "kerker"; history: earlier steps that take part.
+    kind: "pulay" or "kerker"; fit_mag: amix_mag is the largest factor only, and the measured response says which;
+    history: earlier steps that take part.
     """
 
     kind: str = "pulay"
     amix: float = 0.4
     bmix: float = 0.529177210903
     amix_mag: float = 1.6
+    fit_mag: bool = True
     bmix_mag: float = 0.529177210903
     amin: float = 0.1
     history: int = 12

@@ -6,7 +6,7 @@ Equations, units and measured choices: docs/equations/mixing.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -25,6 +25,9 @@ UPHILL_SHARE = 0.2
 SMALLEST_SCALE, RECOVERY = 0.1, 8
 """The linear factors never shrink below this share, and double again after so many steps of progress."""
 
+FITTED_STEPS = 5
+"""Newest changes that take part in that fit."""
+
 LARGEST_BMIX = 1.5
 """Upper end of fitted Kerker wave vectors, 1/bohr: the Thomas-Fermi value of 0.3 electrons per bohr^3 is 1.6."""
 
@@ -35,6 +38,8 @@ class MixSettings:
 
     kind: 'pulay' (VASP's IMIX = 4) or 'kerker' (IMIX = 1: no history, no safety net).
     amix, amix_mag: linear factor of the total density, of the magnetisation.
+    fit_mag: start the magnetisation with the factor of the total density and fit it to the measured response;
+    amix_mag is then the largest.
     bmix, bmix_mag: Kerker wave vectors in 1/bohr; 0 is plain linear mixing; bmix = None fits it to the measured
     response.  The magnetisation has no long-range response to damp; measured, 0 serves it best.
     amin: smallest factor at any g (never above the linear factor).
@@ -49,6 +54,7 @@ class MixSettings:
     amix: float = 0.4
     bmix: float | None = 1.0 * BOHR_ANGSTROM
     amix_mag: float = 1.6
+    fit_mag: bool = False
     bmix_mag: float = 0.0
     amin: float = 0.1
     history: int = 20
@@ -91,10 +97,15 @@ class PulayMixer:
         self._metric = Metric.make(
             self.norm2_g, self.weight_g, self.volume, self.smallest_norm2, self.settings.occupancy_weight, self.sum
         )
+        self._flat = replace(self._metric, factor_g=torch.ones_like(self._metric.factor_g))
         self._history = History(self._metric, self.settings.history)
         self._last: Step | None = None
         self._guard = Guard()
         self._bmix = 1.0 * BOHR_ANGSTROM if self.settings.bmix is None else self.settings.bmix
+        self._amix_mag = self.settings.amix_mag
+        if self.settings.fit_mag:
+            self._amix_mag = min(self.settings.amix, self.settings.amix_mag)
+        self._told_amix_mag = self._amix_mag
         self._count = 0
 
     def mix(
@@ -132,6 +143,11 @@ class PulayMixer:
         return self._bmix
 
     @property
+    def amix_mag(self) -> float:
+        """The linear factor of the magnetisation in use."""
+        return self._amix_mag
+
+    @property
     def scale(self) -> float:
         """What the guard has made of the linear factors: 1, or less after trouble."""
         return self._guard.scale
@@ -139,7 +155,8 @@ class PulayMixer:
     def state(self) -> dict[str, Any]:
         """Everything the next step depends on: tensors, numbers and words, for a file."""
         stored: dict[str, Any] = {
-            "count": self._count, "bmix": self._bmix, "events": list(self.events), **self._guard.state(),
+            "count": self._count, "bmix": self._bmix, "amix_mag": self._amix_mag, "told_amix_mag": self._told_amix_mag,
+            "events": list(self.events), **self._guard.state(),
         }  # fmt: skip
         kept = {"step": self._history.steps, "last": [self._last] if self._last else [], "best": self._guard.kept()}
         for name, steps in kept.items():
@@ -151,6 +168,7 @@ class PulayMixer:
     def restore(self, stored: dict[str, Any]) -> None:
         """Continue where a mixer with the same settings and plane waves stood when `state` was taken."""
         self._count, self._bmix, self.events = int(stored["count"]), float(stored["bmix"]), list(stored["events"])
+        self._amix_mag, self._told_amix_mag = float(stored["amix_mag"]), float(stored["told_amix_mag"])
         self._history = History(self._metric, self.settings.history)
         for step in _steps_of(stored, "step"):
             self._history.append(step)
@@ -163,7 +181,7 @@ class PulayMixer:
         Source: G. P. Kerker, Phys. Rev. B 23, 3082 (1981).
         """
         channels = len(residual.density_xg)
-        linear = [self.settings.amix, self.settings.amix_mag][:channels]
+        linear = [self.settings.amix, self._amix_mag][:channels]
         wave_vectors = [self._bmix, self.settings.bmix_mag][:channels]
         factor_xg = torch.stack([self._kerker(a, b) for a, b in zip(linear, wave_vectors, strict=True)])
         linear_x = residual.occupancy_xm.new_tensor(linear)
@@ -187,6 +205,8 @@ class PulayMixer:
         self._last = Step(here, residual)
         if self.settings.bmix is None and self._history.steps:
             self._bmix = self._fitted_wave_vector()
+        if self.settings.fit_mag and self._history.steps and len(here.density_xg) == 2:
+            self._take_factor(self._fitted_factor())
 
     def _pulay(self, here: Mixed, residual: Mixed) -> Mixed:
         """here - sum_j gamma_j dU_j + K (R - sum_j gamma_j dR_j), gamma the least-squares fit of R by the dR_j.
@@ -202,11 +222,15 @@ class PulayMixer:
             best, fitted = start.input, start.residual
             self._history, self._last = History(self._metric, self.settings.history), start
             self.events.append(
-                f"step {self._count}: {trouble}; back to the best density without history, "
+                f"{trouble}; back to the best density without history, "
                 f"linear factors times {self._guard.scale:g}"
             )
         following = best.plus(self._preconditioned(fitted))
         if not trouble and self._uphill(following.plus(here, -1.0), residual):
+            self.events.append(
+                f"the history of {len(self._history.steps)} changes led away from the minimum, as near a saddle point: "
+                "mixing goes on without it"
+            )
             self._history = History(self._metric, self.settings.history)
             self._guard.forget()
             return here.plus(self._preconditioned(residual))
@@ -218,12 +242,15 @@ class PulayMixer:
         Near a stable solution U* the residual is -J (U - U*) with J positive, so a right step has <dU|R> > 0.
         The smallest |R| may lie elsewhere, at an unstable solution or at none (magnets on their way to
         another moment); a least-squares fit would go there, against R, and stay.
+        One channel may well go against its own residual where it follows the other (long ferromagnets), so the sum of
+        both, each g with the same weight, must say so, too: chi is nearly local, and chi^-1 J is symmetric.
         """
         if not self._history.steps:
             return False
         along_x = self._metric.inner_xj([change], residual)[:, 0]
         square_x = self._metric.inner_xj([residual], residual)[:, 0]
-        return bool(((along_x < 0) & (square_x > UPHILL_SHARE * square_x.sum())).any())
+        against = bool(((along_x < 0) & (square_x > UPHILL_SHARE * square_x.sum())).any())
+        return against and float(self._flat.inner_xj([change], residual).sum()) < 0
 
     def _optimum(self, here: Mixed, residual: Mixed) -> tuple[Mixed, Mixed]:
         """Input and residual after the least-squares fit."""
@@ -234,6 +261,32 @@ class PulayMixer:
                 here.subtract_(gamma_x, step.input)
                 residual.subtract_(gamma_x, step.residual)
         return here, residual
+
+    def _take_factor(self, factor: float) -> None:
+        """Mix the magnetisation with this factor from now on; told where it is twice or half of what was told last."""
+        if not 0.5 < factor / self._told_amix_mag < 2:
+            self.events.append(
+                f"linear factor of the magnetisation {factor:.2g} (it was {self._told_amix_mag:.2g}), "
+                "from its response so far"
+            )
+            self._told_amix_mag = factor
+        self._amix_mag = factor
+
+    def _fitted_factor(self) -> float:
+        """a of -dR a = dU for the magnetisation, by least squares over the last changes.
+
+        That is the second step length of J. Barzilai and J. M. Borwein, IMA J. Numer. Anal. 8, 141 (1988).  A magnet
+        answers a change of its magnetisation by less than that change, so a > 1; the levels of an atom, which empty and
+        fill at once, by more.  a lies between AMIX, what serves atoms best, and AMIX_MAG, which is also taken where the
+        residual grows with the change (a moment on its way to be found).
+        """
+        top, bottom = 0.0, 0.0
+        for step in self._history.steps[-FITTED_STEPS:]:
+            products_xj = self._metric.inner_xj([step.input, step.residual], step.residual)
+            top, bottom = top - float(products_xj[1, 0]), bottom + float(products_xj[1, 1])
+        if top <= 0:
+            return self.settings.amix_mag
+        return min(max(top / bottom, min(self.settings.amix, self.settings.amix_mag)), self.settings.amix_mag)
 
     def _fitted_wave_vector(self) -> float:
         """B of the response -dR = (1 + B^2 / g^2) dU that fits the history of the total density best, 1/bohr.

@@ -1,0 +1,87 @@
+"""The hard cases: folders as the script writes them, inputs that run, counts that are read rightly from the records."""
+
+import runpy
+import sys
+from itertools import accumulate
+
+import pytest
+
+from eigenwerk.dft.inputs import read_inputs
+from eigenwerk.dft.run import run_folder
+
+MODULES = ("crystals", "cases", "table")
+
+
+@pytest.fixture(scope="module")
+def folder(repository):
+    return repository / "benchmarks" / "hard_cases"
+
+
+@pytest.fixture(scope="module")
+def script(folder):
+    sys.path.insert(0, str(folder))
+    try:
+        yield runpy.run_path(str(folder / "make_cases.py"))
+    finally:
+        sys.path.remove(str(folder))
+        for name in MODULES:
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def table(folder):
+    return runpy.run_path(str(folder / "table.py"))
+
+
+def test_every_case_has_its_folder_and_the_script_writes_it_again(script, folder, tmp_path):
+    names = sorted(case.name for case in script["CASES"])
+    assert len(names) >= 30 and names == sorted(path.name for path in (folder / "inputs").iterdir())
+    for case in script["CASES"]:
+        made = script["write_case"](case, tmp_path)
+        for file in ("INCAR", "KPOINTS"):
+            assert (made / file).read_text() == (folder / "inputs" / case.name / file).read_text()
+        new, old = ((path / case.name / "POSCAR").read_text().split() for path in (tmp_path, folder / "inputs"))
+        assert len(new) == len(old)
+        for one, other in zip(new, old, strict=True):
+            assert one == other or float(one) == pytest.approx(float(other), abs=1e-9)
+
+
+def test_cases_are_free_of_errors_and_tune_nothing(script, folder):
+    mixing = {"AMIX", "BMIX", "AMIX_MAG", "BMIX_MAG", "AMIN", "MAXMIX", "IMIX"}
+    tuned = {"ALGO", "IALGO", "NELM", "NELMDL", "NUPDOWN", *mixing}
+    for case in script["CASES"]:
+        inputs = read_inputs(folder / "inputs" / case.name)
+        assert [str(problem) for problem in inputs.errors] == []
+        assert not tuned & set(inputs.incar.values)
+
+
+def record(energies, converged=True, per_step=10):
+    """A run with these free energies."""
+    counts = [*accumulate([per_step] * len(energies))]
+    return {"converged": converged, "energy": energies[-1], "energies": energies, "applications": counts}
+
+
+def test_applications_count_until_the_energy_stays_within_the_error(table):
+    passing_by = record([-1.0, -2.0, -1.5, -1.99995, -2.0])
+    assert table["settled"](passing_by) == 4
+    assert table["applications"](passing_by) == 40
+    assert table["applications"](record([-2.0])) == 10
+
+
+def test_a_run_that_does_not_converge_needs_more_than_any_other(table):
+    good, lost = record([-1.0, -2.0]), record([-2.0], converged=False)
+    assert table["applications"](lost) is None
+    assert table["fewer"](good, lost) and not table["fewer"](lost, good) and not table["fewer"](lost, lost)
+    assert not table["fewer"](record([-1.0, -2.0], per_step=11), good)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "moment", "energy"),
+    [("fe_moment_zero", 2.35, -8.8133), ("ni_atom", 2.0, -2.4893), ("feal", 0.754, -13.1553)],
+)
+def test_a_hard_case_converges_to_its_lowest_known_state(folder, tmp_path, name, moment, energy):
+    found = run_folder(folder / "inputs" / name, tmp_path, threads=1)
+    assert found.converged and len(found.steps) <= 60
+    assert found.moment == pytest.approx(moment, abs=0.01)
+    assert found.free_energy == pytest.approx(energy, abs=2e-3)
