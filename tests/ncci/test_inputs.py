@@ -25,7 +25,13 @@ def message(tmp_path, text):
 def test_a_short_file_gets_sensible_defaults(tmp_path):
     (case,) = read(tmp_path, GOOD)
     assert case.nucleus == Nucleus(3, 3) and case.hw == 20 and case.max_excitation == 2 and case.twice_m == 0
+    assert case.srg_lambda is None
     assert case.coulomb and case.lawson == 50 and case.solver.method == "lanczos" and case.parity is None
+
+
+def test_an_evolved_interaction_shows_in_the_title(tmp_path):
+    (case,) = read(tmp_path, GOOD.replace("JISP16", "NNLOopt") + "srg_lambda = 1.8\n")
+    assert case.srg_lambda == 1.8 and "NNLOopt SRG 1.8 fm^-1" in case.title
 
 
 def test_lists_make_a_series_with_growing_nmax(tmp_path):
@@ -76,6 +82,8 @@ def test_a_table_of_the_solver(tmp_path):
         (GOOD + "[solver]\nstates = 4", ["states stands in the wrong place", "above the first line"]),
         (GOOD + '[solver]\nmethod = "magic"', ["[solver] method = 'magic'", "lanczos, lobpcg"]),
         (GOOD + '[solver]\ndevice = "tpu"', ["[solver] device = 'tpu'", "cuda"]),
+        (GOOD + "srg_lambda = 0.5", ["srg_lambda = 0.5", "1 or larger"]),
+        (GOOD + "srg_lambda = true", ["srg_lambda = true", "a number"]),
         (GOOD + "solver = 3", ["solver is a table"]),
         ("nucleus = 6Li", ["no TOML", "quotation marks"]),
     ],

@@ -154,6 +154,19 @@ def test_a_series_lowers_the_energy_and_its_files_come_back(cases, tmp_path):
     assert not (tmp_path / "out" / "hw20_Nmax04" / "checkpoint").exists()
 
 
+@pytest.mark.slow
+def test_an_evolved_interaction_binds_more_in_a_small_space_and_is_named(cases, tmp_path):
+    keys = {"nucleus": "3H", "interaction": "NNLOopt", "hw": 24, "Nmax": 2, "states": 1, "observables": []}
+    (bare,) = run_series(cases(**keys), tmp_path / "bare")
+    (evolved,) = run_series(cases(**keys, srg_lambda=2.0), tmp_path / "evolved")
+    assert evolved.energy_n[0] < bare.energy_n[0] - 1
+    again = read_levels(tmp_path / "evolved")
+    assert again.about["srg_lambda"] == 2 and again.interaction == "NNLOopt SRG 2 fm^-1"
+    assert read_levels(tmp_path / "bare").interaction == "NNLOopt"
+    for name in ("levels.txt", "levels.res"):
+        assert "NNLOopt SRG 2 fm^-1" in (tmp_path / "evolved" / name).read_text()
+
+
 def test_start_vectors_from_a_file_of_a_smaller_space_save_products(cases, tmp_path):
     keys = HELIUM | {"states": 1}
     run_series(cases(**(keys | {"Nmax": 2})), tmp_path / "small")
@@ -208,6 +221,8 @@ def test_a_run_that_is_stopped_between_steps_saves_all_of_them(cases, tmp_path):
         ({"interaction": "JISP17"}, ["JISP17", "jisp16", "does not exist"]),
         ({"interaction": "bad.snt"}, ["bad.snt", "line 2", "2212"]),
         ({"hw": None}, ["lacks hw"]),
+        ({"srg_lambda": 2.0}, ["case.toml: srg_lambda = 2,", "'JISP16'", "Remove srg_lambda", '"NNLOopt"']),
+        ({"srg_lambda": 2.0, "interaction": "bad.snt"}, ["srg_lambda = 2,", "'bad.snt'"]),
         ({"Nmax": None}, ["lacks Nmax"]),
     ],
 )

@@ -53,15 +53,17 @@ def block_size(choice: SolverChoice, states: int) -> int:
 class Case:
     """One calculation.  Energies MeV, lengths fm.
 
-    interaction: the name of a built-in one or a file.  hw: None in a valence space.  max_excitation: Nmax, None for all
-    of a valence space.  parity: natural, unnatural, + or -; None for that of Nmax.  weights: largest sums of oscillator
-    quanta of protons, neutrons and all nucleons, in place of Nmax.  core: protons and neutrons of an inert core, for
-    files that do not name it.  orbitals, scaling: what else an .int file may lack.
+    interaction: the name of a built-in one or a file.  srg_lambda: how far it is evolved, fm^-1, or None.  hw: None in
+    a valence space.  max_excitation: Nmax, None for all of a valence space.  parity: natural, unnatural, + or -; None
+    for that of Nmax.  weights: largest sums of oscillator quanta of protons, neutrons and all nucleons, in place of
+    Nmax.  core: protons and neutrons of an inert core, for files that do not name it.  orbitals, scaling: what else an
+    .int file may lack.
     """
 
     path: Path
     nucleus: Nucleus
     interaction: str
+    srg_lambda: float | None
     hw: float | None
     max_excitation: int | None
     twice_m: int
@@ -81,7 +83,13 @@ class Case:
         """The case in one line."""
         size = "" if self.max_excitation is None else f", Nmax {self.max_excitation}"
         quantum = "" if self.hw is None else f", hbar-omega {self.hw:g} MeV"
-        return f"{self.nucleus.name}, {Path(self.interaction).name}{quantum}{size}, M = {half(self.twice_m)}"
+        name = interaction_title(self.interaction, self.srg_lambda)
+        return f"{self.nucleus.name}, {name}{quantum}{size}, M = {half(self.twice_m)}"
+
+
+def interaction_title(interaction: str, srg_lambda: float | None) -> str:
+    """NNLOopt SRG 2 fm^-1; of a file its name without folders."""
+    return Path(interaction).name + ("" if srg_lambda is None else f" SRG {srg_lambda:g} fm^-1")
 
 
 def half(twice: int) -> str:
@@ -176,6 +184,7 @@ def _case(path: Path, nucleus: Nucleus, values: Mapping[str, Any]) -> Case:
         path=path,
         nucleus=nucleus,
         interaction=values["interaction"],
+        srg_lambda=values["srg_lambda"],
         hw=None,
         max_excitation=None,
         twice_m=_twice_m(path, nucleus, values["M"]),

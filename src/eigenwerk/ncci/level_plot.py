@@ -51,7 +51,7 @@ def _colour(levels: Levels, n: int) -> str:
 
 def _short(levels: Levels) -> str:
     about = levels.about
-    parts = [str(Path(str(about["interaction"])).name)]
+    parts = [levels.interaction]
     if about["hw"] is not None:
         parts.append(f"{about['hw']:g} MeV")
     if about["Nmax"] is not None:
@@ -85,7 +85,7 @@ def draw_convergence(path: str | Path, series: Sequence[Levels]) -> None:
         axes.grid(True, color="#dddddd", linewidth=0.7)
         axes.legend(fontsize=8, frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(f"{series[0].about['nucleus']}, {series[0].about['interaction']}", fontsize=11)
+    figure.suptitle(f"{series[0].about['nucleus']}, {series[0].interaction}", fontsize=11)
     with replacing(path) as new:
         figure.savefig(new, format="png")
 

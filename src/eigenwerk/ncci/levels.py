@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from eigenwerk.ncci.inputs import interaction_title
+
 
 @dataclass(frozen=True, eq=False)
 class Levels:
     """The lowest states of one case; axis n is the state.  MeV, fm, nuclear magnetons, fm^2.
 
-    about: the case in plain values (nucleus, interaction, hw, Nmax, twice_M, parity, ...).  dimension: many-body
-    states.  nonzeros: elements of the lower triangle with the diagonal, by MFDn's rule.  energy_n: eigenvalues without
-    the Lawson term.  residual_n: |H x - E x|.  j_n: J as <J^2> = J(J+1) gives it.  isospin_n: T from <T^2>.  values:
-    observables by name, (n,) or (n, x).  transitions: reduced matrix elements by name, (n, n), final state first, nan
-    where M cannot tell.  orbitals: (n, l, 2j) by species.  solver: what it cost.
+    about: the case in plain values (nucleus, interaction, srg_lambda, hw, Nmax, twice_M, parity, ...).  dimension:
+    many-body states.  nonzeros: elements of the lower triangle with the diagonal, by MFDn's rule.  energy_n:
+    eigenvalues without the Lawson term.  residual_n: |H x - E x|.  j_n: J as <J^2> gives it.  isospin_n: T from <T^2>.
+    values: observables by name, (n,) or (n, x).  transitions: reduced matrix elements by name, (n, n), final state
+    first, nan where M cannot tell.  orbitals: (n, l, 2j) by species.  solver: what it cost.
     """
 
     about: Mapping[str, Any]
@@ -44,6 +46,11 @@ class Levels:
         """Which state of its J each one is, from 1."""
         twice_j = self.twice_j_n.tolist()
         return np.array([twice_j[: n + 1].count(value) for n, value in enumerate(twice_j)], dtype=np.int64)
+
+    @property
+    def interaction(self) -> str:
+        """The interaction in words, with how far it was evolved."""
+        return interaction_title(str(self.about["interaction"]), self.about.get("srg_lambda"))
 
     @property
     def parity(self) -> int:

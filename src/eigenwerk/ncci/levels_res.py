@@ -34,7 +34,7 @@ def _parameters(levels: Levels) -> str:
     if about.get("Nmax") is not None:
         rows += [f"Nmin   = {about['least_excitation']:8d}", f"Nmax   = {about['Nmax']:8d}", f"DeltaN = {2:8d}"]
     rows += ["", "[Many-body matrix]", f"dimension  = {levels.dimension:18d}", f"numnonzero = {levels.nonzeros:18d}"]
-    rows += ["", "[Interaction]", f"# {about['interaction']}", "Hrank  =        2"]
+    rows += ["", "[Interaction]", f"# {levels.interaction}", "Hrank  =        2"]
     if about.get("hw") is not None:
         rows += [f"hbomeg = {about['hw']:10.4f}", f"fmass  = {about['nucleon_mass']:10.4f}"]
     return "\n".join(rows)

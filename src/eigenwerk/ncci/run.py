@@ -176,6 +176,7 @@ def _about(case: Case, problem: Problem) -> dict[str, Any]:
         "valence_Z": problem.protons,
         "valence_N": problem.neutrons,
         "interaction": case.interaction,
+        "srg_lambda": case.srg_lambda,
         "hw": case.hw,
         "Nmax": case.max_excitation,
         "weights": list(case.weights),

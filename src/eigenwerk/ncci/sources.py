@@ -9,7 +9,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
 from eigenwerk.ncci.interaction.coulomb import coulomb
-from eigenwerk.ncci.interaction.files import BUILT_IN, interaction, valence_from_file
+from eigenwerk.ncci.interaction.files import BUILT_IN, interaction, refuse_evolution, valence_from_file
 from eigenwerk.ncci.interaction.kinetic import intrinsic_kinetic
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.interaction.valence import ValenceInteraction
@@ -59,7 +59,7 @@ class NoCore:
         space = problem.pairs
         parts = {
             "T_int": intrinsic_kinetic(space, case.hw, problem.nucleons),
-            "V_NN": interaction(self.name, space, case.hw),
+            "V_NN": interaction(self.name, space, case.hw, case.srg_lambda),
         }
         if case.coulomb and problem.protons > 1:
             parts["V_C"] = coulomb(space, case.hw)
@@ -90,7 +90,8 @@ def is_valence(case: Case) -> bool:
 
 
 def source_of(case: Case) -> Source:
-    """The interaction of a case.  Raises InputError where there is none of that name."""
+    """The interaction of a case.  Raises InputError where there is none of that name, or it cannot be evolved."""
+    refuse_evolution(case.interaction, case.srg_lambda, f"{case.path}: ")
     if case.interaction.lower() in BUILT_IN:
         return NoCore(case.interaction)
     path = case.path.parent / case.interaction

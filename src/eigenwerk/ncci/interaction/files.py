@@ -23,28 +23,49 @@ from eigenwerk.ncci.interaction.valence import ValenceInteraction, valence_inter
 from eigenwerk.ncci.orbitals import Orbitals
 from eigenwerk.units import NUCLEON_MASS_MEV
 
+EVOLVING: dict[str, Callable[[float, int, float | None], dict[str, Relative]]] = {
+    "nnloopt": lambda hw, quanta, srg_lambda: {kind: nnlo_opt(kind, hw, quanta, srg_lambda) for kind in SPECIES},
+}
+"""Those of the built-in ones that are known between momenta and so can be evolved to an srg_lambda (fm^-1)."""
+
 BUILT_IN: dict[str, Callable[[float, int], dict[str, Relative]]] = {
     "jisp16": lambda hw, quanta: dict.fromkeys(SPECIES, jisp16()),
-    "nnloopt": lambda hw, quanta: {kind: nnlo_opt(kind, hw, quanta) for kind in SPECIES},
+    "nnloopt": lambda hw, quanta: EVOLVING["nnloopt"](hw, quanta, None),
     "minnesota": lambda hw, quanta: dict.fromkeys(SPECIES, minnesota(hw, quanta)),
 }
 """Name in small letters -> potentials of pp, nn and pn pairs, from hw (MeV) and the most quanta of a pair."""
 
 
-def interaction(name: str, space: PairSpace, hw: float) -> TwoBody:
+def refuse_evolution(name: str, srg_lambda: float | None, where: str = "") -> None:
+    """Raises InputError if an interaction is to be evolved that cannot be; the message begins with `where`."""
+    if srg_lambda is not None and name.lower() not in EVOLVING:
+        raise InputError(
+            f"{where}srg_lambda = {srg_lambda:g}, but interaction = '{name}' cannot be evolved by the similarity "
+            "renormalisation group: that needs a potential between momenta, here NNLOopt. Remove srg_lambda, or set "
+            'interaction = "NNLOopt".'
+        )
+
+
+def interaction(name: str, space: PairSpace, hw: float, srg_lambda: float | None = None) -> TwoBody:
     """The nucleon-nucleon interaction, without Coulomb, for the pairs of `space` at hw (MeV).
 
     name: a built-in one, whatever its capitals; a table of the relative motion (brought to hw); or an h2 file, whose
-    matrix elements belong to the hw they were made for.  Raises InputError if there is no such interaction, if the
-    file is damaged, or if orbitals or pairs are missing.
+    matrix elements belong to the hw they were made for.  srg_lambda: how far it is evolved, fm^-1, or not at all.
+    Raises InputError if there is no such interaction, if it cannot be evolved, if the file is damaged, or if orbitals
+    or pairs are missing.
     """
+    refuse_evolution(name, srg_lambda)
     if name.lower() in BUILT_IN:
         quanta = max(space.highest_quanta(kind) for kind in SPECIES)
-        return couple(space, BUILT_IN[name.lower()](hw, quanta), hw)
+        return couple(space, _built_in(name.lower(), hw, quanta, srg_lambda), hw)
     path = _existing(name)
     if is_h2(path):
         return restrict(two_body_from_h2(read_h2(path)), space, path.name)
     return couple(space, dict.fromkeys(SPECIES, relative_from_file(path)), hw)
+
+
+def _built_in(name: str, hw: float, quanta: int, srg_lambda: float | None) -> dict[str, Relative]:
+    return BUILT_IN[name](hw, quanta) if srg_lambda is None else EVOLVING[name](hw, quanta, srg_lambda)
 
 
 def _existing(name: str) -> Path:

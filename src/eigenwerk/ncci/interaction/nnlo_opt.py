@@ -14,6 +14,7 @@ from eigenwerk.ncci.interaction import oscillator
 from eigenwerk.ncci.interaction.partial_waves import angles, momentum_transfer, project, spin_matrices
 from eigenwerk.ncci.interaction.pion_exchange import Components, PionPhysics, one_pion, two_pions
 from eigenwerk.ncci.interaction.relative import Relative, Wave
+from eigenwerk.ncci.interaction.srg import evolve_waves
 from eigenwerk.units import HBAR_C_MEV_FM
 
 PROTON, NEUTRON = 938.272046, 939.565379
@@ -106,13 +107,17 @@ def _contact(kind: str, wave: Wave, p_x: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=8)
-def _on_mesh(kind: str, points: int) -> dict[Wave, np.ndarray]:
-    return momentum_matrices(kind, momentum_mesh(points)[0], waves())
+def _on_mesh(kind: str, points: int, srg_lambda: float | None) -> dict[Wave, np.ndarray]:
+    p_x, weight = momentum_mesh(points)
+    bare = momentum_matrices(kind, p_x, waves())
+    return bare if srg_lambda is None else evolve_waves(bare, p_x, weight, MASS[kind], srg_lambda)
 
 
 @lru_cache(maxsize=16)
-def nnlo_opt(kind: str, hw: float, max_quanta: int, points: int = 100) -> Relative:
+def nnlo_opt(kind: str, hw: float, max_quanta: int, srg_lambda: float | None = None, points: int = 100) -> Relative:
     """NNLOopt for "pp", "nn" or "pn" pairs in the relative oscillator basis with 2n + l <= max_quanta.
+
+    srg_lambda: evolved so far by the similarity renormalisation group, fm^-1; None for the potential as published.
 
     <n l|V|n' l'> = (-1)^(n + n' + (l - l')/2) int int R_nl(p) V(p, p') R_n'l'(p') p^2 p'^2 dp dp' with R(p) positive at
     p = 0, because a function positive at r = 0 is (-i)^l (-1)^n R(p) in momentum space.
@@ -127,7 +132,7 @@ def nnlo_opt(kind: str, hw: float, max_quanta: int, points: int = 100) -> Relati
             functions[l] = radial * weight * p_x**2 * (1.0 - 2.0 * (n % 2))[:, None]
     matrices = {
         (j, s, l, lp): (1 - (lp - l)) * (functions[l] @ matrix @ functions[lp].T)  # i^(l' - l): 1 or -1
-        for (j, s, l, lp), matrix in _on_mesh(kind, points).items()
+        for (j, s, l, lp), matrix in _on_mesh(kind, points, srg_lambda).items()
         if max(l, lp) <= max_quanta
     }
     return Relative(hw, matrices)
