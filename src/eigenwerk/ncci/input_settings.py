@@ -163,7 +163,7 @@ SETTINGS = (
     Setting(
         "", "interaction", "text", None, "JISP16, Minnesota, ... or a file (relative table, h2, .snt, .int)", _text
     ),
-    Setting("", "srg_lambda", "fm^-1", None, "SRG evolution of NNLOopt to this lambda; default: none", _number(1, False)),
+    Setting("", "srg_lambda", "fm^-1", None, "SRG evolution of NNLOopt so far; default: none", _number(1, False)),
     Setting("", "hw", "MeV, or a list", None, "oscillator quantum hbar-omega (no-core)", _several(_number(0, True))),
     Setting("", "Nmax", "whole number, or a list", None, "quanta above the minimal configuration", _several(_whole(0))),
     Setting("", "M", "half-integer", None, "projection of the total angular momentum; default 0 or 1/2", _twice),
