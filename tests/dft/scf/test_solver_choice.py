@@ -45,8 +45,8 @@ def test_large_jobs_begin_with_davidson_and_say_what_follows():
 
 
 @pytest.mark.parametrize(("real", "bands", "expected"), [
-    (True, 127, "davidson"), (True, 128, "davidson, conjugate"), (False, 95, "davidson"),
-    (False, 96, "davidson, conjugate"),
+    (True, 159, "davidson"), (True, 160, "davidson, conjugate"), (False, 127, "davidson"),
+    (False, 128, "davidson, conjugate"),
 ])  # fmt: skip
 def test_size_and_number_type_decide(real, bands, expected):
     assert sequence_of(replace(SMALL, real=real, bands=bands)) == expected

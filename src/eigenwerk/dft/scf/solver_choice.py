@@ -25,7 +25,7 @@ from eigenwerk.units import HARTREE_EV
 
 AUTOMATIC, DAMPED = "automatic", "damped"
 
-MANY_BANDS_REAL, MANY_BANDS_COMPLEX = 128, 96
+MANY_BANDS_REAL, MANY_BANDS_COMPLEX = 160, 128
 """From so many bands on, bands that move by themselves save more (overlaps, dense problems of 3 n) than they lose."""
 
 DAVIDSON_STEPS = 2
