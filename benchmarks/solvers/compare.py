@@ -1,7 +1,8 @@
 """Every solver on every case: python compare.py [--cases Si2 MgO8] [--algos Normal All] [--repeats 3].
 
 Runs alternate between solvers, on one thread; times are processor seconds of this process's children, which other
-work on the machine disturbs least.  results.json keeps all runs, results.md is the table of medians.
+work on the machine disturbs least.  results.json keeps all runs; the table of medians is printed, and stands in
+results.md with what it says.
 """
 
 import argparse
@@ -101,7 +102,6 @@ def main() -> int:
         runs.sort(key=lambda r: order.index(r["case"]))
     about = {"date": date.today().isoformat(), "python": platform.python_version(), "machine": _processor()}
     (HERE / "results.json").write_text(json.dumps({"about": about, "runs": runs}, indent=1) + "\n")
-    (HERE / "table.md").write_text(table(runs) + "\n")
     bad = failures(runs)
     print(table(runs), *bad, sep="\n")
     return 1 if bad else 0
