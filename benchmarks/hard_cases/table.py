@@ -12,9 +12,9 @@ SAME_MOMENT = 0.05
 MOST_STEPS = 60
 
 NOTES = (
-    "`ni3al` has two solutions at these settings: eigenwerk with AMIX_MAG = 1.6 given ends without a moment, at",
-    "-27.0066 eV, 6.9 meV below the one with 0.78 Bohr magnetons that both codes find by default. `fe_moment_zero`:",
-    "GPAW stays without a moment. `c_atom`, `fe_atom` and `ni_atom` have several minima of different orientation.",
+    "`ni3al` has two solutions at these settings: eigenwerk ends without a moment, at -27.0066 eV, 6.9 meV below the",
+    "one with 0.78 Bohr magnetons that GPAW finds, and eigenwerk with a gentler start. `fe_moment_zero`: GPAW stays",
+    "without a moment. `c_atom`, `fe_atom` and `ni_atom` have several minima of different orientation.",
 )
 
 Record = Mapping[str, Any]

@@ -28,6 +28,9 @@ SMALLEST_SCALE, RECOVERY = 0.1, 8
 FITTED_STEPS = 5
 """Newest changes that take part in that fit."""
 
+MOST_TURNS = 20
+"""So often a step against the residual is not taken; then it is, lest the way from there lead back here in circles."""
+
 LARGEST_BMIX = 1.5
 """Upper end of fitted Kerker wave vectors, 1/bohr: the Thomas-Fermi value of 0.3 electrons per bohr^3 is 1.6."""
 
@@ -38,8 +41,8 @@ class MixSettings:
 
     kind: 'pulay' (VASP's IMIX = 4) or 'kerker' (IMIX = 1: no history, no safety net).
     amix, amix_mag: linear factor of the total density, of the magnetisation.
-    fit_mag: start the magnetisation with the factor of the total density and fit it to the measured response;
-    amix_mag is then the largest.
+    fit_mag: fit the factor of the magnetisation to the measured response, amix_mag being the largest: from the first
+    step on, or from step fit_mag_from on, with amix_mag before.
     bmix, bmix_mag: Kerker wave vectors in 1/bohr; 0 is plain linear mixing; bmix = None fits it to the measured
     response.  The magnetisation has no long-range response to damp; measured, 0 serves it best.
     amin: smallest factor at any g (never above the linear factor).
@@ -55,6 +58,7 @@ class MixSettings:
     bmix: float | None = 1.0 * BOHR_ANGSTROM
     amix_mag: float = 1.6
     fit_mag: bool = False
+    fit_mag_from: int = 0
     bmix_mag: float = 0.0
     amin: float = 0.1
     history: int = 20
@@ -103,10 +107,10 @@ class PulayMixer:
         self._guard = Guard()
         self._bmix = 1.0 * BOHR_ANGSTROM if self.settings.bmix is None else self.settings.bmix
         self._amix_mag = self.settings.amix_mag
-        if self.settings.fit_mag:
+        if self.settings.fit_mag and self.settings.fit_mag_from == 0:
             self._amix_mag = min(self.settings.amix, self.settings.amix_mag)
         self._told_amix_mag = self._amix_mag
-        self._count = 0
+        self._count = self._turns = 0
 
     def mix(
         self,
@@ -155,8 +159,8 @@ class PulayMixer:
     def state(self) -> dict[str, Any]:
         """Everything the next step depends on: tensors, numbers and words, for a file."""
         stored: dict[str, Any] = {
-            "count": self._count, "bmix": self._bmix, "amix_mag": self._amix_mag, "told_amix_mag": self._told_amix_mag,
-            "events": list(self.events), **self._guard.state(),
+            "count": self._count, "turns": self._turns, "bmix": self._bmix, "amix_mag": self._amix_mag,
+            "told_amix_mag": self._told_amix_mag, "events": list(self.events), **self._guard.state(),
         }  # fmt: skip
         kept = {"step": self._history.steps, "last": [self._last] if self._last else [], "best": self._guard.kept()}
         for name, steps in kept.items():
@@ -167,7 +171,8 @@ class PulayMixer:
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Continue where a mixer with the same settings and plane waves stood when `state` was taken."""
-        self._count, self._bmix, self.events = int(stored["count"]), float(stored["bmix"]), list(stored["events"])
+        self._count, self._turns, self._bmix = int(stored["count"]), int(stored["turns"]), float(stored["bmix"])
+        self.events = list(stored["events"])
         self._amix_mag, self._told_amix_mag = float(stored["amix_mag"]), float(stored["told_amix_mag"])
         self._history = History(self._metric, self.settings.history)
         for step in _steps_of(stored, "step"):
@@ -205,7 +210,8 @@ class PulayMixer:
         self._last = Step(here, residual)
         if self.settings.bmix is None and self._history.steps:
             self._bmix = self._fitted_wave_vector()
-        if self.settings.fit_mag and self._history.steps and len(here.density_xg) == 2:
+        fitting = self.settings.fit_mag and self._count > self.settings.fit_mag_from
+        if fitting and self._history.steps and len(here.density_xg) == 2:
             self._take_factor(self._fitted_factor())
 
     def _pulay(self, here: Mixed, residual: Mixed) -> Mixed:
@@ -226,7 +232,8 @@ class PulayMixer:
                 f"linear factors times {self._guard.scale:g}"
             )
         following = best.plus(self._preconditioned(fitted))
-        if not trouble and self._uphill(following.plus(here, -1.0), residual):
+        if not trouble and self._turns < MOST_TURNS and self._uphill(following.plus(here, -1.0), residual):
+            self._turns += 1
             self.events.append(
                 f"the history of {len(self._history.steps)} changes led away from the minimum, as near a saddle point: "
                 "mixing goes on without it"
