@@ -13,6 +13,9 @@ from eigenwerk.linalg.operator import ALL, EigenResult, Operator, Which
 DenseEigh = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 """h_kmm -> (ascending eigenvalues (k, m), columns (k, m, m)) of Hermitian matrices."""
 
+UNIT_VECTORS = 256
+"""Unit vectors that H is applied to at a time when a whole matrix is built."""
+
 LIBRARY_BATCH = 32
 """Rows up to which cuSOLVER solves many matrices together; larger ones it takes one after the other."""
 
@@ -24,9 +27,6 @@ def dense_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return small_eigh.solve(h_kmm)
     eig_km, columns_kmm = torch.linalg.eigh(h_kmm)
     return eig_km, columns_kmm
-
-UNIT_VECTORS = 256
-"""Unit vectors that H is applied to at a time when a whole matrix is built."""
 
 
 def rank_threshold(dtype: torch.dtype) -> float:
