@@ -63,7 +63,7 @@ def compare_densities(comparison: Comparison, path: Path, run: CaseResult) -> No
 
 
 def _coupled(run: CaseResult, density, states: tuple[int, int], rank: int, t: int, a: int, b: int) -> float | None:
-    orbitals, final_initial = run.problem.orbitals_p, states
+    orbitals, final_initial = run.problem.space.orbitals_p, states
     m_states = orbitals.states()
     a, b = (orbitals.labels.index(ORBITALS[orbital]) for orbital in (a, b))
     x_a, x_b = (np.flatnonzero(m_states.orbital_x == orbital) for orbital in (a, b))

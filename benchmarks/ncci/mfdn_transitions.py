@@ -79,7 +79,7 @@ def _scalar_matrices(runs: list[CaseResult], operator: str) -> list[np.ndarray] 
         products = pairs_hamiltonian(run.basis, basis_pairs(run.basis, two_body))
         vectors_nb = torch.from_numpy(run.vectors_nb)
         matrix = (vectors_nb @ products.apply(vectors_nb).T).numpy()
-        number = {"Sp2": run.problem.protons, "Sn2": run.problem.neutrons}.get(operator, 0)
+        number = {"Sp2": run.problem.space.protons, "Sn2": run.problem.space.neutrons}.get(operator, 0)
         matrix = matrix + 0.75 * number * np.eye(len(matrix))
         matrices.append(matrix * np.sqrt(run.levels.twice_j_n + 1.0)[:, None])
     return matrices

@@ -48,7 +48,7 @@ class TwoFiles:
         """U and V."""
         factor = (18 / case.nucleus.nucleons) ** 0.3
         one_body, two_body = (restrict(self._read(path), problem.pairs) for path in (self.one_body, self.two_body))
-        return {"U": (1 / (problem.nucleons - 1)) * one_body, "V": factor * two_body}
+        return {"U": (1 / (problem.space.nucleons - 1)) * one_body, "V": factor * two_body}
 
 
 def run_from_two_files(text: str, one_body: Path, two_body: Path) -> CaseResult:

@@ -1,12 +1,14 @@
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.counting import count, count_no_core, dimension
-from eigenwerk.ncci.manybody import Truncation, no_core_truncation, truncated_basis, valence_basis, valence_truncation
+from eigenwerk.ncci.counting import count, count_no_core, dimension, nonzeros_countable
+from eigenwerk.ncci.manybody import many_body_basis
 from eigenwerk.ncci.orbitals import Orbitals
+from eigenwerk.ncci.space import Truncation, no_core_space, valence_space
 
 SD_SHELL = Orbitals(np.array([0, 1, 0]), np.array([2, 0, 2]), np.array([3, 1, 5]))
 
@@ -46,19 +48,20 @@ def test_large_cases_of_the_reference_table(shared_dir):
     ("protons", "neutrons", "twice_M", "nonzeros"), [(0, 2, 0, 101), (4, 5, 1, 5_117_260)], ids=["18O", "25Mg"]
 )
 def test_valence_spaces_have_the_nonzeros_that_mfdn_prints(protons, neutrons, twice_M, nonzeros):
-    truncation = valence_truncation(SD_SHELL, SD_SHELL)
-    found = count(SD_SHELL, SD_SHELL, protons, neutrons, truncation, twice_M, 0, like_j_even=True)
+    space = valence_space(SD_SHELL, SD_SHELL, protons, neutrons, twice_M, 0)
+    found = count(space, like_j_even=True)
     assert found.nonzeros == nonzeros
-    assert found.dimension == valence_basis(SD_SHELL, SD_SHELL, protons, neutrons, twice_M, 0).dimension
+    assert found.dimension == many_body_basis(space).dimension
 
 
 def test_dimension_with_limits_per_species_is_that_of_the_basis():
-    orbitals, _, parity = no_core_truncation(2, 2, 4)
-    limits = Truncation(orbitals.quanta_a, orbitals.quanta_a, 3, 2, 4)
-    arguments = (orbitals, orbitals, 2, 2, limits, 0, parity)
-    assert dimension(*arguments) == truncated_basis(*arguments).dimension > 0
+    common = no_core_space(2, 2, 4, 0)
+    limits = Truncation(common.orbitals_p.quanta_a, common.orbitals_n.quanta_a, 3, 2, 4)
+    space = replace(common, truncation=limits)
+    assert dimension(space) == many_body_basis(space).dimension > 0
+    assert nonzeros_countable(common) and not nonzeros_countable(space)
     with pytest.raises(InputError, match="dimension alone"):
-        count(*arguments)
+        count(space)
 
 
 def test_a_space_without_states_is_counted_as_empty():

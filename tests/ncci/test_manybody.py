@@ -1,4 +1,5 @@
 import csv
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -6,8 +7,9 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.determinants import all_determinants
-from eigenwerk.ncci.manybody import no_core_basis, no_core_truncation, truncated_basis, valence_basis
+from eigenwerk.ncci.manybody import many_body_basis, no_core_basis, valence_basis
 from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
+from eigenwerk.ncci.space import Truncation, no_core_space
 
 SD_SHELL = Orbitals(np.array([0, 1, 0]), np.array([2, 0, 2]), np.array([3, 1, 5]))
 
@@ -50,17 +52,17 @@ def test_number_of_a_state_leads_back_to_its_determinants():
 
 
 def test_states_are_those_of_a_plain_search_with_limits_per_species():
-    orbitals, truncation, parity = no_core_truncation(2, 1, 3)
-    limits = type(truncation)(truncation.weight_p_a, truncation.weight_n_a, 2, 1, 2 + 1)
-    basis = truncated_basis(orbitals, orbitals, 2, 1, limits, 1, 1)
-    states = orbitals.states()
+    common = no_core_space(2, 1, 3, 1)
+    limits = Truncation(common.truncation.weight_p_a, common.truncation.weight_n_a, 2, 1, 2 + 1)
+    basis = many_body_basis(replace(common, truncation=limits))
+    states = common.orbitals_p.states()
     wanted = 0
     for pair, k in product(combinations(range(len(states)), 2), range(len(states))):
         chosen = [*pair, k]
         quanta = states.quanta_x[chosen]
         inside = quanta[:2].sum() <= 2 and quanta[2] <= 1 and quanta.sum() <= 3
         wanted += inside and quanta.sum() % 2 == 1 and states.twice_m_x[chosen].sum() == 1
-    assert parity == 1 and basis.dimension == wanted > 0
+    assert common.parity == 1 and basis.dimension == wanted > 0
 
 
 def test_masks_have_the_bits_of_the_occupied_states():

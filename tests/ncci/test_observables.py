@@ -30,7 +30,7 @@ def test_radii_of_pairs_are_those_of_relative_coordinates(lithium):
     """r_ij^2 as a local potential through brackets, beside r_i^2 + r_j^2 - 2 r_i.r_j."""
     relative = local(lambda s, l, r: r**2, 20.0, 8, all_waves(8))
     operators = {kind: couple(lithium.problem.pairs, {kind: relative}, 20.0) for kind in ("pp", "nn", "pn")}
-    found = scalars(lithium.problem, lithium.basis, operators, torch.from_numpy(lithium.vectors_nb))
+    found = scalars(lithium.basis, operators, torch.from_numpy(lithium.vectors_nb))
     for kind in operators:
         assert np.sqrt(found[kind] / 36) == pytest.approx(lithium.levels.values[f"r_{kind}"], abs=1e-7)
 
@@ -46,7 +46,7 @@ def test_pair_densities_give_what_products_give(lithium):
         v = torch.from_numpy(lithium.vectors_nb)
         product = pairs_hamiltonian(lithium.basis, basis_pairs(lithium.basis, operator)).apply(v)
         direct = (v * product).sum(dim=1).numpy()
-        by_density = scalars(lithium.problem, lithium.basis, {name: operator}, v)[name]
+        by_density = scalars(lithium.basis, {name: operator}, v)[name]
         assert by_density == pytest.approx(direct, abs=1e-9)
 
 

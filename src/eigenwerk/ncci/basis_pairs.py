@@ -32,8 +32,8 @@ class BasisPairs:
 def basis_pairs(basis: ManyBodyBasis, two_body: TwoBody) -> BasisPairs:
     """The pair blocks of an operator for a basis.  Raises InputError if orbitals or pairs are missing."""
     for word, needed, given in (
-        ("proton", basis.orbitals_p, two_body.orbitals_p),
-        ("neutron", basis.orbitals_n, two_body.orbitals_n),
+        ("proton", basis.space.orbitals_p, two_body.orbitals_p),
+        ("neutron", basis.space.orbitals_n, two_body.orbitals_n),
     ):
         if given.labels[: len(needed)] != needed.labels:
             raise InputError(
@@ -79,7 +79,7 @@ def _weights(basis: ManyBodyBasis, kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 def needed_pairs(basis: ManyBodyBasis, kind: str) -> np.ndarray:
     """(states, states) True for the pairs that occur together in a state of the truncation."""
-    limits, protons, neutrons = basis.truncation, basis.protons, basis.neutrons
+    limits, protons, neutrons = basis.space.truncation, basis.protons, basis.neutrons
     left = {"p": protons.nucleons - kind.count("p"), "n": neutrons.nucleons - kind.count("n")}
     weight_1, weight_2 = _weights(basis, kind)
     if min(left.values()) < 0:

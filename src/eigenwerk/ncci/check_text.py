@@ -7,10 +7,11 @@ from eigenwerk.ncci.problem import Problem
 
 def check_lines(case: Case, problem: Problem, estimated: Estimate, memory: float, backend: str) -> list[str]:
     """The page for one case.  backend: the one that a run would take."""
-    lines = [case.title, f"  nucleons     {problem.protons} protons and {problem.neutrons} neutrons that move"]
-    lines.append(f"  orbitals     {len(problem.orbitals_p)} of protons, {len(problem.orbitals_n)} of neutrons")
+    space = problem.space
+    lines = [case.title, f"  nucleons     {space.protons} protons and {space.neutrons} neutrons that move"]
+    lines.append(f"  orbitals     {len(space.orbitals_p)} of protons, {len(space.orbitals_n)} of neutrons")
     lines.append(
-        f"  states       {_grouped(estimated.dimension)} with M = {half(problem.twice_m)}, parity {_sign(problem)}"
+        f"  states       {_grouped(estimated.dimension)} with M = {half(space.twice_M)}, parity {'+-'[space.parity]}"
     )
     counts = estimated.counts
     if counts is None:
@@ -43,10 +44,6 @@ def _row(cost: Cost, block: int, memory: float, chosen: bool) -> str:
         f"{_time(cost.build_seconds):>10s} {_time(cost.product_seconds / block):>13s} {_time(whole):>8s}   {fits}"
         + ("  <- a run takes this one" if chosen else "")
     )
-
-
-def _sign(problem: Problem) -> str:
-    return "+-"[problem.parity]
 
 
 def _grouped(number: int) -> str:

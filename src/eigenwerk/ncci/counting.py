@@ -14,8 +14,8 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.determinants import lowest_weight
-from eigenwerk.ncci.manybody import Truncation, check_quantum_numbers, no_core_truncation
 from eigenwerk.ncci.orbitals import Orbitals
+from eigenwerk.ncci.space import ManyBodySpace, Truncation, no_core_space
 
 
 @dataclass(frozen=True)
@@ -50,83 +50,62 @@ class _Species:
 
 
 @dataclass(frozen=True, eq=False)
-class _Space:
-    """What is counted."""
+class _Counted:
+    """A space as the labels of its single-particle states."""
 
     protons: _Species
     neutrons: _Species
-    limits: tuple[int, int, int]
+    truncation: Truncation
     twice_M: int
     parity: int
 
 
 def count_no_core(protons: int, neutrons: int, max_excitation: int, twice_M: int) -> Counts:
     """Dimension and nonzeros of a no-core basis."""
-    orbitals, truncation, parity = no_core_truncation(protons, neutrons, max_excitation)
-    return count(orbitals, orbitals, protons, neutrons, truncation, twice_M, parity)
+    return count(no_core_space(protons, neutrons, max_excitation, twice_M))
 
 
-def count(
-    orbitals_p: Orbitals,
-    orbitals_n: Orbitals,
-    protons: int,
-    neutrons: int,
-    truncation: Truncation,
-    twice_M: int,
-    parity: int,
-    like_j_even: bool = False,
-) -> Counts:
-    """Dimension and nonzeros of a truncated basis.
+def count(space: ManyBodySpace, like_j_even: bool = False) -> Counts:
+    """Dimension and nonzeros of the basis of a space.
 
     like_j_even: two like nucleons in the same orbital count as coupled to even J only, as MFDn has it in valence
-    spaces; in its no-core runs the plain range of J decides.  Raises InputError for impossible quantum numbers, and
-    for limits on single species, with which only the dimension can be counted.
+    spaces; in its no-core runs the plain range of J decides.  Raises InputError where `nonzeros_countable` is False.
     """
-    space = _space(orbitals_p, orbitals_n, protons, neutrons, truncation, twice_M, parity)
-    if _binding(space):
+    limits = space.truncation
+    if not nonzeros_countable(space):
         raise InputError(
             "Nonzeros are counted only where protons and neutrons share one limit on their weight; here the limits "
-            f"are {space.limits[0]} (protons), {space.limits[1]} (neutrons), {space.limits[2]} (all). "
+            f"are {limits.max_p} (protons), {limits.max_n} (neutrons), {limits.max_total} (all). "
             "Ask for the dimension alone."
         )
-    numbers = _Numbers(space)
-    one = _one(space, numbers, "p") + _one(space, numbers, "n")
-    two = [_two(space, numbers, kind, like_j_even) for kind in ("pp", "nn", "pn")]
+    counted = _counted(space)
+    numbers = _Numbers(counted)
+    one = _one(counted, numbers, "p") + _one(counted, numbers, "n")
+    two = [_two(counted, numbers, kind, like_j_even) for kind in ("pp", "nn", "pn")]
     return Counts(numbers.states(), one, *two)
 
 
-def dimension(
-    orbitals_p: Orbitals,
-    orbitals_n: Orbitals,
-    protons: int,
-    neutrons: int,
-    truncation: Truncation,
-    twice_M: int,
-    parity: int,
-) -> int:
-    """The number of states of a truncated basis."""
-    return _Numbers(_space(orbitals_p, orbitals_n, protons, neutrons, truncation, twice_M, parity)).states()
+def dimension(space: ManyBodySpace) -> int:
+    """The number of states of a space."""
+    return _Numbers(_counted(space)).states()
 
 
-def _space(orbitals_p, orbitals_n, protons, neutrons, truncation, twice_M, parity) -> _Space:
-    check_quantum_numbers(orbitals_p, orbitals_n, protons, neutrons, twice_M, parity)
-    sides = []
-    for orbitals, weight_a, nucleons in (
-        (orbitals_p, truncation.weight_p_a, protons),
-        (orbitals_n, truncation.weight_n_a, neutrons),
-    ):
-        states = orbitals.states()
-        twice_j_x = orbitals.twice_j_a[states.orbital_x]
-        weight_x = np.asarray(weight_a, dtype=np.int64)[states.orbital_x]
-        sides.append(_Species(weight_x, states.twice_m_x, states.parity_x, twice_j_x, states.orbital_x, nucleons))
-    limits = (truncation.max_p, truncation.max_n, truncation.max_total)
-    return _Space(sides[0], sides[1], limits, twice_M, parity)
+def nonzeros_countable(space: ManyBodySpace) -> bool:
+    """Whether the limit of neither species excludes anything that the common limit lets through."""
+    limits, (lowest_p, lowest_n) = space.truncation, space.lowest_weights()
+    return limits.max_p >= limits.max_total - lowest_n and limits.max_n >= limits.max_total - lowest_p
 
 
-def _binding(space: _Space) -> bool:
-    """Whether the limit of one species excludes anything that the common limit lets through."""
-    lowest = [lowest_weight(side.weight_x, side.nucleons) for side in (space.protons, space.neutrons)]
-    return any(space.limits[i] < space.limits[2] - lowest[1 - i] for i in (0, 1))
+def _counted(space: ManyBodySpace) -> _Counted:
+    protons = _species(space.orbitals_p, space.weight_p_x, space.protons)
+    neutrons = _species(space.orbitals_n, space.weight_n_x, space.neutrons)
+    return _Counted(protons, neutrons, space.truncation, space.twice_M, space.parity)
+
+
+def _species(orbitals: Orbitals, weight_x: np.ndarray, nucleons: int) -> _Species:
+    states = orbitals.states()
+    twice_j_x = orbitals.twice_j_a[states.orbital_x]
+    return _Species(weight_x, states.twice_m_x, states.parity_x, twice_j_x, states.orbital_x, nucleons)
 
 
 def _generate(side: _Species, max_weight: int) -> list[np.ndarray]:
@@ -155,11 +134,11 @@ def _trimmed(table: np.ndarray) -> np.ndarray:
 class _Numbers:
     """How many products of k proton and l neutron determinants leave room for more weight, 2M and parity."""
 
-    def __init__(self, space: _Space) -> None:
+    def __init__(self, space: _Counted) -> None:
         self.space = space
-        limits = space.limits
-        self.p = _generate(space.protons, min(limits[0], limits[2]))
-        self.n = _generate(space.neutrons, min(limits[1], limits[2]))
+        limits = space.truncation
+        self.p = _generate(space.protons, min(limits.max_p, limits.max_total))
+        self.n = _generate(space.neutrons, min(limits.max_n, limits.max_total))
         self.table = cache(self._table)
 
     def states(self) -> int:
@@ -177,7 +156,7 @@ class _Numbers:
     def _table(self, k: int, l: int) -> np.ndarray:
         """[extra weight, 2M + middle, parity]."""
         one, other = self.p[k], np.cumsum(self.n[l], axis=0)
-        total = self.space.limits[2]
+        total = self.space.truncation.max_total
         table = np.zeros((total + 1, one.shape[1] + other.shape[1] - 1, 2), dtype=np.int64)
         for weight, column, parity in np.argwhere(one).tolist():
             # other[room] for extra weights 0, 1, ...; the room shrinks from total - weight to 0
@@ -213,7 +192,7 @@ def _avoiding(nucleons: int, away: list[_Classes]) -> list[tuple[int, int, np.nd
     return terms
 
 
-def _one(space: _Space, numbers: _Numbers, species: str) -> int:
+def _one(space: _Counted, numbers: _Numbers, species: str) -> int:
     """Unordered pairs of states that differ by one nucleon of the species."""
     side = space.protons if species == "p" else space.neutrons
     if not side.nucleons:
@@ -230,14 +209,14 @@ def _one(space: _Space, numbers: _Numbers, species: str) -> int:
     return total
 
 
-def _two(space: _Space, numbers: _Numbers, kind: str, like_j_even: bool) -> int:
+def _two(space: _Counted, numbers: _Numbers, kind: str, like_j_even: bool) -> int:
     """Unordered pairs of states that differ by two nucleons of this kind."""
     one, other = (space.protons if letter == "p" else space.neutrons for letter in kind)
     left = space.protons.nucleons - kind.count("p"), space.neutrons.nucleons - kind.count("n")
     if min(left) < 0:
         return 0
     lowest = lowest_weight(space.protons.weight_x, left[0]) + lowest_weight(space.neutrons.weight_x, left[1])
-    fits = np.add.outer(one.weight_x, other.weight_x) <= space.limits[2] - lowest
+    fits = np.add.outer(one.weight_x, other.weight_x) <= space.truncation.max_total - lowest
     a, b = np.nonzero(fits if kind == "pn" else np.triu(fits, 1))
     label = (one.twice_m_x[a] + other.twice_m_x[b]) * 2 + (one.parity_x[a] + other.parity_x[b]) % 2
     twice = 0

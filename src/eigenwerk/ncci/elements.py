@@ -33,9 +33,8 @@ class Elements:
 
 def elements(basis: ManyBodyBasis, pairs: BasisPairs, kind: str) -> Elements:
     """The elements of one kind of pairs as flat arrays."""
-    sides = [
-        (basis.protons, basis.orbitals_p) if letter == "p" else (basis.neutrons, basis.orbitals_n) for letter in kind
-    ]
+    side_of = {"p": (basis.protons, basis.space.orbitals_p), "n": (basis.neutrons, basis.space.orbitals_n)}
+    sides = [side_of[letter] for letter in kind]
     twice_j = [orbitals.twice_j_a[determinants.states.orbital_x] for determinants, orbitals in sides]
     shape = len(twice_j[0]), len(twice_j[1])
     row_xx, column_xx = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.counting import Counts, count, dimension
+from eigenwerk.ncci.counting import Counts, count, dimension, nonzeros_countable
 from eigenwerk.ncci.inputs import Case, SolverChoice
 from eigenwerk.ncci.problem import Problem
+from eigenwerk.ncci.space import ManyBodySpace
 from eigenwerk.parallel.main_memory import installed_memory
 
 CSB_RATE = {"cpu": 1.0e8, "cuda": 2.2e11}
@@ -59,36 +60,27 @@ class Estimate:
         return next(cost for cost in self.costs if cost.backend == backend)
 
 
-def counts_of(problem: Problem, valence: bool) -> tuple[int, Counts | None]:
+def counts_of(space: ManyBodySpace, valence: bool) -> tuple[int, Counts | None]:
     """Dimension, and the nonzeros by kinds where protons and neutrons share one limit."""
-    space = (
-        problem.orbitals_p,
-        problem.orbitals_n,
-        problem.protons,
-        problem.neutrons,
-        problem.truncation,
-        problem.twice_m,
-        problem.parity,
-    )
-    try:
-        found = count(*space, like_j_even=valence)
-    except InputError:
-        return dimension(*space), None
+    if not nonzeros_countable(space):
+        return dimension(space), None
+    found = count(space, like_j_even=valence)
     return found.dimension, found
 
 
 def estimate(problem: Problem, choice: SolverChoice, states: int, block: int, device: str, valence: bool) -> Estimate:
     """Size and costs.  device: cpu or cuda."""
-    size, counts = counts_of(problem, valence)
+    size, counts = counts_of(problem.space, valence)
     if size == 0:
+        parity = ("even", "odd")[problem.space.parity]
         raise InputError(
-            f"There is no state with 2M = {problem.twice_m} and {('even', 'odd')[problem.parity]} parity in this space."
-            " Lower M, take the other parity, or raise Nmax."
+            f"There is no state with 2M = {problem.space.twice_M} and {parity} parity in this space. "
+            "Lower M, take the other parity, or raise Nmax."
         )
     item = 8 if choice.precision == "double" else 4
     kept = 5 * block if choice.method == "lobpcg" else min(max(choice.space, states + 3 * block), size) + 2 * block
     vectors = float(item * size * (kept + states))
-    gathers = size * problem.nucleons * (problem.nucleons - 1) / 2
+    gathers = size * problem.space.nucleons * (problem.space.nucleons - 1) / 2
     tables, product = 0.5 + gathers / TABLE_RATE, gathers * block / PAIRS_RATE[device]
     costs = [Cost("pairs", 5.0 * item * size * block + 1e8, vectors, tables, product)]
     if counts is not None:

@@ -18,6 +18,7 @@ from eigenwerk.ncci.levels import spin_of
 from eigenwerk.ncci.manybody import ManyBodyBasis
 from eigenwerk.ncci.one_body_sums import occupations, one_body_densities, one_body_matrices, quanta_shares
 from eigenwerk.ncci.problem import Problem
+from eigenwerk.ncci.space import ManyBodySpace
 from eigenwerk.ncci.tensors import G_ORBITAL, G_SPIN, orbital_moment, quadrupole, reduced, spin_moment
 from eigenwerk.ncci.two_body_density import PairDensities, expectation
 from eigenwerk.units import NUCLEON_MASS_MEV
@@ -36,28 +37,26 @@ class Observed:
 
 def scalar_operators(problem: Problem, wanted: Iterable[str], hw: float | None) -> dict[str, TwoBody]:
     """Two-body operators by name.  J2 and T2 are always among them; T2 needs the same orbitals for both species."""
-    space, nucleons = problem.pairs, problem.nucleons
-    operators = {"J2": total_spin(space, nucleons)}
-    if problem.orbitals_p == problem.orbitals_n:
-        operators["T2"] = isospin(space, nucleons)
+    pairs, nucleons = problem.pairs, problem.space.nucleons
+    operators = {"J2": total_spin(pairs, nucleons)}
+    if problem.space.orbitals_p == problem.space.orbitals_n:
+        operators["T2"] = isospin(pairs, nucleons)
     if "spins" in wanted:
-        operators["L2"] = orbital_spin(space, nucleons)
-        operators["S2"] = intrinsic_spin(space, nucleons)
-        products = 2.0 * scalar_product(space, spin)
+        operators["L2"] = orbital_spin(pairs, nucleons)
+        operators["S2"] = intrinsic_spin(pairs, nucleons)
+        products = 2.0 * scalar_product(pairs, spin)
         operators["Sp2"], operators["Sn2"] = products.only("pp"), products.only("nn")
-        products = 2.0 * scalar_product(space, orbital_momentum)
+        products = 2.0 * scalar_product(pairs, orbital_momentum)
         operators["Lp2"], operators["Ln2"] = products.only("pp"), products.only("nn")
     if hw is not None and "radii" in wanted:
-        distances = squared_distances(space, hw)
+        distances = squared_distances(pairs, hw)
         operators |= {f"s_{kind}": distances.only(kind) for kind in ("pp", "nn", "pn")}
     if hw is not None and "center_of_mass" in wanted:
-        operators["N_cm"] = centre_of_mass_quanta(space, nucleons)
+        operators["N_cm"] = centre_of_mass_quanta(pairs, nucleons)
     return operators
 
 
-def scalars(
-    problem: Problem, basis: ManyBodyBasis, operators: Mapping[str, TwoBody], vectors_nb: torch.Tensor
-) -> dict[str, np.ndarray]:
+def scalars(basis: ManyBodyBasis, operators: Mapping[str, TwoBody], vectors_nb: torch.Tensor) -> dict[str, np.ndarray]:
     """Expectation values (n,) of two-body operators in every state."""
     pairs = {name: basis_pairs(basis, operator) for name, operator in operators.items()}
     tables = PairDensities(basis, next(iter(pairs.values())), vectors_nb.device)
@@ -67,10 +66,8 @@ def scalars(
         for name, each in pairs.items():
             found[name].append(expectation(density, each))
     values = {name: np.array(row) for name, row in found.items()}
-    for species, orbitals, number in (
-        ("p", problem.orbitals_p, problem.protons),
-        ("n", problem.orbitals_n, problem.neutrons),
-    ):
+    space = basis.space
+    for species, orbitals, number in (("p", space.orbitals_p, space.protons), ("n", space.orbitals_n, space.neutrons)):
         if f"S{species}2" in values:  # so far the products of different nucleons; here the squares of single ones
             values[f"S{species}2"] = values[f"S{species}2"] + 0.75 * number
             squares = occupations(basis, species, vectors_nb) @ (orbitals.l_a * (orbitals.l_a + 1.0))
@@ -89,52 +86,51 @@ def observe(
     """Everything wanted of all states, and the expectation values of further operators `terms`."""
     wanted = tuple(wanted)
     operators = scalar_operators(problem, wanted, hw) | dict(terms or {})
-    values = scalars(problem, basis, operators, vectors_nb)
+    values = scalars(basis, operators, vectors_nb)
     if "s_pp" in values:
-        values |= _radii(problem, values)
+        values |= _radii(basis.space, values)
     if "occupations" in wanted:
         values |= {f"occupations_{species}": occupations(basis, species, vectors_nb) for species in "pn"}
-    if "quanta" in wanted and int(np.max(problem.truncation.weight_p_a, initial=0)):
-        values["quanta"] = quanta_shares(basis, _least_weight(problem), vectors_nb)
+    if "quanta" in wanted and int(np.max(basis.space.truncation.weight_p_a, initial=0)):
+        values["quanta"] = quanta_shares(basis, _least_weight(basis.space), vectors_nb)
     if "densities" in wanted:
         values |= {f"density_{species}": one_body_densities(basis, species, vectors_nb) for species in "pn"}
     transitions: dict[str, np.ndarray] = {}
     if "moments" in wanted or "transitions" in wanted:
-        twice_j = _twice_j(problem, values["J2"])
-        matrices = _one_body(problem, basis, vectors_nb, hw)
+        twice_j = _twice_j(basis.space, values["J2"])
+        matrices = _one_body(basis, vectors_nb, hw)
         if "moments" in wanted:
-            values |= _moments(problem, twice_j, matrices)
+            values |= _moments(basis.space.twice_M, twice_j, matrices)
         if "transitions" in wanted:
-            transitions = _transitions(problem, twice_j, matrices)
+            transitions = _transitions(basis.space.twice_M, twice_j, matrices)
     return Observed(values, transitions)
 
 
-def _least_weight(problem: Problem) -> int:
+def _least_weight(space: ManyBodySpace) -> int:
     """The smallest weight with the parity of the states."""
-    return problem.lowest + (problem.lowest + problem.parity) % 2
+    lowest = sum(space.lowest_weights())
+    return lowest + (lowest + space.parity) % 2
 
 
-def _twice_j(problem: Problem, square_n: np.ndarray) -> list[int]:
-    odd = problem.nucleons % 2
+def _twice_j(space: ManyBodySpace, square_n: np.ndarray) -> list[int]:
+    odd = space.nucleons % 2
     return [2 * round((2 * float(j) - odd) / 2) + odd for j in spin_of(square_n)]
 
 
-def _radii(problem: Problem, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _radii(space: ManyBodySpace, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     rows = np.array(
         [
-            point_radii(problem.protons, problem.neutrons, *sums)
+            point_radii(space.protons, space.neutrons, *sums)
             for sums in zip(values["s_pp"], values["s_nn"], values["s_pn"], strict=True)
         ]
     )
     return dict(zip(("r_p", "r_n", "r_matter", "r_pp", "r_nn", "r_pn"), rows.T, strict=True))
 
 
-def _one_body(
-    problem: Problem, basis: ManyBodyBasis, vectors_nb: torch.Tensor, hw: float | None
-) -> dict[str, np.ndarray]:
+def _one_body(basis: ManyBodyBasis, vectors_nb: torch.Tensor, hw: float | None) -> dict[str, np.ndarray]:
     """<f|O|i> (n, n) of l_z, s_z and, if hw is known, r^2 C_20 in fm^2, for protons and neutrons."""
     found = {}
-    for species, orbitals in (("p", problem.orbitals_p), ("n", problem.orbitals_n)):
+    for species, orbitals in (("p", basis.space.orbitals_p), ("n", basis.space.orbitals_n)):
         operators = {"Dl": orbital_moment(orbitals), "Ds": spin_moment(orbitals)}
         if hw is not None:
             operators["C2"] = length(hw, NUCLEON_MASS_MEV) ** 2 * quadrupole(orbitals)
@@ -143,14 +139,12 @@ def _one_body(
     return found
 
 
-def _moments(problem: Problem, twice_j: list[int], matrices: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _moments(twice_M: int, twice_j: list[int], matrices: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Moments in the states with M = J, by Wigner and Eckart from the M at hand; nan where that is not possible."""
     values = {}
     for name, matrix_nn in matrices.items():
         rank = 2 if name.startswith("C2") else 1
-        stretched = [
-            _stretched(float(matrix_nn[n, n]), twice, rank, problem.twice_m) for n, twice in enumerate(twice_j)
-        ]
+        stretched = [_stretched(float(matrix_nn[n, n]), twice, rank, twice_M) for n, twice in enumerate(twice_j)]
         if rank == 2:
             values[f"Q_{name[-1]}"] = 2.0 * np.array(stretched)
         else:
@@ -170,19 +164,20 @@ def _stretched(value: float, twice_j: int, rank: int, twice_m: int) -> float:
     return math.nan if here is None or unit is None else here / unit
 
 
-def _transitions(problem: Problem, twice_j: list[int], matrices: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _transitions(twice_M: int, twice_j: list[int], matrices: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """<f||O||i>: the parts of M1 (with sqrt(3/4 pi)) and E2 (r^2 Y_2, fm^2), and M1 and E2 with the free g factors."""
     found = {}
     for name, matrix_nn in matrices.items():
         rank, factor = (2, E2_FACTOR) if name.startswith("C2") else (1, M1_FACTOR)
         title = f"E2_{name[-1]}" if rank == 2 else name
+        scaled_nn = (factor * matrix_nn).tolist()
         found[title] = np.array(
             [
                 [
-                    _reduced_or_nan(factor * float(matrix_nn[f, i]), twice_j[f], rank, twice_j[i], problem.twice_m)
-                    for i in range(len(twice_j))
+                    _reduced_or_nan(value, final, rank, initial, twice_M)
+                    for value, initial in zip(row, twice_j, strict=True)
                 ]
-                for f in range(len(twice_j))
+                for row, final in zip(scaled_nn, twice_j, strict=True)
             ]
         )
     parts = [G_ORBITAL[k] * found[f"Dl_{s}"] + G_SPIN[k] * found[f"Ds_{s}"] for k, s in enumerate("pn")]

@@ -112,7 +112,7 @@ def _determinants(basis: ManyBodyBasis, species: str) -> Determinants:
 
 
 def _orbitals(basis: ManyBodyBasis, species: str) -> Orbitals:
-    return basis.orbitals_p if species == "p" else basis.orbitals_n
+    return basis.space.orbitals_p if species == "p" else basis.space.orbitals_n
 
 
 def _index(values: np.ndarray, like: torch.Tensor) -> torch.Tensor:

@@ -104,10 +104,10 @@ def _sector_products(
     basis: ManyBodyBasis, pairs: BasisPairs, kind: str, left: Annihilated, right: Annihilated
 ) -> list[tuple[int, int, int, int]]:
     """(left sector, right sector, block, pairs) of everything that is not empty."""
-    numbers, limits, found = pairs.numbers(kind), basis.truncation, []
+    numbers, space, limits, found = pairs.numbers(kind), basis.space, basis.space.truncation, []
     for i, one in enumerate(left.sectors):
         for j, other in enumerate(right.sectors):
-            key = basis.twice_M - one.twice_M - other.twice_M, (basis.parity + one.parity + other.parity) % 2
+            key = space.twice_M - one.twice_M - other.twice_M, (space.parity + one.parity + other.parity) % 2
             if key not in numbers:
                 continue
             room = limits.max_total - one.weight - other.weight

@@ -5,59 +5,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.determinants import lowest_weight
 from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.interaction.two_body import PairSpace
-from eigenwerk.ncci.manybody import (
-    ManyBodyBasis,
-    Truncation,
-    minimal_quanta,
-    no_core_truncation,
-    truncated_basis,
-    valence_truncation,
-)
+from eigenwerk.ncci.manybody import ManyBodyBasis, many_body_basis
 from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
+from eigenwerk.ncci.space import ManyBodySpace, Truncation, minimal_quanta, no_core_space, valence_space
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The space of a case.
+    """What a case asks for: its space (of the nucleons that move, without a core) and the pairs of orbitals in it."""
 
-    protons, neutrons: those that move, without a core.  parity: 0 (even) or 1 (odd).  lowest: weight of the lowest
-    configuration.
-    """
-
-    protons: int
-    neutrons: int
-    orbitals_p: Orbitals
-    orbitals_n: Orbitals
-    truncation: Truncation
-    twice_m: int
-    parity: int
-    lowest: int
+    space: ManyBodySpace
     pairs: PairSpace
 
     @property
-    def nucleons(self) -> int:
-        """Nucleons that move."""
-        return self.protons + self.neutrons
+    def lowest(self) -> int:
+        """Weight of the lowest configuration."""
+        return sum(self.space.lowest_weights())
 
     @property
     def whole(self) -> bool:
         """Whether all states in the orbitals belong to it, as in valence spaces."""
-        return not (np.any(self.truncation.weight_p_a) or np.any(self.truncation.weight_n_a))
+        limits = self.space.truncation
+        return not (np.any(limits.weight_p_a) or np.any(limits.weight_n_a))
 
     def basis(self) -> ManyBodyBasis:
         """All states."""
-        return truncated_basis(
-            self.orbitals_p,
-            self.orbitals_n,
-            self.protons,
-            self.neutrons,
-            self.truncation,
-            self.twice_m,
-            self.parity,
-        )
+        return many_body_basis(self.space)
 
 
 def no_core_problem(case: Case) -> Problem:
@@ -66,13 +41,13 @@ def no_core_problem(case: Case) -> Problem:
     if case.hw is None:
         raise InputError(f"{case.path} lacks hw, the oscillator quantum in MeV. Write for example hw = 20.")
     if any(limit is not None for limit in case.weights):
-        orbitals, truncation, parity = _by_weights(case)
+        space = _by_weights(case)
     elif case.max_excitation is None:
         raise InputError(f"{case.path} lacks Nmax. Write Nmax = 2, or limits in a table [basis].")
     else:
-        orbitals, truncation, parity = no_core_truncation(nucleus.protons, nucleus.neutrons, case.max_excitation)
-        _refuse_other_parity(case, parity)
-    return problem_of(case, nucleus.protons, nucleus.neutrons, (orbitals, orbitals), truncation, parity)
+        space = no_core_space(nucleus.protons, nucleus.neutrons, case.max_excitation, case.twice_m)
+        _refuse_other_parity(case, space.parity)
+    return Problem(space, pair_space(space))
 
 
 def valence_problem(case: Case, core: tuple[int, int], orbitals_p: Orbitals, orbitals_n: Orbitals) -> Problem:
@@ -94,38 +69,28 @@ def valence_problem(case: Case, core: tuple[int, int], orbitals_p: Orbitals, orb
     parity = signs[case.parity] if case.parity in signs else _lowest_parity(orbitals_p, protons)
     if case.parity not in signs:
         parity = (parity + _lowest_parity(orbitals_n, neutrons) + (case.parity == "unnatural")) % 2
-    truncation = valence_truncation(orbitals_p, orbitals_n)
-    return problem_of(case, protons, neutrons, (orbitals_p, orbitals_n), truncation, parity)
+    space = valence_space(orbitals_p, orbitals_n, protons, neutrons, case.twice_m, parity)
+    return Problem(space, pair_space(space))
 
 
-def problem_of(
-    case: Case, protons: int, neutrons: int, orbitals: tuple[Orbitals, Orbitals], truncation: Truncation, parity: int
-) -> Problem:
-    """The space with the pairs of orbitals that occur in it."""
-    weight_p, weight_n = (
-        np.asarray(weight_a)[each.states().orbital_x]
-        for weight_a, each in zip((truncation.weight_p_a, truncation.weight_n_a), orbitals, strict=True)
+def pair_space(space: ManyBodySpace) -> PairSpace:
+    """The pairs of orbitals that occur in the states of a space."""
+    limits = space.truncation
+    room = {kind: limits.max_total - sum(space.lowest_weights(without=kind)) for kind in ("pp", "nn", "pn")}
+    room["pp"] = min(room["pp"], limits.max_p - space.lowest_weights(without="pp")[0])
+    room["nn"] = min(room["nn"], limits.max_n - space.lowest_weights(without="nn")[1])
+    return PairSpace(
+        space.orbitals_p,
+        space.orbitals_n,
+        float(room["pp"]),
+        float(room["nn"]),
+        float(room["pn"]),
+        np.asarray(limits.weight_p_a),
+        np.asarray(limits.weight_n_a),
     )
-    lowest = lowest_weight(weight_p, protons) + lowest_weight(weight_n, neutrons)
-    limits = {}
-    for kind in ("pp", "nn", "pn"):
-        rest_p = lowest_weight(weight_p, max(0, protons - kind.count("p")))
-        rest_n = lowest_weight(weight_n, max(0, neutrons - kind.count("n")))
-        limits[kind] = float(truncation.max_total - rest_p - rest_n)
-    limits["pp"] = min(limits["pp"], truncation.max_p - lowest_weight(weight_p, max(0, protons - 2)))
-    limits["nn"] = min(limits["nn"], truncation.max_n - lowest_weight(weight_n, max(0, neutrons - 2)))
-    pairs = PairSpace(
-        *orbitals,
-        limits["pp"],
-        limits["nn"],
-        limits["pn"],
-        np.asarray(truncation.weight_p_a),
-        np.asarray(truncation.weight_n_a),
-    )
-    return Problem(protons, neutrons, *orbitals, truncation, case.twice_m, parity, lowest, pairs)
 
 
-def _by_weights(case: Case) -> tuple[Orbitals, Truncation, int]:
+def _by_weights(case: Case) -> ManyBodySpace:
     """Limits on the sums of quanta of protons, neutrons and all; the parity is that of the lowest state or as given."""
     nucleus = case.nucleus
     if case.max_excitation is not None:
@@ -150,7 +115,8 @@ def _by_weights(case: Case) -> tuple[Orbitals, Truncation, int]:
     orbitals = no_core_orbitals(highest)
     natural = (least_p + least_n) % 2
     parity = {"+": 0, "-": 1, "unnatural": 1 - natural}.get(case.parity or "natural", natural)
-    return orbitals, Truncation(orbitals.quanta_a, orbitals.quanta_a, max_p, max_n, total), parity
+    limits = Truncation(orbitals.quanta_a, orbitals.quanta_a, max_p, max_n, total)
+    return ManyBodySpace(nucleus.protons, nucleus.neutrons, orbitals, orbitals, limits, case.twice_m, parity)
 
 
 def _highest_shell(nucleons: int, limit: int) -> int:

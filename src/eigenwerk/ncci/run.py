@@ -118,7 +118,7 @@ def run_series(
         ensure_writable(folder)
         say(case.title)
         known = last if last is not None and last.case.hw == case.hw else None
-        if known is not None and known.problem.parity != source_of(case).problem(case).parity:
+        if known is not None and known.problem.space.parity != source_of(case).problem(case).space.parity:
             known = None
         last = run_case(case, start=known, checkpoint=folder / "checkpoint", report=report, say=say)
         write_results(folder, last)
@@ -173,16 +173,16 @@ def _about(case: Case, problem: Problem) -> dict[str, Any]:
         "nucleus": case.nucleus.name,
         "Z": case.nucleus.protons,
         "N": case.nucleus.neutrons,
-        "valence_Z": problem.protons,
-        "valence_N": problem.neutrons,
+        "valence_Z": problem.space.protons,
+        "valence_N": problem.space.neutrons,
         "interaction": case.interaction,
         "srg_lambda": case.srg_lambda,
         "hw": case.hw,
         "Nmax": case.max_excitation,
         "weights": list(case.weights),
-        "least_excitation": int(problem.parity != natural) if case.max_excitation is not None else 0,
+        "least_excitation": int(problem.space.parity != natural) if case.max_excitation is not None else 0,
         "twice_M": case.twice_m,
-        "parity": 1 - 2 * problem.parity,
+        "parity": 1 - 2 * problem.space.parity,
         "coulomb": case.coulomb,
         "lawson": case.lawson,
         "nucleon_mass": NUCLEON_MASS_MEV,
@@ -231,8 +231,8 @@ def _levels(
         values=values,
         transitions=dict(observed.transitions),
         orbitals={
-            "p": np.array(problem.orbitals_p.labels, dtype=np.int64),
-            "n": np.array(problem.orbitals_n.labels, dtype=np.int64),
+            "p": np.array(problem.space.orbitals_p.labels, dtype=np.int64),
+            "n": np.array(problem.space.orbitals_n.labels, dtype=np.int64),
         },
         solver=solver,
     )

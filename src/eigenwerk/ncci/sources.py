@@ -56,15 +56,15 @@ class NoCore:
     def parts(self, case: Case, problem: Problem) -> dict[str, TwoBody]:
         """T_int, V_NN, V_C and Lawson's term."""
         assert case.hw is not None
-        space = problem.pairs
+        pairs, nucleons = problem.pairs, problem.space.nucleons
         parts = {
-            "T_int": intrinsic_kinetic(space, case.hw, problem.nucleons),
-            "V_NN": interaction(self.name, space, case.hw, case.srg_lambda),
+            "T_int": intrinsic_kinetic(pairs, case.hw, nucleons),
+            "V_NN": interaction(self.name, pairs, case.hw, case.srg_lambda),
         }
-        if case.coulomb and problem.protons > 1:
-            parts["V_C"] = coulomb(space, case.hw)
+        if case.coulomb and problem.space.protons > 1:
+            parts["V_C"] = coulomb(pairs, case.hw)
         if case.lawson:
-            parts[LAWSON] = case.lawson * centre_of_mass_quanta(space, problem.nucleons)
+            parts[LAWSON] = case.lawson * centre_of_mass_quanta(pairs, nucleons)
         return parts
 
 
@@ -81,7 +81,7 @@ class Valence:
 
     def parts(self, case: Case, problem: Problem) -> dict[str, TwoBody]:
         """Single-particle energies and matrix elements together, scaled with the mass where the file says so."""
-        return {"H": self.interaction.hamiltonian(problem.nucleons, case.nucleus.nucleons)}
+        return {"H": self.interaction.hamiltonian(problem.space.nucleons, case.nucleus.nucleons)}
 
 
 def is_valence(case: Case) -> bool:

@@ -37,13 +37,14 @@ def carried_over(small: ManyBodyBasis, large: ManyBodyBasis, vectors_nb: np.ndar
 
     Orbitals of the smaller basis have to be the first ones of the larger.  Raises InputError where they do not fit.
     """
-    same = (small.protons.nucleons, small.neutrons.nucleons, small.twice_M, small.parity) == (
-        large.protons.nucleons,
-        large.neutrons.nucleons,
-        large.twice_M,
-        large.parity,
+    one, other = small.space, large.space
+    same = (one.protons, one.neutrons, one.twice_M, one.parity) == (
+        other.protons,
+        other.neutrons,
+        other.twice_M,
+        other.parity,
     )
-    prefix = large.orbitals_p.labels[: len(small.orbitals_p)] == small.orbitals_p.labels
+    prefix = other.orbitals_p.labels[: len(one.orbitals_p)] == one.orbitals_p.labels
     if not same or not prefix or small.dimension != vectors_nb.shape[1]:
         raise InputError(
             "The start vectors belong to another nucleus, M, parity or list of orbitals, so they cannot be carried "
