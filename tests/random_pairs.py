@@ -1,16 +1,30 @@
-"""Random symmetric matrices between pairs of m-states, in place of an interaction."""
+"""Small nuclear problems made up for tests: random symmetric matrices between pairs of m-states, random vectors."""
 
 import numpy as np
+import torch
 
 from eigenwerk.ncci.basis_pairs import KINDS, BasisPairs, needed_pairs, select_pairs
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock
-from eigenwerk.ncci.manybody import ManyBodyBasis
+from eigenwerk.ncci.manybody import ManyBodyBasis, valence_basis
+from eigenwerk.ncci.orbitals import Orbitals
 
 
 def random_pairs(basis: ManyBodyBasis, seed: int = 1) -> BasisPairs:
     """One block for every 2M and parity of the pairs that the basis needs."""
     generator = np.random.default_rng(seed)
     return select_pairs(basis, {kind: _blocks(basis, kind, generator) for kind in KINDS})
+
+
+def random_vectors(count: int, dimension: int, dtype: torch.dtype = torch.float64, seed: int = 3) -> torch.Tensor:
+    """(count, dimension), the same in every number type but for rounding."""
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal((count, dimension))).to(dtype)
+
+
+def p_and_sd_shell_basis() -> ManyBodyBasis:
+    """Three protons in the p shell and two neutrons in two orbitals of the sd shell, 2M = 1, odd: 88 states."""
+    p_shell = Orbitals(np.array([0, 0]), np.array([1, 1]), np.array([3, 1]))
+    sd_shell = Orbitals(np.array([0, 1]), np.array([2, 0]), np.array([5, 1]))
+    return valence_basis(p_shell, sd_shell, 3, 2, 1, 1)
 
 
 def _twice_j(determinants):

@@ -5,11 +5,10 @@ import torch
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.annihilation import take_one, take_two
 from eigenwerk.ncci.dense import dense_hamiltonian
-from eigenwerk.ncci.manybody import no_core_basis, valence_basis
-from eigenwerk.ncci.orbitals import Orbitals
+from eigenwerk.ncci.manybody import no_core_basis
 from eigenwerk.ncci.pair_tasks import all_tasks
 from eigenwerk.ncci.pairs import pairs_hamiltonian
-from random_pairs import random_pairs
+from random_pairs import p_and_sd_shell_basis, random_pairs, random_vectors
 
 SPACES = [
     (3, 3, 2, 0),
@@ -24,10 +23,6 @@ SPACES = [
 """Protons, neutrons, Nmax, 2M."""
 
 
-def vectors(count, dimension, seed=3):
-    return torch.from_numpy(np.random.default_rng(seed).standard_normal((count, dimension)))
-
-
 @pytest.fixture(scope="module", params=SPACES, ids=str)
 def space(request):
     basis = no_core_basis(*request.param)
@@ -37,17 +32,15 @@ def space(request):
 
 def test_pairs_equal_dense(space):
     basis, pairs, dense = space
-    x_nb = vectors(3, basis.dimension)
+    x_nb = random_vectors(3, basis.dimension)
     wanted = dense.apply(x_nb)
     assert torch.allclose(pairs_hamiltonian(basis, pairs).apply(x_nb), wanted, rtol=0, atol=1e-12 * wanted.abs().max())
 
 
 def test_pairs_equal_dense_in_a_valence_space():
-    p_shell = Orbitals(np.array([0, 0]), np.array([1, 1]), np.array([3, 1]))
-    sd_shell = Orbitals(np.array([0, 1]), np.array([2, 0]), np.array([5, 1]))
-    basis = valence_basis(p_shell, sd_shell, 3, 2, 1, 1)
+    basis = p_and_sd_shell_basis()
     pairs = random_pairs(basis)
-    x_nb = vectors(2, basis.dimension)
+    x_nb = random_vectors(2, basis.dimension)
     wanted = dense_hamiltonian(basis, pairs).apply(x_nb)
     found = pairs_hamiltonian(basis, pairs).apply(x_nb)
     assert basis.dimension == 88
@@ -57,7 +50,7 @@ def test_pairs_equal_dense_in_a_valence_space():
 def test_pairs_do_not_depend_on_what_is_kept_or_on_the_number_type():
     basis = no_core_basis(3, 3, 4, 0)
     pairs = random_pairs(basis)
-    x_nb = vectors(2, basis.dimension)
+    x_nb = random_vectors(2, basis.dimension)
     kept, fresh = pairs_hamiltonian(basis, pairs), pairs_hamiltonian(basis, pairs, keep_bytes=0)
     first = kept.apply(x_nb)
     assert kept.kept and torch.equal(kept.apply(x_nb), first)
@@ -70,7 +63,7 @@ def test_pairs_by_several_threads_equal_those_by_one():
     basis = no_core_basis(6, 6, 2, 0)  # the lowest shells are full: occupied labels are left out
     pairs = random_pairs(basis)
     one = pairs_hamiltonian(basis, pairs)
-    x_nb = vectors(2, basis.dimension)
+    x_nb = random_vectors(2, basis.dimension)
     wanted = one.apply(x_nb)
     threads = torch.get_num_threads()
     torch.set_num_threads(3)
@@ -84,7 +77,7 @@ def test_pairs_by_several_threads_equal_those_by_one():
 
 def test_pairs_of_a_larger_space_are_symmetric():
     basis = no_core_basis(3, 3, 4, 0)
-    x_nb = vectors(2, basis.dimension)
+    x_nb = random_vectors(2, basis.dimension)
     y_nb = pairs_hamiltonian(basis, random_pairs(basis)).apply(x_nb)
     assert float(x_nb[0] @ y_nb[1]) == pytest.approx(float(x_nb[1] @ y_nb[0]), abs=1e-9)
 

@@ -6,10 +6,9 @@ from eigenwerk.ncci.csb import csb_hamiltonian, product_by_torch
 from eigenwerk.ncci.csb_build import build_blocks
 from eigenwerk.ncci.csb_entries import Entries
 from eigenwerk.ncci.dense import dense_hamiltonian
-from eigenwerk.ncci.manybody import no_core_basis, valence_basis
-from eigenwerk.ncci.orbitals import Orbitals
+from eigenwerk.ncci.manybody import no_core_basis
 from eigenwerk.ncci.pairs import pairs_hamiltonian
-from random_pairs import random_pairs
+from random_pairs import p_and_sd_shell_basis, random_pairs, random_vectors
 
 SPACES = {
     (3, 3, 2, 0): 33_476,
@@ -24,16 +23,12 @@ SPACES = {
 """Protons, neutrons, Nmax, 2M -> MFDn's numnonzero where the reference table has it."""
 
 
-def vectors(count, dimension, seed=5):
-    return torch.from_numpy(np.random.default_rng(seed).standard_normal((count, dimension)))
-
-
 @pytest.mark.parametrize("bits", [5, 16])
 @pytest.mark.parametrize("numbers", SPACES, ids=str)
 def test_csb_equals_dense_and_has_the_nonzeros_of_mfdn(numbers, bits):
     basis = no_core_basis(*numbers)
     pairs = random_pairs(basis)
-    x_nb = vectors(3, basis.dimension)
+    x_nb = random_vectors(3, basis.dimension)
     matrix = csb_hamiltonian(basis, pairs, bits=bits)
     wanted = dense_hamiltonian(basis, pairs).apply(x_nb)
     assert matrix.nonzeros == (SPACES[numbers] or matrix.nonzeros)
@@ -45,7 +40,7 @@ def test_csb_equals_dense_and_has_the_nonzeros_of_mfdn(numbers, bits):
 def test_csb_equals_pairs_in_larger_spaces(numbers, nonzeros):
     basis = no_core_basis(*numbers)
     pairs = random_pairs(basis)
-    x_nb = vectors(1, basis.dimension)
+    x_nb = random_vectors(1, basis.dimension)
     matrix = csb_hamiltonian(basis, pairs, bits=12)
     wanted = pairs_hamiltonian(basis, pairs).apply(x_nb)
     assert matrix.nonzeros == nonzeros
@@ -53,11 +48,9 @@ def test_csb_equals_pairs_in_larger_spaces(numbers, nonzeros):
 
 
 def test_csb_equals_dense_in_a_valence_space():
-    p_shell = Orbitals(np.array([0, 0]), np.array([1, 1]), np.array([3, 1]))
-    sd_shell = Orbitals(np.array([0, 1]), np.array([2, 0]), np.array([5, 1]))
-    basis = valence_basis(p_shell, sd_shell, 3, 2, 1, 1)
+    basis = p_and_sd_shell_basis()
     pairs = random_pairs(basis)
-    x_nb = vectors(2, basis.dimension)
+    x_nb = random_vectors(2, basis.dimension)
     wanted = dense_hamiltonian(basis, pairs).apply(x_nb)
     assert torch.allclose(csb_hamiltonian(basis, pairs, bits=4).apply(x_nb), wanted, rtol=0, atol=1e-11)
 
@@ -77,7 +70,7 @@ def test_blocks_do_not_depend_on_how_they_are_built():
 def test_threads_change_nothing():
     basis = no_core_basis(3, 3, 4, 0)
     pairs = random_pairs(basis)
-    x_nb = vectors(1, basis.dimension)
+    x_nb = random_vectors(1, basis.dimension)
     one = csb_hamiltonian(basis, pairs, bits=10)
     threads = torch.get_num_threads()
     torch.set_num_threads(3)
@@ -102,7 +95,7 @@ def test_places_are_below_the_diagonal_and_ordered_in_every_block():
 def test_single_precision_takes_eight_bytes_for_a_nonzero():
     basis = no_core_basis(3, 3, 4, 0)
     pairs = random_pairs(basis)
-    x_nb = vectors(1, basis.dimension)
+    x_nb = random_vectors(1, basis.dimension)
     single, double = (csb_hamiltonian(basis, pairs, dtype) for dtype in (torch.float32, torch.float64))
     assert single.bytes == 8 * (single.nonzeros - basis.dimension) + 4 * basis.dimension
     wanted = double.apply(x_nb)

@@ -5,7 +5,7 @@ import torch
 from eigenwerk.ncci.csb import csb_hamiltonian, product_by_torch
 from eigenwerk.ncci.manybody import no_core_basis
 from eigenwerk.ncci.pairs import pairs_hamiltonian
-from random_pairs import random_pairs
+from random_pairs import random_pairs, random_vectors
 
 SPACES = [(3, 3, 4, 0), (2, 2, 6, 0), (6, 6, 2, 0), (1, 2, 4, 1), (3, 4, 1, 1), (0, 3, 2, 1)]
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 3e-6}
@@ -19,10 +19,6 @@ def case(request):
     return basis, pairs, pairs_hamiltonian(basis, pairs)
 
 
-def vectors(count, dimension, dtype=torch.float64):
-    return torch.from_numpy(np.random.default_rng(count).standard_normal((count, dimension))).to(dtype)
-
-
 def agree(found, wanted, dtype):
     return torch.allclose(found.cpu().double(), wanted, rtol=0, atol=TOLERANCE[dtype] * wanted.abs().max())
 
@@ -32,7 +28,7 @@ def agree(found, wanted, dtype):
 def test_pairs_on_a_gpu_equal_those_on_a_cpu(case, dtype):
     basis, pairs, cpu = case
     gpu = pairs_hamiltonian(basis, pairs, dtype, "cuda")
-    starts = [vectors(count, basis.dimension, dtype) for count in (1, 3, 8, 2, 11, 1)]
+    starts = [random_vectors(count, basis.dimension, dtype, seed=count) for count in (1, 3, 8, 2, 11, 1)]
     found = [gpu.apply(x_nb.cuda()) for x_nb in starts]  # kept: later products must not write into earlier results
     for x_nb, y_nb in zip(starts, found, strict=True):
         assert agree(y_nb, cpu.apply(x_nb.double()), dtype)
@@ -47,7 +43,7 @@ def test_csb_on_a_gpu_equals_its_twin_and_the_one_of_a_cpu(case, dtype, bits):
     assert np.array_equal(gpu.start_x, stored.start_x) and np.array_equal(gpu.block_x2, stored.block_x2)
     assert torch.equal(gpu.row_z.cpu(), stored.row_z) and torch.equal(gpu.column_z.cpu(), stored.column_z)
     for count in (1, 2, 8, 5):
-        x_nb = vectors(count, basis.dimension, dtype)
+        x_nb = random_vectors(count, basis.dimension, dtype, seed=count)
         wanted = cpu.apply(x_nb.double())
         assert agree(gpu.apply(x_nb.cuda()), wanted, dtype)
         assert agree(product_by_torch(gpu, x_nb.cuda()), wanted, dtype)
