@@ -19,6 +19,7 @@ from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.hdf5_state import read_state, write_state
 from eigenwerk.linalg.lanczos import LanczosState
 from eigenwerk.linalg.lobpcg import LobpcgState
+from eigenwerk.ncci.device_arrays import tensor
 
 STATE = "state.h5"
 
@@ -66,7 +67,7 @@ class Checkpoint:
         first = np.load(self.folder / saved["names"][0])
         basis_mx = torch.zeros((saved["rows"], len(first)), dtype=torch.from_numpy(first).dtype, device=device)
         for row, name in enumerate(saved["names"]):
-            basis_mx[row] = torch.from_numpy(np.load(self.folder / name)).to(device)
+            basis_mx[row] = tensor(np.load(self.folder / name), device)
         return LanczosState(basis_mx=basis_mx, **_tensors(saved["lanczos"], device))
 
     def remove(self) -> None:
@@ -97,7 +98,4 @@ def _plain(state: LanczosState | LobpcgState) -> dict[str, Any]:
 
 
 def _tensors(values: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
-    return {
-        name: torch.from_numpy(value).to(device) if isinstance(value, np.ndarray) else value
-        for name, value in values.items()
-    }
+    return {name: tensor(value, device) if isinstance(value, np.ndarray) else value for name, value in values.items()}

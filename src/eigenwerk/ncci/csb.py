@@ -6,7 +6,6 @@ that fall into it, ordered by row, then column.  A nonzero takes 2 + 2 bytes for
 """
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,6 +19,7 @@ from eigenwerk.ncci.csb_cuda import GpuProduct
 from eigenwerk.ncci.csb_entries import Entries
 from eigenwerk.ncci.diagonal import diagonal
 from eigenwerk.ncci.manybody import ManyBodyBasis
+from eigenwerk.parallel.threads import each
 
 BITS, BITS_ON_GPU = 16, 14
 """Default size of a run of rows or columns, as a power of two; on a GPU parts of the vectors stay in shared memory."""
@@ -110,8 +110,7 @@ def product_on_cpu(matrix: CsbHamiltonian, x_nb: torch.Tensor) -> torch.Tensor:
     cuts = np.searchsorted(matrix.start_x, np.linspace(0, matrix.start_x[-1], threads + 1))
     x_bn = np.ascontiguousarray(x_nb.numpy().T)
     x_bn = x_bn[:, 0] if len(x_nb) == 1 else x_bn  # SciPy is faster with a plain vector
-    with ThreadPoolExecutor(threads) as pool:
-        parts = list(pool.map(lambda k: _some_blocks(matrix, x_bn, int(cuts[k]), int(cuts[k + 1])), range(threads)))
+    parts = each(lambda k: _some_blocks(matrix, x_bn, int(cuts[k]), int(cuts[k + 1])), range(threads), threads)
     total = sum(parts[1:], start=parts[0])
     y_nb = torch.from_numpy(np.ascontiguousarray(total.T)).view_as(x_nb)
     return y_nb.addcmul_(matrix.diagonal_b, x_nb)

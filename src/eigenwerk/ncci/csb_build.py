@@ -1,22 +1,20 @@
 """Building compressed sparse blocks: a pass that counts the nonzeros of every block, one that fills them in."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import torch
 
 from eigenwerk.ncci.csb_entries import Entries
 from eigenwerk.ncci.csb_mixed import Part
+from eigenwerk.ncci.device_arrays import tensor
+from eigenwerk.parallel.threads import each, threads_for
 
 LINE = 8
 """Nonzeros that are read together on a GPU; the arrays have room for whole lines."""
 
 Band = tuple[int, int]
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,24 +36,13 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks
     The counts of every band give the place where each band writes in each block, so bands are made in any order, by
     several threads on a CPU, with the same result.
     """
-    runs = -(-entries.basis.dimension // (1 << bits))
-    bands = entries.bands(rows or (1 << bits if entries.device.type == "cpu" else 1 << 19))
+    runs, device = -(-entries.basis.dimension // (1 << bits)), entries.device
+    bands = entries.bands(rows or (1 << bits if device.type == "cpu" else 1 << 19))
     begin = time.perf_counter()
-    counts = list(_each(lambda band: count_band(entries, band, bits, runs), bands, entries.device))
-    total = np.zeros(runs * runs, dtype=np.int64)
-    for numbers, count in counts:
-        total[numbers] += count
-    used = np.flatnonzero(total)
-    start_x = np.concatenate([[0], np.cumsum(total[used])])
-    free = np.zeros(runs * runs, dtype=np.int64)
-    free[used] = start_x[:-1]
-    targets = []
-    for numbers, count in counts:
-        targets.append(free[numbers].copy())
-        free[numbers] += count
-    jobs = [(band, count) for band, (_, count) in zip(bands, counts, strict=True)]
+    counts = each(lambda band: count_band(entries, band, bits, runs), bands, threads_for(device))
+    used, start_x, targets = _places(counts, runs * runs)
     middle = time.perf_counter()
-    size, device = int(start_x[-1]), entries.device
+    size = int(start_x[-1])
     room = -(-size // LINE) * LINE
     row_z, column_z = (torch.empty(room, dtype=torch.uint16, device=device)[:size] for _ in range(2))
     value_z = torch.empty(room, dtype=entries.dtype, device=device)[:size]
@@ -65,26 +52,35 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks
         key, value = sorted_band(entries, band, bits, runs)
         if len(key):
             # where a sorted entry goes: its rank in the band, moved by its block
-            shift = torch.from_numpy(target - (np.cumsum(count) - count)).to(device)
-            place = torch.repeat_interleave(shift, torch.from_numpy(count).to(device))
+            shift = tensor(target - (np.cumsum(count) - count), device)
+            place = torch.repeat_interleave(shift, tensor(count, device))
             place += torch.arange(len(key), device=device)
             row_z.view(torch.int16)[place] = ((key >> 16) & 0xFFFF).to(torch.int16)
             column_z.view(torch.int16)[place] = (key & 0xFFFF).to(torch.int16)
             value_z[place] = value
 
-    for _ in _each(fill, [(*job, target) for job, target in zip(jobs, targets, strict=True)], device):
-        pass
+    each(fill, zip(bands, [count for _, count in counts], targets, strict=True), threads_for(device))
     seconds = {"count": middle - begin, "fill": time.perf_counter() - middle}
     return Blocks(np.stack([used // runs, used % runs], axis=1), start_x, row_z, column_z, value_z, seconds)
 
 
-def _each(work: Callable[..., Found], jobs: Iterable, device: torch.device) -> Iterator[Found]:
-    """Does all jobs: on a CPU with as many threads as PyTorch has, on a GPU one after the other."""
-    if device.type != "cpu" or torch.get_num_threads() == 1:
-        yield from map(work, jobs)
-        return
-    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        yield from pool.map(work, jobs)
+def _places(
+    counts: list[tuple[np.ndarray, np.ndarray]], blocks: int
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """From the counts of all bands: the blocks that are not empty, the first entry of each and the end of the last,
+    and for every band the first entry that it writes into each of its blocks."""
+    total = np.zeros(blocks, dtype=np.int64)
+    for numbers, count in counts:
+        total[numbers] += count
+    used = np.flatnonzero(total)
+    start_x = np.concatenate([[0], np.cumsum(total[used])])
+    free = np.zeros(blocks, dtype=np.int64)
+    free[used] = start_x[:-1]
+    targets = []
+    for numbers, count in counts:
+        targets.append(free[numbers].copy())
+        free[numbers] += count
+    return used, start_x, targets
 
 
 def count_band(entries: Entries, band: Band, bits: int, runs: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.interleaved import by_blocks
 from eigenwerk.parallel.cuda_kernels import C_REAL, integer, kernel, pointer
 
@@ -230,7 +231,7 @@ class GpuProduct:
         found = share_out(block_x2, start_x, bits)
         self.tasks = len(found.column0_i)
         arrays = (found.piece0_i, found.column0_i, found.begin_k, found.end_k, found.row0_k)
-        self.work = [torch.from_numpy(array).to(value_z.device) for array in arrays]
+        self.work = [tensor(array, value_z.device) for array in arrays]
 
     def apply(self, x_nb: torch.Tensor, diagonal_b: torch.Tensor) -> torch.Tensor:
         """(H + H^T + D) x for every row, (n, b)."""

@@ -14,6 +14,7 @@ import torch
 from eigenwerk.ncci.basis_pairs import BasisPairs
 from eigenwerk.ncci.csb_mixed import MixedJumps, Part
 from eigenwerk.ncci.determinants import Determinants
+from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.elements import Elements, elements
 from eigenwerk.ncci.jumps import Jumps, one_jumps, two_jumps
 from eigenwerk.ncci.manybody import ManyBodyBasis
@@ -56,15 +57,13 @@ def species_jumps(determinants: Determinants, own: Elements, device: torch.devic
 
 def _own_values(two: Jumps, own: Elements, device: torch.device) -> np.ndarray:
     """Matrix elements of jumps of two like nucleons with their phases, NaN where no J couples them."""
-    flat, row_x, column_x = (
-        torch.from_numpy(table).to(device) for table in (own.flat_z, own.row_xx.ravel(), own.column_xx.ravel())
-    )
+    flat, row_x, column_x = (tensor(table, device) for table in (own.flat_z, own.row_xx.ravel(), own.column_xx.ravel()))
     value_z = np.empty(len(two))
     for at in range(0, len(two), 1 << 24):
         part = slice(at, at + (1 << 24))
-        ends = [torch.from_numpy(z[part].astype(np.int32)).to(device) for z in (two.out_zi, two.into_zi)]
+        ends = [tensor(z[part].astype(np.int32), device) for z in (two.out_zi, two.into_zi)]
         out, into = (states[:, 0] * len(own.row_xx) + states[:, 1] for states in ends)
-        value = flat[row_x[out] + column_x[into]] * torch.from_numpy(two.sign_z[part]).to(device)
+        value = flat[row_x[out] + column_x[into]] * tensor(two.sign_z[part], device)
         value_z[part] = value.cpu().numpy()
     return value_z
 
@@ -87,7 +86,7 @@ class Entries:
         self.both = MixedJumps(basis, self.mixed, *jumps, dtype, self.place, self.device)
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+        return tensor(array, self.device)
 
     # --- bands -----------------------------------------------------------------------------------------------------
 

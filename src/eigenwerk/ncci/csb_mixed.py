@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from eigenwerk.ncci.determinants import Determinants
+from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.elements import Elements
 from eigenwerk.ncci.jumps import Jumps, stable_order
 from eigenwerk.ncci.manybody import ManyBodyBasis
@@ -57,8 +58,8 @@ class MixedJumps:
         device: torch.device,
     ) -> None:
         self.basis, self.dtype, self.place, self.device = basis, dtype, place, device
-        self.elements = tuple(self._tensor(table) for table in (mixed.row_xx, mixed.column_xx, mixed.flat_z))
-        self.offset_d = self._tensor(basis.offset_d).to(place)
+        self.elements = tuple(tensor(table, device) for table in (mixed.row_xx, mixed.column_xx, mixed.flat_z))
+        self.offset_d = tensor(basis.offset_d, device).to(place)
         self.count_d = np.diff(basis.first_d)
         self._order_protons(protons)
         self._order_neutrons(neutrons)
@@ -66,14 +67,11 @@ class MixedJumps:
         self.kept = 0
         self.lock = threading.Lock()  # several threads make bands
 
-    def _tensor(self, array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
-
     def _order_protons(self, jumps: Jumps) -> None:
         """Jumps to lower determinants by the sectors of row and column; inside such a group by the row."""
-        lower = self._tensor(jumps.column_z) < self._tensor(jumps.row_z)
+        lower = tensor(jumps.column_z, self.device) < tensor(jumps.row_z, self.device)
         row_z, column_z, out_z, into_z, self.sign_z = _chosen(jumps, lower, self.device)
-        sector_d = self._tensor(_sector_numbers(self.basis.protons))
+        sector_d = tensor(_sector_numbers(self.basis.protons), self.device)
         key_z = sector_d[row_z] * len(self.basis.protons.sectors) + sector_d[column_z]
         order = stable_order(key_z)
         key_z, self.row_z, self.column_z = key_z[order], row_z[order], column_z[order]
@@ -96,7 +94,7 @@ class MixedJumps:
         neutrons = self.basis.neutrons
         bucket_d = neutrons.twice_m_d * 2 + neutrons.parity_d
         self.bucket_d = np.unique(bucket_d, return_inverse=True)[1]
-        buckets, on_device = int(self.bucket_d.max(initial=0)) + 1, self._tensor(self.bucket_d)
+        buckets, on_device = int(self.bucket_d.max(initial=0)) + 1, tensor(self.bucket_d, self.device)
         key_z = on_device[found[0]] * buckets + on_device[found[1]]
         order = stable_order(key_z)
         row_z, column_z, out_z, into_z, sign_z = (array[order] for array in found)
@@ -186,7 +184,7 @@ def _sector_numbers(determinants: Determinants) -> np.ndarray:
 def _chosen(jumps: Jumps, which: torch.Tensor | None, device: torch.device) -> list[torch.Tensor]:
     """Row, column, state out, state into (int64) and sign of some or all jumps of one nucleon, on a device."""
     arrays = jumps.row_z, jumps.column_z, jumps.out_zi[:, 0].astype(np.int16), jumps.into_zi[:, 0].astype(np.int16)
-    found = [torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in (*arrays, jumps.sign_z)]
+    found = [tensor(array, device) for array in (*arrays, jumps.sign_z)]
     if which is not None:
         found = [array[which] for array in found]
     return [*found[:2], found[2].long(), found[3].long(), found[4]]

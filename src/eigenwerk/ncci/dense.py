@@ -7,6 +7,7 @@ import torch
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis_pairs import KINDS, BasisPairs
+from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock
 from eigenwerk.ncci.manybody import ManyBodyBasis
 
@@ -49,7 +50,7 @@ def dense_hamiltonian(
             f"A dense matrix of dimension {basis.dimension} would take {8e-9 * basis.dimension**2:.0f} GB; the "
             f"limit is dimension {LARGEST}. Choose the back end csb or pairs, or a smaller Nmax."
         )
-    return DenseHamiltonian(torch.from_numpy(slater_condon(basis, pairs)).to(device=device, dtype=dtype))
+    return DenseHamiltonian(tensor(slater_condon(basis, pairs), device).to(dtype))
 
 
 def slater_condon(basis: ManyBodyBasis, pairs: BasisPairs) -> np.ndarray:

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from eigenwerk.ncci.basis_pairs import BasisPairs
+from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock
 from eigenwerk.ncci.manybody import ManyBodyBasis
 
@@ -13,15 +14,14 @@ PIECE = {"cpu": 1 << 20, "cuda": 1 << 24}
 
 def diagonal(basis: ManyBodyBasis, pairs: BasisPairs, device: torch.device | str = "cpu") -> torch.Tensor:
     """<b|H|b> = sum of <xy|V|xy> over the occupied pairs of b, (b,) float64 on a device."""
-
-    def tensor(array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(array.astype(np.int64) if array.dtype != np.float64 else array).to(device)
-
-    own_p = tensor(_like_pairs(basis.protons.occupied_di, _elements(pairs.blocks["pp"], len(basis.protons.states))))
-    own_n = tensor(_like_pairs(basis.neutrons.occupied_di, _elements(pairs.blocks["nn"], len(basis.neutrons.states))))
-    mixed_xy = tensor(_elements(pairs.blocks["pn"], len(basis.protons.states), len(basis.neutrons.states)))
-    occupied_p, occupied_n = tensor(basis.protons.occupied_di), tensor(basis.neutrons.occupied_di)
-    first_d, offset_d = tensor(basis.first_d), tensor(basis.offset_d)
+    states_p, states_n = len(basis.protons.states), len(basis.neutrons.states)
+    own_p = tensor(_like_pairs(basis.protons.occupied_di, _elements(pairs.blocks["pp"], states_p)), device)
+    own_n = tensor(_like_pairs(basis.neutrons.occupied_di, _elements(pairs.blocks["nn"], states_n)), device)
+    mixed_xy = tensor(_elements(pairs.blocks["pn"], states_p, states_n), device)
+    occupied_p, occupied_n, first_d, offset_d = (
+        tensor(array.astype(np.int64), device)
+        for array in (basis.protons.occupied_di, basis.neutrons.occupied_di, basis.first_d, basis.offset_d)
+    )
     found_b = torch.empty(basis.dimension, dtype=torch.float64, device=device)
     step = PIECE[found_b.device.type]
     for first in range(0, basis.dimension, step):

@@ -7,6 +7,7 @@ import torch
 
 from eigenwerk.ncci.annihilation import Annihilated, take_one, take_two
 from eigenwerk.ncci.determinants import Determinants
+from eigenwerk.ncci.device_arrays import tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +58,8 @@ def _between(
 ) -> Jumps:
     """Jumps between all entries of a group (the same rest) that have no taken state in common."""
     order = np.argsort(group_z, kind="stable")
-    group, states = (torch.from_numpy(array[order]).to(device) for array in (group_z, states_zi.astype(np.int16)))
-    det, sign = (torch.from_numpy(array[order]).to(device) for array in (taken.det_z.astype(np.int32), taken.sign_z))
+    group, states = (tensor(array[order], device) for array in (group_z, states_zi.astype(np.int16)))
+    det, sign = (tensor(array[order], device) for array in (taken.det_z.astype(np.int32), taken.sign_z))
     _, size = torch.unique_consecutive(group, return_counts=True)
     start_z, size_z = (torch.repeat_interleave(values, size) for values in (torch.cumsum(size, 0) - size, size))
     one = torch.repeat_interleave(torch.arange(len(group), dtype=torch.int32, device=device), size_z)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from eigenwerk.ncci.determinants import Determinants
+from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.manybody import ManyBodyBasis
 from eigenwerk.ncci.orbitals import Orbitals
 
@@ -48,7 +49,7 @@ def one_body_matrices(
     basis: ManyBodyBasis, species: str, operators: Mapping[str, np.ndarray], vectors_nb: torch.Tensor
 ) -> dict[str, np.ndarray]:
     """<f|O|i> between all vectors, (n, n), for operators O_xy between the m-states of "p" or "n"; float64 sums."""
-    count = vectors_nb.shape[0]
+    count, device = vectors_nb.shape[0], vectors_nb.device
     totals = {name: vectors_nb.new_zeros((count, count), dtype=torch.float64) for name in operators}
     if not operators or _determinants(basis, species).nucleons == 0:
         return {name: total.cpu().numpy() for name, total in totals.items()}
@@ -56,10 +57,10 @@ def one_body_matrices(
     jumps = _all_jumps(_determinants(basis, species))
     jumps = jumps.take(touched_xx[jumps.x_z, jumps.y_z])
     for z, to, start in _pieces(_runs(basis, species, jumps)):
-        left_nz, right_nz = (vectors_nb[:, _index(part, vectors_nb)].double() for part in (to, start))
+        left_nz, right_nz = (vectors_nb[:, tensor(part, device)].double() for part in (to, start))
         for name, matrix in operators.items():
             weight_z = jumps.sign_z[z] * matrix[jumps.x_z[z], jumps.y_z[z]]
-            totals[name] += (left_nz * _index(weight_z, vectors_nb)) @ right_nz.T
+            totals[name] += (left_nz * tensor(weight_z, device)) @ right_nz.T
     return {name: total.cpu().numpy() for name, total in totals.items()}
 
 
@@ -70,17 +71,17 @@ def one_body_densities(
 
     n' is the row of `right_nb` (transition densities), or n itself where there is none.
     """
-    others_nb = vectors_nb if right_nb is None else right_nb
+    device, others_nb = vectors_nb.device, vectors_nb if right_nb is None else right_nb
     determinants = _determinants(basis, species)
     size = len(determinants.states)
     total_nx = vectors_nb.new_zeros((vectors_nb.shape[0], size * size), dtype=torch.float64)
     if determinants.nucleons:
         jumps = _all_jumps(determinants)
         for z, to, start in _pieces(_runs(basis, species, jumps)):
-            left_nz = vectors_nb[:, _index(to, vectors_nb)].double()
-            right_nz = others_nb[:, _index(start, vectors_nb)].double()
-            place_z = _index(jumps.x_z[z] * size + jumps.y_z[z], vectors_nb)
-            total_nx.index_add_(1, place_z, left_nz * right_nz * _index(jumps.sign_z[z], vectors_nb))
+            left_nz = vectors_nb[:, tensor(to, device)].double()
+            right_nz = others_nb[:, tensor(start, device)].double()
+            place_z = tensor(jumps.x_z[z] * size + jumps.y_z[z], device)
+            total_nx.index_add_(1, place_z, left_nz * right_nz * tensor(jumps.sign_z[z], device))
     return total_nx.reshape(-1, size, size).cpu().numpy()
 
 
@@ -88,7 +89,7 @@ def occupations(basis: ManyBodyBasis, species: str, vectors_nb: torch.Tensor) ->
     """Mean number of nucleons in every orbital, (n, a)."""
     determinants, orbitals = _determinants(basis, species), _orbitals(basis, species)
     proton_b, neutron_b = basis.all_states()
-    place_b = _index(proton_b if species == "p" else neutron_b, vectors_nb)
+    place_b = tensor(proton_b if species == "p" else neutron_b, vectors_nb.device)
     share_nd = vectors_nb.new_zeros((vectors_nb.shape[0], len(determinants)), dtype=torch.float64)
     share_nd.index_add_(1, place_b, vectors_nb.double() ** 2)
     orbital_di = determinants.states.orbital_x[determinants.occupied_di.astype(np.int64)]
@@ -103,7 +104,7 @@ def quanta_shares(basis: ManyBodyBasis, lowest: int, vectors_nb: torch.Tensor) -
     """Probability of every number of weight units above `lowest` that the basis has, in steps of two, (n, step)."""
     step_b = (basis.weight_b() - lowest) // 2
     share_nx = vectors_nb.new_zeros((vectors_nb.shape[0], int(step_b.max()) + 1), dtype=torch.float64)
-    share_nx.index_add_(1, _index(step_b, vectors_nb), vectors_nb.double() ** 2)
+    share_nx.index_add_(1, tensor(step_b, vectors_nb.device), vectors_nb.double() ** 2)
     return share_nx.cpu().numpy()
 
 
@@ -113,10 +114,6 @@ def _determinants(basis: ManyBodyBasis, species: str) -> Determinants:
 
 def _orbitals(basis: ManyBodyBasis, species: str) -> Orbitals:
     return basis.space.orbitals_p if species == "p" else basis.space.orbitals_n
-
-
-def _index(values: np.ndarray, like: torch.Tensor) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(values)).to(like.device)
 
 
 def _all_jumps(determinants: Determinants) -> _Jumps:

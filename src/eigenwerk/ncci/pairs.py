@@ -2,16 +2,16 @@
 
 import itertools
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-import numpy as np
 import torch
 
 from eigenwerk.ncci.basis_pairs import BasisPairs
+from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.manybody import ManyBodyBasis
 from eigenwerk.ncci.pair_tasks import KindTasks, Task, all_tasks
 from eigenwerk.ncci.pairs_cuda import PairsOnGpu, pairs_on_gpu
+from eigenwerk.parallel.threads import each, threads_for
 
 CHUNK = 1 << 22
 """Gathered elements that are worked on at once."""
@@ -64,9 +64,8 @@ class PairsHamiltonian:
         zero = x_nb.new_zeros(len(x_nb), 1)
         signed_bn = torch.cat([x_nb, -x_nb, zero], dim=1).T.contiguous()
         signed_bn = signed_bn[:, 0] if len(x_nb) == 1 else signed_bn
-        threads = torch.get_num_threads() if self.device.type == "cpu" else 1
-        with ThreadPoolExecutor(threads) as pool:
-            parts = list(pool.map(lambda k: self._part(signed_bn, k, threads), range(threads)))
+        threads = threads_for(self.device)
+        parts = each(lambda k: self._part(signed_bn, k, threads), range(threads), threads)
         sum_bn = sum(parts[1:], start=parts[0])
         y_bn = sum_bn[: self.dimension] - sum_bn[self.dimension : -1]
         return y_bn.view(-1, len(x_nb)).T.contiguous()
@@ -148,17 +147,13 @@ def pairs_hamiltonian(
 
 def to_tensors(kind: KindTasks, dtype: torch.dtype, device: torch.device) -> KindTensors:
     """Moves matrices and tables to a device."""
-
-    def tensor(array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
-
     return KindTensors(
         kind.tasks,
-        [tensor(block.matrix_xx).to(dtype) for block in kind.blocks],
-        [tensor(labels) for labels in kind.left_labels],
-        [tensor(labels) for labels in kind.right_labels],
-        tensor(kind.left.address_z),
-        tensor(kind.left.sign_z),
-        tensor(kind.right.address_z),
-        tensor(kind.right.sign_z),
+        [tensor(block.matrix_xx, device).to(dtype) for block in kind.blocks],
+        [tensor(labels, device) for labels in kind.left_labels],
+        [tensor(labels, device) for labels in kind.right_labels],
+        tensor(kind.left.address_z, device),
+        tensor(kind.left.sign_z, device),
+        tensor(kind.right.address_z, device),
+        tensor(kind.right.sign_z, device),
     )

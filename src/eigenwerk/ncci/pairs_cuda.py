@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.interleaved import by_blocks
 from eigenwerk.ncci.pair_tasks import KindTasks
 from eigenwerk.ncci.pair_tiles import MOST_BYTES, task_tables, tiles
@@ -189,8 +190,8 @@ class PairsOnGpu:
                 part.log_columns,
                 part.shared_bytes,
                 MANY if 2 * part.shared_bytes > MOST_BYTES else FEW,
-                torch.from_numpy(part.task_i).to(self.device),
-                torch.from_numpy(part.first_i).to(self.device),
+                tensor(part.task_i, self.device),
+                tensor(part.first_i, self.device),
             )
             for part in found
         ]
@@ -206,10 +207,6 @@ class PairsOnGpu:
 def pairs_on_gpu(dimension: int, kinds: list[KindTasks], dtype: torch.dtype, device: torch.device) -> PairsOnGpu:
     """Moves matrices and packed tables to a GPU."""
     found = task_tables(kinds)
-
-    def tensor(array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(array).to(device)
-
-    tables = tuple(tensor(a) for a in (found.left_z, found.right_z, found.left_label_z, found.right_label_z))
-    matrices = tensor(found.matrix_z).to(dtype)
-    return PairsOnGpu(dimension, dtype, device, found.task_tf, tensor(found.task_tf), tables, matrices)
+    tables = tuple(tensor(a, device) for a in (found.left_z, found.right_z, found.left_label_z, found.right_label_z))
+    matrices = tensor(found.matrix_z, device).to(dtype)
+    return PairsOnGpu(dimension, dtype, device, found.task_tf, tensor(found.task_tf, device), tables, matrices)
