@@ -35,7 +35,18 @@ def test_run_writes_beside_the_case_under_its_name(finished):
 def test_levels_are_shown_with_the_series(finished, capsys):
     code, out, _ = said(capsys, "levels", str(finished / "helium"))
     assert code == 0 and "4He, JISP16, hbar-omega 20 MeV, Nmax 2, M = 0" in out
-    assert "-23.6254" in out and "Ground state over Nmax" in out and "59 many-body states" in out
+    assert "-23.6254" in out and "Lowest energy over Nmax" in out and "59 many-body states" in out
+
+
+def test_other_interactions_have_rows_of_their_own(finished, tmp_path, capsys):
+    (tmp_path / "softer.toml").write_text(CASE.replace("JISP16", "Minnesota").replace("[0, 2]", "2"))
+    assert main(["ncci", "run", str(tmp_path / "softer.toml"), "--quiet"]) == 0
+    capsys.readouterr()
+    code, out, _ = said(capsys, "levels", str(finished / "helium"), str(tmp_path / "softer"))
+    rows = out[out.index("Lowest energy over Nmax") :].splitlines()[1:]
+    assert code == 0 and len(rows) == 2
+    assert rows[0].startswith("  JISP16, hbar-omega 20  0: ") and rows[0].endswith("2: -23.6254")
+    assert rows[1].startswith("  Minnesota, hbar-omega 20  2: ")
 
 
 @pytest.mark.parametrize("extra", [[], ["--convergence"]])

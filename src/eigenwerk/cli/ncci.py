@@ -14,11 +14,11 @@ import typer
 from eigenwerk.cli.stopping import StopRequests
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.ncci.check_text import check_lines
+from eigenwerk.ncci.convergence import over_nmax
 from eigenwerk.ncci.estimate import choose_backend, estimate, memory_of, refuse_what_does_not_fit
-from eigenwerk.ncci.extrapolation import extrapolated
 from eigenwerk.ncci.input_settings import SETTINGS
 from eigenwerk.ncci.inputs import block_size, read_cases
-from eigenwerk.ncci.level_plot import by_hw, draw_convergence, draw_levels
+from eigenwerk.ncci.level_plot import draw_convergence, draw_levels
 from eigenwerk.ncci.levels import Levels
 from eigenwerk.ncci.levels_text import levels_lines
 
@@ -156,16 +156,17 @@ def _files(results: list[Path]) -> list[Path]:
 
 
 def _echo_series(series: list[Levels]) -> None:
-    """Ground states over Nmax with their extrapolation, where there are several."""
+    """Lowest energies over Nmax with their extrapolation, where there are several."""
     if len(series) < 2 or any(each.about["Nmax"] is None for each in series):
         return
-    typer.echo("\nGround state over Nmax (MeV)")
-    for hw, points in by_hw(series).items():
-        limit = extrapolated([size for size, _ in points], [energy for _, energy in points])
-        row = "  ".join(f"{size}: {energy:.4f}" for size, energy in points)
+    typer.echo("\nLowest energy over Nmax (MeV)")
+    for curve in over_nmax(series):
+        limit = curve.limit()
+        row = "  ".join(f"{size:g}: {energy:.4f}" for size, energy in curve.points)
         end = "" if limit is None else f"  limit {limit.energy:.3f}"
         end += "" if limit is None or limit.spread is None else f" +- {limit.spread:.3f}"
-        typer.echo(f"  hbar-omega {hw:g}  {row}{end}")
+        name = ", ".join([*curve.apart, f"hbar-omega {curve.fixed:g}"])
+        typer.echo(f"  {name}  {row}{end}")
 
 
 class _Progress:
