@@ -16,6 +16,7 @@ CASES = {
     "metal": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2}),
     "magnet": ("fe_bent", {"mesh": (2, 1, 1), "spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2}),
     "Gamma": ("lih_bent", {"mesh": (1, 1, 1), "cutoff_eV": 250.0, "real": True}),
+    "inversion": ("pairs", {"mesh": (3, 1, 1), "symmetry_level": 2, "real": True}),
 }
 
 ENERGY_PER_ATOM, FORCE, MOMENT = 1e-8 / 27.2, 1e-6 / 51.4, 1e-6

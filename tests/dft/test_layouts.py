@@ -23,6 +23,7 @@ CASES = {
     "metal": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2}),
     "magnet": ("fe_bent", {"mesh": (2, 1, 1), "spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2}),
     "Gamma": ("lih_bent", {"mesh": (1, 1, 1), "cutoff_eV": 250.0, "real": True}),
+    "inversion": ("pairs", {"mesh": (3, 1, 1), "symmetry_level": 2, "real": True}),
     "rmm": ("si_bent", {"mesh": (2, 2, 2), "real": True, "solver": "davidson, rmm"}),
     "chebyshev": ("fe_bent", {
         "mesh": (1, 1, 1), "spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2, "solver": "chebyshev",
@@ -33,7 +34,7 @@ CASES = {
 
 FAST = """2-gloo-insulator-1 2-gloo-insulator-2 2-gloo-metal-2 2-gloo-magnet-1 2-gloo-Gamma-1 2-mpi-insulator-1
 2-mpi-magnet-2 4-gloo-insulator-2 4-gloo-metal-4 4-gloo-Gamma-1 4-mpi-insulator-2
-2-gloo-rmm-1 2-gloo-conjugate-1 2-gloo-chebyshev-1 2-gloo-exact-1""".split()
+2-gloo-inversion-1 2-gloo-inversion-2 2-gloo-rmm-1 2-gloo-conjugate-1 2-gloo-chebyshev-1 2-gloo-exact-1""".split()
 """Those of the test below that `make test` runs; the others are slow ones."""
 
 ENERGY_PER_ATOM, FORCE, MOMENT = 1e-8 / 27.2, 1e-6 / 51.4, 1e-6

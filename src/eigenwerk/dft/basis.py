@@ -23,6 +23,7 @@ from eigenwerk.dft.grids import (
     sphere,
     sphere_radius,
 )
+from eigenwerk.dft.inversion import Inversion, find_inversion, turns
 from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.symmetry import equivalent_axes, translation_denominators
@@ -41,6 +42,7 @@ class PlaneWaveBasis:
     of the padded sphere.  count_k: kept waves of whole spheres.
     index_khc integer G; mask_kh 1 for true waves, 0 for padding; kinetic_kh = |k+G|²/2; mask_kG, kinetic_kG the same
     for the numbers of vectors; sphere_map: where waves of whole spheres lie on the wave grid (padding: unused points);
+    inversion: that by which orbitals are real, if they are;
     index_gc integer g of the electrostatic half sphere; vector_gv = g in bohr⁻¹; weight_g 1 or 2;
     wave_map, fine_map: positions on the two FFT grids (the wave grid holds the density sphere only).
     """
@@ -59,6 +61,7 @@ class PlaneWaveBasis:
     mask_kh: torch.Tensor
     kinetic_kh: torch.Tensor
     sphere_map: SphereMap
+    inversion: Inversion | None
     index_gc: torch.Tensor
     vector_gv: torch.Tensor
     weight_g: torch.Tensor
@@ -106,6 +109,32 @@ class PlaneWaveBasis:
         reciprocal_cv = self.runtime.tensor(self.structure.reciprocal_cv)
         return (self.index_khc + point_k1c) @ reciprocal_cv * self.mask_kh[..., None]
 
+    def potential_for_orbitals(self, potential_g: torch.Tensor) -> torch.Tensor:
+        """v(R) of a local potential on the points where orbitals are multiplied with it; (g,) -> (R, R, R).
+
+        By inversion only its even part, exactly, and on a grid that inversion maps onto itself.
+        """
+        if self.inversion is not None:
+            centre_g, grid_g = self._turn_xg[:, : len(potential_g)]
+            potential_g = (potential_g * centre_g).real * grid_g
+        return self.wave_map.to_grid(potential_g)
+
+    def density_of_orbitals(self, density_xR: torch.Tensor) -> torch.Tensor:
+        """Density coefficients of what orbitals make on their points; (..., R, R, R) -> (..., g)."""
+        density_xg = self.wave_map.from_grid(density_xR)
+        if self.inversion is None:
+            return density_xg
+        centre_g, grid_g = self._turn_xg[:, : density_xg.shape[-1]]
+        return density_xg * (centre_g * grid_g).conj()
+
+    @cached_property
+    def _turn_xg(self) -> torch.Tensor:
+        """exp(i g·t/2), and exp(-i g·(t/2 - s)) for the grid's shift s; (2, g)."""
+        assert self.inversion is not None
+        index_gc, half_c = self.index_gc.cpu().numpy()[: self.density_count], self.inversion.translation_c / 2
+        rest_c = half_c - self.inversion.grid_shift(self.grids.wave)
+        return self.runtime.tensor(np.stack([turns(index_gc, half_c), turns(index_gc, -rest_c)]), self.runtime.complex)
+
     def inner(self, a_g: torch.Tensor, b_g: torch.Tensor) -> torch.Tensor:
         """∫ a(r) b(r) d³r of two real functions from their coefficients (last axis g)."""
         weight_g = self.weight_g[: a_g.shape[-1]]
@@ -123,7 +152,8 @@ def make_basis(
 ) -> PlaneWaveBasis:
     """Build spheres and index maps.  cutoff in hartree; grids chosen from PREC unless given.
 
-    real: real orbitals where all k-points allow it (`KPoints.allow_real_orbitals`); False: complex ones everywhere.
+    real: real orbitals where all k-points (`KPoints.allow_real_orbitals`) or an inversion among the symmetries of the
+    k-points allow it; False: complex ones everywhere.
     """
     runtime = runtime or Runtime()
     if grids is None:
@@ -134,8 +164,9 @@ def make_basis(
     own_k = runtime.grid.own(len(kpoints.point_kc))
     point_kc = kpoints.point_kc[own_k]
     wave_sphere_kGc = [sphere(structure, radius, point_c) for point_c in point_kc]
-    real = real and kpoints.allow_real_orbitals
-    if real:
+    in_space = real and kpoints.allow_real_orbitals
+    inversion = find_inversion(kpoints.symmetry) if real and not in_space else None
+    if in_space:
         wave_sphere_kGc = [
             index_Gc[half_of(index_Gc, point_c)] for index_Gc, point_c in zip(wave_sphere_kGc, point_kc, strict=True)
         ]
@@ -145,15 +176,20 @@ def make_basis(
     density_count = int((norm2_g <= density_radius**2 * (1 + 1e-12)).sum())
     _require_room(dense_gc[:density_count], grids.wave, "NGX, NGY, NGZ")
     _require_room(dense_gc, grids.fine, "NGXF, NGYF, NGZF")
-    padded = _pad_spheres(wave_sphere_kGc, point_kc, structure, grids.wave, runtime.bands.size, real)
+    padded = _pad_spheres(wave_sphere_kGc, point_kc, structure, grids.wave, runtime.bands.size, in_space)
     size = padded.mask_kW.shape[1] // runtime.bands.size
     own_h = slice(size * runtime.bands.rank, size * (runtime.bands.rank + 1))
-    form, sphere_map = _form_and_map(padded, runtime, grids.wave, own_h, real)
+    if in_space:
+        form, sphere_map = _real_in_space(padded, runtime, grids.wave, own_h)
+    elif inversion is not None:
+        form, sphere_map = _real_by_inversion(padded, point_kc, inversion, runtime, grids.wave, own_h)
+    else:
+        form, sphere_map = WaveForm(False, runtime.complex), SphereMap(grids.wave, runtime.index(padded.flat_kW))
     return PlaneWaveBasis(
         runtime=runtime, structure=structure, kpoints=kpoints, cutoff=cutoff, precision=precision, grids=grids,
         own_k=own_k, form=form, own_h=own_h, count_k=tuple(len(index_Gc) for index_Gc in wave_sphere_kGc),
         index_khc=runtime.index(padded.index_kWc[:, own_h]), mask_kh=runtime.tensor(padded.mask_kW[:, own_h]),
-        kinetic_kh=runtime.tensor(padded.kinetic_kW[:, own_h]), sphere_map=sphere_map,
+        kinetic_kh=runtime.tensor(padded.kinetic_kW[:, own_h]), sphere_map=sphere_map, inversion=inversion,
         index_gc=runtime.index(dense_gc), vector_gv=runtime.tensor(dense_gc @ structure.reciprocal_cv),
         weight_g=runtime.tensor(np.where((dense_gc == 0).all(axis=1), 1.0, 2.0)), density_count=density_count,
         wave_map=half_sphere_map(dense_gc[:density_count], grids.wave, runtime),
@@ -211,15 +247,25 @@ def _pad_spheres(
     return padded
 
 
-def _form_and_map(
-    padded: _Spheres, runtime: Runtime, size_c: tuple[int, int, int], own_h: slice, real: bool
+def _real_in_space(
+    padded: _Spheres, runtime: Runtime, size_c: tuple[int, int, int], own_h: slice
 ) -> tuple[WaveForm, SphereMap]:
-    """Real or complex vectors."""
-    if not real:
-        return WaveForm(False, runtime.complex), SphereMap(size_c, runtime.index(padded.flat_kW))
+    """Half of the waves, two numbers for each."""
     # only q = 0 has no kinetic energy
     scale_kW = np.where(padded.kinetic_kW > 1e-14, np.sqrt(2.0), 1.0) * padded.mask_kW
     form = WaveForm(True, runtime.real, runtime.tensor(scale_kW[:, own_h]))
     whole_kW = runtime.tensor(np.where(scale_kW > 0, scale_kW, 1.0))
     both_kW = np.concatenate([padded.flat_kW, padded.mirror_kW], axis=1)
     return form, SphereMap(size_c, runtime.index(both_kW), whole_kW)
+
+
+def _real_by_inversion(
+    padded: _Spheres, point_kc: np.ndarray, inversion: Inversion, runtime: Runtime, size_c: tuple[int, int, int],
+    own_h: slice,
+) -> tuple[WaveForm, SphereMap]:  # fmt: skip
+    """All waves, a number for each."""
+    wave_kWc, half_c = padded.index_kWc + point_kc[:, None], inversion.translation_c / 2
+    form = WaveForm(True, runtime.real, turn_kh=runtime.tensor(turns(wave_kWc[:, own_h], half_c), runtime.complex))
+    rest_c = half_c - inversion.grid_shift(size_c)
+    turn_kW = runtime.tensor(turns(wave_kWc, -rest_c), runtime.complex) if rest_c.any() else None
+    return form, SphereMap(size_c, runtime.index(padded.flat_kW), None, True, turn_kW)

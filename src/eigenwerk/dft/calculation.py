@@ -60,7 +60,7 @@ class Calculation:
         runtime: Runtime | None = None,
         real: bool = True,
     ):
-        """real: real orbitals where all k-points allow it; False takes complex ones everywhere, the slow twin."""
+        """real: real orbitals where k-points or an inversion allow it; False takes complex ones, the slow twin."""
         self.real = real
         self.structure, self.kpoints, self.parameters = structure, kpoints, parameters
         self.datasets, self.runtime = datasets, runtime or Runtime()

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from eigenwerk.dft.basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.gathering import WholeOrbitals
+from eigenwerk.dft.inversion import turns
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.structure import Structure
@@ -29,7 +31,7 @@ GROUPS = ("structure", "kpoints", "density", "occupancy", "bands", "setups", "st
 """What a start needs of a state."""
 
 REAL = 1e-8
-"""Largest difference between c(-q) and c(q)* of orbitals that count as real."""
+"""Largest difference between c(-q) and c(q)*, or imaginary part, of orbitals that count as real."""
 
 SAME_POINT = 1e-8
 """Largest difference of fractional coordinates of one and the same k-point."""
@@ -238,17 +240,23 @@ def _no_orbitals(bands: Mapping[str, Any], kpoints: Mapping[str, Any], calculati
     stored_kc, point_kc = kpoints["point_kc"], calculation.kpoints.point_kc
     if stored_kc.shape != point_kc.shape or np.abs(stored_kc - point_kc).max() > SAME_POINT:
         return f"the k-points differ (there were {len(stored_kc)}, now {len(point_kc)})"
-    if calculation.basis.form.real and not _are_real(bands, point_kc):
+    if calculation.basis.form.real and not _are_real(bands, calculation.basis):
         return "the orbitals of the file are complex, those of this run real"
     return ""
 
 
-def _are_real(bands: Mapping[str, Any], point_kc: np.ndarray) -> bool:
-    """Whether stored orbitals are real in space, c(-q) = c(q)*."""
-    for k, count in enumerate(bands["count_k"]):
+def _are_real(bands: Mapping[str, Any], basis: PlaneWaveBasis) -> bool:
+    """Whether stored orbitals are real as the basis asks: in space, c(-q) = c(q)*, or by its inversion."""
+    for k, (count, point_c) in enumerate(zip(bands["count_k"], basis.kpoints.point_kc, strict=True)):
         index_Gc, coeff_xG = bands["index_kGc"][k, :count], bands["coeff_sknG"][:, k, :, :count]
-        here_G, there_G = common_points(index_Gc, partners(index_Gc, point_kc[k]))
-        if len(here_G) < count or np.abs(coeff_xG[..., here_G] - coeff_xG[..., there_G].conj()).max() > REAL:
+        if basis.inversion is not None:
+            wrong_xG = (coeff_xG * turns(index_Gc + point_c, basis.inversion.translation_c / 2)).imag
+        else:
+            here_G, there_G = common_points(index_Gc, partners(index_Gc, point_c))
+            if len(here_G) < count:
+                return False
+            wrong_xG = coeff_xG[..., here_G] - coeff_xG[..., there_G].conj()
+        if np.abs(wrong_xG).max() > REAL:
             return False
     return True
 

@@ -82,7 +82,8 @@ def _add_squares(
     """out_R += Σ filling |ψ̃|² of some whole orbitals.
 
     Two real orbitals on one grid are told apart by nothing, so each is multiplied by the root of its filling before;
-    the few negative fillings of Methfessel-Paxton smearing come apart.
+    the few negative fillings of Methfessel-Paxton smearing come apart.  Of orbitals that are real by inversion the
+    mixed term -2 √(f₁f₂) Im ψ₁*ψ₂ is odd under it, and falls out when the density is symmetrised.
     """
     if basis.form.real and bool((filling_kb < 0).any()):
         _add_squares(basis, x_kbG, filling_kb.clamp_min(0), sphere_map, out_R)

@@ -40,7 +40,7 @@ def forces(
     nonlocal_av = torch.zeros_like(local_av)
     eig_skn, filling_skn = eig_skn[:, atoms.basis.own_k], filling_skn[:, atoms.basis.own_k]
     for spin in range(coeff_sknG.shape[0]):
-        energy_II = OneCentreMatrix(atoms.layout, potential.hamiltonian_sx[spin], atoms.basis.form.dtype)
+        energy_II = OneCentreMatrix(atoms.layout, atoms.even(potential.hamiltonian_sx[spin]), atoms.basis.form.dtype)
         nonlocal_av += _projector_forces(atoms, energy_II, coeff_sknG[spin], eig_skn[spin], filling_skn[spin])
     return local_av + atoms.runtime.world.sum(nonlocal_av)
 
@@ -82,9 +82,18 @@ def _projector_forces(
             h_nI, s_nI = energy_II.times(proj_nI[None])[0], overlap_II.times(proj_nI[None])[0]
             weighted_nI = (h_nI - eig_kn[k, n, None] * s_nI) * filling_n[:, None]
             for v in range(3):
-                slope_nG = basis.form.times_i(coeff_nG[None], vector_vG[v][None])[0]
-                slope_nI = slope_nG @ projector_GI
-                gradient_Iv[:, v] += 2 * (weighted_nI.conj() * slope_nI).real.sum(0)
+                gradient_Iv[:, v] += _slope_products(atoms, weighted_nI, coeff_nG, vector_vG[v], projector_GI)
     atom_I = torch.as_tensor(np.repeat(np.arange(len(atoms.layout.projectors_a)), atoms.layout.projectors_a))
     force_av = gradient_Iv.new_zeros((len(atoms.layout.projectors_a), 3))
     return force_av.index_add_(0, atom_I.to(force_av.device), -gradient_Iv)
+
+
+def _slope_products(
+    atoms: PawAtoms, weighted_nI: torch.Tensor, coeff_nG: torch.Tensor, vector_G: torch.Tensor,
+    projector_GI: torch.Tensor,
+) -> torch.Tensor:  # fmt: skip
+    """2 Re Σ_n W*_nI ∂P_nI along one direction, (I,)."""
+    if atoms.pairs is not None:
+        return atoms.pairs.slope_products(weighted_nI, (coeff_nG * vector_G) @ projector_GI)
+    slope_nI = atoms.basis.form.times_i(coeff_nG[None], vector_G[None])[0] @ projector_GI
+    return 2 * (weighted_nI.conj() * slope_nI).real.sum(0)

@@ -47,7 +47,7 @@ def whole_orbitals(grid: ProcessGrid, basis: PlaneWaveBasis, coeff_sknG: torch.T
                 coeff_hsn = _from_group(grid, coeff_hsn, group)
             if grid.world.rank == 0:
                 whole = _host(index_hc), _host(coeff_hsn.movedim(0, -1))
-                spheres.append(with_partners(*whole, basis.kpoints.point_kc[k]) if form.real else whole)
+                spheres.append(with_partners(*whole, basis.kpoints.point_kc[k]) if form.real_in_space else whole)
     return _padded(spheres) if spheres else None
 
 

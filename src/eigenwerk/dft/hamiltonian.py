@@ -25,8 +25,8 @@ class Hamiltonian:
         self.projector_kIG, self.kinetic_kG = atoms.projector_kIG, basis.kinetic_kG
         self.sphere_map, self.mask_kG = basis.sphere_map, basis.mask_kG
         # with the factor 1/N of the transform back
-        self.local_R = basis.wave_map.to_grid(potential.potential_sg[spin]) / basis.wave_map.points
-        self.energy_II = OneCentreMatrix(atoms.layout, potential.hamiltonian_sx[spin], basis.form.dtype)
+        self.local_R = basis.potential_for_orbitals(potential.potential_sg[spin]) / basis.wave_map.points
+        self.energy_II = OneCentreMatrix(atoms.layout, atoms.even(potential.hamiltonian_sx[spin]), basis.form.dtype)
         self.overlap_II = OneCentreMatrix(atoms.layout, atoms.overlap_x, basis.form.dtype)
 
     def block(self, k: slice) -> "Hamiltonian":

@@ -7,6 +7,7 @@ import numpy as np
 
 from eigenwerk.dft.grids import ELECTROSTATIC_FACTOR, PRECISION_FACTOR, GridSizes, sphere_radius
 from eigenwerk.dft.input_datasets import DataSet
+from eigenwerk.dft.inversion import find_inversion
 from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plane_waves import PlaneWaveCounts, sphere_volume_count
@@ -100,7 +101,7 @@ def job_size(
         fine_points=int(np.prod(grids.fine)),
         history=parameters.mixing.history,
         operations=_cosets(kpoints.symmetry),
-        real=kpoints.allow_real_orbitals,
+        real=kpoints.allow_real_orbitals or find_inversion(kpoints.symmetry) is not None,
         exact=parameters.solver == "exact",
     )
 

@@ -1,4 +1,6 @@
-"""Orbitals as the vectors of numbers that solvers see: complex, or real where 2k is a lattice vector.
+"""Orbitals as the vectors of numbers that solvers see: complex, or real where 2k is a lattice vector or by inversion.
+
+Equations: docs/equations/plane_waves.md.
 
 If 2k = g for an integer g, -(k+G) is k+G' with G' = -G - g, so each wave q = k+G has its partner -q among the waves of
 the same k-point, and orbitals can be chosen real in space: c(-q) = c(q)*.  Then one of each pair is kept, half the
@@ -6,6 +8,10 @@ waves, and the vector of an orbital holds two real numbers for each kept wave, �
 (1 and 0 in place of √2 for q = 0): sums of products of these vectors are those over all waves of the complex ones.
 Everything that solvers do is real arithmetic then, a quarter of the operations and half of the memory, and two orbitals
 share one complex FFT, ψ₁ + iψ₂.
+
+In a crystal with an inversion r -> t - r the same holds at any k: c(q) exp(i q·t/2) can be chosen real (inversion.py).
+All waves are kept and the vector of an orbital holds these numbers.  Two orbitals share one FFT again: what H makes of
+c₁ + i c₂ has H c₁ as its real part and H c₂ as its imaginary one.
 """
 
 from dataclasses import dataclass
@@ -33,24 +39,40 @@ class WaveForm:
     """How the orbitals of a basis are written as vectors.
 
     Waves are the axis h (of this rank) or W (of all band ranks): the kept plane waves.  Vectors have one complex number
-    for each, or two real ones, on the axis G.  scale_kh: √2 (1 for q = 0) and zero for padding, if real.
+    for each, or two real ones, on the axis G; by inversion, one real number.  scale_kh: √2 (1 for q = 0) and zero for
+    padding, of orbitals that are real in space; turn_kh: exp(i q·t/2) of those that are real by inversion.
     """
 
     real: bool
     dtype: torch.dtype
     scale_kh: torch.Tensor | None = None
+    turn_kh: torch.Tensor | None = None
+
+    @property
+    def real_in_space(self) -> bool:
+        """Whether half of the waves is kept."""
+        return self.scale_kh is not None
 
     @property
     def numbers(self) -> int:
         """Numbers of a vector for each wave."""
+        return 2 if self.real_in_space else 1
+
+    @property
+    def orbitals_on_grid(self) -> int:
+        """Orbitals that share a complex FFT."""
         return 2 if self.real else 1
 
     def on(self, device: torch.device) -> "WaveForm":
         """The same for vectors on another device."""
-        return WaveForm(self.real, self.dtype, None if self.scale_kh is None else self.scale_kh.to(device))
+        scale_kh, turn_kh = (None if x_kh is None else x_kh.to(device) for x_kh in (self.scale_kh, self.turn_kh))
+        return WaveForm(self.real, self.dtype, scale_kh, turn_kh)
 
     def vectors(self, wave_knh: torch.Tensor, k: slice = slice(None)) -> torch.Tensor:
-        """Coefficients (k, n, h) of functions that are real in space, if the form is, as vectors (k, n, G)."""
+        """Coefficients (k, n, h) of functions as vectors (k, n, G): those that are real as the form asks, or their part
+        that is."""
+        if self.turn_kh is not None:
+            return (wave_knh * self.turn_kh[k][:, None]).real.contiguous()
         if self.scale_kh is None:
             return wave_knh
         pair_knh2 = torch.view_as_real(wave_knh * self.scale_kh[k][:, None])
@@ -59,6 +81,8 @@ class WaveForm:
 
     def waves(self, x_knG: torch.Tensor, k: slice = slice(None)) -> torch.Tensor:
         """Coefficients (k, n, h) of vectors (k, n, G), zero at padding; inverse of `vectors`."""
+        if self.turn_kh is not None:
+            return x_knG * self.turn_kh[k][:, None].conj()
         if self.scale_kh is None:
             return x_knG
         scale_k1h = self.scale_kh[k][:, None]
@@ -66,10 +90,14 @@ class WaveForm:
 
     def slots(self, value_kh: torch.Tensor) -> torch.Tensor:
         """What belongs to waves, repeated for the numbers of a vector; (k, h) -> (k, G)."""
-        return value_kh.repeat_interleave(2, -1) if self.real else value_kh
+        return value_kh.repeat_interleave(2, -1) if self.real_in_space else value_kh
 
     def times_i(self, x_knG: torch.Tensor, factor_kG: torch.Tensor) -> torch.Tensor:
-        """i f(q) c(q) for a real odd f, such as a component of q; factor_kG from `slots`."""
+        """i f(q) c(q) for a real odd f, such as a component of q; factor_kG from `slots`.
+
+        Not for orbitals that are real by inversion: this is none.
+        """
+        assert self.turn_kh is None
         if not self.real:
             return x_knG * (1j * factor_kG)[:, None]
         turned_knG = torch.view_as_real(complex_pairs(x_knG) * 1j).flatten(-2)
@@ -85,13 +113,16 @@ def complex_pairs(x_knG: torch.Tensor) -> torch.Tensor:
 class SphereMap:
     """Where the waves W of whole spheres lie on the FFT grid.
 
-    index_kW: of the waves; for real vectors those of their partners stand behind them, (k, 2 W).  scale_kW: that of
-    `WaveForm` (1 for padding), None for complex vectors.
+    index_kW: of the waves; for orbitals that are real in space those of their partners stand behind them, (k, 2 W).
+    scale_kW: that of `WaveForm` (1 for padding), None for others.  inversion: orbitals are real by it; turn_kW:
+    exp(-i q·(t/2 - s)) then, s the shift of the grid, None where it is 1.
     """
 
     size_c: tuple[int, int, int]
     index_kW: torch.Tensor
     scale_kW: torch.Tensor | None = None
+    inversion: bool = False
+    turn_kW: torch.Tensor | None = None
 
     @cached_property
     def inverse_kW(self) -> torch.Tensor:
@@ -101,14 +132,17 @@ class SphereMap:
 
     def problems(self, k: slice | torch.Tensor) -> "SphereMap":
         """Some of the k-points."""
-        return SphereMap(self.size_c, self.index_kW[k], None if self.scale_kW is None else self.scale_kW[k])
+        scale_kW, turn_kW = (None if x_kW is None else x_kW[k] for x_kW in (self.scale_kW, self.turn_kW))
+        return SphereMap(self.size_c, self.index_kW[k], scale_kW, self.inversion, turn_kW)
 
     def fields(self, count: int) -> int:
         """Number of grids that `to_grid` makes of so many orbitals."""
-        return count if self.scale_kW is None else (count + 1) // 2
+        return (count + 1) // 2 if self.inversion or self.scale_kW is not None else count
 
     def to_grid(self, x_knG: torch.Tensor) -> torch.Tensor:
         """u(R) of complex vectors, or exp(-ik·R) (ψ₁ + iψ₂) of neighbours among real ones; (k, fields, R, R, R)."""
+        if self.inversion:
+            return orbitals_to_grid(self._turned(_pairs(x_knG)), self.index_kW, self.size_c)
         if self.scale_kW is None:
             return orbitals_to_grid(x_knG, self.index_kW, self.size_c)
         wave_knW = complex_pairs(x_knG)
@@ -126,6 +160,8 @@ class SphereMap:
     def from_grid(self, field_kpR: torch.Tensor, count: int, norm: str = "forward") -> torch.Tensor:
         """Vectors of `count` orbitals from the grids of `to_grid`; norm as in `grid_to_orbitals`."""
         both_kpW = grid_to_orbitals(field_kpR, self.index_kW, norm)
+        if self.inversion:
+            return _unpaired(self._turned(both_kpW, back=True))[:, :count]
         if self.scale_kW is None:
             return both_kpW
         here_kpW, there_kpW = both_kpW.chunk(2, -1)
@@ -135,3 +171,22 @@ class SphereMap:
         torch.add(here_kpW, there_kpW, out=pair_kp2W[:, :, 0]).mul_(half_k1W)
         torch.sub(here_kpW, there_kpW, out=pair_kp2W[:, :, 1]).mul_(-1j * half_k1W)
         return torch.view_as_real(pair_kp2W.flatten(1, 2)[:, :count]).flatten(-2)
+
+    def _turned(self, pair_kpW: torch.Tensor, back: bool = False) -> torch.Tensor:
+        """From real coefficients to those on the grid, or back."""
+        if self.turn_kW is None:
+            return pair_kpW
+        return pair_kpW.mul_((self.turn_kW.conj() if back else self.turn_kW)[:, None])
+
+
+def _pairs(x_knW: torch.Tensor) -> torch.Tensor:
+    """Two neighbouring real vectors as one complex vector; with zeros where the last is alone."""
+    first_kpW, second_kpW = x_knW[:, 0::2], x_knW[:, 1::2]
+    if x_knW.shape[1] % 2:
+        second_kpW = torch.cat([second_kpW, torch.zeros_like(x_knW[:, :1])], 1)
+    return torch.complex(first_kpW, second_kpW)
+
+
+def _unpaired(pair_kpW: torch.Tensor) -> torch.Tensor:
+    """Real and imaginary parts as neighbouring real vectors; inverse of `_pairs`."""
+    return torch.view_as_real(pair_kpW).movedim(-1, 2).flatten(1, 2)

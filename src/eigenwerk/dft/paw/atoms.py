@@ -14,6 +14,7 @@ import torch
 from scipy.interpolate import CubicSpline
 
 from eigenwerk.dft.basis import PlaneWaveBasis
+from eigenwerk.dft.paw.inversion_pairs import InversionPairs, inversion_pairs
 from eigenwerk.dft.paw.radial import spherical_bessel_transform
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
 from eigenwerk.dft.paw.spherical import solid_harmonics
@@ -118,6 +119,19 @@ class PawAtoms:
         self._tables: dict[tuple[bytes, int, float], CubicSpline] = {}
 
     @cached_property
+    def pairs(self) -> InversionPairs | None:
+        """What inversion does to the projectors, if orbitals are real by it."""
+        inversion, structure = self.basis.inversion, self.basis.structure
+        if inversion is None:
+            return None
+        parity = {s.setup.symbol: s.setup.parity_i for s in self.layout.species}
+        return inversion_pairs(inversion, structure, [parity[s] for s in structure.symbols], self.scaled_ac)
+
+    def even(self, flat_sx: torch.Tensor) -> torch.Tensor:
+        """One-centre matrices as they must be with the rows of `pairs`: unchanged by inversion."""
+        return flat_sx if self.pairs is None else self.pairs.even(flat_sx)
+
+    @cached_property
     def overlap_x(self) -> torch.Tensor:
         """ΔS_ij of all atoms in flat order, (x,)."""
         blocks = [self.runtime.tensor(s.setup.overlap_ij).expand(s.count, -1, -1) for s in self.layout.species]
@@ -154,7 +168,8 @@ class PawAtoms:
     def orbital_functions(self, radial_of: RadialChoice, k: slice = ALL_K) -> torch.Tensor:
         """<k+G|f_j Y_L> for every channel of every atom, radial parts given by `radial_of(setup)`.
 
-        k: which k-points.  Returns (k, I, G): 4π Ω^(-1/2) (-i)^l Y_L F_j(|k+G|) exp(-i (k+G)·R_a).
+        k: which k-points.  Returns (k, I, G): 4π Ω^(-1/2) (-i)^l Y_L F_j(|k+G|) exp(-i (k+G)·R_a) as vectors of the
+        form of the orbitals; by inversion, the rows of `pairs`.
         """
         basis = self.basis
         k_count, g_count = basis.mask_kG[k].shape
@@ -164,15 +179,26 @@ class PawAtoms:
         for species in self.layout.species:
             shape_kih = self._orbital_shapes(species.setup, radial_of(species.setup), k)
             for a, start in zip(species.atom_a, species.start_a, strict=True):
-                out_kIG[:, start : start + shape_kih.shape[1]] = basis.form.vectors(
-                    shape_kih * self.orbital_phase_kh(int(a), k)[:, None], k
-                )
+                out_kIG[:, start : start + shape_kih.shape[1]] = self._rows(int(a), species.setup, shape_kih, k)
         return out_kIG
+
+    def _rows(self, a: int, setup: Setup, shape_kih: torch.Tensor, k: slice) -> torch.Tensor:
+        """The functions of an atom as vectors, (k, i, G)."""
+        pairs = self.pairs
+        if pairs is None:
+            return self.basis.form.vectors(shape_kih * self.orbital_phase_kh(a, k)[:, None], k)
+        first = min(a, int(pairs.inversion.partner_a[a]))
+        phase_kh = self._phase_kh(self.runtime.tensor(pairs.position_ac[first]), k)
+        point_kc, parity_i = self.runtime.tensor(self.basis.point_kc[k]), self.runtime.tensor(setup.parity_i)
+        return pairs.rows(a, shape_kih * phase_kh[:, None], point_kc, parity_i)
 
     def orbital_phase_kh(self, a: int, k: slice = ALL_K) -> torch.Tensor:
         """exp(-i (k+G)·R_a), (k, h)."""
+        return self._phase_kh(self.scaled_ac[a], k)
+
+    def _phase_kh(self, position_c: torch.Tensor, k: slice) -> torch.Tensor:
         point_kc = self.runtime.tensor(self.basis.point_kc[k])
-        return phases((self.basis.index_khc[k] + point_kc[:, None]) @ self.scaled_ac[a])
+        return phases((self.basis.index_khc[k] + point_kc[:, None]) @ position_c)
 
     def _orbital_shapes(self, setup: Setup, radial_jg: np.ndarray, k: slice) -> torch.Tensor:
         """4π Ω^(-1/2) (-i)^l Y_L F_j without the phase of the atom; (k, i, h)."""

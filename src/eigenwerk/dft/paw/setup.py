@@ -88,6 +88,11 @@ class Setup:
         return len(self.j_i)
 
     @property
+    def parity_i(self) -> np.ndarray:
+        """(-1)^l of every projector."""
+        return (-1.0) ** np.array(self.l_j)[self.j_i]
+
+    @property
     def overlap_ij(self) -> np.ndarray:
         """<φ_i|φ_j> - <φ̃_i|φ̃_j>, the correction to the overlap."""
         return sqrt(4 * pi) * self.multipole_Lij[0]

@@ -126,4 +126,4 @@ def density_of_bands(atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: tor
     occupancy_sx = runtime.world.sum(torch.stack([torch.stack(parts).sum(0) for parts in parts_s]))
     pairs = zip(coeff_sknG, filling_skn, strict=True)
     density_sR = runtime.world.sum(torch.stack([band_density(basis, *pair) for pair in pairs]))
-    return Density(basis.wave_map.from_grid(density_sR), occupancy_sx)
+    return Density(basis.density_of_orbitals(density_sR), occupancy_sx)

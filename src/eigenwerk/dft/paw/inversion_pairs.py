@@ -1,0 +1,82 @@
+"""Projectors of a crystal with an inversion as rows of real numbers.
+
+With orbitals d(q) = c(q) exp(i q·t/2) real, and p_i(q) = <q|p̃_i> exp(i q·t/2) of an atom a, its partner a' has
+(-1)^l p_i*(q), up to a phase that one-centre terms do not see, and (-1)^(l+l') times the matrix of a.  So
+
+    Σ_ij p_i H_ij p_j† of both = 2 Σ_ij H_ij (Re p_i Re p_jᵀ + Im p_i Im p_jᵀ):
+
+√2 Re p_i and (-1)^l √2 Im p_i serve as rows of a and of a', each with the matrix of its atom.  What they give as
+occupancies of a and a' becomes right when it is symmetrised.  An atom that is its own partner has p_i real for even l
+and imaginary for odd l, up to one phase.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.inversion import Inversion
+from eigenwerk.dft.structure import Structure
+
+
+@dataclass(frozen=True, eq=False)
+class InversionPairs:
+    """What inversion does to atoms and projectors.
+
+    position_ac: from the centre of inversion, x_partner = cell - x; partner_I, parity_I: the partner's row and (-1)^l;
+    partner_x, parity_x: the same for one-centre matrices in flat order, transposed by nothing.
+    """
+
+    inversion: Inversion
+    position_ac: np.ndarray
+    cell_ac: np.ndarray
+    partner_I: torch.Tensor
+    parity_I: torch.Tensor
+    partner_x: torch.Tensor
+    parity_x: torch.Tensor
+
+    def is_own(self, a: int) -> bool:
+        """Whether inversion leaves an atom where it is."""
+        return bool(self.inversion.partner_a[a] == a)
+
+    def rows(self, a: int, wave_kih: torch.Tensor, point_kc: torch.Tensor, parity_i: torch.Tensor) -> torch.Tensor:
+        """Real rows of an atom, (k, i, h).
+
+        wave_kih: p_i of it, or of its partner if that comes first; point_kc: k, fractional.
+        """
+        partner = int(self.inversion.partner_a[a])
+        if partner == a:
+            half_k = point_kc @ point_kc.new_tensor(self.cell_ac[a]) / 2
+            turned_kih = wave_kih * torch.exp(2j * torch.pi * half_k)[:, None, None]
+            return torch.where(parity_i[:, None] > 0, turned_kih.real, turned_kih.imag)
+        if a < partner:
+            return sqrt(2) * wave_kih.real
+        return sqrt(2) * parity_i[:, None] * wave_kih.imag
+
+    def even(self, flat_sx: torch.Tensor) -> torch.Tensor:
+        """One-centre matrices that inversion leaves unchanged to the last bit; (..., x)."""
+        return 0.5 * (flat_sx + flat_sx[..., self.partner_x] * self.parity_x)
+
+    def slope_products(self, weight_nI: torch.Tensor, slope_nI: torch.Tensor) -> torch.Tensor:
+        """2 Re Σ_n W*_n ∂P_n for the rows' own W and Σ_q q p d, (I,); ∂P = i Σ q p* d mixes the rows of partners."""
+        own_I = (weight_nI * slope_nI[:, self.partner_I]).sum(0)
+        return self.parity_I * (own_I - (weight_nI[:, self.partner_I] * slope_nI).sum(0))
+
+
+def inversion_pairs(
+    inversion: Inversion, structure: Structure, parity_a: list[np.ndarray], like: torch.Tensor
+) -> InversionPairs:
+    """parity_a: (-1)^l of each atom's projectors, atoms in order; like: a real tensor of the wanted kind and device."""
+    position_ac, cell_ac = inversion.positions(structure)
+    counts_a = np.array([len(parity_i) for parity_i in parity_a])
+    row_a, block_a = (np.concatenate([[0], np.cumsum(size_a)]) for size_a in (counts_a, counts_a**2))
+    partner_I = np.concatenate([row_a[b] + np.arange(counts_a[b]) for b in inversion.partner_a])
+    partner_x = np.concatenate([block_a[b] + np.arange(counts_a[b] ** 2) for b in inversion.partner_a])
+    parity_x = np.concatenate([np.outer(parity_i, parity_i).ravel() for parity_i in parity_a])
+    device = like.device
+    return InversionPairs(
+        inversion, position_ac, cell_ac,
+        torch.as_tensor(partner_I, device=device), like.new_tensor(np.concatenate(parity_a)),
+        torch.as_tensor(partner_x, device=device), like.new_tensor(parity_x),
+    )  # fmt: skip
