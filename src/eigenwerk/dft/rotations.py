@@ -5,6 +5,7 @@ so Y_1 = sqrt(3/4pi) (y, z, x).  Normalised: the integral of Y_L Y_L' over the s
 """
 
 from collections.abc import Callable
+from functools import cache
 from math import factorial, pi, sqrt
 
 import numpy as np
@@ -44,14 +45,15 @@ def real_harmonics_rotation(l: int, rotation_vv: np.ndarray, harmonics: Harmonic
     D[m, m'] = integral of Y_lm(R r) Y_lm'(r) over the sphere, done exactly by a product rule: Gauss-Legendre in
     cos(theta) and equal steps in phi, exact for polynomials of degree 2l.
 
-    rotation_vv: (3, 3) orthogonal, acting on column vectors.  harmonics: function (lmax, vector_xv) -> (x, (lmax+1)^2)
-    with orthonormal Y, ours by default.  Returns (2l+1, 2l+1), orthogonal; D(R S) = D(R) D(S).
+    rotation_vv: (..., 3, 3) orthogonal, acting on column vectors.  harmonics: function (lmax, vector_xv) ->
+    (x, (lmax+1)^2) with orthonormal Y, ours by default.  Returns (..., 2l+1, 2l+1), orthogonal; D(R S) = D(R) D(S).
     """
     point_xv, weight_x = _sphere_rule(2 * l)
     block = slice(l * l, (l + 1) ** 2)
     here_xm = harmonics(l, point_xv)[:, block]
-    there_xm = harmonics(l, point_xv @ np.asarray(rotation_vv, dtype=np.float64).T)[:, block]
-    return there_xm.T @ (weight_x[:, None] * here_xm)
+    turned_xv = point_xv @ np.asarray(rotation_vv, dtype=np.float64).swapaxes(-1, -2)
+    there_xm = harmonics(l, turned_xv.reshape(-1, 3))[:, block].reshape(*turned_xv.shape[:-1], 2 * l + 1)
+    return there_xm.swapaxes(-1, -2) @ (weight_x[:, None] * here_xm)
 
 
 def _legendre(lmax: int, m: int, cosine_x: np.ndarray) -> list[np.ndarray]:
@@ -71,6 +73,7 @@ def _norm(degree: int, m: int) -> float:
     return norm if m == 0 else sqrt(2.0) * norm
 
 
+@cache
 def _sphere_rule(degree: int) -> tuple[np.ndarray, np.ndarray]:
     """Points (x, 3) and weights (x,) that integrate polynomials up to `degree` over the unit sphere."""
     cosine_x, weight_x = np.polynomial.legendre.leggauss(degree // 2 + 1)

@@ -114,7 +114,7 @@ def make_symmetriser(symmetry: Symmetry, atoms: PawAtoms) -> Symmetriser:
     phase_og = np.exp(-2j * np.pi * (symmetry.translation_oc[representative_o] @ index_gc.T))
     rotation_ovv = symmetry.rotation_ovv[representative_o]
     rotation_oij = {
-        s.setup.symbol: runtime.tensor([projector_rotation(rotation_vv, s.setup.l_j) for rotation_vv in rotation_ovv])
+        s.setup.symbol: runtime.tensor(projector_rotation(rotation_ovv, s.setup.l_j))
         for s in species
     }
     moved = symmetry.atom_map_oa

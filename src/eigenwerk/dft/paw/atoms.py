@@ -93,10 +93,10 @@ def atom_layout(setups: dict[str, Setup], symbols: tuple[str, ...]) -> AtomLayou
     return AtomLayout(species, projectors_a)
 
 
-def radial_table(grid: RadialGrid, f_g: np.ndarray, l: int, qmax: float) -> CubicSpline:
-    """F(q) = ∫ r² j_l(q r) f(r) dr as a spline on 0..qmax."""
+def radial_table(grid: RadialGrid, f_xg: np.ndarray, l: int, qmax: float) -> CubicSpline:
+    """F(q) = ∫ r² j_l(q r) f(r) dr of some functions (..., g) as splines on 0..qmax, which give (..., q)."""
     q_q = np.arange(0.0, qmax + 4 * TABLE_STEP, TABLE_STEP)
-    return CubicSpline(q_q, spherical_bessel_transform(grid, f_g, l, q_q))
+    return CubicSpline(q_q, spherical_bessel_transform(grid, f_xg, l, q_q), axis=-1)
 
 
 class PawAtoms:
@@ -206,19 +206,19 @@ class PawAtoms:
         length_kh = torch.sqrt(2 * basis.kinetic_kh[k]).cpu().numpy()
         unit_khv = _unit_vectors(basis.wave_vector_khv[k])
         harmonic_khL = solid_harmonics(max(setup.l_j), unit_khv)
-        factor_j = []
-        for l, f_g in zip(setup.l_j, radial_jg, strict=True):
-            table = self._table(setup, f_g, l, self.qmax_orbital)
-            factor_j.append(self.runtime.tensor(table(length_kh)) * (4 * pi / sqrt(basis.volume)) * basis.mask_kh[k])
-        radial_kih = torch.stack(factor_j, dim=1)[:, setup.j_i]
+        l_j, factor_jkh = np.array(setup.l_j), np.empty((len(setup.l_j), *length_kh.shape))
+        for l in set(setup.l_j):
+            factor_jkh[l_j == l] = self._table(setup, radial_jg[l_j == l], l, self.qmax_orbital)(length_kh)
+        scale_kh = basis.mask_kh[k] * (4 * pi / sqrt(basis.volume))
+        radial_kih = (self.runtime.tensor(factor_jkh) * scale_kh).movedim(0, 1)[:, setup.j_i]
         phase_i = self.runtime.tensor((-1j) ** np.array(setup.l_j)[setup.j_i], self.runtime.complex)
         return radial_kih * harmonic_khL[..., setup.L_i].movedim(-1, 1) * phase_i[:, None]
 
-    def _table(self, setup: Setup, f_g: np.ndarray, l: int, qmax: float) -> CubicSpline:
-        """`radial_table`, made once for each function: blocks of k-points, potentials and forces ask for the same."""
-        key = f_g.tobytes(), l, qmax
+    def _table(self, setup: Setup, f_xg: np.ndarray, l: int, qmax: float) -> CubicSpline:
+        """`radial_table`, made once for the same functions: blocks of k-points, potentials and forces ask for them."""
+        key = f_xg.tobytes(), l, qmax
         if key not in self._tables:
-            self._tables[key] = radial_table(setup.dataset.grid, f_g, l, qmax)
+            self._tables[key] = radial_table(setup.dataset.grid, f_xg, l, qmax)
         return self._tables[key]
 
     # -- density-like functions -------------------------------------------------------------------------

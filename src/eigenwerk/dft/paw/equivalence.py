@@ -54,7 +54,7 @@ def equivalent_atoms(symmetry: Symmetry, atom_a: np.ndarray, l_j: tuple[int, ...
     # a supercell has few different rotations and many atoms
     _, first_x, which_a = np.unique(symmetry.rotation_occ[operation_a], axis=0, return_index=True, return_inverse=True)
     rotation_xvv = symmetry.rotation_ovv[operation_a[first_x]]
-    rotation_aij = np.array([projector_rotation(rotation_vv, l_j) for rotation_vv in rotation_xvv])[which_a.reshape(-1)]
+    rotation_aij = projector_rotation(rotation_xvv, l_j)[which_a.reshape(-1)]
     return EquivalentAtoms(
         runtime.index(first_r), runtime.tensor(count_r), runtime.index(kind_a), runtime.tensor(rotation_aij),
         runtime.tensor(symmetry.spin_flip_o[operation_a], torch.bool),
@@ -62,11 +62,12 @@ def equivalent_atoms(symmetry: Symmetry, atom_a: np.ndarray, l_j: tuple[int, ...
 
 
 def projector_rotation(rotation_vv: np.ndarray, l_j: tuple[int, ...]) -> np.ndarray:
-    """M of all projectors of a species, Y_i(R x) = Σ_j M_ij Y_j(x): block diagonal over channels; (i, i)."""
+    """M of all projectors of a species, Y_i(R x) = Σ_j M_ij Y_j(x): block diagonal over channels; (..., i, i)."""
     size = sum(2 * l + 1 for l in l_j)
-    rotation_ij, start = np.zeros((size, size)), 0
+    of_l = {l: real_harmonics_rotation(l, rotation_vv) for l in set(l_j)}
+    rotation_ij, start = np.zeros((*rotation_vv.shape[:-2], size, size)), 0
     for l in l_j:
         block = slice(start, start + 2 * l + 1)
-        rotation_ij[block, block] = real_harmonics_rotation(l, rotation_vv)
+        rotation_ij[..., block, block] = of_l[l]
         start = block.stop
     return rotation_ij

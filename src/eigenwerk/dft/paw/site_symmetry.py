@@ -55,5 +55,5 @@ def site_symmetry(symmetry: Symmetry, atoms: np.ndarray, l_j: tuple[int, ...], r
     rotation_ovv = symmetry.rotation_ovv[in_place_o]
     cubic_o = (np.abs(rotation_ovv - np.rint(rotation_ovv)) < ON_AXES).all((1, 2))
     rotation_ovv = np.rint(rotation_ovv[cubic_o])
-    rotation_oij = np.array([projector_rotation(rotation_vv, l_j) for rotation_vv in rotation_ovv])
+    rotation_oij = projector_rotation(rotation_ovv, l_j)
     return SiteSymmetry(rotation_ovv, runtime.tensor(rotation_oij))
