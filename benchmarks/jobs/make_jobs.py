@@ -7,7 +7,7 @@ The structures come from `crystals.py`.  Each INCAR is what eigenwerk can run to
 that stands in it as a comment.
 """
 
-import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,9 +16,11 @@ import crystals
 import numpy as np
 
 from eigenwerk.dft.building.supercell import supercell
-from eigenwerk.io.vasp.poscar import Poscar, write_poscar
+from eigenwerk.io.vasp.poscar import Poscar
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from vasp_folders import write_folder, write_wanted  # noqa: E402
 
 HSE = "LHFCALC = .TRUE., HFSCREEN = 0.2 (HSE06)"
 
@@ -114,36 +116,17 @@ JOBS = (
 
 def write_job(job: Job, into: Path) -> Path:
     """The three files of a job in a folder of its name."""
-    folder = into / job.name
-    folder.mkdir(parents=True, exist_ok=True)
-    write_poscar(folder / "POSCAR", replace(job.structure(), title=job.title))
-    (folder / "INCAR").write_text(_incar(job), encoding="utf-8")
-    (folder / "KPOINTS").write_text(
-        f"{job.mesh[0]} x {job.mesh[1]} x {job.mesh[2]}\n0\nGamma\n{' '.join(map(str, job.mesh))}\n", encoding="utf-8"
-    )
-    return folder
-
-
-def _incar(job: Job) -> str:
     tags = {"SYSTEM": job.title, "GGA": "PE", **job.tags, "LWAVE": ".FALSE."}
-    lines = [f"{tag:<7}= {value}" for tag, value in tags.items()]
-    if job.original:
-        lines += ["", "# The original also asks for what is not available yet:", *(f"#   {x}" for x in job.original)]
+    title = " x ".join(map(str, job.mesh))
+    return write_folder(into / job.name, replace(job.structure(), title=job.title), tags, job.mesh, title, _notes(job))
+
+
+def _notes(job: Job) -> str:
+    if not job.original:
+        return ""
+    lines = ["", "# The original also asks for what is not available yet:", *(f"#   {words}" for words in job.original)]
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", metavar="NAME", help="names of jobs")
-    parser.add_argument("--into", type=Path, default=HERE, metavar="DIR", help="where the folders go")
-    wanted = parser.parse_args()
-    unknown = set(wanted.only or ()) - {job.name for job in JOBS}
-    if unknown:
-        parser.error(f"no job {', '.join(sorted(unknown))}; there are {', '.join(job.name for job in JOBS)}")
-    for job in JOBS:
-        if wanted.only is None or job.name in wanted.only:
-            print(write_job(job, wanted.into))
-
-
 if __name__ == "__main__":
-    main()
+    write_wanted(__doc__, JOBS, write_job, HERE)

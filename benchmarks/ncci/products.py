@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from eigenwerk.ncci.basis_pairs import basis_pairs
+from eigenwerk.ncci.basis_pairs import BasisPairs, basis_pairs
 from eigenwerk.ncci.csb import csb_hamiltonian
 from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.manybody import ManyBodyBasis
@@ -32,11 +32,8 @@ DTYPES = {"single": torch.float32, "double": torch.float64}
 def main() -> None:
     """Builds, warms up, measures."""
     options = _options()
-    begin = time.perf_counter()
-    basis, pairs = space(options.nucleus, options.nmax)
-    found = {"nucleus": options.nucleus, "Nmax": options.nmax, "dimension": basis.dimension}
-    found |= {"backend": options.backend, "precision": options.precision, "device": device_name(options.device)}
-    found["seconds_before_build"] = time.perf_counter() - begin
+    basis, pairs, found, seconds = prepared(options)
+    found["seconds_before_build"] = seconds
     begin = time.perf_counter()
     operator = BUILD[options.backend](basis, pairs, DTYPES[options.precision], options.device)
     wait(options.device)
@@ -57,19 +54,34 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("nucleus")
-    parser.add_argument("nmax", type=int)
-    parser.add_argument("--backend", choices=BUILD, default="pairs")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--precision", choices=DTYPES, default="single")
+    parser = case_parser(__doc__)
     parser.add_argument("--vectors", type=int, nargs="+", default=[1])
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--check", action="store_true")
     return parser.parse_args()
 
 
-def space(nucleus: str, nmax: int):
+def case_parser(about: str | None) -> argparse.ArgumentParser:
+    """The options that say which Hamiltonian is built, and how."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("nucleus")
+    parser.add_argument("nmax", type=int)
+    parser.add_argument("--backend", choices=BUILD, default="pairs")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", choices=DTYPES, default="single")
+    return parser
+
+
+def prepared(options: argparse.Namespace) -> tuple[ManyBodyBasis, BasisPairs, dict, float]:
+    """Basis, pairs, the first columns of a line about them, and the seconds that it took."""
+    begin = time.perf_counter()
+    basis, pairs = space(options.nucleus, options.nmax)
+    found = {"nucleus": options.nucleus, "Nmax": options.nmax, "dimension": basis.dimension}
+    found |= {"backend": options.backend, "precision": options.precision, "device": device_name(options.device)}
+    return basis, pairs, found, time.perf_counter() - begin
+
+
+def space(nucleus: str, nmax: int) -> tuple[ManyBodyBasis, BasisPairs]:
     """Basis and pairs of a nucleus."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "case.toml"

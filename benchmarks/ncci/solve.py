@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 
 import torch
-from products import BUILD, DTYPES, device_name, space, wait
+from products import BUILD, DTYPES, case_parser, prepared, wait
 
 from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
 from eigenwerk.linalg.lobpcg import LobpcgPlan, lobpcg
@@ -48,11 +48,8 @@ class Timed:
 def main() -> None:
     """Builds once, solves once for every method and block size."""
     options = _options()
-    begin = time.perf_counter()
-    basis, pairs = space(options.nucleus, options.nmax)
-    found = {"nucleus": options.nucleus, "Nmax": options.nmax, "dimension": basis.dimension}
-    found |= {"backend": options.backend, "precision": options.precision, "device": device_name(options.device)}
-    found["seconds_space"] = time.perf_counter() - begin
+    basis, pairs, found, seconds = prepared(options)
+    found["seconds_space"] = seconds
     dtype = DTYPES[options.precision]
     begin = time.perf_counter()
     operator = BUILD[options.backend](basis, pairs, dtype, options.device)
@@ -73,12 +70,7 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("nucleus")
-    parser.add_argument("nmax", type=int)
-    parser.add_argument("--backend", choices=BUILD, default="pairs")
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--precision", choices=DTYPES, default="single")
+    parser = case_parser(__doc__)
     parser.add_argument("--states", type=int, default=1)
     parser.add_argument("--method", choices=("lanczos", "lobpcg"), nargs="+", default=["lanczos"])
     parser.add_argument("--block", type=int, nargs="+", default=[1], help="vectors of a step, one for every method")
