@@ -7,9 +7,9 @@ Cold counts from the start of the process: Python, PyTorch, the GPU's start, com
 from the same folder in the same process, reading it again.  Files are written as `eigenwerk run` writes them.
 """
 
+import argparse
 import json
 import os
-import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,16 +24,19 @@ from eigenwerk.trace import Trace
 
 
 def main() -> None:
-    folders = [Path(word) for word in sys.argv[1:] if not word.startswith("--") and not word.endswith(".json")]
-    target = next((Path(word) for word in sys.argv[1:] if word.endswith(".json")), None)
+    """Every folder cold, then warm; only the first one is cold from the start of the process."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where the measurements go")
+    options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     found = []
-    for folder in folders:
+    for number, folder in enumerate(options.folders):
         for kind in ("cold", "warm"):
-            began = process_start() if kind == "cold" and folder is folders[0] else time.time()
-            found.append(one(folder, kind if folder is folders[0] else f"{kind}, libraries loaded", began, device))
-    if target is not None:
-        target.write_text(json.dumps(found, indent=1))
+            began = process_start() if kind == "cold" and number == 0 else time.time()
+            found.append(one(folder, kind if number == 0 else f"{kind}, libraries loaded", began, device))
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=1))
 
 
 def one(folder: Path, kind: str, began: float, device: torch.device) -> dict:
