@@ -3,129 +3,19 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from eigenwerk.cli.main import main
-from eigenwerk.io.hdf5_state import read_state
+from rank_pool import find_mpirun, why_no_mpi
+from running import EIGENWERK, ENDLESS, LIMIT, START, Run, alive, ranks_below, run, status, steps_of
 
 pytestmark = pytest.mark.ranks
-
-POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n"
-INCAR = {"ENCUT": 150, "EDIFF": "1E-5", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6}
-ENDLESS = {"EDIFF": "1E-30", "NELM": 3000}
-EIGENWERK = [sys.executable, "-m", "eigenwerk.cli.main"]
-
-LIMIT = 30
-"""Seconds within which a run must have ended: the promise of the program."""
-
-START = 120
-"""Seconds for ranks to load PyTorch and to begin, on a busy machine."""
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Makes a small folder; tags replace and add to INCAR."""
-
-    def make(**tags):
-        path = tmp_path / "case"
-        path.mkdir(exist_ok=True)
-        (path / "POSCAR").write_text(POSCAR)
-        (path / "KPOINTS").write_text("mesh\n0\nGamma\n2 2 1\n")
-        (path / "INCAR").write_text("".join(f"{tag} = {value}\n" for tag, value in (INCAR | tags).items()))
-        return path
-
-    return make
-
-
-class Run:
-    """A run in the background, with what it says."""
-
-    def __init__(self, *command, cwd=None, **environ):
-        self.process = subprocess.Popen(
-            command, cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | environ,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )  # fmt: skip
-        self.ranks, self.lines = [], []
-
-    def wait_for_step(self, number):
-        for line in self.process.stdout:
-            self.lines.append(line)
-            if steps_of(line) == [number]:
-                self.ranks = ranks_below(self.process.pid)
-                return
-        raise AssertionError("".join(self.lines) + self.process.stderr.read())
-
-    def end(self, seconds=LIMIT):
-        """Exit code and words; nothing may be left."""
-        try:
-            out, err = self.process.communicate(timeout=seconds)
-        finally:
-            left = still_there(self.ranks)
-            for number in left:
-                os.kill(number, signal.SIGKILL)
-        assert left == [], "processes were left behind"
-        return self.process.returncode, "".join(self.lines) + out, err
-
-
-def steps_of(text):
-    """The numbers in the first column of the table."""
-    return [int(line[:5]) for line in text.splitlines() if line[:5].strip().isdigit() and line[5:25].strip()]
-
-
-def ranks_below(parent):
-    """The processes of eigenwerk below another, by rank."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (path / "environ").read_bytes().split(b"\0")
-            command = (path / "cmdline").read_bytes()
-            ancestors = list(ancestors_of(int(path.name)))
-        except OSError:
-            continue
-        named = dict(word.split(b"=", 1) for word in words if b"=" in word)
-        rank = named.get(b"OMPI_COMM_WORLD_RANK", named.get(b"RANK"))
-        if parent in ancestors and rank is not None and b"eigenwerk.cli.main" in command:
-            found[int(rank)] = int(path.name)
-    return [found[rank] for rank in sorted(found)]
-
-
-def ancestors_of(number):
-    while number > 1:
-        number = int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
-        yield number
-
-
-def still_there(numbers):
-    """Those that still run a while later."""
-    limit = time.monotonic() + 5
-    while (left := [number for number in numbers if alive(number)]) and time.monotonic() < limit:
-        time.sleep(0.05)
-    return left
-
-
-def alive(number):
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def run(*words, **environ):
-    command = [*EIGENWERK, "run", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=START, env=os.environ | environ)
-
-
-def status(path):
-    return read_state(path / "eigenwerk.h5", only=["status"])["status"]["words"]
-
 
 # --- a run -----------------------------------------------------------------------------------------------------------
 
@@ -325,12 +215,9 @@ def test_error_of_one_rank_ends_the_run_with_one_message(folder, tmp_path):
 @pytest.fixture
 def mpirun():
     """The command that starts two ranks by the MPI library of mpi4py."""
-    pytest.importorskip("mpi4py")
-    beside = Path(sys.executable).with_name("mpirun")
-    command = str(beside) if beside.exists() else shutil.which("mpirun")
-    if command is None:
-        pytest.skip("no mpirun")
-    return [command, "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+    if reason := why_no_mpi():
+        pytest.skip(reason)
+    return [find_mpirun(), "--allow-run-as-root", "--oversubscribe", "-n", "2"]
 
 
 def test_ranks_that_mpirun_started(folder, mpirun):

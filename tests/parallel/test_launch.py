@@ -11,11 +11,9 @@ from pathlib import Path
 import pytest
 
 from eigenwerk.parallel.launch import death_words
+from running import LIMIT, still_there
 
 pytestmark = pytest.mark.ranks
-
-LIMIT = 30
-"""Seconds within which everything must have ended: the promise of the program."""
 
 PARENT = """
 import sys
@@ -49,7 +47,7 @@ def start(tmp_path):
         )  # fmt: skip
 
     yield run
-    assert still_there(tmp_path) == [], "processes were left behind"
+    assert left_behind(tmp_path) == [], "processes were left behind"
 
 
 def pids(folder: Path, ranks: int) -> list[int]:
@@ -63,21 +61,9 @@ def pids(folder: Path, ranks: int) -> list[int]:
     raise AssertionError("the ranks did not begin")
 
 
-def still_there(folder: Path) -> list[int]:
+def left_behind(folder: Path) -> list[int]:
     """Ranks that still run a while after the parent has ended."""
-    numbers = [int(path.read_text()) for path in folder.glob("*.pid")]
-    limit = time.monotonic() + LIMIT
-    while (left := [number for number in numbers if alive(number)]) and time.monotonic() < limit:
-        time.sleep(0.05)
-    return left
-
-
-def alive(number: int) -> bool:
-    """Whether a process runs; a zombie does not."""
-    try:
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    return still_there([int(path.read_text()) for path in folder.glob("*.pid")], LIMIT)
 
 
 def test_all_ranks_do_their_work_and_rank_0_speaks(start, tmp_path):
@@ -187,7 +173,7 @@ def test_killed_parent_leaves_no_orphans(start, tmp_path):
     numbers = pids(tmp_path, 3)
     process.kill()
     process.communicate(timeout=LIMIT)
-    assert still_there(tmp_path) == [], numbers
+    assert left_behind(tmp_path) == [], numbers
 
 
 def test_rank_that_begins_after_its_parent_ended_ends_too():
