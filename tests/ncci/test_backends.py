@@ -94,7 +94,7 @@ def test_every_pair_of_every_state_is_gathered_once():
             one = (tasks.left.sign_z[task.left_start + left] != 0).sum(axis=1)
             other = (tasks.right.sign_z[task.right_start + right] != 0).sum(axis=1)
             found[kind] += int((one * other).sum())
-    assert found == {"pp": 3 * 17040, "nn": 3 * 17040, "pn": 9 * 17040}  # design paper, section 4.2: 255 600 in all
+    assert found == {"pp": 3 * 17040, "nn": 3 * 17040, "pn": 9 * 17040}  # 15 pairs in each of 17 040 states
 
 
 def test_signs_of_taking_two_nucleons_are_those_of_taking_one_twice():

@@ -111,7 +111,10 @@ def plot(results: Results, plot: Plot = Path("levels.png"), convergence: bool = 
     """Draw a level scheme of one or several runs; with --convergence the energy over Nmax and hbar-omega."""
     series = _read(results)
     if convergence and any(each.about["Nmax"] is None for each in series):
-        raise InputError("--convergence shows energies over Nmax, which runs in a valence space do not have.")
+        raise InputError(
+            "--convergence shows energies over Nmax, which runs in a valence space or with limits of [basis] do not "
+            "have. Leave the option out, or name other results."
+        )
     try:
         (draw_convergence if convergence else draw_levels)(plot, series)
     except ImportError as error:

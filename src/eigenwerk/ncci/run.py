@@ -160,7 +160,10 @@ def _known_vectors(case: Case, source: Source, basis: ManyBodyBasis, start: Case
         return None if start is None else carried_over(start.basis, basis, start.vectors_nb)
     about = read_levels(case.solver.start).about
     if (about["Z"], about["N"]) != (case.nucleus.protons, case.nucleus.neutrons):
-        raise InputError(f"{case.solver.start} holds states of {about['nucleus']}, not of {case.nucleus.name}.")
+        raise InputError(
+            f"{case.solver.start} holds states of {about['nucleus']}, not of {case.nucleus.name}. Name results of "
+            f"{case.nucleus.name} with the key start, or remove it."
+        )
     smaller = replace(case, max_excitation=about["Nmax"], weights=tuple(about["weights"]), parity=None)
     return carried_over(source.problem(smaller).basis(), basis, read_vectors(case.solver.start))
 

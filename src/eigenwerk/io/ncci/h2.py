@@ -44,7 +44,9 @@ def read_h2(path: str | Path) -> H2Data:
     if not raw.strip():
         raise InputError(f"{path.name}: the file is empty. Get it again.")
     if b"\0" in raw[:4096]:
-        raise InputError(f"{path.name} byte 0: this is no h2 file, which begins with a record of 4 bytes or with text.")
+        raise InputError(
+            f"{path.name} byte 0: this is no h2 file, which begins with a record of 4 bytes or with text. Name another."
+        )
     return read_h2_text(path)
 
 
@@ -77,7 +79,10 @@ class _Bytes:
             )
         values = self.array(kind, count, what)
         if int(self.array("<i4", 1, what)[0]) != size:
-            raise InputError(f"{self.name} byte {self.at - 4}: the record of {what} does not end where it should.")
+            raise InputError(
+                f"{self.name} byte {self.at - 4}: the record of {what} does not end where it should. "
+                "Get the file again."
+            )
         return values
 
     def finish(self) -> None:
@@ -101,7 +106,10 @@ def _read_binary(raw: bytes, name: str) -> H2Data:
 def _count_orbitals(numbers: np.ndarray, source: _Bytes) -> tuple[int, int]:
     protons, neutrons = (int(x) for x in numbers)
     if not (0 < protons < MOST_ORBITALS and 0 < neutrons < MOST_ORBITALS):
-        raise InputError(f"{source.name} byte {source.at - 8}: {protons} and {neutrons} orbitals: damaged file.")
+        raise InputError(
+            f"{source.name} byte {source.at - 8}: {protons} and {neutrons} orbitals of protons and neutrons; 1 to "
+            f"{MOST_ORBITALS - 1} of each are possible. The file is damaged; get it again."
+        )
     return protons, neutrons
 
 

@@ -23,7 +23,9 @@ def read_h2_text(path: str | Path) -> H2Data:
     first = lines.take("the version")
     version = first.integer(0, "the version")
     if version not in (OLD_VERSION, NEW_VERSION):
-        raise InputError(f"{first.place}: version {version} is not known; {OLD_VERSION} and {NEW_VERSION} are.")
+        raise InputError(
+            f"{first.place}: version {version} is not known; {OLD_VERSION} and {NEW_VERSION} are. Convert the file."
+        )
     old = version == OLD_VERSION
     order = KINDS if old else ("pp", "pn", "nn")
     numbers = lines.take("the numbers of orbitals")
@@ -42,7 +44,10 @@ def read_h2_text(path: str | Path) -> H2Data:
     check_header(header, operator, counts, count_line.place)
     data = H2Data(header, {kind: _matrices(lines, header, kind, counts[kind], old) for kind in order})
     if lines.rest():
-        raise InputError(f"{lines.rest()[0].place}: more lines than the {sum(counts.values())} announced elements.")
+        raise InputError(
+            f"{lines.rest()[0].place}: more lines than the {sum(counts.values())} announced elements. "
+            "Correct the counts."
+        )
     return data
 
 
@@ -80,11 +85,15 @@ def _matrices(lines: LineReader, header: H2Header, kind: str, count: int, old: b
             x, y = np.argwhere(np.isnan(matrix))[0]
             (a, b), (c, d) = header.pairs[kind][key][[x, y]] + 1
             raise InputError(
-                f"{lines.file}: the {kind} element {a} {b} {c} {d} with J = {key[0]} is missing (another stands twice)."
+                f"{lines.file}: the {kind} element {a} {b} {c} {d} with J = {key[0]} is missing: "
+                "another one stands twice. Correct the file."
             )
     return matrices
 
 
 def _check_kind(line: Line, kind: str, old: bool) -> None:
     if old and SPECIES_CODES.get(line.integer(6, "the species code")) != kind:
-        raise InputError(f"{line.place}: species code {line.fields[6]} stands among {kind} elements; 11, 22, 12.")
+        raise InputError(
+            f"{line.place}: species code {line.fields[6]} stands among {kind} elements. "
+            "Write 11 (pp), 22 (nn) or 12 (pn)."
+        )

@@ -117,7 +117,9 @@ def _read_sectors(lines: list[Line]) -> RelativeTable:
 def _read_lsjt(lines: LineReader) -> RelativeTable:
     version = lines.take("the version")
     if version.integer(0, "the version") != 1:
-        raise InputError(f"{version.place}: version {version.fields[0]} of RELATIVE LSJT is not known, only 1 is.")
+        raise InputError(
+            f"{version.place}: version {version.fields[0]} of RELATIVE LSJT is not known, only 1 is. Convert the file."
+        )
     operator = lines.take("J0 g0 T0min T0max and the phase mode")
     j0, g0, _, t0_max = (operator.integer(k, "J0, g0, T0min, T0max") for k in range(4))
     if j0 or g0 or t0_max:

@@ -33,7 +33,10 @@ def read_snt(path: str | Path) -> ValenceData:
     two_body = lines.take("the number of matrix elements")
     method = two_body.integer(1, "method") if len(two_body.fields) > 1 else 0
     if method not in (0, 1):
-        raise InputError(f"{two_body.place}: method {method} is not known; 0 (as it stands) and 1 (with the mass) are.")
+        raise InputError(
+            f"{two_body.place}: method {method} is not known. Write 0 (elements as they stand) or 1 (they scale "
+            "with the mass)."
+        )
     count = two_body.integer(0, "number of matrix elements")
     elements = [_element(lines.take(f"matrix element {x + 1} of {count}"), counts) for x in range(count)]
     if lines.rest():
@@ -69,5 +72,7 @@ def _element(line: Line, counts: list[int]) -> tuple[str, int, int, int, int, in
     kinds = {(0, 0): "pp", (1, 1): "nn", (0, 1): "pn"}
     kind = kinds.get((k1, k2))
     if kind is None or (k3, k4) != (k1, k2):
-        raise InputError(f"{line.place}: charges do not fit: pairs are pp, nn, or a proton then a neutron.")
+        raise InputError(
+            f"{line.place}: charges do not fit: pairs are pp, nn, or a proton then a neutron. Correct the order."
+        )
     return kind, a, b, c, d, line.integer(4, "J"), line.real(5, "the matrix element")

@@ -29,7 +29,9 @@ class Relative:
         for (j, s, l, lp), matrix in self.matrices.items():
             coupled = all(abs(x - s) <= j <= x + s for x in (l, lp)) and l <= lp and (lp - l) % 2 == 0
             if not coupled or s not in (0, 1):
-                raise InputError(f"J = {j}, S = {s}, l = {l}, l' = {lp} is no wave of two nucleons with l <= l'.")
+                raise InputError(
+                    f"J = {j}, S = {s}, l = {l}, l' = {lp} is no wave of two nucleons with l <= l'. Correct the table."
+                )
             if l == lp and not np.allclose(matrix, matrix.T, atol=1e-5):
                 raise InputError(f"The matrix of J = {j}, S = {s}, l = {l} is not symmetric. Correct the table.")
 
