@@ -124,7 +124,7 @@ def test_vanishing_and_negative_densities_carry_nothing(name, spins):
 def test_chunks_and_axes_do_not_change_the_result(chunk, points):
     density_sx, sigma_yx = (torch.tensor(array) for array in points(2))
     functional = make_functional("PE")
-    whole = functional.energy_and_derivatives(density_sx[:, :60], sigma_yx[:, :60])
+    whole = functional.energy_and_derivatives(density_sx[:, :60], sigma_yx[:, :60], points_per_chunk=60)
     with torch.no_grad():
         parts = functional.energy_and_derivatives(
             density_sx[:, :60].reshape(2, 3, 4, 5), sigma_yx[:, :60].reshape(3, 3, 4, 5), points_per_chunk=chunk

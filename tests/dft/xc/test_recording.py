@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from eigenwerk.dft.xc.functional import make_functional
-from eigenwerk.dft.xc.pointwise_cuda import source_of
-from eigenwerk.dft.xc.recording import EXPRESSIONS, record
+from eigenwerk.dft.xc.pointwise_cuda import in_c, source_of
+from eigenwerk.dft.xc.recording import Program, record
 from eigenwerk.errors import EigenwerkError
 
 NAMES = ("PE", "PS", "RP", "RE", "CA", "PW92")
 C_FUNCTIONS = {name: getattr(math, name) for name in ("sqrt", "exp", "expm1", "log", "log1p", "pow")} | {
-    "fmax": max, "cbrt": lambda x: x ** (1 / 3), "rcbrt": lambda x: x ** (-1 / 3),
+    "fmax": max, "cbrt": lambda x: x ** (1 / 3),
 }  # fmt: skip
 
 
@@ -32,11 +32,12 @@ def run_as_c(program, inputs):
     for x in range(inputs[0].shape[1]):
         values = {name: float(array[c, x]) for names, array in zip(program.inputs, inputs, strict=True)
                   for c, name in enumerate(names)}  # fmt: skip
-        for name, expression in program.lines:
+        for line in program.needed():
+            expression = in_c(line)
             if " ? " in expression:
                 condition, rest = expression.split(" ? ")
                 expression = "({1}) if {0} else ({2})".format(condition, *rest.split(" : "))
-            values[name] = eval(expression, {**C_FUNCTIONS}, values)
+            values[line.name] = eval(expression, {**C_FUNCTIONS}, values)
         for output, names in zip(found, program.outputs, strict=True):
             output.append([eval(name, {}, values) for name in names])
     return [torch.tensor(output, dtype=torch.float64).T for output in found]
@@ -64,11 +65,38 @@ def test_an_unknown_operation_is_an_error_that_names_it():
         record(lambda x_sx: (torch.erf(x_sx),), [1])
 
 
-@pytest.mark.parametrize("exponent", [-7 / 3, -2, -2 / 3, -1 / 3, 0, 1 / 3, 4 / 3, 2, 0.7, 5.5])
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x_sx: (torch.add(x_sx, x_sx, alpha=2),), "add with alpha = 2"),
+        (lambda x_sx: (torch.sub(x_sx, 1.0, alpha=0.5),), "sub with alpha = 0.5"),
+        (lambda x_sx: (torch.div(x_sx, 0.3, rounding_mode="floor"),), "div with rounding_mode = floor"),
+        (lambda x_sx: (torch.ones_like(x_sx, dtype=torch.float32),), "ones_like with dtype = torch.float32"),
+        (lambda x_sx: (torch.clamp(x_sx, 0.1, 0.4),), "clamp of 3 arguments"),
+        (lambda x_sx: (torch.sum(x_sx),), "sum of 1 arguments"),
+    ],
+)
+def test_an_argument_that_would_be_lost_is_an_error_that_names_it(function, said):
+    with pytest.raises(EigenwerkError, match=said):
+        record(function, [2])
+
+
+def test_a_result_has_one_name_and_what_nobody_needs_is_left_out():
+    def function(x_sx):
+        return (x_sx * 2.0 + (x_sx * 2.0).exp() + torch.add(x_sx, 1.0, alpha=1) * 0.0 * torch.ones_like(x_sx),)
+
+    program = record(lambda x_sx: (function(x_sx)[0], x_sx.sqrt())[:1], [1])
+    assert [line.operation for line in program.needed()] == ["mul", "exp", "add", "add", "mul", "add"]
+    assert [line.operation for line in program.lines].count("sqrt") == 1
+
+
+@pytest.mark.parametrize("exponent", [-7 / 3, -2, -2 / 3, -1 / 3, 0, 1 / 3, 1, 4 / 3, 2, 0.7, 5.5])
 def test_powers_by_cube_roots_are_powers(exponent):
-    expression = EXPRESSIONS["pow"]("x", repr(float(exponent)))
-    assert eval(expression, {**C_FUNCTIONS}, {"x": 1.7}) == pytest.approx(1.7**exponent, rel=1e-14)
-    assert ("pow(" in expression) == (exponent in (0.7, 5.5))
+    program = Program([("x",)])
+    program.outputs = [(program.power("x", repr(float(exponent))),)]
+    found = run_as_c(program, [torch.tensor([[1.7]], dtype=torch.float64)])[0]
+    assert found.item() == pytest.approx(1.7**exponent, rel=1e-14)
+    assert ("pow" in [line.operation for line in program.needed()]) == (exponent in (0.7, 5.5))
 
 
 @pytest.mark.gpu

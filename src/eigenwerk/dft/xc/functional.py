@@ -13,13 +13,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from eigenwerk.dft.xc import lda, pbe, pointwise_cuda
+from eigenwerk.dft.xc import lda, pbe, pointwise_cpu, pointwise_cuda
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.cuda_kernels import can_compile
-from eigenwerk.parallel.threads import each, threads_for
 
-CHUNK_POINTS = 2**14
-"""Points differentiated at once by a thread: the intermediate arrays of a chunk stay in the cache."""
+CHUNK_POINTS = 2**21
+"""Points differentiated at once: about a gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,15 @@ class Functional:
     """One exchange-correlation functional.
 
     name: the VASP tag; title: the usual name; needs_gradient: whether sigma must be given; energy: the energy density
-    as a function of (density_sx, sigma_yx); parts: the same functional in the naming of libxc (PE: but for rounding).
+    as a function of (density_sx, sigma_yx); floor: energy and derivatives vanish where the density is not above it;
+    parts: the same functional in the naming of libxc (PE: but for rounding).
     """
 
     name: str
     title: str
     needs_gradient: bool
     energy: Callable[[Tensor, Tensor | None], Tensor]
+    floor: float
     parts: tuple[str, ...]
 
     def energy_density(self, density_sx: Tensor, sigma_yx: Tensor | None = None) -> Tensor:
@@ -51,18 +52,21 @@ class Functional:
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Energy density e, de/dn (s, ...) and de/dsigma (1 or 3, ...; None for an LDA), detached from the graph.
 
-        The points are taken in chunks, so the memory beyond input and output does not grow with their number; on a
-        GPU one kernel does it all.  points_per_chunk: default CHUNK_POINTS on a CPU, 2^21 (about a gigabyte)
-        on a GPU, where giving it asks for PyTorch's own operations.
+        In double precision the recorded program does it all: one kernel on a GPU, chunks of points on a processor.
+        Else, and where points_per_chunk is given, these are PyTorch's own operations and its derivatives of them for
+        so many points at a time (default CHUNK_POINTS); so the memory does not grow with their number.
         """
         sigma = sigma_yx if self.needs_gradient else None
         _check_shapes(density_sx, sigma, self)
         inputs = [density_sx] if sigma is None else [density_sx, sigma]
         flat = [value.detach().reshape(value.shape[0], -1) for value in inputs]
-        if points_per_chunk is None and density_sx.is_cuda and density_sx.dtype == torch.float64 and can_compile():
+        recorded = points_per_chunk is None and density_sx.dtype == torch.float64
+        if recorded and density_sx.is_cpu:
+            energy_x, *slopes = pointwise_cpu.energy_and_derivatives(self.derivatives, flat, self.floor)
+        elif recorded and density_sx.is_cuda and can_compile():
             energy_x, *slopes = pointwise_cuda.energy_and_derivatives(self.derivatives, flat)
         else:
-            energy_x, slopes = self._in_chunks(flat, points_per_chunk)
+            energy_x, slopes = self._in_chunks(flat, points_per_chunk or CHUNK_POINTS)
         shaped = [slope.reshape(value.shape) for slope, value in zip(slopes, inputs, strict=True)]
         return energy_x.reshape(density_sx.shape[1:]), shaped[0], shaped[1] if len(shaped) > 1 else None
 
@@ -71,17 +75,13 @@ class Functional:
         energy_x, slopes = _differentiate(self.energy, list(inputs))
         return energy_x, *slopes
 
-    def _in_chunks(self, flat: list[Tensor], points_per_chunk: int | None) -> tuple[Tensor, list[Tensor]]:
+    def _in_chunks(self, flat: list[Tensor], step: int) -> tuple[Tensor, list[Tensor]]:
         energy_x, slopes = torch.empty_like(flat[0][0]), [torch.empty_like(value) for value in flat]
-        step = points_per_chunk or (CHUNK_POINTS if flat[0].is_cpu else 2**21)
-
-        def differentiate(start: int) -> None:
+        for start in range(0, energy_x.numel(), step):
             block = slice(start, start + step)
             energy_x[block], slopes_of_block = _differentiate(self.energy, [value[:, block] for value in flat])
             for slope, slope_of_block in zip(slopes, slopes_of_block, strict=True):
                 slope[:, block] = slope_of_block
-
-        each(differentiate, range(0, energy_x.numel(), step), threads_for(energy_x.device))
         return energy_x, slopes
 
 
@@ -108,11 +108,12 @@ def _check_shapes(density_sx: Tensor, sigma_yx: Tensor | None, functional: Funct
 
 
 def _gga(name: str, title: str, constants: pbe.PbeConstants, *parts: str) -> Functional:
-    return Functional(name, title, True, partial(pbe.energy_density, constants=constants), parts)
+    return Functional(name, title, True, partial(pbe.energy_density, constants=constants), pbe.GGA_FLOOR, parts)
 
 
 def _lda(name: str, title: str, correlation: Callable[[lda.Points], Tensor], part: str) -> Functional:
-    return Functional(name, title, False, partial(lda.energy_density, correlation=correlation), ("lda_x", part))
+    energy = partial(lda.energy_density, correlation=correlation)
+    return Functional(name, title, False, energy, lda.LDA_FLOOR, ("lda_x", part))
 
 
 _FUNCTIONALS = {
