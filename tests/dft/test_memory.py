@@ -46,8 +46,9 @@ def test_items_equal_the_arrays_they_stand_for(inputs):
     tables += [basis.fine_map.index_g, basis.wave_map.index_g]
     tables += [basis.wave_vector_khv]
     assert item["index tables"] == pytest.approx(sum(map(bytes_of, tables)), rel=0.1)
-    charges = bytes_of(atoms.compensation_shape_Lg(setups["Si"]))
-    charges += bytes_of(atoms.structure_factors(atoms.layout.species[0])._column_pa)
+    charges = bytes_of(atoms.compensation_gauss_g(setups["Si"]))
+    charges += sum(bytes_of(factors._column_pa) for factors in atoms.factors.values())
+    charges += sum(bytes_of(multipoles.coeff_kLp) for multipoles in atoms.multipoles.values())
     assert item["compensation charges"] == pytest.approx(charges, rel=0.02)
 
 

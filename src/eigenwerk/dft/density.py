@@ -171,7 +171,7 @@ def _spherical_density(atoms: PawAtoms, species: Species, occupancy_saj: np.ndar
     # f |φ̃|²/4π = [f |φ̃|²/sqrt(4π)] Y_00
     shape_jg = torch.stack([atoms.form_factor_g(setup, pseudo_jg[j] ** 2 / sqrt(4 * pi), count) for j in used_j])
     weight_sja = atoms.runtime.tensor(occupancy_saj[:, :, used_j]).mT
-    factors = atoms.structure_factors(species)
+    factors = atoms.structure_factors(species, count)
     return torch.stack([(factors.waves(weight_ja, count) * shape_jg).sum(0) for weight_ja in weight_sja])
 
 

@@ -51,18 +51,17 @@ def _local_forces(atoms: PawAtoms, density: Density, potential: Potential) -> to
     weight_g = basis.weight_g * basis.volume
     # d/dR of exp(-i g·R) is -i g exp(-i g·R)
     slope_gv = -1j * basis.vector_gv.to(atoms.runtime.complex)
+    field_vg = slope_gv.T * (potential.hartree_g.conj() * weight_g)
     smooth_g = potential.potential_sg.mean(0)
     total_g = density.density_sg.sum(0) + atoms.pseudo_core_g
     force_av = torch.zeros((len(basis.structure.symbols), 3), dtype=atoms.runtime.real, device=atoms.runtime.device)
     for species, moment_aL in atoms.charge_moments(density.occupancy_sx):
         setup, atom_a = species.setup, torch.as_tensor(species.atom_a, device=force_av.device)
-        field_Lg = atoms.compensation_shape_Lg(setup) * (potential.hartree_g.conj() * weight_g)
         core_g = atoms.form_factor_g(setup, setup.dataset.pseudo_core_density_g, count) * smooth_g.conj()
         zero_g = atoms.form_factor_g(setup, setup.dataset.zero_potential_g, count) * total_g.conj()
         core_g = (core_g + zero_g) * weight_g[:count]
-        factors = atoms.structure_factors(species)
-        charge_va = [(factors.atoms(field_Lg * slope_g).real * moment_aL.T).sum(0) for slope_g in slope_gv.T]
-        core_va = factors.atoms(core_g * slope_gv[:count].T).real
+        charge_va = [(atoms.compensation_integrals(species, field_g) * moment_aL).sum(1) for field_g in field_vg]
+        core_va = atoms.structure_factors(species, count).atoms(core_g * slope_gv[:count].T).real
         force_av[atom_a] = -(torch.stack(charge_va) + core_va).T
     return force_av
 

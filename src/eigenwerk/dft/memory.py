@@ -9,7 +9,8 @@ an atom, h steps of mixing history, F bytes of orbitals on the grid at a time:
     orbitals              32 s k n G               old and new ones, 16 bytes for a complex number (half for real ones)
     projectors            16 k I G
     index tables          64 k G + 8 k W + 90 g
-    compensation charges  144 g species + 16 c a    shapes; phases of a atoms on c = π (3 g / 2π)^(2/3) columns of waves
+    compensation charges  8 g species + 16 c (a + 27)   Gaussians; phases of a atoms and polynomials on the c columns of
+                                                   waves of both spheres, each π (3 g / 2π)^(2/3)
     density mixing        2 h s (16 d + 8 Σ_a i²)
     symmetry              25 o d
     programs              a constant, and another one for communication
@@ -41,8 +42,8 @@ SOLVER_ARRAYS, APPLYING_ARRAYS, TRAVELLING_ARRAYS, CONJUGATED_ARRAYS = 20, 16, 2
 SUBSPACE_MATRICES = 8
 EXACT_MATRICES = 10
 
-MULTIPOLES = 9
-"""Shapes (l, m) of compensation charges with l <= 2."""
+POLYNOMIALS = 27
+"""Powers 0, 1 and 2 of h_3 in the nine shapes (l, m) of compensation charges."""
 
 ONE_CENTRE_BYTES = 26e6
 """Densities, gradients and derivatives of one atom and spin on its angular mesh."""
@@ -84,12 +85,13 @@ def estimate_memory(size: JobSize, layout: Layout, machine: Machine, block: int 
 def _staying(size: JobSize, layout: Layout, machine: Machine) -> dict[str, float]:
     points, waves = layout.points(size.kpoints), _waves(size, layout)
     blocks = sum(species.atoms * species.projectors**2 for species in size.species)
-    columns = pi * (1.5 * size.dense_waves / pi) ** (2 / 3)
+    columns = sum(pi * (1.5 * waves / pi) ** (2 / 3) for waves in (size.dense_waves, size.density_waves))
     return {
         "orbitals": 2 * size.number_bytes * size.spins * points * size.bands * waves,
         "projectors": size.number_bytes * points * size.projectors * waves,
         "index tables": points * (64 * waves + 8 * size.plane_waves) + 90 * size.dense_waves,
-        "compensation charges": COMPLEX * (size.dense_waves * MULTIPOLES * len(size.species) + columns * size.atoms),
+        "compensation charges": REAL * size.dense_waves * len(size.species)
+        + COMPLEX * columns * (size.atoms + POLYNOMIALS),
         "density mixing": 2 * size.history * size.spins * (COMPLEX * size.density_waves + REAL * blocks),
         "symmetry": 25 * size.operations * size.density_waves,
         "programs": machine.programs + (machine.talking if layout.ranks > 1 else 0.0),

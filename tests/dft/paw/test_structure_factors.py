@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.paw.structure_factors import StructureFactors, WaveColumns
+from eigenwerk.dft.paw.spherical import solid_harmonics
+from eigenwerk.dft.paw.structure_factors import Multipoles, StructureFactors, WaveColumns
 
 DRAW = np.random.default_rng(1)
 SCALED_AC = DRAW.uniform(-2, 2, size=(4, 3))
@@ -61,3 +62,20 @@ def test_columns_hold_every_wave_once(index_gc):
     again_gc = torch.cat([columns.pair_pc[column_g], (level_g + columns.lowest)[:, None]], 1)
     assert np.array_equal(again_gc, index_gc)
     assert len(columns.pair_pc) == len(np.unique(index_gc[:, :2], axis=0))
+
+
+RECIPROCAL_CV = np.array([[0.7, 0.1, -0.2], [0.3, 0.9, 0.05], [-0.1, 0.2, 1.1]])
+
+
+@pytest.mark.parametrize("together", [1, 100])
+@pytest.mark.parametrize("lmax", [0, 1, 2, 4])
+def test_multipoles_in_columns_are_those_of_every_wave(factors, phase_ag, index_gc, lmax, together, monkeypatch):
+    multipoles = Multipoles.of(factors.columns, torch.as_tensor(RECIPROCAL_CV), lmax)
+    monkeypatch.setattr("eigenwerk.dft.paw.structure_factors.ATOM_BYTES", together * multipoles.coeff_kLp[:, 0].nbytes)
+    harmonic_gL = solid_harmonics(lmax, torch.as_tensor(index_gc @ RECIPROCAL_CV)).numpy()
+    weight_aL, field_g = complex_array(4, (lmax + 1) ** 2), complex_array(len(index_gc))
+    found_g = factors.multipole_waves(multipoles, torch.as_tensor(weight_aL))
+    size = abs(harmonic_gL).max()
+    np.testing.assert_allclose(found_g, ((weight_aL @ harmonic_gL.T) * phase_ag).sum(0), atol=1e-12 * size)
+    found_aL = factors.multipoles_at(multipoles, torch.as_tensor(field_g))
+    np.testing.assert_allclose(found_aL, (phase_ag * field_g) @ harmonic_gL, atol=1e-12 * size * len(index_gc))

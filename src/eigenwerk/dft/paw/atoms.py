@@ -18,7 +18,7 @@ from eigenwerk.dft.paw.inversion_pairs import InversionPairs, inversion_pairs
 from eigenwerk.dft.paw.radial import spherical_bessel_transform
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
 from eigenwerk.dft.paw.spherical import solid_harmonics
-from eigenwerk.dft.paw.structure_factors import StructureFactors, WaveColumns, phases
+from eigenwerk.dft.paw.structure_factors import Multipoles, StructureFactors, WaveColumns, phases
 from eigenwerk.io.paw_xml import RadialGrid
 
 RadialChoice = Callable[[Setup], np.ndarray]
@@ -110,12 +110,14 @@ class PawAtoms:
         self.qmax_orbital = float(torch.sqrt(2 * basis.runtime.world.max(basis.kinetic_kh.max())))
         self.qmax_density = float(torch.sqrt(basis.norm2_g.max()))
         self.length_g = torch.sqrt(basis.norm2_g)
-        self._shape_Lg: dict[str, torch.Tensor] = {}
-        columns = WaveColumns.of(basis.index_gc)
-        self.factors = {
-            species.setup.symbol: StructureFactors(columns, self.scaled_ac[species.atom_a])
-            for species in self.layout.species
-        }
+        self._gauss_g: dict[str, torch.Tensor] = {}
+        reciprocal_cv = self.runtime.tensor(basis.structure.reciprocal_cv)
+        self.factors, self.multipoles = {}, {}
+        for count in (basis.density_count, len(self.length_g)):
+            columns = WaveColumns.of(basis.index_gc[:count])
+            self.multipoles[count] = Multipoles.of(columns, reciprocal_cv, COMPENSATION_LMAX)
+            for species in self.layout.species:
+                self.factors[species.setup.symbol, count] = StructureFactors(columns, self.scaled_ac[species.atom_a])
         self._tables: dict[tuple[bytes, int, float], CubicSpline] = {}
 
     @cached_property
@@ -223,23 +225,31 @@ class PawAtoms:
 
     # -- density-like functions -------------------------------------------------------------------------
 
-    def structure_factors(self, species: Species) -> StructureFactors:
-        """exp(-i g·R_a) of one species' atoms on the electrostatic sphere."""
-        return self.factors[species.setup.symbol]
+    def structure_factors(self, species: Species, count: int | None = None) -> StructureFactors:
+        """exp(-i g·R_a) of one species' atoms on the electrostatic sphere; count: a smaller one is enough."""
+        spheres = sorted(self.multipoles)
+        return self.factors[species.setup.symbol, next(n for n in spheres if n >= (count or spheres[-1]))]
 
     def compensation_shape_Lg(self, setup: Setup) -> torch.Tensor:
-        """g_L(g) without the phase of the atom: 4π/Ω (-i)^l |g|^l Y_L exp(-g² rc²/4) / (2l+1)!!; (L, g)."""
-        if setup.symbol not in self._shape_Lg:
-            self._shape_Lg[setup.symbol] = self._compensation_shape_Lg(setup)
-        return self._shape_Lg[setup.symbol]
+        """g_L(g) without the phase of the atom: 4π/Ω (-i)^l |g|^l Y_L exp(-g² rc²/4) / (2l+1)!!; (L, g).
 
-    def _compensation_shape_Lg(self, setup: Setup) -> torch.Tensor:
-        vector_gv = self.basis.vector_gv
-        harmonic_gL = solid_harmonics(COMPENSATION_LMAX, vector_gv)
-        gauss_g = torch.exp(-0.25 * setup.shape_radius**2 * self.basis.norm2_g) * (4 * pi / self.basis.volume)
+        The plain twin of what `compensation_charge` and `compensation_potential` do in columns.
+        """
+        harmonic_gL = solid_harmonics(COMPENSATION_LMAX, self.basis.vector_gv)
+        return self._shape_factor_L[:, None] * (harmonic_gL * self.compensation_gauss_g(setup)[:, None]).T
+
+    def compensation_gauss_g(self, setup: Setup) -> torch.Tensor:
+        """4π/Ω exp(-g² rc²/4), (g,)."""
+        if setup.symbol not in self._gauss_g:
+            gauss_g = torch.exp(-0.25 * setup.shape_radius**2 * self.basis.norm2_g) * (4 * pi / self.basis.volume)
+            self._gauss_g[setup.symbol] = gauss_g
+        return self._gauss_g[setup.symbol]
+
+    @cached_property
+    def _shape_factor_L(self) -> torch.Tensor:
+        """(-i)^l / (2l+1)!!."""
         l_L = [l for l in range(COMPENSATION_LMAX + 1) for _ in range(2 * l + 1)]
-        factor_L = [(-1j) ** l / prod(range(2 * l + 1, 0, -2)) for l in l_L]
-        return self.runtime.tensor(factor_L, self.runtime.complex)[:, None] * (harmonic_gL * gauss_g[:, None]).T
+        return self.runtime.tensor([(-1j) ** l / prod(range(2 * l + 1, 0, -2)) for l in l_L], self.runtime.complex)
 
     def scalar_field(self, radial_of: RadialChoice, count: int) -> torch.Tensor:
         """Σ_a f_a(g) exp(-i g·R_a) / Ω of spherical functions, 4π Y_00 F(|g|); (g,)."""
@@ -247,7 +257,7 @@ class PawAtoms:
         for species in self.layout.species:
             form_g = self.form_factor_g(species.setup, radial_of(species.setup), count)
             one_xa = total_g.new_ones((1, species.count))
-            total_g += form_g * self.structure_factors(species).waves(one_xa, count)[0]
+            total_g += form_g * self.structure_factors(species, count).waves(one_xa, count)[0]
         return total_g
 
     def form_factor_g(self, setup: Setup, f_g: np.ndarray, count: int) -> torch.Tensor:
@@ -281,8 +291,7 @@ class PawAtoms:
         """Compensation charge density on the electrostatic sphere, cores and nuclei included; (g,)."""
         total_g = torch.zeros(len(self.length_g), dtype=self.runtime.complex, device=self.runtime.device)
         for species, moment_aL in self.charge_moments(occupancy_sx):
-            structure_Lg = self.structure_factors(species).waves(moment_aL.T)
-            total_g += (structure_Lg * self.compensation_shape_Lg(species.setup)).sum(0)
+            total_g += self._charge_of(species, moment_aL, len(self.length_g))
         return total_g
 
     def valence_compensation(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
@@ -290,17 +299,27 @@ class PawAtoms:
         count = self.basis.density_count
         total_sg = torch.zeros((len(occupancy_sx), count), dtype=self.runtime.complex, device=self.runtime.device)
         for species, moment_saL in self._valence_moments(occupancy_sx):
-            shape_Lg = self.compensation_shape_Lg(species.setup)[:, :count]
             for moment_aL, total_g in zip(moment_saL, total_sg, strict=True):
-                total_g += (self.structure_factors(species).waves(moment_aL.T, count) * shape_Lg).sum(0)
+                total_g += self._charge_of(species, moment_aL, count)
         return total_sg
+
+    def _charge_of(self, species: Species, moment_aL: torch.Tensor, count: int) -> torch.Tensor:
+        """Σ_aL Q_aL g_L(g) exp(-i g·R_a) on a sphere; (g,)."""
+        factors = self.structure_factors(species, count)
+        charge_g = factors.multipole_waves(self.multipoles[count], moment_aL * self._shape_factor_L)
+        return charge_g.mul_(self.compensation_gauss_g(species.setup)[:count])
 
     def compensation_potential(self, potential_g: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
         """∫ v(r) g_L(r - R_a) d³r of each species' atoms; (a, L)."""
-        weighted_g = potential_g * self.basis.weight_g * self.basis.volume
+        weighted_g = (potential_g * (self.basis.weight_g * self.basis.volume)).conj_physical()
         for species in self.layout.species:
-            field_Lg = self.compensation_shape_Lg(species.setup) * weighted_g.conj()
-            yield species, self.structure_factors(species).atoms(field_Lg).real.T
+            yield species, self.compensation_integrals(species, weighted_g)
+
+    def compensation_integrals(self, species: Species, weighted_g: torch.Tensor) -> torch.Tensor:
+        """Re Σ_g f_g g_L(g) exp(-i g·R_a) on the electrostatic sphere; (a, L)."""
+        field_g = weighted_g * self.compensation_gauss_g(species.setup)
+        value_aL = self.structure_factors(species).multipoles_at(self.multipoles[len(self.length_g)], field_g)
+        return (value_aL * self._shape_factor_L).real
 
 
 def _unit_vectors(vector_xv: torch.Tensor) -> torch.Tensor:
