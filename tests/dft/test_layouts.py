@@ -12,18 +12,15 @@ from eigenwerk.dft.layouts import ToBands, ToWaves, on_whole_spheres, own_bands
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.serial import SerialCommunicator
+from ground_states import CASES as SMALL_CASES
+from ground_states import answer, assert_same, pieces
 
 pytestmark = pytest.mark.ranks
 
 POOLS = [(2, "gloo"), (2, "mpi"), (4, "gloo"), (4, "mpi")]
 
 CASES = {
-    # name: crystal of tests/dft/conftest.py, settings; EDIFF = 1e-8 eV unless said otherwise
-    "insulator": ("si_bent", {"mesh": (2, 2, 2), "real": True}),
-    "metal": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2}),
-    "magnet": ("fe_bent", {"mesh": (2, 1, 1), "spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2}),
-    "Gamma": ("lih_bent", {"mesh": (1, 1, 1), "cutoff_eV": 250.0, "real": True}),
-    "inversion": ("pairs", {"mesh": (3, 1, 1), "symmetry_level": 2, "real": True}),
+    **SMALL_CASES,
     "rmm": ("si_bent", {"mesh": (2, 2, 2), "real": True, "solver": "davidson, rmm"}),
     "chebyshev": ("fe_bent", {
         "mesh": (1, 1, 1), "spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2, "solver": "chebyshev",
@@ -37,18 +34,10 @@ FAST = """2-gloo-insulator-1 2-gloo-insulator-2 2-gloo-metal-2 2-gloo-magnet-1 2
 2-gloo-inversion-1 2-gloo-inversion-2 2-gloo-rmm-1 2-gloo-conjugate-1 2-gloo-chebyshev-1 2-gloo-exact-1""".split()
 """Those of the test below that `make test` runs; the others are slow ones."""
 
-ENERGY_PER_ATOM, FORCE, MOMENT = 1e-8 / 27.2, 1e-6 / 51.4, 1e-6
-"""What ranks may change: 1e-8 eV per atom, 1e-6 eV/Å, in hartree and bohr; Bohr magnetons."""
-
 
 def shapes_of(ranks):
     """All numbers of k-groups."""
     return [groups for groups in (1, 2, 4) if ranks % groups == 0]
-
-
-def pieces(calculation):
-    """What a calculation is made of, without what it has built; it can be sent to other processes."""
-    return calculation.structure, calculation.kpoints, calculation.parameters, calculation.datasets, calculation.real
 
 
 def solve(world, parts, groups):
@@ -59,12 +48,10 @@ def solve(world, parts, groups):
     ground = calculation.run()
     state = ground.state
     orbitals = whole_orbitals(runtime.grid, calculation.basis, state.coeff_sknG)
-    return {
-        "free": state.energies.free, "eig_skn": state.eig_skn.numpy(), "steps": len(state.history),
-        "forces_av": ground.forces_av, "moment_a": ground.moment_a,
-        "density_sg": state.density.density_sg.numpy(), "converged": state.converged,
+    return answer(ground) | {
+        "density_sg": state.density.density_sg.numpy(),
         "orbitals": None if orbitals is None else (orbitals.index_kGc, orbitals.coeff_sknG),
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture(scope="module")
@@ -97,17 +84,13 @@ def test_ground_state_is_the_same_on_every_grid_of_ranks(ranks, reference, size,
     parts, alone = reference(case)
     answers = ranks(size, transport).run(solve, parts, groups)
     atoms = len(parts[0].symbols)
-    for answer in answers:
-        assert answer["converged"] and answer["steps"] == alone["steps"]
-        assert abs(answer["free"] - alone["free"]) < ENERGY_PER_ATOM * atoms
-        np.testing.assert_allclose(answer["forces_av"], alone["forces_av"], atol=FORCE)
-        np.testing.assert_allclose(answer["moment_a"], alone["moment_a"], atol=MOMENT)
-        occupied = np.abs(answer["eig_skn"] - alone["eig_skn"])[..., :-2]
-        assert occupied.max() < 1e-8 / 27.2 * max(atoms, 4)
+    for found in answers:
+        assert_same(found, alone, atoms)
+        assert found["steps"] == alone["steps"]
     # the same bits on all ranks
-    for answer in answers[1:]:
-        assert answer["free"] == answers[0]["free"]
-        np.testing.assert_array_equal(answer["density_sg"], answers[0]["density_sg"])
+    for found in answers[1:]:
+        assert found["free"] == answers[0]["free"]
+        np.testing.assert_array_equal(found["density_sg"], answers[0]["density_sg"])
 
 
 @pytest.mark.parametrize(("size", "groups"), [(2, 1), (2, 2), (4, 2)])
