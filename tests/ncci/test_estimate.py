@@ -10,8 +10,8 @@ def chosen(folder, nucleus, nmax, device, memory=141e9, solver=""):
     lines = [f'nucleus = "{nucleus}"', 'interaction = "JISP16"', "hw = 20.0", f"Nmax = {nmax}", "[solver]", solver]
     path.write_text("\n".join(lines) + "\n")
     (case,) = read_cases(path)
-    found = estimate(source_of(case).problem(case), case.solver, case.states, 1, device, False)
-    return choose_backend(found, case.solver, memory, device, 1)
+    found = estimate(source_of(case).problem(case), case.solver, case.states, device)
+    return choose_backend(found, case.solver, memory)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from eigenwerk.cli.stopping import StopRequests
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.ncci.check_text import check_lines
 from eigenwerk.ncci.convergence import over_nmax
-from eigenwerk.ncci.estimate import choose_backend, estimate, memory_of, refuse_what_does_not_fit
+from eigenwerk.ncci.estimate import planned, refuse_what_does_not_fit
 from eigenwerk.ncci.input_settings import SETTINGS
-from eigenwerk.ncci.inputs import block_size, read_cases
+from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.level_plot import draw_convergence, draw_levels
 from eigenwerk.ncci.levels import Levels
 from eigenwerk.ncci.levels_text import levels_lines
@@ -78,20 +78,17 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None) -> None:
 
     Memory is that of this machine; with --gpu-gb that of a GPU. Exit code 2 if a run would be refused.
     """
-    from eigenwerk.ncci.sources import is_valence, source_of
+    from eigenwerk.ncci.sources import source_of
 
     refusals = []
     for each in read_cases(case):
         source = source_of(each)
         problem = source.problem(each)
-        block, valence = block_size(each.solver, each.states), is_valence(each)
-        device = "cpu" if gpu_gb is None else "cuda"
-        estimated = estimate(problem, each.solver, each.states, block, device, valence)
-        memory = memory_of(each.solver, None if gpu_gb is None else 1e9 * gpu_gb)
-        backend = choose_backend(estimated, each.solver, memory, device, block)
+        device, device_bytes = ("cpu", None) if gpu_gb is None else ("cuda", 1e9 * gpu_gb)
+        estimated, memory, backend = planned(each, problem, device, device_bytes)
         typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
         try:
-            refuse_what_does_not_fit(each, problem, estimated, backend, block, memory, valence)
+            refuse_what_does_not_fit(each, problem, estimated, backend, memory)
         except InputError as error:
             refusals.append(str(error))
     if refusals:

@@ -44,18 +44,21 @@ class XmlSource:
         return InputError(f"{self.title} {self.path}{self.about}: {what}. {self.remedy}")
 
     def element(self, tag: str) -> ET.Element:
+        """The first element of this name below the root; raises InputError if there is none."""
         found = self.root.find(tag)
         if found is None:
             raise self.wrong(f"the element <{tag}> is missing")
         return found
 
     def attribute(self, element: ET.Element, key: str) -> str:
+        """An attribute without spaces around it; raises InputError if it is missing."""
         value = element.get(key)
         if value is None:
             raise self.wrong(f'the attribute {key}="..." of <{element.tag}> is missing')
         return value.strip()
 
     def number(self, element: ET.Element, key: str) -> float:
+        """An attribute as a finite number; raises InputError if it is none."""
         text = self.attribute(element, key)
         try:
             value = float(text)
@@ -66,6 +69,7 @@ class XmlSource:
         return value
 
     def integer(self, element: ET.Element, key: str) -> int:
+        """An attribute as a whole number; raises InputError if it is none."""
         value = self.number(element, key)
         if value != int(value):
             raise self.wrong(f'{key}="{value}" of <{element.tag}> is not a whole number')

@@ -1,7 +1,7 @@
 """What `eigenwerk ncci check` says of a case: its space, and what each back end would need."""
 
 from eigenwerk.ncci.estimate import USUAL_PRODUCTS, Cost, Estimate
-from eigenwerk.ncci.inputs import Case, block_size, half
+from eigenwerk.ncci.inputs import Case, half
 from eigenwerk.ncci.problem import Problem
 
 
@@ -25,7 +25,7 @@ def check_lines(case: Case, problem: Problem, estimated: Estimate, memory: float
             f"               differing by one nucleon {_grouped(counts.one)}; by two: pp {_grouped(counts.pp)}, "
             f"nn {_grouped(counts.nn)}, pn {_grouped(counts.pn)}"
         )
-    block = block_size(case.solver, case.states)
+    block = estimated.block
     lines.append(
         f"  {case.solver.method}, blocks of {block}, {case.solver.precision} precision, {USUAL_PRODUCTS} products; "
         f"memory {memory / 1e9:.1f} GB; times are rough, for one core or one GPU"

@@ -48,10 +48,12 @@ class CsbHamiltonian:
 
     @property
     def dtype(self) -> torch.dtype:
+        """Number type of the stored elements."""
         return self.value_z.dtype
 
     @property
     def device(self) -> torch.device:
+        """Where they lie."""
         return self.value_z.device
 
     @property

@@ -8,11 +8,9 @@ import torch
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis_pairs import KINDS, BasisPairs
 from eigenwerk.ncci.device_arrays import tensor
+from eigenwerk.ncci.estimate import DENSE_LARGEST
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock
 from eigenwerk.ncci.manybody import ManyBodyBasis
-
-LARGEST = 20_000
-"""Dimension above which no dense matrix is made (3.2 GB)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,14 +21,17 @@ class DenseHamiltonian:
 
     @property
     def dimension(self) -> int:
+        """Many-body states."""
         return len(self.matrix_bb)
 
     @property
     def dtype(self) -> torch.dtype:
+        """Number type of the stored elements."""
         return self.matrix_bb.dtype
 
     @property
     def device(self) -> torch.device:
+        """Where they lie."""
         return self.matrix_bb.device
 
     def apply(self, x_nb: torch.Tensor) -> torch.Tensor:
@@ -45,10 +46,10 @@ def dense_hamiltonian(
     device: torch.device | str = "cpu",
 ) -> DenseHamiltonian:
     """The matrix <b|H|b'>.  Raises InputError if it would be too large."""
-    if basis.dimension > LARGEST:
+    if basis.dimension > DENSE_LARGEST:
         raise InputError(
             f"A dense matrix of dimension {basis.dimension} would take {8e-9 * basis.dimension**2:.0f} GB; the "
-            f"limit is dimension {LARGEST}. Choose the back end csb or pairs, or a smaller Nmax."
+            f"limit is dimension {DENSE_LARGEST}. Choose the back end csb or pairs, or a smaller Nmax."
         )
     return DenseHamiltonian(tensor(slater_condon(basis, pairs), device).to(dtype))
 

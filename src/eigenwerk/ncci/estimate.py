@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.counting import Counts, count, dimension, nonzeros_countable
-from eigenwerk.ncci.inputs import Case, SolverChoice
+from eigenwerk.ncci.inputs import Case, SolverChoice, block_size
 from eigenwerk.ncci.problem import Problem
 from eigenwerk.ncci.space import ManyBodySpace
 from eigenwerk.parallel.main_memory import installed_memory
@@ -22,6 +22,8 @@ TABLE_RATE = 2.5e8
 """Gathered elements whose tables `pairs` makes per second, on a processor in both cases."""
 
 DENSE_LARGEST = 20_000
+"""Dimension above which no dense matrix is made (3.2 GB)."""
+
 USUAL_PRODUCTS = 100
 """Products that a few lowest states take."""
 
@@ -48,12 +50,21 @@ class Cost:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Size and costs of a case.  nonzeros: None where they cannot be counted."""
+    """Size and costs of a case.  counts: None where nonzeros cannot be counted.  device: "cpu" or "cuda".
+
+    block: vectors that H is applied to at once.
+    """
 
     dimension: int
-    nonzeros: int | None
     counts: Counts | None
     costs: tuple[Cost, ...]
+    device: str
+    block: int
+
+    @property
+    def nonzeros(self) -> int | None:
+        """Of the half matrix with its diagonal, None where they cannot be counted."""
+        return None if self.counts is None else self.counts.nonzeros
 
     def cost(self, backend: str) -> Cost:
         """That of one back end."""
@@ -68,9 +79,10 @@ def counts_of(space: ManyBodySpace, valence: bool) -> tuple[int, Counts | None]:
     return found.dimension, found
 
 
-def estimate(problem: Problem, choice: SolverChoice, states: int, block: int, device: str, valence: bool) -> Estimate:
-    """Size and costs.  device: cpu or cuda."""
-    size, counts = counts_of(problem.space, valence)
+def estimate(problem: Problem, choice: SolverChoice, states: int, device: str) -> Estimate:
+    """Size and costs on a device, "cpu" or "cuda".  Raises InputError for a space without states."""
+    size, counts = counts_of(problem.space, valence=problem.whole)
+    block = block_size(choice, states)
     if size == 0:
         parity = ("even", "odd")[problem.space.parity]
         raise InputError(
@@ -89,24 +101,29 @@ def estimate(problem: Problem, choice: SolverChoice, states: int, block: int, de
         costs.insert(0, Cost("csb", stored, vectors, fill, counts.nonzeros * block / rate))
     if size <= DENSE_LARGEST:
         costs.append(Cost("dense", float(item * size**2), vectors, size**2 / 1e5, size**2 * block / 1e9))
-    return Estimate(size, None if counts is None else counts.nonzeros, counts, tuple(costs))
+    return Estimate(size, counts, tuple(costs), device, block)
 
 
-def choose_backend(estimated: Estimate, choice: SolverChoice, memory: float, device: str, block: int) -> str:
-    """The back end asked for; `auto` is the stored one where it fits in half of the memory, else `pairs`.  On a GPU
-    (device: cuda) it is the stored one only where building it and the usual number of products also take less time."""
+def planned(case: Case, problem: Problem, device: str, device_bytes: float | None) -> tuple[Estimate, float, str]:
+    """What a case costs on a device of so many bytes, the bytes that it may use, and the back end that it takes."""
+    estimated = estimate(problem, case.solver, case.states, device)
+    memory = memory_of(case.solver, device_bytes)
+    return estimated, memory, choose_backend(estimated, case.solver, memory)
+
+
+def choose_backend(estimated: Estimate, choice: SolverChoice, memory: float) -> str:
+    """The back end asked for; `auto` is the stored one where it fits in half of the memory, else `pairs`.  On a GPU it
+    is the stored one only where building it and the usual number of products also take less time."""
     if choice.backend != "auto":
         return choice.backend
     cost = {cost.backend: cost for cost in estimated.costs}
     if "csb" not in cost or cost["csb"].bytes >= 0.5 * memory:
         return "pairs"
-    pairs_first = cost["pairs"].usual_seconds(block) < cost["csb"].usual_seconds(block)
-    return "pairs" if device == "cuda" and pairs_first else "csb"
+    pairs_first = cost["pairs"].usual_seconds(estimated.block) < cost["csb"].usual_seconds(estimated.block)
+    return "pairs" if estimated.device == "cuda" and pairs_first else "csb"
 
 
-def refuse_what_does_not_fit(
-    case: Case, problem: Problem, estimated: Estimate, backend: str, block: int, memory: float, valence: bool
-) -> None:
+def refuse_what_does_not_fit(case: Case, problem: Problem, estimated: Estimate, backend: str, memory: float) -> None:
     """Raises InputError that names the smallest change with which the case would fit."""
     if backend == "dense" and estimated.dimension > DENSE_LARGEST:
         raise InputError(
@@ -119,21 +136,21 @@ def refuse_what_does_not_fit(
     raise InputError(
         f"{case.path}: {case.title} needs {need / 1e9:.1f} GB with back end {backend} ({estimated.dimension} states"
         + ("" if estimated.nonzeros is None else f", {estimated.nonzeros} nonzeros")
-        + f"), but there are {memory / 1e9:.1f} GB. {_remedy(case, problem, block, memory, backend, valence)}"
+        + f"), but there are {memory / 1e9:.1f} GB. {_remedy(case, problem, memory)}"
     )
 
 
-def _remedy(case: Case, problem: Problem, block: int, memory: float, backend: str, valence: bool) -> str:
+def _remedy(case: Case, problem: Problem, memory: float) -> str:
     """The first of some changes that fits."""
     changes = [('backend = "pairs"', replace(case.solver, backend="pairs"))]
     single = replace(case.solver, backend="pairs", precision="single")
     changes.append(('backend = "pairs" and precision = "single"', single))
-    for space in (100, 60, 30, max(2, case.states + 3 * block)):
+    for space in (100, 60, 30, max(2, case.states + 3 * block_size(case.solver, case.states))):
         if space < case.solver.space:
             words = f'backend = "pairs", precision = "single" and space = {space}'
             changes.append((words, replace(single, space=space)))
     for words, choice in changes:
-        tried = estimate(problem, choice, case.states, block, "cpu", valence)
+        tried = estimate(problem, choice, case.states, "cpu")
         if tried.cost("pairs").bytes <= memory:
             return f"It would fit with {words} in [solver] ({tried.cost('pairs').bytes / 1e9:.1f} GB)."
     if case.max_excitation is not None and case.max_excitation >= 2:

@@ -40,6 +40,7 @@ class Gather:
 
     @property
     def bytes(self) -> int:
+        """Memory of both lists."""
         return self.place.nbytes + (0 if self.inside is None else self.inside.nbytes)
 
 

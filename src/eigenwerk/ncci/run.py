@@ -16,7 +16,7 @@ from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.basis_pairs import basis_pairs
 from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.diagonal import DiagonalPreconditioner, diagonal
-from eigenwerk.ncci.estimate import Estimate, choose_backend, estimate, memory_of, refuse_what_does_not_fit
+from eigenwerk.ncci.estimate import Estimate, planned, refuse_what_does_not_fit
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.levels import Levels, spin_of
@@ -67,7 +67,8 @@ def run_case(
     source = source or source_of(case)
     problem = source.problem(case)
     device, dtype = device_of(case.solver.device), dtype_of(case.solver.precision)
-    estimated, backend = planned(case, problem, device)
+    estimated, memory, backend = planned(case, problem, device.type, rank_memory(device, 1))
+    refuse_what_does_not_fit(case, problem, estimated, backend, memory)
     basis = problem.basis()
     determinants = f"{len(basis.protons)} proton and {len(basis.neutrons)} neutron determinants"
     say(f"basis      {basis.dimension} states, {determinants}")
@@ -142,16 +143,6 @@ def write_results(folder: Path, result: CaseResult) -> None:
     ):
         with replacing(folder / name) as new:
             new.write_text(text, encoding="utf-8")
-
-
-def planned(case: Case, problem: Problem, device: torch.device) -> tuple[Estimate, str]:
-    """What the case will cost, and its back end.  Raises InputError where it does not fit."""
-    block, valence = block_size(case.solver, case.states), problem.whole
-    estimated = estimate(problem, case.solver, case.states, block, device.type, valence)
-    memory = memory_of(case.solver, rank_memory(device, 1))
-    backend = choose_backend(estimated, case.solver, memory, device.type, block)
-    refuse_what_does_not_fit(case, problem, estimated, backend, block, memory, valence)
-    return estimated, backend
 
 
 def _known_vectors(case: Case, source: Source, basis: ManyBodyBasis, start: CaseResult | None) -> np.ndarray | None:

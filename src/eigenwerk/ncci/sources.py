@@ -84,11 +84,6 @@ class Valence:
         return {"H": self.interaction.hamiltonian(problem.space.nucleons, case.nucleus.nucleons)}
 
 
-def is_valence(case: Case) -> bool:
-    """Whether the interaction acts outside a core."""
-    return Path(case.interaction).suffix in VALENCE_SUFFIXES
-
-
 def source_of(case: Case) -> Source:
     """The interaction of a case.  Raises InputError where there is none of that name, or it cannot be evolved."""
     refuse_evolution(case.interaction, case.srg_lambda, f"{case.path}: ")
@@ -100,7 +95,7 @@ def source_of(case: Case) -> Source:
             f"{case.path}: interaction = '{case.interaction}' is neither built in ({', '.join(sorted(BUILT_IN))}) nor "
             f"a file: {path} does not exist. Correct the name, or the path relative to the case file."
         )
-    return _valence(case, path) if is_valence(case) else NoCore(str(path))
+    return _valence(case, path) if path.suffix in VALENCE_SUFFIXES else NoCore(str(path))
 
 
 def _valence(case: Case, path: Path) -> Valence:

@@ -25,6 +25,7 @@ class Line(NamedTuple):
 
     @property
     def place(self) -> str:
+        """File and line, as messages begin."""
         return f"{self.file} line {self.number}"
 
     def integer(self, position: int, what: str) -> int:

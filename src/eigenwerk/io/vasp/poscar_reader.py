@@ -33,6 +33,7 @@ class PoscarReader:
         return InputError(f"{self.file} line {line or self.position}: {message}")
 
     def note(self, severity: str, message: str, remedy: str = "") -> None:
+        """Remember a finding about the present line that does not stop the reading."""
         self.problems.append(Problem(severity, self.file, self.position, message, remedy=remedy))
 
     def next(self, what: str) -> str:
@@ -57,6 +58,7 @@ class PoscarReader:
         return [to_float(token) for token in tokens[:count]], tokens[count:]
 
     def title(self) -> str:
+        """The first line."""
         self.first_title = self.next("the title").strip()
         return self.first_title
 
@@ -200,6 +202,7 @@ class PoscarReader:
         return np.array(rows), np.array(flags) if selective else None
 
     def flags(self, tokens: list[str]) -> list[bool]:
+        """The three flags of selective dynamics; raises InputError if they are not T or F."""
         wanted = "with Selective dynamics three flags, T or F, follow each position."
         if len(tokens) < 3:
             raise self.error(f"there are {len(tokens)} flags; {wanted}")

@@ -29,6 +29,7 @@ class PionPhysics:
 
     @property
     def average_pion(self) -> float:
+        """Mean mass of the three pions."""
         return (self.neutral_pion + 2 * self.charged_pion) / 3
 
 

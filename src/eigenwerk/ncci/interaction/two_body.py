@@ -89,22 +89,27 @@ class TwoBody:
 
     @property
     def orbitals_p(self) -> Orbitals:
+        """Proton orbitals."""
         return self.space.orbitals_p
 
     @property
     def orbitals_n(self) -> Orbitals:
+        """Neutron orbitals."""
         return self.space.orbitals_n
 
     @property
     def pp(self) -> dict[Channel, PairChannel]:
+        """(J, parity) -> pairs and matrix of two protons."""
         return self.channels("pp")
 
     @property
     def nn(self) -> dict[Channel, PairChannel]:
+        """(J, parity) -> pairs and matrix of two neutrons."""
         return self.channels("nn")
 
     @property
     def pn(self) -> dict[Channel, PairChannel]:
+        """(J, parity) -> pairs and matrix of a proton and a neutron."""
         return self.channels("pn")
 
     def channels(self, species: str) -> dict[Channel, PairChannel]:

@@ -28,10 +28,12 @@ class ValenceInteraction:
 
     @property
     def orbitals_p(self) -> Orbitals:
+        """Proton orbitals outside the core."""
         return self.two_body.orbitals_p
 
     @property
     def orbitals_n(self) -> Orbitals:
+        """Neutron orbitals outside the core."""
         return self.two_body.orbitals_n
 
     def hamiltonian(self, valence_nucleons: int, nucleons: int | None = None) -> TwoBody:
