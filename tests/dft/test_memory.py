@@ -43,13 +43,14 @@ def test_items_equal_the_arrays_they_stand_for(inputs):
     assert item["orbitals"] == 2 * 16 * points * most * inputs.parameters.bands
     tables = [basis.index_khc, basis.mask_kG, basis.kinetic_kG, basis.sphere_map.index_kW, basis.index_gc]
     tables += [basis.vector_gv, basis.weight_g, basis.norm2_g, atoms.length_g]
-    tables += [basis.fine_map.index_g, basis.wave_map.index_g]
+    tables += [basis.fine_map.index_g, basis.wave_map.index_g, basis.fine_map._planes[0], basis.wave_map._planes[0]]
     tables += [basis.wave_vector_khv]
     assert item["index tables"] == pytest.approx(sum(map(bytes_of, tables)), rel=0.1)
     charges = bytes_of(atoms.compensation_gauss_g(setups["Si"]))
     charges += sum(bytes_of(factors._column_pa) for factors in atoms.factors.values())
     charges += sum(bytes_of(multipoles.coeff_kLp) for multipoles in atoms.multipoles.values())
-    assert item["compensation charges"] == pytest.approx(charges, rel=0.02)
+    # columns are counted as in a cube, of which this cell has a few percent fewer
+    assert item["compensation charges"] == pytest.approx(charges, rel=0.05)
 
 
 def test_sizes_of_the_job(inputs):

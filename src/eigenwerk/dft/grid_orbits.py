@@ -24,12 +24,20 @@ class GridOrbits:
     size_u: torch.Tensor
 
     def reduced(self, value_sx: torch.Tensor) -> torch.Tensor:
-        """One value for each set, (s, u)."""
-        return value_sx.index_select(-1, self.first_u)
+        """One value for each set, (..., x) -> (..., u)."""
+        return _picked(value_sx, self.first_u)
 
     def expanded(self, value_su: torch.Tensor) -> torch.Tensor:
-        """Values of all points, (s, x)."""
-        return value_su.index_select(-1, self.orbit_x)
+        """Values of all points, (..., u) -> (..., x)."""
+        return _picked(value_su, self.orbit_x)
+
+
+def _picked(value_sx: torch.Tensor, index_x: torch.Tensor) -> torch.Tensor:
+    """Row by row, for which PyTorch has a path that is three times faster."""
+    found_sx = value_sx.new_empty((*value_sx.shape[:-1], len(index_x)))
+    for row_x, out_x in zip(value_sx.flatten(0, -2), found_sx.view(-1, len(index_x)), strict=True):
+        torch.index_select(row_x, 0, index_x, out=out_x)
+    return found_sx
 
 
 def grid_orbits(symmetry: Symmetry, size_c: tuple[int, int, int], runtime: Runtime) -> GridOrbits | None:

@@ -8,7 +8,7 @@ an atom, h steps of mixing history, F bytes of orbitals on the grid at a time:
 
     orbitals              32 s k n G               old and new ones, 16 bytes for a complex number (half for real ones)
     projectors            16 k I G
-    index tables          64 k G + 8 k W + 90 g
+    index tables          64 k G + 8 k W + 100 g
     compensation charges  8 g species + 16 c (a + 27)   Gaussians; phases of a atoms and polynomials on the c columns of
                                                    waves of both spheres, each π (3 g / 2π)^(2/3)
     density mixing        2 h s (16 d + 8 Σ_a i²)
@@ -89,7 +89,7 @@ def _staying(size: JobSize, layout: Layout, machine: Machine) -> dict[str, float
     return {
         "orbitals": 2 * size.number_bytes * size.spins * points * size.bands * waves,
         "projectors": size.number_bytes * points * size.projectors * waves,
-        "index tables": points * (64 * waves + 8 * size.plane_waves) + 90 * size.dense_waves,
+        "index tables": points * (64 * waves + 8 * size.plane_waves) + 100 * size.dense_waves,
         "compensation charges": REAL * size.dense_waves * len(size.species)
         + COMPLEX * columns * (size.atoms + POLYNOMIALS),
         "density mixing": 2 * size.history * size.spins * (COMPLEX * size.density_waves + REAL * blocks),

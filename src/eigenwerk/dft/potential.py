@@ -55,6 +55,7 @@ class PotentialBuilder:
         hubbard: element -> (l, U - J in hartree) of the shells with a +U correction.
         """
         self.atoms, self.functional = atoms, functional
+        self._latest: tuple[Density, Potential] | None = None
         self.orbits: GridOrbits | None = None
         # on a GPU the functional is one kernel, which costs less than finding points and putting them back
         if symmetry is not None and atoms.runtime.device.type == "cpu":
@@ -73,7 +74,13 @@ class PotentialBuilder:
             self.onsite.append(OnsiteTerms(s.setup, functional, atoms.runtime, s.count, same, site))
 
     def __call__(self, density: Density) -> Potential:
-        """Potential and energies of a density; see the terms' own files for the equations."""
+        """Potential and energies of a density; the last answer is kept, since forces ask for it once more."""
+        if self._latest is None or self._latest[0] is not density:
+            self._latest = density, self._build(density)
+        return self._latest[1]
+
+    def _build(self, density: Density) -> Potential:
+        """See the terms' own files for the equations."""
         atoms, basis = self.atoms, self.atoms.basis
         spins = density.spins
         smooth_sg = density.density_sg + atoms.pseudo_core_g / spins

@@ -7,6 +7,7 @@ reciprocal to real space, f(R) = Σ_g f(g) exp(i g·R), and 1/N on the way back.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -44,18 +45,45 @@ class HalfSphereMap:
 
     def to_grid(self, coeff_xg: torch.Tensor) -> torch.Tensor:
         """f(R) of real fields from the first members of the half sphere; (..., g) -> (..., R, R, R)."""
-        count = coeff_xg.shape[-1]
+        if coeff_xg.device.type == "cpu":
+            return self._by_planes(coeff_xg)
         half_c = (self.size_c[0], self.size_c[1], self.size_c[2] // 2 + 1)
         grid = coeff_xg.new_zeros((*coeff_xg.shape[:-1], half_c[0] * half_c[1] * half_c[2]))
-        grid[..., self.index_g[:count]] = coeff_xg
-        mirrors = int(torch.searchsorted(self.mirror_source_x, count))
-        grid[..., self.mirror_index_x[:mirrors]] = coeff_xg[..., self.mirror_source_x[:mirrors]].conj()
+        self._fill(grid, coeff_xg, self.index_g, self.mirror_index_x)
         return torch.fft.irfftn(grid.unflatten(-1, half_c), s=self.size_c, dim=(-3, -2, -1), norm="forward")
+
+    def _by_planes(self, coeff_xg: torch.Tensor) -> torch.Tensor:
+        """`to_grid` field by field with the planes of g_3 one after the other: so no FFT of a processor has to copy."""
+        first, second, third = self.size_c
+        field_xR = coeff_xg.new_empty((*coeff_xg.shape[:-1], *self.size_c), dtype=coeff_xg.real.dtype)
+        grid = coeff_xg.new_zeros((third // 2 + 1) * first * second)
+        rows, fields = coeff_xg.reshape(-1, coeff_xg.shape[-1]), field_xR.view(-1, *self.size_c)
+        for coeff_g, field_R in zip(rows, fields, strict=True):
+            self._fill(grid, coeff_g, *self._planes)
+            planes = torch.fft.ifftn(grid.view(-1, first, second), dim=(1, 2), norm="forward")
+            field_R.copy_(torch.fft.irfft(planes, n=third, dim=0, norm="forward").movedim(0, -1))
+        return field_xR
+
+    def _fill(
+        self, grid: torch.Tensor, coeff_xg: torch.Tensor, index_g: torch.Tensor, mirror_index_x: torch.Tensor
+    ) -> None:
+        """Puts coefficients, and the conjugates of those that stand twice, to their places."""
+        count = coeff_xg.shape[-1]
+        grid[..., index_g[:count]] = coeff_xg
+        mirrors = int(torch.searchsorted(self.mirror_source_x, count))
+        grid[..., mirror_index_x[:mirrors]] = coeff_xg[..., self.mirror_source_x[:mirrors]].conj()
+
+    @cached_property
+    def _planes(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """index_g and mirror_index_x for a half grid whose last axis stands first."""
+        half, columns = self.size_c[2] // 2 + 1, self.size_c[0] * self.size_c[1]
+        index_g, mirror_x = (index % half * columns + index // half for index in (self.index_g, self.mirror_index_x))
+        return index_g, mirror_x
 
     def from_grid(self, field_xR: torch.Tensor, count: int | None = None) -> torch.Tensor:
         """Coefficients f(g) of the first `count` members; (..., R, R, R) -> (..., g)."""
-        coeff = torch.fft.rfftn(field_xR, dim=(-3, -2, -1), norm="forward").flatten(-3)
-        return coeff[..., self.index_g[:count]]
+        coeff = torch.fft.rfftn(field_xR, dim=(-3, -2, -1)).flatten(-3)
+        return coeff.index_select(-1, self.index_g[:count]) / self.points
 
 
 def half_sphere_map(index_gc: np.ndarray, size_c: tuple[int, int, int], runtime: Runtime) -> HalfSphereMap:

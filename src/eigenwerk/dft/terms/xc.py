@@ -27,26 +27,24 @@ def exchange_correlation(
     if not functional.needs_gradient:
         energy, dedn_sR, _ = _pointwise(world, functional, density_sR, None, orbits)
         return energy * cell, basis.fine_map.from_grid(dedn_sR, count)
-    wave_vector_vg = basis.vector_gv[:count].T
-    gradient_svR = basis.fine_map.to_grid(1j * wave_vector_vg * density_sg[:, None])
-    gradient_sRv = gradient_svR.movedim(1, -1)
-    energy, dedn_sR, deds_yR = _pointwise(world, functional, density_sR, contract(gradient_sRv), orbits)
-    flux_svR = flux(deds_yR, gradient_sRv).movedim(-1, 1)
-    potential_sg = basis.fine_map.from_grid(dedn_sR, count)
-    potential_sg = potential_sg - 1j * (wave_vector_vg * basis.fine_map.from_grid(flux_svR, count)).sum(1)
-    return energy * cell, potential_sg
+    slope_vg = 1j * basis.vector_gv[:count].T
+    gradient_svR = basis.fine_map.to_grid(slope_vg * density_sg[:, None])
+    energy, dedn_sR, deds_yR = _pointwise(world, functional, density_sR, gradient_svR, orbits)
+    flux_svg = basis.fine_map.from_grid(flux(deds_yR, gradient_svR, 0), count)
+    return energy * cell, basis.fine_map.from_grid(dedn_sR, count) - (slope_vg * flux_svg).sum(1)
 
 
 def _pointwise(
-    world: Communicator, functional: Functional, density_sR: torch.Tensor, sigma_yR: torch.Tensor | None,
+    world: Communicator, functional: Functional, density_sR: torch.Tensor, gradient_svR: torch.Tensor | None,
     orbits: GridOrbits | None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:  # fmt: skip
     """Sum of e over the grid, ∂e/∂n and ∂e/∂σ: every rank computes some of the different points and gets all."""
-    density_sx, sigma_yx = density_sR.flatten(1), None if sigma_yR is None else sigma_yR.flatten(1)
+    density_sx, gradient_svx = density_sR.flatten(1), None if gradient_svR is None else gradient_svR.flatten(2)
     if orbits is not None:
-        density_sx, sigma_yx = orbits.reduced(density_sx), None if sigma_yx is None else orbits.reduced(sigma_yx)
+        density_sx = orbits.reduced(density_sx)
+        gradient_svx = None if gradient_svx is None else orbits.reduced(gradient_svx)
     own = share(density_sx.shape[1], world.size, world.rank)
-    own_sigma_yx = None if sigma_yx is None else sigma_yx[:, own].contiguous()
+    own_sigma_yx = None if gradient_svx is None else contract(gradient_svx[..., own], 0)
     energy_x, *slopes = functional.energy_and_derivatives(density_sx[:, own].contiguous(), own_sigma_yx)
     energy = world.sum(energy_x.sum() if orbits is None else energy_x @ orbits.size_u[own])
     found = [None if slope is None else _all_points(world, slope) for slope in slopes]

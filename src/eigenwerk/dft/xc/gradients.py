@@ -3,20 +3,23 @@
 import torch
 
 
-def contract(gradient_sxv: torch.Tensor) -> torch.Tensor:
-    """σ: |∇n|² for one density; (uu, ud, dd) products for two.  (s, ..., v) -> (y, ...)."""
+def contract(gradient_sxv: torch.Tensor, axis: int = -1) -> torch.Tensor:
+    """σ: |∇n|² for one density; (uu, ud, dd) products for two.  (s, ..., v) -> (y, ...).
+
+    axis: where v stands in the gradient of one spin.
+    """
     if gradient_sxv.shape[0] == 1:
-        return (gradient_sxv**2).sum(-1)
+        return gradient_sxv[0].square().sum(axis)[None]
     up, down = gradient_sxv
-    return torch.stack([(up * up).sum(-1), (up * down).sum(-1), (down * down).sum(-1)])
+    return torch.stack([(up * up).sum(axis), (up * down).sum(axis), (down * down).sum(axis)])
 
 
-def flux(deds_yx: torch.Tensor | None, gradient_sxv: torch.Tensor) -> torch.Tensor:
-    """∂e/∂(∇n_s): 2 ∂e/∂σ_ss ∇n_s + ∂e/∂σ_ud ∇n_s'.  (y, ...), (s, ..., v) -> (s, ..., v)."""
+def flux(deds_yx: torch.Tensor | None, gradient_sxv: torch.Tensor, axis: int = -1) -> torch.Tensor:
+    """∂e/∂(∇n_s): 2 ∂e/∂σ_ss ∇n_s + ∂e/∂σ_ud ∇n_s'.  (y, ...), (s, ..., v) -> (s, ..., v); axis as in `contract`."""
     if deds_yx is None:
         raise ValueError("a functional without gradients has no gradient flux")
     if gradient_sxv.shape[0] == 1:
-        return 2 * deds_yx[..., None] * gradient_sxv
+        return gradient_sxv * (2 * deds_yx[0]).unsqueeze(axis)
     up, down = gradient_sxv
-    uu, ud, dd = deds_yx[..., None]
+    uu, ud, dd = (deds_x.unsqueeze(axis) for deds_x in deds_yx)
     return torch.stack([2 * uu * up + ud * down, 2 * dd * down + ud * up])
