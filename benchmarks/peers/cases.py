@@ -6,6 +6,7 @@ from math import cos, radians, sin
 
 Rows = tuple[tuple[float, float, float], ...]
 
+
 @dataclass(frozen=True)
 class Cell:
     """One comparison.
@@ -34,7 +35,6 @@ class Cell:
     def error_eV(self) -> float:
         """Largest error of the free energy that counts as converged."""
         return max(1e-5, 1e-6 * len(self.symbols))
-
 
 
 def _fcc(a: float) -> Rows:

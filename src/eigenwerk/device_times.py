@@ -38,9 +38,7 @@ class DeviceTimes:
         self._pending: list[tuple[Any, Any, Phase, str, Traffic | None, int]] = []
         self._anchor, self._anchor_time = clock.mark(), now
 
-    def add(
-        self, began: Any, phase: Phase, name: str, traffic: Traffic | None = None, bytes: int = 0
-    ) -> None:
+    def add(self, began: Any, phase: Phase, name: str, traffic: Traffic | None = None, bytes: int = 0) -> None:
         """Mark the end of what began at a mark; its seconds will go to the phase, the traffic and the timeline."""
         self._pending.append((began, self.clock.mark(), phase, name, traffic, bytes))
         if len(self._pending) >= self._limit:

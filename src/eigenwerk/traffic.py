@@ -122,9 +122,7 @@ class Traffic:
             "seconds": self.seconds,
             "device_seconds": self.device_seconds,
             "sizes": [self._size_dict(bits) for bits in sorted(self.sizes)],
-            "peers": [
-                {"rank": rank, "calls": row[0], "bytes": row[1]} for rank, row in sorted(self.peers.items())
-            ],
+            "peers": [{"rank": rank, "calls": row[0], "bytes": row[1]} for rank, row in sorted(self.peers.items())],
         }
         if samples:
             columns = {"entered": self.entered, "blocked": self.blocked, "device_blocked": self.device_blocked}

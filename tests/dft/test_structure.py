@@ -65,9 +65,7 @@ def test_bad_input_is_named(change, message):
 
 def brute_force_distance(structure: Structure, reach: int) -> float:
     image_xc = np.array(list(product(range(-reach, reach + 1), repeat=3)))
-    offset_aaxc = (
-        structure.scaled_ac[:, None, None] - structure.scaled_ac[None, :, None] + image_xc[None, None]
-    )
+    offset_aaxc = structure.scaled_ac[:, None, None] - structure.scaled_ac[None, :, None] + image_xc[None, None]
     distance_aax = np.linalg.norm(offset_aaxc @ structure.lattice_cv, axis=-1)
     for a in range(len(structure.symbols)):
         distance_aax[a, a, (image_xc == 0).all(axis=1)] = np.inf

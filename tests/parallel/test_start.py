@@ -92,9 +92,7 @@ def test_ranks_without_an_address_meet_through_a_file(tmp_path):
 def test_script_under_torchrun(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    done = subprocess.run(
-        [*command, "script.py", "auto"], cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT
-    )
+    done = subprocess.run([*command, "script.py", "auto"], cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     told = [json.loads(text) for text in re.findall(r"\{.*?\}", done.stdout)]
     assert sorted(one["rank"] for one in told) == [0, 1] and {one["sum"] for one in told} == {3}

@@ -53,6 +53,7 @@ def rank_entry(rank, seconds=10.0, **fields):
 @pytest.fixture
 def entries():
     """The makers of entries."""
+
     class Makers:
         traffic = staticmethod(traffic_entry)
         phase = staticmethod(phase_entry)

@@ -75,9 +75,7 @@ def build(
     typer.echo(_summary(made, done, output))
 
 
-def _cut(
-    slab: tuple[int, int, int] | None, layers: int | None, vacuum: float | None, first: int | None
-) -> Cut | None:
+def _cut(slab: tuple[int, int, int] | None, layers: int | None, vacuum: float | None, first: int | None) -> Cut | None:
     """The slab that is asked for; raises InputError for words about a slab without --slab."""
     if slab is None:
         given = {"--layers": layers, "--vacuum": vacuum, "--first-layer": first}

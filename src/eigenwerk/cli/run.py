@@ -198,9 +198,7 @@ def _solve(
         view.end()
 
 
-def _solve_together(
-    options: RunOptions, launch: Launch, view: RunView
-) -> tuple[Inputs, RunResult | None, int]:
+def _solve_together(options: RunOptions, launch: Launch, view: RunView) -> tuple[Inputs, RunResult | None, int]:
     """The same on several ranks, where errors of the input are met inside, so that they are told once."""
     _let_threads_sleep()
     from eigenwerk.parallel.start import Task, at_work
@@ -257,9 +255,7 @@ def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView) -> dic
     words = "converged" if result.converged else "NOT CONVERGED"
     title = f"{formula(result.symbols)}: {words}, {len(result.steps)} steps, {result.free_energy:.6f} eV"
     try:
-        draw_convergence(
-            target / PLOT_FILE, result.steps, title, inputs.parameters.energy_tolerance * HARTREE_EV
-        )
+        draw_convergence(target / PLOT_FILE, result.steps, title, inputs.parameters.energy_tolerance * HARTREE_EV)
     except (ImportError, InputError) as error:
         view.say(f"No {PLOT_FILE}: {error}", DOUBT)
         return {}

@@ -105,6 +105,4 @@ def _check(path: Path, document: Any) -> None:
         raise InputError(f"{path}: damaged: the records of the ranks are missing. Run the calculation again.")
     missing = sorted({name for rank in ranks for name in NEEDED if name not in rank})
     if missing or not isinstance(document.get("grid"), dict):
-        raise InputError(
-            f"{path}: damaged: {', '.join(missing or ['grid'])} missing. Run the calculation again."
-        )
+        raise InputError(f"{path}: damaged: {', '.join(missing or ['grid'])} missing. Run the calculation again.")

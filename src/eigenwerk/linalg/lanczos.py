@@ -202,4 +202,3 @@ def _result(state: LanczosState, plan: LanczosPlan) -> EigenResult:
         converged_kn=_converged(state, plan)[:wanted].unsqueeze(0),
         notes=(f"{state.restarts} thick restarts",) if state.restarts else (),
     )
-

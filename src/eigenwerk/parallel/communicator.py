@@ -68,9 +68,7 @@ class Communicator(ABC):
         return self.start_all_gather(array_x, lengths).wait()
 
     @abstractmethod
-    def gather(
-        self, array_x: torch.Tensor, root: int = 0, lengths: Sequence[int] | None = None
-    ) -> torch.Tensor | None:
+    def gather(self, array_x: torch.Tensor, root: int = 0, lengths: Sequence[int] | None = None) -> torch.Tensor | None:
         """`all_gather` for rank `root` alone; None elsewhere."""
 
     def all_to_all(self, array_px: torch.Tensor) -> torch.Tensor:

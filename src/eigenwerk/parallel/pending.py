@@ -69,4 +69,3 @@ def reduce_rows(parts_px: torch.Tensor, operation: Operation, out: torch.Tensor)
     out.copy_(parts_px[0])
     for part_x in parts_px[1:]:
         torch.maximum(out, part_x, out=out) if operation == "max" else out.add_(part_x)
-

@@ -24,9 +24,7 @@ class SerialCommunicator(Communicator):
         """The array itself."""
         return array_x
 
-    def gather(
-        self, array_x: torch.Tensor, root: int = 0, lengths: Sequence[int] | None = None
-    ) -> torch.Tensor | None:
+    def gather(self, array_x: torch.Tensor, root: int = 0, lengths: Sequence[int] | None = None) -> torch.Tensor | None:
         """The array itself."""
         return self._from(root, array_x)
 

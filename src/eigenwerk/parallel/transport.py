@@ -95,13 +95,9 @@ class TransportCommunicator(Primitives):
         shape, counts = self._joined(array_x, lengths)
         flat = self._board(array_x)
         out = self._empty(flat, sum(counts))
-        return Arriving(
-            call, self._all_gather(out, flat, counts), lambda: self._land(out, array_x, shape), [flat, out]
-        )
+        return Arriving(call, self._all_gather(out, flat, counts), lambda: self._land(out, array_x, shape), [flat, out])
 
-    def gather(
-        self, array_x: torch.Tensor, root: int = 0, lengths: Sequence[int] | None = None
-    ) -> torch.Tensor | None:
+    def gather(self, array_x: torch.Tensor, root: int = 0, lengths: Sequence[int] | None = None) -> torch.Tensor | None:
         """An all-to-all in which only one rank gets anything."""
         self._check(root)
         call = self._call("gather", array_x)
@@ -111,9 +107,7 @@ class TransportCommunicator(Primitives):
         out = self._empty(flat, sum(counts) if mine else 0)
         sent = [flat.numel() if rank == root else 0 for rank in range(self.size)]
         pending = self._all_to_all(out, flat, counts if mine else [0] * self.size, sent)
-        return Arriving(
-            call, pending, lambda: self._land(out, array_x, shape) if mine else None, [flat, out]
-        ).wait()
+        return Arriving(call, pending, lambda: self._land(out, array_x, shape) if mine else None, [flat, out]).wait()
 
     def start_all_to_all(self, array_px: torch.Tensor) -> Handle[torch.Tensor]:
         """All-to-all.  ValueError unless there is one entry for each rank."""
@@ -280,7 +274,7 @@ class TransportCommunicator(Primitives):
             told_x[: array.ndim + 1] = torch.tensor([array.ndim, *array.shape])
         heard_px, counts = torch.empty_like(told_px), [MOST_AXES + 1] * self.size
         self._all_to_all(heard_px.view(-1), told_px.view(-1), counts, counts).wait()
-        return [shape[: axes] for axes, *shape in heard_px.tolist()]
+        return [shape[:axes] for axes, *shape in heard_px.tolist()]
 
     def _check(self, rank: int) -> None:
         if not 0 <= rank < self.size:

@@ -87,9 +87,7 @@ def local(potential, hw: float, max_quanta: int, waves: list[tuple[int, int, int
     """`Relative` of a central potential(s, l, r_x) in MeV for the waves (J, S, l)."""
     b = oscillator.relative_length(hw, mass)
     radial = {
-        (s, l): oscillator.local_potential(
-            lambda r, s=s, l=l: potential(s, l, r), l, (max_quanta - l) // 2 + 1, b
-        )
+        (s, l): oscillator.local_potential(lambda r, s=s, l=l: potential(s, l, r), l, (max_quanta - l) // 2 + 1, b)
         for s, l in {(s, l) for _, s, l in waves}
     }
     return Relative(hw, {(j, s, l, l): radial[s, l] for j, s, l in waves}, mass)
