@@ -1,7 +1,7 @@
 """The recorder counts what was done, where it was done, and costs next to nothing."""
 
 import json
-import time
+import sys
 
 import pytest
 
@@ -119,18 +119,28 @@ def test_disabled_trace_records_nothing():
     assert trace.span("c") is span
 
 
-def test_a_span_costs_a_few_microseconds():
+def test_a_span_costs_a_few_calls_however_many_came_before():
+    """A microsecond each; benchmarks/trace_cost measures it."""
     trace = Trace()
-    best = min(_seconds_of_spans(trace, 10_000) for _ in range(5))
-    assert best / 10_000 < 2e-5  # measured: 1e-6; the bound leaves room for a busy machine
+    first, *_, last = (_calls_of_a_span(trace) for _ in range(1000))
+    assert 0 < last <= first and last <= 24  # 17 today
 
 
-def _seconds_of_spans(trace, count):
-    started = time.perf_counter()
-    for _ in range(count):
+def _calls_of_a_span(trace):
+    """Functions that are called, of Python and of C."""
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
         with trace.span("x"):
             pass
-    return time.perf_counter() - started
+    finally:
+        sys.setprofile(None)
+    return calls
 
 
 def test_traffic_is_counted_by_verb_group_and_transport(clock):
