@@ -84,3 +84,13 @@ def test_equal_spins_feel_the_unpolarised_potential(crystal, calculation, distur
     for spin in range(2):
         np.testing.assert_allclose(pair.potential_sg[spin], single.potential_sg[0], atol=1e-8)
         np.testing.assert_allclose(pair.hamiltonian_sx[spin], single.hamiltonian_sx[0], atol=1e-6)
+
+
+def test_the_last_potential_is_kept_and_no_other(case):
+    calc, density, _ = case
+    first = calc.builder(density)
+    assert calc.builder(density) is first
+    other = Density(density.density_sg * 1.001, density.occupancy_sx)
+    assert calc.builder(other).energy != first.energy
+    assert calc.builder(density) is not first
+    assert calc.builder(density).energy == pytest.approx(first.energy, abs=1e-12)
