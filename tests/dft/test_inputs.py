@@ -378,6 +378,17 @@ def test_parts_that_could_not_be_made_raise_the_errors(read):
         inputs.raise_on_errors()
 
 
+def test_precision_start_is_double_unless_said_otherwise(read):
+    assert not read("ENCUT = 200").parameters.start_single
+    assert read("ENCUT = 200").setting("PRECISION_START") == "Double"
+    assert not read("ENCUT = 200\nPRECISION_START = double").parameters.start_single
+    assert read("ENCUT = 200\nPRECISION_START = single").parameters.start_single
+    with pytest.raises(InputError, match=r"(?s)INCAR line 2.*PRECISION_START.*half.*Double.*Single"):
+        read("ENCUT = 200\nPRECISION_START = half").raise_on_errors()
+    with pytest.raises(InputError, match=r"(?s)INCAR line 2.*PRECISIONSTART.*PRECISION_START"):
+        read("ENCUT = 200\nPRECISIONSTART = Single").raise_on_errors()
+
+
 @pytest.mark.parametrize(
     ("text", "solver", "frozen", "algo", "ialgo"),
     [

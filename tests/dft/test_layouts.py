@@ -13,7 +13,7 @@ from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.serial import SerialCommunicator
 from ground_states import CASES as SMALL_CASES
-from ground_states import answer, assert_same, pieces
+from ground_states import ENERGY_PER_ATOM, FORCE, answer, assert_same, pieces
 
 pytestmark = pytest.mark.ranks
 
@@ -50,6 +50,7 @@ def solve(world, parts, groups):
     orbitals = whole_orbitals(runtime.grid, calculation.basis, state.coeff_sknG)
     return answer(ground) | {
         "density_sg": state.density.density_sg.numpy(),
+        "precisions": [step.precision for step in state.history],
         "orbitals": None if orbitals is None else (orbitals.index_kGc, orbitals.coeff_sknG),
     }
 
@@ -91,6 +92,20 @@ def test_ground_state_is_the_same_on_every_grid_of_ranks(ranks, reference, size,
     for found in answers[1:]:
         assert found["free"] == answers[0]["free"]
         np.testing.assert_array_equal(found["density_sg"], answers[0]["density_sg"])
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_first_steps_in_single_precision_leave_results_that_ranks_agree_on(ranks, calculation, crystal, groups):
+    """Rounding of single precision on the way there changes forces by first order of what EDIFF leaves: 1e-5 eV/Å."""
+    parts = pieces(calculation(crystal("al_pair"), mesh=(2, 1, 1), ismear=1, sigma_eV=0.2, start_single=True))
+    alone = solve(SerialCommunicator(), parts, 1)
+    answers = ranks(2, "gloo").run(solve, parts, groups)
+    for found in answers:
+        assert found["converged"] and found["precisions"] == alone["precisions"]
+        assert abs(found["free"] - alone["free"]) < ENERGY_PER_ATOM * 2
+        np.testing.assert_allclose(found["forces_av"], alone["forces_av"], atol=10 * FORCE)
+        np.testing.assert_array_equal(found["density_sg"], answers[0]["density_sg"])
+    assert alone["precisions"].count("single") >= 4 and alone["precisions"][-1] == "double"
 
 
 @pytest.mark.parametrize(("size", "groups"), [(2, 1), (2, 2), (4, 2)])

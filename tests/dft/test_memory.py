@@ -84,6 +84,16 @@ def test_ranks_share_orbitals_and_projectors(inputs, layout):
     assert two["symmetry"] == one["symmetry"]
 
 
+def test_single_precision_needs_twins_of_projectors_and_orbitals(inputs):
+    usual, single = (
+        items_of(estimate_memory(replace(inputs.size, start_single=wish, spins=2, bands=300), Layout(), H200, 2))
+        for wish in (False, True)
+    )  # fmt: skip
+    assert "single precision" not in usual
+    assert single["single precision"] == usual["projectors"] / 2 + usual["orbitals"] / 4
+    assert single["eigensolver"] > usual["eigensolver"], "more matrices of the subspace in a block"
+
+
 def test_smaller_blocks_need_less(inputs):
     solver = [items_of(estimate_memory(inputs.size, Layout(), H200, block))["eigensolver"] for block in (1, 2, 8)]
     assert solver == sorted(solver) and solver[0] < solver[-1]

@@ -104,7 +104,8 @@ class Calculation:
             bands=given.bands, electrons=given.electrons, smearing=smearing(given), width=given.width,
             fixed_moment=given.fixed_moment, energy_tolerance=given.energy_tolerance, max_steps=given.max_steps,
             min_steps=given.min_steps, frozen_steps=given.frozen_steps, solver=given.solver,
-            motion_time=given.motion_time, mixing=mixing,
+            motion_time=given.motion_time, start_single=given.start_single,
+            mixing=mixing,
         )
 
     def starting_density(self) -> Density:

@@ -60,19 +60,23 @@ def filled_bands(filling_xn: torch.Tensor) -> int:
     return int(used_n.max()) + 1 if len(used_n) else 0
 
 
-def band_density(basis: PlaneWaveBasis, coeff_knG: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:
+def band_density(
+    basis: PlaneWaveBasis, coeff_knG: torch.Tensor, filling_kn: torch.Tensor, sphere_map: SphereMap | None = None
+) -> torch.Tensor:
     """Σ filling |ψ̃|² on the wave grid over the k-points of this group and this rank's share of bands; (R, R, R).
 
-    filling = w_k g f.  The sum over all ranks is the density.
+    filling = w_k g f.  sphere_map: that of the basis, unless the orbitals are in another precision.  The sum over all
+    ranks is the density.
     """
     size_c = basis.grids.wave
     points = size_c[0] * size_c[1] * size_c[2]
     total_R = torch.zeros(points, dtype=basis.runtime.real, device=basis.runtime.device)
     comm, limit = basis.runtime.bands, basis.runtime.block_bytes
+    sphere_map = sphere_map or basis.sphere_map
     for k, n in transfer_blocks(comm, coeff_knG[:, : filled_bands(filling_kn)], limit):
         own_kbW = ToBands(comm, coeff_knG[k, n]).wait()
         filling_kb = filling_kn[k, n][:, own_bands(comm, n.stop - n.start)]
-        _add_squares(basis, own_kbW[:, : filling_kb.shape[1]], filling_kb, basis.sphere_map.problems(k), total_R)
+        _add_squares(basis, own_kbW[:, : filling_kb.shape[1]], filling_kb, sphere_map.problems(k), total_R)
     return total_R.reshape(size_c) / basis.volume
 
 
@@ -85,6 +89,7 @@ def _add_squares(
     the few negative fillings of Methfessel-Paxton smearing come apart.  Of orbitals that are real by inversion the
     mixed term -2 √(f₁f₂) Im ψ₁*ψ₂ is odd under it, and falls out when the density is symmetrised.
     """
+    filling_kb = filling_kb.to(x_kbG.dtype.to_real())
     if basis.form.real and bool((filling_kb < 0).any()):
         _add_squares(basis, x_kbG, filling_kb.clamp_min(0), sphere_map, out_R)
         negative_b, negative_R = (filling_kb < 0).any(0), torch.zeros_like(out_R)

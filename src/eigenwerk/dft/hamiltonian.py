@@ -57,7 +57,8 @@ class Hamiltonian:
 
     def solve_overlap(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """S⁻¹ x = x - Σ_IJ p̃_I C_IJ <p̃_J|x>, C as in `PawAtoms.inverse_overlap_kII`; (k, n, G)."""
-        projector_kIG, inverse_kII = self.projector_kIG[k], self.atoms.inverse_overlap_kII[self.own_k][k]
+        projector_kIG = self.projector_kIG[k]
+        inverse_kII = self.atoms.inverse_overlap_kII[self.own_k][k].to(x_knG.dtype)
         proj_knI = self.sum(projections(x_knG, projector_kIG))
         return torch.baddbmm(x_knG, proj_knI @ inverse_kII, projector_kIG, alpha=-1)
 

@@ -27,6 +27,7 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         "min_steps": whole(incar, "NELMIN"),
         "frozen_steps": frozen,
         "motion_time": number(incar, "TIME"),
+        "start_single": incar.get("PRECISION_START") == "Single",
         "symmetry_level": whole(incar, "ISYM"),
         "symmetry_tolerance": number(incar, "SYMPREC") / BOHR_ANGSTROM,
     }

@@ -32,7 +32,7 @@ class JobSize:
     padded to it); kinds: atoms that symmetry does not make equal; density_waves, dense_waves: of the half spheres of
     density and electrostatics; wave_points, fine_points: of the FFT grids; history: steps of the mixing; operations:
     of the symmetry, pure translations counted once; real: orbitals are real (wave_form.py); exact: whole matrices are
-    diagonalised.
+    diagonalised; start_single: the first steps are in single precision.
     """
 
     spins: int
@@ -50,6 +50,7 @@ class JobSize:
     operations: int
     real: bool = False
     exact: bool = False
+    start_single: bool = False
 
     @property
     def number_bytes(self) -> int:
@@ -103,6 +104,7 @@ def job_size(
         operations=_cosets(kpoints.symmetry),
         real=kpoints.allow_real_orbitals or find_inversion(kpoints.symmetry) is not None,
         exact=parameters.solver == "exact",
+        start_single=parameters.start_single,
     )
 
 

@@ -80,7 +80,7 @@ def transfer_blocks(comm: Communicator, x_knG: torch.Tensor, limit: int) -> Iter
 def grid_blocks(basis: PlaneWaveBasis, x_kbG: torch.Tensor) -> Iterator[tuple[slice, slice]]:
     """Blocks of k-points and bands whose orbitals are on the FFT grid together; of real ones two share a grid."""
     sharing = basis.form.orbitals_on_grid
-    grid_bytes = basis.wave_map.points * basis.runtime.complex.itemsize
+    grid_bytes = basis.wave_map.points * x_kbG.dtype.to_complex().itemsize
     limit = basis.runtime.grid_bytes
     if sharing > 1:  # whole grids only, so that no orbital of a full block is alone on its grid
         limit = max(limit // grid_bytes, 1) * grid_bytes

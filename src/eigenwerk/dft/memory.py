@@ -8,6 +8,7 @@ an atom, h steps of mixing history, F bytes of orbitals on the grid at a time:
 
     orbitals              32 s k n G               old and new ones, 16 bytes for a complex number (half for real ones)
     projectors            16 k I G
+    single precision      8 k G (I + s n)          with PRECISION_START = Single: twins of projectors and orbitals
     index tables          64 k G + 8 k W + 100 g
     compensation charges  8 g species + 16 c (a + 27)   Gaussians; phases of a atoms and polynomials on the c columns of
                                                    waves of both spheres, each π (3 g / 2π)^(2/3)
@@ -89,6 +90,7 @@ def _staying(size: JobSize, layout: Layout, machine: Machine) -> dict[str, float
     return {
         "orbitals": 2 * size.number_bytes * size.spins * points * size.bands * waves,
         "projectors": size.number_bytes * points * size.projectors * waves,
+        **_single_precision(size, points, waves),
         "index tables": points * (64 * waves + 8 * size.plane_waves) + 100 * size.dense_waves,
         "compensation charges": REAL * size.dense_waves * len(size.species)
         + COMPLEX * columns * (size.atoms + POLYNOMIALS),
@@ -96,6 +98,13 @@ def _staying(size: JobSize, layout: Layout, machine: Machine) -> dict[str, float
         "symmetry": 25 * size.operations * size.density_waves,
         "programs": machine.programs + (machine.talking if layout.ranks > 1 else 0.0),
     }
+
+
+def _single_precision(size: JobSize, points: int, waves: int) -> dict[str, float]:
+    """Twins of the projectors and, while the density is made, of the orbitals."""
+    if not size.start_single:
+        return {}
+    return {"single precision": size.number_bytes / 2 * points * waves * (size.projectors + size.spins * size.bands)}
 
 
 def _passing(size: JobSize, layout: Layout, machine: Machine, block: int) -> dict[str, float]:
@@ -115,7 +124,9 @@ def _passing(size: JobSize, layout: Layout, machine: Machine, block: int) -> dic
 def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, block: int) -> float:
     """The larger of two moments: after a restart, and while H is applied."""
     vectors = size.number_bytes * block * size.bands * _waves(size, layout)
-    matrices = SUBSPACE_MATRICES * size.number_bytes * block * (3 * size.bands) ** 2
+    # in single precision twice as many k-points fit a block, and their matrices are double all the same
+    points = 2 * block if size.start_single else block
+    matrices = SUBSPACE_MATRICES * size.number_bytes * points * (3 * size.bands) ** 2
     on_grid = 3 * min(machine.grid_bytes, size.number_bytes * block * size.bands * size.wave_points / layout.band_ranks)
     applying = APPLYING_ARRAYS * vectors + on_grid + 3 * size.number_bytes * block * size.bands * size.projectors
     travelling = TRAVELLING_ARRAYS * vectors if layout.band_ranks > 1 else 0.0

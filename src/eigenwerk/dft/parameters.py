@@ -33,7 +33,8 @@ class Parameters:
     energy_tolerance: EDIFF; max_steps, min_steps, frozen_steps: NELM, NELMIN, steps with the starting
     density; symmetry_level: ISYM; symmetry_tolerance: SYMPREC; hubbard: element -> (l, U - J) of shells with +U;
     solver: "automatic" or a sequence of eigensolvers (scf/solver_choice.py);
-    motion_time: TIME (hartree⁻¹), of the damped one.
+    motion_time: TIME (hartree⁻¹), of the damped one; start_single: whether the first steps improve the orbitals in
+    single precision.
     """
 
     cutoff: float
@@ -58,4 +59,5 @@ class Parameters:
     hubbard: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     solver: str = "automatic"
     motion_time: float = 0.4
+    start_single: bool = False
     title: str = "unknown system"

@@ -76,7 +76,7 @@ def step_record(step: ScfStep) -> StepRecord:
     """One step of self-consistency in eV."""
     energies = step.energies
     return StepRecord(
-        step=step.step, algorithm=step.solver, free_energy=energies.free * HARTREE_EV,
+        step=step.step, algorithm=step.solver, precision=step.precision, free_energy=energies.free * HARTREE_EV,
         energy_without_entropy=energies.internal * HARTREE_EV, energy_zero=energies.extrapolated * HARTREE_EV,
         change=step.change * HARTREE_EV, band_energy_change=step.band_change * HARTREE_EV,
         applications=step.applications, residual=step.orbital_residual * HARTREE_EV, density_residual=step.residual,

@@ -77,7 +77,7 @@ class LeastResidual(BandSearch):
         length_knd = gram_kndd.diagonal(dim1=-2, dim2=-1).real.sqrt()
         scale_knd = length_knd.reciprocal().masked_fill(length_knd == 0, 0)
         scaled_kndd = scale_knd.unsqueeze(-1) * gram_kndd * scale_knd.unsqueeze(-2)
-        scaled_kndd.diagonal(dim1=-2, dim2=-1).fill_(1 + RIDGE)
+        scaled_kndd.diagonal(dim1=-2, dim2=-1).fill_(1 + max(RIDGE, 10 * torch.finfo(scaled_kndd.dtype).eps))
         self.step_knd = self.limited(torch.linalg.solve(scaled_kndd, -scale_knd * side_knd) * scale_knd)
         self.now_knx = None
         change_knd = (gram_kndd @ self.step_knd.unsqueeze(-1)).squeeze(-1) + 2 * side_knd

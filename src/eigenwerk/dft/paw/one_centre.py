@@ -1,5 +1,7 @@
 """Matrices between the projectors of one atom, for all atoms: ΔH and ΔS, applied to projections."""
 
+from copy import copy
+
 import numpy as np
 import torch
 
@@ -36,6 +38,13 @@ class OneCentreMatrix:
             place_ai = species.start_a[:, None] + np.arange(block_aij.shape[-1])
             self.parts.append((torch.as_tensor(place_ai, device=flat_x.device), block_aij))
         self._dense_II = self.dense() if self.count <= DENSE_LIMIT else None
+
+    def to(self, dtype: torch.dtype) -> "OneCentreMatrix":
+        """The same for projections of another type."""
+        other = copy(self)
+        other.parts = [(place_ai, block_aij.to(dtype)) for place_ai, block_aij in self.parts]
+        other._dense_II = None if self._dense_II is None else self._dense_II.to(dtype)
+        return other
 
     def dense(self) -> torch.Tensor:
         """The whole matrix, (I, I)."""

@@ -6,12 +6,13 @@ from typing import TypeVar
 
 import torch
 
-from eigenwerk.dft.density import Density, band_density, band_occupancies, filled_bands
+from eigenwerk.dft.density import Density, band_density, band_occupancies, electrons_of, filled_bands
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.scf.solvers import Method
+from eigenwerk.dft.single import SingleTables, lowered
 from eigenwerk.dft.wavefunctions import starting_orbitals
 from eigenwerk.linalg.shared_dense import SharedEigh
 from eigenwerk.parallel.block_sizes import points_in_block, points_side_by_side
@@ -37,26 +38,28 @@ class Bands:
     notes: tuple[str, ...] = ()
 
 
-def k_blocks(atoms: PawAtoms, bands: int) -> list[slice]:
-    """Blocks of k-points whose orbitals fit the block size."""
-    k_count, step = len(atoms.basis.mask_kG), _step_and_threads(atoms, bands)[0]
+def k_blocks(atoms: PawAtoms, bands: int, dtype: torch.dtype | None = None) -> list[slice]:
+    """Blocks of k-points whose orbitals, of the basis' number type unless another is given, fit the block size."""
+    k_count, step = len(atoms.basis.mask_kG), _step_and_threads(atoms, bands, dtype)[0]
     return [slice(start, min(start + step, k_count)) for start in range(0, k_count, step)]
 
 
-def _step_and_threads(atoms: PawAtoms, bands: int) -> tuple[int, int]:
+def _step_and_threads(atoms: PawAtoms, bands: int, dtype: torch.dtype | None) -> tuple[int, int]:
     """k-points in a block, blocks at the same time."""
     runtime, (k_count, g_count) = atoms.runtime, atoms.basis.mask_kG.shape
-    point_bytes = bands * g_count * atoms.basis.form.dtype.itemsize
+    point_bytes = bands * g_count * (dtype or atoms.basis.form.dtype).itemsize
     if runtime.device.type != "cpu":
         return points_in_block(k_count, point_bytes, runtime.block_bytes), 1
     return points_side_by_side(k_count, point_bytes, runtime.block_bytes, runtime.threads)
 
 
-def on_k_blocks(atoms: PawAtoms, spins: int, bands: int, work: Callable[[int, slice], Result]) -> list[list[Result]]:
+def on_k_blocks(
+    atoms: PawAtoms, spins: int, bands: int, work: Callable[[int, slice], Result], dtype: torch.dtype | None = None
+) -> list[list[Result]]:
     """work(spin, k) for all blocks of k-points of all spins, side by side where threads are idle; by spin."""
-    blocks = k_blocks(atoms, bands)
+    blocks = k_blocks(atoms, bands, dtype)
     pieces = [(spin, k) for spin in range(spins) for k in blocks]
-    found = each(lambda piece: work(*piece), pieces, _step_and_threads(atoms, bands)[1])
+    found = each(lambda piece: work(*piece), pieces, _step_and_threads(atoms, bands, dtype)[1])
     return [found[spin * len(blocks) : (spin + 1) * len(blocks)] for spin in range(spins)]
 
 
@@ -78,8 +81,12 @@ def solve_bands(
     method: Method,
     tolerance: float,
     wanted_skn: torch.Tensor | None,
+    single: SingleTables | None = None,
 ) -> Bands:
-    """Improve the orbitals in a fixed potential block by block; wanted_skn: of all k-points."""
+    """Improve the orbitals in a fixed potential block by block; wanted_skn: of all k-points.
+
+    single: work in single precision; the orbitals that come out hold such numbers in double ones.
+    """
     coeff_sknG, runtime = torch.empty_like(start_sknG), atoms.runtime
     eig_skn = torch.empty(start_sknG.shape[:3], dtype=runtime.real, device=start_sknG.device)
     residual_skn = torch.empty_like(eig_skn)
@@ -87,18 +94,22 @@ def solve_bands(
         wanted_skn = wanted_skn[:, atoms.basis.own_k]
     spins, bands = start_sknG.shape[0], start_sknG.shape[2]
     hamiltonian_s = [Hamiltonian(atoms, potential, spin) for spin in range(spins)]
+    dtype = atoms.basis.form.dtype if single is None else single.projector_kIG.dtype
+    if single is not None:
+        hamiltonian_s = [single.hamiltonian(hamiltonian) for hamiltonian in hamiltonian_s]
 
     def solve(spin: int, k: slice) -> tuple[int, tuple[str, ...]]:
         block = spin, k
+        start_knG = start_sknG[block] if single is None else lowered(start_sknG[block])
         result = method.solve(
-            hamiltonian_s[spin].block(k), start_sknG[block], tolerance=tolerance,
+            hamiltonian_s[spin].block(k), start_knG, tolerance=tolerance,
             wanted_weight_kn=None if wanted_skn is None else wanted_skn[block],
             eigh=SharedEigh(runtime.bands, runtime.trace),
         )
         coeff_sknG[block], eig_skn[block], residual_skn[block] = result.vectors_knx, result.eig_kn, result.residual_kn
         return result.applications, result.notes
 
-    costs = [cost for of_spin in on_k_blocks(atoms, spins, bands, solve) for cost in of_spin]
+    costs = [cost for of_spin in on_k_blocks(atoms, spins, bands, solve, dtype) for cost in of_spin]
     applications, notes = sum(count for count, _ in costs), [note for _, some in costs for note in some]
     kpoints = runtime.grid.kpoints
     eig_skn, residual_skn = (of_all_kpoints(kpoints, value_skn) for value_skn in (eig_skn, residual_skn))
@@ -111,19 +122,36 @@ def of_all_kpoints(comm: Communicator, value_skn: torch.Tensor) -> torch.Tensor:
     return comm.all_gather(value_skn.movedim(1, 0).contiguous()).movedim(0, 1).contiguous()
 
 
-def density_of_bands(atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> Density:
-    """Valence density of the orbitals, not symmetrised; filling_skn = w_k g f of all k-points."""
+def density_of_bands(
+    atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor, single: SingleTables | None = None
+) -> Density:
+    """Valence density of the orbitals, not symmetrised; filling_skn = w_k g f of all k-points.
+
+    single: the orbitals hold single-precision numbers and are orthonormal to their rounding; sums over them are in
+    double, and the density is scaled to the electrons that the filling means.
+    """
     basis, runtime = atoms.basis, atoms.runtime
+    electrons_s = filling_skn.sum((1, 2))
     filling_skn = filling_skn[:, basis.own_k]
+    tables = single or atoms
+    if single is not None:
+        coeff_sknG = lowered(coeff_sknG)
     bands = filled_bands(filling_skn)
     own_n = share(bands, runtime.bands.size, runtime.bands.rank)
 
     def occupancies(spin: int, k: slice) -> torch.Tensor:
-        proj_knI = runtime.bands.sum(projections(coeff_sknG[spin, k, :bands], atoms.projector_kIG[k]))
-        return band_occupancies(atoms, proj_knI[:, own_n], filling_skn[spin, k, own_n])
+        proj_knI = runtime.bands.sum(projections(coeff_sknG[spin, k, :bands], tables.projector_kIG[k]))
+        return band_occupancies(atoms, proj_knI[:, own_n].to(basis.form.dtype), filling_skn[spin, k, own_n])
 
     parts_s = on_k_blocks(atoms, len(coeff_sknG), coeff_sknG.shape[2], occupancies)
     occupancy_sx = runtime.world.sum(torch.stack([torch.stack(parts).sum(0) for parts in parts_s]))
     pairs = zip(coeff_sknG, filling_skn, strict=True)
-    density_sR = runtime.world.sum(torch.stack([band_density(basis, *pair) for pair in pairs]))
-    return Density(basis.density_of_orbitals(density_sR), occupancy_sx)
+    sphere_map = None if single is None else single.sphere_map
+    density_sR = runtime.world.sum(torch.stack([band_density(basis, *pair, sphere_map) for pair in pairs]))
+    density = Density(basis.density_of_orbitals(density_sR), occupancy_sx)
+    return density if single is None else _scaled(density, electrons_s / electrons_of(density, atoms))
+
+
+def _scaled(density: Density, factor_s: torch.Tensor) -> Density:
+    """Each spin times a factor."""
+    return Density(density.density_sg * factor_s[:, None], density.occupancy_sx * factor_s[:, None])

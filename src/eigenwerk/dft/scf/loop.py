@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -13,6 +13,7 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.potential import PotentialBuilder
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands
 from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
+from eigenwerk.dft.scf.precision import PrecisionChoice
 from eigenwerk.dft.scf.solver_choice import AUTOMATIC, Job, SolverChoice
 from eigenwerk.dft.scf.solvers import Method
 from eigenwerk.dft.scf.state import ScfStep, State
@@ -34,7 +35,8 @@ class ScfSettings:
 
     energy_tolerance: largest change of free energy and of band energy in the last step (EDIFF);
     max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density); solver,
-    motion_time: see `solver_choice.Job`.
+    motion_time: see `solver_choice.Job`; start_single: whether the first steps are in single
+    precision.
     """
 
     bands: int
@@ -48,6 +50,7 @@ class ScfSettings:
     frozen_steps: int = 0
     solver: str = AUTOMATIC
     motion_time: float = 0.4
+    start_single: bool = False
     mixing: MixSettings = field(default_factory=MixSettings)
 
 
@@ -75,7 +78,7 @@ class ScfLoop:
         history: list[ScfStep] = []
         wanted_skn, residual = None, 1.0
         state: State | None = None
-        choice = self._solver_choice()
+        choice, precision = self._solver_choice(), self._precision_choice(continued=coeff_sknG is not None)
         for step in range(1, settings.max_steps + 1):
             started = time.perf_counter()
             with trace.span("potential"):
@@ -84,14 +87,18 @@ class ScfLoop:
             with trace.span("bands"):
                 if coeff_sknG is None:
                     coeff_sknG = first_orbitals(self.atoms, potential, settings.bands)
+                single, precision_events = precision.next(
+                    step, method, potential, coeff_sknG, residual=residual if history else None, tolerance=tolerance
+                )
                 bands = solve_bands(
-                    self.atoms, potential, coeff_sknG, method=method, tolerance=tolerance, wanted_skn=wanted_skn
+                    self.atoms, potential, coeff_sknG, method=method, tolerance=tolerance, wanted_skn=wanted_skn,
+                    single=single,
                 )
             coeff_sknG = bands.coeff_sknG
             filled = self._occupy(bands.eig_skn, degeneracy)
             filling_skn = self.atoms.basis.weight_k[:, None] * filled.occ_skn * degeneracy
             with trace.span("density"):
-                output = self.symmetrise(density_of_bands(self.atoms, coeff_sknG, filling_skn))
+                output = self.symmetrise(density_of_bands(self.atoms, coeff_sknG, filling_skn, single))
             energies = harris_energies(
                 self.atoms, density, potential, band_energy(bands.eig_skn, filling_skn), filled.entropy_term,
                 filled.zero_width_correction,
@@ -102,13 +109,17 @@ class ScfLoop:
                 frozen = step <= settings.frozen_steps
                 following, residual = self._agreed(*self._next(density, output, frozen))
             events = (
-                *choice_events, *bands.notes, *choice.observe(bands, filling_skn, tolerance), *filled.warnings,
-                *self.mixer.events[events_before:],
+                *choice_events, *precision_events, *bands.notes, *choice.observe(bands, filling_skn, tolerance),
+                *filled.warnings, *self.mixer.events[events_before:],
             )
-            record = self._record(step, energies, history, residual, bands, wanted_skn, output, started, events, method)
+            record = replace(
+                self._record(step, energies, history, residual, bands, wanted_skn, output, started, events, method),
+                precision="double" if single is None else "single",
+            )
             trace.lap("LOOP", record.seconds)
             history.append(record)
-            converged = self.atoms.runtime.world.all(not frozen and self._converged(record) and choice.settled)
+            final = not frozen and choice.settled and single is None
+            converged = self.atoms.runtime.world.all(final and self._converged(record))
             status = "converged" if converged else f"not converged after {step} steps"
             state = State(density, coeff_sknG, bands.eig_skn, filled, energies, tuple(history), converged, status)
             if on_step is not None:
@@ -124,6 +135,13 @@ class ScfLoop:
         real = self.atoms.basis.form.real
         return SolverChoice(
             Job(settings.solver, settings.bands, real, settings.energy_tolerance, settings.motion_time)
+        )
+
+    def _precision_choice(self, continued: bool) -> PrecisionChoice:
+        settings = self.settings
+        return PrecisionChoice(
+            self.atoms, wished=settings.start_single, continued=continued, electrons=settings.electrons,
+            energy_tolerance=settings.energy_tolerance, max_steps=settings.max_steps,
         )
 
     def _occupy(self, eig_skn: torch.Tensor, degeneracy: int) -> Occupations:

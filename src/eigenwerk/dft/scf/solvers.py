@@ -33,13 +33,15 @@ class Method:
     """One solver.
 
     short: its name in OSZICAR; words: its name in messages; solve(operator, start_knx, tolerance=, wanted_weight_kn=,
-    eigh=) -> EigenResult; watched: whether it may stall, or leave a state out.
+    eigh=) -> EigenResult; watched: whether it may stall, or leave a state out; dense: whether it diagonalises whole
+    matrices.
     """
 
     short: str
     words: str
     solve: Callable[..., EigenResult]
     watched: bool = False
+    dense: bool = False
 
 
 def davidson_method(expansions: int = EXPANSIONS) -> Method:
@@ -71,7 +73,7 @@ def chebyshev_method(degree: int = DEGREE) -> Method:
 
 def exact_method() -> Method:
     """Dense matrices of all plane waves."""
-    return Method("EXA", "exact diagonalisation", _exact)
+    return Method("EXA", "exact diagonalisation", _exact, dense=True)
 
 
 def _exact(

@@ -15,7 +15,7 @@ class ScfStep:
 
     residual: norm of the density residual in electrons; applications: Hamiltonian applications to
     single orbitals; orbital_residual: largest |H ψ - ε S ψ| of the occupied bands; solver: its short
-    name.
+    name; precision: of the orbitals' improvement, "double" or "single".
     """
 
     step: int
@@ -29,6 +29,7 @@ class ScfStep:
     seconds: float
     events: tuple[str, ...] = ()
     solver: str = "DAV"
+    precision: str = "double"
 
 
 @dataclass(frozen=True)

@@ -52,11 +52,11 @@ def dataset_title(gradient: bool, element: str, package: str, filename: str, che
 class StepRecord:
     """One step of self-consistency.
 
-    algorithm: the short word of the solver, 'DAV' for Davidson.  free_energy, energy_without_entropy, energy_zero
-    (extrapolated to zero smearing), change (of the free energy) and band_energy_change in eV.  applications: how often
-    the Hamiltonian was applied to an orbital; residual: norm of the orbital residuals, eV; density_residual: norm
-    of the density residual, electrons, None while the density is frozen; moment in Bohr magnetons, None without spin.
-    events: what mixer and solver had to do, in words.
+    algorithm: the short word of the solver, 'DAV' for Davidson; precision: in which it worked.  free_energy,
+    energy_without_entropy, energy_zero (extrapolated to zero smearing), change (of the free energy) and
+    band_energy_change in eV.  applications: how often the Hamiltonian was applied to an orbital; residual: norm of the
+    orbital residuals, eV; density_residual: norm of the density residual, electrons, None while the density is frozen;
+    moment in Bohr magnetons, None without spin.  events: what mixer and solver had to do, in words.
     """
 
     step: int
@@ -72,6 +72,7 @@ class StepRecord:
     moment: float | None = None
     seconds: float = 0.0
     events: tuple[str, ...] = ()
+    precision: str = "double"
 
 
 @dataclass(frozen=True, eq=False)

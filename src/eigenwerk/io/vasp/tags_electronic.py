@@ -68,6 +68,11 @@ LOOP = (
     ),
     Tag("TIME", "float", 0.4, "1/hartree", SECTION, "honoured",
         "Longest step of damped motion (ALGO = Damped) along the preconditioned residual.", above=0.0),
+    Tag("PRECISION_START", "word", "Double", "", SECTION, "honoured",
+        "Precision in which the first steps improve the orbitals (not in VASP): Double, or Single, which is faster. "
+        "Densities, potentials and energies are in double precision always, the last steps wholly; the log names the "
+        "step from which on, and the error of single precision in eV.",
+        remedy="Set PRECISION_START = Single or remove the line.", choices=(Choice("Double"), Choice("Single"))),
     Tag("LCORR", "bool", True, "", SECTION, "inert", "Correction of forces for an unconverged density.",
         "forces are those of the converged density"),
 )  # fmt: skip

@@ -1,0 +1,44 @@
+"""The Hamiltonian in single precision, for steps of self-consistency that need no more: half the bytes.
+
+docs/equations/precision.md.
+"""
+
+from copy import copy
+from dataclasses import dataclass, replace
+
+import torch
+
+from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.wave_form import SphereMap
+
+LOWER = {torch.float64: torch.float32, torch.complex128: torch.complex64}
+
+
+def lowered(tensor: torch.Tensor) -> torch.Tensor:
+    """Numbers in single precision; integers as they are."""
+    return tensor.to(LOWER.get(tensor.dtype, tensor.dtype))
+
+
+@dataclass(frozen=True)
+class SingleTables:
+    """What belongs to basis and atoms, in single precision: projectors (k, I, G) and the map of spheres to the grid."""
+
+    projector_kIG: torch.Tensor
+    sphere_map: SphereMap
+
+    @staticmethod
+    def of(atoms: PawAtoms) -> "SingleTables":
+        """Copies of the tables in double precision."""
+        found = atoms.basis.sphere_map
+        scale_kW, turn_kW = (None if x_kW is None else lowered(x_kW) for x_kW in (found.scale_kW, found.turn_kW))
+        return SingleTables(lowered(atoms.projector_kIG), replace(found, scale_kW=scale_kW, turn_kW=turn_kW))
+
+    def hamiltonian(self, twin: Hamiltonian) -> Hamiltonian:
+        """H and S of all k-points for orbitals in single precision."""
+        made = copy(twin)
+        made.projector_kIG, made.sphere_map = self.projector_kIG, self.sphere_map
+        made.kinetic_kG, made.mask_kG, made.local_R = map(lowered, (twin.kinetic_kG, twin.mask_kG, twin.local_R))
+        dtype = self.projector_kIG.dtype
+        made.energy_II, made.overlap_II = twin.energy_II.to(dtype), twin.overlap_II.to(dtype)
+        return made
