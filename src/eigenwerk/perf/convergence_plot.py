@@ -19,8 +19,10 @@ def draw_convergence(path: str | Path, steps: Sequence[StepRecord], title: str, 
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.0, 5.6), dpi=120, layout="constrained")
+    figure = Figure(figsize=(7.0, 5.6), dpi=120)
     above, below = figure.subplots(2, 1, sharex=True)
+    # fixed margins: to find them, matplotlib would draw everything twice
+    figure.subplots_adjust(left=0.11, right=0.985, bottom=0.095, top=0.93, hspace=0.09)
     figure.suptitle(title, fontsize=11)
     bands = [(step.step, abs(step.band_energy_change)) for step in steps[1:]]
     change = [(step.step, abs(step.change)) for step in steps[1:]]
