@@ -40,11 +40,12 @@ def test_items_equal_the_arrays_they_stand_for(inputs):
     assert inputs.found.waves.exact
     assert inputs.grids == basis.grids
     assert item["projectors"] == bytes_of(atoms.projector_kIG)
-    assert item["orbitals"] == 2 * 16 * points * most * inputs.parameters.bands
+    assert inputs.size.real and basis.inversion is not None
+    assert item["orbitals"] == 2 * 8 * points * most * inputs.parameters.bands
     tables = [basis.index_khc, basis.mask_kG, basis.kinetic_kG, basis.sphere_map.index_kW, basis.index_gc]
     tables += [basis.vector_gv, basis.weight_g, basis.norm2_g, atoms.length_g]
     tables += [basis.fine_map.index_g, basis.wave_map.index_g, basis.fine_map._planes[0], basis.wave_map._planes[0]]
-    tables += [basis.wave_vector_khv]
+    tables += [basis.wave_vector_khv, basis.form.turn_kh, basis.sphere_map.turn_kW]
     assert item["index tables"] == pytest.approx(sum(map(bytes_of, tables)), rel=0.1)
     charges = bytes_of(atoms.compensation_gauss_g(setups["Si"]))
     charges += sum(bytes_of(factors._column_pa) for factors in atoms.factors.values())
@@ -101,7 +102,7 @@ def test_smaller_blocks_need_less(inputs):
 
 def test_exact_diagonalisation_is_refused_with_numbers_where_its_matrices_do_not_fit(inputs):
     """20 000 plane waves: ten matrices of 6.4 GB."""
-    large = replace(inputs.size, plane_waves=20_000, exact=True)
+    large = replace(inputs.size, plane_waves=20_000, exact=True, real=False)
     item = items_of(estimate_memory(large, Layout(), H200))
     assert item["dense matrices of ALGO = Exact"] == 10 * 16 * 20_000**2
     with pytest.raises(InputError, match=r"needs 6\d\.\d GB .*dense matrices of ALGO = Exact: 64\.0 GB.* Remove ALGO"):

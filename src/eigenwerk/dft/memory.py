@@ -9,7 +9,7 @@ an atom, h steps of mixing history, F bytes of orbitals on the grid at a time:
     orbitals              32 s k n G               old and new ones, 16 bytes for a complex number (half for real ones)
     projectors            16 k I G
     single precision      8 k G (I + s n)          with PRECISION_START = Single: twins of projectors and orbitals
-    index tables          64 k G + 8 k W + 100 g
+    index tables          64 k G + 8 k W + 100 g  of real orbitals 16 (k G + k W) more: what takes them to the grid
     compensation charges  8 g species + 16 c (a + 27)   Gaussians; phases of a atoms and polynomials on the c columns of
                                                    waves of both spheres, each π (3 g / 2π)^(2/3)
     density mixing        2 h s (16 d + 8 Σ_a i²)
@@ -87,11 +87,12 @@ def _staying(size: JobSize, layout: Layout, machine: Machine) -> dict[str, float
     points, waves = layout.points(size.kpoints), _waves(size, layout)
     blocks = sum(species.atoms * species.projectors**2 for species in size.species)
     columns = sum(pi * (1.5 * waves / pi) ** (2 / 3) for waves in (size.dense_waves, size.density_waves))
+    factor = 16 if size.real else 0
     return {
         "orbitals": 2 * size.number_bytes * size.spins * points * size.bands * waves,
         "projectors": size.number_bytes * points * size.projectors * waves,
         **_single_precision(size, points, waves),
-        "index tables": points * (64 * waves + 8 * size.plane_waves) + 100 * size.dense_waves,
+        "index tables": points * ((64 + factor) * waves + (8 + factor) * size.plane_waves) + 100 * size.dense_waves,
         "compensation charges": REAL * size.dense_waves * len(size.species)
         + COMPLEX * columns * (size.atoms + POLYNOMIALS),
         "density mixing": 2 * size.history * size.spins * (COMPLEX * size.density_waves + REAL * blocks),
