@@ -6,24 +6,19 @@ Equations, units and measured choices: docs/equations/mixing.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 
-from eigenwerk.dft.scf.mixing_history import History, Metric, Mixed, Reduce, Step, real_inner
+from eigenwerk.dft.scf.mixing_guard import Guard
+from eigenwerk.dft.scf.mixing_history import History, Measured, Metric, Reduce, Step, packed, unpacked
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
 
-GAIN, PATIENCE, GROWTH = 0.9, 15, 1e3
-"""Progress is a least-squares residual below GAIN times the lowest; PATIENCE steps without it, or a measured
-residual GROWTH times the best one, restart the history."""
-
 UPHILL_SHARE = 0.2
 """A channel with this share of the squared residual must not be moved against it."""
-
-SMALLEST_SCALE, RECOVERY = 0.1, 8
-"""The linear factors never shrink below this share, and double again after so many steps of progress."""
 
 FITTED_STEPS = 5
 """Newest changes that take part in that fit."""
@@ -98,11 +93,7 @@ class PulayMixer:
     def __post_init__(self) -> None:
         if self.smallest_norm2 is None:
             self.smallest_norm2 = float(self.norm2_g[self.norm2_g > 0].amin())
-        self._metric = Metric.make(
-            self.norm2_g, self.weight_g, self.volume, self.smallest_norm2, self.settings.occupancy_weight, self.sum
-        )
-        self._flat = replace(self._metric, factor_g=torch.ones_like(self._metric.factor_g))
-        self._history = History(self._metric, self.settings.history)
+        self._history: History | None = None
         self._last: Step | None = None
         self._guard = Guard()
         self._bmix = 1.0 * BOHR_ANGSTROM if self.settings.bmix is None else self.settings.bmix
@@ -111,6 +102,7 @@ class PulayMixer:
             self._amix_mag = min(self.settings.amix, self.settings.amix_mag)
         self._told_amix_mag = self._amix_mag
         self._count = self._turns = 0
+        self._factor: tuple[tuple[float, float], torch.Tensor] | None = None
 
     def mix(
         self,
@@ -123,23 +115,25 @@ class PulayMixer:
 
         density: (x, g) complex coefficients, electrons per bohr^3, x = 1 or 2 (total, magnetisation).
         occupancy: (x, m) real PAW occupancies, electrons.  Returns (density, occupancy, residual), the residual in
-        electrons (`Metric.electrons`).  The number of electrons is conserved: the smooth density at g = 0 and the
+        electrons (`Metric.electrons_y`).  The number of electrons is conserved: the smooth density at g = 0 and the
         occupancies, which only together hold it, take the same factor.
-        The mixer keeps the tensors it is given: do not change them in place.
         Raises InputError if numbers are not finite.
         """
-        here = Mixed(density_in_xg, occupancy_in_xm)
-        residual = Mixed(density_out_xg, occupancy_out_xm).plus(here, -1.0)
-        electrons = self._metric.electrons(residual)
-        if not math.isfinite(electrons):
+        input_xy = packed(density_in_xg, occupancy_in_xm)
+        here = Step(input_xy, packed(density_out_xg, occupancy_out_xm) - input_xy)
+        history = self._started(occupancy_in_xm.shape[1])
+        pulay = self.settings.kind == "pulay"
+        measured = history.add(here, self._last if pulay else None)
+        if not math.isfinite(measured.electrons):
             raise InputError("the density residual is not finite: the output density holds NaN or infinity.")
         self._count += 1
-        if self.settings.kind == "kerker":
-            following = here.plus(self._preconditioned(residual))
+        if pulay:
+            self._last = here
+            self._fit(history, len(input_xy))
+            following_xy = self._pulay(history, here, measured)
         else:
-            self._remember(here, residual)
-            following = self._pulay(here, residual)
-        return following.density_xg, following.occupancy_xm, electrons
+            following_xy = self._linear(here)
+        return *unpacked(following_xy, density_in_xg.shape[1]), measured.electrons
 
     @property
     def bmix(self) -> float:
@@ -158,15 +152,22 @@ class PulayMixer:
 
     def state(self) -> dict[str, Any]:
         """Everything the next step depends on: tensors, numbers and words, for a file."""
+        history = self._history
         stored: dict[str, Any] = {
             "count": self._count, "turns": self._turns, "bmix": self._bmix, "amix_mag": self._amix_mag,
             "told_amix_mag": self._told_amix_mag, "events": list(self.events), **self._guard.state(),
+            "places": [] if history is None else list(history.places),
+            "numbers": () if history is None else history.numbers(),
         }  # fmt: skip
-        kept = {"step": self._history.steps, "last": [self._last] if self._last else [], "best": self._guard.kept()}
-        for name, steps in kept.items():
-            for part in ("input", "residual"):
-                for array in ("density_xg", "occupancy_xm"):
-                    stored[f"{name}_{part}_{array}"] = [getattr(getattr(step, part), array) for step in steps]
+        steps = [] if history is None else history.steps()
+        kept = {"step": steps, "last": [self._last] if self._last else [], "best": self._guard.kept()}
+        for name, some in kept.items():
+            for part, value_list in (
+                ("input", [step.input_xy for step in some]), ("residual", [step.residual_xy for step in some]),
+            ):  # fmt: skip
+                both = [unpacked(value_xy, len(self.norm2_g)) for value_xy in value_list]
+                stored[f"{name}_{part}_density_xg"] = [density_xg for density_xg, _ in both]
+                stored[f"{name}_{part}_occupancy_xm"] = [occupancy_xm for _, occupancy_xm in both]
         return stored
 
     def restore(self, stored: dict[str, Any]) -> None:
@@ -174,100 +175,99 @@ class PulayMixer:
         self._count, self._turns, self._bmix = int(stored["count"]), int(stored["turns"]), float(stored["bmix"])
         self.events = list(stored["events"])
         self._amix_mag, self._told_amix_mag = float(stored["amix_mag"]), float(stored["told_amix_mag"])
-        self._history = History(self._metric, self.settings.history)
-        for step in _steps_of(stored, "step"):
-            self._history.append(step)
         self._last = next(iter(_steps_of(stored, "last")), None)
         self._guard = Guard.of(stored, _steps_of(stored, "best"))
+        self._history = None
+        if self._last is not None:
+            occupancies = self._last.input_xy.shape[1] - 2 * len(self.norm2_g)
+            self._started(occupancies).restore(_steps_of(stored, "step"), stored["places"], stored["numbers"])
 
-    def _preconditioned(self, residual: Mixed) -> Mixed:
-        """K(g) R with K = max(A g^2 / (g^2 + B^2), AMIN); A for occupancies and at g = 0.
+    def _started(self, occupancies: int) -> History:
+        """The history; made when the number of occupancies is known."""
+        if self._history is None:
+            metric = Metric.make(
+                self.norm2_g, self.weight_g, self.volume, self.smallest_norm2 or 1.0, self.settings.occupancy_weight,
+                occupancies, self.sum,
+            )  # fmt: skip
+            self._history = History(metric, self.settings.history)
+        return self._history
+
+    def _preconditioned(self, residual_xy: torch.Tensor) -> torch.Tensor:
+        """K(g) R with K = max(A g^2 / (g^2 + B^2), AMIN); A for occupancies and at g = 0.  Without the guard's factor.
 
         Source: G. P. Kerker, Phys. Rev. B 23, 3082 (1981).
         """
-        channels = len(residual.density_xg)
-        linear = [self.settings.amix, self._amix_mag][:channels]
-        wave_vectors = [self._bmix, self.settings.bmix_mag][:channels]
-        factor_xg = torch.stack([self._kerker(a, b) for a, b in zip(linear, wave_vectors, strict=True)])
-        linear_x = residual.occupancy_xm.new_tensor(linear)
-        scale = self._guard.scale
-        return Mixed(
-            scale * factor_xg * residual.density_xg,
-            scale * linear_x[:, None] * residual.occupancy_xm,
-        )
+        wanted = self._bmix, self._amix_mag
+        if self._factor is None or self._factor[0] != wanted:
+            linear = [self.settings.amix, self._amix_mag]
+            wave_vectors = [self._bmix, self.settings.bmix_mag]
+            rows = zip(linear, wave_vectors, residual_xy, strict=False)
+            self._factor = wanted, torch.stack([self._kerker(a, b, len(residual_y)) for a, b, residual_y in rows])
+        return self._factor[1] * residual_xy
 
-    def _kerker(self, linear: float, wave_vector: float) -> torch.Tensor:
+    def _kerker(self, linear: float, wave_vector: float, size: int) -> torch.Tensor:
+        """K of one channel, (y,)."""
         damped_g = linear * self.norm2_g / (self.norm2_g + wave_vector**2).clamp_min(1e-30)
         damped_g = damped_g.clamp_min(min(self.settings.amin, linear))
-        return torch.where(self.norm2_g > 0, damped_g, linear)
+        factor_y = torch.where(self.norm2_g > 0, damped_g, linear).repeat_interleave(2)
+        return torch.cat([factor_y, factor_y.new_full((size - len(factor_y),), linear)])
 
-    def _remember(self, here: Mixed, residual: Mixed) -> None:
-        """Add the last change to the history; a residual that changed at a frozen density teaches nothing."""
-        if self._last is not None:
-            change = Step(here.plus(self._last.input, -1.0), residual.plus(self._last.residual, -1.0))
-            if self._metric.length(change.input) > 0:
-                self._history.add(change)
-        self._last = Step(here, residual)
-        if self.settings.bmix is None and self._history.steps:
-            self._bmix = self._fitted_wave_vector()
+    def _linear(self, here: Step) -> torch.Tensor:
+        """here + K R."""
+        return torch.add(here.input_xy, self._preconditioned(here.residual_xy), alpha=self._guard.scale)
+
+    def _fit(self, history: History, channels: int) -> None:
+        """What the preconditioner takes from the measured response."""
+        if self.settings.bmix is None and len(history):
+            self._bmix = self._fitted_wave_vector(history)
         fitting = self.settings.fit_mag and self._count > self.settings.fit_mag_from
-        if fitting and self._history.steps and len(here.density_xg) == 2:
-            self._take_factor(self._fitted_factor())
+        if fitting and len(history) and channels == 2:
+            self._take_factor(self._fitted_factor(history))
 
-    def _pulay(self, here: Mixed, residual: Mixed) -> Mixed:
+    def _pulay(self, history: History, here: Step, measured: Measured) -> torch.Tensor:
         """here - sum_j gamma_j dU_j + K (R - sum_j gamma_j dR_j), gamma the least-squares fit of R by the dR_j.
 
         P. Pulay, Chem. Phys. Lett. 73, 393 (1980); D. G. Anderson, J. ACM 12, 547 (1965).
         """
-        norm, step = self._metric.length(residual), Step(here, residual)
-        self._guard.visit(norm, step)
-        best, fitted = self._optimum(here, residual)
-        trouble = self._guard.stuck(norm, self._metric.length(fitted))
+        norm = math.sqrt(measured.square_x.sum())
+        self._guard.visit(norm, here)
+        if not len(history):
+            trouble = self._guard.stuck(norm, norm)
+            return self._restarted(history, here, trouble) if trouble else self._linear(here)
+        settings = self.settings
+        gamma_xj = history.coefficients(measured.right_xj, settings.joint_spin, settings.collinearity)
+        shift_xy, fitted_xy = history.combined(gamma_xj)
+        fitted_xy = fitted_xy + here.residual_xy
+        step_xy = self._preconditioned(fitted_xy)
+        fitted, along, flat = _judged(history.metric, here.residual_xy, shift_xy, step_xy, fitted_xy)
+        trouble = self._guard.stuck(norm, fitted)
         if trouble:
-            start = self._guard.restart(step)
-            best, fitted = start.input, start.residual
-            self._history, self._last = History(self._metric, self.settings.history), start
-            self.events.append(
-                f"{trouble}; back to the best density without history, "
-                f"linear factors times {self._guard.scale:g}"
-            )
-        following = best.plus(self._preconditioned(fitted))
-        if not trouble and self._turns < MOST_TURNS and self._uphill(following.plus(here, -1.0), residual):
-            self._turns += 1
-            self.events.append(
-                f"the history of {len(self._history.steps)} changes led away from the minimum, as near a saddle point: "
-                "mixing goes on without it"
-            )
-            self._history = History(self._metric, self.settings.history)
-            self._guard.forget()
-            return here.plus(self._preconditioned(residual))
-        return following
+            return self._restarted(history, here, trouble)
+        scale = self._guard.scale  # just now it may have changed
+        if self._turns < MOST_TURNS and _uphill(along.whole(scale), float(flat.whole(scale)), measured.square_x):
+            self._turned(history)
+            return self._linear(here)
+        return torch.add(here.input_xy + shift_xy, step_xy, alpha=scale)
 
-    def _uphill(self, change: Mixed, residual: Mixed) -> bool:
-        """Whether the step goes against the residual in a channel that holds much of it.
+    def _restarted(self, history: History, here: Step, trouble: str) -> torch.Tensor:
+        """The step from the best density, without history."""
+        start = self._guard.restart(here)
+        history.clear()
+        self._last = start
+        self.events.append(
+            f"{trouble}; back to the best density without history, linear factors times {self._guard.scale:g}"
+        )
+        return self._linear(start)
 
-        Near a stable solution U* the residual is -J (U - U*) with J positive, so a right step has <dU|R> > 0.
-        The smallest |R| may lie elsewhere, at an unstable solution or at none (magnets on their way to
-        another moment); a least-squares fit would go there, against R, and stay.
-        One channel may well go against its own residual where it follows the other (long ferromagnets), so the sum of
-        both, each g with the same weight, must say so, too: chi is nearly local, and chi^-1 J is symmetric.
-        """
-        if not self._history.steps:
-            return False
-        along_x = self._metric.inner_xj([change], residual)[:, 0]
-        square_x = self._metric.inner_xj([residual], residual)[:, 0]
-        against = bool(((along_x < 0) & (square_x > UPHILL_SHARE * square_x.sum())).any())
-        return against and float(self._flat.inner_xj([change], residual).sum()) < 0
-
-    def _optimum(self, here: Mixed, residual: Mixed) -> tuple[Mixed, Mixed]:
-        """Input and residual after the least-squares fit."""
-        if self._history.steps:
-            gamma_xj = self._history.coefficients(residual, self.settings.joint_spin, self.settings.collinearity)
-            here, residual = here.times(1.0), residual.times(1.0)
-            for gamma_x, step in zip(gamma_xj.T.tolist(), self._history.steps, strict=True):
-                here.subtract_(gamma_x, step.input)
-                residual.subtract_(gamma_x, step.residual)
-        return here, residual
+    def _turned(self, history: History) -> None:
+        """Nothing that led here counts any more."""
+        self._turns += 1
+        self.events.append(
+            f"the history of {len(history)} changes led away from the minimum, as near a saddle point: "
+            "mixing goes on without it"
+        )
+        history.clear()
+        self._guard.forget()
 
     def _take_factor(self, factor: float) -> None:
         """Mix the magnetisation with this factor from now on; told where it is twice or half of what was told last."""
@@ -279,7 +279,7 @@ class PulayMixer:
             self._told_amix_mag = factor
         self._amix_mag = factor
 
-    def _fitted_factor(self) -> float:
+    def _fitted_factor(self, history: History) -> float:
         """a of -dR a = dU for the magnetisation, by least squares over the last changes.
 
         That is the second step length of J. Barzilai and J. M. Borwein, IMA J. Numer. Anal. 8, 141 (1988).  A magnet
@@ -287,98 +287,59 @@ class PulayMixer:
         fill at once, by more.  a lies between AMIX, what serves atoms best, and AMIX_MAG, which is also taken where the
         residual grows with the change (a moment on its way to be found).
         """
-        top, bottom = 0.0, 0.0
-        for step in self._history.steps[-FITTED_STEPS:]:
-            products_xj = self._metric.inner_xj([step.input, step.residual], step.residual)
-            top, bottom = top - float(products_xj[1, 0]), bottom + float(products_xj[1, 1])
-        if top <= 0:
+        top, bottom = history.fits_c[history.places[-FITTED_STEPS:], :2].sum(0).tolist()
+        if top >= 0:
             return self.settings.amix_mag
-        return min(max(top / bottom, min(self.settings.amix, self.settings.amix_mag)), self.settings.amix_mag)
+        return min(max(-top / bottom, min(self.settings.amix, self.settings.amix_mag)), self.settings.amix_mag)
 
-    def _fitted_wave_vector(self) -> float:
+    def _fitted_wave_vector(self, history: History) -> float:
         """B of the response -dR = (1 + B^2 / g^2) dU that fits the history of the total density best, 1/bohr.
 
         That is the dielectric function of a metal at small g; in an insulator B comes out small.
         """
-        inverse_g = torch.where(self.norm2_g > 0, 1 / self.norm2_g.clamp_min(self.smallest_norm2 or 1.0), 0)
-        top, bottom = 0.0, 0.0
-        for step in self._history.steps:
-            change_g, response_g = step.input.density_xg[:1], -step.residual.density_xg[:1]
-            weight_g = self.weight_g * inverse_g
-            sums = torch.stack([
-                real_inner(change_g, response_g - change_g, weight_g)[0],
-                real_inner(change_g, change_g, weight_g * inverse_g)[0],
-            ])  # fmt: skip
-            top_, bottom_ = self.sum(sums).tolist()
-            top, bottom = top + top_, bottom + bottom_
+        top, bottom = history.fits_c[history.places, 2:].sum(0).tolist()
         return math.sqrt(min(max(top / bottom, 0.0), LARGEST_BMIX**2)) if bottom > 0 else self._bmix
 
 
-@dataclass
-class Guard:
-    """Watches the progress of Pulay mixing: stagnation restarts it from the best density with smaller steps.
+@dataclass(frozen=True)
+class Along:
+    """Products of R with the shift by the history and with the preconditioned residual."""
 
-    The measure is the least-squares residual |R - sum_j gamma_j dR_j|: the measured residual may well rise while
-    the history learns a new direction, this one never rises, unless the history has been cut short.
+    shift: np.ndarray
+    step: np.ndarray
+
+    def whole(self, scale: float) -> np.ndarray:
+        """The product with the whole change."""
+        return self.shift + scale * self.step
+
+
+def _judged(
+    metric: Metric, residual_xy: torch.Tensor, shift_xy: torch.Tensor, step_xy: torch.Tensor, fitted_xy: torch.Tensor
+) -> tuple[float, Along, Along]:
+    """|R - sum_j gamma_j dR_j| and the products of a step's two parts with R, by channel and with f = 1 in all."""
+    weight_ky = torch.stack([metric.weight_y, metric.flat_y, metric.weight_y])
+    column_xky = weight_ky * torch.stack([residual_xy, residual_xy, fitted_xy], 1)
+    row_xjy = torch.stack([shift_xy, step_xy, fitted_xy], 1)
+    product_xjk = metric.products(row_xjy, column_xky).cpu().numpy()
+    along, flat = product_xjk[:, :2, 0], product_xjk[:, :2, 1].sum(0)
+    return math.sqrt(product_xjk[:, 2, 2].sum()), Along(*along.T), Along(*flat)
+
+
+def _uphill(along_x: np.ndarray, flat: float, square_x: np.ndarray) -> bool:
+    """Whether a step dU goes against the residual in a channel that holds much of it.
+
+    Near a stable solution U* the residual is -J (U - U*) with J positive, so a right step has <dU|R> > 0.
+    The smallest |R| may lie elsewhere, at an unstable solution or at none (magnets on their way to
+    another moment); a least-squares fit would go there, against R, and stay.
+    One channel may well go against its own residual where it follows the other (long ferromagnets), so the sum of
+    both, each g with the same weight, must say so, too: chi is nearly local, and chi^-1 J is symmetric.
+
+    along_x = <dU|R>_x; flat: the same with f = 1 over both channels; square_x = <R|R>_x.
     """
-
-    scale: float = 1.0
-    lowest: float = math.inf
-    best: float = math.inf
-    since: int = 0
-    better: int = 0
-    best_step: Step | None = None
-
-    def visit(self, norm: float, step: Step) -> None:
-        """Remember the density of the smallest measured residual."""
-        if norm < self.best:
-            self.best, self.best_step = norm, step
-
-    def stuck(self, norm: float, fitted: float) -> str:
-        """Words if the least-squares residual says that it is time to start over, else ''."""
-        if fitted < GAIN * self.lowest:
-            self.lowest, self.since = fitted, 0
-            self._recover()
-            return ""
-        self.since, self.better = self.since + 1, 0
-        if norm > GROWTH * self.best:
-            return f"the residual is {norm / self.best:.0f} times its best"
-        return f"no progress for {self.since} steps" if self.since >= PATIENCE else ""
-
-    def restart(self, here: Step) -> Step:
-        """Smaller steps from now on; returns the best density so far and its residual, to go on from."""
-        self.scale = max(SMALLEST_SCALE, 0.5 * self.scale)
-        self.lowest, self.since = self.best, 0
-        return self.best_step or here
-
-    def forget(self) -> None:
-        """Start counting anew: what was best was on the wrong side."""
-        self.lowest = self.best = math.inf
-        self.since, self.best_step = 0, None
-
-    def _recover(self) -> None:
-        self.better += 1
-        if self.scale < 1 and self.better >= RECOVERY:
-            self.scale, self.better = min(1.0, 2 * self.scale), 0
-
-    def kept(self) -> list[Step]:
-        """The best step as a list of none or one."""
-        return [] if self.best_step is None else [self.best_step]
-
-    def state(self) -> dict[str, Any]:
-        """The numbers, without the best step."""
-        return {name: getattr(self, name) for name in ("scale", "lowest", "best", "since", "better")}
-
-    @staticmethod
-    def of(stored: dict[str, Any], kept: list[Step]) -> Guard:
-        """The guard that gave this state."""
-        best_step = kept[0] if kept else None
-        return Guard(
-            float(stored["scale"]), float(stored["lowest"]), float(stored["best"]), int(stored["since"]),
-            int(stored["better"]), best_step,
-        )  # fmt: skip
+    against = bool(((along_x < 0) & (square_x > UPHILL_SHARE * square_x.sum())).any())
+    return against and flat < 0
 
 
 def _steps_of(stored: dict[str, Any], name: str) -> list[Step]:
     columns = [stored[f"{name}_{p}_{a}"] for p in ("input", "residual") for a in ("density_xg", "occupancy_xm")]
-    return [Step(Mixed(a, b), Mixed(c, d)) for a, b, c, d in zip(*columns, strict=True)]
+    return [Step(packed(a, b), packed(c, d)) for a, b, c, d in zip(*columns, strict=True)]

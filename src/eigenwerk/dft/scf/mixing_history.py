@@ -1,142 +1,236 @@
 """What a mixer remembers: changes of density and residual, their metric, and the least-squares fit with them.
 
-Equations, units and measured choices: docs/equations/mixing.md.
+A density is one real vector y for each channel x (total, magnetisation): real and imaginary part of every wave, then
+the occupancies.  The changes are rows of one array, so all products of a step are a few matrix products, fetched at
+once; the small algebra with them is done on the host.  Equations, units and measured choices: docs/equations/mixing.md.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 Reduce = Callable[[torch.Tensor], torch.Tensor]
 """Sum over the ranks that share the plane waves g."""
 
-
-@dataclass(frozen=True)
-class Mixed:
-    """A density and what travels with it: density_xg complex, occupancy_xm real; x: total, magnetisation."""
-
-    density_xg: torch.Tensor
-    occupancy_xm: torch.Tensor
-
-    def plus(self, other: Mixed, factor: float = 1.0) -> Mixed:
-        """self + factor * other."""
-        return Mixed(
-            self.density_xg + factor * other.density_xg,
-            self.occupancy_xm + factor * other.occupancy_xm,
-        )
-
-    def times(self, factor: float) -> Mixed:
-        """factor * self."""
-        return Mixed(factor * self.density_xg, factor * self.occupancy_xm)
-
-    def subtract_(self, factor_x: list[float], other: Mixed) -> None:
-        """self -= factor_x * other, in place."""
-        for x, factor in enumerate(factor_x):
-            self.density_xg[x].sub_(other.density_xg[x], alpha=factor)
-            self.occupancy_xm[x].sub_(other.occupancy_xm[x], alpha=factor)
+FIRST_ROWS = 6
+"""Changes for which there is room at first; the room doubles where it is too small."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A change of the input and the change of the residual it caused."""
+    """An input and its residual, or the changes of both; (x, y) each."""
 
-    input: Mixed
-    residual: Mixed
+    input_xy: torch.Tensor
+    residual_xy: torch.Tensor
+
+
+def packed(density_xg: torch.Tensor, occupancy_xm: torch.Tensor) -> torch.Tensor:
+    """Complex waves and real occupancies as one real vector for each channel; (x, y)."""
+    return torch.cat([torch.view_as_real(density_xg.resolve_conj()).flatten(1), occupancy_xm], 1)
+
+
+def unpacked(value_xy: torch.Tensor, waves: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Inverse of `packed`: density_xg, occupancy_xm."""
+    wave_xg2 = value_xy[:, : 2 * waves].contiguous().unflatten(1, (waves, 2))
+    return torch.view_as_complex(wave_xg2), value_xy[:, 2 * waves :]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """Inner products of residuals, channel by channel, and norms in electrons.
+    """Weights of the inner products <a|b>_x = Σ_y w_y a_xy b_xy, channel by channel.
 
-    <a|b>_x = Omega sum_g w_g f_g Re a*_xg b_xg + c sum_m a_xm b_xm, with w the half-sphere weight, c the
-    occupancy weight and f_g = (g^2 + q^2) / g^2, q^2 = 19 g_min^2: twenty at the shortest g, one at long ones.
+    weight_y: Omega sum_g w_g f_g Re a*_xg b_xg + c sum_m a_xm b_xm, with w the half-sphere weight, c the occupancy
+    weight and f_g = (g^2 + q^2) / g^2, q^2 = 19 g_min^2: twenty at the shortest g, one at long ones.
+    flat_y: the same with f = 1.  electrons_y: Omega^2 w_g, of which the root is Omega sqrt(sum_xg w_g |R_xg|^2) =
+    sqrt(Omega int R^2): at least int |R|, the electrons in the wrong place.  inverse_y: w_g / g^2 and inverse2_y:
+    w_g / g^4 of the waves alone, zero at g = 0.
     Source of f: G. Kresse and J. Furthmueller, Comput. Mater. Sci. 6, 15 (1996), section 3.2.
     """
 
-    weight_g: torch.Tensor
-    factor_g: torch.Tensor
-    volume: float
-    occupancy_weight: float
+    weight_y: torch.Tensor
+    flat_y: torch.Tensor
+    electrons_y: torch.Tensor
+    inverse_y: torch.Tensor
+    inverse2_y: torch.Tensor
     reduce: Reduce
 
     @staticmethod
     def make(
         norm2_g: torch.Tensor, weight_g: torch.Tensor, volume: float, smallest: float, occupancy_weight: float,
-        reduce: Reduce,
+        occupancies: int, reduce: Reduce,
     ) -> Metric:  # fmt: skip
+        """occupancies: how many each channel has; all ranks that share g have the same ones."""
+        ranks = float(reduce(norm2_g.new_ones(())))
+        ones_m = norm2_g.new_ones(occupancies)
         factor_g = torch.where(norm2_g > 0, 1 + 19 * smallest / norm2_g.clamp_min(smallest), 20.0)
-        return Metric(weight_g, factor_g, volume, occupancy_weight, reduce)
+        inverse_g = torch.where(norm2_g > 0, 1 / norm2_g.clamp_min(smallest), 0)
 
-    def inner_xj(self, several: list[Mixed], one: Mixed) -> torch.Tensor:
-        """(x, j) real: the products of each of several residuals with one; one reduction for all."""
-        weight_g = self.volume * self.weight_g * self.factor_g
-        density_xj = torch.stack([real_inner(a.density_xg, one.density_xg, weight_g) for a in several], -1)
-        occupancy_xj = torch.stack([(a.occupancy_xm * one.occupancy_xm).sum(-1) for a in several], -1)
-        return self.reduce(density_xj) + self.occupancy_weight * occupancy_xj
+        def slots(value_g: torch.Tensor, occupancy: float = 0.0) -> torch.Tensor:
+            return torch.cat([value_g.repeat_interleave(2), occupancy / ranks * ones_m])
 
-    def length(self, residual: Mixed) -> float:
-        """The norm over all channels, bohr^(-3/2)."""
-        return math.sqrt(float(self.inner_xj([residual], residual).sum()))
+        return Metric(
+            slots(volume * weight_g * factor_g, occupancy_weight), slots(volume * weight_g, occupancy_weight),
+            slots(volume**2 * weight_g), slots(weight_g * inverse_g), slots(weight_g * inverse_g**2), reduce,
+        )  # fmt: skip
 
-    def electrons(self, residual: Mixed) -> float:
-        """Omega sqrt(sum_xg w_g |R_xg|^2) = sqrt(Omega int R^2): at least int |R|, the electrons in the wrong place."""
-        square_x = self.reduce(real_inner(residual.density_xg, residual.density_xg, self.weight_g))
-        return self.volume * math.sqrt(float(square_x.sum()))
+    def products(self, row_xjy: torch.Tensor, column_xky: torch.Tensor) -> torch.Tensor:
+        """sum_y a_xjy b_xky of vectors of which one carries the weights; (x, j, k)."""
+        return self.reduce(row_xjy @ column_xky.mT)
 
 
-@dataclass
+@dataclass(frozen=True)
+class Measured:
+    """What a new step is beside the history; numbers on the host.
+
+    square_x: <R|R>; electrons: of the residual; right_xj: <dR_j|R> with the normalised changes, oldest first.
+    """
+
+    square_x: np.ndarray
+    electrons: float
+    right_xj: np.ndarray
+
+
 class History:
-    """The last changes of input and residual, at residual changes of length one, with their inner products."""
+    """The last changes of input and residual with their inner products.
 
-    metric: Metric
-    longest: int
-    steps: list[Step] = field(default_factory=list)
-    gram_xjj: torch.Tensor | None = None
+    Rows stand as they came, with the lengths of the residual changes on the host, by which all numbers are divided:
+    outside, a change has the length one.  One row more than `longest` takes the newest change before it is known
+    whether it is kept.
+    """
 
-    def add(self, change: Step) -> None:
-        """Take a change in, and let go of the oldest if there are too many."""
-        length = self.metric.length(change.residual)
-        if length == 0 or self.longest == 0:
-            return
-        self.append(Step(change.input.times(1 / length), change.residual.times(1 / length)))
+    def __init__(self, metric: Metric, longest: int):
+        self.metric, self.longest = metric, longest
+        self.places: list[int] = []
+        """Rows of the changes, oldest first."""
+        self.length_c = np.ones(longest + 1)
+        self.gram_xcc = np.zeros((2, longest + 1, longest + 1))
+        self.fits_c = np.zeros((longest + 1, 4))
+        """<dU|dR> and <dR|dR> of the last channel; dU(-dR - dU)/g^2 and dU dU/g^4 of the first."""
+        self._row_ixcy: torch.Tensor | None = None
+        weights = (metric.weight_y, metric.weight_y, metric.weight_y, metric.electrons_y)
+        self._weight_ky = torch.stack([*weights, metric.inverse_y, metric.inverse2_y])
 
-    def append(self, change: Step) -> None:
-        """Take in a change whose residual change has length one."""
-        first = max(0, len(self.steps) + 1 - self.longest)
-        self.steps = [*self.steps[first:], change]
-        row_xj = self.metric.inner_xj([step.residual for step in self.steps], change.residual)
-        if self.gram_xjj is None or len(self.steps) == 1:
-            self.gram_xjj = row_xj[:, :, None]
-        else:
-            upper_xjj = torch.cat([self.gram_xjj[:, first:, first:], row_xj[:, :-1, None]], -1)
-            self.gram_xjj = torch.cat([upper_xjj, row_xj[:, None, :]], -2)
+    def __len__(self) -> int:
+        return len(self.places)
 
-    def coefficients(self, residual: Mixed, joint: bool, cut: float) -> torch.Tensor:
+    def clear(self) -> None:
+        """Forget all changes."""
+        self.places = []
+
+    def add(self, here: Step, last: Step | None) -> Measured:
+        """Take in the change from the last step to this one, and measure the residual; one fetch from the device.
+
+        A change without effect, or of an input that stood still (frozen densities), is not kept: it teaches nothing.
+        """
+        place = next(c for c in range(self.longest + 1) if c not in self.places)
+        used = max([place, *self.places]) + 1
+        row_ixcy = self._rows(used, here)
+        before = last or here
+        torch.sub(here.input_xy, before.input_xy, out=row_ixcy[0, :, place])
+        torch.sub(here.residual_xy, before.residual_xy, out=row_ixcy[1, :, place])
+        change_xy, response_xy = row_ixcy[:, :, place]
+        residual_xy = here.residual_xy
+        column_xky = self._weight_ky * torch.stack(
+            [residual_xy, response_xy, change_xy, residual_xy, change_xy, change_xy], 1
+        )
+        own_xjy = torch.stack([residual_xy, change_xy, response_xy], 1)
+        products = (
+            self.metric.products(row_ixcy[1, :, :used], column_xky[:, :2]),
+            self.metric.products(own_xjy, column_xky),
+        )
+        old_xcl, own_xjk = (part.cpu().numpy() for part in _together(products))
+        if self.longest and own_xjk[:, 1, 2].sum() > 0 and own_xjk[:, 2, 1].sum() > 0:
+            self._keep(place, old_xcl[:, :, 1], own_xjk)
+        right_xj = old_xcl[:, self.places, 0] / self.length_c[self.places]
+        return Measured(own_xjk[:, 0, 0], float(own_xjk[:, 0, 3].sum()) ** 0.5, right_xj)
+
+    def _keep(self, place: int, product_xc: np.ndarray, own_xjk: np.ndarray) -> None:
+        """product_xc: <dR_c|dR> of all rows; own_xjk: products of R, dU and dR as in `add`."""
+        if len(self.places) == self.longest:
+            self.places.pop(0)
+        self.places.append(place)
+        channels, used = product_xc.shape
+        self.length_c[place] = own_xjk[:, 2, 1].sum() ** 0.5
+        scaled_xc = product_xc / (self.length_c[:used] * self.length_c[place])
+        self.gram_xcc[:channels, place, :used] = self.gram_xcc[:channels, :used, place] = scaled_xc
+        fits = [own_xjk[-1, 1, 1], own_xjk[-1, 2, 1], -own_xjk[0, 2, 4] - own_xjk[0, 1, 4], own_xjk[0, 1, 5]]
+        self.fits_c[place] = np.array(fits) / self.length_c[place] ** 2
+
+    def _rows(self, used: int, like: Step) -> torch.Tensor:
+        """The array of changes with room for so many; i: input, residual; (i, x, c, y)."""
+        old = self._row_ixcy
+        if old is None or old.shape[2] < used:
+            count = FIRST_ROWS if old is None else 2 * old.shape[2]
+            while count < used:
+                count *= 2
+            channels, size = like.input_xy.shape
+            # zero: rows that hold nothing yet may be multiplied by zero
+            self._row_ixcy = like.input_xy.new_zeros((2, channels, min(count, self.longest + 1), size))
+            if old is not None:
+                self._row_ixcy[:, :, : old.shape[2]] = old
+        assert self._row_ixcy is not None
+        return self._row_ixcy
+
+    def gram_xjj(self, channels: int) -> np.ndarray:
+        """<dR_j|dR_j'> of the normalised changes, oldest first."""
+        return self.gram_xcc[:channels, self.places][:, :, self.places]
+
+    def coefficients(self, right_xj: np.ndarray, joint: bool, cut: float) -> np.ndarray:
         """gamma_xj that make |R - sum_j gamma_j dR_j| smallest, over both channels jointly or in each."""
-        right_xj = self.metric.inner_xj([step.residual for step in self.steps], residual)
-        gram_xjj = self.gram_xjj if self.gram_xjj is not None else right_xj.new_zeros((len(right_xj), 0, 0))
+        gram_xjj = self.gram_xjj(len(right_xj))
         if joint:
-            gram_xjj, right_xj = (t.sum(0, keepdim=True).expand(t.shape) for t in (gram_xjj, right_xj))
-        return least_squares(gram_xjj, right_xj, cut)
+            one_j = least_squares(gram_xjj.sum(0), right_xj.sum(0), cut)
+            return np.repeat(one_j[None], len(right_xj), 0)
+        return np.array(
+            [least_squares(gram_jj, right_j, cut) for gram_jj, right_j in zip(gram_xjj, right_xj, strict=True)]
+        )
+
+    def combined(self, gamma_xj: np.ndarray) -> torch.Tensor:
+        """-sum_j gamma_j (dU_j, dR_j); (i, x, y)."""
+        row_ixcy = self._row_ixcy
+        assert row_ixcy is not None and self.places
+        used = max(self.places) + 1
+        factor_xc = np.zeros((len(gamma_xj), used))
+        factor_xc[:, self.places] = -gamma_xj / self.length_c[self.places]
+        factor_x1c = torch.as_tensor(factor_xc, device=row_ixcy.device, dtype=row_ixcy.dtype)[:, None]
+        return (factor_x1c @ row_ixcy[:, :, :used])[:, :, 0]
+
+    def steps(self) -> list[Step]:
+        """The changes as they came, oldest first."""
+        row_ixcy = self._row_ixcy
+        return [] if row_ixcy is None else [Step(*row_ixcy[:, :, c].clone()) for c in self.places]
+
+    def numbers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """length_c, gram_xcc and fits_c."""
+        return self.length_c.copy(), self.gram_xcc.copy(), self.fits_c.copy()
+
+    def restore(self, steps: list[Step], places: list[int], numbers: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        """Continue with what `steps`, `places` and (length_c, gram_xcc, fits_c) were."""
+        self.places = list(places)
+        self.length_c, self.gram_xcc, self.fits_c = (np.array(number) for number in numbers)
+        for place, step in zip(places, steps, strict=True):
+            row_ixcy = self._rows(max(places) + 1, step)
+            row_ixcy[0, :, place], row_ixcy[1, :, place] = step.input_xy, step.residual_xy
 
 
-def real_inner(a_xg: torch.Tensor, b_xg: torch.Tensor, weight_g: torch.Tensor) -> torch.Tensor:
-    """sum_g w_g Re a*_xg b_xg, (x,)."""
-    return ((a_xg.real * b_xg.real + a_xg.imag * b_xg.imag) * weight_g).sum(-1)
+def _together(parts: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+    """Several arrays in host memory by one copy."""
+    flat = torch.cat([part.flatten() for part in parts]).cpu()
+    pieces = flat.split([part.numel() for part in parts])
+    return [piece.view(part.shape) for piece, part in zip(pieces, parts, strict=True)]
 
 
-def least_squares(gram_xjj: torch.Tensor, right_xj: torch.Tensor, cut: float) -> torch.Tensor:
-    """Solutions of G gamma = r with directions of eigenvalue below cut times the largest left out.
+def least_squares(gram_jj: np.ndarray, right_j: np.ndarray, cut: float) -> np.ndarray:
+    """Solution of G gamma = r with directions of eigenvalue below cut times the largest left out.
 
     The Gram matrix is scaled to unit diagonal first, so that old, long changes do not hide new, short ones.
     """
-    diagonal_xj = gram_xjj.diagonal(dim1=-2, dim2=-1)
-    scale_xj = torch.where(diagonal_xj > 0, diagonal_xj.clamp_min(1e-300).rsqrt(), 0)
-    eig_xj, u_xjj = torch.linalg.eigh(scale_xj[:, :, None] * gram_xjj * scale_xj[:, None, :])
-    inverse_xj = torch.where(eig_xj > cut * eig_xj.amax(-1, keepdim=True), 1 / eig_xj.clamp_min(1e-300), 0)
-    projected_xj = (u_xjj.mT @ (scale_xj * right_xj)[..., None])[..., 0]
-    return scale_xj * (u_xjj @ (inverse_xj * projected_xj)[..., None])[..., 0]
+    diagonal_j = gram_jj.diagonal()
+    scale_j = np.where(diagonal_j > 0, 1 / np.sqrt(np.maximum(diagonal_j, 1e-300)), 0)
+    eig_j, u_jj = np.linalg.eigh(scale_j[:, None] * gram_jj * scale_j)
+    inverse_j = np.where(eig_j > cut * eig_j.max(), 1 / np.maximum(eig_j, 1e-300), 0)
+    return scale_j * (u_jj @ (inverse_j * (scale_j * right_j @ u_jj)))

@@ -1,0 +1,88 @@
+"""What notices that mixing makes no progress, and answers with smaller steps.
+
+Measured choices: docs/equations/mixing.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from eigenwerk.dft.scf.mixing_history import Step
+
+GAIN, PATIENCE, GROWTH = 0.9, 15, 1e3
+"""Progress is a least-squares residual below GAIN times the lowest; PATIENCE steps without it, or a measured
+residual GROWTH times the best one, restart the history."""
+
+SMALLEST_SCALE, RECOVERY = 0.1, 8
+"""The linear factors never shrink below this share, and double again after so many steps of progress."""
+
+ROUNDING = 1e-12
+"""A least-squares residual below this share of the measured one is rounding error, and its changes no progress."""
+
+
+@dataclass
+class Guard:
+    """Watches the progress of Pulay mixing: stagnation restarts it from the best density with smaller steps.
+
+    The measure is the least-squares residual |R - sum_j gamma_j dR_j|: the measured residual may well rise while
+    the history learns a new direction, this one never rises, unless the history has been cut short.
+    """
+
+    scale: float = 1.0
+    lowest: float = math.inf
+    best: float = math.inf
+    since: int = 0
+    better: int = 0
+    best_step: Step | None = None
+
+    def visit(self, norm: float, step: Step) -> None:
+        """Remember the density of the smallest measured residual."""
+        if norm < self.best:
+            self.best, self.best_step = norm, step
+
+    def stuck(self, norm: float, fitted: float) -> str:
+        """Words if the least-squares residual says that it is time to start over, else ''."""
+        fitted = max(fitted, ROUNDING * norm)
+        if fitted < GAIN * self.lowest:
+            self.lowest, self.since = fitted, 0
+            self._recover()
+            return ""
+        self.since, self.better = self.since + 1, 0
+        if norm > GROWTH * self.best:
+            return f"the residual is {norm / self.best:.0f} times its best"
+        return f"no progress for {self.since} steps" if self.since >= PATIENCE else ""
+
+    def restart(self, here: Step) -> Step:
+        """Smaller steps from now on; returns the best density so far and its residual, to go on from."""
+        self.scale = max(SMALLEST_SCALE, 0.5 * self.scale)
+        self.lowest, self.since = self.best, 0
+        return self.best_step or here
+
+    def forget(self) -> None:
+        """Start counting anew: what was best was on the wrong side."""
+        self.lowest = self.best = math.inf
+        self.since, self.best_step = 0, None
+
+    def _recover(self) -> None:
+        self.better += 1
+        if self.scale < 1 and self.better >= RECOVERY:
+            self.scale, self.better = min(1.0, 2 * self.scale), 0
+
+    def kept(self) -> list[Step]:
+        """The best step as a list of none or one."""
+        return [] if self.best_step is None else [self.best_step]
+
+    def state(self) -> dict[str, Any]:
+        """The numbers, without the best step."""
+        return {name: getattr(self, name) for name in ("scale", "lowest", "best", "since", "better")}
+
+    @staticmethod
+    def of(stored: dict[str, Any], kept: list[Step]) -> Guard:
+        """The guard that gave this state."""
+        best_step = kept[0] if kept else None
+        return Guard(
+            float(stored["scale"]), float(stored["lowest"]), float(stored["best"]), int(stored["since"]),
+            int(stored["better"]), best_step,
+        )  # fmt: skip
