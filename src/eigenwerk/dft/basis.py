@@ -10,7 +10,7 @@ electrostatic sphere.
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, pi
 
 import numpy as np
 import torch
@@ -73,6 +73,11 @@ class PlaneWaveBasis:
     def norm2_g(self) -> torch.Tensor:
         """|g|² of the electrostatic sphere, bohr⁻²."""
         return (self.vector_gv**2).sum(dim=1)
+
+    @cached_property
+    def coulomb_g(self) -> torch.Tensor:
+        """4π/|g|² of the electrostatic sphere, bohr²; 0 at g = 0."""
+        return torch.where(self.norm2_g > 0, 4 * pi / self.norm2_g.clamp_min(1e-12), torch.zeros_like(self.norm2_g))
 
     @cached_property
     def weight_k(self) -> torch.Tensor:

@@ -37,7 +37,7 @@ def electrons_of(density: Density, atoms: PawAtoms) -> torch.Tensor:
     """Valence electrons per spin: Ω n(0) + Σ ΔS_ij D_ij; (s,)."""
     count_s = atoms.basis.volume * density.density_sg[:, 0].real
     for species in atoms.layout.species:
-        overlap_ij = atoms.runtime.tensor(species.setup.overlap_ij)
+        overlap_ij = atoms.constant(species.setup, "overlap_ij")
         count_s = count_s + (atoms.layout.blocks(density.occupancy_sx, species) * overlap_ij).sum((1, 2, 3))
     return count_s
 
@@ -118,9 +118,8 @@ def band_occupancies(atoms: PawAtoms, proj_knI: torch.Tensor, filling_kn: torch.
     """Σ filling Re P_i P_j* of a block of k-points, in flat order; (x,)."""
     blocks = []
     for species in atoms.layout.species:
-        i = species.setup.projector_count
-        columns = torch.as_tensor(species.start_a[:, None] + np.arange(i), device=proj_knI.device)
-        proj_ani = proj_knI[..., columns].movedim(2, 0).flatten(1, 2)
+        columns_ai = atoms.layout.columns(species, proj_knI.device)
+        proj_ani = proj_knI[..., columns_ai].movedim(2, 0).flatten(1, 2)
         weighted_ani = proj_ani * filling_kn.flatten()[:, None]
         blocks.append((weighted_ani.mT @ proj_ani.conj()).real)
     return atoms.layout.flatten(blocks)

@@ -58,7 +58,9 @@ def harris_energies(
     """
     counted = atoms.basis.inner(potential.potential_sg, density.density_sg).sum()
     counted = counted + (potential.hamiltonian_sx * density.occupancy_sx).sum()
-    return Energies(band, float(counted), dict(potential.terms), entropy, extrapolation, reference_energy(atoms))
+    *terms, double_counting = torch.cat([potential.term_e, counted[None]]).tolist()
+    named = dict(zip(potential.names, terms, strict=True))
+    return Energies(band, double_counting, named, entropy, extrapolation, reference_energy(atoms))
 
 
 def reference_energy(atoms: PawAtoms) -> float:

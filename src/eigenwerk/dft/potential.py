@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch.nn.functional import pad
@@ -10,7 +11,7 @@ from eigenwerk.dft.density import Density
 from eigenwerk.dft.grid_orbits import GridOrbits, grid_orbits
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import equivalent_atoms
-from eigenwerk.dft.paw.onsite import OnsiteTerms
+from eigenwerk.dft.paw.onsite import OnsiteTerms, onsite_energies
 from eigenwerk.dft.paw.site_symmetry import site_symmetry
 from eigenwerk.dft.symmetry import Symmetry
 from eigenwerk.dft.terms.hartree import hartree
@@ -18,21 +19,30 @@ from eigenwerk.dft.terms.hubbard import make_hubbard
 from eigenwerk.dft.terms.xc import exchange_correlation
 from eigenwerk.dft.xc.functional import Functional
 
+TERMS: tuple[str, ...] = ("kinetic", "electrostatic", "zero", "xc")
+"""Names of the energies that every density has."""
+
 
 @dataclass(frozen=True)
 class Potential:
     """Effective potential and the energy terms that depend on the density alone.
 
     potential_sg: ṽ(g) on the density sphere, hartree; hamiltonian_sx: one-centre ΔH_ij in flat order;
-    hartree_g: electrostatic potential on its sphere; terms: energies in hartree by name (each with
-    its one-centre part).
+    hartree_g: electrostatic potential on its sphere; names, term_e: the energies in hartree (each with its one-centre
+    part), on the device so that nothing waits for them.
     """
 
     potential_sg: torch.Tensor
     hamiltonian_sx: torch.Tensor
     hartree_g: torch.Tensor
     xc_sg: torch.Tensor
-    terms: Mapping[str, float]
+    names: tuple[str, ...]
+    term_e: torch.Tensor
+
+    @cached_property
+    def terms(self) -> Mapping[str, float]:
+        """Energies in hartree by name."""
+        return dict(zip(self.names, self.term_e.tolist(), strict=True))
 
     @property
     def energy(self) -> float:
@@ -91,31 +101,29 @@ class PotentialBuilder:
         with basis.runtime.trace.span("exchange-correlation"):
             xc_energy, xc_sg = exchange_correlation(smooth_sg, basis, self.functional, self.orbits)
         potential_sg = hartree_g[: basis.density_count] + atoms.zero_potential_g + xc_sg
-        terms = {
-            "kinetic": 0.0,
-            "electrostatic": float(hartree_energy),
-            "zero": float(basis.inner(atoms.zero_potential_g, total_g)),
-            "xc": float(xc_energy),
-        }
+        zero_energy = basis.inner(atoms.zero_potential_g, total_g)
+        term_e = pad(torch.stack([hartree_energy, zero_energy, xc_energy]), (1, 0))
         with basis.runtime.trace.span("one-centre terms"):
-            hamiltonian_sx = self._one_centre(density, hartree_g, terms)
-        return Potential(potential_sg, hamiltonian_sx, hartree_g, xc_sg, terms)
+            hamiltonian_sx, part_e, hubbard = self._one_centre(density, hartree_g)
+        term_e, names = term_e + part_e, TERMS
+        if hubbard is not None:
+            term_e, names = torch.cat([term_e, hubbard[None]]), (*TERMS, "hubbard")
+        return Potential(potential_sg, hamiltonian_sx, hartree_g, xc_sg, names, term_e)
 
-    def _one_centre(self, density: Density, hartree_g: torch.Tensor, terms: dict[str, float]) -> torch.Tensor:
-        """ΔH_ij = Σ_L Δ_Lij ∫ v_H g_L + ∂ΔE/∂D_ij; adds the one-centre energies to `terms`."""
-        atoms, blocks = self.atoms, []
+    def _one_centre(
+        self, density: Density, hartree_g: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """ΔH_ij = Σ_L Δ_Lij ∫ v_H g_L + ∂ΔE/∂D_ij; the one-centre energies of `TERMS`, and that of +U."""
+        atoms, blocks, hubbard = self.atoms, [], None
+        occupancies = [atoms.layout.blocks(density.occupancy_sx, species) for species in atoms.layout.species]
+        results = onsite_energies(self.onsite, occupancies)
         moments = atoms.compensation_potential(hartree_g)
-        for (species, potential_aL), onsite in zip(moments, self.onsite, strict=True):
-            occupancy_saij = atoms.layout.blocks(density.occupancy_sx, species)
-            result = onsite.energy(occupancy_saij)
-            multipole_Lij = atoms.runtime.tensor(species.setup.multipole_Lij)
-            electrostatic_aij = torch.einsum("aL,Lij->aij", potential_aL, multipole_Lij)
-            for name in ("kinetic", "electrostatic", "zero", "xc"):
-                terms[name] += getattr(result, name)
-            block_saij = result.hamiltonian_saij + electrostatic_aij
+        for (species, potential_aL), occupancy_saij, result in zip(moments, occupancies, results, strict=True):
+            multipole_Lx = atoms.constant(species.setup, "multipole_Lij").flatten(1)
+            block_saij = result.hamiltonian_saij + (potential_aL @ multipole_Lx).view(occupancy_saij.shape[1:])
             if species.setup.symbol in self.hubbard:
                 energy, correction_saij = self.hubbard[species.setup.symbol].energy(occupancy_saij)
-                terms["hubbard"] = terms.get("hubbard", 0.0) + energy
+                hubbard = energy if hubbard is None else hubbard + energy
                 block_saij = block_saij + correction_saij
             blocks.append(block_saij)
-        return atoms.layout.flatten(blocks)
+        return atoms.layout.flatten(blocks), torch.stack([result.part_e for result in results]).sum(0), hubbard

@@ -69,9 +69,10 @@ class HalfSphereMap:
     ) -> None:
         """Puts coefficients, and the conjugates of those that stand twice, to their places."""
         count = coeff_xg.shape[-1]
-        grid[..., index_g[:count]] = coeff_xg
-        mirrors = int(torch.searchsorted(self.mirror_source_x, count))
-        grid[..., mirror_index_x[:mirrors]] = coeff_xg[..., self.mirror_source_x[:mirrors]].conj()
+        grid.index_copy_(-1, index_g[:count], coeff_xg)
+        mirrors = self._mirrors(count)
+        mirror_xg = coeff_xg.index_select(-1, self.mirror_source_x[:mirrors]).conj_physical()
+        grid.index_copy_(-1, mirror_index_x[:mirrors], mirror_xg)
 
     @cached_property
     def _planes(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -84,6 +85,16 @@ class HalfSphereMap:
         """Coefficients f(g) of the first `count` members; (..., R, R, R) -> (..., g)."""
         coeff = torch.fft.rfftn(field_xR, dim=(-3, -2, -1)).flatten(-3)
         return coeff.index_select(-1, self.index_g[:count]) / self.points
+
+    def _mirrors(self, count: int) -> int:
+        """How many waves are conjugates of the first `count`; found once for each count, for it waits for a GPU."""
+        if count not in self._mirror_counts:
+            self._mirror_counts[count] = int(torch.searchsorted(self.mirror_source_x, count))
+        return self._mirror_counts[count]
+
+    @cached_property
+    def _mirror_counts(self) -> dict[int, int]:
+        return {}
 
 
 def half_sphere_map(index_gc: np.ndarray, size_c: tuple[int, int, int], runtime: Runtime) -> HalfSphereMap:

@@ -78,9 +78,26 @@ class AtomLayout:
             flat[..., self._positions(species, flat.device)] = block.flatten(-2)
         return flat
 
+    def columns(self, species: Species, device: torch.device) -> torch.Tensor:
+        """Places of one species' projectors on the axis of all; (a, i)."""
+        return self._kept_index("columns", species, device, species.start_a, species.setup.projector_count)
+
     def _positions(self, species: Species, device: torch.device) -> torch.Tensor:
-        size = species.setup.projector_count**2
-        return torch.as_tensor(self.block_start_a[species.atom_a][:, None] + np.arange(size), device=device)
+        start_a, size = self.block_start_a[species.atom_a], species.setup.projector_count**2
+        return self._kept_index("blocks", species, device, start_a, size)
+
+    def _kept_index(
+        self, what: str, species: Species, device: torch.device, start_a: np.ndarray, size: int
+    ) -> torch.Tensor:
+        """start_a + 0 ... size-1 on a device, copied there once; (a, size)."""
+        key = what, species.setup.symbol, device
+        if key not in self._kept:
+            self._kept[key] = torch.as_tensor(start_a[:, None] + np.arange(size), device=device)
+        return self._kept[key]
+
+    @cached_property
+    def _kept(self) -> dict[tuple[str, str, torch.device], torch.Tensor]:
+        return {}
 
 
 def atom_layout(setups: dict[str, Setup], symbols: tuple[str, ...]) -> AtomLayout:
@@ -119,6 +136,14 @@ class PawAtoms:
             for species in self.layout.species:
                 self.factors[species.setup.symbol, count] = StructureFactors(columns, self.scaled_ac[species.atom_a])
         self._tables: dict[tuple[bytes, int, float], CubicSpline] = {}
+        self._constants: dict[tuple[str, str], torch.Tensor] = {}
+
+    def constant(self, setup: Setup, name: str) -> torch.Tensor:
+        """A table of a setup on the device, by its name; copied there once."""
+        key = setup.symbol, name
+        if key not in self._constants:
+            self._constants[key] = self.runtime.tensor(getattr(setup, name))
+        return self._constants[key]
 
     @cached_property
     def pairs(self) -> InversionPairs | None:
@@ -277,15 +302,16 @@ class PawAtoms:
 
     def charge_moments(self, occupancy_sx: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
         """Q_aL = Δ_0 δ_L0 + Σ_ij Δ_Lij D_ij of each species' atoms, summed over spins; (a, L)."""
-        for species, moment_saL in self._valence_moments(occupancy_sx):
-            moment_aL = moment_saL.sum(0)
+        for species, moment_saL in self._valence_moments(occupancy_sx.sum(0, keepdim=True)):
+            moment_aL = moment_saL[0]
             moment_aL[:, 0] += species.setup.multipole_core
             yield species, moment_aL
 
     def _valence_moments(self, occupancy_sx: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
         for species in self.layout.species:
             blocks_saij = self.layout.blocks(occupancy_sx, species)
-            yield species, torch.einsum("Lij,saij->saL", self.runtime.tensor(species.setup.multipole_Lij), blocks_saij)
+            multipole_Lij = self.constant(species.setup, "multipole_Lij")
+            yield species, blocks_saij.flatten(2) @ multipole_Lij.flatten(1).T
 
     def compensation_charge(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
         """Compensation charge density on the electrostatic sphere, cores and nuclei included; (g,)."""

@@ -5,6 +5,7 @@ occupancies that does not depend on orientation, such as ∂E/∂D, moves from a
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -29,10 +30,16 @@ class EquivalentAtoms:
     rotation_aij: torch.Tensor
     flip_a: torch.Tensor
 
+    @cached_property
+    def flips(self) -> bool:
+        """Whether any operation exchanges the spins."""
+        return bool(self.flip_a.any())
+
     def spread(self, block_srij: torch.Tensor) -> torch.Tensor:
         """From one atom of each kind to all atoms; (s, r, i, i) -> (s, a, i, i)."""
-        block_saij = block_srij[:, self.kind_a]
-        block_saij = torch.where(self.flip_a[:, None, None], block_saij.flip(0), block_saij)
+        block_saij = block_srij.index_select(1, self.kind_a)
+        if self.flips:
+            block_saij = torch.where(self.flip_a[:, None, None], block_saij.flip(0), block_saij)
         return self.rotation_aij @ block_saij @ self.rotation_aij.mT
 
 

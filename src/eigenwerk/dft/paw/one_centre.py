@@ -2,7 +2,6 @@
 
 from copy import copy
 
-import numpy as np
 import torch
 
 from eigenwerk.dft.paw.atoms import AtomLayout
@@ -35,8 +34,7 @@ class OneCentreMatrix:
             block_aij = layout.blocks(flat_x, species)
             # symmetric up to rounding; its symmetric part keeps H Hermitian to the last bit
             block_aij = (0.5 * (block_aij + block_aij.mT)).to(dtype)
-            place_ai = species.start_a[:, None] + np.arange(block_aij.shape[-1])
-            self.parts.append((torch.as_tensor(place_ai, device=flat_x.device), block_aij))
+            self.parts.append((layout.columns(species, flat_x.device), block_aij))
         self._dense_II = self.dense() if self.count <= DENSE_LIMIT else None
 
     def to(self, dtype: torch.dtype) -> "OneCentreMatrix":

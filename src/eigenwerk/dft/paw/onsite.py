@@ -9,8 +9,8 @@ of the density count.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
+import numpy as np
 import torch
 
 from eigenwerk.dft.paw.equivalence import EquivalentAtoms
@@ -30,13 +30,18 @@ ATOMS_PER_BATCH, ATOMS_PER_DEVICE_BATCH = 8, 64
 
 @dataclass(frozen=True)
 class OnsiteEnergy:
-    """Energies in hartree summed over atoms, and ∂E/∂D per spin of one species; (s, a, i, i)."""
+    """Energies in hartree summed over atoms, and ∂E/∂D per spin of one species.
 
-    kinetic: float
-    electrostatic: float
-    zero: float
-    xc: float
+    part_e: kinetic, electrostatic, zero, xc, on the device (nothing waits for it here); hamiltonian_saij: (s, a, i, i).
+    """
+
+    part_e: torch.Tensor
     hamiltonian_saij: torch.Tensor
+
+    @property
+    def energy(self) -> float:
+        """Sum of the parts."""
+        return float(self.part_e.sum())
 
 
 class OnsiteTerms:
@@ -51,71 +56,135 @@ class OnsiteTerms:
         """
         self.setup, self.functional, self.runtime = setup, functional, runtime
         self.equivalent, self.site = equivalent, site
-        different = count if equivalent is None else len(equivalent.first_r)
-        world = runtime.world
-        self.by_radii = world.size > 1 and different < MANY_ATOMS_PER_RANK * world.size
-        tensor = runtime.tensor
-        self.linear_ij = tensor(setup.kinetic_ij), tensor(setup.coulomb_ij), tensor(setup.zero_ij)
-        self.coulomb_xx = tensor(setup.coulomb_xx)
+        kinds = count if equivalent is None else len(equivalent.first_r)
+        world, tensor = runtime.world, runtime.tensor
+        self.by_radii = world.size > 1 and kinds < MANY_ATOMS_PER_RANK * world.size
         own = slice(world.rank, None, world.size) if self.by_radii else slice(None)
         self.shells = make_shells(setup, runtime, own, sphere_quadrature if site is None else site.directions)
+        linear = setup.kinetic_ij, setup.coulomb_ij, setup.zero_ij
+        self._linear_ex = tensor([*linear, np.zeros_like(setup.zero_ij)]).flatten(1)
+        self._sum_ij, self._coulomb_xx = tensor(sum(linear)), tensor(setup.coulomb_xx)
+        self._atom_e = tensor([setup.dataset.core_kinetic_energy, setup.coulomb_0, setup.zero_0, 0.0])
+        harmonics = (highest_harmonic(setup) + 1) ** 2
+        expand_xc = tensor(setup.expand_Lqx[:harmonics]).flatten(0, 1).T.contiguous()
+        self._expand_xc = expand_xc
+        self._collapse_cx = expand_xc.T if site is None else expand_xc.T @ site.average_xx
 
     def energy(self, occupancy_saij: torch.Tensor) -> OnsiteEnergy:
         """Energy and derivative for occupancies D of all atoms of the species; (s, a, i, i)."""
-        atoms = occupancy_saij.shape[1]
-        total_aij = occupancy_saij.sum(0)
-        total_ax = total_aij.flatten(1)
-        coulomb_ax = total_ax @ self.coulomb_xx
-        kinetic_ij, linear_ij, zero_ij = self.linear_ij
-        common_aij = kinetic_ij + linear_ij + zero_ij + 2 * coulomb_ax.unflatten(1, kinetic_ij.shape)
-        xc, xc_saij = self._exchange_correlation(occupancy_saij)
-        setup = self.setup
-        return OnsiteEnergy(
-            kinetic=atoms * setup.dataset.core_kinetic_energy + float((kinetic_ij * total_aij).sum()),
-            electrostatic=atoms * setup.coulomb_0
-            + float((linear_ij * total_aij).sum() + (coulomb_ax * total_ax).sum()),
-            zero=atoms * setup.zero_0 + float((zero_ij * total_aij).sum()),
-            xc=xc,
-            hamiltonian_saij=common_aij + xc_saij,
-        )
+        return onsite_energies([self], [occupancy_saij])[0]
 
-    def _exchange_correlation(self, occupancy_saij: torch.Tensor) -> tuple[float, torch.Tensor]:
-        """Energy of all atoms and its derivative; (s, a, i, i)."""
+    def linear_and_electrostatic(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """All but exchange and correlation: energies, (e,), and the derivative, (a, i, i)."""
+        total_ax = occupancy_saij.sum(0).flatten(1)
+        coulomb_ax = total_ax @ self._coulomb_xx
+        part_e = torch.addmv(self._atom_e, self._linear_ex, total_ax.sum(0), beta=len(total_ax))
+        part_e[1] += torch.dot(coulomb_ax.view(-1), total_ax.view(-1))
+        return part_e, torch.add(self._sum_ij, coulomb_ax.unflatten(1, self._sum_ij.shape), alpha=2)
+
+    def different(self, occupancy_saij: torch.Tensor) -> torch.Tensor:
+        """Occupancies of one atom of each kind, (s, r, i, i)."""
         same = self.equivalent
-        if same is None:
-            energy_a, derivative_saij = self._shared_exchange_correlation(occupancy_saij)
-            return float(energy_a.sum()), derivative_saij
-        energy_r, derivative_srij = self._shared_exchange_correlation(occupancy_saij[:, same.first_r])
-        if self.site is not None:
-            derivative_srij = self.site.average(derivative_srij)
-        return float((energy_r * same.count_r).sum()), same.spread(derivative_srij)
+        return occupancy_saij if same is None else occupancy_saij.index_select(1, same.first_r)
 
-    def _shared_exchange_correlation(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Energies and derivatives of all atoms: of many atoms each rank computes some, of few some radii of all."""
+    def own_kinds(self, count: int) -> torch.Tensor | None:
+        """Which of so many kinds of atoms this rank computes; None for all."""
         world = self.runtime.world
-        if world.size == 1:
-            return self._each_exchange_correlation(occupancy_saij)
-        own_a = torch.arange(occupancy_saij.shape[1], device=occupancy_saij.device)
-        if not self.by_radii:
-            own_a = own_a[own_a % world.size == world.rank]
-        energy_a, derivative_saij = occupancy_saij.new_zeros(occupancy_saij.shape[1]), torch.zeros_like(occupancy_saij)
-        if len(own_a):
-            energy_a[own_a], derivative_saij[:, own_a] = self._each_exchange_correlation(occupancy_saij[:, own_a])
-        both_x = world.sum(torch.cat([energy_a, derivative_saij.flatten()]))
-        return both_x[: len(energy_a)], both_x[len(energy_a) :].view_as(derivative_saij)
+        if world.size == 1 or self.by_radii:
+            return None
+        return torch.arange(world.rank, count, world.size, device=self.runtime.device)
 
-    def _each_exchange_correlation(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        energy_list, derivative_list = [], []
-        batch = ATOMS_PER_BATCH if occupancy_saij.device.type == "cpu" else ATOMS_PER_DEVICE_BATCH
-        for block_saij in occupancy_saij.split(batch, dim=1):
-            channel_saLq = torch.einsum("Lqx,sax->saLq", self._expand_Lqx, block_saij.flatten(2))
-            energy_a, derivative_saLq = shell_energies(channel_saLq, self.shells, self.functional)
-            energy_list.append(energy_a)
-            derivative_list.append(torch.einsum("Lqx,saLq->sax", self._expand_Lqx, derivative_saLq))
-        derivative_sax = torch.cat(derivative_list, dim=1)
-        return torch.cat(energy_list), derivative_sax.unflatten(2, self.setup.kinetic_ij.shape)
+    def channels(self, occupancy_srij: torch.Tensor) -> torch.Tensor:
+        """D_Lq of the density in each (l, m); (s, r, L, q)."""
+        return (occupancy_srij.flatten(2) @ self._expand_xc).unflatten(2, (-1, self.setup.expand_Lqx.shape[1]))
 
-    @cached_property
-    def _expand_Lqx(self) -> torch.Tensor:
-        harmonics = (highest_harmonic(self.setup) + 1) ** 2
-        return self.runtime.tensor(self.setup.expand_Lqx[:harmonics])
+    def collapsed(self, derivative_srLq: torch.Tensor) -> torch.Tensor:
+        """∂E/∂D_ij from ∂E/∂D_Lq, averaged over the rotations of the site; (s, r, i, i)."""
+        return (derivative_srLq.flatten(2) @ self._collapse_cx).unflatten(2, self._sum_ij.shape)
+
+    def spread(self, energy_r: torch.Tensor, block_srij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Energy of all atoms and the derivative of each, from one of each kind."""
+        same = self.equivalent
+        return (energy_r.sum(), block_srij) if same is None else (energy_r @ same.count_r, same.spread(block_srij))
+
+
+def onsite_energies(terms: list[OnsiteTerms], occupancy_list: list[torch.Tensor]) -> list[OnsiteEnergy]:
+    """Energies and derivatives of several species, whose points are worked on together; (s, a, i, i) each."""
+    different = [term.different(occupancy) for term, occupancy in zip(terms, occupancy_list, strict=True)]
+    found = []
+    for term, occupancy, xc in zip(terms, occupancy_list, exchange_correlation_of(terms, different), strict=True):
+        part_e, common_aij = term.linear_and_electrostatic(occupancy)
+        energy, derivative_saij = term.spread(*xc)
+        part_e[3] += energy
+        found.append(OnsiteEnergy(part_e, common_aij + derivative_saij))
+    return found
+
+
+def exchange_correlation_of(
+    terms: list[OnsiteTerms], occupancy_list: list[torch.Tensor]
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Energy, (r,), and its derivative, (s, r, i, i), of all these atoms, for each species.
+
+    Of many atoms each rank computes some, of few some radii of all; one sum over ranks brings all together.
+    """
+    own_list = [
+        term.own_kinds(occupancy.shape[1]) for term, occupancy in zip(terms, occupancy_list, strict=True)
+    ]
+    occupied = [
+        occupancy if own is None else occupancy.index_select(1, own)
+        for occupancy, own in zip(occupancy_list, own_list, strict=True)
+    ]
+    results = []
+    for own, occupancy, (energy, block) in zip(own_list, occupancy_list, _each(terms, occupied), strict=True):
+        if own is not None:
+            energy = energy.new_zeros(occupancy.shape[1]).index_copy_(0, own, energy)
+            block = torch.zeros_like(occupancy).index_copy_(1, own, block)
+        results.append((energy, block))
+    world = terms[0].runtime.world
+    if world.size == 1:
+        return results
+    sizes = [part.numel() for result in results for part in result]
+    whole = iter(world.sum(torch.cat([part.flatten() for result in results for part in result])).split(sizes))
+    return [(next(whole), next(whole).view_as(block)) for _, block in results]
+
+
+def _each(terms: list[OnsiteTerms], occupancy_list: list[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Without other ranks, a limited number of atoms at a time."""
+    device = terms[0].runtime.device
+    limit = ATOMS_PER_BATCH if device.type == "cpu" else ATOMS_PER_DEVICE_BATCH
+    channel_list = [term.channels(occupancy) for term, occupancy in zip(terms, occupancy_list, strict=True)]
+    energies: list[list[torch.Tensor]] = [[] for _ in terms]
+    derivatives: list[list[torch.Tensor]] = [[] for _ in terms]
+    for batch in atom_batches([channel.shape[1] for channel in channel_list], limit):
+        channels = [channel_list[n][:, atoms] for n, atoms in batch]
+        found = shell_energies(channels, [terms[n].shells for n, _ in batch], terms[0].functional)
+        for (n, _), (energy_a, derivative_saLq) in zip(batch, found, strict=True):
+            energies[n].append(energy_a)
+            derivatives[n].append(derivative_saLq)
+    return [
+        (joined(energies[n], 0, channel[0, :, 0, 0]), term.collapsed(joined(derivatives[n], 1, channel)))
+        for n, (term, channel) in enumerate(zip(terms, channel_list, strict=True))
+    ]
+
+
+def joined(parts: list[torch.Tensor], axis: int, like: torch.Tensor) -> torch.Tensor:
+    """The parts one after the other; zeros like `like`, if there are none."""
+    if not parts:
+        return torch.zeros_like(like)
+    return parts[0] if len(parts) == 1 else torch.cat(parts, axis)
+
+
+def atom_batches(counts: list[int], limit: int) -> list[list[tuple[int, slice]]]:
+    """Which atoms of which species are computed together, at most `limit`: [(species, atoms), ...] for each batch."""
+    batches: list[list[tuple[int, slice]]] = []
+    room = 0
+    for n, count in enumerate(counts):
+        start = 0
+        while start < count:
+            if room == 0:
+                batches.append([])
+                room = limit
+            stop = min(count, start + room)
+            batches[-1].append((n, slice(start, stop)))
+            room, start = room - (stop - start), stop
+    return batches

@@ -37,76 +37,96 @@ MATCHED = 1.05
 class Shell:
     """Radii with a common angular rule.
 
-    weight_xg: quadrature weights of points (x directions, g radii), negative for smooth densities; inverse_r_g: 1/r;
-    harmonic_xL: Y_L; tangent_xLv: tangential part of r∇Y_L; pair_qg, core_g: radial functions of channel pairs and of
-    the core, with their slopes.
+    weight_xg: quadrature weights of points (x directions, g radii), negative for smooth densities; harmonic_xL: Y_L;
+    tangent_tL: tangential part of r∇Y_L, t = Cartesian axes times directions; pair_qf, core_f: radial functions n of
+    channel pairs and of the core, their slopes n' and n/r one after the other (f = 3 g).
     """
 
     weight_xg: torch.Tensor
-    inverse_r_g: torch.Tensor
     harmonic_xL: torch.Tensor
-    tangent_xLv: torch.Tensor
-    pair_qg: torch.Tensor
-    pair_slope_qg: torch.Tensor
-    core_g: torch.Tensor
-    core_slope_g: torch.Tensor
+    tangent_tL: torch.Tensor
+    pair_qf: torch.Tensor
+    core_f: torch.Tensor
 
-    def density(self, channel_saLq: torch.Tensor) -> torch.Tensor:
-        """Σ D_Lq n_q(r) + core in each (l, m); (s, a, L, g)."""
-        return self._with_core(channel_saLq @ self.pair_qg, self.core_g)
+    def fields(self, channel_saLq: torch.Tensor, gradient: bool) -> "Fields":
+        """Density, and its gradient if asked for, at the points."""
+        g = self.weight_xg.shape[1]
+        f = self.pair_qf.shape[1] if gradient else g
+        radial_saLf = channel_saLq @ self.pair_qf[:, :f]
+        radial_saLf[:, :, 0] += self.core_f[:f] / len(radial_saLf)
+        both_saxf = _times(self.harmonic_xL, radial_saLf[..., : 2 * g])
+        if not gradient:
+            return Fields(both_saxf, None, None)  # only the first of the radial functions are there
+        tangent_satg = _times(self.tangent_tL, radial_saLf[..., 2 * g :])
+        return Fields(both_saxf[..., :g], both_saxf[..., g:], tangent_satg.unflatten(2, (3, -1)))
 
-    def gradient(self, channel_saLq: torch.Tensor, density_saLg: torch.Tensor) -> torch.Tensor:
-        """Radial and tangential components of ∇n at the points; (s, a, x, g, 4)."""
-        slope_saLg = self._with_core(channel_saLq @ self.pair_slope_qg, self.core_slope_g)
-        radial_saxg = self.harmonic_xL @ slope_saLg
-        tangent_saxgv = torch.einsum("xLv,saLg->saxgv", self.tangent_xLv, density_saLg) * self.inverse_r_g[:, None]
-        return torch.cat([radial_saxg[..., None], tangent_saxgv], dim=-1)
+    def add_derivative(
+        self, fields: "Fields", dedn_saxg: torch.Tensor, deds_yaxg: torch.Tensor | None, total_saLq: torch.Tensor
+    ) -> None:
+        """total_saLq += ∂E/∂D_Lq, from ∂e/∂n and ∂e/∂σ at the points."""
+        g, total_xq = self.weight_xg.shape[1], total_saLq.view(-1, total_saLq.shape[-1])
+        if fields.slope_saxg is None or fields.tangent_savxg is None or deds_yaxg is None:
+            radial_saLg = _times(self.harmonic_xL.T, dedn_saxg * self.weight_xg)
+            total_xq.addmm_(radial_saLg.flatten(0, 2), self.pair_qf[:, :g].T)
+            return
+        deds_yaxg = deds_yaxg * self.weight_xg
+        both_saxf = torch.cat([dedn_saxg * self.weight_xg, flux(deds_yaxg, fields.slope_saxg[..., None])[..., 0]], -1)
+        flux_savxg = flux(deds_yaxg[:, :, None], fields.tangent_savxg[..., None])[..., 0]
+        radial_saLf = _times(self.harmonic_xL.T, both_saxf)
+        tangent_saLg = _times(self.tangent_tL.T, flux_savxg.flatten(2, 3))
+        total_xq.addmm_(radial_saLf.flatten(0, 2), self.pair_qf[:, : 2 * g].T)
+        total_xq.addmm_(tangent_saLg.flatten(0, 2), self.pair_qf[:, 2 * g :].T)
 
-    def derivative(self, dedn_saxg: torch.Tensor, flux_saxgv: torch.Tensor | None) -> torch.Tensor:
-        """∂E/∂D_Lq from ∂e/∂n and ∂e/∂∇n at the points, both times their weights; (s, a, L, q)."""
-        derivative_saLg = self.harmonic_xL.T @ dedn_saxg
-        if flux_saxgv is None:
-            return derivative_saLg @ self.pair_qg.T
-        derivative_saLg = derivative_saLg + torch.einsum(
-            "xLv,saxgv->saLg", self.tangent_xLv, flux_saxgv[..., 1:] * self.inverse_r_g[:, None]
-        )
-        slope_derivative_saLg = self.harmonic_xL.T @ flux_saxgv[..., 0]
-        return derivative_saLg @ self.pair_qg.T + slope_derivative_saLg @ self.pair_slope_qg.T
 
-    @staticmethod
-    def _with_core(value_saLg: torch.Tensor, core_g: torch.Tensor) -> torch.Tensor:
-        value_saLg[:, :, 0] += core_g / len(value_saLg)
-        return value_saLg
+def _times(matrix_xL: torch.Tensor, value_saLg: torch.Tensor) -> torch.Tensor:
+    """The same matrix times that of each spin and atom, (s, a, x, g), as one batch without copies."""
+    batch = value_saLg.shape[:2]
+    matrix_bxL = matrix_xL.expand(batch.numel(), -1, -1)
+    return torch.bmm(matrix_bxL, value_saLg.flatten(0, 1)).unflatten(0, batch)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Density, radial and tangential components of its gradient at the points of a shell."""
+
+    density_saxg: torch.Tensor
+    slope_saxg: torch.Tensor | None
+    tangent_savxg: torch.Tensor | None
+
+    def sigma(self) -> torch.Tensor:
+        """Squared gradients, (y, a, x, g)."""
+        assert self.slope_saxg is not None and self.tangent_savxg is not None
+        return contract(self.tangent_savxg.movedim(2, -1)).add_(contract(self.slope_saxg[..., None]))
 
 
 def shell_energies(
-    channel_saLq: torch.Tensor, shells: list[Shell], functional: Functional
-) -> tuple[torch.Tensor, torch.Tensor]:
+    channel_list: list[torch.Tensor], shells_list: list[list[Shell]], functional: Functional
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """E_xc[all-electron] - E_xc[smooth] of each atom, (a,), and its derivative with respect to D_Lq, (s, a, L, q).
 
-    The functional is called once for the points of all shells: on a GPU its many small operations cost what launching
-    them costs.
+    channel_list: D_Lq of the atoms of several species, (s, a, L, q) each; shells_list: the shells of each.
+    The functional is called once for the points of all: its many small operations cost what launching them costs.
     """
-    in_Lg = [shell.density(channel_saLq) for shell in shells]
-    density_list = [shell.harmonic_xL @ density_saLg for shell, density_saLg in zip(shells, in_Lg, strict=True)]
-    gradient_list, sigma_yx = [], None
-    if functional.needs_gradient:
-        gradient_list = [shell.gradient(channel_saLq, n) for shell, n in zip(shells, in_Lg, strict=True)]
-        sigma_yx = torch.cat([contract(gradient).flatten(2) for gradient in gradient_list], -1)
-    density_sax = torch.cat([density.flatten(2) for density in density_list], -1)
-    energy_ax, dedn_sax, deds_yax = functional.energy_and_derivatives(density_sax, sigma_yx)
-    energy_a, total_saLq, start = channel_saLq.new_zeros(channel_saLq.shape[1]), torch.zeros_like(channel_saLq), 0
-    for n, shell in enumerate(shells):
-        part = slice(start, start + shell.weight_xg.numel())
-        energy_a += energy_ax[:, part] @ shell.weight_xg.flatten()
-        dedn_saxg = dedn_sax[..., part].unflatten(-1, shell.weight_xg.shape) * shell.weight_xg
-        flux_saxgv = None
-        if deds_yax is not None:
-            deds_yaxg = deds_yax[..., part].unflatten(-1, shell.weight_xg.shape)
-            flux_saxgv = flux(deds_yaxg, gradient_list[n]) * shell.weight_xg[..., None]
-        total_saLq += shell.derivative(dedn_saxg, flux_saxgv)
-        start = part.stop
-    return energy_a, total_saLq
+    pairs = list(zip(channel_list, shells_list, strict=True))
+    fields = [[shell.fields(channel, functional.needs_gradient) for shell in shells] for channel, shells in pairs]
+    every = [field for of_species in fields for field in of_species]
+    if not every:  # a rank without radii
+        return [(channel.new_zeros(channel.shape[1]), torch.zeros_like(channel)) for channel in channel_list]
+    density_sp = torch.cat([field.density_saxg.flatten(1) for field in every], 1)
+    sigma_yp = torch.cat([field.sigma().flatten(1) for field in every], 1) if functional.needs_gradient else None
+    energy_p, dedn_sp, deds_yp = functional.energy_and_derivatives(density_sp, sigma_yp)
+    found, start = [], 0
+    for (channel_saLq, shells), of_species in zip(pairs, fields, strict=True):
+        energy_a, total_saLq = channel_saLq.new_zeros(channel_saLq.shape[1]), torch.zeros_like(channel_saLq)
+        for shell, field in zip(shells, of_species, strict=True):
+            shape = field.density_saxg.shape[1:]
+            part = slice(start, start + shape.numel())
+            energy_a.addmv_(energy_p[part].view(len(energy_a), -1), shell.weight_xg.view(-1))
+            deds_yaxg = None if deds_yp is None else deds_yp[:, part].unflatten(1, shape)
+            shell.add_derivative(field, dedn_sp[:, part].unflatten(1, shape), deds_yaxg, total_saLq)
+            start = part.stop
+        found.append((energy_a, total_saLq))
+    return found
 
 
 def highest_harmonic(setup: Setup) -> int:
@@ -148,5 +168,9 @@ def _make_shell(
     l_L = torch.tensor([float(l) for l in range(lmax + 1) for _ in range(2 * l + 1)], dtype=point_xv.dtype)
     radial_xLv = (l_L * harmonic_xL)[:, :, None] * point_xv[:, None, :]
     tangent_xLv = solid_harmonics_gradient(lmax, point_xv) - radial_xLv
-    weight_xg = np.asarray(weight_x)[:, None] * both[0]
-    return Shell(*(runtime.tensor(t) for t in (weight_xg, both[1], harmonic_xL, tangent_xLv, *both[2:])))
+    tangent_tL = tangent_xLv.movedim(-1, 0).flatten(0, 1)
+    volume, inverse_r, pair_qg, slope_qg, core, core_slope = both
+    weight_xg = np.asarray(weight_x)[:, None] * volume
+    pair_qf = np.concatenate([pair_qg, slope_qg, pair_qg * inverse_r], -1)
+    core_f = np.concatenate([core, core_slope, core * inverse_r])
+    return Shell(*(runtime.tensor(t) for t in (weight_xg, harmonic_xL, tangent_tL, pair_qf, core_f)))

@@ -5,6 +5,7 @@ an atom in its place, those that the cube shares take points of the mesh to poin
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -38,12 +39,16 @@ class SiteSymmetry:
         weight_u = np.bincount(set_x, weight_x.numpy())
         return point_xv[first_u], torch.from_numpy(weight_u)
 
+    @cached_property
+    def average_xx(self) -> torch.Tensor:
+        """1/N Σ_R M D Mᵀ on flat blocks D, x = (i, i): the whole derivative, from that of one point of each set."""
+        count, size = len(self.rotation_oij), self.rotation_oij.shape[-1] ** 2
+        total_ijab = torch.einsum("oai,obj->ijab", self.rotation_oij, self.rotation_oij)
+        return total_ijab.reshape(size, size) / count
+
     def average(self, block_saij: torch.Tensor) -> torch.Tensor:
-        """1/N Σ_R M D Mᵀ: the whole derivative, from that of one point of each set."""
-        total_saij = torch.zeros_like(block_saij)
-        for rotation_ij in self.rotation_oij:
-            total_saij += rotation_ij @ block_saij @ rotation_ij.T
-        return total_saij / len(self.rotation_oij)
+        """The same of blocks."""
+        return (block_saij.flatten(2) @ self.average_xx).view_as(block_saij)
 
 
 def site_symmetry(symmetry: Symmetry, atoms: np.ndarray, l_j: tuple[int, ...], runtime: Runtime) -> SiteSymmetry:

@@ -162,9 +162,10 @@ class ScfLoop:
         slosh in the compensation charges of long cells.
         """
         extra = self.atoms.valence_compensation
+        extra_in_sg, extra_out_sg = extra(torch.cat([density.occupancy_sx, output.occupancy_sx])).chunk(2)
         charge_xg, occupancy_xm, residual = self.mixer.mix(
-            spin_sum(density.density_sg + extra(density.occupancy_sx)), spin_sum(density.occupancy_sx),
-            spin_sum(output.density_sg + extra(output.occupancy_sx)), spin_sum(output.occupancy_sx),
+            spin_sum(density.density_sg + extra_in_sg), spin_sum(density.occupancy_sx),
+            spin_sum(output.density_sg + extra_out_sg), spin_sum(output.occupancy_sx),
         )
         if frozen:
             return density, residual

@@ -1,7 +1,5 @@
 """Electrostatic energy of a periodic, neutralised charge density."""
 
-from math import pi
-
 import torch
 
 from eigenwerk.dft.basis import PlaneWaveBasis
@@ -17,6 +15,5 @@ def hartree(charge_g: torch.Tensor, basis: PlaneWaveBasis) -> tuple[torch.Tensor
     charge_g: (g,) on the electrostatic sphere, electrons per bohr³.  Returns (energy in hartree,
     potential_g in hartree).
     """
-    kernel_g = torch.where(basis.norm2_g > 0, 4 * pi / basis.norm2_g.clamp_min(1e-12), torch.zeros_like(basis.norm2_g))
-    potential_g = kernel_g[: charge_g.shape[-1]] * charge_g
+    potential_g = basis.coulomb_g[: charge_g.shape[-1]] * charge_g
     return 0.5 * basis.inner(charge_g, potential_g), potential_g

@@ -47,13 +47,13 @@ class HubbardTerm:
         n_samm = torch.einsum("sajmkn,jk->samn", shell_sajmjm, self.overlap_jj)
         return 0.5 * (n_samm + n_samm.mT) * (len(occupancy_saij) / 2)
 
-    def energy(self, occupancy_saij: torch.Tensor) -> tuple[float, torch.Tensor]:
-        """E_U of all atoms in hartree and its derivative ∂E_U/∂D, (s, a, i, i)."""
+    def energy(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """E_U of all atoms in hartree, a scalar on the device, and its derivative ∂E_U/∂D, (s, a, i, i)."""
         n_samm = self.occupations(occupancy_saij)
         unit_mm = torch.eye(n_samm.shape[-1], dtype=n_samm.dtype, device=n_samm.device)
         holes_samm = unit_mm - n_samm
         weight = 2 / len(occupancy_saij)
-        energy = 0.5 * self.u * weight * float((n_samm * holes_samm.mT).sum())
+        energy = 0.5 * self.u * weight * (n_samm * holes_samm.mT).sum()
         potential_samm = self.u * (0.5 * unit_mm - n_samm)
         j, m = self.projector_jm.shape
         block_sajmkn = torch.einsum("samn,jk->sajmkn", potential_samm, self.overlap_jj)
