@@ -128,7 +128,7 @@ class Calculation:
         state = loop.run(symmetrise(density), coeff_sknG, on_step)
         with trace.span("forces"):
             degeneracy = 2 // self.parameters.spins
-            filling_skn = self.basis.weight_k[:, None] * state.occupations.occ_skn * degeneracy
+            filling_skn = self.basis.weight_k.cpu()[:, None] * state.occupations.occ_skn * degeneracy
             force_av = forces(
                 self.atoms, state.density, self.builder(state.density), state.coeff_sknG, state.eig_skn, filling_skn
             )

@@ -65,50 +65,50 @@ def band_density(
 ) -> torch.Tensor:
     """Σ filling |ψ̃|² on the wave grid over the k-points of this group and this rank's share of bands; (R, R, R).
 
-    filling = w_k g f.  sphere_map: that of the basis, unless the orbitals are in another precision.  The sum over all
-    ranks is the density.
+    filling = w_k g f, best in host memory: its signs are looked at.  sphere_map: that of the basis, unless the orbitals
+    are in another precision.  The sum over all ranks is the density.
     """
     size_c = basis.grids.wave
     points = size_c[0] * size_c[1] * size_c[2]
     total_R = torch.zeros(points, dtype=basis.runtime.real, device=basis.runtime.device)
     comm, limit = basis.runtime.bands, basis.runtime.block_bytes
     sphere_map = sphere_map or basis.sphere_map
-    for k, n in transfer_blocks(comm, coeff_knG[:, : filled_bands(filling_kn)], limit):
+    bands, signed = filled_bands(filling_kn), bool((filling_kn < 0).any())
+    filling_kn = filling_kn.to(total_R.device)
+    for k, n in transfer_blocks(comm, coeff_knG[:, :bands], limit):
         own_kbW = ToBands(comm, coeff_knG[k, n]).wait()
         filling_kb = filling_kn[k, n][:, own_bands(comm, n.stop - n.start)]
-        _add_squares(basis, own_kbW[:, : filling_kb.shape[1]], filling_kb, sphere_map.problems(k), total_R)
+        _add_squares(basis, own_kbW[:, : filling_kb.shape[1]], filling_kb, sphere_map.problems(k), total_R, signed)
     return total_R.reshape(size_c) / basis.volume
 
 
 def _add_squares(
-    basis: PlaneWaveBasis, x_kbG: torch.Tensor, filling_kb: torch.Tensor, sphere_map: SphereMap, out_R: torch.Tensor
-) -> None:
+    basis: PlaneWaveBasis, x_kbG: torch.Tensor, filling_kb: torch.Tensor, sphere_map: SphereMap, out_R: torch.Tensor,
+    signed: bool,
+) -> None:  # fmt: skip
     """out_R += Σ filling |ψ̃|² of some whole orbitals.
 
-    Two real orbitals on one grid are told apart by nothing, so each is multiplied by the root of its filling before;
-    the few negative fillings of Methfessel-Paxton smearing come apart.  Of orbitals that are real by inversion the
-    mixed term -2 √(f₁f₂) Im ψ₁*ψ₂ is odd under it, and falls out when the density is symmetrised.
+    Each is multiplied by the root of its filling before: two real orbitals on one grid are told apart by nothing.  The
+    few negative fillings of Methfessel-Paxton smearing (signed: there are some) come apart.  Of orbitals that are real
+    by inversion the mixed term -2 √(f₁f₂) Im ψ₁*ψ₂ is odd under it, and falls out when the density is symmetrised.
     """
-    filling_kb = filling_kb.to(x_kbG.dtype.to_real())
-    if basis.form.real and bool((filling_kb < 0).any()):
-        _add_squares(basis, x_kbG, filling_kb.clamp_min(0), sphere_map, out_R)
+    if signed:
+        _add_squares(basis, x_kbG, filling_kb.clamp_min(0), sphere_map, out_R, False)
         negative_b, negative_R = (filling_kb < 0).any(0), torch.zeros_like(out_R)
-        _add_squares(basis, x_kbG[:, negative_b], -filling_kb[:, negative_b].clamp_max(0), sphere_map, negative_R)
+        negative_kb = -filling_kb[:, negative_b].clamp_max(0)
+        _add_squares(basis, x_kbG[:, negative_b], negative_kb, sphere_map, negative_R, False)
         out_R -= negative_R
         return
     threads, blocks = threads_for(out_R.device), list(grid_blocks(basis, x_kbG))
+    root_kb = filling_kb.sqrt().to(x_kbG.dtype.to_real())
 
     def squares(first: int) -> torch.Tensor:
-        total_R = torch.zeros_like(out_R)
+        total_R2 = out_R.new_zeros((len(out_R), 2))
         for k, b in blocks[first::threads]:
-            part_kbG, weight_kb = x_kbG[k, b], filling_kb[k, b]
-            if basis.form.real:
-                part_kbG = part_kbG * weight_kb.sqrt()[..., None]
-                weight_kb = torch.ones_like(weight_kb[:, : sphere_map.fields(weight_kb.shape[1])])
-            grid_kpR = sphere_map.problems(k).to_grid(part_kbG)
-            square_xR = (grid_kpR.real.square() + grid_kpR.imag.square()).reshape(-1, len(out_R))
-            total_R += weight_kb.reshape(-1) @ square_xR
-        return total_R
+            grid_kpR = sphere_map.problems(k).to_grid(x_kbG[k, b] * root_kb[k, b, None])
+            # real and imaginary parts side by side: the fewest passes over memory
+            total_R2 += torch.view_as_real(grid_kpR.flatten(2).flatten(0, 1)).square_().sum(0, dtype=out_R.dtype)
+        return total_R2.sum(1)
 
     for total_R in each(squares, range(min(threads, len(blocks))), threads):
         out_R += total_R

@@ -38,7 +38,7 @@ def forces(
     """
     local_av = _local_forces(atoms, density, potential)
     nonlocal_av = torch.zeros_like(local_av)
-    eig_skn, filling_skn = eig_skn[:, atoms.basis.own_k], filling_skn[:, atoms.basis.own_k]
+    eig_skn, filling_skn = (value[:, atoms.basis.own_k].to(local_av.device) for value in (eig_skn, filling_skn))
     for spin in range(coeff_sknG.shape[0]):
         energy_II = OneCentreMatrix(atoms.layout, atoms.even(potential.hamiltonian_sx[spin]), atoms.basis.form.dtype)
         nonlocal_av += _projector_forces(atoms, energy_II, coeff_sknG[spin], eig_skn[spin], filling_skn[spin])

@@ -9,6 +9,7 @@ and for the occupancies of the atom that o moves a to,  D(o a) = 1/N Σ_o M_o D(
 Y_i(R x) = Σ_j M_ij Y_j(x).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,23 +22,30 @@ from eigenwerk.dft.symmetry import Symmetry
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
 
+BLOCK_BYTES, CACHE_BLOCK_BYTES = 2**28, 2**20
+"""What operations that are applied together may make of a density, on a GPU and on a processor."""
+
 
 @dataclass(frozen=True)
 class Moves:
     """Where a group takes some atoms, which it does not mix with others; atoms by their place among these.
 
-    orbit_a: which set of atoms an atom belongs to that pure translations take into each other; they have `size`
-    members each; target_oa: where each coset representative takes each atom.
+    orbit_a: which set of atoms an atom belongs to that pure translations take into each other; member_ot: the members
+    of each set; target_oa: where each coset representative takes each atom; source_oa: which atom it takes there.
     """
 
     orbit_a: torch.Tensor
-    size: int
+    member_ot: torch.Tensor
     target_oa: torch.Tensor
+    source_oa: torch.Tensor
 
     def translated(self, value_ax: torch.Tensor) -> torch.Tensor:
         """The average over all pure translations, atoms first: that over the members of each set."""
-        sum_ox = value_ax.new_zeros((len(self.orbit_a) // self.size, *value_ax.shape[1:]))
-        return sum_ox.index_add(0, self.orbit_a, value_ax)[self.orbit_a] / self.size
+        sets, size = self.member_ot.shape
+        if size == 1:
+            return value_ax
+        member_otx = value_ax.index_select(0, self.member_ot.view(-1)).unflatten(0, (sets, size))
+        return member_otx.mean(1).index_select(0, self.orbit_a)
 
 
 @dataclass(frozen=True)
@@ -45,17 +53,15 @@ class Symmetriser:
     """Averages over a group G, as coset representatives times pure translations T.
 
     A supercell may have thousands of operations but at most 96 representatives (rotation, spin flip).
-    invariant_g: 1 where exp(-2πi g·t) = 1 for all of T, else 0 (the average over T); source_og,
-    conjugate_og, phase_og: index maps of the representatives; rotation_oij, moves: M of the representatives
-    and what they do to the atoms, by species; all_moves: of all atoms.
+    place_og: where the representatives find the wave that they bring to g, among all waves and their conjugates behind
+    them; phase_og: exp(-2πi g·t_o) / N, zero where exp(-2πi g·t) is not 1 for all of T (the average over T);
+    rotation_oij, moves: M of the representatives and what they do to the atoms, by species; all_moves: of all atoms.
     """
 
     symmetry: Symmetry
     atoms: PawAtoms
     representative_o: np.ndarray
-    invariant_g: torch.Tensor
-    source_og: torch.Tensor
-    conjugate_og: torch.Tensor
+    place_og: torch.Tensor
     phase_og: torch.Tensor
     rotation_oij: dict[str, torch.Tensor]
     moves: dict[str, Moves]
@@ -76,14 +82,24 @@ class Symmetriser:
             total_av[target_a] += average_av @ rotation_vv.T
         return total_av / len(self.representative_o)
 
+    def _parts(self, bytes_of_one: int) -> Iterator[tuple[slice, bool]]:
+        """Representatives that are applied together, and whether they exchange the spins; those that do come last."""
+        flip_o = self.symmetry.spin_flip_o[self.representative_o]
+        kept = int((~flip_o).sum())
+        limit = CACHE_BLOCK_BYTES if self.phase_og.device.type == "cpu" else BLOCK_BYTES
+        step = max(1, limit // bytes_of_one)
+        for first, last in ((0, kept), (kept, len(flip_o))):
+            for start in range(first, last, step):
+                yield slice(start, min(start + step, last)), first == kept
+
     def _sphere(self, density_sg: torch.Tensor) -> torch.Tensor:
-        density_sg = density_sg * self.invariant_g
+        both_sx = torch.cat([density_sg, density_sg.conj_physical()], 1)
         total_sg = torch.zeros_like(density_sg)
-        for o, flip in enumerate(self.symmetry.spin_flip_o[self.representative_o]):
-            moved_sg = density_sg[:, self.source_og[o]]
-            moved_sg = torch.where(self.conjugate_og[o], moved_sg.conj(), moved_sg) * self.phase_og[o]
-            total_sg += moved_sg.flip(0) if flip else moved_sg
-        return total_sg / len(self.representative_o)
+        for o, flip in self._parts(density_sg.nbytes):
+            place_og, source_sx = self.place_og[o], both_sx.flip(0) if flip else both_sx
+            moved_sog = source_sx.index_select(1, place_og.flatten()).unflatten(1, place_og.shape)
+            total_sg += moved_sog.mul_(self.phase_og[o]).sum(1)
+        return total_sg
 
     def _occupancies(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
         layout = self.atoms.layout
@@ -94,9 +110,12 @@ class Symmetriser:
         moves, rotation_oij = self.moves[species.setup.symbol], self.rotation_oij[species.setup.symbol]
         average_saij = moves.translated(block_saij.transpose(0, 1)).transpose(0, 1)
         total_saij = torch.zeros_like(block_saij)
-        for o, flip in enumerate(self.symmetry.spin_flip_o[self.representative_o]):
-            moved_saij = rotation_oij[o] @ average_saij @ rotation_oij[o].T
-            total_saij[:, moves.target_oa[o]] += moved_saij.flip(0) if flip else moved_saij
+        for o, flip in self._parts(block_saij.nbytes):
+            source_oa = moves.source_oa[o]
+            source_saij = average_saij.flip(0) if flip else average_saij
+            moved_soaij = source_saij.index_select(1, source_oa.flatten()).unflatten(1, source_oa.shape)
+            turned_soaij = torch.einsum("oik,soakj->soaij", rotation_oij[o], moved_soaij)
+            total_saij += torch.einsum("soaik,ojk->saij", turned_soaij, rotation_oij[o])
         return total_saij / len(self.representative_o)
 
 
@@ -112,6 +131,7 @@ def make_symmetriser(symmetry: Symmetry, atoms: PawAtoms) -> Symmetriser:
     rotation_occ = symmetry.rotation_occ[representative_o]
     source_og, conjugate_og = _sphere_maps(rotation_occ, index_gc)
     phase_og = np.exp(-2j * np.pi * (symmetry.translation_oc[representative_o] @ index_gc.T))
+    phase_og *= np.take_along_axis(invariant_g[None], source_og, 1) / len(representative_o)
     rotation_ovv = symmetry.rotation_ovv[representative_o]
     rotation_oij = {
         s.setup.symbol: runtime.tensor(projector_rotation(rotation_ovv, s.setup.l_j))
@@ -120,9 +140,9 @@ def make_symmetriser(symmetry: Symmetry, atoms: PawAtoms) -> Symmetriser:
     moved = symmetry.atom_map_oa
     moves = {s.setup.symbol: _moves(moved, representative_o, translation_o, s.atom_a, runtime) for s in species}
     return Symmetriser(
-        symmetry, atoms, representative_o, runtime.tensor(invariant_g), runtime.index(source_og),
-        runtime.tensor(conjugate_og, torch.bool), runtime.tensor(phase_og, runtime.complex), rotation_oij,
-        moves, _moves(moved, representative_o, translation_o, np.arange(moved.shape[1]), runtime),
+        symmetry, atoms, representative_o, runtime.index(source_og + len(index_gc) * conjugate_og),
+        runtime.tensor(phase_og, runtime.complex), rotation_oij, moves,
+        _moves(moved, representative_o, translation_o, np.arange(moved.shape[1]), runtime),
     )
 
 
@@ -134,14 +154,19 @@ def _moves(
     place_a[atom_a] = np.arange(len(atom_a))
     first_a = map_oa[translation_o][:, atom_a].min(axis=0)
     orbit_a = np.unique(first_a, return_inverse=True)[1].reshape(-1)
+    member_ot = np.argsort(orbit_a, kind="stable").reshape(-1, len(translation_o))
     target_oa = place_a[map_oa[representative_o][:, atom_a]]
-    return Moves(runtime.index(orbit_a), len(translation_o), runtime.index(target_oa))
+    return Moves(
+        runtime.index(orbit_a), runtime.index(member_ot), runtime.index(target_oa),
+        runtime.index(np.argsort(target_oa, axis=1)),
+    )  # fmt: skip
 
 
 def _cosets(symmetry: Symmetry) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of one operation for each pair (rotation, spin flip), and of the pure translations."""
+    """Indices of one operation for each pair (rotation, spin flip), flips last, and of the pure translations."""
     key_ox = np.column_stack([symmetry.rotation_occ.reshape(symmetry.order, 9), symmetry.spin_flip_o])
     representative_o = np.sort(np.unique(key_ox, axis=0, return_index=True)[1])
+    representative_o = representative_o[np.argsort(symmetry.spin_flip_o[representative_o], kind="stable")]
     translation_o = np.flatnonzero((key_ox == key_ox[0]).all(axis=1))
     return representative_o, translation_o
 

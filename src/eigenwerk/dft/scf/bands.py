@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
+from torch.nn.functional import pad
 
 from eigenwerk.dft.density import Density, band_density, band_occupancies, electrons_of, filled_bands
 from eigenwerk.dft.hamiltonian import Hamiltonian
@@ -16,7 +17,6 @@ from eigenwerk.dft.single import SingleTables, lowered
 from eigenwerk.dft.wavefunctions import starting_orbitals
 from eigenwerk.linalg.shared_dense import SharedEigh
 from eigenwerk.parallel.block_sizes import points_in_block, points_side_by_side
-from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import share
 from eigenwerk.parallel.threads import each
 
@@ -27,8 +27,8 @@ Result = TypeVar("Result")
 class Bands:
     """Orbitals and eigenvalues of all spins and k-points, and what they cost.
 
-    coeff_sknG (s, k, n, G): of this group's k-points and this rank's plane waves; eig_skn, residual_skn (hartree) and
-    applications of H to single orbitals: of all k-points, the same on every rank.
+    coeff_sknG (s, k, n, G): of this group's k-points and this rank's plane waves; eig_skn, residual_skn (hartree), in
+    host memory, and applications of H to single orbitals: of all k-points, the same on every rank.
     """
 
     coeff_sknG: torch.Tensor
@@ -91,7 +91,7 @@ def solve_bands(
     eig_skn = torch.empty(start_sknG.shape[:3], dtype=runtime.real, device=start_sknG.device)
     residual_skn = torch.empty_like(eig_skn)
     if wanted_skn is not None:
-        wanted_skn = wanted_skn[:, atoms.basis.own_k]
+        wanted_skn = wanted_skn[:, atoms.basis.own_k].to(start_sknG.device)
     spins, bands = start_sknG.shape[0], start_sknG.shape[2]
     hamiltonian_s = [Hamiltonian(atoms, potential, spin) for spin in range(spins)]
     dtype = atoms.basis.form.dtype if single is None else single.projector_kIG.dtype
@@ -111,37 +111,45 @@ def solve_bands(
 
     costs = [cost for of_spin in on_k_blocks(atoms, spins, bands, solve, dtype) for cost in of_spin]
     applications, notes = sum(count for count, _ in costs), [note for _, some in costs for note in some]
-    kpoints = runtime.grid.kpoints
-    eig_skn, residual_skn = (of_all_kpoints(kpoints, value_skn) for value_skn in (eig_skn, residual_skn))
-    applications = int(kpoints.sum(runtime.index(applications)))
-    return Bands(coeff_sknG, eig_skn, residual_skn, applications, tuple(notes))
+    both_xskn, applications = of_all_kpoints(atoms, torch.stack([eig_skn, residual_skn]), applications)
+    return Bands(coeff_sknG, both_xskn[0], both_xskn[1], applications, tuple(notes))
 
 
-def of_all_kpoints(comm: Communicator, value_skn: torch.Tensor) -> torch.Tensor:
-    """Values of this group's k-points -> those of all k-points, on every rank."""
-    return comm.all_gather(value_skn.movedim(1, 0).contiguous()).movedim(0, 1).contiguous()
+def of_all_kpoints(atoms: PawAtoms, value_xskn: torch.Tensor, count: int) -> tuple[torch.Tensor, int]:
+    """Values of this group's k-points -> those of all k-points, in host memory of every rank; and the sum of counts.
+
+    All go by one message and one copy.
+    """
+    kpoints, points = atoms.runtime.grid.kpoints, len(atoms.basis.kpoints.point_kc)
+    flat_ky = pad(value_xskn.movedim(2, 0).flatten(1), (0, 1))
+    flat_ky[:1, -1] = count
+    shares = [share(points, kpoints.size, group) for group in range(kpoints.size)]
+    whole_ky = kpoints.all_gather(flat_ky, [own.stop - own.start for own in shares]).cpu()
+    x, s, _, n = value_xskn.shape
+    return whole_ky[:, :-1].unflatten(1, (x, s, n)).movedim(0, 2).contiguous(), int(whole_ky[:, -1].sum())
 
 
 def density_of_bands(
     atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor, single: SingleTables | None = None
 ) -> Density:
-    """Valence density of the orbitals, not symmetrised; filling_skn = w_k g f of all k-points.
+    """Valence density of the orbitals, not symmetrised; filling_skn = w_k g f of all k-points, best in host memory.
 
     single: the orbitals hold single-precision numbers and are orthonormal to their rounding; sums over them are in
     double, and the density is scaled to the electrons that the filling means.
     """
     basis, runtime = atoms.basis, atoms.runtime
-    electrons_s = filling_skn.sum((1, 2))
+    electrons_s = filling_skn.sum((1, 2)).to(coeff_sknG.device)
     filling_skn = filling_skn[:, basis.own_k]
     tables = single or atoms
     if single is not None:
         coeff_sknG = lowered(coeff_sknG)
     bands = filled_bands(filling_skn)
+    there_skn = filling_skn.to(coeff_sknG.device)
     own_n = share(bands, runtime.bands.size, runtime.bands.rank)
 
     def occupancies(spin: int, k: slice) -> torch.Tensor:
         proj_knI = runtime.bands.sum(projections(coeff_sknG[spin, k, :bands], tables.projector_kIG[k]))
-        return band_occupancies(atoms, proj_knI[:, own_n].to(basis.form.dtype), filling_skn[spin, k, own_n])
+        return band_occupancies(atoms, proj_knI[:, own_n].to(basis.form.dtype), there_skn[spin, k, own_n])
 
     parts_s = on_k_blocks(atoms, len(coeff_sknG), coeff_sknG.shape[2], occupancies)
     occupancy_sx = runtime.world.sum(torch.stack([torch.stack(parts).sum(0) for parts in parts_s]))

@@ -62,6 +62,7 @@ class ScfLoop:
     ):
         self.atoms, self.builder, self.symmetrise, self.settings = atoms, builder, symmetrise, settings
         basis = atoms.basis
+        self.weight_k = basis.weight_k.cpu()  # occupations are found in host memory
         self.mixer = PulayMixer(
             settings.mixing, basis.norm2_g[: basis.density_count], basis.weight_g[: basis.density_count], basis.volume
         )
@@ -96,7 +97,7 @@ class ScfLoop:
                 )
             coeff_sknG = bands.coeff_sknG
             filled = self._occupy(bands.eig_skn, degeneracy)
-            filling_skn = self.atoms.basis.weight_k[:, None] * filled.occ_skn * degeneracy
+            filling_skn = self.weight_k[:, None] * filled.occ_skn * degeneracy
             with trace.span("density"):
                 output = self.symmetrise(density_of_bands(self.atoms, coeff_sknG, filling_skn, single))
             energies = harris_energies(
@@ -147,7 +148,7 @@ class ScfLoop:
     def _occupy(self, eig_skn: torch.Tensor, degeneracy: int) -> Occupations:
         settings = self.settings
         return occupations(
-            eig_skn, self.atoms.basis.weight_k, settings.electrons, settings.smearing,
+            eig_skn, self.weight_k, settings.electrons, settings.smearing,
             settings.width, degeneracy, settings.fixed_moment,
         )
 

@@ -37,8 +37,8 @@ class State:
     """A ground state, converged or not.
 
     density: the one the Hamiltonian of the orbitals was made from; coeff_sknG: orbitals of this k-group on this rank's
-    plane waves; eig_skn (hartree), occupations: of all k-points; energies; history: all steps; converged, status: how
-    it ended.
+    plane waves; eig_skn (hartree), occupations: of all k-points, in host memory; energies; history: all steps;
+    converged, status: how it ended.
     """
 
     density: Density
