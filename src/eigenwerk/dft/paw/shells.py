@@ -56,24 +56,24 @@ class Shell:
         radial_saLf[:, :, 0] += self.core_f[:f] / len(radial_saLf)
         both_saxf = _times(self.harmonic_xL, radial_saLf[..., : 2 * g])
         if not gradient:
-            return Fields(both_saxf, None, None)  # only the first of the radial functions are there
+            return Fields(both_saxf, None)  # only the first of the radial functions are there
         tangent_satg = _times(self.tangent_tL, radial_saLf[..., 2 * g :])
-        return Fields(both_saxf[..., :g], both_saxf[..., g:], tangent_satg.unflatten(2, (3, -1)))
+        gradient_satg = torch.cat([both_saxf[..., g:], tangent_satg], 2)
+        return Fields(both_saxf[..., :g], gradient_satg.unflatten(2, (4, -1)))
 
     def add_derivative(
         self, fields: "Fields", dedn_saxg: torch.Tensor, deds_yaxg: torch.Tensor | None, total_saLq: torch.Tensor
     ) -> None:
         """total_saLq += ∂E/∂D_Lq, from ∂e/∂n and ∂e/∂σ at the points."""
         g, total_xq = self.weight_xg.shape[1], total_saLq.view(-1, total_saLq.shape[-1])
-        if fields.slope_saxg is None or fields.tangent_savxg is None or deds_yaxg is None:
-            radial_saLg = _times(self.harmonic_xL.T, dedn_saxg * self.weight_xg)
+        dedn_saxg = dedn_saxg * self.weight_xg
+        if fields.gradient_savxg is None or deds_yaxg is None:
+            radial_saLg = _times(self.harmonic_xL.T, dedn_saxg)
             total_xq.addmm_(radial_saLg.flatten(0, 2), self.pair_qf[:, :g].T)
             return
-        deds_yaxg = deds_yaxg * self.weight_xg
-        both_saxf = torch.cat([dedn_saxg * self.weight_xg, flux(deds_yaxg, fields.slope_saxg[..., None])[..., 0]], -1)
-        flux_savxg = flux(deds_yaxg[:, :, None], fields.tangent_savxg[..., None])[..., 0]
-        radial_saLf = _times(self.harmonic_xL.T, both_saxf)
-        tangent_saLg = _times(self.tangent_tL.T, flux_savxg.flatten(2, 3))
+        flux_savxg = flux((deds_yaxg * self.weight_xg)[:, :, None], fields.gradient_savxg[..., None])[..., 0]
+        radial_saLf = _times(self.harmonic_xL.T, torch.cat([dedn_saxg, flux_savxg[:, :, 0]], -1))
+        tangent_saLg = _times(self.tangent_tL.T, flux_savxg[:, :, 1:].flatten(2, 3))
         total_xq.addmm_(radial_saLf.flatten(0, 2), self.pair_qf[:, : 2 * g].T)
         total_xq.addmm_(tangent_saLg.flatten(0, 2), self.pair_qf[:, 2 * g :].T)
 
@@ -87,16 +87,15 @@ def _times(matrix_xL: torch.Tensor, value_saLg: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Fields:
-    """Density, radial and tangential components of its gradient at the points of a shell."""
+    """Density and its gradient at the points of a shell; v: along the radius and, Cartesian, across it."""
 
     density_saxg: torch.Tensor
-    slope_saxg: torch.Tensor | None
-    tangent_savxg: torch.Tensor | None
+    gradient_savxg: torch.Tensor | None
 
     def sigma(self) -> torch.Tensor:
         """Squared gradients, (y, a, x, g)."""
-        assert self.slope_saxg is not None and self.tangent_savxg is not None
-        return contract(self.tangent_savxg.movedim(2, -1)).add_(contract(self.slope_saxg[..., None]))
+        assert self.gradient_savxg is not None
+        return contract(self.gradient_savxg.movedim(2, -1))
 
 
 def shell_energies(

@@ -98,12 +98,13 @@ class ScfLoop:
             coeff_sknG = bands.coeff_sknG
             filled = self._occupy(bands.eig_skn, degeneracy)
             filling_skn = self.weight_k[:, None] * filled.occ_skn * degeneracy
-            with trace.span("density"):
-                output = self.symmetrise(density_of_bands(self.atoms, coeff_sknG, filling_skn, single))
+            # fetched before the work on the density is queued: nothing waits for that before it is mixed
             energies = harris_energies(
                 self.atoms, density, potential, band_energy(bands.eig_skn, filling_skn), filled.entropy_term,
                 filled.zero_width_correction,
             )
+            with trace.span("density"):
+                output = self.symmetrise(density_of_bands(self.atoms, coeff_sknG, filling_skn, single))
             wanted_skn = wanted_bands(filled.occ_skn)
             events_before = len(self.mixer.events)
             with trace.span("mixing"):

@@ -43,11 +43,12 @@ def _pointwise(
     if orbits is not None:
         density_sx = orbits.reduced(density_sx)
         gradient_svx = None if gradient_svx is None else orbits.reduced(gradient_svx)
-    own = share(density_sx.shape[1], world.size, world.rank)
+    shares = [share(density_sx.shape[1], world.size, rank) for rank in range(world.size)]
+    own, lengths = shares[world.rank], [part.stop - part.start for part in shares]
     own_sigma_yx = None if gradient_svx is None else contract(gradient_svx[..., own], 0)
     energy_x, *slopes = functional.energy_and_derivatives(density_sx[:, own].contiguous(), own_sigma_yx)
     energy = world.sum(energy_x.sum() if orbits is None else energy_x @ orbits.size_u[own])
-    found = [None if slope is None else _all_points(world, slope) for slope in slopes]
+    found = [None if slope is None else _all_points(world, slope, lengths) for slope in slopes]
     if orbits is not None:
         found = [None if slope is None else orbits.expanded(slope) for slope in found]
     dedn_sR, deds_yR = (None if slope is None else slope.unflatten(1, density_sR.shape[1:]) for slope in found)
@@ -55,5 +56,5 @@ def _pointwise(
     return energy, dedn_sR, deds_yR
 
 
-def _all_points(world: Communicator, slope_sx: torch.Tensor) -> torch.Tensor:
-    return slope_sx if world.size == 1 else world.all_gather(slope_sx.T.contiguous()).T
+def _all_points(world: Communicator, slope_sx: torch.Tensor, lengths: list[int]) -> torch.Tensor:
+    return slope_sx if world.size == 1 else world.all_gather(slope_sx.T.contiguous(), lengths).T
