@@ -142,8 +142,12 @@ class PlaneWaveBasis:
 
     def inner(self, a_g: torch.Tensor, b_g: torch.Tensor) -> torch.Tensor:
         """∫ a(r) b(r) d³r of two real functions from their coefficients (last axis g)."""
-        weight_g = self.weight_g[: a_g.shape[-1]]
-        return self.volume * ((a_g.real * b_g.real + a_g.imag * b_g.imag) * weight_g).sum(-1)
+        pair_g2 = torch.view_as_real(a_g) * torch.view_as_real(b_g)
+        return (pair_g2.sum(-1) * self._integral_g[: a_g.shape[-1]]).sum(-1)
+
+    @cached_property
+    def _integral_g(self) -> torch.Tensor:
+        return self.volume * self.weight_g
 
 
 def make_basis(
