@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.paw.onsite import OnsiteTerms
+from eigenwerk.dft.paw.onsite import OnsiteTerms, atom_batches, onsite_energies
 from eigenwerk.dft.paw.radial import derivative, integrate, poisson
 from eigenwerk.dft.paw.setup import compensation_shape
 from eigenwerk.dft.rotations import real_harmonics_rotation
@@ -99,6 +99,26 @@ def test_atoms_are_independent(setup):
     assert total(together) == pytest.approx(sum(map(total, each)), rel=1e-13)
     alone = torch.cat([one.hamiltonian_saij for one in each], dim=1)
     np.testing.assert_allclose(together.hamiltonian_saij, alone, atol=1e-11)
+
+
+@pytest.mark.parametrize("functional", ["PW92", "PE"])
+def test_species_that_are_worked_on_together_are_independent(setup, functional, monkeypatch):
+    """The same energies and Hamiltonians as alone, in one batch and in batches that cut a species."""
+    several = [terms(setup, symbol, functional) for symbol in ("O", "Fe", "H")]
+    given = [occupancies(one.setup, 2, atoms=atoms) for one, atoms in zip(several, (2, 1, 3), strict=True)]
+    alone = [one.energy(occupancy_saij) for one, occupancy_saij in zip(several, given, strict=True)]
+    for limit in (64, 2):
+        monkeypatch.setattr("eigenwerk.dft.paw.onsite.ATOMS_PER_BATCH", limit)
+        for found, expected in zip(onsite_energies(several, given), alone, strict=True):
+            assert parts(found) == pytest.approx(parts(expected), rel=1e-12)
+            np.testing.assert_allclose(found.hamiltonian_saij, expected.hamiltonian_saij, atol=1e-11)
+
+
+def test_batches_hold_every_atom_once_and_are_full_but_for_the_last():
+    batches = atom_batches([3, 0, 7, 1], 4)
+    assert [sum(atoms.stop - atoms.start for _, atoms in batch) for batch in batches] == [4, 4, 3]
+    found = [(n, a) for batch in batches for n, atoms in batch for a in range(atoms.start, atoms.stop)]
+    assert found == [(n, a) for n, count in enumerate([3, 0, 7, 1]) for a in range(count)]
 
 
 @pytest.mark.parametrize("symbol", ["O", "Fe"])

@@ -71,7 +71,7 @@ class Shell:
             radial_saLg = _times(self.harmonic_xL.T, dedn_saxg)
             total_xq.addmm_(radial_saLg.flatten(0, 2), self.pair_qf[:, :g].T)
             return
-        flux_savxg = flux((deds_yaxg * self.weight_xg)[:, :, None], fields.gradient_savxg[..., None])[..., 0]
+        flux_savxg = flux(deds_yaxg * self.weight_xg, fields.gradient_savxg, 1)
         radial_saLf = _times(self.harmonic_xL.T, torch.cat([dedn_saxg, flux_savxg[:, :, 0]], -1))
         tangent_saLg = _times(self.tangent_tL.T, flux_savxg[:, :, 1:].flatten(2, 3))
         total_xq.addmm_(radial_saLf.flatten(0, 2), self.pair_qf[:, : 2 * g].T)
@@ -95,7 +95,7 @@ class Fields:
     def sigma(self) -> torch.Tensor:
         """Squared gradients, (y, a, x, g)."""
         assert self.gradient_savxg is not None
-        return contract(self.gradient_savxg.movedim(2, -1))
+        return contract(self.gradient_savxg, 1)
 
 
 def shell_energies(
