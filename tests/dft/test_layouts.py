@@ -26,12 +26,17 @@ CASES = {
         "mesh": (1, 1, 1), "spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2, "solver": "chebyshev",
     }),
     "exact": ("lih_bent", {"mesh": (1, 1, 1), "cutoff_eV": 150.0, "real": True, "solver": "exact"}),
+    "grid_gamma": ("lih_bent", {
+        "mesh": (1, 1, 1), "cutoff_eV": 250.0, "real": True, "real_space": {"Li": 1e-3, "H": 1e-3},
+    }),
+    "grid": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2, "real_space": {"Al": 1e-3}}),
     "conjugate": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2, "solver": "davidson, conjugate"}),
 }
 
 FAST = """2-gloo-insulator-1 2-gloo-insulator-2 2-gloo-metal-2 2-gloo-magnet-1 2-gloo-Gamma-1 2-mpi-insulator-1
 2-mpi-magnet-2 4-gloo-insulator-2 4-gloo-metal-4 4-gloo-Gamma-1 4-mpi-insulator-2
-2-gloo-inversion-1 2-gloo-inversion-2 2-gloo-rmm-1 2-gloo-conjugate-1 2-gloo-chebyshev-1 2-gloo-exact-1""".split()
+2-gloo-inversion-1 2-gloo-inversion-2 2-gloo-rmm-1 2-gloo-conjugate-1 2-gloo-chebyshev-1 2-gloo-exact-1
+2-gloo-grid_gamma-1 2-gloo-grid-1""".split()
 """Those of the test below that `make test` runs; the others are slow ones."""
 
 
@@ -133,11 +138,12 @@ def there_and_back(world, problems, count, waves):
     shift_k11 = torch.arange(problems)[:, None, None]
 
     def needs_all_waves(x_kbW, k):
-        return 2 * x_kbW + x_kbW.sum(-1, keepdim=True) + shift_k11[k]
+        return 2 * x_kbW + x_kbW.sum(-1, keepdim=True) + shift_k11[k], 3 * x_kbW
 
     expected_knG = 2 * share_knG + whole_knW.sum(-1, keepdim=True) + shift_k11
     for limit in (1, 10**3, 10**9):
-        assert torch.equal(on_whole_spheres(world, share_knG.clone(), limit, needs_all_waves), expected_knG)
+        first_knG, second_knG = on_whole_spheres(world, share_knG.clone(), limit, needs_all_waves)
+        assert torch.equal(first_knG, expected_knG) and torch.equal(second_knG, 3 * share_knG)
     return own.stop - own.start
 
 

@@ -16,6 +16,7 @@ from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.occupations import Kind, Smearing
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors, wave_limits
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.potential import PotentialBuilder
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
@@ -72,9 +73,11 @@ class Calculation:
         grids = None
         if given.wave_grid is not None and given.fine_grid is not None:
             grids = GridSizes(given.wave_grid, given.fine_grid)
+        # orbitals that are real by inversion only have no projectors in real space
+        real = self.real and (self.kpoints.allow_real_orbitals or not given.real_space)
         with self.runtime.trace.span("basis"):
             return make_basis(
-                self.structure, self.kpoints, given.cutoff, given.precision, self.runtime, grids, self.real
+                self.structure, self.kpoints, given.cutoff, given.precision, self.runtime, grids, real
             )
 
     @cached_property
@@ -82,7 +85,15 @@ class Calculation:
         """PAW tables on the basis."""
         with self.runtime.trace.span("data sets"):
             setups = {symbol: make_setup(self.datasets[symbol]) for symbol in self.structure.species}
-            return PawAtoms(self.basis, setups)
+            return PawAtoms(self.basis, setups, self._filtered())
+
+    def _filtered(self) -> dict[str, FilteredProjectors] | None:
+        """Projectors for the wave grid, if they are to be used in real space."""
+        accuracy = self.parameters.real_space
+        if not accuracy:
+            return None
+        limits = wave_limits(self.structure, self.basis.grids, self.parameters.cutoff)
+        return {s: filtered_projectors(self.datasets[s], limits, accuracy[s]) for s in self.structure.species}
 
     @cached_property
     def builder(self) -> PotentialBuilder:

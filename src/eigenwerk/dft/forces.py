@@ -11,6 +11,8 @@ Source: Kresse and Joubert, Phys. Rev. B 59, 1758 (1999), section IV; Goedecker 
 Phys. Rev. B 45, 1597 (1992).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -20,7 +22,7 @@ from eigenwerk.dft.paw.one_centre import OneCentreMatrix
 from eigenwerk.dft.potential import Potential
 
 BANDS_PER_BATCH = 64
-"""Bands whose projection derivatives are held together (bounds memory)."""
+"""Bands whose orbitals and projection derivatives are held together (bounds memory)."""
 
 
 def forces(
@@ -69,30 +71,35 @@ def _local_forces(atoms: PawAtoms, density: Density, potential: Potential) -> to
 def _projector_forces(
     atoms: PawAtoms, energy_II: OneCentreMatrix, coeff_knG: torch.Tensor, eig_kn: torch.Tensor, filling_kn: torch.Tensor
 ) -> torch.Tensor:
-    basis, overlap_II = atoms.basis, OneCentreMatrix(atoms.layout, atoms.overlap_x, atoms.basis.form.dtype)
+    overlap_II = OneCentreMatrix(atoms.layout, atoms.overlap_x, atoms.basis.form.dtype)
     gradient_Iv = torch.zeros((atoms.layout.projector_count, 3), dtype=atoms.runtime.real, device=atoms.runtime.device)
     for k in range(coeff_knG.shape[0]):
         projector_GI = atoms.projector_kIG[k].mH
-        vector_vG = basis.form.slots(basis.wave_vector_khv[k].T)
-        used = torch.nonzero(filling_kn[k].abs() > 1e-14).flatten()
-        for n in used.split(BANDS_PER_BATCH):
-            coeff_nG, filling_n = coeff_knG[k, n], filling_kn[k, n]
-            proj_nI = atoms.runtime.bands.sum(coeff_nG @ projector_GI)
+        used = torch.nonzero(filling_kn[k].abs() > 1e-14).flatten().split(BANDS_PER_BATCH)
+        weights = []
+        for n in used:
+            proj_nI = atoms.runtime.bands.sum(coeff_knG[k, n] @ projector_GI)
             h_nI, s_nI = energy_II.times(proj_nI[None])[0], overlap_II.times(proj_nI[None])[0]
-            weighted_nI = (h_nI - eig_kn[k, n, None] * s_nI) * filling_n[:, None]
-            for v in range(3):
-                gradient_Iv[:, v] += _slope_products(atoms, weighted_nI, coeff_nG, vector_vG[v], projector_GI)
+            weights.append((h_nI - eig_kn[k, n, None] * s_nI) * filling_kn[k, n, None])
+        for v in range(3):
+            slope_products = _slope(atoms, k, v)
+            for n, weight_nI in zip(used, weights, strict=True):
+                gradient_Iv[:, v] += slope_products(weight_nI, coeff_knG[k, n])
     atom_I = torch.as_tensor(np.repeat(np.arange(len(atoms.layout.projectors_a)), atoms.layout.projectors_a))
     force_av = gradient_Iv.new_zeros((len(atoms.layout.projectors_a), 3))
     return force_av.index_add_(0, atom_I.to(force_av.device), -gradient_Iv)
 
 
-def _slope_products(
-    atoms: PawAtoms, weighted_nI: torch.Tensor, coeff_nG: torch.Tensor, vector_G: torch.Tensor,
-    projector_GI: torch.Tensor,
-) -> torch.Tensor:  # fmt: skip
-    """2 Re Σ_n W*_nI ∂P_nI along one direction, (I,)."""
+def _slope(atoms: PawAtoms, k: int, v: int) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Gives 2 Re Σ_n W*_nI ∂P_nI of one k-point and direction, (I,), for weights W (n, I) and orbitals (n, G)."""
+    form, projector_GI = atoms.basis.form, atoms.projector_kIG[k].mH
+    vector_G = form.slots(atoms.basis.wave_vector_khv[k].T)[v]
     if atoms.pairs is not None:
-        return atoms.pairs.slope_products(weighted_nI, (coeff_nG * vector_G) @ projector_GI)
-    slope_nI = atoms.basis.form.times_i(coeff_nG[None], vector_G[None])[0] @ projector_GI
-    return 2 * (weighted_nI.conj() * slope_nI).real.sum(0)
+        pairs = atoms.pairs
+        return lambda weighted_nI, coeff_nG: pairs.slope_products(weighted_nI, (coeff_nG * vector_G) @ projector_GI)
+    if atoms.real_space is not None:
+        sloping_GI = atoms.real_space.slope(v).vectors(atoms.basis.sphere_map, slice(k, k + 1))[0].mH
+        return lambda weighted_nI, coeff_nG: 2 * (weighted_nI.conj() * (coeff_nG @ sloping_GI)).real.sum(0)
+    return lambda weighted_nI, coeff_nG: 2 * (
+        weighted_nI.conj() * (form.times_i(coeff_nG[None], vector_G[None])[0] @ projector_GI)
+    ).real.sum(0)

@@ -10,10 +10,14 @@ import torch
 from eigenwerk.dft.layouts import grid_blocks, on_whole_spheres
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
+from eigenwerk.dft.paw.real_space import RealSpaceProjectors
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.wave_form import SphereMap
 from eigenwerk.linalg.operator import ALL, Which
 from eigenwerk.parallel.threads import each, threads_for
+
+REAL_SPACE_GRIDS = 4
+"""Grids that share a pass through the tables of projectors in real space: one alone would wait for memory."""
 
 
 class Hamiltonian:
@@ -24,6 +28,7 @@ class Hamiltonian:
         self.basis, self.atoms, self.own_k = basis, atoms, slice(None)
         self.projector_kIG, self.kinetic_kG = atoms.projector_kIG, basis.kinetic_kG
         self.sphere_map, self.mask_kG = basis.sphere_map, basis.mask_kG
+        self.real_space = atoms.real_space
         # with the factor 1/N of the transform back
         self.local_R = basis.potential_for_orbitals(potential.potential_sg[spin]) / basis.wave_map.points
         self.energy_II = OneCentreMatrix(atoms.layout, atoms.even(potential.hamiltonian_sx[spin]), basis.form.dtype)
@@ -35,14 +40,21 @@ class Hamiltonian:
         part.own_k = k
         part.projector_kIG, part.kinetic_kG = self.projector_kIG[k], self.kinetic_kG[k]
         part.sphere_map, part.mask_kG = self.sphere_map.problems(k), self.mask_kG[k]
+        part.real_space = None if self.real_space is None else self.real_space.problems(k)
         return part
 
     def apply(self, x_knG: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
-        """(H x, S x) of orbitals; (k, n, G) each."""
+        """(H x, S x) of orbitals; (k, n, G) each.
+
+        Projectors in real space find the orbitals on the grid of the local potential and leave their part of H x there;
+        that of S x takes one more transform back.
+        """
         trace = self.basis.runtime.trace
         with trace.span("local"):
-            h_knG = self._local(x_knG, k)
+            h_knG, *rest = self._from_grid(x_knG, k)
             h_knG += self.kinetic_kG[k][:, None] * x_knG
+        if rest:
+            return h_knG, rest[0].add_(x_knG)
         with trace.span("projectors"):
             projector_kIG = self.projector_kIG[k]
             proj_knI = self.sum(projections(x_knG, projector_kIG))
@@ -91,16 +103,23 @@ class Hamiltonian:
         """Sum over the ranks that share plane waves."""
         return self.basis.runtime.bands.sum(tensor)
 
-    def _local(self, x_knG: torch.Tensor, k: Which) -> torch.Tensor:
-        """ṽ(r) ψ(r), a few orbitals at a time so that the grid stays in cache."""
+    def _from_grid(self, x_knG: torch.Tensor, k: Which) -> tuple[torch.Tensor, ...]:
+        """ṽ(r) ψ(r), a few orbitals at a time so that the grid stays in cache.
+
+        With projectors in real space: (ṽ ψ + Σ p̃_i ΔH_ij <p̃_j|ψ>, Σ p̃_i ΔS_ij <p̃_j|ψ>).
+        """
         runtime, sphere_map = self.basis.runtime, self.sphere_map.problems(k)
+        real_space = None if self.real_space is None else self.real_space.problems(k)
 
-        def act(x_kbG: torch.Tensor, k: slice) -> torch.Tensor:
-            return self._local_of_spheres(x_kbG, sphere_map.problems(k))
+        def act(x_kbG: torch.Tensor, k: slice) -> tuple[torch.Tensor, ...]:
+            if real_space is None:
+                return (self._local_of_spheres(x_kbG, sphere_map.problems(k)),)
+            return self._all_of_spheres(x_kbG, sphere_map.problems(k), real_space.problems(k))
 
-        out_knG = on_whole_spheres(runtime.bands, x_knG, runtime.block_bytes, act)
-        out_knG *= self.mask_kG[k][:, None]
-        return out_knG
+        images = on_whole_spheres(runtime.bands, x_knG, runtime.block_bytes, act)
+        for image_knG in images:
+            image_knG *= self.mask_kG[k][:, None]
+        return images
 
     def _local_of_spheres(self, x_kbG: torch.Tensor, sphere_map: SphereMap) -> torch.Tensor:
         out_kbG = torch.empty_like(x_kbG)
@@ -113,3 +132,22 @@ class Hamiltonian:
 
         each(multiply, grid_blocks(self.basis, x_kbG), threads_for(x_kbG.device))
         return out_kbG
+
+    def _all_of_spheres(
+        self, x_kbG: torch.Tensor, sphere_map: SphereMap, real_space: RealSpaceProjectors
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        h_kbG, s_kbG = torch.empty_like(x_kbG), torch.empty_like(x_kbG)
+
+        def multiply(block: tuple[slice, slice]) -> None:
+            part_map, part_kbG, tables = sphere_map.problems(block[0]), x_kbG[block], real_space.problems(block[0])
+            bands = part_kbG.shape[1]
+            grid_kpR = part_map.to_grid(part_kbG)
+            proj_kbI = tables.project(grid_kpR, bands)
+            grid_kpR *= self.local_R
+            tables.add_back(grid_kpR, self.energy_II.times(proj_kbI))
+            h_kbG[block] = part_map.from_grid(grid_kpR, bands, norm="backward")
+            tables.add_back(grid_kpR.zero_(), self.overlap_II.times(proj_kbI))
+            s_kbG[block] = part_map.from_grid(grid_kpR, bands, norm="backward")
+
+        each(multiply, grid_blocks(self.basis, x_kbG, REAL_SPACE_GRIDS), threads_for(x_kbG.device))
+        return h_kbG, s_kbG

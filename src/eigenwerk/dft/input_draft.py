@@ -17,6 +17,7 @@ from eigenwerk.dft.input_grids import FINE_TAGS, WAVE_TAGS, grid_sizes
 from eigenwerk.dft.input_hubbard import hubbard_shells, idle_tags
 from eigenwerk.dft.input_kpoints import kpoints_of_file, kpoints_of_spacing
 from eigenwerk.dft.input_parameters import loop_settings, mixing
+from eigenwerk.dft.input_real_space import check_spheres, projector_accuracy
 from eigenwerk.dft.input_solver import solver_tags
 from eigenwerk.dft.job_size import JobSize, job_size
 from eigenwerk.dft.kpoints import KPoints
@@ -24,6 +25,7 @@ from eigenwerk.dft.layout import Layout
 from eigenwerk.dft.machine import processor
 from eigenwerk.dft.memory import MemoryEstimate, estimate_memory
 from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.paw.filtered import wave_limits
 from eigenwerk.dft.plane_waves import PlaneWaveCounts, count_plane_waves
 from eigenwerk.dft.settings import Computed, number, whole
 from eigenwerk.dft.structure import Structure
@@ -148,6 +150,7 @@ class Draft:
         mixed, self.computed["AMIN"] = mixing(self.incar)
         chosen = solver_tags(self.incar)
         self.computed |= idle_tags(self.incar, self.findings) | chosen.computed
+        accuracy, self.computed["ROPT"] = projector_accuracy(self.incar, self.poscar, self.kpoints, self.findings)
         self.parameters = Parameters(
             cutoff=self._cutoff_ev / HARTREE_EV,
             electrons=self._electrons,
@@ -158,8 +161,12 @@ class Draft:
             fixed_moment=self._moment,
             mixing=mixed,
             hubbard=hubbard_shells(self.incar, self.poscar, self.datasets, self.findings),
+            real_space=accuracy,
             solver=chosen.solver,
             **loop_settings(self.incar, chosen.frozen_steps, self.findings),
         )
         self.size = job_size(self.structure, self.kpoints, self.parameters, self.grids, self.waves, self.datasets)
+        if accuracy:
+            limits = wave_limits(self.structure, self.grids, self.parameters.cutoff)
+            check_spheres(self.incar, accuracy, self.datasets, self.structure, limits, self.size, self.findings)
         self.memory = estimate_memory(self.size, Layout(), processor(installed_memory() or 0))

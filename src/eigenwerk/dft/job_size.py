@@ -102,7 +102,8 @@ def job_size(
         fine_points=int(np.prod(grids.fine)),
         history=parameters.mixing.history,
         operations=_cosets(kpoints.symmetry),
-        real=kpoints.allow_real_orbitals or find_inversion(kpoints.symmetry) is not None,
+        real=kpoints.allow_real_orbitals
+        or (not parameters.real_space and find_inversion(kpoints.symmetry) is not None),
         exact=parameters.solver == "exact",
         start_single=parameters.start_single,
     )

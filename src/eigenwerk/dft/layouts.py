@@ -77,32 +77,43 @@ def transfer_blocks(comm: Communicator, x_knG: torch.Tensor, limit: int) -> Iter
     return orbital_blocks(problems, count, row_bytes, limit)
 
 
-def grid_blocks(basis: PlaneWaveBasis, x_kbG: torch.Tensor) -> Iterator[tuple[slice, slice]]:
-    """Blocks of k-points and bands whose orbitals are on the FFT grid together; of real ones two share a grid."""
+def grid_blocks(basis: PlaneWaveBasis, x_kbG: torch.Tensor, least: int = 1) -> Iterator[tuple[slice, slice]]:
+    """Blocks of k-points and bands whose orbitals are on the FFT grid together; of real ones two share a grid.
+
+    least: grids in a block, if there are so many orbitals, even where they do not fit the cache.
+    """
     sharing = basis.form.orbitals_on_grid
     grid_bytes = basis.wave_map.points * x_kbG.dtype.to_complex().itemsize
-    limit = basis.runtime.grid_bytes
+    limit = max(basis.runtime.grid_bytes, least * grid_bytes)
     if sharing > 1:  # whole grids only, so that no orbital of a full block is alone on its grid
         limit = max(limit // grid_bytes, 1) * grid_bytes
     return orbital_blocks(x_kbG.shape[0], x_kbG.shape[1], grid_bytes // sharing, limit)
 
 
 def on_whole_spheres(
-    comm: Communicator, x_knG: torch.Tensor, limit: int, act: Callable[[torch.Tensor, slice], torch.Tensor]
-) -> torch.Tensor:
-    """Apply `act` to orbitals in the layout of bands, block by block, and bring the result back.
+    comm: Communicator, x_knG: torch.Tensor, limit: int, act: Callable[[torch.Tensor, slice], tuple[torch.Tensor, ...]]
+) -> tuple[torch.Tensor, ...]:
+    """Apply `act` to orbitals in the layout of bands, block by block, and bring its one or more results back.
 
-    act(x_kbW, k) -> (k, b, W), k the slice of the k-points the block belongs to.  The next block travels, and the
+    act(x_kbW, k) -> (k, b, W) each, k the slice of the k-points the block belongs to.  The next block travels, and the
     last result, while one is worked on.
     """
     if comm.size == 1:
         return act(x_knG, slice(0, len(x_knG)))
-    out_knG = torch.empty_like(x_knG)
+    out: tuple[torch.Tensor, ...] = ()
     blocks = list(transfer_blocks(comm, x_knG, limit))
     # NCCL has a stream of its own, so packing stays on the current one
     arriving = pipeline(blocks, lambda block: ToBands(comm, x_knG[block]))
-    acted = ((act(here_kbW, k), n.stop - n.start) for here_kbW, (k, n) in zip(arriving, blocks, strict=True))
+    acted = ((_together(act(here_kbW, k)), n.stop - n.start) for here_kbW, (k, n) in zip(arriving, blocks, strict=True))
     leaving = pipeline(acted, lambda pair: ToWaves(comm, *pair))
     for block, back_knG in zip(blocks, leaving, strict=True):
-        out_knG[block] = back_knG
-    return out_knG
+        images = back_knG.split(block[0].stop - block[0].start)
+        out = out or tuple(torch.empty_like(x_knG) for _ in images)
+        for out_knG, image_knG in zip(out, images, strict=True):
+            out_knG[block] = image_knG
+    return out
+
+
+def _together(images: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """Results that travel together, one after the other along k."""
+    return images[0] if len(images) == 1 else torch.cat(images)

@@ -32,6 +32,7 @@ class Parameters:
     fixed_occupations: per spin and band (0..1) for ismear = -2; fixed_moment: NUPDOWN;
     energy_tolerance: EDIFF; max_steps, min_steps, frozen_steps: NELM, NELMIN, steps with the starting
     density; symmetry_level: ISYM; symmetry_tolerance: SYMPREC; hubbard: element -> (l, U - J) of shells with +U;
+    real_space: element -> accuracy of projectors in real space (LREAL, ROPT), empty: in reciprocal space;
     solver: "automatic" or a sequence of eigensolvers (scf/solver_choice.py);
     motion_time: TIME (hartree⁻¹), of the damped one; start_single: whether the first steps improve the orbitals in
     single precision.
@@ -57,6 +58,7 @@ class Parameters:
     symmetry_level: int = 2
     symmetry_tolerance: float = 1e-5 / 0.529177210903
     hubbard: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    real_space: Mapping[str, float] = field(default_factory=dict)
     solver: str = "automatic"
     motion_time: float = 0.4
     start_single: bool = False

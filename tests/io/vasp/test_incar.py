@@ -363,7 +363,6 @@ def test_what_would_change_the_result_is_refused_by_name(text, expected):
         ("NCORE = 4", "both shared out over all its ranks"),
         ("NSIM = 8", "sized by eigenwerk from the free memory"),
         ("LSCALAPACK = F", "without ScaLAPACK"),
-        ("LREAL = Auto", "projectors are always exact in reciprocal space"),
         ("ALGO = Old", "the converged ground state is the same"),
         ("IALGO = 44", "the converged ground state is the same"),
         ("LCHARG = T", "the State is always saved in eigenwerk.h5"),

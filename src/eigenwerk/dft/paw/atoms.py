@@ -4,7 +4,7 @@ Fourier transforms of f(r) Y_L(r̂) at atom R_a:  4π (-i)^l Y_L(q̂) F(q) exp(-
 F(q) = ∫ r² j_l(q r) f(r) dr.  Orbital-like functions carry Ω^(-1/2), density-like ones Ω^(-1).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import pi, prod, sqrt
@@ -14,8 +14,10 @@ import torch
 from scipy.interpolate import CubicSpline
 
 from eigenwerk.dft.basis import PlaneWaveBasis
+from eigenwerk.dft.paw.filtered import FilteredProjectors
 from eigenwerk.dft.paw.inversion_pairs import InversionPairs, inversion_pairs
 from eigenwerk.dft.paw.radial import spherical_bessel_transform
+from eigenwerk.dft.paw.real_space import RealSpaceProjectors, SphereSpecies, make_real_space
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
 from eigenwerk.dft.paw.spherical import solid_harmonics
 from eigenwerk.dft.paw.structure_factors import Multipoles, StructureFactors, WaveColumns, phases
@@ -119,8 +121,11 @@ def radial_table(grid: RadialGrid, f_xg: np.ndarray, l: int, qmax: float) -> Cub
 class PawAtoms:
     """Atoms of a structure seen by a plane-wave basis (tables for the cutoff, tensors on the device)."""
 
-    def __init__(self, basis: PlaneWaveBasis, setups: dict[str, Setup]):
-        self.basis, self.runtime = basis, basis.runtime
+    def __init__(
+        self, basis: PlaneWaveBasis, setups: dict[str, Setup], filtered: Mapping[str, FilteredProjectors] | None = None
+    ):
+        """filtered: projectors by element, if they are to be used in real space."""
+        self.basis, self.runtime, self.filtered = basis, basis.runtime, filtered
         self.layout = atom_layout(setups, basis.structure.symbols)
         self.scaled_ac = self.runtime.tensor(basis.structure.scaled_ac)
         # of all ranks: the tables, and with them the results, do not depend on the layout
@@ -190,7 +195,20 @@ class PawAtoms:
     @cached_property
     def projector_kIG(self) -> torch.Tensor:
         """<k+G|p̃_I> of all projectors I (atoms in order); zero at padding; (k, I, G)."""
+        if self.real_space is not None:
+            return self.real_space.vectors(self.basis.sphere_map)
         return self.orbital_functions(lambda setup: setup.dataset.projector_jg)
+
+    @cached_property
+    def real_space(self) -> RealSpaceProjectors | None:
+        """The projectors on the wave grid, None if they are used in reciprocal space only."""
+        if self.filtered is None:
+            return None
+        scaled_ac = self.basis.structure.scaled_ac
+        return make_real_space(self.basis, [
+            SphereSpecies(self.filtered[s.setup.symbol], scaled_ac[s.atom_a], s.start_a, s.setup.j_i, s.setup.L_i)
+            for s in self.layout.species
+        ])  # fmt: skip
 
     def orbital_functions(self, radial_of: RadialChoice, k: slice = ALL_K) -> torch.Tensor:
         """<k+G|f_j Y_L> for every channel of every atom, radial parts given by `radial_of(setup)`.

@@ -65,13 +65,19 @@ BASIS = (
           f"Points of the density grid along lattice vector {number}.", at_least=1)
       for number, axis in enumerate("XYZ", start=1)),
     Tag(
-        "LREAL", "bool|word", False, "", SECTION, "inert", "Projectors on a real-space grid.",
-        "projectors are always exact in reciprocal space",
+        "LREAL", "bool|word", False, "", SECTION, "honoured",
+        "Projectors on the wave grid, in a sphere around each atom: faster for large cells, less exact (ROPT).",
         first_letters="AO",
-        choices=(Choice(False, "honoured"), Choice(True), Choice("Auto"), Choice("On")),
+        choices=(
+            Choice(False),
+            Choice("Auto"),
+            Choice(True, note="the projectors are filtered as with Auto"),
+            Choice("On", note="the projectors are filtered as with Auto"),
+        ),
     ),
-    Tag("ROPT", "floats", Derived("from PREC"), "", SECTION, "inert",
-        "Accuracy of the real-space projectors, per species.", "projectors are always exact in reciprocal space"),
+    Tag("ROPT", "floats", Derived("2e-4 for each species"), "", SECTION, "honoured",
+        "Largest error of the projectors in real space, relative to their largest Fourier component, for each species "
+        "of POSCAR; it decides the radius of the spheres."),
     Tag("ADDGRID", "bool", False, "", SECTION, "inert", "Finer grid for the augmentation charges.",
         "compensation charges are built from their exact Fourier coefficients, without an extra grid",
         choices=(Choice(False, "honoured"), Choice(True))),

@@ -1,0 +1,90 @@
+"""LREAL and ROPT: projectors in real space, how accurate, and what spheres that takes (no torch here)."""
+
+from math import pi
+
+from eigenwerk.dft.findings import Findings
+from eigenwerk.dft.input_datasets import DataSet
+from eigenwerk.dft.inversion import find_inversion
+from eigenwerk.dft.job_size import JobSize
+from eigenwerk.dft.kpoints import KPoints
+from eigenwerk.dft.paw.filtered import WaveLimits, filtered_projectors
+from eigenwerk.dft.settings import Computed, line_of
+from eigenwerk.dft.structure import Structure
+from eigenwerk.errors import InputError
+from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.units import BOHR_ANGSTROM
+
+DEFAULT_ACCURACY = 2e-4
+"""ROPT: changes energies by 0.2 meV per atom in silicon and 0.5 in MgO, and by 4 in O2 at a low cutoff."""
+
+LARGEST_ACCURACY = 0.1
+
+POINT_COST = 260
+"""Time for a point of a sphere, in units of that for a projector and a plane wave (measured on a processor)."""
+
+
+def projector_accuracy(
+    incar: Incar, poscar: Poscar, kpoints: KPoints, findings: Findings
+) -> tuple[dict[str, float], Computed]:
+    """Element -> ROPT, and ROPT with its origin; nothing with LREAL = .FALSE.
+
+    The list has one value for each species of POSCAR, in its order; as in VASP a sign says nothing about its size.
+    """
+    if incar.get("LREAL") is False:
+        if "ROPT" in incar.values:
+            findings.add(incar.problem("ROPT", "it acts only with LREAL = Auto", severity="note"))
+        return {}, Computed(None)
+    if find_inversion(kpoints.symmetry) is not None and not kpoints.allow_real_orbitals:
+        message = (
+            "the projectors stay in reciprocal space: orbitals are real by inversion at these k-points, which saves "
+            "more, and not on the grid"
+        )
+        findings.add(incar.problem("LREAL", message, severity="note"))
+        return {}, Computed(None)
+    runs = [symbol for symbol, _ in poscar.species_runs]
+    given = incar.values.get("ROPT")
+    if not isinstance(given, tuple | list):
+        return dict.fromkeys(runs, DEFAULT_ACCURACY), Computed((DEFAULT_ACCURACY,) * len(runs), "default")
+    values = [abs(float(value)) for value in given]
+    if len(values) != len(runs):
+        message = f"{len(values)} values, but POSCAR has {len(runs)} species ({' '.join(runs)})"
+        findings.add(incar.problem("ROPT", message, "Give one value for each species, in the order of POSCAR."))
+        return {}, Computed(None)
+    if not all(0 < value <= LARGEST_ACCURACY for value in values):
+        message = f"an accuracy above 0 and up to {LARGEST_ACCURACY:g} is meant; numbers of points are not understood"
+        findings.add(incar.problem("ROPT", message, f"Remove the line ({DEFAULT_ACCURACY:g}), or give accuracies."))
+        return {}, Computed(None)
+    accuracy: dict[str, float] = {}
+    for symbol, value in zip(runs, values, strict=True):
+        accuracy[symbol] = min(value, accuracy.get(symbol, value))
+    return accuracy, Computed(tuple(values), line_of(incar, "ROPT"))
+
+
+def check_spheres(
+    incar: Incar,
+    accuracy: dict[str, float],
+    datasets: dict[str, DataSet],
+    structure: Structure,
+    limits: WaveLimits,
+    size: JobSize,
+    findings: Findings,
+) -> None:
+    """One note with the spheres and their errors; an error if an accuracy is out of reach."""
+    words, points = [], 0.0
+    for symbol, wanted in accuracy.items():
+        try:
+            found = filtered_projectors(read_paw_xml(datasets[symbol].path), limits, wanted)
+        except InputError as error:
+            message, _, remedy = str(error).removeprefix("LREAL: ").partition(". ")
+            findings.add(incar.problem("LREAL", message, remedy))
+        else:
+            volume = structure.symbols.count(symbol) * 4 / 3 * pi * found.radius**3
+            points += volume / structure.volume * size.wave_points
+            words.append(f"{symbol} {found.radius * BOHR_ANGSTROM:.2f} Å ({found.error:.0e})")
+    if words:
+        message = f"projectors in real space, within spheres (and with errors) of {', '.join(words)}"
+        slow = POINT_COST * points > size.projectors * size.plane_waves * (1 if size.real else 2)
+        remedy = "In a cell of this size LREAL = .FALSE. is as fast or faster, and exact." if slow else ""
+        findings.add(incar.problem("LREAL", message, remedy, severity="note"))
