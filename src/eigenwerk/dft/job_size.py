@@ -5,6 +5,7 @@ from math import ceil
 
 import numpy as np
 
+from eigenwerk.dft.default_bands import guard_bands
 from eigenwerk.dft.grids import ELECTROSTATIC_FACTOR, PRECISION_FACTOR, GridSizes, sphere_radius
 from eigenwerk.dft.input_datasets import DataSet
 from eigenwerk.dft.inversion import find_inversion
@@ -75,7 +76,12 @@ class JobSize:
     @property
     def starting_orbitals(self) -> int:
         """Atomic and random orbitals from which the first bands are made."""
-        return max(self.bound_states, self.bands) + max(2, self.bands // 8)
+        return max(self.bound_states, self.first_bands) + max(2, self.first_bands // 8)
+
+    @property
+    def first_bands(self) -> int:
+        """Bands of the first step, with guards."""
+        return self.bands + guard_bands(self.bands)
 
 
 def job_size(

@@ -2,9 +2,10 @@
 
 With s spins, k k-points of the fullest group, b of them in a block of the eigensolver, n bands, W plane waves (of the
 longest sphere, all others are padded to it) and G of them on a rank, I projectors and B bound states of all atoms,
-m = max(B, n) + max(2, n / 8) starting orbitals, d and g plane waves in the half spheres of density and electrostatics,
-N and P points of the wave and density grids, o operations (pure translations counted once), a atoms, i projectors of
-an atom, h steps of mixing history, F bytes of orbitals on the grid at a time:
+n' = n + 2 [n / 20] bands in the first step, m = max(B, n') + max(2, n' / 8) starting orbitals, d and g plane waves
+in the half spheres of density and electrostatics, N and P points of the wave and density grids, o operations (pure
+translations counted once), a atoms, i projectors of an atom, h steps of mixing history, F bytes of orbitals on the
+grid at a time:
 
     orbitals              32 s k n G               old and new ones, 16 bytes for a complex number (half for real ones)
     projectors            16 k I G
@@ -18,10 +19,10 @@ an atom, h steps of mixing history, F bytes of orbitals on the grid at a time:
 
 live from beginning to end; of the following only the largest counts, for they follow one another:
 
-    eigensolver           20 u + 128 b (3 n)²      u = 16 b n G: spaces of 3 n vectors before and after a restart with
+    eigensolver           20 u + 128 b (3 n')²     u = 16 b n' G: spaces of 3 n' vectors before and after a restart with
                                                    H and S, Ritz vectors; matrices of the subspace; 2 u more for
                                                    several k-points, whose conjugates are copied
-                          or 16 u + 3 F + 48 b n I  while H is applied; 2 u more where orbitals travel between ranks
+                          or 16 u + 3 F + 48 b n' I while H is applied; 2 u more where orbitals travel between ranks
     start                 16 b G max(I + B, 5 m)   atomic and random orbitals with H and S applied
     grids                 8 P (12 s + 6)           density, gradients, and what the functional makes of them
     one-centre terms      26 MB s per atom of a batch
@@ -124,12 +125,13 @@ def _passing(size: JobSize, layout: Layout, machine: Machine, block: int) -> dic
 
 def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, block: int) -> float:
     """The larger of two moments: after a restart, and while H is applied."""
-    vectors = size.number_bytes * block * size.bands * _waves(size, layout)
+    bands = size.first_bands
+    vectors = size.number_bytes * block * bands * _waves(size, layout)
     # in single precision twice as many k-points fit a block, and their matrices are double all the same
     points = 2 * block if size.start_single else block
-    matrices = SUBSPACE_MATRICES * size.number_bytes * points * (3 * size.bands) ** 2
-    on_grid = 3 * min(machine.grid_bytes, size.number_bytes * block * size.bands * size.wave_points / layout.band_ranks)
-    applying = APPLYING_ARRAYS * vectors + on_grid + 3 * size.number_bytes * block * size.bands * size.projectors
+    matrices = SUBSPACE_MATRICES * size.number_bytes * points * (3 * bands) ** 2
+    on_grid = 3 * min(machine.grid_bytes, size.number_bytes * block * bands * size.wave_points / layout.band_ranks)
+    applying = APPLYING_ARRAYS * vectors + on_grid + 3 * size.number_bytes * block * bands * size.projectors
     travelling = TRAVELLING_ARRAYS * vectors if layout.band_ranks > 1 else 0.0
     conjugated = CONJUGATED_ARRAYS * vectors if block > 1 and not size.real else 0.0
     return max(SOLVER_ARRAYS * vectors + matrices + conjugated, applying) + travelling

@@ -20,6 +20,9 @@ from eigenwerk.linalg.subspace import Images, norms
 SELECT_SHARE = 0.9
 """Bands and problems at rest leave the work when no more than this share goes on: leaving copies the rest."""
 
+FALLEN = 0.5
+"""A band whose residual the usual steps have left at no more than this share gets no further ones."""
+
 LONGEST_STEP = 1.0
 """A band moves by at most this multiple of its length: farther away lies the eigenvector of another band."""
 
@@ -146,14 +149,18 @@ def search(
     wanted_weight_kn: torch.Tensor | None,
     final_residual: bool,
     eigh: DenseEigh,
+    usual_steps: int | None = None,
 ) -> EigenResult:
-    """Rayleigh-Ritz, at most `steps` directions for each band that is open, Rayleigh-Ritz; see `rmm_diis`."""
+    """Rayleigh-Ritz, at most `steps` directions for each band that is open, Rayleigh-Ritz; see `rmm_diis`.
+
+    usual_steps: after so many only those bands go on whose residuals have not fallen enough (`FALLEN`).
+    """
     first = first_ritz(operator, start_knx, eigh)
     eig_kn, missing_kn, applications = first.eig_kn, first.missing_kn, first.applications
     bands = shifted(first.images, eig_kn)
     residual_kn = norms(bands.hx_knx, operator.sum).masked_fill(missing_kn, float("inf"))
     limits = Limits.of(tolerance, wanted_weight_kn, eig_kn)
-    open_kn = limits.open(residual_kn, eig_kn, missing_kn)
+    first_residual_kn, open_kn = residual_kn, limits.open(residual_kn, eig_kn, missing_kn)
     if limits.active:
         # what is finished stands still, so that answers do not depend on which problems share a block
         open_kn = open_kn & ~limits.done(open_kn).unsqueeze(-1)
@@ -164,6 +171,8 @@ def search(
         residual_kn = work.put(residual_kn, work.choose(operator, eigh))
         open_kn = open_kn & limits.wanted_kn & limits.open(residual_kn, eig_kn, missing_kn)
         step += 1
+        if usual_steps is not None and step >= usual_steps:
+            open_kn = open_kn & (residual_kn > FALLEN * first_residual_kn)
     work.store()
     last = last_ritz(operator, shifted(bands, -eig_kn), missing_kn, eigh, vectors_only=not final_residual)
     if final_residual:

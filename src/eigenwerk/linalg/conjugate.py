@@ -25,6 +25,7 @@ def conjugate(
     wanted_weight_kn: torch.Tensor | None = None,
     final_residual: bool = True,
     eigh: DenseEigh = dense_eigh,
+    usual_steps: int | None = None,
 ) -> EigenResult:
     """The lowest n pairs of H x = e S x, from n start vectors per problem, without dense problems larger than n.
 
@@ -36,11 +37,12 @@ def conjugate(
     (1992), section V; projected in a block as by E. Vecharynski, C. Yang and J. E. Pask, J. Comput. Phys. 290, 73
     (2015).
 
-    Arguments, result and errors: as for `rmm_diis`.
+    usual_steps: bands whose residuals have fallen to half after so many stop there; the others get up to `steps`.
+    Other arguments, result and errors: as for `rmm_diis`.
     """
     return search(
         LowestEnergy, operator, start_knx, steps=steps, tolerance=tolerance, wanted_weight_kn=wanted_weight_kn,
-        final_residual=final_residual, eigh=eigh,
+        final_residual=final_residual, eigh=eigh, usual_steps=usual_steps,
     )  # fmt: skip
 
 

@@ -81,6 +81,16 @@ def test_empty_bands_hold_nothing_up_and_half_converged_ones_do():
     assert not choice.settled
 
 
+def test_davidson_too_must_leave_less_than_the_tolerance():
+    """A state it has found late shows in a residual of a few eV, of 1e-3 electrons: 4e-4 eV are left."""
+    choice = SolverChoice(SMALL)
+    filling_skn = torch.tensor([2.0, 1.5e-3, 0.0], dtype=torch.float64).view(1, 1, -1)
+    for residual, settled in ((0.05, False), (0.01, True)):
+        choice.next(1)
+        assert choice.observe(bands_with(1e-9, residual, 1.0), filling_skn, 1e-7) == ()
+        assert choice.settled is settled
+
+
 @pytest.fixture(scope="module")
 def ground(crystal, calculation):
     """(crystal, settings, solver) -> ground state at EDIFF = 1e-7 eV."""
@@ -101,7 +111,7 @@ def by_davidson(request, ground):
     return name, settings, ground(name, "davidson", **settings)
 
 
-@pytest.mark.parametrize("solver", [*(word for word in SEQUENCES if word != "davidson"), "damped"])
+@pytest.mark.parametrize("solver", [word for word in SEQUENCES if word != "davidson"])
 def test_every_solver_finds_the_ground_state_of_davidson(by_davidson, ground, solver):
     name, settings, expected = by_davidson
     frozen = {"frozen_steps": 3} if solver == "rmm" else {}

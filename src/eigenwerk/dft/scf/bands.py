@@ -1,12 +1,13 @@
 """The bands of a fixed potential, and the density they make."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import torch
 from torch.nn.functional import pad
 
+from eigenwerk.dft.default_bands import guard_bands
 from eigenwerk.dft.density import Density, band_density, band_occupancies, electrons_of, filled_bands
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
@@ -36,6 +37,22 @@ class Bands:
     residual_skn: torch.Tensor
     applications: int
     notes: tuple[str, ...] = ()
+
+    def lowest(self, bands: int) -> "Bands":
+        """The same without the bands above."""
+        if self.eig_skn.shape[2] == bands:
+            return self
+        return replace(
+            self, coeff_sknG=self.coeff_sknG[:, :, :bands].contiguous(),
+            eig_skn=self.eig_skn[..., :bands].contiguous(), residual_skn=self.residual_skn[..., :bands].contiguous(),
+        )
+
+
+def with_guards(atoms: PawAtoms, bands: int) -> int:
+    """Bands of the first step: with guards, as far as the plane waves of every k-point can hold them."""
+    comm = atoms.runtime.grid.kpoints
+    fewest = -int(comm.max(atoms.runtime.index(-min(atoms.basis.count_k))))
+    return max(bands, min(bands + guard_bands(bands), fewest))
 
 
 def k_blocks(atoms: PawAtoms, bands: int, dtype: torch.dtype | None = None) -> list[slice]:

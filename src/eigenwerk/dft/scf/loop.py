@@ -11,7 +11,7 @@ from eigenwerk.dft.energies import Energies, band_energy, harris_energies
 from eigenwerk.dft.occupations import Occupations, Smearing, occupations
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.potential import PotentialBuilder
-from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands
+from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
 from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
 from eigenwerk.dft.scf.precision import PrecisionChoice
 from eigenwerk.dft.scf.solver_choice import AUTOMATIC, Job, SolverChoice
@@ -87,14 +87,14 @@ class ScfLoop:
             (method, choice_events), tolerance = choice.next(step), self._orbital_tolerance(residual)
             with trace.span("bands"):
                 if coeff_sknG is None:
-                    coeff_sknG = first_orbitals(self.atoms, potential, settings.bands)
+                    coeff_sknG = first_orbitals(self.atoms, potential, with_guards(self.atoms, settings.bands))
                 single, precision_events = precision.next(
                     step, method, potential, coeff_sknG, residual=residual if history else None, tolerance=tolerance
                 )
                 bands = solve_bands(
                     self.atoms, potential, coeff_sknG, method=method, tolerance=tolerance, wanted_skn=wanted_skn,
                     single=single,
-                )
+                ).lowest(settings.bands)
             coeff_sknG = bands.coeff_sknG
             filled = self._occupy(bands.eig_skn, degeneracy)
             filling_skn = self.weight_k[:, None] * filled.occ_skn * degeneracy

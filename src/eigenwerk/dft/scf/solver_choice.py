@@ -23,7 +23,7 @@ from eigenwerk.dft.scf.solvers import (
 )
 from eigenwerk.units import HARTREE_EV
 
-AUTOMATIC, DAMPED = "automatic", "damped"
+AUTOMATIC = "automatic"
 
 MANY_BANDS_REAL, MANY_BANDS_COMPLEX = 160, 128
 """From so many bands on, bands that move by themselves save more (overlaps, dense problems of 3 n) than they lose."""
@@ -64,65 +64,52 @@ def sequence_of(job: Job) -> str:
     return "davidson, conjugate" if job.bands >= many else "davidson"
 
 
-def _always_davidson(step: int) -> Method:
-    return davidson_method(FIRST_EXPANSIONS) if step == 1 else davidson_method()
-
-
-def _davidson_then_rmm(step: int) -> Method:
-    return _always_davidson(step) if step <= DAVIDSON_STEPS else rmm_method()
-
-
-def _davidson_then_conjugate(step: int) -> Method:
-    return _always_davidson(step) if step <= DAVIDSON_STEPS else conjugate_method()
-
-
-def _always_rmm(step: int) -> Method:
-    return rmm_method(FIRST_DIRECTIONS) if step == 1 else rmm_method()
-
-
-def _always_conjugate(step: int) -> Method:
-    return conjugate_method(FIRST_DIRECTIONS) if step == 1 else conjugate_method()
-
-
-def _always_chebyshev(step: int) -> Method:
-    return chebyshev_method(FIRST_DEGREE) if step == 1 else chebyshev_method()
-
+METHODS: dict[str, Callable[[Job], tuple[Method, Method]]] = {
+    "davidson": lambda job: (davidson_method(FIRST_EXPANSIONS), davidson_method()),
+    "rmm": lambda job: (rmm_method(FIRST_DIRECTIONS), rmm_method()),
+    "conjugate": lambda job: (conjugate_method(FIRST_DIRECTIONS, FIRST_DIRECTIONS), conjugate_method()),
+    "damped": lambda job: (damped_method(job.motion_time), damped_method(job.motion_time)),
+    "chebyshev": lambda job: (chebyshev_method(FIRST_DEGREE), chebyshev_method()),
+    "exact": lambda job: (exact_method(), exact_method()),
+}
+"""Solver -> what it does in the first step of all, and in any other."""
 
 SEQUENCES = {
-    "davidson": _always_davidson,
-    "davidson, rmm": _davidson_then_rmm,
-    "davidson, conjugate": _davidson_then_conjugate,
-    "rmm": _always_rmm,
-    "conjugate": _always_conjugate,
-    "chebyshev": _always_chebyshev,
-    "exact": lambda step: exact_method(),
+    "davidson": ("davidson", 0, "davidson"),
+    "davidson, rmm": ("davidson", DAVIDSON_STEPS, "rmm"),
+    "davidson, conjugate": ("davidson", DAVIDSON_STEPS, "conjugate"),
+    "rmm": ("rmm", 0, "rmm"),
+    "conjugate": ("conjugate", 0, "conjugate"),
+    "damped": ("damped", 0, "damped"),
+    "chebyshev": ("chebyshev", 0, "chebyshev"),
+    "exact": ("exact", 0, "exact"),
 }
-"""Step, from 1 on -> method."""
+"""Word -> solver that begins, for how many steps, solver that follows."""
 
 
-def sequence_for(job: Job) -> Callable[[int], Method]:
-    """The sequence of a job; that of damped motion is the only one with a parameter."""
-    word = sequence_of(job)
-    return (lambda step: damped_method(job.motion_time)) if word == DAMPED else SEQUENCES[word]
+def method_of(job: Job, step: int) -> Method:
+    """The method of a step, from 1 on, if nothing stalls."""
+    beginning, steps, following = SEQUENCES[sequence_of(job)]
+    first, later = METHODS[beginning if step <= steps else following](job)
+    return first if step == 1 else later
 
 
 class SolverChoice:
     """Names the method of the next step, and watches what became of it."""
 
     def __init__(self, job: Job):
-        self.job, self.sequence = job, sequence_for(job)
-        self.method = self.sequence(1)
+        self.job, self.method = job, method_of(job, 1)
         self._residual, self._without_progress, self._taken_over = float("inf"), 0, False
         self._energy_left = 0.0
 
     @property
     def settled(self) -> bool:
-        """Whether the orbitals are good enough for the energy; blocked Davidson is trusted with that."""
-        return not self.method.watched or self._energy_left < self.job.energy_tolerance
+        """Whether the orbitals are good enough for the energy."""
+        return self._energy_left < self.job.energy_tolerance
 
     def next(self, step: int) -> tuple[Method, tuple[str, ...]]:
         """The method of a step, and what is to be said about it."""
-        before, self.method = self.method, davidson_method() if self._taken_over else self.sequence(step)
+        before, self.method = self.method, davidson_method() if self._taken_over else method_of(self.job, step)
         changed = self.job.solver == AUTOMATIC and self.method.short != before.short and not self._taken_over
         return self.method, (f"{self.method.words} from here on ({self.job.bands} bands)",) if changed else ()
 

@@ -18,8 +18,9 @@ from eigenwerk.linalg.rmm_diis import rmm_diis
 FIRST_EXPANSIONS, EXPANSIONS = 3, 2
 """Davidson expansions in the first step and in the others."""
 
-FIRST_DIRECTIONS, DIRECTIONS = 4, 2
-"""Directions for each band in the first step and in the others, if bands move by themselves."""
+FIRST_DIRECTIONS, DIRECTIONS, MOST_DIRECTIONS = 4, 2, 4
+"""Directions for each band in the first step and in the others, if bands move by themselves; what a band gets by
+conjugate gradients whose residual those have not halved."""
 
 MOTION_STEPS = 4
 """Steps of damped motion in each step of self-consistency."""
@@ -54,9 +55,9 @@ def rmm_method(directions: int = DIRECTIONS) -> Method:
     return Method("RMM", "RMM-DIIS", partial(rmm_diis, steps=directions, final_residual=False), watched=True)
 
 
-def conjugate_method(directions: int = DIRECTIONS) -> Method:
+def conjugate_method(directions: int = DIRECTIONS, most: int = MOST_DIRECTIONS) -> Method:
     """Conjugate gradients for all bands."""
-    solve = partial(conjugate, steps=directions, final_residual=False)
+    solve = partial(conjugate, steps=most, usual_steps=directions, final_residual=False)
     return Method("CG", "conjugate gradients for all bands", solve, watched=True)
 
 
