@@ -1,6 +1,7 @@
 """What all tests share: one thread, a fixed seed, and the reference data beside the repository."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +9,9 @@ from pathlib import Path
 # and tests that run beside others do not fight for cores. Child processes inherit it.
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[_variable] = "1"
+
+# A shell that starts the tests in the background has its children ignore Ctrl-C, and theirs: nothing would stop them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 

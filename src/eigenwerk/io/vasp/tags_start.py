@@ -66,14 +66,10 @@ BASIS = (
       for number, axis in enumerate("XYZ", start=1)),
     Tag(
         "LREAL", "bool|word", False, "", SECTION, "honoured",
-        "Projectors on the wave grid, in a sphere around each atom: faster for large cells, less exact (ROPT).",
+        "Projectors on the wave grid, in a sphere around each atom (On, .TRUE.): faster for large cells on processors, "
+        "less exact (ROPT). Auto stays with exact ones.",
         first_letters="AO",
-        choices=(
-            Choice(False),
-            Choice("Auto"),
-            Choice(True, note="the projectors are filtered as with Auto"),
-            Choice("On", note="the projectors are filtered as with Auto"),
-        ),
+        choices=(Choice(False), Choice("Auto"), Choice(True), Choice("On")),
     ),
     Tag("ROPT", "floats", Derived("2e-4 for each species"), "", SECTION, "honoured",
         "Largest error of the projectors in real space, relative to their largest Fourier component, for each species "
