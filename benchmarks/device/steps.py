@@ -29,6 +29,7 @@ from eigenwerk.parallel.environment import Launch, find_launch
 from eigenwerk.parallel.launch import die_with_parent, run_ranks
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.start import Task, at_work
+from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.trace import Trace
 from eigenwerk.units import HARTREE_EV
 
@@ -77,7 +78,7 @@ def work(launch: Launch, options: argparse.Namespace) -> None:
             torch.set_num_threads(team.seat.threads)
         meter = Meter(runtime, options)
         calculation = _calculation(inputs, options.steps + options.profile, runtime)
-        with contextlib.suppress(Enough):
+        with intraop_threads(None, runtime.device), contextlib.suppress(Enough):
             calculation.run(meter)
         wait(runtime.device)
         if runtime.writes:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from eigenwerk.parallel.block_sizes import points_side_by_side
-from eigenwerk.parallel.threads import each, threads_for
+from eigenwerk.parallel.threads import HOST_THREADS, each, intraop_threads, threads_for
 from eigenwerk.trace import Trace
 
 
@@ -85,3 +85,13 @@ def test_blocks_at_work_keep_to_the_memory_they_have():
 def test_small_blocks_come_twice_for_each_thread():
     assert points_side_by_side(29, 1000, 2**26, 2) == (8, 2)
     assert points_side_by_side(29, 1000, 2**26, 1) == (29, 1)
+
+
+def test_few_threads_beside_a_gpu_and_those_that_are_asked_for(monkeypatch):
+    counts = []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
+    monkeypatch.setattr(torch, "set_num_threads", counts.append)
+    for wanted, kind in ((None, "cuda"), (None, "cpu"), (7, "cuda")):
+        with intraop_threads(wanted, torch.device(kind)):
+            pass
+    assert counts == [HOST_THREADS, 64, 64, 64, 7, 64]

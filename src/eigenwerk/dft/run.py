@@ -35,6 +35,7 @@ from eigenwerk.io.vasp.record import RunRecord, StepRecord
 from eigenwerk.parallel.clock_offset import clock_offset
 from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.units import HARTREE_EV
 
 ORBITALS_FIRST = 2
@@ -88,7 +89,7 @@ def run_inputs(
     target = inputs.folder if output is None else Path(output)
     if runtime.writes:
         ensure_writable(target)
-    with _threads(threads), _memory_errors():
+    with intraop_threads(threads, runtime.device), _memory_errors():
         record_device(runtime.trace, runtime.device)
         runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
         with runtime.trace.span("input files"):
@@ -104,18 +105,6 @@ def run_inputs(
             return run.finish(calculation.run(run.step, beginning))
         except KeyboardInterrupt as interrupt:
             raise RunInterrupted(run.break_off()) from interrupt
-
-
-@contextmanager
-def _threads(wanted: int | None) -> Iterator[None]:
-    """Torch's number of threads, for a while."""
-    before = torch.get_num_threads()
-    if wanted is not None:
-        torch.set_num_threads(wanted)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextmanager
