@@ -12,6 +12,7 @@ for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 # A shell that starts the tests in the background has its children ignore Ctrl-C, and theirs: nothing would stop them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup does the same with that of a closed terminal
 
 import pytest
 

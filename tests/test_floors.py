@@ -43,6 +43,9 @@ LAZY_ENGINES = {
 """Modules that a function of `cli` may import: they load PyTorch, scipy or h5py, which `--help` and `check` must not
 wait for."""
 
+LAZY_TABLES = {"eigenwerk.dft.paw.filtered"}
+"""Modules that a function of `dft` may import: they load scipy for a setting that few inputs have."""
+
 ROOT_NAMES = {"__version__"}
 """What the package root defines itself and may be imported from it."""
 
@@ -131,8 +134,10 @@ def _faults_of_import(name: str, entry: Import, modules: dict[str, Path]) -> Ite
 
 
 def _may_be_hidden(name: str, entry: Import) -> bool:
-    in_cli = name.split(".")[1:2] == ["cli"]
-    return entry.module.split(".")[0] in OPTIONAL_PACKAGES or (in_cli and entry.module in LAZY_ENGINES)
+    floor = name.split(".")[1:2]
+    if entry.module.split(".")[0] in OPTIONAL_PACKAGES:
+        return True
+    return entry.module in (LAZY_ENGINES if floor == ["cli"] else LAZY_TABLES if floor == ["dft"] else ())
 
 
 def _targets(entry: Import, modules: dict[str, Path]) -> set[str]:

@@ -16,8 +16,9 @@ from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.occupations import Kind, Smearing
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors, wave_limits
+from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
+from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.potential import PotentialBuilder
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings

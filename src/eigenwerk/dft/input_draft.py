@@ -25,7 +25,7 @@ from eigenwerk.dft.layout import Layout
 from eigenwerk.dft.machine import processor
 from eigenwerk.dft.memory import MemoryEstimate, estimate_memory
 from eigenwerk.dft.parameters import Parameters
-from eigenwerk.dft.paw.filtered import wave_limits
+from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.plane_waves import PlaneWaveCounts, count_plane_waves
 from eigenwerk.dft.settings import Computed, number, whole
 from eigenwerk.dft.structure import Structure

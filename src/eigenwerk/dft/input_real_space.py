@@ -7,7 +7,7 @@ from eigenwerk.dft.input_datasets import DataSet
 from eigenwerk.dft.inversion import find_inversion
 from eigenwerk.dft.job_size import JobSize
 from eigenwerk.dft.kpoints import KPoints
-from eigenwerk.dft.paw.filtered import WaveLimits, filtered_projectors
+from eigenwerk.dft.paw.wave_limits import WaveLimits
 from eigenwerk.dft.settings import Computed, line_of
 from eigenwerk.dft.structure import Structure
 from eigenwerk.errors import InputError
@@ -78,6 +78,8 @@ def check_spheres(
     findings: Findings,
 ) -> None:
     """One note with the spheres and their errors; an error if an accuracy is out of reach."""
+    from eigenwerk.dft.paw.filtered import filtered_projectors  # loads scipy, for which no other input waits
+
     words, points = [], 0.0
     for symbol, wanted in accuracy.items():
         try:

@@ -14,14 +14,13 @@ that energies have a derivative when points of the grid enter the sphere of a mo
 """
 
 from dataclasses import dataclass
-from math import pi, prod, sqrt
+from math import pi, prod
 
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from eigenwerk.dft.grids import GridSizes
 from eigenwerk.dft.paw.radial import Array, spherical_bessel, spherical_bessel_transform
-from eigenwerk.dft.structure import Structure
+from eigenwerk.dft.paw.wave_limits import WaveLimits
 from eigenwerk.errors import InputError
 from eigenwerk.io.paw_xml import PawDataset
 
@@ -36,22 +35,6 @@ RIDGE = 1e-11
 
 KNOT_STEP = 0.01
 """Spacing of the splines of χ(r), bohr."""
-
-
-@dataclass(frozen=True)
-class WaveLimits:
-    """orbital: largest wave vector G of orbitals; alias: γ, from which on the grid mixes components; bohr⁻¹."""
-
-    orbital: float
-    alias: float
-
-
-def wave_limits(structure: Structure, grids: GridSizes, cutoff: float) -> WaveLimits:
-    """G = sqrt(2 E_cut) and γ = K - G, K the shortest reciprocal vector of the wave grid's own lattice."""
-    multiple_xc = np.stack(np.meshgrid(*[range(-2, 3)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
-    vector_xv = (multiple_xc * np.array(grids.wave)) @ structure.reciprocal_cv
-    shortest = np.linalg.norm(vector_xv[multiple_xc.any(axis=1)], axis=1).min()
-    return WaveLimits(sqrt(2 * cutoff), float(shortest) - sqrt(2 * cutoff))
 
 
 @dataclass(frozen=True)
