@@ -11,7 +11,8 @@ the wave grid, G plane waves, I projectors, a floor is
     projectors    24 a I G FLOP: three products; a quarter for real orbitals
     rest of bands a Rayleigh-Ritz step for each k-point, 40 n² G FLOP (a quarter for real orbitals), and six passes over
                   the orbitals for each application: x, H x, S x, the new direction and their images
-    dense         one eigenproblem of n for each k-point and spin, by the library's measured time
+    dense         one eigenproblem of n for each k-point and spin: its reduction to tridiagonal form reads what is left
+                  of the matrix once for each column, n³/3 numbers, and all of it takes 40 n³ FLOP (10 n³ for real ones)
     density       FFT(N) for each filled band, and their projections
     potential     real FFTs of the fine grid, 12 for each spin, and 20 passes over its fields; mixing the same passes
 
@@ -26,7 +27,6 @@ from pathlib import Path
 from eigenwerk.dft.inputs import read_inputs
 from eigenwerk.dft.job_size import JobSize
 from eigenwerk.dft.machine import H200
-from eigenwerk.dft.step_cost import REAL_DENSE
 
 GEMM = 56e12
 FIELD_PASSES, FIELD_FFTS, VECTOR_PASSES = 20, 12, 6
@@ -58,7 +58,7 @@ def floors(size: JobSize, applied: float) -> dict[str, float]:
     points, n, waves = size.kpoints * size.spins, size.bands, size.plane_waves
     fft, vector = 3 * 32 * size.wave_points / H200.copy, size.number_bytes * waves / H200.copy
     field = 16 * size.fine_points * size.spins / H200.copy
-    dense = points * H200.eigh_seconds(n) * (REAL_DENSE if size.real else 1)
+    dense = points * (size.number_bytes * n**3 / 3 / H200.copy + 40 * n**3 * quarter / GEMM)
     return {
         "local": 2 * applied * fft * half,
         "projectors": 24 * applied * size.projectors * waves * quarter / GEMM,

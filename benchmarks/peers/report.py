@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 Record = dict[str, Any]
+OURS = {"eigenwerk": "eigenwerk", "single": "with Single"}
 RIVALS = {"gpaw": "GPAW", "espresso": "Quantum ESPRESSO", "abinit": "ABINIT"}
 
 
@@ -82,7 +83,8 @@ def markdown(result: Record) -> str:
         "# Eight cells beside other codes", "", f"eigenwerk {versions.get('eigenwerk')}, {named}; {about}.", "",
         f"Medians of {1 + max(r['repeat'] for r in records)}, alternating; rivals twice as slow as the fastest "
         "one ran once.",
-        "Ratio: the fastest rival's seconds over eigenwerk's; above 1 eigenwerk is faster.",
+        "Ratio: the fastest rival's seconds over eigenwerk's (with PRECISION_START = Single); above 1 eigenwerk "
+        "is faster.",
         "", "## Without start-up, seconds", "", *_table(records, cells, rivals, "seconds", result["floors"]),
         "", "## Whole command, seconds", "", *_table(records, cells, rivals, "wall_seconds", {}),
         "", "## Whole command, processor seconds (of both cores; waiting ranks count as working)", "",
@@ -106,24 +108,27 @@ def _runs(records: list[Record], code: str, cell: str) -> list[Record]:
 def _table(records: list[Record], cells: list[str], rivals: list[str], key: str, floors: Record) -> list[str]:
     """Seconds of all codes, the ratio, and the floor where there is one."""
     floor_head, floor_rule = (" floor |", "---|") if floors else ("", "")
-    lines = [f"| cell | eigenwerk | {' | '.join(RIVALS[code] for code in rivals)} | ratio |{floor_head}",
-             f"|---|---|{'---|' * len(rivals)}---|{floor_rule}"]  # fmt: skip
+    names = OURS | RIVALS
+    codes = [*OURS, *rivals]
+    lines = [f"| cell | {' | '.join(names[code] for code in codes)} | ratio (Single) |{floor_head}",
+             f"|---|{'---|' * len(codes)}---|{floor_rule}"]  # fmt: skip
     for cell in cells:
         seconds = {
             code: statistics.median(r[key] for r in _runs(records, code, cell))
-            for code in ("eigenwerk", *rivals)
+            for code in codes
             if _runs(records, code, cell)
         }
-        shown = [f"{seconds[code]:.2f}" if code in seconds else "" for code in ("eigenwerk", *rivals)]
-        others = [value for code, value in seconds.items() if code != "eigenwerk"]
-        ratio = f"{min(others) / seconds['eigenwerk']:.2f}" if others and "eigenwerk" in seconds else ""
+        shown = [f"{seconds[code]:.2f}" if code in seconds else "" for code in codes]
+        others = [seconds[code] for code in rivals if code in seconds]
+        ratios = [f"{min(others) / seconds[code]:.2f}" for code in OURS if others and code in seconds]
+        ratio = ratios[0] + "".join(f" ({single})" for single in ratios[1:]) if ratios else ""
         floor_cell = f" {floors[cell]['sum']:.2f} |" if cell in floors else ""
         lines.append(f"| {cell} | {' | '.join(shown)} | {ratio} |{floor_cell}")
     return lines
 
 
 def _steps(records: list[Record], cells: list[str], rivals: list[str]) -> list[str]:
-    codes = ("eigenwerk", *rivals)
+    codes = [*OURS, *rivals]
     lines = [f"| cell | {' | '.join(codes)} |", f"|---|{'---|' * len(codes)}"]
     for cell in cells:
         shown = [

@@ -1,4 +1,4 @@
-"""One cell with eigenwerk: python run_eigenwerk.py CELL EDIFF_EV THREADS OUT.json."""
+"""One cell with eigenwerk: python run_eigenwerk.py CELL EDIFF_EV THREADS OUT.json [single]."""
 
 import json
 import sys
@@ -28,8 +28,8 @@ from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV  # noqa: E402
 _IMPORTED = time.perf_counter()
 
 
-def build(cell: Cell, tolerance_eV: float) -> Calculation:
-    """The calculation of a cell."""
+def build(cell: Cell, tolerance_eV: float, single: bool = False) -> Calculation:
+    """The calculation of a cell; single: its first steps in single precision."""
     moment_a = None if cell.moments is None else np.array(cell.moments)
     structure = Structure(np.array(cell.cell) / BOHR_ANGSTROM, cell.symbols, np.array(cell.scaled), moment_a)
     symmetry = find_symmetry(structure, 1e-5 / BOHR_ANGSTROM, 2)
@@ -40,7 +40,7 @@ def build(cell: Cell, tolerance_eV: float) -> Calculation:
     parameters = Parameters(
         cutoff=cell.cutoff / HARTREE_EV, electrons=float(electrons), bands=cell.bands, wave_grid=cell.gpts,
         fine_grid=fine, spins=1 if cell.moments is None else 2, ismear=-1, width=cell.width / HARTREE_EV,
-        energy_tolerance=tolerance_eV / HARTREE_EV, max_steps=100,
+        energy_tolerance=tolerance_eV / HARTREE_EV, max_steps=100, start_single=single,
     )  # fmt: skip
     return Calculation(structure, kpoints, parameters, datasets)
 
@@ -55,14 +55,15 @@ def met_by(step: ScfStep, electrons: float) -> float:
 def main() -> None:
     """Command line."""
     name, tolerance, threads, out = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
+    code = "single" if "single" in sys.argv[5:] else "eigenwerk"
     torch.set_num_threads(threads)
     started = time.perf_counter()
-    calculation = build(named(name), tolerance)
+    calculation = build(named(name), tolerance, code == "single")
     ground = calculation.run()
     seconds = time.perf_counter() - started
     state, basis = ground.state, calculation.basis
     out.write_text(json.dumps({
-        "code": "eigenwerk", "version": eigenwerk.__version__, "torch": torch.__version__, "cell": name,
+        "code": code, "version": eigenwerk.__version__, "torch": torch.__version__, "cell": name,
         "energy_eV": state.energies.free * HARTREE_EV, "steps": len(state.history), "converged": state.converged,
         "seconds": seconds, "import_seconds": _IMPORTED - _PROCESS,
         "applications": sum(step.applications for step in state.history),
