@@ -26,7 +26,8 @@ import os, signal, sys, time
 from eigenwerk.parallel.launch import die_with_parent
 die_with_parent()
 rank = int(os.environ["RANK"])
-open(f"{{rank}}.pid", "w").write(str(os.getpid()))
+open(f"{{rank}}.begun", "w").write(str(os.getpid()))
+os.rename(f"{{rank}}.begun", f"{{rank}}.pid")  # whoever sees the file finds the number in it
 def ready():
     while not all(os.path.exists(f"{{r}}.pid") for r in range(int(os.environ["WORLD_SIZE"]))):
         time.sleep(0.01)
