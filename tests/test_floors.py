@@ -38,7 +38,7 @@ OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib"}
 
 LAZY_ENGINES = {
     "eigenwerk.dft.run", "eigenwerk.ncci.run", "eigenwerk.ncci.sources", "eigenwerk.ncci.levels_file",
-    "eigenwerk.parallel.start",
+    "eigenwerk.parallel.start", "eigenwerk.dft.warm_up",
 }  # fmt: skip
 """Modules that a function of `cli` may import: they load PyTorch, scipy or h5py, which `--help` and `check` must not
 wait for."""

@@ -88,3 +88,16 @@ def test_the_exit_code_a_command_asks_for_is_returned(raising):
 def test_version_from_a_shell():
     shown = subprocess.run([sys.executable, "-m", "eigenwerk.cli.main", "--version"], capture_output=True, text=True)
     assert (shown.returncode, shown.stdout, shown.stderr) == (0, f"eigenwerk {__version__}\n", "")
+
+
+@pytest.mark.parametrize(("loaded", "how"), [("torch", "at once"), ("mpi4py.MPI", "in order"), ("json", "in order")])
+def test_process_ends_at_once_if_only_pytorch_would_be_taken_apart(loaded, how, capfd):
+    script = (
+        "import atexit, sys\nfrom eigenwerk.cli import main\natexit.register(print, 'in order')\n"
+        f"sys.modules['torch'] = sys\nsys.modules[{loaded!r}] = sys\n"
+        "if 'json' in sys.argv: del sys.modules['torch']\n"
+        "main.main = lambda: print('done') or 3\nmain.command()"
+    )
+    done = subprocess.run([sys.executable, "-c", script, loaded], capture_output=True, text=True)
+    assert done.returncode == 3 and not done.stderr
+    assert done.stdout.split("\n") == (["done", ""] if how == "at once" else ["done", "in order", ""])

@@ -8,7 +8,8 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eigenwerk.cli.crash import crash_words
+from eigenwerk.cli.quick_imports import quick_imports
 from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_ranks, team_rows
 from eigenwerk.cli.run_text import formula, heading, labelled, summary
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
@@ -26,9 +28,10 @@ from eigenwerk.dft.report import RunResult
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.parallel.early_gpu import wake_gpu
 from eigenwerk.parallel.environment import Launch
 from eigenwerk.parallel.judge import NO_STEP
-from eigenwerk.perf.convergence_plot import draw_convergence
+from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import HARTREE_EV
 
 if TYPE_CHECKING:
@@ -94,8 +97,10 @@ def _run_alone(options: RunOptions, launch: Launch) -> None:
     threads = available_threads()
     view.lines(heading(inputs, options.folder, threads))
     _remark(inputs, view)
-    result, number = _solve(inputs, options, launch, view, threads)
-    _finish(result, number, inputs, options, view)
+    wake_gpu(options.device)
+    with _plotter(options) as plotter:
+        result, number = _solve(inputs, options, launch, view, threads)
+        _finish(result, number, inputs, options, view, plotter)
 
 
 def _run_ranks(options: RunOptions, count: int) -> None:
@@ -112,12 +117,26 @@ def _run_as_rank(options: RunOptions, launch: Launch) -> None:
     stream = (sys.stderr if options.as_json else sys.stdout) if first else open(os.devnull, "w")  # noqa: SIM115
     # mpirun gives its ranks terminals that are none
     view = RunView(stream, options.quiet, plain=launch.starter != "eigenwerk")
-    inputs, result, number = _solve_together(options, launch, view)
-    # what is left takes a second, and a stop would throw away the picture and the words about finished results
-    for wanted in SIGNALS:
-        signal.signal(wanted, signal.SIG_IGN)
-    if first:
-        _finish(result, number, inputs, options, view)
+    with _plotter(options, first) as plotter:
+        inputs, result, number = _solve_together(options, launch, view)
+        # what is left takes a moment, and a stop would throw away the picture and the words about finished results
+        for wanted in SIGNALS:
+            signal.signal(wanted, signal.SIG_IGN)
+        if first:
+            _finish(result, number, inputs, options, view, plotter)
+
+
+@contextmanager
+def _plotter(options: RunOptions, here: bool = True) -> Iterator[PlotProcess | None]:
+    """The process that draws, if there is something to draw on this rank."""
+    if options.no_plot or not here:
+        yield None
+        return
+    plotter = PlotProcess()
+    try:
+        yield plotter
+    finally:
+        plotter.close()
 
 
 def _read(options: RunOptions) -> Inputs:
@@ -128,12 +147,15 @@ def _read(options: RunOptions) -> Inputs:
     return inputs
 
 
-def _finish(result: RunResult | None, number: int, inputs: Inputs, options: RunOptions, view: RunView) -> None:
+def _finish(
+    result: RunResult | None, number: int, inputs: Inputs, options: RunOptions, view: RunView,
+    plotter: PlotProcess | None,
+) -> None:  # fmt: skip
     """Picture, summary, exit code."""
     if result is None:
         view.say(NO_STEP, BAD)
         raise typer.Exit(128 + number)
-    files = {} if options.no_plot else _plot(result, inputs, options.target, view)
+    files = {} if plotter is None else _plot(result, inputs, options.target, view, plotter)
     _tell(result, files, options.target, view)
     if options.as_json:
         print(json.dumps(jsonable(result.as_dict() | {"files": _names(result, files)}), indent=1))
@@ -184,8 +206,8 @@ def _solve(
     _let_threads_sleep()
     try:
         with StopRequests(view.say) as stop:
-            # loads PyTorch, which takes longer than everything before
-            from eigenwerk.parallel.start import Task, at_work
+            with quick_imports():  # of PyTorch, which takes longer than everything before
+                from eigenwerk.parallel.start import Task, at_work
 
             with at_work(launch, lambda: Task(options.wish(inputs))) as team:
                 if team.seat.title:
@@ -201,7 +223,8 @@ def _solve(
 def _solve_together(options: RunOptions, launch: Launch, view: RunView) -> tuple[Inputs, RunResult | None, int]:
     """The same on several ranks, where errors of the input are met inside, so that they are told once."""
     _let_threads_sleep()
-    from eigenwerk.parallel.start import Task, at_work
+    with quick_imports():
+        from eigenwerk.parallel.start import Task, at_work
 
     found: list[Inputs] = []
 
@@ -233,7 +256,10 @@ def _compute(
     inputs: Inputs, options: RunOptions, team: "Team", view: RunView, threads: int, step_finished: Callable[[], None]
 ) -> RunResult:
     """The calculation, on this rank."""
-    with team.runtime.trace.span("loading programs"):
+    with team.runtime.trace.span("loading programs"), quick_imports():
+        from eigenwerk.dft.warm_up import warm_up
+
+        warm_up(team.runtime.device, inputs.parameters.functional, inputs.parameters.spins)
         from eigenwerk.dft.run import run_inputs
 
     def on_step(step: StepRecord) -> None:
@@ -250,12 +276,12 @@ def _result_so_far(interrupt: KeyboardInterrupt) -> RunResult | None:
     return interrupt.result if isinstance(interrupt, RunInterrupted) else None
 
 
-def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView) -> dict[str, Path]:
+def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView, plotter: PlotProcess) -> dict[str, Path]:
     """The picture, if it can be drawn; a run does not fail for want of one."""
     words = "converged" if result.converged else "NOT CONVERGED"
     title = f"{formula(result.symbols)}: {words}, {len(result.steps)} steps, {result.free_energy:.6f} eV"
     try:
-        draw_convergence(target / PLOT_FILE, result.steps, title, inputs.parameters.energy_tolerance * HARTREE_EV)
+        plotter.draw(target / PLOT_FILE, result.steps, title, inputs.parameters.energy_tolerance * HARTREE_EV)
     except (ImportError, InputError) as error:
         view.say(f"No {PLOT_FILE}: {error}", DOUBT)
         return {}

@@ -28,6 +28,7 @@ from eigenwerk.dft.results import Course, make_result
 from eigenwerk.dft.room import with_room
 from eigenwerk.dft.saving import SAVE_EVERY, Saver
 from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.dft.warm_up import warm_up
 from eigenwerk.errors import EigenwerkError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.paw_xml import read_paw_xml
@@ -89,6 +90,7 @@ def run_inputs(
     target = inputs.folder if output is None else Path(output)
     if runtime.writes:
         ensure_writable(target)
+    warm_up(runtime.device, inputs.parameters.functional, inputs.parameters.spins)
     with intraop_threads(threads, runtime.device), _memory_errors():
         record_device(runtime.trace, runtime.device)
         runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)

@@ -1,14 +1,16 @@
-"""CUDA sources compiled at run time with NVRTC, and their launch on PyTorch's current queue."""
+"""CUDA sources compiled at run time with NVRTC, once for all processes, and their launch on PyTorch's current queue."""
 
 import ctypes
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any
 
 import torch
 
 from eigenwerk.errors import InputError
+from eigenwerk.parallel.kernel_cache import cached
 
 C_REAL = {torch.float32: "float", torch.float64: "double"}
 
@@ -55,12 +57,26 @@ def can_compile() -> bool:
     return find_spec("cuda") is not None and find_spec("cuda.bindings") is not None
 
 
-@cache
 def kernel(source: str, name: str, device: int, *macros: str) -> Kernel:
     """Compiles a source for a device and finds one of its extern "C" functions.  `macros`: "REAL=float" and the like.
 
-    Raises InputError where the package cuda-bindings or the driver is missing.
+    Threads may ask at once: one compiles, the others wait for it.  What was compiled before, also by another process,
+    is not compiled again (`kernel_cache`).  Raises InputError where the package cuda-bindings or the driver is missing.
     """
+    key: tuple[str | int, ...] = (source, name, device, *macros)
+    if key not in _kernels:
+        with _compiling.setdefault(key, Lock()):
+            if key not in _kernels:
+                _kernels[key] = _load(source, name, device, macros)
+    return _kernels[key]
+
+
+_kernels: dict[tuple[str | int, ...], Kernel] = {}
+_compiling: dict[tuple[str | int, ...], Lock] = {}
+
+
+def _load(source: str, name: str, device: int, macros: tuple[str, ...]) -> Kernel:
+    """From the source to a function on the device."""
     try:
         from cuda.bindings import driver, nvrtc
     except ImportError as error:
@@ -71,10 +87,23 @@ def kernel(source: str, name: str, device: int, *macros: str) -> Kernel:
     torch.cuda.current_stream(device)  # PyTorch's context must exist before the driver is used
     torch.zeros(1, device=f"cuda:{device}")
     major, minor = torch.cuda.get_device_capability(device)
-    options = [f"--gpu-architecture=sm_{major}{minor}".encode(), b"--std=c++17", *(f"-D{m}".encode() for m in macros)]
+    options = (f"--gpu-architecture=sm_{major}{minor}", "--std=c++17", *(f"-D{macro}" for macro in macros))
+    code, *version = nvrtc.nvrtcVersion()
+    _check(code, "asking for the version of the compiler")
+    description = name, source, *options, *map(str, version)
+    binary = cached(description, lambda: _compile(nvrtc, source, name, options))
+    code, module = driver.cuModuleLoadData(binary)
+    _check(code, "loading a kernel")
+    code, function = driver.cuModuleGetFunction(module, name.encode())
+    _check(code, f"finding {name}")
+    return Kernel(function, driver)
+
+
+def _compile(nvrtc: Any, source: str, name: str, options: tuple[str, ...]) -> bytes:
+    """Machine code for the architecture in the options.  nvrtc: the module of cuda-bindings."""
     code, program = nvrtc.nvrtcCreateProgram(source.encode(), f"{name}.cu".encode(), 0, [], [])
     _check(code, "making a program")
-    (code,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+    (code,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     if int(code):
         _, size = nvrtc.nvrtcGetProgramLogSize(program)
         log = b" " * size
@@ -84,11 +113,8 @@ def kernel(source: str, name: str, device: int, *macros: str) -> Kernel:
     _check(code, "compiling")
     binary = b" " * size
     _check(nvrtc.nvrtcGetCUBIN(program, binary)[0], "compiling")
-    code, module = driver.cuModuleLoadData(binary)
-    _check(code, "loading a kernel")
-    code, function = driver.cuModuleGetFunction(module, name.encode())
-    _check(code, f"finding {name}")
-    return Kernel(function, driver)
+    nvrtc.nvrtcDestroyProgram(program)
+    return binary
 
 
 def _check(code: Any, what: str) -> None:

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.vasp.record import StepRecord
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ENERGY_COLOUR, BAND_COLOUR, RESIDUAL_COLOUR, QUIET = "#1b6ca8", "#8fbbda", "#c4572b", "#666666"
 
@@ -17,6 +20,13 @@ def draw_convergence(path: str | Path, steps: Sequence[StepRecord], title: str, 
     and changes of exactly zero cannot be shown on a logarithmic scale; both are left out.
     Raises InputError if the file cannot be written, ImportError if matplotlib is missing.
     """
+    figure = convergence_figure(steps, title, tolerance)
+    with replacing(path) as new:
+        figure.savefig(new, format="png")
+
+
+def convergence_figure(steps: Sequence[StepRecord], title: str, tolerance: float) -> "Figure":
+    """The picture as matplotlib has it; see `draw_convergence`."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.0, 5.6), dpi=120)
@@ -39,8 +49,7 @@ def draw_convergence(path: str | Path, steps: Sequence[StepRecord], title: str, 
     _curve(below, residual, RESIDUAL_COLOUR, "density residual")
     below.set_ylabel("density residual (electrons)", fontsize=10)
     _step_axis(below, len(steps))
-    with replacing(path) as new:
-        figure.savefig(new, format="png")
+    return figure
 
 
 def _curve(axes: Any, points: Sequence[tuple[int, float]], colour: str, label: str) -> None:

@@ -1,0 +1,73 @@
+"""The picture of a run drawn by a process of its own, which gets ready while the run computes.
+
+matplotlib takes half a second to load, its first picture another half; both are over long before there is anything to
+draw.  The process waits for one line on its input and answers with one line.  When its parent dies it ends as well.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from io import BytesIO
+from pathlib import Path
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.perf.convergence_plot import convergence_figure, draw_convergence
+
+COMMAND = (sys.executable, "-m", "eigenwerk.perf.plot_process")
+
+
+class PlotProcess:
+    """Starts with the object, and ends with `draw` or `close`."""
+
+    def __init__(self, command: Sequence[str] = COMMAND):
+        # a session of its own: Ctrl-C in a terminal is for the run, whose last picture is still wanted
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+
+    def draw(self, path: str | Path, steps: Sequence[StepRecord], title: str, tolerance: float) -> None:
+        """`draw_convergence` there; waits for the file.  Raises the same errors; ImportError if it died."""
+        wanted = {
+            "path": str(Path(path).absolute()), "steps": [asdict(step) for step in steps], "title": title,
+            "tolerance": tolerance,
+        }  # fmt: skip
+        try:
+            answer, _ = self._process.communicate(json.dumps(wanted) + "\n")
+            error = json.loads(answer)
+        except (OSError, ValueError) as lost:
+            raise ImportError(f"the process that draws ended with code {self._process.wait()}") from lost
+        if error is not None:
+            raise (InputError if error["kind"] == "InputError" else ImportError)(error["words"])
+
+    def close(self) -> None:
+        """Nothing is to be drawn."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def main() -> None:
+    """Get ready, read what is to be drawn, draw it, answer null or the error."""
+    error: Exception | None = None
+    try:
+        convergence_figure((), "", 1.0).savefig(BytesIO(), format="png")
+    except ImportError as missing:
+        error = missing
+    line = sys.stdin.readline()
+    if not line:
+        return
+    try:
+        if error is None:
+            wanted = json.loads(line)
+            steps = [StepRecord(**step) for step in wanted["steps"]]
+            draw_convergence(wanted["path"], steps, wanted["title"], wanted["tolerance"])
+    except (ImportError, InputError) as met:
+        error = met
+    print(json.dumps(None if error is None else {"kind": type(error).__name__, "words": str(error)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
