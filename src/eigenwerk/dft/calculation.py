@@ -22,6 +22,7 @@ from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.potential import PotentialBuilder
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
+from eigenwerk.dft.scf.mixing_extent import smallest_factor
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.symmetrise import make_symmetriser
@@ -111,13 +112,13 @@ class Calculation:
             kind=given.mixing.kind, amix=given.mixing.amix, bmix=given.mixing.bmix, amix_mag=given.mixing.amix_mag,
             fit_mag=given.mixing.fit_mag, fit_mag_from=FIT_MAG_FROM if len(self.kpoints.point_kc) > 1 else 0,
             bmix_mag=given.mixing.bmix_mag, amin=given.mixing.amin, history=given.mixing.history,
+            amin_charge=smallest_factor(given.mixing, self.structure),
         )
         return ScfSettings(
             bands=given.bands, electrons=given.electrons, smearing=smearing(given), width=given.width,
             fixed_moment=given.fixed_moment, energy_tolerance=given.energy_tolerance, max_steps=given.max_steps,
             min_steps=given.min_steps, frozen_steps=given.frozen_steps, solver=given.solver,
-            motion_time=given.motion_time, start_single=given.start_single,
-            mixing=mixing,
+            motion_time=given.motion_time, start_single=given.start_single, mixing=mixing,
         )
 
     def starting_density(self) -> Density:

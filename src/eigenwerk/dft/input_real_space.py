@@ -1,10 +1,11 @@
 """LREAL and ROPT: projectors in real space, how accurate, and what spheres that takes (no torch here)."""
 
-from math import pi
+from dataclasses import replace
+from math import ceil, pi
 
 from eigenwerk.dft.findings import Findings
 from eigenwerk.dft.input_datasets import DataSet
-from eigenwerk.dft.inversion import find_inversion
+from eigenwerk.dft.inversion import inversion_of_orbitals
 from eigenwerk.dft.job_size import JobSize
 from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.paw.wave_limits import WaveLimits
@@ -17,7 +18,8 @@ from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.units import BOHR_ANGSTROM
 
 DEFAULT_ACCURACY = 2e-4
-"""ROPT: changes energies by 0.2 meV per atom in silicon and 0.5 in MgO, and by 4 in O2 at a low cutoff."""
+"""ROPT: changes energies by 0.1 to 0.5 meV per atom in Si, Al and MgO, and by 3 in Fe and O2 at low cutoffs; 1e-4, with
+0.4 at most, takes up to twice the points and is out of reach for some projectors (docs/equations/real_space.md)."""
 
 LARGEST_ACCURACY = 0.1
 
@@ -42,7 +44,7 @@ def projector_accuracy(
         if "ROPT" in incar.values:
             findings.add(incar.problem("ROPT", "it acts only with LREAL = On", severity="note"))
         return {}, Computed(None)
-    if find_inversion(kpoints.symmetry) is not None and not kpoints.allow_real_orbitals:
+    if inversion_of_orbitals(kpoints) is not None:
         message = (
             "the projectors stay in reciprocal space: orbitals are real by inversion at these k-points, which saves "
             "more, and not on the grid"
@@ -76,11 +78,12 @@ def check_spheres(
     limits: WaveLimits,
     size: JobSize,
     findings: Findings,
-) -> None:
-    """One note with the spheres and their errors; an error if an accuracy is out of reach."""
+) -> JobSize:
+    """The size with the points of the spheres; one note with radii and errors, or an error where an accuracy is out of
+    reach."""
     from eigenwerk.dft.paw.filtered import filtered_projectors  # loads scipy, for which no other input waits
 
-    words, points = [], 0.0
+    words, points = [], {}
     for symbol, wanted in accuracy.items():
         try:
             found = filtered_projectors(read_paw_xml(datasets[symbol].path), limits, wanted)
@@ -88,11 +91,13 @@ def check_spheres(
             message, _, remedy = str(error).removeprefix("LREAL: ").partition(". ")
             findings.add(incar.problem("LREAL", message, remedy))
         else:
-            volume = structure.symbols.count(symbol) * 4 / 3 * pi * found.radius**3
-            points += volume / structure.volume * size.wave_points
+            points[symbol] = ceil(4 / 3 * pi * found.radius**3 / structure.volume * size.wave_points)
             words.append(f"{symbol} {found.radius * BOHR_ANGSTROM:.2f} Å ({found.error:.0e})")
+    species = zip(structure.species, size.species, strict=True)
+    size = replace(size, species=tuple(replace(s, sphere_points=points.get(symbol, 0)) for symbol, s in species))
     if words:
         message = f"projectors in real space, within spheres (and with errors) of {', '.join(words)}"
-        slow = POINT_COST * points > size.projectors * size.plane_waves * (1 if size.real else 2)
+        slow = POINT_COST * size.sphere_points > size.projectors * size.plane_waves * (1 if size.real else 2)
         remedy = "In a cell of this size LREAL = .FALSE. is as fast or faster, and exact." if slow else ""
         findings.add(incar.problem("LREAL", message, remedy, severity="note"))
+    return size

@@ -64,6 +64,30 @@ class Structure:
         return np.array([a for a, other in enumerate(self.symbols) if other == symbol], dtype=np.int64)
 
 
+def vacuum(structure: Structure) -> np.ndarray:
+    """Thickness in bohr of the widest layer without atoms across each lattice axis, (3,).
+
+    Along axis c the fractional coordinates leave gaps; a gap x is a layer of x 2π / |b_c|.
+    """
+    _, gap_c = _widest_gaps(structure.scaled_ac % 1.0)
+    return gap_c * 2.0 * np.pi / np.linalg.norm(structure.reciprocal_cv, axis=1)
+
+
+def away_from_vacuum(structure: Structure) -> np.ndarray:
+    """Cartesian positions with each atom moved by lattice vectors so that the widest gaps lie outside all; (a, 3)."""
+    wrapped_ac = structure.scaled_ac % 1.0
+    first_c, _ = _widest_gaps(wrapped_ac)
+    return (wrapped_ac - first_c) % 1.0 @ structure.lattice_cv
+
+
+def _widest_gaps(wrapped_ac: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The coordinate after the widest gap of each axis, and its width; coordinates in 0..1."""
+    sorted_ac = np.sort(wrapped_ac, axis=0)
+    gap_ac = np.diff(np.concatenate([sorted_ac, sorted_ac[:1] + 1.0]), axis=0)
+    after_c = (gap_ac.argmax(axis=0) + 1) % len(sorted_ac)
+    return sorted_ac[after_c, np.arange(3)], gap_ac.max(axis=0)
+
+
 def shortest_distance(structure: Structure) -> tuple[int, int, float]:
     """The closest pair of atoms, periodic images included.
 

@@ -40,7 +40,8 @@ class MixSettings:
     step on, or from step fit_mag_from on, with amix_mag before.
     bmix, bmix_mag: Kerker wave vectors in 1/bohr; 0 is plain linear mixing; bmix = None fits it to the measured
     response.  The magnetisation has no long-range response to damp; measured, 0 serves it best.
-    amin: smallest factor at any g (never above the linear factor).
+    amin: smallest factor at any g (never above the linear factor); amin_charge: the same for the total density alone,
+    if it is larger (`mixing_extent`).
     history: how many earlier changes take part.
     joint_spin: one set of Pulay coefficients for density and magnetisation (needed where the two respond to each
     other, as in every ferromagnet), or one for each.
@@ -56,6 +57,7 @@ class MixSettings:
     fit_mag_from: int = 0
     bmix_mag: float = 0.0
     amin: float = 0.1
+    amin_charge: float = 0.0
     history: int = 20
     joint_spin: bool = True
     occupancy_weight: float = 0.01
@@ -67,7 +69,7 @@ class MixSettings:
         for name in ("amix", "amix_mag"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise InputError(f"{name} = {getattr(self, name)} must be a positive number.")
-        for name in ("bmix", "bmix_mag", "amin", "history"):
+        for name in ("bmix", "bmix_mag", "amin", "amin_charge", "history"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0):
                 raise InputError(f"{name} = {value} must not be negative.")
@@ -201,14 +203,15 @@ class PulayMixer:
         if self._factor is None or self._factor[0] != wanted:
             linear = [self.settings.amix, self._amix_mag]
             wave_vectors = [self._bmix, self.settings.bmix_mag]
-            rows = zip(linear, wave_vectors, residual_xy, strict=False)
-            self._factor = wanted, torch.stack([self._kerker(a, b, len(residual_y)) for a, b, residual_y in rows])
+            smallest = [max(self.settings.amin, self.settings.amin_charge), self.settings.amin]
+            rows = zip(linear, wave_vectors, smallest, residual_xy, strict=False)
+            self._factor = wanted, torch.stack([self._kerker(a, b, c, len(residual_y)) for a, b, c, residual_y in rows])
         return self._factor[1] * residual_xy
 
-    def _kerker(self, linear: float, wave_vector: float, size: int) -> torch.Tensor:
+    def _kerker(self, linear: float, wave_vector: float, smallest: float, size: int) -> torch.Tensor:
         """K of one channel, (y,)."""
         damped_g = linear * self.norm2_g / (self.norm2_g + wave_vector**2).clamp_min(1e-30)
-        damped_g = damped_g.clamp_min(min(self.settings.amin, linear))
+        damped_g = damped_g.clamp_min(min(smallest, linear))
         factor_y = torch.where(self.norm2_g > 0, damped_g, linear).repeat_interleave(2)
         return torch.cat([factor_y, factor_y.new_full((size - len(factor_y),), linear)])
 
