@@ -2,8 +2,8 @@
 
 import pytest
 
-from eigenwerk.dft.inputs import read_inputs
 from eigenwerk.units import HARTREE_EV
+from input_folders import folder_reader, words
 
 NIO = "NiO\n4.17\n1 .5 .5\n.5 1 .5\n.5 .5 1\nNi O\n2 2\nDirect\n0 0 0\n.5 .5 .5\n.25 .25 .25\n.75 .75 .75\n"
 TWICE = "NiO\n4.17\n1 .5 .5\n.5 1 .5\n.5 .5 1\nNi O Ni\n1 2 1\nDirect\n0 0 0\n.25 .25 .25\n.75 .75 .75\n.5 .5 .5\n"
@@ -13,18 +13,7 @@ PLUS_U = "ISMEAR = 0\nSIGMA = 0.05\nISPIN = 2\nMAGMOM = 2 -2 0 0\nLDAU = .TRUE.\
 @pytest.fixture
 def read(tmp_path):
     """INCAR lines after LDAU = .TRUE. (or a whole INCAR) and POSCAR -> Inputs."""
-
-    def build(lines, poscar=NIO, begin=PLUS_U):
-        (tmp_path / "INCAR").write_text(begin + lines)
-        (tmp_path / "POSCAR").write_text(poscar)
-        (tmp_path / "KPOINTS").write_text("mesh\n0\nGamma\n2 2 2\n")
-        return read_inputs(tmp_path)
-
-    return build
-
-
-def words(inputs, severity):
-    return "\n".join(str(problem) for problem in inputs.problems if problem.severity == severity)
+    return folder_reader(tmp_path, begin=PLUS_U, poscar=NIO, mesh="2 2 2")
 
 
 def test_u_minus_j_goes_to_the_named_shells(read):
@@ -51,7 +40,7 @@ def test_equal_species_may_stand_apart(read):
     ],
 )
 def test_wrong_lists_are_refused_with_their_numbers(read, lines, poscar, expected):
-    assert expected in words(read(lines, poscar), "error")
+    assert expected in words(read(lines, poscar=poscar), "error")
 
 
 def test_a_correction_of_nothing_is_told(read):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from eigenwerk.dft.inputs import read_inputs
+from input_folders import folder_reader, words
 
 SIC = "SiC\n4.36\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi C\n1 1\nDirect\n0 0 0\n.25 .25 .25\n"
 SILICON = "Si\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
@@ -14,18 +14,7 @@ BEGIN = "ISMEAR = 0\nSIGMA = 0.05\nENCUT = 400\n"
 @pytest.fixture
 def read(tmp_path):
     """INCAR lines after ENCUT, POSCAR and mesh -> Inputs."""
-
-    def build(lines, poscar=SIC, mesh="3 3 3"):
-        (tmp_path / "INCAR").write_text(BEGIN + lines)
-        (tmp_path / "POSCAR").write_text(poscar)
-        (tmp_path / "KPOINTS").write_text(f"mesh\n0\nGamma\n{mesh}\n")
-        return read_inputs(tmp_path)
-
-    return build
-
-
-def words(inputs, severity):
-    return "\n".join(str(problem) for problem in inputs.problems if problem.severity == severity)
+    return folder_reader(tmp_path, begin=BEGIN, poscar=SIC, mesh="3 3 3")
 
 
 def test_on_is_honoured_and_tells_radius_and_error(read):

@@ -40,6 +40,10 @@ FAST = """2-gloo-insulator-1 2-gloo-insulator-2 2-gloo-metal-2 2-gloo-magnet-1 2
 """Those of the test below that `make test` runs; the others are slow ones."""
 
 
+POINTS = {"magnet": 2, "Gamma": 1, "chebyshev": 1, "exact": 1, "grid_gamma": 1}
+"""k-points of the cases that have fewer than four: there are no more k-groups."""
+
+
 def shapes_of(ranks):
     """All numbers of k-groups."""
     return [groups for groups in (1, 2, 4) if ranks % groups == 0]
@@ -78,7 +82,7 @@ def cases():
     for ranks, transport in POOLS:
         for case in CASES:
             for groups in shapes_of(ranks):
-                points = {"insulator": 4, "metal": 4, "magnet": 2, "Gamma": 1, "chebyshev": 1, "exact": 1}.get(case, 4)
+                points = POINTS.get(case, 4)
                 name = f"{ranks}-{transport}-{case}-{groups}"
                 if groups <= points:
                     marks = () if name in FAST else pytest.mark.slow

@@ -34,12 +34,12 @@ def peak_of_a_run(folder):
 @pytest.mark.parametrize(
     ("incar", "mesh", "largest"),
     [
-        ("ENCUT = 250\nNBANDS = 64\nISYM = -1\nISMEAR = 0\nNELM = 2\nLWAVE = .FALSE.\n", "2 2 2", "eigensolver"),
+        ("ENCUT = 250\nNBANDS = 64\nISYM = -1\nISMEAR = 0\nNELM = 2\nLWAVE = .FALSE.\n", "2 2 2", "one-centre terms"),
         ("ENCUT = 300\nNBANDS = 36\nISMEAR = 0\nNELM = 2\nLWAVE = .FALSE.\nPREC = Accurate\n", "1 1 1", "grids"),
     ],
 )
 def test_estimates_are_within_fifteen_percent(repository, tmp_path, incar, mesh, largest):
-    """Sixteen atoms of silicon: with many k-points the search spaces count, with one point the grids."""
+    """Sixteen atoms of silicon: with several k-points the one-centre terms count, with one point the grids."""
     poscar = supercell(read_poscar(repository / "examples" / "01_silicon_pbe" / "POSCAR"), np.diag([2, 2, 2]))
     write_poscar(tmp_path / "POSCAR", poscar)
     (tmp_path / "INCAR").write_text(incar)

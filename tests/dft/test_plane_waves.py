@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.grids import sphere
-from eigenwerk.dft.plane_waves import COUNTING_BUDGET, count_plane_waves, points_in_sphere, sphere_volume_count
+from eigenwerk.dft.plane_waves import (
+    COUNTING_BUDGET,
+    columns_in_half_sphere,
+    count_plane_waves,
+    points_in_sphere,
+    sphere_volume_count,
+)
 from eigenwerk.dft.structure import Structure
 
 LATTICES = {
@@ -37,6 +43,21 @@ def test_plane_waves_exactly_on_the_surface_count(lattice):
         for point_c in (np.zeros(3), np.array([0.5, 0.5, 0.0])):
             radius = float(np.linalg.norm((index_c + point_c) @ structure.reciprocal_cv))
             assert points_in_sphere(structure, radius, point_c) == len(sphere(structure, radius, point_c))
+
+
+@pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
+def test_columns_equal_those_of_the_lists(lattice):
+    structure = crystal(lattice)
+    for radius in (0.01, 1.3, 3.0, 4.7):
+        listed_gc = sphere(structure, radius, np.zeros(3), half=True)
+        assert columns_in_half_sphere(structure, radius) == len(np.unique(listed_gc[:, :2], axis=0))
+
+
+def test_beyond_the_budget_columns_come_from_an_area(monkeypatch):
+    structure = crystal(np.array([[16.0, 1, 0], [-2, 15, 1], [3, 0, -19]]))
+    counted = columns_in_half_sphere(structure, 9.0)
+    monkeypatch.setattr("eigenwerk.dft.plane_waves.COUNTING_BUDGET", 100)
+    assert columns_in_half_sphere(structure, 9.0) == pytest.approx(counted, rel=0.02)
 
 
 def test_beyond_the_budget_the_volume_formula_serves_and_says_so():

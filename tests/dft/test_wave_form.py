@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from complex_twins import assert_same_images, complex_twin, operator_images
 from eigenwerk.dft.checkpoint import load_start, state_tree
 from eigenwerk.dft.density import atomic_density
 from eigenwerk.dft.gathering import whole_orbitals
@@ -56,17 +57,6 @@ def test_points_that_allow_real_orbitals(calculation, crystal, mesh, shift, real
     assert calc.kpoints.allow_real_orbitals == calc.basis.form.real == real
 
 
-def complex_twin(real, complex_, x_knG):
-    """Real vectors as complex ones of the other basis."""
-    whole = whole_orbitals(real.runtime.grid, real.basis, x_knG[None])
-    out_knG = torch.zeros((*x_knG.shape[:2], complex_.basis.mask_kG.shape[1]), dtype=torch.complex128)
-    for k, count in enumerate(whole.count_k):
-        place = {tuple(c): n for n, c in enumerate(complex_.basis.index_khc[k, :count].tolist())}
-        order = [place[tuple(c)] for c in whole.index_kGc[k, :count].tolist()]
-        out_knG[k][:, order] = torch.as_tensor(whole.coeff_sknG[0, k, :, :count])
-    return out_knG
-
-
 @pytest.mark.parametrize("bands", [1, 4, 5])
 def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypatch):
     real, complex_ = pair
@@ -78,14 +68,11 @@ def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypat
     for calc, vector_knG in ((real, x_knG), (complex_, twin_knG)):
         density = atomic_density(calc.atoms, calc.parameters.electrons, None)
         hamiltonian = Hamiltonian(calc.atoms, calc.builder(density), 0)
-        h_knG, s_knG = hamiltonian.apply(vector_knG)
-        eig_kn = torch.linspace(-1, 1, bands).expand(len(vector_knG), bands)
-        p_knG = hamiltonian.precondition(h_knG, eig_kn, vector_knG)
-        products = [vector_knG.conj() @ other_knG.mT for other_knG in (vector_knG, h_knG, s_knG, p_knG)]
-        answers.append([h_knG, s_knG, hamiltonian.overlap(vector_knG), p_knG, products])
-    for ours_knG, theirs_knG in zip(answers[0][:4], answers[1][:4], strict=True):
-        np.testing.assert_allclose(complex_twin(real, complex_, ours_knG), theirs_knG, atol=1e-11)
-    for ours_knn, theirs_knn in zip(answers[0][4], answers[1][4], strict=True):
+        images = operator_images(hamiltonian, vector_knG)
+        answers.append((images, [vector_knG.conj() @ other_knG.mT for other_knG in (vector_knG, *images)]))
+    (ours, our_products), (theirs, their_products) = answers
+    assert_same_images(real, complex_, ours, theirs)
+    for ours_knn, theirs_knn in zip(our_products, their_products, strict=True):
         np.testing.assert_allclose(ours_knn, theirs_knn, atol=1e-10)
 
 

@@ -7,9 +7,10 @@ from eigenwerk.errors import ConvergenceError
 from eigenwerk.linalg.conjugate import conjugate
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.dense import MatrixOperator, dense_eigh, solve_dense
+from eigenwerk.linalg.images import images
+from eigenwerk.linalg.products import inner
 from eigenwerk.linalg.ritz import last_ritz
 from eigenwerk.linalg.rmm_diis import rmm_diis
-from eigenwerk.linalg.subspace import Images, inner
 
 SOLVERS = pytest.mark.parametrize("solver", [rmm_diis, conjugate])
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
@@ -135,7 +136,7 @@ def test_bands_that_ran_into_each_other_are_found_again(plane_waves, random_tens
     x_knx = warm_start(model, random_tensor, 6, dtype)
     x_knx[1, 3] = x_knx[1, 2] * (1 + 1e-15)
     none_kn = torch.zeros(2, 6, dtype=torch.bool)
-    last = last_ritz(model, Images(x_knx, *model.apply(x_knx)), none_kn, dense_eigh, vectors_only=True)
+    last = last_ritz(model, images(model, x_knx), none_kn, dense_eigh, vectors_only=True)
     assert "bands ran into each other (1 lost)" in last.notes[0]
     hx, sx = model.apply(last.images.x_knx)
     unit = torch.eye(6, dtype=dtype).expand(2, 6, 6)

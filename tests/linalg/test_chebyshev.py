@@ -6,7 +6,7 @@ import torch
 from eigenwerk.linalg.chebyshev import chebyshev, upper_bounds
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.dense import MatrixOperator, solve_dense
-from eigenwerk.linalg.subspace import inner
+from eigenwerk.linalg.products import inner
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.dense import MatrixOperator, solve_dense
-from eigenwerk.linalg.subspace import inner
+from eigenwerk.linalg.products import inner
 
 
 def check_pairs(operator, result, exact_eig_kn, eig_limit, gram_limit=1e-12):

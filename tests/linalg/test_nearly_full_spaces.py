@@ -6,8 +6,10 @@ from torch.nn.functional import pad
 
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.dense import MatrixOperator, solve_dense
+from eigenwerk.linalg.images import images
 from eigenwerk.linalg.orthogonal import complement, moved
-from eigenwerk.linalg.subspace import Images, inner, subspace
+from eigenwerk.linalg.products import inner
+from eigenwerk.linalg.subspace import subspace
 
 SIZES = (31, 32, 36, 36)
 
@@ -95,7 +97,7 @@ def test_residuals_at_rounding_stop_the_work(padded_pencil):
 def test_complement_is_orthonormal_however_little_it_adds(padded_pencil, random_tensor):
     """Six vectors: one new, one new by 1e-4 of its length, one by 1e-12 (noise), a copy, zero, one in the space."""
     operator, x = padded_pencil((20, 20), 5)
-    space = subspace(Images(x, *operator.apply(x)), operator.sum)
+    space = subspace(images(operator, x), operator.sum)
     fresh, inside = random_tensor(2, 3, 20, seed=4), random_tensor(2, 3, 5, seed=5) @ x
     p = torch.stack([fresh[:, 0], inside[:, 0] + 1e-4 * fresh[:, 1], inside[:, 1] + 1e-12 * fresh[:, 2]], 1)
     p = torch.cat([p, p[:, :1], torch.zeros_like(p[:, :1]), inside[:, 2:]], 1)
@@ -106,7 +108,7 @@ def test_complement_is_orthonormal_however_little_it_adds(padded_pencil, random_
     torch.testing.assert_close(gram, gram.real.round().to(gram.dtype), atol=1e-13, rtol=0)
     assert space.overlaps(new, operator.sum).abs().max() < 1e-13
     # Both directions are in: with the new vectors in the space, they add nothing more.
-    whole = space.grown(Images(new, *operator.apply(new)), operator.sum)
+    whole = space.grown(images(operator, new), operator.sum)
     assert torch.equal(complement(operator, whole, fresh[:, :2]), torch.zeros_like(fresh[:, :2]))
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eigenwerk.linalg.orthogonal import noise, orthonormalise
-from eigenwerk.linalg.subspace import inner
+from eigenwerk.linalg.products import inner
 
 
 def error_of(operator, x_knx):

@@ -3,11 +3,9 @@
 import pytest
 import torch
 
-from eigenwerk.linalg.subspace import Images, combine, inner, norms, ritz_subspace, subspace
-
-
-def images(operator, x_knx):
-    return Images(x_knx, *operator.apply(x_knx))
+from eigenwerk.linalg.images import images
+from eigenwerk.linalg.products import combine, inner, norms
+from eigenwerk.linalg.subspace import ritz_subspace, subspace
 
 
 @pytest.mark.parametrize("k", [1, 3])

@@ -23,7 +23,7 @@ from eigenwerk.dft.grids import (
     sphere,
     sphere_radius,
 )
-from eigenwerk.dft.inversion import Inversion, find_inversion, turns
+from eigenwerk.dft.inversion import Inversion, inversion_of_orbitals, turns
 from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.symmetry import equivalent_axes, translation_denominators
@@ -136,9 +136,10 @@ class PlaneWaveBasis:
     def _turn_xg(self) -> torch.Tensor:
         """exp(i g·t/2), and exp(-i g·(t/2 - s)) for the grid's shift s; (2, g)."""
         assert self.inversion is not None
-        index_gc, half_c = self.index_gc.cpu().numpy()[: self.density_count], self.inversion.translation_c / 2
-        rest_c = half_c - self.inversion.grid_shift(self.grids.wave)
-        return self.runtime.tensor(np.stack([turns(index_gc, half_c), turns(index_gc, -rest_c)]), self.runtime.complex)
+        index_gc, shift_xc = self.index_gc.cpu().numpy()[: self.density_count], (
+            self.inversion.translation_c / 2, -self.inversion.off_grid(self.grids.wave),
+        )  # fmt: skip
+        return self.runtime.tensor(np.stack([turns(index_gc, shift_c) for shift_c in shift_xc]), self.runtime.complex)
 
     def inner(self, a_g: torch.Tensor, b_g: torch.Tensor) -> torch.Tensor:
         """∫ a(r) b(r) d³r of two real functions from their coefficients (last axis g)."""
@@ -174,7 +175,7 @@ def make_basis(
     point_kc = kpoints.point_kc[own_k]
     wave_sphere_kGc = [sphere(structure, radius, point_c) for point_c in point_kc]
     in_space = real and kpoints.allow_real_orbitals
-    inversion = find_inversion(kpoints.symmetry) if real and not in_space else None
+    inversion = inversion_of_orbitals(kpoints) if real else None
     if in_space:
         wave_sphere_kGc = [
             index_Gc[half_of(index_Gc, point_c)] for index_Gc, point_c in zip(wave_sphere_kGc, point_kc, strict=True)
@@ -275,6 +276,6 @@ def _real_by_inversion(
     """All waves, a number for each."""
     wave_kWc, half_c = padded.index_kWc + point_kc[:, None], inversion.translation_c / 2
     form = WaveForm(True, runtime.real, turn_kh=runtime.tensor(turns(wave_kWc[:, own_h], half_c), runtime.complex))
-    rest_c = half_c - inversion.grid_shift(size_c)
+    rest_c = inversion.off_grid(size_c)
     turn_kW = runtime.tensor(turns(wave_kWc, -rest_c), runtime.complex) if rest_c.any() else None
     return form, SphereMap(size_c, runtime.index(padded.flat_kW), None, True, turn_kW)

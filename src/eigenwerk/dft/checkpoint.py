@@ -18,7 +18,6 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.gathering import WholeOrbitals
 from eigenwerk.dft.inversion import turns
-from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.wave_form import partners
@@ -196,7 +195,8 @@ def _density(tree: Mapping[str, Any], calculation: Calculation) -> Density:
         runtime.tensor(density_sg, runtime.complex), runtime.tensor(tree["occupancy"]["occupancy_sx"])
     )
     density = _with_spins(density, calculation)
-    return _with_electrons(density, atoms, calculation.parameters.electrons)
+    # scaled to the number of electrons, which mixing keeps from here on
+    return density.times(calculation.parameters.electrons / electrons_of(density, atoms).sum())
 
 
 def common_points(here_xc: np.ndarray, there_xc: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -225,12 +225,6 @@ def _polarised(total_1x: torch.Tensor, atomic_sx: torch.Tensor) -> torch.Tensor:
     """(1, x) total and the magnetisation of (2, x) -> (2, x)."""
     moment_x = atomic_sx[0] - atomic_sx[1]
     return torch.stack([total_1x[0] + moment_x, total_1x[0] - moment_x]) / 2
-
-
-def _with_electrons(density: Density, atoms: PawAtoms, electrons: float) -> Density:
-    """Scaled to the number of electrons, which mixing keeps from here on."""
-    scale = electrons / float(electrons_of(density, atoms).sum())
-    return Density(density.density_sg * scale, density.occupancy_sx * scale)
 
 
 def _no_orbitals(bands: Mapping[str, Any], kpoints: Mapping[str, Any], calculation: Calculation) -> str:

@@ -32,6 +32,11 @@ class Density:
         """1 for unpolarised, 2 for collinear spins."""
         return self.density_sg.shape[0]
 
+    def times(self, factor_s: torch.Tensor | float) -> "Density":
+        """Each spin, or all, times a factor."""
+        factor_s1 = torch.as_tensor(factor_s, device=self.occupancy_sx.device).reshape(-1, 1)
+        return Density(self.density_sg * factor_s1, self.occupancy_sx * factor_s1)
+
 
 def electrons_of(density: Density, atoms: PawAtoms) -> torch.Tensor:
     """Valence electrons per spin: Ω n(0) + Σ ΔS_ij D_ij; (s,)."""
@@ -141,8 +146,7 @@ def atomic_density(atoms: PawAtoms, electrons: float, moment_a: np.ndarray | Non
         density_sg += _spherical_density(atoms, species, occupancy_saj)
         blocks.append(_spherical_blocks(atoms, species, occupancy_saj))
     density = Density(density_sg, atoms.layout.flatten(blocks))
-    scale = electrons / float(electrons_of(density, atoms).sum())
-    return Density(density.density_sg * scale, density.occupancy_sx * scale)
+    return density.times(electrons / electrons_of(density, atoms).sum())
 
 
 def polarised_occupancy(setup: Setup, moment: float, spins: int) -> np.ndarray:

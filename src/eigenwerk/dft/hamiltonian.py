@@ -13,15 +13,23 @@ from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
 from eigenwerk.dft.paw.real_space import RealSpaceProjectors
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.wave_form import SphereMap
-from eigenwerk.linalg.operator import ALL, Which
+from eigenwerk.linalg.operator import ALL, SplitOperator, Which
+from eigenwerk.parallel.process_grid import share
 from eigenwerk.parallel.threads import each, threads_for
 
 REAL_SPACE_GRIDS = 4
 """Grids that share a pass through the tables of projectors in real space: one alone would wait for memory."""
 
+ROW_ELEMENTS = 2**16
+"""Numbers of a block of rows that elementwise work stays with: half a megabyte, enough for two threads."""
 
-class Hamiltonian:
-    """H and S of one spin for a block of k-points: an `Operator` of the eigensolvers."""
+
+class Hamiltonian(SplitOperator):
+    """H and S of one spin for a block of k-points: an operator of the eigensolvers.
+
+    Split as A = -∇²/2 + ṽ, P the projectors, D = ΔH, E = ΔS; whole with projectors in real space, which find the
+    orbitals on the grid where the potential is applied.
+    """
 
     def __init__(self, atoms: PawAtoms, potential: Potential, spin: int):
         basis = atoms.basis
@@ -29,6 +37,8 @@ class Hamiltonian:
         self.projector_kIG, self.kinetic_kG = atoms.projector_kIG, basis.kinetic_kG
         self.sphere_map, self.mask_kG = basis.sphere_map, basis.mask_kG
         self.real_space = atoms.real_space
+        self.splits = self.real_space is None
+        self.own_i = share(atoms.layout.projector_count, basis.runtime.bands.size, basis.runtime.bands.rank)
         # with the factor 1/N of the transform back
         self.local_R = basis.potential_for_orbitals(potential.potential_sg[spin]) / basis.wave_map.points
         self.energy_II = OneCentreMatrix(atoms.layout, atoms.even(potential.hamiltonian_sx[spin]), basis.form.dtype)
@@ -49,23 +59,37 @@ class Hamiltonian:
         Projectors in real space find the orbitals on the grid of the local potential and leave their part of H x there;
         that of S x takes one more transform back.
         """
-        trace = self.basis.runtime.trace
-        with trace.span("local"):
-            h_knG, *rest = self._from_grid(x_knG, k)
-            h_knG += self.kinetic_kG[k][:, None] * x_knG
-        if rest:
-            return h_knG, rest[0].add_(x_knG)
-        with trace.span("projectors"):
-            projector_kIG = self.projector_kIG[k]
-            proj_knI = self.sum(projections(x_knG, projector_kIG))
-            h_knG.baddbmm_(self.energy_II.times(proj_knI), projector_kIG)
-            s_knG = torch.baddbmm(x_knG, self.overlap_II.times(proj_knI), projector_kIG)
-        return h_knG, s_knG
+        if self.real_space is None:
+            return super().apply(x_knG, k)
+        with self.basis.runtime.trace.span("local"):
+            h_knG, s_knG = self._from_grid(x_knG, k)
+            return self._with_kinetic(h_knG, x_knG, k), s_knG.add_(x_knG)
 
-    def overlap(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
-        """S x of orbitals; (k, n, G)."""
-        projector_kIG = self.projector_kIG[k]
-        return x_knG + self.overlap_II.times(self.sum(projections(x_knG, projector_kIG))) @ projector_kIG
+    def first(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """-∇²/2 x + ṽ x; (k, n, G)."""
+        with self.basis.runtime.trace.span("local"):
+            return self._with_kinetic(self._from_grid(x_knG, k)[0], x_knG, k)
+
+    def _with_kinetic(self, h_knG: torch.Tensor, x_knG: torch.Tensor, k: Which) -> torch.Tensor:
+        return h_knG.addcmul_(self.kinetic_kG[k][:, None], x_knG)
+
+    def project(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """<p̃_I|x>; (k, n, I)."""
+        with self.basis.runtime.trace.span("projectors"):
+            return self.sum(projections(x_knG, self.projector_kIG[k]))
+
+    def times_d(self, proj_knI: torch.Tensor) -> torch.Tensor:
+        """Σ_J ΔH_IJ <p̃_J|x>."""
+        return self.energy_II.times(proj_knI)
+
+    def times_e(self, proj_knI: torch.Tensor) -> torch.Tensor:
+        """Σ_J ΔS_IJ <p̃_J|x>."""
+        return self.overlap_II.times(proj_knI)
+
+    def lift(self, q_knI: torch.Tensor, onto_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """onto + Σ_I p̃_I q_I; (k, n, G)."""
+        with self.basis.runtime.trace.span("projectors"):
+            return onto_knG.baddbmm_(q_knI, self.projector_kIG[k])
 
     def solve_overlap(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """S⁻¹ x = x - Σ_IJ p̃_I C_IJ <p̃_J|x>, C as in `PawAtoms.inverse_overlap_kII`; (k, n, G)."""
@@ -79,16 +103,27 @@ class Hamiltonian:
     ) -> torch.Tensor:
         """Residual times the polynomial of kinetic energy over that of the band.
 
-        K(x) = (27 + 18x + 12x² + 8x³) / (27 + 18x + 12x² + 8x³ + 16x⁴), x = T_G / (3/2 T_n)
+        K(x) = (27 + 18x + 12x² + 8x³) / (27 + 18x + 12x² + 8x³ + 16x⁴), x = T_G / (3/2 T_n);
+        with y = 2x the numerator is (y + 3)(y² + 9), and 16x⁴ is y⁴.
         Source: Teter, Payne, Allan, Phys. Rev. B 40, 12255 (1989).
         """
-        kinetic_k1G = self.kinetic_kG[k][:, None]
         norm_kn, kinetic_kn = self.sum(self._norm_and_kinetic(x_knG, k))
-        kinetic_kn = kinetic_kn / norm_kn.clamp_min(1e-30)
-        x = kinetic_k1G / (1.5 * kinetic_kn.clamp_min(1e-3))[..., None]
-        numerator = (8 * x).add_(12).mul_(x).add_(18).mul_(x).add_(27)
-        denominator = x.square_().square_().mul_(16).add_(numerator)
-        return residual_knG * numerator.div_(denominator)
+        kinetic_kn = (kinetic_kn / norm_kn.clamp_min(1e-30)).clamp_min(1e-3)
+        scale_kn1, kinetic_k1G = (0.75 * kinetic_kn).reciprocal()[..., None], self.kinetic_kG[k][:, None]
+        out_knG = torch.empty_like(residual_knG)
+        for n in self._rows_in_cache(residual_knG):
+            y = kinetic_k1G * scale_kn1[:, n]
+            square = y.square()
+            numerator = (square + 9).mul_(y.add_(3))
+            denominator = square.square_().add_(numerator)
+            torch.mul(residual_knG[:, n], numerator.div_(denominator), out=out_knG[:, n])
+        return out_knG
+
+    def _rows_in_cache(self, x_knG: torch.Tensor) -> list[slice]:
+        """Bands whose factors stay in a processor's cache from one operation to the next; a GPU takes all at once."""
+        problems, count, waves = x_knG.shape
+        rows = max(1, ROW_ELEMENTS // (problems * waves)) if x_knG.is_cpu else max(count, 1)
+        return [slice(start, start + rows) for start in range(0, count, rows)]
 
     def _norm_and_kinetic(self, x_knG: torch.Tensor, k: Which) -> torch.Tensor:
         """Σ_G |x_G|² and Σ_G T_G |x_G|² on this rank; (2, k, n)."""

@@ -5,7 +5,7 @@ import numpy as np
 from eigenwerk.dft.findings import Findings
 from eigenwerk.dft.input_datasets import DataSet
 from eigenwerk.dft.kpoints import KPoints
-from eigenwerk.dft.structure import Structure
+from eigenwerk.dft.structure import Structure, vacuum
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
 from eigenwerk.units import BOHR_ANGSTROM
@@ -83,16 +83,6 @@ def check_vacuum(
 def _wide(incar: Incar) -> bool:
     width = incar.get("SIGMA")
     return isinstance(width, float) and width > 0.1
-
-
-def vacuum(structure: Structure) -> np.ndarray:
-    """Thickness in bohr of the widest layer without atoms across each lattice axis, (3,).
-
-    Along axis c the fractional coordinates leave gaps; a gap x is a layer of x 2π / |b_c|.
-    """
-    sorted_ac = np.sort(structure.scaled_ac % 1.0, axis=0)
-    gap_ac = np.diff(np.concatenate([sorted_ac, sorted_ac[:1] + 1.0]), axis=0)
-    return gap_ac.max(axis=0) * 2.0 * np.pi / np.linalg.norm(structure.reciprocal_cv, axis=1)
 
 
 def check_smearing(incar: Incar, findings: Findings) -> None:

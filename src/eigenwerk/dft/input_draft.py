@@ -168,5 +168,7 @@ class Draft:
         self.size = job_size(self.structure, self.kpoints, self.parameters, self.grids, self.waves, self.datasets)
         if accuracy:
             limits = wave_limits(self.structure, self.grids, self.parameters.cutoff)
-            check_spheres(self.incar, accuracy, self.datasets, self.structure, limits, self.size, self.findings)
+            self.size = check_spheres(
+                self.incar, accuracy, self.datasets, self.structure, limits, self.size, self.findings
+            )
         self.memory = estimate_memory(self.size, Layout(), processor(installed_memory() or 0))

@@ -54,5 +54,6 @@ def mixing(incar: Incar) -> tuple[Mixing, Computed]:
         bmix_mag=number(incar, "BMIX_MAG") * BOHR_ANGSTROM,
         amin=smallest,
         history=abs(whole(incar, "MAXMIX")),
+        by_extent=not {"AMIX", "BMIX", "AMIN"} & set(incar.values),
     )
     return made, amin

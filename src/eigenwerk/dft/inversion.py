@@ -9,6 +9,7 @@ from math import pi
 
 import numpy as np
 
+from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.symmetry import Symmetry
 
@@ -31,6 +32,10 @@ class Inversion:
         steps_c = self.translation_c * np.array(size_c)
         return np.where(np.abs(steps_c - np.rint(steps_c)) < ON_GRID, 0.0, self.translation_c / 2)
 
+    def off_grid(self, size_c: tuple[int, int, int]) -> np.ndarray:
+        """t/2 - s, s the shift of the grid."""
+        return self.translation_c / 2 - self.grid_shift(size_c)
+
     def positions(self, structure: Structure) -> tuple[np.ndarray, np.ndarray]:
         """(x_ac, n_ac): exactly symmetric positions from the centre t/2, x = -x_partner + n with integers n."""
         from_centre_ac = structure.scaled_ac - self.translation_c / 2
@@ -49,6 +54,11 @@ def find_inversion(symmetry: Symmetry) -> Inversion | None:
     translation_xc = translation_xc - np.rint(translation_xc)
     first = int(np.argmin(np.abs(translation_xc).sum(1).round(9)))
     return Inversion(translation_xc[first], symmetry.atom_map_oa[found[first]])
+
+
+def inversion_of_orbitals(kpoints: KPoints) -> Inversion | None:
+    """The inversion by which orbitals are real; None without one, and where they are real in space at all k-points."""
+    return None if kpoints.allow_real_orbitals else find_inversion(kpoints.symmetry)
 
 
 def turns(wave_xc: np.ndarray, shift_c: np.ndarray) -> np.ndarray:

@@ -8,21 +8,23 @@ import numpy as np
 from eigenwerk.dft.default_bands import guard_bands
 from eigenwerk.dft.grids import ELECTROSTATIC_FACTOR, PRECISION_FACTOR, GridSizes, sphere_radius
 from eigenwerk.dft.input_datasets import DataSet
-from eigenwerk.dft.inversion import find_inversion
+from eigenwerk.dft.inversion import inversion_of_orbitals
 from eigenwerk.dft.kpoints import KPoints
 from eigenwerk.dft.parameters import Parameters
-from eigenwerk.dft.plane_waves import PlaneWaveCounts, sphere_volume_count
+from eigenwerk.dft.plane_waves import PlaneWaveCounts, columns_in_half_sphere, sphere_volume_count
 from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.symmetry import Symmetry
 
 
 @dataclass(frozen=True)
 class SpeciesSize:
-    """Atoms of one element; projectors and bound states (2l + 1 for each bound channel) of one such atom."""
+    """Atoms of one element; projectors and bound states (2l + 1 for each bound channel) of one such atom; points of the
+    wave grid in the sphere of its projectors, if those are used in real space."""
 
     atoms: int
     projectors: int
     bound_states: int
+    sphere_points: int = 0
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,9 @@ class JobSize:
 
     kpoints: irreducible ones; filled: bands that hold electrons; plane_waves: of the longest sphere (all others are
     padded to it); kinds: atoms that symmetry does not make equal; density_waves, dense_waves: of the half spheres of
-    density and electrostatics; wave_points, fine_points: of the FFT grids; history: steps of the mixing; operations:
-    of the symmetry, pure translations counted once; real: orbitals are real (wave_form.py); exact: whole matrices are
-    diagonalised; start_single: the first steps are in single precision.
+    density and electrostatics; columns: of plane waves, of both half spheres; wave_points, fine_points: of the FFT
+    grids; history: steps of the mixing; operations: of the symmetry, pure translations counted once; real: orbitals are
+    real (wave_form.py); exact: whole matrices are diagonalised; start_single: the first steps are in single precision.
     """
 
     spins: int
@@ -45,6 +47,7 @@ class JobSize:
     kinds: int
     density_waves: int
     dense_waves: int
+    columns: int
     wave_points: int
     fine_points: int
     history: int
@@ -67,6 +70,16 @@ class JobSize:
     def projectors(self) -> int:
         """Projectors of all atoms."""
         return sum(species.atoms * species.projectors for species in self.species)
+
+    @property
+    def sphere_points(self) -> int:
+        """Points of the wave grid in the spheres of all atoms, with projectors in real space."""
+        return sum(species.atoms * species.sphere_points for species in self.species)
+
+    @property
+    def sphere_values(self) -> int:
+        """Values of all projectors on the points of their spheres."""
+        return sum(species.atoms * species.sphere_points * species.projectors for species in self.species)
 
     @property
     def bound_states(self) -> int:
@@ -94,6 +107,8 @@ def job_size(
 ) -> JobSize:
     """The sizes of a described calculation."""
     radius = sphere_radius(parameters.cutoff)
+    half_spheres = PRECISION_FACTOR[parameters.precision] * radius, 2 * ELECTROSTATIC_FACTOR * radius
+    density_waves, dense_waves = (round(sphere_volume_count(structure, r) / 2) for r in half_spheres)
     return JobSize(
         spins=parameters.spins,
         kpoints=len(kpoints.point_kc),
@@ -102,14 +117,15 @@ def job_size(
         plane_waves=max(waves.most, 1),
         species=tuple(_species_size(structure, symbol, datasets[symbol]) for symbol in structure.species),
         kinds=len(np.unique(kpoints.symmetry.atom_map_oa.min(axis=0))),
-        density_waves=round(sphere_volume_count(structure, PRECISION_FACTOR[parameters.precision] * radius) / 2),
-        dense_waves=round(sphere_volume_count(structure, 2 * ELECTROSTATIC_FACTOR * radius) / 2),
+        density_waves=density_waves,
+        dense_waves=dense_waves,
+        columns=sum(columns_in_half_sphere(structure, r) for r in half_spheres),
         wave_points=int(np.prod(grids.wave)),
         fine_points=int(np.prod(grids.fine)),
         history=parameters.mixing.history,
         operations=_cosets(kpoints.symmetry),
         real=kpoints.allow_real_orbitals
-        or (not parameters.real_space and find_inversion(kpoints.symmetry) is not None),
+        or (not parameters.real_space and inversion_of_orbitals(kpoints) is not None),
         exact=parameters.solver == "exact",
         start_single=parameters.start_single,
     )

@@ -9,7 +9,8 @@ class Mixing:
     """Density mixing: linear factors and Kerker wave vectors (bohr⁻¹) of density and magnetisation.
 
     kind: "pulay" or "kerker"; fit_mag: amix_mag is the largest factor only, and the measured response says which;
-    history: earlier steps that take part.
+    history: earlier steps that take part; by_extent: long waves are damped by the size of a molecule, not of
+    its box (False: amix, bmix and amin as they stand).
     """
 
     kind: str = "pulay"
@@ -20,6 +21,7 @@ class Mixing:
     bmix_mag: float = 0.529177210903
     amin: float = 0.1
     history: int = 12
+    by_extent: bool = True
 
 
 @dataclass(frozen=True)

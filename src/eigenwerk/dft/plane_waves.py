@@ -42,15 +42,37 @@ def sphere_volume_count(structure: Structure, radius: float) -> float:
 
 
 def points_in_sphere(structure: Structure, radius: float, centre_c: np.ndarray) -> int:
-    """Number of integer G with |centre + G| <= radius.
+    """Number of integer G with |centre + G| <= radius."""
+    _, low_x, high_x = _columns(structure, radius, centre_c)
+    return int((high_x - low_x + 1).clip(min=0).sum())
+
+
+def columns_in_half_sphere(structure: Structure, radius: float) -> int:
+    """Pairs (G_1, G_2) of the plane waves of a half sphere (`grids.sphere`) about zero.
+
+    Beyond the budget: the area of a circle over that of the lattice of columns, π |G|² |b_3| Ω / (2π)³.
+    """
+    if np.prod([2 * reach + 3 for reach in _reach(structure, radius)[:2]]) > COUNTING_BUDGET:
+        spacing = np.linalg.norm(structure.reciprocal_cv[2])
+        return round(np.pi * radius**2 * spacing * structure.volume / (2 * np.pi) ** 3)
+    pair_xc, low_x, high_x = _columns(structure, radius, np.zeros(3))
+    # of those that reach only G_3 = 0, one of each pair is kept
+    first_x, second_x = pair_xc.T
+    flat_x = (second_x > 0) | ((second_x == 0) & (first_x >= 0))
+    return int(((high_x >= np.maximum(low_x, 1)) | ((low_x <= 0) & (high_x >= 0) & flat_x)).sum())
+
+
+def _columns(structure: Structure, radius: float, centre_c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(G_1, G_2) of the columns near a sphere, lowest and highest G_3 with |centre + G| <= radius; low > high: none.
 
     For fixed G_1, G_2 the condition is quadratic in t = centre_3 + G_3:  |p + t b_3|² <= R²; so each column of plane
     waves is an interval, and only its ends are tested.
     """
     reciprocal_cv = structure.reciprocal_cv
     reach = _reach(structure, radius)
-    first, second = (np.arange(-reach[c] - 1, reach[c] + 2) - np.round(centre_c[c]) + centre_c[c] for c in (0, 1))
-    plane_xv = (first[:, None, None] * reciprocal_cv[0] + second[None, :, None] * reciprocal_cv[1]).reshape(-1, 3)
+    axis_c = [np.arange(-reach[c] - 1, reach[c] + 2) - np.round(centre_c[c]) for c in (0, 1)]
+    pair_xc = np.stack(np.meshgrid(*axis_c, indexing="ij"), axis=-1).reshape(-1, 2)
+    plane_xv = (pair_xc + centre_c[:2]) @ reciprocal_cv[:2]
     limit = radius**2 * (1 + 1e-12)
     square = reciprocal_cv[2] @ reciprocal_cv[2]
     middle_x = -(plane_xv @ reciprocal_cv[2]) / square
@@ -65,8 +87,7 @@ def points_in_sphere(structure: Structure, radius: float, centre_c: np.ndarray) 
         return (vector_xv**2).sum(axis=1) <= limit
 
     low_x = low_x + ~inside(low_x)
-    high_x = np.where(high_x >= low_x, high_x - ~inside(high_x), high_x)
-    return int((high_x - low_x + 1).clip(min=0).sum())
+    return pair_xc[column], low_x, np.where(high_x >= low_x, high_x - ~inside(high_x), high_x)
 
 
 def _reach(structure: Structure, radius: float) -> list[int]:

@@ -40,8 +40,12 @@ class SingleTables:
         return SingleTables(lowered(atoms.projector_kIG), sphere_map, real_space)
 
     def hamiltonian(self, twin: Hamiltonian) -> Hamiltonian:
-        """H and S of all k-points for orbitals in single precision."""
+        """H and S of all k-points for orbitals in single precision.
+
+        Not split: <x|A|x> and <P x|D P x> are several times their sum, which single precision would feel.
+        """
         made = copy(twin)
+        made.splits = False
         made.projector_kIG, made.sphere_map, made.real_space = self.projector_kIG, self.sphere_map, self.real_space
         made.kinetic_kG, made.mask_kG, made.local_R = map(lowered, (twin.kinetic_kG, twin.mask_kG, twin.local_R))
         dtype = self.projector_kIG.dtype

@@ -53,15 +53,22 @@ class HalfSphereMap:
         return torch.fft.irfftn(grid.unflatten(-1, half_c), s=self.size_c, dim=(-3, -2, -1), norm="forward")
 
     def _by_planes(self, coeff_xg: torch.Tensor) -> torch.Tensor:
-        """`to_grid` field by field with the planes of g_3 one after the other: so no FFT of a processor has to copy."""
+        """`to_grid` field by field with the planes of g_3 one after the other, which no FFT of a processor has to copy.
+
+        Planes beyond the last that holds a member are empty and stay so.  For the last FFT the filled ones are turned
+        into rows: along rows it takes a third of the time that it takes across planes (2 against 7 ms for 96³ points).
+        """
         first, second, third = self.size_c
         field_xR = coeff_xg.new_empty((*coeff_xg.shape[:-1], *self.size_c), dtype=coeff_xg.real.dtype)
-        grid = coeff_xg.new_zeros((third // 2 + 1) * first * second)
+        filled = 1 + int(self._planes[0][: coeff_xg.shape[-1]].amax()) // (first * second)
+        grid = coeff_xg.new_zeros(filled * first * second)
+        half_R = coeff_xg.new_zeros((first, second, third // 2 + 1))
         rows, fields = coeff_xg.reshape(-1, coeff_xg.shape[-1]), field_xR.view(-1, *self.size_c)
         for coeff_g, field_R in zip(rows, fields, strict=True):
             self._fill(grid, coeff_g, *self._planes)
             planes = torch.fft.ifftn(grid.view(-1, first, second), dim=(1, 2), norm="forward")
-            field_R.copy_(torch.fft.irfft(planes, n=third, dim=0, norm="forward").movedim(0, -1))
+            half_R[..., :filled] = planes.movedim(0, -1)
+            field_R.copy_(torch.fft.irfft(half_R, n=third, dim=-1, norm="forward"))
         return field_xR
 
     def _fill(

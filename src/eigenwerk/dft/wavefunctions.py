@@ -9,8 +9,8 @@ from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import ALL_K, PawAtoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.linalg.dense import generalised_eigh
+from eigenwerk.linalg.products import norms
 from eigenwerk.linalg.shared_dense import SharedEigh
-from eigenwerk.linalg.subspace import norms
 
 RANDOM_SEED = 20
 """Seed of the random part of the start; fixed, so that a run can be repeated."""

@@ -12,10 +12,11 @@ from collections.abc import Callable
 import torch
 
 from eigenwerk.linalg.dense import DenseEigh
+from eigenwerk.linalg.images import Images, images, projections_of
 from eigenwerk.linalg.limits import Limits
-from eigenwerk.linalg.operator import EigenResult, Operator, which_of
+from eigenwerk.linalg.operator import EigenResult, Operator, Which, which_of
+from eigenwerk.linalg.products import norms
 from eigenwerk.linalg.ritz import first_ritz, last_ritz
-from eigenwerk.linalg.subspace import Images, norms
 
 SELECT_SHARE = 0.9
 """Bands and problems at rest leave the work when no more than this share goes on: leaving copies the rest."""
@@ -28,7 +29,7 @@ LONGEST_STEP = 1.0
 
 
 class BandSearch(ABC):
-    """Bands that are worked on and their directions D_i, all with images under H - e S (residuals r) and S.
+    """Bands that are worked on and their directions D_i, all with images.
 
     index_k, index_n: their places in the block; complete: all of it, and `bands` is not a copy.  step_knd: b_i, zero
     where there is no direction yet.  tables: inner products (k, n, ...), as many as the solver wants.  now_knx: the
@@ -36,7 +37,9 @@ class BandSearch(ABC):
     they were normalised.
     """
 
-    def __init__(self, bands: Images, eig_kn: torch.Tensor, residual_kn: torch.Tensor, steps: int):
+    def __init__(
+        self, bands: Images, eig_kn: torch.Tensor, residual_knx: torch.Tensor, residual_kn: torch.Tensor, steps: int
+    ):
         self.everything = self.bands = bands
         self.eig_kn, self.residual_kn = eig_kn, residual_kn.nan_to_num(posinf=0)
         self.index_k, self.index_n = (torch.arange(size, device=eig_kn.device) for size in eig_kn.shape)
@@ -44,12 +47,22 @@ class BandSearch(ABC):
         self.step_knd = bands.x_knx.new_zeros((*eig_kn.shape, steps))
         self.directions: list[Images] = []
         self.tables: list[torch.Tensor] = []
-        self.now_knx: torch.Tensor | None = bands.hx_knx
+        self.now_knx: torch.Tensor | None = residual_knx
         self.length_kn = torch.zeros_like(eig_kn)
 
     @abstractmethod
-    def _outside(self, operator: Operator, d_knx: torch.Tensor) -> torch.Tensor:
-        """What is left of the directions without the bands they must not repeat."""
+    def _outside(
+        self, operator: Operator, d_knx: torch.Tensor, proj_kni: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """What is left of the directions, and of P D (`Images.project`), without the bands they must not repeat."""
+
+    @abstractmethod
+    def _residuals(self, operator: Operator) -> torch.Tensor:
+        """The residuals where the bands are now."""
+
+    def _prepared(self, new: Images, k: Which) -> Images:
+        """A new direction in the form in which they are kept."""
+        return new
 
     @abstractmethod
     def _extend(self, operator: Operator, new: Images) -> None:
@@ -89,15 +102,18 @@ class BandSearch(ABC):
     def grow(self, operator: Operator, open_kn: torch.Tensor) -> int:
         """One more direction, zero for the bands that are not open; returns how many vectors H was applied to."""
         which = which_of(self.index_k)
-        now_knx = self.moved(1) if self.now_knx is None else self.now_knx
+        now_knx = self._residuals(operator) if self.now_knx is None else self.now_knx
         d_knx = operator.precondition(now_knx, self.eig_kn, self.bands.x_knx, which)
-        d_knx = self._outside(operator, d_knx)
+        d_knx, proj_kni = self._outside(operator, d_knx, self.bands.project(d_knx, which))
         length_kn = norms(d_knx, operator.sum)
         tiny = torch.finfo(length_kn.dtype).tiny
         at_rest_kn = ~open_kn[self.place] | (length_kn <= tiny)
         self.length_kn = length_kn.masked_fill(at_rest_kn, 0)
-        d_knx *= length_kn.clamp_min(tiny).reciprocal().masked_fill(at_rest_kn, 0).unsqueeze(-1)
-        new = shifted(Images(d_knx, *operator.apply(d_knx, which)), self.eig_kn)
+        factor_kn1 = length_kn.clamp_min(tiny).reciprocal().masked_fill(at_rest_kn, 0).unsqueeze(-1)
+        d_knx *= factor_kn1
+        if proj_kni is not None:
+            proj_kni *= factor_kn1
+        new = self._prepared(images(operator, d_knx, which, proj_kni), which)
         self.directions.append(new)
         self._extend(operator, new)
         return d_knx.shape[0] * d_knx.shape[1]
@@ -106,41 +122,36 @@ class BandSearch(ABC):
         """Steps of at most `LONGEST_STEP`."""
         return step_knd * (LONGEST_STEP / step_knd.abs().sum(-1, keepdim=True).clamp_min(LONGEST_STEP))
 
-    def moved(self, kind: int) -> torch.Tensor:
-        """x' (kind 0), r' at the old e (1) or S x' (2)."""
-        total_knx = _parts(self.bands)[kind]
+    def moved(self, part: int) -> torch.Tensor:
+        """One of the tensors of the bands' images where the bands are now."""
+        total_knx = self.bands.parts[part]
         for step_kn, direction in self._steps():
-            total_knx = torch.addcmul(total_knx, step_kn.unsqueeze(-1), _parts(direction)[kind])
+            total_knx = torch.addcmul(total_knx, step_kn.unsqueeze(-1), direction.parts[part])
         return total_knx
 
     def store(self) -> None:
         """Move the bands, and write them to their places among all bands; these directions are used up then."""
         for step_kn, direction in self._steps():
-            for own_knx, d_knx in zip(_parts(self.bands), _parts(direction), strict=True):
+            for own_knx, d_knx in zip(self.bands.parts, direction.parts, strict=True):
                 own_knx.addcmul_(step_kn.unsqueeze(-1), d_knx)
         if not self.complete:
             self._write(self.bands)
 
+    def finished(self, eig_kn: torch.Tensor) -> Images:
+        """All bands in their new places, with images under H and S; eig_kn: where they began."""
+        self.store()
+        return self.everything
+
     def _write(self, own: Images) -> None:
-        for all_knx, own_knx in zip(_parts(self.everything), _parts(own), strict=True):
+        for all_knx, own_knx in zip(self.everything.parts, own.parts, strict=True):
             all_knx[self.place] = own_knx
 
     def _steps(self) -> list[tuple[torch.Tensor, Images]]:
         return list(zip(self.step_knd.unbind(-1), self.directions, strict=False))
 
 
-def _parts(images: Images) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    return images.x_knx, images.hx_knx, images.sx_knx
-
-
-def shifted(images: Images, eig_kn: torch.Tensor) -> Images:
-    """The images under H - e S in place of H, in the same memory."""
-    images.hx_knx.addcmul_(eig_kn.unsqueeze(-1).to(images.sx_knx.dtype), images.sx_knx, value=-1)
-    return images
-
-
 def search(
-    kind: Callable[[Images, torch.Tensor, torch.Tensor, int], BandSearch],
+    kind: Callable[[Images, torch.Tensor, torch.Tensor, torch.Tensor, int], BandSearch],
     operator: Operator,
     start_knx: torch.Tensor,
     *,
@@ -150,21 +161,23 @@ def search(
     final_residual: bool,
     eigh: DenseEigh,
     usual_steps: int | None = None,
+    proj_kni: torch.Tensor | None = None,
 ) -> EigenResult:
     """Rayleigh-Ritz, at most `steps` directions for each band that is open, Rayleigh-Ritz; see `rmm_diis`.
 
     usual_steps: after so many only those bands go on whose residuals have not fallen enough (`FALLEN`).
     """
-    first = first_ritz(operator, start_knx, eigh)
+    first = first_ritz(operator, start_knx, eigh, proj_kni)
     eig_kn, missing_kn, applications = first.eig_kn, first.missing_kn, first.applications
-    bands = shifted(first.images, eig_kn)
-    residual_kn = norms(bands.hx_knx, operator.sum).masked_fill(missing_kn, float("inf"))
+    residual_knx = first.images.residual(eig_kn)
+    residual_kn = norms(residual_knx, operator.sum).masked_fill(missing_kn, float("inf"))
     limits = Limits.of(tolerance, wanted_weight_kn, eig_kn)
     first_residual_kn, open_kn = residual_kn, limits.open(residual_kn, eig_kn, missing_kn)
     if limits.active:
         # what is finished stands still, so that answers do not depend on which problems share a block
         open_kn = open_kn & ~limits.done(open_kn).unsqueeze(-1)
-    work, step = kind(bands, eig_kn, residual_kn, steps), 0
+    work, step = kind(first.images, eig_kn, residual_knx, residual_kn, steps), 0
+    del residual_knx
     while step < steps and bool(open_kn.any()):
         work.select(open_kn)
         applications += work.grow(operator, open_kn)
@@ -173,12 +186,11 @@ def search(
         step += 1
         if usual_steps is not None and step >= usual_steps:
             open_kn = open_kn & (residual_kn > FALLEN * first_residual_kn)
-    work.store()
-    last = last_ritz(operator, shifted(bands, -eig_kn), missing_kn, eigh, vectors_only=not final_residual)
+    last = last_ritz(operator, work.finished(eig_kn), missing_kn, eigh, vectors_only=not final_residual)
     if final_residual:
         residual_kn = norms(last.images.residual(last.eig_kn), operator.sum)
     residual_kn = residual_kn.masked_fill(last.missing_kn, float("inf"))
     return EigenResult(
         last.eig_kn, last.images.x_knx, residual_kn, applications + last.applications, step,
-        residual_kn <= limits.tolerance_kn, (*first.notes, *last.notes),
+        residual_kn <= limits.tolerance_kn, (*first.notes, *last.notes), projections_of(last.images),
     )  # fmt: skip

@@ -10,8 +10,8 @@ import torch
 from eigenwerk.linalg.dense import DenseEigh, dense_eigh
 from eigenwerk.linalg.limits import Limits
 from eigenwerk.linalg.operator import ALL, EigenResult, InvertibleOperator, Which, which_of
+from eigenwerk.linalg.products import norms
 from eigenwerk.linalg.ritz import first_ritz
-from eigenwerk.linalg.subspace import norms
 
 BOUND_STEPS = 10
 """Lanczos steps for the upper end of the spectrum."""
@@ -37,7 +37,8 @@ def chebyshev(
     start_knx, tolerance, wanted_weight_kn, eigh, errors: as for `davidson`; problems whose wanted bands are at the
     tolerance are left as they are.  Returns EigenResult with the residuals of the result.
     """
-    first = first_ritz(operator, start_knx, eigh)
+    # the filter needs H x itself
+    first = first_ritz(_Part(operator, ALL), start_knx, eigh)
     limits = Limits.of(tolerance, wanted_weight_kn, first.eig_kn)
     residual_kn = norms(first.images.residual(first.eig_kn), operator.sum).masked_fill(first.missing_kn, float("inf"))
     open_kn = limits.open(residual_kn, first.eig_kn, first.missing_kn)
@@ -48,7 +49,7 @@ def chebyshev(
         part = _Part(operator, which_of(index_k))
         ritz = first.images.problems(index_k)
         upper_k = upper_bounds(part, ritz.x_knx)
-        filtered_knx = _filtered(part, ritz.x_knx, ritz.hx_knx, eig_kn[index_k], upper_k, degree)
+        filtered_knx = _filtered(part, ritz.x_knx, ritz.parts[1], eig_kn[index_k], upper_k, degree)
         last = first_ritz(part, filtered_knx, eigh)
         last_residual_kn = norms(last.images.residual(last.eig_kn), operator.sum)
         vectors_knx[index_k] = last.images.x_knx

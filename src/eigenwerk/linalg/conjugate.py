@@ -26,6 +26,7 @@ def conjugate(
     final_residual: bool = True,
     eigh: DenseEigh = dense_eigh,
     usual_steps: int | None = None,
+    proj_kni: torch.Tensor | None = None,
 ) -> EigenResult:
     """The lowest n pairs of H x = e S x, from n start vectors per problem, without dense problems larger than n.
 
@@ -42,7 +43,7 @@ def conjugate(
     """
     return search(
         LowestEnergy, operator, start_knx, steps=steps, tolerance=tolerance, wanted_weight_kn=wanted_weight_kn,
-        final_residual=final_residual, eigh=eigh, usual_steps=usual_steps,
+        final_residual=final_residual, eigh=eigh, usual_steps=usual_steps, proj_kni=proj_kni,
     )  # fmt: skip
 
 

@@ -12,8 +12,8 @@ import torch
 from eigenwerk.linalg.band_search import search
 from eigenwerk.linalg.dense import DenseEigh, dense_eigh
 from eigenwerk.linalg.energy_search import EnergySearch
+from eigenwerk.linalg.images import Images
 from eigenwerk.linalg.operator import EigenResult, Operator
-from eigenwerk.linalg.subspace import Images
 
 FRICTION = 0.3
 """Share of the velocity that is lost in a step."""
@@ -29,6 +29,7 @@ def damped(
     wanted_weight_kn: torch.Tensor | None = None,
     final_residual: bool = True,
     eigh: DenseEigh = dense_eigh,
+    proj_kni: torch.Tensor | None = None,
 ) -> EigenResult:
     """The lowest n pairs of H x = e S x, from n start vectors per problem, by a second-order equation of motion.
 
@@ -41,7 +42,7 @@ def damped(
     """
     return search(
         partial(DampedMotion, time=time), operator, start_knx, steps=steps, tolerance=tolerance,
-        wanted_weight_kn=wanted_weight_kn, final_residual=final_residual, eigh=eigh,
+        wanted_weight_kn=wanted_weight_kn, final_residual=final_residual, eigh=eigh, proj_kni=proj_kni,
     )  # fmt: skip
 
 
@@ -51,8 +52,11 @@ class DampedMotion(EnergySearch):
     tables: those of `EnergySearch`; the lengths l_i of the directions before they were normalised (k, n, d); t (k, n).
     """
 
-    def __init__(self, bands: Images, eig_kn: torch.Tensor, residual_kn: torch.Tensor, steps: int, time: float):
-        super().__init__(bands, eig_kn, residual_kn, steps)
+    def __init__(
+        self, bands: Images, eig_kn: torch.Tensor, residual_knx: torch.Tensor, residual_kn: torch.Tensor, steps: int,
+        time: float,
+    ):  # fmt: skip
+        super().__init__(bands, eig_kn, residual_knx, residual_kn, steps)
         self.tables += [torch.zeros_like(self.step_knd.real), torch.full_like(eig_kn, time)]
 
     def choose(self, operator: Operator, eigh: DenseEigh) -> torch.Tensor:

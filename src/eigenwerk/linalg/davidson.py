@@ -11,11 +11,13 @@ import torch
 from torch.nn.functional import pad
 
 from eigenwerk.linalg.dense import DenseEigh, Overlap, dense_eigh, growth_limit
+from eigenwerk.linalg.images import Images, images, projections_of
 from eigenwerk.linalg.limits import Limits
 from eigenwerk.linalg.operator import ALL, EigenResult, Operator, Which, which_of
 from eigenwerk.linalg.orthogonal import complement, moved
+from eigenwerk.linalg.products import norms
 from eigenwerk.linalg.ritz import RitzPairs, check_finite, checked_ritz, first_ritz
-from eigenwerk.linalg.subspace import Images, Subspace, norms, ritz_subspace, subspace
+from eigenwerk.linalg.subspace import Subspace, ritz_subspace, subspace
 
 LEAVING_SHARE = 0.25
 """Share of the problems that must be finished before they leave the batch: leaving copies the rest."""
@@ -31,6 +33,7 @@ def davidson(
     max_space: int = 3,
     final_residual: bool = True,
     eigh: DenseEigh = dense_eigh,
+    proj_kni: torch.Tensor | None = None,
 ) -> EigenResult:
     """The lowest n pairs of H x = e S x, from n start vectors per problem.
 
@@ -49,9 +52,10 @@ def davidson(
     this multiple of n (at least 3; 2 restarts from the Ritz vectors alone).
     final_residual: False saves two matrix products of the last step; residuals are then those
     before the last expansion.
+    proj_kni: P x of the start vectors, if an earlier call has returned it (`SplitOperator`).
     Returns EigenResult.  Raises ConvergenceError if the operator returns numbers that are not finite.
     """
-    batch = _first_batch(first_ritz(operator, start_knx, eigh))
+    batch = _first_batch(first_ritz(operator, start_knx, eigh, proj_kni))
     limits = Limits.of(tolerance, wanted_weight_kn, batch.eig_kn)
     finished = _Finished.like(batch)
     for step in range(expansions):
@@ -98,7 +102,7 @@ class _Batch:
 
     def residual(self, operator: Operator) -> torch.Tensor:
         """H x - e S x (k, n, x); remembers the norms."""
-        residual_knx = self.ritz.residual(self.eig_kn)
+        residual_knx = self.ritz.residual(self.eig_kn, self.which)
         self.residual_kn = norms(residual_knx, operator.sum).masked_fill(self.missing_kn, float("inf"))
         return residual_knx
 
@@ -128,6 +132,7 @@ class _Finished:
     residual_kn: torch.Tensor
     missing_kn: torch.Tensor
     vectors_knx: torch.Tensor | None = None
+    proj_kni: torch.Tensor | None = None
 
     @staticmethod
     def like(batch: _Batch) -> _Finished:
@@ -147,9 +152,11 @@ class _Finished:
         """Write the batch's pairs to their places (in copies: the fields start as the batch's own)."""
         index = batch.index_k
         if self.vectors_knx is None:
-            shape = (len(self.eig_kn), *batch.ritz.x_knx.shape[1:])
-            self.vectors_knx = batch.ritz.x_knx.new_empty(shape)
+            self.vectors_knx = _empty_of_all(batch.ritz.x_knx, len(self.eig_kn))
         self.vectors_knx[index] = batch.ritz.x_knx
+        if (proj_kni := projections_of(batch.ritz)) is not None:
+            self.proj_kni = _empty_of_all(proj_kni, len(self.eig_kn)) if self.proj_kni is None else self.proj_kni
+            self.proj_kni[index] = proj_kni
         self.eig_kn = self.eig_kn.index_copy(0, index, batch.eig_kn)
         self.residual_kn = self.residual_kn.index_copy(0, index, batch.residual_kn)
         self.missing_kn = self.missing_kn.index_copy(0, index, batch.missing_kn)
@@ -158,14 +165,18 @@ class _Finished:
         """The answer for the whole block; without a copy when no problem left."""
         if self.vectors_knx is None:
             self.eig_kn, self.residual_kn, self.vectors_knx = batch.eig_kn, batch.residual_kn, batch.ritz.x_knx
-            self.missing_kn = batch.missing_kn
+            self.missing_kn, self.proj_kni = batch.missing_kn, projections_of(batch.ritz)
         else:
             self.store(batch)
         converged_kn = (self.residual_kn <= limits.tolerance_kn) & ~self.missing_kn
         return EigenResult(
             self.eig_kn, self.vectors_knx, self.residual_kn, batch.applications, batch.iterations, converged_kn,
-            batch.notes,
+            batch.notes, self.proj_kni,
         )  # fmt: skip
+
+
+def _empty_of_all(some_knx: torch.Tensor, problems: int) -> torch.Tensor:
+    return some_knx.new_empty((problems, *some_knx.shape[1:]))
 
 
 def _first_batch(first: RitzPairs) -> _Batch:
@@ -198,7 +209,7 @@ def _new_directions(
     # A residual of rounding errors at unit length would be a direction of pure noise.
     factor_kn = length_kn.clamp_min(tiny).reciprocal().masked_fill(~open_kn | (length_kn <= tiny), 0)
     p_knx = p_knx * factor_kn.unsqueeze(-1)
-    return Images(p_knx, *operator.apply(p_knx, batch.which))
+    return images(operator, p_knx, batch.which)
 
 
 def _expanded(
@@ -211,7 +222,7 @@ def _expanded(
     space, overlap, extra = _grown(operator, batch, new, eigh)
     eig_km, c_kmm, rank_k = checked_ritz(space, eigh, overlap)
     c_kmn = c_kmm[..., :count]
-    ritz = replace(batch.ritz, x_knx=space.vectors(c_kmn)) if vectors_only else space.rotated(c_kmn)
+    ritz = space.rotated_last(c_kmn) if vectors_only else space.rotated(c_kmn)
     batch = replace(
         batch,
         ritz=ritz,
@@ -240,7 +251,7 @@ def _grown(operator: Operator, batch: _Batch, new: Images, eigh: DenseEigh) -> t
     weak = weak_k.nonzero()[:, 0]
     which = which_of(batch.index_k[weak])
     p_knx = complement(operator, batch.space.problems(weak), new.x_knx[weak], which, eigh=eigh)
-    new = new.replaced(weak, Images(p_knx, *operator.apply(p_knx, which)))
+    new = new.replaced(weak, images(operator, p_knx, which))
     space = batch.space.grown(new, operator.sum)
     return space, Overlap.of(space.s_kmm), p_knx.shape[0] * p_knx.shape[1]
 
@@ -277,16 +288,16 @@ def _drift(space: Subspace, drift_km: torch.Tensor | None, c_kmn: torch.Tensor) 
 
 
 def _true_images(
-    operator: Operator, batch: _Batch, images: Images, drift_kn: torch.Tensor
+    operator: Operator, batch: _Batch, rotated: Images, drift_kn: torch.Tensor
 ) -> tuple[Images, torch.Tensor, int]:
     """Images with H and S applied afresh in the problems where they have drifted too far; (.., drift, applications)."""
-    far_k = drift_kn.amax(-1) > 1 / growth_limit(images.x_knx.dtype)
+    far_k = drift_kn.amax(-1) > 1 / growth_limit(rotated.x_knx.dtype)
     if not bool(far_k.any()):
-        return images, drift_kn, 0
+        return rotated, drift_kn, 0
     far = far_k.nonzero()[:, 0]
-    x_knx = images.x_knx[far]
-    fresh = Images(x_knx, *operator.apply(x_knx, which_of(batch.index_k[far])))
-    return images.replaced(far, fresh), drift_kn.masked_fill(far_k.unsqueeze(-1), 1), x_knx.shape[0] * x_knx.shape[1]
+    x_knx = rotated.x_knx[far]
+    fresh = images(operator, x_knx, which_of(batch.index_k[far]))
+    return rotated.replaced(far, fresh), drift_kn.masked_fill(far_k.unsqueeze(-1), 1), x_knx.shape[0] * x_knx.shape[1]
 
 
 def _with_true_ritz(operator: Operator, batch: _Batch) -> _Batch:

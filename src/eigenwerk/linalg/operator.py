@@ -8,6 +8,7 @@ Padded components are zero in everything that goes in and comes out.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -61,6 +62,57 @@ class InvertibleOperator(Operator, Protocol):
         ...
 
 
+class SplitOperator(ABC):
+    """A pencil with a part of low rank:  H = A + P^H D P,  S = 1 + P^H E P;  P (k, i, x) with i << x.
+
+    D and E are Hermitian, (i, i), and the same for all problems.  Solvers keep A x and P x of their vectors
+    (`images.SplitImages`) in place of H x and S x.  splits: False where they should not, because P x costs too much
+    on its own.  own_i: the components i that this rank adds to sums over ranks; P x itself is complete on every rank.
+    """
+
+    splits: bool = True
+    own_i: slice = slice(None)
+
+    @abstractmethod
+    def first(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """A x, (k, n, x), a new tensor."""
+
+    @abstractmethod
+    def project(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """P x, (k, n, i), summed over ranks."""
+
+    @abstractmethod
+    def times_d(self, proj_kni: torch.Tensor) -> torch.Tensor:
+        """D P x, (k, n, i)."""
+
+    @abstractmethod
+    def times_e(self, proj_kni: torch.Tensor) -> torch.Tensor:
+        """E P x, (k, n, i)."""
+
+    @abstractmethod
+    def lift(self, q_kni: torch.Tensor, onto_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """onto + P^H q, (k, n, x), in the memory of `onto`."""
+
+    @abstractmethod
+    def precondition(
+        self, residual_knx: torch.Tensor, eig_kn: torch.Tensor, x_knx: torch.Tensor, k: Which = ALL
+    ) -> torch.Tensor:
+        """As for `Operator`."""
+
+    @abstractmethod
+    def sum(self, tensor: torch.Tensor) -> torch.Tensor:
+        """As for `Operator`."""
+
+    def apply(self, x_knx: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
+        """(H x, S x)."""
+        first_knx, proj_kni = self.first(x_knx, k), self.project(x_knx, k)
+        return self.lift(self.times_d(proj_kni), first_knx, k), self.lift(self.times_e(proj_kni), x_knx.clone(), k)
+
+    def overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """S x."""
+        return self.lift(self.times_e(self.project(x_knx, k)), x_knx.clone(), k)
+
+
 @dataclass(frozen=True)
 class EigenResult:
     """Eigenpairs and what they cost.
@@ -70,6 +122,7 @@ class EigenResult:
     applications: how many vectors H was applied to.  iterations: how often the space was expanded.
     converged_kn: (k, n) residual at or below the tolerance.
     notes: what a person should know, in words.
+    proj_kni: P x of the vectors of a `SplitOperator`, from solvers that keep it: the start of the next call.
     """
 
     eig_kn: torch.Tensor
@@ -79,3 +132,4 @@ class EigenResult:
     iterations: int
     converged_kn: torch.Tensor
     notes: tuple[str, ...] = ()
+    proj_kni: torch.Tensor | None = None

@@ -6,7 +6,8 @@ import torch
 
 from eigenwerk.linalg.dense import DenseEigh, dense_eigh, generalised_eigh, growth_limit, hermitian_part, rank_threshold
 from eigenwerk.linalg.operator import ALL, Operator, Which
-from eigenwerk.linalg.subspace import Reduce, Subspace, combine, inner, norms
+from eigenwerk.linalg.products import Reduce, combine, inner, norms
+from eigenwerk.linalg.subspace import Subspace
 
 ATTEMPTS = 3
 """How often dependent vectors are replaced before giving up."""
@@ -67,7 +68,7 @@ def complement(
     _, c_kmm, _ = generalised_eigh(-space.s_kmm, space.s_kmm, threshold=threshold, eigh=eigh)
     least_k1 = threshold * _gram(operator, x_knx, k).diagonal(dim1=-2, dim2=-1).real.amax(-1, keepdim=True)
     for _ in range(2):
-        inside_kmn = c_kmm @ (c_kmm.mH @ space.overlaps(x_knx, operator.sum))
+        inside_kmn = c_kmm @ (c_kmm.mH @ space.overlaps(x_knx, operator.sum, k))
         x_knx = x_knx - space.vectors(inside_kmn)
         weight_kn, u_knn = eigh(_gram(operator, x_knx, k))
         root_kn = weight_kn.clamp_min(torch.finfo(weight_kn.dtype).tiny).rsqrt().masked_fill(weight_kn <= least_k1, 0)

@@ -8,9 +8,10 @@ import torch
 
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.linalg.dense import DenseEigh, Overlap
+from eigenwerk.linalg.images import Images, images
 from eigenwerk.linalg.operator import Operator
 from eigenwerk.linalg.orthogonal import ATTEMPTS, refilled
-from eigenwerk.linalg.subspace import Images, Subspace, subspace
+from eigenwerk.linalg.subspace import Subspace, subspace
 
 AMPLIFICATION = 1e4
 """Start vectors that cancel more than this when made orthonormal have H applied again afterwards: the rounding
@@ -32,13 +33,18 @@ class RitzPairs:
     notes: tuple[str, ...]
 
 
-def first_ritz(operator: Operator, start_knx: torch.Tensor, eigh: DenseEigh) -> RitzPairs:
-    """Rayleigh-Ritz in the start vectors; dependent ones are replaced by noise and H applied again."""
+def first_ritz(
+    operator: Operator, start_knx: torch.Tensor, eigh: DenseEigh, proj_kni: torch.Tensor | None = None
+) -> RitzPairs:
+    """Rayleigh-Ritz in the start vectors; dependent ones are replaced by noise and H applied again.
+
+    proj_kni: P x of the start vectors, if it is known (`SplitOperator`).
+    """
     problems, count, _ = start_knx.shape
     notes: list[str] = []
     x_knx, applications = start_knx, 0
     for attempt in range(ATTEMPTS):
-        space = subspace(Images(x_knx, *operator.apply(x_knx)), operator.sum)
+        space = subspace(images(operator, x_knx, proj_kni=proj_kni), operator.sum)
         applications += problems * count
         eig_kn, c_knn, rank_k = checked_ritz(space, eigh)
         ritz = space.rotated(c_knn)
@@ -47,27 +53,27 @@ def first_ritz(operator: Operator, start_knx: torch.Tensor, eigh: DenseEigh) -> 
             break
         if poor:
             notes.append(_rank_note(rank_k, count))
-        x_knx = refilled(ritz.x_knx, rank_k, operator.sum, seed=attempt)
+        x_knx, proj_kni = refilled(ritz.x_knx, rank_k, operator.sum, seed=attempt), None
     missing_kn = torch.arange(count, device=rank_k.device) >= rank_k.unsqueeze(-1)
     return RitzPairs(ritz, eig_kn.to(ritz.x_knx.real.dtype), missing_kn, applications, tuple(notes))
 
 
 def last_ritz(
-    operator: Operator, images: Images, missing_kn: torch.Tensor, eigh: DenseEigh, *, vectors_only: bool
+    operator: Operator, moved: Images, missing_kn: torch.Tensor, eigh: DenseEigh, *, vectors_only: bool
 ) -> RitzPairs:
     """Rayleigh-Ritz in vectors that have been moved together with their images.
 
     missing_kn: (k, n) vectors that did not exist before.  If others have become dependent or nearly so, H is applied
-    again (`first_ritz`), with a note.  vectors_only: leave the images as they are, which saves two products.
+    again (`first_ritz`), with a note.  vectors_only: leave out the images under H, which saves a product.
     """
-    space = subspace(images, operator.sum)
+    space = subspace(moved, operator.sum)
     eig_kn, c_knn, rank_k = checked_ritz(space, eigh)
     lost = int((missing_kn.shape[1] - missing_kn.sum(-1) - rank_k).sum())
     if lost > 0 or _amplification(space, c_knn) > AMPLIFICATION:
         again = first_ritz(operator, refilled(space.vectors(c_knn), rank_k, operator.sum), eigh)
         note = f"bands ran into each other ({lost} lost): H was applied again to all bands of {len(eig_kn)} problems"
         return replace(again, notes=(note, *again.notes))
-    ritz = replace(images, x_knx=space.vectors(c_knn)) if vectors_only else space.rotated(c_knn)
+    ritz = space.rotated_last(c_knn) if vectors_only else space.rotated(c_knn)
     missing_kn = torch.arange(missing_kn.shape[1], device=rank_k.device) >= rank_k.unsqueeze(-1)
     return RitzPairs(ritz, eig_kn.to(ritz.x_knx.real.dtype), missing_kn, 0, ())
 

@@ -10,7 +10,7 @@ thread while the others turn Z by those of the sweep before.  The plain twin is 
 
 import torch
 
-from eigenwerk.parallel.cuda_kernels import can_compile, integer, kernel, pointer
+from eigenwerk.parallel.cuda_kernels import Kernel, can_compile, integer, kernel, pointer
 
 THREADS = 512
 SHARED_BYTES = 232448 - 1536
@@ -311,6 +311,11 @@ def fits(size: int, dtype: torch.dtype) -> bool:
     return double and 1 < size <= 128 and shared_bytes(size, dtype) <= SHARED_BYTES and can_compile()
 
 
+def program(dtype: torch.dtype, device: torch.device) -> Kernel:
+    """The kernel for real or complex matrices, compiled when it is asked for first."""
+    return kernel(SOURCE, "small_eigh", device.index or 0, f"NUMBER={'Complex' if dtype.is_complex else 'double'}")
+
+
 def solve(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """(ascending eigenvalues (k, m), columns (k, m, m)) of Hermitian matrices on a GPU; their lower triangles count.
 
@@ -320,8 +325,7 @@ def solve(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     h_kmm = h_kmm.contiguous()
     eig_km = torch.empty((problems, size), dtype=torch.float64, device=h_kmm.device)
     vector_kjm, failed_k = torch.empty_like(h_kmm), torch.empty(problems, dtype=torch.int32, device=h_kmm.device)
-    number = "Complex" if h_kmm.is_complex() else "double"
-    compiled = kernel(SOURCE, "small_eigh", h_kmm.device.index or 0, f"NUMBER={number}")
+    compiled = program(h_kmm.dtype, h_kmm.device)
     tensors = [pointer(tensor) for tensor in (h_kmm, eig_km, vector_kjm, failed_k)]
     with torch.cuda.device(h_kmm.device):
         compiled.with_shared(shared_bytes(size, h_kmm.dtype))((problems, 1, 1), THREADS, *tensors, integer(size))

@@ -1,69 +1,16 @@
-"""Search spaces: blocks of vectors with their images under H and S, and the pencil projected on them."""
+"""Search spaces: blocks of vectors with their images, and the pencil projected on them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 
 from eigenwerk.linalg.dense import DenseEigh, Overlap, dense_eigh, generalised_eigh, hermitian_part, rank_threshold
-
-Reduce = Callable[[torch.Tensor], torch.Tensor]
-"""Sum over the ranks that share the components; `Operator.sum`."""
-
-
-def inner(a_knx: torch.Tensor, b_kmx: torch.Tensor) -> torch.Tensor:
-    """<a_n | b_m> = sum_x conj(a_nx) b_mx on this rank: (k, n, x), (k, m, x) -> (k, n, m).
-
-    A single problem goes to the plain matrix product, which hands the conjugation to BLAS;
-    the batched one would copy, and copies the first argument only when written this way round.
-    """
-    if a_knx.shape[0] == 1:
-        return (b_kmx[0] @ a_knx[0].mH).mT.unsqueeze(0)
-    return a_knx.conj() @ b_kmx.mT
-
-
-def combine(c_kmn: torch.Tensor, x_kmx: torch.Tensor) -> torch.Tensor:
-    """sum_m c_mn x_m: the vectors whose coefficients are the columns of c; (k, n, x)."""
-    if x_kmx.shape[0] == 1:
-        return (c_kmn[0].mT @ x_kmx[0]).unsqueeze(0)
-    return c_kmn.mT @ x_kmx
-
-
-def norms(x_knx: torch.Tensor, reduce: Reduce) -> torch.Tensor:
-    """2-norms (k, n) of vectors whose components may be shared by several ranks."""
-    real_knx = torch.view_as_real(x_knx).flatten(-2) if x_knx.is_complex() else x_knx
-    return reduce(torch.linalg.vector_norm(real_knx, dim=-1).square()).sqrt()
-
-
-@dataclass(frozen=True)
-class Images:
-    """Vectors with their images: x, H x and S x, each (k, n, x)."""
-
-    x_knx: torch.Tensor
-    hx_knx: torch.Tensor
-    sx_knx: torch.Tensor
-
-    def residual(self, eig_kn: torch.Tensor) -> torch.Tensor:
-        """H x - e S x, (k, n, x)."""
-        return torch.addcmul(self.hx_knx, eig_kn.unsqueeze(-1).to(self.sx_knx.dtype), self.sx_knx, value=-1)
-
-    def problems(self, k: torch.Tensor) -> Images:
-        """Only the problems with the indices k (a copy)."""
-        return Images(self.x_knx[k], self.hx_knx[k], self.sx_knx[k])
-
-    def pairs(self, k: torch.Tensor, n: torch.Tensor) -> Images:
-        """Only the vectors with the indices k, n, which broadcast (a copy)."""
-        return Images(self.x_knx[k, n], self.hx_knx[k, n], self.sx_knx[k, n])
-
-    def replaced(self, k: torch.Tensor, new: Images) -> Images:
-        """Other vectors in the problems with the indices k."""
-        return Images(
-            self.x_knx.index_copy(0, k, new.x_knx),
-            self.hx_knx.index_copy(0, k, new.hx_knx),
-            self.sx_knx.index_copy(0, k, new.sx_knx),
-        )
+from eigenwerk.linalg.images import Images
+from eigenwerk.linalg.operator import ALL, Which
+from eigenwerk.linalg.products import Reduce, combine
 
 
 @dataclass(frozen=True)
@@ -90,11 +37,7 @@ class Subspace:
     def grown(self, new: Images, reduce: Reduce) -> Subspace:
         """The space with a block added; only inner products with the new vectors are computed."""
         blocks = (*self.blocks, new)
-        # With the conjugate taken once, no product below copies; a single problem needs no copy at all.
-        bra_knx = new.x_knx if new.x_knx.shape[0] == 1 else new.x_knx.conj().resolve_conj()
-        row_h = torch.cat([_products(bra_knx, block.hx_knx) for block in blocks], -1)
-        row_s = torch.cat([_products(bra_knx, block.sx_knx) for block in blocks], -1)
-        row_h, row_s = reduce(_double(torch.stack([row_h, row_s])))
+        row_h, row_s = reduce(_double(torch.stack(new.rows(blocks))))
         return Subspace(blocks, _bordered(self.h_kmm, row_h), _bordered(self.s_kmm, row_s))
 
     def rayleigh_ritz(
@@ -108,21 +51,28 @@ class Subspace:
         s_kmm = self.s_kmm if overlap is None else overlap
         return generalised_eigh(self.h_kmm, s_kmm, threshold=threshold, eigh=eigh)
 
-    def overlaps(self, x_knx: torch.Tensor, reduce: Reduce) -> torch.Tensor:
-        """<v_m|S|x_n> with all vectors of the space, (k, m, n), in double precision."""
-        return reduce(_double(torch.cat([inner(block.sx_knx, x_knx) for block in self.blocks], 1)))
+    def overlaps(self, x_knx: torch.Tensor, reduce: Reduce, k: Which = ALL) -> torch.Tensor:
+        """<v_m|S|x_n> with all vectors of the space, (k, m, n), in double precision; k: which problems these are."""
+        proj_kni = self.blocks[0].project(x_knx, k)
+        return reduce(_double(torch.cat([block.overlaps(x_knx, proj_kni) for block in self.blocks], 1)))
 
     def rotated(self, c_kmn: torch.Tensor) -> Images:
         """The vectors with coefficients in the columns of c, and their images, without applying H."""
-        return Images(
-            _combined(c_kmn, [block.x_knx for block in self.blocks]),
-            _combined(c_kmn, [block.hx_knx for block in self.blocks]),
-            _combined(c_kmn, [block.sx_knx for block in self.blocks]),
-        )
+        return self._rotated(c_kmn, range(3))
+
+    def rotated_last(self, c_kmn: torch.Tensor) -> Images:
+        """The vectors alone, with P x where it is kept; what else their images hold does not belong to them."""
+        return self._rotated(c_kmn, self.blocks[0].last_parts)
 
     def vectors(self, c_kmn: torch.Tensor) -> torch.Tensor:
         """The vectors alone with coefficients in the columns of c."""
         return _combined(c_kmn, [block.x_knx for block in self.blocks])
+
+    def _rotated(self, c_kmn: torch.Tensor, turned: Iterable[int]) -> Images:
+        parts = list(self.blocks[0].parts)
+        for part in turned:
+            parts[part] = _combined(c_kmn, [block.parts[part] for block in self.blocks])
+        return self.blocks[0].of(parts)
 
 
 def _combined(c_kmn: torch.Tensor, parts: list[torch.Tensor]) -> torch.Tensor:
@@ -152,11 +102,6 @@ def ritz_subspace(ritz: Images, eig_kn: torch.Tensor, missing_kn: torch.Tensor) 
     unit_kn = (~missing_kn).to(eig_kn.dtype)
     h_kmm, s_kmm = (_double(torch.diag_embed(d_kn).to(ritz.x_knx.dtype)) for d_kn in (eig_kn * unit_kn, unit_kn))
     return Subspace((ritz,), h_kmm, s_kmm)
-
-
-def _products(bra_knx: torch.Tensor, ket_kmx: torch.Tensor) -> torch.Tensor:
-    """inner(a, b), with the bra already conjugated when there are several problems."""
-    return inner(bra_knx, ket_kmx) if len(bra_knx) == 1 else bra_knx @ ket_kmx.mT
 
 
 def _bordered(a_kmm: torch.Tensor, row_knm: torch.Tensor) -> torch.Tensor:

@@ -223,19 +223,21 @@ class PawAtoms:
         )
         for species in self.layout.species:
             shape_kih = self._orbital_shapes(species.setup, radial_of(species.setup), k)
-            for a, start in zip(species.atom_a, species.start_a, strict=True):
-                out_kIG[:, start : start + shape_kih.shape[1]] = self._rows(int(a), species.setup, shape_kih, k)
+            start_of = dict(zip(species.atom_a.tolist(), species.start_a.tolist(), strict=True))
+            for atom in start_of:
+                for a, vector_kiG in self._rows(atom, species.setup, shape_kih, k):
+                    out_kIG[:, start_of[a] : start_of[a] + shape_kih.shape[1]] = vector_kiG
         return out_kIG
 
-    def _rows(self, a: int, setup: Setup, shape_kih: torch.Tensor, k: slice) -> torch.Tensor:
-        """The functions of an atom as vectors, (k, i, G)."""
+    def _rows(self, a: int, setup: Setup, shape_kih: torch.Tensor, k: slice) -> list[tuple[int, torch.Tensor]]:
+        """The functions of an atom as vectors, (k, i, G); by inversion, with those of its partner at the first one."""
         pairs = self.pairs
         if pairs is None:
-            return self.basis.form.vectors(shape_kih * self.orbital_phase_kh(a, k)[:, None], k)
-        first = min(a, int(pairs.inversion.partner_a[a]))
-        phase_kh = self._phase_kh(self.runtime.tensor(pairs.position_ac[first]), k)
-        point_kc, parity_i = self.runtime.tensor(self.basis.point_kc[k]), self.runtime.tensor(setup.parity_i)
-        return pairs.rows(a, shape_kih * phase_kh[:, None], point_kc, parity_i)
+            return [(a, self.basis.form.vectors(shape_kih * self.orbital_phase_kh(a, k)[:, None], k))]
+        if pairs.inversion.partner_a[a] < a:
+            return []
+        wave_kih = shape_kih * self._phase_kh(pairs.position_ac[a], k)[:, None]
+        return pairs.rows(a, wave_kih, self.runtime.tensor(self.basis.point_kc[k]), self.constant(setup, "parity_i"))
 
     def orbital_phase_kh(self, a: int, k: slice = ALL_K) -> torch.Tensor:
         """exp(-i (k+G)·R_a), (k, h)."""

@@ -25,34 +25,30 @@ class InversionPairs:
     """What inversion does to atoms and projectors.
 
     position_ac: from the centre of inversion, x_partner = cell - x; partner_I, parity_I: the partner's row and (-1)^l;
-    partner_x, parity_x: the same for one-centre matrices in flat order, transposed by nothing.
+    partner_x, parity_x: the same for the entries of one-centre matrices in flat order, (-1)^(l+l').
     """
 
     inversion: Inversion
-    position_ac: np.ndarray
-    cell_ac: np.ndarray
+    position_ac: torch.Tensor
+    cell_ac: torch.Tensor
     partner_I: torch.Tensor
     parity_I: torch.Tensor
     partner_x: torch.Tensor
     parity_x: torch.Tensor
 
-    def is_own(self, a: int) -> bool:
-        """Whether inversion leaves an atom where it is."""
-        return bool(self.inversion.partner_a[a] == a)
+    def rows(
+        self, a: int, wave_kih: torch.Tensor, point_kc: torch.Tensor, parity_i: torch.Tensor
+    ) -> list[tuple[int, torch.Tensor]]:
+        """An atom and its partner, if that is another one, each with its real rows (k, i, h).
 
-    def rows(self, a: int, wave_kih: torch.Tensor, point_kc: torch.Tensor, parity_i: torch.Tensor) -> torch.Tensor:
-        """Real rows of an atom, (k, i, h).
-
-        wave_kih: p_i of it, or of its partner if that comes first; point_kc: k, fractional.
+        wave_kih: p_i of the atom; point_kc: k, fractional.
         """
         partner = int(self.inversion.partner_a[a])
         if partner == a:
-            half_k = point_kc @ point_kc.new_tensor(self.cell_ac[a]) / 2
+            half_k = point_kc @ self.cell_ac[a] / 2
             turned_kih = wave_kih * torch.exp(2j * torch.pi * half_k)[:, None, None]
-            return torch.where(parity_i[:, None] > 0, turned_kih.real, turned_kih.imag)
-        if a < partner:
-            return sqrt(2) * wave_kih.real
-        return sqrt(2) * parity_i[:, None] * wave_kih.imag
+            return [(a, torch.where(parity_i[:, None] > 0, turned_kih.real, turned_kih.imag))]
+        return [(a, sqrt(2) * wave_kih.real), (partner, sqrt(2) * parity_i[:, None] * wave_kih.imag)]
 
     def even(self, flat_sx: torch.Tensor) -> torch.Tensor:
         """One-centre matrices that inversion leaves unchanged to the last bit; (..., x)."""
@@ -76,7 +72,7 @@ def inversion_pairs(
     parity_x = np.concatenate([np.outer(parity_i, parity_i).ravel() for parity_i in parity_a])
     device = like.device
     return InversionPairs(
-        inversion, position_ac, cell_ac,
+        inversion, like.new_tensor(position_ac), like.new_tensor(cell_ac),
         torch.as_tensor(partner_I, device=device), like.new_tensor(np.concatenate(parity_a)),
         torch.as_tensor(partner_x, device=device), like.new_tensor(parity_x),
     )  # fmt: skip

@@ -29,7 +29,8 @@ class Bands:
     """Orbitals and eigenvalues of all spins and k-points, and what they cost.
 
     coeff_sknG (s, k, n, G): of this group's k-points and this rank's plane waves; eig_skn, residual_skn (hartree), in
-    host memory, and applications of H to single orbitals: of all k-points, the same on every rank.
+    host memory, and applications of H to single orbitals: of all k-points, the same on every rank; proj_sknI: the
+    orbitals' projections, complete on every rank; None from solvers that do not keep them.
     """
 
     coeff_sknG: torch.Tensor
@@ -37,6 +38,7 @@ class Bands:
     residual_skn: torch.Tensor
     applications: int
     notes: tuple[str, ...] = ()
+    proj_sknI: torch.Tensor | None = None
 
     def lowest(self, bands: int) -> "Bands":
         """The same without the bands above."""
@@ -45,6 +47,7 @@ class Bands:
         return replace(
             self, coeff_sknG=self.coeff_sknG[:, :, :bands].contiguous(),
             eig_skn=self.eig_skn[..., :bands].contiguous(), residual_skn=self.residual_skn[..., :bands].contiguous(),
+            proj_sknI=None if self.proj_sknI is None else self.proj_sknI[:, :, :bands].contiguous(),
         )
 
 
@@ -99,10 +102,12 @@ def solve_bands(
     tolerance: float,
     wanted_skn: torch.Tensor | None,
     single: SingleTables | None = None,
+    proj_sknI: torch.Tensor | None = None,
 ) -> Bands:
     """Improve the orbitals in a fixed potential block by block; wanted_skn: of all k-points.
 
     single: work in single precision; the orbitals that come out hold such numbers in double ones.
+    proj_sknI: projections of the start, from the last step, if it kept them; not used in single precision.
     """
     coeff_sknG, runtime = torch.empty_like(start_sknG), atoms.runtime
     eig_skn = torch.empty(start_sknG.shape[:3], dtype=runtime.real, device=start_sknG.device)
@@ -115,21 +120,29 @@ def solve_bands(
     if single is not None:
         hamiltonian_s = [single.hamiltonian(hamiltonian) for hamiltonian in hamiltonian_s]
 
+    keeps = method.keeps and all(hamiltonian.splits for hamiltonian in hamiltonian_s)
+    known_sknI = proj_sknI if keeps else None
+    shape = (*start_sknG.shape[:3], atoms.layout.projector_count)
+    new_sknI = torch.empty(shape, dtype=dtype, device=start_sknG.device) if keeps else None
+
     def solve(spin: int, k: slice) -> tuple[int, tuple[str, ...]]:
         block = spin, k
+        known = {"proj_kni": known_sknI[block]} if known_sknI is not None else {}
         start_knG = start_sknG[block] if single is None else lowered(start_sknG[block])
         result = method.solve(
             hamiltonian_s[spin].block(k), start_knG, tolerance=tolerance,
             wanted_weight_kn=None if wanted_skn is None else wanted_skn[block],
-            eigh=SharedEigh(runtime.bands, runtime.trace),
+            eigh=SharedEigh(runtime.bands, runtime.trace), **known,
         )
+        if new_sknI is not None and result.proj_kni is not None:
+            new_sknI[block] = result.proj_kni
         coeff_sknG[block], eig_skn[block], residual_skn[block] = result.vectors_knx, result.eig_kn, result.residual_kn
         return result.applications, result.notes
 
     costs = [cost for of_spin in on_k_blocks(atoms, spins, bands, solve, dtype) for cost in of_spin]
     applications, notes = sum(count for count, _ in costs), [note for _, some in costs for note in some]
     both_xskn, applications = of_all_kpoints(atoms, torch.stack([eig_skn, residual_skn]), applications)
-    return Bands(coeff_sknG, both_xskn[0], both_xskn[1], applications, tuple(notes))
+    return Bands(coeff_sknG, both_xskn[0], both_xskn[1], applications, tuple(notes), new_sknI)
 
 
 def of_all_kpoints(atoms: PawAtoms, value_xskn: torch.Tensor, count: int) -> tuple[torch.Tensor, int]:
@@ -147,9 +160,12 @@ def of_all_kpoints(atoms: PawAtoms, value_xskn: torch.Tensor, count: int) -> tup
 
 
 def density_of_bands(
-    atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor, single: SingleTables | None = None
+    atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor, single: SingleTables | None = None,
+    proj_sknI: torch.Tensor | None = None,
 ) -> Density:
     """Valence density of the orbitals, not symmetrised; filling_skn = w_k g f of all k-points, best in host memory.
+
+    proj_sknI: projections of the orbitals, if they are known.
 
     single: the orbitals hold single-precision numbers and are orthonormal to their rounding; sums over them are in
     double, and the density is scaled to the electrons that the filling means.
@@ -165,7 +181,10 @@ def density_of_bands(
     own_n = share(bands, runtime.bands.size, runtime.bands.rank)
 
     def occupancies(spin: int, k: slice) -> torch.Tensor:
-        proj_knI = runtime.bands.sum(projections(coeff_sknG[spin, k, :bands], tables.projector_kIG[k]))
+        if proj_sknI is not None:
+            proj_knI = proj_sknI[spin, k, :bands]
+        else:
+            proj_knI = runtime.bands.sum(projections(coeff_sknG[spin, k, :bands], tables.projector_kIG[k]))
         return band_occupancies(atoms, proj_knI[:, own_n].to(basis.form.dtype), there_skn[spin, k, own_n])
 
     parts_s = on_k_blocks(atoms, len(coeff_sknG), coeff_sknG.shape[2], occupancies)
@@ -174,9 +193,4 @@ def density_of_bands(
     sphere_map = None if single is None else single.sphere_map
     density_sR = runtime.world.sum(torch.stack([band_density(basis, *pair, sphere_map) for pair in pairs]))
     density = Density(basis.density_of_orbitals(density_sR), occupancy_sx)
-    return density if single is None else _scaled(density, electrons_s / electrons_of(density, atoms))
-
-
-def _scaled(density: Density, factor_s: torch.Tensor) -> Density:
-    """Each spin times a factor."""
-    return Density(density.density_sg * factor_s[:, None], density.occupancy_sx * factor_s[:, None])
+    return density if single is None else density.times(electrons_s / electrons_of(density, atoms))

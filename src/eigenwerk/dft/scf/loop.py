@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 
@@ -19,7 +19,7 @@ from eigenwerk.dft.scf.solvers import Method
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.symmetrise import Symmetriser
 
-RESIDUAL_SHARE = 0.01
+RESIDUAL_SHARE = 0.003
 """Orbital residuals below this share of the density residual per electron add nothing to the density."""
 
 RESIDUAL_SQUARE = 25.0
@@ -35,8 +35,7 @@ class ScfSettings:
 
     energy_tolerance: largest change of free energy and of band energy in the last step (EDIFF);
     max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density); solver,
-    motion_time: see `solver_choice.Job`; start_single: whether the first steps are in single
-    precision.
+    motion_time: see `solver_choice.Job`; start_single: whether the first steps are in single precision.
     """
 
     bands: int
@@ -77,7 +76,7 @@ class ScfLoop:
         settings, trace = self.settings, self.atoms.runtime.trace
         degeneracy = 2 // density.spins
         history: list[ScfStep] = []
-        wanted_skn, residual = None, 1.0
+        wanted_skn, proj_sknI, residual = None, None, 1.0
         state: State | None = None
         choice, precision = self._solver_choice(), self._precision_choice(continued=coeff_sknG is not None)
         for step in range(1, settings.max_steps + 1):
@@ -93,9 +92,9 @@ class ScfLoop:
                 )
                 bands = solve_bands(
                     self.atoms, potential, coeff_sknG, method=method, tolerance=tolerance, wanted_skn=wanted_skn,
-                    single=single,
+                    single=single, proj_sknI=proj_sknI,
                 ).lowest(settings.bands)
-            coeff_sknG = bands.coeff_sknG
+            coeff_sknG, proj_sknI = bands.coeff_sknG, bands.proj_sknI
             filled = self._occupy(bands.eig_skn, degeneracy)
             filling_skn = self.weight_k[:, None] * filled.occ_skn * degeneracy
             # fetched before the work on the density is queued: nothing waits for that before it is mixed
@@ -104,7 +103,7 @@ class ScfLoop:
                 filled.zero_width_correction,
             )
             with trace.span("density"):
-                output = self.symmetrise(density_of_bands(self.atoms, coeff_sknG, filling_skn, single))
+                output = self.symmetrise(density_of_bands(self.atoms, coeff_sknG, filling_skn, single, proj_sknI))
             wanted_skn = wanted_bands(filled.occ_skn)
             events_before = len(self.mixer.events)
             with trace.span("mixing"):
@@ -114,9 +113,9 @@ class ScfLoop:
                 *choice_events, *precision_events, *bands.notes, *choice.observe(bands, filling_skn, tolerance),
                 *filled.warnings, *self.mixer.events[events_before:],
             )
-            record = replace(
-                self._record(step, energies, history, residual, bands, wanted_skn, output, started, events, method),
-                precision="double" if single is None else "single",
+            record = self._record(
+                step, energies, history, residual, bands, wanted_skn, output, started, events, method,
+                "double" if single is None else "single",
             )
             trace.lap("LOOP", record.seconds)
             history.append(record)
@@ -191,7 +190,7 @@ class ScfLoop:
     def _record(
         self, step: int, energies: Energies, history: list[ScfStep], residual: float, bands: Bands,
         wanted_skn: torch.Tensor, output: Density, started: float, events: tuple[str, ...],
-        method: Method,
+        method: Method, precision: str,
     ) -> ScfStep:
         before = history[-1].energies if history else None
         moment = None
@@ -204,7 +203,7 @@ class ScfLoop:
             band_change=energies.band - before.band if before else energies.band,
             residual=residual, orbital_residual=float((bands.residual_skn * (wanted_skn > 0)).max()), moment=moment,
             applications=bands.applications, seconds=time.perf_counter() - started, events=events,
-            solver=method.short,
+            solver=method.short, precision=precision,
         )
 
     def _converged(self, record: ScfStep) -> bool:

@@ -35,7 +35,7 @@ class Method:
 
     short: its name in OSZICAR; words: its name in messages; solve(operator, start_knx, tolerance=, wanted_weight_kn=,
     eigh=) -> EigenResult; watched: whether it may stall, or leave a state out; dense: whether it diagonalises whole
-    matrices.
+    matrices; keeps: whether it takes and returns the projections of the orbitals (proj_kni).
     """
 
     short: str
@@ -43,28 +43,30 @@ class Method:
     solve: Callable[..., EigenResult]
     watched: bool = False
     dense: bool = False
+    keeps: bool = False
 
 
 def davidson_method(expansions: int = EXPANSIONS) -> Method:
     """Blocked Davidson."""
-    return Method("DAV", "blocked Davidson", partial(davidson, expansions=expansions, final_residual=False))
+    return Method("DAV", "blocked Davidson", partial(davidson, expansions=expansions, final_residual=False), keeps=True)
 
 
 def rmm_method(directions: int = DIRECTIONS) -> Method:
     """RMM-DIIS."""
-    return Method("RMM", "RMM-DIIS", partial(rmm_diis, steps=directions, final_residual=False), watched=True)
+    solve = partial(rmm_diis, steps=directions, final_residual=False)
+    return Method("RMM", "RMM-DIIS", solve, watched=True, keeps=True)
 
 
 def conjugate_method(directions: int = DIRECTIONS, most: int = MOST_DIRECTIONS) -> Method:
     """Conjugate gradients for all bands."""
     solve = partial(conjugate, steps=most, usual_steps=directions, final_residual=False)
-    return Method("CG", "conjugate gradients for all bands", solve, watched=True)
+    return Method("CG", "conjugate gradients for all bands", solve, watched=True, keeps=True)
 
 
 def damped_method(time: float, steps: int = MOTION_STEPS) -> Method:
     """Damped motion of all bands."""
     solve = partial(damped, time=time, steps=steps, final_residual=False)
-    return Method("DMP", "damped motion", solve, watched=True)
+    return Method("DMP", "damped motion", solve, watched=True, keeps=True)
 
 
 def chebyshev_method(degree: int = DEGREE) -> Method:
