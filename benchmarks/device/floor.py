@@ -8,12 +8,12 @@ each.  For a applications of H to single orbitals in a step, all k-points and sp
 the wave grid, G plane waves, I projectors, a floor is
 
     local         2 a FFT(N), three passes through memory each; half for real orbitals, two of which share a grid
-    projectors    24 a I G FLOP: three products; a quarter for real orbitals
-    rest of bands a Rayleigh-Ritz step for each k-point, 40 n² G FLOP (a quarter for real orbitals), and six passes over
-                  the orbitals for each application: x, H x, S x, the new direction and their images
+    projectors    16 a I G FLOP: two products; a quarter for real orbitals
+    rest of bands a Rayleigh-Ritz step for each k-point, 40 n² G FLOP (a quarter for real orbitals), and four passes
+                  over the orbitals for each application: x, A x, the new direction and its image
     dense         one eigenproblem of n for each k-point and spin: its reduction to tridiagonal form reads what is left
                   of the matrix once for each column, n³/3 numbers, and all of it takes 40 n³ FLOP (10 n³ for real ones)
-    density       FFT(N) for each filled band, and their projections
+    density       FFT(N) for each filled band; their projections are known
     potential     real FFTs of the fine grid, 12 for each spin, and 20 passes over its fields; mixing the same passes
 
 at 4.28 TB/s, 56 TFLOP/s; launches and everything of the host are no part of it.
@@ -29,7 +29,7 @@ from eigenwerk.dft.job_size import JobSize
 from eigenwerk.dft.machine import H200
 
 GEMM = 56e12
-FIELD_PASSES, FIELD_FFTS, VECTOR_PASSES = 20, 12, 6
+FIELD_PASSES, FIELD_FFTS, VECTOR_PASSES = 20, 12, 4
 ROWS = ("local", "projectors", "rest of bands", "dense", "density", "potential and mixing")
 
 
@@ -42,6 +42,8 @@ def main() -> None:
     given = parser.parse_args()
     folders = {folder.name: folder for folder in given.folders}
     for record in json.loads(given.records.read_text()):
+        if "phases" not in record and "phases_per_step" not in record:  # a command, of which only its length is known
+            continue
         if record["job"] in folders and record.get("ranks", 1) == given.ranks:
             print(table(record, size_of(folders[record["job"]], record), given.ranks))
 
@@ -61,10 +63,10 @@ def floors(size: JobSize, applied: float) -> dict[str, float]:
     dense = points * (size.number_bytes * n**3 / 3 / H200.copy + 40 * n**3 * quarter / GEMM)
     return {
         "local": 2 * applied * fft * half,
-        "projectors": 24 * applied * size.projectors * waves * quarter / GEMM,
+        "projectors": 16 * applied * size.projectors * waves * quarter / GEMM,
         "rest of bands": 40 * points * n**2 * waves * quarter / GEMM + VECTOR_PASSES * applied * vector,
         "dense": dense,
-        "density": points * size.filled * (fft * half + 8 * size.projectors * waves * quarter / GEMM),
+        "density": points * size.filled * fft * half,
         "potential and mixing": field * (3 * FIELD_FFTS / 2 + FIELD_PASSES),
     }
 

@@ -1,15 +1,18 @@
-"""From a folder to a converged energy with forces on one GPU: cold, and warm in the same process.
+"""From a folder to a converged energy with forces on one GPU: as a command, and again in one process.
 
     export PYTHONPATH=src:.device/site
     python3 benchmarks/device/full_runs.py benchmarks/jobs/gaasbi_64 [more folders] --json out.json
 
-Cold counts from the start of the process: Python, PyTorch, the GPU's start, compiled libraries.  Warm is a second run
-from the same folder in the same process, reading it again.  Files are written as `eigenwerk run` writes them.
+The command is what users wait for: `eigenwerk run` from its start to its end, with Python, PyTorch, the GPU's start,
+compiled libraries and the picture.  It comes twice, first without kernels kept on the disk.  Warm is a second run from
+the same folder in one process, reading it again.
 """
 
 import argparse
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,23 +27,47 @@ from eigenwerk.trace import Trace
 
 
 def main() -> None:
-    """Every folder cold, then warm; only the first one is cold from the start of the process."""
+    """Every folder as a command, without and with kernels on the disk, and warm."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the measurements go")
+    parser.add_argument("--no-warm", dest="warm", action="store_false", help="commands only")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     found = []
-    for number, folder in enumerate(options.folders):
-        for kind in ("cold", "warm"):
-            began = process_start() if kind == "cold" and number == 0 else time.time()
-            found.append(one(folder, kind if number == 0 else f"{kind}, libraries loaded", began, device))
+    for folder in options.folders:
+        with TemporaryDirectory() as caches:
+            found += [command(folder, kind, Path(caches)) for kind in ("command, nothing kept", "command")]
+        if options.warm:
+            one(folder, "loads libraries", device)
+            found.append(one(folder, "warm", device))
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1))
 
 
-def one(folder: Path, kind: str, began: float, device: torch.device) -> dict:
-    """One run; prints and returns what it took."""
+def command(folder: Path, kind: str, caches: Path) -> dict:
+    """`eigenwerk run` in a process of its own, which keeps compiled kernels in a folder."""
+    names = {"XDG_CACHE_HOME": "ours", "CUDA_CACHE_PATH": "driver", "PYTORCH_KERNEL_CACHE_PATH": "torch"}
+    places = {name: caches / folder for name, folder in names.items()}
+    for place in places.values():
+        place.mkdir(exist_ok=True)
+    with TemporaryDirectory() as out:
+        words = [sys.executable, "-m", "eigenwerk.cli.main", "run", str(folder), "--output", out, "--json"]
+        began = time.time()
+        done = subprocess.run(words, env=os.environ | {name: str(path) for name, path in places.items()},
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)  # fmt: skip
+        seconds = time.time() - began
+    result = json.loads(done.stdout)
+    print(f"{folder.name} {kind}: {seconds:.2f} s, F {result['energies_eV']['free']:.9f} eV", flush=True)
+    return {
+        "job": folder.name, "kind": kind, "seconds": seconds, "energy_eV": result["energies_eV"]["free"],
+        "steps": len(result["steps"]), "seconds_of_steps": [step["seconds"] for step in result["steps"]],
+    }  # fmt: skip
+
+
+def one(folder: Path, kind: str, device: torch.device) -> dict:
+    """One run in this process; prints and returns what it took."""
+    began = time.time()
     trace = Trace(device_clock=CudaClock(device) if device.type == "cuda" else None)
     steps = []
     with TemporaryDirectory() as out:
@@ -71,14 +98,6 @@ def show(phases: list, least: float, indent: str = "    ") -> None:
             print(f"{indent}{phase['name']:<32} host {phase['seconds']:7.3f} device {on_device:7.3f} calls "
                   f"{phase['calls']}", flush=True)  # fmt: skip
             show(phase["children"], least, indent + "  ")
-
-
-def process_start() -> float:
-    """When this process was started, seconds since the epoch."""
-    ticks = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19])
-    lines = Path("/proc/stat").read_text().splitlines()
-    boot = next(int(line.split()[1]) for line in lines if line.startswith("btime"))
-    return boot + ticks / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

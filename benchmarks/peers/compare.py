@@ -84,10 +84,10 @@ class Runner:
         if code in PROGRAMS:
             module, program = PROGRAMS[code]
             return [*MPIRUN, program, *module.prepare(cell, tolerance, self.data, folder)]
-        script, out = str(FOLDER.resolve() / f"run_{code}.py"), str(folder / "x.json")
+        scripts, out = FOLDER.resolve(), str(folder / "x.json")
         if code == "gpaw":
-            return [*MPIRUN, str(self.gpaw), script, cell.name, repr(tolerance), out]
-        script = str(FOLDER.resolve() / "run_eigenwerk.py")
+            return [*MPIRUN, str(self.gpaw), str(scripts / "run_gpaw.py"), cell.name, repr(tolerance), out]
+        script = str(scripts / "run_eigenwerk.py")
         return [sys.executable, script, cell.name, repr(tolerance), str(CORES), out, code]
 
 

@@ -7,23 +7,25 @@ from pathlib import Path
 
 _PROCESS = time.perf_counter()
 
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-
 sys.path.insert(0, str(Path(__file__).parent))
-from cases import Cell, named  # noqa: E402
+from eigenwerk.cli.quick_imports import quick_imports  # noqa: E402
 
-import eigenwerk  # noqa: E402
-from eigenwerk.dft.calculation import Calculation  # noqa: E402
-from eigenwerk.dft.kpoints import mesh_kpoints  # noqa: E402
-from eigenwerk.dft.parameters import Parameters  # noqa: E402
-from eigenwerk.dft.scf.loop import RESIDUAL_SQUARE, TINY_RESIDUAL_SQUARE  # noqa: E402
-from eigenwerk.dft.scf.state import ScfStep  # noqa: E402
-from eigenwerk.dft.structure import Structure  # noqa: E402
-from eigenwerk.dft.symmetry import find_symmetry  # noqa: E402
-from eigenwerk.io.paw_library import choose_dataset  # noqa: E402
-from eigenwerk.io.paw_xml import read_paw_xml  # noqa: E402
-from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV  # noqa: E402
+with quick_imports():  # as `eigenwerk run` loads PyTorch
+    import numpy as np
+    import torch
+    from cases import Cell, named
+
+    import eigenwerk
+    from eigenwerk.dft.calculation import Calculation
+    from eigenwerk.dft.kpoints import mesh_kpoints
+    from eigenwerk.dft.parameters import Parameters
+    from eigenwerk.dft.scf.loop import RESIDUAL_SQUARE, TINY_RESIDUAL_SQUARE
+    from eigenwerk.dft.scf.state import ScfStep
+    from eigenwerk.dft.structure import Structure
+    from eigenwerk.dft.symmetry import find_symmetry
+    from eigenwerk.io.paw_library import choose_dataset
+    from eigenwerk.io.paw_xml import read_paw_xml
+    from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 _IMPORTED = time.perf_counter()
 
