@@ -1,6 +1,5 @@
 """Eigenproblems for the tests: random pencils, and plane waves in a random potential."""
 
-import threading
 from dataclasses import dataclass
 
 import pytest
@@ -8,6 +7,7 @@ import torch
 
 from eigenwerk.linalg.dense import MatrixOperator
 from eigenwerk.linalg.operator import ALL
+from thread_ranks import on_thread_ranks
 
 
 def random_tensor(*shape, dtype=torch.complex128, seed=0):
@@ -76,17 +76,10 @@ class PlaneWaves:
 
 
 class SharedPlaneWaves:
-    """H = kinetic + v |p><p|, its components shared by ranks that are threads; `sum` adds over them."""
+    """H = kinetic + v |p><p|, its components shared by ranks; `sum` adds over them."""
 
-    def __init__(self, kinetic_kx, p_x, board, rank, barrier):
-        self.kinetic_kx, self.p_x, self.board, self.rank, self.barrier = kinetic_kx, p_x, board, rank, barrier
-
-    def sum(self, tensor):
-        self.board[self.rank] = tensor
-        self.barrier.wait()
-        total = self.board[0] + self.board[1]
-        self.barrier.wait()
-        return total
+    def __init__(self, kinetic_kx, p_x, add):
+        self.kinetic_kx, self.p_x, self.sum = kinetic_kx, p_x, add
 
     def overlap(self, x_knx, k=ALL):
         return x_knx + 0.2 * self.sum(x_knx @ self.p_x).unsqueeze(-1) * self.p_x
@@ -101,20 +94,13 @@ class SharedPlaneWaves:
 
 def on_two(solve, kinetic, p, start):
     """Results of solve(operator, start) of two ranks that hold half of the components each."""
-    board, barrier, results = [None, None], threading.Barrier(2, timeout=60), [None, None]
     half = start.shape[-1] // 2
 
-    def work(rank):
+    def work(rank, add):
         part = slice(half * rank, half * rank + half)
-        operator = SharedPlaneWaves(kinetic[:, part], p[part], board, rank, barrier)
-        results[rank] = solve(operator, start[..., part])
+        return solve(SharedPlaneWaves(kinetic[:, part], p[part], add), start[..., part])
 
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
+    return on_thread_ranks(work)
 
 
 @pytest.fixture(scope="session")
@@ -124,8 +110,7 @@ def on_two_ranks():
     def make(bands):
         kinetic = 0.05 * torch.arange(60, dtype=torch.float64).repeat(3, 1) ** 2 + torch.tensor([[0.1], [0.5], [0.9]])
         p = torch.ones(60, dtype=torch.complex128) / 60**0.5
-        serial = SharedPlaneWaves(kinetic, p, None, 0, None)
-        serial.sum = lambda tensor: tensor
+        serial = SharedPlaneWaves(kinetic, p, lambda tensor: tensor)
         start = random_tensor(3, bands, 60) / (1 + kinetic.unsqueeze(1))
         return serial, start, lambda solve, start: on_two(solve, kinetic, p, start)
 

@@ -1,6 +1,5 @@
 """Vectors of pencils with a part of low rank: A x and P x instead of H x and S x give the same answers."""
 
-import threading
 from functools import partial
 
 import pytest
@@ -15,6 +14,7 @@ from eigenwerk.linalg.orthogonal import complement
 from eigenwerk.linalg.products import inner
 from eigenwerk.linalg.rmm_diis import rmm_diis
 from eigenwerk.linalg.subspace import subspace
+from thread_ranks import on_thread_ranks
 
 SOLVERS = pytest.mark.parametrize("solver", [
     partial(davidson, expansions=3), partial(davidson, expansions=6, max_space=3),
@@ -58,19 +58,15 @@ class Projected(SplitOperator):
 
 
 class SharedProjected(Projected):
-    """Components, and rows of P in sums, shared by two threads."""
+    """Components, and rows of P in sums, shared by two ranks; `add` adds over them."""
 
-    def __init__(self, rank, board, barrier, kinetic_kx, projector_kix):
+    def __init__(self, rank, add, kinetic_kx, projector_kix):
         super().__init__(kinetic_kx, projector_kix)
-        self.rank, self.board, self.barrier = rank, board, barrier
+        self.add = add
         self.own_i = slice(0, 2) if rank == 0 else slice(2, 3)
 
     def sum(self, tensor):
-        self.board[self.rank] = tensor
-        self.barrier.wait()
-        total = self.board[0] + self.board[1]
-        self.barrier.wait()
-        return total
+        return self.add(tensor)
 
 
 def parts(random_tensor, dtype, k=3, x=80):
@@ -196,18 +192,11 @@ def test_ranks_that_share_components_and_rows_of_p_find_the_same(random_tensor, 
     kinetic_kx, projector_kix = parts(random_tensor, torch.complex128)
     start_knx = warm(random_tensor, torch.complex128, (kinetic_kx, projector_kix))
     alone = solver(Projected(kinetic_kx, projector_kix), start_knx)
-    board, barrier, found = [None, None], threading.Barrier(2, timeout=60), [None, None]
 
-    def work(rank):
+    def work(rank, add):
         own = slice(40 * rank, 40 * rank + 40)
-        operator = SharedProjected(rank, board, barrier, kinetic_kx[:, own], projector_kix[..., own])
-        found[rank] = solver(operator, start_knx[..., own])
+        return solver(SharedProjected(rank, add, kinetic_kx[:, own], projector_kix[..., own]), start_knx[..., own])
 
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for result in found:
+    for result in on_thread_ranks(work):
         torch.testing.assert_close(result.eig_kn, alone.eig_kn, atol=1e-12, rtol=0)
         assert result.applications == alone.applications

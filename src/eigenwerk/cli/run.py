@@ -259,6 +259,7 @@ def _compute(
     with team.runtime.trace.span("loading programs"), quick_imports():
         from eigenwerk.dft.warm_up import warm_up
 
+        # `run_inputs` does it too; here it has begun when the next line loads modules for half a second
         warm_up(team.runtime.device, inputs.parameters.functional, inputs.parameters.spins)
         from eigenwerk.dft.run import run_inputs
 

@@ -136,9 +136,8 @@ class PlaneWaveBasis:
     def _turn_xg(self) -> torch.Tensor:
         """exp(i g·t/2), and exp(-i g·(t/2 - s)) for the grid's shift s; (2, g)."""
         assert self.inversion is not None
-        index_gc, shift_xc = self.index_gc.cpu().numpy()[: self.density_count], (
-            self.inversion.translation_c / 2, -self.inversion.off_grid(self.grids.wave),
-        )  # fmt: skip
+        index_gc = self.index_gc.cpu().numpy()[: self.density_count]
+        shift_xc = self.inversion.translation_c / 2, -self.inversion.off_grid(self.grids.wave)
         return self.runtime.tensor(np.stack([turns(index_gc, shift_c) for shift_c in shift_xc]), self.runtime.complex)
 
     def inner(self, a_g: torch.Tensor, b_g: torch.Tensor) -> torch.Tensor:

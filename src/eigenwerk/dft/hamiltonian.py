@@ -3,6 +3,7 @@
 H = -∇²/2 + ṽ(r) + Σ_ij |p̃_i> ΔH_ij <p̃_j|,   S = 1 + Σ_ij |p̃_i> ΔS_ij <p̃_j|
 """
 
+from collections.abc import Iterator
 from copy import copy
 
 import torch
@@ -12,6 +13,7 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
 from eigenwerk.dft.paw.real_space import RealSpaceProjectors
 from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.transforms import orbital_blocks
 from eigenwerk.dft.wave_form import SphereMap
 from eigenwerk.linalg.operator import ALL, SplitOperator, Which
 from eigenwerk.parallel.process_grid import share
@@ -21,7 +23,7 @@ REAL_SPACE_GRIDS = 4
 """Grids that share a pass through the tables of projectors in real space: one alone would wait for memory."""
 
 ROW_ELEMENTS = 2**16
-"""Numbers of a block of rows that elementwise work stays with: half a megabyte, enough for two threads."""
+"""Numbers of a block of orbitals that elementwise work stays with: half a megabyte, enough for two threads."""
 
 
 class Hamiltonian(SplitOperator):
@@ -111,19 +113,18 @@ class Hamiltonian(SplitOperator):
         kinetic_kn = (kinetic_kn / norm_kn.clamp_min(1e-30)).clamp_min(1e-3)
         scale_kn1, kinetic_k1G = (0.75 * kinetic_kn).reciprocal()[..., None], self.kinetic_kG[k][:, None]
         out_knG = torch.empty_like(residual_knG)
-        for n in self._rows_in_cache(residual_knG):
-            y = kinetic_k1G * scale_kn1[:, n]
+        for block in self._blocks_in_cache(residual_knG):
+            y = kinetic_k1G[block[0]] * scale_kn1[block]
             square = y.square()
             numerator = (square + 9).mul_(y.add_(3))
             denominator = square.square_().add_(numerator)
-            torch.mul(residual_knG[:, n], numerator.div_(denominator), out=out_knG[:, n])
+            torch.mul(residual_knG[block], numerator.div_(denominator), out=out_knG[block])
         return out_knG
 
-    def _rows_in_cache(self, x_knG: torch.Tensor) -> list[slice]:
+    def _blocks_in_cache(self, x_knG: torch.Tensor) -> Iterator[tuple[slice, slice]]:
         """Bands whose factors stay in a processor's cache from one operation to the next; a GPU takes all at once."""
         problems, count, waves = x_knG.shape
-        rows = max(1, ROW_ELEMENTS // (problems * waves)) if x_knG.is_cpu else max(count, 1)
-        return [slice(start, start + rows) for start in range(0, count, rows)]
+        return orbital_blocks(problems, count, max(waves, 1), ROW_ELEMENTS if x_knG.is_cpu else x_knG.numel())
 
     def _norm_and_kinetic(self, x_knG: torch.Tensor, k: Which) -> torch.Tensor:
         """Σ_G |x_G|² and Σ_G T_G |x_G|² on this rank; (2, k, n)."""

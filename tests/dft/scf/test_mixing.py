@@ -1,13 +1,13 @@
 """Density mixing on models whose response is known: metals, slabs, magnets, maps that saturate."""
 
 import math
-import threading
 
 import pytest
 import torch
 
 from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
 from eigenwerk.errors import InputError
+from thread_ranks import on_thread_ranks
 
 POINTS, AREA = 201, 20.0
 
@@ -321,39 +321,26 @@ def test_saved_mixer_continues_with_the_same_bits():
 
 def test_two_ranks_that_share_plane_waves_equal_one():
     model = Line(40, spins=2, stoner=0.5)
-    board, barrier, results = [None, None], threading.Barrier(2, timeout=60), [None, None]
 
-    def work(rank):
+    def work(rank, add):
         part = slice(rank, None, 2)
-
-        def add(tensor):
-            board[rank] = tensor
-            barrier.wait()
-            total = board[0] + board[1]
-            barrier.wait()
-            return total
-
         smallest = float(model.norm2[1])
         mixer = PulayMixer(
             MixSettings(bmix=None), model.norm2[part], model.weight[part], model.volume, add, smallest_norm2=smallest
         )
         for density, occupancy, out, occupancy_out in history:
-            results[rank] = mixer.mix(density[:, part], occupancy, out[:, part], occupancy_out)
+            result = mixer.mix(density[:, part], occupancy, out[:, part], occupancy_out)
+        return result
 
     history, mixer = [], model.mixer(bmix=None)
     density, occupancy = model.start()
     for _ in range(6):
         history.append((density, occupancy, *model.output(density)))
         density, occupancy, residual = mixer.mix(*history[-1])
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for rank in range(2):
-        torch.testing.assert_close(results[rank][0], density[:, rank::2], atol=1e-10, rtol=0)
-        torch.testing.assert_close(results[rank][1], occupancy, atol=1e-10, rtol=0)
-        assert results[rank][2] == pytest.approx(residual, rel=1e-9)
+    for rank, result in enumerate(on_thread_ranks(work)):
+        torch.testing.assert_close(result[0], density[:, rank::2], atol=1e-10, rtol=0)
+        torch.testing.assert_close(result[1], occupancy, atol=1e-10, rtol=0)
+        assert result[2] == pytest.approx(residual, rel=1e-9)
 
 
 @pytest.mark.parametrize(
