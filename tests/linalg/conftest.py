@@ -76,10 +76,10 @@ class PlaneWaves:
 
 
 class SharedPlaneWaves:
-    """H = kinetic + v |p><p|, its components shared by ranks; `sum` adds over them."""
+    """H = kinetic + v |p><p|, its components from `first_component` on; `sum` adds over the ranks that share them."""
 
-    def __init__(self, kinetic_kx, p_x, add):
-        self.kinetic_kx, self.p_x, self.sum = kinetic_kx, p_x, add
+    def __init__(self, kinetic_kx, p_x, add, first_component=0):
+        self.kinetic_kx, self.p_x, self.sum, self.first_component = kinetic_kx, p_x, add, first_component
 
     def overlap(self, x_knx, k=ALL):
         return x_knx + 0.2 * self.sum(x_knx @ self.p_x).unsqueeze(-1) * self.p_x
@@ -98,7 +98,7 @@ def on_two(solve, kinetic, p, start):
 
     def work(rank, add):
         part = slice(half * rank, half * rank + half)
-        return solve(SharedPlaneWaves(kinetic[:, part], p[part], add), start[..., part])
+        return solve(SharedPlaneWaves(kinetic[:, part], p[part], add, part.start), start[..., part])
 
     return on_thread_ranks(work)
 

@@ -73,7 +73,7 @@ def test_solve_dense_satisfies_the_equation_and_ignores_padding(random_pencil):
 
 def test_whole_matrices_on_two_ranks_that_share_components_equal_one(on_two_ranks):
     def solve(operator, start):
-        return solve_dense(operator, start, 5, first_component=30 * (operator.rank or 0))
+        return solve_dense(operator, start, 5, first_component=operator.first_component)
 
     serial, start, shared = on_two_ranks(5)
     expected, results = solve(serial, start), shared(solve, start)
