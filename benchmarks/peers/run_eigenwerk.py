@@ -9,7 +9,9 @@ _PROCESS = time.perf_counter()
 
 sys.path.insert(0, str(Path(__file__).parent))
 from eigenwerk.cli.quick_imports import quick_imports  # noqa: E402
+from eigenwerk.parallel.heap import keep_freed_memory  # noqa: E402
 
+keep_freed_memory()
 with quick_imports():  # as `eigenwerk run` loads PyTorch
     import numpy as np
     import torch

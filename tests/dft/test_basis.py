@@ -46,7 +46,7 @@ def test_density_sphere_holds_the_product_of_any_two_orbitals(basis):
     """PREC = Accurate: |psi|^2 has waves up to twice the orbital radius, none is cut off and none wraps around."""
     draw = torch.Generator().manual_seed(4)
     coeff_G = torch.randn(basis.mask_kG.shape[1], generator=draw, dtype=torch.complex128) * basis.mask_kG[1]
-    wave_R = orbitals_to_grid(coeff_G[None, None], basis.sphere_map.index_kW[1:2], basis.grids.wave)[0, 0]
+    wave_R = orbitals_to_grid(coeff_G[None, None], basis.sphere_map.index_kW[1:2], basis.sphere_map.grid)[0, 0]
     square_R = wave_R.abs() ** 2
     back_R = basis.wave_map.to_grid(basis.wave_map.from_grid(square_R))
     np.testing.assert_allclose(back_R, square_R, atol=1e-10 * float(square_R.max()))

@@ -75,7 +75,7 @@ def coeff_knG(basis):
 
 
 def test_orbitals_equal_direct_sum(basis, coeff_knG):
-    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_map.index_kW, basis.grids.wave).flatten(2)
+    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_map.index_kW, basis.sphere_map.grid).flatten(2)
     point_Rc = grid_points(basis.grids.wave)[::7]
     for k, count in enumerate(basis.count_k):
         index_Gc = basis.index_khc[k, :count].numpy()
@@ -84,9 +84,10 @@ def test_orbitals_equal_direct_sum(basis, coeff_knG):
 
 
 def test_orbital_round_trip_and_parseval(basis, coeff_knG):
-    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_map.index_kW, basis.grids.wave)
-    np.testing.assert_allclose(grid_to_orbitals(grid_knR, basis.sphere_map.index_kW), coeff_knG, atol=1e-13)
+    found = basis.sphere_map
+    grid_knR = orbitals_to_grid(coeff_knG, found.index_kW, found.grid)
     norm_kn = (grid_knR.abs() ** 2).mean(dim=(2, 3, 4))
+    np.testing.assert_allclose(grid_to_orbitals(grid_knR, found.index_kW, found.grid), coeff_knG, atol=1e-13)
     np.testing.assert_allclose(norm_kn, (coeff_knG.abs() ** 2).sum(-1), rtol=1e-12)
 
 
@@ -94,9 +95,9 @@ def test_transforms_of_orbitals_are_adjoint(basis, coeff_knG):
     """<f, T c> on the grid = <T* f, c> on the sphere: a potential between the two stays Hermitian."""
     draw = torch.Generator().manual_seed(7)
     field_knR = torch.randn((*coeff_knG.shape[:2], *basis.grids.wave), generator=draw, dtype=torch.complex128)
-    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_map.index_kW, basis.grids.wave)
+    grid_knR = orbitals_to_grid(coeff_knG, basis.sphere_map.index_kW, basis.sphere_map.grid)
     there = (field_knR.conj() * grid_knR).mean((2, 3, 4))
-    back_knG = grid_to_orbitals(field_knR, basis.sphere_map.index_kW) * basis.mask_kG[:, None]
+    back_knG = grid_to_orbitals(field_knR, basis.sphere_map.index_kW, basis.sphere_map.grid) * basis.mask_kG[:, None]
     np.testing.assert_allclose((back_knG.conj() * coeff_knG).sum(-1), there, atol=1e-12)
 
 

@@ -30,6 +30,7 @@ from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.record import StepRecord
 from eigenwerk.parallel.early_gpu import wake_gpu
 from eigenwerk.parallel.environment import Launch
+from eigenwerk.parallel.heap import keep_freed_memory
 from eigenwerk.parallel.judge import NO_STEP
 from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import HARTREE_EV
@@ -189,6 +190,12 @@ def available_threads() -> int:
     return int(wish) if wish.isdigit() and int(wish) > 0 else len(os.sched_getaffinity(0))
 
 
+def prepare_process() -> None:
+    """What the whole process gets for a calculation; to be called before PyTorch is loaded."""
+    _let_threads_sleep()
+    keep_freed_memory()
+
+
 def _let_threads_sleep() -> None:
     """Idle threads sleep instead of spinning; to be called before PyTorch loads OpenMP.
 
@@ -203,7 +210,7 @@ def _solve(
 ) -> tuple[RunResult | None, int]:
     """The result, and the number of the signal that ended the run (0 for none)."""
     view.begin()
-    _let_threads_sleep()
+    prepare_process()
     try:
         with StopRequests(view.say) as stop:
             with quick_imports():  # of PyTorch, which takes longer than everything before
@@ -222,7 +229,7 @@ def _solve(
 
 def _solve_together(options: RunOptions, launch: Launch, view: RunView) -> tuple[Inputs, RunResult | None, int]:
     """The same on several ranks, where errors of the input are met inside, so that they are told once."""
-    _let_threads_sleep()
+    prepare_process()
     with quick_imports():
         from eigenwerk.parallel.start import Task, at_work
 

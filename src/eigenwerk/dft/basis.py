@@ -25,6 +25,7 @@ from eigenwerk.dft.grids import (
 )
 from eigenwerk.dft.inversion import Inversion, inversion_of_orbitals, turns
 from eigenwerk.dft.kpoints import KPoints
+from eigenwerk.dft.orbital_fft import FilledGrid
 from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.symmetry import equivalent_axes, translation_denominators
 from eigenwerk.dft.transforms import HalfSphereMap, half_sphere_map
@@ -193,7 +194,8 @@ def make_basis(
     elif inversion is not None:
         form, sphere_map = _real_by_inversion(padded, point_kc, inversion, runtime, grids.wave, own_h)
     else:
-        form, sphere_map = WaveForm(False, runtime.complex), SphereMap(grids.wave, runtime.index(padded.flat_kW))
+        form = WaveForm(False, runtime.complex)
+        sphere_map = SphereMap(padded.filled(grids.wave), runtime.index(padded.flat_kW))
     return PlaneWaveBasis(
         runtime=runtime, structure=structure, kpoints=kpoints, cutoff=cutoff, precision=precision, grids=grids,
         own_k=own_k, form=form, own_h=own_h, count_k=tuple(len(index_Gc) for index_Gc in wave_sphere_kGc),
@@ -226,6 +228,11 @@ class _Spheres:
     kinetic_kW: np.ndarray
     flat_kW: np.ndarray
     mirror_kW: np.ndarray
+
+    def filled(self, size_c: tuple[int, int, int]) -> FilledGrid:
+        """The grid with the rows that some wave, or its partner, stands in."""
+        true_kW = self.mask_kW > 0
+        return FilledGrid.by(np.concatenate([self.flat_kW[true_kW], self.mirror_kW[true_kW]]), size_c)
 
 
 def _pad_spheres(
@@ -265,7 +272,7 @@ def _real_in_space(
     form = WaveForm(True, runtime.real, runtime.tensor(scale_kW[:, own_h]))
     whole_kW = runtime.tensor(np.where(scale_kW > 0, scale_kW, 1.0))
     both_kW = np.concatenate([padded.flat_kW, padded.mirror_kW], axis=1)
-    return form, SphereMap(size_c, runtime.index(both_kW), whole_kW)
+    return form, SphereMap(padded.filled(size_c), runtime.index(both_kW), whole_kW)
 
 
 def _real_by_inversion(
@@ -277,4 +284,4 @@ def _real_by_inversion(
     form = WaveForm(True, runtime.real, turn_kh=runtime.tensor(turns(wave_kWc[:, own_h], half_c), runtime.complex))
     rest_c = inversion.off_grid(size_c)
     turn_kW = runtime.tensor(turns(wave_kWc, -rest_c), runtime.complex) if rest_c.any() else None
-    return form, SphereMap(size_c, runtime.index(padded.flat_kW), None, True, turn_kW)
+    return form, SphereMap(padded.filled(size_c), runtime.index(padded.flat_kW), None, True, turn_kW)

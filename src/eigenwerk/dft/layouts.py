@@ -19,6 +19,7 @@ from eigenwerk.dft.transforms import orbital_blocks
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.handle import Handle
 from eigenwerk.parallel.pipeline import pipeline
+from eigenwerk.parallel.threads import threads_for
 
 TRANSFER_BLOCKS = 4
 """Blocks of bands that travel one after the other, so that all but the first and the last are hidden by FFTs."""
@@ -84,7 +85,10 @@ def grid_blocks(basis: PlaneWaveBasis, x_kbG: torch.Tensor, least: int = 1) -> I
     """
     sharing = basis.form.orbitals_on_grid
     grid_bytes = basis.wave_map.points * x_kbG.dtype.to_complex().itemsize
-    limit = max(basis.runtime.grid_bytes, least * grid_bytes)
+    grids = ceil(x_kbG.shape[0] * x_kbG.shape[1] / sharing)
+    # each thread gets a block
+    fair_share = ceil(grids / threads_for(x_kbG.device)) * grid_bytes
+    limit = max(min(basis.runtime.grid_bytes, fair_share), least * grid_bytes)
     if sharing > 1:  # whole grids only, so that no orbital of a full block is alone on its grid
         limit = max(limit // grid_bytes, 1) * grid_bytes
     return orbital_blocks(x_kbG.shape[0], x_kbG.shape[1], grid_bytes // sharing, limit)

@@ -8,10 +8,12 @@ reciprocal to real space, f(R) = Σ_g f(g) exp(i g·R), and 1/N on the way back.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 import torch
 
+from eigenwerk.dft.orbital_fft import FilledGrid, to_points, to_waves
 from eigenwerk.parallel.runtime import Runtime
 
 
@@ -116,22 +118,25 @@ def half_sphere_map(index_gc: np.ndarray, size_c: tuple[int, int, int], runtime:
     return HalfSphereMap(size_c, runtime.index(flat(index_gc)), runtime.index(mirror_x), runtime.index(source_x))
 
 
-def orbitals_to_grid(coeff_knG: torch.Tensor, index_kG: torch.Tensor, size_c: tuple[int, int, int]) -> torch.Tensor:
+def orbitals_to_grid(coeff_knG: torch.Tensor, index_kG: torch.Tensor, grid: FilledGrid) -> torch.Tensor:
     """u(R) = Σ_G c(G) exp(i G·R) for a block of orbitals; (k, n, G) -> (k, n, R, R, R).
 
     Padding coefficients must be zero: they are scattered to grid points without a plane wave.
     """
     k, n, _ = coeff_knG.shape
-    grid_knR = coeff_knG.new_zeros((k, n, size_c[0] * size_c[1] * size_c[2]))
+    grid_knR = coeff_knG.new_zeros((k, n, prod(grid.size_c)))
     grid_knR.scatter_(2, index_kG[:, None, :].expand(k, n, -1), coeff_knG)
-    return torch.fft.ifftn(grid_knR.unflatten(-1, size_c), dim=(-3, -2, -1), norm="forward")
+    return to_points(grid_knR.unflatten(-1, grid.size_c), grid)
 
 
-def grid_to_orbitals(field_knR: torch.Tensor, index_kG: torch.Tensor, norm: str = "forward") -> torch.Tensor:
+def grid_to_orbitals(
+    field_knR: torch.Tensor, index_kG: torch.Tensor, grid: FilledGrid, norm: str = "forward"
+) -> torch.Tensor:
     """Coefficients at the plane waves of each k; (k, n, R, R, R) -> (k, n, G).  Padding is not masked.
 
-    norm: "backward" leaves the factor 1/N to the caller, which saves a pass over the grid on a GPU.
+    norm: "backward" leaves the factor 1/N to the caller.  The field's memory is used up.
     """
-    grid_knR = torch.fft.fftn(field_knR, dim=(-3, -2, -1), norm=norm).flatten(-3)
-    k, n, _ = grid_knR.shape
-    return grid_knR.gather(2, index_kG[:, None, :].expand(k, n, -1))
+    wave_knR = to_waves(field_knR, grid).flatten(-3)
+    k, n, _ = wave_knR.shape
+    coeff_knG = wave_knR.gather(2, index_kG[:, None, :].expand(k, n, -1))
+    return coeff_knG.div_(prod(grid.size_c)) if norm == "forward" else coeff_knG

@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from eigenwerk.dft.orbital_fft import FilledGrid
 from eigenwerk.dft.transforms import grid_to_orbitals, orbitals_to_grid
 
 
@@ -113,12 +114,12 @@ def complex_pairs(x_knG: torch.Tensor) -> torch.Tensor:
 class SphereMap:
     """Where the waves W of whole spheres lie on the FFT grid.
 
-    index_kW: of the waves; for orbitals that are real in space those of their partners stand behind them, (k, 2 W).
-    scale_kW: that of `WaveForm` (1 for padding), None for others.  inversion: orbitals are real by it; turn_kW:
-    exp(-i q·(t/2 - s)) then, s the shift of the grid, None where it is 1.
+    grid: its size and the rows that the waves fill.  index_kW: of the waves; for orbitals that are real in space those
+    of their partners stand behind them, (k, 2 W).  scale_kW: that of `WaveForm` (1 for padding), None for others.
+    inversion: orbitals are real by it; turn_kW: exp(-i q·(t/2 - s)) then, s the shift of the grid, None where it is 1.
     """
 
-    size_c: tuple[int, int, int]
+    grid: FilledGrid
     index_kW: torch.Tensor
     scale_kW: torch.Tensor | None = None
     inversion: bool = False
@@ -133,7 +134,7 @@ class SphereMap:
     def problems(self, k: slice | torch.Tensor) -> "SphereMap":
         """Some of the k-points."""
         scale_kW, turn_kW = (None if x_kW is None else x_kW[k] for x_kW in (self.scale_kW, self.turn_kW))
-        return SphereMap(self.size_c, self.index_kW[k], scale_kW, self.inversion, turn_kW)
+        return SphereMap(self.grid, self.index_kW[k], scale_kW, self.inversion, turn_kW)
 
     def fields(self, count: int) -> int:
         """Number of grids that `to_grid` makes of so many orbitals."""
@@ -142,9 +143,9 @@ class SphereMap:
     def to_grid(self, x_knG: torch.Tensor) -> torch.Tensor:
         """u(R) of complex vectors, or exp(-ik·R) (ψ₁ + iψ₂) of neighbours among real ones; (k, fields, R, R, R)."""
         if self.inversion:
-            return orbitals_to_grid(self._turned(_pairs(x_knG)), self.index_kW, self.size_c)
+            return orbitals_to_grid(self._turned(_pairs(x_knG)), self.index_kW, self.grid)
         if self.scale_kW is None:
-            return orbitals_to_grid(x_knG, self.index_kW, self.size_c)
+            return orbitals_to_grid(x_knG, self.index_kW, self.grid)
         wave_knW = complex_pairs(x_knG)
         if wave_knW.shape[1] % 2:
             wave_knW = torch.cat([wave_knW, torch.zeros_like(wave_knW[:, :1])], 1)
@@ -155,11 +156,11 @@ class SphereMap:
         # at the partners stands c₁* + i c₂*, the conjugate of c₁ - i c₂
         torch.sub(first_kpW, second_kpW, out=there_kpW).conj_physical_()
         torch.add(first_kpW, second_kpW, out=here_kpW)
-        return orbitals_to_grid(both_kpW, self.index_kW, self.size_c)
+        return orbitals_to_grid(both_kpW, self.index_kW, self.grid)
 
     def from_grid(self, field_kpR: torch.Tensor, count: int, norm: str = "forward") -> torch.Tensor:
-        """Vectors of `count` orbitals from the grids of `to_grid`; norm as in `grid_to_orbitals`."""
-        both_kpW = grid_to_orbitals(field_kpR, self.index_kW, norm)
+        """Vectors of `count` orbitals from the grids of `to_grid`, used up; norm as in `grid_to_orbitals`."""
+        both_kpW = grid_to_orbitals(field_kpR, self.index_kW, self.grid, norm)
         if self.inversion:
             return _unpaired(self._turned(both_kpW, back=True))[:, :count]
         if self.scale_kW is None:
