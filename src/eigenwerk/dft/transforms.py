@@ -62,7 +62,7 @@ class HalfSphereMap:
         """
         first, second, third = self.size_c
         field_xR = coeff_xg.new_empty((*coeff_xg.shape[:-1], *self.size_c), dtype=coeff_xg.real.dtype)
-        filled = 1 + int(self._planes[0][: coeff_xg.shape[-1]].amax()) // (first * second)
+        filled = self._filled_planes(coeff_xg.shape[-1])
         grid = coeff_xg.new_zeros(filled * first * second)
         half_R = coeff_xg.new_zeros((first, second, third // 2 + 1))
         rows, fields = coeff_xg.reshape(-1, coeff_xg.shape[-1]), field_xR.view(-1, *self.size_c)
@@ -92,8 +92,27 @@ class HalfSphereMap:
 
     def from_grid(self, field_xR: torch.Tensor, count: int | None = None) -> torch.Tensor:
         """Coefficients f(g) of the first `count` members; (..., R, R, R) -> (..., g)."""
+        if field_xR.device.type == "cpu":
+            return self._from_planes(field_xR, count)
         coeff = torch.fft.rfftn(field_xR, dim=(-3, -2, -1)).flatten(-3)
         return coeff.index_select(-1, self.index_g[:count]) / self.points
+
+    def _from_planes(self, field_xR: torch.Tensor, count: int | None) -> torch.Tensor:
+        """`from_grid` field by field, the way of `_by_planes` backwards: only the planes that are asked for."""
+        index_g = self._planes[0][:count]
+        coeff_xg = field_xR.new_empty((*field_xR.shape[:-3], len(index_g)), dtype=field_xR.dtype.to_complex())
+        filled = self._filled_planes(len(index_g))
+        grid = coeff_xg.new_empty((filled, *self.size_c[:2]))
+        fields, rows = field_xR.reshape(-1, *self.size_c), coeff_xg.view(-1, len(index_g))
+        for field_R, coeff_g in zip(fields, rows, strict=True):
+            grid.copy_(torch.fft.rfft(field_R, dim=-1)[..., :filled].movedim(-1, 0))
+            planes = torch.fft.fftn(grid, dim=(1, 2)).flatten()
+            torch.index_select(planes, 0, index_g, out=coeff_g)
+        return coeff_xg.div_(self.points)
+
+    def _filled_planes(self, count: int) -> int:
+        """How many planes of g_3 the first `count` members fill."""
+        return 1 + int(self._planes[0][:count].amax()) // (self.size_c[0] * self.size_c[1])
 
     def _mirrors(self, count: int) -> int:
         """How many waves are conjugates of the first `count`; found once for each count, for it waits for a GPU."""
