@@ -10,6 +10,7 @@ from scipy.special import erf, gamma, gammainc, spherical_jn
 from eigenwerk.dft.paw.radial import (
     cumulative,
     derivative,
+    equal_step_transform,
     integrate,
     interpolate,
     poisson,
@@ -182,6 +183,38 @@ def test_transform_takes_many_functions_and_any_order_of_q():
     single_q = [spherical_bessel_transform(grid, f_jg[1], 0, q_q[:1] * 0 + q) for q in q_q]
     np.testing.assert_allclose(both_jq[1], np.ravel(single_q), atol=1e-8)
     assert not both_jq[2].any()
+
+
+@pytest.mark.parametrize("l", range(7))
+@pytest.mark.parametrize("width", [0.3, 3.0])
+def test_transform_at_equal_steps_equals_the_plain_one(grid, l, width):
+    """Functions that end soon are in the part of the power series at small q, wide ones turn a hundred times."""
+    f_jg = np.stack([np.exp(-(grid.r_g**2) / width**2), grid.r_g**l * np.exp(-grid.r_g / width)])
+    q_q = 0.02 * np.arange(801)
+    plain_jq = spherical_bessel_transform(grid, f_jg, l, q_q)
+    fast_jq = equal_step_transform(grid, f_jg, l, 0.02, len(q_q))
+    assert np.abs(fast_jq - plain_jq).max() < 2e-14 * np.abs(plain_jq).max()
+
+
+@pytest.mark.parametrize("count", [1, 16, 17, 40])
+def test_transform_at_equal_steps_takes_any_number_of_them(count):
+    grid = GRIDS["rational"]
+    for l in range(3):
+        f_g = grid.r_g**l * np.exp(-(grid.r_g**2))
+        plain_q = spherical_bessel_transform(grid, f_g, l, 0.5 * np.arange(count))
+        np.testing.assert_allclose(equal_step_transform(grid, f_g, l, 0.5, count), plain_q, atol=1e-14)
+    assert not equal_step_transform(grid, np.zeros((2, 450)), 1, 0.5, count).any()
+
+
+@pytest.mark.parametrize("name", ["O.PBE", "Si.PBE", "Ce.PBE"])
+def test_transforms_at_equal_steps_of_real_functions(name):
+    """The waves of unbound states reach far out: e^{iqr} has turned most there."""
+    data = read_paw_xml(datapath() / f"{name}.gz")
+    for state, *f_jg in zip(data.states, data.projector_jg, data.pseudo_partial_wave_jg, strict=True):
+        plain_jq = spherical_bessel_transform(data.grid, np.stack(f_jg), state.l, 0.02 * np.arange(300))
+        fast_jq = equal_step_transform(data.grid, np.stack(f_jg), state.l, 0.02, 300)
+        error_j = np.abs(fast_jq - plain_jq).max(1) / np.abs(plain_jq).max(1)
+        assert error_j.max() < 2e-14, state.id
 
 
 @pytest.mark.parametrize("name", ["O.PBE", "Si.PBE", "Ce.PBE"])

@@ -16,7 +16,7 @@ from scipy.interpolate import CubicSpline
 from eigenwerk.dft.basis import PlaneWaveBasis
 from eigenwerk.dft.paw.filtered import FilteredProjectors
 from eigenwerk.dft.paw.inversion_pairs import InversionPairs, inversion_pairs
-from eigenwerk.dft.paw.radial import spherical_bessel_transform
+from eigenwerk.dft.paw.radial import equal_step_transform
 from eigenwerk.dft.paw.real_space import RealSpaceProjectors, SphereSpecies, make_real_space
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
 from eigenwerk.dft.paw.spherical import solid_harmonics
@@ -115,7 +115,7 @@ def atom_layout(setups: dict[str, Setup], symbols: tuple[str, ...]) -> AtomLayou
 def radial_table(grid: RadialGrid, f_xg: np.ndarray, l: int, qmax: float) -> CubicSpline:
     """F(q) = ∫ r² j_l(q r) f(r) dr of some functions (..., g) as splines on 0..qmax, which give (..., q)."""
     q_q = np.arange(0.0, qmax + 4 * TABLE_STEP, TABLE_STEP)
-    return CubicSpline(q_q, spherical_bessel_transform(grid, f_xg, l, q_q), axis=-1)
+    return CubicSpline(q_q, equal_step_transform(grid, f_xg, l, TABLE_STEP, len(q_q)), axis=-1)
 
 
 class PawAtoms:

@@ -4,7 +4,8 @@ A radial function f(r) stands for f(r) Y_lm; arrays have the grid as last axis, 
 Grids map an index i to r(i); sums over points with weight dr/di are integrals over r.
 """
 
-from math import prod
+from math import factorial, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,12 @@ SERIES_REACH, SERIES_TERMS = 1.0, 9
 
 Q_TOGETHER = 32
 """Values of q whose spherical Bessel functions are made together."""
+
+Q_BLOCK = 16
+"""Values of q in a block of the transform at equal steps: the first block is dear, many blocks are too."""
+
+NEAR = 0.7
+"""j_l(x) as a sum of sines and cosines over powers of x, where x >= NEAR l: its largest term is 2 there."""
 
 STEP_INTERVALS = 24
 """Intervals before the end of a function that are integrated one by one: the bends of a cubic spline at a step fall
@@ -126,11 +133,60 @@ def spherical_bessel_transform(grid: RadialGrid, f_g: Array, l: int, q_q: Array)
 
     f_g: (..., g), q_q: (q,) in 1/bohr, any order, 0 allowed.  Returns (..., q), in units of f times bohr³.
     """
-    r_x, weight_x = _quadrature(grid, _support(f_g), float(np.max(q_q, initial=0.0)))
-    integrand_x = interpolate(grid, f_g, r_x) * (r_x**2 * weight_x)
+    r_x, integrand_x = _integrand(grid, f_g, float(np.max(q_q, initial=0.0)))
     # a few q at a time: the passes of the recursion stay in cache, which halves the time
     parts = [q_q[start : start + Q_TOGETHER] for start in range(0, len(q_q), Q_TOGETHER)]
     return np.concatenate([integrand_x @ spherical_bessel(l, np.multiply.outer(r_x, q_x)) for q_x in parts], axis=-1)
+
+
+def equal_step_transform(grid: RadialGrid, f_g: Array, l: int, step: float, count: int) -> Array:
+    """`spherical_bessel_transform` at q = 0, step, 2 step, ..., seven times faster; (..., count).
+
+    The q are cut into blocks u of places w, q_uw = q_u0 + q_0w.  Where q_u0 r >= NEAR l, with x = q r and
+
+        j_l(x) = Re Σ_k i^(k-l-1) a_k x^(-k-1) e^{ix},   a_k = (l+k)! / (2^k k! (l-k)!),   k = 0..l,
+
+    e^{iqr} = e^{iq_u0 r} e^{iq_0w r} makes the sum over the points r a product of two small matrices for each k; for
+    smaller r, where the terms cancel, the power series needs the moments of f up to there.  The first block, whose r
+    know no bound, is transformed as any q are.
+    Source: NIST Digital Library of Mathematical Functions, 10.49.1, 10.49.6 and 10.53.1.
+    """
+    blocks = -(-count // Q_BLOCK)
+    q_uw: Array = np.multiply(step, np.arange(blocks * Q_BLOCK)).reshape(blocks, Q_BLOCK)
+    r_x, integrand_x = _integrand(grid, f_g, step * (count - 1))
+    first_w = integrand_x @ spherical_bessel(l, np.multiply.outer(r_x, q_uw[0]))
+    q_uw = q_uw[1:]
+    far_ux = q_uw[:, :1] * r_x >= NEAR * l
+    turn_wx = _powers(np.exp(1j * step * r_x), Q_BLOCK + 1)
+    turn_ux = _powers(turn_wx[-1], len(q_uw) + 1)[1:] * far_ux
+    value_uw = np.zeros((*f_g.shape[:-1], *q_uw.shape))
+    for k in range(l + 1):
+        factor = 1j ** (k - l - 1) * factorial(l + k) / (2**k * factorial(k) * factorial(l - k))
+        wave_uw = (turn_ux * (integrand_x * r_x ** -(k + 1.0))[..., None, :]) @ turn_wx[:-1].T
+        value_uw += (factor * wave_uw).real / q_uw ** (k + 1)
+    if l:
+        value_uw += _near_series(l, q_uw, r_x, np.where(far_ux, 0.0, integrand_x[..., None, :]))
+    return np.concatenate([first_w, value_uw.reshape(*f_g.shape[:-1], -1)], axis=-1)[..., :count]
+
+
+def _near_series(l: int, q_uw: Array, r_x: Array, integrand_ux: Array) -> Array:
+    """Σ_x f_ux j_l(q_uw r_x) by the power series; q r must be below 2 NEAR l where f_ux is not 0.  (..., u, w)."""
+    moment_uk = (integrand_ux * r_x**l) @ _powers(r_x**2, SERIES_TERMS + 3 * l).T
+    half_uw, sum_uw = -0.5 * q_uw**2, np.zeros(1)
+    for k in range(moment_uk.shape[-1] - 1, -1, -1):
+        sum_uw = moment_uk[..., k, None] + sum_uw * half_uw / ((k + 1) * (2 * l + 2 * k + 3))
+    return np.asarray(q_uw**l / prod(range(1, 2 * l + 2, 2)) * sum_uw)
+
+
+def _powers(z_x: NDArray[Any], count: int) -> NDArray[Any]:
+    """z^0, z^1, ... (count of them) as rows."""
+    return np.multiply.accumulate(np.stack([np.ones_like(z_x), *[z_x] * (count - 1)]))
+
+
+def _integrand(grid: RadialGrid, f_g: Array, q_max: float) -> tuple[Array, Array]:
+    """Points of the quadrature, and f r² times their weights; (x,) and (..., x)."""
+    r_x, weight_x = _quadrature(grid, _support(f_g), q_max)
+    return r_x, interpolate(grid, f_g, r_x) * (r_x**2 * weight_x)
 
 
 def spherical_bessel(l: int, x_x: Array) -> Array:
@@ -171,12 +227,8 @@ def _quadrature(grid: RadialGrid, end: int, q_max: float) -> tuple[Array, Array]
     last = slice(max(0, end - STEP_INTERVALS), end + 1)
     edge_x = np.unique(np.concatenate([[0.0], grid.r_g[:end:stride], grid.r_g[last]]))
     split_x = np.maximum(1, np.ceil(q_max * np.diff(edge_x) / 4.0)).astype(int)
-    edge_x = np.concatenate(
-        [
-            edge_x[:1],
-            *(np.linspace(a, b, m + 1)[1:] for a, b, m in zip(edge_x[:-1], edge_x[1:], split_x, strict=True)),
-        ]
-    )
+    half_x = np.repeat(np.diff(edge_x) / (2 * split_x), split_x)
+    part_x = np.arange(len(half_x)) - np.repeat(np.cumsum(split_x) - split_x, split_x)
+    middle_x = np.repeat(edge_x[:-1], split_x) + (2 * part_x + 1) * half_x
     node_x, gauss_x = np.polynomial.legendre.leggauss(8)
-    half_x, middle_x = np.diff(edge_x) / 2, (edge_x[1:] + edge_x[:-1]) / 2
     return (middle_x[:, None] + half_x[:, None] * node_x).ravel(), (half_x[:, None] * gauss_x).ravel()
