@@ -101,6 +101,22 @@ def test_gradient_equals_central_differences(vector_xv):
         np.testing.assert_allclose(slope_xLv[..., v], difference, atol=1e-6)
 
 
+@pytest.mark.parametrize("lmax", range(1, LMAX + 1))
+def test_gradient_equals_automatic_differentiation(vector_xv, lmax):
+    leaf_xv = vector_xv.clone().requires_grad_()
+    slope_xLv = solid_harmonics_gradient(lmax, vector_xv)
+    assert slope_xLv.shape == (len(vector_xv), (lmax + 1) ** 2, 3)
+    assert (slope_xLv[:, 0] == 0).all()
+    for L, harmonic_x in enumerate(solid_harmonics(lmax, leaf_xv).T[1:], 1):
+        (expected_xv,) = torch.autograd.grad(harmonic_x.sum(), leaf_xv, retain_graph=True)
+        np.testing.assert_allclose(slope_xLv[:, L], expected_xv, atol=1e-14 * max(1, float(expected_xv.abs().max())))
+
+
+def test_gradient_of_a_constant(vector_xv):
+    assert solid_harmonics_gradient(0, vector_xv).shape == (len(vector_xv), 1, 3)
+    assert (solid_harmonics_gradient(0, vector_xv) == 0).all()
+
+
 @pytest.mark.parametrize("degree", [3, 11, 17, 23, 31])
 def test_quadrature_is_exact_to_its_degree(degree):
     point_xv, weight_x = sphere_quadrature(degree)

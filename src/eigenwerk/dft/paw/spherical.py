@@ -55,13 +55,29 @@ def _normalisation(l: int, m: int) -> float:
 
 
 def solid_harmonics_gradient(lmax: int, vector_xv: torch.Tensor) -> torch.Tensor:
-    """∇(r^l Y_L) by automatic differentiation.  vector_xv: (x, 3).  Returns (x, L, 3)."""
-    with torch.enable_grad():
-        # backwards, one L at a time: torch.func.jvp would load the compiler of torch, which takes seconds
-        leaf_xv = vector_xv.detach().requires_grad_()
-        harmonic_xL = solid_harmonics(lmax, leaf_xv)
-        gradient = [torch.autograd.grad(y_x.sum(), leaf_xv, retain_graph=True)[0] for y_x in harmonic_xL.unbind(-1)]
-    return torch.stack(gradient, dim=1)
+    """∇(r^l Y_L), of solid harmonics of degree l - 1.
+
+    ∂_v (r^l Y_L) = (2l+1) sqrt(4π/3) Σ_M G_LMv r^(l-1) Y_M over the M of degree l - 1, with the Gaunt coefficients of
+    Y_L, Y_M and Y_1v: of the terms of ∇ those of degree l + 1 cancel, as r^l Y_L is harmonic.
+    Source: the gradient formula, Edmonds, Angular Momentum in Quantum Mechanics, section 5.7 (1957).
+
+    vector_xv: (x, 3).  Returns (x, L, 3).
+    """
+    if lmax == 0:
+        return vector_xv.new_zeros((len(vector_xv), 1, 3))
+    lower_xM = solid_harmonics(lmax - 1, vector_xv)
+    matrix_MLv = torch.from_numpy(_gradient_matrix(lmax)).to(lower_xM)
+    return (lower_xM @ matrix_MLv.flatten(1)).unflatten(1, matrix_MLv.shape[1:])
+
+
+@lru_cache
+def _gradient_matrix(lmax: int) -> np.ndarray:
+    """(2l+1) sqrt(4π/3) G_LMv with M one degree below L, zero elsewhere; (M, L, v)."""
+    l_L = np.array([l for l in range(lmax + 1) for _ in range(2 * l + 1)])
+    factor_LM = (2 * l_L[:, None] + 1) * sqrt(4 * pi / 3) * (l_L[:, None] == l_L[: lmax**2] + 1)
+    xyz_v = [3, 1, 2]  # the places of Y_1x, Y_1y and Y_1z
+    coupled_LMv = factor_LM[:, :, None] * gaunt(lmax, 1)[:, : lmax**2, xyz_v]
+    return np.ascontiguousarray(coupled_LMv.transpose(1, 0, 2))
 
 
 @lru_cache
