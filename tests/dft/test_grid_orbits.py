@@ -58,3 +58,23 @@ def test_operations_that_miss_the_grid_are_left_out(crystal, calculation):
 def test_the_identity_alone_makes_no_sets(crystal, calculation):
     calc = calculation(crystal("sic_bent"))
     assert grid_orbits(calc.kpoints.symmetry, (20, 20, 20), calc.runtime) is None
+
+
+@pytest.mark.parametrize("size_c", [(8, 8, 8), (9, 9, 9), (8, 8, 4), (4, 12, 8)])
+def test_sets_are_what_the_operations_reach_from_each_point(calc, size_c):
+    """Number of the lowest image of each point, one operation after the other on all points in fractions."""
+    symmetry, size = calc.kpoints.symmetry, np.array(size_c)
+    point_xc = np.indices(size_c).reshape(3, -1).T
+    lowest_x = np.arange(len(point_xc))
+    for matrix_cc, shift_c, flip in zip(
+        symmetry.rotation_occ, symmetry.translation_oc, symmetry.spin_flip_o, strict=True
+    ):
+        image_xc = (point_xc / size @ matrix_cc.T + shift_c) * size
+        if not flip and np.abs(image_xc - np.rint(image_xc)).max() < 1e-6:
+            image_xc = np.rint(image_xc).astype(int) % size
+            lowest_x = np.minimum(lowest_x, np.ravel_multi_index(tuple(image_xc.T), size_c))
+    orbits = grid_orbits(symmetry, size_c, calc.runtime)
+    first_u, orbit_x, count_u = np.unique(lowest_x, return_inverse=True, return_counts=True)
+    for found, expected in ((orbits.first_u, first_u), (orbits.orbit_x, orbit_x), (orbits.size_u, count_u)):
+        np.testing.assert_array_equal(found, expected)
+    assert len(first_u) < 0.75 * len(lowest_x)

@@ -1,6 +1,7 @@
 """Points of an FFT grid that symmetry makes equal: what a local function of the density is there, is computed once."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -49,20 +50,36 @@ def grid_orbits(symmetry: Symmetry, size_c: tuple[int, int, int], runtime: Runti
     matrix_occ, shift_oc = _on_grid(symmetry, size_c)
     if len(matrix_occ) == 1:
         return None
-    axis_c = [np.arange(n) for n in size_c]
-    lowest_x = np.arange(int(np.prod(size_c)))
+    points = int(np.prod(size_c))
+    lowest_R = np.arange(points, dtype=_number_type(points)).reshape(size_c)
     for matrix_cc, shift_c in zip(matrix_occ, shift_oc, strict=True):
-        image_x = np.zeros(size_c, dtype=np.int64)
-        for row_c, shift, n in zip(matrix_cc, shift_c, size_c, strict=True):
-            parts = [(entry * axis) % n for entry, axis in zip(row_c, axis_c, strict=True)]
-            image_x *= n
-            image_x += (parts[0][:, None, None] + parts[1][:, None] + (parts[2] + shift)) % n
-        np.minimum(lowest_x, image_x.ravel(), out=lowest_x)
-    lowest = lowest_x == np.arange(len(lowest_x))
-    orbit_x = (np.cumsum(lowest) - 1)[lowest_x]
-    return GridOrbits(
-        runtime.index(np.flatnonzero(lowest)), runtime.index(orbit_x), runtime.tensor(np.bincount(orbit_x))
-    )
+        np.minimum(lowest_R, _images(matrix_cc, shift_c, size_c), out=lowest_R)
+    lowest_x = lowest_R.ravel()
+    first_u = np.flatnonzero(lowest_x == np.arange(points, dtype=lowest_x.dtype))
+    number_x = np.empty_like(lowest_x)
+    number_x[first_u] = np.arange(len(first_u))
+    orbit_x = number_x[lowest_x]
+    return GridOrbits(runtime.index(first_u), runtime.index(orbit_x), runtime.tensor(np.bincount(orbit_x)))
+
+
+def _number_type(points: int) -> type[np.integer[Any]]:
+    return np.int32 if points < 2**31 else np.int64
+
+
+def _images(matrix_cc: np.ndarray, shift_c: np.ndarray, size_c: tuple[int, int, int]) -> np.ndarray:
+    """Numbers of the points to which an operation takes those of a grid, in the shape of the grid.
+
+    Remainders are taken in planes: of the first two axes, and of what these give and the third axis.  Rows of the
+    second plane are copied to the whole grid.
+    """
+    first, second, third = (np.arange(n) for n in size_c)
+    strides, number_type = (size_c[1] * size_c[2], size_c[2], 1), _number_type(int(np.prod(size_c)))
+    image_R = np.zeros(size_c, dtype=number_type)
+    for row_c, shift, n, stride in zip(matrix_cc, shift_c, size_c, strides, strict=True):
+        reached = (row_c[0] * first[:, None] + row_c[1] * second + shift) % n
+        number = (np.arange(n)[:, None] + row_c[2] * third) % n * stride
+        image_R += number.astype(number_type).take(reached, axis=0)
+    return image_R
 
 
 def _on_grid(symmetry: Symmetry, size_c: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
