@@ -34,7 +34,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet $(PIP_ARGS) --editable .
+	$(BIN)/python -m pip install --quiet $(PIP_ARGS) --editable '.[fftw]'
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml | $(BIN)/python

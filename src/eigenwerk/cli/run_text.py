@@ -185,7 +185,7 @@ def _column(number: float, width: int = 0) -> str:
 def _times(result: RunResult) -> list[str]:
     """Phases that took more than SMALL_SHARE of the time, inner ones indented."""
     lines = [f"Time: {result.seconds:.1f} s with {_counted(result.threads, 'thread')}, "
-             f"{result.applications} applications of the Hamiltonian to an orbital"]  # fmt: skip
+             f"{result.applications} applications of the Hamiltonian to an orbital, FFTs by {result.fft}"]  # fmt: skip
     for depth, phase in _phases(result.trace["phases"]):
         share = phase["seconds"] / result.seconds
         if share >= SMALL_SHARE:

@@ -79,10 +79,9 @@ def to_waves(field_knR: torch.Tensor, grid: FilledGrid) -> torch.Tensor:
     return passes(field_knR) if passes else torch.fft.fftn(field_knR, dim=GRID_AXES, norm="backward")
 
 
-def library(grid: FilledGrid, dtype: torch.dtype = torch.complex128) -> str:
-    """Whose FFTs a thread of a processor uses for orbitals on this grid."""
-    with _PLANNING:
-        return "FFTW" if _available() and _faster(grid, _name(dtype)) else "PyTorch"
+def library() -> str:
+    """Whose FFTs this process has used for orbitals."""
+    return "FFTW" if any(_CHOSEN.values()) else "PyTorch"
 
 
 @dataclass(frozen=True)
@@ -171,9 +170,19 @@ def _plan_passes(grid: FilledGrid, dtype: str, direction: str, count: int) -> li
     ]  # fmt: skip
 
 
-@cache
+_CHOSEN: dict[tuple[FilledGrid, str], bool] = {}
+"""Whether FFTW does the FFTs of a size."""
+
+
 def _faster(grid: FilledGrid, dtype: str) -> bool:
-    """Whether FFTW is the faster one; timed once on each kind of processor, with plans that are kept."""
+    """Whether FFTW is the faster one."""
+    if (grid, dtype) not in _CHOSEN:
+        _CHOSEN[grid, dtype] = _measured(grid, dtype)
+    return _CHOSEN[grid, dtype]
+
+
+def _measured(grid: FilledGrid, dtype: str) -> bool:
+    """Timed once on each kind of processor; FFTW gets the plans that were made then."""
     import pyfftw
 
     what = "FFTs of orbitals", repr(grid), dtype, str(GROUP_BYTES), pyfftw.fftw_version, torch.__version__, _processor()

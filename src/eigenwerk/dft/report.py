@@ -65,11 +65,11 @@ class RunResult:
     zero smearing) and energy_without_entropy: eV, relative to the atoms of the data sets; absolute_energy: the free
     energy with all electrons of frozen cores, eV; components: its parts.  fermi_level: eV (the higher of two with a
     fixed moment).  eig_skn: eV; occ_skn: 0 to 1.  forces_av: (a, 3) eV/Angstrom, None if not computed; they mean
-    little unless `converged`.  moment: total, Bohr magnetons, moment_a inside the augmentation spheres; None
-    without spin.  steps: the way to self-consistency.  notes: where the start came from, files that could not be
-    written; warnings: about the result.  advice: what to try next if not converged.  seconds: wall time;
-    threads: of the processor; trace: `Trace.as_dict()`.  files: by name.  ground_state: the engine's own
-    quantities in hartree and bohr, None after an interruption.
+    little unless `converged`. moment: total, Bohr magnetons, moment_a inside the augmentation spheres; None without
+    spin. steps: the way to self-consistency. notes: where the start came from, files that could not be written;
+    warnings: about the result. advice: what to try next if not converged. seconds: wall time; threads: of the
+    processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`. files: by name. ground_state:
+    the engine's own quantities in hartree and bohr, None after an interruption.
     """
 
     converged: bool
@@ -96,6 +96,7 @@ class RunResult:
     advice: tuple[str, ...]
     seconds: float
     threads: int
+    fft: str
     trace: Mapping[str, Any]
     files: Mapping[str, Path]
     unwritten: tuple[str, ...] = ()
@@ -149,6 +150,7 @@ class RunResult:
             "advice": list(self.advice),
             "seconds": self.seconds,
             "threads": self.threads,
+            "fft": self.fft,
             "hamiltonian_applications": self.applications,
             "trace": dict(self.trace),
             "files": {name: str(path) for name, path in self.files.items()},

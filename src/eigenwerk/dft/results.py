@@ -9,6 +9,7 @@ import torch
 
 from eigenwerk.dft.band_gap import BandEdge, BandGap, band_gap
 from eigenwerk.dft.calculation import GroundState
+from eigenwerk.dft.orbital_fft import library
 from eigenwerk.dft.report import Edge, Gap, RunResult
 from eigenwerk.dft.scf.state import State
 from eigenwerk.io.vasp.record import RunRecord
@@ -40,8 +41,8 @@ def make_result(record: RunRecord, state: State, course: Course, ground_state: G
         fermi_level=final.fermi_level, gap=_gap(state, record), kpoint_kc=record.kpoint_kc, weight_k=record.weight_k,
         eig_skn=final.eig_skn, occ_skn=final.occ_skn, forces_av=final.forces_av, moment=final.moment,
         moment_a=final.moment_a, steps=record.steps, warnings=course.warnings, notes=course.notes,
-        advice=course.advice, seconds=course.seconds, threads=torch.get_num_threads(), trace=course.trace,
-        files=course.files, unwritten=course.unwritten, ground_state=ground_state,
+        advice=course.advice, seconds=course.seconds, threads=torch.get_num_threads(), fft=library(),
+        trace=course.trace, files=course.files, unwritten=course.unwritten, ground_state=ground_state,
     )  # fmt: skip
 
 
