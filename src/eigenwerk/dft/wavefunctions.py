@@ -18,12 +18,17 @@ RANDOM_SEED = 20
 
 def atomic_orbitals(atoms: PawAtoms, k: slice = ALL_K) -> torch.Tensor:
     """Pseudo partial waves of all bound states of all atoms as Bloch sums; (k, n, G)."""
-    waves_kIG = atoms.orbital_functions(lambda setup: setup.dataset.pseudo_partial_wave_jg, k)
+    waves_kIG = atoms.orbital_functions(_bound_waves, k)
     bound_I = np.zeros(atoms.layout.projector_count, dtype=bool)
     for species in atoms.layout.species:
         bound_i = _bound_channels(species.setup)[species.setup.j_i]
         bound_I[species.start_a[:, None] + np.arange(len(bound_i))] = bound_i
     return waves_kIG[:, torch.tensor(bound_I, device=waves_kIG.device)]
+
+
+def _bound_waves(setup: Setup) -> np.ndarray:
+    """Zero for the states that are not bound, whose tails would ask for many points far out; (j, g)."""
+    return np.asarray(setup.dataset.pseudo_partial_wave_jg * _bound_channels(setup)[:, None])
 
 
 def _bound_channels(setup: Setup) -> np.ndarray:
