@@ -43,6 +43,13 @@ def test_sphere_is_sorted_by_length():
         assert (np.diff(length_G) > -1e-8).all()
 
 
+@pytest.mark.parametrize("half", [False, True])
+def test_waves_of_equal_length_are_sorted_by_index(half):
+    cube = Structure(7.3 * np.eye(3), ("H",), np.zeros((1, 3)))
+    index_Gc = sphere(cube, 4.0, np.zeros(3), half)
+    assert [tuple(row) for row in index_Gc] == sorted(map(tuple, index_Gc), key=lambda row: (np.dot(row, row), row))
+
+
 def test_order_does_not_depend_on_rounding():
     """A crystal turned in space lists its plane waves in the same order, although lengths differ in the last bit."""
     angle = 0.7

@@ -182,7 +182,8 @@ def make_basis(
         ]
     density_radius = PRECISION_FACTOR[precision] * radius
     dense_gc = sphere(structure, 2 * ELECTROSTATIC_FACTOR * radius, np.zeros(3), half=True)
-    norm2_g = ((dense_gc @ structure.reciprocal_cv) ** 2).sum(axis=1)
+    vector_gv = dense_gc @ structure.reciprocal_cv
+    norm2_g = np.einsum("gv,gv->g", vector_gv, vector_gv)  # a sum along three numbers is slow
     density_count = int((norm2_g <= density_radius**2 * (1 + 1e-12)).sum())
     _require_room(dense_gc[:density_count], grids.wave, "NGX, NGY, NGZ")
     _require_room(dense_gc, grids.fine, "NGXF, NGYF, NGZF")
@@ -201,8 +202,8 @@ def make_basis(
         own_k=own_k, form=form, own_h=own_h, count_k=tuple(len(index_Gc) for index_Gc in wave_sphere_kGc),
         index_khc=runtime.index(padded.index_kWc[:, own_h]), mask_kh=runtime.tensor(padded.mask_kW[:, own_h]),
         kinetic_kh=runtime.tensor(padded.kinetic_kW[:, own_h]), sphere_map=sphere_map, inversion=inversion,
-        index_gc=runtime.index(dense_gc), vector_gv=runtime.tensor(dense_gc @ structure.reciprocal_cv),
-        weight_g=runtime.tensor(np.where((dense_gc == 0).all(axis=1), 1.0, 2.0)), density_count=density_count,
+        index_gc=runtime.index(dense_gc), vector_gv=runtime.tensor(vector_gv),
+        weight_g=runtime.tensor(np.where(norm2_g == 0, 1.0, 2.0)), density_count=density_count,
         wave_map=half_sphere_map(dense_gc[:density_count], grids.wave, runtime),
         fine_map=half_sphere_map(dense_gc, grids.fine, runtime),
     )

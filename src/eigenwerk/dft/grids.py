@@ -82,16 +82,18 @@ def sphere(structure: Structure, radius: float, centre_c: np.ndarray, half: bool
     """
     length_c = np.linalg.norm(structure.lattice_cv, axis=1)
     reach_c = (radius * length_c / (2 * np.pi) + np.abs(centre_c) + 1).astype(int)
-    axis_c = [np.arange(-n, n + 1) for n in reach_c]
+    low_c = np.array([-reach_c[0], -reach_c[1], 0 if half else -reach_c[2]])
+    axis_c = [np.arange(low, reach + 1) for low, reach in zip(low_c, reach_c, strict=True)]
+    shifted_cx = [axis + at for axis, at in zip(axis_c, centre_c, strict=True)]
+    # Cartesian components of what each axis adds: |centre + G|² of all G without a list of all G
+    part_cvx = [np.multiply.outer(b_v, x) for b_v, x in zip(structure.reciprocal_cv, shifted_cx, strict=True)]
+    norm2_ijk = np.zeros([len(x) for x in axis_c])
+    for first, second, third in zip(*part_cvx, strict=True):
+        norm2_ijk += (first[:, None, None] + second[:, None] + third) ** 2
+    inside_ijk = norm2_ijk <= radius**2 * (1 + 1e-12)
     if half:
-        axis_c[2] = np.arange(0, reach_c[2] + 1)
-    index_Gc = np.stack(np.meshgrid(*axis_c, indexing="ij"), axis=-1).reshape(-1, 3)
-    if half:
-        i, j, k = index_Gc.T
-        index_Gc = index_Gc[(k > 0) | ((k == 0) & ((j > 0) | ((j == 0) & (i >= 0))))]
-    norm2_G = (((index_Gc + centre_c) @ structure.reciprocal_cv) ** 2).sum(axis=1)
-    inside = norm2_G <= radius**2 * (1 + 1e-12)
-    index_Gc, norm2_G = index_Gc[inside], norm2_G[inside]
-    # rounding makes equal lengths differ in the last bits: sort by rounded length, then by index
-    order = np.lexsort((*index_Gc.T[::-1], np.round(norm2_G, 9)))
-    return index_Gc[order]
+        first, second = axis_c[0][:, None], axis_c[1]
+        inside_ijk[:, :, 0] &= (second > 0) | ((second == 0) & (first >= 0))
+    # rounding makes equal lengths differ in the last bits: sort by rounded length; what is equal stays sorted by index
+    order = np.argsort(np.round(norm2_ijk[inside_ijk], 9), kind="stable")
+    return np.asarray(np.argwhere(inside_ijk)[order] + low_c)

@@ -132,7 +132,8 @@ def half_sphere_map(index_gc: np.ndarray, size_c: tuple[int, int, int], runtime:
     def flat(index_xc: np.ndarray) -> np.ndarray:
         return np.ravel_multi_index(tuple((index_xc % np.array(size_c)).T), half_c)
 
-    source_x = np.flatnonzero((index_gc[:, 2] == 0) & (index_gc != 0).any(axis=1))
+    source_x = np.flatnonzero(index_gc[:, 2] == 0)
+    source_x = source_x[index_gc[source_x].any(axis=1)]
     mirror_x = flat(-index_gc[source_x]) if len(source_x) else np.zeros(0, dtype=np.int64)
     return HalfSphereMap(size_c, runtime.index(flat(index_gc)), runtime.index(mirror_x), runtime.index(source_x))
 
