@@ -1,7 +1,6 @@
 """Points of an FFT grid that symmetry makes equal: what a local function of the density is there, is computed once."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -51,9 +50,10 @@ def grid_orbits(symmetry: Symmetry, size_c: tuple[int, int, int], runtime: Runti
     if len(matrix_occ) == 1:
         return None
     points = int(np.prod(size_c))
-    lowest_R = np.arange(points, dtype=_number_type(points)).reshape(size_c)
-    for matrix_cc, shift_c in zip(matrix_occ, shift_oc, strict=True):
-        np.minimum(lowest_R, _images(matrix_cc, shift_c, size_c), out=lowest_R)
+    lowest_R = np.arange(points, dtype=np.int32 if points < 2**31 else np.int64).reshape(size_c)
+    spare_2R = np.empty((2, *size_c), dtype=lowest_R.dtype)  # memory that is used again need not be fetched again
+    for matrix_cc, shift_c in zip(matrix_occ[1:], shift_oc[1:], strict=True):
+        np.minimum(lowest_R, _images(matrix_cc, shift_c, spare_2R), out=lowest_R)
     lowest_x = lowest_R.ravel()
     first_u = np.flatnonzero(lowest_x == np.arange(points, dtype=lowest_x.dtype))
     number_x = np.empty_like(lowest_x)
@@ -62,23 +62,21 @@ def grid_orbits(symmetry: Symmetry, size_c: tuple[int, int, int], runtime: Runti
     return GridOrbits(runtime.index(first_u), runtime.index(orbit_x), runtime.tensor(np.bincount(orbit_x)))
 
 
-def _number_type(points: int) -> type[np.integer[Any]]:
-    return np.int32 if points < 2**31 else np.int64
-
-
-def _images(matrix_cc: np.ndarray, shift_c: np.ndarray, size_c: tuple[int, int, int]) -> np.ndarray:
-    """Numbers of the points to which an operation takes those of a grid, in the shape of the grid.
+def _images(matrix_cc: np.ndarray, shift_c: np.ndarray, spare_2R: np.ndarray) -> np.ndarray:
+    """Numbers of the points to which an operation takes those of a grid, in the first half of spare_2R.
 
     Remainders are taken in planes: of the first two axes, and of what these give and the third axis.  Rows of the
     second plane are copied to the whole grid.
     """
+    image_R, part_R = spare_2R
+    size_c = image_R.shape
     first, second, third = (np.arange(n) for n in size_c)
-    strides, number_type = (size_c[1] * size_c[2], size_c[2], 1), _number_type(int(np.prod(size_c)))
-    image_R = np.zeros(size_c, dtype=number_type)
-    for row_c, shift, n, stride in zip(matrix_cc, shift_c, size_c, strides, strict=True):
+    image_R.fill(0)
+    for row_c, shift, n, stride in zip(matrix_cc, shift_c, size_c, (size_c[1] * size_c[2], size_c[2], 1), strict=True):
         reached = (row_c[0] * first[:, None] + row_c[1] * second + shift) % n
         number = (np.arange(n)[:, None] + row_c[2] * third) % n * stride
-        image_R += number.astype(number_type).take(reached, axis=0)
+        # all are in range; mode "clip" writes without a copy in between
+        image_R += number.astype(image_R.dtype).take(reached, axis=0, out=part_R, mode="clip")
     return image_R
 
 
