@@ -8,6 +8,7 @@ import pytest
 import torch
 from scipy.spatial.transform import Rotation
 
+from eigenwerk.dft import fftw
 from eigenwerk.dft.basis import make_basis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import Density, atomic_density
@@ -170,3 +171,11 @@ def basis_of() -> Callable:
 def random_rotation() -> Callable[[int], np.ndarray]:
     """Seed -> proper rotation (3, 3) acting on columns."""
     return lambda seed: Rotation.random(random_state=seed).as_matrix()
+
+
+@pytest.fixture
+def fftw_always(monkeypatch):
+    """FFTW serves, whatever is faster here, with plans of its own."""
+    pytest.importorskip("pyfftw", reason="pyFFTW is not installed")
+    monkeypatch.setattr(fftw, "_faster", lambda kind, times: True)
+    monkeypatch.setattr(fftw, "_OF_THREAD", type(fftw._OF_THREAD)())

@@ -1,16 +1,13 @@
 """FFTs of orbitals by FFTW, without the rows that hold no wave, against PyTorch's of the whole grid."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft import orbital_fft
-from eigenwerk.dft.orbital_fft import FilledGrid, library, to_points, to_waves
+from eigenwerk.dft import fftw
+from eigenwerk.dft.orbital_fft import FilledGrid, to_points, to_waves
 
-pyfftw = pytest.importorskip("pyfftw", reason="pyFFTW is not installed")
+pytest.importorskip("pyfftw", reason="pyFFTW is not installed")
 AXES = (-3, -2, -1)
 GRIDS = [
     FilledGrid((8, 10, 12), (3, 4, 5), (6, 7, 8)), FilledGrid((9, 15, 7), (2, 4, 3), (8, 12, 5)),
@@ -20,11 +17,8 @@ GRIDS = [
 
 
 @pytest.fixture(autouse=True)
-def by_fftw(monkeypatch):
-    """One thread, which takes FFTW whatever is faster here; its plans are forgotten."""
-    monkeypatch.setattr(orbital_fft, "_faster", lambda grid, dtype: True)
-    monkeypatch.setattr(orbital_fft, "_OF_THREAD", type(orbital_fft._OF_THREAD)())
-    monkeypatch.setattr(orbital_fft, "_CHOSEN", {})
+def one_thread(fftw_always):
+    """Which has grids of its own, and takes FFTW whatever is faster here."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -65,7 +59,7 @@ def test_work_is_done_in_place_and_plans_serve_again():
         expected_knR = torch.fft.ifftn(coeff_knR, dim=AXES, norm="forward")
         assert to_points(coeff_knR, grid).data_ptr() == coeff_knR.data_ptr()
         torch.testing.assert_close(coeff_knR, expected_knR, atol=1e-12, rtol=0)
-    assert len(orbital_fft._OF_THREAD.passes) == 1
+    assert len(fftw._OF_THREAD.plans) == 1
 
 
 def test_filled_rows_are_those_of_the_waves():
@@ -88,37 +82,7 @@ def test_pytorch_does_what_fftw_is_not_for(monkeypatch, why):
     if why == "strides":
         coeff_knR = coeff_knR.transpose(0, 1).expand(2, 3, *grid.size_c)
     if why == "absent":
-        monkeypatch.setattr(orbital_fft, "_available", lambda: False)
+        monkeypatch.setattr(fftw, "_available", lambda: False)
     expected_knR = torch.fft.ifftn(coeff_knR, dim=AXES, norm="forward")
     torch.testing.assert_close(to_points(coeff_knR, grid), expected_knR, atol=1e-12, rtol=0)
-    assert not hasattr(orbital_fft._OF_THREAD, "passes")
-
-
-@pytest.mark.parametrize(("fftw", "pytorch", "chosen"), [(1.0, 2.0, "FFTW"), (2.0, 1.0, "PyTorch")])
-def test_faster_library_is_chosen_by_a_measurement_that_is_kept(monkeypatch, tmp_path, fftw, pytorch, chosen):
-    monkeypatch.undo()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    grid, measured = FilledGrid((10, 10, 14)), []
-
-    def measure(grid, dtype):
-        measured.append(dtype)
-        plans = [part.decode() for part in pyfftw.export_wisdom()]
-        return {"FFTW_seconds": fftw, "PyTorch_seconds": pytorch, "plans": plans}
-
-    monkeypatch.setattr(orbital_fft, "_measure", measure)
-    for _ in range(2):  # the second stands for another process
-        monkeypatch.setattr(orbital_fft, "_CHOSEN", {})
-        assert library() == "PyTorch"
-        assert orbital_fft._faster(grid, "complex128") == orbital_fft._faster(grid, "complex128") == (chosen == "FFTW")
-        assert library() == chosen
-    assert measured == ["complex128"]
-
-
-def test_measurement_finds_times_and_plans(tmp_path):
-    code = """
-from eigenwerk.dft.orbital_fft import FilledGrid, _measure
-found = _measure(FilledGrid((12, 12, 12), (4, 4, 4), (9, 9, 9)), "complex128")
-print(0 < found["FFTW_seconds"] < 1, 0 < found["PyTorch_seconds"] < 1, len(found["plans"][0]) > 100)
-"""
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["True"] * 3
+    assert not hasattr(fftw._OF_THREAD, "plans")

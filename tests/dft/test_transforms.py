@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft import fftw
 from eigenwerk.dft.transforms import grid_to_orbitals, half_sphere_map, orbital_blocks, orbitals_to_grid
+from eigenwerk.dft.wave_form import half_of
+from eigenwerk.parallel.runtime import Runtime
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +112,35 @@ def test_blocks_cover_every_orbital_once_and_fit_the_buffer(orbitals):
         assert count_kn[k, n].size <= orbitals
         count_kn[k, n] += 1
     assert (count_kn == 1).all()
+
+
+SIZES = [(12, 10, 16), (9, 15, 7), (20, 20, 20), (7, 8, 9)]
+
+
+@pytest.fixture(params=SIZES, ids=str)
+def half_sphere(request):
+    """Members of a half sphere that fills about half of the grid, shortest first."""
+    size_c = request.param
+    reach_c = [max(1, size // 4) for size in size_c]
+    index_gc = np.stack(np.meshgrid(*[np.arange(-n, n + 1) for n in reach_c], indexing="ij"), axis=-1).reshape(-1, 3)
+    half = half_of(index_gc, np.zeros(3))
+    index_gc = index_gc[half & ((index_gc / np.array(reach_c)) ** 2 <= 1.01).sum(1).astype(bool)]
+    index_gc = index_gc[index_gc[:, 2] >= 0]
+    return half_sphere_map(index_gc[np.argsort((index_gc**2).sum(1), kind="stable")], size_c, Runtime())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("share", [0.4, 1.0])
+def test_fields_by_fftw_equal_those_by_pytorch(half_sphere, fftw_always, monkeypatch, share, threads):
+    count = max(2, int(share * len(half_sphere.index_g)))
+    coeff_xg = torch.stack([random_field(count, seed) for seed in range(6)]).view(2, 3, -1)
+    field_xR = torch.randn((4, *half_sphere.size_c), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    by_fftw = half_sphere.to_grid(coeff_xg), half_sphere.from_grid(field_xR, count), half_sphere.from_grid(field_xR)
+    torch.set_num_threads(before)
+    assert len(fftw._OF_THREAD.plans) >= 2
+    monkeypatch.setattr(fftw, "_available", lambda: False)
+    by_torch = half_sphere.to_grid(coeff_xg), half_sphere.from_grid(field_xR, count), half_sphere.from_grid(field_xR)
+    for found, expected in zip(by_fftw, by_torch, strict=True):
+        torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)

@@ -9,7 +9,7 @@ import torch
 
 from eigenwerk.dft.band_gap import BandEdge, BandGap, band_gap
 from eigenwerk.dft.calculation import GroundState
-from eigenwerk.dft.orbital_fft import library
+from eigenwerk.dft.fftw import library
 from eigenwerk.dft.report import Edge, Gap, RunResult
 from eigenwerk.dft.scf.state import State
 from eigenwerk.io.vasp.record import RunRecord

@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 import torch
 
+from eigenwerk.dft.field_fft import FieldFft, field_fft
 from eigenwerk.dft.orbital_fft import FilledGrid, to_points, to_waves
 from eigenwerk.parallel.runtime import Runtime
 
@@ -48,7 +49,8 @@ class HalfSphereMap:
     def to_grid(self, coeff_xg: torch.Tensor) -> torch.Tensor:
         """f(R) of real fields from the first members of the half sphere; (..., g) -> (..., R, R, R)."""
         if coeff_xg.device.type == "cpu":
-            return self._by_planes(coeff_xg)
+            fft = self._fftw(coeff_xg.shape[-1], coeff_xg.dtype, "FFTW_BACKWARD")
+            return self._by_planes(coeff_xg) if fft is None else self._by_rows(fft, coeff_xg)
         half_c = (self.size_c[0], self.size_c[1], self.size_c[2] // 2 + 1)
         grid = coeff_xg.new_zeros((*coeff_xg.shape[:-1], half_c[0] * half_c[1] * half_c[2]))
         self._fill(grid, coeff_xg, self.index_g, self.mirror_index_x)
@@ -93,7 +95,8 @@ class HalfSphereMap:
     def from_grid(self, field_xR: torch.Tensor, count: int | None = None) -> torch.Tensor:
         """Coefficients f(g) of the first `count` members; (..., R, R, R) -> (..., g)."""
         if field_xR.device.type == "cpu":
-            return self._from_planes(field_xR, count)
+            fft = self._fftw(len(self.index_g[:count]), field_xR.dtype.to_complex(), "FFTW_FORWARD")
+            return self._from_planes(field_xR, count) if fft is None else self._from_rows(fft, field_xR, count)
         coeff = torch.fft.rfftn(field_xR, dim=(-3, -2, -1)).flatten(-3)
         return coeff.index_select(-1, self.index_g[:count]) / self.points
 
@@ -109,6 +112,56 @@ class HalfSphereMap:
             planes = torch.fft.fftn(grid, dim=(1, 2)).flatten()
             torch.index_select(planes, 0, index_g, out=coeff_g)
         return coeff_xg.div_(self.points)
+
+    def _fftw(self, count: int, dtype: torch.dtype, direction: str) -> FieldFft | None:
+        """FFTW's FFT for the first `count` members, where it is faster."""
+        if dtype != torch.complex128:
+            return None
+        coeff_g = self.index_g.new_zeros(count, dtype=dtype)
+
+        def there_and_back(there: FieldFft, back: FieldFft) -> None:
+            self._from_rows(back, self._by_rows(there, coeff_g), count)
+
+        return field_fft(
+            self._filled(count), direction, lambda: self._from_planes(self._by_planes(coeff_g), count), there_and_back
+        )
+
+    def _by_rows(self, fft: FieldFft, coeff_xg: torch.Tensor) -> torch.Tensor:
+        """`to_grid` field by field by FFTW."""
+        field_xR = coeff_xg.new_empty((*coeff_xg.shape[:-1], *self.size_c), dtype=torch.float64)
+        half_R = coeff_xg.new_zeros((*self.size_c[:2], self.size_c[2] // 2 + 1))
+        rows, fields = coeff_xg.reshape(-1, coeff_xg.shape[-1]), field_xR.view(-1, *self.size_c)
+        for x, (coeff_g, field_R) in enumerate(zip(rows, fields, strict=True)):
+            if x:
+                half_R[..., : fft.grid.low_c[2]].zero_()
+            self._fill(half_R.view(-1), coeff_g, self.index_g, self.mirror_index_x)
+            fft.to_points(half_R, field_R)
+        return field_xR
+
+    def _from_rows(self, fft: FieldFft, field_xR: torch.Tensor, count: int | None) -> torch.Tensor:
+        """`from_grid` field by field by FFTW."""
+        index_g = self.index_g[:count]
+        coeff_xg = field_xR.new_empty((*field_xR.shape[:-3], len(index_g)), dtype=torch.complex128)
+        half_R = coeff_xg.new_empty((*self.size_c[:2], self.size_c[2] // 2 + 1))
+        fields, rows = field_xR.reshape(-1, *self.size_c), coeff_xg.view(-1, len(index_g))
+        for field_R, coeff_g in zip(fields, rows, strict=True):
+            fft.to_waves(field_R, half_R)
+            torch.index_select(half_R.view(-1), 0, index_g, out=coeff_g)
+        return coeff_xg.div_(self.points)
+
+    def _filled(self, count: int) -> FilledGrid:
+        """The rows of the half grid that the first `count` members, and their mirror images, fill."""
+        if count not in self._filled_rows:
+            half, size_c = self.size_c[2] // 2 + 1, self.size_c
+            index_x = torch.cat([self.index_g[:count], self.mirror_index_x[: self._mirrors(count)]]).numpy()
+            column = FilledGrid.by(index_x // half, (size_c[0], size_c[1], 1))
+            low_c, high_c = (*column.low_c[:2], int((index_x % half).max()) + 1), (*column.high_c[:2], size_c[2])
+            self._filled_rows[count] = FilledGrid(size_c, low_c, high_c)
+        return self._filled_rows[count]
+
+    @cached_property
+    def _filled_rows(self) -> dict[int, FilledGrid]:
+        return {}
 
     def _filled_planes(self, count: int) -> int:
         """How many planes of g_3 the first `count` members fill."""

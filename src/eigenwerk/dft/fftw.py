@@ -1,0 +1,123 @@
+"""FFTW's plans where FFTW is faster than PyTorch's FFTs: measured once for each kind of transform, kept on the disk.
+
+FFTW comes with pyFFTW (`pip install 'eigenwerk[fftw]'`).  The answer of a measurement is stored with FFTW's plans
+("wisdom"), by kind of processor, in the folder of compiled kernels; the next process does not measure again.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from eigenwerk.parallel.kernel_cache import cached
+
+Plans = TypeVar("Plans")
+
+PLANNING_SECONDS = 1.0
+"""At most for each plan that is made for the first time."""
+
+TIMED_RUNS = 5
+
+_OF_THREAD = threading.local()
+_PLANNING = threading.RLock()
+"""FFTW makes one plan at a time."""
+
+_CHOSEN: dict[Hashable, bool] = {}
+"""Whether FFTW does a kind of transforms."""
+
+
+def for_thread(
+    kind: Hashable, direction: str, make: Callable[[str], Plans], times: Callable[[], tuple[float, float]]
+) -> Plans | None:
+    """make(direction), once for each thread since plans carry the arrays they work on; None: PyTorch is to do it.
+
+    kind: what is transformed, with an own repr.  times: seconds of FFTW and of PyTorch for it.
+    """
+    if not _available():
+        return None
+    plans = _OF_THREAD.__dict__.setdefault("plans", {})
+    if (kind, direction) not in plans:
+        with _PLANNING:
+            plans[kind, direction] = make(direction) if _faster(kind, times) else None
+    found: Plans | None = plans[kind, direction]
+    return found
+
+
+def plan(
+    source: np.ndarray, target: np.ndarray, axis: int, direction: str, threads: int = 1, aligned: bool = True
+) -> Any:
+    """FFTW's best way along an axis of parts of `scratch`, which are overwritten; for others of the same strides.
+
+    aligned: these are parts of arrays as torch makes them, from multiples of 64 bytes on.
+    """
+    import pyfftw
+
+    flags = ("FFTW_MEASURE",) if aligned else ("FFTW_MEASURE", "FFTW_UNALIGNED")
+    return pyfftw.FFTW(
+        source, target, axes=(axis,), direction=direction, flags=flags, threads=threads,
+        planning_timelimit=PLANNING_SECONDS,
+    )  # fmt: skip
+
+
+def scratch(shape: Sequence[int], dtype: str) -> np.ndarray:
+    """An array to plan with."""
+    import pyfftw
+
+    return np.asarray(pyfftw.zeros_aligned(tuple(shape), dtype=dtype, n=64))
+
+
+def library() -> str:
+    """Whose FFTs this process has used on processors."""
+    return "FFTW" if any(_CHOSEN.values()) else "PyTorch"
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The shortest of some runs: what the work takes where nothing disturbs it."""
+    times = []
+    for _ in range(TIMED_RUNS):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+@cache
+def _available() -> bool:
+    return find_spec("pyfftw") is not None
+
+
+def _faster(kind: Hashable, times: Callable[[], tuple[float, float]]) -> bool:
+    """Whether FFTW is the faster one."""
+    if kind not in _CHOSEN:
+        _CHOSEN[kind] = _measured(kind, times)
+    return _CHOSEN[kind]
+
+
+def _measured(kind: Hashable, times: Callable[[], tuple[float, float]]) -> bool:
+    """By times() or what is stored of it; FFTW gets the plans that were made then."""
+    import pyfftw
+
+    def measure() -> bytes:
+        by_fftw, by_torch = times()
+        plans = [part.decode() for part in pyfftw.export_wisdom()]
+        return json.dumps({"FFTW_seconds": by_fftw, "PyTorch_seconds": by_torch, "plans": plans}).encode()
+
+    found = json.loads(cached((repr(kind), pyfftw.fftw_version, torch.__version__, _processor()), measure))
+    pyfftw.import_wisdom(tuple(part.encode() for part in found["plans"]))
+    return bool(found["FFTW_seconds"] < found["PyTorch_seconds"])
+
+
+@cache
+def _processor() -> str:
+    """What distinguishes kinds of processors, as Linux tells it; elsewhere all count as one."""
+    kind = ("vendor_id", "cpu family", "model", "cache size", "flags")
+    told_by_linux = Path("/proc/cpuinfo")
+    lines = told_by_linux.read_text().split("\n\n")[0].splitlines() if told_by_linux.exists() else []
+    return "\n".join(line for line in lines if line.startswith(kind))
