@@ -70,7 +70,7 @@ def scratch(shape: Sequence[int], dtype: str) -> np.ndarray:
     """An array to plan with."""
     import pyfftw
 
-    return np.asarray(pyfftw.zeros_aligned(tuple(shape), dtype=dtype, n=64))
+    return np.asarray(pyfftw.empty_aligned(tuple(shape), dtype=dtype, n=64))
 
 
 def library() -> str:
