@@ -49,7 +49,7 @@ def test_faster_library_is_chosen_by_a_measurement_that_is_kept(new_process, tim
 
 
 def test_nothing_is_measured_without_pyfftw(monkeypatch, new_process):
-    monkeypatch.setattr(fftw, "_available", lambda: False)
+    monkeypatch.setattr(fftw, "pyfftw", None)
     assert for_thread("kind", "there", lambda direction: pytest.fail("planned"), lambda: pytest.fail("timed")) is None
 
 

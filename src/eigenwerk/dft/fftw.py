@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +16,11 @@ import numpy as np
 import torch
 
 from eigenwerk.parallel.kernel_cache import cached
+
+try:
+    import pyfftw
+except ImportError:
+    pyfftw = None
 
 Plans = TypeVar("Plans")
 
@@ -40,7 +44,7 @@ def for_thread(
 
     kind: what is transformed, with an own repr.  times: seconds of FFTW and of PyTorch for it.
     """
-    if not _available():
+    if pyfftw is None:
         return None
     plans = _OF_THREAD.__dict__.setdefault("plans", {})
     if (kind, direction) not in plans:
@@ -57,8 +61,6 @@ def plan(
 
     aligned: these are parts of arrays as torch makes them, from multiples of 64 bytes on.
     """
-    import pyfftw
-
     flags = ("FFTW_MEASURE",) if aligned else ("FFTW_MEASURE", "FFTW_UNALIGNED")
     return pyfftw.FFTW(
         source, target, axes=(axis,), direction=direction, flags=flags, threads=threads,
@@ -68,8 +70,6 @@ def plan(
 
 def scratch(shape: Sequence[int], dtype: str) -> np.ndarray:
     """An array to plan with."""
-    import pyfftw
-
     return np.asarray(pyfftw.empty_aligned(tuple(shape), dtype=dtype, n=64))
 
 
@@ -88,11 +88,6 @@ def seconds(work: Callable[[], object]) -> float:
     return min(times)
 
 
-@cache
-def _available() -> bool:
-    return find_spec("pyfftw") is not None
-
-
 def _faster(kind: Hashable, times: Callable[[], tuple[float, float]]) -> bool:
     """Whether FFTW is the faster one."""
     if kind not in _CHOSEN:
@@ -102,8 +97,6 @@ def _faster(kind: Hashable, times: Callable[[], tuple[float, float]]) -> bool:
 
 def _measured(kind: Hashable, times: Callable[[], tuple[float, float]]) -> bool:
     """By times() or what is stored of it; FFTW gets the plans that were made then."""
-    import pyfftw
-
     def measure() -> bytes:
         by_fftw, by_torch = times()
         plans = [part.decode() for part in pyfftw.export_wisdom()]

@@ -1,4 +1,4 @@
-"""Compiled kernels on the disk, so that the next process finds them: $XDG_CACHE_HOME/eigenwerk/kernels.
+"""Compiled kernels and plans of FFTs, kept on the disk for the next process: $XDG_CACHE_HOME/eigenwerk/kernels.
 
 A file is named by the SHA-256 of all that decides what is compiled, and begins with that of its content.  One that
 cannot be read, or whose content is not what was written, counts as absent; then the kernel is compiled and written
