@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -54,22 +54,35 @@ def for_thread(
     return found
 
 
-def plan(
-    source: np.ndarray, target: np.ndarray, axis: int, direction: str, threads: int = 1, aligned: bool = True
-) -> Any:
-    """FFTW's best way along an axis of parts of `scratch`, which are overwritten; for others of the same strides.
+class Pass:
+    """FFTs along an axis of a part of some array, to the same part of the same array or of another one.
 
-    aligned: these are parts of arrays as torch makes them, from multiples of 64 bytes on.
+    Arrays are as torch makes them, beginning at a multiple of 64 bytes; aligned: False where they may not.
     """
-    flags = ("FFTW_MEASURE",) if aligned else ("FFTW_MEASURE", "FFTW_UNALIGNED")
-    return pyfftw.FFTW(
-        source, target, axes=(axis,), direction=direction, flags=flags, threads=threads,
-        planning_timelimit=PLANNING_SECONDS,
-    )  # fmt: skip
+
+    def __init__(
+        self, part: tuple[slice, ...], source: np.ndarray, target: np.ndarray, axis: int, direction: str,
+        threads: int = 1, aligned: bool = True,
+    ):  # fmt: skip
+        """FFTW's best way for arrays like `scratch` ones, which are overwritten."""
+        self.part, self._home = part, (source[part], target[part])
+        self._plan = pyfftw.FFTW(
+            *self._home, axes=(axis,), direction=direction, threads=threads, planning_timelimit=PLANNING_SECONDS,
+            flags=("FFTW_MEASURE",) if aligned else ("FFTW_MEASURE", "FFTW_UNALIGNED"),
+        )  # fmt: skip
+
+    def __call__(self, source: np.ndarray, target: np.ndarray) -> None:
+        """Transform; the plan holds both arrays then."""
+        self._plan.update_arrays(source[self.part], target[self.part])
+        self._plan.execute()
+
+    def let_go(self) -> None:
+        """Hold the scratch arrays again, which are memory only if they were planned with."""
+        self._plan.update_arrays(*self._home)
 
 
 def scratch(shape: Sequence[int], dtype: str) -> np.ndarray:
-    """An array to plan with."""
+    """An array to plan with; where plans are known it is never touched."""
     return np.asarray(pyfftw.empty_aligned(tuple(shape), dtype=dtype, n=64))
 
 

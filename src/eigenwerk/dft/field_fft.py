@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,25 +22,25 @@ class FieldFft:
     """The passes of a direction over the half grid, and the one between it and points."""
 
     grid: FilledGrid
-    half: list[tuple[tuple[slice, ...], Any]]
-    last: Any
+    half: list[fftw.Pass]
+    last: fftw.Pass
 
     def to_points(self, half_R: torch.Tensor, field_R: torch.Tensor) -> None:
         """field = Σ_g f(g) exp(i g·R) from coefficients on the half grid, which is used up where it is filled."""
         self._along_half(half_R.numpy())
-        self.last.update_arrays(half_R.numpy(), field_R.numpy())
-        self.last.execute()
+        self.last(half_R.numpy(), field_R.numpy())
+        self.last.let_go()
 
     def to_waves(self, field_R: torch.Tensor, half_R: torch.Tensor) -> None:
         """Σ_R f(R) exp(-i g·R) on the half grid, right where it is filled."""
-        self.last.update_arrays(field_R.numpy(), half_R.numpy())
-        self.last.execute()
+        self.last(field_R.numpy(), half_R.numpy())
+        self.last.let_go()
         self._along_half(half_R.numpy())
 
     def _along_half(self, half_R: np.ndarray) -> None:
-        for part, plan in self.half:
-            plan.update_arrays(half_R[part], half_R[part])
-            plan.execute()
+        for one in self.half:
+            one(half_R, half_R)
+            one.let_go()
 
 
 def field_fft(
@@ -70,6 +69,6 @@ def _plan(grid: FilledGrid, threads: int, direction: str) -> FieldFft:
     if direction == "FFTW_FORWARD":
         parts.reverse()
     even = prod(grid.size_c) % 2 == 0  # if not, fields of a batch are not aligned
-    make = partial(fftw.plan, direction=direction, threads=threads, aligned=even)
+    make = partial(fftw.Pass, direction=direction, threads=threads, aligned=even)
     ends = (field, half) if direction == "FFTW_FORWARD" else (half, field)
-    return FieldFft(grid, [(part, make(half[part], half[part], axis)) for part, axis in parts], make(*ends, 2))
+    return FieldFft(grid, [make(part, half, half, axis) for part, axis in parts], make((everything,), *ends, 2))

@@ -52,7 +52,7 @@ def grid_orbits(symmetry: Symmetry, size_c: tuple[int, int, int], runtime: Runti
     points = int(np.prod(size_c))
     lowest_R = np.arange(points, dtype=np.int32 if points < 2**31 else np.int64).reshape(size_c)
     spare_2R = np.empty((2, *size_c), dtype=lowest_R.dtype)  # memory that is used again need not be fetched again
-    for matrix_cc, shift_c in zip(matrix_occ[1:], shift_oc[1:], strict=True):
+    for matrix_cc, shift_c in zip(matrix_occ, shift_oc, strict=True):
         np.minimum(lowest_R, _images(matrix_cc, shift_c, spare_2R), out=lowest_R)
     lowest_x = lowest_R.ravel()
     first_u = np.flatnonzero(lowest_x == np.arange(points, dtype=lowest_x.dtype))

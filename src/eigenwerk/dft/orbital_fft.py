@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from math import prod
-from typing import Any
 
 import numpy as np
 import torch
@@ -66,17 +65,13 @@ def to_waves(field_knR: torch.Tensor, grid: FilledGrid) -> torch.Tensor:
     return passes(field_knR) if passes else torch.fft.fftn(field_knR, dim=GRID_AXES, norm="backward")
 
 
-_Pass = tuple[tuple[slice, ...], Any]
-"""A part of the grids, and FFTW's plan for one axis of it."""
-
-
 @dataclass(frozen=True)
 class _Passes:
     """The passes of a direction, for `group` grids together and for a single one; of one thread."""
 
     group: int
-    many: list[_Pass]
-    one: list[_Pass]
+    many: list[fftw.Pass]
+    one: list[fftw.Pass]
 
     def __call__(self, grid_knR: torch.Tensor) -> torch.Tensor:
         """Transforms in place."""
@@ -86,14 +81,14 @@ class _Passes:
             _run(self.many, grids[start : start + self.group])
         for start in range(whole, len(grids)):
             _run(self.one, grids[start : start + 1])
+        for one in (*self.many, *self.one):
+            one.let_go()
         return grid_knR
 
 
-def _run(passes: list[_Pass], grids: np.ndarray) -> None:
-    for part, plan in passes:
-        rows = grids[part]
-        plan.update_arrays(rows, rows)
-        plan.execute()
+def _run(passes: list[fftw.Pass], grids: np.ndarray) -> None:
+    for one in passes:
+        one(grids, grids)
 
 
 def _passes_for(grid_knR: torch.Tensor, grid: FilledGrid, direction: str) -> _Passes | None:
@@ -110,7 +105,7 @@ def _plan(grid: FilledGrid, dtype: str, direction: str) -> _Passes:
     return _Passes(group, one if group == 1 else _plan_passes(grid, dtype, direction, group), one)
 
 
-def _plan_passes(grid: FilledGrid, dtype: str, direction: str, count: int) -> list[_Pass]:
+def _plan_passes(grid: FilledGrid, dtype: str, direction: str, count: int) -> list[fftw.Pass]:
     """Passes for `count` grids."""
     scratch = fftw.scratch((count, *grid.size_c), dtype)
     everything, first, second = (slice(None),), grid.slabs(0), grid.slabs(1)
@@ -121,7 +116,7 @@ def _plan_passes(grid: FilledGrid, dtype: str, direction: str, count: int) -> li
     if direction == "FFTW_FORWARD":
         parts.reverse()
     odd = prod(grid.size_c) % 2 == 1  # then single grids of a batch are not aligned
-    return [(part, fftw.plan(scratch[part], scratch[part], axis, direction, aligned=not odd)) for part, axis in parts]
+    return [fftw.Pass(part, scratch, scratch, axis, direction, aligned=not odd) for part, axis in parts]
 
 
 def _times(grid: FilledGrid, dtype: str) -> tuple[float, float]:
