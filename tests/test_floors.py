@@ -33,7 +33,7 @@ FLOORS = {
 }
 """Floor of every module and folder directly below `eigenwerk`."""
 
-OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib"}
+OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw"}
 """Packages that a function may import, because they may be absent, or are slow and rarely needed."""
 
 LAZY_ENGINES = {

@@ -1,7 +1,6 @@
 """One cell with eigenwerk: python run_eigenwerk.py CELL EDIFF_EV THREADS OUT.json [single]."""
 
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -10,11 +9,9 @@ _PROCESS = time.perf_counter()
 
 sys.path.insert(0, str(Path(__file__).parent))
 from eigenwerk.cli.quick_imports import quick_imports  # noqa: E402
-from eigenwerk.parallel.heap import keep_freed_memory  # noqa: E402
+from eigenwerk.parallel.own_process import prepare_process  # noqa: E402
 
-# the process and PyTorch as `eigenwerk run` has them
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-keep_freed_memory()
+prepare_process()  # and PyTorch, as `eigenwerk run` has them
 with quick_imports():
     import numpy as np
     import torch

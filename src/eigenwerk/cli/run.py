@@ -30,8 +30,8 @@ from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.record import StepRecord
 from eigenwerk.parallel.early_gpu import wake_gpu
 from eigenwerk.parallel.environment import Launch
-from eigenwerk.parallel.heap import keep_freed_memory
 from eigenwerk.parallel.judge import NO_STEP
+from eigenwerk.parallel.own_process import prepare_process
 from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import HARTREE_EV
 
@@ -108,7 +108,6 @@ def _run_ranks(options: RunOptions, count: int) -> None:
     """The parent of several ranks: errors of the input are shown once, before there are any."""
     inputs = _read(options)
     options.groups(inputs, count)
-    _let_threads_sleep()
     raise typer.Exit(start_ranks(options, count))
 
 
@@ -188,21 +187,6 @@ def available_threads() -> int:
     """The cores this process may use, or OMP_NUM_THREADS, the usual way to ask for fewer."""
     wish = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     return int(wish) if wish.isdigit() and int(wish) > 0 else len(os.sched_getaffinity(0))
-
-
-def prepare_process() -> None:
-    """What the whole process gets for a calculation; to be called before PyTorch is loaded."""
-    _let_threads_sleep()
-    keep_freed_memory()
-
-
-def _let_threads_sleep() -> None:
-    """Idle threads sleep instead of spinning; to be called before PyTorch loads OpenMP.
-
-    Where other programs use the same cores, spinning makes a run several times slower (measured: 55 s instead of 12 s
-    with two threads on two busy cores).  A user's own OMP_WAIT_POLICY stays.
-    """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def _solve(

@@ -1,13 +1,16 @@
-"""Freed memory stays with the process: arrays made again need no page faults."""
+"""Freed memory stays with the process, so that arrays made again need no page faults; idle threads go to sleep."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
+from eigenwerk.parallel import own_process
+
 FAULTS = """
 import ctypes, resource, sys
-from eigenwerk.parallel.heap import keep_freed_memory
+from eigenwerk.parallel.own_process import keep_freed_memory
 if sys.argv[1] == "kept":
     keep_freed_memory()
 libc = ctypes.CDLL(None)
@@ -36,3 +39,11 @@ def test_arrays_made_again_cost_no_page_faults():
         for how in ("kept", "given back")
     }
     assert faults["kept"] < 100 < 10_000 < faults["given back"], faults
+
+
+@pytest.mark.parametrize("own", [{}, {"OMP_WAIT_POLICY": "ACTIVE"}, {"GOMP_SPINCOUNT": "7"}], ids=str)
+def test_threads_sleep_after_a_while_unless_the_user_has_another_wish(monkeypatch, own):
+    monkeypatch.setattr(os, "environ", dict(own))
+    monkeypatch.setattr(own_process, "keep_freed_memory", lambda: None)
+    own_process.prepare_process()
+    assert os.environ == (own or {"GOMP_SPINCOUNT": own_process.SPIN_COUNT})
