@@ -73,7 +73,7 @@ def test_filled_rows_are_those_of_the_waves():
     assert FilledGrid(size_c).slabs(0) == (slice(0, 8),)
 
 
-@pytest.mark.parametrize("why", ["threads", "strides", "absent"])
+@pytest.mark.parametrize("why", ["threads", "strides", "shifted", "absent"])
 def test_pytorch_does_what_fftw_is_not_for(monkeypatch, why):
     grid = GRIDS[0]
     coeff_knR = random_field(grid, (1, 2), torch.complex128) * filled_rows(grid)
@@ -81,6 +81,8 @@ def test_pytorch_does_what_fftw_is_not_for(monkeypatch, why):
         torch.set_num_threads(2)
     if why == "strides":
         coeff_knR = coeff_knR.transpose(0, 1).expand(2, 3, *grid.size_c)
+    if why == "shifted":
+        coeff_knR = torch.cat([torch.zeros(1), coeff_knR.flatten()])[1:].view(coeff_knR.shape)
     if why == "absent":
         monkeypatch.setattr(fftw, "pyfftw", None)
     expected_knR = torch.fft.ifftn(coeff_knR, dim=AXES, norm="forward")

@@ -144,3 +144,14 @@ def test_fields_by_fftw_equal_those_by_pytorch(half_sphere, fftw_always, monkeyp
     by_torch = half_sphere.to_grid(coeff_xg), half_sphere.from_grid(field_xR, count), half_sphere.from_grid(field_xR)
     for found, expected in zip(by_fftw, by_torch, strict=True):
         torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+
+
+def test_fields_that_lie_otherwise_in_memory_are_transformed_by_fftw_too(basis, fftw_always):
+    chosen = basis.fine_map
+    field_xR = torch.randn((2, *chosen.size_c), generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    side_by_side_xR = field_xR.flatten(1).T.contiguous().T.unflatten(1, chosen.size_c)
+    shifted_xR = torch.cat([torch.zeros(1, dtype=torch.float64), field_xR.flatten()])[1:].view(field_xR.shape)
+    expected_xg = chosen.from_grid(field_xR)
+    for other_xR in (side_by_side_xR, shifted_xR):
+        torch.testing.assert_close(chosen.from_grid(other_xR), expected_xg, atol=0, rtol=0)
+    assert fftw._OF_THREAD.plans

@@ -29,6 +29,9 @@ PLANNING_SECONDS = 1.0
 
 TIMED_RUNS = 5
 
+ALIGNMENT = 64
+"""Bytes; where arrays of PyTorch begin, and those that plans are made with."""
+
 _OF_THREAD = threading.local()
 _PLANNING = threading.RLock()
 """FFTW makes one plan at a time."""
@@ -83,7 +86,12 @@ class Pass:
 
 def scratch(shape: Sequence[int], dtype: str) -> np.ndarray:
     """An array to plan with; where plans are known it is never touched."""
-    return np.asarray(pyfftw.empty_aligned(tuple(shape), dtype=dtype, n=64))
+    return np.asarray(pyfftw.empty_aligned(tuple(shape), dtype=dtype, n=ALIGNMENT))
+
+
+def fits(array: torch.Tensor) -> bool:
+    """Whether an array of the right size lies in memory as `scratch` ones do."""
+    return array.is_contiguous() and array.data_ptr() % ALIGNMENT == 0
 
 
 def library() -> str:

@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 import torch
 
+from eigenwerk.dft.fftw import fits
 from eigenwerk.dft.field_fft import FieldFft, field_fft
 from eigenwerk.dft.orbital_fft import FilledGrid, to_points, to_waves
 from eigenwerk.parallel.runtime import Runtime
@@ -143,7 +144,9 @@ class HalfSphereMap:
         index_g = self.index_g[:count]
         coeff_xg = field_xR.new_empty((*field_xR.shape[:-3], len(index_g)), dtype=torch.complex128)
         half_R = coeff_xg.new_empty((*self.size_c[:2], self.size_c[2] // 2 + 1))
-        fields, rows = field_xR.reshape(-1, *self.size_c), coeff_xg.view(-1, len(index_g))
+        # spins of a field that ranks have shared stand side by side; a copy has them one after the other
+        whole_xR = field_xR if fits(field_xR) else field_xR.clone(memory_format=torch.contiguous_format)
+        fields, rows = whole_xR.view(-1, *self.size_c), coeff_xg.view(-1, len(index_g))
         for field_R, coeff_g in zip(fields, rows, strict=True):
             fft.to_waves(field_R, half_R)
             torch.index_select(half_R.view(-1), 0, index_g, out=coeff_g)
