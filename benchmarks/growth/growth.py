@@ -3,8 +3,8 @@
     python benchmarks/growth/growth.py --device cuda --atoms 64 216 512 1000 --meshes 4 6 8 12 16 --json cuda.json
     python benchmarks/growth/growth.py --plot growth.png cuda.json cpu.json
 
-Cubic supercells and the primitive cell, 250 eV, PBE.  A step is the mean of those after the third, when the solver of
-the job's size is at work; memory is the peak of PyTorch's allocations on a GPU and of the process on a CPU.
+Cubic supercells and the primitive cell, 250 eV, PBE.  A step is the mean of those after the third (--skip), when the
+solver of the job's size is at work; memory is the peak of PyTorch's allocations on a GPU and of the process on a CPU.
 """
 
 import argparse
@@ -24,7 +24,6 @@ from eigenwerk.dft.inputs import read_inputs
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.parallel.runtime import Runtime
 
-STEPS, SKIPPED = 6, 3
 INCAR = "GGA = PE\nENCUT = 250\nISMEAR = 0\nSIGMA = 0.05\nEDIFF = 1E-9\n"
 FACES = ((0, 0, 0), (0, 0.5, 0.5), (0.5, 0, 0.5), (0.5, 0.5, 0))
 LATTICE = 5.43
@@ -41,9 +40,10 @@ def main() -> None:
         return
     device, found = torch.device(options.device), []
     for atoms in options.atoms:
-        found.append({"atoms": atoms, "mesh": 1} | measure(supercell(round((atoms / 8) ** (1 / 3))), 1, device))
+        cell = supercell(round((atoms / 8) ** (1 / 3)))
+        found.append({"atoms": atoms, "mesh": 1} | measure(cell, 1, device, options))
     for mesh in options.meshes:
-        found.append({"atoms": 2, "mesh": mesh} | measure(primitive(), mesh, device))
+        found.append({"atoms": 2, "mesh": mesh} | measure(primitive(), mesh, device, options))
     if options.json:
         name = torch.cuda.get_device_name() if device.type == "cuda" else "processor"
         about = {"date": date.today().isoformat(), "torch": torch.__version__, "device": name}
@@ -55,6 +55,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--atoms", type=int, nargs="*", default=[])
     parser.add_argument("--meshes", type=int, nargs="*", default=[])
+    parser.add_argument("--steps", type=int, default=6, help="steps to do")
+    parser.add_argument("--skip", type=int, default=3, help="steps that are not counted")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("files", type=Path, nargs="*")
@@ -76,7 +78,7 @@ def primitive() -> str:
     return f"Si\n{LATTICE}\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
 
 
-def measure(poscar: str, mesh: int, device: torch.device) -> dict[str, float]:
+def measure(poscar: str, mesh: int, device: torch.device, options: argparse.Namespace) -> dict[str, float]:
     """A few steps of one cell."""
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -90,20 +92,22 @@ def measure(poscar: str, mesh: int, device: torch.device) -> dict[str, float]:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, Runtime(device=device))
-    marks: list[float] = []
+    atoms, marks = len(inputs.structure.scaled_ac), [time.perf_counter()]
 
     def on_step(step, state) -> None:
         if device.type == "cuda":
             torch.cuda.synchronize()
         marks.append(time.perf_counter())
-        if len(marks) == STEPS:
+        print(f"{atoms} atoms, step {len(marks) - 1}: {marks[-1] - marks[-2]:.3f} s", flush=True)
+        if len(marks) - 1 == options.steps:
             raise Enough
 
     with contextlib.suppress(Enough):
         calculation.run(on_step)
-    seconds = (marks[-1] - marks[SKIPPED - 1]) / (len(marks) - SKIPPED)
+    counted = len(marks) - 1 - options.skip
+    seconds = (marks[-1] - marks[options.skip]) / counted
     line = {"kpoints": len(inputs.kpoints.point_kc), "bands": inputs.parameters.bands, "seconds": seconds}
-    line |= {"plane_waves": max(calculation.basis.count_k), "steps": len(marks) - SKIPPED, "gigabytes": _peak(device)}
+    line |= {"plane_waves": max(calculation.basis.count_k), "steps": counted, "gigabytes": _peak(device)}
     print(line, flush=True)
     return line
 
