@@ -133,6 +133,7 @@ def test_defaults_are_those_of_the_table(read):
     assert (mixing.kind, mixing.amix, mixing.amix_mag, mixing.amin, mixing.history) == ("pulay", 0.4, 1.6, 0.1, 12)
     assert mixing.bmix == mixing.bmix_mag == pytest.approx(BOHR_ANGSTROM)
     assert mixing.fit_mag, "AMIX_MAG is not given, so the response may say less"
+    assert mixing.fit_charge, "AMIX is not given, so the response may say more"
 
 
 def test_values_of_the_user_arrive_in_the_units_of_the_engine(read):
@@ -149,6 +150,7 @@ def test_values_of_the_user_arrive_in_the_units_of_the_engine(read):
     mixing = given.mixing
     assert (mixing.kind, mixing.amix, mixing.amix_mag, mixing.history) == ("kerker", 0.05, 0.8, 9)
     assert not mixing.fit_mag, "a given AMIX_MAG is taken as it is"
+    assert not mixing.fit_charge, "a given AMIX is taken as it is"
     assert mixing.amin == 0.05, "AMIN follows the smallest linear factor"
     assert mixing.bmix == pytest.approx(0.5 * BOHR_ANGSTROM)
     assert mixing.bmix_mag == pytest.approx(2 * BOHR_ANGSTROM)

@@ -108,11 +108,15 @@ class Calculation:
     def settings(self) -> ScfSettings:
         """What the self-consistency loop needs of the parameters."""
         given = self.parameters
+        smallest = smallest_factor(given.mixing, self.structure)
         mixing = MixSettings(
-            kind=given.mixing.kind, amix=given.mixing.amix, bmix=given.mixing.bmix, amix_mag=given.mixing.amix_mag,
+            kind=given.mixing.kind, amix=given.mixing.amix,
+            # atoms and molecules answer like no dielectric: measured, a fitted factor serves as many as it harms
+            fit_charge=given.mixing.fit_charge and smallest == given.mixing.amin,
+            bmix=given.mixing.bmix, amix_mag=given.mixing.amix_mag,
             fit_mag=given.mixing.fit_mag, fit_mag_from=FIT_MAG_FROM if len(self.kpoints.point_kc) > 1 else 0,
             bmix_mag=given.mixing.bmix_mag, amin=given.mixing.amin, history=given.mixing.history,
-            amin_charge=smallest_factor(given.mixing, self.structure),
+            amin_charge=smallest,
         )
         return ScfSettings(
             bands=given.bands, electrons=given.electrons, smearing=smearing(given), width=given.width,

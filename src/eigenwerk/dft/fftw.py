@@ -8,14 +8,12 @@ import json
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from functools import cache
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import torch
 
-from eigenwerk.parallel.kernel_cache import cached
+from eigenwerk.parallel.kernel_cache import cached, processor
 
 try:
     import pyfftw
@@ -123,15 +121,6 @@ def _measured(kind: Hashable, times: Callable[[], tuple[float, float]]) -> bool:
         plans = [part.decode() for part in pyfftw.export_wisdom()]
         return json.dumps({"FFTW_seconds": by_fftw, "PyTorch_seconds": by_torch, "plans": plans}).encode()
 
-    found = json.loads(cached((repr(kind), pyfftw.fftw_version, torch.__version__, _processor()), measure))
+    found = json.loads(cached((repr(kind), pyfftw.fftw_version, torch.__version__, processor()), measure))
     pyfftw.import_wisdom(tuple(part.encode() for part in found["plans"]))
     return bool(found["FFTW_seconds"] < found["PyTorch_seconds"])
-
-
-@cache
-def _processor() -> str:
-    """What distinguishes kinds of processors, as Linux tells it; elsewhere all count as one."""
-    kind = ("vendor_id", "cpu family", "model", "cache size", "flags")
-    told_by_linux = Path("/proc/cpuinfo")
-    lines = told_by_linux.read_text().split("\n\n")[0].splitlines() if told_by_linux.exists() else []
-    return "\n".join(line for line in lines if line.startswith(kind))

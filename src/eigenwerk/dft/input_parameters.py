@@ -48,6 +48,7 @@ def mixing(incar: Incar) -> tuple[Mixing, Computed]:
     made = Mixing(
         kind="kerker" if incar.get("IMIX") == 1 else "pulay",
         amix=linear,
+        fit_charge="AMIX" not in incar.values,
         bmix=number(incar, "BMIX") * BOHR_ANGSTROM,
         amix_mag=magnetic,
         fit_mag="AMIX_MAG" not in incar.values,

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 class Mixing:
     """Density mixing: linear factors and Kerker wave vectors (bohr⁻¹) of density and magnetisation.
 
-    kind: "pulay" or "kerker"; fit_mag: amix_mag is the largest factor only, and the measured response says which;
+    kind: "pulay" or "kerker"; fit_charge: amix is the smallest factor of the density, and the measured response says
+    which; fit_mag: amix_mag is the largest of the magnetisation, in the same way;
     history: earlier steps that take part; by_extent: long waves are damped by the size of a molecule, not of
     its box (False: amix, bmix and amin as they stand).
     """
 
     kind: str = "pulay"
     amix: float = 0.4
+    fit_charge: bool = True
     bmix: float = 0.529177210903
     amix_mag: float = 1.6
     fit_mag: bool = True

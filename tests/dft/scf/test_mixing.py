@@ -202,6 +202,24 @@ def test_factor_of_the_magnetisation_follows_its_measured_response():
     assert 0.4 <= mixer.amix_mag < 1.2
 
 
+def test_factor_of_the_density_follows_its_measured_response():
+    """In an insulator nothing but the Kerker factor is in the way of the whole residual."""
+    insulator = Line(8, lambda r: torch.full_like(r, 1e-3))
+    fitted, mixer, *_ = converge(insulator, fit_charge=True)
+    assert mixer.amix == pytest.approx(1.0, abs=0.02)
+    assert fitted < converge(insulator)[0]
+
+
+def test_factor_of_the_density_is_never_below_amix():
+    """A line that screens by 1 + (1.9/g)^2: the charge answers by more than it is moved."""
+    model = Line(30, lambda r: torch.full_like(r, 3.6))
+    _, mixer, *_ = converge(model, fit_charge=True, most=2)
+    assert mixer.amix == 0.4
+    fitted, mixer, density, _ = converge(model, fit_charge=True)
+    assert 0.4 <= mixer.amix < 0.8 and fitted <= converge(model)[0]
+    torch.testing.assert_close(density[0], model.target[0], atol=1e-6, rtol=0)
+
+
 def test_factor_grows_to_the_largest_while_a_moment_is_being_found():
     """I chi = 1.3 at m = 0: the residual grows with the moment there."""
     model = Line(8, stoner=1.3, limit=0.3, spins=2)
@@ -304,11 +322,11 @@ def test_half_sphere_with_weights_equals_full_sphere():
 
 def test_saved_mixer_continues_with_the_same_bits():
     model = Line(40, spins=2, stoner=0.5)
-    mixer = model.mixer(history=4, bmix=None, fit_mag=True)
+    mixer = model.mixer(history=4, bmix=None, fit_mag=True, fit_charge=True)
     density, occupancy = model.start()
     for step in range(12):
         if step == 7:
-            twin = model.mixer(history=4, bmix=None, fit_mag=True)
+            twin = model.mixer(history=4, bmix=None, fit_mag=True, fit_charge=True)
             twin.restore(mixer.state())
         out, occupancy_out = model.output(density)
         new = mixer.mix(density, occupancy, out, occupancy_out)

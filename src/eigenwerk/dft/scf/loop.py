@@ -62,6 +62,7 @@ class ScfLoop:
         self.atoms, self.builder, self.symmetrise, self.settings = atoms, builder, symmetrise, settings
         basis = atoms.basis
         self.weight_k = basis.weight_k.cpu()  # occupations are found in host memory
+        self._compensated: tuple[torch.Tensor, torch.Tensor] | None = None
         self.mixer = PulayMixer(
             settings.mixing, basis.norm2_g[: basis.density_count], basis.weight_g[: basis.density_count], basis.volume
         )
@@ -162,16 +163,21 @@ class ScfLoop:
         What screens is the whole valence charge ñ + n̂(D): the Kerker factor must see it, or charge would
         slosh in the compensation charges of long cells.
         """
-        extra = self.atoms.valence_compensation
-        extra_in_sg, extra_out_sg = extra(torch.cat([density.occupancy_sx, output.occupancy_sx])).chunk(2)
+        extra = self._compensation
         charge_xg, occupancy_xm, residual = self.mixer.mix(
-            spin_sum(density.density_sg + extra_in_sg), spin_sum(density.occupancy_sx),
-            spin_sum(output.density_sg + extra_out_sg), spin_sum(output.occupancy_sx),
+            spin_sum(density.density_sg + extra(density.occupancy_sx)), spin_sum(density.occupancy_sx),
+            spin_sum(output.density_sg + extra(output.occupancy_sx)), spin_sum(output.occupancy_sx),
         )
         if frozen:
             return density, residual
         occupancy_sx = spin_split(occupancy_xm)
         return Density(spin_split(charge_xg) - extra(occupancy_sx), occupancy_sx), residual
+
+    def _compensation(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
+        """n̂(D) of the valence electrons; that of the last D asked for, the next input's, is kept for the next step."""
+        if self._compensated is None or self._compensated[0] is not occupancy_sx:
+            self._compensated = occupancy_sx, self.atoms.valence_compensation(occupancy_sx)
+        return self._compensated[1]
 
     def _agreed(self, density: Density, residual: float) -> tuple[Density, float]:
         """Rank 0's next density for all: rounding errors of other ranks must not lead them to other decisions."""

@@ -26,6 +26,9 @@ FITTED_STEPS = 5
 MOST_TURNS = 20
 """So often a step against the residual is not taken; then it is, lest the way from there lead back here in circles."""
 
+LARGEST_AMIX = 1.0
+"""Upper end of fitted factors of the total density: a residual that nothing screens is taken whole."""
+
 LARGEST_BMIX = 1.5
 """Upper end of fitted Kerker wave vectors, 1/bohr: the Thomas-Fermi value of 0.3 electrons per bohr^3 is 1.6."""
 
@@ -36,6 +39,7 @@ class MixSettings:
 
     kind: 'pulay' (VASP's IMIX = 4) or 'kerker' (IMIX = 1: no history, no safety net).
     amix, amix_mag: linear factor of the total density, of the magnetisation.
+    fit_charge: fit the factor of the total density to the measured response, amix being the smallest, and the first.
     fit_mag: fit the factor of the magnetisation to the measured response, amix_mag being the largest: from the first
     step on, or from step fit_mag_from on, with amix_mag before.
     bmix, bmix_mag: Kerker wave vectors in 1/bohr; 0 is plain linear mixing; bmix = None fits it to the measured
@@ -52,6 +56,7 @@ class MixSettings:
     kind: str = "pulay"
     amix: float = 0.4
     bmix: float | None = 1.0 * BOHR_ANGSTROM
+    fit_charge: bool = False
     amix_mag: float = 1.6
     fit_mag: bool = False
     fit_mag_from: int = 0
@@ -99,12 +104,14 @@ class PulayMixer:
         self._last: Step | None = None
         self._guard = Guard()
         self._bmix = 1.0 * BOHR_ANGSTROM if self.settings.bmix is None else self.settings.bmix
+        self._amix = self.settings.amix
         self._amix_mag = self.settings.amix_mag
         if self.settings.fit_mag and self.settings.fit_mag_from == 0:
             self._amix_mag = min(self.settings.amix, self.settings.amix_mag)
         self._told_amix_mag = self._amix_mag
         self._count = self._turns = 0
-        self._factor: tuple[tuple[float, float], torch.Tensor] | None = None
+        self._shaped: tuple[float, torch.Tensor] | None = None
+        self._factor: tuple[tuple[float, float, float], torch.Tensor] | None = None
 
     def mix(
         self,
@@ -143,6 +150,11 @@ class PulayMixer:
         return self._bmix
 
     @property
+    def amix(self) -> float:
+        """The linear factor of the total density in use."""
+        return self._amix
+
+    @property
     def amix_mag(self) -> float:
         """The linear factor of the magnetisation in use."""
         return self._amix_mag
@@ -156,8 +168,9 @@ class PulayMixer:
         """Everything the next step depends on: tensors, numbers and words, for a file."""
         history = self._history
         stored: dict[str, Any] = {
-            "count": self._count, "turns": self._turns, "bmix": self._bmix, "amix_mag": self._amix_mag,
-            "told_amix_mag": self._told_amix_mag, "events": list(self.events), **self._guard.state(),
+            "count": self._count, "turns": self._turns, "bmix": self._bmix, "amix": self._amix,
+            "amix_mag": self._amix_mag, "told_amix_mag": self._told_amix_mag, "events": list(self.events),
+            **self._guard.state(),
             "places": [] if history is None else list(history.places),
             "numbers": () if history is None else history.numbers(),
         }  # fmt: skip
@@ -175,7 +188,7 @@ class PulayMixer:
     def restore(self, stored: dict[str, Any]) -> None:
         """Continue where a mixer with the same settings and plane waves stood when `state` was taken."""
         self._count, self._turns, self._bmix = int(stored["count"]), int(stored["turns"]), float(stored["bmix"])
-        self.events = list(stored["events"])
+        self.events, self._amix = list(stored["events"]), float(stored["amix"])
         self._amix_mag, self._told_amix_mag = float(stored["amix_mag"]), float(stored["told_amix_mag"])
         self._last = next(iter(_steps_of(stored, "last")), None)
         self._guard = Guard.of(stored, _steps_of(stored, "best"))
@@ -192,6 +205,8 @@ class PulayMixer:
                 occupancies, self.sum,
             )  # fmt: skip
             self._history = History(metric, self.settings.history)
+        if self.settings.fit_charge:
+            self._history.shape_y = self._shape(len(self._history.metric.flat_y))
         return self._history
 
     def _preconditioned(self, residual_xy: torch.Tensor) -> torch.Tensor:
@@ -199,9 +214,9 @@ class PulayMixer:
 
         Source: G. P. Kerker, Phys. Rev. B 23, 3082 (1981).
         """
-        wanted = self._bmix, self._amix_mag
+        wanted = self._bmix, self._amix, self._amix_mag
         if self._factor is None or self._factor[0] != wanted:
-            linear = [self.settings.amix, self._amix_mag]
+            linear = [self._amix, self._amix_mag]
             wave_vectors = [self._bmix, self.settings.bmix_mag]
             smallest = [max(self.settings.amin, self.settings.amin_charge), self.settings.amin]
             rows = zip(linear, wave_vectors, smallest, residual_xy, strict=False)
@@ -215,6 +230,14 @@ class PulayMixer:
         factor_y = torch.where(self.norm2_g > 0, damped_g, linear).repeat_interleave(2)
         return torch.cat([factor_y, factor_y.new_full((size - len(factor_y),), linear)])
 
+    def _shape(self, size: int) -> torch.Tensor:
+        """K/A of the total density, (y,), for A = AMIX."""
+        if self._shaped is None or self._shaped[0] != self._bmix:
+            settings = self.settings
+            smallest = max(settings.amin, settings.amin_charge) / settings.amix
+            self._shaped = self._bmix, self._kerker(1.0, self._bmix, smallest, size)
+        return self._shaped[1]
+
     def _linear(self, here: Step) -> torch.Tensor:
         """here + K R."""
         return torch.add(here.input_xy, self._preconditioned(here.residual_xy), alpha=self._guard.scale)
@@ -223,6 +246,8 @@ class PulayMixer:
         """What the preconditioner takes from the measured response."""
         if self.settings.bmix is None and len(history):
             self._bmix = self._fitted_wave_vector(history)
+        if self.settings.fit_charge:
+            self._amix = self._fitted_charge_factor(history) if len(history) else self.settings.amix
         fitting = self.settings.fit_mag and self._count > self.settings.fit_mag_from
         if fitting and len(history) and channels == 2:
             self._take_factor(self._fitted_factor(history))
@@ -295,12 +320,22 @@ class PulayMixer:
             return self.settings.amix_mag
         return min(max(-top / bottom, min(self.settings.amix, self.settings.amix_mag)), self.settings.amix_mag)
 
+    def _fitted_charge_factor(self, history: History) -> float:
+        """A of -A S dR = dU for the total density, S = K/A, by least squares over the last changes.
+
+        As `_fitted_factor`, for what the Kerker factor leaves to be screened.  Between AMIX and LARGEST_AMIX: where
+        charge answers by more than it was moved, the history has to learn it.
+        """
+        top, bottom = history.fits_c[history.places[-FITTED_STEPS:], 4:].sum(0).tolist()
+        smallest = self.settings.amix
+        return max(smallest, min(-top / bottom, LARGEST_AMIX)) if bottom > 0 else smallest
+
     def _fitted_wave_vector(self, history: History) -> float:
         """B of the response -dR = (1 + B^2 / g^2) dU that fits the history of the total density best, 1/bohr.
 
         That is the dielectric function of a metal at small g; in an insulator B comes out small.
         """
-        top, bottom = history.fits_c[history.places, 2:].sum(0).tolist()
+        top, bottom = history.fits_c[history.places, 2:4].sum(0).tolist()
         return math.sqrt(min(max(top / bottom, 0.0), LARGEST_BMIX**2)) if bottom > 0 else self._bmix
 
 

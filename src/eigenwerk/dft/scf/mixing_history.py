@@ -104,15 +104,19 @@ class History:
 
     def __init__(self, metric: Metric, longest: int):
         self.metric, self.longest = metric, longest
+        self.shape_y: torch.Tensor | None = None
+        """K/A of the total density, if the response to it is to be measured."""
         self.places: list[int] = []
         """Rows of the changes, oldest first."""
         self.length_c = np.ones(longest + 1)
         self.gram_xcc = np.zeros((2, longest + 1, longest + 1))
-        self.fits_c = np.zeros((longest + 1, 4))
-        """<dU|dR> and <dR|dR> of the last channel; dU(-dR - dU)/g^2 and dU dU/g^4 of the first."""
+        self.fits_c = np.zeros((longest + 1, 6))
+        """<dU|dR> and <dR|dR> of the last channel; dU(-dR - dU)/g^2 and dU dU/g^4 of the first, and with S = K/A of it
+        <dU|S dR> and <S dR|S dR> with f = 1."""
         self._row_ixcy: torch.Tensor | None = None
         weights = (metric.weight_y, metric.weight_y, metric.weight_y, metric.electrons_y)
         self._weight_ky = torch.stack([*weights, metric.inverse_y, metric.inverse2_y])
+        self._shaped: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def __len__(self) -> int:
         return len(self.places)
@@ -134,8 +138,9 @@ class History:
         torch.sub(here.residual_xy, before.residual_xy, out=row_ixcy[1, :, place])
         change_xy, response_xy = row_ixcy[:, :, place]
         residual_xy = here.residual_xy
-        column_xky = self._weight_ky * torch.stack(
-            [residual_xy, response_xy, change_xy, residual_xy, change_xy, change_xy], 1
+        weight_ky, responses = self._weights()
+        column_xky = weight_ky * torch.stack(
+            [residual_xy, response_xy, change_xy, residual_xy, change_xy, change_xy, *responses * [response_xy]], 1
         )
         own_xjy = torch.stack([residual_xy, change_xy, response_xy], 1)
         products = (
@@ -148,6 +153,15 @@ class History:
         right_xj = old_xcl[:, self.places, 0] / self.length_c[self.places]
         return Measured(own_xjk[:, 0, 0], float(own_xjk[:, 0, 3].sum()) ** 0.5, right_xj)
 
+    def _weights(self) -> tuple[torch.Tensor, int]:
+        """Weights of the columns in `add`, and how many of the last ones are for the shape's response."""
+        if self.shape_y is None:
+            return self._weight_ky, 0
+        if self._shaped is None or self._shaped[0] is not self.shape_y:
+            shaped_y = self.metric.flat_y * self.shape_y
+            self._shaped = self.shape_y, torch.cat([self._weight_ky, torch.stack([shaped_y, shaped_y * self.shape_y])])
+        return self._shaped[1], 2
+
     def _keep(self, place: int, product_xc: np.ndarray, own_xjk: np.ndarray) -> None:
         """product_xc: <dR_c|dR> of all rows; own_xjk: products of R, dU and dR as in `add`."""
         if len(self.places) == self.longest:
@@ -158,6 +172,7 @@ class History:
         scaled_xc = product_xc / (self.length_c[:used] * self.length_c[place])
         self.gram_xcc[:channels, place, :used] = self.gram_xcc[:channels, :used, place] = scaled_xc
         fits = [own_xjk[-1, 1, 1], own_xjk[-1, 2, 1], -own_xjk[0, 2, 4] - own_xjk[0, 1, 4], own_xjk[0, 1, 5]]
+        fits += [0.0, 0.0] if self.shape_y is None else [own_xjk[0, 1, 6], own_xjk[0, 2, 7]]
         self.fits_c[place] = np.array(fits) / self.length_c[place] ** 2
 
     def _rows(self, used: int, like: Step) -> torch.Tensor:

@@ -30,8 +30,15 @@ def exchange_correlation(
     slope_vg = 1j * basis.vector_gv[:count].T
     gradient_svR = basis.fine_map.to_grid(slope_vg * density_sg[:, None])
     energy, dedn_sR, deds_yR = _pointwise(world, functional, density_sR, gradient_svR, orbits)
-    flux_svg = basis.fine_map.from_grid(flux(deds_yR, gradient_svR, 0), count)
+    flux_svg = basis.fine_map.from_grid(_flux_in_place(deds_yR, gradient_svR), count)
     return energy * cell, basis.fine_map.from_grid(dedn_sR, count) - (slope_vg * flux_svg).sum(1)
+
+
+def _flux_in_place(deds_yR: torch.Tensor | None, gradient_svR: torch.Tensor) -> torch.Tensor:
+    """`flux` that uses up both; for one density it takes no more memory."""
+    if deds_yR is None or len(gradient_svR) == 2:
+        return flux(deds_yR, gradient_svR, 0)
+    return gradient_svR.mul_(deds_yR.mul_(2).unsqueeze(1))
 
 
 def _pointwise(

@@ -13,7 +13,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from eigenwerk.dft.xc import lda, pbe, pointwise_cpu, pointwise_cuda
+from eigenwerk.dft.xc import lda, pbe, pointwise_cpu, pointwise_cuda, pointwise_native
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.cuda_kernels import can_compile
 
@@ -52,7 +52,8 @@ class Functional:
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Energy density e, de/dn (s, ...) and de/dsigma (1 or 3, ...; None for an LDA), detached from the graph.
 
-        In double precision the recorded program does it all: one kernel on a GPU, chunks of points on a processor.
+        In double precision the recorded program does it all: one kernel on a GPU, one compiled loop on a processor (or
+        chunks of points by PyTorch's operations where there is no compiler).
         Else, and where points_per_chunk is given, these are PyTorch's own operations and its derivatives of them for
         so many points at a time (default CHUNK_POINTS); so the memory does not grow with their number.
         """
@@ -62,13 +63,18 @@ class Functional:
         flat = [value.detach().reshape(value.shape[0], -1) for value in inputs]
         recorded = points_per_chunk is None and density_sx.dtype == torch.float64
         if recorded and density_sx.is_cpu:
-            energy_x, *slopes = pointwise_cpu.energy_and_derivatives(self.derivatives, flat, self.floor)
+            energy_x, *slopes = self._on_processor(flat)
         elif recorded and density_sx.is_cuda and can_compile():
             energy_x, *slopes = pointwise_cuda.energy_and_derivatives(self.derivatives, flat)
         else:
             energy_x, slopes = self._in_chunks(flat, points_per_chunk or CHUNK_POINTS)
         shaped = [slope.reshape(value.shape) for slope, value in zip(slopes, inputs, strict=True)]
         return energy_x.reshape(density_sx.shape[1:]), shaped[0], shaped[1] if len(shaped) > 1 else None
+
+    def _on_processor(self, flat: list[Tensor]) -> tuple[Tensor, ...]:
+        """By a compiled loop, or without a compiler by PyTorch's operations on chunks."""
+        found = pointwise_native.energy_and_derivatives(self.derivatives, flat)
+        return pointwise_cpu.energy_and_derivatives(self.derivatives, flat, self.floor) if found is None else found
 
     def derivatives(self, *inputs: Tensor) -> tuple[Tensor, ...]:
         """(e, de/dn) or (e, de/dn, de/dsigma) of arrays (c, x), all points at once."""

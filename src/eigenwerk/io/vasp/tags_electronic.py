@@ -115,7 +115,8 @@ MIXER = (
         choices=(Choice(4), Choice(1), Choice(0, "inert", _SAME_FIXED_POINT), Choice(2, "inert", _SAME_FIXED_POINT)),
     ),
     Tag("AMIX", "float", 0.4, "", MIXING, "honoured",
-        "Factor A of the preconditioner max(A G² / (G² + B²), AMIN) of the density.", above=0.0),
+        "Factor A of the preconditioner max(A G² / (G² + B²), AMIN) of the density; fitted between 0.4 and 1 if not "
+        "given.", above=0.0),
     Tag("BMIX", "float", 1.0, "1/Å", MIXING, "honoured", "Kerker wave vector B.", at_least=0.0),
     Tag("AMIX_MAG", "float", 1.6, "", MIXING, "honoured",
         "A for the magnetisation density; fitted between AMIX and 1.6 if not given.", above=0.0),
