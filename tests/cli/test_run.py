@@ -8,9 +8,11 @@ import sys
 import pytest
 from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 
+from eigenwerk.cli import run
 from eigenwerk.cli.main import main
 from eigenwerk.cli.run import available_threads, jsonable
-from eigenwerk.cli.run_text import formula
+from eigenwerk.cli.run_text import formula, threads_row
+from eigenwerk.dft.inputs import read_inputs
 from eigenwerk.io.hdf5_state import read_state
 
 POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n"
@@ -203,7 +205,21 @@ def test_json_has_no_infinities():
     }  # fmt: skip
 
 
-def test_threads_are_those_asked_for_or_all(monkeypatch):
+def test_threads_are_those_asked_for_or_as_many_as_the_cell_can_use(monkeypatch, folder):
+    inputs = read_inputs(folder())
+    monkeypatch.setattr(run, "available_threads", lambda: 64)
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")
+    assert run.threads_for(inputs) == 64
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert run.threads_for(inputs) == 2
+
+
+def test_the_row_about_threads_says_why_cores_are_left_alone():
+    assert threads_row(4, 4) == "4 threads"
+    assert threads_row(2, 16) == "2 threads (of 16; for a cell of this size more would wait for each other)"
+
+
+def test_available_threads_are_those_asked_for_or_all(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert available_threads() == 3
     for unset in ("", "many", "0"):

@@ -19,12 +19,13 @@ import typer
 from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.quick_imports import quick_imports
 from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_ranks, team_rows
-from eigenwerk.cli.run_text import formula, heading, labelled, summary
+from eigenwerk.cli.run_text import formula, heading, labelled, summary, threads_row
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.cli.stopping import SIGNALS, StopRequests
 from eigenwerk.dft.inputs import Inputs, read_inputs
 from eigenwerk.dft.interruption import RunInterrupted
 from eigenwerk.dft.report import RunResult
+from eigenwerk.dft.useful_threads import useful_threads
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.record import StepRecord
@@ -95,12 +96,10 @@ def _run_alone(options: RunOptions, launch: Launch) -> None:
     """One process."""
     view = RunView(sys.stderr if options.as_json else sys.stdout, options.quiet)
     inputs = _read(options)
-    threads = available_threads()
-    view.lines(heading(inputs, options.folder, threads))
-    _remark(inputs, view)
+    view.lines(heading(inputs, options.folder))
     wake_gpu(options.device)
     with _plotter(options) as plotter:
-        result, number = _solve(inputs, options, launch, view, threads)
+        result, number = _solve(inputs, options, launch, view)
         _finish(result, number, inputs, options, view, plotter)
 
 
@@ -185,13 +184,22 @@ def _remark_team(team: "Team", view: RunView) -> None:
 
 def available_threads() -> int:
     """The cores this process may use, or OMP_NUM_THREADS, the usual way to ask for fewer."""
+    return _wished_threads() or len(os.sched_getaffinity(0))
+
+
+def threads_for(inputs: Inputs) -> int:
+    """As many as the calculation can use, or as many as OMP_NUM_THREADS asks for."""
+    available = available_threads()
+    return available if _wished_threads() else useful_threads(inputs.size, available)
+
+
+def _wished_threads() -> int:
+    """OMP_NUM_THREADS; 0 for no wish."""
     wish = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    return int(wish) if wish.isdigit() and int(wish) > 0 else len(os.sched_getaffinity(0))
+    return int(wish) if wish.isdigit() else 0
 
 
-def _solve(
-    inputs: Inputs, options: RunOptions, launch: Launch, view: RunView, threads: int
-) -> tuple[RunResult | None, int]:
+def _solve(inputs: Inputs, options: RunOptions, launch: Launch, view: RunView) -> tuple[RunResult | None, int]:
     """The result, and the number of the signal that ended the run (0 for none)."""
     view.begin()
     prepare_process()
@@ -201,8 +209,12 @@ def _solve(
                 from eigenwerk.parallel.start import Task, at_work
 
             with at_work(launch, lambda: Task(options.wish(inputs))) as team:
-                if team.seat.title:
-                    view.lines([*labelled(team_rows(team)), ""])
+                threads, rows = team.seat.threads, team_rows(team)
+                if team.runtime.device.type == "cpu":
+                    threads = threads_for(inputs)
+                    rows = [("computer", threads_row(threads, available_threads()))]
+                view.lines([*labelled(rows), ""])
+                _remark(inputs, view)
                 _remark_team(team, view)
                 return _compute(inputs, options, team, view, threads, stop.step_finished), 0
     except KeyboardInterrupt as interrupt:
@@ -230,7 +242,7 @@ def _solve_together(options: RunOptions, launch: Launch, view: RunView) -> tuple
 
     with at_work(launch, prepare, tell=view.say, tidy=view.end, explain=explain) as team:
         inputs = found[0]
-        view.lines(heading(inputs, options.folder, None) + labelled(team_rows(team)) + [""])
+        view.lines(heading(inputs, options.folder) + labelled(team_rows(team)) + [""])
         _remark(inputs, view)
         _remark_team(team, view)
 

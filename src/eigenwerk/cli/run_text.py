@@ -31,8 +31,8 @@ SMEARINGS = {-2: "fixed occupations", -1: "Fermi-Dirac smearing", 0: "Gaussian s
 # -- heading -----------------------------------------------------------------------------------------------------------
 
 
-def heading(inputs: Inputs, folder: Path, threads: int | None) -> list[str]:
-    """What is about to be computed; threads: None if rows about ranks and devices follow."""
+def heading(inputs: Inputs, folder: Path) -> list[str]:
+    """What is about to be computed; rows about threads, or ranks and devices, are to follow."""
     parameters, kpoints, symmetry = inputs.parameters, inputs.kpoints, inputs.symmetry
     functional = FUNCTIONAL_OF_TAG.get(parameters.functional, parameters.functional)
     cutoff = f"cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}"
@@ -47,9 +47,14 @@ def heading(inputs: Inputs, folder: Path, threads: int | None) -> list[str]:
         *(("PAW data", line) for line in _datasets(inputs)),
         ("stops when", f"energies change by less than {parameters.energy_tolerance * HARTREE_EV:g} eV, or after "
                        f"{_counted(parameters.max_steps, 'step')}"),
-        *([] if threads is None else [("computer", f"{_counted(threads, 'thread')}")]),
     ]  # fmt: skip
-    return [f"eigenwerk {__version__}: {folder}", "", *labelled(rows), *([] if threads is None else [""])]
+    return [f"eigenwerk {__version__}: {folder}", "", *labelled(rows)]
+
+
+def threads_row(used: int, available: int) -> str:
+    """How many threads of how many cores compute."""
+    rest = f" (of {available}; for a cell of this size more would wait for each other)" if used < available else ""
+    return _counted(used, "thread") + rest
 
 
 def formula(symbols: Sequence[str]) -> str:

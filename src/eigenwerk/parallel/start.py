@@ -30,6 +30,7 @@ from eigenwerk.parallel.node import Node, node_of_words, node_words, read_node
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.rendezvous import meet, tell_all
 from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.threads import HOST_THREADS
 from eigenwerk.parallel.torch_distributed import gloo_world, nccl_world
 from eigenwerk.parallel.watchdog import Watchdog
 from eigenwerk.trace import Trace
@@ -175,6 +176,7 @@ def _facts(launch: Launch) -> Facts:
 def _seat(fact: Facts, device: str, threads: int) -> Seat:
     if device == "cpu":
         return Seat(fact.rank, fact.host, threads=threads, cores=fact.cores)
+    threads = fact.threads or min(threads, HOST_THREADS)
     properties = torch.cuda.get_device_properties(torch.device(device))
     gpu = str(getattr(properties, "uuid", device))
     place = [getattr(properties, f"pci_{part}_id", 0) for part in ("domain", "bus", "device")]
