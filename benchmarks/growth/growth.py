@@ -133,7 +133,8 @@ def plot(path: Path, files: list[Path]) -> None:
         for column, (lines, x) in enumerate(((by_atoms, "atoms"), (by_points, "kpoints"))):
             for row, y in enumerate(("seconds", "gigabytes")):
                 points = [line[x] for line in lines], [line[y] for line in lines]
-                axes[row, column].loglog(*points, "o-", label=report["device"])
+                if lines:
+                    axes[row, column].loglog(*points, "o-", label=report["device"])
     titles = (("silicon at Γ", "two atoms"), ("", ""))
     exponents = ((3, 1), (2, 1))
     for row, word in enumerate(("seconds per step", "peak memory, GB")):
