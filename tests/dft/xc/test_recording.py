@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from eigenwerk.dft.xc.functional import make_functional
-from eigenwerk.dft.xc.pointwise_cuda import in_c, source_of
+from eigenwerk.dft.xc.pointwise_cuda import source_of
+from eigenwerk.dft.xc.program_in_c import in_c
 from eigenwerk.dft.xc.recording import Program, record
 from eigenwerk.errors import EigenwerkError
 

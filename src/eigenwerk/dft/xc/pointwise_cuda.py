@@ -6,7 +6,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from eigenwerk.dft.xc.recording import Line, Program, record
+from eigenwerk.dft.xc.program_in_c import arguments, statements
+from eigenwerk.dft.xc.recording import Program, record
 from eigenwerk.parallel.cuda_kernels import integer, kernel, pointer
 
 THREADS = 128
@@ -36,47 +37,9 @@ def cuda_source(function: Derivatives, channels: tuple[int, ...]) -> str:
 
 
 def source_of(program: Program) -> str:
-    """Loads the channels of a point, runs the program, stores what comes out."""
-    arrays = [f"const double* __restrict__ in{i}" for i in range(len(program.inputs))]
-    arrays += [f"double* __restrict__ out{i}" for i in range(len(program.outputs))]
-    loads = [
-        f"const double {name} = in{i}[{c} * points + x];"
-        for i, names in enumerate(program.inputs) for c, name in enumerate(names)
-    ]  # fmt: skip
-    stores = [
-        f"out{i}[{c} * points + x] = {name};"
-        for i, names in enumerate(program.outputs) for c, name in enumerate(names)
-    ]  # fmt: skip
-    body = [*loads, *(f"const double {line.name} = {in_c(line)};" for line in program.needed()), *stores]
+    """The program at one point, for each thread."""
     return "\n".join([
-        f'extern "C" __global__ void pointwise({", ".join(arrays)}, long long points)', "{",
+        f'extern "C" __global__ void pointwise({", ".join(arguments(program))}, long long points)', "{",
         "    const long long x = (long long)blockIdx.x * blockDim.x + threadIdx.x;", "    if (x >= points) return;",
-        *(f"    {line}" for line in body), "}",
+        *(f"    {line}" for line in statements(program, "points")), "}",
     ])  # fmt: skip
-
-
-def in_c(line: Line) -> str:
-    """The right-hand side of a line; conditions are numbers, 1 and 0."""
-    return EXPRESSIONS[line.operation](*line.operands)
-
-
-EXPRESSIONS: dict[str, Callable[..., str]] = {
-    "add": lambda a, b: f"{a} + {b}",
-    "sub": lambda a, b: f"{a} - ({b})",
-    "mul": lambda a, b: f"{a} * {b}",
-    "div": lambda a, b: f"{a} / {b}",
-    "neg": lambda a: f"-({a})",
-    "reciprocal": lambda a: f"1.0 / {a}",
-    "sqrt": lambda a: f"sqrt({a})",
-    "cbrt": lambda a: f"cbrt({a})",
-    "exp": lambda a: f"exp({a})",
-    "expm1": lambda a: f"expm1({a})",
-    "log": lambda a: f"log({a})",
-    "log1p": lambda a: f"log1p({a})",
-    "pow": lambda a, b: f"pow({a}, {b})",
-    "clamp": lambda a, low: f"fmax({a}, {low})",
-    "gt": lambda a, b: f"{a} > {b} ? 1.0 : 0.0",
-    "ge": lambda a, b: f"{a} >= {b} ? 1.0 : 0.0",
-    "where": lambda condition, a, b: f"{condition} != 0.0 ? {a} : {b}",
-}
-"""C of every operation, from the names of its operands."""

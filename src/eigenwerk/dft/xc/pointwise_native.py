@@ -10,13 +10,16 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from eigenwerk.dft.xc.pointwise_cuda import EXPRESSIONS
-from eigenwerk.dft.xc.recording import Line, Program, record
+from eigenwerk.dft.xc.program_in_c import EXPRESSIONS, arguments, statements
+from eigenwerk.dft.xc.recording import Program, record
 from eigenwerk.parallel.cpu_kernels import PRELUDE, Kernel, kernel
 from eigenwerk.parallel.threads import each, threads_for
 
 FEWEST_POINTS = 2**11
 """Of a thread; waking one for less costs more."""
+
+OWN = EXPRESSIONS | {"clamp": lambda a, low: f"{low} > {a} ? {low} : {a}"}
+"""gcc does not turn fmax into vectors; so written, what is no number stays."""
 
 Derivatives = Callable[..., tuple[Tensor, ...]]
 """(density_sx, sigma_yx) -> (energy_x, dedn_sx, deds_yx); without sigma for an LDA."""
@@ -48,27 +51,9 @@ def compiled_loop(function: Derivatives, channels: tuple[int, ...]) -> Kernel | 
 
 
 def source_of(program: Program) -> str:
-    """Loads the channels of a point, runs the program, stores what comes out."""
-    arrays = [f"const double* restrict in{i}" for i in range(len(program.inputs))]
-    arrays += [f"double* restrict out{i}" for i in range(len(program.outputs))]
-    loads = [
-        f"const double {name} = in{i}[{c} * stride + x];"
-        for i, names in enumerate(program.inputs) for c, name in enumerate(names)
-    ]  # fmt: skip
-    stores = [
-        f"out{i}[{c} * stride + x] = {name};"
-        for i, names in enumerate(program.outputs) for c, name in enumerate(names)
-    ]  # fmt: skip
-    body = [*loads, *(f"const double {line.name} = {in_c(line)};" for line in program.needed()), *stores]
+    """The program in a loop over points."""
     return PRELUDE + "\n".join([
-        f"void pointwise({', '.join(arrays)}, long stride, long points)", "{", "    #pragma omp simd",
-        "    for (long x = 0; x < points; ++x) {", *(f"        {line}" for line in body), "    }", "}", "",
+        f"void pointwise({', '.join(arguments(program))}, long stride, long points)", "{", "    #pragma omp simd",
+        "    for (long x = 0; x < points; ++x) {", *(f"        {line}" for line in statements(program, "stride", OWN)),
+        "    }", "}", "",
     ])  # fmt: skip
-
-
-def in_c(line: Line) -> str:
-    """The right-hand side of a line; conditions are numbers, 1 and 0."""
-    if line.operation == "clamp":  # fmax is not turned into vectors; so written, what is no number stays
-        value, low = line.operands
-        return f"{low} > {value} ? {low} : {value}"
-    return EXPRESSIONS[line.operation](*line.operands)
