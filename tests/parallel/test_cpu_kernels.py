@@ -5,6 +5,7 @@ import torch
 
 from eigenwerk.parallel import cpu_kernels
 from eigenwerk.parallel.cpu_kernels import PRELUDE, compiler, kernel
+from eigenwerk.parallel.kernel_cache import cache_folder
 
 DOUBLED = PRELUDE + "void twice(double* x, long count) { for (long i = 0; i < count; ++i) x[i] *= 2.0; }"
 
@@ -71,3 +72,4 @@ def test_a_compiler_that_hangs_is_left(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(cpu_kernels, "COMPILING_SECONDS", 0.2)
     assert compiler() == "slow 1.0" and kernel(DOUBLED, "twice") is None
+    assert not cache_folder().exists(), "the next process tries again"

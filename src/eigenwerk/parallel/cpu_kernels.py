@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -40,7 +39,7 @@ PRELUDE = "\n".join([
 _COMPILING = Lock()
 
 Kernel = Callable[..., None]
-"""A function of C that takes pointers (`address`) and integers of 64 bits."""
+"""A function of C that takes addresses and integers of 64 bits."""
 
 
 def kernel(source: str, name: str) -> Kernel | None:
@@ -65,7 +64,10 @@ def _library(source: str) -> ctypes.CDLL | None:
     version = compiler()
     if version is None:
         return None
-    binary = cached((source, *FLAGS, *LIBRARIES, version, processor()), lambda: _compiled(source))
+    try:
+        binary = cached((source, *FLAGS, *LIBRARIES, version, processor()), lambda: _compiled(source))
+    except subprocess.TimeoutExpired:  # says nothing about the next time, and is not kept
+        return None
     return _loaded(binary) if binary else None
 
 
@@ -75,8 +77,7 @@ def _compiled(source: str) -> bytes:
         written, made = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
         written.write_text(source)
         command = ["gcc", *FLAGS, "-o", str(made), str(written), *LIBRARIES]
-        with suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, capture_output=True, timeout=COMPILING_SECONDS, check=False)
+        subprocess.run(command, capture_output=True, timeout=COMPILING_SECONDS, check=False)
         return made.read_bytes() if made.exists() else b""
 
 
