@@ -30,7 +30,7 @@ from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.record import StepRecord
 from eigenwerk.parallel.early_gpu import wake_gpu
-from eigenwerk.parallel.environment import Launch
+from eigenwerk.parallel.environment import Launch, wished_threads
 from eigenwerk.parallel.judge import NO_STEP
 from eigenwerk.parallel.own_process import prepare_process
 from eigenwerk.perf.plot_process import PlotProcess
@@ -184,19 +184,13 @@ def _remark_team(team: "Team", view: RunView) -> None:
 
 def available_threads() -> int:
     """The cores this process may use, or OMP_NUM_THREADS, the usual way to ask for fewer."""
-    return _wished_threads() or len(os.sched_getaffinity(0))
+    return wished_threads() or len(os.sched_getaffinity(0))
 
 
 def threads_for(inputs: Inputs) -> int:
     """As many as the calculation can use, or as many as OMP_NUM_THREADS asks for."""
     available = available_threads()
-    return available if _wished_threads() else useful_threads(inputs.size, available)
-
-
-def _wished_threads() -> int:
-    """OMP_NUM_THREADS; 0 for no wish."""
-    wish = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    return int(wish) if wish.isdigit() else 0
+    return available if wished_threads() else useful_threads(inputs.size, available)
 
 
 def _solve(inputs: Inputs, options: RunOptions, launch: Launch, view: RunView) -> tuple[RunResult | None, int]:

@@ -154,3 +154,9 @@ def _checked(launch: Launch) -> Launch:
             "one less than their number. Start the ranks anew, without variables left over from another run."
         )
     return launch
+
+
+def wished_threads(environ: Mapping[str, str] = os.environ) -> int:
+    """OMP_NUM_THREADS, of the outermost level; 0 without a wish."""
+    wish = environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    return int(wish) if wish.isdecimal() else 0

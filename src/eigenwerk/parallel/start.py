@@ -23,7 +23,7 @@ from eigenwerk.parallel.binding import Remark, check_binding
 from eigenwerk.parallel.choice import Choice, Wish, choose_devices, choose_transport
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.device_memory import smallest_memory
-from eigenwerk.parallel.environment import Launch
+from eigenwerk.parallel.environment import Launch, wished_threads
 from eigenwerk.parallel.facts import Facts, Seat, local_ranks, thread_shares
 from eigenwerk.parallel.mpi import mpi_world
 from eigenwerk.parallel.node import Node, node_of_words, node_words, read_node
@@ -164,12 +164,11 @@ def _together(launch: Launch, task: Task, store: Store, trace: Trace, local: boo
 
 def _facts(launch: Launch) -> Facts:
     """What this rank knows about itself."""
-    wished = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
     return Facts(
         launch.rank, socket.gethostname(), os.getpid(), launch.local_rank,
         gpus=torch.cuda.device_count() if torch.cuda.is_available() else 0,
         mpi4py=find_spec("mpi4py") is not None, cores=tuple(sorted(os.sched_getaffinity(0))),
-        threads=int(wished) if wished.isdecimal() else 0,
+        threads=wished_threads(),
     )  # fmt: skip
 
 
