@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
+from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.gathering import whole_orbitals
 from eigenwerk.dft.hamiltonian import Hamiltonian
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from eigenwerk.dft.inputs import Inputs, read_inputs
+from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 
 
 def folder_reader(folder: Path, *, begin: str, poscar: str, mesh: str) -> Callable[..., Inputs]:

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from eigenwerk.ncci.basis_pairs import KINDS, BasisPairs, needed_pairs, select_pairs
+from eigenwerk.ncci.basis.basis_pairs import KINDS, BasisPairs, needed_pairs, select_pairs
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis, valence_basis
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock
-from eigenwerk.ncci.manybody import ManyBodyBasis, valence_basis
 from eigenwerk.ncci.orbitals import Orbitals
 
 

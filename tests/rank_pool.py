@@ -129,14 +129,14 @@ def make_world(transport, size, store, rank):
     import torch
     from torch.distributed import FileStore
 
-    from eigenwerk.parallel.torch_distributed import gloo_world, nccl_world
+    from eigenwerk.parallel.transports.torch_distributed import gloo_world, nccl_world
     from eigenwerk.trace import Trace
 
     if transport == "nccl":
         device = torch.device("cuda", int(rank))
         return nccl_world(int(rank), int(size), FileStore(store, int(size)), device, Trace(), interface="lo")
     if transport == "mpi":
-        from eigenwerk.parallel.mpi import mpi_world
+        from eigenwerk.parallel.transports.mpi import mpi_world
 
         return mpi_world(Trace())
     return gloo_world(int(rank), int(size), FileStore(store, int(size)), Trace(), interface="lo")

@@ -37,8 +37,8 @@ OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw
 """Packages that a function may import, because they may be absent, or are slow and rarely needed."""
 
 LAZY_ENGINES = {
-    "eigenwerk.dft.run", "eigenwerk.ncci.run", "eigenwerk.ncci.sources", "eigenwerk.ncci.levels_file",
-    "eigenwerk.parallel.start", "eigenwerk.dft.warm_up",
+    "eigenwerk.dft.run.run", "eigenwerk.ncci.run", "eigenwerk.ncci.sources", "eigenwerk.ncci.results.levels_file",
+    "eigenwerk.parallel.launch.start", "eigenwerk.dft.run.warm_up",
 }  # fmt: skip
 """Modules that a function of `cli` may import: they load PyTorch, scipy or h5py, which `--help` and `check` must not
 wait for."""
@@ -211,8 +211,8 @@ def test_good_tree_passes(faults):
         io__vasp__poscar="from eigenwerk.units import HARTREE\n",
         io__vasp__incar="from eigenwerk.io.vasp import poscar\nfrom eigenwerk import __version__\n",
         linalg__dense="import torch\nfrom eigenwerk.trace import time\n",
-        dft__run="import eigenwerk.linalg.dense\n\ndef plot():\n    import matplotlib.pyplot\n",
-        cli__run="import typer\n\ndef run():\n    from eigenwerk.dft.run import plot\n",
+        dft__run__run="import eigenwerk.linalg.dense\n\ndef plot():\n    import matplotlib.pyplot\n",
+        cli__run="import typer\n\ndef run():\n    from eigenwerk.dft.run.run import plot\n",
     )
 
 
@@ -252,7 +252,7 @@ BAD = {
     ),
     "hidden by __import__": ({"dft__run": "__import__('js' + 'on')\n"}, "import of ? is hidden"),
     "lazy engine outside cli": (
-        {"perf__report": "def f():\n    import eigenwerk.dft.run\n", "dft__run": ""},
+        {"perf__report": "def f():\n    import eigenwerk.dft.run.run\n", "dft__run__run": ""},
         "import of eigenwerk.dft.run is hidden",
     ),
     "another lazy import in cli": (

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.dft.calculation import Calculation, GroundState
-from eigenwerk.dft.kpoints import NO_SHIFT, KPoints, mesh_kpoints, monkhorst_pack
+from eigenwerk.dft.crystal.kpoints import NO_SHIFT, KPoints, mesh_kpoints, monkhorst_pack
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.parameters import Parameters
-from eigenwerk.dft.structure import Structure
-from eigenwerk.dft.symmetry import find_symmetry
 from eigenwerk.io.paw_library import choose_dataset
 from eigenwerk.io.paw_xml import PawDataset, read_paw_xml
 

@@ -29,11 +29,11 @@ import torch
 from torch.distributed import FileStore
 
 from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.endpoints import EndpointCommunicator
-from eigenwerk.parallel.mpi import mpi_world
-from eigenwerk.parallel.pairwise import PairwiseCommunicator
-from eigenwerk.parallel.torch_distributed import gloo_world, nccl_world
-from eigenwerk.parallel.transport import TransportCommunicator
+from eigenwerk.parallel.transports.endpoints import EndpointCommunicator
+from eigenwerk.parallel.transports.mpi import mpi_world
+from eigenwerk.parallel.transports.pairwise import PairwiseCommunicator
+from eigenwerk.parallel.transports.torch_distributed import gloo_world, nccl_world
+from eigenwerk.parallel.transports.transport import TransportCommunicator
 
 NVLINK = 370.0
 """GB/s of bus bandwidth that NVLink of an H200 gives without multicast."""

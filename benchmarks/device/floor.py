@@ -24,9 +24,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from eigenwerk.dft.inputs import read_inputs
-from eigenwerk.dft.job_size import JobSize
-from eigenwerk.dft.machine import H200
+from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.plan.job_size import JobSize
+from eigenwerk.dft.plan.machine import H200
 
 GEMM = 56e12
 FIELD_PASSES, FIELD_FFTS, VECTOR_PASSES = 20, 12, 4

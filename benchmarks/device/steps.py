@@ -20,15 +20,15 @@ import torch
 from steps_report import Mark, append, measured, profiled, show
 
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.inputs import Inputs, read_inputs
+from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.io.paw_xml import read_paw_xml
-from eigenwerk.parallel.choice import Wish
 from eigenwerk.parallel.device_clock import record_device
-from eigenwerk.parallel.environment import Launch, find_launch
-from eigenwerk.parallel.launch import die_with_parent, run_ranks
+from eigenwerk.parallel.launch.choice import DeviceRequest
+from eigenwerk.parallel.launch.environment import Launch, find_launch
+from eigenwerk.parallel.launch.launch import die_with_parent, run_ranks
+from eigenwerk.parallel.launch.start import StartRequest, at_work
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.parallel.start import Task, at_work
 from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.trace import Trace
 from eigenwerk.units import HARTREE_EV
@@ -70,12 +70,15 @@ def work(launch: Launch, options: argparse.Namespace) -> None:
     inputs = read_inputs(options.folder, "/nowhere")
     inputs.raise_on_errors()
     points = len(inputs.kpoints.point_kc)
-    task = Task(Wish(options.device, options.transport), lambda ranks, *_: options.groups or most_groups(ranks, points))
+    task = StartRequest(
+        DeviceRequest(options.device, options.transport),
+        lambda ranks, *_: options.groups or most_groups(ranks, points),
+    )
     with at_work(launch, lambda: task, trace=trace) as team:
         runtime = team.runtime
         record_device(trace, runtime.device)
         if runtime.device.type == "cpu":
-            torch.set_num_threads(team.seat.threads)
+            torch.set_num_threads(team.placement.threads)
         meter = Meter(runtime, options)
         calculation = _calculation(inputs, options.steps + options.profile, runtime)
         with intraop_threads(None, runtime.device), contextlib.suppress(Enough):

@@ -12,10 +12,10 @@ from ase import Atoms
 from ase.build import bulk
 from ase.data import atomic_numbers, reference_states
 
-from eigenwerk.dft.kpoints import KPoints, mesh_kpoints
+from eigenwerk.dft.crystal.kpoints import KPoints, mesh_kpoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.parameters import Parameters
-from eigenwerk.dft.structure import Structure
-from eigenwerk.dft.symmetry import find_symmetry
 from eigenwerk.io.paw_library import choose_dataset, recommended_cutoff
 from eigenwerk.io.paw_xml import PawDataset, read_paw_header
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV

@@ -15,7 +15,7 @@ import pyfftw
 import scipy.fft
 import torch
 
-from eigenwerk.dft.orbital_fft import FilledGrid, _plan
+from eigenwerk.dft.basis.orbital_fft import FilledGrid, _plan
 
 SIZES = (16, 18, 20, 24, 28, 32, 36, 48, 54, 72)
 BATCH_BYTES = 2**21

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.inputs import read_inputs
+from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.parallel.runtime import Runtime
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from table import markdown
 
-from eigenwerk.dft.inputs import read_inputs
+from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from eigenwerk.dft.building.sites import nearest_atom, remove_atoms
-from eigenwerk.dft.building.slab import Cut, cut_slab
+from eigenwerk.dft.building.slab import SlabCut, cut_slab
 from eigenwerk.dft.building.supercell import supercell, wrapped
 from eigenwerk.io.vasp.poscar import Poscar
 
@@ -146,7 +146,7 @@ def zigzag_ribbon(chains: int, width: float, height: float) -> Poscar:
 
 def slab(bulk: Poscar, miller: tuple[int, int, int], layers: int, vacuum: float) -> Poscar:
     """A surface cut from the bulk, not relaxed."""
-    return cut_slab(bulk, Cut(miller, layers, vacuum))
+    return cut_slab(bulk, SlabCut(miller, layers, vacuum))
 
 
 def oxygen_on_palladium() -> Poscar:

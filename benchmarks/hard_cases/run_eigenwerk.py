@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import eigenwerk
-from eigenwerk.dft.inputs import read_inputs
-from eigenwerk.dft.run import run_inputs
+from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.run.run import run_inputs
 
 
 def solved(folder: Path) -> dict[str, Any]:

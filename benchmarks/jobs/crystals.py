@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 
 from eigenwerk.dft.building.sites import drawn_atoms, nearest_atom, remove_atoms, replace_atoms
-from eigenwerk.dft.building.slab import Cut, cut_slab
+from eigenwerk.dft.building.slab import SlabCut, cut_slab
 from eigenwerk.dft.building.supercell import supercell, wrapped
 from eigenwerk.io.vasp.poscar import Poscar
 
@@ -102,7 +102,7 @@ def boron() -> Poscar:
 def palladium_oxygen(vacuum: float) -> Poscar:
     """Pd150 O24: ten layers of Pd(100), 3 x 5, and oxygen in 12 of 15 hollows of each face (every fifth is empty)."""
     bulk = _cubic("Pd", PALLADIUM, {"Pd": list(FCC)})
-    slab = supercell(cut_slab(bulk, Cut((1, 0, 0), 10, vacuum)), np.diag([3, 5, 1]))
+    slab = supercell(cut_slab(bulk, SlabCut((1, 0, 0), 10, vacuum)), np.diag([3, 5, 1]))
     z_a = slab.positions_av[:, 2]
     top = [_hollow(slab, i, j, z_a.max(), OXYGEN_HEIGHT) for i in range(3) for j in range(5) if (j - i) % 5]
     low = [_hollow(slab, i, j, z_a.min(), -OXYGEN_HEIGHT) for i in range(3) for j in range(5) if (j - i) % 5]
@@ -112,7 +112,7 @@ def palladium_oxygen(vacuum: float) -> Poscar:
 def copper_carbon(vacuum: float) -> Poscar:
     """Cu96 C2: six layers of Cu(111), 4 x 4, with a carbon dimer on top."""
     bulk = _cubic("Cu", COPPER, {"Cu": list(FCC)})
-    slab = supercell(cut_slab(bulk, Cut((1, 1, 1), 6, vacuum)), np.diag([4, 4, 1]))
+    slab = supercell(cut_slab(bulk, SlabCut((1, 1, 1), 6, vacuum)), np.diag([4, 4, 1]))
     position_av = slab.positions_av
     top = position_av[int(np.argmax(position_av[:, 2]))]
     middle_v = top + 0.5 * COPPER / 2**0.5 * np.array([1.0, 0.0, 0.0]) + np.array([0.0, 0.0, CARBON_HEIGHT])

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from comparison import Comparison
 
-from eigenwerk.ncci.one_body_sums import one_body_densities
+from eigenwerk.ncci.results.one_body_sums import one_body_densities
+from eigenwerk.ncci.results.tensors import coupling
 from eigenwerk.ncci.run import CaseResult
-from eigenwerk.ncci.tensors import coupling
 
 ORBITALS = ((0, 2, 3), (0, 2, 5), (1, 0, 1))
 """n, l, 2j of the orbitals in the order of the file."""

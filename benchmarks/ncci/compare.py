@@ -18,7 +18,7 @@ from mfdn_levels import compare_levels, with_resting_species
 from mfdn_transitions import compare_elements, compare_old_transitions
 from our_runs import FOLDER, case_text, our_run, run_from_two_files, run_with_unit_charge
 
-from eigenwerk.ncci.counting import count_no_core
+from eigenwerk.ncci.basis.counting import count_no_core
 
 HERE = Path(__file__).resolve().parent
 REFERENCE = HERE.parents[2] / "shared" / "reference" / "ncci"

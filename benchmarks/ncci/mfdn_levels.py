@@ -8,9 +8,9 @@ from comparison import Comparison, rounding, short
 from our_runs import place
 
 from eigenwerk.io.ncci.res import ResFile, read_res
-from eigenwerk.ncci.interaction.oscillator import length
-from eigenwerk.ncci.levels import Levels
-from eigenwerk.ncci.levels_text import orbital_names
+from eigenwerk.ncci.interaction.relative_motion.oscillator import length
+from eigenwerk.ncci.results.levels import Levels
+from eigenwerk.ncci.results.levels_text import orbital_names
 from eigenwerk.units import NUCLEON_MASS_MEV
 
 COLUMNS = {

@@ -9,8 +9,8 @@ from eigenwerk.ncci import sources
 from eigenwerk.ncci.inputs import Case, read_cases
 from eigenwerk.ncci.interaction.files import two_body_from_h2
 from eigenwerk.ncci.interaction.two_body import TwoBody, restrict
-from eigenwerk.ncci.levels import Levels
-from eigenwerk.ncci.problem import Problem, valence_problem
+from eigenwerk.ncci.problem import CaseSpace, valence_problem
+from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.run import CaseResult, run_case
 from eigenwerk.units import COULOMB_MEV_FM
 
@@ -39,12 +39,12 @@ class TwoFiles:
     def _read(self, path: Path) -> TwoBody:
         return two_body_from_h2(read_h2(path))
 
-    def problem(self, case: Case) -> Problem:
+    def problem(self, case: Case) -> CaseSpace:
         """The whole space."""
         found = self._read(self.two_body)
         return valence_problem(case, self.core, found.orbitals_p, found.orbitals_n)
 
-    def parts(self, case: Case, problem: Problem) -> dict[str, TwoBody]:
+    def parts(self, case: Case, problem: CaseSpace) -> dict[str, TwoBody]:
         """U and V."""
         factor = (18 / case.nucleus.nucleons) ** 0.3
         one_body, two_body = (restrict(self._read(path), problem.pairs) for path in (self.one_body, self.two_body))

@@ -17,13 +17,13 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from eigenwerk.ncci.basis_pairs import BasisPairs, basis_pairs
-from eigenwerk.ncci.csb import csb_hamiltonian
+from eigenwerk.ncci.basis.basis_pairs import BasisPairs, basis_pairs
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.inputs import read_cases
-from eigenwerk.ncci.manybody import ManyBodyBasis
-from eigenwerk.ncci.pair_tasks import all_tasks
-from eigenwerk.ncci.pairs import pairs_hamiltonian
+from eigenwerk.ncci.pairs.pair_tasks import all_tasks
+from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.sources import source_of, total
+from eigenwerk.ncci.stored.csb import csb_hamiltonian
 
 BUILD = {"csb": csb_hamiltonian, "pairs": pairs_hamiltonian}
 DTYPES = {"single": torch.float32, "double": torch.float64}

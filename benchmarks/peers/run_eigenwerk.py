@@ -9,7 +9,7 @@ _PROCESS = time.perf_counter()
 
 sys.path.insert(0, str(Path(__file__).parent))
 from eigenwerk.cli.quick_imports import quick_imports  # noqa: E402
-from eigenwerk.parallel.own_process import prepare_process  # noqa: E402
+from eigenwerk.parallel.launch.own_process import prepare_process  # noqa: E402
 
 prepare_process()  # and PyTorch, as `eigenwerk run` has them
 with quick_imports():
@@ -19,12 +19,12 @@ with quick_imports():
 
     import eigenwerk
     from eigenwerk.dft.calculation import Calculation
-    from eigenwerk.dft.kpoints import mesh_kpoints
+    from eigenwerk.dft.crystal.kpoints import mesh_kpoints
+    from eigenwerk.dft.crystal.structure import Structure
+    from eigenwerk.dft.crystal.symmetry import find_symmetry
     from eigenwerk.dft.parameters import Parameters
     from eigenwerk.dft.scf.loop import RESIDUAL_SQUARE, TINY_RESIDUAL_SQUARE
     from eigenwerk.dft.scf.state import ScfStep
-    from eigenwerk.dft.structure import Structure
-    from eigenwerk.dft.symmetry import find_symmetry
     from eigenwerk.io.paw_library import choose_dataset
     from eigenwerk.io.paw_xml import read_paw_xml
     from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV

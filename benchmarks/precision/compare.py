@@ -23,7 +23,7 @@ from cases import named  # noqa: E402
 from run_eigenwerk import build  # noqa: E402
 
 from eigenwerk.dft.calculation import Calculation  # noqa: E402
-from eigenwerk.dft.inputs import read_inputs  # noqa: E402
+from eigenwerk.dft.inputs.inputs import read_inputs  # noqa: E402
 from eigenwerk.io.paw_xml import read_paw_xml  # noqa: E402
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV  # noqa: E402
 

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.crystal.kpoints import mesh_kpoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.dft.kpoints import mesh_kpoints
 from eigenwerk.dft.parameters import Parameters
-from eigenwerk.dft.structure import Structure
-from eigenwerk.dft.symmetry import find_symmetry
 from eigenwerk.dft.wavefunctions import random_orbitals
 from eigenwerk.io.paw_library import choose_dataset
 from eigenwerk.io.paw_xml import read_paw_xml

@@ -6,8 +6,8 @@ from itertools import accumulate
 
 import pytest
 
-from eigenwerk.dft.inputs import read_inputs
-from eigenwerk.dft.run import run_folder
+from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.run.run import run_folder
 
 MODULES = ("crystals", "cases", "table")
 

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from eigenwerk.dft.inputs import read_inputs
+from eigenwerk.dft.inputs.inputs import read_inputs
 
 SIZES = {
     # name: atoms, electrons, bands, irreducible k-points, orbital grid

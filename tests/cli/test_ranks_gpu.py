@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from eigenwerk.parallel.gpus import count_gpus
+from eigenwerk.parallel.launch.gpus import count_gpus
 from running import EIGENWERK, ENDLESS, Run, run, status
 
 pytestmark = [pytest.mark.ranks, pytest.mark.gpu]

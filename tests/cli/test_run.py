@@ -12,7 +12,7 @@ from eigenwerk.cli import run
 from eigenwerk.cli.main import main
 from eigenwerk.cli.run import available_threads, jsonable
 from eigenwerk.cli.run_text import formula, threads_row
-from eigenwerk.dft.inputs import read_inputs
+from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.hdf5_state import read_state
 
 POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n"

@@ -8,16 +8,15 @@ import pytest
 import torch
 from scipy.spatial.transform import Rotation
 
-from eigenwerk.dft import fftw
-from eigenwerk.dft.basis import make_basis
+from eigenwerk.dft.basis.plane_wave_basis import fftw, make_basis
 from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.crystal.kpoints import mesh_kpoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.density import Density, atomic_density
-from eigenwerk.dft.kpoints import mesh_kpoints
 from eigenwerk.dft.parameters import Mixing, Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup, make_setup
-from eigenwerk.dft.structure import Structure
-from eigenwerk.dft.symmetry import find_symmetry
 from eigenwerk.io.paw_library import choose_dataset
 from eigenwerk.io.paw_xml import PawDataset, read_paw_xml
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
@@ -82,7 +81,7 @@ def _calculation(
     """A calculation in the user's units; `more` are fields of `Parameters`.
 
     real: real orbitals where the k-points allow it.  Tests that look at orbitals want complex ones, the slow twin;
-    tests/dft/test_wave_form.py compares the two.
+    tests/dft/basis/test_wave_form.py compares the two.
     """
     data_functional = "LDA" if functional in ("CA", "PW92") else "PBE"
     datasets = {symbol: _dataset(symbol, data_functional) for symbol in structure.species}

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eigenwerk.dft.structure import Structure
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 LDA = {"functional": "PW92", "cutoff_eV": 120.0, "ediff_eV": 1e-9}

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.band_gap import band_gap
-from eigenwerk.dft.occupations import Kind, Smearing, make_smearing, occupations
+from eigenwerk.dft.occupations import Smearing, SmearingKind, make_smearing, occupations
 from eigenwerk.errors import InputError
 
 SMEARINGS = {
@@ -337,5 +337,5 @@ def test_without_empty_bands_there_is_no_gap_to_report():
 
 
 def test_smearing_describes_itself():
-    assert make_smearing(3) == Smearing(Kind.METHFESSEL_PAXTON, 3)
-    assert make_smearing(0).kind is Kind.GAUSSIAN and make_smearing(-1).kind is Kind.FERMI_DIRAC
+    assert make_smearing(3) == Smearing(SmearingKind.METHFESSEL_PAXTON, 3)
+    assert make_smearing(0).kind is SmearingKind.GAUSSIAN and make_smearing(-1).kind is SmearingKind.FERMI_DIRAC

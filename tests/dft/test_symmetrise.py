@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.density import Density, electrons_of
-from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.symmetrise import make_symmetriser
-from eigenwerk.dft.symmetry import find_symmetry
 from eigenwerk.units import BOHR_ANGSTROM
 
 HCP = np.array([[2.66, 0, 0], [-1.33, 1.33 * np.sqrt(3), 0], [0, 0, 4.95]])

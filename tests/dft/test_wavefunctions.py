@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.bands import solve_bands
 from eigenwerk.dft.scf.solvers import davidson_method
-from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.wavefunctions import atomic_orbitals, random_orbitals, starting_orbitals
 from eigenwerk.units import BOHR_ANGSTROM
 

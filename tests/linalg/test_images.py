@@ -40,13 +40,13 @@ class Projected(SplitOperator):
         self.products += x_knx.shape[0] * x_knx.shape[1]
         return self.sum(x_knx @ self.projector_kix[k].mH)
 
-    def times_d(self, proj_kni):
+    def times_dh(self, proj_kni):
         return proj_kni @ self.d_ii
 
-    def times_e(self, proj_kni):
+    def times_ds(self, proj_kni):
         return proj_kni @ self.e_ii
 
-    def lift(self, q_kni, onto_knx, k=ALL):
+    def add_projected(self, q_kni, onto_knx, k=ALL):
         self.products += onto_knx.shape[0] * onto_knx.shape[1]
         return onto_knx.baddbmm_(q_kni, self.projector_kix[k])
 

@@ -3,11 +3,11 @@ import pytest
 import torch
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.annihilation import take_one, take_two
-from eigenwerk.ncci.dense import dense_hamiltonian
-from eigenwerk.ncci.manybody import no_core_basis
-from eigenwerk.ncci.pair_tasks import all_tasks
-from eigenwerk.ncci.pairs import pairs_hamiltonian
+from eigenwerk.ncci.basis.annihilation import take_one, take_two
+from eigenwerk.ncci.basis.manybody import no_core_basis
+from eigenwerk.ncci.pairs.pair_tasks import all_tasks
+from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from random_pairs import p_and_sd_shell_basis, random_pairs, random_vectors
 
 SPACES = [

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.ncci.csb import csb_hamiltonian, product_by_torch
-from eigenwerk.ncci.manybody import no_core_basis
-from eigenwerk.ncci.pairs import pairs_hamiltonian
+from eigenwerk.ncci.basis.manybody import no_core_basis
+from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.stored.csb import csb_hamiltonian, product_by_torch
 from random_pairs import random_pairs, random_vectors
 
 SPACES = [(3, 3, 4, 0), (2, 2, 6, 0), (6, 6, 2, 0), (1, 2, 4, 1), (3, 4, 1, 1), (0, 3, 2, 1)]

@@ -12,7 +12,7 @@ import pytest
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.res import read_res
 from eigenwerk.ncci.inputs import read_cases
-from eigenwerk.ncci.levels_file import read_levels
+from eigenwerk.ncci.results.levels_file import read_levels
 from eigenwerk.ncci.run import run_case, run_series
 
 HELIUM = {"nucleus": "4He", "interaction": "JISP16", "hw": 20, "Nmax": 2, "states": 3}

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from eigenwerk.errors import InputError
-from eigenwerk.parallel.endpoints import EndpointCommunicator
-from eigenwerk.parallel.pairwise import PairwiseCommunicator
+from eigenwerk.parallel.transports.endpoints import EndpointCommunicator
+from eigenwerk.parallel.transports.pairwise import PairwiseCommunicator
 from eigenwerk.trace import Trace
 
 pytestmark = pytest.mark.ranks
@@ -80,7 +80,7 @@ def test_endpoints_that_cannot_work_are_refused(ranks):
 
 
 def short_messages(world):
-    from eigenwerk.parallel.mpi import mpi_world
+    from eigenwerk.parallel.transports.mpi import mpi_world
 
     comm = mpi_world(Trace(), message=7)
     size, rank = comm.size, comm.rank

@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 import torch
 
-from eigenwerk.parallel.endpoints import EndpointCommunicator
-from eigenwerk.parallel.pairwise import PairwiseCommunicator
+from eigenwerk.parallel.transports.endpoints import EndpointCommunicator
+from eigenwerk.parallel.transports.pairwise import PairwiseCommunicator
 
 pytestmark = pytest.mark.ranks
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.perf.convergence_plot import draw_convergence
 from eigenwerk.perf.plot_process import PlotProcess
 

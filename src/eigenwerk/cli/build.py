@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from eigenwerk.cli.run_text import formula
-from eigenwerk.dft.building.build import Wishes, built
-from eigenwerk.dft.building.slab import Cut
+from eigenwerk.dft.building.build import BuildRequest, built
+from eigenwerk.dft.building.slab import SlabCut
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.poscar import Poscar, format_poscar, read_poscar, write_poscar
 
@@ -64,8 +64,8 @@ def build(
     """
     poscar = read_poscar(source / "POSCAR" if source.is_dir() else source)
     cut = _cut(slab, layers, vacuum, first_layer)
-    wishes = Wishes(cut, _matrix(supercell, matrix), replace or (), remove or (), seed, title)
-    made, done = built(poscar, wishes)
+    request = BuildRequest(cut, _matrix(supercell, matrix), replace or (), remove or (), seed, title)
+    made, done = built(poscar, request)
     if output is None:
         typer.echo(format_poscar(made), nl=False)
         return
@@ -75,7 +75,9 @@ def build(
     typer.echo(_summary(made, done, output))
 
 
-def _cut(slab: tuple[int, int, int] | None, layers: int | None, vacuum: float | None, first: int | None) -> Cut | None:
+def _cut(
+    slab: tuple[int, int, int] | None, layers: int | None, vacuum: float | None, first: int | None
+) -> SlabCut | None:
     """The slab that is asked for; raises InputError for words about a slab without --slab."""
     if slab is None:
         given = {"--layers": layers, "--vacuum": vacuum, "--first-layer": first}
@@ -83,7 +85,7 @@ def _cut(slab: tuple[int, int, int] | None, layers: int | None, vacuum: float | 
         if alone:
             raise InputError(f"{' and '.join(alone)}: of which plane? Add --slab H K L, for example --slab 1 1 1.")
         return None
-    return Cut(slab, LAYERS if layers is None else layers, VACUUM if vacuum is None else vacuum, first or 1)
+    return SlabCut(slab, LAYERS if layers is None else layers, VACUUM if vacuum is None else vacuum, first or 1)
 
 
 def _matrix(supercell: tuple[int, ...] | None, matrix: tuple[int, ...] | None) -> np.ndarray | None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from eigenwerk import __version__
 from eigenwerk.cli.check_document import document
 from eigenwerk.cli.check_text import show
-from eigenwerk.dft.inputs import read_inputs
+from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.errors import InputError
 
 Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder with INCAR, POSCAR and KPOINTS.")]

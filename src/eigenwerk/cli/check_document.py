@@ -10,14 +10,14 @@ import numpy as np
 
 from eigenwerk import __version__
 from eigenwerk.cli.run_text import formula
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.structure import Structure, shortest_distance
+from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.default_bands import fewest_bands
-from eigenwerk.dft.input_datasets import DataSet
-from eigenwerk.dft.inputs import Inputs
-from eigenwerk.dft.kpoints import KPoints
-from eigenwerk.dft.memory import MemoryEstimate
+from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.parameters import Parameters
-from eigenwerk.dft.structure import Structure, shortest_distance
-from eigenwerk.dft.symmetry import Symmetry
+from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.io.vasp.problem import SEVERITIES, Problem
 from eigenwerk.parallel.main_memory import installed_memory
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
@@ -30,7 +30,7 @@ LARGEST_PAIR_SEARCH = 2000
 
 def document(inputs: Inputs) -> Document:
     """Everything known; parts that the input does not allow are None."""
-    found = inputs.found
+    found = inputs.parts
     problems = [*inputs.problems, *memory_problems(found.memory)]
     return {
         "eigenwerk": __version__,

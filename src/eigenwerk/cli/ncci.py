@@ -14,16 +14,16 @@ import typer
 from eigenwerk.cli.stopping import StopRequests
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.ncci.check_text import check_lines
-from eigenwerk.ncci.convergence import over_nmax
 from eigenwerk.ncci.estimate import planned, refuse_what_does_not_fit
 from eigenwerk.ncci.input_settings import SETTINGS
 from eigenwerk.ncci.inputs import read_cases
-from eigenwerk.ncci.level_plot import draw_convergence, draw_levels
-from eigenwerk.ncci.levels import Levels
-from eigenwerk.ncci.levels_text import levels_lines
+from eigenwerk.ncci.results.convergence import over_nmax
+from eigenwerk.ncci.results.level_plot import draw_convergence, draw_levels
+from eigenwerk.ncci.results.levels import Levels
+from eigenwerk.ncci.results.levels_text import levels_lines
 
 if TYPE_CHECKING:
-    from eigenwerk.ncci.solving import Step
+    from eigenwerk.ncci.solving import SolverProgress
 
 app = typer.Typer(no_args_is_help=True, help="Light nuclei: no-core and valence-space configuration interaction.")
 
@@ -50,7 +50,7 @@ def run(case: CaseFile, output: Output = None, quiet: Quiet = False) -> None:
     view = _Progress(quiet)
     with StopRequests(view.say) as stop:
 
-        def report(step: "Step") -> None:
+        def report(step: "SolverProgress") -> None:
             view.report(step)
             stop.step_finished()
 
@@ -139,7 +139,7 @@ def _shown(value: object) -> str:
 
 def _read(results: list[Path]) -> list[Levels]:
     """The levels of all results."""
-    from eigenwerk.ncci.levels_file import read_levels
+    from eigenwerk.ncci.results.levels_file import read_levels
 
     return [read_levels(path) for path in _files(results)]
 
@@ -181,7 +181,7 @@ class _Progress:
             self._end()
             typer.echo(line)
 
-    def report(self, step: "Step") -> None:
+    def report(self, step: "SolverProgress") -> None:
         """Where the solver is; on a terminal after every step, else every ten seconds."""
         terminal = sys.stdout.isatty()
         if self.quiet or (not terminal and step.seconds - self.last < 10):

@@ -14,9 +14,9 @@ from rich.console import Console
 
 from eigenwerk.cli.check_text import show_lines
 from eigenwerk.cli.plan_text import document, lines
-from eigenwerk.dft.inputs import Inputs, read_inputs
-from eigenwerk.dft.machine import H200, Machine, processor
-from eigenwerk.dft.plan import make_plan, smallest_plan
+from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.dft.plan.machine import H200, Machine, processor
+from eigenwerk.dft.plan.plan import make_plan, smallest_plan
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.main_memory import installed_memory
 

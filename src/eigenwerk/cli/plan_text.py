@@ -6,8 +6,8 @@ from typing import Any
 from eigenwerk import __version__
 from eigenwerk.cli.check_text import FAINT, HEAD, PLAIN, STYLES, Line, size, under_titles
 from eigenwerk.cli.run_text import formula
-from eigenwerk.dft.inputs import Inputs
-from eigenwerk.dft.plan import Plan
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.plan.plan import Plan
 
 Document = dict[str, Any]
 

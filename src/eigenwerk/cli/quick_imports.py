@@ -28,7 +28,7 @@ def quick_imports(unused: frozenset[str] = UNUSED) -> Iterator[None]:
     What was loaded for a first calculation is never looked at again by the collector, whose rounds would pass a million
     objects.
     """
-    finder, collected, first = _Finder(unused), gc.isenabled(), "eigenwerk.dft.run" not in sys.modules
+    finder, collected, first = _Finder(unused), gc.isenabled(), "eigenwerk.dft.run.run" not in sys.modules
     gc.disable()
     sys.meta_path.insert(0, finder)
     try:

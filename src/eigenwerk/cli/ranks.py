@@ -10,18 +10,18 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eigenwerk.dft.inputs import Inputs
-from eigenwerk.dft.machine import H200, processor
-from eigenwerk.dft.plan import choose_layout
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.plan.machine import H200, processor
+from eigenwerk.dft.plan.plan import choose_layout
 from eigenwerk.errors import InputError
-from eigenwerk.parallel.choice import Wish
-from eigenwerk.parallel.environment import Launch, find_launch
-from eigenwerk.parallel.facts import Seat
-from eigenwerk.parallel.gpus import count_gpus
-from eigenwerk.parallel.launch import check_ranks, die_with_parent, rank_command, run_ranks
+from eigenwerk.parallel.launch.choice import DeviceRequest
+from eigenwerk.parallel.launch.environment import Launch, find_launch
+from eigenwerk.parallel.launch.facts import Placement
+from eigenwerk.parallel.launch.gpus import count_gpus
+from eigenwerk.parallel.launch.launch import check_ranks, die_with_parent, rank_command, run_ranks
 
 if TYPE_CHECKING:
-    from eigenwerk.parallel.start import Team
+    from eigenwerk.parallel.launch.start import Team
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class RunOptions:
         """Where files go."""
         return self.folder if self.output is None else self.output
 
-    def wish(self, inputs: Inputs | None = None) -> Wish:
+    def device_request(self, inputs: Inputs | None = None) -> DeviceRequest:
         """Device and transport, with what INCAR says about them; InputError for words that do not exist."""
         nccl = True if inputs is None else bool(inputs.incar.get("LUSENCCL", True))
-        return Wish(self.device, self.transport, nccl)
+        return DeviceRequest(self.device, self.transport, nccl)
 
     def groups(self, inputs: Inputs, ranks: int, kind: str = "cpu", memory: float | None = None) -> int:
         """The number of k-groups: KPAR, or what `eigenwerk plan` would choose for ranks of this kind and memory."""
@@ -118,7 +118,7 @@ def team_rows(team: "Team") -> list[tuple[str, str]]:
     """Label and text of what the log says about ranks, devices and transport."""
     return [
         *([("ranks", _ranks_words(team))] if team.launch.several else []),
-        *(("devices", words) for words in _device_words(team.seats)),
+        *(("devices", words) for words in _device_words(team.placements)),
         *([("transport", _transport_words(team))] if team.transport else []),
     ]
 
@@ -132,13 +132,13 @@ def _ranks_words(team: "Team") -> str:
 
 def _transport_words(team: "Team") -> str:
     """How data travel; what happens to CUDA tensors only where there are some."""
-    gpus = any(seat.title for seat in team.seats)
+    gpus = any(placement.title for placement in team.placements)
     return team.transport if gpus else team.transport.split(";")[0]
 
 
-def _device_words(seats: Sequence[Seat]) -> Iterator[str]:
+def _device_words(placements: Sequence[Placement]) -> Iterator[str]:
     """One line for ranks of one machine with the same kind of device."""
-    for (host, title, threads), group in groupby(seats, key=lambda seat: (seat.host, seat.title, seat.threads)):
+    for (host, title, threads), group in groupby(placements, key=lambda one: (one.host, one.title, one.threads)):
         members = list(group)
         first, last = members[0].rank, members[-1].rank
         ranks = f"rank {first}" if first == last else f"ranks {first} {'and' if last == first + 1 else 'to'} {last}"
@@ -147,5 +147,5 @@ def _device_words(seats: Sequence[Seat]) -> Iterator[str]:
         if not title:
             yield f"{ranks} on {host}: processor, {shown}"
         else:
-            names = ", ".join(dict.fromkeys(seat.device for seat in members))
+            names = ", ".join(dict.fromkeys(placement.device for placement in members))
             yield f"{ranks} on {host}: {names} ({title}), {shown}"

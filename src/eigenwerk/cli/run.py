@@ -22,22 +22,22 @@ from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_r
 from eigenwerk.cli.run_text import formula, heading, labelled, summary, threads_row
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.cli.stopping import SIGNALS, StopRequests
-from eigenwerk.dft.inputs import Inputs, read_inputs
-from eigenwerk.dft.interruption import RunInterrupted
-from eigenwerk.dft.report import RunResult
-from eigenwerk.dft.useful_threads import useful_threads
+from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.dft.plan.useful_threads import useful_threads
+from eigenwerk.dft.run.interruption import RunInterrupted
+from eigenwerk.dft.run.report import RunResult
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable
-from eigenwerk.io.vasp.record import StepRecord
-from eigenwerk.parallel.early_gpu import wake_gpu
-from eigenwerk.parallel.environment import Launch, wished_threads
-from eigenwerk.parallel.judge import NO_STEP
-from eigenwerk.parallel.own_process import prepare_process
+from eigenwerk.io.vasp.output.record import StepRecord
+from eigenwerk.parallel.launch.early_gpu import wake_gpu
+from eigenwerk.parallel.launch.environment import Launch, wished_threads
+from eigenwerk.parallel.launch.own_process import prepare_process
+from eigenwerk.parallel.watch.judge import NO_STEP
 from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import HARTREE_EV
 
 if TYPE_CHECKING:
-    from eigenwerk.parallel.start import Team
+    from eigenwerk.parallel.launch.start import Team
 
 PLOT_FILE = "convergence.png"
 
@@ -82,7 +82,7 @@ def run(
     """
     launch = become_rank()
     options = RunOptions(folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device)
-    options.wish()
+    options.device_request()
     count = ranks_to_start(options, launch)
     if launch.several:
         _run_as_rank(options, launch)
@@ -200,10 +200,10 @@ def _solve(inputs: Inputs, options: RunOptions, launch: Launch, view: RunView) -
     try:
         with StopRequests(view.say) as stop:
             with quick_imports():  # of PyTorch, which takes longer than everything before
-                from eigenwerk.parallel.start import Task, at_work
+                from eigenwerk.parallel.launch.start import StartRequest, at_work
 
-            with at_work(launch, lambda: Task(options.wish(inputs))) as team:
-                threads, rows = team.seat.threads, team_rows(team)
+            with at_work(launch, lambda: StartRequest(options.device_request(inputs))) as team:
+                threads, rows = team.placement.threads, team_rows(team)
                 if team.runtime.device.type == "cpu":
                     threads = threads_for(inputs)
                     rows = [("computer", threads_row(threads, available_threads()))]
@@ -221,15 +221,15 @@ def _solve_together(options: RunOptions, launch: Launch, view: RunView) -> tuple
     """The same on several ranks, where errors of the input are met inside, so that they are told once."""
     prepare_process()
     with quick_imports():
-        from eigenwerk.parallel.start import Task, at_work
+        from eigenwerk.parallel.launch.start import StartRequest, at_work
 
     found: list[Inputs] = []
 
-    def prepare() -> Task:
+    def prepare() -> StartRequest:
         inputs = read_inputs(options.folder, options.target)
         inputs.raise_on_errors()
         found.append(inputs)
-        return Task(options.wish(inputs), partial(options.groups, inputs))
+        return StartRequest(options.device_request(inputs), partial(options.groups, inputs))
 
     def explain(error: Exception) -> str:
         return crash_words(error, sys.argv[1:])
@@ -242,7 +242,7 @@ def _solve_together(options: RunOptions, launch: Launch, view: RunView) -> tuple
 
         view.begin()
         try:
-            return inputs, _compute(inputs, options, team, view, team.seat.threads, team.step_finished), 0
+            return inputs, _compute(inputs, options, team, view, team.placement.threads, team.step_finished), 0
         except KeyboardInterrupt as interrupt:
             return inputs, _result_so_far(interrupt), team.stop or 2
         finally:
@@ -254,11 +254,11 @@ def _compute(
 ) -> RunResult:
     """The calculation, on this rank."""
     with team.runtime.trace.span("loading programs"), quick_imports():
-        from eigenwerk.dft.warm_up import warm_up
+        from eigenwerk.dft.run.warm_up import warm_up
 
         # `run_inputs` does it too; here it has begun when the next line loads modules for half a second
         warm_up(team.runtime.device, inputs.parameters.functional, inputs.parameters.spins)
-        from eigenwerk.dft.run import run_inputs
+        from eigenwerk.dft.run.run import run_inputs
 
     def on_step(step: StepRecord) -> None:
         view.step(step)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from eigenwerk import __version__
-from eigenwerk.dft.input_datasets import FUNCTIONAL_OF_TAG
-from eigenwerk.dft.inputs import Inputs
-from eigenwerk.dft.report import Edge, RunResult
-from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.dft.inputs.datasets import FUNCTIONAL_OF_TAG
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.run.report import ReportedEdge, RunResult
+from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.units import HARTREE_EV
 
 MANY_ATOMS = 20
@@ -144,11 +144,11 @@ def _levels(result: RunResult) -> list[str]:
     return ["Electrons: an insulator or semiconductor", *lines]
 
 
-def _edge_line(name: str, edge: Edge, result: RunResult) -> str:
+def _edge_line(name: str, edge: ReportedEdge, result: RunResult) -> str:
     return f"  {name:<22}{edge.energy:>12.4f} eV  at {_place(edge, result)}, band {edge.band}"
 
 
-def _place(edge: Edge, result: RunResult) -> str:
+def _place(edge: ReportedEdge, result: RunResult) -> str:
     point = " ".join(f"{x + 0.0:.4g}" for x in edge.point_c)
     spin = f", spin {'up' if edge.spin == 1 else 'down'}" if len(result.eig_skn) == 2 else ""
     return f"k-point {edge.kpoint} ({point}){spin}"

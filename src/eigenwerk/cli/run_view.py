@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from eigenwerk.cli.run_text import step_heading, step_row
-from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.io.vasp.output.record import StepRecord
 
 GOOD, BAD, DOUBT, FAINT = "bold green", "bold red", "yellow", "dim"
 

@@ -8,12 +8,13 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from eigenwerk.dft.basis import PlaneWaveBasis, make_basis
+from eigenwerk.dft.basis.grids import GridSizes
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, atomic_density, moment_per_atom
 from eigenwerk.dft.forces import forces
-from eigenwerk.dft.grids import GridSizes
-from eigenwerk.dft.kpoints import KPoints
-from eigenwerk.dft.occupations import Kind, Smearing
+from eigenwerk.dft.occupations import Smearing, SmearingKind
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
@@ -24,7 +25,6 @@ from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
 from eigenwerk.dft.scf.mixing_extent import smallest_factor
 from eigenwerk.dft.scf.state import ScfStep, State
-from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.symmetrise import make_symmetriser
 from eigenwerk.dft.xc.functional import make_functional
 from eigenwerk.io.paw_xml import PawDataset
@@ -158,9 +158,9 @@ class Calculation:
 def smearing(parameters: Parameters) -> Smearing:
     """The smearing of an ISMEAR value."""
     if parameters.ismear == -2:
-        return Smearing(Kind.FIXED, 0, parameters.fixed_occupations)
+        return Smearing(SmearingKind.FIXED, 0, parameters.fixed_occupations)
     if parameters.ismear == -1:
-        return Smearing(Kind.FERMI_DIRAC)
+        return Smearing(SmearingKind.FERMI_DIRAC)
     if parameters.ismear == 0:
-        return Smearing(Kind.GAUSSIAN)
-    return Smearing(Kind.METHFESSEL_PAXTON, parameters.ismear)
+        return Smearing(SmearingKind.GAUSSIAN)
+    return Smearing(SmearingKind.METHFESSEL_PAXTON, parameters.ismear)

@@ -12,11 +12,11 @@ from math import pi, sqrt
 import numpy as np
 import torch
 
-from eigenwerk.dft.basis import PlaneWaveBasis
-from eigenwerk.dft.layouts import ToBands, grid_blocks, own_bands, transfer_blocks
+from eigenwerk.dft.basis.distribution import ToBands, grid_blocks, own_bands, transfer_blocks
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.paw.atoms import PawAtoms, Species
 from eigenwerk.dft.paw.setup import Setup
-from eigenwerk.dft.wave_form import SphereMap
 from eigenwerk.parallel.threads import each, threads_for
 
 

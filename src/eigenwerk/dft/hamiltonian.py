@@ -8,13 +8,13 @@ from copy import copy
 
 import torch
 
-from eigenwerk.dft.layouts import grid_blocks, on_whole_spheres
+from eigenwerk.dft.basis.distribution import grid_blocks, on_whole_spheres
+from eigenwerk.dft.basis.transforms import orbital_blocks
+from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
 from eigenwerk.dft.paw.real_space import RealSpaceProjectors
 from eigenwerk.dft.potential import Potential
-from eigenwerk.dft.transforms import orbital_blocks
-from eigenwerk.dft.wave_form import SphereMap
 from eigenwerk.linalg.operator import ALL, SplitOperator, Which
 from eigenwerk.parallel.process_grid import share
 from eigenwerk.parallel.threads import each, threads_for
@@ -80,15 +80,15 @@ class Hamiltonian(SplitOperator):
         with self.basis.runtime.trace.span("projectors"):
             return self.sum(projections(x_knG, self.projector_kIG[k]))
 
-    def times_d(self, proj_knI: torch.Tensor) -> torch.Tensor:
+    def times_dh(self, proj_knI: torch.Tensor) -> torch.Tensor:
         """Σ_J ΔH_IJ <p̃_J|x>."""
         return self.energy_II.times(proj_knI)
 
-    def times_e(self, proj_knI: torch.Tensor) -> torch.Tensor:
+    def times_ds(self, proj_knI: torch.Tensor) -> torch.Tensor:
         """Σ_J ΔS_IJ <p̃_J|x>."""
         return self.overlap_II.times(proj_knI)
 
-    def lift(self, q_knI: torch.Tensor, onto_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+    def add_projected(self, q_knI: torch.Tensor, onto_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """onto + Σ_I p̃_I q_I; (k, n, G)."""
         with self.basis.runtime.trace.span("projectors"):
             return onto_knG.baddbmm_(q_knI, self.projector_kIG[k])

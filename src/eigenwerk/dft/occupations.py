@@ -32,7 +32,7 @@ FIXED_SUM_TOLERANCE = 1e-4
 """Given occupations may miss the number of electrons by this much, the rounding of fractions written by hand."""
 
 
-class Kind(Enum):
+class SmearingKind(Enum):
     """The smearing kinds; the ISMEAR values of VASP are -1, 0, N > 0 and -2."""
 
     FERMI_DIRAC = "Fermi-Dirac"
@@ -45,14 +45,14 @@ class Kind(Enum):
 class Smearing:
     """A way to occupy states: kind, Methfessel-Paxton order, and (s, n) occupations if they are fixed."""
 
-    kind: Kind
+    kind: SmearingKind
     order: int = 0
     fixed_sn: tuple[tuple[float, ...], ...] | None = None
 
     @property
     def extrapolation_factor(self) -> float:
         """c in E(width -> 0) = F - c (-TS): 1/2, or 1/(N + 2) for Methfessel-Paxton of order N; 0 if fixed."""
-        if self.kind is Kind.FIXED:
+        if self.kind is SmearingKind.FIXED:
             return 0.0
         return 1.0 / (self.order + 2.0)
 
@@ -62,7 +62,7 @@ class Smearing:
         Fermi-Dirac: 1 / (exp x + 1).  Gaussian: erfc(x) / 2.
         Methfessel-Paxton: erfc(x) / 2 + sum_{m=1}^{N} A_m H_{2m-1}(x) exp(-x^2), A_m = (-1)^m / (m! 4^m sqrt pi).
         """
-        if self.kind is Kind.FERMI_DIRAC:
+        if self.kind is SmearingKind.FERMI_DIRAC:
             return torch.sigmoid(-x)
         step_x = 0.5 * torch.erfc(x)
         if self.order == 0:
@@ -76,7 +76,7 @@ class Smearing:
         Fermi-Dirac: f ln f + (1 - f) ln(1 - f).  Methfessel-Paxton of order N (Gaussian: N = 0):
         -A_N H_{2N}(x) exp(-x^2) / 2.  In each case d(-TS)/df = -(eigenvalue - Fermi level).
         """
-        if self.kind is Kind.FERMI_DIRAC:
+        if self.kind is SmearingKind.FERMI_DIRAC:
             filled_x, empty_x = torch.sigmoid(-x), torch.sigmoid(x)
             return torch.xlogy(filled_x, filled_x) + torch.xlogy(empty_x, empty_x)
         return -0.5 * _paxton(self.order) * _hermite_functions(x, 2 * self.order)[2 * self.order]
@@ -106,10 +106,10 @@ def make_smearing(ismear: int, fixed_sn: Sequence[Sequence[float]] | None = None
     if ismear == -2:
         if fixed_sn is None:
             raise InputError("ISMEAR = -2 needs the occupation of every band. Set FERWE (and FERDO if ISPIN = 2).")
-        return Smearing(Kind.FIXED, 0, tuple(tuple(float(f) for f in row) for row in fixed_sn))
+        return Smearing(SmearingKind.FIXED, 0, tuple(tuple(float(f) for f in row) for row in fixed_sn))
     if ismear < -2:
         raise InputError(f"ISMEAR = {ismear} is not a smearing. Set ISMEAR = -1, 0, or a small order such as 1.")
-    kind = {-1: Kind.FERMI_DIRAC, 0: Kind.GAUSSIAN}.get(ismear, Kind.METHFESSEL_PAXTON)
+    kind = {-1: SmearingKind.FERMI_DIRAC, 0: SmearingKind.GAUSSIAN}.get(ismear, SmearingKind.METHFESSEL_PAXTON)
     return Smearing(kind, max(ismear, 0))
 
 
@@ -159,7 +159,7 @@ def occupations(
     moment that does not fit, fixed occupations of wrong length or sum.
     """
     weight_k = weight_k / weight_k.sum()  # the last digit of hand-written weights would shift an insulator's level
-    if smearing.kind is Kind.FIXED:
+    if smearing.kind is SmearingKind.FIXED:
         return _fixed_occupations(eig_skn, weight_k, electrons, smearing, spin_degeneracy, fixed_moment)
     if not width > 0.0:
         raise InputError(f"the smearing width is {width:g} hartree; it must be positive. Set SIGMA = 0.05 (eV), say.")
@@ -322,9 +322,9 @@ def _solve(excess: Callable[[float, Smearing], float], smearing: Smearing, start
     """
     if abs(excess(start, smearing)) <= tolerance:
         return start
-    if smearing.kind is not Kind.METHFESSEL_PAXTON:
+    if smearing.kind is not SmearingKind.METHFESSEL_PAXTON:
         return _root(lambda shift: excess(shift, smearing), start, growth=2.0, step=1.0)
-    gaussian = _solve(excess, Smearing(Kind.GAUSSIAN), start, tolerance)
+    gaussian = _solve(excess, Smearing(SmearingKind.GAUSSIAN), start, tolerance)
     return _root(lambda shift: excess(shift, smearing), gaussian, growth=1.05, step=0.1)
 
 

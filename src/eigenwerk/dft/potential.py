@@ -7,13 +7,13 @@ from functools import cached_property
 import torch
 from torch.nn.functional import pad
 
+from eigenwerk.dft.basis.grid_orbits import GridOrbits, grid_orbits
+from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.density import Density
-from eigenwerk.dft.grid_orbits import GridOrbits, grid_orbits
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import equivalent_atoms
 from eigenwerk.dft.paw.onsite import OnsiteTerms, onsite_energies
 from eigenwerk.dft.paw.site_symmetry import site_symmetry
-from eigenwerk.dft.symmetry import Symmetry
 from eigenwerk.dft.terms.hartree import hartree
 from eigenwerk.dft.terms.hubbard import make_hubbard
 from eigenwerk.dft.terms.xc import exchange_correlation

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.paw.atoms import PawAtoms, Species
 from eigenwerk.dft.paw.equivalence import projector_rotation
-from eigenwerk.dft.symmetry import Symmetry
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
 

@@ -38,7 +38,7 @@ def projections_of(vectors: Images) -> torch.Tensor | None:
 
 
 @dataclass(frozen=True)
-class Acted:
+class OperatorImage:
     """M x in the form y + P^H q, for M one of H, S and H - e S; q is None where y is all.
 
     y_knx: (k, n, x).  q_kni: (k, n, i).
@@ -52,7 +52,7 @@ class Acted:
         """M x, (k, n, x), in the memory of y."""
         if self.q_kni is None or self.operator is None:
             return self.y_knx
-        return self.operator.lift(self.q_kni, self.y_knx, k)
+        return self.operator.add_projected(self.q_kni, self.y_knx, k)
 
     def dots(self, other: Images) -> torch.Tensor:
         """This rank's share of <v_n|M x_n> with as many other vectors, (k, n)."""
@@ -91,11 +91,11 @@ class Images(ABC):
         """
 
     @abstractmethod
-    def metric(self) -> Acted:
+    def metric(self) -> OperatorImage:
         """S x."""
 
     @abstractmethod
-    def pencil(self, eig_kn: torch.Tensor) -> Acted:
+    def pencil(self, eig_kn: torch.Tensor) -> OperatorImage:
         """H x - e S x, y a new tensor."""
 
     @abstractmethod
@@ -158,11 +158,11 @@ class FullImages(Images):
         parts_b = [block.parts for block in blocks]
         return _rows(self.x_knx, [parts[1] for parts in parts_b]), _rows(self.x_knx, [parts[2] for parts in parts_b])
 
-    def metric(self) -> Acted:
-        return Acted(self.sx_knx)
+    def metric(self) -> OperatorImage:
+        return OperatorImage(self.sx_knx)
 
-    def pencil(self, eig_kn: torch.Tensor) -> Acted:
-        return Acted(_less(self.hx_knx, eig_kn, self.sx_knx))
+    def pencil(self, eig_kn: torch.Tensor) -> OperatorImage:
+        return OperatorImage(_less(self.hx_knx, eig_kn, self.sx_knx))
 
     def project(self, x_knx: torch.Tensor, k: Which = ALL) -> None:
         return None
@@ -203,18 +203,18 @@ class SplitImages(Images):
 
     def rows(self, blocks: Sequence[Images]) -> tuple[torch.Tensor, torch.Tensor]:
         own, parts_b = self.operator.own_i, [block.parts for block in blocks]
-        weighed_kxi = torch.cat([self.operator.times_d(self.proj_kni), self.operator.times_e(self.proj_kni)], 1)
+        weighed_kxi = torch.cat([self.operator.times_dh(self.proj_kni), self.operator.times_ds(self.proj_kni)], 1)
         small_h, small_s = _rows(weighed_kxi[..., own], [parts[2][..., own] for parts in parts_b]).chunk(2, 1)
         row_h = _rows(self.x_knx, [parts[1] for parts in parts_b]).add_(small_h)
         return row_h, _rows(self.x_knx, [parts[0] for parts in parts_b]).add_(small_s)
 
-    def metric(self) -> Acted:
-        return Acted(self.x_knx, self.operator.times_e(self.proj_kni), self.operator)
+    def metric(self) -> OperatorImage:
+        return OperatorImage(self.x_knx, self.operator.times_ds(self.proj_kni), self.operator)
 
-    def pencil(self, eig_kn: torch.Tensor) -> Acted:
+    def pencil(self, eig_kn: torch.Tensor) -> OperatorImage:
         operator, proj_kni = self.operator, self.proj_kni
-        q_kni = _less(operator.times_d(proj_kni), eig_kn, operator.times_e(proj_kni))
-        return Acted(_less(self.first_knx, eig_kn, self.x_knx), q_kni, operator)
+        q_kni = _less(operator.times_dh(proj_kni), eig_kn, operator.times_ds(proj_kni))
+        return OperatorImage(_less(self.first_knx, eig_kn, self.x_knx), q_kni, operator)
 
     def project(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         return self.operator.project(x_knx, k)
@@ -222,12 +222,12 @@ class SplitImages(Images):
     def overlaps(self, x_knx: torch.Tensor, proj_kni: torch.Tensor | None) -> torch.Tensor:
         assert proj_kni is not None
         own = self.operator.own_i
-        weighed_kni = self.operator.times_e(proj_kni)[..., own]
+        weighed_kni = self.operator.times_ds(proj_kni)[..., own]
         return inner(self.x_knx, x_knx).add_(inner(self.proj_kni[..., own], weighed_kni))
 
     def own_overlaps(self, x_knx: torch.Tensor, proj_kni: torch.Tensor | None) -> torch.Tensor:
         assert proj_kni is not None
-        return Acted(x_knx, self.operator.times_e(proj_kni), self.operator).dots(self)
+        return OperatorImage(x_knx, self.operator.times_ds(proj_kni), self.operator).dots(self)
 
     def with_residual(self, residual_knx: torch.Tensor) -> Self:
         return replace(self, first_knx=residual_knx)
@@ -235,7 +235,8 @@ class SplitImages(Images):
     def without_residual(self, eig_kn: torch.Tensor, k: Which = ALL) -> Self:
         operator, proj_kni = self.operator, self.proj_kni
         self.first_knx.addcmul_(eig_kn.unsqueeze(-1).to(self.x_knx.dtype), self.x_knx)
-        operator.lift(_less(operator.times_d(proj_kni), eig_kn, operator.times_e(proj_kni)).neg_(), self.first_knx, k)
+        q_kni = _less(operator.times_dh(proj_kni), eig_kn, operator.times_ds(proj_kni)).neg_()
+        operator.add_projected(q_kni, self.first_knx, k)
         return self
 
 

@@ -82,15 +82,15 @@ class SplitOperator(ABC):
         """P x, (k, n, i), summed over ranks."""
 
     @abstractmethod
-    def times_d(self, proj_kni: torch.Tensor) -> torch.Tensor:
+    def times_dh(self, proj_kni: torch.Tensor) -> torch.Tensor:
         """D P x, (k, n, i)."""
 
     @abstractmethod
-    def times_e(self, proj_kni: torch.Tensor) -> torch.Tensor:
+    def times_ds(self, proj_kni: torch.Tensor) -> torch.Tensor:
         """E P x, (k, n, i)."""
 
     @abstractmethod
-    def lift(self, q_kni: torch.Tensor, onto_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+    def add_projected(self, q_kni: torch.Tensor, onto_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """onto + P^H q, (k, n, x), in the memory of `onto`."""
 
     @abstractmethod
@@ -106,11 +106,12 @@ class SplitOperator(ABC):
     def apply(self, x_knx: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
         """(H x, S x)."""
         first_knx, proj_kni = self.first(x_knx, k), self.project(x_knx, k)
-        return self.lift(self.times_d(proj_kni), first_knx, k), self.lift(self.times_e(proj_kni), x_knx.clone(), k)
+        h_knx = self.add_projected(self.times_dh(proj_kni), first_knx, k)
+        return h_knx, self.add_projected(self.times_ds(proj_kni), x_knx.clone(), k)
 
     def overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """S x."""
-        return self.lift(self.times_e(self.project(x_knx, k)), x_knx.clone(), k)
+        return self.add_projected(self.times_ds(self.project(x_knx, k)), x_knx.clone(), k)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ thread while the others turn Z by those of the sweep before.  The plain twin is 
 
 import torch
 
-from eigenwerk.parallel.cuda_kernels import Kernel, can_compile, integer, kernel, pointer
+from eigenwerk.parallel.kernels.cuda import Kernel, can_compile, integer, kernel, pointer
 
 THREADS = 512
 SHARED_BYTES = 232448 - 1536

@@ -2,10 +2,10 @@
 
 from eigenwerk.ncci.estimate import USUAL_PRODUCTS, Cost, Estimate
 from eigenwerk.ncci.inputs import Case, half
-from eigenwerk.ncci.problem import Problem
+from eigenwerk.ncci.problem import CaseSpace
 
 
-def check_lines(case: Case, problem: Problem, estimated: Estimate, memory: float, backend: str) -> list[str]:
+def check_lines(case: Case, problem: CaseSpace, estimated: Estimate, memory: float, backend: str) -> list[str]:
     """The page for one case.  backend: the one that a run would take."""
     space = problem.space
     lines = [case.title, f"  nucleons     {space.protons} protons and {space.neutrons} neutrons that move"]

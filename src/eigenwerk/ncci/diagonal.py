@@ -3,10 +3,10 @@
 import numpy as np
 import torch
 
-from eigenwerk.ncci.basis_pairs import BasisPairs
+from eigenwerk.ncci.basis.basis_pairs import BasisPairs
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock
-from eigenwerk.ncci.manybody import ManyBodyBasis
 
 PIECE = {"cpu": 1 << 20, "cuda": 1 << 24}
 """So many states are worked on at once."""

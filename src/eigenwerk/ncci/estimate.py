@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.counting import Counts, count, dimension, nonzeros_countable
-from eigenwerk.ncci.inputs import Case, SolverChoice, block_size
-from eigenwerk.ncci.problem import Problem
-from eigenwerk.ncci.space import ManyBodySpace
+from eigenwerk.ncci.basis.counting import Counts, count, dimension, nonzeros_countable
+from eigenwerk.ncci.basis.space import ManyBodySpace
+from eigenwerk.ncci.inputs import Case, SolverSettings, block_size
+from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.parallel.main_memory import installed_memory
 
 CSB_RATE = {"cpu": 1.0e8, "cuda": 2.2e11}
@@ -79,7 +79,7 @@ def counts_of(space: ManyBodySpace, valence: bool) -> tuple[int, Counts | None]:
     return found.dimension, found
 
 
-def estimate(problem: Problem, choice: SolverChoice, states: int, device: str) -> Estimate:
+def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: str) -> Estimate:
     """Size and costs on a device, "cpu" or "cuda".  Raises InputError for a space without states."""
     size, counts = counts_of(problem.space, valence=problem.whole)
     block = block_size(choice, states)
@@ -104,14 +104,14 @@ def estimate(problem: Problem, choice: SolverChoice, states: int, device: str) -
     return Estimate(size, counts, tuple(costs), device, block)
 
 
-def planned(case: Case, problem: Problem, device: str, device_bytes: float | None) -> tuple[Estimate, float, str]:
+def planned(case: Case, problem: CaseSpace, device: str, device_bytes: float | None) -> tuple[Estimate, float, str]:
     """What a case costs on a device of so many bytes, the bytes that it may use, and the back end that it takes."""
     estimated = estimate(problem, case.solver, case.states, device)
     memory = memory_of(case.solver, device_bytes)
     return estimated, memory, choose_backend(estimated, case.solver, memory)
 
 
-def choose_backend(estimated: Estimate, choice: SolverChoice, memory: float) -> str:
+def choose_backend(estimated: Estimate, choice: SolverSettings, memory: float) -> str:
     """The back end asked for; `auto` is the stored one where it fits in half of the memory, else `pairs`.  On a GPU it
     is the stored one only where building it and the usual number of products also take less time."""
     if choice.backend != "auto":
@@ -123,7 +123,7 @@ def choose_backend(estimated: Estimate, choice: SolverChoice, memory: float) -> 
     return "pairs" if estimated.device == "cuda" and pairs_first else "csb"
 
 
-def refuse_what_does_not_fit(case: Case, problem: Problem, estimated: Estimate, backend: str, memory: float) -> None:
+def refuse_what_does_not_fit(case: Case, problem: CaseSpace, estimated: Estimate, backend: str, memory: float) -> None:
     """Raises InputError that names the smallest change with which the case would fit."""
     if backend == "dense" and estimated.dimension > DENSE_LARGEST:
         raise InputError(
@@ -140,7 +140,7 @@ def refuse_what_does_not_fit(case: Case, problem: Problem, estimated: Estimate, 
     )
 
 
-def _remedy(case: Case, problem: Problem, memory: float) -> str:
+def _remedy(case: Case, problem: CaseSpace, memory: float) -> str:
     """The first of some changes that fits."""
     changes = [('backend = "pairs"', replace(case.solver, backend="pairs"))]
     single = replace(case.solver, backend="pairs", precision="single")
@@ -158,7 +158,7 @@ def _remedy(case: Case, problem: Problem, memory: float) -> str:
     return "No setting of the solver makes it fit; take a larger machine."
 
 
-def memory_of(choice: SolverChoice, device_bytes: float | None) -> float:
+def memory_of(choice: SolverSettings, device_bytes: float | None) -> float:
     """Bytes that may be used: as the case says, else those of the device, else what is installed."""
     if choice.memory_gb is not None:
         return 1e9 * choice.memory_gb

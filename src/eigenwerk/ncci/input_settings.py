@@ -27,7 +27,7 @@ PARITIES = {"natural": "natural", "unnatural": "unnatural", "+": "+", "-": "-", 
 
 
 @dataclass(frozen=True)
-class Setting:
+class CaseKey:
     """One key of a case file: its table ('' for the top), type in words, unit, default (None: has to be given or is
     chosen), what it means, and how its value is read."""
 
@@ -36,11 +36,11 @@ class Setting:
     kind: str
     default: Any
     help: str
-    read: Callable[["Place", Any], Any]
+    read: Callable[["KeyPlace", Any], Any]
 
 
 @dataclass(frozen=True)
-class Place:
+class KeyPlace:
     """Where a value stands, for messages."""
 
     path: Path
@@ -54,20 +54,20 @@ class Place:
         return InputError(f"{self.path}: {where} = {shown}, but it has to be {wants}.")
 
 
-def _text(place: Place, value: Any) -> str:
+def _text(place: KeyPlace, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise place.error(value, "a text in quotation marks")
     return value.strip()
 
 
-def _flag(place: Place, value: Any) -> bool:
+def _flag(place: KeyPlace, value: Any) -> bool:
     if not isinstance(value, bool):
         raise place.error(value, "true or false")
     return value
 
 
-def _whole(least: int) -> Callable[[Place, Any], int]:
-    def read(place: Place, value: Any) -> int:
+def _whole(least: int) -> Callable[[KeyPlace, Any], int]:
+    def read(place: KeyPlace, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise place.error(value, f"a whole number, {least} or larger")
         return value
@@ -75,8 +75,8 @@ def _whole(least: int) -> Callable[[Place, Any], int]:
     return read
 
 
-def _number(least: float, open_end: bool) -> Callable[[Place, Any], float]:
-    def read(place: Place, value: Any) -> float:
+def _number(least: float, open_end: bool) -> Callable[[KeyPlace, Any], float]:
+    def read(place: KeyPlace, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value < float("inf"):
             raise place.error(value, f"a number, {least:g} or larger")
         if open_end and value == least:
@@ -86,8 +86,8 @@ def _number(least: float, open_end: bool) -> Callable[[Place, Any], float]:
     return read
 
 
-def _several(read: Callable[[Place, Any], Any]) -> Callable[[Place, Any], list[Any]]:
-    def read_all(place: Place, value: Any) -> list[Any]:
+def _several(read: Callable[[KeyPlace, Any], Any]) -> Callable[[KeyPlace, Any], list[Any]]:
+    def read_all(place: KeyPlace, value: Any) -> list[Any]:
         found = sorted({read(place, item) for item in (value if isinstance(value, list) else [value])})
         if not found:
             raise place.error(value, "one number or a list of them")
@@ -96,8 +96,8 @@ def _several(read: Callable[[Place, Any], Any]) -> Callable[[Place, Any], list[A
     return read_all
 
 
-def _one_of(names: tuple[str, ...]) -> Callable[[Place, Any], str]:
-    def read(place: Place, value: Any) -> str:
+def _one_of(names: tuple[str, ...]) -> Callable[[KeyPlace, Any], str]:
+    def read(place: KeyPlace, value: Any) -> str:
         if not isinstance(value, str) or value.lower() not in names:
             raise place.error(value, f"one of {', '.join(names)}")
         return value.lower()
@@ -105,13 +105,13 @@ def _one_of(names: tuple[str, ...]) -> Callable[[Place, Any], str]:
     return read
 
 
-def _parity(place: Place, value: Any) -> str:
+def _parity(place: KeyPlace, value: Any) -> str:
     if isinstance(value, bool) or str(value).lower() not in PARITIES:
         raise place.error(value, 'one of "natural", "unnatural", "+", "-"')
     return PARITIES[str(value).lower()]
 
 
-def _twice(place: Place, value: Any) -> int:
+def _twice(place: KeyPlace, value: Any) -> int:
     """2M of 1, 0.5, "1/2" or "3/2"."""
     text = str(value)
     if isinstance(value, bool) or not re.fullmatch(r"-?\d+(\.\d+)?(/2)?", text):
@@ -122,7 +122,7 @@ def _twice(place: Place, value: Any) -> int:
     return int(twice)
 
 
-def _names(place: Place, value: Any) -> tuple[str, ...]:
+def _names(place: KeyPlace, value: Any) -> tuple[str, ...]:
     if value in ("all", ["all"]):
         return OBSERVABLES
     wants = f'"all" or a list of some of {", ".join(OBSERVABLES)}'
@@ -131,24 +131,24 @@ def _names(place: Place, value: Any) -> tuple[str, ...]:
     return tuple(name for name in OBSERVABLES if name in value)
 
 
-def _two_numbers(place: Place, value: Any) -> tuple[int, int]:
+def _two_numbers(place: KeyPlace, value: Any) -> tuple[int, int]:
     if not isinstance(value, list) or len(value) != 2 or not all(type(item) is int and item >= 0 for item in value):
         raise place.error(value, "two whole numbers, protons and neutrons of the core, as [8, 8]")
     return value[0], value[1]
 
 
-def _scaling(place: Place, value: Any) -> tuple[float, float]:
+def _scaling(place: KeyPlace, value: Any) -> tuple[float, float]:
     numbers = isinstance(value, list) and len(value) == 2 and all(type(item) in (int, float) for item in value)
     if not numbers or value[0] <= 0:
         raise place.error(value, "a mass number and an exponent, as [18, -0.3]")
     return float(value[0]), float(value[1])
 
 
-def _file(place: Place, value: Any) -> Path:
+def _file(place: KeyPlace, value: Any) -> Path:
     return place.path.parent / _text(place, value)
 
 
-def _device(place: Place, value: Any) -> str:
+def _device(place: KeyPlace, value: Any) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", value):
         raise place.error(value, 'one of "auto", "cpu", "cuda", "cuda:1"')
     return value
@@ -157,38 +157,38 @@ def _device(place: Place, value: Any) -> str:
 _USUAL = ("radii", "spins", "moments", "occupations", "quanta", "center_of_mass")
 
 SETTINGS = (
-    Setting("", "nucleus", "text", None, "the nucleus, as 6Li", _text),
-    Setting("", "Z", "whole number", None, "protons, in place of nucleus", _whole(0)),
-    Setting("", "N", "whole number", None, "neutrons, in place of nucleus", _whole(0)),
-    Setting(
+    CaseKey("", "nucleus", "text", None, "the nucleus, as 6Li", _text),
+    CaseKey("", "Z", "whole number", None, "protons, in place of nucleus", _whole(0)),
+    CaseKey("", "N", "whole number", None, "neutrons, in place of nucleus", _whole(0)),
+    CaseKey(
         "", "interaction", "text", None, "JISP16, Minnesota, ... or a file (relative table, h2, .snt, .int)", _text
     ),
-    Setting("", "srg_lambda", "fm^-1", None, "SRG evolution of NNLOopt so far; default: none", _number(1, False)),
-    Setting("", "hw", "MeV, or a list", None, "oscillator quantum hbar-omega (no-core)", _several(_number(0, True))),
-    Setting("", "Nmax", "whole number, or a list", None, "quanta above the minimal configuration", _several(_whole(0))),
-    Setting("", "M", "half-integer", None, "projection of the total angular momentum; default 0 or 1/2", _twice),
-    Setting("", "parity", "text", None, "natural, unnatural, + or -; default: that of Nmax", _parity),
-    Setting("", "states", "whole number", 4, "how many states, from the lowest", _whole(1)),
-    Setting("", "coulomb", "true or false", True, "Coulomb repulsion of protons (no-core)", _flag),
-    Setting("", "lawson", "MeV", 50.0, "strength of the Lawson term (no-core); 0 switches it off", _number(0, False)),
-    Setting("", "core", "[Z, N]", None, "inert core of a valence space, where the file does not name it", _two_numbers),
-    Setting("", "orbitals", "file", None, "list of orbitals (.sps, .sp) that belongs to an .int file", _file),
-    Setting("", "scaling", "[A, x]", None, "elements scale as (mass / A)^x, where the .int file is silent", _scaling),
-    Setting("", "observables", "list", _USUAL, "what to compute of each state", _names),
-    Setting("basis", "protons", "whole number", None, "largest sum of quanta of the protons", _whole(0)),
-    Setting("basis", "neutrons", "whole number", None, "largest sum of quanta of the neutrons", _whole(0)),
-    Setting("basis", "all", "whole number", None, "largest sum of quanta of all nucleons", _whole(0)),
-    Setting("solver", "method", "text", "lanczos", "lanczos or lobpcg", _one_of(METHODS)),
-    Setting("solver", "backend", "text", "auto", "auto, csb (stored), pairs (matrix-free), dense", _one_of(BACK_ENDS)),
-    Setting("solver", "precision", "text", "double", "of vectors and stored elements", _one_of(PRECISIONS)),
-    Setting("solver", "device", "text", "auto", "cpu, cuda, or the one that is there", _device),
-    Setting("solver", "block", "whole number", None, "vectors at once; default 1 (lanczos) or 8 (lobpcg)", _whole(1)),
-    Setting("solver", "tolerance", "number", 1e-6, "residual, relative to max(1 MeV, |E|)", _number(0, True)),
-    Setting("solver", "products", "whole number", 1000, "H is applied to at most so many vectors", _whole(1)),
-    Setting("solver", "fixed", "true or false", False, "exactly so many, converged or not (lanczos)", _flag),
-    Setting("solver", "space", "whole number", 200, "Lanczos vectors kept before a thick restart", _whole(2)),
-    Setting("solver", "start", "file", None, "results of a smaller case to start from", _file),
-    Setting("solver", "checkpoint_minutes", "minutes", 10.0, "between checkpoints; 0: every step", _number(0, False)),
-    Setting("solver", "memory_gb", "GB", None, "memory that may be used; default what is free", _number(0, True)),
+    CaseKey("", "srg_lambda", "fm^-1", None, "SRG evolution of NNLOopt so far; default: none", _number(1, False)),
+    CaseKey("", "hw", "MeV, or a list", None, "oscillator quantum hbar-omega (no-core)", _several(_number(0, True))),
+    CaseKey("", "Nmax", "whole number, or a list", None, "quanta above the minimal configuration", _several(_whole(0))),
+    CaseKey("", "M", "half-integer", None, "projection of the total angular momentum; default 0 or 1/2", _twice),
+    CaseKey("", "parity", "text", None, "natural, unnatural, + or -; default: that of Nmax", _parity),
+    CaseKey("", "states", "whole number", 4, "how many states, from the lowest", _whole(1)),
+    CaseKey("", "coulomb", "true or false", True, "Coulomb repulsion of protons (no-core)", _flag),
+    CaseKey("", "lawson", "MeV", 50.0, "strength of the Lawson term (no-core); 0 switches it off", _number(0, False)),
+    CaseKey("", "core", "[Z, N]", None, "inert core of a valence space, where the file does not name it", _two_numbers),
+    CaseKey("", "orbitals", "file", None, "list of orbitals (.sps, .sp) that belongs to an .int file", _file),
+    CaseKey("", "scaling", "[A, x]", None, "elements scale as (mass / A)^x, where the .int file is silent", _scaling),
+    CaseKey("", "observables", "list", _USUAL, "what to compute of each state", _names),
+    CaseKey("basis", "protons", "whole number", None, "largest sum of quanta of the protons", _whole(0)),
+    CaseKey("basis", "neutrons", "whole number", None, "largest sum of quanta of the neutrons", _whole(0)),
+    CaseKey("basis", "all", "whole number", None, "largest sum of quanta of all nucleons", _whole(0)),
+    CaseKey("solver", "method", "text", "lanczos", "lanczos or lobpcg", _one_of(METHODS)),
+    CaseKey("solver", "backend", "text", "auto", "auto, csb (stored), pairs (matrix-free), dense", _one_of(BACK_ENDS)),
+    CaseKey("solver", "precision", "text", "double", "of vectors and stored elements", _one_of(PRECISIONS)),
+    CaseKey("solver", "device", "text", "auto", "cpu, cuda, or the one that is there", _device),
+    CaseKey("solver", "block", "whole number", None, "vectors at once; default 1 (lanczos) or 8 (lobpcg)", _whole(1)),
+    CaseKey("solver", "tolerance", "number", 1e-6, "residual, relative to max(1 MeV, |E|)", _number(0, True)),
+    CaseKey("solver", "products", "whole number", 1000, "H is applied to at most so many vectors", _whole(1)),
+    CaseKey("solver", "fixed", "true or false", False, "exactly so many, converged or not (lanczos)", _flag),
+    CaseKey("solver", "space", "whole number", 200, "Lanczos vectors kept before a thick restart", _whole(2)),
+    CaseKey("solver", "start", "file", None, "results of a smaller case to start from", _file),
+    CaseKey("solver", "checkpoint_minutes", "minutes", 10.0, "between checkpoints; 0: every step", _number(0, False)),
+    CaseKey("solver", "memory_gb", "GB", None, "memory that may be used; default what is free", _number(0, True)),
 )
 """Every key of a case file."""

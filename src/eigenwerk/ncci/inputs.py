@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.input_settings import SETTINGS, Place
+from eigenwerk.ncci.input_settings import SETTINGS, KeyPlace
 from eigenwerk.ncci.nucleus import Nucleus, nucleus_named
 
 
 @dataclass(frozen=True)
-class SolverChoice:
+class SolverSettings:
     """How the lowest states are found.
 
     products: H is applied to at most so many vectors (exactly so many with `fixed`).  space: Lanczos vectors kept.
@@ -42,7 +42,7 @@ GUARDS = 4
 """Vectors in a LOBPCG block beyond those that are wanted."""
 
 
-def block_size(choice: SolverChoice, states: int) -> int:
+def block_size(choice: SolverSettings, states: int) -> int:
     """How many vectors H is applied to at once: as asked for, else 1 for Lanczos, a multiple of 4 for LOBPCG."""
     if choice.method == "lanczos":
         return choice.block or 1
@@ -76,7 +76,7 @@ class Case:
     orbitals: Path | None
     scaling: tuple[float, float] | None
     observables: tuple[str, ...]
-    solver: SolverChoice
+    solver: SolverSettings
 
     @property
     def title(self) -> str:
@@ -136,7 +136,7 @@ def _values(path: Path, document: Mapping[str, Any]) -> dict[str, Any]:
     values = {}
     for setting in SETTINGS:
         given = document.get(setting.table, {}) if setting.table else document
-        place = Place(path, setting.table, setting.key)
+        place = KeyPlace(path, setting.table, setting.key)
         name = f"{setting.table}.{setting.key}" if setting.table else setting.key
         values[name] = setting.read(place, given[setting.key]) if setting.key in given else setting.default
     return values
@@ -197,7 +197,9 @@ def _case(path: Path, nucleus: Nucleus, values: Mapping[str, Any]) -> Case:
         orbitals=values["orbitals"],
         scaling=values["scaling"],
         observables=values["observables"],
-        solver=SolverChoice(**{key.split(".")[1]: value for key, value in values.items() if key.startswith("solver.")}),
+        solver=SolverSettings(
+            **{key.split(".")[1]: value for key, value in values.items() if key.startswith("solver.")}
+        ),
     )
 
 

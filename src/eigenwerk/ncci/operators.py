@@ -8,12 +8,12 @@ from typing import Protocol
 import torch
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.basis_pairs import BasisPairs
-from eigenwerk.ncci.csb import csb_hamiltonian
-from eigenwerk.ncci.dense import dense_hamiltonian
-from eigenwerk.ncci.inputs import SolverChoice
-from eigenwerk.ncci.manybody import ManyBodyBasis
-from eigenwerk.ncci.pairs import pairs_hamiltonian
+from eigenwerk.ncci.basis.basis_pairs import BasisPairs
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis
+from eigenwerk.ncci.inputs import SolverSettings
+from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.stored.csb import csb_hamiltonian
+from eigenwerk.ncci.stored.dense import dense_hamiltonian
 
 
 class Products(Protocol):
@@ -69,7 +69,7 @@ BUILDERS: dict[str, Callable[[ManyBodyBasis, BasisPairs, torch.dtype, torch.devi
 """Back ends by name."""
 
 
-def build_hamiltonian(basis: ManyBodyBasis, pairs: BasisPairs, choice: SolverChoice, backend: str) -> Hamiltonian:
+def build_hamiltonian(basis: ManyBodyBasis, pairs: BasisPairs, choice: SolverSettings, backend: str) -> Hamiltonian:
     """The operator of `pairs` on a basis, by the back end of that name."""
     begin = time.perf_counter()
     products = BUILDERS[backend](basis, pairs, dtype_of(choice.precision), device_of(choice.device))

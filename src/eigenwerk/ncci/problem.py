@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from eigenwerk.errors import InputError
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis, many_body_basis
+from eigenwerk.ncci.basis.space import ManyBodySpace, Truncation, minimal_quanta, no_core_space, valence_space
 from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.interaction.two_body import PairSpace
-from eigenwerk.ncci.manybody import ManyBodyBasis, many_body_basis
 from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
-from eigenwerk.ncci.space import ManyBodySpace, Truncation, minimal_quanta, no_core_space, valence_space
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class CaseSpace:
     """What a case asks for: its space (of the nucleons that move, without a core) and the pairs of orbitals in it."""
 
     space: ManyBodySpace
@@ -35,7 +35,7 @@ class Problem:
         return many_body_basis(self.space)
 
 
-def no_core_problem(case: Case) -> Problem:
+def no_core_problem(case: Case) -> CaseSpace:
     """The space of a case without a core, truncated by Nmax or by weights.  Raises InputError for a wrong parity."""
     nucleus = case.nucleus
     if case.hw is None:
@@ -47,10 +47,10 @@ def no_core_problem(case: Case) -> Problem:
     else:
         space = no_core_space(nucleus.protons, nucleus.neutrons, case.max_excitation, case.twice_m)
         _refuse_other_parity(case, space.parity)
-    return Problem(space, pair_space(space))
+    return CaseSpace(space, pair_space(space))
 
 
-def valence_problem(case: Case, core: tuple[int, int], orbitals_p: Orbitals, orbitals_n: Orbitals) -> Problem:
+def valence_problem(case: Case, core: tuple[int, int], orbitals_p: Orbitals, orbitals_n: Orbitals) -> CaseSpace:
     """All states of the nucleons outside a core.  Raises InputError where they do not fit."""
     protons, neutrons = case.nucleus.protons - core[0], case.nucleus.neutrons - core[1]
     if protons < 0 or neutrons < 0:
@@ -70,7 +70,7 @@ def valence_problem(case: Case, core: tuple[int, int], orbitals_p: Orbitals, orb
     if case.parity not in signs:
         parity = (parity + _lowest_parity(orbitals_n, neutrons) + (case.parity == "unnatural")) % 2
     space = valence_space(orbitals_p, orbitals_n, protons, neutrons, case.twice_m, parity)
-    return Problem(space, pair_space(space))
+    return CaseSpace(space, pair_space(space))
 
 
 def pair_space(space: ManyBodySpace) -> PairSpace:

@@ -13,20 +13,20 @@ from eigenwerk import __version__
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, replacing
 from eigenwerk.linalg.operator import EigenResult
-from eigenwerk.ncci.basis_pairs import basis_pairs
+from eigenwerk.ncci.basis.basis_pairs import basis_pairs
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.diagonal import DiagonalPreconditioner, diagonal
 from eigenwerk.ncci.estimate import Estimate, planned, refuse_what_does_not_fit
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.two_body import TwoBody
-from eigenwerk.ncci.levels import Levels, spin_of
-from eigenwerk.ncci.levels_file import read_levels, read_vectors, write_levels
-from eigenwerk.ncci.levels_res import res_text
-from eigenwerk.ncci.levels_text import levels_lines
-from eigenwerk.ncci.manybody import ManyBodyBasis
-from eigenwerk.ncci.observables import observe
 from eigenwerk.ncci.operators import build_hamiltonian, device_of, dtype_of
-from eigenwerk.ncci.problem import Problem
+from eigenwerk.ncci.problem import CaseSpace
+from eigenwerk.ncci.results.levels import Levels, spin_of
+from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, write_levels
+from eigenwerk.ncci.results.levels_res import res_text
+from eigenwerk.ncci.results.levels_text import levels_lines
+from eigenwerk.ncci.results.observables import observe
 from eigenwerk.ncci.solving import Report, solve
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
 from eigenwerk.ncci.start_vectors import carried_over, start_vectors
@@ -41,7 +41,7 @@ class CaseResult:
     """Levels with the vectors (n, b) and the basis that they belong to."""
 
     case: Case
-    problem: Problem
+    problem: CaseSpace
     basis: ManyBodyBasis
     levels: Levels
     vectors_nb: np.ndarray
@@ -159,7 +159,7 @@ def _known_vectors(case: Case, source: Source, basis: ManyBodyBasis, start: Case
     return carried_over(source.problem(smaller).basis(), basis, read_vectors(case.solver.start))
 
 
-def _about(case: Case, problem: Problem) -> dict[str, Any]:
+def _about(case: Case, problem: CaseSpace) -> dict[str, Any]:
     """The case in plain values, as it is stored."""
     natural = problem.lowest % 2
     return {
@@ -196,7 +196,7 @@ def _solver_about(case: Case) -> dict[str, Any]:
 
 def _levels(
     case: Case,
-    problem: Problem,
+    problem: CaseSpace,
     basis: ManyBodyBasis,
     parts: Mapping[str, TwoBody],
     estimated: Estimate,

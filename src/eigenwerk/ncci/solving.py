@@ -10,12 +10,12 @@ from eigenwerk.linalg.lanczos import LanczosPlan, LanczosState, lanczos
 from eigenwerk.linalg.lobpcg import LobpcgPlan, LobpcgState, Precondition, lobpcg
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.checkpoint import Checkpoint
-from eigenwerk.ncci.inputs import SolverChoice, block_size
+from eigenwerk.ncci.inputs import SolverSettings, block_size
 from eigenwerk.ncci.operators import Hamiltonian
 
 
 @dataclass(frozen=True)
-class Step:
+class SolverProgress:
     """Where a solver is: products done, lowest energies (MeV), their residuals, seconds since it began."""
 
     products: int
@@ -25,13 +25,13 @@ class Step:
     seconds: float
 
 
-Report = Callable[[Step], None]
+Report = Callable[[SolverProgress], None]
 
 
 def solve(
     operator: Hamiltonian,
     start_nb: Callable[[int], torch.Tensor],
-    choice: SolverChoice,
+    choice: SolverSettings,
     states: int,
     device: torch.device,
     checkpoint: Checkpoint | None,
@@ -80,10 +80,10 @@ class _Watch:
             self.saved = time.monotonic()
 
 
-def _step(state: LanczosState | LobpcgState, states: int, seconds: float) -> Step:
+def _step(state: LanczosState | LobpcgState, states: int, seconds: float) -> SolverProgress:
     if isinstance(state, LanczosState):
         eig, residual, restarts = state.eig_m, state.residual_m, state.restarts
     else:
         eig, residual, restarts = state.eig_n, state.residual_n, 0
     worst = float(residual[:states].max()) if len(residual) >= states else float("inf")
-    return Step(state.products, tuple(eig[:states].tolist()), worst, restarts, seconds)
+    return SolverProgress(state.products, tuple(eig[:states].tolist()), worst, restarts, seconds)

@@ -8,12 +8,12 @@ from typing import Protocol
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
-from eigenwerk.ncci.interaction.coulomb import coulomb
 from eigenwerk.ncci.interaction.files import BUILT_IN, interaction, refuse_evolution, valence_from_file
 from eigenwerk.ncci.interaction.kinetic import intrinsic_kinetic
+from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.interaction.valence import ValenceInteraction
-from eigenwerk.ncci.problem import Problem, no_core_problem, valence_problem
+from eigenwerk.ncci.problem import CaseSpace, no_core_problem, valence_problem
 
 VALENCE_SUFFIXES = (".snt", ".int")
 """Files of interactions outside a core."""
@@ -34,11 +34,11 @@ def total(parts: Mapping[str, TwoBody]) -> TwoBody:
 class Source(Protocol):
     """An interaction with the kind of space that it belongs to."""
 
-    def problem(self, case: Case) -> Problem:
+    def problem(self, case: Case) -> CaseSpace:
         """The space of the case."""
         ...
 
-    def parts(self, case: Case, problem: Problem) -> dict[str, TwoBody]:
+    def parts(self, case: Case, problem: CaseSpace) -> dict[str, TwoBody]:
         """The terms of the Hamiltonian by name, in MeV."""
         ...
 
@@ -49,11 +49,11 @@ class NoCore:
 
     name: str
 
-    def problem(self, case: Case) -> Problem:
+    def problem(self, case: Case) -> CaseSpace:
         """All nucleons, truncated by oscillator quanta."""
         return no_core_problem(case)
 
-    def parts(self, case: Case, problem: Problem) -> dict[str, TwoBody]:
+    def parts(self, case: Case, problem: CaseSpace) -> dict[str, TwoBody]:
         """T_int, V_NN, V_C and Lawson's term."""
         assert case.hw is not None
         pairs, nucleons = problem.pairs, problem.space.nucleons
@@ -75,11 +75,11 @@ class Valence:
     interaction: ValenceInteraction
     core: tuple[int, int]
 
-    def problem(self, case: Case) -> Problem:
+    def problem(self, case: Case) -> CaseSpace:
         """All states of the nucleons outside the core."""
         return valence_problem(case, self.core, self.interaction.orbitals_p, self.interaction.orbitals_n)
 
-    def parts(self, case: Case, problem: Problem) -> dict[str, TwoBody]:
+    def parts(self, case: Case, problem: CaseSpace) -> dict[str, TwoBody]:
         """Single-particle energies and matrix elements together, scaled with the mass where the file says so."""
         return {"H": self.interaction.hamiltonian(problem.space.nucleons, case.nucleus.nucleons)}
 

@@ -5,7 +5,7 @@ import torch
 
 from eigenwerk.errors import InputError
 from eigenwerk.linalg.symmetric import hashed_noise
-from eigenwerk.ncci.manybody import ManyBodyBasis
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 
 NOISE = 1e-3
 """Share of noise in start vectors from a smaller basis, so that what those lack can be found."""

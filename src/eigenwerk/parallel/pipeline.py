@@ -30,19 +30,19 @@ def pipeline(
     device: where the loop's body works and the results lie.  Ranks that run the same loop start the same transfers in
     the same order.
     """
-    lane = _Lane(device)
+    side = _SideStream(device)
     running = None
     for block in blocks:
-        arrived = None if running is None else (lane.wait(*running),)
-        running = (block, lane.start(start, block))
+        arrived = None if running is None else (side.wait(*running),)
+        running = (block, side.start(start, block))
         if arrived is not None:
             yield arrived[0]
             del arrived  # so that no more than two blocks are alive
     if running is not None:
-        yield lane.wait(*running)
+        yield side.wait(*running)
 
 
-class _Lane:
+class _SideStream:
     """Where transfers run: a stream beside the current one on a GPU, the one and only line of work elsewhere."""
 
     def __init__(self, device: torch.device):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eigenwerk.io.atomic_write import replacing
-from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.io.vasp.output.record import StepRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.record import StepRecord
+from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.perf.convergence_plot import convergence_figure, draw_convergence
 
 COMMAND = (sys.executable, "-m", "eigenwerk.perf.plot_process")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eigenwerk.dft.grids import GridSizes
+from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.paw.filtered import filtered_projectors
 from eigenwerk.dft.paw.radial import spherical_bessel, spherical_bessel_transform
 from eigenwerk.dft.paw.wave_limits import WaveLimits, wave_limits

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.crystal.rotations import real_harmonics_rotation
 from eigenwerk.dft.paw.onsite import OnsiteTerms, atom_batches, onsite_energies
 from eigenwerk.dft.paw.radial import derivative, integrate, poisson
 from eigenwerk.dft.paw.setup import compensation_shape
-from eigenwerk.dft.rotations import real_harmonics_rotation
 from eigenwerk.dft.xc.functional import make_functional
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import HARTREE_EV

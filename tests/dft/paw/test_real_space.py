@@ -8,7 +8,7 @@ import torch
 
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.real_space import sphere_points
-from eigenwerk.dft.single import SingleTables, lowered
+from eigenwerk.dft.single_precision import SingleTables, lowered
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 CASES = {

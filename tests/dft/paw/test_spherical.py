@@ -7,8 +7,8 @@ import pytest
 import torch
 from numpy.polynomial.legendre import Legendre
 
+from eigenwerk.dft.crystal.rotations import real_harmonics, real_harmonics_rotation
 from eigenwerk.dft.paw.spherical import gaunt, solid_harmonics, solid_harmonics_gradient, sphere_quadrature
-from eigenwerk.dft.rotations import real_harmonics, real_harmonics_rotation
 
 LMAX = 6
 L_OF = np.array([l for l in range(LMAX + 1) for _ in range(2 * l + 1)])

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.energies import band_energy, harris_energies
 from eigenwerk.dft.occupations import occupations
 from eigenwerk.dft.scf.bands import solve_bands
 from eigenwerk.dft.scf.loop import ScfLoop, spin_split, spin_sum, wanted_bands
 from eigenwerk.dft.scf.solvers import davidson_method
-from eigenwerk.dft.structure import Structure
 from eigenwerk.dft.symmetrise import make_symmetriser
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 

@@ -6,10 +6,10 @@ from math import pi, sqrt
 import numpy as np
 import pytest
 
-from eigenwerk.dft.input_parameters import mixing
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.inputs.parameters import mixing
 from eigenwerk.dft.parameters import Mixing
 from eigenwerk.dft.scf.mixing_extent import ATOM_RADIUS, smallest_factor, smallest_sloshing_g
-from eigenwerk.dft.structure import Structure
 from eigenwerk.io.vasp.incar import parse_incar
 
 WATER_AV = np.array([[0.0, 0.0, 0.0], [0.0, 1.442, 1.126], [0.0, -1.442, 1.126]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.scf.mixing_history import FIRST_ROWS, History, Metric, Step, least_squares, packed, unpacked
+from eigenwerk.dft.scf.mixing_history import FIRST_ROWS, History, Metric, MixingStep, least_squares, packed, unpacked
 
 WAVES = 3
 
@@ -26,7 +26,7 @@ def random_steps(count, channels, seed=0):
     """Inputs and residuals as a mixer sees them one after the other."""
     draw = torch.Generator().manual_seed(seed)
     shape = (count, 2, channels, 2 * WAVES + 1)
-    return [Step(*pair_ixy) for pair_ixy in torch.randn(shape, generator=draw, dtype=torch.float64)]
+    return [MixingStep(*pair_ixy) for pair_ixy in torch.randn(shape, generator=draw, dtype=torch.float64)]
 
 
 def fed(history, steps):
@@ -104,12 +104,12 @@ def test_what_the_fit_leaves_of_a_residual_is_orthogonal_to_the_changes(joint):
 
 def test_a_change_without_effect_is_not_kept():
     history = History(metric(), longest=5)
-    start = Step(vector(1, 0, 0), vector(0, 1, 0))
-    fed(history, [start, Step(vector(0, 1, 0), start.residual_xy)])
+    start = MixingStep(vector(1, 0, 0), vector(0, 1, 0))
+    fed(history, [start, MixingStep(vector(0, 1, 0), start.residual_xy)])
     assert len(history) == 0
 
 
 def test_a_new_residual_of_the_same_input_is_not_kept():
     history = History(metric(), longest=5)
-    fed(history, [Step(vector(1, 0, 0), vector(0, 1, 0)), Step(vector(1, 0, 0), vector(0, 1, 1))])
+    fed(history, [MixingStep(vector(1, 0, 0), vector(0, 1, 0)), MixingStep(vector(1, 0, 0), vector(0, 1, 1))])
     assert len(history) == 0

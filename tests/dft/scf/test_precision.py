@@ -11,7 +11,7 @@ from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals, solve_bands
 from eigenwerk.dft.scf.precision import PrecisionChoice, measured_error
 from eigenwerk.dft.scf.solvers import davidson_method, exact_method
-from eigenwerk.dft.single import SingleTables, lowered
+from eigenwerk.dft.single_precision import SingleTables, lowered
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 CASES = {

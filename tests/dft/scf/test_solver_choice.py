@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from eigenwerk.dft.scf.bands import Bands
-from eigenwerk.dft.scf.solver_choice import SEQUENCES, Job, SolverChoice, sequence_of
+from eigenwerk.dft.scf.solver_choice import SEQUENCES, SolverChoice, SolverJob, sequence_of
 
-SMALL = Job("automatic", bands=40, real=False, energy_tolerance=1e-6)
+SMALL = SolverJob("automatic", bands=40, real=False, energy_tolerance=1e-6)
 LARGE = replace(SMALL, bands=500)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.structure import Structure
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.terms.hartree import hartree
 
 MADELUNG_ROCKSALT = 1.7475645946331822

@@ -7,7 +7,7 @@ import torch
 from eigenwerk.dft.xc import pointwise_cpu, pointwise_native
 from eigenwerk.dft.xc.functional import make_functional
 from eigenwerk.dft.xc.recording import record
-from eigenwerk.parallel.cpu_kernels import compiler
+from eigenwerk.parallel.kernels.cpu import compiler
 
 NAMES = ("PE", "PS", "RP", "RE", "CA", "PW92")
 WAYS = ("compiled loop", "chunks")

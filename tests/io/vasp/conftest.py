@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eigenwerk.io.vasp.record import (
+from eigenwerk.io.vasp.output.record import (
     DensityOfStates,
     FinalRecord,
     KpointGeneration,

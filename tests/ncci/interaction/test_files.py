@@ -5,7 +5,6 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.h2 import h2_bytes, read_h2
-from eigenwerk.ncci.interaction.coulomb import coulomb
 from eigenwerk.ncci.interaction.files import (
     h2_from_two_body,
     interaction,
@@ -13,7 +12,8 @@ from eigenwerk.ncci.interaction.files import (
     two_body_from_h2,
     valence_from_file,
 )
-from eigenwerk.ncci.interaction.relative import hamiltonian
+from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
+from eigenwerk.ncci.interaction.relative_motion.relative import hamiltonian
 from eigenwerk.ncci.interaction.two_body import SPECIES, PairSpace, restrict
 from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
 

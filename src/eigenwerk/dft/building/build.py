@@ -1,4 +1,4 @@
-"""One new structure from a POSCAR and a list of wishes, and what was done in words."""
+"""One new structure from a POSCAR and a list of request, and what was done in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eigenwerk.dft.building.sites import find_atoms, remove_atoms, replace_atoms
-from eigenwerk.dft.building.slab import Cut, cut_slab
+from eigenwerk.dft.building.slab import SlabCut, cut_slab
 from eigenwerk.dft.building.supercell import supercell
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.poscar import Poscar, overlapping_atoms
 
 
 @dataclass(frozen=True)
-class Wishes:
+class BuildRequest:
     """What to make, done in this order: slab, supercell, then replacing and removing.
 
     cut: the slab, or None; matrix_cc: (3, 3) integers, the supercell, or None; replacing: words such as 17:Bi or
@@ -21,7 +21,7 @@ class Wishes:
     or None.  All atom numbers are those after slab and supercell.
     """
 
-    cut: Cut | None = None
+    cut: SlabCut | None = None
     matrix_cc: np.ndarray | None = None
     replacing: Sequence[str] = ()
     removing: Sequence[str] = ()
@@ -29,40 +29,40 @@ class Wishes:
     title: str | None = None
 
 
-def built(poscar: Poscar, wishes: Wishes) -> tuple[Poscar, tuple[str, ...]]:
+def built(poscar: Poscar, request: BuildRequest) -> tuple[Poscar, tuple[str, ...]]:
     """The new structure and one line for each thing done.
 
-    Raises InputError with the remedy for wishes that cannot be met, or if atoms of the result overlap.
+    Raises InputError with the remedy for request that cannot be met, or if atoms of the result overlap.
     """
     done: list[str] = []
-    if wishes.cut is not None:
-        poscar = cut_slab(poscar, wishes.cut)
-        done.append(_cut_words(wishes.cut))
-    if wishes.matrix_cc is not None:
-        poscar = supercell(poscar, wishes.matrix_cc)
-        done.append(_supercell_words(np.asarray(wishes.matrix_cc)))
-    poscar, edits = _edited(poscar, wishes)
+    if request.cut is not None:
+        poscar = cut_slab(poscar, request.cut)
+        done.append(_cut_words(request.cut))
+    if request.matrix_cc is not None:
+        poscar = supercell(poscar, request.matrix_cc)
+        done.append(_supercell_words(np.asarray(request.matrix_cc)))
+    poscar, edits = _edited(poscar, request)
     done += edits
     if not done:
         raise InputError("Nothing to do. Ask for --supercell, --slab, --replace or --remove.")
     _check_distances(poscar)
     old = poscar.title.strip()
-    return replace(poscar, title=wishes.title or "; ".join([*([old] if old else []), *done])), tuple(done)
+    return replace(poscar, title=request.title or "; ".join([*([old] if old else []), *done])), tuple(done)
 
 
-def _edited(poscar: Poscar, wishes: Wishes) -> tuple[Poscar, list[str]]:
+def _edited(poscar: Poscar, request: BuildRequest) -> tuple[Poscar, list[str]]:
     """Substitutions, then vacancies; every atom at most once."""
     done: list[str] = []
     new: dict[int, str] = {}
-    for words in wishes.replacing:
+    for words in request.replacing:
         which, symbol, count = _replacement(words)
-        atoms = find_atoms(poscar, which + count, wishes.seed, new)
+        atoms = find_atoms(poscar, which + count, request.seed, new)
         _check_unused(poscar, atoms, new)
         new |= dict.fromkeys(atoms, symbol)
         done.append(f"{symbol} for {_named(poscar, atoms)}")
     gone: list[int] = []
-    for words in wishes.removing:
-        atoms = find_atoms(poscar, words, wishes.seed, [*new, *gone])
+    for words in request.removing:
+        atoms = find_atoms(poscar, words, request.seed, [*new, *gone])
         _check_unused(poscar, atoms, [*new, *gone])
         gone += atoms
         done.append(f"without {_named(poscar, atoms)}")
@@ -101,7 +101,7 @@ def _named(poscar: Poscar, atoms: list[int], most: int = 8) -> str:
     return "; ".join(words)
 
 
-def _cut_words(cut: Cut) -> str:
+def _cut_words(cut: SlabCut) -> str:
     h, k, l = cut.miller
     return f"({h} {k} {l}) slab, {cut.layers} layers, {cut.vacuum:g} Å vacuum"
 

@@ -21,7 +21,7 @@ LAYER = 0.3
 
 
 @dataclass(frozen=True)
-class Cut:
+class SlabCut:
     """What to cut.
 
     miller: (h, k, l) of the given cell; layers: atomic layers to keep; vacuum: Å between the outermost atoms of
@@ -34,7 +34,7 @@ class Cut:
     first: int = 1
 
 
-def cut_slab(poscar: Poscar, cut: Cut) -> Poscar:
+def cut_slab(poscar: Poscar, cut: SlabCut) -> Poscar:
     """The slab, its middle at half the height of the cell.  Raises InputError for impossible wishes."""
     _check(cut)
     oriented = _oriented(poscar, cut.miller)
@@ -222,7 +222,7 @@ def _with_vacuum(stack: Poscar, atoms: list[int], vacuum: float) -> Poscar:
     return _chosen(stack, atoms, wrapped(position_av @ np.linalg.inv(lattice_cv)), lattice_cv)
 
 
-def _check(cut: Cut) -> None:
+def _check(cut: SlabCut) -> None:
     if not any(cut.miller):
         raise InputError("The Miller indices 0 0 0 name no plane. Give for example --slab 1 1 1.")
     if cut.layers < 1 or cut.first < 1:

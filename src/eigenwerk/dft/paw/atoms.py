@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from scipy.interpolate import CubicSpline
 
-from eigenwerk.dft.basis import PlaneWaveBasis
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.paw.filtered import FilteredProjectors
 from eigenwerk.dft.paw.inversion_pairs import InversionPairs, inversion_pairs
 from eigenwerk.dft.paw.radial import equal_step_transform

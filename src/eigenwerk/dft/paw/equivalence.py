@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from eigenwerk.dft.rotations import real_harmonics_rotation
-from eigenwerk.dft.symmetry import Symmetry
+from eigenwerk.dft.crystal.rotations import real_harmonics_rotation
+from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.parallel.runtime import Runtime
 
 

@@ -16,8 +16,8 @@ from math import sqrt
 import numpy as np
 import torch
 
-from eigenwerk.dft.inversion import Inversion
-from eigenwerk.dft.structure import Structure
+from eigenwerk.dft.crystal.inversion import Inversion
+from eigenwerk.dft.crystal.structure import Structure
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,11 +20,11 @@ from math import pi, sqrt
 import numpy as np
 import torch
 
-from eigenwerk.dft.basis import PlaneWaveBasis
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.basis.wave_form import SphereMap
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.paw.filtered import FilteredProjectors
 from eigenwerk.dft.paw.spherical import solid_harmonics, solid_harmonics_gradient
-from eigenwerk.dft.structure import Structure
-from eigenwerk.dft.wave_form import SphereMap
 
 ALL_K = slice(None)
 """All k-points of the basis."""

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.paw.equivalence import projector_rotation
 from eigenwerk.dft.paw.spherical import sphere_quadrature
-from eigenwerk.dft.symmetry import Symmetry
 from eigenwerk.parallel.runtime import Runtime
 
 ON_AXES = 1e-10

@@ -5,8 +5,8 @@ from math import sqrt
 
 import numpy as np
 
-from eigenwerk.dft.grids import GridSizes
-from eigenwerk.dft.structure import Structure
+from eigenwerk.dft.basis.grids import GridSizes
+from eigenwerk.dft.crystal.structure import Structure
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.scf.solvers import Method
-from eigenwerk.dft.single import SingleTables, lowered
+from eigenwerk.dft.single_precision import SingleTables, lowered
 from eigenwerk.dft.wavefunctions import starting_orbitals
 from eigenwerk.linalg.shared_dense import SharedEigh
 from eigenwerk.parallel.block_sizes import points_in_block, points_side_by_side

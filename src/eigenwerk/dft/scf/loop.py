@@ -14,7 +14,7 @@ from eigenwerk.dft.potential import PotentialBuilder
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
 from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
 from eigenwerk.dft.scf.precision import PrecisionChoice
-from eigenwerk.dft.scf.solver_choice import AUTOMATIC, Job, SolverChoice
+from eigenwerk.dft.scf.solver_choice import AUTOMATIC, SolverChoice, SolverJob
 from eigenwerk.dft.scf.solvers import Method
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.symmetrise import Symmetriser
@@ -136,7 +136,7 @@ class ScfLoop:
         settings = self.settings
         real = self.atoms.basis.form.real
         return SolverChoice(
-            Job(settings.solver, settings.bands, real, settings.energy_tolerance, settings.motion_time)
+            SolverJob(settings.solver, settings.bands, real, settings.energy_tolerance, settings.motion_time)
         )
 
     def _precision_choice(self, continued: bool) -> PrecisionChoice:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.scf.mixing_guard import Guard
-from eigenwerk.dft.scf.mixing_history import History, Measured, Metric, Reduce, Step, packed, unpacked
+from eigenwerk.dft.scf.mixing_history import History, Measured, Metric, MixingStep, Reduce, packed, unpacked
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -101,7 +101,7 @@ class PulayMixer:
         if self.smallest_norm2 is None:
             self.smallest_norm2 = float(self.norm2_g[self.norm2_g > 0].amin())
         self._history: History | None = None
-        self._last: Step | None = None
+        self._last: MixingStep | None = None
         self._guard = Guard()
         self._bmix = 1.0 * BOHR_ANGSTROM if self.settings.bmix is None else self.settings.bmix
         self._amix = self.settings.amix
@@ -129,7 +129,7 @@ class PulayMixer:
         Raises InputError if numbers are not finite.
         """
         input_xy = packed(density_in_xg, occupancy_in_xm)
-        here = Step(input_xy, packed(density_out_xg, occupancy_out_xm) - input_xy)
+        here = MixingStep(input_xy, packed(density_out_xg, occupancy_out_xm) - input_xy)
         history = self._started(occupancy_in_xm.shape[1])
         pulay = self.settings.kind == "pulay"
         measured = history.add(here, self._last if pulay else None)
@@ -238,7 +238,7 @@ class PulayMixer:
             self._shaped = self._bmix, self._kerker(1.0, self._bmix, smallest, size)
         return self._shaped[1]
 
-    def _linear(self, here: Step) -> torch.Tensor:
+    def _linear(self, here: MixingStep) -> torch.Tensor:
         """here + K R."""
         return torch.add(here.input_xy, self._preconditioned(here.residual_xy), alpha=self._guard.scale)
 
@@ -252,7 +252,7 @@ class PulayMixer:
         if fitting and len(history) and channels == 2:
             self._take_factor(self._fitted_factor(history))
 
-    def _pulay(self, history: History, here: Step, measured: Measured) -> torch.Tensor:
+    def _pulay(self, history: History, here: MixingStep, measured: Measured) -> torch.Tensor:
         """here - sum_j gamma_j dU_j + K (R - sum_j gamma_j dR_j), gamma the least-squares fit of R by the dR_j.
 
         P. Pulay, Chem. Phys. Lett. 73, 393 (1980); D. G. Anderson, J. ACM 12, 547 (1965).
@@ -277,7 +277,7 @@ class PulayMixer:
             return self._linear(here)
         return torch.add(here.input_xy + shift_xy, step_xy, alpha=scale)
 
-    def _restarted(self, history: History, here: Step, trouble: str) -> torch.Tensor:
+    def _restarted(self, history: History, here: MixingStep, trouble: str) -> torch.Tensor:
         """The step from the best density, without history."""
         start = self._guard.restart(here)
         history.clear()
@@ -378,6 +378,6 @@ def _uphill(along_x: np.ndarray, flat: float, square_x: np.ndarray) -> bool:
     return against and flat < 0
 
 
-def _steps_of(stored: dict[str, Any], name: str) -> list[Step]:
+def _steps_of(stored: dict[str, Any], name: str) -> list[MixingStep]:
     columns = [stored[f"{name}_{p}_{a}"] for p in ("input", "residual") for a in ("density_xg", "occupancy_xm")]
-    return [Step(packed(a, b), packed(c, d)) for a, b, c, d in zip(*columns, strict=True)]
+    return [MixingStep(packed(a, b), packed(c, d)) for a, b, c, d in zip(*columns, strict=True)]

@@ -7,8 +7,8 @@ from math import pi, sqrt
 
 import numpy as np
 
+from eigenwerk.dft.crystal.structure import Structure, away_from_vacuum, vacuum
 from eigenwerk.dft.parameters import Mixing
-from eigenwerk.dft.structure import Structure, away_from_vacuum, vacuum
 from eigenwerk.units import BOHR_ANGSTROM
 
 ATOM_RADIUS = 2.0

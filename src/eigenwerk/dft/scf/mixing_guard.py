@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from eigenwerk.dft.scf.mixing_history import Step
+from eigenwerk.dft.scf.mixing_history import MixingStep
 
 GAIN, PATIENCE, GROWTH = 0.9, 15, 1e3
 """Progress is a least-squares residual below GAIN times the lowest; PATIENCE steps without it, or a measured
@@ -35,9 +35,9 @@ class Guard:
     best: float = math.inf
     since: int = 0
     better: int = 0
-    best_step: Step | None = None
+    best_step: MixingStep | None = None
 
-    def visit(self, norm: float, step: Step) -> None:
+    def visit(self, norm: float, step: MixingStep) -> None:
         """Remember the density of the smallest measured residual."""
         if norm < self.best:
             self.best, self.best_step = norm, step
@@ -54,7 +54,7 @@ class Guard:
             return f"the residual is {norm / self.best:.0f} times its best"
         return f"no progress for {self.since} steps" if self.since >= PATIENCE else ""
 
-    def restart(self, here: Step) -> Step:
+    def restart(self, here: MixingStep) -> MixingStep:
         """Smaller steps from now on; returns the best density so far and its residual, to go on from."""
         self.scale = max(SMALLEST_SCALE, 0.5 * self.scale)
         self.lowest, self.since = self.best, 0
@@ -70,7 +70,7 @@ class Guard:
         if self.scale < 1 and self.better >= RECOVERY:
             self.scale, self.better = min(1.0, 2 * self.scale), 0
 
-    def kept(self) -> list[Step]:
+    def kept(self) -> list[MixingStep]:
         """The best step as a list of none or one."""
         return [] if self.best_step is None else [self.best_step]
 
@@ -79,7 +79,7 @@ class Guard:
         return {name: getattr(self, name) for name in ("scale", "lowest", "best", "since", "better")}
 
     @staticmethod
-    def of(stored: dict[str, Any], kept: list[Step]) -> Guard:
+    def of(stored: dict[str, Any], kept: list[MixingStep]) -> Guard:
         """The guard that gave this state."""
         best_step = kept[0] if kept else None
         return Guard(

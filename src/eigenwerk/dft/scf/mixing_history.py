@@ -21,7 +21,7 @@ FIRST_ROWS = 6
 
 
 @dataclass(frozen=True)
-class Step:
+class MixingStep:
     """An input and its residual, or the changes of both; (x, y) each."""
 
     input_xy: torch.Tensor
@@ -125,7 +125,7 @@ class History:
         """Forget all changes."""
         self.places = []
 
-    def add(self, here: Step, last: Step | None) -> Measured:
+    def add(self, here: MixingStep, last: MixingStep | None) -> Measured:
         """Take in the change from the last step to this one, and measure the residual; one fetch from the device.
 
         A change without effect, or of an input that stood still (frozen densities), is not kept: it teaches nothing.
@@ -175,7 +175,7 @@ class History:
         fits += [0.0, 0.0] if self.shape_y is None else [own_xjk[0, 1, 6], own_xjk[0, 2, 7]]
         self.fits_c[place] = np.array(fits) / self.length_c[place] ** 2
 
-    def _rows(self, used: int, like: Step) -> torch.Tensor:
+    def _rows(self, used: int, like: MixingStep) -> torch.Tensor:
         """The array of changes with room for so many; i: input, residual; (i, x, c, y)."""
         old = self._row_ixcy
         if old is None or old.shape[2] < used:
@@ -214,16 +214,18 @@ class History:
         factor_x1c = torch.as_tensor(factor_xc, device=row_ixcy.device, dtype=row_ixcy.dtype)[:, None]
         return (factor_x1c @ row_ixcy[:, :, :used])[:, :, 0]
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[MixingStep]:
         """The changes as they came, oldest first."""
         row_ixcy = self._row_ixcy
-        return [] if row_ixcy is None else [Step(*row_ixcy[:, :, c].clone()) for c in self.places]
+        return [] if row_ixcy is None else [MixingStep(*row_ixcy[:, :, c].clone()) for c in self.places]
 
     def numbers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """length_c, gram_xcc and fits_c."""
         return self.length_c.copy(), self.gram_xcc.copy(), self.fits_c.copy()
 
-    def restore(self, steps: list[Step], places: list[int], numbers: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    def restore(
+        self, steps: list[MixingStep], places: list[int], numbers: tuple[np.ndarray, np.ndarray, np.ndarray]
+    ) -> None:
         """Continue with what `steps`, `places` and (length_c, gram_xcc, fits_c) were."""
         self.places = list(places)
         self.length_c, self.gram_xcc, self.fits_c = (np.array(number) for number in numbers)

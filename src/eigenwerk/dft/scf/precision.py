@@ -11,7 +11,7 @@ from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.scf.solvers import Method
-from eigenwerk.dft.single import SingleTables, lowered
+from eigenwerk.dft.single_precision import SingleTables, lowered
 from eigenwerk.units import HARTREE_EV
 
 ENOUGH = 3.0

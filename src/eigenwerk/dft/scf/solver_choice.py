@@ -45,7 +45,7 @@ GAP = 0.3
 
 
 @dataclass(frozen=True)
-class Job:
+class SolverJob:
     """What the choice depends on.  solver: "automatic" or a word of `SEQUENCES`; bands: NBANDS; real: number type;
     energy_tolerance: EDIFF (hartree); motion_time: TIME (hartree⁻¹) of damped motion."""
 
@@ -56,7 +56,7 @@ class Job:
     motion_time: float = 0.4
 
 
-def sequence_of(job: Job) -> str:
+def sequence_of(job: SolverJob) -> str:
     """The word of `SEQUENCES` that serves a job."""
     if job.solver != AUTOMATIC:
         return job.solver
@@ -64,7 +64,7 @@ def sequence_of(job: Job) -> str:
     return "davidson, conjugate" if job.bands >= many else "davidson"
 
 
-METHODS: dict[str, Callable[[Job], tuple[Method, Method]]] = {
+METHODS: dict[str, Callable[[SolverJob], tuple[Method, Method]]] = {
     "davidson": lambda job: (davidson_method(FIRST_EXPANSIONS), davidson_method()),
     "rmm": lambda job: (rmm_method(FIRST_DIRECTIONS), rmm_method()),
     "conjugate": lambda job: (conjugate_method(FIRST_DIRECTIONS, FIRST_DIRECTIONS), conjugate_method()),
@@ -87,7 +87,7 @@ SEQUENCES = {
 """Word -> solver that begins, for how many steps, solver that follows."""
 
 
-def method_of(job: Job, step: int) -> Method:
+def method_of(job: SolverJob, step: int) -> Method:
     """The method of a step, from 1 on, if nothing stalls."""
     beginning, steps, following = SEQUENCES[sequence_of(job)]
     first, later = METHODS[beginning if step <= steps else following](job)
@@ -97,7 +97,7 @@ def method_of(job: Job, step: int) -> Method:
 class SolverChoice:
     """Names the method of the next step, and watches what became of it."""
 
-    def __init__(self, job: Job):
+    def __init__(self, job: SolverJob):
         self.job, self.method = job, method_of(job, 1)
         self._residual, self._without_progress, self._taken_over = float("inf"), 0, False
         self._energy_left = 0.0

@@ -2,7 +2,7 @@
 
 import torch
 
-from eigenwerk.dft.basis import PlaneWaveBasis
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 
 
 def hartree(charge_g: torch.Tensor, basis: PlaneWaveBasis) -> tuple[torch.Tensor, torch.Tensor]:

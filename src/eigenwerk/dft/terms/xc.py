@@ -2,8 +2,8 @@
 
 import torch
 
-from eigenwerk.dft.basis import PlaneWaveBasis
-from eigenwerk.dft.grid_orbits import GridOrbits
+from eigenwerk.dft.basis.grid_orbits import GridOrbits
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.xc.functional import Functional
 from eigenwerk.dft.xc.gradients import contract, flux
 from eigenwerk.parallel.communicator import Communicator

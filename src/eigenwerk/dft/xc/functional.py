@@ -15,7 +15,7 @@ from torch import Tensor
 
 from eigenwerk.dft.xc import lda, pbe, pointwise_cpu, pointwise_cuda, pointwise_native
 from eigenwerk.errors import InputError
-from eigenwerk.parallel.cuda_kernels import can_compile
+from eigenwerk.parallel.kernels.cuda import can_compile
 
 CHUNK_POINTS = 2**21
 """Points differentiated at once: about a gigabyte."""

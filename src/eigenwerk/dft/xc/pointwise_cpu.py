@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from eigenwerk.dft.xc.recording import Line, Program, record
+from eigenwerk.dft.xc.recording import Instruction, Program, record
 from eigenwerk.parallel.threads import each, threads_for
 
 CHUNK_POINTS = 2**14
@@ -138,7 +138,7 @@ def schedule_of(program: Program) -> Schedule:
     return Schedule(steps, values, len(conditions), numbers, tuple(copied))
 
 
-def _places(lines: list[Line], place: dict[str, int], own: dict[str, int], first: int) -> int:
+def _places(lines: list[Instruction], place: dict[str, int], own: dict[str, int], first: int) -> int:
     """Puts the results into `place`: outputs where they stay, others from `first` on; how many places these take."""
     last = {word: i for i, line in enumerate(lines) for word in line.operands}
     free: list[int] = []
@@ -156,17 +156,18 @@ def _places(lines: list[Line], place: dict[str, int], own: dict[str, int], first
     return used
 
 
-def _without_roots(line: Line) -> list[Line]:
+def _without_roots(line: Instruction) -> list[Instruction]:
     """A cube root by logarithm and exponential, which are much faster than pow, and a step of Newton's method."""
     if line.operation != "cbrt":
         return [line]
     (x,) = line.operands
     t, third, r, r2, r3, error, slope, change = (f"{line.name}_{i}" for i in range(8))
     return [
-        Line(t, "log", (x,)), Line(third, "mul", (t, repr(1 / 3))), Line(r, "exp", (third,)),
+        Instruction(t, "log", (x,)), Instruction(third, "mul", (t, repr(1 / 3))), Instruction(r, "exp", (third,)),
         # r - (r³ - x) / 3r²
-        Line(r2, "mul", (r, r)), Line(r3, "mul", (r2, r)), Line(error, "sub", (r3, x)),
-        Line(slope, "mul", (r2, "3.0")), Line(change, "div", (error, slope)), Line(line.name, "sub", (r, change)),
+        Instruction(r2, "mul", (r, r)), Instruction(r3, "mul", (r2, r)), Instruction(error, "sub", (r3, x)),
+        Instruction(slope, "mul", (r2, "3.0")), Instruction(change, "div", (error, slope)),
+        Instruction(line.name, "sub", (r, change)),
     ]  # fmt: skip
 
 

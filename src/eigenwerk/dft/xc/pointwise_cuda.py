@@ -8,7 +8,7 @@ from torch import Tensor
 
 from eigenwerk.dft.xc.program_in_c import arguments, statements
 from eigenwerk.dft.xc.recording import Program, record
-from eigenwerk.parallel.cuda_kernels import integer, kernel, pointer
+from eigenwerk.parallel.kernels.cuda import integer, kernel, pointer
 
 THREADS = 128
 

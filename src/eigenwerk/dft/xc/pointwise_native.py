@@ -12,7 +12,7 @@ from torch import Tensor
 
 from eigenwerk.dft.xc.program_in_c import EXPRESSIONS, arguments, statements
 from eigenwerk.dft.xc.recording import Program, record
-from eigenwerk.parallel.cpu_kernels import PRELUDE, Kernel, kernel
+from eigenwerk.parallel.kernels.cpu import PRELUDE, Kernel, kernel
 from eigenwerk.parallel.threads import each, threads_for
 
 FEWEST_POINTS = 2**11

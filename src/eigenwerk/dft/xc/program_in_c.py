@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from eigenwerk.dft.xc.recording import Line, Program
+from eigenwerk.dft.xc.recording import Instruction, Program
 
 Expression = Callable[..., str]
 """C of an operation, from the names of its operands."""
@@ -48,6 +48,6 @@ def statements(program: Program, stride: str, expressions: dict[str, Expression]
     return [*loads, *(f"const double {line.name} = {in_c(line, expressions)};" for line in program.needed()), *stores]
 
 
-def in_c(line: Line, expressions: dict[str, Expression] = EXPRESSIONS) -> str:
+def in_c(line: Instruction, expressions: dict[str, Expression] = EXPRESSIONS) -> str:
     """The right-hand side of a line."""
     return expressions[line.operation](*line.operands)

@@ -31,7 +31,7 @@ OPERANDS = {
 cbrt is the root of a positive number."""
 
 
-class Line(NamedTuple):
+class Instruction(NamedTuple):
     """name = operation(operands), these being names or numbers."""
 
     name: str
@@ -44,7 +44,7 @@ class Program:
     """Lines in order; inputs and outputs by channel."""
 
     inputs: list[Channels] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
+    lines: list[Instruction] = field(default_factory=list)
     outputs: list[Channels] = field(default_factory=list)
     _name_of: dict[tuple[str, Channels], str] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class Program:
         key = operation, operands
         if key not in self._name_of:
             self._name_of[key] = f"v{len(self.lines)}"
-            self.lines.append(Line(self._name_of[key], *key))
+            self.lines.append(Instruction(self._name_of[key], *key))
         return self._name_of[key]
 
     def power(self, base: str, exponent: str) -> str:
@@ -74,7 +74,7 @@ class Program:
             result = self.assign("mul", result, factor if thirds > 0 else self.assign("reciprocal", factor))
         return result
 
-    def needed(self) -> list[Line]:
+    def needed(self) -> list[Instruction]:
         """The lines that the outputs depend on."""
         wanted, kept = {name for names in self.outputs for name in names}, []
         for line in reversed(self.lines):

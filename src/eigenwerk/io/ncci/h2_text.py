@@ -12,7 +12,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.h2_data import KINDS, NEW_VERSION, OLD_VERSION, H2Data, H2Header, check_header
-from eigenwerk.io.ncci.number_text import Line, LineReader
+from eigenwerk.io.ncci.number_text import LineReader, NumberLine
 
 SPECIES_CODES = {11: "pp", 22: "nn", 12: "pn"}
 
@@ -91,7 +91,7 @@ def _matrices(lines: LineReader, header: H2Header, kind: str, count: int, old: b
     return matrices
 
 
-def _check_kind(line: Line, kind: str, old: bool) -> None:
+def _check_kind(line: NumberLine, kind: str, old: bool) -> None:
     if old and SPECIES_CODES.get(line.integer(6, "the species code")) != kind:
         raise InputError(
             f"{line.place}: species code {line.fields[6]} stands among {kind} elements. "

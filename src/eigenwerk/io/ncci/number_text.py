@@ -16,7 +16,7 @@ LOOKALIKES = {"\u2212": "minus sign", "\u2013": "en dash", "\u2014": "em dash", 
 COMMENT = re.compile(r"[!#].*")
 
 
-class Line(NamedTuple):
+class NumberLine(NamedTuple):
     """Fields of one line that has any; `file` and `number` say where it stands."""
 
     file: str
@@ -51,7 +51,7 @@ def _real(text: str) -> float:
     return float(re.sub("[dD]", "e", text))
 
 
-def number_lines(path: str | Path) -> list[Line]:
+def number_lines(path: str | Path) -> list[NumberLine]:
     """Lines with content, without comments that begin with ! or #.
 
     Raises InputError if the file cannot be read, is binary, or has typographic minus signs in front of digits.
@@ -70,7 +70,7 @@ def number_lines(path: str | Path) -> list[Line]:
                     f"Replace it in the whole file: sed -i 's/{sign}/-/g' {name}"
                 )
         if content.split():
-            found.append(Line(name, number, content.split()))
+            found.append(NumberLine(name, number, content.split()))
     return found
 
 
@@ -82,7 +82,7 @@ class LineReader:
         self.lines = number_lines(path)
         self.next = 0
 
-    def take(self, what: str) -> Line:
+    def take(self, what: str) -> NumberLine:
         """The next line, which holds `what`."""
         if self.next >= len(self.lines):
             last = self.lines[-1].number if self.lines else 0
@@ -90,6 +90,6 @@ class LineReader:
         self.next += 1
         return self.lines[self.next - 1]
 
-    def rest(self) -> list[Line]:
+    def rest(self) -> list[NumberLine]:
         """All lines that are left."""
         return self.lines[self.next :]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.ncci.number_text import Line, LineReader
+from eigenwerk.io.ncci.number_text import LineReader, NumberLine
 from eigenwerk.io.ncci.valence_data import ValenceData
 
 
@@ -70,7 +70,7 @@ def _symmetric_core(mass: float) -> tuple[int, int] | None:
     return (half, half) if half * 2 == round(mass) else None
 
 
-def _isospin_element(line: Line, orbital_3a: np.ndarray) -> tuple[tuple[int, ...], int, int, float]:
+def _isospin_element(line: NumberLine, orbital_3a: np.ndarray) -> tuple[tuple[int, ...], int, int, float]:
     """(a, b, c, d) from 0, J, T, value."""
     labels = tuple(line.integer(k, "the number of an orbital") - 1 for k in range(4))
     size = orbital_3a.shape[1]
@@ -132,17 +132,17 @@ def read_orbital_list(path: str | Path) -> OrbitalList:
     )
 
 
-def _sps_orbital(line: Line) -> list[int]:
+def _sps_orbital(line: NumberLine) -> list[int]:
     n, l, j = (line.real(k, what) for k, what in enumerate(("n", "l", "j")))
     return _checked(line, round(n), round(l), round(2 * j))
 
 
-def _sp_orbital(line: Line) -> list[int]:
+def _sp_orbital(line: NumberLine) -> list[int]:
     n, l, twice_j = (line.integer(k, what) for k, what in ((1, "n"), (2, "l"), (3, "2j")))
     return _checked(line, n - 1, l, twice_j)
 
 
-def _checked(line: Line, n: int, l: int, twice_j: int) -> list[int]:
+def _checked(line: NumberLine, n: int, l: int, twice_j: int) -> list[int]:
     if n < 0 or l < 0 or abs(twice_j - 2 * l) != 1:
         raise InputError(f"{line.place}: n = {n}, l = {l}, 2j = {twice_j} is no orbital. Correct the line.")
     return [n, l, twice_j]

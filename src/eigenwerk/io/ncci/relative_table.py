@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.ncci.number_text import Line, LineReader, number_lines
+from eigenwerk.io.ncci.number_text import LineReader, NumberLine, number_lines
 from eigenwerk.io.vasp.textfile import read_text
 
 Key = tuple[int, int, int, int]
@@ -52,17 +52,17 @@ def read_relative_table(path: str | Path) -> RelativeTable:
     )
 
 
-Entry = tuple[Line, Key, int, int, float]
+Entry = tuple[NumberLine, Key, int, int, float]
 
 
-def _plain(line: Line) -> Entry:
+def _plain(line: NumberLine) -> Entry:
     j, s, l, lp, n, n_new = (line.integer(k, what) for k, what in enumerate(("J", "S", "l", "l'", "n", "n'")))
     if len(line.fields) != 7:
         raise InputError(f"{line.place}: {len(line.fields)} fields instead of 7. Correct the line.")
     return _ordered(line, (j, s, l, lp), n, n_new, line.real(6, "the matrix element"))
 
 
-def _ordered(line: Line, key: Key, n: int, n_new: int, value: float) -> Entry:
+def _ordered(line: NumberLine, key: Key, n: int, n_new: int, value: float) -> Entry:
     j, s, l, lp = key
     if min(n, n_new) < 0 or s not in (0, 1) or any(not abs(x - s) <= j <= x + s for x in (l, lp)) or (l - lp) % 2:
         raise InputError(f"{line.place}: J S l l' n n' = {j} {s} {l} {lp} {n} {n_new} cannot be. Correct the line.")
@@ -83,7 +83,7 @@ def _matrices(entries: list[Entry]) -> dict[Key, np.ndarray]:
     return {key: np.nan_to_num(matrix) for key, matrix in matrices.items()}
 
 
-def _read_sectors(lines: list[Line]) -> RelativeTable:
+def _read_sectors(lines: list[NumberLine]) -> RelativeTable:
     entries: list[Entry] = []
     position, mass, hw = 0, 0.0, 0.0
     while position == len(lines) or lines[position].fields != [END_MARK]:
@@ -131,7 +131,7 @@ def _read_lsjt(lines: LineReader) -> RelativeTable:
     return RelativeTable(_matrices([_lsjt(line) for line in lines.rest()]), None, None)
 
 
-def _lsjt(line: Line) -> Entry:
+def _lsjt(line: NumberLine) -> Entry:
     names = ("T0", "N'", "l'", "S'", "J'", "T'", "N", "l", "S", "J", "T")
     _, big_1, l_1, s_1, j_1, _, big_2, l_2, s_2, j_2, _ = (line.integer(k, name) for k, name in enumerate(names))
     if (s_1, j_1) != (s_2, j_2) or (big_1 - l_1) % 2 or (big_2 - l_2) % 2:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.ncci.number_text import Line, LineReader
+from eigenwerk.io.ncci.number_text import LineReader, NumberLine
 from eigenwerk.io.ncci.valence_data import ValenceData
 
 
@@ -46,7 +46,7 @@ def read_snt(path: str | Path) -> ValenceData:
     return ValenceData(lists[0], lists[1], energies[0], energies[1], elements, core, mass, exponent)
 
 
-def _orbital(line: Line, position: int, protons: int) -> list[int]:
+def _orbital(line: NumberLine, position: int, protons: int) -> list[int]:
     index, n, l, twice_j, charge = (line.integer(k, "an entry of the orbital") for k in range(5))
     expected = -1 if position < protons else 1
     if index != position + 1 or charge != expected:
@@ -59,7 +59,7 @@ def _orbital(line: Line, position: int, protons: int) -> list[int]:
     return [n, l, twice_j]
 
 
-def _place(line: Line, position: int, counts: list[int]) -> tuple[int, int]:
+def _place(line: NumberLine, position: int, counts: list[int]) -> tuple[int, int]:
     """(0 proton, 1 neutron; place in the list of the species)."""
     index = line.integer(position, "the index of an orbital")
     if not 1 <= index <= sum(counts):
@@ -67,7 +67,7 @@ def _place(line: Line, position: int, counts: list[int]) -> tuple[int, int]:
     return (0, index - 1) if index <= counts[0] else (1, index - 1 - counts[0])
 
 
-def _element(line: Line, counts: list[int]) -> tuple[str, int, int, int, int, int, float]:
+def _element(line: NumberLine, counts: list[int]) -> tuple[str, int, int, int, int, int, float]:
     (k1, a), (k2, b), (k3, c), (k4, d) = (_place(line, k, counts) for k in range(4))
     kinds = {(0, 0): "pp", (1, 1): "nn", (0, 1): "pn"}
     kind = kinds.get((k1, k2))

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from eigenwerk.io.vasp.fortran import is_number
 from eigenwerk.io.vasp.incar_syntax import Skipped, Statement, scan
-from eigenwerk.io.vasp.incar_values import BadValue, Reading, choices_text, read_value, value_error
+from eigenwerk.io.vasp.incar_values import BadValue, ReadValue, choices_text, read_value, value_error
 from eigenwerk.io.vasp.problem import Problem, raise_errors
-from eigenwerk.io.vasp.tags import TAGS, family_of, find_tag, nearest_tag
-from eigenwerk.io.vasp.tags_base import Choice, Derived, Tag, same_value
+from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, same_value
+from eigenwerk.io.vasp.tags.table import TAGS, family_of, find_tag, nearest_tag
 from eigenwerk.io.vasp.textfile import read_text
 
 _HIDDEN_STATEMENT = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\s*=")
@@ -100,7 +100,7 @@ class _Collector:
         value = _shown(statement.text)
         self.problems.append(Problem(severity, self.file, statement.line, message, statement.name, value, remedy))
 
-    def _read(self, tag: Tag, statement: Statement) -> Reading | None:
+    def _read(self, tag: Tag, statement: Statement) -> ReadValue | None:
         """The typed value; None, with an error reported, if there is none."""
         try:
             return read_value(tag, statement.text)
@@ -108,7 +108,7 @@ class _Collector:
             self._report("error", statement, str(error), _remedy(tag))
             return None
 
-    def _doubts(self, tag: Tag, statement: Statement, reading: Reading) -> None:
+    def _doubts(self, tag: Tag, statement: Statement, reading: ReadValue) -> None:
         wrong = value_error(tag, reading.value)
         if wrong:
             self._report("error", statement, wrong, tag.remedy or _remedy(tag))
@@ -189,7 +189,7 @@ def judge(incar: Incar) -> tuple[Problem, ...]:
 
 
 def _verdict(incar: Incar, tag: Tag, value: object) -> Problem | None:
-    choice = tag.choice(value) or Choice(value)
+    choice = tag.choice(value) or TagValue(value)
     status = choice.status or tag.status
     note = choice.note or tag.note
     if any(same_value(value, off_value) for off_value in tag.off_values):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from eigenwerk.io.vasp.elements import ELEMENTS
 from eigenwerk.io.vasp.fortran import is_int, is_number, to_bool, to_float
-from eigenwerk.io.vasp.tags_base import Choice, Tag, show
+from eigenwerk.io.vasp.tags.base import Tag, TagValue, show
 
 _REPEAT = re.compile(r"([0-9]+)\*(\S+)")
 _VARIANT = re.compile(r"([A-Z][a-z]?):([A-Za-z0-9._+-]+)")
@@ -23,7 +23,7 @@ class BadValue(ValueError):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadValue:
     """A typed value, the text after it, and doubts about the way it was written."""
 
     value: object
@@ -31,7 +31,7 @@ class Reading:
     doubts: tuple[str, ...] = ()
 
 
-def read_value(tag: Tag, text: str) -> Reading:
+def read_value(tag: Tag, text: str) -> ReadValue:
     """The value of a tag from the text after '='; raises BadValue.
 
     Lists become tuples; n*v repeats v; logicals go by their first significant letter; numbers may
@@ -69,14 +69,14 @@ def _first(text: str) -> tuple[str, str]:
     return parts[0].rstrip(","), parts[1] if len(parts) > 1 else ""
 
 
-def _scalar_rest(value: object, rest: str, *doubts: str) -> Reading:
+def _scalar_rest(value: object, rest: str, *doubts: str) -> ReadValue:
     """A reading of one number, with a doubt when a second number follows."""
     if rest and is_number(rest.split()[0].rstrip(",")):
         doubts += (f"one value is expected, and the text after it ({rest[:30]}) begins with a number; it is ignored",)
-    return Reading(value, rest, doubts)
+    return ReadValue(value, rest, doubts)
 
 
-def _read_int(_: Tag, text: str) -> Reading:
+def _read_int(_: Tag, text: str) -> ReadValue:
     token, rest = _first(text)
     if is_int(token):
         return _scalar_rest(_whole(token), rest)
@@ -85,7 +85,7 @@ def _read_int(_: Tag, text: str) -> Reading:
     raise BadValue(f"{token} is not a whole number")
 
 
-def _read_float(_: Tag, text: str) -> Reading:
+def _read_float(_: Tag, text: str) -> ReadValue:
     token, rest = _first(text)
     return _scalar_rest(_number(token), rest)
 
@@ -99,56 +99,56 @@ def _number(token: str) -> float:
     raise BadValue(f"{token} is not a finite number")
 
 
-def _read_bool(_: Tag, text: str) -> Reading:
+def _read_bool(_: Tag, text: str) -> ReadValue:
     token, rest = _first(text)
     try:
-        return Reading(to_bool(token), rest)
+        return ReadValue(to_bool(token), rest)
     except ValueError:
         raise BadValue(f"{token} is neither .TRUE. nor .FALSE.") from None
 
 
-def _read_str(_: Tag, text: str) -> Reading:
-    return Reading(text)
+def _read_str(_: Tag, text: str) -> ReadValue:
+    return ReadValue(text)
 
 
-def _read_word(tag: Tag, text: str) -> Reading:
+def _read_word(tag: Tag, text: str) -> ReadValue:
     """A word: as spelled in the choices, by an alias, or by its first letter where that decides."""
     token, rest = _first(text)
     if not tag.choices:
-        return Reading(token, rest)
+        return ReadValue(token, rest)
     for choice in tag.choices:
         if token.casefold() in _spellings(choice):
-            return Reading(choice.value, rest)
+            return ReadValue(choice.value, rest)
     if token[0].upper() in tag.first_letters:
         word = next(str(c.value) for c in tag.choices if str(c.value)[0].upper() == token[0].upper())
         doubt = () if word.casefold().startswith(token.casefold()) else (f"read as {word} by its first letter",)
-        return Reading(word, rest, doubt)
+        return ReadValue(word, rest, doubt)
     raise BadValue(f"{token} is none of {choices_text(tag)}")
 
 
-def _spellings(choice: Choice) -> set[str]:
+def _spellings(choice: TagValue) -> set[str]:
     return {str(word).casefold() for word in (choice.value, *choice.aliases)}
 
 
-def _read_bool_or_word(tag: Tag, text: str) -> Reading:
+def _read_bool_or_word(tag: Tag, text: str) -> ReadValue:
     try:
         return _read_bool(tag, text)
     except BadValue:
         return _read_word(tag, text)
 
 
-def _read_float_or_word(tag: Tag, text: str) -> Reading:
+def _read_float_or_word(tag: Tag, text: str) -> ReadValue:
     return _read_float(tag, text) if is_number(_first(text)[0]) else _read_word(tag, text)
 
 
-def _read_words(_: Tag, text: str) -> Reading:
-    return Reading(tuple(text.split()))
+def _read_words(_: Tag, text: str) -> ReadValue:
+    return ReadValue(tuple(text.split()))
 
 
-def _read_list(convert: Callable[[str], object]) -> Callable[[Tag, str], Reading]:
+def _read_list(convert: Callable[[str], object]) -> Callable[[Tag, str], ReadValue]:
     """A reader of lists with repeats; prose may follow, but no number after the prose."""
 
-    def read(_: Tag, text: str) -> Reading:
+    def read(_: Tag, text: str) -> ReadValue:
         tokens = [token.rstrip(",") for token in re.sub(r"\s*\*\s*", "*", text).split()]
         values: list[object] = []
         for position, token in enumerate(tokens):
@@ -157,8 +157,8 @@ def _read_list(convert: Callable[[str], object]) -> Callable[[Tag, str], Reading
             except ValueError as error:
                 if position == 0 or any(_looks_numeric(later) for later in tokens[position:]):
                     raise BadValue(str(error)) from None
-                return Reading(tuple(values), " ".join(tokens[position:]))
-        return Reading(tuple(values))
+                return ReadValue(tuple(values), " ".join(tokens[position:]))
+        return ReadValue(tuple(values))
 
     return read
 
@@ -186,7 +186,7 @@ def _whole(token: str) -> int:
     return int(token)
 
 
-def _read_variants(_: Tag, text: str) -> Reading:
+def _read_variants(_: Tag, text: str) -> ReadValue:
     """Pairs Element:variant, each element once."""
     pairs: dict[str, str] = {}
     for token in text.replace(",", " ").split():
@@ -196,10 +196,10 @@ def _read_variants(_: Tag, text: str) -> Reading:
         if match.group(1) in pairs:
             raise BadValue(f"{match.group(1)} is named twice")
         pairs[match.group(1)] = match.group(2)
-    return Reading(tuple(pairs.items()))
+    return ReadValue(tuple(pairs.items()))
 
 
-_READERS: dict[str, Callable[[Tag, str], Reading]] = {
+_READERS: dict[str, Callable[[Tag, str], ReadValue]] = {
     "int": _read_int,
     "float": _read_float,
     "bool": _read_bool,

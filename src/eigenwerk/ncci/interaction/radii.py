@@ -3,8 +3,8 @@
 from math import sqrt
 from typing import NamedTuple
 
-from eigenwerk.ncci.interaction import oscillator
 from eigenwerk.ncci.interaction.one_body import between_radial_functions, position, scalar_product, sum_over_nucleons
+from eigenwerk.ncci.interaction.relative_motion import oscillator
 from eigenwerk.ncci.interaction.two_body import PairSpace, TwoBody
 from eigenwerk.units import NUCLEON_MASS_MEV
 

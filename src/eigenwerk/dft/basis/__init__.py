@@ -1,0 +1,1 @@
+"""Plane waves, grids, and the ways between them."""

@@ -1,0 +1,99 @@
+"""FFT grids and spheres of plane waves, as integers (numpy only: `check` uses it without torch).
+
+The wave grid carries orbitals and the pseudo density, the density grid (twice as fine) the
+exchange-correlation energy and the electrostatics of the compensation charges.
+"""
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+
+import numpy as np
+
+from eigenwerk.dft.crystal.structure import Structure
+
+PRECISION_FACTOR = {"Normal": 1.5, "Accurate": 2.0}
+"""Radius of the density sphere over that of the orbitals, by PREC."""
+
+ELECTROSTATIC_FACTOR = sqrt(2.0)
+"""Radius of the electrostatic sphere over twice the radius of the orbitals: |g|²/2 <= 8 ENCUT."""
+
+
+@dataclass(frozen=True)
+class GridSizes:
+    """Grid points along the three lattice axes: wave grid and density grid."""
+
+    wave: tuple[int, int, int]
+    fine: tuple[int, int, int]
+
+
+def sphere_radius(cutoff: float) -> float:
+    """G_cut = sqrt(2 E_cut), bohr⁻¹."""
+    return sqrt(2 * cutoff)
+
+
+def choose_grids(
+    structure: Structure,
+    cutoff: float,
+    precision: str,
+    multiples: tuple[int, int, int] = (1, 1, 1),
+    equal_axes: tuple[tuple[int, ...], ...] = (),
+) -> GridSizes:
+    """Smallest FFT-friendly grids that hold the density sphere without wrap-around of its surface.
+
+    An axis of length a needs 2 floor(G a / 2π) + 1 points for all |g| <= G, G = factor · G_cut.
+    `multiples`: each size is divisible by it (glide and screw translations map grid points on grid
+    points); `equal_axes`: axes that symmetry exchanges get the same size.
+    """
+    radius = PRECISION_FACTOR[precision] * sphere_radius(cutoff)
+    length_c = np.linalg.norm(structure.lattice_cv, axis=1)
+    # the sphere's extent along axis c in integer coordinates is |G| |a_c| / 2π
+    needed = [2 * int(radius * length / (2 * np.pi) + 1e-9) + 1 for length in length_c]
+    size = [_friendly(n, m) for n, m in zip(needed, multiples, strict=True)]
+    for group in equal_axes:
+        common = int(np.lcm.reduce([multiples[c] for c in group]))
+        largest = _friendly(max(needed[c] for c in group), common)
+        for c in group:
+            size[c] = largest
+    wave = (size[0], size[1], size[2])
+    return GridSizes(wave=wave, fine=(2 * wave[0], 2 * wave[1], 2 * wave[2]))
+
+
+def _friendly(minimum: int, multiple: int) -> int:
+    """Smallest even multiple of `multiple` >= minimum whose prime factors are 2, 3, 5 and 7."""
+    step = int(np.lcm(2, multiple))
+    size = step * ceil(minimum / step)
+    while not _only_small_factors(size):
+        size += step
+    return size
+
+
+def _only_small_factors(size: int) -> bool:
+    for prime in (2, 3, 5, 7):
+        while size % prime == 0:
+            size //= prime
+    return size == 1
+
+
+def sphere(structure: Structure, radius: float, centre_c: np.ndarray, half: bool = False) -> np.ndarray:
+    """Integer G with |centre + G| <= radius, sorted by length; shape (G, 3).
+
+    half: only one of each pair ±G (centre must be zero): first G = 0, then those whose last nonzero
+    index, looked at from the third axis, is positive.
+    """
+    length_c = np.linalg.norm(structure.lattice_cv, axis=1)
+    reach_c = (radius * length_c / (2 * np.pi) + np.abs(centre_c) + 1).astype(int)
+    low_c = np.array([-reach_c[0], -reach_c[1], 0 if half else -reach_c[2]])
+    axis_c = [np.arange(low, reach + 1) for low, reach in zip(low_c, reach_c, strict=True)]
+    shifted_cx = [axis + at for axis, at in zip(axis_c, centre_c, strict=True)]
+    # Cartesian components of what each axis adds: |centre + G|² of all G without a list of all G
+    part_cvx = [np.multiply.outer(b_v, x) for b_v, x in zip(structure.reciprocal_cv, shifted_cx, strict=True)]
+    norm2_ijk = np.zeros([len(x) for x in axis_c])
+    for first, second, third in zip(*part_cvx, strict=True):
+        norm2_ijk += (first[:, None, None] + second[:, None] + third) ** 2
+    inside_ijk = norm2_ijk <= radius**2 * (1 + 1e-12)
+    if half:
+        first, second = axis_c[0][:, None], axis_c[1]
+        inside_ijk[:, :, 0] &= (second > 0) | ((second == 0) & (first >= 0))
+    # rounding makes equal lengths differ in the last bits: sort by rounded length; what is equal stays sorted by index
+    order = np.argsort(np.round(norm2_ijk[inside_ijk], 9), kind="stable")
+    return np.asarray(np.argwhere(inside_ijk)[order] + low_c)

@@ -1,0 +1,288 @@
+"""The plane-wave world of one calculation: spheres, grids and their index maps.
+
+Orbitals   ψ_nk(r) = Ω^(-1/2) Σ_G c_nk(G) exp(i (k+G)·r),   |k+G|²/2 <= E_cut
+Densities  n(r)    = Σ_g n(g) exp(i g·r),                    |g| <= density radius
+
+Densities are real, so only one of each pair ±g is kept (`weight_g` counts both).  The list of g is
+sorted by length: its first `density_count` members are the density sphere, all of it is the larger
+electrostatic sphere.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, pi
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.basis.grids import (
+    ELECTROSTATIC_FACTOR,
+    PRECISION_FACTOR,
+    GridSizes,
+    choose_grids,
+    sphere,
+    sphere_radius,
+)
+from eigenwerk.dft.basis.orbital_fft import FilledGrid
+from eigenwerk.dft.basis.transforms import HalfSphereMap, half_sphere_map
+from eigenwerk.dft.basis.wave_form import SphereMap, WaveForm, half_of, partners
+from eigenwerk.dft.crystal.inversion import Inversion, inversion_of_orbitals, turns
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import equivalent_axes, translation_denominators
+from eigenwerk.errors import InputError
+from eigenwerk.parallel.runtime import Runtime
+
+
+@dataclass(frozen=True)
+class PlaneWaveBasis:
+    """Plane waves of the k-points of this k-group, padded along G to the longest sphere and shared by its band ranks.
+
+    kpoints: all irreducible points; own_k: those of this group, which k counts.  form: what orbitals are as vectors
+    (axis G); of real ones half the plane waves are kept.  own_h: the kept waves of this rank, which h counts: a slice
+    of the padded sphere.  count_k: kept waves of whole spheres.
+    index_khc integer G; mask_kh 1 for true waves, 0 for padding; kinetic_kh = |k+G|²/2; mask_kG, kinetic_kG the same
+    for the numbers of vectors; sphere_map: where waves of whole spheres lie on the wave grid (padding: unused points);
+    inversion: that by which orbitals are real, if they are;
+    index_gc integer g of the electrostatic half sphere; vector_gv = g in bohr⁻¹; weight_g 1 or 2;
+    wave_map, fine_map: positions on the two FFT grids (the wave grid holds the density sphere only).
+    """
+
+    runtime: Runtime
+    structure: Structure
+    kpoints: KPoints
+    cutoff: float
+    precision: str
+    grids: GridSizes
+    own_k: slice
+    form: WaveForm
+    own_h: slice
+    count_k: tuple[int, ...]
+    index_khc: torch.Tensor
+    mask_kh: torch.Tensor
+    kinetic_kh: torch.Tensor
+    sphere_map: SphereMap
+    inversion: Inversion | None
+    index_gc: torch.Tensor
+    vector_gv: torch.Tensor
+    weight_g: torch.Tensor
+    density_count: int
+    wave_map: HalfSphereMap
+    fine_map: HalfSphereMap
+
+    @cached_property
+    def norm2_g(self) -> torch.Tensor:
+        """|g|² of the electrostatic sphere, bohr⁻²."""
+        return (self.vector_gv**2).sum(dim=1)
+
+    @cached_property
+    def coulomb_g(self) -> torch.Tensor:
+        """4π/|g|² of the electrostatic sphere, bohr²; 0 at g = 0."""
+        return torch.where(self.norm2_g > 0, 4 * pi / self.norm2_g.clamp_min(1e-12), torch.zeros_like(self.norm2_g))
+
+    @cached_property
+    def weight_k(self) -> torch.Tensor:
+        """Weights of all irreducible k-points, those of other groups included; they sum to 1."""
+        return self.runtime.tensor(self.kpoints.weight_k)
+
+    @property
+    def point_kc(self) -> np.ndarray:
+        """Fractional k-points of this group."""
+        return self.kpoints.point_kc[self.own_k]
+
+    @property
+    def volume(self) -> float:
+        """Cell volume, bohr³."""
+        return self.structure.volume
+
+    @cached_property
+    def mask_kG(self) -> torch.Tensor:
+        """1 for the numbers of vectors that count, 0 for the others: padding, and the imaginary part of q = 0."""
+        mask_kG = self.form.slots(self.mask_kh)
+        if self.form.scale_kh is not None:
+            mask_kG[:, 1::2] *= self.form.scale_kh != 1
+        return mask_kG
+
+    @cached_property
+    def kinetic_kG(self) -> torch.Tensor:
+        """|k+G|²/2 for each number of a vector."""
+        return self.form.slots(self.kinetic_kh)
+
+    @cached_property
+    def wave_vector_khv(self) -> torch.Tensor:
+        """k+G in bohr⁻¹, zero at padding."""
+        point_k1c = self.runtime.tensor(self.point_kc)[:, None]
+        reciprocal_cv = self.runtime.tensor(self.structure.reciprocal_cv)
+        return (self.index_khc + point_k1c) @ reciprocal_cv * self.mask_kh[..., None]
+
+    def potential_for_orbitals(self, potential_g: torch.Tensor) -> torch.Tensor:
+        """v(R) of a local potential on the points where orbitals are multiplied with it; (g,) -> (R, R, R).
+
+        By inversion only its even part, exactly, and on a grid that inversion maps onto itself.
+        """
+        if self.inversion is not None:
+            centre_g, grid_g = self._turn_xg[:, : len(potential_g)]
+            potential_g = (potential_g * centre_g).real * grid_g
+        return self.wave_map.to_grid(potential_g)
+
+    def density_of_orbitals(self, density_xR: torch.Tensor) -> torch.Tensor:
+        """Density coefficients of what orbitals make on their points; (..., R, R, R) -> (..., g)."""
+        density_xg = self.wave_map.from_grid(density_xR)
+        if self.inversion is None:
+            return density_xg
+        centre_g, grid_g = self._turn_xg[:, : density_xg.shape[-1]]
+        return density_xg * (centre_g * grid_g).conj()
+
+    @cached_property
+    def _turn_xg(self) -> torch.Tensor:
+        """exp(i g·t/2), and exp(-i g·(t/2 - s)) for the grid's shift s; (2, g)."""
+        assert self.inversion is not None
+        index_gc = self.index_gc.cpu().numpy()[: self.density_count]
+        shift_xc = self.inversion.translation_c / 2, -self.inversion.off_grid(self.grids.wave)
+        return self.runtime.tensor(np.stack([turns(index_gc, shift_c) for shift_c in shift_xc]), self.runtime.complex)
+
+    def inner(self, a_g: torch.Tensor, b_g: torch.Tensor) -> torch.Tensor:
+        """∫ a(r) b(r) d³r of two real functions from their coefficients (last axis g)."""
+        pair_g2 = torch.view_as_real(a_g) * torch.view_as_real(b_g)
+        return (pair_g2.sum(-1) * self._integral_g[: a_g.shape[-1]]).sum(-1)
+
+    @cached_property
+    def _integral_g(self) -> torch.Tensor:
+        return self.volume * self.weight_g
+
+
+def make_basis(
+    structure: Structure,
+    kpoints: KPoints,
+    cutoff: float,
+    precision: str = "Accurate",
+    runtime: Runtime | None = None,
+    grids: GridSizes | None = None,
+    real: bool = True,
+) -> PlaneWaveBasis:
+    """Build spheres and index maps.  cutoff in hartree; grids chosen from PREC unless given.
+
+    real: real orbitals where all k-points (`KPoints.allow_real_orbitals`) or an inversion among the symmetries of the
+    k-points allow it; False: complex ones everywhere.
+    """
+    runtime = runtime or Runtime()
+    if grids is None:
+        symmetry = kpoints.symmetry
+        equal_axes = tuple(map(tuple, equivalent_axes(symmetry)))
+        grids = choose_grids(structure, cutoff, precision, translation_denominators(symmetry), equal_axes)
+    radius = sphere_radius(cutoff)
+    own_k = runtime.grid.own(len(kpoints.point_kc))
+    point_kc = kpoints.point_kc[own_k]
+    wave_sphere_kGc = [sphere(structure, radius, point_c) for point_c in point_kc]
+    in_space = real and kpoints.allow_real_orbitals
+    inversion = inversion_of_orbitals(kpoints) if real else None
+    if in_space:
+        wave_sphere_kGc = [
+            index_Gc[half_of(index_Gc, point_c)] for index_Gc, point_c in zip(wave_sphere_kGc, point_kc, strict=True)
+        ]
+    density_radius = PRECISION_FACTOR[precision] * radius
+    dense_gc = sphere(structure, 2 * ELECTROSTATIC_FACTOR * radius, np.zeros(3), half=True)
+    vector_gv = dense_gc @ structure.reciprocal_cv
+    norm2_g = np.einsum("gv,gv->g", vector_gv, vector_gv)  # a sum along three numbers is slow
+    density_count = int((norm2_g <= density_radius**2 * (1 + 1e-12)).sum())
+    _require_room(dense_gc[:density_count], grids.wave, "NGX, NGY, NGZ")
+    _require_room(dense_gc, grids.fine, "NGXF, NGYF, NGZF")
+    padded = _pad_spheres(wave_sphere_kGc, point_kc, structure, grids.wave, runtime.bands.size, in_space)
+    size = padded.mask_kW.shape[1] // runtime.bands.size
+    own_h = slice(size * runtime.bands.rank, size * (runtime.bands.rank + 1))
+    if in_space:
+        form, sphere_map = _real_in_space(padded, runtime, grids.wave, own_h)
+    elif inversion is not None:
+        form, sphere_map = _real_by_inversion(padded, point_kc, inversion, runtime, grids.wave, own_h)
+    else:
+        form = WaveForm(False, runtime.complex)
+        sphere_map = SphereMap(padded.filled(grids.wave), runtime.index(padded.flat_kW))
+    return PlaneWaveBasis(
+        runtime=runtime, structure=structure, kpoints=kpoints, cutoff=cutoff, precision=precision, grids=grids,
+        own_k=own_k, form=form, own_h=own_h, count_k=tuple(len(index_Gc) for index_Gc in wave_sphere_kGc),
+        index_khc=runtime.index(padded.index_kWc[:, own_h]), mask_kh=runtime.tensor(padded.mask_kW[:, own_h]),
+        kinetic_kh=runtime.tensor(padded.kinetic_kW[:, own_h]), sphere_map=sphere_map, inversion=inversion,
+        index_gc=runtime.index(dense_gc), vector_gv=runtime.tensor(vector_gv),
+        weight_g=runtime.tensor(np.where(norm2_g == 0, 1.0, 2.0)), density_count=density_count,
+        wave_map=half_sphere_map(dense_gc[:density_count], grids.wave, runtime),
+        fine_map=half_sphere_map(dense_gc, grids.fine, runtime),
+    )
+
+
+def _require_room(index_gc: np.ndarray, size_c: tuple[int, int, int], tags: str) -> None:
+    """Raise unless every g lies strictly inside the grid's Nyquist limits."""
+    reach_c = np.abs(index_gc).max(axis=0)
+    needed_c = 2 * reach_c + 1
+    if (needed_c > np.array(size_c)).any():
+        raise InputError(
+            f"INCAR: {tags} = {size_c[0]} {size_c[1]} {size_c[2]} is too small: the density of this ENCUT needs at "
+            f"least {needed_c[0]} {needed_c[1]} {needed_c[2]} points. Raise the grid or remove the tags."
+        )
+
+
+@dataclass(frozen=True)
+class _Spheres:
+    """Waves of all k-points padded to the same number: integer G, mask, |k+G|²/2, places on the grid (of partners)."""
+
+    index_kWc: np.ndarray
+    mask_kW: np.ndarray
+    kinetic_kW: np.ndarray
+    flat_kW: np.ndarray
+    mirror_kW: np.ndarray
+
+    def filled(self, size_c: tuple[int, int, int]) -> FilledGrid:
+        """The grid with the rows that some wave, or its partner, stands in."""
+        true_kW = self.mask_kW > 0
+        return FilledGrid.by(np.concatenate([self.flat_kW[true_kW], self.mirror_kW[true_kW]]), size_c)
+
+
+def _pad_spheres(
+    index_kGc: list[np.ndarray], point_kc: np.ndarray, structure: Structure, size_c: tuple[int, int, int], parts: int,
+    real: bool,
+) -> _Spheres:  # fmt: skip
+    """Pad to the longest sphere and to equal parts."""
+    longest = parts * ceil(max(len(index_Gc) for index_Gc in index_kGc) / parts)
+    shape = len(index_kGc), longest
+    padded = _Spheres(
+        np.zeros((*shape, 3), dtype=np.int64), np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64),
+        np.zeros(shape, dtype=np.int64),
+    )  # fmt: skip
+
+    def flat(index_Gc: np.ndarray) -> np.ndarray:
+        return np.ravel_multi_index(tuple((index_Gc % np.array(size_c)).T), size_c)
+
+    for k, index_Gc in enumerate(index_kGc):
+        count = len(index_Gc)
+        padded.index_kWc[k, :count], padded.mask_kW[k, :count] = index_Gc, 1.0
+        padded.kinetic_kW[k, :count] = 0.5 * (((index_Gc + point_kc[k]) @ structure.reciprocal_cv) ** 2).sum(axis=1)
+        padded.flat_kW[k, :count] = flat(index_Gc)
+        padded.mirror_kW[k, :count] = flat(partners(index_Gc, point_kc[k])) if real else padded.flat_kW[k, :count]
+        # padding must scatter zeros to places that no plane wave of this k uses
+        unused = np.ones(int(np.prod(size_c)), dtype=bool)
+        unused[padded.flat_kW[k, :count]] = unused[padded.mirror_kW[k, :count]] = False
+        padded.flat_kW[k, count:] = padded.mirror_kW[k, count:] = np.flatnonzero(unused)[: longest - count]
+    return padded
+
+
+def _real_in_space(
+    padded: _Spheres, runtime: Runtime, size_c: tuple[int, int, int], own_h: slice
+) -> tuple[WaveForm, SphereMap]:
+    """Half of the waves, two numbers for each."""
+    # only q = 0 has no kinetic energy
+    scale_kW = np.where(padded.kinetic_kW > 1e-14, np.sqrt(2.0), 1.0) * padded.mask_kW
+    form = WaveForm(True, runtime.real, runtime.tensor(scale_kW[:, own_h]))
+    whole_kW = runtime.tensor(np.where(scale_kW > 0, scale_kW, 1.0))
+    both_kW = np.concatenate([padded.flat_kW, padded.mirror_kW], axis=1)
+    return form, SphereMap(padded.filled(size_c), runtime.index(both_kW), whole_kW)
+
+
+def _real_by_inversion(
+    padded: _Spheres, point_kc: np.ndarray, inversion: Inversion, runtime: Runtime, size_c: tuple[int, int, int],
+    own_h: slice,
+) -> tuple[WaveForm, SphereMap]:  # fmt: skip
+    """All waves, a number for each."""
+    wave_kWc, half_c = padded.index_kWc + point_kc[:, None], inversion.translation_c / 2
+    form = WaveForm(True, runtime.real, turn_kh=runtime.tensor(turns(wave_kWc[:, own_h], half_c), runtime.complex))
+    rest_c = inversion.off_grid(size_c)
+    turn_kW = runtime.tensor(turns(wave_kWc, -rest_c), runtime.complex) if rest_c.any() else None
+    return form, SphereMap(padded.filled(size_c), runtime.index(padded.flat_kW), None, True, turn_kW)

@@ -1,0 +1,1 @@
+"""The crystal: lattice, atoms, symmetry, k-points."""

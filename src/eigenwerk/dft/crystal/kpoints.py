@@ -1,0 +1,270 @@
+"""Meshes of k-points and their reduction by symmetry.
+
+Points are fractional, k_v = sum_c k_c b_cv.  Meshes are ordered with the first axis fastest, 0 before the negative
+half, and the irreducible point of a star is its first point in that order.  Equations: docs/equations/symmetry.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from eigenwerk.dft.crystal.lattice_points import image_indices, integer_points
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import Symmetry, keep_points
+from eigenwerk.errors import InputError
+from eigenwerk.units import BOHR_ANGSTROM
+
+Mesh = tuple[int, int, int]
+Shift = tuple[float, float, float]
+NO_SHIFT: Shift = (0.0, 0.0, 0.0)
+SAME_POINT = 1e-9
+"""Largest distance of 2k from integers that counts as zero."""
+
+MOST_POINTS = 1_000_000
+"""A larger mesh is taken for a mistake in the input."""
+
+
+@dataclass(frozen=True, eq=False)
+class KPoints:
+    """The k-points of a calculation.
+
+    point_kc: (k, 3) fractional, irreducible.  weight_k: (k,), sum 1; for both spins alike.
+    mesh, shift: numbers of a regular mesh (the shift in steps of the mesh), None and zeros for a list.
+    full_count: points before the reduction.  source: where the points come from, in words.
+    symmetry: the operations under which the set of points is closed, the ones to symmetrise with.
+    irreducible_of_full: (full,) index into point_kc of each full point; None for a list.
+    operation_of_full, reversed_of_full: (full,) the operation o (and whether k -> -k follows) that makes the full point
+    from its irreducible one, k_full = +-W_o^-T k up to a reciprocal lattice vector; None for a list.
+    """
+
+    point_kc: np.ndarray
+    weight_k: np.ndarray
+    mesh: Mesh | None
+    shift: Shift
+    full_count: int
+    irreducible_of_full: np.ndarray | None
+    source: str
+    symmetry: Symmetry
+    operation_of_full: np.ndarray | None = None
+    reversed_of_full: np.ndarray | None = None
+
+    @property
+    def allow_real_orbitals(self) -> bool:
+        """Whether 2k is a lattice vector at every point: Gamma, corners and face centres of the zone."""
+        twice_kc = 2 * self.point_kc
+        return bool((np.abs(twice_kc - np.rint(twice_kc)) < SAME_POINT).all())
+
+
+def monkhorst_pack(mesh: Mesh, shift: Shift = NO_SHIFT, gamma_centred: bool = True) -> np.ndarray:
+    """All points of a regular mesh, (k, 3) fractional in (-1/2, 1/2].
+
+    Gamma-centred: k_c = (n_c + s_c) / N_c; Monkhorst-Pack: k_c = (n_c + s_c + (1 - N_c)/2) / N_c, which for even N_c is
+    half a step away from Gamma.  n_c = 0 ... N_c - 1, first axis fastest.
+    Source: H. J. Monkhorst, J. D. Pack, Phys. Rev. B 13, 5188 (1976); VASP wiki, KPOINTS.
+
+    shift: s_c in steps of the mesh.  Raises InputError for a mesh below 1 or numbers that are not finite.
+    """
+    _check_mesh(mesh, shift)
+    axes = [_axis(count, step, gamma_centred) for count, step in zip(mesh, shift, strict=True)]
+    third, second, first = np.meshgrid(*reversed(axes), indexing="ij")
+    return np.stack([first, second, third], axis=-1).reshape(-1, 3)
+
+
+def generated_mesh(generator_cc: np.ndarray, shift: Shift = NO_SHIFT) -> np.ndarray:
+    """All points (modulo reciprocal lattice vectors) of a mesh spanned by three vectors, (k, 3) fractional.
+
+    k = sum_d (n_d + s_d) g_d with rows g_d = generator_cc[d] in fractional coordinates.  The mesh must contain the
+    reciprocal lattice, so the inverse of generator_cc is a matrix of integers and |det| of it the number of points.
+    Raises InputError otherwise.
+    """
+    generator_cc = np.asarray(generator_cc, dtype=np.float64)
+    if generator_cc.shape != (3, 3) or not np.isfinite(generator_cc).all() or abs(np.linalg.det(generator_cc)) < 1e-9:
+        raise InputError(f"The generating vectors {generator_cc.tolist()} of the k-mesh span no volume.")
+    inverse_cc = np.linalg.inv(generator_cc)
+    integer_cc = np.rint(inverse_cc).astype(np.int64)
+    if np.abs(inverse_cc - integer_cc).max() > 1e-4:
+        raise InputError(
+            f"The mesh spanned by {generator_cc.tolist()} does not contain the reciprocal lattice vectors; its inverse "
+            f"{inverse_cc.round(4).tolist()} must consist of integers."
+        )
+    size_c = np.abs(np.diag(_row_echelon(integer_cc)))
+    _check_mesh(_as_triple(size_c), shift)
+    third, second, first = np.meshgrid(*(np.arange(size) for size in size_c[::-1]), indexing="ij")
+    step_kc = np.stack([first, second, third], axis=-1).reshape(-1, 3)
+    return _wrapped((step_kc + np.asarray(shift)) @ np.linalg.inv(integer_cc))
+
+
+def mesh_from_spacing(structure: Structure, spacing_per_angstrom: float) -> Mesh:
+    """KSPACING: N_c = max(1, ceil(|b_c| / spacing)) with b_c including 2 pi; spacing in 1/angstrom.
+
+    An excess below 1e-6 is rounding noise and adds no point.  Raises InputError unless the spacing is positive.
+    """
+    if not 0.0 < spacing_per_angstrom < np.inf:
+        raise InputError(f"KSPACING = {spacing_per_angstrom} must be a positive number (1/angstrom).")
+    ratio_c = _reciprocal_lengths(structure) / spacing_per_angstrom
+    return _as_mesh([max(1, ceil(ratio - 1e-6)) for ratio in ratio_c], f"KSPACING = {spacing_per_angstrom}")
+
+
+def mesh_from_length(structure: Structure, length_angstrom: float) -> Mesh:
+    """KPOINTS "Auto": N_c = int(max(1, R_k |b_c| / 2 pi + 1/2)), a Gamma-centred mesh; R_k in angstrom.
+
+    Raises InputError unless the length is positive.
+    """
+    if not 0.0 < length_angstrom < np.inf:
+        raise InputError(f"The automatic k-mesh length {length_angstrom} must be a positive number (angstrom).")
+    ratio_c = length_angstrom * _reciprocal_lengths(structure) / (2.0 * np.pi)
+    return _as_mesh([int(max(1.0, ratio + 0.5 + 1e-6)) for ratio in ratio_c], f"length {length_angstrom}")
+
+
+def mesh_kpoints(mesh: Mesh, shift: Shift, gamma_centred: bool, symmetry: Symmetry) -> KPoints:
+    """A regular mesh reduced by symmetry: `monkhorst_pack`, then `reduce_mesh`, with a description."""
+    kind = "Gamma-centred" if gamma_centred else "Monkhorst-Pack"
+    shifted = f", shift {shift[0]:g} {shift[1]:g} {shift[2]:g}" if any(shift) else ""
+    source = f"{kind} {mesh[0]} x {mesh[1]} x {mesh[2]} mesh{shifted}"
+    return reduce_mesh(monkhorst_pack(mesh, shift, gamma_centred), symmetry, mesh=mesh, shift=shift, source=source)
+
+
+def reduce_mesh(
+    point_kc: np.ndarray,
+    symmetry: Symmetry,
+    mesh: Mesh | None = None,
+    shift: Shift = NO_SHIFT,
+    source: str = "list of all points",
+) -> KPoints:
+    """The irreducible points of a full set of equally weighted points, in integer arithmetic.
+
+    Operations (alone or with k -> -k) that do not map the set onto itself are left out first and a note says so.  The
+    stars of the remaining group give the weights, w = (points in the star) / (all points).
+
+    point_kc: (k, 3) fractional, all different modulo 1.  Raises InputError for equal points.
+    """
+    point_kc = _checked_points(point_kc)
+    integer_kc, denominator = integer_points(point_kc)
+    if len(np.unique(integer_kc, axis=0)) < len(integer_kc):
+        raise InputError("The list of k-points holds a point twice (up to a reciprocal lattice vector). Remove one.")
+    symmetry = keep_points(symmetry, point_kc)
+    matrix_xcc, operation_x, reversed_x = _star_matrices(symmetry)
+    image_xk = image_indices(integer_kc, denominator, matrix_xcc)
+    closed_x = (image_xk >= 0).all(axis=1)
+    image_xk, operation_x, reversed_x = image_xk[closed_x], operation_x[closed_x], reversed_x[closed_x]
+    first_k = image_xk.min(axis=0)
+    irreducible, map_k, count_k = np.unique(first_k, return_inverse=True, return_counts=True)
+    maker_k = np.argmax(image_xk[:, first_k] == np.arange(len(point_kc)), axis=0)
+    return KPoints(
+        point_kc=point_kc[irreducible],
+        weight_k=count_k / len(point_kc),
+        mesh=mesh,
+        shift=shift,
+        full_count=len(point_kc),
+        irreducible_of_full=map_k.reshape(-1),
+        source=source,
+        symmetry=symmetry,
+        operation_of_full=operation_x[maker_k],
+        reversed_of_full=reversed_x[maker_k],
+    )
+
+
+def explicit(point_kc: np.ndarray, weight_k: np.ndarray, symmetry: Symmetry, source: str = "explicit list") -> KPoints:
+    """A list of points and weights as given; weights are scaled to sum 1, zero weights are allowed.
+
+    The density of a list is symmetrised with all operations of the crystal.  That is the density of the symmetric set
+    in which every point shares its weight with its star, and eigenvalues are the same on a star: a list that is the
+    irreducible wedge of a mesh gives the mesh, and a full list gives itself.  A list meant to sample unsymmetrically
+    needs ISYM <= 0.
+
+    Raises InputError for wrong shapes, numbers that are not finite, negative weights, or only zero weights.
+    """
+    point_kc = _checked_points(point_kc)
+    weight_k = np.asarray(weight_k, dtype=np.float64)
+    if weight_k.shape != (len(point_kc),):
+        raise InputError(f"There are {len(point_kc)} k-points but weights of shape {weight_k.shape}.")
+    if not np.isfinite(weight_k).all() or (weight_k < 0.0).any() or weight_k.sum() == 0.0:
+        raise InputError("The weights of the k-points must be finite, not negative, and not all zero.")
+    return KPoints(
+        point_kc=point_kc,
+        weight_k=weight_k / weight_k.sum(),
+        mesh=None,
+        shift=NO_SHIFT,
+        full_count=len(point_kc),
+        irreducible_of_full=None,
+        source=source,
+        symmetry=symmetry,
+    )
+
+
+def _axis(count: int, shift: float, gamma_centred: bool) -> np.ndarray:
+    """One axis of a mesh: (n + offset) / N with 0 <= offset < 1, wrapped to (-1/2, 1/2]."""
+    offset = shift + (0.0 if gamma_centred else 0.5 * (1 - count))
+    offset -= np.floor(offset + 1e-12)
+    return _wrapped((np.arange(count) + max(offset, 0.0)) / count)
+
+
+def _row_echelon(matrix_cc: np.ndarray) -> np.ndarray:
+    """Upper triangular integer rows that span the same lattice (Euclid on the columns).
+
+    Each class of integer rows n modulo that lattice has one member with 0 <= n_c < |diagonal_c|.
+    """
+    rows = matrix_cc.astype(np.int64).copy()
+    for c in range(3):
+        while np.count_nonzero(rows[c:, c]) > 1 or rows[c, c] == 0:
+            candidates = np.flatnonzero(rows[c:, c]) + c
+            pivot = candidates[np.argmin(np.abs(rows[candidates, c]))]
+            rows[[c, pivot]] = rows[[pivot, c]]
+            rows[c + 1 :] -= (rows[c + 1 :, c] // rows[c, c])[:, None] * rows[c]
+    return rows
+
+
+def _wrapped(point_kc: np.ndarray) -> np.ndarray:
+    """Coordinates moved into (-1/2, 1/2]."""
+    return point_kc - np.ceil(point_kc - 0.5 - 1e-12)
+
+
+def _star_matrices(symmetry: Symmetry) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The different matrices +-W^-T (identity first, plus before minus), their operations, and the minus flags."""
+    unique_xcc, first_x = np.unique(symmetry.reciprocal_occ, axis=0, return_index=True)
+    order = np.argsort(first_x)
+    matrix_xcc, operation_x = unique_xcc[order], first_x[order]
+    reversed_x = np.zeros(len(matrix_xcc), dtype=bool)
+    if not symmetry.time_reversal:
+        return matrix_xcc, operation_x, reversed_x
+    return (
+        np.concatenate([matrix_xcc, -matrix_xcc]),
+        np.concatenate([operation_x, operation_x]),
+        np.concatenate([reversed_x, ~reversed_x]),
+    )
+
+
+def _reciprocal_lengths(structure: Structure) -> np.ndarray:
+    """|b_c| with 2 pi, in 1/angstrom."""
+    return np.linalg.norm(structure.reciprocal_cv, axis=1) / BOHR_ANGSTROM
+
+
+def _as_mesh(counts: list[int], reason: str) -> Mesh:
+    mesh = _as_triple(counts)
+    if mesh[0] * mesh[1] * mesh[2] > MOST_POINTS:
+        raise InputError(f"{reason} gives {mesh[0]} x {mesh[1]} x {mesh[2]} k-points. Is the unit right?")
+    return mesh
+
+
+def _as_triple(counts: Sequence[int] | np.ndarray) -> Mesh:
+    return int(counts[0]), int(counts[1]), int(counts[2])
+
+
+def _check_mesh(mesh: Mesh, shift: Shift) -> None:
+    if len(mesh) != 3 or any(int(count) != count or count < 1 for count in mesh):
+        raise InputError(f"The k-point mesh {tuple(mesh)} must be three whole numbers of at least 1.")
+    if mesh[0] * mesh[1] * mesh[2] > MOST_POINTS:
+        raise InputError(f"The k-point mesh {tuple(mesh)} has more than {MOST_POINTS} points.")
+    if len(shift) != 3 or not np.isfinite(shift).all():
+        raise InputError(f"The shift {tuple(shift)} of the k-point mesh must be three numbers.")
+
+
+def _checked_points(point_kc: np.ndarray) -> np.ndarray:
+    point_kc = np.asarray(point_kc, dtype=np.float64)
+    if point_kc.ndim != 2 or point_kc.shape[1] != 3 or len(point_kc) == 0:
+        raise InputError(f"The k-points have shape {point_kc.shape}; expected (points, 3) with at least one point.")
+    if not np.isfinite(point_kc).all():
+        raise InputError("The k-points contain numbers that are not finite.")
+    return point_kc

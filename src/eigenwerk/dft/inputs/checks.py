@@ -1,0 +1,104 @@
+"""What deserves a word before a calculation starts: atoms, vacuum, smearing."""
+
+import numpy as np
+
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.structure import Structure, vacuum
+from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
+from eigenwerk.units import BOHR_ANGSTROM
+
+SPHERE_OVERLAP = 0.3
+"""Augmentation spheres may share this part of the sum of their radii."""
+
+VACUUM = 6.0
+"""An empty layer of this thickness (Å) parts the images of a slab, chain or molecule."""
+
+LARGEST_ATOMS = 2000
+"""Pairs are not searched in larger structures."""
+
+SMALL_SHIFT = 1e-4
+"""Atoms that symmetry moves by less (Å) are not worth a word."""
+
+
+def check_structure(poscar: Poscar, datasets: dict[str, DataSet], findings: Findings) -> None:
+    """Overlapping atoms (errors) and augmentation spheres (warnings)."""
+    overlaps = overlap_problems(poscar)
+    findings.add(*overlaps)
+    if not overlaps and len(poscar.symbols) <= LARGEST_ATOMS:
+        _check_spheres(poscar, datasets, findings)
+
+
+def _check_spheres(poscar: Poscar, datasets: dict[str, DataSet], findings: Findings) -> None:
+    """One warning for the pair of spheres that overlaps most.
+
+    The radius of a sphere is the largest matching radius of its data set; spheres that overlap by the part x are at a
+    distance of (1 - x) times the sum of the radii.
+    """
+    radius = {symbol: _sphere_radius(data) for symbol, data in datasets.items()}
+    if not radius:
+        return
+    pairs = overlapping_atoms(poscar, 2.0 * (1.0 - SPHERE_OVERLAP) * max(radius.values()))
+    both = [
+        (1.0 - distance / reach, i, j, distance)
+        for i, j, distance in pairs
+        if (reach := radius.get(poscar.symbols[i], 0.0) + radius.get(poscar.symbols[j], 0.0)) > 0.0
+    ]
+    overlap, i, j, distance = max(both, default=(0.0, 0, 0, 0.0))
+    if overlap > SPHERE_OVERLAP:
+        one, other = poscar.symbols[i], poscar.symbols[j]
+        findings.warn(
+            poscar.file,
+            f"atoms {i + 1} ({one}) and {j + 1} ({other}) are {distance:.3f} Å apart; their augmentation spheres "
+            f"({radius[one]:.2f} and {radius[other]:.2f} Å) overlap by {100 * overlap:.0f} %",
+            "Check the structure; energies lose accuracy beyond 30 %.",
+        )
+
+
+def _sphere_radius(data: DataSet) -> float:
+    """Largest matching radius of a data set in Å, 0 if it names none."""
+    return max((state.rc or 0.0 for state in data.header.states), default=0.0) * BOHR_ANGSTROM
+
+
+def check_vacuum(
+    structure: Structure, kpoints: KPoints, incar: Incar, electrons: float | None, findings: Findings
+) -> None:
+    """Hints for slabs and molecules."""
+    empty = vacuum(structure) > VACUUM / BOHR_ANGSTROM
+    if kpoints.mesh is not None:
+        idle = [str(c + 1) for c in range(3) if empty[c] and kpoints.mesh[c] > 1]
+        if idle:
+            axes = f"{'axis' if len(idle) == 1 else 'axes'} {', '.join(idle)}"
+            message = f"the {kpoints.source} has several points along {axes}, across vacuum"
+            findings.note("KPOINTS", message, "One point is enough there.")
+    if empty.all() and incar.get("ISMEAR") != -2 and _wide(incar):
+        message = f"this is a molecule in a box, and SIGMA = {incar.get('SIGMA')} eV may fill its levels in parts"
+        findings.warn(incar.file, message, "Set ISMEAR = 0 and SIGMA = 0.01.")
+    if empty.all() and incar.get("ISPIN") == 1 and electrons is not None and round(electrons) % 2:
+        findings.note(incar.file, f"a molecule with {electrons:g} electrons has an unpaired spin", "Set ISPIN = 2.")
+
+
+def _wide(incar: Incar) -> bool:
+    width = incar.get("SIGMA")
+    return isinstance(width, float) and width > 0.1
+
+
+def check_smearing(incar: Incar, findings: Findings) -> None:
+    """Smearing that nobody asked for, and a width of zero."""
+    if "ISMEAR" not in incar.raw:
+        message = "ISMEAR = 1 (default) is made for metals"
+        findings.note(incar.file, message, "For an insulator set ISMEAR = 0 and SIGMA = 0.05.")
+    if incar.get("SIGMA") == 0.0 and incar.get("ISMEAR") != -2:
+        findings.add(incar.problem("SIGMA", "the smearing must have a width", "Set SIGMA = 0.01."))
+
+
+def check_idealised(given: Structure, idealised: Structure, findings: Findings) -> None:
+    """A note when making the structure exactly symmetric has moved atoms or lattice vectors visibly."""
+    atoms = np.linalg.norm((idealised.scaled_ac - given.scaled_ac) @ given.lattice_cv, axis=1).max()
+    vectors = np.linalg.norm(idealised.lattice_cv - given.lattice_cv, axis=1).max()
+    shift = max(atoms, vectors) * BOHR_ANGSTROM
+    if shift > SMALL_SHIFT:
+        message = f"atoms or lattice vectors are moved by up to {shift:.1e} Å to be exactly symmetric"
+        findings.note("POSCAR", message, "A smaller SYMPREC finds less symmetry and moves less.")

@@ -1,0 +1,117 @@
+"""Which PAW data set serves each element, and the cutoff that follows from the sets."""
+
+from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.settings import Computed, line_of
+from eigenwerk.errors import InputError
+from eigenwerk.io.paw_library import choose_dataset, list_datasets, recommended_cutoff
+from eigenwerk.io.paw_xml import read_paw_header
+from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.problem import Problem
+
+FUNCTIONAL_OF_TAG = {"PE": "PBE", "PS": "PBEsol", "RP": "RPBE", "RE": "revPBE", "CA": "LDA", "PW92": "LDA"}
+"""Short name of the functional that a GGA tag asks for; data sets are chosen by it."""
+
+
+def choose_datasets(poscar: Poscar, incar: Incar, findings: Findings) -> dict[str, DataSet]:
+    """Data sets of all elements that have one, in the order of the structure; what is missing becomes an error."""
+    functional = FUNCTIONAL_OF_TAG.get(str(incar.get("GGA")).upper(), "PBE")
+    variants = _variants(poscar, incar, functional, findings)
+    found = {}
+    for symbol in dict.fromkeys(poscar.symbols):
+        try:
+            path = choose_dataset(symbol, functional, variants.get(symbol))
+            header = read_paw_header(path)
+        except InputError as error:
+            asked = symbol in _wanted(incar)
+            findings.add(
+                incar.problem("SETUPS", str(error)) if asked else Problem("error", poscar.file, None, str(error))
+            )
+            continue
+        found[symbol] = DataSet(symbol, path, header, recommended_cutoff(header))
+    _note_other_functional(found, functional, incar, findings)
+    return found
+
+
+def _wanted(incar: Incar) -> dict[str, str]:
+    """Element -> variant of the tag SETUPS."""
+    pairs = incar.get("SETUPS", ())
+    return dict(pairs) if isinstance(pairs, tuple) else {}
+
+
+def _variants(poscar: Poscar, incar: Incar, functional: str, findings: Findings) -> dict[str, str]:
+    """Variants by element: those of SETUPS, then suffixes of species names for which a data set exists."""
+    wanted = _wanted(incar)
+    for symbol in wanted.keys() - set(poscar.symbols):
+        message = f"the structure has no {symbol}, so its variant is not used"
+        findings.add(incar.problem("SETUPS", message, severity="warning"))
+    suffixes = poscar.suffixes or ("",) * len(poscar.species_runs)
+    named: dict[str, str] = {}
+    for (symbol, _), suffix in zip(poscar.species_runs, suffixes, strict=True):
+        variant = suffix.strip("_./- ")
+        if variant and symbol not in wanted:
+            _take_suffix(symbol, variant, functional, named, poscar, findings)
+    return named | wanted
+
+
+def _take_suffix(
+    symbol: str, variant: str, functional: str, named: dict[str, str], poscar: Poscar, findings: Findings
+) -> None:
+    existing = {entry.variant for entry in list_datasets(functional) if entry.element == symbol}
+    if named.get(symbol, variant) != variant:
+        findings.warn(
+            poscar.file, f"{symbol} has two different suffixes; {symbol}_{named[symbol]} counts for all atoms"
+        )
+    elif variant in existing:
+        named[symbol] = variant
+    else:
+        choices = ", ".join(sorted(filter(None, existing))) or "none"
+        findings.note(
+            poscar.file,
+            f"there is no data set of {symbol} for the suffix in {symbol}_{variant}; the default set is used "
+            f"(variants of {symbol}: {choices})",
+        )
+
+
+def _note_other_functional(found: dict[str, DataSet], functional: str, incar: Incar, findings: Findings) -> None:
+    others = [data.header.name for data in found.values() if data.header.functional != functional]
+    if others:
+        message = (
+            f"no data sets were made for {functional}; {', '.join(others)} serve, with the frozen cores and reference "
+            "energies of their functional, so only differences of energies have a meaning"
+        )
+        findings.add(incar.problem("GGA", message, severity="note"))
+
+
+def choose_cutoff(incar: Incar, datasets: dict[str, DataSet], findings: Findings) -> tuple[float | None, Computed]:
+    """ENCUT in eV, and where it comes from; the default is the largest recommended cutoff of the data sets."""
+    given = incar.values.get("ENCUT")
+    if isinstance(given, float):
+        _judge_cutoff(given, incar, datasets, findings)
+        return given, Computed(given, line_of(incar, "ENCUT"))
+    silent = [data.header.name for data in datasets.values() if data.advice is None]
+    if silent:
+        findings.error(
+            incar.file, f"ENCUT is not set, and there is no recommended cutoff for {', '.join(silent)}",
+            "Set ENCUT by hand, and make sure that the result does not depend on it.",
+        )  # fmt: skip
+    advised = {data.advice.recommended_eV: data.header.name for data in datasets.values() if data.advice}
+    if not advised or silent or "ENCUT" in incar.raw:
+        return None, Computed(None)
+    return max(advised), Computed(float(max(advised)), f"from data set {advised[max(advised)]}")
+
+
+def _judge_cutoff(cutoff: float, incar: Incar, datasets: dict[str, DataSet], findings: Findings) -> None:
+    known = [(data.header.name, data.advice) for data in datasets.values() if data.advice is not None]
+    low = [f"{name} {advice.minimum_eV:g}" for name, advice in known if cutoff < advice.minimum_eV]
+    best = max((advice.recommended_eV for _, advice in known), default=0.0)
+    if low:
+        message = (
+            f"the smallest sensible cutoff is {', '.join(low)} eV; energy differences may be off by 10 meV per atom"
+        )
+        findings.add(incar.problem("ENCUT", message, f"Set ENCUT = {best:g}.", severity="warning"))
+    elif cutoff < best:
+        names = ", ".join(f"{name} {a.recommended_eV:g}" for name, a in known if cutoff < a.recommended_eV)
+        message = f"recommended is {names} eV; make sure that what you look for is converged with the cutoff"
+        findings.add(incar.problem("ENCUT", message, severity="note"))

@@ -1,0 +1,175 @@
+"""The description of a calculation while it is put together, step by step, as far as the input allows."""
+
+from dataclasses import dataclass, field, replace
+
+from eigenwerk.dft.basis.grids import GridSizes, sphere_radius
+from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts, count_plane_waves
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import (
+    Symmetry,
+    find_symmetry,
+    symmetrise_lattice,
+    symmetrise_positions,
+    without_spin_flips,
+)
+from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.inputs.checks import check_idealised, check_smearing, check_structure, check_vacuum
+from eigenwerk.dft.inputs.datasets import choose_cutoff, choose_datasets
+from eigenwerk.dft.inputs.electrons import (
+    band_count,
+    electron_count,
+    fixed_moment,
+    fixed_occupations,
+    starting_moments,
+)
+from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
+from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
+from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing
+from eigenwerk.dft.inputs.parameters import loop_settings, mixing
+from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
+from eigenwerk.dft.inputs.settings import Computed, number, whole
+from eigenwerk.dft.inputs.solver import solver_tags
+from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.paw.wave_limits import wave_limits
+from eigenwerk.dft.plan.job_size import JobSize, job_size
+from eigenwerk.dft.plan.layout import Layout
+from eigenwerk.dft.plan.machine import processor
+from eigenwerk.dft.plan.memory import MemoryEstimate, estimate_memory
+from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.kpoints import KpointsFile
+from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.parallel.main_memory import installed_memory
+from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
+
+
+@dataclass
+class Draft:
+    """What is known so far; None where the input does not allow it.
+
+    incar: without the tags that have errors; computed: values (and origins) of tags that depend on other input.
+    """
+
+    incar: Incar
+    poscar: Poscar
+    kpoints_file: KpointsFile | None
+    kpoints_broken: bool
+    findings: Findings
+    computed: dict[str, Computed] = field(default_factory=dict)
+    datasets: dict[str, DataSet] = field(default_factory=dict)
+    structure: Structure | None = None
+    symmetry: Symmetry | None = None
+    kpoints: KPoints | None = None
+    grids: GridSizes | None = None
+    waves: PlaneWaveCounts | None = None
+    parameters: Parameters | None = None
+    size: JobSize | None = None
+    memory: MemoryEstimate | None = None
+    _cutoff_ev: float | None = None
+    _electrons: float | None = None
+    _moment: float | None = None
+
+    def fill(self) -> None:
+        """All steps in their order."""
+        self._data()
+        check_structure(self.poscar, self.datasets, self.findings)
+        check_smearing(self.incar, self.findings)
+        self._crystal()
+        self._points()
+        self._grids()
+        self._bands()
+        if self.structure is not None and self.kpoints is not None:
+            check_vacuum(self.structure, self.kpoints, self.incar, self._electrons, self.findings)
+
+    def _data(self) -> None:
+        """Data sets, cutoff and electrons."""
+        self.datasets = choose_datasets(self.poscar, self.incar, self.findings)
+        missing = set(self.poscar.symbols) - self.datasets.keys()
+        if not missing or "ENCUT" in self.incar.values:
+            self._cutoff_ev, self.computed["ENCUT"] = choose_cutoff(self.incar, self.datasets, self.findings)
+        self._electrons, self.computed["NELECT"] = electron_count(self.incar, self.poscar, self.datasets, self.findings)
+        if self._electrons is not None:
+            self._moment = fixed_moment(self.incar, self._electrons, self.findings)
+
+    def _crystal(self) -> None:
+        """The structure in bohr, made symmetric within SYMPREC, and its symmetry."""
+        moment_a, self.computed["MAGMOM"] = starting_moments(self.incar, self.poscar, self.findings)
+        with self.findings.collecting(self.poscar.file):
+            structure = Structure(
+                self.poscar.lattice_cv / BOHR_ANGSTROM, self.poscar.symbols, self.poscar.scaled_ac, moment_a
+            )
+            tolerance = number(self.incar, "SYMPREC") / BOHR_ANGSTROM
+            symmetry = find_symmetry(structure, tolerance, whole(self.incar, "ISYM"))
+            if self._moment is not None:
+                symmetry = without_spin_flips(symmetry)
+            # spheres of plane waves must map exactly onto each other, so the tolerance ends here
+            self.structure = symmetrise_positions(symmetrise_lattice(structure, symmetry), symmetry)
+            self.symmetry = replace(symmetry, lattice_cv=self.structure.lattice_cv)
+            check_idealised(structure, self.structure, self.findings)
+
+    def _points(self) -> None:
+        """k-points from the file, else from KSPACING."""
+        if self.structure is None or self.symmetry is None or self.kpoints_broken:
+            return
+        source = self.incar.file if self.kpoints_file is None else self.kpoints_file.file
+        line = self.incar.line_of.get("KSPACING") if self.kpoints_file is None else None
+        with self.findings.collecting(source, line):
+            if self.kpoints_file is not None:
+                self.kpoints = kpoints_of_file(self.kpoints_file, self.poscar, self.structure, self.symmetry)
+            else:
+                self.kpoints = kpoints_of_spacing(
+                    number(self.incar, "KSPACING"), bool(self.incar.get("KGAMMA")), self.structure, self.symmetry
+                )
+            for note in self.kpoints.symmetry.notes:
+                self.findings.note("POSCAR" if note in self.symmetry.notes else "KPOINTS", note)
+
+    def _grids(self) -> None:
+        """FFT grids and numbers of plane waves."""
+        if self.structure is None or self.kpoints is None or self._cutoff_ev is None:
+            return
+        cutoff = self._cutoff_ev / HARTREE_EV
+        self.grids, origins = grid_sizes(self.incar, self.structure, self.kpoints.symmetry, cutoff, self.findings)
+        self.computed |= origins
+        self.waves = count_plane_waves(self.structure, sphere_radius(cutoff), self.kpoints.point_kc)
+
+    def _bands(self) -> None:
+        """Bands and occupations; then everything is known that `Parameters` holds."""
+        if self._electrons is None or self.structure is None:
+            return
+        points = None if self.kpoints is None else len(self.kpoints.point_kc)
+        bands, self.computed["NBANDS"] = band_count(
+            self.incar, self.poscar, self._electrons, self.structure.magmom_a, self._moment, self.findings
+        )
+        occupations = fixed_occupations(self.incar, self._electrons, bands, points, self.findings)
+        if self.waves is None or self.grids is None or self.kpoints is None or self._cutoff_ev is None:
+            return
+        if bands > self.waves.fewest:
+            message = f"{bands} bands are more than the {self.waves.fewest} plane waves of one k-point"
+            self.findings.add(self.incar.problem("NBANDS", message, "Raise ENCUT, or set a smaller NBANDS."))
+        by_hand = any(tag in self.incar.values for tag in (*WAVE_TAGS, *FINE_TAGS))
+        mixed, self.computed["AMIN"] = mixing(self.incar)
+        chosen = solver_tags(self.incar)
+        self.computed |= idle_tags(self.incar, self.findings) | chosen.computed
+        accuracy, self.computed["ROPT"] = projector_accuracy(self.incar, self.poscar, self.kpoints, self.findings)
+        self.parameters = Parameters(
+            cutoff=self._cutoff_ev / HARTREE_EV,
+            electrons=self._electrons,
+            bands=bands,
+            wave_grid=self.grids.wave if by_hand else None,
+            fine_grid=self.grids.fine if by_hand else None,
+            fixed_occupations=occupations,
+            fixed_moment=self._moment,
+            mixing=mixed,
+            hubbard=hubbard_shells(self.incar, self.poscar, self.datasets, self.findings),
+            real_space=accuracy,
+            solver=chosen.solver,
+            **loop_settings(self.incar, chosen.frozen_steps, self.findings),
+        )
+        self.size = job_size(self.structure, self.kpoints, self.parameters, self.grids, self.waves, self.datasets)
+        if accuracy:
+            limits = wave_limits(self.structure, self.grids, self.parameters.cutoff)
+            self.size = check_spheres(
+                self.incar, accuracy, self.datasets, self.structure, limits, self.size, self.findings
+            )
+        self.memory = estimate_memory(self.size, Layout(), processor(installed_memory() or 0))

@@ -1,0 +1,244 @@
+"""From a folder with INCAR, POSCAR and KPOINTS to a described calculation (no torch here: `check` must be quick).
+
+Everything found wrong is collected, so that all of it can be shown at once.  Parts that could not be made are missing
+from `Inputs.parts`, and asking for one raises the errors.  The units of the files end here: structure, k-points and
+parameters are in hartree and bohr.  What each tag becomes: docs/guides/check.md.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from eigenwerk.dft.basis.grids import GridSizes
+from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.inputs.draft import Draft
+from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.restart import Restart, choose_restart
+from eigenwerk.dft.inputs.settings import Computed, Setting, settings_in_force
+from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.plan.job_size import JobSize
+from eigenwerk.dft.plan.memory import MemoryEstimate
+from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.incar import Incar, judge, parse_incar, read_incar
+from eigenwerk.io.vasp.kpoints import KpointsFile, read_kpoints
+from eigenwerk.io.vasp.poscar import Poscar, read_poscar
+from eigenwerk.io.vasp.potcar import read_potcar_species
+from eigenwerk.io.vasp.problem import Problem, errors, raise_errors
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, eq=False)
+class InputParts:
+    """The parts of a calculation; None where the input does not allow to make them.
+
+    structure: in bohr, exactly symmetric under the operations found within SYMPREC (poscar has it as given);
+    symmetry: of the structure (kpoints.symmetry: those operations that the k-points allow); size: what the cost
+    depends on; memory: of one process on a processor.
+    """
+
+    poscar: Poscar | None = None
+    structure: Structure | None = None
+    symmetry: Symmetry | None = None
+    kpoints: KPoints | None = None
+    parameters: Parameters | None = None
+    grids: GridSizes | None = None
+    waves: PlaneWaveCounts | None = None
+    size: JobSize | None = None
+    memory: MemoryEstimate | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a folder describes.
+
+    incar: as read; kpoints_file: None when KSPACING serves; data: the data set of each element; settings: every tag in
+    force; problems: everything found, errors, warnings and notes; restart: what is taken from eigenwerk.h5, "orbitals",
+    "density" or None, and restart_file.  The properties raise InputError when their part could not be made.
+    """
+
+    folder: Path
+    incar: Incar
+    kpoints_file: KpointsFile | None
+    data: Mapping[str, DataSet]
+    settings: tuple[Setting, ...]
+    problems: tuple[Problem, ...]
+    restart: str | None
+    restart_file: Path | None
+    parts: InputParts
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems that forbid a run."""
+        return errors(self.problems)
+
+    def raise_on_errors(self) -> None:
+        """Raise one InputError that lists all errors."""
+        raise_errors(self.problems)
+
+    @property
+    def poscar(self) -> Poscar:
+        """The structure as the file gives it, in Å."""
+        return self._need(self.parts.poscar)
+
+    @property
+    def structure(self) -> Structure:
+        """The structure in bohr, exactly symmetric."""
+        return self._need(self.parts.structure)
+
+    @property
+    def symmetry(self) -> Symmetry:
+        """The symmetry of the structure and its starting moments."""
+        return self._need(self.parts.symmetry)
+
+    @property
+    def kpoints(self) -> KPoints:
+        """Irreducible k-points with weights."""
+        return self._need(self.parts.kpoints)
+
+    @property
+    def parameters(self) -> Parameters:
+        """All settings in hartree and bohr."""
+        return self._need(self.parts.parameters)
+
+    @property
+    def size(self) -> JobSize:
+        """What the cost in memory and time depends on."""
+        return self._need(self.parts.size)
+
+    @property
+    def grids(self) -> GridSizes:
+        """FFT grids, automatic or by hand."""
+        return self._need(self.parts.grids)
+
+    @property
+    def datasets(self) -> dict[str, Path]:
+        """Files of the PAW data by element."""
+        return {symbol: data.path for symbol, data in self.data.items()}
+
+    def setting(self, tag: str) -> object:
+        """The value of a tag in force, in the unit of the INCAR file; None if it is not in force."""
+        return next((setting.value for setting in self.settings if setting.tag == tag), None)
+
+    def _need(self, part: Part | None) -> Part:
+        if part is None:
+            self.raise_on_errors()
+            raise InputError(f"{self.folder}: the input is incomplete.")
+        return part
+
+
+def read_inputs(folder: str | Path, output_folder: str | Path | None = None) -> Inputs:
+    """Read a folder; see `Inputs`.
+
+    output_folder: where results of an earlier run may lie; by default the folder itself.
+    Raises InputError only if there is no such folder; call `Inputs.raise_on_errors` before a run.
+    """
+    folder = Path(folder)
+    if not os.path.isdir(folder):
+        raise InputError(f"{folder}: there is no such folder. Give a folder with INCAR, POSCAR and KPOINTS.")
+    findings = Findings()
+    incar = _incar(folder, findings)
+    usable = _without_errors(incar, findings)
+    poscar = _poscar(folder, findings)
+    kpoints_file, kpoints_broken = _kpoints_file(folder, findings)
+    places = tuple(dict.fromkeys([Path(output_folder or folder), folder]))
+    restart, computed = choose_restart(usable, places, findings)
+    computed |= _mesh_tags(usable, kpoints_file is not None or kpoints_broken, findings)
+    if poscar is None:
+        return _inputs(folder, incar, usable, kpoints_file, computed, restart, findings)
+    draft = Draft(usable, poscar, kpoints_file, kpoints_broken, findings, computed)
+    draft.fill()
+    return _inputs(folder, incar, usable, kpoints_file, draft.computed, restart, findings, draft)
+
+
+def _inputs(
+    folder: Path,
+    incar: Incar,
+    usable: Incar,
+    kpoints_file: KpointsFile | None,
+    computed: dict[str, Computed],
+    restart: Restart,
+    findings: Findings,
+    draft: Draft | None = None,
+) -> Inputs:
+    parts = InputParts()
+    if draft is not None:
+        parts = InputParts(
+            draft.poscar, draft.structure, draft.symmetry, draft.kpoints, draft.parameters, draft.grids, draft.waves,
+            draft.size, draft.memory,
+        )  # fmt: skip
+    return Inputs(
+        folder=folder,
+        incar=incar,
+        kpoints_file=kpoints_file,
+        data={} if draft is None else draft.datasets,
+        settings=settings_in_force(usable, computed),
+        problems=tuple(findings.problems),
+        restart=restart.kind,
+        restart_file=restart.file,
+        parts=parts,
+    )
+
+
+def _incar(folder: Path, findings: Findings) -> Incar:
+    """The INCAR file; an empty one, and an error, if there is none."""
+    if not os.path.lexists(folder / "INCAR"):
+        remedy = "Write one; the line SYSTEM = name is enough, every tag has a default."
+        findings.error("INCAR", f"there is no such file in {folder}", remedy)
+        return parse_incar("")
+    with findings.collecting("INCAR"):
+        incar = read_incar(folder / "INCAR")
+        findings.add(*incar.problems, *judge(incar))
+        return incar
+    return parse_incar("")
+
+
+def _without_errors(incar: Incar, findings: Findings) -> Incar:
+    """The tags that can be used, so that the rest of the input can still be looked at."""
+    bad = {problem.tag for problem in errors(findings.problems)}
+    return replace(incar, values={tag: value for tag, value in incar.values.items() if tag not in bad})
+
+
+def _poscar(folder: Path, findings: Findings) -> Poscar | None:
+    if not os.path.lexists(folder / "POSCAR"):
+        remedy = "Write the structure to POSCAR, or copy the CONTCAR of another run."
+        findings.error("POSCAR", f"there is no such file in {folder}", remedy)
+        return None
+    order = None
+    if os.path.lexists(folder / "POTCAR"):
+        with findings.collecting("POTCAR"):
+            order = read_potcar_species(folder / "POTCAR")
+    with findings.collecting("POSCAR"):
+        poscar = read_poscar(folder / "POSCAR", order)
+        findings.add(*poscar.problems)
+        return poscar
+    return None
+
+
+def _kpoints_file(folder: Path, findings: Findings) -> tuple[KpointsFile | None, bool]:
+    """The KPOINTS file if there is one, and whether it could not be read."""
+    if os.path.lexists(folder / "KPOINTS_OPT"):
+        findings.warn("KPOINTS_OPT", "accepted and ignored: a second list of k-points is not available")
+    if not os.path.lexists(folder / "KPOINTS"):
+        return None, False
+    with findings.collecting("KPOINTS"):
+        file = read_kpoints(folder / "KPOINTS")
+        if file.tetrahedra is not None:
+            findings.note(file.file, "the list of tetrahedra is read and not used: integration is by smearing")
+        return file, False
+    return None, True
+
+
+def _mesh_tags(incar: Incar, file_exists: bool, findings: Findings) -> dict[str, Computed]:
+    """KSPACING and KGAMMA are out of force beside a KPOINTS file."""
+    if not file_exists:
+        return {}
+    if "KSPACING" in incar.values:
+        findings.add(incar.problem("KSPACING", "not used: the KPOINTS file counts", severity="note"))
+    return {"KSPACING": Computed(None), "KGAMMA": Computed(None)}

@@ -1,0 +1,63 @@
+"""Whether a run continues from an earlier one.
+
+Unlike VASP, a file that lies in the folder is not read unless the INCAR file asks for it: the result of a run then
+depends on its input alone, never on what an earlier run left.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.settings import DEFAULT, Computed, line_of
+from eigenwerk.io.vasp.incar import Incar
+
+STATE_FILE = "eigenwerk.h5"
+
+
+@dataclass(frozen=True)
+class Restart:
+    """kind: "orbitals" (density and orbitals of the file), "density" (density alone), or None: from atoms; file."""
+
+    kind: str | None = None
+    file: Path | None = None
+
+
+def choose_restart(incar: Incar, folders: tuple[Path, ...], findings: Findings) -> tuple[Restart, dict[str, Computed]]:
+    """ISTART and ICHARG: what is read from eigenwerk.h5, sought in the folders in their order."""
+    file = next((folder / STATE_FILE for folder in folders if os.path.isfile(folder / STATE_FILE)), None)
+    kind = _wanted(incar)
+    if file is None and kind is not None:
+        tag = "ISTART" if kind == "orbitals" else "ICHARG"
+        message = f"there is no {STATE_FILE} in {' or '.join(map(str, folders))}, so the run starts from atoms"
+        findings.add(incar.problem(tag, message, severity="warning"))
+        kind = None
+    elif file is not None and kind is None and not {"ISTART", "ICHARG"} & incar.values.keys():
+        findings.note(incar.file, f"{STATE_FILE} is there and is not read", "ISTART = 1 continues from it.")
+    if kind == "orbitals" and incar.values.get("ICHARG") == 2:
+        message = "the density is taken from the file as well; the converged result does not depend on the start"
+        findings.add(incar.problem("ICHARG", message, severity="note"))
+    if incar.values.get("ICHARG") == 0 and kind is None:
+        message = "without saved orbitals the density starts from atoms"
+        findings.add(incar.problem("ICHARG", message, severity="note"))
+    return Restart(kind, file if kind else None), _in_force(incar, kind)
+
+
+def _wanted(incar: Incar) -> str | None:
+    if incar.values.get("ISTART", 0) == 1:
+        return "orbitals"
+    return "density" if incar.values.get("ICHARG") == 1 else None
+
+
+def _in_force(incar: Incar, kind: str | None) -> dict[str, Computed]:
+    """ISTART and ICHARG as they act."""
+    acting = {None: {"ISTART": 0, "ICHARG": 2}, "density": {"ISTART": 0, "ICHARG": 1}}
+    values = acting.get(kind, {"ISTART": 1, "ICHARG": 0 if incar.values.get("ICHARG") != 1 else 1})
+    return {tag: Computed(value, _origin(incar, tag, value)) for tag, value in values.items()}
+
+
+def _origin(incar: Incar, tag: str, value: int) -> str:
+    if tag not in incar.values:
+        return DEFAULT
+    place = line_of(incar, tag)
+    return place if incar.values[tag] == value else f"in place of {incar.values[tag]} ({place})"

@@ -1,0 +1,1 @@
+"""What a calculation costs, before it runs."""

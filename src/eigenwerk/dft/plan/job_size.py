@@ -1,0 +1,142 @@
+"""The numbers that decide what a ground state costs, in memory and in time."""
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from eigenwerk.dft.basis.grids import ELECTROSTATIC_FACTOR, PRECISION_FACTOR, GridSizes, sphere_radius
+from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts, columns_in_half_sphere, sphere_volume_count
+from eigenwerk.dft.crystal.inversion import inversion_of_orbitals
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.default_bands import guard_bands
+from eigenwerk.dft.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class SpeciesSize:
+    """Atoms of one element; projectors and bound states (2l + 1 for each bound channel) of one such atom; points of the
+    wave grid in the sphere of its projectors, if those are used in real space."""
+
+    atoms: int
+    projectors: int
+    bound_states: int
+    sphere_points: int = 0
+
+
+@dataclass(frozen=True)
+class JobSize:
+    """Sizes of a calculation.
+
+    kpoints: irreducible ones; filled: bands that hold electrons; plane_waves: of the longest sphere (all others are
+    padded to it); kinds: atoms that symmetry does not make equal; density_waves, dense_waves: of the half spheres of
+    density and electrostatics; columns: of plane waves, of both half spheres; wave_points, fine_points: of the FFT
+    grids; history: steps of the mixing; operations: of the symmetry, pure translations counted once; real: orbitals are
+    real (wave_form.py); exact: whole matrices are diagonalised; start_single: the first steps are in single precision.
+    """
+
+    spins: int
+    kpoints: int
+    bands: int
+    filled: int
+    plane_waves: int
+    species: tuple[SpeciesSize, ...]
+    kinds: int
+    density_waves: int
+    dense_waves: int
+    columns: int
+    wave_points: int
+    fine_points: int
+    history: int
+    operations: int
+    real: bool = False
+    exact: bool = False
+    start_single: bool = False
+
+    @property
+    def number_bytes(self) -> int:
+        """Bytes of an orbital for each plane wave: a complex number, or a real one."""
+        return 8 if self.real else 16
+
+    @property
+    def atoms(self) -> int:
+        """Atoms of the cell."""
+        return sum(species.atoms for species in self.species)
+
+    @property
+    def projectors(self) -> int:
+        """Projectors of all atoms."""
+        return sum(species.atoms * species.projectors for species in self.species)
+
+    @property
+    def sphere_points(self) -> int:
+        """Points of the wave grid in the spheres of all atoms, with projectors in real space."""
+        return sum(species.atoms * species.sphere_points for species in self.species)
+
+    @property
+    def sphere_values(self) -> int:
+        """Values of all projectors on the points of their spheres."""
+        return sum(species.atoms * species.sphere_points * species.projectors for species in self.species)
+
+    @property
+    def bound_states(self) -> int:
+        """Bound states of all atoms: the atomic orbitals at the start."""
+        return sum(species.atoms * species.bound_states for species in self.species)
+
+    @property
+    def starting_orbitals(self) -> int:
+        """Atomic and random orbitals from which the first bands are made."""
+        return max(self.bound_states, self.first_bands) + max(2, self.first_bands // 8)
+
+    @property
+    def first_bands(self) -> int:
+        """Bands of the first step, with guards."""
+        return self.bands + guard_bands(self.bands)
+
+
+def job_size(
+    structure: Structure,
+    kpoints: KPoints,
+    parameters: Parameters,
+    grids: GridSizes,
+    waves: PlaneWaveCounts,
+    datasets: dict[str, DataSet],
+) -> JobSize:
+    """The sizes of a described calculation."""
+    radius = sphere_radius(parameters.cutoff)
+    half_spheres = PRECISION_FACTOR[parameters.precision] * radius, 2 * ELECTROSTATIC_FACTOR * radius
+    density_waves, dense_waves = (round(sphere_volume_count(structure, r) / 2) for r in half_spheres)
+    return JobSize(
+        spins=parameters.spins,
+        kpoints=len(kpoints.point_kc),
+        bands=parameters.bands,
+        filled=min(parameters.bands, ceil(parameters.electrons / 2)),
+        plane_waves=max(waves.most, 1),
+        species=tuple(_species_size(structure, symbol, datasets[symbol]) for symbol in structure.species),
+        kinds=len(np.unique(kpoints.symmetry.atom_map_oa.min(axis=0))),
+        density_waves=density_waves,
+        dense_waves=dense_waves,
+        columns=sum(columns_in_half_sphere(structure, r) for r in half_spheres),
+        wave_points=int(np.prod(grids.wave)),
+        fine_points=int(np.prod(grids.fine)),
+        history=parameters.mixing.history,
+        operations=_cosets(kpoints.symmetry),
+        real=kpoints.allow_real_orbitals
+        or (not parameters.real_space and inversion_of_orbitals(kpoints) is not None),
+        exact=parameters.solver == "exact",
+        start_single=parameters.start_single,
+    )
+
+
+def _species_size(structure: Structure, symbol: str, data: DataSet) -> SpeciesSize:
+    bound = sum(2 * state.l + 1 for state in data.header.states if state.n is not None)
+    return SpeciesSize(structure.symbols.count(symbol), data.header.n_projectors, bound)
+
+
+def _cosets(symmetry: Symmetry) -> int:
+    """Different pairs of rotation and spin flip."""
+    key_ox = np.column_stack([symmetry.rotation_occ.reshape(symmetry.order, 9), symmetry.spin_flip_o])
+    return len(np.unique(key_ox, axis=0))

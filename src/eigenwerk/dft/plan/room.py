@@ -1,0 +1,32 @@
+"""Whether a run has room on its devices: asked before it starts, and answered alike on all ranks."""
+
+from dataclasses import replace
+
+import torch
+
+from eigenwerk.dft.plan.job_size import JobSize
+from eigenwerk.dft.plan.layout import Layout
+from eigenwerk.dft.plan.machine import H200, Machine, processor
+from eigenwerk.dft.plan.plan import require_room
+from eigenwerk.dft.plan.step_cost import points_per_block
+from eigenwerk.parallel.device_memory import smallest_memory
+from eigenwerk.parallel.runtime import Runtime
+
+
+def with_room(size: JobSize, runtime: Runtime) -> Runtime:
+    """The runtime with blocks of k-points that fit; collective.
+
+    Raises InputError on all ranks, with the numbers and the smallest change that would run, if nothing fits.
+    """
+    memory = smallest_memory(runtime.world, runtime.device)
+    if memory is None:
+        return runtime
+    layout = Layout(runtime.grid.groups, runtime.grid.band_ranks)
+    plan = require_room(size, layout, machine_of(runtime.device, memory))
+    usual = points_per_block(size, layout, runtime.block_bytes)
+    return replace(runtime, block_limit=plan.block_bytes) if plan.block < usual else runtime
+
+
+def machine_of(device: torch.device, memory: float) -> Machine:
+    """The figures of a rank's device."""
+    return processor(memory, torch.get_num_threads()) if device.type == "cpu" else H200.with_memory(memory)

@@ -1,0 +1,1 @@
+"""One calculation from folder to files."""

@@ -1,0 +1,163 @@
+"""From a State to what the output files hold: eV, Angstrom and Bohr magnetons in a `RunRecord`.
+
+This is the one place of the engine where results leave its own units.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gpaw_data import datapath  # type: ignore[import-untyped]
+
+from eigenwerk import __version__
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.density_of_states import density_of_states, energy_grid
+from eigenwerk.dft.energies import Energies
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.io.paw_xml import PawDataset
+from eigenwerk.io.vasp.output.masses import MASSES
+from eigenwerk.io.vasp.output.record import (
+    DensityOfStates,
+    FinalRecord,
+    KpointGeneration,
+    RunRecord,
+    SpeciesRecord,
+    StepRecord,
+    dataset_title,
+)
+from eigenwerk.io.vasp.tags.base import show
+from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV
+
+LEAST_WIDTH = 0.05
+"""Smallest broadening of the density of states, eV: narrower peaks fall between the points of its grid."""
+
+
+@dataclass(frozen=True)
+class Observables:
+    """What a finished state has and one on the way does not: forces (a, 3) hartree/bohr and moments (a,)."""
+
+    forces_av: np.ndarray | None = None
+    moment_a: np.ndarray | None = None
+
+
+def run_record(
+    inputs: Inputs,
+    datasets: Mapping[str, PawDataset],
+    state: State,
+    observables: Observables,
+    status: str,
+    start: datetime,
+    converged: bool,
+) -> RunRecord:
+    """Everything that vasprun.xml, OSZICAR and CONTCAR need.
+
+    status: how the run ended, one sentence; start: when it began; converged: to be marked as the result.
+    """
+    poscar = inputs.poscar
+    return RunRecord(
+        version=__version__, start=start, title=poscar.title, incar=incar_tags(inputs),
+        parameters=tags_in_force(inputs), kpoint_kc=inputs.kpoints.point_kc, weight_k=inputs.kpoints.weight_k,
+        symbols=poscar.symbols, species=tuple(_species(run, datasets) for run in poscar.species_runs),
+        lattice_cv=inputs.structure.lattice_cv * BOHR_ANGSTROM, scaled_ac=inputs.structure.scaled_ac,
+        steps=tuple(step_record(step) for step in state.history),
+        final=_final(inputs, state, observables, status, converged),
+        generation=_generation(inputs.kpoints), selective_ac=poscar.selective_ac,
+        velocities_av=poscar.velocities_av if poscar.velocities_cartesian else None,
+    )  # fmt: skip
+
+
+def step_record(step: ScfStep) -> StepRecord:
+    """One step of self-consistency in eV."""
+    energies = step.energies
+    return StepRecord(
+        step=step.step, algorithm=step.solver, precision=step.precision, free_energy=energies.free * HARTREE_EV,
+        energy_without_entropy=energies.internal * HARTREE_EV, energy_zero=energies.extrapolated * HARTREE_EV,
+        change=step.change * HARTREE_EV, band_energy_change=step.band_change * HARTREE_EV,
+        applications=step.applications, residual=step.orbital_residual * HARTREE_EV, density_residual=step.residual,
+        moment=step.moment, seconds=step.seconds, events=tuple(step.events),
+    )  # fmt: skip
+
+
+def components(energies: Energies) -> dict[str, float]:
+    """The parts of the absolute free energy in eV; those that are subtracted have a minus sign."""
+    parts = {"band": energies.band, "double_counting": -energies.double_counting, **energies.terms}
+    parts |= {"entropy": energies.entropy, "atomic_reference": -energies.reference}
+    return {name: value * HARTREE_EV for name, value in parts.items()}
+
+
+def _final(
+    inputs: Inputs, state: State, observables: Observables, status: str, converged: bool
+) -> FinalRecord:
+    energies, filled = state.energies, state.occupations
+    eig_skn = state.eig_skn.cpu().numpy() * HARTREE_EV
+    return FinalRecord(
+        free_energy=energies.free * HARTREE_EV, energy_without_entropy=energies.internal * HARTREE_EV,
+        energy_zero=energies.extrapolated * HARTREE_EV, fermi_level=filled.fermi_level * HARTREE_EV, eig_skn=eig_skn,
+        occ_skn=filled.occ_skn.cpu().numpy(), converged=converged, status=status,
+        components=components(energies), dos=_dos(eig_skn, inputs.kpoints.weight_k, inputs.parameters),
+        forces_av=None if observables.forces_av is None else observables.forces_av * FORCE_EV_PER_ANGSTROM,
+        moment=state.history[-1].moment, moment_a=observables.moment_a if inputs.parameters.spins == 2 else None,
+        absolute_energy=energies.absolute_free * HARTREE_EV,
+    )  # fmt: skip
+
+
+def _dos(eig_skn: np.ndarray, weight_k: np.ndarray, parameters: Parameters) -> DensityOfStates:
+    width = max(parameters.width * HARTREE_EV, LEAST_WIDTH)
+    energies = energy_grid(eig_skn, width)
+    total_sx, integrated_sx = density_of_states(eig_skn, weight_k, width, energies)
+    return DensityOfStates(energies, total_sx, integrated_sx)
+
+
+def _species(run: tuple[str, int], datasets: Mapping[str, PawDataset]) -> SpeciesRecord:
+    symbol, count = run
+    data = datasets[symbol]
+    package = package_of(Path(data.file))
+    title = dataset_title(data.xc_type.upper() != "LDA", symbol, package, data.name, f"md5:{data.md5}")
+    return SpeciesRecord(count, symbol, MASSES[symbol], data.valence, title)
+
+
+def package_of(file: Path) -> str:
+    """Name and version of the package a data set comes from; 'own-file' for one of the user's."""
+    inside = file.resolve().is_relative_to(Path(datapath()).resolve())
+    return f"gpaw-data {version('gpaw-data')}" if inside else "own-file"
+
+
+def _generation(kpoints: KPoints) -> KpointGeneration | None:
+    if kpoints.mesh is None:
+        return None
+    kind = "Monkhorst-Pack" if kpoints.source.startswith("Monkhorst-Pack") else "Gamma"
+    return KpointGeneration(kind, kpoints.mesh, kpoints.shift)
+
+
+def incar_tags(inputs: Inputs) -> dict[str, Any]:
+    """The tags as the user set them, in forms that files can hold."""
+    return {tag: _plain(value) for tag, value in inputs.incar.values.items()}
+
+
+def tags_in_force(inputs: Inputs) -> dict[str, Any]:
+    """All tags with the values that acted; what the engine was given wins over what was written."""
+    parameters = inputs.parameters
+    tags = {setting.tag: _plain(setting.value) for setting in inputs.settings if setting.value is not None}
+    tags |= {
+        "ENCUT": parameters.cutoff * HARTREE_EV, "NBANDS": parameters.bands, "NELECT": parameters.electrons,
+        "ISPIN": parameters.spins, "NELM": parameters.max_steps, "PREC": parameters.precision,
+        "EDIFF": parameters.energy_tolerance * HARTREE_EV, "ISMEAR": parameters.ismear,
+        "SIGMA": parameters.width * HARTREE_EV,
+    }  # fmt: skip
+    if parameters.functional in ("CA", "PW92"):
+        tags["GGA"] = ""  # readers take any other word for a gradient functional
+    return tags
+
+
+def _plain(value: object) -> Any:
+    """Numbers, words and flat lists as they are, everything else as it would be written in INCAR."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    flat = isinstance(value, tuple | list) and all(isinstance(entry, bool | int | float | str) for entry in value)
+    return list(value) if flat and value else show(value)  # type: ignore[call-overload]

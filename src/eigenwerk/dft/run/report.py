@@ -1,0 +1,202 @@
+"""The result of a run for people and programs: eV, Angstrom, Bohr magnetons (no torch here).
+
+`RunResult` is what `eigenwerk.dft.run.run.run_folder` returns, what the command line shows and, by `as_dict`, what
+`--json` prints.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from eigenwerk.io.vasp.output.record import StepRecord
+
+if TYPE_CHECKING:
+    from eigenwerk.dft.calculation import GroundState
+
+JSON_FORMAT = "eigenwerk-run"
+JSON_VERSION = 1
+"""Version of the document that `RunResult.as_dict` returns; raised whenever its fields change meaning."""
+
+
+@dataclass(frozen=True)
+class ReportedEdge:
+    """A band edge: energy in eV, spin channel, k-point and band counted from 1, the k-point's reduced coordinates."""
+
+    energy: float
+    spin: int
+    kpoint: int
+    point_c: tuple[float, float, float]
+    band: int
+
+
+@dataclass(frozen=True)
+class ReportedGap:
+    """The band gap among the computed k-points, eV.
+
+    metal: no gap.  gap, direct_gap: None where all bands are filled, so that none is known; top, bottom: edges of
+    valence and conduction bands, None in a metal; direct_at: where the direct gap is.
+    """
+
+    metal: bool
+    gap: float | None
+    direct_gap: float | None
+    top: ReportedEdge | None
+    bottom: ReportedEdge | None
+    direct_at: ReportedEdge | None
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether both edges lie at the same k-point in the same spin channel."""
+        return (
+            self.top is not None
+            and self.bottom is not None
+            and (self.top.kpoint, self.top.spin) == (self.bottom.kpoint, self.bottom.spin)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """One finished, unconverged or interrupted calculation.
+
+    status: how it ended, one sentence; interrupted: stopped by a signal.  free_energy, energy_zero (extrapolated to
+    zero smearing) and energy_without_entropy: eV, relative to the atoms of the data sets; absolute_energy: the free
+    energy with all electrons of frozen cores, eV; components: its parts.  fermi_level: eV (the higher of two with a
+    fixed moment).  eig_skn: eV; occ_skn: 0 to 1.  forces_av: (a, 3) eV/Angstrom, None if not computed; they mean
+    little unless `converged`. moment: total, Bohr magnetons, moment_a inside the augmentation spheres; None without
+    spin. steps: the way to self-consistency. notes: where the start came from, files that could not be written;
+    warnings: about the result. advice: what to try next if not converged. seconds: wall time; threads: of the
+    processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`. files: by name. ground_state:
+    the engine's own quantities in hartree and bohr, None after an interruption.
+    """
+
+    converged: bool
+    interrupted: bool
+    status: str
+    symbols: tuple[str, ...]
+    free_energy: float
+    energy_zero: float
+    energy_without_entropy: float
+    absolute_energy: float
+    components: Mapping[str, float]
+    fermi_level: float
+    gap: ReportedGap
+    kpoint_kc: np.ndarray
+    weight_k: np.ndarray
+    eig_skn: np.ndarray
+    occ_skn: np.ndarray
+    forces_av: np.ndarray | None
+    moment: float | None
+    moment_a: np.ndarray | None
+    steps: tuple[StepRecord, ...]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    advice: tuple[str, ...]
+    seconds: float
+    threads: int
+    fft: str
+    trace: Mapping[str, Any]
+    files: Mapping[str, Path]
+    unwritten: tuple[str, ...] = ()
+    ground_state: "GroundState | None" = field(default=None, repr=False)
+
+    @property
+    def entropy_term(self) -> float:
+        """-TS, eV."""
+        return self.free_energy - self.energy_without_entropy
+
+    @property
+    def largest_force(self) -> float | None:
+        """Largest norm of the forces on one atom, eV/Angstrom."""
+        return None if self.forces_av is None else float(np.linalg.norm(self.forces_av, axis=1).max())
+
+    @property
+    def applications(self) -> int:
+        """Applications of the Hamiltonian to single orbitals."""
+        return sum(step.applications for step in self.steps)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything but the orbitals, ready for JSON; docs/guides/run.md lists the fields."""
+        return {
+            "format": JSON_FORMAT,
+            "version": JSON_VERSION,
+            "converged": self.converged,
+            "interrupted": self.interrupted,
+            "status": self.status,
+            "symbols": list(self.symbols),
+            "energies_eV": {
+                "free": self.free_energy,
+                "zero_smearing": self.energy_zero,
+                "without_entropy": self.energy_without_entropy,
+                "entropy_term": self.entropy_term,
+                "absolute_free": self.absolute_energy,
+                "components": dict(self.components),
+            },
+            "fermi_level_eV": self.fermi_level,
+            "gap_eV": asdict(self.gap) | {"direct": self.gap.is_direct},
+            "moment_muB": self.moment,
+            "moment_per_atom_muB": _listed(self.moment_a),
+            "forces_eV_per_A": _listed(self.forces_av),
+            "largest_force_eV_per_A": self.largest_force,
+            "forces_reliable": self.converged and self.forces_av is not None,
+            "kpoints": {"reduced": _listed(self.kpoint_kc), "weights": _listed(self.weight_k)},
+            "eigenvalues_eV": _listed(self.eig_skn),
+            "occupations": _listed(self.occ_skn),
+            "steps": [asdict(step) for step in self.steps],
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+            "advice": list(self.advice),
+            "seconds": self.seconds,
+            "threads": self.threads,
+            "fft": self.fft,
+            "hamiltonian_applications": self.applications,
+            "trace": dict(self.trace),
+            "files": {name: str(path) for name, path in self.files.items()},
+            "files_not_written": list(self.unwritten),
+        }
+
+
+def _listed(array: np.ndarray | None) -> list[Any] | None:
+    return None if array is None else np.asarray(array).tolist()
+
+
+# -- what to try next --------------------------------------------------------------------------------------------------
+
+
+def advice(steps: tuple[StepRecord, ...], tags: Mapping[str, Any], warnings: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """What to change in INCAR when self-consistency was not reached, most promising first.
+
+    steps: all steps; tags: the tags in force; warnings: of the occupations.
+    """
+    ideas = ["first of all more bands: see the warning"] if any("NBANDS" in text for text in warnings) else []
+    limit = max(2 * int(tags["NELM"]), 60)
+    if _falls(steps):
+        ideas.append(f"it was still getting better: set ISTART = 1 to go on from eigenwerk.h5, and NELM = {limit}")
+        return tuple(ideas)
+    amix = float(tags.get("AMIX", 0.4))
+    ideas.append(f"smaller steps of the density: AMIX = {_half(amix, 0.1):g} (it was {amix:g})")
+    if int(tags["ISPIN"]) == 2:
+        magnetic = float(tags.get("AMIX_MAG", 1.6))
+        ideas.append(
+            f"smaller steps of the magnetisation: AMIX_MAG = {_half(magnetic, 0.2):g} (it was {magnetic:g}), and "
+            "MAGMOM nearer to the moments expected"
+        )
+    if float(tags["SIGMA"]) < 0.1 and int(tags["ISMEAR"]) >= -1:
+        ideas.append(f"in a metal, a wider smearing: ISMEAR = 1 with SIGMA = 0.2 (SIGMA was {float(tags['SIGMA']):g})")
+    ideas.append("in a long cell or slab, a larger BMIX = 2 against charge that sloshes")
+    return tuple(ideas)
+
+
+def _falls(steps: tuple[StepRecord, ...], window: int = 6) -> bool:
+    """Whether the density residual of the last steps is well below that of those before."""
+    residuals = [step.density_residual for step in steps if step.density_residual is not None]
+    if len(residuals) < window:
+        return True
+    half = window // 2
+    return min(residuals[-half:]) < 0.7 * min(residuals[-window:-half])
+
+
+def _half(value: float, least: float) -> float:
+    return max(round(value / 2, 3), min(least, value))

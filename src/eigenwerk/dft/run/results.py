@@ -1,0 +1,66 @@
+"""From a State to the `RunResult` that people and programs get, in eV and Angstrom."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from eigenwerk.dft.band_gap import BandEdge, BandGap, band_gap
+from eigenwerk.dft.basis.fftw import library
+from eigenwerk.dft.calculation import GroundState
+from eigenwerk.dft.run.report import ReportedEdge, ReportedGap, RunResult
+from eigenwerk.dft.scf.state import State
+from eigenwerk.io.vasp.output.record import RunRecord
+from eigenwerk.units import HARTREE_EV
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What is known of the way of a run, apart from its physics: see the fields of `RunResult`."""
+
+    interrupted: bool
+    seconds: float
+    trace: Mapping[str, Any]
+    files: Mapping[str, Path]
+    unwritten: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+
+def make_result(
+    record: RunRecord, state: State, summary: RunSummary, ground_state: GroundState | None = None
+) -> RunResult:
+    """The result of a run from its record, its last state and its summary."""
+    final = record.final
+    return RunResult(
+        converged=final.converged, interrupted=summary.interrupted, status=final.status, symbols=record.symbols,
+        free_energy=final.free_energy, energy_zero=final.energy_zero,
+        energy_without_entropy=final.energy_without_entropy,
+        absolute_energy=state.energies.absolute_free * HARTREE_EV, components=final.components,
+        fermi_level=final.fermi_level, gap=_gap(state, record), kpoint_kc=record.kpoint_kc, weight_k=record.weight_k,
+        eig_skn=final.eig_skn, occ_skn=final.occ_skn, forces_av=final.forces_av, moment=final.moment,
+        moment_a=final.moment_a, steps=record.steps, warnings=summary.warnings, notes=summary.notes,
+        advice=summary.advice, seconds=summary.seconds, threads=torch.get_num_threads(), fft=library(),
+        trace=summary.trace, files=summary.files, unwritten=summary.unwritten, ground_state=ground_state,
+    )  # fmt: skip
+
+
+def _gap(state: State, record: RunRecord) -> ReportedGap:
+    filled = state.occupations
+    point_kc = torch.as_tensor(record.kpoint_kc)
+    found: BandGap = band_gap(state.eig_skn, filled.occ_skn, point_kc, list(filled.fermi_level_s))
+    edges = (_edge(edge) for edge in (found.vbm, found.cbm, found.direct))
+    return ReportedGap(found.metal, _in_ev(found.gap), _in_ev(found.direct_gap), *edges)
+
+
+def _in_ev(energy: float | None) -> float | None:
+    return None if energy is None else energy * HARTREE_EV
+
+
+def _edge(edge: BandEdge | None) -> ReportedEdge | None:
+    if edge is None:
+        return None
+    return ReportedEdge(edge.energy * HARTREE_EV, edge.spin + 1, edge.point + 1, edge.point_c, edge.band + 1)

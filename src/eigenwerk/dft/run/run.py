@@ -1,0 +1,215 @@
+"""One calculation from folder to files.
+
+    from eigenwerk.dft.run.run import run_folder
+
+    result = run_folder("examples/01_silicon_pbe", output="build/demo")
+    print(result.status, result.free_energy, result.gap.gap)     # eV
+    print(result.forces_av)                                      # eV/Angstrom
+    print(result.files["vasprun.xml"])
+
+The folder holds INCAR, POSCAR and KPOINTS; the results are those of `eigenwerk run`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from eigenwerk.dft.calculation import Calculation, GroundState
+from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.dft.plan.room import with_room
+from eigenwerk.dft.run.checkpoint import StartingPoint, load_start
+from eigenwerk.dft.run.interruption import RunInterrupted
+from eigenwerk.dft.run.records import Observables, step_record, tags_in_force
+from eigenwerk.dft.run.report import RunResult, advice
+from eigenwerk.dft.run.rescue import Rescue
+from eigenwerk.dft.run.results import RunSummary, make_result
+from eigenwerk.dft.run.saving import SAVE_EVERY, Saver
+from eigenwerk.dft.run.warm_up import warm_up
+from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.errors import EigenwerkError
+from eigenwerk.io.atomic_write import ensure_writable
+from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.vasp.output.record import RunRecord, StepRecord
+from eigenwerk.parallel.clock_offset import clock_offset
+from eigenwerk.parallel.device_clock import record_device
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.threads import intraop_threads
+from eigenwerk.units import HARTREE_EV
+
+ORBITALS_FIRST = 2
+"""Steps with the density kept when it comes from a file and the orbitals from atoms (unless NELMDL says otherwise):
+poor orbitals would only spoil a good density."""
+
+OnStep = Callable[[StepRecord], None]
+OnNote = Callable[[str], None]
+Protect = Callable[[Callable[[], None]], None]
+
+
+def run_folder(
+    path: str | Path = ".",
+    output: str | Path | None = None,
+    on_step: OnStep | None = None,
+    *,
+    threads: int | None = None,
+    save_every: float = SAVE_EVERY,
+) -> RunResult:
+    """Read a folder, solve, write the files; returns the result, converged or not.
+
+    path: the folder with INCAR, POSCAR and KPOINTS; output: where files go (default: the same folder).  on_step is
+    called after every step of self-consistency with its `StepRecord` (eV); if it raises KeyboardInterrupt the run
+    stops there.  threads: of the processor (default: as torch is set); save_every: seconds between saved steps.
+
+    Raises InputError for bad input or a folder that cannot be written, before anything is written; RunInterrupted (a
+    KeyboardInterrupt with the result so far) after Ctrl-C, when the last finished step has been saved.
+    """
+    return run_inputs(read_inputs(path, output), output, on_step, threads=threads, save_every=save_every)
+
+
+def run_inputs(
+    inputs: Inputs,
+    output: str | Path | None = None,
+    on_step: OnStep | None = None,
+    *,
+    on_note: OnNote | None = None,
+    threads: int | None = None,
+    save_every: float = SAVE_EVERY,
+    runtime: Runtime | None = None,
+    protect: Protect | None = None,
+) -> RunResult:
+    """The same for inputs that have been read already.
+
+    on_note is called with words about the start and about states that could not be saved on the way.  runtime: device
+    and ranks; every rank calls this function and gets the result, the first one writes the files.  protect is given
+    a function that saves the last finished step at any time, to be called on all ranks together from another thread.
+    """
+    inputs.raise_on_errors()
+    runtime = with_room(inputs.size, runtime or Runtime())
+    target = inputs.folder if output is None else Path(output)
+    if runtime.writes:
+        ensure_writable(target)
+    warm_up(runtime.device, inputs.parameters.functional, inputs.parameters.spins)
+    with intraop_threads(threads, runtime.device), _memory_errors():
+        record_device(runtime.trace, runtime.device)
+        runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
+        with runtime.trace.span("input files"):
+            datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
+        calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
+        run = _Run(inputs, calculation, Saver(inputs, calculation, target, save_every), on_step, on_note)
+        if protect is not None and runtime.spare is not None:
+            run.rescue = Rescue(run.saver, runtime.spare)
+            protect(run.rescue)
+        try:
+            start = run.start()
+            beginning = None if start is None else (start.density, start.coeff_sknG)
+            return run.finish(calculation.run(run.step, beginning))
+        except KeyboardInterrupt as interrupt:
+            raise RunInterrupted(run.break_off()) from interrupt
+
+
+@contextmanager
+def _memory_errors() -> Iterator[None]:
+    """Say what to do when memory is short; torch has no exception of its own for it on a CPU."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
+            raise
+        raise EigenwerkError(
+            f"Not enough memory ({error}). `eigenwerk check` estimates the need: lower ENCUT, NBANDS or the number of "
+            "k-points, or use a machine with more memory."
+        ) from error
+
+
+@dataclass
+class _Run:
+    """One run on its way: the last finished step, and how it ends."""
+
+    inputs: Inputs
+    calculation: Calculation
+    saver: Saver
+    on_step: OnStep | None = None
+    on_note: OnNote | None = None
+    state: State | None = None
+    rescue: Rescue | None = None
+    notes: tuple[str, ...] = ()
+
+    def note(self, *words: str) -> None:
+        """Keep words for the result and hand them on, each once."""
+        for text in words:
+            if text not in self.notes:
+                self.notes = (*self.notes, text)
+                if self.on_note is not None:
+                    self.on_note(text)
+
+    def start(self) -> StartingPoint | None:
+        """Where to begin if INCAR asks to go on from an earlier run; None for superposed atoms."""
+        path = self.inputs.restart_file
+        if self.inputs.restart is None or path is None:
+            return None
+        start = load_start(path, self.calculation, orbitals=self.inputs.restart == "orbitals")
+        if start.coeff_sknG is None and "NELMDL" not in self.inputs.incar.values:
+            self.calculation.parameters = replace(self.calculation.parameters, frozen_steps=ORBITALS_FIRST)
+        what = "density" if start.coeff_sknG is None else "density and orbitals"
+        self.note(f"starting from the {what} of {path}", *start.notes)
+        return start
+
+    def step(self, step: ScfStep, state: State) -> None:
+        """After each step: keep it, save it now and then, tell the caller."""
+        self.state = state
+        if self.rescue is not None:
+            self.rescue.state = state
+        if not state.converged:
+            self.saver.save_if_due(state)
+            self.note(*self.saver.unwritten)
+        if self.on_step is not None:
+            self.on_step(step_record(step))
+
+    def finish(self, ground: GroundState) -> RunResult:
+        """Write the final files; the result."""
+        status = _converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
+        return self._result(ground.state, Observables(ground.forces_av, ground.moment_a), status, ground)
+
+    def break_off(self) -> RunResult | None:
+        """Write the last finished step after an interruption; None if there is none."""
+        if self.state is None:
+            return None
+        words = f"interrupted after step {self.state.history[-1].step}"
+        if self.state.converged:
+            words = f"{_converged_words(self.state)}, but interrupted before the forces were computed"
+        return self._result(self.state, Observables(), words, None)
+
+    def _unconverged_words(self, state: State) -> str:
+        last = step_record(state.history[-1])
+        return (
+            f"NOT CONVERGED in {last.step} steps: in the last one the free energy changed by {last.change:.1e} eV, the "
+            f"band energy by {last.band_energy_change:.1e} eV (EDIFF = "
+            f"{self.inputs.parameters.energy_tolerance * HARTREE_EV:g}), with {last.density_residual:.1e} electrons "
+            "out of place"
+        )
+
+    def _result(self, state: State, observables: Observables, status: str, ground: GroundState | None) -> RunResult:
+        record, files = self.saver.write(state, observables, status)
+        problems = [str(problem) for problem in self.inputs.problems if problem.severity == "warning"]
+        doubts = state.occupations.warnings
+        files |= self.saver.write_trace()
+        trace = self.calculation.runtime.trace
+        summary = RunSummary(
+            interrupted=ground is None, seconds=trace.seconds, trace=trace.as_dict(), files=files,
+            unwritten=self.saver.unwritten, warnings=(*problems, *doubts), notes=self.notes,
+            advice=self._advice(record, state, ground is None),
+        )  # fmt: skip
+        return make_result(record, state, summary, ground)
+
+    def _advice(self, record: RunRecord, state: State, interrupted: bool) -> tuple[str, ...]:
+        if interrupted:
+            return ("set ISTART = 1 to go on from eigenwerk.h5",)
+        if state.converged:
+            return ()
+        return advice(record.steps, tags_in_force(self.inputs), state.occupations.warnings)
+
+
+def _converged_words(state: State) -> str:
+    return f"converged in {len(state.history)} steps"

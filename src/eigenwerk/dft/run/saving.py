@@ -1,0 +1,188 @@
+"""The files of a run, during it and at its end.
+
+Saving on the way: after a step, if the last save is SAVE_EVERY seconds ago and saving took at most SAVE_SHARE of the
+wall time.  All files are written anew each time, each under another name first, so that after a kill -9 the folder
+holds whole files of the last saved step, marked as unfinished.
+"""
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from eigenwerk import __version__
+from eigenwerk.dft.basis.gathering import WholeOrbitals, whole_orbitals
+from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.inputs.restart import STATE_FILE
+from eigenwerk.dft.run.checkpoint import state_tree
+from eigenwerk.dft.run.interruption import uninterrupted
+from eigenwerk.dft.run.records import Observables, incar_tags, run_record, tags_in_force
+from eigenwerk.dft.scf.state import State
+from eigenwerk.errors import InputError
+from eigenwerk.io.hdf5_state import write_state
+from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
+from eigenwerk.io.vasp.output.contcar import write_contcar
+from eigenwerk.io.vasp.output.oszicar import write_oszicar
+from eigenwerk.io.vasp.output.record import RunRecord
+from eigenwerk.io.vasp.output.vasprun import write_vasprun
+from eigenwerk.parallel.process_grid import ProcessGrid
+from eigenwerk.parallel.trace_records import gather_trace_records
+
+SAVE_EVERY = 30.0
+"""Seconds between saved steps."""
+
+SAVE_SHARE = 0.05
+"""Largest share of the wall time that saving on the way may take."""
+
+SAVE_RATE = 1e8
+"""Bytes per second expected of the first save; later ones are measured."""
+
+INPUT_FILES = ("INCAR", "POSCAR", "KPOINTS")
+"""Texts that are kept in the state, so that it says all by itself what was computed."""
+
+
+@dataclass
+class Saver:
+    """Writes the files of one run to its folder.  All ranks call it together; the first one writes.
+
+    every: seconds between saved steps; 0 saves each step whatever it takes.
+    unwritten: what could not be written, in words, since the last call of `write`.
+    """
+
+    inputs: Inputs
+    calculation: Calculation
+    output: Path
+    every: float = SAVE_EVERY
+    start: datetime = field(default_factory=datetime.now)
+    unwritten: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._began = self._last = time.perf_counter()
+        self._spent, self._duration = 0.0, 0.0
+        self._writing = threading.Lock()  # a rescue waits for files that are being written, and writes its own after
+
+    def save_if_due(self, state: State) -> None:
+        """Save a state on the way, now and then."""
+        now = time.perf_counter()
+        expected = self._duration or state.coeff_sknG.nbytes * self.calculation.runtime.world.size / SAVE_RATE
+        cheap = self._spent + expected <= SAVE_SHARE * (now - self._began)
+        due = self.every == 0 or (now - self._last >= self.every and cheap)
+        runtime = self.calculation.runtime
+        if not runtime.world.any(due and runtime.writes):
+            return
+        limit = self.inputs.parameters.max_steps
+        self.write(state, Observables(), f"unfinished: step {state.history[-1].step} of at most {limit}", False)
+        self._last = time.perf_counter()
+        self._duration = self._last - now
+        self._spent += self._duration
+
+    def write(
+        self, state: State, observables: Observables, status: str, finished: bool = True
+    ) -> tuple[RunRecord, dict[str, Path]]:
+        """Write all files; those that cannot be written are named in `unwritten`, the others are still written.
+
+        finished: whether the run is over; a state on the way never counts as converged.
+        """
+        runtime = self.calculation.runtime
+        with uninterrupted(), runtime.trace.span("files"):
+            return self._write(state, observables, status, finished, runtime.grid, runtime.trace.as_dict())
+
+    def rescue(self, state: State, grid: ProcessGrid) -> None:
+        """Save a state from a thread beside the computation; `grid`: communicators that nobody else uses.
+
+        Raises InputError if a file cannot be written.
+        """
+        status = f"interrupted after step {state.history[-1].step}"
+        self._write(state, Observables(), status, True, grid, {})
+        if self.unwritten:
+            raise InputError("; ".join(self.unwritten))
+
+    def _write(
+        self, state: State, observables: Observables, status: str, finished: bool, grid: ProcessGrid,
+        trace: dict[str, Any],
+    ) -> tuple[RunRecord, dict[str, Path]]:  # fmt: skip
+        record = run_record(
+            self.inputs, self.calculation.datasets, state, observables, status, self.start,
+            converged=finished and state.converged,
+        )  # fmt: skip
+        orbitals = self._orbitals(state, grid)
+        if grid.world.rank != 0:
+            return record, {}
+        writers = {
+            "vasprun.xml": lambda path: write_vasprun(path, record),
+            "OSZICAR": lambda path: write_oszicar(path, record),
+            "CONTCAR": lambda path: write_contcar(path, record, self.inputs.poscar),
+            STATE_FILE: lambda path: write_state(
+                path, self.tree(state, record, observables, orbitals, trace), __version__
+            ),
+        }
+        with self._writing:
+            written, failures = {}, []
+            for name, writer in writers.items():
+                try:
+                    writer(self.output / name)
+                    written[name] = self.output / name
+                except InputError as error:
+                    failures.append(str(error))
+            self.unwritten = tuple(failures)
+        return record, written
+
+    def write_trace(self) -> dict[str, Path]:
+        """Write what all ranks recorded so far; a failure is added to `unwritten`."""
+        runtime, path = self.calculation.runtime, self.output / TRACE_FILE
+        with uninterrupted():
+            records = gather_trace_records(runtime)
+            if not runtime.writes:
+                return {}
+            try:
+                write_trace_file(path, records, self._about())
+            except InputError as error:
+                self.unwritten = (*self.unwritten, str(error))
+                return {}
+        return {TRACE_FILE: path}
+
+    def _about(self) -> dict[str, Any]:
+        """What is common to the records of all ranks."""
+        grid = self.calculation.runtime.grid
+        return {
+            "grid": {"groups": grid.groups, "band_ranks": grid.band_ranks}, "transport": grid.world.transport,
+            "system": self.inputs.poscar.title.strip(), "program_version": __version__,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }  # fmt: skip
+
+    def _orbitals(self, state: State, grid: ProcessGrid) -> WholeOrbitals | None:
+        """Those of all ranks, on the rank that writes, if they are to be saved."""
+        if not bool(self.inputs.incar.get("LWAVE", True)):
+            return None
+        coeff_sknG = state.coeff_sknG
+        if grid is not self.calculation.runtime.grid:
+            coeff_sknG = coeff_sknG.cpu()
+        return whole_orbitals(grid, self.calculation.basis, coeff_sknG)
+
+    def tree(
+        self, state: State, record: RunRecord, observables: Observables, orbitals: WholeOrbitals | None,
+        trace: dict[str, Any],
+    ) -> dict[str, Any]:  # fmt: skip
+        """The state and everything that tells where it comes from."""
+        tree = state_tree(self.calculation, state, orbitals)
+        tree["status"] = {
+            "converged": record.final.converged, "words": record.final.status, "events": state.events,
+        }  # fmt: skip
+        tree["results"] = {
+            "forces_av": observables.forces_av, "moment_a": observables.moment_a,
+            "forces_reliable": record.final.converged and observables.forces_av is not None,
+        }  # fmt: skip
+        tree["input"] = {
+            "texts": self.input_texts(), "incar": incar_tags(self.inputs), "tags_in_force": tags_in_force(self.inputs),
+        }  # fmt: skip
+        tree["trace"] = trace
+        return tree
+
+    def input_texts(self) -> Mapping[str, str]:
+        """The input files as they lie in the folder."""
+        paths = [self.inputs.folder / name for name in INPUT_FILES]
+        return {path.name: path.read_text(errors="replace").replace("\0", "") for path in paths if path.is_file()}

@@ -1,0 +1,20 @@
+"""Write CONTCAR: the structure at the end of a run, in POSCAR form, ready to be the next POSCAR."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from eigenwerk.io.vasp.output.record import RunRecord
+from eigenwerk.io.vasp.poscar import Poscar, write_poscar
+
+
+def write_contcar(path: str | Path, record: RunRecord, poscar: Poscar | None = None) -> None:
+    """Write the structure of a record with its selective flags and velocities.
+
+    poscar: what the run started from; what a record does not hold (suffixes of names such as _pv, the predictor block,
+    velocities of the lattice) is then kept from there.  Raises InputError if the file cannot be written.
+    """
+    if poscar is None:
+        runs = tuple((species.element, species.count) for species in record.species)
+        poscar = Poscar(record.title, record.lattice_cv, record.symbols, record.scaled_ac, runs)
+        poscar = replace(poscar, selective_ac=record.selective_ac, velocities_av=record.velocities_av)
+    write_poscar(path, replace(poscar, lattice_cv=record.lattice_cv, scaled_ac=record.scaled_ac))

@@ -1,0 +1,197 @@
+"""Write vasprun.xml so that pymatgen, ASE, phonopy and BoltzTraP2 read a run of eigenwerk whole.
+
+The elements and their order follow VASP's file; docs/formats/vasprun.md lists them and every place where the content
+differs on purpose.  The generator block names eigenwerk.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.vasp.output.record import DensityOfStates, KpointGeneration, RunRecord, StepRecord
+from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force, separators
+from eigenwerk.io.vasp.output.xml_text import ENERGY, GEOMETRY, block, item, number, table, text, varray
+
+
+def write_vasprun(path: str | Path, record: RunRecord) -> None:
+    """Write the vasprun.xml of a finished or unconverged run; the old file is replaced only by a whole one.
+
+    Raises InputError if the file cannot be written.
+    """
+    with replacing(path) as new, open(new, "w", encoding="utf-8") as out:
+        out.writelines(_pieces(record))
+
+
+def _pieces(record: RunRecord) -> Iterator[str]:
+    """The file, piece by piece, in VASP's order."""
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<modeling>\n'
+    yield _generator(record)
+    yield block("incar", "".join(item(tag, value, 2) for tag, value in record.incar.items()), 1)
+    yield _kpoints(record)
+    yield block("parameters", separators(parameters_in_force(record)), 1)
+    yield _atominfo(record)
+    yield _structure(record, 'structure name="initialpos" ', 1, dynamics=True)
+    yield " <calculation>\n"
+    yield from (_scstep(record, step) for step in record.steps)
+    yield _structure(record, "structure", 2, dynamics=False)
+    yield _forces_and_energy(record)
+    yield from _eigenvalues(record)
+    yield _own_results(record)
+    yield _dos(record.final.dos, record.final.fermi_level)
+    yield " </calculation>\n"
+    yield _structure(record, 'structure name="finalpos" ', 1, dynamics=True)
+    yield "</modeling>\n"
+
+
+def _generator(record: RunRecord) -> str:
+    """Who wrote this, and when the run began."""
+    entries = {"program": "eigenwerk", "version": record.version}
+    entries |= {"date": f"{record.start:%Y %m %d}", "time": f"{record.start:%H:%M:%S}"}
+    return block("generator", "".join(_string(name, value) for name, value in entries.items()), 1)
+
+
+def _string(name: str, value: str) -> str:
+    """An entry of the generator block, where VASP writes the name before the type: phonopy searches '"version"'."""
+    return f'  <i name="{name}" type="string">{text(value)} </i>\n'
+
+
+def _kpoints(record: RunRecord) -> str:
+    """The mesh that was asked for, if there was one, and the k-points used."""
+    body = "" if record.generation is None else _generation(record.generation)
+    body += varray("kpointlist", record.kpoint_kc, GEOMETRY, 2)
+    return block("kpoints", body + varray("weights", record.weight_k[:, None], GEOMETRY, 2), 1)
+
+
+def _generation(generation: KpointGeneration) -> str:
+    """k = Σ_c (m_c + usershift_c + shift_c) genvec_c; even Monkhorst-Pack divisions are shifted by half a step."""
+    mesh = np.array(generation.mesh)
+    half = 0.5 * (mesh % 2 == 0) if generation.kind.upper().startswith("M") else np.zeros(3)
+    body = item("divisions", mesh, 3) + item("usershift", [float(x) for x in generation.shift], 3)
+    body += "".join(item(f"genvec{c + 1}", np.eye(3)[c] / mesh[c], 3) for c in range(3))
+    return block(f'generation param="{text(generation.kind)}"', body + item("shift", half, 3), 2)
+
+
+def _atominfo(record: RunRecord) -> str:
+    """Atoms and species; pymatgen reads the first column of atoms and the fifth of atomtypes."""
+    kinds = [kind for kind, species in enumerate(record.species, start=1) for _ in range(species.count)]
+    atoms = "".join(_cells(f"{s:2s}", f"{t:4d}") for s, t in zip(record.symbols, kinds, strict=True))
+    types = "".join(
+        _cells(f"{s.count:4d}", f"{s.element:2s}", number(s.mass), number(s.valence), f" {text(s.title):40s}")
+        for s in record.species
+    )
+    body = f"  <atoms> {len(record.symbols):7d} </atoms>\n  <types> {len(record.species):7d} </types>\n"
+    body += _array("atoms", "ion", ['type="string">element', 'type="int">atomtype'], atoms)
+    fields = ['type="int">atomspertype', 'type="string">element', ">mass", ">valence", 'type="string">pseudopotential']
+    return block("atominfo", body + _array("atomtypes", "type", fields, types), 1)
+
+
+def _cells(*entries: str) -> str:
+    """One row of a table of mixed types."""
+    return f"    <rc>{''.join(f'<c>{entry}</c>' for entry in entries)}</rc>\n"
+
+
+def _array(name: str, dimension: str, fields: list[str], rows: str) -> str:
+    """A table of mixed types with its column names."""
+    head = f'   <dimension dim="1">{dimension}</dimension>\n'
+    head += "".join(f"   <field{'' if field.startswith('>') else ' '}{field}</field>\n" for field in fields)
+    return block(f'array name="{name}" ', head + block("set", rows, 3), 2)
+
+
+def _structure(record: RunRecord, opening: str, depth: int, dynamics: bool) -> str:
+    """Cell and positions; the first array inside must be the basis, the first after it the positions.
+
+    dynamics: with selective flags and velocities, which VASP writes into the first and the last structure only.
+    """
+    lattice_cv, inner = record.lattice_cv, depth + 1
+    crystal = varray("basis", lattice_cv, GEOMETRY, inner + 1)
+    crystal += f'{" " * (inner + 1)}<i name="volume">{number(abs(np.linalg.det(lattice_cv)))} </i>\n'
+    crystal += varray("rec_basis", np.linalg.inv(lattice_cv).T, GEOMETRY, inner + 1)
+    body = block("crystal", crystal, inner) + varray("positions", record.scaled_ac, GEOMETRY, inner)
+    if dynamics and record.selective_ac is not None:
+        body += _selective(record.selective_ac, inner)
+    if dynamics and record.velocities_av is not None:
+        body += varray("velocities", record.velocities_av, GEOMETRY, inner)
+    return block(opening, body, depth)
+
+
+def _selective(selective_ac: np.ndarray, depth: int) -> str:
+    """Which coordinates may move."""
+    letters = np.where(selective_ac, "T", "F")
+    line = f'{" " * (depth + 1)}<v type="logical" > %s %s %s </v>\n'
+    rows = line * len(letters) % tuple(letters.ravel().tolist())
+    return block('varray name="selective" type="logical" ', rows, depth)
+
+
+def _scstep(record: RunRecord, step: StepRecord) -> str:
+    """One step of self-consistency; the last one carries the components of the energy."""
+    components = record.final.components if step is record.steps[-1] else {}
+    body = _energy(components, step.free_energy, step.energy_zero, step.energy_without_entropy, 3)
+    times = "".join(_time(name, step.seconds, 3) for name in (step.algorithm.lower(), "total"))
+    return block("scstep", times + body, 2)
+
+
+def _time(name: str, seconds: float, depth: int) -> str:
+    """A time; VASP prints processor and wall time, here both are wall time."""
+    return f'{" " * depth}<time name="{text(name)}"> {seconds:.2f} {seconds:.2f}</time>\n'
+
+
+def _energy(components: Any, free: float, zero: float, without: float, depth: int) -> str:
+    """An energy block, eV.
+
+    Readers that know the program only by its version take versions below 6 for VASP 5, whose final block has the
+    energy at zero smearing in second place (phonopy does).  With this order names and places are both right.
+    """
+    entries = dict(components) | {"e_fr_energy": free, "e_0_energy": zero, "e_wo_entrp": without}
+    return block("energy", "".join(item(name, float(value), depth + 1) for name, value in entries.items()), depth)
+
+
+def _forces_and_energy(record: RunRecord) -> str:
+    """Forces and stress, where there are any (an absent array reads as 'not computed'), energy and total time."""
+    final = record.final
+    body = "" if final.forces_av is None else varray("forces", final.forces_av, ENERGY, 2)
+    body += "" if final.stress_vv is None else varray("stress", final.stress_vv, ENERGY, 2)
+    body += _energy({}, final.free_energy, final.energy_zero, final.energy_without_entropy, 2)
+    return body + _time("totalsc", sum(step.seconds for step in record.steps), 2)
+
+
+def _eigenvalues(record: RunRecord) -> Iterator[str]:
+    """Band energies in eV, and occupations with four decimals.
+
+    Tails of smearing below 5e-5 must read as zero: pymatgen calls every band above 1e-8 occupied when it looks
+    for the gap.
+    """
+    eig_skn, occ_skn = record.final.eig_skn, record.final.occ_skn
+    head = "".join(f'    <dimension dim="{d}">{n}</dimension>\n' for d, n in enumerate(("band", "kpoint", "spin"), 1))
+    yield f"  <eigenvalues>\n   <array>\n{head}    <field>eigene</field>\n    <field>occ</field>\n    <set>\n"
+    for s, (eig_kn, occ_kn) in enumerate(zip(eig_skn, occ_skn, strict=True), start=1):
+        pairs_knx = np.stack([eig_kn, occ_kn], axis=-1)
+        sets = (
+            block(f'set comment="kpoint {k}"', table("r", pairs_nx, [ENERGY, " %8.4f"], 7), 6)
+            for k, pairs_nx in enumerate(pairs_knx, start=1)
+        )
+        yield block(f'set comment="spin {s}"', "".join(sets), 5)
+    yield "    </set>\n   </array>\n  </eigenvalues>\n"
+
+
+def _own_results(record: RunRecord) -> str:
+    """What VASP's file has no place for, in a separator of our own that the readers pass over."""
+    final = record.final
+    entries = {"converged": final.converged, "status": final.status, "absolute_energy": final.absolute_energy}
+    entries |= {"magnetization": final.moment, "magnetization_per_atom": final.moment_a}
+    body = "".join(item(name, value, 3) for name, value in entries.items() if value is not None)
+    return block('separator name="eigenwerk" ', body, 2)
+
+
+def _dos(dos: DensityOfStates, fermi_level: float) -> str:
+    """Total density of states; the Fermi level must be the first child."""
+    head = '     <dimension dim="1">gridpoints</dimension>\n     <dimension dim="2">spin</dimension>\n'
+    head += "".join(f"     <field>{name}</field>\n" for name in ("energy", "total", "integrated"))
+    spins = ""
+    for s, (total_x, integrated_x) in enumerate(zip(dos.total_sx, dos.integrated_sx, strict=True), start=1):
+        rows = np.stack([dos.energy_x, total_x, integrated_x], axis=-1)
+        spins += block(f'set comment="spin {s}"', table("r", rows, [" %12.6f"] * 3, 7), 6)
+    total = block("total", block("array", head + block("set", spins, 5), 4), 3)
+    return block("dos", f'   <i name="efermi">{number(fermi_level)} </i>\n' + total, 2)

@@ -1,0 +1,97 @@
+"""INCAR tags: k-points, output files, properties after the ground state."""
+
+from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, group, switches
+
+KPOINTS = "k-points"
+FILES = "Output"
+PROPERTIES = "Properties"
+
+_NOT_WRITTEN = "this file is not written yet; energy, forces and moments do not depend on it"
+
+MESH = (
+    Tag("KSPACING", "float", 0.5, "1/Å", KPOINTS, "honoured",
+        "Without KPOINTS file: N_i = max(1, ceil(|b_i| / KSPACING)) points, |b_i| with the factor 2π.", above=0.0),
+    Tag("KGAMMA", "bool", True, "", KPOINTS, "honoured", "Whether the mesh of KSPACING contains Γ."),
+    *switches(KPOINTS, "a second list of k-points in the same run is not available",
+              ("LKPOINTS_OPT", "Bands at the k-points of KPOINTS_OPT.")),
+    Tag("KSPACING_OPT", "float", 0.5, "1/Å", KPOINTS, "inert", "Mesh of the second list of k-points.",
+        "a second list of k-points is not available"),
+)  # fmt: skip
+
+
+def _unwritten(name: str, text: str) -> Tag:
+    """A switch of an output file that does not exist yet: .TRUE. is worth a warning."""
+    choices = (TagValue(False, "honoured"), TagValue(True, "inert", _NOT_WRITTEN, severity="warning"))
+    return Tag(name, "bool", False, "", FILES, "inert", text, _NOT_WRITTEN, choices=choices)
+
+
+OUTPUT = (
+    Tag("LWAVE", "bool", True, "", FILES, "honoured",
+        "Keep the orbitals in eigenwerk.h5; without them a later run can start from the density alone."),
+    *group(
+        FILES, "inert", "the State is always saved in eigenwerk.h5",
+        ("LCHARG", "bool", True, "", "Write CHGCAR."),
+        ("LH5", "bool", False, "", "HDF5 instead of WAVECAR and CHGCAR."),
+        ("LCHARGH5", "bool", Derived("LH5"), "", "HDF5 instead of CHGCAR."),
+    ),
+    *group(
+        FILES, "inert", "densities of states and projections are not written yet; the energy does not depend on it",
+        ("LORBIT", "int", 0, "", "Projections on atoms."),
+        ("NEDOS", "int", 301, "", "Points of the density of states."),
+        ("EMIN", "float", Derived("from the eigenvalues"), "eV", "Lower end of the density of states."),
+        ("EMAX", "float", Derived("from the eigenvalues"), "eV", "Upper end of the density of states."),
+    ),
+    _unwritten("LVTOT", "Write LOCPOT: local potential with exchange-correlation."),
+    _unwritten("LVHAR", "Write LOCPOT: ionic and Hartree potential."),
+    _unwritten("LAECHG", "Write AECCAR0, AECCAR1, AECCAR2: all-electron densities."),
+    _unwritten("LELF", "Write ELFCAR: electron localisation function."),
+    Tag("LOCPROJ", "str", None, "", FILES, "inert", "Projection functions.", _NOT_WRITTEN),
+    *switches(FILES, "densities of single bands are not available", ("LPARD", "Band-decomposed density.")),
+    *group(
+        FILES, "inert", "it acts only with LPARD = .TRUE.",
+        ("NBMOD", "int", -1, "", "Choice of bands."),
+        ("EINT", "floats", None, "eV", "Window of energies."),
+        ("IBAND", "ints", None, "", "List of bands."),
+        ("KPUSE", "ints", None, "", "List of k-points."),
+        ("LSEPK", "bool", False, "", "One file per k-point."),
+        ("LSEPB", "bool", False, "", "One file per band."),
+    ),
+    *switches(FILES, "the interface to Wannier90 is not available", ("LWANNIER90", "Interface to Wannier90.")),
+)  # fmt: skip
+
+RESPONSE = (
+    *switches(
+        PROPERTIES, "response properties are not available",
+        ("LOPTICS", "Dielectric function of independent particles."),
+        ("LEPSILON", "Static dielectric tensor by perturbation theory."),
+        ("LCALCEPS", "Static dielectric tensor by finite fields."),
+        ("LPEAD", "Derivatives of the orbitals along k."),
+        ("LBERRY", "Berry phases."),
+        ("LCALCPOL", "Polarisation."),
+        ("LCHIMAG", "Chemical shifts."),
+        ("LEFG", "Electric field gradients."),
+        ("LHYPERFINE", "Hyperfine tensors."),
+    ),
+    *group(
+        PROPERTIES, "inert", "it acts only on response properties, which do not exist yet",
+        ("CSHIFT", "float", 0.1, "eV", "Broadening of the dielectric function."),
+        ("LRPA", "bool", False, "", "Response without local exchange-correlation."),
+        ("LNABLA", "bool", False, "", "Matrix elements of the gradient."),
+        ("QUAD_EFG", "floats", None, "mbarn", "Nuclear quadrupole moments."),
+    ),
+    Tag("ICORELEVEL", "int", 0, "", PROPERTIES, "refused", "Core levels.", "core levels are not available",
+        "Set ICORELEVEL = 0.", off_values=(0,)),
+    Tag("IDIPOL", "int", 0, "", PROPERTIES, "refused", "Dipole correction of the energy: axis 1 to 3, or 4 for all.",
+        "dipole corrections are not available", "Remove the line.", off_values=(0,)),
+    *switches(PROPERTIES, "dipole corrections are not available", ("LDIPOL", "Dipole correction of the potential."),
+              ("LMONO", "Monopole correction of the energy.")),
+    *group(
+        PROPERTIES, "inert", "it acts only with dipole corrections, which do not exist yet",
+        ("DIPOL", "floats", None, "", "Centre of the cell in direct coordinates."),
+        ("EPSILON", "float", 1.0, "", "Dielectric constant of the medium."),
+    ),
+    Tag("EFIELD", "float", 0.0, "eV/Å", PROPERTIES, "refused", "Electric field.", "electric fields are not available",
+        "Remove the line, or set EFIELD = 0.", off_values=(0.0,)),
+)  # fmt: skip
+
+TAGS: tuple[Tag, ...] = MESH + OUTPUT + RESPONSE

@@ -1,0 +1,110 @@
+"""INCAR tags: start of the run, plane-wave basis, grids and precision."""
+
+from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, group
+
+SECTION = "Start, basis, precision"
+
+_OLD_PRECISION = "is one of the deprecated settings whose grids follow ENAUG"
+_PRECISION_REMEDY = "Set PREC = Normal or PREC = Accurate, and ENCUT by hand."
+
+START = (
+    Tag("SYSTEM", "str", "unknown system", "", SECTION, "honoured", "Title of the calculation, copied to the outputs."),
+    Tag(
+        "ISTART", "int", 0, "", SECTION, "honoured",
+        "Starting orbitals: 0 from atoms, 1 (with the density) from eigenwerk.h5 of an earlier run. This file is never "
+        "read unasked.",
+        choices=(
+            TagValue(0),
+            TagValue(1),
+            TagValue(2, "refused", "continuing with the basis set of the old cell is not available", "Set ISTART = 1."),
+            TagValue(3, "refused", "prediction files are not read", "Set ISTART = 1."),
+        ),
+    ),
+    Tag(
+        "ICHARG", "int", Derived("0 with ISTART = 1, else 2"), "", SECTION, "honoured",
+        "Starting density: 0 from the orbitals, 1 from eigenwerk.h5, 2 superposed atoms.",
+        note="a density kept fixed, or taken from another file, is not available",
+        remedy="Set ICHARG = 2 for a run from scratch, or ICHARG = 1 to continue from eigenwerk.h5.",
+        choices=(
+            TagValue(0), TagValue(1), TagValue(2),
+            TagValue(4, "refused", "reading a potential from a file is not available"),
+            TagValue(5, "refused", "external corrections of the density are not available"),
+            TagValue(10, "refused", "a run at fixed density is not available"),
+            TagValue(11, "refused", "a run at fixed density (bands, density of states) is not available"),
+            TagValue(12, "refused", "a run at the fixed density of the atoms is not available"),
+        ),
+    ),
+    Tag("INIWAV", "int", 1, "", SECTION, "inert", "Kind of random starting orbitals.",
+        "orbitals start from atomic waves and fixed random numbers"),
+)  # fmt: skip
+
+BASIS = (
+    Tag("ENCUT", "float", Derived("largest recommended cutoff of the data sets"), "eV", SECTION, "honoured",
+        "Kinetic-energy cutoff of the plane waves G + k of the orbitals.", above=0.0),
+    Tag("ENAUG", "float", None, "eV", SECTION, "inert", "Cutoff of the augmentation charges.",
+        "it acts only with the deprecated PREC = Low, Medium, High", at_least=0.0),
+    Tag(
+        "PREC", "word", "Normal", "", SECTION, "honoured",
+        "Grids. The orbital grid holds 3/2 (Normal) or 2 (Accurate) times the cutoff radius of the orbitals, "
+        "the density grid has twice as many points along each axis.",
+        remedy=_PRECISION_REMEDY, first_letters="NASLMH",
+        choices=(
+            TagValue("Normal"),
+            TagValue("Accurate"),
+            TagValue("Single", "refused", "a density grid as coarse as the orbital grid has no test"),
+            TagValue("SingleN", "refused", "a density grid as coarse as the orbital grid has no test"),
+            TagValue("Low", "refused", _OLD_PRECISION),
+            TagValue("Medium", "refused", _OLD_PRECISION),
+            TagValue("High", "refused", _OLD_PRECISION),
+        ),
+    ),
+    *(Tag(f"NG{axis}", "int", Derived("from PREC and ENCUT"), "", SECTION, "honoured",
+          f"Points of the orbital grid along lattice vector {number}.", at_least=1)
+      for number, axis in enumerate("XYZ", start=1)),
+    *(Tag(f"NG{axis}F", "int", Derived("from PREC"), "", SECTION, "honoured",
+          f"Points of the density grid along lattice vector {number}.", at_least=1)
+      for number, axis in enumerate("XYZ", start=1)),
+    Tag(
+        "LREAL", "bool|word", False, "", SECTION, "honoured",
+        "Projectors on the wave grid, in a sphere around each atom (On, .TRUE.): faster for large cells on processors, "
+        "less exact (ROPT). Auto stays with exact ones.",
+        first_letters="AO",
+        choices=(TagValue(False), TagValue("Auto"), TagValue(True), TagValue("On")),
+    ),
+    Tag("ROPT", "floats", Derived("2e-4 for each species"), "", SECTION, "honoured",
+        "Largest error of the projectors in real space, relative to their largest Fourier component, for each species "
+        "of POSCAR; it decides the radius of the spheres."),
+    Tag("ADDGRID", "bool", False, "", SECTION, "inert", "Finer grid for the augmentation charges.",
+        "compensation charges are built from their exact Fourier coefficients, without an extra grid",
+        choices=(TagValue(False, "honoured"), TagValue(True))),
+)  # fmt: skip
+
+ONE_CENTRE = (
+    Tag(
+        "LASPH", "bool", True, "", SECTION, "honoured", "Non-spherical parts of the one-centre terms.",
+        choices=(
+            TagValue(True),
+            TagValue(False, "inert", "the non-spherical one-centre terms are always included; energies differ slightly "
+                   "from a calculation without them", severity="warning"),
+        ),
+    ),
+    Tag("LMAXPAW", "int", Derived("2 l_max of the data set"), "", SECTION, "refused",
+        "Largest l of the one-centre densities.", "the one-centre expansions are always complete", "Remove the line."),
+    Tag("LMAXMIX", "int", 2, "", SECTION, "inert", "Largest l of the one-centre occupancies given to the mixer.",
+        "all one-centre occupancies are always mixed and saved"),
+    *group(
+        SECTION, "inert", "it acts only with METAGGA",
+        ("LMAXTAU", "int", 0, "", "Largest l of the one-centre kinetic-energy density."),
+        ("LMIXTAU", "bool", False, "", "Mixing of the kinetic-energy density."),
+    ),
+    Tag("GGA_COMPAT", "bool", True, "", SECTION, "inert", "Symmetry of gradients on non-cubic cells.",
+        "gradients are always taken with the full symmetry of the lattice, as with GGA_COMPAT = .FALSE."),
+    Tag("NWRITE", "int", 2, "", SECTION, "inert", "Amount of output.", "the outputs do not depend on it"),
+    Tag(
+        "SETUPS", "variants", (), "", SECTION, "honoured",
+        "eigenwerk's own tag: variants of the PAW data sets, as pairs Element:variant, "
+        "for example SETUPS = Si:v3 Ni:10. Elements that are not named get their default data set.",
+    ),
+)  # fmt: skip
+
+TAGS: tuple[Tag, ...] = START + BASIS + ONE_CENTRE

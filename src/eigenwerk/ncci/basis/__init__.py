@@ -1,0 +1,1 @@
+"""Many-body states: which, how many, in which order."""

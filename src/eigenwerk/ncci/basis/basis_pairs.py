@@ -1,0 +1,93 @@
+"""The pairs of m-states that a many-body basis needs, with their matrix elements, ordered by weight."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eigenwerk.errors import InputError
+from eigenwerk.ncci.basis.determinants import lowest_weight
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis
+from eigenwerk.ncci.interaction.pair_blocks import PairBlock, pair_blocks
+from eigenwerk.ncci.interaction.two_body import TwoBody
+
+KINDS = ("pp", "nn", "pn")
+
+
+@dataclass(frozen=True, eq=False)
+class BasisPairs:
+    """Pair blocks of a two-body operator for one basis; quanta_x of a block holds weights of the truncation.
+
+    Blocks hold every pair that fits the truncation and no other, so a tighter limit on the weight of a pair is a
+    leading part of a block.
+    """
+
+    blocks: Mapping[str, list[PairBlock]]
+
+    def numbers(self, kind: str) -> dict[tuple[int, int], int]:
+        """(2M, parity) -> position of the block."""
+        return {(block.twice_M, block.parity): i for i, block in enumerate(self.blocks[kind])}
+
+
+def basis_pairs(basis: ManyBodyBasis, two_body: TwoBody) -> BasisPairs:
+    """The pair blocks of an operator for a basis.  Raises InputError if orbitals or pairs are missing."""
+    for word, needed, given in (
+        ("proton", basis.space.orbitals_p, two_body.orbitals_p),
+        ("neutron", basis.space.orbitals_n, two_body.orbitals_n),
+    ):
+        if given.labels[: len(needed)] != needed.labels:
+            raise InputError(
+                f"The interaction's {word} orbitals {given.names()} do not begin with those of the basis, "
+                f"{needed.names()}. Restrict it to the orbitals of the basis, in their order."
+            )
+    return select_pairs(basis, {kind: pair_blocks(two_body, kind) for kind in KINDS})
+
+
+def select_pairs(basis: ManyBodyBasis, blocks: Mapping[str, Sequence[PairBlock]]) -> BasisPairs:
+    """Keeps the pairs that fit the truncation, ordered by weight.  Raises InputError if some are missing."""
+    return BasisPairs({kind: _select(basis, kind, blocks[kind]) for kind in KINDS})
+
+
+def _select(basis: ManyBodyBasis, kind: str, blocks: Sequence[PairBlock]) -> list[PairBlock]:
+    needed_xx = needed_pairs(basis, kind)
+    weight_1, weight_2 = _weights(basis, kind)
+    chosen, found = [], 0
+    for block in blocks:
+        inside = (block.first_x < len(weight_1)) & (block.second_x < len(weight_2))
+        rows = np.flatnonzero(inside)
+        rows = rows[needed_xx[block.first_x[rows], block.second_x[rows]]]
+        weight = weight_1[block.first_x[rows]] + weight_2[block.second_x[rows]]
+        rows = rows[np.argsort(weight, kind="stable")]
+        found += len(rows)
+        if len(rows):
+            first, second = block.first_x[rows], block.second_x[rows]
+            matrix = block.matrix_xx[np.ix_(rows, rows)]
+            weight = weight_1[first] + weight_2[second]
+            chosen.append(replace(block, first_x=first, second_x=second, quanta_x=weight, matrix_xx=matrix))
+    if found != needed_xx.sum():
+        raise InputError(
+            f"The interaction has {found} of the {int(needed_xx.sum())} {kind} pairs of m-states that the basis needs. "
+            "Take one with more quanta, or lower Nmax."
+        )
+    return chosen
+
+
+def _weights(basis: ManyBodyBasis, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    weights = {"p": basis.protons.weight_x, "n": basis.neutrons.weight_x}
+    return weights[kind[0]], weights[kind[1]]
+
+
+def needed_pairs(basis: ManyBodyBasis, kind: str) -> np.ndarray:
+    """(states, states) True for the pairs that occur together in a state of the truncation."""
+    limits, protons, neutrons = basis.space.truncation, basis.protons, basis.neutrons
+    left = {"p": protons.nucleons - kind.count("p"), "n": neutrons.nucleons - kind.count("n")}
+    weight_1, weight_2 = _weights(basis, kind)
+    if min(left.values()) < 0:
+        return np.zeros((len(weight_1), len(weight_2)), dtype=bool)
+    rest_p, rest_n = lowest_weight(protons.weight_x, left["p"]), lowest_weight(neutrons.weight_x, left["n"])
+    pair_xx = np.add.outer(weight_1, weight_2)
+    if kind == "pn":
+        fits = (weight_1 <= limits.max_p - rest_p)[:, None] & (weight_2 <= limits.max_n - rest_n)
+        return fits & (pair_xx <= limits.max_total - rest_p - rest_n)
+    own, rest = (limits.max_p, rest_p) if kind == "pp" else (limits.max_n, rest_n)
+    return np.triu(pair_xx <= min(own - rest, limits.max_total - rest_p - rest_n), 1)

@@ -1,0 +1,1 @@
+"""Two nucleons in their relative motion."""

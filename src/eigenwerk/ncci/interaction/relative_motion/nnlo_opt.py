@@ -1,0 +1,138 @@
+"""The chiral nucleon-nucleon interaction NNLOopt, computed from its parameters.
+
+Source: A. Ekström et al., Phys. Rev. Lett. 110, 192502 (2013): pion exchange up to next-to-next-to-leading order,
+contacts up to second order, all times exp[-(p/500 MeV)^6 - (p'/500 MeV)^6], spectral cutoff 700 MeV.  The deuteron has
+-2.2246 MeV.  Charge dependence: masses of pions, and one contact in 1S0 each for pp, nn and pn.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import roots_legendre
+
+from eigenwerk.ncci.interaction.relative_motion import oscillator
+from eigenwerk.ncci.interaction.relative_motion.partial_waves import angles, momentum_transfer, project, spin_matrices
+from eigenwerk.ncci.interaction.relative_motion.pion_exchange import Components, PionPhysics, one_pion, two_pions
+from eigenwerk.ncci.interaction.relative_motion.relative import Relative, Wave
+from eigenwerk.ncci.interaction.relative_motion.srg import evolve_waves
+from eigenwerk.units import HBAR_C_MEV_FM
+
+PROTON, NEUTRON = 938.272046, 939.565379
+MASS = {"pp": PROTON, "nn": NEUTRON, "pn": 2 * PROTON * NEUTRON / (PROTON + NEUTRON)}
+"""Twice the reduced mass of a pair, MeV."""
+
+PHYSICS = PionPhysics(
+    g_a=1.29,
+    f_pi=92.4,
+    neutral_pion=134.9766,
+    charged_pion=139.57018,
+    nucleon=MASS["pn"],
+    c1=-0.91863953e-3,
+    c3=-3.88868749e-3,
+    c4=4.31032716e-3,
+    cutoff=700.0,
+)
+REGULATOR, POWER = 500.0, 6
+
+SINGLET = {"pp": -0.15136604e-2, "nn": -0.15176475e-2, "pn": -0.15214109e-2}
+"""Leading contact in 1S0, MeV^-2."""
+
+TRIPLET = -0.15843418e-2
+QUADRATIC = {
+    (0, 0, 0, 0): 2.40402194e-8,
+    (0, 1, 1, 1): 1.26339076e-8,
+    (1, 0, 1, 1): 0.41704554e-8,
+    (1, 1, 1, 1): -0.78265850e-8,
+    (1, 1, 0, 0): 0.92838466e-8,
+    (1, 1, 0, 2): -0.61814142e-8,  # the paper takes spherical harmonics with i^l, so with the other sign
+    (2, 1, 1, 1): -0.67780851e-8,
+}
+"""Contacts of second order by (J, S, l, l'), MeV^-4."""
+
+HIGHEST_J = 8
+"""Partial waves of higher J are left out."""
+
+
+def momentum_mesh(points: int = 100, reach: float = 1000.0) -> tuple[np.ndarray, np.ndarray]:
+    """Momenta in MeV and weights; the regulator is 1e-28 at 1000 MeV."""
+    x, weight = roots_legendre(points)
+    return reach * (x + 1) / 2, weight * reach / 2
+
+
+def waves(max_j: int = HIGHEST_J) -> list[Wave]:
+    """(J, S, l, l') with l <= l' up to the highest J."""
+    found = []
+    for j in range(max_j + 1):
+        found += [(j, 0, j, j)] + ([(j, 1, j, j)] if j else [])
+        ends = [l for l in (j - 1, j + 1) if l >= 0 and not (j == 0 and l == j - 1)]
+        found += [(j, 1, a, b) for a in ends for b in ends if a <= b]
+    return found
+
+
+def momentum_matrices(kind: str, p_x: np.ndarray, wanted: list[Wave]) -> dict[Wave, np.ndarray]:
+    """<p l S J|V|p' l' S J> in MeV^-2 for pairs of one kind; waves that like nucleons cannot have are left out."""
+    like = kind != "pn"
+    found: dict[Wave, np.ndarray] = {}
+    z, weight = angles(64)
+    relativity = np.sqrt(MASS[kind] / np.sqrt(MASS[kind] ** 2 + p_x**2))
+    outer = relativity * np.exp(-((p_x / REGULATOR) ** POWER)) / (2 * np.pi) ** 1.5
+    for spin in (0, 1):
+        for isospin in (0, 1):
+            chosen = [w for w in wanted if w[1] == spin and (w[2] + spin + isospin) % 2 == 1]
+            if not chosen or (like and isospin == 0):
+                continue
+            matrices = spin_matrices(_pions(p_x, z, isospin, like), p_x, z, spin)
+            for j, s, l, lp in chosen:
+                # rows are p with l and columns p' with l'
+                matrix = project(matrices, z, weight, j, l, lp) + _contact(kind, (j, s, l, lp), p_x)
+                found[j, s, l, lp] = matrix * outer[:, None] * outer
+    return found
+
+
+def _pions(p_x: np.ndarray, z: np.ndarray, isospin: int, like: bool) -> Components:
+    q = momentum_transfer(p_x, z)
+    two = two_pions(q, PHYSICS, isospin)
+    return two._replace(tensor=two.tensor + one_pion(q, PHYSICS, isospin, like))
+
+
+def _contact(kind: str, wave: Wave, p_x: np.ndarray) -> np.ndarray:
+    """C~ + C (p^2 + p'^2) in S waves, C p p' in P waves, C p'^2 between S and D waves (p' of the D wave)."""
+    strength = QUADRATIC.get(wave, 0.0)
+    p, p_new = p_x[:, None], p_x[None, :]
+    if wave[2:] == (0, 0):
+        return (SINGLET[kind] if wave[1] == 0 else TRIPLET) + strength * (p**2 + p_new**2)
+    if wave[2:] == (0, 2):
+        return strength * p_new**2 * np.ones_like(p)
+    return strength * p * p_new
+
+
+@lru_cache(maxsize=8)
+def _on_mesh(kind: str, points: int, srg_lambda: float | None) -> dict[Wave, np.ndarray]:
+    p_x, weight = momentum_mesh(points)
+    bare = momentum_matrices(kind, p_x, waves())
+    return bare if srg_lambda is None else evolve_waves(bare, p_x, weight, MASS[kind], srg_lambda)
+
+
+@lru_cache(maxsize=16)
+def nnlo_opt(kind: str, hw: float, max_quanta: int, srg_lambda: float | None = None, points: int = 100) -> Relative:
+    """NNLOopt for "pp", "nn" or "pn" pairs in the relative oscillator basis with 2n + l <= max_quanta.
+
+    srg_lambda: evolved so far by the similarity renormalisation group, fm^-1; None for the potential as published.
+
+    <n l|V|n' l'> = (-1)^(n + n' + (l - l')/2) int int R_nl(p) V(p, p') R_n'l'(p') p^2 p'^2 dp dp' with R(p) positive at
+    p = 0, because a function positive at r = 0 is (-i)^l (-1)^n R(p) in momentum space.
+    """
+    p_x, weight = momentum_mesh(points)
+    scale = HBAR_C_MEV_FM / oscillator.relative_length(hw)
+    functions = {}
+    for l in range(HIGHEST_J + 2):
+        if l <= max_quanta:
+            n = np.arange((max_quanta - l) // 2 + 1)
+            radial = oscillator.radial(int(n[-1]), l, p_x, scale)
+            functions[l] = radial * weight * p_x**2 * (1.0 - 2.0 * (n % 2))[:, None]
+    matrices = {
+        (j, s, l, lp): (1 - (lp - l)) * (functions[l] @ matrix @ functions[lp].T)  # i^(l' - l): 1 or -1
+        for (j, s, l, lp), matrix in _on_mesh(kind, points, srg_lambda).items()
+        if max(l, lp) <= max_quanta
+    }
+    return Relative(hw, matrices)

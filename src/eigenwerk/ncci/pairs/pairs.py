@@ -1,0 +1,160 @@
+"""Back end `pairs`: the Hamiltonian applied without storing it; gather, small dense product, scatter."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+
+from eigenwerk.ncci.basis.basis_pairs import BasisPairs
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis
+from eigenwerk.ncci.device_arrays import tensor
+from eigenwerk.ncci.pairs.pair_tasks import KindProducts, PairProduct, all_tasks
+from eigenwerk.ncci.pairs.pairs_cuda import PairsOnGpu, pairs_on_gpu
+from eigenwerk.parallel.threads import each, threads_for
+
+CHUNK = 1 << 22
+"""Gathered elements that are worked on at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class KindTensors:
+    """`KindProducts` on a device: matrices in the number type of the vectors, tables as tensors."""
+
+    tasks: list[PairProduct]
+    matrices: list[torch.Tensor]
+    left_labels: list[torch.Tensor]
+    right_labels: list[torch.Tensor]
+    left_address: torch.Tensor
+    left_sign: torch.Tensor
+    right_address: torch.Tensor
+    right_sign: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Gather:
+    """Places of gathered elements in [v, -v, 0].  inside: which of all elements they are; None: every one."""
+
+    place: torch.Tensor
+    inside: torch.Tensor | None
+
+    @property
+    def bytes(self) -> int:
+        """Memory of both lists."""
+        return self.place.nbytes + (0 if self.inside is None else self.inside.nbytes)
+
+
+@dataclass(frozen=True, eq=False)
+class PairsHamiltonian:
+    """H on a many-body basis, nothing of it stored; see `pair_tasks`.
+
+    apply takes and returns (n, b) of the operator's number type.  `kept` remembers the places of gathered elements as
+    far as `keep_bytes` allows, 4 to 12 bytes for each; the results do not depend on it.
+    """
+
+    dimension: int
+    dtype: torch.dtype
+    device: torch.device
+    kinds: list[KindTensors]
+    keep_bytes: int = 1 << 31
+    kept: dict[tuple[int, int, int], Gather] = field(default_factory=dict, repr=False)
+
+    def apply(self, x_nb: torch.Tensor) -> torch.Tensor:
+        """H x for every row, (n, b); with as many threads as PyTorch has."""
+        # [v, -v, 0]: a place beyond the vector carries the sign, the last one stands for an occupied label
+        zero = x_nb.new_zeros(len(x_nb), 1)
+        signed_bn = torch.cat([x_nb, -x_nb, zero], dim=1).T.contiguous()
+        signed_bn = signed_bn[:, 0] if len(x_nb) == 1 else signed_bn
+        threads = threads_for(self.device)
+        parts = each(lambda k: self._part(signed_bn, k, threads), range(threads), threads)
+        sum_bn = sum(parts[1:], start=parts[0])
+        y_bn = sum_bn[: self.dimension] - sum_bn[self.dimension : -1]
+        return y_bn.view(-1, len(x_nb)).T.contiguous()
+
+    def _part(self, signed_bn: torch.Tensor, worker: int, workers: int) -> torch.Tensor:
+        """The products worker, worker + workers, ... added up."""
+        sum_bn = torch.zeros_like(signed_bn)
+        for matrix, rests, gather in self._products(worker, workers):
+            size = len(matrix) * rests
+            if gather.inside is None:
+                gathered = signed_bn.index_select(0, gather.place)
+            else:
+                gathered = signed_bn.new_zeros(size, *signed_bn.shape[1:])
+                gathered.index_copy_(0, gather.inside, signed_bn.index_select(0, gather.place))
+            product = (matrix @ gathered.view(len(matrix), -1)).view(gathered.shape)
+            product = product if gather.inside is None else product.index_select(0, gather.inside)
+            sum_bn.index_add_(0, gather.place, product)
+        return sum_bn
+
+    def _products(self, worker: int, workers: int) -> Iterator[tuple[torch.Tensor, int, Gather]]:
+        """Products of one worker: matrix, rests, and where the elements (pairs x rests, flat) are."""
+        budget = self.keep_bytes // workers
+        mine = itertools.islice(self._steps(), worker, None, workers)
+        for key, kind, task, start, stop in mine:
+            gather = self.kept.get(key)
+            if gather is None:
+                gather = _gather(kind, task, start, stop, self.dimension)
+                if gather.bytes <= budget:
+                    self.kept[key] = gather
+            budget -= gather.bytes
+            matrix = kind.matrices[task.block][: task.pairs, : task.pairs]
+            yield matrix, (stop - start) * task.right_rows, gather
+
+    def _steps(self) -> Iterator[tuple[tuple[int, int, int], KindTensors, PairProduct, int, int]]:
+        """Every task in steps of left rests that are gathered at once."""
+        for number, kind in enumerate(self.kinds):
+            for t, task in enumerate(kind.tasks):
+                step = max(1, CHUNK // (task.pairs * task.right_rows))
+                for start in range(0, task.left_rows, step):
+                    yield (number, t, start), kind, task, start, min(start + step, task.left_rows)
+
+
+def _gather(kind: KindTensors, task: PairProduct, start: int, stop: int, dimension: int) -> Gather:
+    """The places of a step; where many labels are occupied, without those."""
+    place = signed_places(kind, task, start, stop, dimension)
+    inside = (place < 2 * dimension).nonzero()[:, 0]
+    if 3 * len(inside) > 2 * len(place):
+        return Gather(place, None)
+    return Gather(place[inside], inside)
+
+
+def signed_places(kind: KindTensors, task: PairProduct, start: int, stop: int, dimension: int) -> torch.Tensor:
+    """Places in [v, -v, 0] of the elements (pair, left rest start..stop, right rest) of a task, flat."""
+    left = kind.left_labels[task.block][: task.pairs, None] * task.left_rows + task.left_start
+    left = left + torch.arange(start, stop, device=left.device)
+    right = kind.right_labels[task.block][: task.pairs, None] * task.right_rows + task.right_start
+    right = right + torch.arange(task.right_rows, device=right.device)
+    place = kind.left_address[left][:, :, None] + kind.right_address[right][:, None, :]
+    sign = kind.left_sign[left][:, :, None] * kind.right_sign[right][:, None, :]
+    place = torch.where(sign < 0, place + dimension, place)
+    place = torch.where(sign == 0, 2 * dimension, place).view(-1)
+    return place.int() if 2 * dimension < 2**31 else place
+
+
+def pairs_hamiltonian(
+    basis: ManyBodyBasis,
+    pairs: BasisPairs,
+    dtype: torch.dtype = torch.float64,
+    device: torch.device | str = "cpu",
+    keep_bytes: int = 1 << 31,
+) -> PairsHamiltonian | PairsOnGpu:
+    """The matrix-free operator of `pairs` on `basis`."""
+    device = torch.device(device)
+    if device.type == "cuda":
+        return pairs_on_gpu(basis.dimension, all_tasks(basis, pairs), dtype, device)
+    kinds = [to_tensors(kind, dtype, device) for kind in all_tasks(basis, pairs)]
+    return PairsHamiltonian(basis.dimension, dtype, device, kinds, keep_bytes)
+
+
+def to_tensors(kind: KindProducts, dtype: torch.dtype, device: torch.device) -> KindTensors:
+    """Moves matrices and tables to a device."""
+    return KindTensors(
+        kind.tasks,
+        [tensor(block.matrix_xx, device).to(dtype) for block in kind.blocks],
+        [tensor(labels, device) for labels in kind.left_labels],
+        [tensor(labels, device) for labels in kind.right_labels],
+        tensor(kind.left.address_z, device),
+        tensor(kind.left.sign_z, device),
+        tensor(kind.right.address_z, device),
+        tensor(kind.right.sign_z, device),
+    )

@@ -1,0 +1,1 @@
+"""What is computed of states, and where it is written."""

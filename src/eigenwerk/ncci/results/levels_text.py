@@ -1,0 +1,162 @@
+"""Levels as a table for people."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from eigenwerk.ncci.results.levels import Levels
+
+Column = tuple[str, str, str]
+"""Name in `Levels.values`, heading, format."""
+
+GROUPS: tuple[tuple[str, tuple[Column, ...]], ...] = (
+    (
+        "Point radii (fm)",
+        (
+            ("r_p", "protons", "9.4f"),
+            ("r_n", "neutrons", "9.4f"),
+            ("r_matter", "matter", "9.4f"),
+        ),
+    ),
+    (
+        "Squared angular momenta",
+        (
+            ("L2", "L^2", "9.4f"),
+            ("Lp2", "Lp^2", "9.4f"),
+            ("Ln2", "Ln^2", "9.4f"),
+            ("S2", "S^2", "9.4f"),
+            ("Sp2", "Sp^2", "9.4f"),
+            ("Sn2", "Sn^2", "9.4f"),
+            ("J2", "J^2", "9.4f"),
+            ("T2", "T^2", "9.5f"),
+        ),
+    ),
+    (
+        "Magnetic dipole (nuclear magnetons)",
+        (
+            ("mu", "mu", "9.4f"),
+            ("Dl_p", "<l_z> p", "9.4f"),
+            ("Dl_n", "<l_z> n", "9.4f"),
+            ("Ds_p", "<s_z> p", "9.4f"),
+            ("Ds_n", "<s_z> n", "9.4f"),
+        ),
+    ),
+    ("Electric quadrupole (fm^2)", (("Q_p", "protons", "9.4f"), ("Q_n", "neutrons", "9.4f"))),
+    (
+        "Terms of the energy (MeV)",
+        (("T_int", "T_int", "11.4f"), ("V_NN", "V_NN", "11.4f"), ("V_C", "V_C", "11.4f")),
+    ),
+    ("Centre of mass", (("N_cm", "<N_cm>", "11.3e"),)),
+)
+
+
+def levels_lines(levels: Levels) -> list[str]:
+    """The whole table, line by line."""
+    lines = [*_head(levels), "", *_energies(levels)]
+    for title, columns in GROUPS:
+        known = [column for column in columns if column[0] in levels.values]
+        if known:
+            lines += ["", title, *_columns(levels, known)]
+        if title.startswith("Magnetic") and known and _hidden(levels):
+            lines.append("-: odd ranks vanish at M = 0; a run with M = 1 shows them")
+    lines += [*_quanta(levels), *_occupations(levels), *_strengths(levels)]
+    return lines
+
+
+def _head(levels: Levels) -> list[str]:
+    about = levels.about
+    lines = [str(about["title"])]
+    lines.append(
+        f"{levels.dimension} many-body states, {levels.nonzeros} nonzeros (lower triangle); "
+        f"parity {'+' if levels.parity > 0 else '-'}"
+    )
+    if levels.solver:
+        solver = levels.solver
+        lines.append(
+            f"{solver['method']} with {solver['backend']} in {solver['precision']} precision: {solver['products']} "
+            f"products; build {solver['build_seconds']:.1f} s, solve {solver['solve_seconds']:.1f} s"
+        )
+    return lines
+
+
+def _energies(levels: Levels) -> list[str]:
+    lines = ["  n     J     #       T      E (MeV)   Ex (MeV)   residual"]
+    for n, energy in enumerate(levels.energy_n):
+        lines.append(
+            f"{n + 1:3d} {levels.label(n):>6s} {levels.order_n[n]:4d} {levels.isospin_n[n]:8.3f} {energy:12.4f} "
+            f"{energy - levels.energy_n[0]:10.4f} {levels.residual_n[n]:10.1e}"
+        )
+    if not levels.converged:
+        lines.append("Not converged: allow more products ([solver] products), or a larger tolerance.")
+    return lines
+
+
+def _columns(levels: Levels, columns: Iterable[Column]) -> list[str]:
+    columns = list(columns)
+    lines = ["  n     J " + "".join(f"{head:>12s}" for _, head, _ in columns)]
+    for n in range(len(levels.energy_n)):
+        cells = "".join(f"{_cell(levels.values[name][n], form):>12s}" for name, _, form in columns)
+        lines.append(f"{n + 1:3d} {levels.label(n):>6s}{cells}")
+    return lines
+
+
+def _hidden(levels: Levels) -> bool:
+    return bool(np.isnan(levels.values["mu"]).any())
+
+
+def _cell(value: float, form: str) -> str:
+    return "-" if np.isnan(value) else format(value, form)
+
+
+def _quanta(levels: Levels) -> list[str]:
+    if "quanta" not in levels.values:
+        return []
+    share_nx = levels.values["quanta"]
+    first = int(levels.about.get("least_excitation", 0))
+    lines = ["", "Probability of oscillator quanta above the minimum"]
+    lines.append("  n     J " + "".join(f"{first + 2 * step:9d}" for step in range(share_nx.shape[1])))
+    for n, share_x in enumerate(share_nx):
+        lines.append(f"{n + 1:3d} {levels.label(n):>6s} " + "".join(f"{share:9.5f}" for share in share_x))
+    return lines
+
+
+def _occupations(levels: Levels) -> list[str]:
+    lines = []
+    for species, word in (("p", "Protons"), ("n", "Neutrons")):
+        if f"occupations_{species}" not in levels.values:
+            continue
+        lines += ["", f"{word} in the orbitals"]
+        occupation_nx = levels.values[f"occupations_{species}"]
+        for a, name in enumerate(orbital_names(levels, species)):
+            if occupation_nx[:, a].max() > 5e-4:
+                lines.append(f"{name:>8s} " + "".join(f"{value:9.4f}" for value in occupation_nx[:, a]))
+    return lines
+
+
+def orbital_names(levels: Levels, species: str) -> list[str]:
+    """The orbitals as people write them, 0p3/2."""
+    letters = "spdfghiklmnoqrtuvwxyz"
+    rows = levels.orbitals[species]
+    return [f"{n}{letters[l] if l < len(letters) else f'[{l}]'}{twice_j}/2" for n, l, twice_j in rows.tolist()]
+
+
+def _strengths(levels: Levels) -> list[str]:
+    kinds = [kind for kind in ("M1", "E2") if kind in levels.transitions]
+    if not kinds:
+        return []
+    lines = ["", "Transitions, initial -> final: B(M1) (nuclear magnetons^2), B(E2) (e^2 fm^4)"]
+    count = len(levels.energy_n)
+    for initial in range(count):
+        for final in range(initial):
+            cells = [_strength(levels, kind, final, initial) for kind in kinds]
+            if any(cells):
+                names = " -> ".join(f"{levels.label(n)} #{levels.order_n[n]}" for n in (initial, final))
+                lines.append(f"{names:>20s}  " + "  ".join(filter(None, cells)))
+    return lines
+
+
+def _strength(levels: Levels, kind: str, final: int, initial: int) -> str:
+    reduced = levels.transitions[kind][final, initial]
+    if np.isnan(reduced) or abs(reduced) < 1e-10:
+        return ""
+    return f"B({kind}) = {reduced**2 / (levels.twice_j_n[initial] + 1):.5f}"

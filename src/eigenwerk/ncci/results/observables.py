@@ -1,0 +1,194 @@
+"""Observables of states: radii, angular momenta, moments, transitions, occupations, quanta, centre of mass."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from eigenwerk.ncci.basis.basis_pairs import basis_pairs
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis
+from eigenwerk.ncci.basis.space import ManyBodySpace
+from eigenwerk.ncci.interaction.angular import intrinsic_spin, isospin, orbital_spin, total_spin
+from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
+from eigenwerk.ncci.interaction.one_body import orbital_momentum, scalar_product, spin
+from eigenwerk.ncci.interaction.radii import point_radii, squared_distances
+from eigenwerk.ncci.interaction.relative_motion.oscillator import length
+from eigenwerk.ncci.interaction.two_body import TwoBody
+from eigenwerk.ncci.problem import CaseSpace
+from eigenwerk.ncci.results.levels import spin_of
+from eigenwerk.ncci.results.one_body_sums import occupations, one_body_densities, one_body_matrices, quanta_shares
+from eigenwerk.ncci.results.tensors import G_ORBITAL, G_SPIN, orbital_moment, quadrupole, reduced, spin_moment
+from eigenwerk.ncci.results.two_body_density import PairDensities, expectation
+from eigenwerk.units import NUCLEON_MASS_MEV
+
+M1_FACTOR = math.sqrt(3 / (4 * math.pi))
+E2_FACTOR = math.sqrt(5 / (4 * math.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """What was computed: values by name (n,) or (n, x); transitions by name (n, n)."""
+
+    values: Mapping[str, np.ndarray]
+    transitions: Mapping[str, np.ndarray]
+
+
+def scalar_operators(problem: CaseSpace, wanted: Iterable[str], hw: float | None) -> dict[str, TwoBody]:
+    """Two-body operators by name.  J2 and T2 are always among them; T2 needs the same orbitals for both species."""
+    pairs, nucleons = problem.pairs, problem.space.nucleons
+    operators = {"J2": total_spin(pairs, nucleons)}
+    if problem.space.orbitals_p == problem.space.orbitals_n:
+        operators["T2"] = isospin(pairs, nucleons)
+    if "spins" in wanted:
+        operators["L2"] = orbital_spin(pairs, nucleons)
+        operators["S2"] = intrinsic_spin(pairs, nucleons)
+        products = 2.0 * scalar_product(pairs, spin)
+        operators["Sp2"], operators["Sn2"] = products.only("pp"), products.only("nn")
+        products = 2.0 * scalar_product(pairs, orbital_momentum)
+        operators["Lp2"], operators["Ln2"] = products.only("pp"), products.only("nn")
+    if hw is not None and "radii" in wanted:
+        distances = squared_distances(pairs, hw)
+        operators |= {f"s_{kind}": distances.only(kind) for kind in ("pp", "nn", "pn")}
+    if hw is not None and "center_of_mass" in wanted:
+        operators["N_cm"] = centre_of_mass_quanta(pairs, nucleons)
+    return operators
+
+
+def scalars(basis: ManyBodyBasis, operators: Mapping[str, TwoBody], vectors_nb: torch.Tensor) -> dict[str, np.ndarray]:
+    """Expectation values (n,) of two-body operators in every state."""
+    pairs = {name: basis_pairs(basis, operator) for name, operator in operators.items()}
+    tables = PairDensities(basis, next(iter(pairs.values())), vectors_nb.device)
+    found: dict[str, list[float]] = {name: [] for name in operators}
+    for vector_b in vectors_nb:
+        density = tables.of(vector_b)
+        for name, each in pairs.items():
+            found[name].append(expectation(density, each))
+    values = {name: np.array(row) for name, row in found.items()}
+    space = basis.space
+    for species, orbitals, number in (("p", space.orbitals_p, space.protons), ("n", space.orbitals_n, space.neutrons)):
+        if f"S{species}2" in values:  # so far the products of different nucleons; here the squares of single ones
+            values[f"S{species}2"] = values[f"S{species}2"] + 0.75 * number
+            squares = occupations(basis, species, vectors_nb) @ (orbitals.l_a * (orbitals.l_a + 1.0))
+            values[f"L{species}2"] = values[f"L{species}2"] + squares
+    return values
+
+
+def observe(
+    problem: CaseSpace,
+    basis: ManyBodyBasis,
+    vectors_nb: torch.Tensor,
+    wanted: Iterable[str],
+    hw: float | None,
+    terms: Mapping[str, TwoBody] | None = None,
+) -> Observed:
+    """Everything wanted of all states, and the expectation values of further operators `terms`."""
+    wanted = tuple(wanted)
+    operators = scalar_operators(problem, wanted, hw) | dict(terms or {})
+    values = scalars(basis, operators, vectors_nb)
+    if "s_pp" in values:
+        values |= _radii(basis.space, values)
+    if "occupations" in wanted:
+        values |= {f"occupations_{species}": occupations(basis, species, vectors_nb) for species in "pn"}
+    if "quanta" in wanted and int(np.max(basis.space.truncation.weight_p_a, initial=0)):
+        values["quanta"] = quanta_shares(basis, _least_weight(basis.space), vectors_nb)
+    if "densities" in wanted:
+        values |= {f"density_{species}": one_body_densities(basis, species, vectors_nb) for species in "pn"}
+    transitions: dict[str, np.ndarray] = {}
+    if "moments" in wanted or "transitions" in wanted:
+        twice_j = _twice_j(basis.space, values["J2"])
+        matrices = _one_body(basis, vectors_nb, hw)
+        if "moments" in wanted:
+            values |= _moments(basis.space.twice_M, twice_j, matrices)
+        if "transitions" in wanted:
+            transitions = _transitions(basis.space.twice_M, twice_j, matrices)
+    return Observed(values, transitions)
+
+
+def _least_weight(space: ManyBodySpace) -> int:
+    """The smallest weight with the parity of the states."""
+    lowest = sum(space.lowest_weights())
+    return lowest + (lowest + space.parity) % 2
+
+
+def _twice_j(space: ManyBodySpace, square_n: np.ndarray) -> list[int]:
+    odd = space.nucleons % 2
+    return [2 * round((2 * float(j) - odd) / 2) + odd for j in spin_of(square_n)]
+
+
+def _radii(space: ManyBodySpace, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    rows = np.array(
+        [
+            point_radii(space.protons, space.neutrons, *sums)
+            for sums in zip(values["s_pp"], values["s_nn"], values["s_pn"], strict=True)
+        ]
+    )
+    return dict(zip(("r_p", "r_n", "r_matter", "r_pp", "r_nn", "r_pn"), rows.T, strict=True))
+
+
+def _one_body(basis: ManyBodyBasis, vectors_nb: torch.Tensor, hw: float | None) -> dict[str, np.ndarray]:
+    """<f|O|i> (n, n) of l_z, s_z and, if hw is known, r^2 C_20 in fm^2, for protons and neutrons."""
+    found = {}
+    for species, orbitals in (("p", basis.space.orbitals_p), ("n", basis.space.orbitals_n)):
+        operators = {"Dl": orbital_moment(orbitals), "Ds": spin_moment(orbitals)}
+        if hw is not None:
+            operators["C2"] = length(hw, NUCLEON_MASS_MEV) ** 2 * quadrupole(orbitals)
+        for name, matrix_nn in one_body_matrices(basis, species, operators, vectors_nb).items():
+            found[f"{name}_{species}"] = matrix_nn
+    return found
+
+
+def _moments(twice_M: int, twice_j: list[int], matrices: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Moments in the states with M = J, by Wigner and Eckart from the M at hand; nan where that is not possible."""
+    values = {}
+    for name, matrix_nn in matrices.items():
+        rank = 2 if name.startswith("C2") else 1
+        stretched = [_stretched(float(matrix_nn[n, n]), twice, rank, twice_M) for n, twice in enumerate(twice_j)]
+        if rank == 2:
+            values[f"Q_{name[-1]}"] = 2.0 * np.array(stretched)
+        else:
+            values[name] = np.array(stretched)
+    parts = [(G_ORBITAL[k] * values[f"Dl_{s}"] + G_SPIN[k] * values[f"Ds_{s}"]) for k, s in enumerate("pn")]
+    values["mu"] = parts[0] + parts[1]
+    values["sum_J"] = values["Dl_p"] + values["Dl_n"] + values["Ds_p"] + values["Ds_n"]
+    return values
+
+
+def _stretched(value: float, twice_j: int, rank: int, twice_m: int) -> float:
+    """<J J|T_k0|J J> from <J M|T_k0|J M>; 0 where k exceeds 2J, nan where the coupling vanishes at this M."""
+    if rank > twice_j:
+        return 0.0
+    here = reduced(value, twice_j, rank, twice_j, twice_m)
+    unit = reduced(1.0, twice_j, rank, twice_j, twice_j)
+    return math.nan if here is None or unit is None else here / unit
+
+
+def _transitions(twice_M: int, twice_j: list[int], matrices: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """<f||O||i>: the parts of M1 (with sqrt(3/4 pi)) and E2 (r^2 Y_2, fm^2), and M1 and E2 with the free g factors."""
+    found = {}
+    for name, matrix_nn in matrices.items():
+        rank, factor = (2, E2_FACTOR) if name.startswith("C2") else (1, M1_FACTOR)
+        title = f"E2_{name[-1]}" if rank == 2 else name
+        scaled_nn = (factor * matrix_nn).tolist()
+        found[title] = np.array(
+            [
+                [
+                    _reduced_or_nan(value, final, rank, initial, twice_M)
+                    for value, initial in zip(row, twice_j, strict=True)
+                ]
+                for row, final in zip(scaled_nn, twice_j, strict=True)
+            ]
+        )
+    parts = [G_ORBITAL[k] * found[f"Dl_{s}"] + G_SPIN[k] * found[f"Ds_{s}"] for k, s in enumerate("pn")]
+    found["M1"] = parts[0] + parts[1]
+    if "E2_p" in found:
+        found["E2"] = found["E2_p"]
+    return found
+
+
+def _reduced_or_nan(value: float, twice_jf: int, rank: int, twice_ji: int, twice_m: int) -> float:
+    if not abs(twice_jf - twice_ji) <= 2 * rank <= twice_jf + twice_ji:
+        return 0.0
+    here = reduced(value, twice_jf, rank, twice_ji, twice_m)
+    return math.nan if here is None else here

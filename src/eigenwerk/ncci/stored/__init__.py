@@ -1,0 +1,1 @@
+"""The Hamiltonian as stored nonzeros."""

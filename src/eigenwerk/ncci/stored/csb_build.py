@@ -1,0 +1,119 @@
+"""Building compressed sparse blocks: a pass that counts the nonzeros of every block, one that fills them in."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from eigenwerk.ncci.device_arrays import tensor
+from eigenwerk.ncci.stored.csb_entries import Entries
+from eigenwerk.ncci.stored.csb_mixed import Part
+from eigenwerk.parallel.threads import each, threads_for
+
+LINE = 8
+"""Nonzeros that are read together on a GPU; the arrays have room for whole lines."""
+
+Band = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The stored arrays of `CsbHamiltonian`, and seconds for "count" and "fill"."""
+
+    block_x2: np.ndarray
+    start_x: np.ndarray
+    row_z: torch.Tensor
+    column_z: torch.Tensor
+    value_z: torch.Tensor
+    seconds: dict[str, float]
+
+
+def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks:
+    """Both passes over the bands of proton determinants, `rows` states in each (default: one run of rows; half
+    a million on a GPU).
+
+    The counts of every band give the place where each band writes in each block, so bands are made in any order, by
+    several threads on a CPU, with the same result.
+    """
+    runs, device = -(-entries.basis.dimension // (1 << bits)), entries.device
+    bands = entries.bands(rows or (1 << bits if device.type == "cpu" else 1 << 19))
+    begin = time.perf_counter()
+    counts = each(lambda band: count_band(entries, band, bits, runs), bands, threads_for(device))
+    used, start_x, targets = _places(counts, runs * runs)
+    middle = time.perf_counter()
+    size = int(start_x[-1])
+    room = -(-size // LINE) * LINE
+    row_z, column_z = (torch.empty(room, dtype=torch.uint16, device=device)[:size] for _ in range(2))
+    value_z = torch.empty(room, dtype=entries.dtype, device=device)[:size]
+
+    def fill(job: tuple[Band, np.ndarray, np.ndarray]) -> None:
+        band, count, target = job
+        key, value = sorted_band(entries, band, bits, runs)
+        if len(key):
+            # where a sorted entry goes: its rank in the band, moved by its block
+            shift = tensor(target - (np.cumsum(count) - count), device)
+            place = torch.repeat_interleave(shift, tensor(count, device))
+            place += torch.arange(len(key), device=device)
+            row_z.view(torch.int16)[place] = ((key >> 16) & 0xFFFF).to(torch.int16)
+            column_z.view(torch.int16)[place] = (key & 0xFFFF).to(torch.int16)
+            value_z[place] = value
+
+    each(fill, zip(bands, [count for _, count in counts], targets, strict=True), threads_for(device))
+    seconds = {"count": middle - begin, "fill": time.perf_counter() - middle}
+    return Blocks(np.stack([used // runs, used % runs], axis=1), start_x, row_z, column_z, value_z, seconds)
+
+
+def _places(
+    counts: list[tuple[np.ndarray, np.ndarray]], blocks: int
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """From the counts of all bands: the blocks that are not empty, the first entry of each and the end of the last,
+    and for every band the first entry that it writes into each of its blocks."""
+    total = np.zeros(blocks, dtype=np.int64)
+    for numbers, count in counts:
+        total[numbers] += count
+    used = np.flatnonzero(total)
+    start_x = np.concatenate([[0], np.cumsum(total[used])])
+    free = np.zeros(blocks, dtype=np.int64)
+    free[used] = start_x[:-1]
+    targets = []
+    for numbers, count in counts:
+        targets.append(free[numbers].copy())
+        free[numbers] += count
+    return used, start_x, targets
+
+
+def count_band(entries: Entries, band: Band, bits: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers (row run * runs + column run) of the blocks that a band has entries in, rising, and how many."""
+    first, last = (int(entries.basis.first_d[d]) >> bits for d in band)
+    room = (last - first + 1) * runs
+    total = torch.zeros(room, dtype=torch.int64, device=entries.device)
+    for row, column, _ in entries.band_parts(*band):
+        if len(row):
+            total += torch.bincount(((row >> bits) - first) * runs + (column >> bits), minlength=room)
+    count = total.cpu().numpy()
+    numbers = np.flatnonzero(count)
+    return numbers + first * runs, count[numbers]
+
+
+def sorted_band(entries: Entries, band: Band, bits: int, runs: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """All entries of a band ordered by block, row, column: keys (block << 32 | row << 16 | column), values."""
+    parts = [_keyed(part, bits, runs) for part in entries.band_parts(*band)]
+    if not parts:
+        empty = torch.zeros(0, dtype=torch.int64, device=entries.device)
+        return empty, empty.to(entries.dtype)
+    key, value = (torch.cat(arrays) for arrays in zip(*parts, strict=True))
+    del parts
+    if entries.device.type == "cpu":
+        order = torch.from_numpy(np.argsort(key.numpy()))  # several times faster than torch.sort
+        return key[order], value[order]
+    key, order = torch.sort(key)
+    return key, value[order]
+
+
+def _keyed(part: Part, bits: int, runs: int) -> tuple[torch.Tensor, torch.Tensor]:
+    row, column, value = part
+    mask = (1 << bits) - 1
+    block = (row >> bits).long().mul_(runs).add_(column >> bits)
+    inside = ((row & mask).long() << 16) | (column & mask)
+    return block.bitwise_left_shift_(32).bitwise_or_(inside), value

@@ -1,0 +1,227 @@
+"""The nonzeros of H below the diagonal, band of proton determinants after band, and its diagonal.
+
+Rows and columns that differ by two nucleons of one species, by one of one, or by one proton and one neutron are found
+by combining jumps of the two species; nothing is searched and nothing is met twice.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from eigenwerk.ncci.basis.basis_pairs import BasisPairs
+from eigenwerk.ncci.basis.determinants import Determinants
+from eigenwerk.ncci.basis.elements import Elements, elements
+from eigenwerk.ncci.basis.jumps import Jumps, one_jumps, two_jumps
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis
+from eigenwerk.ncci.device_arrays import tensor
+from eigenwerk.ncci.stored.csb_mixed import MixedJumps, Part
+
+PART = 1 << 22
+"""Entries that are made at once on a CPU; thirty times as many on a GPU."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpeciesJumps:
+    """Jumps of one species as tensors.
+
+    one: all jumps of one nucleon, ordered by the row.  mean_z: for those with equal 2M and parity, the sum of
+    <c s|V|c' s> over the other nucleons of the species, phase included.  two, value_z: jumps of two nucleons,
+    row > column, and their matrix elements; only those that some J can couple.
+    """
+
+    one: Jumps
+    same: Jumps
+    mean_z: np.ndarray
+    two: Jumps
+    value_z: np.ndarray
+
+
+def species_jumps(determinants: Determinants, own: Elements, device: torch.device) -> SpeciesJumps:
+    """All jumps of a species; `own` are the matrix elements between two of its nucleons."""
+    one = one_jumps(determinants, device)
+    bucket_d = determinants.twice_m_d * 2 + determinants.parity_d
+    same = one.take((bucket_d[one.row_z] == bucket_d[one.column_z]) & (one.row_z > one.column_z))
+    out, into = same.out_zi[:, 0].astype(np.int64), same.into_zi[:, 0].astype(np.int64)
+    mean_z = np.zeros(len(same))
+    for state_d in determinants.occupied_di.T:
+        other = state_d[same.row_z].astype(np.int64)
+        mean_z += own.ordered(out, other, into, other)
+    two = two_jumps(determinants, device)
+    value_z = _own_values(two, own, device)
+    coupled = ~np.isnan(value_z)
+    return SpeciesJumps(one, same, mean_z * same.sign_z, two.take(coupled), value_z[coupled])
+
+
+def _own_values(two: Jumps, own: Elements, device: torch.device) -> np.ndarray:
+    """Matrix elements of jumps of two like nucleons with their phases, NaN where no J couples them."""
+    flat, row_x, column_x = (tensor(table, device) for table in (own.flat_z, own.row_xx.ravel(), own.column_xx.ravel()))
+    value_z = np.empty(len(two))
+    for at in range(0, len(two), 1 << 24):
+        part = slice(at, at + (1 << 24))
+        ends = [tensor(z[part].astype(np.int32), device) for z in (two.out_zi, two.into_zi)]
+        out, into = (states[:, 0] * len(own.row_xx) + states[:, 1] for states in ends)
+        value = flat[row_x[out] + column_x[into]] * tensor(two.sign_z[part], device)
+        value_z[part] = value.cpu().numpy()
+    return value_z
+
+
+class Entries:
+    """Makes the entries of H on a device; `bands` cuts the proton determinants, `band_parts` makes one band."""
+
+    def __init__(
+        self, basis: ManyBodyBasis, pairs: BasisPairs, dtype: torch.dtype, device: torch.device | str = "cpu"
+    ) -> None:
+        self.basis, self.dtype, self.device = basis, dtype, torch.device(device)
+        self.place = torch.int32 if basis.dimension < 2**31 else torch.int64
+        self.part = PART if self.device.type == "cpu" else 30 * PART
+        self.mixed = elements(basis, pairs, "pn")
+        self.own_p, self.own_n = elements(basis, pairs, "pp"), elements(basis, pairs, "nn")
+        self.protons = species_jumps(basis.protons, self.own_p, self.device)
+        same = basis.protons is basis.neutrons and np.array_equal(self.own_p.flat_z, self.own_n.flat_z, equal_nan=True)
+        self.neutrons = self.protons if same else species_jumps(basis.neutrons, self.own_n, self.device)
+        jumps = self.protons.one, self.neutrons.one
+        self.both = MixedJumps(basis, self.mixed, *jumps, dtype, self.place, self.device)
+
+    def _tensor(self, array: np.ndarray) -> torch.Tensor:
+        return tensor(array, self.device)
+
+    # --- bands -----------------------------------------------------------------------------------------------------
+
+    def bands(self, rows: int) -> list[tuple[int, int]]:
+        """Runs of proton determinants with about so many states each."""
+        first_d = self.basis.first_d
+        wanted = np.arange(0, self.basis.dimension, max(rows, 1))[1:]
+        cuts = np.unique(np.concatenate([[0], np.searchsorted(first_d, wanted), [len(first_d) - 1]]))
+        return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+    def band_parts(self, start: int, stop: int) -> Iterator[Part]:
+        """All entries whose row has a proton determinant from start to stop, in parts."""
+        yield from self._two_protons(start, stop)
+        yield from self._one_proton(start, stop)
+        yield from self._neutrons_only(start, stop)
+        yield from self.both.parts(start, stop, self.part)
+
+    def _within(self, jumps: Jumps, start: int, stop: int) -> slice:
+        ends = np.array([start, stop], dtype=jumps.row_z.dtype)  # another type would copy all rows
+        return slice(*np.searchsorted(jumps.row_z, ends).tolist())
+
+    # --- one species jumps, the other looks on ---------------------------------------------------------------------
+
+    def _two_protons(self, start: int, stop: int) -> Iterator[Part]:
+        chosen = self._within(self.protons.two, start, stop)
+        row_z, column_z = self.protons.two.row_z[chosen], self.protons.two.column_z[chosen]
+        for part, row, column, which, _ in self._spectators(row_z, column_z):
+            value_z = self._tensor(self.protons.value_z[chosen][part]).to(self.dtype)
+            yield row, column, value_z.index_select(0, which)
+
+    def _spectators(self, row_z: np.ndarray, column_z: np.ndarray):
+        """Proton jumps times the neutron determinants common to both ends: (slice of jumps, row, column, which jump of
+        the slice, which neutron determinant)."""
+        start_d, count_d = self._starts
+        common_z = np.minimum(count_d[row_z], count_d[column_z])
+        total_z = np.concatenate([[0], np.cumsum(common_z)])
+        at = 0
+        while at < len(row_z):
+            end = max(at + 1, int(np.searchsorted(total_z, total_z[at] + self.part, side="right")) - 1)
+            part = slice(at, end)
+            common = self._tensor(common_z[part])
+            jump = torch.arange(end - at, device=self.device, dtype=torch.int32)
+            which = torch.repeat_interleave(jump, common)
+            # number of the neutron determinant: a running count, set back at every jump
+            shift = self._tensor(start_d[row_z[part]]) - (torch.cumsum(common, 0) - common)
+            neutron = torch.arange(len(which), device=self.device, dtype=torch.int32)
+            neutron += shift.to(torch.int32).index_select(0, which)
+            row, column = (
+                self._offset[self._tensor(z[part])].index_select(0, which) + neutron for z in (row_z, column_z)
+            )
+            yield part, row, column, which, neutron
+            at = end
+
+    @cached_property
+    def _offset(self) -> torch.Tensor:
+        return self._tensor(self.basis.offset_d).to(self.place)
+
+    @cached_property
+    def _starts(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.basis.neutron_start_d, np.diff(self.basis.first_d)
+
+    def _one_proton(self, start: int, stop: int) -> Iterator[Part]:
+        """One proton jumps: the mean field of the protons plus that of the neutrons of the state."""
+        jumps, chosen = self.protons.same, self._within(self.protons.same, start, stop)
+        fields, kind_z = self._fields(jumps, chosen, "p")
+        mean_z, sign_z = self._tensor(self.protons.mean_z[chosen]), self._tensor(jumps.sign_z[chosen])
+        occupied = self._occupied["n"]
+        for part, row, column, which, neutron in self._spectators(jumps.row_z[chosen], jumps.column_z[chosen]):
+            kind = kind_z[part][which]
+            value = torch.zeros(len(row), dtype=torch.float64, device=self.device)
+            for state_d in occupied:
+                value += fields[kind, state_d[neutron]]
+            yield row, column, (mean_z[part][which] + sign_z[part][which] * value).to(self.dtype)
+
+    @cached_property
+    def _occupied(self) -> dict[str, list[torch.Tensor]]:
+        sides = {"p": self.basis.protons, "n": self.basis.neutrons}
+        return {k: [self._tensor(state.astype(np.int64)) for state in side.occupied_di.T] for k, side in sides.items()}
+
+    def _fields(self, jumps: Jumps, chosen: slice, species: str) -> tuple[torch.Tensor, torch.Tensor]:
+        """(kinds, states of the other species) <c s|V|c' s> for the different (c, c') of jumps, and which each has."""
+        states = len((self.basis.protons if species == "p" else self.basis.neutrons).states)
+        key_z = jumps.out_zi[chosen, 0].astype(np.int64) * states + jumps.into_zi[chosen, 0]
+        kinds, kind_z = np.unique(key_z, return_inverse=True)
+        out, into = kinds[:, None] // states, kinds[:, None] % states
+        other = np.arange(len((self.basis.neutrons if species == "p" else self.basis.protons).states))
+        args = (out, other, into, other) if species == "p" else (other, out, other, into)
+        return self._tensor(self.mixed.value(*np.broadcast_arrays(*args))), self._tensor(kind_z)
+
+    def _neutrons_only(self, start: int, stop: int) -> Iterator[Part]:
+        """Neutrons jump inside the run of neutron determinants of every proton determinant of the band."""
+        first, count = self._starts
+        for low, high in self._sector_runs(start, stop):
+            for jumps, is_one in ((self.neutrons.two, False), (self.neutrons.same, True)):
+                chosen = self._within(jumps, int(first[low]), int(first[low] + count[low]))
+                if chosen.start == chosen.stop:
+                    continue
+                row_z, column_z, *values = (array[chosen] for array in self._neutron_tensors[is_one])
+                step = max(1, self.part // len(row_z))
+                for at in range(low, high, step):
+                    protons = torch.arange(at, min(at + step, high), device=self.device)
+                    offset = self._offset[protons][:, None]
+                    value = self._mean_of_one(protons, *values) if is_one else values[0].expand(len(protons), -1)
+                    row, column = ((offset + z).view(-1) for z in (row_z, column_z))
+                    yield row, column, value.reshape(-1).to(self.dtype)
+
+    def _mean_of_one(
+        self, protons: torch.Tensor, mean_z: torch.Tensor, sign_z: torch.Tensor, kind_z: torch.Tensor
+    ) -> torch.Tensor:
+        """(protons, jumps) what one neutron that jumps feels of the others and of these proton determinants."""
+        fields, _ = self._neutron_fields
+        field = torch.zeros(len(fields), len(protons), dtype=torch.float64, device=self.device)
+        for state_d in self._occupied["p"]:
+            field += fields[:, state_d[protons]]
+        return torch.addcmul(mean_z, sign_z, field.T[:, kind_z])
+
+    @cached_property
+    def _neutron_tensors(self) -> dict[bool, tuple[torch.Tensor, ...]]:
+        """Row, column and values of neutron jumps: matrix elements of two; mean field, sign and kind of one (True)."""
+        two, one = self.neutrons.two, self.neutrons.same
+        _, kind_z = self._neutron_fields
+        places = ((self._tensor(z).to(self.place) for z in (jumps.row_z, jumps.column_z)) for jumps in (two, one))
+        row_2, column_2, row_1, column_1 = (z for pair in places for z in pair)
+        mean_z, sign_z = self._tensor(self.neutrons.mean_z), self._tensor(one.sign_z).double()
+        two_z = self._tensor(self.neutrons.value_z).to(self.dtype)
+        return {False: (row_2, column_2, two_z), True: (row_1, column_1, mean_z, sign_z, kind_z)}
+
+    @cached_property
+    def _neutron_fields(self) -> tuple[torch.Tensor, torch.Tensor]:
+        return self._fields(self.neutrons.same, slice(0, len(self.neutrons.same)), "n")
+
+    def _sector_runs(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """The band cut where the sector of the protons changes."""
+        return [
+            (max(s.start, start), min(s.stop, stop))
+            for s in self.basis.protons.sectors
+            if s.start < stop and s.stop > start
+        ]

@@ -1,0 +1,190 @@
+"""Entries of H where one proton and one neutron jump: proton jumps times the neutron jumps that make up for them."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from eigenwerk.ncci.basis.determinants import Determinants
+from eigenwerk.ncci.basis.elements import Elements
+from eigenwerk.ncci.basis.jumps import Jumps, stable_order
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis
+from eigenwerk.ncci.device_arrays import tensor
+
+KEPT = 1 << 28
+"""Neutron jumps that are remembered at most, chosen for proton jumps; twenty bytes each."""
+
+Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Rows, columns and values of some entries, 1-D tensors of equal length."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Proton jumps first to last (of those ordered by the sectors of both ends), row and column of one of them, and
+    their kinds first_kind to last_kind: the different pairs (state out, state into)."""
+
+    row: int
+    column: int
+    first: int
+    last: int
+    first_kind: int
+    last_kind: int
+
+
+@dataclass(frozen=True, eq=False)
+class NeutronJumps:
+    """Neutron jumps that go with a group: determinants in the number type of places, states, signs."""
+
+    row_n: torch.Tensor
+    column_n: torch.Tensor
+    out_n: torch.Tensor
+    into_n: torch.Tensor
+    sign_n: torch.Tensor
+
+
+class MixedJumps:
+    """Makes such entries on a device, in parts of about `part` entries."""
+
+    def __init__(
+        self,
+        basis: ManyBodyBasis,
+        mixed: Elements,
+        protons: Jumps,
+        neutrons: Jumps,
+        dtype: torch.dtype,
+        place: torch.dtype,
+        device: torch.device,
+    ) -> None:
+        self.basis, self.dtype, self.place, self.device = basis, dtype, place, device
+        self.elements = tuple(tensor(table, device) for table in (mixed.row_xx, mixed.column_xx, mixed.flat_z))
+        self.offset_d = tensor(basis.offset_d, device).to(place)
+        self.count_d = np.diff(basis.first_d)
+        self._order_protons(protons)
+        self._order_neutrons(neutrons)
+        self.matches: dict[tuple[int, ...], NeutronJumps] = {}
+        self.kept = 0
+        self.lock = threading.Lock()  # several threads make bands
+
+    def _order_protons(self, jumps: Jumps) -> None:
+        """Jumps to lower determinants by the sectors of row and column; inside such a group by the row."""
+        lower = tensor(jumps.column_z, self.device) < tensor(jumps.row_z, self.device)
+        row_z, column_z, out_z, into_z, self.sign_z = _chosen(jumps, lower, self.device)
+        sector_d = tensor(_sector_numbers(self.basis.protons), self.device)
+        key_z = sector_d[row_z] * len(self.basis.protons.sectors) + sector_d[column_z]
+        order = stable_order(key_z)
+        key_z, self.row_z, self.column_z = key_z[order], row_z[order], column_z[order]
+        self.sign_z = self.sign_z[order].to(self.dtype)
+        states = len(self.basis.protons.states)
+        kind_z = key_z * states**2 + (out_z * states + into_z)[order]
+        kinds, self.kind_z = torch.unique(kind_z, return_inverse=True)
+        self.out_k, self.into_k = kinds // states % states, kinds % states
+        _, size = torch.unique_consecutive(key_z, return_counts=True)
+        _, width = torch.unique_consecutive(kinds // states**2, return_counts=True)
+        last, last_kind = size.cumsum(0).tolist(), width.cumsum(0).tolist()
+        heads = [array[size.cumsum(0) - size].tolist() for array in (self.row_z, self.column_z)]
+        ends = zip(*heads, [0, *last], last, [0, *last_kind], last_kind, strict=False)
+        self.groups = [Group(*numbers) for numbers in ends]
+        self.row_host_z = self.row_z.cpu().numpy()
+
+    def _order_neutrons(self, jumps: Jumps) -> None:
+        """All jumps by the buckets (2M, parity) of row and column; inside by the row."""
+        found = _chosen(jumps, None, self.device)
+        neutrons = self.basis.neutrons
+        bucket_d = neutrons.twice_m_d * 2 + neutrons.parity_d
+        self.bucket_d = np.unique(bucket_d, return_inverse=True)[1]
+        buckets, on_device = int(self.bucket_d.max(initial=0)) + 1, tensor(self.bucket_d, self.device)
+        key_z = on_device[found[0]] * buckets + on_device[found[1]]
+        order = stable_order(key_z)
+        row_z, column_z, out_z, into_z, sign_z = (array[order] for array in found)
+        self.neutrons = NeutronJumps(row_z, column_z, out_z.int(), into_z.int(), sign_z)
+        self.neutron_row_z = row_z.cpu().numpy()
+        self.cut_k = np.searchsorted(key_z[order].cpu().numpy(), np.arange(buckets**2 + 1))
+        self.buckets = buckets
+
+    def parts(self, start: int, stop: int, part: int) -> Iterator[Part]:
+        """The entries whose row has a proton determinant from start to stop."""
+        for group in self.groups:
+            rows = self.row_host_z[group.first : group.last]
+            if rows[0] >= stop or rows[-1] < start:
+                continue
+            low, high = group.first + np.searchsorted(rows, np.array([start, stop], dtype=rows.dtype))
+            if low < high:
+                others = self._matching(group)
+                if len(others.row_n):
+                    yield from self._outer(group, int(low), int(high), others, part)
+
+    def _matching(self, group: Group) -> NeutronJumps:
+        """Neutron jumps between the runs of neutron determinants of both ends of a group."""
+        starts = [int(self.basis.neutron_start_d[d]) for d in (group.row, group.column)]
+        counts = [int(self.count_d[d]) for d in (group.row, group.column)]
+        key = starts[0], starts[0] + counts[0], starts[1], starts[1] + counts[1]
+        with self.lock:
+            found = self.matches.get(key)
+            if found is None:
+                found = self._match(*key)
+                if self.kept > KEPT:
+                    self.matches.clear()
+                    self.kept = 0
+                self.matches[key] = found
+                self.kept += len(found.row_n)
+        return found
+
+    def _match(self, row_start: int, row_stop: int, column_start: int, column_stop: int) -> NeutronJumps:
+        """Neutron jumps between these runs; each begins with its bucket."""
+        jumps, low, high = self.neutrons, 0, 0
+        if row_start < row_stop and column_start < column_stop:
+            number = self.bucket_d[row_start] * self.buckets + self.bucket_d[column_start]
+            low, high = int(self.cut_k[number]), int(self.cut_k[number + 1])
+            rows = self.neutron_row_z[low:high]
+            high = low + int(np.searchsorted(rows, np.array(row_stop, dtype=rows.dtype)))
+        inside = (jumps.column_n[low:high] < column_stop).nonzero()[:, 0] + low
+        return NeutronJumps(
+            jumps.row_n[inside].to(self.place),
+            jumps.column_n[inside].to(self.place),
+            jumps.out_n[inside],
+            jumps.into_n[inside],
+            jumps.sign_n[inside].to(self.dtype),
+        )
+
+    def _outer(self, group: Group, low: int, high: int, others: NeutronJumps, part: int) -> Iterator[Part]:
+        """All products of proton jumps low to high with neutron jumps.  Matrix elements depend on the states only, of
+        which there are few: (c, c') of the protons, all (d, d') of the neutrons."""
+        row_xx, column_xx, flat = self.elements
+        kinds = slice(group.first_kind, group.last_kind)
+        place = row_xx[self.out_k[kinds]].index_select(1, others.out_n)
+        place += column_xx[self.into_k[kinds]].index_select(1, others.into_n)
+        value_xz = flat[place].to(self.dtype) * others.sign_n
+        coupled_xz = ~torch.isnan(value_xz)
+        all_coupled = bool(coupled_xz.all())
+        step = max(1, part // len(others.row_n))
+        for at in range(low, high, step):
+            some = slice(at, min(at + step, high))
+            kind = self.kind_z[some] - group.first_kind
+            row, column = (
+                self.offset_d[z[some]][:, None] + n
+                for z, n in ((self.row_z, others.row_n), (self.column_z, others.column_n))
+            )
+            value = value_xz.index_select(0, kind).mul_(self.sign_z[some, None])
+            if all_coupled:
+                yield row.view(-1), column.view(-1), value.view(-1)
+            else:
+                keep = coupled_xz.index_select(0, kind).view(-1).nonzero()[:, 0]
+                row, column, value = (array.view(-1).index_select(0, keep) for array in (row, column, value))
+                yield row, column, value
+
+
+def _sector_numbers(determinants: Determinants) -> np.ndarray:
+    """The sector of every determinant."""
+    sectors = determinants.sectors
+    return np.repeat(np.arange(len(sectors)), [sector.stop - sector.start for sector in sectors])
+
+
+def _chosen(jumps: Jumps, which: torch.Tensor | None, device: torch.device) -> list[torch.Tensor]:
+    """Row, column, state out, state into (int64) and sign of some or all jumps of one nucleon, on a device."""
+    arrays = jumps.row_z, jumps.column_z, jumps.out_zi[:, 0].astype(np.int16), jumps.into_zi[:, 0].astype(np.int16)
+    found = [tensor(array, device) for array in (*arrays, jumps.sign_z)]
+    if which is not None:
+        found = [array[which] for array in found]
+    return [*found[:2], found[2].long(), found[3].long(), found[4]]

@@ -1,0 +1,1 @@
+"""Sources compiled at run time."""

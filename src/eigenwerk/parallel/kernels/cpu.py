@@ -1,0 +1,102 @@
+"""C sources compiled at run time by gcc, once for all processes of a kind of processor, for loops over points.
+
+gcc turns such a loop into vector instructions, with glibc's vector functions in place of exp, log, cbrt, expm1 and
+log1p.  Without gcc on the PATH, on other processors than x86-64 and without such functions there are no kernels:
+callers have operations of PyTorch for that case.
+"""
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from threading import Lock
+
+from eigenwerk.parallel.kernels.cache import cached, processor
+
+FLAGS = (
+    "-O3", "-march=native", "-mprefer-vector-width=512", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math",
+    "-fno-signed-zeros", "-shared", "-fPIC", "-Wl,-z,defs",
+)  # fmt: skip
+"""Operations keep their order and numbers that are none stay so: no -ffast-math."""
+
+LIBRARIES = ("-lmvec", "-lm")
+
+COMPILING_SECONDS = 60
+"""Longest for one source."""
+
+VECTOR_FUNCTIONS = ("exp", "expm1", "log", "log1p", "cbrt")
+
+PRELUDE = "\n".join([
+    "#if !defined(__x86_64__) || defined(__clang__)", "#error gcc and an x86-64 processor are needed", "#endif",
+    *(f'double {name}(double) __attribute__((simd("notinbranch"), const));' for name in VECTOR_FUNCTIONS),
+    "double sqrt(double);", "",
+])  # fmt: skip
+"""Declarations by which gcc takes the vector forms; those of glibc's math.h say so only with -ffast-math."""
+
+_COMPILING = Lock()
+
+Kernel = Callable[..., None]
+"""A function of C that takes addresses and integers of 64 bits."""
+
+
+def kernel(source: str, name: str) -> Kernel | None:
+    """The function of a source, which begins with PRELUDE; None where it cannot be compiled."""
+    with _COMPILING:
+        library = _library(source)
+    return None if library is None else _function(library, name)
+
+
+@cache
+def compiler() -> str | None:
+    """What `gcc --version` says first; None without gcc."""
+    path = shutil.which("gcc")
+    if path is None:
+        return None
+    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    return told.partition("\n")[0] or None
+
+
+@cache
+def _library(source: str) -> ctypes.CDLL | None:
+    version = compiler()
+    if version is None:
+        return None
+    try:
+        binary = cached((source, *FLAGS, *LIBRARIES, version, processor()), lambda: _compiled(source))
+    except subprocess.TimeoutExpired:  # says nothing about the next time, and is not kept
+        return None
+    return _loaded(binary) if binary else None
+
+
+def _compiled(source: str) -> bytes:
+    """The shared library; nothing where gcc refuses, which is kept as well."""
+    with tempfile.TemporaryDirectory() as folder:
+        written, made = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
+        written.write_text(source)
+        command = ["gcc", *FLAGS, "-o", str(made), str(written), *LIBRARIES]
+        subprocess.run(command, capture_output=True, timeout=COMPILING_SECONDS, check=False)
+        return made.read_bytes() if made.exists() else b""
+
+
+def _loaded(binary: bytes) -> ctypes.CDLL | None:
+    """A file is needed only until it is loaded; where it may not be executed there is no kernel."""
+    with tempfile.NamedTemporaryFile(suffix=".so") as file:
+        file.write(binary)
+        file.flush()
+        try:
+            return ctypes.CDLL(file.name)
+        except OSError:
+            return None
+
+
+def _function(library: ctypes.CDLL, name: str) -> Kernel:
+    function = getattr(library, name)
+    function.restype = None
+
+    def call(*arguments: int) -> None:
+        function(*map(ctypes.c_void_p, arguments))
+
+    return call

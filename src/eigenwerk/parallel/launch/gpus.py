@@ -1,0 +1,35 @@
+"""How many GPUs this machine gives us, found without loading PyTorch, which takes seconds."""
+
+import os
+import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+DEVICES = Path("/dev")
+
+
+def count_gpus(environ: Mapping[str, str] = os.environ, devices: Path = DEVICES) -> int:
+    """NVIDIA GPUs that the PyTorch of this environment would use; 0 if it is made for processors only."""
+    if not torch_knows_cuda():
+        return 0
+    here = len([path for path in devices.glob("nvidia*") if re.fullmatch(r"nvidia\d+", path.name)])
+    wanted = environ.get("CUDA_VISIBLE_DEVICES")
+    if wanted is None:
+        return here
+    # the list ends at the first number that does not exist, -1 for example
+    named = []
+    for word in filter(None, wanted.replace(" ", "").split(",")):
+        if re.fullmatch(r"-?\d+", word) and not 0 <= int(word) < here:
+            break
+        named.append(word)
+    return min(len(named), here)
+
+
+def torch_knows_cuda() -> bool:
+    """Whether the installed PyTorch was made for CUDA, as its file of versions says."""
+    spec = find_spec("torch")
+    if spec is None or spec.origin is None:
+        return False
+    version = Path(spec.origin).with_name("version.py")
+    return version.is_file() and re.search(r"^cuda\b[^=]*= *'", version.read_text(), re.MULTILINE) is not None

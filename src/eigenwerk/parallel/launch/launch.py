@@ -1,0 +1,225 @@
+"""Several ranks on this machine, started and looked after by one parent (no torch here).
+
+The parent computes nothing.  It passes signals on, shows what the ranks say (rank 0 as it is, errors of the others with
+their rank in front), and when a rank dies it names it and ends the others.  Ranks end by themselves when the parent
+is gone, even by kill -9 (`die_with_parent`, called by each rank).
+"""
+
+import ctypes
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import IO
+
+from eigenwerk.errors import ConvergenceError, EigenwerkError
+from eigenwerk.parallel.launch.environment import OWN_MARK, OWN_SOCKET
+from eigenwerk.parallel.watch.judge import NO_STEP
+
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that the parent hands to every rank."""
+
+PATIENCE = 10.0
+"""Seconds that the other ranks get to end by themselves after one has died; they know of it at once."""
+
+LAST_WARNING = 3
+"""So many Ctrl-C kill the ranks, whatever they are doing."""
+
+PR_SET_PDEATHSIG = 1
+"""From <sys/prctl.h>."""
+
+Say = Callable[[str], None]
+
+
+def run_ranks(command: Sequence[str], ranks: int, threads: int, say: Say) -> int:
+    """Start the command `ranks` times, as ranks 0 ... ranks-1 of one run, and wait; returns the exit code of the run.
+
+    threads: OMP_NUM_THREADS of each rank, unless the user has set it.  say: how the parent speaks to the user.
+    """
+    children = _Children(say)
+    with _signals(children.pass_on):
+        try:
+            children.start(command, ranks, threads)
+            return children.wait()
+        finally:
+            children.kill()
+
+
+def rank_command(arguments: Sequence[str]) -> list[str]:
+    """The command line of a rank: this Python and eigenwerk, whatever is called that on PATH."""
+    return [sys.executable, "-m", "eigenwerk.cli.main", *arguments]
+
+
+def die_with_parent(environ: Mapping[str, str] = os.environ) -> None:
+    """Called by each rank first of all: get SIGTERM when the parent ends; end now if it has ended already."""
+    parent = environ.get(OWN_MARK, "")
+    if not parent.isdigit():
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != int(parent):
+        raise SystemExit(128 + signal.SIGTERM)
+
+
+def rank_environment(rank: int, ranks: int, port: int, threads: int, socket_number: int) -> dict[str, str]:
+    """The environment of a rank: torchrun's variables, so that `find_launch` and other tools understand them."""
+    words = dict(os.environ)
+    words.setdefault("OMP_NUM_THREADS", str(threads))
+    words.update(RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks))
+    words.update({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), OWN_MARK: str(os.getpid())})
+    if rank == 0:
+        words[OWN_SOCKET] = str(socket_number)
+    return words
+
+
+@dataclass
+class _Rank:
+    """A started rank; code: None while it runs; killed: by us, so that its code says nothing."""
+
+    number: int
+    process: subprocess.Popen[str]
+    code: int | None = None
+    killed: bool = False
+
+
+@dataclass
+class _Children:
+    """The ranks of this run, and what happened to them."""
+
+    say: Say
+    ranks: list[_Rank] = field(default_factory=list)
+    signals: list[int] = field(default_factory=list)
+    ended: "queue.SimpleQueue[_Rank]" = field(default_factory=queue.SimpleQueue)
+    speakers: list[threading.Thread] = field(default_factory=list)
+
+    def start(self, command: Sequence[str], ranks: int, threads: int) -> None:
+        """Start all; rank 0 inherits the socket on which the ranks meet, so that no other program can take its port."""
+        with socket.create_server(("127.0.0.1", 0)) as meeting:
+            port, number = meeting.getsockname()[1], meeting.fileno()
+            for rank in range(ranks):
+                self._start_one(command, rank, rank_environment(rank, ranks, port, threads, number), number)
+
+    def _start_one(self, command: Sequence[str], rank: int, environ: dict[str, str], meeting: int) -> None:
+        first = rank == 0
+        # A session of its own: Ctrl-C at the terminal reaches the parent alone, which passes it on once.
+        process = subprocess.Popen(
+            command, env=environ, text=True, errors="replace", start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=None if first else subprocess.DEVNULL,
+            stderr=None if first else subprocess.PIPE, pass_fds=(meeting,) if first else (),
+        )  # fmt: skip
+        self.ranks.append(_Rank(rank, process))
+        threading.Thread(target=self._watch, args=(self.ranks[-1],), daemon=True).start()
+        if process.stderr is not None:
+            self.speakers.append(threading.Thread(target=speak_for, args=(rank, process.stderr), daemon=True))
+            self.speakers[-1].start()
+
+    def _watch(self, rank: _Rank) -> None:
+        code = rank.process.wait()
+        rank.code = code
+        self.ended.put(rank)
+
+    def wait(self) -> int:
+        """Until all have ended; the exit code of the run."""
+        first, deadline = None, None
+        for _ in range(len(self.ranks)):
+            rank = self._next(deadline)
+            if rank.code and not rank.killed:
+                first = rank if first is None or (_was_killed(rank) and not _was_killed(first)) else first
+                deadline = deadline or time.monotonic() + PATIENCE
+        for speaker in self.speakers:
+            speaker.join(timeout=1.0)
+        return 0 if first is None else self._verdict(first)
+
+    def _next(self, deadline: float | None) -> _Rank:
+        """The next rank that ends; at the deadline all are ended."""
+        if deadline is not None:
+            try:
+                return self.ended.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                self.kill()
+        return self.ended.get()
+
+    def _verdict(self, rank: _Rank) -> int:
+        """The exit code that a rank's end means, and words if the rank could not say them itself."""
+        code = rank.code or 0
+        if code < 0 and -code in self.signals:
+            self.say(NO_STEP)
+        elif code < 0:
+            self.say(death_words(rank.number, rank.process.pid, -code, len(self.ranks)))
+        elif not (code <= ConvergenceError.exit_code or code > 128):
+            self.say(f"Rank {rank.number} (process {rank.process.pid}) ended with exit code {code}.")
+        return code if code > 0 else 128 - code
+
+    def pass_on(self, number: int) -> None:
+        """Hand a signal to every rank; too many of them kill."""
+        self.signals.append(number)
+        if self.signals.count(signal.SIGINT) >= LAST_WARNING:
+            number = signal.SIGKILL
+        for rank in self.ranks:
+            rank.process.send_signal(number)
+
+    def kill(self) -> None:
+        """End those that still run."""
+        for rank in self.ranks:
+            if rank.process.poll() is None:
+                rank.killed = True
+                rank.process.kill()
+        for rank in self.ranks:
+            rank.process.wait()
+
+
+def _was_killed(rank: _Rank) -> bool:
+    return rank.code is not None and rank.code < 0
+
+
+def death_words(rank: int, pid: int, number: int, ranks: int) -> str:
+    """That a rank was killed, by what, and what may have been the reason."""
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    others = "the other ranks have been stopped" if ranks > 2 else "the other rank has been stopped"
+    words = f"Rank {rank} (process {pid}) was killed by {name}; {others}."
+    if number == signal.SIGKILL:
+        words += " If nobody did that by hand, memory may have run out: `eigenwerk check` estimates the need."
+    elif number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
+        words += " That is a fault of a library or of eigenwerk; please report it with the lines above."
+    return f"{words} The folder holds whole files of the last saved step, if any was saved (ISTART = 1 goes on)."
+
+
+def speak_for(rank: int, lines: IO[str]) -> None:
+    """Copy a rank's errors to ours, each line with the rank in front."""
+    for line in lines:
+        sys.stderr.write(f"rank {rank}: {line.rstrip()}\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def _signals(receive: Callable[[int], None]) -> Iterator[None]:
+    """Give signals to `receive` for a while; those that were ignored before (SIGHUP under nohup) stay ignored."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        receive(number)
+
+    before = {}
+    try:
+        for number in PASSED_ON:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, handle)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def check_ranks(ranks: int) -> None:
+    """EigenwerkError if this system cannot look after ranks."""
+    if ranks > 1 and not sys.platform.startswith("linux"):
+        raise EigenwerkError("--ranks works on Linux only. Start the ranks with torchrun or mpirun, or use one rank.")

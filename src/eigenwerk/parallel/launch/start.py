@@ -1,0 +1,253 @@
+"""From the ranks we are given to a Runtime: devices, transport, communicators, watchdog.
+
+    with at_work(find_launch(), lambda: StartRequest(DeviceRequest(device="cuda"))) as team:
+        run_inputs(inputs, runtime=team.runtime)
+
+One rank works the same way: it has a device, and nobody to communicate with or to watch.
+"""
+
+import os
+import socket
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch.distributed import DistError, PrefixStore, Store
+
+from eigenwerk.errors import EigenwerkError, InputError
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.device_memory import smallest_memory
+from eigenwerk.parallel.launch.binding import Remark, check_binding
+from eigenwerk.parallel.launch.choice import DeviceRequest, TransportChoice, choose_devices, choose_transport
+from eigenwerk.parallel.launch.environment import Launch, wished_threads
+from eigenwerk.parallel.launch.facts import Placement, RankFacts, local_ranks, thread_shares
+from eigenwerk.parallel.launch.node import Node, node_of_words, node_words, read_node
+from eigenwerk.parallel.launch.rendezvous import meet, tell_all
+from eigenwerk.parallel.process_grid import make_process_grid
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.threads import HOST_THREADS
+from eigenwerk.parallel.transports.mpi import mpi_world
+from eigenwerk.parallel.transports.torch_distributed import gloo_world, nccl_world
+from eigenwerk.parallel.watch.watchdog import Watchdog
+from eigenwerk.trace import Trace
+
+Say = Callable[[str], None]
+
+CONNECTION_WORDS = ("gloo", "nccl", "connection", "broken pipe", "timed out waiting")
+"""In the errors by which transports say that the other end is gone."""
+
+
+@dataclass(frozen=True)
+class StartRequest:
+    """What the ranks have to know before they choose.
+
+    groups: the number of k-groups for a number of ranks that compute on "cpu" or "cuda" and have so many bytes each
+    (None if unknown); the same on every rank.
+    """
+
+    request: DeviceRequest = field(default_factory=DeviceRequest)
+    groups: Callable[[int, str, float | None], int] = lambda ranks, kind, memory: 1
+
+
+@dataclass(frozen=True)
+class Team:
+    """The ranks at work, as one of them sees it.
+
+    placements: of all ranks; transport: in words; watchdog: None for one rank; notes: what was chosen otherwise than
+    one might expect, and why; remarks: whether ranks, threads and devices fit the machines.
+    """
+
+    runtime: Runtime
+    launch: Launch
+    placements: tuple[Placement, ...]
+    transport: str
+    watchdog: Watchdog | None = None
+    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def placement(self) -> Placement:
+        """This rank's."""
+        return self.placements[self.runtime.world.rank]
+
+    def protect(self, rescue: Callable[[], None]) -> None:
+        """From now on, if a step takes too long after a request to stop, save by this; see `Watchdog`."""
+        if self.watchdog is not None:
+            self.watchdog.rescue = rescue
+
+    @property
+    def stop(self) -> int | None:
+        """The signal that asks all ranks to stop, None without one."""
+        return None if self.watchdog is None else self.watchdog.stop
+
+    def step_finished(self, step: object = None) -> None:
+        """To be called at the end of each step; collective.  KeyboardInterrupt on all ranks if they stop now."""
+        if self.watchdog is not None and self.watchdog.step_finished(self.runtime.world.any) is not None:
+            raise KeyboardInterrupt
+
+
+def whole_story(error: Exception) -> str:
+    """The traceback of an error."""
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
+@contextmanager
+def at_work(
+    launch: Launch,
+    prepare: Callable[[], StartRequest] = StartRequest,
+    *,
+    trace: Trace | None = None,
+    tell: Say | None = None,
+    tidy: Callable[[], None] | None = None,
+    explain: Callable[[Exception], str] = whole_story,
+) -> Iterator[Team]:
+    """The ranks of this run, from their meeting to their parting; collective.
+
+    prepare: reads what has to be read; errors in it are treated like those inside.  tell, tidy: of the `Watchdog`.
+    explain: words for an error that was not raised on purpose.  Inside, on several ranks, an exception of one
+    ends all of them, with its reason told once; only the KeyboardInterrupt of `Team.step_finished` passes.
+    """
+    trace = trace or Trace()
+    if not launch.several:
+        yield _alone(launch, prepare().request, trace)
+        return
+    with trace.span("meeting of ranks"):
+        store = meet(launch)
+    local = launch.local_size == launch.size
+    watchdog = Watchdog(
+        store, launch.rank, launch.size, tell=tell, tidy=tidy, local=local,
+        told_by_parent=launch.starter == "eigenwerk",
+    )  # fmt: skip
+    with watchdog:
+        try:
+            with trace.span("input files"):
+                task = prepare()
+            with trace.span("meeting of ranks"):
+                team = _together(launch, task, store, trace, local)
+            try:
+                yield replace(team, watchdog=watchdog)
+            except KeyboardInterrupt:
+                team.runtime.world.close()
+                raise
+            team.runtime.world.close()
+        except Exception as error:
+            _fail(watchdog, error, explain)
+
+
+def _alone(launch: Launch, request: DeviceRequest, trace: Trace) -> Team:
+    facts = [_facts(launch)]
+    placement = _placement(facts[0], choose_devices(request, facts)[0], thread_shares(facts)[0])
+    runtime = Runtime(device=_use(placement), trace=trace)
+    remarks = check_binding([placement], {placement.host: read_node()})
+    return Team(runtime, launch, (placement,), "", remarks=tuple(remarks))
+
+
+def _together(launch: Launch, wanted: StartRequest, store: Store, trace: Trace, local: bool) -> Team:
+    request = wanted.request
+    facts = [RankFacts(**_tuples(words)) for words in tell_all(store, launch, "facts", asdict(_facts(launch)))]
+    device, threads = choose_devices(request, facts)[launch.rank], thread_shares(facts)[launch.rank]
+    mine = _placement(facts[launch.rank], device, threads)
+    placements = tuple(Placement(**_tuples(words)) for words in tell_all(store, launch, "placements", asdict(mine)))
+    choice = choose_transport(request, facts, placements, launch.starter)
+    torch_device = _use(mine)
+    world, choice = _world(choice, request, launch, store, torch_device, trace, local)
+    memory = smallest_memory(world, torch_device)
+    grid = make_process_grid(world, wanted.groups(world.size, torch_device.type, memory))
+    spare = gloo_world(launch.rank, launch.size, PrefixStore("spare", store), interface="lo" if local else "")
+    runtime = Runtime(device=torch_device, grid=grid, trace=trace, spare=make_process_grid(spare, grid.groups))
+    remarks = check_binding(placements, _nodes(launch, store, facts))
+    return Team(runtime, launch, placements, world.path, notes=choice.notes, remarks=tuple(remarks))
+
+
+def _facts(launch: Launch) -> RankFacts:
+    """What this rank knows about itself."""
+    return RankFacts(
+        launch.rank, socket.gethostname(), os.getpid(), launch.local_rank,
+        gpus=torch.cuda.device_count() if torch.cuda.is_available() else 0,
+        mpi4py=find_spec("mpi4py") is not None, cores=tuple(sorted(os.sched_getaffinity(0))),
+        threads=wished_threads(),
+    )  # fmt: skip
+
+
+def _placement(fact: RankFacts, device: str, threads: int) -> Placement:
+    if device == "cpu":
+        return Placement(fact.rank, fact.host, threads=threads, cores=fact.cores)
+    threads = fact.threads or min(threads, HOST_THREADS)
+    properties = torch.cuda.get_device_properties(torch.device(device))
+    gpu = str(getattr(properties, "uuid", device))
+    place = [getattr(properties, f"pci_{part}_id", 0) for part in ("domain", "bus", "device")]
+    pci = "{:04x}:{:02x}:{:02x}.0".format(*place)
+    return Placement(fact.rank, fact.host, device, gpu, properties.name, threads, fact.cores, pci)
+
+
+def _nodes(launch: Launch, store: Store, facts: list[RankFacts]) -> dict[str, Node]:
+    """The machines, each read by its first rank."""
+    first = local_ranks(facts)[launch.rank] == 0
+    told = tell_all(store, launch, "nodes", node_words(read_node()) if first else None)
+    return {fact.host: node_of_words(words) for fact, words in zip(facts, told, strict=True) if words is not None}
+
+
+def _use(placement: Placement) -> torch.device:
+    """The device, made the current one, so that libraries that ask for no device take it."""
+    device = torch.device(placement.device)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    return device
+
+
+def _tuples(words: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in words.items()}
+
+
+def _world(
+    choice: TransportChoice, request: DeviceRequest, launch: Launch, store: Store, device: torch.device, trace: Trace,
+    local: bool,
+) -> tuple[Communicator, TransportChoice]:
+    """The communicator of all ranks; with another choice if MPI turns out to be another one than that of mpirun."""
+    interface = "lo" if local else ""
+    if choice.transport == "nccl":
+        return nccl_world(launch.rank, launch.size, store, device, trace, interface=interface), choice
+    if choice.transport == "mpi":
+        world = mpi_world(trace)
+        if (world.rank, world.size) == (launch.rank, launch.size):
+            return world, choice
+        words = _stranger(world, launch)
+        if request.transport == "mpi":
+            raise InputError(f"{words} Install mpi4py for that library, or use --transport gloo.")
+        world.close()
+        choice = TransportChoice("gloo", (*choice.notes, f"{words} Gloo is used instead."))
+    return gloo_world(launch.rank, launch.size, store, trace, interface=interface), choice
+
+
+def _stranger(world: Communicator, launch: Launch) -> str:
+    return (
+        f"mpi4py says that this is rank {world.rank} of {world.size}, {launch.starter} says rank {launch.rank} of "
+        f"{launch.size}: mpi4py uses another library ({world.path.split(';')[0]}) than {launch.starter}."
+    )
+
+
+def _fail(watchdog: Watchdog, error: Exception, explain: Callable[[Exception], str]) -> None:
+    """End all ranks because of an error of this one."""
+    if isinstance(error, EigenwerkError):
+        watchdog.fail(str(error), error.exit_code)
+    if isinstance(error, torch.AcceleratorError):
+        watchdog.fail(
+            f"The GPU reports an error: {str(error).splitlines()[0]}. If that happens again on this GPU only, look at "
+            "`nvidia-smi -q` and the system's log, and leave it out (CUDA_VISIBLE_DEVICES).", 1,
+        )  # fmt: skip
+    if is_second_hand(error):
+        watchdog.fail(f"The connection to other ranks broke: {str(error).splitlines()[0]}", 1, second_hand=True)
+    watchdog.fail(explain(error), 1)
+
+
+def is_second_hand(error: Exception) -> bool:
+    """Whether an error may only mean that another rank is gone."""
+    if isinstance(error, DistError) or type(error).__module__.startswith("mpi4py"):
+        return True
+    words = str(error).lower()
+    return isinstance(error, RuntimeError) and any(word in words for word in CONNECTION_WORDS)

@@ -1,0 +1,68 @@
+"""Calls of a communicator on their way into the trace, and the handles that carry their results."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+import torch
+
+from eigenwerk.parallel.transports.pending import Pending
+from eigenwerk.trace import Trace
+
+Result = TypeVar("Result")
+
+
+class Call:
+    """One call of a verb.  Its seconds are those in which it held the caller up: while it started, and in `wait`.
+
+    on_device: whether a queue of the device waits rather than the host; then its clock counts as well.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        names: tuple[str, str, str],
+        bytes: int,
+        peers: Sequence[tuple[int, int]] = (),
+        on_device: bool = False,
+    ):
+        self._trace, self._names, self._bytes, self._peers = trace, names, bytes, peers
+        self._on_device, self._began, self._seconds = on_device, None, 0.0
+        self._entered = self._resumed = time.perf_counter()
+
+    def pause(self) -> None:
+        """The transfer is on its way, the caller goes on."""
+        self._seconds += time.perf_counter() - self._resumed
+
+    def resume(self) -> None:
+        """The caller waits."""
+        self._resumed = time.perf_counter()
+        self._began = self._trace.mark() if self._on_device else None
+
+    def end(self) -> None:
+        """The result is there: write the call down."""
+        self.pause()
+        self._trace.traffic(*self._names, self._bytes, self._seconds, self._entered, self._peers, self._began)
+
+
+class Arriving(Generic[Result]):
+    """The handle of a transfer: waits for it once, then puts the result into its form.
+
+    used: the memory that travels, kept until the end.  On a device, wait on the stream that started; `pipeline` shows
+    how other streams get the result.
+    """
+
+    def __init__(self, call: Call, pending: Pending, finish: Callable[[], Result], used: Sequence[torch.Tensor]):
+        self._call, self._pending, self._used = call, pending, used
+        self._finish: Callable[[], Result] | None = finish
+        call.pause()
+
+    def wait(self) -> Result:
+        """The result; the same one when asked again."""
+        if self._finish is not None:
+            self._call.resume()
+            self._pending.wait()
+            self._result = self._finish()
+            self._finish, self._used = None, ()
+            self._call.end()
+        return self._result

@@ -1,0 +1,154 @@
+"""How a run of several ranks ends: one place that hears everything and decides for all (no sockets, no torch here).
+
+Ranks report signals they got, failures and finished steps; the connection reports ranks that are gone.  The first thing
+that ends the run decides, the same for everybody:
+
+    step     a stop was asked for, and all ranks have finished the step: they save and end as usual
+    rescue   a stop was asked for, and the step takes too long: threads beside the computation save the last one
+    failed   a rank met an error: the others end with it
+    lost     a rank died without a word
+
+A failure or loss may still follow a `step`, while the ranks are saving.
+"""
+
+import signal
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+GRACE = 5.0
+"""Seconds that the present step gets after a signal: schedulers kill for good 10 to 30 seconds after SIGTERM."""
+
+SECOND_HAND = 3.0
+"""Seconds that a failed connection waits as a reason: the rank at its other end may be the true one."""
+
+SAME_TIME = 0.5
+"""Seconds within which all ranks meet an error that does not belong to one of them."""
+
+FAILED = 1
+"""Exit code of ranks that end because another died."""
+
+NO_STEP = "Interrupted before the first step was finished; nothing has been written."
+"""What is said of a run that was stopped too early, with one rank or several."""
+
+
+@dataclass(frozen=True)
+class ProcessPlace:
+    """Where a rank runs: name of the machine, number of the process."""
+
+    host: str = "?"
+    pid: int = 0
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The decision: how (see above), words for the user, exit code, the rank it is about, the signal."""
+
+    how: str
+    text: str = ""
+    code: int = 0
+    rank: int = -1
+    number: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it travels."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error of one rank, in words; second_hand: perhaps only the echo of another rank's end."""
+
+    rank: int
+    text: str
+    code: int
+    second_hand: bool
+    when: float
+
+
+@dataclass
+class Judge:
+    """Hears and decides.  Times are seconds of any clock that only goes forward.
+
+    steps: finished so far; stop: the signal that asks to stop, None without one, stop_rank: who got it first.
+    """
+
+    size: int
+    grace: float = GRACE
+    steps: int = 0
+    stop: int | None = None
+    stop_rank: int = -1
+    ending: Ending | None = None
+    places: dict[int, ProcessPlace] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    asked: set[int] = field(default_factory=set)
+    gone: set[int] = field(default_factory=set)
+    deadline: float = 0.0
+
+    def signal(self, rank: int, number: int, now: float) -> None:
+        """A rank got a signal.  The second one that the same rank gets does not wait for the step."""
+        if self.stop is None:
+            self.stop, self.stop_rank = number, rank
+            self.deadline = now + (self.grace if self.steps else 0.0)
+        elif rank in self.asked:
+            self.deadline = now
+        self.asked.add(rank)
+
+    def step_ended(self) -> None:
+        """All ranks have finished a step and know that a stop was asked for."""
+        if self.ending is None and self.stop is not None:
+            self.ending = Ending("step", code=128 + self.stop, rank=self.stop_rank, number=self.stop)
+
+    def failed(self, failure: Failure) -> None:
+        """A rank met an error."""
+        self.failures.append(failure)
+
+    def lost(self, rank: int, why: str) -> None:
+        """The connection to a rank has ended."""
+        if rank not in self.gone and self._undecided():
+            self.ending = Ending("lost", f"{self.name(rank)} {why}.", FAILED, rank)
+        self.gone.add(rank)
+
+    def left(self, rank: int) -> None:
+        """A rank has done its work."""
+        self.gone.add(rank)
+
+    def tick(self, now: float) -> None:
+        """Decide what becomes due with time."""
+        if self._undecided():
+            self._weigh(now)
+        if self.ending is None and self.stop is not None and now >= self.deadline:
+            self.ending = Ending("rescue", code=128 + self.stop, rank=self.stop_rank, number=self.stop)
+
+    def next_due(self, now: float) -> float | None:
+        """Seconds until `tick` has something to do; None: nothing is planned."""
+        times = [self._due(failure) for failure in self.failures] if self._undecided() else []
+        if self.ending is None and self.stop is not None:
+            times.append(self.deadline)
+        return max(0.0, min(times) - now) if times else None
+
+    def name(self, rank: int) -> str:
+        """A rank with its place, as the user can find it."""
+        place = self.places.get(rank, ProcessPlace())
+        return f"Rank {rank} ({place.host}, process {place.pid})"
+
+    def stop_words(self) -> str:
+        """What a stop means for the user."""
+        name = signal.Signals(self.stop or signal.SIGINT).name
+        return f"{name}: stopping after this step, or in {self.grace:g} seconds" if self.steps else f"{name}: stopping"
+
+    def _undecided(self) -> bool:
+        return self.ending is None or self.ending.how == "step"
+
+    @staticmethod
+    def _due(failure: Failure) -> float:
+        return failure.when + (SECOND_HAND if failure.second_hand else SAME_TIME)
+
+    def _weigh(self, now: float) -> None:
+        """Take the first failure that is due; one that all ranks have met is nobody's."""
+        due = [failure for failure in self.failures if now >= self._due(failure)]
+        if not due:
+            return
+        first = min(due, key=lambda failure: (failure.second_hand, failure.when))
+        common = {failure.rank for failure in self.failures if failure.text == first.text}
+        text = first.text if len(common) == self.size else f"{self.name(first.rank)}: {first.text}"
+        self.ending = Ending("failed", text, first.code, first.rank)

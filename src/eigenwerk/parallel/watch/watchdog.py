@@ -1,0 +1,311 @@
+"""The watchdog of a rank: a thread beside the computation that knows how the run ends, even when the computation hangs.
+
+    watchdog = Watchdog(store, rank, size, tell=print)
+    with watchdog:
+        ...
+        if watchdog.step_finished(world.any):    # at the end of every step: None, or the signal that stops all ranks
+            ...
+
+It does not use the communicators of the computation.  Every rank is connected to the hub in rank 0, where one judge
+decides for all (`judge`).  When the decision is not to go on, the watchdog ends its process, wherever the computation
+is: words for the user, buffers written out, `os._exit`.  No array is freed by hand: the end of the process frees GPUs.
+"""
+
+import json
+import os
+import secrets
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType, TracebackType
+from typing import NoReturn, Protocol
+
+from eigenwerk.errors import EigenwerkError
+from eigenwerk.parallel.watch.hub import Hub
+from eigenwerk.parallel.watch.judge import FAILED, GRACE, NO_STEP, Ending, Judge, ProcessPlace
+from eigenwerk.parallel.watch.lines import Message, WatchLine
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask to stop."""
+
+RESCUE_LIMIT = 20.0
+"""Seconds that saving beside the computation may take."""
+
+WORDS_LIMIT = 2.0
+"""Seconds that writing words out may take; a reader may have stopped reading."""
+
+LINGER = 0.5
+"""Seconds for which rank 0 still listens after it has told the others how the run ends."""
+
+CALL_LIMIT = 10.0
+"""Seconds for a connection to the hub."""
+
+KEY = "eigenwerk/watchdog"
+
+SAVED = "Interrupted within a step that took too long; the last finished step is saved (ISTART = 1 goes on from it)."
+NOT_SAVED = "Interrupted within a step that took too long; the last finished step could not be saved"
+
+
+class Store(Protocol):
+    """What is needed of a store of torch.distributed."""
+
+    def set(self, key: str, value: str, /) -> None:
+        """Publish."""
+
+    def get(self, key: str, /) -> bytes:
+        """Wait for a value."""
+
+
+class Watchdog:
+    """One for each rank, from the meeting of the ranks to the end of the computation; collective to make.
+
+    rescue: saves the last finished step, called on all ranks at the same time, in the watchdog's thread, while the
+    computation may be anywhere; set it when there is something to save.  tell: how rank 0 says that and how a stop was
+    asked for; errors go to stderr, said by rank 0 or, if that is dead, by another one.  tidy: done before the watchdog
+    ends the process, quickly.  local: whether all ranks are on this machine.  told_by_parent: whether
+    somebody else tells the user about dead ranks.
+
+    stop: the signal that asks to stop, None without one; steps: finished steps.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        rank: int,
+        size: int,
+        rescue: Callable[[], None] | None = None,
+        *,
+        tell: Callable[[str], None] | None = None,
+        tidy: Callable[[], None] | None = None,
+        local: bool = True,
+        told_by_parent: bool = False,
+        grace: float = GRACE,
+    ):
+        self.rank, self.size, self.rescue = rank, size, rescue
+        self.tell, self.tidy = tell or to_stderr, tidy
+        self.told_by_parent = told_by_parent
+        self.stop: int | None = None
+        self.steps = 0
+        self.places: list[ProcessPlace] = []
+        self._hub = Hub(Judge(size, grace), secrets.token_hex(), local) if rank == 0 else None
+        self._token, self._line = _call_hub(store) if self._hub is None else _open_hub(self._hub, store, local)
+        self._wake, self._woken = socket.socketpair()
+        for end in (self._wake, self._woken):
+            end.setblocking(False)
+        self._agreed = threading.Event()
+        self._closing = False
+        self._handlers: dict[int, object] = {}
+        self._thread = threading.Thread(target=self._work, name="watchdog", daemon=True)
+        self._say("here", place=vars(ProcessPlace(socket.gethostname(), os.getpid())))
+
+    # -- for the main thread ----------------------------------------------------------------------------------
+
+    def __enter__(self) -> "Watchdog":
+        """Begin, and take over signals; in the main thread."""
+        # The system writes a signal's number to the socket at once, even while the main thread is inside a library.
+        self._wakeup_before = signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
+        for number in SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._handlers[number] = signal.signal(number, _nothing)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End of the computation on this rank, good or bad; `fail` before, if the other ranks cannot go on."""
+        self._closing = True
+        self._say("left")
+        with suppress(OSError):
+            self._wake.send(b"\0")
+        self._thread.join(timeout=CALL_LIMIT)
+        if self._hub is not None:
+            self._hub.close()
+        signal.set_wakeup_fd(self._wakeup_before)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+        self._line.close()
+
+    def step_finished(self, any_rank: Callable[[bool], bool]) -> int | None:
+        """The signal for which all ranks stop now, or None; collective.  any_rank: `Communicator.any` of all ranks."""
+        self.steps += 1
+        if self._hub is not None:
+            self._hub.judge.steps = self.steps
+        if not any_rank(self.stop is not None):
+            return None
+        self._say("step_ended")
+        self._agreed.wait()  # if the step was not quick enough, the watchdog ends the process meanwhile
+        return self.stop
+
+    def fail(self, text: str, code: int, second_hand: bool = False) -> NoReturn:
+        """Tell all ranks why this one cannot go on, and end with them.
+
+        second_hand: a broken connection, which may be only the echo of another rank's end.
+        """
+        self._say("failed", text=text, code=code, second_hand=second_hand)
+        self._thread.join(timeout=RESCUE_LIMIT + 2 * CALL_LIMIT)
+        to_stderr(f"Rank {self.rank}: {text}")  # the watchdog would have ended the process before
+        leave(code)
+
+    # -- the thread -------------------------------------------------------------------------------------------
+
+    def _say(self, what: str, **more: object) -> None:
+        self._line.send({"token": self._token, "rank": self.rank, "what": what, **more})
+
+    def _work(self) -> None:
+        while not self._closing:
+            ready, _, _ = select.select([self._line.fileno(), self._woken.fileno()], [], [])
+            if self._woken.fileno() in ready:
+                self._tell_signals()
+            if self._line.fileno() in ready and not self._closing:
+                self._listen()
+
+    def _tell_signals(self) -> None:
+        for number in self._woken.recv(4096):
+            if number in self._handlers:
+                self._say("signal", number=number)
+
+    def _listen(self) -> None:
+        try:
+            for message in self._line.receive():
+                self._understand(message)
+        except ConnectionError as reason:
+            place = self.places[0] if self.places else ProcessPlace()
+            words = f"Rank 0 ({place.host}, process {place.pid}) {reason}."
+            self._end(Ending("lost", words, FAILED, rank=0))
+
+    def _understand(self, message: Message) -> None:
+        if "places" in message:
+            self.places = [ProcessPlace(**place) for place in message["places"]]
+        elif "stopping" in message:
+            self.stop = message["stopping"]
+            if self.rank == 0:
+                _within(WORDS_LIMIT, lambda: self.tell(message["text"]))
+        elif "ending" in message:
+            self._obey(Ending(**message["ending"]))
+        elif "closing" in message:
+            self._closing = True
+
+    def _obey(self, ending: Ending) -> None:
+        if ending.how == "step":
+            self.stop = ending.number
+            self._agreed.set()
+        elif ending.how == "rescue":
+            self._end(Ending("rescue", self._save(), ending.code, ending.rank, ending.number))
+        else:
+            self._end(ending)
+
+    def _save(self) -> str:
+        """Save the last finished step, if there is one; words about it."""
+        if self.steps == 0:
+            return NO_STEP
+        problem = "there is no way to" if self.rescue is None else _within(RESCUE_LIMIT, self.rescue)
+        return SAVED if problem is None else f"{NOT_SAVED}: {problem}."
+
+    def _end(self, ending: Ending) -> NoReturn:
+        if self.tidy is not None:
+            _within(WORDS_LIMIT, self.tidy)
+        if self._speaks(ending):
+            tell = self.tell if ending.how == "rescue" else to_stderr
+            _within(WORDS_LIMIT, lambda: tell(ending.text))
+        if self.rank != 0:
+            self._wait_for_rank_0(RESCUE_LIMIT if ending.how == "rescue" else 2 * WORDS_LIMIT)
+        else:
+            # A rank that sends its own last words into a closed connection would lose what it has not read yet.
+            time.sleep(LINGER)
+        leave(ending.code)
+
+    def _wait_for_rank_0(self, seconds: float) -> None:
+        """Until it has left: starters kill all ranks when the first one leaves, and rank 0 may still speak or write."""
+        limit = time.monotonic() + seconds
+        with suppress(OSError):
+            while time.monotonic() < limit:
+                ready, _, _ = select.select([self._line.fileno()], [], [], max(0.0, limit - time.monotonic()))
+                for message in self._line.receive() if ready else ():
+                    if "closing" in message:
+                        return
+
+    def _speaks(self, ending: Ending) -> bool:
+        """Rank 0 speaks; if it is dead, the first rank of every machine, because they cannot agree on one."""
+        if ending.how == "lost" and self.told_by_parent:
+            return False
+        if self.rank == 0 or not self.places or ending.rank != 0 or ending.how != "lost":
+            return self.rank == 0
+        here = [rank for rank, place in enumerate(self.places) if place.host == self.places[self.rank].host and rank]
+        return here[0] == self.rank
+
+
+def leave(code: int) -> NoReturn:
+    """End this process at once, whatever its other threads do, with what it has said written out."""
+    _within(WORDS_LIMIT, _flush)
+    os._exit(code)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+
+
+def _within(seconds: float, work: Callable[[], object]) -> str | None:
+    """Do something in a thread of its own, for some time at most; None, or why it did not work."""
+    problems = [f"it took longer than {seconds:g} seconds"]
+
+    def attempt() -> None:
+        try:
+            work()
+            problems.clear()
+        except BaseException as error:
+            problems[:] = [f"{type(error).__name__}: {error}"]
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(timeout=seconds)
+    return problems[0] if problems else None
+
+
+def to_stderr(text: str) -> None:
+    """Errors of a run."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _nothing(number: int, frame: FrameType | None) -> None:
+    """The watchdog reads the signal from its socket."""
+
+
+def _open_hub(hub: Hub, store: Store, local: bool) -> tuple[str, WatchLine]:
+    """Tell the others where the hub is; the token of the run and rank 0's own connection."""
+    hosts = ["127.0.0.1"] if local else _own_addresses()
+    store.set(KEY, json.dumps({"hosts": hosts, "port": hub.port, "token": hub.token, "name": socket.gethostname()}))
+    return hub.token, hub.start()
+
+
+def _own_addresses() -> list[str]:
+    """Names and numbers by which other machines may reach this one, the likelier ones first."""
+    hosts = [socket.getfqdn(), socket.gethostname()]
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # sends nothing; the system chooses the interface that leads outside
+        hosts.append(probe.getsockname()[0])
+    return list(dict.fromkeys([*hosts, "127.0.0.1"]))
+
+
+def _call_hub(store: Store) -> tuple[str, WatchLine]:
+    """The token of the run and a connection to the hub.  EigenwerkError if there is none."""
+    hub = json.loads(store.get(KEY))
+    hosts = hub["hosts"]
+    if hub["name"] == socket.gethostname():
+        hosts = ["127.0.0.1", *hosts]
+    for host in dict.fromkeys(hosts):
+        with suppress(OSError):
+            connection = socket.create_connection((host, hub["port"]), timeout=CALL_LIMIT)
+            connection.settimeout(None)
+            return hub["token"], WatchLine(connection)
+    raise EigenwerkError(
+        f"Rank 0 on {hub['name']} cannot be reached at port {hub['port']} of {', '.join(hosts)}. Ranks on several "
+        "machines need connections between any ports; ask who runs the cluster about firewalls."
+    )

@@ -1,0 +1,260 @@
+"""Bad input: what is wrong is said with file, line, tag, value and remedy, all at once; nothing else is raised."""
+
+import re
+import shutil
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.tags.table import TAGS
+
+POSCAR = "Si\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
+MESH = "mesh\n0\nGamma\n2 2 2\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    """A function from the texts of the files (None: no file) to `Inputs`."""
+
+    def build(INCAR="ISMEAR = 0\nSIGMA = 0.05\n", POSCAR=POSCAR, KPOINTS=MESH, **others):
+        for name, text in {"INCAR": INCAR, "POSCAR": POSCAR, "KPOINTS": KPOINTS, **others}.items():
+            (tmp_path / name).unlink(missing_ok=True)
+            if text is not None:
+                (tmp_path / name).write_text(text)
+        return read_inputs(tmp_path)
+
+    return build
+
+
+def said(inputs, severity):
+    return "\n".join(str(problem) for problem in inputs.problems if problem.severity == severity)
+
+
+ERRORS = {
+    "no INCAR": ({"INCAR": None}, r"INCAR: there is no such file in .*\. Write one; the line SYSTEM"),
+    "no POSCAR": ({"POSCAR": None}, r"POSCAR: there is no such file in .*\. Write the structure to POSCAR"),
+    "unknown tag": (
+        {"INCAR": "\nENCOT = 300"},
+        r"INCAR line 2: ENCOT = 300: there is no tag ENCOT. Did you mean ENCUT\?",
+    ),
+    "no number": ({"INCAR": "ENCUT = abc"}, r"INCAR line 1: ENCUT = abc: .* Write ENCUT = a number in eV"),
+    "NaN": ({"INCAR": "SIGMA = NaN"}, r"INCAR line 1: SIGMA = NaN"),
+    "negative cutoff": ({"INCAR": "ENCUT = -300"}, r"INCAR line 1: ENCUT = -300: the value must be above 0"),
+    "refused": (
+        {"INCAR": "ISMEAR = -5"},
+        r"INCAR line 1: ISMEAR = -5: tetrahedron .* Set ISMEAR = 0 with SIGMA = 0.05",
+    ),
+    "relaxation": ({"INCAR": "NSW = 5"}, r"INCAR line 1: NSW = 5: .* Set NSW = 0"),
+    "no width": ({"INCAR": "ISMEAR = 0\nSIGMA = 0"}, r"INCAR line 2: SIGMA = 0: the smearing must have a width"),
+    "too few bands": (
+        {"INCAR": "\n\nNBANDS = 3"},
+        r"INCAR line 3: NBANDS = 3, but 8 electrons need at least 4 bands. Set NBANDS = 8, or remove the line",
+    ),
+    "too few bands for the moment": (
+        {"INCAR": "ISPIN = 2\nNUPDOWN = 6\nNBANDS = 5"},
+        r"INCAR line 3: NBANDS = 5, but 8 electrons with moment 6 need at least 7 bands",
+    ),
+    "too many bands": (
+        {"INCAR": "ENCUT = 200\nNBANDS = 900"},
+        r"INCAR line 2: NBANDS = 900: 900 bands are more than the \d+ plane waves",
+    ),
+    "moment above electrons": ({"INCAR": "ISPIN = 2\nNUPDOWN = 9"}, r"INCAR line 2: NUPDOWN = 9: .* the 8 electrons"),
+    "moments": (
+        {"INCAR": "ISPIN = 2\nMAGMOM = 3*1"},
+        r"INCAR line 2: MAGMOM = 3\*1: there are 3 moments for 2 atoms. Give",
+    ),
+    "vector moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 6*1"}, r"6 moments for 2 atoms. .*noncollinear"),
+    "occupations missing": (
+        {"INCAR": "ISMEAR = -2"},
+        r"INCAR line 1: ISMEAR = -2: the tag FERWE is missing. Give 8 occupations",
+    ),
+    "second channel missing": ({"INCAR": "ISMEAR = -2\nISPIN = 2\nNBANDS=4\nFERWE = 4*1"}, "the tag FERDO is missing"),
+    "impossible occupation": (
+        {"INCAR": "ISMEAR = -2\nNBANDS = 4\nFERWE = 2 2 2 2"},
+        r"INCAR line 3: FERWE = 2 2 2 2: the occupation 2 is outside",
+    ),
+    "wrong number of occupations": (
+        {"INCAR": "ISMEAR = -2\nNBANDS = 4\nFERWE = 5*1"},
+        r"FERWE = 5\*1: there are 5 occupations for 4 bands at 3 k-points. Give 4 numbers, or set NBANDS = 5",
+    ),
+    "wrong sum of occupations": (
+        {"INCAR": "ISMEAR = -2\nNBANDS = 4\nFERWE = 1 1 1 0"},
+        r"the occupations hold 6 electrons, but there are 8. .* NELECT = 6",
+    ),
+    "occupations by point": (
+        {"INCAR": "ISMEAR = -2\nNBANDS = 4\nFERWE = 4*1 3*1 0 4*1"},
+        "differ between k-points are not available",
+    ),
+    "moment and occupations": (
+        {"INCAR": "ISMEAR=-2\nISPIN=2\nNUPDOWN=0\nNBANDS=4\nFERWE=4*1\nFERDO=4*1"},
+        r"INCAR line 3: NUPDOWN = 0: .* Remove",
+    ),
+    "small grid": (
+        {"INCAR": "ENCUT = 300\nNGY = 6"},
+        r"INCAR line 2: NGY = 6, but the density of this cutoff needs at least 17 points. Set NGY = 17 or more",
+    ),
+    "small density grid": ({"INCAR": "ENCUT = 300\nNGYF = 20"}, r"INCAR line 2: NGYF = 20, but .* at least 31 points"),
+    "dense mesh": (
+        {"INCAR": "\nKSPACING = 1e-4", "KPOINTS": None},
+        r"INCAR line 2: KSPACING = 0.0001 gives .* k-points. Is the unit",
+    ),
+    "variant": (
+        {"INCAR": "SETUPS = Si:x7"},
+        r"INCAR line 1: SETUPS = Si:x7: No PAW data set for element Si, .* variant x7.*Choose",
+    ),
+    "no data": (
+        {"POSCAR": POSCAR.replace("\nSi\n", "\nAm\n")},
+        r"POSCAR: No PAW data set for element Am.*Elements with a set",
+    ),
+    "no element": ({"POSCAR": POSCAR.replace("\nSi\n", "\nXx\n")}, r"POSCAR line 6: Xx is not a chemical element"),
+    "positions": (
+        {"POSCAR": POSCAR.replace("\n2\n", "\n3\n")},
+        r"POSCAR line 7: the counts add up to 3|before the position",
+    ),
+    "NaN position": ({"POSCAR": POSCAR.replace("0 0 0", "0 NaN 0")}, r"POSCAR line 9: NaN is not a finite number"),
+    "flat cell": ({"POSCAR": POSCAR.replace(".5 .5 0\n", "0 0 0\n")}, r"POSCAR line 3: .* in a plane"),
+    "overlap": (
+        {"POSCAR": POSCAR.replace(".25 .25 .25", ".01 .01 .01")},
+        r"POSCAR: atoms 1 \(Si\) and 2 \(Si\) are 0\.0\d+ Å apart. Check the positions",
+    ),
+    "path": ({"KPOINTS": "p\n10\nLine\nrec\n0 0 0\n.5 0 0\n"}, r"KPOINTS line 3: this is a path .* Write a mesh"),
+    "zero weights": (
+        {"KPOINTS": "l\n2\nRec\n0 0 0 1\n.5 0 0 0\n"},
+        r"KPOINTS: 1 of 2 k-points have weight 0 \(the first is number 2\)",
+    ),
+    "bad mesh": ({"KPOINTS": "m\n0\nG\n2 two 2\n"}, r"KPOINTS line 4: two is not a finite number"),
+    "bad generators": ({"KPOINTS": "g\n0\nRec\n.3 0 0\n0 .5 0\n0 0 .5\n"}, r"KPOINTS: The mesh spanned by .* integers"),
+    "huge mesh": ({"KPOINTS": "m\n0\nG\n999 999 999\n"}, r"KPOINTS: The k-point mesh .* has more than 1000000 points"),
+    "POTCAR order": (
+        {"POTCAR": "  TITEL  = PAW_PBE Ge 05Jan2001\n"},
+        r"POSCAR line 6: the species are Si, but POTCAR has Ge",
+    ),
+    "POTCAR without species": ({"POTCAR": "nothing\n"}, r"POTCAR: no line TITEL"),
+}
+
+
+@pytest.mark.parametrize(("files", "message"), ERRORS.values(), ids=ERRORS)
+def test_an_error_names_place_value_and_remedy(read, files, message):
+    inputs = read(**files)
+    assert re.search(message, said(inputs, "error")), said(inputs, "error")
+    with pytest.raises(InputError, match=message):
+        inputs.raise_on_errors()
+
+
+WARNINGS = {
+    "no moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 2*0"}, r"MAGMOM = 2\*0: all starting moments are zero"),
+    "low cutoff": (
+        {"INCAR": "ENCUT = 100"},
+        r"INCAR line 1: ENCUT = 100: the smallest sensible cutoff is Si.PBE 150 eV",
+    ),
+    "frozen density": (
+        {"INCAR": "NELM = 4\nNELMDL = -5"},
+        r"NELMDL = -5: the density is kept for 5 steps, but NELM = 4",
+    ),
+    "other element": ({"INCAR": "SETUPS = Ni:10"}, r"SETUPS = Ni:10: the structure has no Ni"),
+    "spheres": (
+        {"POSCAR": POSCAR.replace(".25 .25 .25", ".15 .15 .15")},
+        r"atoms 1 \(Si\) and 2 \(Si\) are 1.411 Å apart; their augmentation spheres \(1.06 and 1.06 Å\) overlap",
+    ),
+    "molecule": (
+        {"INCAR": "", "POSCAR": POSCAR.replace("5.43", "24")},
+        r"SIGMA = 0.2 eV may fill its levels in parts. Set ISMEAR = 0",
+    ),
+    "second mesh": ({"KPOINTS_OPT": MESH}, "KPOINTS_OPT: accepted and ignored"),
+    "grid without symmetry": ({"INCAR": "NGX = 33\nNGY = 33\nNGZ = 33"}, "NGX = 33: symmetry translates by 1/4"),
+}
+
+
+@pytest.mark.parametrize(("files", "message"), WARNINGS.values(), ids=WARNINGS)
+def test_what_deserves_a_look_is_a_warning_and_forbids_nothing(read, files, message):
+    inputs = read(**files)
+    assert re.search(message, said(inputs, "warning")), said(inputs, "warning")
+    assert inputs.errors == ()
+    assert inputs.parameters.bands > 0
+
+
+NOTES = {
+    "all bands filled": ({"INCAR": "NBANDS = 4"}, "NBANDS = 4: there is no empty band"),
+    "smearing": ({"INCAR": ""}, r"ISMEAR = 1 \(default\) is made for metals"),
+    "moments without spin": ({"INCAR": "MAGMOM = 2*1"}, "it acts only with ISPIN = 2"),
+    "occupations": ({"INCAR": "FERWE = 4*1"}, "it acts only with ISMEAR = -2"),
+    "vacuum": (
+        {"POSCAR": POSCAR.replace(".5 .5 0\n", "0 0 4\n")},
+        "2 x 2 x 2 mesh has several points along axis 3, across",
+    ),
+    "charge": ({"INCAR": "NELECT = 9"}, "the cell has charge -1"),
+    "other functional": ({"INCAR": "GGA = PS"}, "no data sets were made for PBEsol; Si.PBE serve"),
+    "mesh against symmetry": (
+        {"KPOINTS": "m\n0\nM\n4 4 4\n"},
+        r"KPOINTS: 36 of 48 operations are not used: they do not map the k-point mesh",
+    ),
+    "idealised": (
+        {"INCAR": "SYMPREC = 1e-2", "POSCAR": POSCAR.replace(".25 .25 .25", ".2505 .25 .25")},
+        r"moved by up to \S+ Å to be",
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "message"), NOTES.values(), ids=NOTES)
+def test_what_is_worth_saying_is_a_note(read, files, message):
+    inputs = read(**files)
+    assert re.search(message, said(inputs, "note")), said(inputs, "note")
+    assert inputs.errors == ()
+
+
+def test_all_errors_are_listed_at_once(read):
+    inputs = read(INCAR="ENCOT = 3\nNBANDS = 2\nMAGMOM = 5*1\nISPIN = 2\n", KPOINTS="m\n0\nG\n2 2\n")
+    places = [(problem.file, problem.line) for problem in inputs.errors]
+    assert places == [("INCAR", 1), ("KPOINTS", 4), ("INCAR", 3), ("INCAR", 2)]
+    with pytest.raises(InputError) as raised:
+        inputs.raise_on_errors()
+    assert len(str(raised.value).splitlines()) == 4
+
+
+def test_a_good_folder_has_no_problems(read):
+    assert read().problems == ()
+
+
+def test_a_missing_folder_is_an_error_at_once(tmp_path):
+    with pytest.raises(InputError, match="there is no such folder"):
+        read_inputs(tmp_path / "nowhere")
+
+
+def test_a_folder_in_place_of_a_file_is_an_error(read, tmp_path):
+    read(POSCAR=None)
+    (tmp_path / "POSCAR").mkdir()
+    (problem,) = read_inputs(tmp_path).errors
+    assert problem.file == "POSCAR"
+    assert "cannot be read" in problem.message
+
+
+def test_nothing_is_written(read, tmp_path):
+    read()
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    read_inputs(tmp_path)
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+NUMBERS = "0;-1;1;2;5;1e9;1e-9;-3.5;0.3;1e300;T;F;Fast;;3*1;2*0.5 1;1*-1".split(";")
+HONOURED = [name for name, tag in TAGS.items() if tag.status == "honoured"]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from(HONOURED), st.sampled_from(NUMBERS)), max_size=6))
+def test_no_combination_of_values_gives_another_error_than_ours(read, pairs):
+    inputs = read(INCAR="".join(f"{tag} = {value}\n" for tag, value in pairs))
+    if inputs.errors:
+        with pytest.raises(InputError):
+            inputs.raise_on_errors()
+    else:
+        assert inputs.parameters.bands * 2 >= inputs.parameters.electrons
+
+
+def test_a_file_of_bytes_is_no_crash(read, tmp_path):
+    for name in ("INCAR", "POSCAR", "KPOINTS", "POTCAR"):
+        shutil.rmtree(tmp_path / name, ignore_errors=True)
+        (tmp_path / name).write_bytes(bytes(range(256)) * 3)
+    assert {problem.file for problem in read_inputs(tmp_path).errors} >= {"POSCAR", "KPOINTS"}

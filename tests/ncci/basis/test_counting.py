@@ -1,0 +1,68 @@
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from eigenwerk.errors import InputError
+from eigenwerk.ncci.basis.counting import count, count_no_core, dimension, nonzeros_countable
+from eigenwerk.ncci.basis.manybody import many_body_basis
+from eigenwerk.ncci.basis.space import Truncation, no_core_space, valence_space
+from eigenwerk.ncci.orbitals import Orbitals
+
+SD_SHELL = Orbitals(np.array([0, 1, 0]), np.array([2, 0, 2]), np.array([3, 1, 5]))
+
+
+def reference_cases(shared_dir):
+    path = shared_dir / "reference/ncci/tables/dims_nnz.csv"
+    return list(csv.DictReader(line for line in path.read_text().splitlines() if not line.startswith("#")))
+
+
+def check_case(row):
+    found = count_no_core(*(int(row[name]) for name in ("Z", "N", "Nmax", "twoM")))
+    parts = (found.dimension, found.nonzeros, found.one, found.pp, found.nn, found.pn)
+    wanted = tuple(int(row[name]) for name in ("dim", "nnz_half", "one", "pp", "nn", "pn"))
+    assert parts == wanted, (row["nucleus"], row["Nmax"], row["twoM"])
+
+
+def is_fast(row):
+    return int(row["Nmax"]) <= (6 if int(row["Z"]) > 4 else 8) and int(row["Z"]) + int(row["N"]) < 12
+
+
+def test_small_cases_of_the_reference_table(shared_dir):
+    cases = [row for row in reference_cases(shared_dir) if is_fast(row)]
+    assert len(cases) > 25
+    for row in cases:
+        check_case(row)
+
+
+@pytest.mark.slow
+def test_large_cases_of_the_reference_table(shared_dir):
+    cases = [row for row in reference_cases(shared_dir) if not is_fast(row)]
+    assert len(cases) > 35
+    for row in cases:
+        check_case(row)
+
+
+@pytest.mark.parametrize(
+    ("protons", "neutrons", "twice_M", "nonzeros"), [(0, 2, 0, 101), (4, 5, 1, 5_117_260)], ids=["18O", "25Mg"]
+)
+def test_valence_spaces_have_the_nonzeros_that_mfdn_prints(protons, neutrons, twice_M, nonzeros):
+    space = valence_space(SD_SHELL, SD_SHELL, protons, neutrons, twice_M, 0)
+    found = count(space, like_j_even=True)
+    assert found.nonzeros == nonzeros
+    assert found.dimension == many_body_basis(space).dimension
+
+
+def test_dimension_with_limits_per_species_is_that_of_the_basis():
+    common = no_core_space(2, 2, 4, 0)
+    limits = Truncation(common.orbitals_p.quanta_a, common.orbitals_n.quanta_a, 3, 2, 4)
+    space = replace(common, truncation=limits)
+    assert dimension(space) == many_body_basis(space).dimension > 0
+    assert nonzeros_countable(common) and not nonzeros_countable(space)
+    with pytest.raises(InputError, match="dimension alone"):
+        count(space)
+
+
+def test_a_space_without_states_is_counted_as_empty():
+    assert count_no_core(2, 2, 0, 2).dimension == 0

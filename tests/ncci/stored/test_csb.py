@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.ncci.basis.manybody import no_core_basis
+from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.stored.csb import csb_hamiltonian, product_by_torch
+from eigenwerk.ncci.stored.csb_build import build_blocks
+from eigenwerk.ncci.stored.csb_entries import Entries
+from eigenwerk.ncci.stored.dense import dense_hamiltonian
+from random_pairs import p_and_sd_shell_basis, random_pairs, random_vectors
+
+SPACES = {
+    (3, 3, 2, 0): 33_476,
+    (3, 3, 2, 2): 28_238,
+    (2, 2, 4, 0): 54_122,
+    (1, 2, 4, 1): 20_153,
+    (3, 4, 1, 1): None,
+    (2, 1, 3, 1): None,
+    (0, 3, 2, 1): None,
+    (2, 0, 4, 0): None,
+}
+"""Protons, neutrons, Nmax, 2M -> MFDn's numnonzero where the reference table has it."""
+
+
+@pytest.mark.parametrize("bits", [5, 16])
+@pytest.mark.parametrize("numbers", SPACES, ids=str)
+def test_csb_equals_dense_and_has_the_nonzeros_of_mfdn(numbers, bits):
+    basis = no_core_basis(*numbers)
+    pairs = random_pairs(basis)
+    x_nb = random_vectors(3, basis.dimension)
+    matrix = csb_hamiltonian(basis, pairs, bits=bits)
+    wanted = dense_hamiltonian(basis, pairs).apply(x_nb)
+    assert matrix.nonzeros == (SPACES[numbers] or matrix.nonzeros)
+    for found in (matrix.apply(x_nb), product_by_torch(matrix, x_nb)):
+        assert torch.allclose(found, wanted, rtol=0, atol=1e-12 * wanted.abs().max())
+
+
+@pytest.mark.parametrize(("numbers", "nonzeros"), [((3, 3, 4, 0), 2_081_236), ((6, 6, 2, 0), 1_697_935)])
+def test_csb_equals_pairs_in_larger_spaces(numbers, nonzeros):
+    basis = no_core_basis(*numbers)
+    pairs = random_pairs(basis)
+    x_nb = random_vectors(1, basis.dimension)
+    matrix = csb_hamiltonian(basis, pairs, bits=12)
+    wanted = pairs_hamiltonian(basis, pairs).apply(x_nb)
+    assert matrix.nonzeros == nonzeros
+    assert torch.allclose(matrix.apply(x_nb), wanted, rtol=0, atol=1e-12 * wanted.abs().max())
+
+
+def test_csb_equals_dense_in_a_valence_space():
+    basis = p_and_sd_shell_basis()
+    pairs = random_pairs(basis)
+    x_nb = random_vectors(2, basis.dimension)
+    wanted = dense_hamiltonian(basis, pairs).apply(x_nb)
+    assert torch.allclose(csb_hamiltonian(basis, pairs, bits=4).apply(x_nb), wanted, rtol=0, atol=1e-11)
+
+
+def test_blocks_do_not_depend_on_how_they_are_built():
+    basis = no_core_basis(3, 3, 2, 0)
+    entries = Entries(basis, random_pairs(basis), torch.float64)
+    wanted = build_blocks(entries, 7)
+    entries.part = 100
+    for rows in (1, 50, 800):
+        found = build_blocks(entries, 7, rows)
+        assert np.array_equal(found.block_x2, wanted.block_x2) and np.array_equal(found.start_x, wanted.start_x)
+        for name in ("row_z", "column_z", "value_z"):
+            assert torch.equal(getattr(found, name), getattr(wanted, name)), (name, rows)
+
+
+def test_threads_change_nothing():
+    basis = no_core_basis(3, 3, 4, 0)
+    pairs = random_pairs(basis)
+    x_nb = random_vectors(1, basis.dimension)
+    one = csb_hamiltonian(basis, pairs, bits=10)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        three = csb_hamiltonian(basis, pairs, bits=10)
+        product = three.apply(x_nb)
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(three.row_z, one.row_z) and torch.equal(three.value_z, one.value_z)
+    assert torch.allclose(product, one.apply(x_nb), rtol=0, atol=1e-11)
+
+
+def test_places_are_below_the_diagonal_and_ordered_in_every_block():
+    basis = no_core_basis(3, 3, 2, 0)
+    matrix = csb_hamiltonian(basis, random_pairs(basis), bits=6)
+    for block, (i, j) in enumerate(matrix.block_x2.tolist()):
+        part = slice(int(matrix.start_x[block]), int(matrix.start_x[block + 1]))
+        row, column = matrix.row_z[part].long() + 64 * i, matrix.column_z[part].long() + 64 * j
+        assert (row > column).all() and (torch.diff(row * 1000 + column) > 0).all()
+
+
+def test_single_precision_takes_eight_bytes_for_a_nonzero():
+    basis = no_core_basis(3, 3, 4, 0)
+    pairs = random_pairs(basis)
+    x_nb = random_vectors(1, basis.dimension)
+    single, double = (csb_hamiltonian(basis, pairs, dtype) for dtype in (torch.float32, torch.float64))
+    assert single.bytes == 8 * (single.nonzeros - basis.dimension) + 4 * basis.dimension
+    wanted = double.apply(x_nb)
+    assert torch.allclose(single.apply(x_nb.float()).double(), wanted, rtol=0, atol=3e-6 * wanted.abs().max())
