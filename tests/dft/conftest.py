@@ -8,7 +8,8 @@ import pytest
 import torch
 from scipy.spatial.transform import Rotation
 
-from eigenwerk.dft.basis.plane_wave_basis import fftw, make_basis
+from eigenwerk.dft.basis import fftw
+from eigenwerk.dft.basis.plane_wave_basis import make_basis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure

@@ -29,16 +29,16 @@ def test_two_draws_never_take_the_same_atom(arsenide):
 
 
 @pytest.mark.parametrize(
-    ("request", "words"),
+    ("asked", "words"),
     [
         (BuildRequest(), "Nothing to do"),
         (BuildRequest(replacing=["5"]), "5 is no replacement"),
         (BuildRequest(replacing=["5:Bi"], removing=["5"]), "As 5 would be changed twice"),
     ],
 )
-def test_wishes_that_make_no_sense_are_refused(arsenide, request, words):
+def test_wishes_that_make_no_sense_are_refused(arsenide, asked, words):
     with pytest.raises(InputError, match=words):
-        built(arsenide, request)
+        built(arsenide, asked)
 
 
 def test_atoms_that_meet_are_refused(copper):
