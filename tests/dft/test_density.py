@@ -14,6 +14,7 @@ from eigenwerk.dft.density import (
 )
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.bands import density_of_bands
+from eigenwerk.dft.spin import COLLINEAR
 from eigenwerk.linalg.orthogonal import orthonormalise
 
 
@@ -81,7 +82,7 @@ def test_start_holds_all_electrons_and_the_given_moment(crystal, calculation, na
     calc = calculation(crystal(name), spins=spins, cutoff_eV=200.0)
     density = calc.starting_density()
     count_s = electrons_of(density, calc.atoms)
-    assert density.spins == spins
+    assert density.spin.densities == spins
     assert float(count_s.sum()) == pytest.approx(calc.parameters.electrons, abs=1e-10)
     if spins == 2:
         wanted = float(np.sum(crystal(name).magmom_a))
@@ -115,20 +116,20 @@ def test_moments_of_atoms_follow_their_starting_moments(crystal, calculation):
 @pytest.mark.parametrize("moment", [0.0, 1.0, -2.5, 4.0, 7.9])
 def test_polarised_atoms_keep_their_electrons_and_get_their_moment(setup, moment):
     table = setup("Fe")
-    occupancy_sj = polarised_occupancy(table, moment, 2)
+    occupancy_sj = polarised_occupancy(table, moment, COLLINEAR)
     np.testing.assert_allclose(occupancy_sj.sum(0), table.atom_occupancy_j, atol=1e-12)
     assert (occupancy_sj >= -1e-12).all()
     assert (occupancy_sj[0] - occupancy_sj[1]).sum() == pytest.approx(moment, abs=1e-10)
 
 
 def test_moment_beyond_all_electrons_saturates(setup):
-    occupancy_sj = polarised_occupancy(setup("Fe"), 20.0, 2)
+    occupancy_sj = polarised_occupancy(setup("Fe"), 20.0, COLLINEAR)
     assert (occupancy_sj >= -1e-12).all()
     assert (occupancy_sj[0] - occupancy_sj[1]).sum() == pytest.approx(8.0, abs=1e-10)
 
 
 def test_moment_goes_to_the_open_shell(setup):
     table = setup("Fe")
-    moment_j = np.subtract(*polarised_occupancy(table, 3.0, 2))
+    moment_j = np.subtract(*polarised_occupancy(table, 3.0, COLLINEAR))
     l_of_moment = {table.l_j[j] for j in np.flatnonzero(moment_j > 0.1)}
     assert l_of_moment == {2}

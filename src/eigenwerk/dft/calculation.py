@@ -25,6 +25,7 @@ from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
 from eigenwerk.dft.scf.mixing_extent import smallest_factor
 from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.dft.spin import FORMS
 from eigenwerk.dft.symmetrise import make_symmetriser
 from eigenwerk.dft.xc.functional import make_functional
 from eigenwerk.io.paw_xml import PawDataset
@@ -79,7 +80,8 @@ class Calculation:
         real = self.real and (self.kpoints.allow_real_orbitals or not given.real_space)
         with self.runtime.trace.span("basis"):
             return make_basis(
-                self.structure, self.kpoints, given.cutoff, given.precision, self.runtime, grids, real
+                self.structure, self.kpoints, given.cutoff, given.precision, self.runtime, grids, real,
+                FORMS[given.spins],
             )
 
     @cached_property
@@ -128,7 +130,7 @@ class Calculation:
     def starting_density(self) -> Density:
         """Superposed atoms with the starting moments of the structure."""
         moment_a = None
-        if self.parameters.spins == 2:
+        if self.basis.spin.polarised:
             moment_a = self.structure.magmom_a
             moment_a = np.ones(len(self.structure.symbols)) if moment_a is None else moment_a
         return atomic_density(self.atoms, self.parameters.electrons, moment_a)
@@ -144,8 +146,7 @@ class Calculation:
         loop = ScfLoop(self.atoms, self.builder, symmetrise, self.settings)
         state = loop.run(symmetrise(density), coeff_sknG, on_step)
         with trace.span("forces"):
-            degeneracy = 2 // self.parameters.spins
-            filling_skn = self.basis.weight_k.cpu()[:, None] * state.occupations.occ_skn * degeneracy
+            filling_skn = self.basis.weight_k.cpu()[:, None] * state.occupations.occ_skn * self.basis.spin.degeneracy
             force_av = forces(
                 self.atoms, state.density, self.builder(state.density), state.coeff_sknG, state.eig_skn, filling_skn
             )

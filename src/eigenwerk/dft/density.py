@@ -1,12 +1,11 @@
 """The density of valence electrons: smooth part on the density sphere and one-centre occupancies.
 
 n_s(r) = Σ_k w_k Σ_n g f_skn |ψ̃_skn(r)|²       (smooth part, without cores), electrons per bohr³
-D_s,ij = Σ_k w_k Σ_n g f_skn <p̃_i|ψ̃><ψ̃|p̃_j>  (real part; the imaginary part vanishes by time reversal)
+D_s,ij = Σ_k w_k Σ_n g f_skn <p̃_i|ψ̃><ψ̃|p̃_j>  (real where spins are collinear: the rest vanishes by time reversal)
 
 with g = 2 for one spin channel and 1 for two, occupations f in 0..1.
 """
 
-from dataclasses import dataclass
 from math import pi, sqrt
 
 import numpy as np
@@ -15,27 +14,30 @@ import torch
 from eigenwerk.dft.basis.distribution import ToBands, grid_blocks, own_bands, transfer_blocks
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.wave_form import SphereMap
+from eigenwerk.dft.fields import Fields
 from eigenwerk.dft.paw.atoms import PawAtoms, Species
 from eigenwerk.dft.paw.setup import Setup
+from eigenwerk.dft.spin import COLLINEAR, UNPOLARISED, SpinForm
 from eigenwerk.parallel.threads import each, threads_for
 
 
-@dataclass(frozen=True)
-class Density:
-    """Valence density of a state: density_sg (s, g) complex and occupancy_sx (s, x) real, per spin."""
+class Density(Fields):
+    """Valence density of a state: the fields "density" (s, g) and "occupancy" (s, x)."""
 
-    density_sg: torch.Tensor
-    occupancy_sx: torch.Tensor
+    @staticmethod
+    def of(density_sg: torch.Tensor, occupancy_sx: torch.Tensor) -> "Density":
+        """From its two parts."""
+        return Density({"density": density_sg, "occupancy": occupancy_sx})
 
     @property
-    def spins(self) -> int:
-        """1 for unpolarised, 2 for collinear spins."""
-        return self.density_sg.shape[0]
+    def density_sg(self) -> torch.Tensor:
+        """The smooth part on the density sphere."""
+        return self.value["density"]
 
-    def times(self, factor_s: torch.Tensor | float) -> "Density":
-        """Each spin, or all, times a factor."""
-        factor_s1 = torch.as_tensor(factor_s, device=self.occupancy_sx.device).reshape(-1, 1)
-        return Density(self.density_sg * factor_s1, self.occupancy_sx * factor_s1)
+    @property
+    def occupancy_sx(self) -> torch.Tensor:
+        """D of all atoms in flat order."""
+        return self.value["occupancy"]
 
 
 def electrons_of(density: Density, atoms: PawAtoms) -> torch.Tensor:
@@ -50,8 +52,8 @@ def electrons_of(density: Density, atoms: PawAtoms) -> torch.Tensor:
 def moment_per_atom(density: Density, atoms: PawAtoms) -> np.ndarray:
     """Magnetic moment inside each augmentation sphere, Σ_ij (D_up - D_down)_ij <φ_i|φ_j>_sphere; (a,)."""
     moment_a = np.zeros(len(atoms.basis.structure.symbols))
-    if density.spins == 2:
-        polarisation_x = density.occupancy_sx[0] - density.occupancy_sx[1]
+    if density.spin.polarised:
+        polarisation_x = density.spin.magnetisation(density.occupancy_sx)
         for species in atoms.layout.species:
             inside_ij = atoms.runtime.tensor(species.setup.sphere_overlap_ij)
             blocks_aij = atoms.layout.blocks(polarisation_x, species)
@@ -120,43 +122,52 @@ def _add_squares(
 
 
 def band_occupancies(atoms: PawAtoms, proj_knI: torch.Tensor, filling_kn: torch.Tensor) -> torch.Tensor:
-    """Σ filling Re P_i P_j* of a block of k-points, in flat order; (x,)."""
+    """Σ filling P_i P_j* of a block of k-points, in flat order; (x,).
+
+    Of collinear spins the real part, which is what is left when time reversal has its say.
+    """
     blocks = []
     for species in atoms.layout.species:
         columns_ai = atoms.layout.columns(species, proj_knI.device)
         proj_ani = proj_knI[..., columns_ai].movedim(2, 0).flatten(1, 2)
         weighted_ani = proj_ani * filling_kn.flatten()[:, None]
-        blocks.append((weighted_ani.mT @ proj_ani.conj()).real)
+        block_aij = weighted_ani.mT @ proj_ani.conj()
+        blocks.append(block_aij.real if atoms.basis.spin.real_occupancies else block_aij)
     return atoms.layout.flatten(blocks)
 
 
 def atomic_density(atoms: PawAtoms, electrons: float, moment_a: np.ndarray | None) -> Density:
-    """Superposition of neutral spherical atoms, scaled to the number of electrons.
-
-    moment_a: starting moments (Bohr magneton); None for an unpolarised start.  The moment is put into
-    the open channels of each atom (`polarised_occupancy`).
-    """
-    basis = atoms.basis
-    spins = 1 if moment_a is None else 2
-    density_sg = torch.zeros((spins, basis.density_count), dtype=atoms.runtime.complex, device=atoms.runtime.device)
-    blocks = []
-    for species in atoms.layout.species:
-        moments = np.zeros(species.count) if moment_a is None else moment_a[species.atom_a]
-        occupancy_saj = np.array([polarised_occupancy(species.setup, m, spins) for m in moments]).swapaxes(0, 1)
-        density_sg += _spherical_density(atoms, species, occupancy_saj)
-        blocks.append(_spherical_blocks(atoms, species, occupancy_saj))
-    density = Density(density_sg, atoms.layout.flatten(blocks))
+    """`superposed_atoms` scaled to the number of electrons."""
+    density = superposed_atoms(atoms, UNPOLARISED if moment_a is None else COLLINEAR, moment_a)
     return density.times(electrons / electrons_of(density, atoms).sum())
 
 
-def polarised_occupancy(setup: Setup, moment: float, spins: int) -> np.ndarray:
+def superposed_atoms(atoms: PawAtoms, spin: SpinForm, moment_a: np.ndarray | None = None) -> Density:
+    """Superposition of neutral spherical atoms.
+
+    moment_a: starting moments (Bohr magneton), None for none.  The moment is put into the open channels of each atom
+    (`polarised_occupancy`).
+    """
+    basis = atoms.basis
+    shape = spin.densities, basis.density_count
+    density_sg = torch.zeros(shape, dtype=atoms.runtime.complex, device=atoms.runtime.device)
+    blocks = []
+    for species in atoms.layout.species:
+        moments = np.zeros(species.count) if moment_a is None else moment_a[species.atom_a]
+        occupancy_saj = np.array([polarised_occupancy(species.setup, m, spin) for m in moments]).swapaxes(0, 1)
+        density_sg += _spherical_density(atoms, species, occupancy_saj)
+        blocks.append(_spherical_blocks(atoms, species, occupancy_saj))
+    return Density.of(density_sg, atoms.layout.flatten(blocks))
+
+
+def polarised_occupancy(setup: Setup, moment: float, spin: SpinForm) -> np.ndarray:
     """Electrons per spin and channel of an atom with a given moment; (s, j).
 
     The moment goes to the channels in proportion to what each can carry by Hund's rule,
     min(f, 2(2l+1) - f); what exceeds that, or a closed-shell atom's moment, to the filled channels.
     """
     filled_j = setup.atom_occupancy_j
-    if spins == 1:
+    if not spin.polarised:
         return filled_j[None]
     capacity_j = 2 * (2 * np.array(setup.l_j) + 1)
     open_j = np.clip(np.minimum(filled_j, capacity_j - filled_j), 0, None)

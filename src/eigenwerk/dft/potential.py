@@ -92,8 +92,7 @@ class PotentialBuilder:
     def _build(self, density: Density) -> Potential:
         """See the terms' own files for the equations."""
         atoms, basis = self.atoms, self.atoms.basis
-        spins = density.spins
-        smooth_sg = density.density_sg + atoms.pseudo_core_g / spins
+        smooth_sg = density.density_sg + density.spin.unpolarised(atoms.pseudo_core_g)
         total_g = smooth_sg.sum(0)
         charge_g = atoms.compensation_charge(density.occupancy_sx)
         charge_g = charge_g + pad(total_g, (0, charge_g.shape[0] - total_g.shape[0]))

@@ -11,16 +11,20 @@ Y_i(R x) = Σ_j M_ij Y_j(x).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
 
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.density import Density
+from eigenwerk.dft.fields import KINDS, Fields
 from eigenwerk.dft.paw.atoms import PawAtoms, Species
 from eigenwerk.dft.paw.equivalence import projector_rotation
+from eigenwerk.dft.spin import FORMS
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
+
+SomeFields = TypeVar("SomeFields", bound=Fields)
 
 BLOCK_BYTES, CACHE_BLOCK_BYTES = 2**28, 2**20
 """What operations that are applied together may make of a density, on a GPU and on a processor."""
@@ -67,11 +71,14 @@ class Symmetriser:
     moves: dict[str, Moves]
     all_moves: Moves
 
-    def __call__(self, density: Density) -> Density:
-        """Average of the density over the group."""
+    def __call__(self, fields: SomeFields) -> SomeFields:
+        """Average of a density, or of its potential, over the group."""
         if self.symmetry.order == 1:
-            return density
-        return Density(self._sphere(density.density_sg), self._occupancies(density.occupancy_sx))
+            return fields
+        return fields.map_names(self._averaged)
+
+    def _averaged(self, name: str, value_sx: torch.Tensor) -> torch.Tensor:
+        return self._sphere(value_sx) if KINDS[name].waves else self._occupancies(value_sx)
 
     def forces(self, force_av: torch.Tensor) -> torch.Tensor:
         """F(o a) = 1/N Σ_o R_o F(a)."""
@@ -93,10 +100,10 @@ class Symmetriser:
                 yield slice(start, min(start + step, last)), first == kept
 
     def _sphere(self, density_sg: torch.Tensor) -> torch.Tensor:
-        both_sx = torch.cat([density_sg, density_sg.conj_physical()], 1)
+        spin, both_sx = FORMS[len(density_sg)], torch.cat([density_sg, density_sg.conj_physical()], 1)
         total_sg = torch.zeros_like(density_sg)
         for o, flip in self._parts(density_sg.nbytes):
-            place_og, source_sx = self.place_og[o], both_sx.flip(0) if flip else both_sx
+            place_og, source_sx = self.place_og[o], spin.reversed(both_sx) if flip else both_sx
             moved_sog = source_sx.index_select(1, place_og.flatten()).unflatten(1, place_og.shape)
             total_sg += moved_sog.mul_(self.phase_og[o]).sum(1)
         return total_sg
@@ -112,7 +119,7 @@ class Symmetriser:
         total_saij = torch.zeros_like(block_saij)
         for o, flip in self._parts(block_saij.nbytes):
             source_oa = moves.source_oa[o]
-            source_saij = average_saij.flip(0) if flip else average_saij
+            source_saij = FORMS[len(block_saij)].reversed(average_saij) if flip else average_saij
             moved_soaij = source_saij.index_select(1, source_oa.flatten()).unflatten(1, source_oa.shape)
             turned_soaij = torch.einsum("oik,soakj->soaij", rotation_oij[o], moved_soaij)
             total_saij += torch.einsum("soaik,ojk->saij", turned_soaij, rotation_oij[o])

@@ -71,7 +71,7 @@ def assert_same_order(real, complex_):
 def symmetric(calc, potential):
     """A potential without its egg-box error: what is left of one on points that symmetry does not exchange."""
     average = make_symmetriser(calc.kpoints.symmetry, calc.atoms)
-    even = average(Density(potential.potential_sg, potential.hamiltonian_sx))
+    even = average(Density.of(potential.potential_sg, potential.hamiltonian_sx))
     return replace(potential, potential_sg=even.density_sg, hamiltonian_sx=even.occupancy_sx)
 
 

@@ -116,7 +116,7 @@ def test_projectors_in_spheres_equal_their_tables(tmp_path, mesh, phases):
     assert (spheres.phase_kS is not None) == phases
     values = [part.table_aPi for part in spheres.parts] + ([spheres.phase_kS] if phases else [])
     places = [spheres.index_S, *(tensor for part in spheres.parts for tensor in (part.offset_aPv, part.place_x))]
-    item, lowered = (items_of(found.found.memory) for found in (inputs, single))
+    item, lowered = (items_of(found.parts.memory) for found in (inputs, single))
     assert item["projectors in spheres"] == pytest.approx(sum(map(bytes_of, values + places)), rel=0.03)
     twins = sum(map(bytes_of, [atoms.projector_kIG, *values])) / 2 + lowered["orbitals"] / 4
     assert lowered["single precision"] == pytest.approx(twins, rel=0.03)

@@ -120,7 +120,7 @@ def test_start_has_the_right_shapes_and_electrons(folder_with_state, change):
     calculation = make_calculation(folder)
     start = load_start(folder / "eigenwerk.h5", calculation)
     assert float(electrons_of(start.density, calculation.atoms).sum()) == pytest.approx(8, abs=1e-12)
-    assert start.density.spins == calculation.parameters.spins
+    assert start.density.spin == calculation.basis.spin
     assert start.density.density_sg.shape[1] == calculation.basis.density_count
     if start.coeff_sknG is not None:
         spins, bands = calculation.parameters.spins, calculation.parameters.bands

@@ -6,20 +6,24 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.scf.mixing_history import FIRST_ROWS, History, Metric, MixingStep, least_squares, packed, unpacked
+from eigenwerk.dft.density import Density
+from eigenwerk.dft.fields import KINDS
+from eigenwerk.dft.scf.mixing_history import FIRST_ROWS, History, Metric, MixingStep, least_squares
 
 WAVES = 3
+PARTS = (KINDS["density"], 2 * WAVES), (KINDS["occupancy"], 1)
 
 
 def metric(weight=0.5):
     norm2_g = torch.tensor([0.0, 1.0, 4.0], dtype=torch.float64)
     weight_g = torch.tensor([1.0, 2.0, 2.0], dtype=torch.float64)
-    return Metric.make(norm2_g, weight_g, 3.0, 1.0, weight, 1, lambda tensor: tensor)
+    return Metric.make(norm2_g, weight_g, 3.0, 1.0, weight, PARTS, lambda tensor: tensor)
 
 
 def vector(*wave_g, occupancy=0.0):
     """(x, y) of one channel."""
-    return packed(torch.tensor([wave_g], dtype=torch.complex128), torch.tensor([[occupancy]], dtype=torch.float64))
+    wave_xg, occupancy_xm = torch.tensor([wave_g], dtype=torch.complex128), torch.tensor([[occupancy]]).double()
+    return Density.of(wave_xg, occupancy_xm).packed()
 
 
 def random_steps(count, channels, seed=0):
@@ -34,13 +38,6 @@ def fed(history, steps):
     for last, here in zip([None, *steps], steps, strict=False):
         measured = history.add(here, last)
     return measured
-
-
-def test_packed_vectors_unpack_to_the_same_bits():
-    density_xg = torch.randn(2, WAVES, dtype=torch.complex128)
-    occupancy_xm = torch.randn(2, 5, dtype=torch.float64)
-    again_xg, again_xm = unpacked(packed(density_xg, occupancy_xm), WAVES)
-    assert torch.equal(again_xg, density_xg) and torch.equal(again_xm, occupancy_xm)
 
 
 def test_least_squares_ignores_collinear_changes():

@@ -30,6 +30,7 @@ from eigenwerk.dft.crystal.inversion import Inversion, inversion_of_orbitals, tu
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import equivalent_axes, translation_denominators
+from eigenwerk.dft.spin import UNPOLARISED, SpinForm
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
 
@@ -46,6 +47,7 @@ class PlaneWaveBasis:
     inversion: that by which orbitals are real, if they are;
     index_gc integer g of the electrostatic half sphere; vector_gv = g in bohr⁻¹; weight_g 1 or 2;
     wave_map, fine_map: positions on the two FFT grids (the wave grid holds the density sphere only).
+    spin: what it makes of orbitals and densities.
     """
 
     runtime: Runtime
@@ -69,6 +71,7 @@ class PlaneWaveBasis:
     density_count: int
     wave_map: HalfSphereMap
     fine_map: HalfSphereMap
+    spin: SpinForm = UNPOLARISED
 
     @cached_property
     def norm2_g(self) -> torch.Tensor:
@@ -159,6 +162,7 @@ def make_basis(
     runtime: Runtime | None = None,
     grids: GridSizes | None = None,
     real: bool = True,
+    spin: SpinForm = UNPOLARISED,
 ) -> PlaneWaveBasis:
     """Build spheres and index maps.  cutoff in hartree; grids chosen from PREC unless given.
 
@@ -205,7 +209,7 @@ def make_basis(
         index_gc=runtime.index(dense_gc), vector_gv=runtime.tensor(vector_gv),
         weight_g=runtime.tensor(np.where(norm2_g == 0, 1.0, 2.0)), density_count=density_count,
         wave_map=half_sphere_map(dense_gc[:density_count], grids.wave, runtime),
-        fine_map=half_sphere_map(dense_gc, grids.fine, runtime),
+        fine_map=half_sphere_map(dense_gc, grids.fine, runtime), spin=spin,
     )
 
 

@@ -191,7 +191,7 @@ def _density(tree: Mapping[str, Any], calculation: Calculation) -> Density:
     density_sg = np.zeros((len(stored_sg), len(index_gc)), dtype=stored_sg.dtype)
     volume_ratio = abs(np.linalg.det(tree["structure"]["lattice_cv"])) / basis.volume
     density_sg[:, here_g] = stored_sg[:, there_g] * volume_ratio
-    density = Density(
+    density = Density.of(
         runtime.tensor(density_sg, runtime.complex), runtime.tensor(tree["occupancy"]["occupancy_sx"])
     )
     density = _with_spins(density, calculation)
@@ -210,21 +210,16 @@ def common_points(here_xc: np.ndarray, there_xc: np.ndarray) -> tuple[np.ndarray
 
 def _with_spins(density: Density, calculation: Calculation) -> Density:
     """The density with the wanted number of spin channels."""
-    spins = calculation.parameters.spins
-    if density.spins == spins:
+    spin = calculation.basis.spin
+    if density.spin == spin:
         return density
-    if spins == 1:
-        return Density(density.density_sg.sum(0, keepdim=True), density.occupancy_sx.sum(0, keepdim=True))
-    atomic = calculation.starting_density()
-    return Density(
-        _polarised(density.density_sg, atomic.density_sg), _polarised(density.occupancy_sx, atomic.occupancy_sx)
-    )
+    if not spin.polarised:
+        return density.map(lambda value_sx: value_sx.sum(0, keepdim=True))
 
+    def polarised(total_1x: torch.Tensor, atomic_sx: torch.Tensor) -> torch.Tensor:
+        return spin.channels_of(torch.stack([total_1x[0], spin.magnetisation(atomic_sx)]))
 
-def _polarised(total_1x: torch.Tensor, atomic_sx: torch.Tensor) -> torch.Tensor:
-    """(1, x) total and the magnetisation of (2, x) -> (2, x)."""
-    moment_x = atomic_sx[0] - atomic_sx[1]
-    return torch.stack([total_1x[0] + moment_x, total_1x[0] - moment_x]) / 2
+    return density.map(polarised, calculation.starting_density())
 
 
 def _no_orbitals(bands: Mapping[str, Any], kpoints: Mapping[str, Any], calculation: Calculation) -> str:

@@ -85,7 +85,7 @@ def on_k_blocks(
 
 def first_orbitals(atoms: PawAtoms, potential: Potential, bands: int) -> torch.Tensor:
     """Starting orbitals of all spins; (s, k, n, G)."""
-    hamiltonian_s = [Hamiltonian(atoms, potential, spin) for spin in range(len(potential.potential_sg))]
+    hamiltonian_s = [Hamiltonian(atoms, potential, spin) for spin in range(atoms.basis.spin.channels)]
 
     def start(spin: int, k: slice) -> torch.Tensor:
         return starting_orbitals(atoms, hamiltonian_s[spin], bands, k)
@@ -192,5 +192,5 @@ def density_of_bands(
     pairs = zip(coeff_sknG, filling_skn, strict=True)
     sphere_map = None if single is None else single.sphere_map
     density_sR = runtime.world.sum(torch.stack([band_density(basis, *pair, sphere_map) for pair in pairs]))
-    density = Density(basis.density_of_orbitals(density_sR), occupancy_sx)
+    density = Density.of(basis.density_of_orbitals(density_sR), occupancy_sx)
     return density if single is None else density.times(electrons_s / electrons_of(density, atoms))

@@ -75,7 +75,7 @@ class ScfLoop:
     ) -> State:
         """Iterate from a starting density (and orbitals) until converged or out of steps."""
         settings, trace = self.settings, self.atoms.runtime.trace
-        degeneracy = 2 // density.spins
+        degeneracy = self.atoms.basis.spin.degeneracy
         history: list[ScfStep] = []
         wanted_skn, proj_sknI, residual = None, None, 1.0
         state: State | None = None
@@ -163,15 +163,14 @@ class ScfLoop:
         What screens is the whole valence charge ñ + n̂(D): the Kerker factor must see it, or charge would
         slosh in the compensation charges of long cells.
         """
-        extra = self._compensation
-        charge_xg, occupancy_xm, residual = self.mixer.mix(
-            spin_sum(density.density_sg + extra(density.occupancy_sx)), spin_sum(density.occupancy_sx),
-            spin_sum(output.density_sg + extra(output.occupancy_sx)), spin_sum(output.occupancy_sx),
-        )
-        if frozen:
-            return density, residual
-        occupancy_sx = spin_split(occupancy_xm)
-        return Density(spin_split(charge_xg) - extra(occupancy_sx), occupancy_sx), residual
+        spin = density.spin
+        mixed, residual = self.mixer.mix(*(self._charge(part, 1).map(spin.total) for part in (density, output)))
+        return (density, residual) if frozen else (self._charge(mixed.map(spin.channels_of), -1), residual)
+
+    def _charge(self, density: Density, sign: int) -> Density:
+        """The density with its compensation charges, or (sign -1) without them again."""
+        extra_sg = self._compensation(density.occupancy_sx)
+        return Density({**density.value, "density": torch.add(density.density_sg, extra_sg, alpha=sign)})
 
     def _compensation(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
         """n̂(D) of the valence electrons; that of the last D asked for, the next input's, is kept for the next step."""
@@ -181,17 +180,7 @@ class ScfLoop:
 
     def _agreed(self, density: Density, residual: float) -> tuple[Density, float]:
         """Rank 0's next density for all: rounding errors of other ranks must not lead them to other decisions."""
-        world = self.atoms.runtime.world
-        if world.size == 1:
-            return density, residual
-        flat_x = torch.cat([
-            torch.view_as_real(density.density_sg).flatten(), density.occupancy_sx.flatten(),
-            density.occupancy_sx.new_tensor([residual]),
-        ])  # fmt: skip
-        flat_x = world.broadcast(flat_x)
-        count = 2 * density.density_sg.numel()
-        density_sg = torch.view_as_complex(flat_x[:count].view(*density.density_sg.shape, 2))
-        return Density(density_sg, flat_x[count:-1].view_as(density.occupancy_sx)), float(flat_x[-1])
+        return density.broadcast(self.atoms.runtime.world, residual)
 
     def _record(
         self, step: int, energies: Energies, history: list[ScfStep], residual: float, bands: Bands,
@@ -200,9 +189,8 @@ class ScfLoop:
     ) -> ScfStep:
         before = history[-1].energies if history else None
         moment = None
-        if output.spins == 2:
-            up, down = electrons_of(output, self.atoms)
-            moment = float(up - down)
+        if output.spin.polarised:
+            moment = float(output.spin.magnetisation(electrons_of(output, self.atoms)))
         return ScfStep(
             step=step, energies=energies,
             change=energies.free - before.free if before else energies.free,
@@ -230,17 +218,3 @@ def wanted_bands(occ_skn: torch.Tensor) -> torch.Tensor:
     wanted_skn = torch.zeros_like(occ_skn)
     wanted_skn[..., : last + 1] = 1.0
     return wanted_skn
-
-
-def spin_sum(value_sx: torch.Tensor) -> torch.Tensor:
-    """(up, down) -> (total, magnetisation); a single channel stays."""
-    if len(value_sx) == 1:
-        return value_sx
-    return torch.stack([value_sx[0] + value_sx[1], value_sx[0] - value_sx[1]])
-
-
-def spin_split(value_xx: torch.Tensor) -> torch.Tensor:
-    """Inverse of `spin_sum`."""
-    if len(value_xx) == 1:
-        return value_xx
-    return torch.stack([value_xx[0] + value_xx[1], value_xx[0] - value_xx[1]]) / 2

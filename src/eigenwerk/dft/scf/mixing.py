@@ -6,16 +6,20 @@ Equations, units and measured choices: docs/equations/mixing.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
+from eigenwerk.dft.fields import Fields
 from eigenwerk.dft.scf.mixing_guard import Guard
-from eigenwerk.dft.scf.mixing_history import History, Measured, Metric, MixingStep, Reduce, packed, unpacked
+from eigenwerk.dft.scf.mixing_history import History, Measured, Metric, MixingStep, Parts, Reduce, joined_parts
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
+
+SomeFields = TypeVar("SomeFields", bound=Fields)
 
 UPHILL_SHARE = 0.2
 """A channel with this share of the squared residual must not be moved against it."""
@@ -101,6 +105,7 @@ class PulayMixer:
         if self.smallest_norm2 is None:
             self.smallest_norm2 = float(self.norm2_g[self.norm2_g > 0].amin())
         self._history: History | None = None
+        self._parts: Parts = ()
         self._last: MixingStep | None = None
         self._guard = Guard()
         self._bmix = 1.0 * BOHR_ANGSTROM if self.settings.bmix is None else self.settings.bmix
@@ -113,24 +118,16 @@ class PulayMixer:
         self._shaped: tuple[float, torch.Tensor] | None = None
         self._factor: tuple[tuple[float, float, float], torch.Tensor] | None = None
 
-    def mix(
-        self,
-        density_in_xg: torch.Tensor,
-        occupancy_in_xm: torch.Tensor,
-        density_out_xg: torch.Tensor,
-        occupancy_out_xm: torch.Tensor,
-    ) -> tuple[torch.Tensor, torch.Tensor, float]:
-        """The next input from this input and the output it gave.
+    def mix(self, density: SomeFields, output: SomeFields) -> tuple[SomeFields, float]:
+        """The next input from this input and the output it gave, and the residual in electrons (`Metric.electrons_y`).
 
-        density: (x, g) complex coefficients, electrons per bohr^3, x = 1 or 2 (total, magnetisation).
-        occupancy: (x, m) real PAW occupancies, electrons.  Returns (density, occupancy, residual), the residual in
-        electrons (`Metric.electrons_y`).  The number of electrons is conserved: the smooth density at g = 0 and the
-        occupancies, which only together hold it, take the same factor.
+        Both as total and magnetisation, x = 1 or 2.  The number of electrons is conserved: the smooth density at g = 0
+        and the occupancies, which only together hold it, take the same factor.
         Raises InputError if numbers are not finite.
         """
-        input_xy = packed(density_in_xg, occupancy_in_xm)
-        here = MixingStep(input_xy, packed(density_out_xg, occupancy_out_xm) - input_xy)
-        history = self._started(occupancy_in_xm.shape[1])
+        input_xy = density.packed()
+        here = MixingStep(input_xy, output.packed() - input_xy)
+        history = self._started(density.parts)
         pulay = self.settings.kind == "pulay"
         measured = history.add(here, self._last if pulay else None)
         if not math.isfinite(measured.electrons):
@@ -142,7 +139,7 @@ class PulayMixer:
             following_xy = self._pulay(history, here, measured)
         else:
             following_xy = self._linear(here)
-        return *unpacked(following_xy, density_in_xg.shape[1]), measured.electrons
+        return density.unpacked(following_xy), measured.electrons
 
     @property
     def bmix(self) -> float:
@@ -177,16 +174,12 @@ class PulayMixer:
         steps = [] if history is None else history.steps()
         kept = {"step": steps, "last": [self._last] if self._last else [], "best": self._guard.kept()}
         for name, some in kept.items():
-            for part, value_list in (
-                ("input", [step.input_xy for step in some]), ("residual", [step.residual_xy for step in some]),
-            ):  # fmt: skip
-                both = [unpacked(value_xy, len(self.norm2_g)) for value_xy in value_list]
-                stored[f"{name}_{part}_density_xg"] = [density_xg for density_xg, _ in both]
-                stored[f"{name}_{part}_occupancy_xm"] = [occupancy_xm for _, occupancy_xm in both]
+            stored[f"{name}_input_xy"] = [step.input_xy for step in some]
+            stored[f"{name}_residual_xy"] = [step.residual_xy for step in some]
         return stored
 
-    def restore(self, stored: dict[str, Any]) -> None:
-        """Continue where a mixer with the same settings and plane waves stood when `state` was taken."""
+    def restore(self, stored: Mapping[str, Any], parts: Parts) -> None:
+        """Continue where a mixer with the same settings, plane waves and fields (parts) stood at `state`."""
         self._count, self._turns, self._bmix = int(stored["count"]), int(stored["turns"]), float(stored["bmix"])
         self.events, self._amix = list(stored["events"]), float(stored["amix"])
         self._amix_mag, self._told_amix_mag = float(stored["amix_mag"]), float(stored["told_amix_mag"])
@@ -194,19 +187,19 @@ class PulayMixer:
         self._guard = Guard.of(stored, _steps_of(stored, "best"))
         self._history = None
         if self._last is not None:
-            occupancies = self._last.input_xy.shape[1] - 2 * len(self.norm2_g)
-            self._started(occupancies).restore(_steps_of(stored, "step"), stored["places"], stored["numbers"])
+            self._started(parts).restore(_steps_of(stored, "step"), stored["places"], stored["numbers"])
 
-    def _started(self, occupancies: int) -> History:
-        """The history; made when the number of occupancies is known."""
+    def _started(self, parts: Parts) -> History:
+        """The history; made when the fields are known."""
         if self._history is None:
+            self._parts = parts
             metric = Metric.make(
                 self.norm2_g, self.weight_g, self.volume, self.smallest_norm2 or 1.0, self.settings.occupancy_weight,
-                occupancies, self.sum,
+                parts, self.sum,
             )  # fmt: skip
             self._history = History(metric, self.settings.history)
         if self.settings.fit_charge:
-            self._history.shape_y = self._shape(len(self._history.metric.flat_y))
+            self._history.shape_y = self._shape()
         return self._history
 
     def _preconditioned(self, residual_xy: torch.Tensor) -> torch.Tensor:
@@ -220,22 +213,22 @@ class PulayMixer:
             wave_vectors = [self._bmix, self.settings.bmix_mag]
             smallest = [max(self.settings.amin, self.settings.amin_charge), self.settings.amin]
             rows = zip(linear, wave_vectors, smallest, residual_xy, strict=False)
-            self._factor = wanted, torch.stack([self._kerker(a, b, c, len(residual_y)) for a, b, c, residual_y in rows])
+            self._factor = wanted, torch.stack([self._kerker(a, b, c) for a, b, c, _ in rows])
         return self._factor[1] * residual_xy
 
-    def _kerker(self, linear: float, wave_vector: float, smallest: float, size: int) -> torch.Tensor:
+    def _kerker(self, linear: float, wave_vector: float, smallest: float) -> torch.Tensor:
         """K of one channel, (y,)."""
         damped_g = linear * self.norm2_g / (self.norm2_g + wave_vector**2).clamp_min(1e-30)
         damped_g = damped_g.clamp_min(min(smallest, linear))
-        factor_y = torch.where(self.norm2_g > 0, damped_g, linear).repeat_interleave(2)
-        return torch.cat([factor_y, factor_y.new_full((size - len(factor_y),), linear)])
+        plain_g = torch.full_like(damped_g, linear)
+        return joined_parts(self._parts, torch.where(self.norm2_g > 0, damped_g, linear), plain_g, linear)
 
-    def _shape(self, size: int) -> torch.Tensor:
+    def _shape(self) -> torch.Tensor:
         """K/A of the total density, (y,), for A = AMIX."""
         if self._shaped is None or self._shaped[0] != self._bmix:
             settings = self.settings
             smallest = max(settings.amin, settings.amin_charge) / settings.amix
-            self._shaped = self._bmix, self._kerker(1.0, self._bmix, smallest, size)
+            self._shaped = self._bmix, self._kerker(1.0, self._bmix, smallest)
         return self._shaped[1]
 
     def _linear(self, here: MixingStep) -> torch.Tensor:
@@ -378,6 +371,5 @@ def _uphill(along_x: np.ndarray, flat: float, square_x: np.ndarray) -> bool:
     return against and flat < 0
 
 
-def _steps_of(stored: dict[str, Any], name: str) -> list[MixingStep]:
-    columns = [stored[f"{name}_{p}_{a}"] for p in ("input", "residual") for a in ("density_xg", "occupancy_xm")]
-    return [MixingStep(packed(a, b), packed(c, d)) for a, b, c, d in zip(*columns, strict=True)]
+def _steps_of(stored: Mapping[str, Any], name: str) -> list[MixingStep]:
+    return [MixingStep(*pair) for pair in zip(stored[f"{name}_input_xy"], stored[f"{name}_residual_xy"], strict=True)]

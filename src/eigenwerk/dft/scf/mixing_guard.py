@@ -6,6 +6,7 @@ Measured choices: docs/equations/mixing.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +80,7 @@ class Guard:
         return {name: getattr(self, name) for name in ("scale", "lowest", "best", "since", "better")}
 
     @staticmethod
-    def of(stored: dict[str, Any], kept: list[MixingStep]) -> Guard:
+    def of(stored: Mapping[str, Any], kept: list[MixingStep]) -> Guard:
         """The guard that gave this state."""
         best_step = kept[0] if kept else None
         return Guard(

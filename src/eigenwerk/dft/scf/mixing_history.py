@@ -1,8 +1,9 @@
 """What a mixer remembers: changes of density and residual, their metric, and the least-squares fit with them.
 
-A density is one real vector y for each channel x (total, magnetisation): real and imaginary part of every wave, then
-the occupancies.  The changes are rows of one array, so all products of a step are a few matrix products, fetched at
-once; the small algebra with them is done on the host.  Equations, units and measured choices: docs/equations/mixing.md.
+A density is one real vector y for each channel x (total, magnetisation): its fields packed, real and imaginary part of
+every wave side by side.  The changes are rows of one array, so all products of a step are a few matrix products,
+fetched at once; the small algebra with them is done on the host.  Equations, units and measured choices:
+docs/equations/mixing.md.
 """
 
 from __future__ import annotations
@@ -13,8 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from eigenwerk.dft.fields import FieldKind
+
 Reduce = Callable[[torch.Tensor], torch.Tensor]
 """Sum over the ranks that share the plane waves g."""
+
+Parts = tuple[tuple[FieldKind, int], ...]
+"""Kinds and lengths of the fields of a density, packed."""
 
 FIRST_ROWS = 6
 """Changes for which there is room at first; the room doubles where it is too small."""
@@ -28,23 +34,21 @@ class MixingStep:
     residual_xy: torch.Tensor
 
 
-def packed(density_xg: torch.Tensor, occupancy_xm: torch.Tensor) -> torch.Tensor:
-    """Complex waves and real occupancies as one real vector for each channel; (x, y)."""
-    return torch.cat([torch.view_as_real(density_xg.resolve_conj()).flatten(1), occupancy_xm], 1)
-
-
-def unpacked(value_xy: torch.Tensor, waves: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Inverse of `packed`: density_xg, occupancy_xm."""
-    wave_xg2 = value_xy[:, : 2 * waves].contiguous().unflatten(1, (waves, 2))
-    return torch.view_as_complex(wave_xg2), value_xy[:, 2 * waves :]
+def joined_parts(parts: Parts, screened_g: torch.Tensor, other_g: torch.Tensor, matrices: float) -> torch.Tensor:
+    """A number for each one of a packed density: by wave for the screened charge, for other waves, for matrices."""
+    return torch.cat([
+        (screened_g if kind.screened else other_g).repeat_interleave(2) if kind.waves
+        else screened_g.new_full((size,), matrices)
+        for kind, size in parts
+    ])  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Metric:
     """Weights of the inner products <a|b>_x = Σ_y w_y a_xy b_xy, channel by channel.
 
-    weight_y: Omega sum_g w_g f_g Re a*_xg b_xg + c sum_m a_xm b_xm, with w the half-sphere weight, c the occupancy
-    weight and f_g = (g^2 + q^2) / g^2, q^2 = 19 g_min^2: twenty at the shortest g, one at long ones.
+    weight_y: Omega sum_g w_g f_g Re a*_xg b_xg + c sum_m a_xm b_xm, with w the half-sphere weight, c that of one-centre
+    matrices and f_g = (g^2 + q^2) / g^2, q^2 = 19 g_min^2: twenty at the shortest g, one at long ones.
     flat_y: the same with f = 1.  electrons_y: Omega^2 w_g, of which the root is Omega sqrt(sum_xg w_g |R_xg|^2) =
     sqrt(Omega int R^2): at least int |R|, the electrons in the wrong place.  inverse_y: w_g / g^2 and inverse2_y:
     w_g / g^4 of the waves alone, zero at g = 0.
@@ -60,21 +64,25 @@ class Metric:
 
     @staticmethod
     def make(
-        norm2_g: torch.Tensor, weight_g: torch.Tensor, volume: float, smallest: float, occupancy_weight: float,
-        occupancies: int, reduce: Reduce,
+        norm2_g: torch.Tensor, weight_g: torch.Tensor, volume: float, smallest: float, matrix_weight: float,
+        parts: Parts, reduce: Reduce,
     ) -> Metric:  # fmt: skip
-        """occupancies: how many each channel has; all ranks that share g have the same ones."""
+        """parts: kinds and lengths of the fields; all ranks that share g have the same one-centre matrices.
+
+        f and all that looks at the length of waves is for the charge that is screened, other waves count as they are.
+        """
         ranks = float(reduce(norm2_g.new_ones(())))
-        ones_m = norm2_g.new_ones(occupancies)
         factor_g = torch.where(norm2_g > 0, 1 + 19 * smallest / norm2_g.clamp_min(smallest), 20.0)
         inverse_g = torch.where(norm2_g > 0, 1 / norm2_g.clamp_min(smallest), 0)
 
-        def slots(value_g: torch.Tensor, occupancy: float = 0.0) -> torch.Tensor:
-            return torch.cat([value_g.repeat_interleave(2), occupancy / ranks * ones_m])
+        def slots(screened_g: torch.Tensor, other_g: torch.Tensor, matrices: float = 0.0) -> torch.Tensor:
+            return joined_parts(parts, screened_g, other_g, matrices / ranks)
 
+        plain_g, none_g = volume * weight_g, torch.zeros_like(weight_g)
         return Metric(
-            slots(volume * weight_g * factor_g, occupancy_weight), slots(volume * weight_g, occupancy_weight),
-            slots(volume**2 * weight_g), slots(weight_g * inverse_g), slots(weight_g * inverse_g**2), reduce,
+            slots(plain_g * factor_g, plain_g, matrix_weight), slots(plain_g, plain_g, matrix_weight),
+            slots(volume * plain_g, none_g), slots(weight_g * inverse_g, none_g),
+            slots(weight_g * inverse_g**2, none_g), reduce,
         )  # fmt: skip
 
     def products(self, row_xjy: torch.Tensor, column_xky: torch.Tensor) -> torch.Tensor:
