@@ -23,11 +23,10 @@ def check(crystal, calculation, name, atom, axis, limit_meV, step_A=0.005, **set
     ground = calc.run()
     assert ground.state.converged
     grids = {"wave_grid": calc.basis.grids.wave, "fine_grid": calc.basis.grids.fine}
-    start = ground.state.density, ground.state.coeff_sknG  # close by, so that few steps are needed
     free = []
     for sign in (1, -1):
         shifted = moved(structure, atom, axis, sign * step_A / BOHR_ANGSTROM)
-        state = calculation(shifted, **settings, **grids).run(start=start).state
+        state = calculation(shifted, **settings, **grids).run(start=ground.state).state
         assert state.converged
         free.append(state.energies.free)
     difference = -(free[0] - free[1]) * BOHR_ANGSTROM / (2 * step_A)

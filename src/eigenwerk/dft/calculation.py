@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.density import Density, atomic_density, moment_per_atom
+from eigenwerk.dft.density import Density, moment_per_atom, starting_density
 from eigenwerk.dft.forces import forces
 from eigenwerk.dft.occupations import Smearing, SmearingKind
 from eigenwerk.dft.parameters import Parameters
@@ -21,12 +21,13 @@ from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.potential import PotentialBuilder
+from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
 from eigenwerk.dft.scf.mixing_extent import smallest_factor
-from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
 from eigenwerk.dft.spin import FORMS
-from eigenwerk.dft.symmetrise import make_symmetriser
+from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
 from eigenwerk.dft.xc.functional import make_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
@@ -41,15 +42,19 @@ StepCallback = Callable[[ScfStep, State], None]
 
 @dataclass(frozen=True)
 class GroundState:
-    """A state with the basis it lives on and what is derived from it.
+    """A state and what is derived from it.
 
     forces_av: (a, 3) hartree per bohr; moment_a: moments inside the augmentation spheres, Bohr magneton.
     """
 
     state: State
-    basis: PlaneWaveBasis
     forces_av: np.ndarray
     moment_a: np.ndarray
+
+    @property
+    def basis(self) -> PlaneWaveBasis:
+        """The plane waves of the state."""
+        return self.state.subject.basis
 
 
 class Calculation:
@@ -127,33 +132,48 @@ class Calculation:
             motion_time=given.motion_time, start_single=given.start_single, mixing=mixing,
         )
 
+    @property
+    def subject(self) -> Subject:
+        """What its states are states of."""
+        return Subject(self.basis, self.parameters, self.datasets)
+
+    @cached_property
+    def symmetrise(self) -> Symmetriser:
+        """Averages over the symmetry of the k-points."""
+        return make_symmetriser(self.kpoints.symmetry, self.atoms)
+
     def starting_density(self) -> Density:
         """Superposed atoms with the starting moments of the structure."""
-        moment_a = None
-        if self.basis.spin.polarised:
-            moment_a = self.structure.magmom_a
-            moment_a = np.ones(len(self.structure.symbols)) if moment_a is None else moment_a
-        return atomic_density(self.atoms, self.parameters.electrons, moment_a)
+        return starting_density(self.atoms, self.parameters.electrons)
 
-    def run(
-        self, on_step: StepCallback | None = None, start: tuple[Density, torch.Tensor | None] | None = None
-    ) -> GroundState:
-        """Solve; `start` continues from a density (and orbitals) instead of superposed atoms."""
+    def start_from(self, earlier: Earlier, orbitals: bool = True) -> StartingPoint:
+        """Where to begin so as to go on from an earlier state, with its orbitals if wanted and usable."""
+        return starting_point(earlier, self.subject, self.atoms, orbitals)
+
+    def loop(self) -> ScfLoop:
+        """The self-consistency cycle, at its beginning."""
+        return ScfLoop(self.subject, self.atoms, self.builder, self.symmetrise, self.settings)
+
+    def run(self, on_step: StepCallback | None = None, start: State | StartingPoint | None = None) -> GroundState:
+        """Solve; `start`: a state to go on from, of this or of another structure of the same atoms, in place of
+        superposed atoms."""
         trace, started = self.runtime.trace, time.perf_counter()
-        symmetrise = make_symmetriser(self.kpoints.symmetry, self.atoms)
+        symmetrise = self.symmetrise
         with trace.span("start"):
-            density, coeff_sknG = start or (self.starting_density(), None)
-        loop = ScfLoop(self.atoms, self.builder, symmetrise, self.settings)
-        state = loop.run(symmetrise(density), coeff_sknG, on_step)
+            if isinstance(start, State):
+                start = self.start_from(earlier_of(start))
+            start = start or StartingPoint(self.starting_density())
+        state = self.loop().run(replace(start, density=symmetrise(start.density)), on_step)
         with trace.span("forces"):
-            filling_skn = self.basis.weight_k.cpu()[:, None] * state.occupations.occ_skn * self.basis.spin.degeneracy
-            force_av = forces(
-                self.atoms, state.density, self.builder(state.density), state.coeff_sknG, state.eig_skn, filling_skn
-            )
-            force_av = symmetrise.forces(force_av)
+            force_av = symmetrise.forces(self.forces_of(state))
         moment_a = moment_per_atom(state.density, self.atoms)
         trace.lap("LOOP+", time.perf_counter() - started)
-        return GroundState(state, self.basis, force_av.cpu().numpy(), moment_a)
+        return GroundState(state, force_av.cpu().numpy(), moment_a)
+
+    def forces_of(self, state: State) -> torch.Tensor:
+        """Forces of a state, (a, 3) hartree per bohr, not symmetrised."""
+        potential = self.builder(state.density)
+        return forces(self.atoms, state.density, potential, state.coeff_sknG, state.eig_skn, state.filling_skn)
 
 
 def smearing(parameters: Parameters) -> Smearing:

@@ -6,6 +6,7 @@ D_s,ij = Σ_k w_k Σ_n g f_skn <p̃_i|ψ̃><ψ̃|p̃_j>  (real where spins are c
 with g = 2 for one spin channel and 1 for two, occupations f in 0..1.
 """
 
+from dataclasses import replace
 from math import pi, sqrt
 
 import numpy as np
@@ -14,7 +15,8 @@ import torch
 from eigenwerk.dft.basis.distribution import ToBands, grid_blocks, own_bands, transfer_blocks
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.wave_form import SphereMap
-from eigenwerk.dft.fields import Fields
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.fields import KINDS, Fields
 from eigenwerk.dft.paw.atoms import PawAtoms, Species
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.spin import COLLINEAR, UNPOLARISED, SpinForm
@@ -136,17 +138,45 @@ def band_occupancies(atoms: PawAtoms, proj_knI: torch.Tensor, filling_kn: torch.
     return atoms.layout.flatten(blocks)
 
 
+def starting_density(atoms: PawAtoms, electrons: float) -> Density:
+    """Superposed atoms with the starting moments of the structure, of one Bohr magneton where it has none."""
+    structure = atoms.basis.structure
+    moment_a = np.ones(len(structure.symbols)) if structure.magmom_a is None else structure.magmom_a
+    return atomic_density(atoms, electrons, moment_a if atoms.basis.spin.polarised else None)
+
+
+def moved(density: Density, atoms: PawAtoms, old: Structure, known_g: torch.Tensor) -> Density:
+    """A density of the same atoms at the places, and in the cell, of an older structure, taken along to where they are.
+
+    Σ_a ñ_a stands for what moves with the atoms, n - Σ_a ñ_a(old) + Σ_a ñ_a(new), with the moments that they have in
+    their spheres; occupancies stay with their atoms.  density: on the waves of this basis by their integers, per volume
+    of this cell; known_g: where it is known, elsewhere it becomes that of the atoms.
+    """
+    moment_a = moment_per_atom(density, atoms) if density.spin.polarised else None
+    there, here = (superposed_atoms(atoms, density.spin, moment_a, place) for place in (old, None))
+
+    def along(name: str, value_sx: torch.Tensor) -> torch.Tensor:
+        if not KINDS[name].waves:
+            return value_sx
+        return value_sx - there.value[name] * known_g + here.value[name]
+
+    return density.map_names(along)
+
+
 def atomic_density(atoms: PawAtoms, electrons: float, moment_a: np.ndarray | None) -> Density:
     """`superposed_atoms` scaled to the number of electrons."""
     density = superposed_atoms(atoms, UNPOLARISED if moment_a is None else COLLINEAR, moment_a)
     return density.times(electrons / electrons_of(density, atoms).sum())
 
 
-def superposed_atoms(atoms: PawAtoms, spin: SpinForm, moment_a: np.ndarray | None = None) -> Density:
+def superposed_atoms(
+    atoms: PawAtoms, spin: SpinForm, moment_a: np.ndarray | None = None, place: Structure | None = None
+) -> Density:
     """Superposition of neutral spherical atoms.
 
     moment_a: starting moments (Bohr magneton), None for none.  The moment is put into the open channels of each atom
-    (`polarised_occupancy`).
+    (`polarised_occupancy`).  place: another structure of these atoms, whose waves have the same integers; per volume of
+    this cell.
     """
     basis = atoms.basis
     shape = spin.densities, basis.density_count
@@ -155,7 +185,7 @@ def superposed_atoms(atoms: PawAtoms, spin: SpinForm, moment_a: np.ndarray | Non
     for species in atoms.layout.species:
         moments = np.zeros(species.count) if moment_a is None else moment_a[species.atom_a]
         occupancy_saj = np.array([polarised_occupancy(species.setup, m, spin) for m in moments]).swapaxes(0, 1)
-        density_sg += _spherical_density(atoms, species, occupancy_saj)
+        density_sg += _spherical_density(atoms, species, occupancy_saj, place)
         blocks.append(_spherical_blocks(atoms, species, occupancy_saj))
     return Density.of(density_sg, atoms.layout.flatten(blocks))
 
@@ -180,7 +210,9 @@ def polarised_occupancy(setup: Setup, moment: float, spin: SpinForm) -> np.ndarr
     return np.array([filled_j + sign * moment_j, filled_j - sign * moment_j]) / 2
 
 
-def _spherical_density(atoms: PawAtoms, species: Species, occupancy_saj: np.ndarray) -> torch.Tensor:
+def _spherical_density(
+    atoms: PawAtoms, species: Species, occupancy_saj: np.ndarray, place: Structure | None
+) -> torch.Tensor:
     """Σ_a Σ_j f_j |φ̃_j|²/4π exp(-i g·R_a) of one species; (s, g)."""
     setup, count = species.setup, atoms.basis.density_count
     used_j = np.flatnonzero(setup.atom_occupancy_j > 0)
@@ -188,9 +220,15 @@ def _spherical_density(atoms: PawAtoms, species: Species, occupancy_saj: np.ndar
         used_j = np.array([0])
     pseudo_jg = setup.dataset.pseudo_partial_wave_jg
     # f |φ̃|²/4π = [f |φ̃|²/sqrt(4π)] Y_00
-    shape_jg = torch.stack([atoms.form_factor_g(setup, pseudo_jg[j] ** 2 / sqrt(4 * pi), count) for j in used_j])
+    factors, length_g = atoms.structure_factors(species, count), atoms.length_g[:count]
+    if place is not None:
+        factors = replace(factors, scaled_ac=atoms.runtime.tensor(place.scaled_ac[species.atom_a]))
+        vector_gv = atoms.basis.index_gc[:count].to(atoms.runtime.real) @ atoms.runtime.tensor(place.reciprocal_cv)
+        length_g = torch.linalg.vector_norm(vector_gv, dim=1)
+    shape_jg = torch.stack([
+        atoms.form_factor_g(setup, pseudo_jg[j] ** 2 / sqrt(4 * pi), count, length_g) for j in used_j
+    ])  # fmt: skip
     weight_sja = atoms.runtime.tensor(occupancy_saj[:, :, used_j]).mT
-    factors = atoms.structure_factors(species, count)
     return torch.stack([(factors.waves(weight_ja, count) * shape_jg).sum(0) for weight_ja in weight_sja])
 
 

@@ -2,7 +2,7 @@
 
 A nested mapping of arrays, numbers, strings, lists and None goes in; the same comes out.  The file is written under
 another name and renamed, so a run killed at any time leaves the last whole state.  docs/formats/eigenwerk_h5.md
-describes the layout; version history: 1, first.
+describes the layout and its versions.
 """
 
 import io
@@ -22,7 +22,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import replacing
 
 FORMAT = "eigenwerk-state"
-VERSION = 1
+VERSION = 2
 
 _PLAIN = (bool, int, float, complex)
 

@@ -98,12 +98,12 @@ def test_files_of_both_kinds_restart_as_far_as_they_can(calculation, crystal, tm
         state = source.run().state
         orbitals = whole_orbitals(source.runtime.grid, source.basis, state.coeff_sknG)
         path = tmp_path / f"{source.real}.h5"
-        write_state(path, state_tree(source, state, orbitals), "test")
+        write_state(path, state_tree(state, orbitals), "test")
         for target in (real, complex_):
             start = load_start(path, target)
             if target is real and source is complex_:
                 assert start.coeff_sknG is None and "real" in start.notes[-1]
                 continue
-            again = target.run(start=(start.density, start.coeff_sknG)).state
+            again = target.run(start=start).state
             assert len(again.history) <= 4
             assert abs(again.energies.free - state.energies.free) < 1e-8

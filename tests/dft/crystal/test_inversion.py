@@ -169,11 +169,11 @@ def test_files_restart_with_the_orbitals_if_those_are_real_by_the_same_inversion
     for source in (real, complex_):
         state = source.run().state
         orbitals = whole_orbitals(source.runtime.grid, source.basis, state.coeff_sknG)
-        write_state(tmp_path / "s.h5", state_tree(source, state, orbitals), "test")
+        write_state(tmp_path / "s.h5", state_tree(state, orbitals), "test")
         start = load_start(tmp_path / "s.h5", real)
         if source is complex_:
             assert start.coeff_sknG is None and "real" in start.notes[-1]
             continue
-        again = real.run(start=(start.density, start.coeff_sknG)).state
+        again = real.run(start=start).state
         assert len(again.history) <= 4
         assert abs(again.energies.free - state.energies.free) < 1e-8

@@ -145,7 +145,7 @@ def test_forces_are_derivatives_of_the_energy_at_any_accuracy(crystal, calculati
         position_av = structure.positions_av.copy()
         position_av[1, 2] += sign * step
         moved = replace(structure, scaled_ac=position_av @ np.linalg.inv(structure.lattice_cv))
-        state = calculation(moved, **settings, **grids).run(start=(ground.state.density, ground.state.coeff_sknG)).state
+        state = calculation(moved, **settings, **grids).run(start=ground.state).state
         free.append(state.energies.free)
     error = ground.forces_av[1, 2] + (free[0] - free[1]) / (2 * step)
     assert abs(error) * HARTREE_EV / BOHR_ANGSTROM < 2e-4

@@ -10,8 +10,9 @@ from eigenwerk import __version__
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import electrons_of
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.run.checkpoint import common_points, load_start
+from eigenwerk.dft.run.checkpoint import load_start
 from eigenwerk.dft.run.run import run_folder
+from eigenwerk.dft.scf.carried import common_points
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_state, write_state
 from eigenwerk.io.paw_xml import read_paw_xml
@@ -66,8 +67,8 @@ def test_nothing_is_left_to_do_for_the_same_input(earlier, folder_with_state):
 def test_stored_state_comes_back_unchanged(earlier, folder_with_state):
     calculation = make_calculation(folder_with_state())
     start, state = load_start(earlier[0], calculation), earlier[1].ground_state.state
-    assert torch.allclose(start.density.density_sg, state.density.density_sg, rtol=1e-13, atol=0)
-    assert torch.allclose(start.density.occupancy_sx, state.density.occupancy_sx, rtol=1e-13, atol=0)
+    assert torch.allclose(start.density.density_sg, state.following.density_sg, rtol=1e-13, atol=0)
+    assert torch.allclose(start.density.occupancy_sx, state.following.occupancy_sx, rtol=1e-13, atol=0)
     assert torch.allclose(start.coeff_sknG, state.coeff_sknG, rtol=1e-14, atol=0)
     assert start.notes == ()
 

@@ -12,9 +12,8 @@ from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.energies import band_energy, harris_energies
 from eigenwerk.dft.occupations import occupations
 from eigenwerk.dft.scf.bands import solve_bands
-from eigenwerk.dft.scf.loop import ScfLoop, wanted_bands
 from eigenwerk.dft.scf.solvers import davidson_method
-from eigenwerk.dft.symmetrise import make_symmetriser
+from eigenwerk.dft.scf.state import StartingPoint, wanted_bands
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 METAL = {"cutoff_eV": 120.0, "mesh": (2, 1, 1), "ismear": 0, "sigma_eV": 0.3}
@@ -31,10 +30,6 @@ def ground(calc):
     path = []
     state = calc.run(lambda step, state: path.append(state)).state
     return state, path
-
-
-def loop_of(calc):
-    return ScfLoop(calc.atoms, calc.builder, make_symmetriser(calc.kpoints.symmetry, calc.atoms), calc.settings)
 
 
 def test_it_converges_and_says_so(calc, ground):
@@ -67,10 +62,10 @@ def test_occupations_hold_all_electrons(calc, ground):
 def solved(calc, density):
     """Harris energy of a density with well converged orbitals, and the density they make."""
     potential = calc.builder(density)
-    state = ScfLoop(calc.atoms, calc.builder, make_symmetriser(calc.kpoints.symmetry, calc.atoms), calc.settings)
+    loop = calc.loop()
     from_start = calc.ground_coeff
     bands = solve_bands(calc.atoms, potential, from_start, method=davidson_method(30), tolerance=1e-9, wanted_skn=None)
-    filled = state._occupy(bands.eig_skn, 2)
+    filled = loop._occupy(bands.eig_skn, 2)
     filling_skn = calc.basis.weight_k[:, None] * filled.occ_skn * 2
     energies = harris_energies(
         calc.atoms, density, potential, band_energy(bands.eig_skn, filling_skn), filled.entropy_term,
@@ -112,8 +107,8 @@ def test_converged_is_a_quiet_free_energy_with_a_small_residual(calc, ground, ch
     """square: R^2 in units of EDIFF times the number of electrons."""
     residual = float(np.sqrt(square * EDIFF * calc.parameters.electrons))
     step = replace(ground[0].history[-1], change=change, band_change=band_change, residual=residual)
-    assert loop_of(calc)._converged(step) is converged
-    assert not loop_of(calc)._converged(replace(step, step=1))
+    assert calc.loop()._converged(step, done=step.step - 1) is converged
+    assert not calc.loop()._converged(replace(step, step=1), done=0)
 
 
 def test_frozen_steps_keep_the_starting_density(crystal, calculation):
@@ -139,14 +134,14 @@ def test_at_least_the_minimal_number_of_steps(crystal, calculation):
 
 def test_continuing_from_a_converged_state_stops_at_once(calc, ground):
     state = ground[0]
-    again = loop_of(calc).run(state.density, state.coeff_sknG)
+    again = calc.loop().run(StartingPoint(state.density, state.coeff_sknG))
     assert again.converged and len(again.history) <= 3
     assert again.energies.free == pytest.approx(state.energies.free, abs=1e-9)
 
 
 def test_result_does_not_depend_on_the_start(calc, ground, disturbed):
     start = disturbed(calc.atoms, 1, calc.parameters.electrons, size=0.005)
-    state = loop_of(calc).run(start)
+    state = calc.loop().run(StartingPoint(start))
     assert state.converged
     assert state.energies.free * HARTREE_EV == pytest.approx(ground[0].energies.free * HARTREE_EV, abs=1e-6)
 
@@ -155,7 +150,7 @@ def test_two_spins_without_moment_are_the_unpolarised_metal(crystal, calculation
     pair = calculation(crystal("al_pair"), **METAL, spins=2, ediff_eV=1e-7, bands=calc.parameters.bands)
     start = calc.starting_density()
     halves = Density.of(start.density_sg.expand(2, -1) / 2, start.occupancy_sx.expand(2, -1) / 2)
-    state = pair.run(start=(halves, None)).state
+    state = pair.run(start=StartingPoint(halves)).state
     assert state.converged
     assert state.energies.free * HARTREE_EV == pytest.approx(ground[0].energies.free * HARTREE_EV, abs=1e-6)
     assert state.history[-1].moment == pytest.approx(0.0, abs=1e-6)

@@ -334,14 +334,14 @@ def test_saved_mixer_continues_with_the_same_bits():
     for step in range(12):
         if step == 7:
             twin = model.mixer(history=4, bmix=None, fit_mag=True, fit_charge=True)
-            twin.restore(mixer.state(), Density.of(density, occupancy).parts)
+            twin.restore(mixer.memory()(), Density.of(density, occupancy).parts)
         out, occupancy_out = model.output(density)
         new = mixed(mixer, density, occupancy, out, occupancy_out)
         if step >= 7:
             again = mixed(twin, density, occupancy, out, occupancy_out)
             assert torch.equal(new[0], again[0]) and torch.equal(new[1], again[1]) and new[2] == again[2]
         density, occupancy, _ = new
-    assert twin.state()["count"] == 12
+    assert twin.memory()()["count"] == 12
 
 
 def test_two_ranks_that_share_plane_waves_equal_one():
@@ -436,7 +436,7 @@ def test_a_step_against_the_residual_becomes_a_linear_one_and_drops_the_history(
     residual = moment_residual(first)
     assert residual < moment_residual(2.9) < 0
     assert magnet.next(first, residual) == pytest.approx(first + 1.6 * residual)
-    assert magnet.mixer.state()["step_input_xy"] == []
+    assert magnet.mixer.memory()()["history"]["places"] == []
     assert "led away from the minimum" in magnet.mixer.events[-1]
 
 

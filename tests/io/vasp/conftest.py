@@ -1,6 +1,7 @@
 """A made-up run of two species, as the writers of output files get it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from eigenwerk.io.vasp.output.record import (
     DensityOfStates,
     FinalRecord,
+    IonicStep,
     KpointGeneration,
     RunRecord,
     SpeciesRecord,
@@ -23,28 +25,50 @@ SPECIES = (
 )
 
 
-def _final(spins: int, converged: bool, stress: bool, random: np.random.Generator) -> FinalRecord:
+def _final(spins: int, converged: bool, random: np.random.Generator) -> FinalRecord:
     """Four k-points, five bands, the lower three filled; a gap of more than 1 eV."""
     eig_skn = np.sort(random.uniform(-8.0, -2.0, (spins, 4, 5)), axis=2)
     eig_skn[:, :, 3:] += 9.0
     occ_skn = np.broadcast_to([1.0, 1.0, 1.0 - 3e-6, 3e-6, 0.0], eig_skn.shape).copy()
     energy_x = np.linspace(-10.0, 10.0, 11)
     return FinalRecord(
-        free_energy=-12.51682784,
-        energy_without_entropy=-12.50682784,
-        energy_zero=-12.51182784,
         fermi_level=2.25,
         eig_skn=eig_skn,
         occ_skn=occ_skn,
-        converged=converged,
         status="converged in 3 steps" if converged else "not converged: 4 > 1e-6 & still falling",
-        components={"ewald": -358.54947623, "hartree": 139.44074641},
         dos=DensityOfStates(energy_x, np.full((spins, 11), 0.5), np.full((spins, 11), 0.25)),
+    )
+
+
+def _ionic(spins: int, converged: bool, stress: bool, steps: int, random: np.random.Generator) -> IonicStep:
+    return IonicStep(
+        lattice_cv=np.array([[0.0, 2.1, 2.1], [2.2, 0.0, 2.2], [3.1, 3.1, 0.1]]),
+        scaled_ac=np.array([[0.0, 0.0, 0.0], [1 / 3, 0.5, -0.1], [0.7, 0.2, 0.4]]),
+        steps=tuple(_step(i, spins) for i in range(1, steps + 1)),
+        free_energy=-12.51682784,
+        energy_without_entropy=-12.50682784,
+        energy_zero=-12.51182784,
+        converged=converged,
+        components={"ewald": -358.54947623, "hartree": 139.44074641},
         forces_av=random.normal(size=(3, 3)),
         stress_vv=np.diag([-15.0, -16.0, -17.0]) + 0.5 if stress else None,
         moment=1.9641 if spins == 2 else None,
         moment_a=np.array([0.9, 0.9, 0.1]) if spins == 2 else None,
         absolute_energy=-12345.678901234,
+    )
+
+
+def _before(ionic: IonicStep) -> IonicStep:
+    """An ionic step before another one: other cell, positions, energies, forces and number of steps."""
+    return replace(
+        ionic,
+        lattice_cv=1.01 * ionic.lattice_cv,
+        scaled_ac=ionic.scaled_ac + 0.01,
+        steps=(*ionic.steps, replace(ionic.steps[-1], step=len(ionic.steps) + 1)),
+        free_energy=ionic.free_energy + 0.25,
+        energy_without_entropy=ionic.energy_without_entropy + 0.25,
+        energy_zero=ionic.energy_zero + 0.25,
+        forces_av=2 * ionic.forces_av,
     )
 
 
@@ -67,10 +91,17 @@ def _step(number: int, spins: int) -> StepRecord:
 
 @pytest.fixture
 def make_record() -> Callable[..., RunRecord]:
-    """Factory of records; keywords replace fields of the record, `parameters` and `incar` are merged."""
+    """Factory of records; keywords replace fields of the record or of its last ionic step, `parameters` and `incar` are
+    merged; ionic: how many ionic steps."""
 
-    def make(spins: int = 1, converged: bool = True, stress: bool = True, steps: int = 3, **fields: Any) -> RunRecord:
+    def make(
+        spins: int = 1, converged: bool = True, stress: bool = True, steps: int = 3, ionic: int = 1, **changes: Any
+    ) -> RunRecord:
         random = np.random.default_rng(11)
+        of_step = {name for name in changes if name in IonicStep.__dataclass_fields__}
+        fields = {name: value for name, value in changes.items() if name not in of_step}
+        final = _final(spins, converged, random)
+        last = replace(_ionic(spins, converged, stress, steps, random), **{name: changes[name] for name in of_step})
         incar = {"ENCUT": 450, "EDIFF": 1e-10, "LREAL": False, "ISPIN": spins, "MAGMOM": [1.0, 1.0, 0.0]}
         parameters = {"ENCUT": 450, "NELM": 60, "ISPIN": spins, "NELECT": 26, "EDIFF": 1e-10, "GGA": "PE", "ISMEAR": 0}
         parameters |= {
@@ -93,10 +124,8 @@ def make_record() -> Callable[..., RunRecord]:
             "weight_k": np.array([1, 1, 2, 2]) / 6,
             "symbols": ("Mg", "Mg", "O"),
             "species": SPECIES,
-            "lattice_cv": np.array([[0.0, 2.1, 2.1], [2.2, 0.0, 2.2], [3.1, 3.1, 0.1]]),
-            "scaled_ac": np.array([[0.0, 0.0, 0.0], [1 / 3, 0.5, -0.1], [0.7, 0.2, 0.4]]),
-            "steps": tuple(_step(i, spins) for i in range(1, steps + 1)),
-            "final": _final(spins, converged, stress, random),
+            "ionic_steps": (*[_before(last)] * (ionic - 1), last),
+            "final": final,
         }
         return RunRecord(**(values | fields))
 

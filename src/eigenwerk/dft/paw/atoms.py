@@ -305,10 +305,13 @@ class PawAtoms:
             total_g += form_g * self.structure_factors(species, count).waves(one_xa, count)[0]
         return total_g
 
-    def form_factor_g(self, setup: Setup, f_g: np.ndarray, count: int) -> torch.Tensor:
-        """sqrt(4π) F(|g|) / Ω of the function f(r) Y_00; (g,) real."""
+    def form_factor_g(
+        self, setup: Setup, f_g: np.ndarray, count: int, length_g: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """sqrt(4π) F(|g|) / Ω of the function f(r) Y_00; (g,) real.  length_g: of waves of another cell."""
         table = self._table(setup, f_g, 0, self.qmax_density)
-        return self.runtime.tensor(table(self.length_g[:count].cpu().numpy())) * (sqrt(4 * pi) / self.basis.volume)
+        length_g = self.length_g[:count] if length_g is None else length_g
+        return self.runtime.tensor(table(length_g.cpu().numpy())) * (sqrt(4 * pi) / self.basis.volume)
 
     @cached_property
     def pseudo_core_g(self) -> torch.Tensor:

@@ -25,6 +25,7 @@ from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.output.record import (
     DensityOfStates,
     FinalRecord,
+    IonicStep,
     KpointGeneration,
     RunRecord,
     SpeciesRecord,
@@ -54,20 +55,34 @@ def run_record(
     status: str,
     start: datetime,
     converged: bool,
+    earlier: tuple[IonicStep, ...] = (),
 ) -> RunRecord:
     """Everything that vasprun.xml, OSZICAR and CONTCAR need.
 
-    status: how the run ended, one sentence; start: when it began; converged: to be marked as the result.
+    status: how the run ended, one sentence; start: when it began; converged: to be marked as the result; earlier: ionic
+    steps before that of the state.
     """
     poscar = inputs.poscar
     return RunRecord(
         version=__version__, start=start, title=poscar.title, incar=incar_tags(inputs),
         parameters=tags_in_force(inputs), kpoint_kc=inputs.kpoints.point_kc, weight_k=inputs.kpoints.weight_k,
         symbols=poscar.symbols, species=tuple(_species(run, datasets) for run in poscar.species_runs),
-        lattice_cv=inputs.structure.lattice_cv * BOHR_ANGSTROM, scaled_ac=inputs.structure.scaled_ac,
-        steps=tuple(step_record(step) for step in state.history),
-        final=_final(inputs, state, observables, status, converged),
+        ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)), final=_final(inputs, state, status),
         generation=_generation(inputs.kpoints), selective_ac=poscar.selective_ac,
+    )  # fmt: skip
+
+
+def ionic_step(inputs: Inputs, state: State, observables: Observables, converged: bool) -> IonicStep:
+    """What a state says about one arrangement of the ions, in the units of files."""
+    poscar, structure, energies = inputs.poscar, state.structure, state.energies
+    return IonicStep(
+        lattice_cv=structure.lattice_cv * BOHR_ANGSTROM, scaled_ac=structure.scaled_ac,
+        steps=tuple(step_record(step) for step in state.history), free_energy=energies.free * HARTREE_EV,
+        energy_without_entropy=energies.internal * HARTREE_EV, energy_zero=energies.extrapolated * HARTREE_EV,
+        converged=converged, components=components(energies),
+        forces_av=None if observables.forces_av is None else observables.forces_av * FORCE_EV_PER_ANGSTROM,
+        moment=state.history[-1].moment, moment_a=observables.moment_a if inputs.parameters.spins == 2 else None,
+        absolute_energy=energies.absolute_free * HARTREE_EV,
         velocities_av=poscar.velocities_av if poscar.velocities_cartesian else None,
     )  # fmt: skip
 
@@ -91,19 +106,12 @@ def components(energies: Energies) -> dict[str, float]:
     return {name: value * HARTREE_EV for name, value in parts.items()}
 
 
-def _final(
-    inputs: Inputs, state: State, observables: Observables, status: str, converged: bool
-) -> FinalRecord:
-    energies, filled = state.energies, state.occupations
+def _final(inputs: Inputs, state: State, status: str) -> FinalRecord:
     eig_skn = state.eig_skn.cpu().numpy() * HARTREE_EV
     return FinalRecord(
-        free_energy=energies.free * HARTREE_EV, energy_without_entropy=energies.internal * HARTREE_EV,
-        energy_zero=energies.extrapolated * HARTREE_EV, fermi_level=filled.fermi_level * HARTREE_EV, eig_skn=eig_skn,
-        occ_skn=filled.occ_skn.cpu().numpy(), converged=converged, status=status,
-        components=components(energies), dos=_dos(eig_skn, inputs.kpoints.weight_k, inputs.parameters),
-        forces_av=None if observables.forces_av is None else observables.forces_av * FORCE_EV_PER_ANGSTROM,
-        moment=state.history[-1].moment, moment_a=observables.moment_a if inputs.parameters.spins == 2 else None,
-        absolute_energy=energies.absolute_free * HARTREE_EV,
+        fermi_level=state.occupations.fermi_level * HARTREE_EV, eig_skn=eig_skn,
+        occ_skn=state.occupations.occ_skn.cpu().numpy(), status=status,
+        dos=_dos(eig_skn, inputs.kpoints.weight_k, inputs.parameters),
     )  # fmt: skip
 
 

@@ -34,15 +34,15 @@ def make_result(
     record: RunRecord, state: State, summary: RunSummary, ground_state: GroundState | None = None
 ) -> RunResult:
     """The result of a run from its record, its last state and its summary."""
-    final = record.final
+    final, last = record.final, record.last
     return RunResult(
-        converged=final.converged, interrupted=summary.interrupted, status=final.status, symbols=record.symbols,
-        free_energy=final.free_energy, energy_zero=final.energy_zero,
-        energy_without_entropy=final.energy_without_entropy,
-        absolute_energy=state.energies.absolute_free * HARTREE_EV, components=final.components,
+        converged=last.converged, interrupted=summary.interrupted, status=final.status, symbols=record.symbols,
+        free_energy=last.free_energy, energy_zero=last.energy_zero,
+        energy_without_entropy=last.energy_without_entropy,
+        absolute_energy=state.energies.absolute_free * HARTREE_EV, components=last.components,
         fermi_level=final.fermi_level, gap=_gap(state, record), kpoint_kc=record.kpoint_kc, weight_k=record.weight_k,
-        eig_skn=final.eig_skn, occ_skn=final.occ_skn, forces_av=final.forces_av, moment=final.moment,
-        moment_a=final.moment_a, steps=record.steps, warnings=summary.warnings, notes=summary.notes,
+        eig_skn=final.eig_skn, occ_skn=final.occ_skn, forces_av=last.forces_av, moment=last.moment,
+        moment_a=last.moment_a, steps=last.steps, warnings=summary.warnings, notes=summary.notes,
         advice=summary.advice, seconds=summary.seconds, threads=torch.get_num_threads(), fft=library(),
         trace=summary.trace, files=summary.files, unwritten=summary.unwritten, ground_state=ground_state,
     )  # fmt: skip

@@ -20,7 +20,7 @@ import torch
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.plan.room import with_room
-from eigenwerk.dft.run.checkpoint import StartingPoint, load_start
+from eigenwerk.dft.run.checkpoint import load_start
 from eigenwerk.dft.run.interruption import RunInterrupted
 from eigenwerk.dft.run.records import Observables, step_record, tags_in_force
 from eigenwerk.dft.run.report import RunResult, advice
@@ -28,7 +28,7 @@ from eigenwerk.dft.run.rescue import Rescue
 from eigenwerk.dft.run.results import RunSummary, make_result
 from eigenwerk.dft.run.saving import SAVE_EVERY, Saver
 from eigenwerk.dft.run.warm_up import warm_up
-from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.errors import EigenwerkError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.paw_xml import read_paw_xml
@@ -102,9 +102,7 @@ def run_inputs(
             run.rescue = Rescue(run.saver, runtime.spare)
             protect(run.rescue)
         try:
-            start = run.start()
-            beginning = None if start is None else (start.density, start.coeff_sknG)
-            return run.finish(calculation.run(run.step, beginning))
+            return run.finish(calculation.run(run.step, run.start()))
         except KeyboardInterrupt as interrupt:
             raise RunInterrupted(run.break_off()) from interrupt
 
@@ -208,7 +206,7 @@ class _Run:
             return ("set ISTART = 1 to go on from eigenwerk.h5",)
         if state.converged:
             return ()
-        return advice(record.steps, tags_in_force(self.inputs), state.occupations.warnings)
+        return advice(record.last.steps, tags_in_force(self.inputs), state.occupations.warnings)
 
 
 def _converged_words(state: State) -> str:

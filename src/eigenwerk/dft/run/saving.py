@@ -18,7 +18,7 @@ from eigenwerk.dft.basis.gathering import WholeOrbitals, whole_orbitals
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
-from eigenwerk.dft.run.checkpoint import state_tree
+from eigenwerk.dft.run.checkpoint import ionic_steps_tree, state_tree
 from eigenwerk.dft.run.interruption import uninterrupted
 from eigenwerk.dft.run.records import Observables, incar_tags, run_record, tags_in_force
 from eigenwerk.dft.scf.state import State
@@ -27,7 +27,7 @@ from eigenwerk.io.hdf5_state import write_state
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.io.vasp.output.contcar import write_contcar
 from eigenwerk.io.vasp.output.oszicar import write_oszicar
-from eigenwerk.io.vasp.output.record import RunRecord
+from eigenwerk.io.vasp.output.record import IonicStep, RunRecord
 from eigenwerk.io.vasp.output.vasprun import write_vasprun
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
@@ -49,8 +49,9 @@ INPUT_FILES = ("INCAR", "POSCAR", "KPOINTS")
 class Saver:
     """Writes the files of one run to its folder.  All ranks call it together; the first one writes.
 
-    every: seconds between saved steps; 0 saves each step whatever it takes.
-    unwritten: what could not be written, in words, since the last call of `write`.
+    every: seconds between saved steps; 0 saves each step whatever it takes.  earlier: ionic steps that are done, before
+    that of the states given.  unwritten: what could not be written, in words, since the last call of
+    `write`.
     """
 
     inputs: Inputs
@@ -58,6 +59,7 @@ class Saver:
     output: Path
     every: float = SAVE_EVERY
     start: datetime = field(default_factory=datetime.now)
+    earlier: tuple[IonicStep, ...] = ()
     unwritten: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -107,7 +109,7 @@ class Saver:
     ) -> tuple[RunRecord, dict[str, Path]]:  # fmt: skip
         record = run_record(
             self.inputs, self.calculation.datasets, state, observables, status, self.start,
-            converged=finished and state.converged,
+            converged=finished and state.converged, earlier=self.earlier,
         )  # fmt: skip
         orbitals = self._orbitals(state, grid)
         if grid.world.rank != 0:
@@ -168,14 +170,15 @@ class Saver:
         trace: dict[str, Any],
     ) -> dict[str, Any]:  # fmt: skip
         """The state and everything that tells where it comes from."""
-        tree = state_tree(self.calculation, state, orbitals)
+        tree = state_tree(state, orbitals)
         tree["status"] = {
-            "converged": record.final.converged, "words": record.final.status, "events": state.events,
+            "converged": record.last.converged, "words": record.final.status, "events": state.events,
         }  # fmt: skip
         tree["results"] = {
             "forces_av": observables.forces_av, "moment_a": observables.moment_a,
-            "forces_reliable": record.final.converged and observables.forces_av is not None,
+            "forces_reliable": record.last.converged and observables.forces_av is not None,
         }  # fmt: skip
+        tree["ionic_steps"] = ionic_steps_tree(record.ionic_steps)
         tree["input"] = {
             "texts": self.input_texts(), "incar": incar_tags(self.inputs), "tags_in_force": tags_in_force(self.inputs),
         }  # fmt: skip

@@ -16,7 +16,7 @@ from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
 from eigenwerk.dft.scf.precision import PrecisionChoice
 from eigenwerk.dft.scf.solver_choice import AUTOMATIC, SolverChoice, SolverJob
 from eigenwerk.dft.scf.solvers import Method
-from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, Subject, wanted_bands
 from eigenwerk.dft.symmetrise import Symmetriser
 
 RESIDUAL_SHARE = 0.003
@@ -54,12 +54,14 @@ class ScfSettings:
 
 
 class ScfLoop:
-    """The self-consistency cycle of one structure; `run` goes from a density to a State."""
+    """The self-consistency cycle of one subject; `run` goes from a density to a State."""
 
     def __init__(
-        self, atoms: PawAtoms, builder: PotentialBuilder, symmetrise: Symmetriser, settings: ScfSettings
-    ):
-        self.atoms, self.builder, self.symmetrise, self.settings = atoms, builder, symmetrise, settings
+        self, subject: Subject, atoms: PawAtoms, builder: PotentialBuilder, symmetrise: Symmetriser,
+        settings: ScfSettings,
+    ):  # fmt: skip
+        self.subject, self.atoms, self.builder = subject, atoms, builder
+        self.symmetrise, self.settings = symmetrise, settings
         basis = atoms.basis
         self.weight_k = basis.weight_k.cpu()  # occupations are found in host memory
         self._compensated: tuple[torch.Tensor, torch.Tensor] | None = None
@@ -67,29 +69,25 @@ class ScfLoop:
             settings.mixing, basis.norm2_g[: basis.density_count], basis.weight_g[: basis.density_count], basis.volume
         )
 
-    def run(
-        self,
-        density: Density,
-        coeff_sknG: torch.Tensor | None = None,
-        on_step: Callable[[ScfStep, State], None] | None = None,
-    ) -> State:
-        """Iterate from a starting density (and orbitals) until converged or out of steps."""
+    def run(self, start: StartingPoint, on_step: Callable[[ScfStep, State], None] | None = None) -> State:
+        """Iterate from a starting point until converged or out of steps."""
         settings, trace = self.settings, self.atoms.runtime.trace
         degeneracy = self.atoms.basis.spin.degeneracy
         history: list[ScfStep] = []
-        wanted_skn, proj_sknI, residual = None, None, 1.0
-        state: State | None = None
-        choice, precision = self._solver_choice(), self._precision_choice(continued=coeff_sknG is not None)
+        density, coeff_sknG, wanted_skn, proj_sknI = start.density, start.coeff_sknG, start.wanted_skn, None
+        progress, state = start.progress, None
+        choice, precision = self._begun(start)
         for step in range(1, settings.max_steps + 1):
             started = time.perf_counter()
             with trace.span("potential"):
                 potential = self.builder(density)
-            (method, choice_events), tolerance = choice.next(step), self._orbital_tolerance(residual)
+            (method, choice_events), tolerance = choice.next(step), self._orbital_tolerance(progress)
             with trace.span("bands"):
                 if coeff_sknG is None:
                     coeff_sknG = first_orbitals(self.atoms, potential, with_guards(self.atoms, settings.bands))
                 single, precision_events = precision.next(
-                    step, method, potential, coeff_sknG, residual=residual if history else None, tolerance=tolerance
+                    step, method, potential, coeff_sknG, residual=progress.residual if progress else None,
+                    tolerance=tolerance,
                 )
                 bands = solve_bands(
                     self.atoms, potential, coeff_sknG, method=method, tolerance=tolerance, wanted_skn=wanted_skn,
@@ -106,24 +104,30 @@ class ScfLoop:
             with trace.span("density"):
                 output = self.symmetrise(density_of_bands(self.atoms, coeff_sknG, filling_skn, single, proj_sknI))
             wanted_skn = wanted_bands(filled.occ_skn)
-            events_before = len(self.mixer.events)
+            events_before, done = len(self.mixer.events), progress.steps if progress else 0
+            frozen = done < settings.frozen_steps
             with trace.span("mixing"):
-                frozen = step <= settings.frozen_steps
                 following, residual = self._agreed(*self._next(density, output, frozen))
             events = (
                 *choice_events, *precision_events, *bands.notes, *choice.observe(bands, filling_skn, tolerance),
                 *filled.warnings, *self.mixer.events[events_before:],
             )
             record = self._record(
-                step, energies, history, residual, bands, wanted_skn, output, started, events, method,
+                step, energies, progress, residual, bands, wanted_skn, output, started, events, method,
                 "double" if single is None else "single",
             )
             trace.lap("LOOP", record.seconds)
             history.append(record)
             final = not frozen and choice.settled and single is None
-            converged = self.atoms.runtime.world.all(final and self._converged(record))
-            status = "converged" if converged else f"not converged after {step} steps"
-            state = State(density, coeff_sknG, bands.eig_skn, filled, energies, tuple(history), converged, status)
+            converged = self.atoms.runtime.world.all(final and self._converged(record, done))
+            progress = Progress(
+                done + 1, residual, energies.free, energies.band, choice.state(), precision.state(),
+                self.mixer.memory(),
+            )
+            state = State(
+                self.subject, density, following, coeff_sknG, bands.eig_skn, filled, energies, tuple(history),
+                converged, "converged" if converged else f"not converged after {step} steps", progress,
+            )
             if on_step is not None:
                 on_step(record, state)
             if converged:
@@ -132,19 +136,23 @@ class ScfLoop:
         assert state is not None
         return state
 
-    def _solver_choice(self) -> SolverChoice:
-        settings = self.settings
-        real = self.atoms.basis.form.real
-        return SolverChoice(
-            SolverJob(settings.solver, settings.bands, real, settings.energy_tolerance, settings.motion_time)
+    def _begun(self, start: StartingPoint) -> tuple[SolverChoice, PrecisionChoice]:
+        """The choices of solver and precision, and the mixer, as they stand at a start."""
+        settings, progress = self.settings, start.progress
+        job = SolverJob(
+            settings.solver, settings.bands, self.atoms.basis.form.real, settings.energy_tolerance, settings.motion_time
         )
-
-    def _precision_choice(self, continued: bool) -> PrecisionChoice:
-        settings = self.settings
-        return PrecisionChoice(
-            self.atoms, wished=settings.start_single, continued=continued, electrons=settings.electrons,
-            energy_tolerance=settings.energy_tolerance, max_steps=settings.max_steps,
+        choice = SolverChoice(job, progress.steps if progress and progress.solver else 0)
+        precision = PrecisionChoice(
+            self.atoms, wished=settings.start_single, continued=start.coeff_sknG is not None,
+            electrons=settings.electrons, energy_tolerance=settings.energy_tolerance, max_steps=settings.max_steps,
         )
+        if progress is not None:
+            choice.restore(progress.solver)
+            precision.restore(progress.precision)
+            if (memory := progress.mixer()) is not None:
+                self.mixer.restore(memory, start.density.parts)
+        return choice, precision
 
     def _occupy(self, eig_skn: torch.Tensor, degeneracy: int) -> Occupations:
         settings = self.settings
@@ -153,8 +161,8 @@ class ScfLoop:
             settings.width, degeneracy, settings.fixed_moment,
         )
 
-    def _orbital_tolerance(self, residual: float) -> float:
-        share = RESIDUAL_SHARE * residual / max(self.settings.electrons, 1.0)
+    def _orbital_tolerance(self, progress: Progress | None) -> float:
+        share = RESIDUAL_SHARE * (progress.residual if progress else 1.0) / max(self.settings.electrons, 1.0)
         return float(min(max(share, 1e-7), 1e-2))
 
     def _next(self, density: Density, output: Density, frozen: bool) -> tuple[Density, float]:
@@ -183,11 +191,10 @@ class ScfLoop:
         return density.broadcast(self.atoms.runtime.world, residual)
 
     def _record(
-        self, step: int, energies: Energies, history: list[ScfStep], residual: float, bands: Bands,
+        self, step: int, energies: Energies, before: Progress | None, residual: float, bands: Bands,
         wanted_skn: torch.Tensor, output: Density, started: float, events: tuple[str, ...],
         method: Method, precision: str,
     ) -> ScfStep:
-        before = history[-1].energies if history else None
         moment = None
         if output.spin.polarised:
             moment = float(output.spin.magnetisation(electrons_of(output, self.atoms)))
@@ -200,21 +207,13 @@ class ScfLoop:
             solver=method.short, precision=precision,
         )
 
-    def _converged(self, record: ScfStep) -> bool:
+    def _converged(self, record: ScfStep, done: int) -> bool:
+        """done: steps before this one, those of earlier runs included."""
         settings = self.settings
         tolerance = settings.energy_tolerance
         # the free energy's error goes with the square of the residual: a small change alone may be a standstill
         square = record.residual**2 / (tolerance * settings.electrons) if tolerance > 0 else float("inf")
         # the band energy is first order in the residual; it need not stand still once the residual itself is tiny
         quiet = abs(record.band_change) < tolerance or square < TINY_RESIDUAL_SQUARE
-        enough = record.step >= max(settings.min_steps, settings.frozen_steps + 2)
+        enough = record.step >= settings.min_steps and done > settings.frozen_steps
         return enough and abs(record.change) < tolerance and square < RESIDUAL_SQUARE and quiet
-
-
-def wanted_bands(occ_skn: torch.Tensor) -> torch.Tensor:
-    """1 for bands that matter (occupied at any k-point, and one more), 0 for the empty rest."""
-    used_n = (occ_skn.abs() > 1e-6).any(0).any(0)
-    last = int(torch.nonzero(used_n).max()) + 1
-    wanted_skn = torch.zeros_like(occ_skn)
-    wanted_skn[..., : last + 1] = 1.0
-    return wanted_skn

@@ -6,7 +6,7 @@ Equations, units and measured choices: docs/equations/mixing.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -20,6 +20,9 @@ from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
 
 SomeFields = TypeVar("SomeFields", bound=Fields)
+
+Memory = Callable[[], Mapping[str, Any] | None]
+"""What a mixer remembers, for a file; None if it is no longer there."""
 
 UPHILL_SHARE = 0.2
 """A channel with this share of the squared residual must not be moved against it."""
@@ -161,33 +164,41 @@ class PulayMixer:
         """What the guard has made of the linear factors: 1, or less after trouble."""
         return self._guard.scale
 
-    def state(self) -> dict[str, Any]:
-        """Everything the next step depends on: tensors, numbers and words, for a file."""
-        history = self._history
-        stored: dict[str, Any] = {
+    def memory(self) -> Memory:
+        """Gives everything that the next step depends on as it is now; None when it is asked for too late."""
+        history, last, best = self._history, self._last, self._guard.best_step
+        changes = None if history is None else history.changes()
+        numbers = {
             "count": self._count, "turns": self._turns, "bmix": self._bmix, "amix": self._amix,
-            "amix_mag": self._amix_mag, "told_amix_mag": self._told_amix_mag, "events": list(self.events),
-            **self._guard.state(),
-            "places": [] if history is None else list(history.places),
-            "numbers": () if history is None else history.numbers(),
+            "amix_mag": self._amix_mag, "told_amix_mag": self._told_amix_mag, "best_is_last": best is last,
+            "guard": self._guard.state(), "history": None if history is None else history.numbers(),
         }  # fmt: skip
-        steps = [] if history is None else history.steps()
-        kept = {"step": steps, "last": [self._last] if self._last else [], "best": self._guard.kept()}
-        for name, some in kept.items():
-            stored[f"{name}_input_xy"] = [step.input_xy for step in some]
-            stored[f"{name}_residual_xy"] = [step.residual_xy for step in some]
-        return stored
+
+        def state() -> dict[str, Any] | None:
+            change_ixjy = None if changes is None else changes()
+            if changes is not None and change_ixjy is None:
+                return None
+            others = {"last_ixy": _joined(last), "best_ixy": None if best is last else _joined(best)}
+            return {**numbers, **others, "change_ixjy": None if change_ixjy is None else change_ixjy.numpy()}
+
+        return state
 
     def restore(self, stored: Mapping[str, Any], parts: Parts) -> None:
-        """Continue where a mixer with the same settings, plane waves and fields (parts) stood at `state`."""
+        """Continue where a mixer with the same settings, plane waves and fields (parts) stood."""
         self._count, self._turns, self._bmix = int(stored["count"]), int(stored["turns"]), float(stored["bmix"])
-        self.events, self._amix = list(stored["events"]), float(stored["amix"])
-        self._amix_mag, self._told_amix_mag = float(stored["amix_mag"]), float(stored["told_amix_mag"])
-        self._last = next(iter(_steps_of(stored, "last")), None)
-        self._guard = Guard.of(stored, _steps_of(stored, "best"))
+        self._amix, self._amix_mag = float(stored["amix"]), float(stored["amix_mag"])
+        self._told_amix_mag = float(stored["told_amix_mag"])
+        self._last, best = (self._step(stored[name]) for name in ("last_ixy", "best_ixy"))
+        self._guard = Guard.of(stored["guard"], self._last if stored["best_is_last"] else best)
         self._history = None
-        if self._last is not None:
-            self._started(parts).restore(_steps_of(stored, "step"), stored["places"], stored["numbers"])
+        if stored["history"] is not None:
+            self._started(parts).restore(stored["history"], self._tensor(stored["change_ixjy"]))
+
+    def _tensor(self, array: np.ndarray) -> torch.Tensor:
+        return torch.as_tensor(array).to(self.norm2_g)
+
+    def _step(self, step_ixy: np.ndarray | None) -> MixingStep | None:
+        return None if step_ixy is None else MixingStep(*self._tensor(step_ixy))
 
     def _started(self, parts: Parts) -> History:
         """The history; made when the fields are known."""
@@ -371,5 +382,6 @@ def _uphill(along_x: np.ndarray, flat: float, square_x: np.ndarray) -> bool:
     return against and flat < 0
 
 
-def _steps_of(stored: Mapping[str, Any], name: str) -> list[MixingStep]:
-    return [MixingStep(*pair) for pair in zip(stored[f"{name}_input_xy"], stored[f"{name}_residual_xy"], strict=True)]
+def _joined(step: MixingStep | None) -> np.ndarray | None:
+    """Input and residual in host memory, (i, x, y)."""
+    return None if step is None else torch.stack([step.input_xy, step.residual_xy]).cpu().numpy()

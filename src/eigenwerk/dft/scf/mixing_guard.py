@@ -23,6 +23,9 @@ ROUNDING = 1e-12
 """A least-squares residual below this share of the measured one is rounding error, and its changes no progress."""
 
 
+NUMBERS = ("scale", "lowest", "best", "since", "better")
+
+
 @dataclass
 class Guard:
     """Watches the progress of Pulay mixing: stagnation restarts it from the best density with smaller steps.
@@ -71,19 +74,11 @@ class Guard:
         if self.scale < 1 and self.better >= RECOVERY:
             self.scale, self.better = min(1.0, 2 * self.scale), 0
 
-    def kept(self) -> list[MixingStep]:
-        """The best step as a list of none or one."""
-        return [] if self.best_step is None else [self.best_step]
-
     def state(self) -> dict[str, Any]:
         """The numbers, without the best step."""
-        return {name: getattr(self, name) for name in ("scale", "lowest", "best", "since", "better")}
+        return {name: getattr(self, name) for name in NUMBERS}
 
     @staticmethod
-    def of(stored: Mapping[str, Any], kept: list[MixingStep]) -> Guard:
+    def of(stored: Mapping[str, Any], best_step: MixingStep | None) -> Guard:
         """The guard that gave this state."""
-        best_step = kept[0] if kept else None
-        return Guard(
-            float(stored["scale"]), float(stored["lowest"]), float(stored["best"]), int(stored["since"]),
-            int(stored["better"]), best_step,
-        )  # fmt: skip
+        return Guard(**{name: stored[name] for name in NUMBERS}, best_step=best_step)

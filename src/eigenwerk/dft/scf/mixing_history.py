@@ -8,8 +8,9 @@ docs/equations/mixing.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -122,6 +123,7 @@ class History:
         """<dU|dR> and <dR|dR> of the last channel; dU(-dR - dU)/g^2 and dU dU/g^4 of the first, and with S = K/A of it
         <dU|S dR> and <S dR|S dR> with f = 1."""
         self._row_ixcy: torch.Tensor | None = None
+        self._added = 0
         weights = (metric.weight_y, metric.weight_y, metric.weight_y, metric.electrons_y)
         self._weight_ky = torch.stack([*weights, metric.inverse_y, metric.inverse2_y])
         self._shaped: tuple[torch.Tensor, torch.Tensor] | None = None
@@ -138,6 +140,7 @@ class History:
 
         A change without effect, or of an input that stood still (frozen densities), is not kept: it teaches nothing.
         """
+        self._added += 1
         place = next(c for c in range(self.longest + 1) if c not in self.places)
         used = max([place, *self.places]) + 1
         row_ixcy = self._rows(used, here)
@@ -222,24 +225,35 @@ class History:
         factor_x1c = torch.as_tensor(factor_xc, device=row_ixcy.device, dtype=row_ixcy.dtype)[:, None]
         return (factor_x1c @ row_ixcy[:, :, :used])[:, :, 0]
 
-    def steps(self) -> list[MixingStep]:
-        """The changes as they came, oldest first."""
-        row_ixcy = self._row_ixcy
-        return [] if row_ixcy is None else [MixingStep(*row_ixcy[:, :, c].clone()) for c in self.places]
+    def numbers(self) -> dict[str, Any]:
+        """Everything but the changes themselves."""
+        return {
+            "places": list(self.places), "length_c": self.length_c.copy(), "gram_xcc": self.gram_xcc.copy(),
+            "fits_c": self.fits_c.copy(),
+        }  # fmt: skip
 
-    def numbers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """length_c, gram_xcc and fits_c."""
-        return self.length_c.copy(), self.gram_xcc.copy(), self.fits_c.copy()
+    def changes(self) -> Callable[[], torch.Tensor | None]:
+        """Gives the changes of now as they came, oldest first, on the host; None when it is asked for too late.
 
-    def restore(
-        self, steps: list[MixingStep], places: list[int], numbers: tuple[np.ndarray, np.ndarray, np.ndarray]
-    ) -> None:
-        """Continue with what `steps`, `places` and (length_c, gram_xcc, fits_c) were."""
-        self.places = list(places)
-        self.length_c, self.gram_xcc, self.fits_c = (np.array(number) for number in numbers)
-        for place, step in zip(places, steps, strict=True):
-            row_ixcy = self._rows(max(places) + 1, step)
-            row_ixcy[0, :, place], row_ixcy[1, :, place] = step.input_xy, step.residual_xy
+        (i, x, j, y).  A row is used anew two calls of `add` after its change was dropped from `places`, not before.
+        """
+        row_ixcy, places, added = self._row_ixcy, list(self.places), self._added
+
+        def changes() -> torch.Tensor | None:
+            change_ixjy = torch.empty(0) if row_ixcy is None else row_ixcy[:, :, places].cpu()
+            return change_ixjy if self._added <= added + 1 else None
+
+        return changes
+
+    def restore(self, numbers: Mapping[str, Any], change_ixjy: torch.Tensor) -> None:
+        """Continue with what `numbers` and `changes` were."""
+        self.places = list(numbers["places"])
+        self.length_c, self.gram_xcc, self.fits_c = (
+            np.array(numbers[name]) for name in ("length_c", "gram_xcc", "fits_c")
+        )
+        if self.places:
+            row_ixcy = self._rows(max(self.places) + 1, MixingStep(*change_ixjy[:, :, 0]))
+            row_ixcy[:, :, self.places] = change_ixjy
 
 
 def _together(parts: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:

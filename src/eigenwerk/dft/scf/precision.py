@@ -3,7 +3,9 @@
 docs/equations/precision.md.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -69,6 +71,16 @@ class PrecisionChoice:
         self.tables: SingleTables | None = None
         self.error: SingleError | None = None
 
+    def state(self) -> dict[str, Any]:
+        """What the next choice depends on."""
+        error = None if self.error is None else (self.error.residual, self.error.energy)
+        return {"wished": self.wished, "error": error}
+
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        """Continue where the choice of the same calculation stood; nothing of one that wished for something else."""
+        self.wished, error = stored.get("wished", self.wished), stored.get("error")
+        self.error = None if error is None else SingleError(*error)
+
     def next(
         self, step: int, method: Method, potential: Potential, coeff_sknG: torch.Tensor, *, residual: float | None,
         tolerance: float,
@@ -81,15 +93,17 @@ class PrecisionChoice:
         # orbitals of another run may be converged already: what they need is known after one step
         if not self.wished or (self.continued and residual is None):
             return None, ()
-        begins = self.error is None
+        begins = self.tables is None
         reason = self._last(step, method, residual)
         if not reason and begins:
             self.tables = SingleTables.of(self.atoms)
+        if not reason and self.tables is not None and self.error is None:
             self.error = measured_error(self.atoms, self.tables, potential, coeff_sknG, self.electrons)
         if not reason and self.error is not None and self.error.residual > ENOUGH * tolerance * self.electrons**0.5:
             reason = "the density asks for better orbitals"
         if reason:
-            self.wished, self.tables = False, None
+            # a run that goes on from here is not bound by the NELM of this one
+            self.wished, self.tables = step == self.max_steps, None
             return None, (f"orbitals in double precision from here on: {reason}{self._words()}",)
         return self.tables, (f"orbitals in single precision from here on{self._words()}",) if begins else ()
 

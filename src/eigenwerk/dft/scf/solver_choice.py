@@ -3,8 +3,9 @@
 docs/equations/solver_choice.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -97,10 +98,25 @@ def method_of(job: SolverJob, step: int) -> Method:
 class SolverChoice:
     """Names the method of the next step, and watches what became of it."""
 
-    def __init__(self, job: SolverJob):
-        self.job, self.method = job, method_of(job, 1)
+    def __init__(self, job: SolverJob, done: int = 0):
+        """done: steps that are behind the orbitals where it begins."""
+        self.job, self.done, self.method = job, done, method_of(job, max(done, 1))
         self._residual, self._without_progress, self._taken_over = float("inf"), 0, False
         self._energy_left = 0.0
+
+    def state(self) -> dict[str, Any]:
+        """What the next method depends on, besides the job and the number of steps."""
+        return {
+            "residual": self._residual, "without_progress": self._without_progress, "taken_over": self._taken_over,
+            "energy_left": self._energy_left,
+        }  # fmt: skip
+
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        """Continue where the choice for the same job stood; nothing of another one."""
+        self._residual = stored.get("residual", self._residual)
+        self._without_progress = stored.get("without_progress", 0)
+        self._taken_over = stored.get("taken_over", False)
+        self._energy_left = stored.get("energy_left", 0.0)
 
     @property
     def settled(self) -> bool:
@@ -108,8 +124,9 @@ class SolverChoice:
         return self._energy_left < self.job.energy_tolerance
 
     def next(self, step: int) -> tuple[Method, tuple[str, ...]]:
-        """The method of a step, and what is to be said about it."""
-        before, self.method = self.method, davidson_method() if self._taken_over else method_of(self.job, step)
+        """The method of a step, from 1 on, and what is to be said about it."""
+        usual = method_of(self.job, self.done + step)
+        before, self.method = self.method, davidson_method() if self._taken_over else usual
         changed = self.job.solver == AUTOMATIC and self.method.short != before.short and not self._taken_over
         return self.method, (f"{self.method.words} from here on ({self.job.bands} bands)",) if changed else ()
 

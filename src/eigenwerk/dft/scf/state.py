@@ -1,12 +1,19 @@
 """Everything that defines where a self-consistent calculation stands, in one value."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.energies import Energies
 from eigenwerk.dft.occupations import Occupations
+from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.scf.mixing import Memory
+from eigenwerk.io.paw_xml import PawDataset
 
 
 @dataclass(frozen=True)
@@ -32,16 +39,68 @@ class ScfStep:
     precision: str = "double"
 
 
-@dataclass(frozen=True)
-class State:
-    """A ground state, converged or not.
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What a state is a state of: the structure and k-points of its basis, parameters, and PAW data by element."""
 
-    density: the one the Hamiltonian of the orbitals was made from; coeff_sknG: orbitals of this k-group on this rank's
-    plane waves; eig_skn (hartree), occupations: of all k-points, in host memory; energies; history: all steps;
-    converged, status: how it ended.
+    basis: PlaneWaveBasis
+    parameters: Parameters
+    datasets: Mapping[str, PawDataset]
+
+    @property
+    def structure(self) -> Structure:
+        """Cell, atoms and starting moments."""
+        return self.basis.structure
+
+    @property
+    def functional(self) -> str:
+        """GGA tag."""
+        return self.parameters.functional
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the next step depends on besides its density and orbitals.
+
+    steps: done in all, those of earlier runs included; residual: of the density, electrons; free, band: energies of the
+    last step, hartree; solver, precision: states of the choices; mixer: its memory.
+    """
+
+    steps: int
+    residual: float
+    free: float
+    band: float
+    solver: Mapping[str, Any]
+    precision: Mapping[str, Any]
+    mixer: Memory
+
+
+@dataclass(frozen=True)
+class StartingPoint:
+    """Where a loop begins: a density, orbitals (s, k, n, G) if there are any, and notes on how they were obtained.
+
+    wanted_skn: 1 for the bands that matter; progress: of the same calculation, which goes on as if never interrupted.
     """
 
     density: Density
+    coeff_sknG: torch.Tensor | None = None
+    wanted_skn: torch.Tensor | None = None
+    progress: Progress | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class State:
+    """A ground state, converged or not, and all that is needed to go on from it.
+
+    density: the one the Hamiltonian of the orbitals was made from; following: the next one; coeff_sknG: orbitals of
+    this k-group on this rank's plane waves; eig_skn (hartree), occupations: of all k-points, in host memory; energies;
+    history: the steps of this run; converged, status: how it ended.
+    """
+
+    subject: Subject
+    density: Density
+    following: Density
     coeff_sknG: torch.Tensor
     eig_skn: torch.Tensor
     occupations: Occupations
@@ -49,8 +108,29 @@ class State:
     history: tuple[ScfStep, ...]
     converged: bool
     status: str
+    progress: Progress
+
+    @property
+    def structure(self) -> Structure:
+        """Cell, atoms and starting moments."""
+        return self.subject.structure
+
+    @property
+    def filling_skn(self) -> torch.Tensor:
+        """w_k g f: electrons of each orbital, in host memory."""
+        basis = self.subject.basis
+        return basis.weight_k.cpu()[:, None] * self.occupations.occ_skn * basis.spin.degeneracy
 
     @property
     def events(self) -> tuple[str, ...]:
         """What had to be done on the way, in words, each with its step."""
         return tuple(f"step {record.step}: {event}" for record in self.history for event in record.events)
+
+
+def wanted_bands(occ_skn: torch.Tensor) -> torch.Tensor:
+    """1 for bands that matter (occupied at any k-point, and one more), 0 for the empty rest."""
+    used_n = (occ_skn.abs() > 1e-6).any(0).any(0)
+    last = int(torch.nonzero(used_n).max()) + 1
+    wanted_skn = torch.zeros_like(occ_skn)
+    wanted_skn[..., : last + 1] = 1.0
+    return wanted_skn

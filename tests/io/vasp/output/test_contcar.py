@@ -23,10 +23,10 @@ def test_pymatgen_reads_structure_flags_and_velocities(written):
     path, record = written
     poscar = inputs.Poscar.from_file(str(path))
     assert poscar.site_symbols == ["Mg", "O"] and poscar.natoms == [2, 1]
-    np.testing.assert_allclose(poscar.structure.lattice.matrix, record.lattice_cv, atol=1e-12)
-    np.testing.assert_allclose(poscar.structure.frac_coords, record.scaled_ac, atol=1e-12)
+    np.testing.assert_allclose(poscar.structure.lattice.matrix, record.last.lattice_cv, atol=1e-12)
+    np.testing.assert_allclose(poscar.structure.frac_coords, record.last.scaled_ac, atol=1e-12)
     np.testing.assert_array_equal(poscar.selective_dynamics, SELECTIVE)
-    np.testing.assert_allclose(poscar.velocities, record.velocities_av, atol=1e-10)
+    np.testing.assert_allclose(poscar.velocities, record.last.velocities_av, atol=1e-10)
 
 
 def test_ase_reads_structure_and_constraints(written):
@@ -34,15 +34,15 @@ def test_ase_reads_structure_and_constraints(written):
     path, record = written
     atoms = io.read(path, format="vasp")
     assert atoms.get_chemical_symbols() == list(record.symbols) and len(atoms.constraints) == 2
-    np.testing.assert_allclose(atoms.cell[:], record.lattice_cv, atol=1e-12)
-    np.testing.assert_allclose(atoms.get_scaled_positions(wrap=False), record.scaled_ac, atol=1e-12)
+    np.testing.assert_allclose(atoms.cell[:], record.last.lattice_cv, atol=1e-12)
+    np.testing.assert_allclose(atoms.get_scaled_positions(wrap=False), record.last.scaled_ac, atol=1e-12)
 
 
 def test_own_reader_gives_the_same_back(written):
     path, record = written
     poscar = read_poscar(path)
     assert tuple(poscar.symbols) == record.symbols
-    np.testing.assert_allclose(poscar.scaled_ac, record.scaled_ac, atol=1e-14)
+    np.testing.assert_allclose(poscar.scaled_ac, record.last.scaled_ac, atol=1e-14)
     np.testing.assert_array_equal(poscar.selective_ac, SELECTIVE)
 
 
@@ -54,7 +54,7 @@ def test_what_the_poscar_held_beyond_the_record_is_kept(tmp_path, make_record):
     found = read_poscar(tmp_path / "CONTCAR")
     assert found.title == "cell" and found.suffixes[0] == "_pv"
     np.testing.assert_allclose(found.velocities_av, start.velocities_av)
-    np.testing.assert_allclose(found.scaled_ac, record.scaled_ac, atol=1e-14)
+    np.testing.assert_allclose(found.scaled_ac, record.last.scaled_ac, atol=1e-14)
 
 
 def test_species_that_repeat_stay_apart(tmp_path, make_record):
@@ -63,3 +63,14 @@ def test_species_that_repeat_stay_apart(tmp_path, make_record):
     species = (replace(magnesium, count=1), oxygen, replace(magnesium, count=1))
     write_contcar(tmp_path / "CONTCAR", make_record(species=species, symbols=("Mg", "O", "Mg")))
     assert read_poscar(tmp_path / "CONTCAR").species_runs == (("Mg", 1), ("O", 1), ("Mg", 1))
+
+
+def test_the_last_structure_is_written(tmp_path, make_record):
+    record = make_record(ionic=3, velocities_av=np.array([[0.001, 0.0, 0.002]] * 3))
+    assert not np.allclose(record.ionic_steps[0].scaled_ac, record.last.scaled_ac)
+    moving = "cell\n 1.0\n 9 0 0\n 0 9 0\n 0 0 9\n Mg O\n 2 1\nDirect\n" + 3 * " 0 0 0\n" + "\n" + 3 * " 1 1 1\n"
+    write_contcar(tmp_path / "CONTCAR", record, parse_poscar(moving))
+    found = read_poscar(tmp_path / "CONTCAR")
+    np.testing.assert_allclose(found.scaled_ac, record.last.scaled_ac, atol=1e-14)
+    np.testing.assert_allclose(found.lattice_cv, record.last.lattice_cv, atol=1e-14)
+    np.testing.assert_allclose(found.velocities_av, record.last.velocities_av, atol=1e-14)

@@ -13,7 +13,7 @@ from eigenwerk.io.vasp.output.oszicar import fortran, write_oszicar
 def test_columns_are_those_of_vasp(tmp_path, make_record):
     record = make_record(spins=2)
     step = replace(
-        record.steps[0],
+        record.last.steps[0],
         step=9,
         free_energy=-67.5766178893,
         change=0.036145,
@@ -22,7 +22,7 @@ def test_columns_are_those_of_vasp(tmp_path, make_record):
         residual=0.256,
         density_residual=0.0398,
     )
-    write_oszicar(tmp_path / "OSZICAR", replace(record, steps=(step,)))
+    write_oszicar(tmp_path / "OSZICAR", replace(record, ionic_steps=(replace(record.last, steps=(step,)),)))
     lines = (tmp_path / "OSZICAR").read_text().splitlines()
     assert lines[0].split() == ["N", "E", "dE", "d", "eps", "ncg", "rms", "rms(c)"]
     assert lines[1] == "DAV:   9    -0.675766178893E+02    0.36145E-01   -0.17189E-01  3304   0.256E+00    0.398E-01"
@@ -59,3 +59,20 @@ def test_fortran_format_keeps_the_digits(value, digits):
 def test_fortran_format_at_the_edges():
     assert fortran(0.0, 3) == "0.000E+00" and fortran(-0.9996, 3) == "-0.100E+01" and fortran(0.1, 3) == "0.100E+00"
     assert math.isnan(float(fortran(float("nan"), 3)))
+
+
+def test_each_ionic_step_has_its_line_with_the_change_of_energy(tmp_path, make_record):
+    outputs = pytest.importorskip("pymatgen.io.vasp.outputs", reason="pymatgen is not installed")
+    write_oszicar(tmp_path / "OSZICAR", make_record(ionic=2))
+    results = [line for line in (tmp_path / "OSZICAR").read_text().splitlines() if "F=" in line]
+    assert results[0] == "   1 F= -.12266828E+02 E0= -.12261828E+02  d E =-.122668E+02"
+    assert results[1] == "   2 F= -.12516828E+02 E0= -.12511828E+02  d E =-.250000E+00"
+    oszicar = outputs.Oszicar(str(tmp_path / "OSZICAR"))
+    assert [len(steps) for steps in oszicar.electronic_steps] == [4, 3]
+    assert [step["dE"] for step in oszicar.ionic_steps] == pytest.approx([-12.2668, -0.25])
+    assert oszicar.final_energy == pytest.approx(-12.511828)
+
+
+def test_a_run_that_may_move_ions_has_its_energy_as_the_first_change(tmp_path, make_record):
+    write_oszicar(tmp_path / "OSZICAR", make_record(parameters={"NSW": 5}))
+    assert (tmp_path / "OSZICAR").read_text().endswith("  d E =-.125168E+02\n")

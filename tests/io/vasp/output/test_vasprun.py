@@ -62,11 +62,11 @@ def test_pymatgen_reads_everything(written):
     assert run.final_energy == pytest.approx(-12.51182784, abs=1e-9)
     assert run.ionic_steps[0]["e_fr_energy"] == pytest.approx(-12.51682784, abs=1e-9)
     assert run.ionic_steps[0]["e_wo_entrp"] == pytest.approx(-12.50682784, abs=1e-9)
-    np.testing.assert_allclose(run.ionic_steps[0]["forces"], record.final.forces_av, atol=1e-8)
-    np.testing.assert_allclose(run.ionic_steps[0]["stress"], record.final.stress_vv, atol=1e-8)
+    np.testing.assert_allclose(run.ionic_steps[0]["forces"], record.last.forces_av, atol=1e-8)
+    np.testing.assert_allclose(run.ionic_steps[0]["stress"], record.last.stress_vv, atol=1e-8)
     assert run.run_type == "PBE" and run.incar["EDIFF"] == 1e-10 and run.parameters["ENMAX"] == 450.0
-    np.testing.assert_allclose(run.final_structure.frac_coords, record.scaled_ac, atol=1e-12)
-    np.testing.assert_allclose(run.final_structure.lattice.matrix, record.lattice_cv, atol=1e-12)
+    np.testing.assert_allclose(run.final_structure.frac_coords, record.last.scaled_ac, atol=1e-12)
+    np.testing.assert_allclose(run.final_structure.lattice.matrix, record.last.lattice_cv, atol=1e-12)
     np.testing.assert_allclose(run.actual_kpoints, record.kpoint_kc, atol=1e-12)
     np.testing.assert_allclose(run.actual_kpoints_weights, record.weight_k, atol=1e-12)
     assert run.kpoints.style.name == "Monkhorst" and tuple(run.kpoints.kpts[0]) == (4, 3, 1)
@@ -130,12 +130,12 @@ def test_ase_reads_energies_forces_stress_and_bands(written, spins):
     assert atoms.get_potential_energy(force_consistent=True) == pytest.approx(-12.51682784, abs=1e-9)
     # ASE takes E0 - F from the last step of self-consistency: 0.005 eV in both places here.
     assert atoms.get_potential_energy() == pytest.approx(-12.51182784, abs=1e-9)
-    np.testing.assert_allclose(atoms.get_forces(apply_constraint=False), record.final.forces_av, atol=1e-8)
+    np.testing.assert_allclose(atoms.get_forces(apply_constraint=False), record.last.forces_av, atol=1e-8)
     from_kbar = -0.1 * 0.006241509074460763
     np.testing.assert_allclose(
-        atoms.get_stress(voigt=False, apply_constraint=False), from_kbar * record.final.stress_vv
+        atoms.get_stress(voigt=False, apply_constraint=False), from_kbar * record.last.stress_vv
     )
-    np.testing.assert_allclose(atoms.get_scaled_positions(wrap=False), record.scaled_ac, atol=1e-12)
+    np.testing.assert_allclose(atoms.get_scaled_positions(wrap=False), record.last.scaled_ac, atol=1e-12)
     calc = atoms.calc
     assert calc.get_fermi_level() == 2.25 and calc.get_number_of_spins() == spins
     np.testing.assert_allclose(calc.get_ibz_k_points(), record.kpoint_kc, atol=1e-12)
@@ -158,9 +158,9 @@ def test_phonopy_reads_forces_and_energy_at_zero_smearing(written):
     vasp = pytest.importorskip("phonopy.interface.vasp", reason="phonopy is not installed")
     path, record = written()
     with open(path, "rb") as file:
-        np.testing.assert_allclose(vasp.Vasprun(file, use_expat=True).read_forces(), record.final.forces_av, atol=1e-8)
+        np.testing.assert_allclose(vasp.Vasprun(file, use_expat=True).read_forces(), record.last.forces_av, atol=1e-8)
     forces = vasp.parse_set_of_forces(3, [str(path)], verbose=False)
-    residual = record.final.forces_av - record.final.forces_av.mean(axis=0)
+    residual = record.last.forces_av - record.last.forces_av.mean(axis=0)
     found = np.array(forces["forces"][0])
     np.testing.assert_allclose(found - found.mean(axis=0), residual, atol=1e-8)
     assert forces["supercell_energies"][0] == pytest.approx(-12.51182784, abs=1e-9)
@@ -168,7 +168,7 @@ def test_phonopy_reads_forces_and_energy_at_zero_smearing(written):
         run = vasp.VasprunxmlExpat(file)
         run.parse()
     assert run.NELECT == 26 and run.efermi == 2.25 and run.fft_grid == [24, 24, 30]
-    np.testing.assert_allclose(run.volume, abs(np.linalg.det(record.lattice_cv)))
+    np.testing.assert_allclose(run.volume, abs(np.linalg.det(record.last.lattice_cv)))
     assert list(run.cell.symbols) == ["Mg", "Mg", "O"]
 
 
@@ -241,8 +241,8 @@ def test_odd_titles_leave_the_file_readable(written):
 
 
 def test_huge_and_undefined_numbers_stay_numbers(written, make_record):
-    final = replace(make_record().final, free_energy=float("nan"), fermi_level=-1e12)
-    path, _ = written(final=final, converged=False)
+    final = replace(make_record().final, fermi_level=-1e12)
+    path, _ = written(final=final, free_energy=float("nan"), converged=False)
     run = _pymatgen(path)
     assert np.isnan(run.ionic_steps[0]["e_fr_energy"]) and run.efermi == -1e12
 
@@ -254,6 +254,30 @@ def test_a_record_without_steps_or_with_wrong_shapes_is_refused(make_record):
         make_record(kpoint_kc=np.zeros((2, 3)))
     with pytest.raises(ValueError, match="do not follow the species"):
         make_record(symbols=("Mg", "O", "Mg"))
+
+
+def test_readers_find_every_ionic_step(written):
+    """Energies, forces, structures and steps of each; the electrons of the last one alone."""
+    io = pytest.importorskip("ase.io", reason="ASE is not installed")
+    path, record = written(ionic=2, spins=2)
+    run, images, root = _pymatgen(path), io.read(path, index=":", format="vasp-xml"), ElementTree.parse(path).getroot()
+    assert len(run.ionic_steps) == len(images) == 2 and run.converged_electronic
+    for ionic, found, atoms in zip(record.ionic_steps, run.ionic_steps, images, strict=True):
+        assert found["e_fr_energy"] == pytest.approx(ionic.free_energy, abs=1e-8)
+        assert found["e_0_energy"] == pytest.approx(ionic.energy_zero, abs=1e-8)
+        assert len(found["electronic_steps"]) == len(ionic.steps)
+        np.testing.assert_allclose(found["forces"], ionic.forces_av, atol=1e-8)
+        np.testing.assert_allclose(found["structure"].frac_coords, ionic.scaled_ac, atol=1e-12)
+        np.testing.assert_allclose(atoms.get_forces(apply_constraint=False), ionic.forces_av, atol=1e-8)
+        np.testing.assert_allclose(atoms.cell[:], ionic.lattice_cv, atol=1e-12)
+        np.testing.assert_allclose(atoms.get_scaled_positions(wrap=False), ionic.scaled_ac, atol=1e-12)
+        assert atoms.get_potential_energy(force_consistent=True) == pytest.approx(ionic.free_energy, abs=1e-8)
+    assert run.final_energy == pytest.approx(record.last.energy_zero, abs=1e-8)
+    np.testing.assert_allclose(run.initial_structure.frac_coords, record.ionic_steps[0].scaled_ac, atol=1e-12)
+    np.testing.assert_allclose(run.final_structure.lattice.matrix, record.last.lattice_cv, atol=1e-12)
+    np.testing.assert_allclose(next(iter(run.eigenvalues.values()))[:, :, 0], record.final.eig_skn[0], atol=1e-8)
+    first, last = root.findall("calculation")
+    assert first.find("dos") is None and first.find("eigenvalues") is None and last.find("dos") is not None
 
 
 def test_missing_folder_is_an_input_error(tmp_path, make_record):

@@ -13,8 +13,11 @@ def write_contcar(path: str | Path, record: RunRecord, poscar: Poscar | None = N
     poscar: what the run started from; what a record does not hold (suffixes of names such as _pv, the predictor block,
     velocities of the lattice) is then kept from there.  Raises InputError if the file cannot be written.
     """
+    last = record.last
     if poscar is None:
         runs = tuple((species.element, species.count) for species in record.species)
-        poscar = Poscar(record.title, record.lattice_cv, record.symbols, record.scaled_ac, runs)
-        poscar = replace(poscar, selective_ac=record.selective_ac, velocities_av=record.velocities_av)
-    write_poscar(path, replace(poscar, lattice_cv=record.lattice_cv, scaled_ac=record.scaled_ac))
+        poscar = Poscar(record.title, last.lattice_cv, record.symbols, last.scaled_ac, runs)
+        poscar = replace(poscar, selective_ac=record.selective_ac, velocities_av=last.velocities_av)
+    if len(record.ionic_steps) > 1:
+        poscar = replace(poscar, velocities_av=last.velocities_av, velocities_cartesian=True, predictor="")
+    write_poscar(path, replace(poscar, lattice_cv=last.lattice_cv, scaled_ac=last.scaled_ac))

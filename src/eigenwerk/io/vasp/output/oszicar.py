@@ -1,22 +1,32 @@
-"""Write OSZICAR: one line per step of self-consistency, one line for the result.
+"""Write OSZICAR: one line per step of self-consistency, one line for the result of each ionic step.
 
 The columns stand where VASP puts them; docs/formats/oszicar.md gives widths and meanings.
 """
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 from eigenwerk.io.atomic_write import replacing
-from eigenwerk.io.vasp.output.record import RunRecord, StepRecord
+from eigenwerk.io.vasp.output.record import IonicStep, RunRecord, StepRecord
 
 _HEAD = "       N       E                     dE             d eps       ncg     rms          rms(c)\n"
 
 
 def write_oszicar(path: str | Path, record: RunRecord) -> None:
-    """Write the OSZICAR of a single-point run.  Raises InputError if the file cannot be written."""
-    text = _HEAD + "".join(_step_line(step) for step in record.steps) + _result_line(record)
+    """Write the OSZICAR of a run.  Raises InputError if the file cannot be written."""
     with replacing(path) as new:
-        new.write_text(text, encoding="utf-8")
+        new.write_text("".join(_pieces(record)), encoding="utf-8")
+
+
+def _pieces(record: RunRecord) -> Iterator[str]:
+    """The steps of self-consistency of each ionic step and its line."""
+    moving = len(record.ionic_steps) > 1 or int(record.parameters.get("NSW", 0)) > 0
+    before = 0.0
+    for number, ionic in enumerate(record.ionic_steps, start=1):
+        yield _HEAD + "".join(_step_line(step) for step in ionic.steps)
+        yield _result_line(number, ionic, before if moving else ionic.energy_without_entropy)
+        before = ionic.free_energy
 
 
 def _step_line(step: StepRecord) -> str:
@@ -26,15 +36,14 @@ def _step_line(step: StepRecord) -> str:
     return line + ("" if step.density_residual is None else f"   {fortran(step.density_residual, 3):>10s}") + "\n"
 
 
-def _result_line(record: RunRecord) -> str:
+def _result_line(number: int, ionic: IonicStep, before: float) -> str:
     """`   1 F= -.108E+02 E0= -.108E+02  d E =0.0E+00  mag=  0.0000`.
 
-    In a run without ionic steps, d E is the entropy term F - E.
+    d E is the change of F from the ionic step before; in a run without ionic steps the entropy term F - E.
     """
-    final = record.final
-    line = f"   1 F= {_short(final.free_energy, 8)} E0= {_short(final.energy_zero, 8)}"
-    line += f"  d E ={_short(final.free_energy - final.energy_without_entropy, 6)}"
-    return line + ("" if final.moment is None else f"  mag={final.moment:11.4f}") + "\n"
+    line = f"{number:4d} F= {_short(ionic.free_energy, 8)} E0= {_short(ionic.energy_zero, 8)}"
+    line += f"  d E ={_short(ionic.free_energy - before, 6)}"
+    return line + ("" if ionic.moment is None else f"  mag={ionic.moment:11.4f}") + "\n"
 
 
 def fortran(value: float, digits: int) -> str:

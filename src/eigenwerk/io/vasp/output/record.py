@@ -1,4 +1,4 @@
-"""What a finished, or unconverged, single-point run hands to the writers of output files.
+"""What a finished, or unconverged, run hands to the writers of output files: a sequence of ionic steps, often of one.
 
 Everything is in the units of the files: eV, Angstrom, eV/Angstrom, kB, Bohr magnetons, seconds; numpy arrays
 and plain Python values only.  `vasprun.py`, `oszicar.py` and `contcar.py` each write a part of one `RunRecord`.
@@ -89,46 +89,70 @@ class DensityOfStates:
 
 
 @dataclass(frozen=True, eq=False)
-class FinalRecord:
-    """The result of the run.
+class IonicStep:
+    """One arrangement of the ions and what was found for it.
 
-    free_energy, energy_without_entropy, energy_zero (extrapolated to zero smearing), absolute_energy (all-electron
-    reference), components (name to value) and fermi_level in eV.  forces_av: (a, v) eV/Angstrom or None.
-    stress_vv: (v, v) kB, positive where the cell wants to expand, or None if it was not computed.
-    eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1 per state of one spin, also without spin polarisation.
-    moment: total, Bohr magnetons, None without spin; moment_a: (a,) or None.  status: one sentence for people.
-    `dos` is needed because readers find the Fermi level in that block only.
+    lattice_cv: (c, v) Angstrom; scaled_ac: (a, c); steps: those of self-consistency.  free_energy,
+    energy_without_entropy, energy_zero (extrapolated to zero smearing), absolute_energy (all-electron reference) and
+    components (name to value) in eV.  forces_av: (a, v) eV/Angstrom or None.  stress_vv: (v, v) kB, positive where the
+    cell wants to expand, or None if it was not computed.  moment: total, Bohr magnetons, None without spin; moment_a:
+    (a,) or None.  velocities_av: (a, v) Angstrom per femtosecond, or None.
+
+    Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
     """
 
+    lattice_cv: np.ndarray
+    scaled_ac: np.ndarray
+    steps: tuple[StepRecord, ...]
     free_energy: float
     energy_without_entropy: float
     energy_zero: float
-    fermi_level: float
-    eig_skn: np.ndarray
-    occ_skn: np.ndarray
     converged: bool
-    status: str
     components: Mapping[str, float]
-    dos: DensityOfStates
     forces_av: np.ndarray | None = None
     stress_vv: np.ndarray | None = None
     moment: float | None = None
     moment_a: np.ndarray | None = None
     absolute_energy: float | None = None
+    velocities_av: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise ValueError("IonicStep without steps: readers of the files expect at least one")
+        atoms = len(self.scaled_ac)
+        for name in ("scaled_ac", "velocities_av", "forces_av"):
+            _require(name, getattr(self, name), (atoms, 3))
+        _require("stress_vv", self.stress_vv, (3, 3))
+        _require("moment_a", self.moment_a, (atoms,))
+
+
+@dataclass(frozen=True, eq=False)
+class FinalRecord:
+    """The electrons of the last ionic step, and how the run ended.
+
+    fermi_level in eV; eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1 per state of one spin, also without
+    spin polarisation.  status: one sentence for people.  `dos` is needed because readers find the Fermi level in that
+    block only.
+    """
+
+    fermi_level: float
+    eig_skn: np.ndarray
+    occ_skn: np.ndarray
+    status: str
+    dos: DensityOfStates
 
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """Everything the writers need from one single-point run.
+    """Everything the writers need from one run.
 
     title: first line of the POSCAR.  incar: tag to value, as the user set them; parameters: all VASP tags in force
     (ENMAX for the cutoff).  Values are bool, int, float, str, or sequences of one of these.  kpoint_kc: (k, c) in units
     of the reciprocal vectors; weight_k: (k,) with sum one.  symbols: one per atom, atoms of a species together, in the
-    order of `species`.
-    lattice_cv: (c, v) Angstrom; scaled_ac: (a, c); selective_ac: (a, c) of bool, True = may move, or None;
-    velocities_av: (a, v) Angstrom per femtosecond, or None.
+    order of `species`.  ionic_steps: one in a single-point run.  selective_ac: (a, c) of bool, True = may move, or
+    None.
 
-    Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
+    Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
 
     version: str
@@ -140,28 +164,27 @@ class RunRecord:
     weight_k: np.ndarray
     symbols: tuple[str, ...]
     species: tuple[SpeciesRecord, ...]
-    lattice_cv: np.ndarray
-    scaled_ac: np.ndarray
-    steps: tuple[StepRecord, ...]
+    ionic_steps: tuple[IonicStep, ...]
     final: FinalRecord
     generation: KpointGeneration | None = None
     selective_ac: np.ndarray | None = None
-    velocities_av: np.ndarray | None = None
+
+    @property
+    def last(self) -> IonicStep:
+        """The last ionic step, to which `final` belongs."""
+        return self.ionic_steps[-1]
 
     def __post_init__(self) -> None:
-        if not self.steps:
-            raise ValueError("RunRecord without steps: readers of the files expect at least one")
+        if not self.ionic_steps:
+            raise ValueError("RunRecord without ionic steps: readers of the files expect at least one")
         if tuple(self.symbols) != tuple(s.element for s in self.species for _ in range(s.count)):
             raise ValueError(f"RunRecord: symbols {self.symbols} do not follow the species {self.species}")
         atoms, kpoints = len(self.symbols), len(self.weight_k)
         spins, _, bands = self.final.eig_skn.shape
         _require("kpoint_kc", self.kpoint_kc, (kpoints, 3))
-        _require("scaled_ac", self.scaled_ac, (atoms, 3))
+        for step in self.ionic_steps:
+            _require("scaled_ac", step.scaled_ac, (atoms, 3))
         _require("selective_ac", self.selective_ac, (atoms, 3))
-        _require("velocities_av", self.velocities_av, (atoms, 3))
-        _require("forces_av", self.final.forces_av, (atoms, 3))
-        _require("stress_vv", self.final.stress_vv, (3, 3))
-        _require("moment_a", self.final.moment_a, (atoms,))
         _require("eig_skn", self.final.eig_skn, (spins, kpoints, bands))
         _require("occ_skn", self.final.occ_skn, (spins, kpoints, bands))
 
@@ -169,4 +192,4 @@ class RunRecord:
 def _require(name: str, array: np.ndarray | None, shape: tuple[int, ...]) -> None:
     """Raise ValueError if an array that is there has another shape."""
     if array is not None and array.shape != shape:
-        raise ValueError(f"RunRecord: {name} has shape {array.shape}, expected {shape}")
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
-from eigenwerk.io.vasp.output.record import DensityOfStates, KpointGeneration, RunRecord, StepRecord
+from eigenwerk.io.vasp.output.record import DensityOfStates, IonicStep, KpointGeneration, RunRecord, StepRecord
 from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force, separators
 from eigenwerk.io.vasp.output.xml_text import ENERGY, GEOMETRY, block, item, number, table, text, varray
 
@@ -33,17 +33,26 @@ def _pieces(record: RunRecord) -> Iterator[str]:
     yield _kpoints(record)
     yield block("parameters", separators(parameters_in_force(record)), 1)
     yield _atominfo(record)
-    yield _structure(record, 'structure name="initialpos" ', 1, dynamics=True)
-    yield " <calculation>\n"
-    yield from (_scstep(record, step) for step in record.steps)
-    yield _structure(record, "structure", 2, dynamics=False)
-    yield _forces_and_energy(record)
-    yield from _eigenvalues(record)
-    yield _own_results(record)
-    yield _dos(record.final.dos, record.final.fermi_level)
-    yield " </calculation>\n"
-    yield _structure(record, 'structure name="finalpos" ', 1, dynamics=True)
+    yield _structure(record, record.ionic_steps[0], 'structure name="initialpos" ', 1, dynamics=True)
+    for ionic in record.ionic_steps:
+        yield from _calculation(record, ionic)
+    yield _structure(record, record.last, 'structure name="finalpos" ', 1, dynamics=True)
     yield "</modeling>\n"
+
+
+def _calculation(record: RunRecord, ionic: IonicStep) -> Iterator[str]:
+    """One ionic step; the electrons of the last one alone, as in VASP's file."""
+    last = ionic is record.last
+    yield " <calculation>\n"
+    yield from (_scstep(ionic, step) for step in ionic.steps)
+    yield _structure(record, ionic, "structure", 2, dynamics=False)
+    yield _forces_and_energy(ionic)
+    if last:
+        yield from _eigenvalues(record)
+    yield _own_results(ionic, record.final.status if last else None)
+    if last:
+        yield _dos(record.final.dos, record.final.fermi_level)
+    yield " </calculation>\n"
 
 
 def _generator(record: RunRecord) -> str:
@@ -100,20 +109,20 @@ def _array(name: str, dimension: str, fields: list[str], rows: str) -> str:
     return block(f'array name="{name}" ', head + block("set", rows, 3), 2)
 
 
-def _structure(record: RunRecord, opening: str, depth: int, dynamics: bool) -> str:
+def _structure(record: RunRecord, ionic: IonicStep, opening: str, depth: int, dynamics: bool) -> str:
     """Cell and positions; the first array inside must be the basis, the first after it the positions.
 
     dynamics: with selective flags and velocities, which VASP writes into the first and the last structure only.
     """
-    lattice_cv, inner = record.lattice_cv, depth + 1
+    lattice_cv, inner = ionic.lattice_cv, depth + 1
     crystal = varray("basis", lattice_cv, GEOMETRY, inner + 1)
     crystal += f'{" " * (inner + 1)}<i name="volume">{number(abs(np.linalg.det(lattice_cv)))} </i>\n'
     crystal += varray("rec_basis", np.linalg.inv(lattice_cv).T, GEOMETRY, inner + 1)
-    body = block("crystal", crystal, inner) + varray("positions", record.scaled_ac, GEOMETRY, inner)
+    body = block("crystal", crystal, inner) + varray("positions", ionic.scaled_ac, GEOMETRY, inner)
     if dynamics and record.selective_ac is not None:
         body += _selective(record.selective_ac, inner)
-    if dynamics and record.velocities_av is not None:
-        body += varray("velocities", record.velocities_av, GEOMETRY, inner)
+    if dynamics and ionic.velocities_av is not None:
+        body += varray("velocities", ionic.velocities_av, GEOMETRY, inner)
     return block(opening, body, depth)
 
 
@@ -125,9 +134,9 @@ def _selective(selective_ac: np.ndarray, depth: int) -> str:
     return block('varray name="selective" type="logical" ', rows, depth)
 
 
-def _scstep(record: RunRecord, step: StepRecord) -> str:
+def _scstep(ionic: IonicStep, step: StepRecord) -> str:
     """One step of self-consistency; the last one carries the components of the energy."""
-    components = record.final.components if step is record.steps[-1] else {}
+    components = ionic.components if step is ionic.steps[-1] else {}
     body = _energy(components, step.free_energy, step.energy_zero, step.energy_without_entropy, 3)
     times = "".join(_time(name, step.seconds, 3) for name in (step.algorithm.lower(), "total"))
     return block("scstep", times + body, 2)
@@ -148,13 +157,12 @@ def _energy(components: Any, free: float, zero: float, without: float, depth: in
     return block("energy", "".join(item(name, float(value), depth + 1) for name, value in entries.items()), depth)
 
 
-def _forces_and_energy(record: RunRecord) -> str:
+def _forces_and_energy(ionic: IonicStep) -> str:
     """Forces and stress, where there are any (an absent array reads as 'not computed'), energy and total time."""
-    final = record.final
-    body = "" if final.forces_av is None else varray("forces", final.forces_av, ENERGY, 2)
-    body += "" if final.stress_vv is None else varray("stress", final.stress_vv, ENERGY, 2)
-    body += _energy({}, final.free_energy, final.energy_zero, final.energy_without_entropy, 2)
-    return body + _time("totalsc", sum(step.seconds for step in record.steps), 2)
+    body = "" if ionic.forces_av is None else varray("forces", ionic.forces_av, ENERGY, 2)
+    body += "" if ionic.stress_vv is None else varray("stress", ionic.stress_vv, ENERGY, 2)
+    body += _energy({}, ionic.free_energy, ionic.energy_zero, ionic.energy_without_entropy, 2)
+    return body + _time("totalsc", sum(step.seconds for step in ionic.steps), 2)
 
 
 def _eigenvalues(record: RunRecord) -> Iterator[str]:
@@ -176,11 +184,10 @@ def _eigenvalues(record: RunRecord) -> Iterator[str]:
     yield "    </set>\n   </array>\n  </eigenvalues>\n"
 
 
-def _own_results(record: RunRecord) -> str:
+def _own_results(ionic: IonicStep, status: str | None) -> str:
     """What VASP's file has no place for, in a separator of our own that the readers pass over."""
-    final = record.final
-    entries = {"converged": final.converged, "status": final.status, "absolute_energy": final.absolute_energy}
-    entries |= {"magnetization": final.moment, "magnetization_per_atom": final.moment_a}
+    entries: dict[str, Any] = {"converged": ionic.converged, "status": status, "absolute_energy": ionic.absolute_energy}
+    entries |= {"magnetization": ionic.moment, "magnetization_per_atom": ionic.moment_a}
     body = "".join(item(name, value, 3) for name, value in entries.items() if value is not None)
     return block('separator name="eigenwerk" ', body, 2)
 

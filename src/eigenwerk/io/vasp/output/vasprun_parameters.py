@@ -111,7 +111,7 @@ def _nelm(record: RunRecord) -> int:
     Readers call a run converged if it has fewer steps than NELM; one that gave up early, or was stopped, must not pass.
     """
     limit = int(record.parameters["NELM"])
-    return limit if record.final.converged else min(limit, len(record.steps))
+    return limit if record.last.converged else min(limit, len(record.last.steps))
 
 
 def _as_real(value: Any) -> Any:

@@ -1,0 +1,195 @@
+"""What a calculation takes over from an earlier state, whatever has changed in between."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.density import Density
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.scf.carried import Places, Stored, carried_density, carried_orbitals, of_basis, shortest
+from eigenwerk.dft.scf.state import Progress, StartingPoint, State, Subject, wanted_bands
+from eigenwerk.errors import InputError
+from eigenwerk.units import BOHR_ANGSTROM
+
+SAME_POINT = 1e-8
+"""Largest difference of fractional coordinates of one and the same k-point, and of its weights."""
+
+SAME_CELL, SAME_PLACE = 1e-8, 1e-6 / BOHR_ANGSTROM
+"""Largest differences of the vectors of one and the same cell, and of the places of one and the same atom, bohr."""
+
+TAGS = {
+    "cutoff": "ENCUT", "precision": "PREC", "wave_grid": "NGX, NGY, NGZ", "fine_grid": "NGXF, NGYF, NGZF",
+    "functional": "GGA", "spins": "ISPIN", "electrons": "NELECT", "ismear": "ISMEAR", "width": "SIGMA",
+    "fixed_occupations": "FERWE, FERDO", "fixed_moment": "NUPDOWN", "hubbard": "LDAU", "real_space": "LREAL",
+    "mixing": "AMIX, BMIX, IMIX, MAXMIX",
+}  # fmt: skip
+"""Parameters that the answer to a density, or the mixing of it, depends on, and what users call them."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """An earlier state on its own plane waves.
+
+    name: for messages; about: `subject_tree` of it; unfinished: how it ended if it had not converged; index_gc: waves
+    of `density`, the next one; orbitals: None if they were not kept; remedy: what to do if it cannot be used.
+    """
+
+    name: str
+    about: Mapping[str, Any]
+    unfinished: str
+    index_gc: torch.Tensor
+    density: Density
+    occ_skn: torch.Tensor
+    progress: Progress | None
+    orbitals: Stored | None
+    remedy: str = ""
+
+
+def subject_tree(subject: Subject) -> dict[str, Any]:
+    """What a state is a state of, as nested mappings of arrays and plain values; hartree and bohr."""
+    basis, structure = subject.basis, subject.structure
+    return {
+        "structure": {
+            "lattice_cv": structure.lattice_cv, "symbols": structure.symbols, "scaled_ac": structure.scaled_ac,
+            "magmom_a": structure.magmom_a,
+        },
+        "parameters": asdict(subject.parameters),
+        "kpoints": {"point_kc": basis.kpoints.point_kc, "weight_k": basis.kpoints.weight_k},
+        "setups": {symbol: _setup_tree(subject, symbol) for symbol in structure.species},
+    }  # fmt: skip
+
+
+def _setup_tree(subject: Subject, symbol: str) -> dict[str, Any]:
+    """Which data set: name, file, functional, checksums."""
+    names = ("name", "file", "functional", "md5", "sha256", "valence")
+    return {name: getattr(subject.datasets[symbol], name) for name in names}
+
+
+def earlier_of(state: State) -> Earlier:
+    """A state of this process, or of these processes."""
+    basis = state.subject.basis
+    return Earlier(
+        "the state", subject_tree(state.subject), "" if state.converged else state.status,
+        basis.index_gc[: basis.density_count], state.following, state.occupations.occ_skn, state.progress,
+        of_basis(basis, state.coeff_sknG),
+    )  # fmt: skip
+
+
+def starting_point(earlier: Earlier, subject: Subject, atoms: PawAtoms, orbitals: bool = True) -> StartingPoint:
+    """Where a calculation begins that goes on from an earlier state, with its orbitals if wanted and usable.
+
+    The density is copied wave by wave, scaled by V_old/V_new so that its charge is kept in another cell, moved with the
+    atoms, and scaled to the wanted number of electrons.  From one spin channel to two the magnetisation is that of
+    superposed atoms; from two to one the channels are added.  Orbitals are taken if the k-points are the same: bands
+    too many are cut off, missing ones start from fixed random numbers.  If nothing has changed that the next step
+    depends on, the run goes on as if it had never stopped, with the memory of its mixer.
+
+    Raises InputError if the state is one of other atoms or other PAW data.
+    """
+    about = subject_tree(subject)
+    _require_same_atoms(earlier, about)
+    changes = _changes(earlier.about, about)
+    notes = _notes(earlier, about, changes)
+    places = Places(earlier.about["structure"], bool({"cell", "positions"} & set(changes)))
+    density = carried_density(earlier.density, earlier.index_gc, places, atoms, subject.parameters.electrons)
+    coeff_sknG, reason = _orbitals(earlier, about, places, atoms) if orbitals else (None, "")
+    if coeff_sknG is None:
+        return StartingPoint(density, notes=(*notes, f"{reason}: density only") if reason else tuple(notes))
+    if changes and earlier.progress is not None:
+        notes.append(f"mixing starts afresh: not the same {'; '.join(changes)}")
+    same_bands = earlier.occ_skn.shape[::2] == coeff_sknG.shape[::2]
+    return StartingPoint(
+        density, coeff_sknG, wanted_bands(earlier.occ_skn) if same_bands else None,
+        None if changes else _progress(earlier, about, same_bands), tuple(notes),
+    )  # fmt: skip
+
+
+def _orbitals(
+    earlier: Earlier, about: Mapping[str, Any], places: Places, atoms: PawAtoms
+) -> tuple[torch.Tensor | None, str]:
+    """The orbitals for these atoms, or why they cannot be used."""
+    there, here = (len(some["kpoints"]["weight_k"]) for some in (earlier.about, about))
+    if earlier.orbitals is None:
+        return None, "the file holds no orbitals"
+    if not _same_points(earlier.about, about, "point_kc"):
+        return None, f"the k-points differ (there were {there}, now {here})"
+    coeff_sknG = carried_orbitals(earlier.orbitals, places, atoms, about["parameters"]["bands"])
+    return coeff_sknG, "" if coeff_sknG is not None else "the orbitals of the file are complex, those of this run real"
+
+
+def _require_same_atoms(earlier: Earlier, about: Mapping[str, Any]) -> None:
+    stored, wanted = tuple(earlier.about["structure"]["symbols"]), about["structure"]["symbols"]
+    if stored != wanted:
+        raise InputError(
+            f"{earlier.name}: a start for the {len(stored)} atoms {_shortened(stored)}, but POSCAR has the "
+            f"{len(wanted)} atoms {_shortened(wanted)} (the order counts). {earlier.remedy}"
+        )
+    for symbol, new in about["setups"].items():
+        old = earlier.about["setups"][symbol]
+        if old["md5"] != new["md5"]:
+            raise InputError(
+                f"{earlier.name}: made with the PAW data {old['name']} (md5 {old['md5'][:8]}) for {symbol}, now "
+                f"{new['name']} (md5 {new['md5'][:8]}) is to be used; occupancies of one mean nothing for the other. "
+                f"{earlier.remedy}"
+            )
+
+
+def _shortened(symbols: tuple[str, ...]) -> str:
+    return " ".join(symbols) if len(symbols) <= 12 else " ".join(symbols[:12]) + " …"
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What is not the same, of all that the next step depends on."""
+    changes = []
+    if not np.allclose(old["structure"]["lattice_cv"], new["structure"]["lattice_cv"], rtol=0, atol=SAME_CELL):
+        changes.append("cell")
+    if _displacement(old, new) > SAME_PLACE:
+        changes.append("positions")
+    if not _same_points(old, new, "point_kc", "weight_k"):
+        changes.append("k-points")
+    before, now = old["parameters"], new["parameters"]
+    return changes + [words for name, words in TAGS.items() if before.get(name) != now[name]]
+
+
+def _displacement(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
+    """How far an atom has moved at most, bohr."""
+    step_ac = shortest(new["structure"]["scaled_ac"] - old["structure"]["scaled_ac"])
+    return float(np.linalg.norm(step_ac @ new["structure"]["lattice_cv"], axis=1).max())
+
+
+def _same_points(old: Mapping[str, Any], new: Mapping[str, Any], *names: str) -> bool:
+    pairs = [(old["kpoints"][name], new["kpoints"][name]) for name in names]
+    return all(there.shape == here.shape and np.abs(there - here).max() < SAME_POINT for there, here in pairs)
+
+
+def _notes(earlier: Earlier, about: Mapping[str, Any], changes: list[str]) -> list[str]:
+    """What the user should know about the earlier run, in words."""
+    notes = []
+    if earlier.unfinished:
+        notes.append(f"the earlier run had not converged ({earlier.unfinished})")
+    if "cell" in changes:
+        notes.append("the cell has changed")
+    if "positions" in changes:
+        moved_by = _displacement(earlier.about, about) * BOHR_ANGSTROM
+        notes.append(f"atoms have moved by up to {moved_by:.3f} Å")
+    spins = earlier.density.spin.densities
+    if spins != about["parameters"]["spins"]:
+        notes.append(f"ISPIN was {spins}, now it is {about['parameters']['spins']}")
+    return notes
+
+
+def _progress(earlier: Earlier, about: Mapping[str, Any], same_bands: bool) -> Progress | None:
+    """That of the earlier run, without choices of solver and precision that were made for other settings."""
+    if earlier.progress is None:
+        return None
+
+    def same(*names: str) -> bool:
+        return all(earlier.about["parameters"].get(name) == about["parameters"][name] for name in names)
+
+    return replace(
+        earlier.progress, solver=earlier.progress.solver if same_bands and same("solver", "motion_time") else {},
+        precision=earlier.progress.precision if same("start_single") else {},
+    )  # fmt: skip
