@@ -44,7 +44,7 @@ def test_uniform_density_has_the_energy_of_the_electron_gas(basis, name):
     energy, potential_sg = exchange_correlation(density_sg, basis, functional)
     n_sx = torch.tensor([[0.03]], dtype=torch.float64)
     density_of_gas = functional.energy_density(n_sx, torch.zeros_like(n_sx))
-    assert float(energy) == pytest.approx(basis.volume * float(density_of_gas), rel=1e-12)
+    assert float(energy) == pytest.approx(float(basis.volume * density_of_gas), rel=1e-12)
     assert float(potential_sg[0, 1:].abs().max()) < 1e-12
 
 

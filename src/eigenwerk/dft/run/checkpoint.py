@@ -189,7 +189,7 @@ def _density(tree: Mapping[str, Any], calculation: Calculation) -> Density:
     here_g, there_g = common_points(index_gc, tree["density"]["index_gc"])
     stored_sg = tree["density"]["density_sg"]
     density_sg = np.zeros((len(stored_sg), len(index_gc)), dtype=stored_sg.dtype)
-    volume_ratio = abs(np.linalg.det(tree["structure"]["lattice_cv"])) / basis.volume
+    volume_ratio = abs(np.linalg.det(tree["structure"]["lattice_cv"])) / float(basis.volume)
     density_sg[:, here_g] = stored_sg[:, there_g] * volume_ratio
     density = Density.of(
         runtime.tensor(density_sg, runtime.complex), runtime.tensor(tree["occupancy"]["occupancy_sx"])
