@@ -21,7 +21,7 @@ def spline():
 
 @pytest.fixture(scope="module")
 def table(spline):
-    return RadialTable(STEP, torch.tensor(spline.c.swapaxes(1, 2)))
+    return RadialTable.of(STEP, spline.c, Runtime())
 
 
 @pytest.fixture(scope="module")

@@ -25,27 +25,32 @@ TABLE_STEP = 0.02
 class RadialTable:
     """Some functions x with knots 0, step, 2 step, ...; beyond the last one the last piece goes on.
 
-    coeff_pxm: c_p of the functions between the knots m and m + 1.
+    coeff_mpx: c_p of the functions between the knots m and m + 1.
     """
 
     step: float
-    coeff_pxm: torch.Tensor
+    coeff_mpx: torch.Tensor
+
+    @staticmethod
+    def of(step: float, coeff_pmx: np.ndarray, runtime: Runtime) -> "RadialTable":
+        """From the coefficients as `CubicSpline.c` has them."""
+        return RadialTable(step, runtime.tensor(np.stack(list(coeff_pmx), 1)))
 
     def __call__(self, q_y: torch.Tensor) -> torch.Tensor:
         """f_x(q), a differentiable function of q >= 0; (..., y) -> (x, ..., y)."""
-        place_y = (q_y.detach() / self.step).floor_().clamp_(max=self.coeff_pxm.shape[-1] - 1)
-        rest_y, m_y = q_y - place_y * self.step, place_y.to(torch.int64).flatten()
-        first_xm, *more_pxm = self.coeff_pxm
-        value_xy = first_xm.index_select(1, m_y).unflatten(1, q_y.shape)
-        for coeff_xm in more_pxm:
-            value_xy = torch.addcmul(coeff_xm.index_select(1, m_y).unflatten(1, q_y.shape), value_xy, rest_y)
-        return value_xy
+        place_y = (q_y.detach() / self.step).floor_().clamp_(max=len(self.coeff_mpx) - 1)
+        rest_y = (q_y - place_y * self.step).flatten()
+        first_xy, *more_pxy = self.coeff_mpx.index_select(0, place_y.to(torch.int64).flatten()).permute(1, 2, 0)
+        value_xy = first_xy
+        for coeff_xy in more_pxy:
+            value_xy = torch.addcmul(coeff_xy, value_xy, rest_y)
+        return value_xy.unflatten(1, q_y.shape)
 
     @cached_property
     def slope(self) -> "RadialTable":
         """df/dq."""
-        degree_p = torch.arange(len(self.coeff_pxm) - 1, 0, -1, device=self.coeff_pxm.device)
-        return RadialTable(self.step, self.coeff_pxm[:-1] * degree_p[:, None, None])
+        degree_p = torch.arange(self.coeff_mpx.shape[1] - 1, 0, -1, device=self.coeff_mpx.device)
+        return RadialTable(self.step, self.coeff_mpx[:, :-1] * degree_p[:, None])
 
 
 def fourier_table(grid: RadialGrid, f_xg: np.ndarray, l_x: Sequence[int], qmax: float, runtime: Runtime) -> RadialTable:
@@ -55,4 +60,4 @@ def fourier_table(grid: RadialGrid, f_xg: np.ndarray, l_x: Sequence[int], qmax: 
     for l in set(l_x):
         of_l = np.equal(l_x, l)
         value_qx[:, of_l] = equal_step_transform(grid, f_xg[of_l], l, TABLE_STEP, len(q_q)).T
-    return RadialTable(TABLE_STEP, runtime.tensor(CubicSpline(q_q, value_qx).c.swapaxes(1, 2)))
+    return RadialTable.of(TABLE_STEP, CubicSpline(q_q, value_qx).c, runtime)

@@ -171,8 +171,8 @@ def make_real_space(basis: PlaneWaveBasis, species: Sequence[SphereSpecies]) -> 
             [_padded(point_xc, most, size_c, c) for point_xc, c in zip(points_a, kind.scaled_ac, strict=True)]
         )
         offset_aPv = basis.lattice.places(runtime.tensor(point_aPc / size_c - kind.scaled_ac[:, None]))
-        coeff_pjm = np.stack([radial.c for radial in kind.filtered.radial_j], 1)
-        radial = RadialTable(float(kind.filtered.radial_j[0].x[1]), runtime.tensor(coeff_pjm))
+        coeff_pmj = np.stack([radial.c for radial in kind.filtered.radial_j], -1)
+        radial = RadialTable.of(float(kind.filtered.radial_j[0].x[1]), coeff_pmj, runtime)
         place_ai = kind.start_a[:, None] + np.arange(len(kind.j_i))
         part = SpherePart(start, runtime.index(place_ai.ravel()), offset_aPv, offset_aPv, radial, kind)
         parts.append(replace(part, table_aPi=_values(part) * _weight(basis)))
