@@ -21,12 +21,16 @@ at 4.28 TB/s, 56 TFLOP/s; launches and everything of the host are no part of it.
 
 import argparse
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 from eigenwerk.dft.inputs import read_inputs
 from eigenwerk.dft.job_size import JobSize
 from eigenwerk.dft.machine import H200
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from vasp_folders import folder_or_job
 
 GEMM = 56e12
 FIELD_PASSES, FIELD_FFTS, VECTOR_PASSES = 20, 12, 4
@@ -37,7 +41,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", type=Path)
-    parser.add_argument("--folders", type=Path, nargs="+", required=True)
+    parser.add_argument("--folders", type=folder_or_job, nargs="+", required=True, metavar="FOLDER or JOB")
     parser.add_argument("--ranks", type=int, default=1)
     given = parser.parse_args()
     folders = {folder.name: folder for folder in given.folders}

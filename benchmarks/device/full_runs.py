@@ -1,7 +1,7 @@
 """From a folder to a converged energy with forces on one GPU: as a command, and again in one process.
 
     export PYTHONPATH=src:.device/site
-    python3 benchmarks/device/full_runs.py benchmarks/jobs/gaasbi_64 [more folders] --json out.json
+    python3 benchmarks/device/full_runs.py gaasbi_64 [more folders or jobs of benchmarks/jobs] --json out.json
 
 The command is what users wait for: `eigenwerk run` from its start to its end, with Python, PyTorch, the GPU's start,
 compiled libraries and the picture.  It comes twice, first without kernels kept on the disk.  Warm is a second run from
@@ -25,11 +25,14 @@ from eigenwerk.parallel.device_clock import CudaClock
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.trace import Trace
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from vasp_folders import folder_or_job
+
 
 def main() -> None:
     """Every folder as a command, without and with kernels on the disk, and warm."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
+    parser.add_argument("folders", type=folder_or_job, nargs="+", metavar="FOLDER or JOB")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the measurements go")
     parser.add_argument("--no-warm", dest="warm", action="store_false", help="commands only")
     options = parser.parse_args()

@@ -1,9 +1,10 @@
 """Seconds per self-consistency step of a job folder on some GPUs, by phase, with memory.
 
     export PYTHONPATH=src:.device/site
-    python3 benchmarks/device/steps.py benchmarks/jobs/hfo2_96 --ranks 2 --steps 4 --json out.json
-    mpirun -n 2 python3 benchmarks/device/steps.py benchmarks/jobs/hfo2_96 --transport mpi --steps 4
+    python3 benchmarks/device/steps.py hfo2_96 --ranks 2 --steps 4 --json out.json
+    mpirun -n 2 python3 benchmarks/device/steps.py hfo2_96 --transport mpi --steps 4
 
+A folder, or the name of one of benchmarks/jobs, which is made.
 Every rank is a process with a GPU of its own, joined by NCCL (or Gloo, MPI, or on processors by --device cpu), as those
 of `eigenwerk run`.  The first steps are left out of the mean: they make plans, fill caches and start from atoms.
 """
@@ -33,6 +34,9 @@ from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.trace import Trace
 from eigenwerk.units import HARTREE_EV
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from vasp_folders import folder_or_job
+
 
 class Enough(Exception):
     """The wanted number of steps has been done."""
@@ -52,7 +56,7 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=folder_or_job, metavar="FOLDER or JOB")
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--groups", type=int, default=0, help="k-groups; 0: as many as ranks and k-points allow")
     parser.add_argument("--steps", type=int, default=5)
