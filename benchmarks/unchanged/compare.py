@@ -158,3 +158,7 @@ def main() -> None:
     table.add_argument("after")
     options = parser.parse_args()
     print(markdown(options.before, options.after)) if options.verb == "table" else collect(options)
+
+
+if __name__ == "__main__":
+    main()
