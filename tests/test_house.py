@@ -1,12 +1,14 @@
 """The house around the code: what a newcomer, a packager and a user's patience rely on."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
 import tomllib
 
 import pytest
+from packaging.requirements import Requirement
 
 from eigenwerk import __version__
 from eigenwerk.io.vasp.incar import judge, read_incar
@@ -50,6 +52,41 @@ def test_makefile_has_what_readme_and_ci_call(repository):
     for command in [*commands_of_readme(repository), "make test-all", "make docs", "make clean"]:
         assert re.search(rf"^{command.split()[1]}:", makefile, re.MULTILINE), command
     assert "make test" in (repository / ".ci" / "run").read_text()
+
+
+def declared_requirements(repository):
+    """Every package that pyproject.toml names, without those that build the wheel; name -> what it asks for."""
+    project = tomllib.loads((repository / "pyproject.toml").read_text())["project"]
+    entries = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    return {requirement.name: requirement.specifier for requirement in map(Requirement, entries)}
+
+
+def test_constraints_hold_one_allowed_version_of_every_declared_package(repository):
+    """`make` installs what the tests saw, and pip alone is not kept from newer versions."""
+    lines = [line.split("#")[0].strip() for line in (repository / "constraints.txt").read_text().splitlines()]
+    pinned = {pin.name: pin.specifier for pin in map(Requirement, filter(None, lines))}
+    allowed = declared_requirements(repository)
+    assert sorted(pinned) == sorted(allowed)
+    for name, pin in pinned.items():
+        (only,) = pin
+        assert only.operator == "==" and allowed[name].contains(only.version), name
+    assert not any(rule.operator in ("<", "<=", "==", "~=") for rule in allowed["torch"])
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [((), "--constraint constraints.txt"), (("CONSTRAINTS=",), ""), (("CONSTRAINTS=x",), None)]
+)
+def test_make_installs_by_the_constraints_file_unless_told_otherwise(repository, words, expected):
+    command = ["make", "--dry-run", "demo", "VENV=build/none", f"PYTHON={sys.executable}", *words]
+    # the tests may have been started by make, whose words must not reach this one
+    ours = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "CONSTRAINTS", "PIP_ARGS"}
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
+    done = subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True)
+    if expected is None:  # a file that is missing stops make: every stamp depends on it
+        assert done.returncode and "No rule to make target 'x'" in done.stderr
+        return
+    (install,) = re.findall(r"-m pip install (.*)", done.stdout)
+    assert install.split() == ["--quiet", *expected.split(), "--editable", "'.[fftw]'"]
 
 
 def test_ci_script_can_be_executed_and_is_valid(repository):
