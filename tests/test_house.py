@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 
 import pytest
 from packaging.requirements import Requirement
@@ -57,7 +58,7 @@ def test_makefile_has_what_readme_and_ci_call(repository):
 def declared_requirements(repository):
     """Every package that pyproject.toml names, without those that build the wheel; name -> what it asks for."""
     project = tomllib.loads((repository / "pyproject.toml").read_text())["project"]
-    entries = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+    entries = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     return {requirement.name: requirement.specifier for requirement in map(Requirement, entries)}
 
 
