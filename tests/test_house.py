@@ -103,6 +103,32 @@ def test_licence_is_the_whole_apache_2_and_the_data_licence_is_named(repository)
     assert "gpaw-data" in readme and "GNU General Public License" in readme
 
 
+def test_citation_names_this_version_and_licence(repository):
+    """The keys that CITATION.cff 1.2.0 asks for, and those that change."""
+    lines = (repository / "CITATION.cff").read_text().splitlines()
+    given = dict(line.split(": ", 1) for line in lines if re.match(r"[a-z-]+: ", line))
+    assert given["cff-version"] == "1.2.0" and given["version"] == __version__ and given["license"] == "Apache-2.0"
+    assert given.keys() >= {"message", "title", "abstract"} and "authors:" in lines
+
+
+@pytest.mark.parametrize("recipe", ["Dockerfile", "eigenwerk.def"])
+def test_container_recipes_end_in_make_demo_and_find_what_they_copy(repository, recipe):
+    lines = (repository / recipe).read_text().splitlines()
+    assert re.search(r'make demo PIP_ARGS="--extra-index-url \S.*"$', lines[-1])
+    for line in lines:
+        if copied := re.match(r" +(\S+) /opt/eigenwerk/", line):
+            assert (repository / copied[1]).exists(), copied[1]
+
+
+def test_apptainer_image_gets_all_that_its_installation_needs(repository):
+    """It copies files by name, for it knows no list of what to leave out."""
+    recipe = (repository / "eigenwerk.def").read_text()
+    project = tomllib.loads((repository / "pyproject.toml").read_text())["project"]
+    needed = {project["readme"], *project["license-files"], "src", "examples", "Makefile", "pyproject.toml"}
+    for name in {*needed, "constraints.txt"}:
+        assert f"    {name} /opt/eigenwerk/{name}\n" in recipe
+
+
 def test_newest_entry_of_the_changelog_is_the_version(repository):
     heads = re.findall(r"^## (\S+)", (repository / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert heads[0] == __version__
