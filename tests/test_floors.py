@@ -39,9 +39,10 @@ OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw
 LAZY_ENGINES = {
     "eigenwerk.dft.run.run", "eigenwerk.ncci.run", "eigenwerk.ncci.sources", "eigenwerk.ncci.results.levels_file",
     "eigenwerk.parallel.launch.start", "eigenwerk.dft.run.warm_up",
+    "eigenwerk.cli.main", "eigenwerk.cli.missing",
 }  # fmt: skip
 """Modules that a function of `cli` may import: they load PyTorch, scipy or h5py, which `--help` and `check` must not
-wait for."""
+wait for; and those with which the command can begin where packages are missing."""
 
 LAZY_TABLES = {"eigenwerk.dft.paw.filtered"}
 """Modules that a function of `dft` may import: they load scipy for a setting that few inputs have."""

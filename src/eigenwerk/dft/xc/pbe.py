@@ -84,8 +84,13 @@ def _exchange_reduced_gradient(points: Points, sigma_yx: Tensor) -> Tensor:
     """s^2 of each channel, s = |grad n| / (2 (3 pi^2)^(1/3) n^(4/3)); a spin channel counts with twice its density."""
     if not points.polarised:
         return _S2 * sigma_yx / (points.density_sx * points.root_sx).square()
-    channel_sx = torch.stack((sigma_yx[0], sigma_yx[2])).clamp(min=0.0)
+    channel_sx = _not_negative(torch.stack((sigma_yx[0], sigma_yx[2])))
     return (_S2 * 2.0 ** (-2.0 / 3.0)) * channel_sx / (points.density_sx * points.root_sx).square()
+
+
+def _not_negative(sigma_x: Tensor) -> Tensor:
+    """max(sigma, 0) with slope 1 at 0, where gradients vanish; PyTorch's clamp has slope 0 there from 2.14 on."""
+    return torch.where(sigma_x >= 0.0, sigma_x, 0.0)
 
 
 def correlation(points: Points, sigma_x: Tensor, constants: PbeConstants) -> Tensor:
@@ -129,5 +134,5 @@ def energy_density(density_sx: Tensor, sigma_yx: Tensor | None, constants: PbeCo
     points = prepare(density_sx, GGA_FLOOR)
     total_sigma_x = sigma_yx[0] + 2.0 * sigma_yx[1] + sigma_yx[2] if points.polarised else sigma_yx[0]
     exchange_x = exchange(points, enhancement(_exchange_reduced_gradient(points, sigma_yx), constants))
-    correlation_x = points.electrons_x * correlation(points, total_sigma_x.clamp(min=0.0), constants)
+    correlation_x = points.electrons_x * correlation(points, _not_negative(total_sigma_x), constants)
     return torch.where(points.filled_x, exchange_x + correlation_x, 0.0)
