@@ -17,7 +17,7 @@ from eigenwerk.dft.paw.site_symmetry import site_symmetry
 from eigenwerk.dft.terms.hartree import hartree
 from eigenwerk.dft.terms.hubbard import make_hubbard
 from eigenwerk.dft.terms.xc import exchange_correlation
-from eigenwerk.dft.xc.functional import Functional
+from eigenwerk.functionals.functional import Functional
 
 TERMS: tuple[str, ...] = ("kinetic", "electrostatic", "zero", "xc")
 """Names of the energies that every density has."""
