@@ -26,8 +26,12 @@ FORMULAS = {
         a.where(a > b, b).where(b < 0.9, a * b) + a.where(a >= 0.5, 0.0) * b.where(b <= 0.3, 1.0) * a.where(a != b, b)
         + a.where(a == 0.5, b)
     ),
-    "logical_and logical_or logical_not": lambda a, b: (
+    "bitwise_and bitwise_or bitwise_not masked_fill": lambda a, b: (
         a.where((a > 0.3) & ~(b > 0.6), b) + b.where((a > 0.9) | (b < 0.2), a) * a.masked_fill(b > 0.5, 0.2)
+    ),
+    "logical_and logical_or logical_not": lambda a, b: (
+        a.where((a > 0.3).logical_and((b > 0.6).logical_not()), b) + b.where((a > 0.9).logical_or(b < 0.2), a)
+        + a.where((a > 0.4) + (b > 0.3), b) * a.where((a > 0.4) * (b > 0.3), b)
     ),
 }  # fmt: skip
 """Operations that a formula, or its derivative, has (some have others besides)."""

@@ -31,8 +31,7 @@ OPERATIONS: dict[str, Expression] = {
     **{name: _call(name) for name in FUNCTIONS},
     "tanh_backward": lambda slope, tanh: f"{slope} * (1.0 - {tanh} * {tanh})",
     "abs": _call("fabs"),
-    "sgn": lambda a: f"({a} > 0.0) - ({a} < 0.0)",
-    "sign": lambda a: f"({a} > 0.0) - ({a} < 0.0)",
+    **dict.fromkeys(("sgn", "sign"), lambda a: f"({a} > 0.0) - ({a} < 0.0)"),
     # what is no number stays so, as in PyTorch: fmax and fmin would take the other operand
     "clamp": lambda a, low: f"{low} > {a} ? {low} : {a}",
     "minimum": lambda a, b: f"({a} <= {b}) | ({a} != {a}) ? {a} : {b}",
@@ -43,10 +42,11 @@ OPERATIONS: dict[str, Expression] = {
     "le": lambda a, b: f"{a} <= {b} ? 1.0 : 0.0",
     "eq": lambda a, b: f"{a} == {b} ? 1.0 : 0.0",
     "ne": lambda a, b: f"{a} != {b} ? 1.0 : 0.0",
-    "logical_and": lambda a, b: f"({a} != 0.0) & ({b} != 0.0) ? 1.0 : 0.0",
-    "logical_or": lambda a, b: f"({a} != 0.0) | ({b} != 0.0) ? 1.0 : 0.0",
-    "logical_not": lambda a: f"{a} == 0.0 ? 1.0 : 0.0",
+    **dict.fromkeys(("logical_and", "bitwise_and"), lambda a, b: f"({a} != 0.0) & ({b} != 0.0) ? 1.0 : 0.0"),
+    **dict.fromkeys(("logical_or", "bitwise_or"), lambda a, b: f"({a} != 0.0) | ({b} != 0.0) ? 1.0 : 0.0"),
+    **dict.fromkeys(("logical_not", "bitwise_not"), lambda a: f"{a} == 0.0 ? 1.0 : 0.0"),
     "where": lambda condition, a, b: f"{condition} != 0.0 ? {a} : {b}",
+    "masked_fill": lambda a, condition, value: f"{condition} != 0.0 ? {value} : {a}",
 }
 """All that can be compiled; for a processor the functions should stand in `VECTOR_FUNCTIONS` as well.  Conditions are
 numbers, 1 and 0."""

@@ -129,6 +129,8 @@ class _Recorder(TorchDispatchMode):
     def know(self, tensor: Tensor, names: Channels) -> None:
         """One name of an array with several channels is that of each."""
         count = tensor.shape[0] if tensor.ndim == 2 else 1
+        if len(names) not in (1, count):
+            raise UnknownOperation(f"{self.operation} that mixes channels and points")
         self.known[id(tensor)] = tensor, names * count if len(names) == 1 else names
 
     def names(self, value: Any) -> Channels:
@@ -170,22 +172,20 @@ class _Recorder(TorchDispatchMode):
         count = result.shape[0] if result.ndim == 2 else 1
         if name == "clamp":
             return self._clamped(args, count)
-        if name == "masked_fill" and len(args) == 3:
-            name, args = "where", (args[1], args[2], args[0])
         if name == "rsub" and len(args) == 2:
             name, args = "sub", args[::-1]
-        if result.dtype == torch.bool:
-            name = _OF_CONDITIONS.get(name, name)
-        return self._pointwise(name, args, count)
+        if name == "add" and result.dtype == torch.bool:
+            name = "logical_or"
+        return self._pointwise(name, [self.names(arg) for arg in args], count)
 
     def _moved(self, name: str, args: tuple) -> Channels | None:
         """Names where an operation only moves channels, or adds up all of them; None for others."""
         match name, args:
             case ("detach" | "view" | "expand" | "clone" | "lift_fresh" | "scalar_tensor" | "_to_copy"), (a, *_):
                 return self.names(a)
-            case ("ones_like" | "zeros_like"), (a,):
-                return ("1.0" if name == "ones_like" else "0.0",) * len(self.names(a))
-            case ("zeros" | "_efficientzerotensor"), _:
+            case "ones_like", _:
+                return ("1.0",)
+            case ("zeros_like" | "zeros" | "_efficientzerotensor"), _:
                 return ("0.0",)
             case "select", (a, 0, c) if a.ndim == 2:
                 return (self.names(a)[c],)
@@ -212,13 +212,10 @@ class _Recorder(TorchDispatchMode):
         array, low, high = (*args, None)[:3]
         names = self.names(array)
         if low is not None:
-            names = self._of_names("clamp", [names, self.names(low)], count)
-        return names if high is None else self._of_names("minimum", [names, self.names(high)], count)
+            names = self._pointwise("clamp", [names, self.names(low)], count)
+        return names if high is None else self._pointwise("minimum", [names, self.names(high)], count)
 
-    def _pointwise(self, name: str, args: tuple, count: int) -> Channels:
-        return self._of_names(name, [self.names(arg) for arg in args], count)
-
-    def _of_names(self, name: str, operands: list[Channels], count: int) -> Channels:
+    def _pointwise(self, name: str, operands: list[Channels], count: int) -> Channels:
         found = []
         for c in range(count):
             words = [names[c if len(names) > 1 else 0] for names in operands]
@@ -232,13 +229,6 @@ def _placed(names: Channels, count: int, places: Sequence[int]) -> Channels:
     for place, name in zip(places, names, strict=True):
         found[place] = name
     return tuple(found)
-
-
-_OF_CONDITIONS = {
-    "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_not": "logical_not", "mul": "logical_and",
-    "add": "logical_or",
-}  # fmt: skip
-"""Operations on conditions by the name that says so."""
 
 
 def _means_nothing(word: str, value: Any) -> bool:
