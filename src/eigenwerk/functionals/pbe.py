@@ -82,7 +82,7 @@ def enhancement(reduced_sx: Tensor, constants: PbeConstants) -> Tensor:
     return (1.0 + kappa) - kappa * kappa / (kappa + constants.mu * reduced_sx)
 
 
-def _exchange_reduced_gradient(points: Points, sigma_yx: Tensor) -> Tensor:
+def exchange_reduced_gradient(points: Points, sigma_yx: Tensor) -> Tensor:
     """s^2 of each channel, s = |grad n| / (2 (3 pi^2)^(1/3) n^(4/3)); a spin channel counts with twice its density."""
     if not points.polarised:
         return _S2 * sigma_yx / (points.density_sx * points.root_sx).square()
@@ -128,7 +128,7 @@ def energy_density(density_sx: Tensor, sigma_yx: Tensor, constants: PbeConstants
     """
     points = prepare(density_sx, GGA_FLOOR)
     total_sigma_x = sigma_yx[0] + 2.0 * sigma_yx[1] + sigma_yx[2] if points.polarised else sigma_yx[0]
-    exchange_x = exchange(points, enhancement(_exchange_reduced_gradient(points, sigma_yx), constants))
+    exchange_x = exchange(points, enhancement(exchange_reduced_gradient(points, sigma_yx), constants))
     correlation_x = points.electrons_x * correlation(points, total_sigma_x.clamp(min=0.0), constants)
     return (exchange_x + correlation_x).where(points.filled_x, 0.0)
 

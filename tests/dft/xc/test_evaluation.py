@@ -97,7 +97,7 @@ def test_second_derivatives_are_those_of_the_first(name, spins):
     sigma = torch.tensor([[0.02, 1e-4, 0.5], [0.01, -1e-5, 0.1], [0.015, 2e-4, 0.3]], dtype=torch.float64)
     sigma = sigma[: 1 if spins == 1 else 3].requires_grad_()
     inputs = (density, sigma)[: len(functional.ingredients)]
-    assert torch.autograd.gradgradcheck(functional.energy, inputs, atol=1e-4, rtol=1e-5)
+    assert torch.autograd.gradgradcheck(functional.energy, inputs, eps=1e-7, atol=1e-4, rtol=1e-5)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 1e-30, 1e-6, 1e20])

@@ -6,13 +6,11 @@ import torch
 
 from eigenwerk.dft.xc.evaluation import derivatives, energy_and_derivatives
 from eigenwerk.dft.xc.pointwise_cuda import source_of
-from eigenwerk.dft.xc.program_in_c import in_c
+from eigenwerk.dft.xc.program_in_c import FUNCTIONS, in_c
 from eigenwerk.dft.xc.recording import Program, UnknownOperation, record
 from eigenwerk.functionals.table import FUNCTIONALS, find_functional
 
-C_FUNCTIONS = {name: getattr(math, name) for name in ("sqrt", "exp", "expm1", "log", "log1p", "pow")} | {
-    "cbrt": lambda x: x ** (1 / 3),
-}
+C_FUNCTIONS = {name: getattr(math, name) for name in ("pow", "fabs", *FUNCTIONS)}
 
 
 def points(spins, count=60, seed=5):
