@@ -14,27 +14,30 @@ from eigenwerk.parallel.process_grid import share
 
 
 def exchange_correlation(
-    density_sg: torch.Tensor, basis: PlaneWaveBasis, functional: Functional, orbits: GridOrbits | None = None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """E_xc = Ω/N Σ_R e(n(R), ∇n(R)) and v(g) = ∂e/∂n - ∇·∂e/∂∇n on the density sphere.
+    waves: Mapping[str, torch.Tensor], basis: PlaneWaveBasis, functional: Functional, orbits: GridOrbits | None = None
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """E_xc = Ω/N Σ_R e(n(R), ∇n(R), ...), v(g) = ∂e/∂n - ∇·∂e/∂∇n, and ∂e/∂x of other fields x, on the density sphere.
 
     Gradients are taken in reciprocal space, so that the potential is the exact derivative of the
     energy on the grid.  Source: White and Bird, Phys. Rev. B 50, 4954 (1994).
 
-    density_sg: (s, g) with the smooth cores included.  orbits: points of the fine grid at which the density is the same
-    by symmetry.  Returns (energy in hartree, potential_sg).
+    waves: the ingredients on the density sphere, (s, g) each, with the smooth cores included; σ follows from the
+    density.  orbits: points of the fine grid at which they are the same by symmetry.  Returns (energy in hartree, the
+    derivative by each of the waves).
     """
-    count = density_sg.shape[-1]
-    cell, world = basis.volume / basis.fine_map.points, basis.runtime.world
-    fields = {DENSITY: basis.fine_map.to_grid(density_sg)}
-    if SIGMA not in functional.ingredients:
-        energy, slopes = _pointwise(world, functional, fields, orbits)
-        return energy * cell, basis.fine_map.from_grid(slopes[DENSITY], count)
-    slope_vg = 1j * basis.vector_gv[:count].T
-    fields[SIGMA] = basis.fine_map.to_grid(slope_vg * density_sg[:, None])
+    density_sg, fine = waves[DENSITY], basis.fine_map
+    count, cell, world = density_sg.shape[-1], basis.volume / fine.points, basis.runtime.world
+    fields = {name: fine.to_grid(waves[name]) for name in functional.ingredients if name != SIGMA}
+    if SIGMA in functional.ingredients:
+        slope_vg = 1j * basis.vector_gv[:count].T
+        fields[SIGMA] = fine.to_grid(slope_vg * density_sg[:, None])
     energy, slopes = _pointwise(world, functional, fields, orbits)
-    flux_svg = basis.fine_map.from_grid(_flux_in_place(slopes[SIGMA], fields[SIGMA]), count)
-    return energy * cell, basis.fine_map.from_grid(slopes[DENSITY], count) - (slope_vg * flux_svg).sum(1)
+    if SIGMA in fields:
+        flux_svg = fine.from_grid(_flux_in_place(slopes.pop(SIGMA), fields[SIGMA]), count)
+    found = {name: fine.from_grid(slope_sR, count) for name, slope_sR in slopes.items()}
+    if SIGMA in fields:
+        found[DENSITY] = found[DENSITY] - (slope_vg * flux_svg).sum(1)
+    return energy * cell, found
 
 
 def _flux_in_place(deds_yR: torch.Tensor, gradient_svR: torch.Tensor) -> torch.Tensor:
