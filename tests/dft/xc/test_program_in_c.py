@@ -63,6 +63,22 @@ def assert_same(found, wanted, scale=1e-13):
         torch.testing.assert_close(one, other, rtol=scale, atol=scale, equal_nan=True)
 
 
+def moved(value_cx):
+    """Channels taken apart, put together, added up."""
+    with torch.enable_grad():
+        leaf_cx = value_cx.detach().requires_grad_()
+        up_x, down_x = leaf_cx
+        whole_cx = torch.stack([up_x * 2.0, leaf_cx[1:].squeeze(0)]) + leaf_cx[::1] * leaf_cx.sum(0)
+        found_x = whole_cx.sum(0, keepdim=True)[0] * down_x + leaf_cx.unbind()[0].exp() + leaf_cx[-1] * leaf_cx[:1][0]
+        return found_x.detach(), *torch.autograd.grad(found_x.sum(), leaf_cx)
+
+
+def test_channels_may_be_moved_about():
+    if compiler() is None:
+        pytest.skip("no gcc here: functionals are not compiled")
+    assert_same(pointwise_native.evaluate(moved, [values()]), moved(values()))
+
+
 def test_every_operation_has_a_formula():
     tried = set()
     for names, formula in FORMULAS.items():

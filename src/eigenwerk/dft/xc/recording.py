@@ -183,6 +183,8 @@ class _Recorder(TorchDispatchMode):
         match name, args:
             case ("detach" | "view" | "expand" | "clone" | "lift_fresh" | "scalar_tensor" | "_to_copy"), (a, *_):
                 return self.names(a)
+            case ("squeeze" | "unsqueeze"), (a, 0):
+                return self.names(a)
             case "ones_like", _:
                 return ("1.0",)
             case ("zeros_like" | "zeros" | "_efficientzerotensor"), _:
