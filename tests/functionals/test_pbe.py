@@ -6,8 +6,8 @@ import math
 import pytest
 import torch
 
-from eigenwerk.dft.xc.lda import PW92_MODIFIED, exchange, perdew_wang, prepare
-from eigenwerk.dft.xc.pbe import GGA_FLOOR, PBE, PBESOL, REVPBE, RPBE, correlation, energy_density, enhancement
+from eigenwerk.functionals.lda import PW92_MODIFIED, exchange, perdew_wang, prepare
+from eigenwerk.functionals.pbe import GGA_FLOOR, PBE, PBESOL, REVPBE, RPBE, correlation, energy_density, enhancement
 
 FAMILY = {"PBE": PBE, "PBEsol": PBESOL, "RPBE": RPBE, "revPBE": REVPBE}
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from eigenwerk.dft.xc.lda import (
+from eigenwerk.functionals.lda import (
     LDA_FLOOR,
     PW92_MODIFIED,
     PW92_PRINTED,

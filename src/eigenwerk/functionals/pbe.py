@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
-import torch
-from torch import Tensor
-
-from eigenwerk.dft.xc.lda import (
+from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
+from eigenwerk.functionals.lda import (
     PW92_MODIFIED,
     PW92_PRINTED,
     PerdewWang,
@@ -23,6 +22,9 @@ from eigenwerk.dft.xc.lda import (
     prepare,
     spin_roots,
 )
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 GGA_FLOOR = 1e-12
 """Densities up to this value (electrons per bohr^3) carry no energy and no potential; libxc's value for GGA_C_PBE."""
@@ -74,23 +76,23 @@ def enhancement(reduced_sx: Tensor, constants: PbeConstants) -> Tensor:
     Exponential (RPBE): F = 1 + kappa (1 - exp(-mu s^2/kappa)).
     """
     if constants.shape == "exponential":
-        return 1.0 - constants.kappa * torch.expm1((-constants.mu / constants.kappa) * reduced_sx)
+        return 1.0 - constants.kappa * ((-constants.mu / constants.kappa) * reduced_sx).expm1()
     # In this form the derivative has no difference of large terms at large s.
     kappa = constants.kappa
     return (1.0 + kappa) - kappa * kappa / (kappa + constants.mu * reduced_sx)
 
 
-def _exchange_reduced_gradient(points: Points, sigma_yx: Tensor) -> Tensor:
+def exchange_reduced_gradient(points: Points, sigma_yx: Tensor) -> Tensor:
     """s^2 of each channel, s = |grad n| / (2 (3 pi^2)^(1/3) n^(4/3)); a spin channel counts with twice its density."""
     if not points.polarised:
         return _S2 * sigma_yx / (points.density_sx * points.root_sx).square()
-    channel_sx = _not_negative(torch.stack((sigma_yx[0], sigma_yx[2])))
+    channel_sx = _not_negative(sigma_yx[::2])
     return (_S2 * 2.0 ** (-2.0 / 3.0)) * channel_sx / (points.density_sx * points.root_sx).square()
 
 
 def _not_negative(sigma_x: Tensor) -> Tensor:
     """max(sigma, 0) with slope 1 at 0, where gradients vanish; PyTorch's clamp has slope 0 there from 2.14 on."""
-    return torch.where(sigma_x >= 0.0, sigma_x, 0.0)
+    return sigma_x.where(sigma_x >= 0.0, 0.0)
 
 
 def correlation(points: Points, sigma_x: Tensor, constants: PbeConstants) -> Tensor:
@@ -118,21 +120,37 @@ def correlation(points: Points, sigma_x: Tensor, constants: PbeConstants) -> Ten
 
 def _screened_logarithm(exponent_x: Tensor, t2_x: Tensor) -> Tensor:
     """ln(1 + p / (1 + a + a^2)) with p = exp(exponent) - 1 and a = -t2 (1 + p) / p."""
-    p_x = torch.expm1(exponent_x)
+    p_x = exponent_x.expm1()
     a_x = t2_x * (-1.0 - p_x.reciprocal())
-    return torch.log1p(p_x / (1.0 + a_x + a_x.square()))
+    return (p_x / (1.0 + a_x + a_x.square())).log1p()
 
 
-def energy_density(density_sx: Tensor, sigma_yx: Tensor | None, constants: PbeConstants) -> Tensor:
+def energy_density(density_sx: Tensor, sigma_yx: Tensor, constants: PbeConstants) -> Tensor:
     """PBE-type exchange-correlation energy per volume, hartree/bohr^3: E_x F(s) + n (e_c + H).
 
     density_sx: (s, ...) electrons/bohr^3; sigma_yx: (1, ...) |grad n|^2 or (3, ...) up-up, up-down, down-down,
-    bohr^-8.  Returns (...), zero where the total density is below GGA_FLOOR.  Raises TypeError without gradients.
+    bohr^-8.  Returns (...), zero where the total density is below GGA_FLOOR.
     """
-    if sigma_yx is None:
-        raise TypeError("a gradient-corrected functional needs sigma, the squared density gradients")
     points = prepare(density_sx, GGA_FLOOR)
     total_sigma_x = sigma_yx[0] + 2.0 * sigma_yx[1] + sigma_yx[2] if points.polarised else sigma_yx[0]
-    exchange_x = exchange(points, enhancement(_exchange_reduced_gradient(points, sigma_yx), constants))
+    exchange_x = exchange(points, enhancement(exchange_reduced_gradient(points, sigma_yx), constants))
     correlation_x = points.electrons_x * correlation(points, _not_negative(total_sigma_x), constants)
-    return torch.where(points.filled_x, exchange_x + correlation_x, 0.0)
+    return (exchange_x + correlation_x).where(points.filled_x, 0.0)
+
+
+def _gga(
+    tag: str, title: str, constants: PbeConstants, libxc: tuple[str, str], data: tuple[str, ...], *aliases: str,
+    offered: bool = True,
+) -> Functional:  # fmt: skip
+    energy = partial(energy_density, constants=constants)
+    return Functional(tag, title, (DENSITY, SIGMA), energy, libxc, data, aliases, offered)
+
+
+FUNCTIONALS = (
+    # the constants of the PBE that made the data sets; PE-EXACT is 1e-6 of the energy apart (docs/equations/xc.md)
+    _gga("PE", "PBE", PBE_PRINTED, ("gga_x_pbe", "gga_c_pbe"), ("PBE",), "PBE"),
+    _gga("PS", "PBEsol", PBESOL, ("gga_x_pbe_sol", "gga_c_pbe_sol"), ("PBEsol", "PBE")),
+    _gga("RP", "RPBE", RPBE, ("gga_x_rpbe", "gga_c_pbe"), ("RPBE", "PBE")),
+    _gga("RE", "revPBE", REVPBE, ("gga_x_pbe_r", "gga_c_pbe"), ("revPBE", "PBE")),
+    _gga("PE-EXACT", "PBE with unrounded constants", PBE, ("gga_x_pbe", "gga_c_pbe"), ("PBE",), offered=False),
+)

@@ -12,9 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+from eigenwerk.functionals.functional import DENSITY, Functional
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LDA_FLOOR = 1e-15
 """Densities up to this value (electrons per bohr^3) carry no energy and no potential; libxc's value for the LDA."""
@@ -85,7 +89,7 @@ def exchange(points: Points, enhancement_sx: Tensor | None = None) -> Tensor:
     if not points.polarised:
         return EXCHANGE * energy_sx[0]
     # A channel at the floor is an empty one: its floor value must not add to the energy of the other.
-    energy_sx = torch.where(points.filled_sx, energy_sx, 0.0)
+    energy_sx = energy_sx.where(points.filled_sx, 0.0)
     return (_CBRT2 * EXCHANGE) * (energy_sx[0] + energy_sx[1])
 
 
@@ -132,7 +136,7 @@ def _gas_fit(fit: GasFit, rs_x: Tensor, sqrt_rs_x: Tensor) -> Tensor:
     """G(r_s) = -2A (1 + alpha r_s) ln(1 + 1 / (2A (b1 r_s^1/2 + b2 r_s + b3 r_s^3/2 + b4 r_s^2)))."""
     a2 = 2.0 * fit.a
     lower_x = sqrt_rs_x * (a2 * fit.beta1 + a2 * fit.beta3 * rs_x) + rs_x * (a2 * fit.beta2 + a2 * fit.beta4 * rs_x)
-    return (-a2 - a2 * fit.alpha * rs_x) * torch.log1p(lower_x.reciprocal())
+    return (-a2 - a2 * fit.alpha * rs_x) * lower_x.reciprocal().log1p()
 
 
 def spin_roots(points: Points) -> Tensor:
@@ -171,7 +175,7 @@ def _zunger_fit(rs_x: Tensor, gamma: float, beta: tuple[float, float], dense: tu
     a, b, c, d = dense
     log_x = rs_x.log()
     dilute_x = gamma / (1.0 + beta[0] * rs_x.sqrt() + beta[1] * rs_x)
-    return torch.where(rs_x >= 1.0, dilute_x, a * log_x + b + c * rs_x * log_x + d * rs_x)
+    return dilute_x.where(rs_x >= 1.0, a * log_x + b + c * rs_x * log_x + d * rs_x)
 
 
 def perdew_zunger(points: Points) -> Tensor:
@@ -189,11 +193,22 @@ def perdew_zunger(points: Points) -> Tensor:
     return para_x + _spin_interpolation(points) * (ferro_x - para_x)
 
 
-def energy_density(density_sx: Tensor, sigma_yx: Tensor | None, correlation: Callable[[Points], Tensor]) -> Tensor:
+def energy_density(density_sx: Tensor, correlation: Callable[[Points], Tensor]) -> Tensor:
     """LDA exchange-correlation energy per volume, hartree/bohr^3: E_x + n e_c.
 
-    density_sx: (s, ...) electrons/bohr^3.  sigma_yx is ignored.  Returns (...), zero where the density is low.
+    density_sx: (s, ...) electrons/bohr^3.  Returns (...), zero where the density is low.
     """
     points = prepare(density_sx, LDA_FLOOR)
     energy_x = exchange(points) + points.electrons_x * correlation(points)
-    return torch.where(points.filled_x, energy_x, 0.0)
+    return energy_x.where(points.filled_x, 0.0)
+
+
+def _lda(tag: str, title: str, correlation: Callable[[Points], Tensor], part: str, *aliases: str) -> Functional:
+    energy = partial(energy_density, correlation=correlation)
+    return Functional(tag, title, (DENSITY,), energy, ("lda_x", part), ("LDA",), aliases)
+
+
+FUNCTIONALS = (
+    _lda("CA", "LDA of Perdew and Zunger", perdew_zunger, "lda_c_pz", "PZ"),
+    _lda("PW92", "LDA of Perdew and Wang", partial(perdew_wang, constants=PW92_PRINTED), "lda_c_pw"),
+)
