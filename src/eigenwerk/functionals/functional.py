@@ -32,7 +32,7 @@ INGREDIENTS = {
 """density: n, or up and down, electrons/bohr³; sigma: |∇n|², or up-up, up-down, down-down; tau: ½ Σ f |∇ψ|²."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each stands once in the table: looked up by identity at every call
 class Functional:
     """One exchange-correlation functional.
 
