@@ -8,13 +8,17 @@
 #
 # Another Python:  make demo PYTHON=python3.12
 # Without a copy of PyTorch's CUDA libraries:  make demo PIP_ARGS="--extra-index-url https://download.pytorch.org/whl/cpu"
+# Packages come in the versions of constraints.txt, with which eigenwerk is tested.  The newest ones that pyproject.toml
+# allows, in a new environment:  make clean && make demo CONSTRAINTS=
 
 PYTHON ?= python3
 VENV ?= .venv
+CONSTRAINTS ?= constraints.txt
 PIP_ARGS ?=
 PYTEST_ARGS ?=
 BIN := $(VENV)/bin
 DEMO := build/demo
+INSTALL = $(BIN)/python -m pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) $(PIP_ARGS) --editable
 
 .PHONY: help demo test test-all lint docs clean
 .DELETE_ON_ERROR:
@@ -33,16 +37,16 @@ $(BIN)/python:
 	  echo "'$(PYTHON)' cannot make virtual environments. On Debian and Ubuntu:  apt install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet $(PIP_ARGS) --editable '.[fftw]'
+$(VENV)/.installed: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
+	$(INSTALL) '.[fftw]'
 	@touch $@
 
-$(VENV)/.installed-test: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet $(PIP_ARGS) --editable '.[test]'
+$(VENV)/.installed-test: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
+	$(INSTALL) '.[test]'
 	@touch $@ $(VENV)/.installed
 
-$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet $(PIP_ARGS) --editable '.[docs]'
+$(VENV)/.installed-docs: pyproject.toml $(CONSTRAINTS) | $(BIN)/python
+	$(INSTALL) '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 # --- what one does with it -------------------------------------------------------------------------------------------

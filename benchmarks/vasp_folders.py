@@ -1,11 +1,21 @@
-"""Folders with INCAR, POSCAR and KPOINTS, and the command line of the scripts that write many of them."""
+"""Folders with INCAR, POSCAR and KPOINTS: the command line of the scripts that make many of them, and how to get one.
+
+What they make lies in `build` of the repository, which git ignores.
+"""
 
 import argparse
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from eigenwerk.io.vasp.poscar import Poscar, write_poscar
+
+BENCHMARKS = Path(__file__).resolve().parent
+BUILD = BENCHMARKS.parent / "build"
+SCRIPTS = {"jobs": BENCHMARKS / "jobs" / "make_jobs.py", "hard_cases": BENCHMARKS / "hard_cases" / "make_cases.py"}
 
 
 class Named(Protocol):
@@ -25,10 +35,38 @@ def write_folder(
     folder.mkdir(parents=True, exist_ok=True)
     write_poscar(folder / "POSCAR", poscar)
     incar = "".join(f"{tag:<7}= {value}\n" for tag, value in tags.items())
-    (folder / "INCAR").write_text(incar + notes, encoding="utf-8")
     points = " ".join(map(str, mesh))
-    (folder / "KPOINTS").write_text(f"{kpoints_title}\n0\nGamma\n{points}\n", encoding="utf-8")
+    _replace(folder / "INCAR", incar + notes)
+    _replace(folder / "KPOINTS", f"{kpoints_title}\n0\nGamma\n{points}\n")
     return folder
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write in one go: ranks of a run may make a folder at the same time."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.write_text(text, encoding="utf-8")
+    os.replace(new, path)
+
+
+def folder_of(benchmark: str, name: str) -> Path:
+    """A folder, made now: `folder_of("jobs", "pdo4")` is build/jobs/pdo4; ValueError if there is no such name.
+
+    The script runs in a process of its own, because scripts of different benchmarks have modules of the same names.
+    """
+    done = subprocess.run([sys.executable, SCRIPTS[benchmark], "--only", name], capture_output=True, text=True)
+    if done.returncode:
+        raise ValueError(done.stderr.strip().splitlines()[-1].rpartition("error: ")[2])
+    return Path(done.stdout.strip())
+
+
+def folder_or_job(words: str) -> Path:
+    """For command lines: a folder that exists, or the name of a reference job, whose folder is made."""
+    if Path(words).is_dir():
+        return Path(words)
+    try:
+        return folder_of("jobs", words)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"no folder, and {error}") from error
 
 
 def write_wanted(about: str | None, entries: Sequence[Entry], write: Callable[[Entry, Path], Path], into: Path) -> None:

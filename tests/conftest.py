@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -41,6 +42,19 @@ def shared_dir() -> Path:
     if not (path / "reference").is_dir():
         pytest.skip(f"no reference data: {path / 'reference'} does not exist")
     return path
+
+
+@pytest.fixture(scope="session")
+def job_folder(repository, tmp_path_factory):
+    """`job_folder("hfo2_96")`: the folder of a reference job, made by the script of benchmarks/jobs."""
+    into = tmp_path_factory.mktemp("jobs")
+
+    def make(name):
+        script = repository / "benchmarks" / "jobs" / "make_jobs.py"
+        subprocess.run([sys.executable, script, "--only", name, "--into", into], check=True, stdout=subprocess.DEVNULL)
+        return into / name
+
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ FLOORS = {
     "errors": 0,
     "arrays": 0,
     "packed": 0,
+    "functionals": 1,
     "trace": 1,
     "traffic": 1,
     "phases": 1,
@@ -39,12 +40,16 @@ OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw
 LAZY_ENGINES = {
     "eigenwerk.dft.run.run", "eigenwerk.ncci.run", "eigenwerk.ncci.sources", "eigenwerk.ncci.results.levels_file",
     "eigenwerk.parallel.launch.start", "eigenwerk.dft.run.warm_up",
+    "eigenwerk.cli.main", "eigenwerk.cli.missing",
 }  # fmt: skip
 """Modules that a function of `cli` may import: they load PyTorch, scipy or h5py, which `--help` and `check` must not
-wait for."""
+wait for; and those with which the command can begin where packages are missing."""
 
 LAZY_TABLES = {"eigenwerk.dft.paw.filtered"}
 """Modules that a function of `dft` may import: they load scipy for a setting that few inputs have."""
+
+COLLECTORS = {"eigenwerk.functionals.table"}
+"""Modules that load every file of their own folder, so that a new file is enough."""
 
 ROOT_NAMES = {"__version__"}
 """What the package root defines itself and may be imported from it."""
@@ -135,7 +140,7 @@ def _faults_of_import(name: str, entry: Import, modules: dict[str, Path]) -> Ite
 
 def _may_be_hidden(name: str, entry: Import) -> bool:
     floor = name.split(".")[1:2]
-    if entry.module.split(".")[0] in OPTIONAL_PACKAGES:
+    if entry.module.split(".")[0] in OPTIONAL_PACKAGES or (name in COLLECTORS and entry.module == "?"):
         return True
     return entry.module in (LAZY_ENGINES if floor == ["cli"] else LAZY_TABLES if floor == ["dft"] else ())
 

@@ -1,12 +1,15 @@
 """The house around the code: what a newcomer, a packager and a user's patience rely on."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 
 import pytest
+from packaging.requirements import Requirement
 
 from eigenwerk import __version__
 from eigenwerk.io.vasp.incar import judge, read_incar
@@ -52,6 +55,41 @@ def test_makefile_has_what_readme_and_ci_call(repository):
     assert "make test" in (repository / ".ci" / "run").read_text()
 
 
+def declared_requirements(repository):
+    """Every package that pyproject.toml names, without those that build the wheel; name -> what it asks for."""
+    project = tomllib.loads((repository / "pyproject.toml").read_text())["project"]
+    entries = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    return {requirement.name: requirement.specifier for requirement in map(Requirement, entries)}
+
+
+def test_constraints_hold_one_allowed_version_of_every_declared_package(repository):
+    """`make` installs what the tests saw, and pip alone is not kept from newer versions."""
+    lines = [line.split("#")[0].strip() for line in (repository / "constraints.txt").read_text().splitlines()]
+    pinned = {pin.name: pin.specifier for pin in map(Requirement, filter(None, lines))}
+    allowed = declared_requirements(repository)
+    assert sorted(pinned) == sorted(allowed)
+    for name, pin in pinned.items():
+        (only,) = pin
+        assert only.operator == "==" and allowed[name].contains(only.version), name
+    assert not any(rule.operator in ("<", "<=", "==", "~=") for rule in allowed["torch"])
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [((), "--constraint constraints.txt"), (("CONSTRAINTS=",), ""), (("CONSTRAINTS=x",), None)]
+)
+def test_make_installs_by_the_constraints_file_unless_told_otherwise(repository, words, expected):
+    command = ["make", "--dry-run", "demo", "VENV=build/none", f"PYTHON={sys.executable}", *words]
+    # the tests may have been started by make, whose words must not reach this one
+    ours = {"MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "CONSTRAINTS", "PIP_ARGS"}
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
+    done = subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True)
+    if expected is None:  # a file that is missing stops make: every stamp depends on it
+        assert done.returncode and "No rule to make target 'x'" in done.stderr
+        return
+    (install,) = re.findall(r"-m pip install (.*)", done.stdout)
+    assert install.split() == ["--quiet", *expected.split(), "--editable", "'.[fftw]'"]
+
+
 def test_ci_script_can_be_executed_and_is_valid(repository):
     script = repository / ".ci" / "run"
     assert script.stat().st_mode & 0o111
@@ -63,6 +101,32 @@ def test_licence_is_the_whole_apache_2_and_the_data_licence_is_named(repository)
     assert "Apache License" in text and "Version 2.0, January 2004" in text and "END OF TERMS AND CONDITIONS" in text
     readme = " ".join((repository / "README.md").read_text().split())
     assert "gpaw-data" in readme and "GNU General Public License" in readme
+
+
+def test_citation_names_this_version_and_licence(repository):
+    """The keys that CITATION.cff 1.2.0 asks for, and those that change."""
+    lines = (repository / "CITATION.cff").read_text().splitlines()
+    given = dict(line.split(": ", 1) for line in lines if re.match(r"[a-z-]+: ", line))
+    assert given["cff-version"] == "1.2.0" and given["version"] == __version__ and given["license"] == "Apache-2.0"
+    assert given.keys() >= {"message", "title", "abstract"} and "authors:" in lines
+
+
+@pytest.mark.parametrize("recipe", ["Dockerfile", "eigenwerk.def"])
+def test_container_recipes_end_in_make_demo_and_find_what_they_copy(repository, recipe):
+    lines = (repository / recipe).read_text().splitlines()
+    assert re.search(r'make demo PIP_ARGS="--extra-index-url \S.*"$', lines[-1])
+    for line in lines:
+        if copied := re.match(r" +(\S+) /opt/eigenwerk/", line):
+            assert (repository / copied[1]).exists(), copied[1]
+
+
+def test_apptainer_image_gets_all_that_its_installation_needs(repository):
+    """It copies files by name, for it knows no list of what to leave out."""
+    recipe = (repository / "eigenwerk.def").read_text()
+    project = tomllib.loads((repository / "pyproject.toml").read_text())["project"]
+    needed = {project["readme"], *project["license-files"], "src", "examples", "Makefile", "pyproject.toml"}
+    for name in {*needed, "constraints.txt"}:
+        assert f"    {name} /opt/eigenwerk/{name}\n" in recipe
 
 
 def test_newest_entry_of_the_changelog_is_the_version(repository):

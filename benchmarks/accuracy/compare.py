@@ -1,4 +1,4 @@
-"""eigenwerk against another PAW program on the same data sets: runs the cases, writes results and a table.
+"""eigenwerk against another PAW program on the same data sets: runs the cases, writes results.json and results.md.
 
     python benchmarks/accuracy/compare.py                      every case
     python benchmarks/accuracy/compare.py --cases mgo fe_bcc   those whose names contain one of the words
@@ -6,17 +6,22 @@
 """
 
 import argparse
-import json
-from pathlib import Path
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 import our_run
 from differences import LIMITS, Differences, differences
 from reference_runs import FOLDER, ReferenceRun, all_runs
 
-RESULTS = FOLDER / "results"
-TABLE = RESULTS / "table.md"
-DIFFERENCES = RESULTS / "differences.json"
+sys.path.insert(0, str(FOLDER.parent))
+from entries import changing, load
+
+RESULTS = FOLDER / "results.json"
+TABLE = FOLDER / "results.md"
+
+Results = Mapping[str, dict[str, Any]]
+"""Ours by name of the case, each with its differences from the reference."""
 
 
 def main() -> None:
@@ -25,55 +30,48 @@ def main() -> None:
     parser.add_argument("--cases", nargs="*", default=[], help="words that occur in the names of the wanted cases")
     parser.add_argument("--reuse", action="store_true", help="keep results that are stored already")
     given = parser.parse_args()
-    RESULTS.mkdir(exist_ok=True)
-    runs = all_runs()
+    results, runs = load(RESULTS), all_runs()
     for run in runs:
         if not run.skip and (not given.cases or any(word in run.name for word in given.cases)):
-            if not (given.reuse and result_path(run).exists()):
-                solve(run)
-            print(line(run), flush=True)
-    found = {run.name: compared(run, runs) for run in runs if not run.skip and result_path(run).exists()}
-    DIFFERENCES.write_text(json.dumps({name: d.as_dict() for name, d in found.items()}, indent=1) + "\n")
-    TABLE.write_text(table(runs, found))
+            if not (given.reuse and run.name in results):
+                results[run.name] = solved(run)
+                with changing(RESULTS) as stored:
+                    stored[run.name] = results[run.name]
+            print(line(run, results[run.name]), flush=True)
+    found = {run.name: compared(run, runs, results) for run in runs if not run.skip and run.name in results}
+    with changing(RESULTS) as stored:
+        for name, d in found.items():
+            stored[name]["differences"] = d.as_dict()
+    TABLE.write_text(table(runs, found, results))
     print(summary(found))
 
 
-def result_path(run: ReferenceRun) -> Path:
-    """Where our result of a run is stored."""
-    return RESULTS / f"{run.name.replace('/', '-')}.json"
-
-
-def solve(run: ReferenceRun) -> None:
-    """Run eigenwerk and store the result."""
+def solved(run: ReferenceRun) -> dict[str, Any]:
+    """What eigenwerk finds."""
     ours = our_run.run(run.structure, run.settings)
     for symbol, setup in run.results["setups"].items():
         if setup["md5"] != ours["md5"][symbol]:
             raise SystemExit(f"{run.name}: the data set of {symbol} differs from the reference's {setup}")
-    result_path(run).write_text(json.dumps({"case": run.name, **ours}))
+    return ours
 
 
-def stored(run: ReferenceRun) -> dict[str, Any]:
-    """Our stored result."""
-    return dict(json.loads(result_path(run).read_text()))
-
-
-def alone(run: ReferenceRun) -> Differences:
+def alone(run: ReferenceRun, ours: dict[str, Any]) -> Differences:
     """Differences of one run, without series."""
-    return differences(stored(run), run.results, len(run.structure["symbols"]))
+    return differences(ours, run.results, len(run.structure["symbols"]))
 
 
-def compared(run: ReferenceRun, runs: list[ReferenceRun]) -> Differences:
+def compared(run: ReferenceRun, runs: list[ReferenceRun], results: Results) -> Differences:
     """Differences of one run with the series column."""
-    found = alone(run)
+    found = alone(run, results[run.name])
     base = next((other for other in runs if other.name == run.base), None)
-    if base is None or not result_path(base).exists():
+    if base is None or base.name not in results:
         return found
-    return Differences(**{**found.as_dict(), "series": found.energy - alone(base).energy})
+    return Differences(**{**found.as_dict(), "series": found.energy - alone(base, results[base.name]).energy})
 
 
-def line(run: ReferenceRun) -> str:
+def line(run: ReferenceRun, ours: dict[str, Any]) -> str:
     """One run on the terminal."""
-    ours, d = stored(run), alone(run)
+    d = alone(run, ours)
     text = (
         f"{run.name:42s} {run.results['free_energy_eV']:14.6f} eV  dE {d.energy:9.4f} meV/atom  bands {d.bands:8.3f} "
         f"(occupied {d.occupied:7.3f}) meV  forces {d.forces:7.3f} meV/A"
@@ -93,19 +91,19 @@ HEAD = (
 )  # fmt: skip
 
 
-def table(runs: list[ReferenceRun], found: dict[str, Differences]) -> str:
+def table(runs: list[ReferenceRun], found: dict[str, Differences], results: Results) -> str:
     """The table as markdown."""
     limits = ["**limit**", ""] + [f"{LIMITS[n]:g}" if n in LIMITS else "" for n in COLUMNS] + ["", ""]  # fmt: skip
     rows = [[*HEAD], ["---"] * len(HEAD), limits]
-    rows += [row(run, found[run.name]) for run in runs if run.name in found]
+    rows += [row(run, found[run.name], results[run.name]) for run in runs if run.name in found]
     left_out = [f"- `{run.name}` left out: {run.skip}." for run in runs if run.skip]
     body = "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
     return f"# eigenwerk minus reference\n\n{body}\n\n{summary(found)}\n\n" + "\n".join(left_out) + "\n"
 
 
-def row(run: ReferenceRun, d: Differences) -> list[str]:
+def row(run: ReferenceRun, d: Differences, ours: dict[str, Any]) -> list[str]:
     """Cells of one run; a value beyond its limit is bold."""
-    ours, failed = stored(run), d.failed()
+    failed = d.failed()
     cells = [f"`{run.name}`", run.source]
     for name in COLUMNS:
         value = getattr(d, name)

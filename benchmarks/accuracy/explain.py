@@ -2,7 +2,7 @@
 
 The reference integrates one-centre exchange-correlation energies on 50 directions and drops L > 4 of the one-centre
 density; eigenwerk takes up to 302 directions and all L.  This script runs cases with eigenwerk's choices and with the
-reference's, and writes results/explained.md:
+reference's, and writes explained.md:
 
     python benchmarks/accuracy/explain.py [CASE ...]
 """
@@ -10,9 +10,8 @@ reference's, and writes results/explained.md:
 import sys
 
 import our_run
-from compare import RESULTS
 from differences import Differences, differences
-from reference_runs import ReferenceRun, all_runs
+from reference_runs import FOLDER, ReferenceRun, all_runs
 
 from eigenwerk.dft.paw import onsite, shells
 
@@ -35,7 +34,7 @@ def main() -> None:
     theirs = compared_all(runs, "the reference's: 50 directions, L ≤ 4")
     lines += [line for pair in zip(own, theirs, strict=True) for line in pair]
     text = "# One-centre quadrature\n\nDifferences of eigenwerk from the reference.\n\n" + "\n".join(lines) + "\n"
-    (RESULTS / "explained.md").write_text(text)
+    (FOLDER / "explained.md").write_text(text)
     print(text)
 
 

@@ -27,7 +27,7 @@ MOST_STEPS = 150
 @cache
 def dataset(symbol: str, functional: str, variant: str | None) -> PawDataset:
     """The data set of an element."""
-    return read_paw_xml(choose_dataset(symbol, functional, variant))
+    return read_paw_xml(choose_dataset(symbol, functional, variant=variant))
 
 
 def run(structure: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:

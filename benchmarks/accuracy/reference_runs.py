@@ -1,6 +1,7 @@
 """The calculations to compare with: one value per run, whatever file it comes from."""
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +11,11 @@ import numpy as np
 
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
-FOLDER = Path(__file__).parent
-ORACLE = FOLDER / "oracle" / "results"
+FOLDER = Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER.parent))
+from entries import load  # noqa: E402
+
+ORACLE = FOLDER / "oracle" / "results.json"
 SHARED = FOLDER.parents[2] / "shared" / "reference" / "dft"
 
 SHARED_FILES = (
@@ -79,11 +83,10 @@ def shared_runs() -> Iterator[ReferenceRun]:
 
 
 def oracle_runs() -> Iterator[ReferenceRun]:
-    """The runs stored under oracle/results."""
-    for path in sorted(ORACLE.glob("*.json")):
-        run = json.loads(path.read_text())
+    """The runs stored in oracle/results.json."""
+    for name, run in load(ORACLE).items():
         yield ReferenceRun(
-            run["case"], "oracle", run["structure"], run["settings"], run["results"], run.get("base"),
+            name, "oracle", run["structure"], run["settings"], run["results"], run.get("base"),
             run.get("note", ""),
         )
 

@@ -3,10 +3,11 @@
     python benchmarks/collectives/collectives.py --device cuda --ranks 2
     python benchmarks/collectives/collectives.py --device cpu --ranks 4 --transports "gloo,gloo x4" --verbs sum
 
-    python benchmarks/collectives/collectives.py --show benchmarks/collectives/results/*_cuda_2.json
+    python benchmarks/collectives/collectives.py --show nccl_cuda_2 mpi_cuda_2 gloo_cuda_2
 
 starts one process per rank by itself.  A transport is "nccl", "gloo" or "mpi", alone, as "pairwise gloo" (sums by
-messages between pairs), or as "gloo x4" (sums over four endpoints).
+messages between pairs), or as "gloo x4" (sums over four endpoints).  `--name NAME` keeps the results under that name in
+results.json, or in the file after --json; `--show NAME ...` prints those that are there.
 
 Bus bandwidth is what a link must carry at least, so that it does not depend on the number of ranks p: bytes per second
 times 2 (p-1)/p for sum and max, (p-1)/p for reduce_scatter, all_gather, gather, all_to_all and exchange, 1 for the
@@ -34,6 +35,11 @@ from eigenwerk.parallel.transports.mpi import mpi_world
 from eigenwerk.parallel.transports.pairwise import PairwiseCommunicator
 from eigenwerk.parallel.transports.torch_distributed import gloo_world, nccl_world
 from eigenwerk.parallel.transports.transport import TransportCommunicator
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from entries import changing, load
+
+RESULTS = Path(__file__).resolve().parent / "results.json"
 
 NVLINK = 370.0
 """GB/s of bus bandwidth that NVLink of an H200 gives without multicast."""
@@ -259,14 +265,16 @@ def main() -> None:
     parser.add_argument("--largest", default="1GB")
     parser.add_argument("--threads", type=int, default=1, help="of a rank")
     parser.add_argument("--thread-blocks", type=int, default=0, help="of NCCL; 0 leaves the choice to it")
-    parser.add_argument("--output", default="", help="JSON file for the results")
+    parser.add_argument("--name", default="", help="keep the results under this name")
+    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="file of the results")
     for hidden in ("--rank", "--store", "--result", "--bytes"):
         parser.add_argument(hidden, default="", help=argparse.SUPPRESS)
-    parser.add_argument("--show", nargs="+", default=[], help="measure nothing; print the results of these files")
+    parser.add_argument("--show", nargs="+", default=[], help="measure nothing; print the results of these names")
     options = parser.parse_args()
     if options.show:
-        files = [json.loads(Path(name).read_text()) for name in options.show]
-        print(table([row for file in files for row in file["results"]], files[0]["device"]))
+        entries = load(options.json)
+        chosen = [entries[name] for name in options.show]
+        print(table([row for entry in chosen for row in entry["results"]], chosen[0]["device"]))
         return
     options.transports = (options.transports or DEFAULT_TRANSPORTS[options.device]).split(",")
     options.verbs = options.verbs.split(",")
@@ -281,8 +289,9 @@ def main() -> None:
     for base, names in groupby(sorted(options.transports, key=base_of), base_of):
         found += start(base, list(names), options)
     print(table(found, options.device))
-    if options.output:
-        Path(options.output).write_text(json.dumps({**about(options), "results": found}, indent=1))
+    if options.name:
+        with changing(options.json) as entries:
+            entries[options.name] = {**about(options), "results": found}
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ alone, products alone, one after the other, and with `pipeline`.
 """
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ import time
 from pathlib import Path
 
 import torch
-from collectives import make_world, size_of
+from collectives import RESULTS, changing, make_world, size_of
 
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.pipeline import pipeline
@@ -85,9 +84,10 @@ def be_a_rank(options: argparse.Namespace) -> None:
             print(f"  {name:<22}{seconds * 1e3:9.2f} ms")
         hidden = (found["one after the other"] - found["pipeline"]) / min(found["transfers"], found["products"])
         print(f"  hidden: {100 * hidden:.0f} % of the shorter of the two")
-        if options.output:
+        if options.name:
             about = {"device": options.device, "ranks": comm.size, "blocks": BLOCKS, "size": options.size}
-            Path(options.output).write_text(json.dumps({**about, "seconds": found, "hidden": hidden}, indent=1))
+            with changing(options.json) as entries:
+                entries[options.name] = {**about, "seconds": found, "hidden": hidden}
     comm.close()
 
 
@@ -97,7 +97,8 @@ def main() -> None:
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--size", default="64MB", help="bytes of a block on a rank")
-    parser.add_argument("--output", default="", help="JSON file for the results")
+    parser.add_argument("--name", default="", help="keep the results under this name in the file after --json")
+    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE")
     parser.add_argument("--thread-blocks", type=int, default=0, help="of NCCL; 0 leaves the choice to it")
     parser.add_argument("--rank", type=int, default=-1, help=argparse.SUPPRESS)
     parser.add_argument("--store", default="", help=argparse.SUPPRESS)

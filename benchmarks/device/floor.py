@@ -1,11 +1,11 @@
 """What a step on one GPU takes, by phase, beside the least that arithmetic and memory of an H200 allow.
 
-    python benchmarks/device/floor.py benchmarks/device/results/steps.json --folders benchmarks/jobs/* [--ranks 1]
-    python benchmarks/device/floor.py benchmarks/device/results/full_runs.json --folders ceo2_108 ausurf112
+    python benchmarks/device/floor.py steps_split --folders hfo2_96 gaasbi_64 pdo4 si512 [--ranks 1]
+    python benchmarks/device/floor.py full_runs --folders build/jobs/ceo2_108 build/jobs/ausurf112
 
-reads records of steps.py (means per step) or full_runs.py (whole runs, divided by their steps) and prints a table for
-each.  For a applications of H to single orbitals in a step, all k-points and spins together, n bands, N points of
-the wave grid, G plane waves, I projectors, a floor is
+reads a list of results.json, records of steps.py (means per step) or full_runs.py (whole runs, divided by their
+steps), and prints a table for each; jobs of benchmarks/jobs are made.  For a applications of H to single orbitals in a
+step, all k-points and spins together, n bands, N points of the wave grid, G plane waves, I projectors, a floor is
 
     local         2 a FFT(N), three passes through memory each; half for real orbitals, two of which share a grid
     projectors    16 a I G FLOP: two products; a quarter for real orbitals
@@ -20,13 +20,17 @@ at 4.28 TB/s, 56 TFLOP/s; launches and everything of the host are no part of it.
 """
 
 import argparse
-import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.machine import H200
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from entries import load
+from vasp_folders import folder_or_job
 
 GEMM = 56e12
 FIELD_PASSES, FIELD_FFTS, VECTOR_PASSES = 20, 12, 4
@@ -36,12 +40,13 @@ ROWS = ("local", "projectors", "rest of bands", "dense", "density", "potential a
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("records", type=Path)
-    parser.add_argument("--folders", type=Path, nargs="+", required=True)
+    parser.add_argument("records", metavar="NAME")
+    parser.add_argument("--json", type=Path, default=Path(__file__).resolve().parent / "results.json", metavar="FILE")
+    parser.add_argument("--folders", type=folder_or_job, nargs="+", required=True, metavar="FOLDER or JOB")
     parser.add_argument("--ranks", type=int, default=1)
     given = parser.parse_args()
     folders = {folder.name: folder for folder in given.folders}
-    for record in json.loads(given.records.read_text()):
+    for record in load(given.json)[given.records]:
         if "phases" not in record and "phases_per_step" not in record:  # a command, of which only its length is known
             continue
         if record["job"] in folders and record.get("ranks", 1) == given.ranks:

@@ -1,11 +1,12 @@
 """From a folder to a converged energy with forces on one GPU: as a command, and again in one process.
 
     export PYTHONPATH=src:.device/site
-    python3 benchmarks/device/full_runs.py benchmarks/jobs/gaasbi_64 [more folders] --json out.json
+    python3 benchmarks/device/full_runs.py gaasbi_64 [more folders or jobs of benchmarks/jobs] --name full_runs
 
 The command is what users wait for: `eigenwerk run` from its start to its end, with Python, PyTorch, the GPU's start,
 compiled libraries and the picture.  It comes twice, first without kernels kept on the disk.  Warm is a second run from
-the same folder in one process, reading it again.
+the same folder in one process, reading it again.  --name keeps the list of measurements under that name in
+results.json, or in the file after --json.
 """
 
 import argparse
@@ -25,12 +26,19 @@ from eigenwerk.parallel.device_clock import CudaClock
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.trace import Trace
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from entries import changing
+from vasp_folders import folder_or_job
+
+RESULTS = Path(__file__).resolve().parent / "results.json"
+
 
 def main() -> None:
     """Every folder as a command, without and with kernels on the disk, and warm."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where the measurements go")
+    parser.add_argument("folders", type=folder_or_job, nargs="+", metavar="FOLDER or JOB")
+    parser.add_argument("--name", help="keep the measurements under this name")
+    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="file of the measurements")
     parser.add_argument("--no-warm", dest="warm", action="store_false", help="commands only")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -41,8 +49,9 @@ def main() -> None:
         if options.warm:
             one(folder, "loads libraries", device)
             found.append(one(folder, "warm", device))
-    if options.json is not None:
-        options.json.write_text(json.dumps(found, indent=1))
+    if options.name:
+        with changing(options.json) as entries:
+            entries[options.name] = found
 
 
 def command(folder: Path, kind: str, caches: Path) -> dict:

@@ -1,9 +1,11 @@
 """Seconds per self-consistency step of a job folder on some GPUs, by phase, with memory.
 
     export PYTHONPATH=src:.device/site
-    python3 benchmarks/device/steps.py benchmarks/jobs/hfo2_96 --ranks 2 --steps 4 --json out.json
-    mpirun -n 2 python3 benchmarks/device/steps.py benchmarks/jobs/hfo2_96 --transport mpi --steps 4
+    python3 benchmarks/device/steps.py hfo2_96 --ranks 2 --steps 4 --name steps
+    mpirun -n 2 python3 benchmarks/device/steps.py hfo2_96 --transport mpi --steps 4
 
+A folder, or the name of one of benchmarks/jobs, which is made.  --name adds a record to the list of that name in
+results.json, or in the file after --json.
 Every rank is a process with a GPU of its own, joined by NCCL (or Gloo, MPI, or on processors by --device cpu), as those
 of `eigenwerk run`.  The first steps are left out of the mean: they make plans, fill caches and start from atoms.
 """
@@ -17,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from steps_report import Mark, append, measured, profiled, show
+from steps_report import RESULTS, Mark, append, measured, profiled, show
 
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
@@ -32,6 +34,9 @@ from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.trace import Trace
 from eigenwerk.units import HARTREE_EV
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from vasp_folders import folder_or_job
 
 
 class Enough(Exception):
@@ -52,14 +57,15 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=folder_or_job, metavar="FOLDER or JOB")
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--groups", type=int, default=0, help="k-groups; 0: as many as ranks and k-points allow")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--skip", type=int, default=2, help="steps left out of the mean")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--transport", default="nccl", choices=("nccl", "gloo", "mpi"))
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--name", help="keep the record in the list of this name")
+    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="file of the records")
     parser.add_argument("--profile", action="store_true", help="one more step: bytes between host and device in it")
     return parser.parse_args()
 
@@ -88,8 +94,8 @@ def work(launch: Launch, options: argparse.Namespace) -> None:
             result = measured(options, calculation, meter.steps, meter.marks, began)
             result |= profiled(meter.profiler) if meter.profiler is not None else {}
             show(result)
-            if options.json:
-                append(options.json, result)
+            if options.name:
+                append(options.json, options.name, result)
         runtime.world.barrier()
 
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import resource
+import sys
 import tempfile
 from datetime import date
 from pathlib import Path
@@ -13,6 +14,12 @@ import torch
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.scf.state import ScfStep
 from eigenwerk.units import HARTREE_EV
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from entries import changing  # noqa: E402
+
+RESULTS = HERE / "results.json"
 
 
 class Mark(NamedTuple):
@@ -57,10 +64,10 @@ def profiled(profiler: torch.profiler.profile) -> dict[str, Any]:
     return {"copies_in_one_step": copies(profiler), "kernels_in_one_step": kernels(profiler)}
 
 
-def append(path: Path, result: dict[str, Any]) -> None:
-    """Add a row to a JSON file."""
-    known = json.loads(path.read_text()) if path.exists() else []
-    path.write_text(json.dumps([*known, result], indent=1))
+def append(path: Path, name: str, result: dict[str, Any]) -> None:
+    """Add a row to a list in a JSON file."""
+    with changing(path) as entries:
+        entries.setdefault(name, []).append(result)
 
 
 def show(result: dict[str, Any]) -> None:

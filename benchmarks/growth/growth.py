@@ -1,16 +1,17 @@
 """How seconds per step and memory grow with atoms (silicon at Gamma) and with k-points (two atoms).
 
-    python benchmarks/growth/growth.py --device cuda --atoms 64 216 512 1000 --meshes 4 6 8 12 16 --json cuda.json
-    python benchmarks/growth/growth.py --plot growth.png cuda.json cpu.json
+    python benchmarks/growth/growth.py --device cuda --atoms 64 216 512 1000 --meshes 4 6 8 12 16 --name cuda
+    python benchmarks/growth/growth.py --plot benchmarks/growth/growth.png cuda cpu cpu_16
 
 Cubic supercells and the primitive cell, 250 eV, PBE.  A step is the mean of those after the third (--skip), when the
 solver of the job's size is at work; memory is the peak of PyTorch's allocations on a GPU and of the process on a CPU.
+--name keeps the results under that name in results.json, or in the file after --json; --plot draws those of some names.
 """
 
 import argparse
 import contextlib
-import json
 import resource
+import sys
 import time
 from datetime import date
 from pathlib import Path
@@ -24,6 +25,11 @@ from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.parallel.runtime import Runtime
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from entries import changing, load
+
+RESULTS = Path(__file__).resolve().parent / "results.json"
+
 INCAR = "GGA = PE\nENCUT = 250\nISMEAR = 0\nSIGMA = 0.05\nEDIFF = 1E-9\n"
 FACES = ((0, 0, 0), (0, 0.5, 0.5), (0.5, 0, 0.5), (0.5, 0.5, 0))
 LATTICE = 5.43
@@ -36,7 +42,8 @@ class Enough(Exception):
 def main() -> None:
     options = _options()
     if options.plot:
-        plot(options.plot, options.files)
+        entries = load(options.json)
+        plot(options.plot, [entries[name] for name in options.names])
         return
     device, found = torch.device(options.device), []
     for atoms in options.atoms:
@@ -44,10 +51,11 @@ def main() -> None:
         found.append({"atoms": atoms, "mesh": 1} | measure(cell, 1, device, options))
     for mesh in options.meshes:
         found.append({"atoms": 2, "mesh": mesh} | measure(primitive(), mesh, device, options))
-    if options.json:
+    if options.name:
         name = torch.cuda.get_device_name() if device.type == "cuda" else "processor"
         about = {"date": date.today().isoformat(), "torch": torch.__version__, "device": name}
-        options.json.write_text(json.dumps(about | {"threads": torch.get_num_threads(), "results": found}, indent=1))
+        with changing(options.json) as entries:
+            entries[options.name] = about | {"threads": torch.get_num_threads(), "results": found}
 
 
 def _options() -> argparse.Namespace:
@@ -57,9 +65,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--meshes", type=int, nargs="*", default=[])
     parser.add_argument("--steps", type=int, default=6, help="steps to do")
     parser.add_argument("--skip", type=int, default=3, help="steps that are not counted")
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--plot", type=Path)
-    parser.add_argument("files", type=Path, nargs="*")
+    parser.add_argument("--name", help="keep the results under this name")
+    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="file of the results")
+    parser.add_argument("--plot", type=Path, metavar="PICTURE")
+    parser.add_argument("names", nargs="*", help="what to plot")
     return parser.parse_args()
 
 
@@ -118,7 +127,7 @@ def _peak(device: torch.device) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
-def plot(path: Path, files: list[Path]) -> None:
+def plot(path: Path, reports: list[dict]) -> None:
     """Seconds and memory against atoms and k-points, with lines of the exponents of theory."""
     import matplotlib
 
@@ -126,8 +135,7 @@ def plot(path: Path, files: list[Path]) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(10, 8), constrained_layout=True)
-    for file in files:
-        report = json.loads(file.read_text())
+    for report in reports:
         by_atoms = [line for line in report["results"] if line["mesh"] == 1]
         by_points = [line for line in report["results"] if line["mesh"] > 1]
         for column, (lines, x) in enumerate(((by_atoms, "atoms"), (by_points, "kpoints"))):

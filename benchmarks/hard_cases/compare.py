@@ -8,7 +8,8 @@ for all that concerns the way to self-consistency.  Their criteria to stop mean 
 compared is the number of applications after which the free energy stays within SAME_ERROR of the code's own final one.
 Neither count holds the making of the first orbitals: eigenwerk's Rayleigh-Ritz step in atomic orbitals (one application
 to each of them, and to a few random ones), GPAW's matrix elements in its atomic basis.
-Runs that are in results.json are left out unless --again is given.  GPAW's Python: --gpaw.
+The folders are made by make_cases.py.  Runs that are in results.json are left out unless --again is given.  GPAW's
+Python: --gpaw.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from pathlib import Path
 from platform import processor, python_version
 from typing import Any
 
+from make_cases import CASES, INPUTS, write_case
 from table import markdown
 
 from eigenwerk.dft.inputs.inputs import read_inputs
@@ -94,7 +96,6 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", metavar="NAME")
     parser.add_argument("--codes", nargs="*", default=CODES, choices=CODES)
     parser.add_argument("--again", action="store_true", help="also what is in results.json")
-    parser.add_argument("--inputs", type=Path, default=FOLDER / "inputs")
     parser.add_argument("--results", type=Path, default=FOLDER, help="where results.json and results.md go")
     parser.add_argument("--scratch", type=Path, default=Path("build/hard_cases"), help="for the runs' own output")
     parser.add_argument("--gpaw", type=Path, default=Path.home() / ".peers/gpaw/bin/python")
@@ -104,9 +105,10 @@ def main() -> None:
     if given.what == "run":
         given.scratch.mkdir(parents=True, exist_ok=True)
         given.results.mkdir(parents=True, exist_ok=True)
-        for folder in sorted(given.inputs.iterdir()):
-            if given.only is not None and folder.name not in given.only:
+        for case in sorted(CASES, key=lambda case: case.name):
+            if given.only is not None and case.name not in given.only:
                 continue
+            folder = write_case(case, INPUTS)
             for code in given.codes:
                 entry = results.setdefault(folder.name, {})
                 if code in entry and not given.again:

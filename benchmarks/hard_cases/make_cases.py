@@ -1,6 +1,6 @@
 """Writes the folders of the hard cases: INCAR, POSCAR, KPOINTS of each.
 
-    python benchmarks/hard_cases/make_cases.py             # all of them, into inputs/ beside this file
+    python benchmarks/hard_cases/make_cases.py             # all of them, into build/hard_cases/inputs
     python benchmarks/hard_cases/make_cases.py --only nio_afm --into DIR
 
 What the cases are stands in `cases.py`, their structures in `crystals.py`.
@@ -14,7 +14,9 @@ from cases import CASES, COMMON, Case
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from vasp_folders import write_folder, write_wanted  # noqa: E402
+from vasp_folders import BUILD, write_folder, write_wanted  # noqa: E402
+
+INPUTS = BUILD / "hard_cases" / "inputs"
 
 
 def write_case(case: Case, into: Path) -> Path:
@@ -25,4 +27,4 @@ def write_case(case: Case, into: Path) -> Path:
 
 
 if __name__ == "__main__":
-    write_wanted(__doc__, CASES, write_case, HERE / "inputs")
+    write_wanted(__doc__, CASES, write_case, INPUTS)

@@ -1,7 +1,7 @@
 """Writes the folders of the reference jobs: INCAR, POSCAR, KPOINTS of each.
 
-    python benchmarks/jobs/make_jobs.py             # all of them, beside this file
-    python benchmarks/jobs/make_jobs.py --only pdo4 --into /tmp/jobs
+    python benchmarks/jobs/make_jobs.py             # all of them, into build/jobs
+    python benchmarks/jobs/make_jobs.py --only pdo4 --into DIR
 
 The structures come from `crystals.py`.  Each INCAR is what eigenwerk can run today; what the original job asks beyond
 that stands in it as a comment.
@@ -20,7 +20,7 @@ from eigenwerk.io.vasp.poscar import Poscar
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from vasp_folders import write_folder, write_wanted  # noqa: E402
+from vasp_folders import BUILD, write_folder, write_wanted  # noqa: E402
 
 HSE = "LHFCALC = .TRUE., HFSCREEN = 0.2 (HSE06)"
 
@@ -129,4 +129,4 @@ def _notes(job: Job) -> str:
 
 
 if __name__ == "__main__":
-    write_wanted(__doc__, JOBS, write_job, HERE)
+    write_wanted(__doc__, JOBS, write_job, BUILD / "jobs")

@@ -198,29 +198,30 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=FOLDER.resolve().parents[2] / "shared/reference/pseudo",
                         help="pseudopotentials and PAW sets of the other codes")  # fmt: skip
     parser.add_argument("--folder", type=Path, default=Path("build/peers"), help="for the runs' own output")
-    parser.add_argument("--results", type=Path, default=FOLDER, help="where settings.json and results.* go")
+    parser.add_argument("--results", type=Path, default=FOLDER, help="where results.json and results.md go")
     given = parser.parse_args()
-    runner, stored = Runner(given.gpaw, given.data, given.folder), given.results / "settings.json"
+    runner, stored = Runner(given.gpaw, given.data, given.folder), given.results / "results.json"
     given.results.mkdir(parents=True, exist_ok=True)
     if given.what != "run":
         for cell in given.cells:
             for code in sorted(set(given.codes) - {"single"}):
-                settings = json.loads(stored.read_text()) if stored.exists() else {}
-                of_cell = settings.setdefault(cell, {})
+                result = json.loads(stored.read_text()) if stored.exists() else {}
+                of_cell = result.setdefault("settings", {}).setdefault(cell, {})
                 if given.what == "calibrate":
                     of_cell[code] = calibrate(runner, code, named(cell))
                 of_cell[code] = confirm(runner, code, named(cell), of_cell[code])
-                stored.write_text(json.dumps(settings, indent=1) + "\n")
+                stored.write_text(json.dumps(result) + "\n")
         return
     before = report.machine() | rival_blas()
-    settings = json.loads(stored.read_text())
+    settings = json.loads(stored.read_text())["settings"]
     chosen = {cell: settings[cell] for cell in given.cells}
     runs = timed(runner, chosen, given.repeats, given.codes)
     floors = {cell: report.floor(_last(runs, cell), CORES) for cell in chosen if _last(runs, cell)}
-    result = {"machine": before, "settings": chosen, "floors": floors, "runs": runs}
-    (given.results / "results.json").write_text(json.dumps(result) + "\n")
-    (given.results / "results.md").write_text(report.markdown(result))
-    print(report.markdown(result))
+    result = {"machine": before, "settings": settings, "floors": floors, "runs": runs}
+    stored.write_text(json.dumps(result) + "\n")
+    page = report.markdown(result | {"settings": chosen})
+    (given.results / "results.md").write_text(page)
+    print(page)
 
 
 def _last(runs: list[Record], cell: str) -> Record:

@@ -25,7 +25,8 @@ def floor(record: Record, cores: int) -> Record:
     """
     import torch
 
-    from eigenwerk.dft.xc.functional import make_functional
+    from eigenwerk.dft.xc.evaluation import energy_and_derivatives
+    from eigenwerk.functionals.table import find_functional
 
     torch.set_num_threads(1)
     n_c = record["wave_grid"]
@@ -38,8 +39,8 @@ def floor(record: Record, cores: int) -> Record:
     points = record["fine_grid"][0] * record["fine_grid"][1] * record["fine_grid"][2]
     density = torch.rand(record["spins"], 2**15, dtype=torch.float64) + 0.1
     sigma = torch.rand(2 * record["spins"] - 1, 2**15, dtype=torch.float64) * 0.1
-    functional = make_functional("PE")
-    xc = _best(lambda: functional.energy_and_derivatives(density, sigma)) / 2**15
+    functional, values = find_functional("PE"), {"density": density, "sigma": sigma}
+    xc = _best(lambda: energy_and_derivatives(functional, values)) / 2**15
     applied, orbitals = record["applications"], record["steps"] * record["kpoints"] * record["bands"] * record["spins"]
     flops = applied * record["plane_waves"] * (2 * 8 * record["projectors"] + 56 * record["bands"])
     share = 2 if record["real"] else 1

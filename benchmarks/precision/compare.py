@@ -18,9 +18,10 @@ import numpy as np
 import torch
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "peers"))
+sys.path[:0] = [str(HERE.parent / "peers"), str(HERE.parent)]
 from cases import named  # noqa: E402
 from run_eigenwerk import build  # noqa: E402
+from vasp_folders import folder_of  # noqa: E402
 
 from eigenwerk.dft.calculation import Calculation  # noqa: E402
 from eigenwerk.dft.inputs.inputs import read_inputs  # noqa: E402
@@ -31,7 +32,7 @@ SMALL = ("Si2", "Al4", "MgO8", "Fe2", "HfO2-12")
 """Cells of benchmarks/peers, EDIFF = 1e-6 eV."""
 
 HARD = ("ceo2", "mgo_vacancy_plus", "nio_afm", "al_slab", "euo")
-"""Folders of benchmarks/hard_cases/inputs."""
+"""Cases of benchmarks/hard_cases."""
 
 EDIFF = 1e-6
 
@@ -40,7 +41,7 @@ def calculation(name: str) -> Calculation:
     """A case by name."""
     if name in SMALL:
         return build(named(name), EDIFF)
-    inputs = read_inputs(HERE.parent / "hard_cases" / "inputs" / name)
+    inputs = read_inputs(folder_of("hard_cases", name))
     inputs.raise_on_errors()
     datasets = {symbol: read_paw_xml(path) for symbol, path in inputs.datasets.items()}
     return Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets)

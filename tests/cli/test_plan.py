@@ -14,8 +14,8 @@ from loaded_modules import SLOW_PACKAGES, modules_loaded_by
 
 
 @pytest.fixture
-def hafnia(repository):
-    return str(repository / "benchmarks" / "jobs" / "hfo2_96")
+def hafnia(job_folder):
+    return str(job_folder("hfo2_96"))
 
 
 def test_the_text_shows_layout_memory_time_and_machines(hafnia, capsys):

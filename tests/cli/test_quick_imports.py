@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from eigenwerk.cli.quick_imports import UNUSED, quick_imports
+from eigenwerk.cli.quick_imports import TRIED, UNUSED, quick_imports, unused_parts
 
 
 @pytest.fixture
@@ -67,6 +67,34 @@ print(json.dumps(waiting))
 """
 
 
+@pytest.fixture
+def installed_torch(tmp_path, monkeypatch):
+    """A folder `torch` with nothing but the file that holds its version, before the real one."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path / "torch" / "version.py"
+
+
+@pytest.mark.parametrize("version", ["2.11.0", "2.13.0+cpu", "2.15.1+cu132"])
+def test_tried_versions_of_pytorch_put_their_unused_parts_off(installed_torch, version):
+    installed_torch.write_text(f"__all__ = []\n__version__ = '{version}'\ndebug = False\n")
+    assert unused_parts() == UNUSED
+
+
+@pytest.mark.parametrize("words", ["__version__ = '2.99.0'", "__version__ = '2.1.1'", "version = 3", None])
+def test_pytorch_of_an_unknown_version_is_loaded_whole(installed_torch, words):
+    if words:
+        installed_torch.write_text(words)
+    assert unused_parts() == frozenset()
+
+
+def test_without_pytorch_nothing_is_put_off(monkeypatch):
+    monkeypatch.setattr(sys, "path", [])
+    assert unused_parts() == frozenset()
+
+
+@pytest.mark.skipif(unused_parts() != UNUSED, reason=f"PyTorch is none of {', '.join(sorted(TRIED))}")
 def test_pytorch_puts_its_unused_parts_off_and_has_them_all():
     done = subprocess.run([sys.executable, "-c", TORCH], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 from eigenwerk.cli import run
 from eigenwerk.cli.main import main
 from eigenwerk.cli.run import available_threads, jsonable
-from eigenwerk.cli.run_text import formula, threads_row
+from eigenwerk.cli.run_text import formula, heading, threads_row
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.hdf5_state import read_state
 
@@ -217,6 +217,11 @@ def test_threads_are_those_asked_for_or_as_many_as_the_cell_can_use(monkeypatch,
 def test_the_row_about_threads_says_why_cores_are_left_alone():
     assert threads_row(4, 4) == "4 threads"
     assert threads_row(2, 16) == "2 threads (of 16; for a cell of this size more would wait for each other)"
+
+
+def test_the_functional_has_its_whole_name(folder):
+    path = folder(GGA="PZ")
+    assert any("LDA of Perdew and Zunger, cutoff 150 eV" in line for line in heading(read_inputs(path), path))
 
 
 def test_available_threads_are_those_asked_for_or_all(monkeypatch):

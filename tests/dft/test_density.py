@@ -45,7 +45,7 @@ def test_band_density_is_the_sum_of_squares_in_real_space(calc, orbitals):
     for k, point_c in enumerate(basis.kpoints.point_kc):
         index_Gc = basis.index_khc[k, : basis.count_k[k]].numpy() + point_c
         wave_nR = coeff_knG[k, :, : basis.count_k[k]].numpy() @ np.exp(2j * np.pi * index_Gc @ point_Rc.T)
-        expected_R += filling_kn[k].numpy() @ np.abs(wave_nR) ** 2 / basis.volume
+        expected_R += filling_kn[k].numpy() @ np.abs(wave_nR) ** 2 / float(basis.volume)
     np.testing.assert_allclose(density_R[::13], expected_R, atol=1e-13)
 
 

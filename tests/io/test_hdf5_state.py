@@ -130,7 +130,8 @@ def test_newer_version_is_refused(tmp_path):
     write_state(tmp_path / "x.h5", {"a": 1}, "9.0.0")
     with h5py.File(tmp_path / "x.h5", "r+") as file:
         file.attrs["version"] = VERSION + 1
-    with pytest.raises(InputError, match=rf"version {VERSION + 1} of the format, written by eigenwerk 9\.0\.0.*Update eigenwerk"):
+    words = rf"version {VERSION + 1} of the format, written by eigenwerk 9\.0\.0.*Update eigenwerk"
+    with pytest.raises(InputError, match=words):
         read_state(tmp_path / "x.h5")
 
 

@@ -7,6 +7,7 @@ import pytest
 from gpaw_data import datapath
 
 from eigenwerk.errors import InputError
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_library import choose_dataset, list_datasets, recommended_cutoff
 from eigenwerk.io.paw_xml import read_paw_header
 
@@ -36,11 +37,12 @@ def test_variants_are_taken_by_name():
     assert choose_dataset("Cr", variant="").name == "Cr.PBE.gz"
 
 
-def test_functionals_without_own_sets_take_those_of_pbe():
-    assert choose_dataset("O", "RPBE").name == "O.RPBE.gz"
-    assert choose_dataset("La", "RPBE").name == "La.PBE.gz"
-    assert choose_dataset("O", "PBEsol").name == "O.PBE.gz"
-    assert choose_dataset("O", "HSE06").name == "O.PBE.gz"
+def test_functionals_without_own_sets_take_those_that_they_declare():
+    assert choose_dataset("O", *find_functional("RP").data).name == "O.RPBE.gz"
+    assert choose_dataset("La", *find_functional("RP").data).name == "La.PBE.gz"
+    assert choose_dataset("O", *find_functional("PS").data).name == "O.PBE.gz"
+    with pytest.raises(InputError, match="element O, functional HSE06"):
+        choose_dataset("O", "HSE06")
 
 
 def test_lda_never_takes_a_pbe_set(tmp_path):
@@ -69,7 +71,7 @@ def test_xml_files_of_any_name_serve_the_functional_they_were_made_for(tmp_path)
     file = put("Si.PBE.gz", tmp_path / "Si.GGA_PBESOL-mine.xml", libxc)
     (tmp_path / "vasprun.xml").write_text("<modeling/>")
     assert choose_dataset("Si", "PBEsol", folders=(tmp_path,)) == file
-    assert choose_dataset("Si", "PBEsol", "GGA_PBESOL-mine", (tmp_path,)) == file
+    assert choose_dataset("Si", "PBEsol", variant="GGA_PBESOL-mine", folders=(tmp_path,)) == file
     assert choose_dataset("Si", "PBE", folders=(tmp_path,)) == datapath() / "Si.PBE.gz"
     assert list_datasets("PBEsol", (tmp_path,))[0].variant == "GGA_PBESOL-mine"
 

@@ -2,7 +2,7 @@
 
 Run with the Python of a GPAW installation (made for version 26.7), never imported by eigenwerk:
 
-    python full_gpaw.py CASE [CASE ...] [--out FOLDER]      (default: all of cases.py)
+    python full_gpaw.py CASE [CASE ...] [--out FILE]      (default: all of cases.py, into results.json)
 
 What is changed, each at one place, so that the discretisation is the plain one:
 
@@ -16,7 +16,7 @@ Cr.14, lanthanides) need it.
 """
 
 import argparse
-import json
+import sys
 import time
 from pathlib import Path
 
@@ -34,7 +34,10 @@ from gpaw.new.xc import GGAFunctional
 from gpaw.spline import Spline
 from scipy.interpolate import CubicSpline
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+from entries import changing, load  # noqa: E402
+
 SPLINE_POINTS, FINE_SPLINE_POINTS = 400, 2000
 TRANSFORM_POINTS, FINE_TRANSFORM_POINTS = 2**10, 2**14
 
@@ -169,15 +172,14 @@ def run(structure, settings):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="*")
-    parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--out", type=Path, default=HERE / "results.json")
     parser.add_argument("--again", action="store_true")
     given = parser.parse_args()
     density_sphere()
     spectral_gradient()
     fine_splines()
     for name in given.cases or CASES:
-        target = given.out / f"{name}.json"
-        if target.exists() and not given.again:
+        if name in load(given.out) and not given.again:
             continue
         case = CASES[name]
         log = f"/tmp/gpaw_{name}.txt"
@@ -186,7 +188,8 @@ def main():
         except Exception as error:
             print(name, "failed:", repr(error), flush=True)
             continue
-        target.write_text(json.dumps({"case": name, "code": "GPAW 26.7.0, full_gpaw.py", **case, "results": results}))
+        with changing(given.out) as stored:
+            stored[name] = {"code": "GPAW 26.7.0, full_gpaw.py", **case, "results": results}
         print(name, results["free_energy_eV"], results.get("moment_muB"), f"{results['seconds']:.0f} s", flush=True)
 
 

@@ -1,4 +1,7 @@
-"""A fault of eigenwerk itself: what its authors need goes to a file, and a few words to the user."""
+"""A fault of eigenwerk itself: what its authors need goes to a file, and a few words to the user.
+
+A missing package is no fault of the program, and words are enough.
+"""
 
 import datetime
 import platform
@@ -14,6 +17,11 @@ CRASH_FILE = "eigenwerk-crash.txt"
 
 def crash_words(error: Exception, arguments: Sequence[str]) -> str:
     """Write the report to a file; words for the user, with the whole report if no file could be written."""
+    from eigenwerk.cli.missing import missing_words
+
+    missing = missing_words(error)
+    if missing is not None:
+        return missing
     report = _crash_report(error, arguments)
     path = _write_crash(report)
     where = f"The details are in {path}." if path else f"No file could be written, so the details follow.\n{report}"

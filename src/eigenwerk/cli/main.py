@@ -1,6 +1,6 @@
 """The command `eigenwerk`: finds the sub-command, turns errors into messages and exit codes.
 
-Exit codes: 0 done, 1 a fault of eigenwerk itself, 2 bad input, 3 not converged, 130 interrupted.
+Exit codes: 0 done, 1 a fault of eigenwerk itself or a missing package, 2 bad input, 3 not converged, 130 interrupted.
 """
 
 import os

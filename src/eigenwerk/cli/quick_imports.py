@@ -6,29 +6,48 @@ something reaches into them.  Garbage is not collected meanwhile, since next to 
 """
 
 import gc
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 UNUSED = frozenset({
     "torch._meta_registrations", "torch.distributed._meta_registrations", "torch.distributions", "torch.export",
-    "torch.nn.intrinsic", "torch.nn.qat", "torch.optim", "torch.quantization", "torch.utils.data",
+    "torch.nn.intrinsic", "torch.nn.qat", "torch.optim", "torch.utils.data",
 })  # fmt: skip
-"""Modules that PyTorch 2.11 to 2.13 load without using them; a name that does not exist does no harm."""
+"""Modules that these versions of PyTorch load without using them; a name that does not exist does no harm."""
+
+TRIED = frozenset({"2.11", "2.12", "2.13", "2.14", "2.15"})
+"""Versions of PyTorch with which that was tried.  Others might need in another order what is put off, and fail."""
+
+
+def unused_parts() -> frozenset[str]:
+    """UNUSED, or nothing if the installed PyTorch is of a version that was not tried."""
+    spec = PathFinder.find_spec("torch")
+    for folder in (spec.submodule_search_locations if spec else None) or ():
+        try:
+            words = (Path(folder) / "version.py").read_text(encoding="utf-8")
+        except OSError:
+            continue
+        found = re.search(r"""^__version__ *= *['"](\d+\.\d+)\.""", words, re.MULTILINE)
+        return UNUSED if found and found[1] in TRIED else frozenset()
+    return frozenset()
 
 
 @contextmanager
-def quick_imports(unused: frozenset[str] = UNUSED) -> Iterator[None]:
-    """Inside, modules named in `unused` are put off, and garbage is not collected.
+def quick_imports(unused: frozenset[str] | None = None) -> Iterator[None]:
+    """Inside, modules named in `unused` (default: `unused_parts`) are put off, and garbage is not collected.
 
     What was loaded for a first calculation is never looked at again by the collector, whose rounds would pass a million
     objects.
     """
-    finder, collected, first = _Finder(unused), gc.isenabled(), "eigenwerk.dft.run.run" not in sys.modules
+    finder = _Finder(unused_parts() if unused is None else unused)
+    collected, first = gc.isenabled(), "eigenwerk.dft.run.run" not in sys.modules
     gc.disable()
     sys.meta_path.insert(0, finder)
     try:

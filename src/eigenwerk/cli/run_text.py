@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from eigenwerk import __version__
-from eigenwerk.dft.inputs.datasets import FUNCTIONAL_OF_TAG
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.run.report import ReportedEdge, RunResult
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.units import HARTREE_EV
 
@@ -34,7 +34,7 @@ SMEARINGS = {-2: "fixed occupations", -1: "Fermi-Dirac smearing", 0: "Gaussian s
 def heading(inputs: Inputs, folder: Path) -> list[str]:
     """What is about to be computed; rows about threads, or ranks and devices, are to follow."""
     parameters, kpoints, symmetry = inputs.parameters, inputs.kpoints, inputs.symmetry
-    functional = FUNCTIONAL_OF_TAG.get(parameters.functional, parameters.functional)
+    functional = find_functional(parameters.functional).title
     cutoff = f"cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}"
     spin = "two spin channels" if parameters.spins == 2 else "no spin"
     full = f" of {kpoints.full_count}" if kpoints.full_count != len(kpoints.point_kc) else ""

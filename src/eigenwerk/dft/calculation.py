@@ -28,7 +28,7 @@ from eigenwerk.dft.scf.mixing_extent import smallest_factor
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
 from eigenwerk.dft.spin import FORMS
 from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
-from eigenwerk.dft.xc.functional import make_functional
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 
@@ -108,7 +108,7 @@ class Calculation:
     def builder(self) -> PotentialBuilder:
         """Density -> potential, for densities with the symmetry of the k-points."""
         return PotentialBuilder(
-            self.atoms, make_functional(self.parameters.functional), self.kpoints.symmetry, self.parameters.hubbard
+            self.atoms, find_functional(self.parameters.functional), self.kpoints.symmetry, self.parameters.hubbard
         )
 
     @cached_property

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.distribution import ToBands, grid_blocks, own_bands, transfer_blocks
+from eigenwerk.dft.basis.lattice import Lattice, length, square
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.crystal.structure import Structure
@@ -223,8 +224,8 @@ def _spherical_density(
     factors, length_g = atoms.structure_factors(species, count), atoms.length_g[:count]
     if place is not None:
         factors = replace(factors, scaled_ac=atoms.runtime.tensor(place.scaled_ac[species.atom_a]))
-        vector_gv = atoms.basis.index_gc[:count].to(atoms.runtime.real) @ atoms.runtime.tensor(place.reciprocal_cv)
-        length_g = torch.linalg.vector_norm(vector_gv, dim=1)
+        lattice = Lattice(torch.tensor(place.lattice_cv), length_g.device)
+        length_g = length(square(lattice.waves(atoms.basis.index_gc[:count])))
     shape_jg = torch.stack([
         atoms.form_factor_g(setup, pseudo_jg[j] ** 2 / sqrt(4 * pi), count, length_g) for j in used_j
     ])  # fmt: skip

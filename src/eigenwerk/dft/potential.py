@@ -17,7 +17,7 @@ from eigenwerk.dft.paw.site_symmetry import site_symmetry
 from eigenwerk.dft.terms.hartree import hartree
 from eigenwerk.dft.terms.hubbard import make_hubbard
 from eigenwerk.dft.terms.xc import exchange_correlation
-from eigenwerk.dft.xc.functional import Functional
+from eigenwerk.functionals.functional import DENSITY, Functional
 
 TERMS: tuple[str, ...] = ("kinetic", "electrostatic", "zero", "xc")
 """Names of the energies that every density has."""
@@ -98,7 +98,8 @@ class PotentialBuilder:
         charge_g = charge_g + pad(total_g, (0, charge_g.shape[0] - total_g.shape[0]))
         hartree_energy, hartree_g = hartree(charge_g, basis)
         with basis.runtime.trace.span("exchange-correlation"):
-            xc_energy, xc_sg = exchange_correlation(smooth_sg, basis, self.functional, self.orbits)
+            xc_energy, derivative = exchange_correlation({DENSITY: smooth_sg}, basis, self.functional, self.orbits)
+            xc_sg = derivative[DENSITY]
         potential_sg = hartree_g[: basis.density_count] + atoms.zero_potential_g + xc_sg
         zero_energy = basis.inner(atoms.zero_potential_g, total_g)
         term_e = pad(torch.stack([hartree_energy, zero_energy, xc_energy]), (1, 0))

@@ -4,8 +4,8 @@ A set is a file `X.F.gz`, `X.V.F.gz` (element X, variant V, functional F; the .g
 user's folder, any `X*.xml` or `X*.xml.gz`, whose functional is read from the file.
 
 Which file is taken for an element: the first folder that has one wins, gpaw-data comes last; there, the plain
-`X.F` unless a variant is asked for.  Where a place has no file made for the functional, its PBE set serves every
-functional but LDA (see `DATA_FUNCTIONALS`).
+`X.F` unless a variant is asked for.  Where a place has no file made for the functional, the next of those that the
+functional declares serves (`Functional.data`).
 """
 
 import json
@@ -19,13 +19,6 @@ from gpaw_data import datapath  # type: ignore[import-untyped]
 from eigenwerk.errors import InputError
 from eigenwerk.io.paw_xml import PawHeader, read_paw_header, split_dataset_name
 from eigenwerk.units import HARTREE_EV
-
-DATA_FUNCTIONALS = {"LDA": ("LDA",), "PBE": ("PBE",), "RPBE": ("RPBE", "PBE"), "revPBE": ("revPBE", "PBE")}
-"""Functional of the calculation: functionals of the data sets that serve it, best first; others: themselves, PBE.
-
-A set made with another functional has the frozen core and the reference energy (`ae_energy`) of that other
-functional: energies relative to the reference of different sets cannot be compared with each other.
-"""
 
 _CUTOFF_FILE = Path(__file__).with_name("cutoffs.json")
 
@@ -64,22 +57,27 @@ def list_datasets(functional: str = "PBE", folders: tuple[str | Path, ...] = ())
 
 def choose_dataset(
     element: str,
-    functional: str = "PBE",
+    *functionals: str,
     variant: str | None = None,
     folders: tuple[str | Path, ...] = (),
 ) -> Path:
     """Path of the data set to use for an element.
 
+    functionals: those of the sets that serve, best first (PBE if none are named).  A set made with another functional
+    has the frozen core and the reference energy (`ae_energy`) of that other functional: energies relative to the
+    reference of different sets cannot be compared with each other.
+
     variant: None for the plain set, or the middle of a name like Cr.14.PBE ("14").  Raises InputError that lists
     what exists if there is no such set, or several without a plain one.
     """
+    functionals = functionals or ("PBE",)
     for place in [*_checked(folders), datapath()]:
         entries = _scan(place, element)
-        for name in DATA_FUNCTIONALS.get(functional, (functional, "PBE")):
+        for name in functionals:
             chosen = _pick([entry for entry in entries if entry.functional == name], variant)
             if chosen is not None:
                 return chosen.file
-    raise _nothing(element, functional, variant, folders)
+    raise _nothing(element, functionals, variant, folders)
 
 
 def recommended_cutoff(header: PawHeader) -> CutoffAdvice | None:
@@ -139,10 +137,11 @@ def _entry(file: Path) -> DatasetEntry | None:
     return DatasetEntry(*names, file)
 
 
-def _nothing(element: str, functional: str, variant: str | None, folders: tuple[str | Path, ...]) -> InputError:
+def _nothing(
+    element: str, served: tuple[str, ...], variant: str | None, folders: tuple[str | Path, ...]
+) -> InputError:
     entries = [entry for place in [*_checked(folders), datapath()] for entry in _scan(place)]
-    served = DATA_FUNCTIONALS.get(functional, (functional, "PBE"))
-    what = f"element {element}, functional {functional}" + (f", variant {variant}" if variant else "")
+    what = f"element {element}, functional {served[0]}" + (f", variant {variant}" if variant else "")
     head = f"No PAW data set for {what} in {', '.join(str(p) for p in [*folders, datapath()])}."
     variants = sorted(e.variant or "(plain)" for e in entries if e.element == element and e.functional in served)
     if variants:

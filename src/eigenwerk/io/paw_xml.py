@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from eigenwerk.functionals.table import FUNCTIONALS
 from eigenwerk.io.xml_source import XmlSource, label
 
 Array = NDArray[np.float64]
@@ -26,10 +27,7 @@ FUNCTIONAL_NAMES = {
     "PW": "LDA",
     "LDA": "LDA",
     "LDA_X+LDA_C_PW": "LDA",
-    "GGA_X_PBE+GGA_C_PBE": "PBE",
-    "GGA_X_PBE_SOL+GGA_C_PBE_SOL": "PBEsol",
-    "GGA_X_RPBE+GGA_C_PBE": "RPBE",
-    "GGA_X_PBE_R+GGA_C_PBE": "revPBE",
+    **{"+".join(entry.libxc).upper(): entry.title for entry in FUNCTIONALS.values() if entry.title == entry.data[0]},
 }
 """Short name of a functional by its name in the file; names that are not listed stand for themselves."""
 

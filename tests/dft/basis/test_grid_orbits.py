@@ -41,8 +41,10 @@ def test_a_symmetric_field_is_the_same_at_all_points_of_a_set(calc, density_sg):
 def test_symmetry_changes_neither_energy_nor_potential(calc, density_sg):
     functional = calc.builder.functional
     orbits = grid_orbits(calc.kpoints.symmetry, calc.basis.grids.fine, calc.runtime)
-    energy, potential_sg = exchange_correlation(density_sg, calc.basis, functional)
-    fast_energy, fast_sg = exchange_correlation(density_sg, calc.basis, functional, orbits)
+    waves = {"density": density_sg}
+    energy, whole = exchange_correlation(waves, calc.basis, functional)
+    fast_energy, fast = exchange_correlation(waves, calc.basis, functional, orbits)
+    potential_sg, fast_sg = whole["density"], fast["density"]
     assert float(fast_energy) == pytest.approx(float(energy), rel=1e-13)
     np.testing.assert_allclose(fast_sg, potential_sg, atol=1e-10)
 

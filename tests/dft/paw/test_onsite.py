@@ -10,7 +10,8 @@ from eigenwerk.dft.crystal.rotations import real_harmonics_rotation
 from eigenwerk.dft.paw.onsite import OnsiteTerms, atom_batches, onsite_energies
 from eigenwerk.dft.paw.radial import derivative, integrate, poisson
 from eigenwerk.dft.paw.setup import compensation_shape
-from eigenwerk.dft.xc.functional import make_functional
+from eigenwerk.dft.xc.evaluation import energy_density
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import HARTREE_EV
 
@@ -20,7 +21,7 @@ THIRD_TURN = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 
 def terms(setup, symbol, functional="PE"):
     data_functional = "LDA" if functional == "PW92" else "PBE"
-    return OnsiteTerms(setup(symbol, data_functional), make_functional(functional), Runtime(), 1)
+    return OnsiteTerms(setup(symbol, data_functional), find_functional(functional), Runtime(), 1)
 
 
 def occupancies(table, spins, atoms=2, size=0.03, seed=3):
@@ -171,5 +172,5 @@ def smooth_energy(table, valence_moment: float, functional: str) -> float:
     zero = integrate(grid, data.zero_potential_g * density_g)
     n_g = torch.as_tensor(density_g / sqrt(4 * pi))[None].clamp_min(0)
     sigma_g = torch.as_tensor(derivative(grid, density_g, 4) / sqrt(4 * pi))[None] ** 2
-    energy_g = make_functional(functional).energy_density(n_g, sigma_g)
+    energy_g = energy_density(find_functional(functional), {"density": n_g, "sigma": sigma_g})
     return float(kinetic + hartree + zero + 4 * pi * integrate(grid, energy_g.numpy()))

@@ -9,7 +9,7 @@ from eigenwerk.dft.paw.onsite import OnsiteTerms, exchange_correlation_of
 from eigenwerk.dft.paw.site_symmetry import site_symmetry
 from eigenwerk.dft.paw.spherical import solid_harmonics, sphere_quadrature
 from eigenwerk.dft.symmetrise import make_symmetriser
-from eigenwerk.dft.xc.functional import make_functional
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.units import BOHR_ANGSTROM
 
 HEXAGONAL = [[2.95, 0, 0], [-1.475, 1.475 * np.sqrt(3), 0], [0, 0, 4.68]]
@@ -59,9 +59,9 @@ def test_fewer_directions_integrate_what_the_site_leaves_of_every_harmonic(case)
 def test_energy_and_derivative_are_those_of_all_directions(case, name):
     calc, species, occupancy_saij, _ = case
     site = site_of(calc, species)
-    whole = OnsiteTerms(species.setup, make_functional(name), calc.runtime, 1)
+    whole = OnsiteTerms(species.setup, find_functional(name), calc.runtime, 1)
     ((energy_a, derivative_saij),) = exchange_correlation_of([whole], [occupancy_saij])
-    few = OnsiteTerms(species.setup, make_functional(name), calc.runtime, 1, None, site)
+    few = OnsiteTerms(species.setup, find_functional(name), calc.runtime, 1, None, site)
     ((few_a, few_saij),) = exchange_correlation_of([few], [occupancy_saij])
     torch.testing.assert_close(few_a, energy_a, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(few_saij, derivative_saij, rtol=0, atol=1e-10)

@@ -44,7 +44,7 @@ def test_estimates_are_within_fifteen_percent(repository, tmp_path, incar, mesh,
     write_poscar(tmp_path / "POSCAR", poscar)
     (tmp_path / "INCAR").write_text(incar)
     (tmp_path / "KPOINTS").write_text(f"mesh\n0\nGamma\n{mesh}\n")
-    memory = read_inputs(tmp_path).found.memory
+    memory = read_inputs(tmp_path).parts.memory
     passing = [item for item in memory.items if item.passing]
     assert max(passing, key=lambda item: item.bytes).name == largest
     assert peak_of_a_run(tmp_path) == pytest.approx(memory.total, rel=CLOSE)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -18,6 +19,7 @@ from eigenwerk.dft.run.report import advice
 from eigenwerk.dft.run.run import run_folder, run_inputs
 from eigenwerk.dft.run.saving import Saver
 from eigenwerk.errors import InputError
+from eigenwerk.functionals.table import FUNCTIONALS
 from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.io.trace_file import read_trace_file
 from eigenwerk.io.vasp.output.record import StepRecord
@@ -137,6 +139,17 @@ def test_magnetic_atom_has_its_moment(tmp_path):
     assert result.moment == pytest.approx(1, abs=0.01) and 0.2 < result.moment_a[0] < 1
     assert result.eig_skn.shape[0] == 2
     assert Oszicar(folder / "OSZICAR").ionic_steps[-1]["mag"] == pytest.approx(result.moment, abs=1e-4)
+
+
+def test_a_functional_that_is_not_compiled_gives_the_same_energy_and_a_note(silicon, tmp_path, monkeypatch):
+    pbe = FUNCTIONALS["PE"]
+    odd = replace(pbe, energy=lambda n_sx, s_yx: pbe.energy(n_sx, s_yx) + 0.0 * (n_sx[0].abs() + 1.0).lgamma())
+    monkeypatch.setitem(FUNCTIONALS, "PE", odd)
+    said: list[str] = []
+    result = run_inputs(read_inputs(make_folder(tmp_path / "odd", last=0.26)), on_note=said.append)
+    assert result.free_energy == pytest.approx(silicon[1].free_energy, abs=1e-10)
+    assert said == list(result.notes) and "PBE is not compiled" in said[0] and "lgamma" in said[0]
+    assert silicon[1].notes == ()
 
 
 def test_bad_input_and_an_impossible_folder_leave_nothing_behind(tmp_path):

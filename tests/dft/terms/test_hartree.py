@@ -49,7 +49,7 @@ def test_potential_solves_the_poisson_equation_of_one_wave(basis_of, crystal):
     charge_g[7] = 0.3 - 0.2j
     energy, potential_g = hartree(charge_g, basis)
     np.testing.assert_allclose(basis.norm2_g * potential_g, 4 * pi * charge_g, atol=1e-12)
-    assert float(energy) == pytest.approx(basis.volume * 0.13 * 4 * pi / float(basis.norm2_g[7]), rel=1e-12)
+    assert float(energy) == pytest.approx(float(basis.volume * 0.13 * 4 * pi / basis.norm2_g[7]), rel=1e-12)
 
 
 def test_a_net_charge_is_neutralised(basis_of, crystal):

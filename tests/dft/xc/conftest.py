@@ -13,15 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-PARTS = {
-    "PE-EXACT": ("gga_x_pbe", "gga_c_pbe"),
-    "PS": ("gga_x_pbe_sol", "gga_c_pbe_sol"),
-    "RP": ("gga_x_rpbe", "gga_c_pbe"),
-    "RE": ("gga_x_pbe_r", "gga_c_pbe"),
-    "CA": ("lda_x", "lda_c_pz"),
-    "PW92": ("lda_x", "lda_c_pw"),
-}
-"""Our name of a functional and its parts in libxc."""
+from eigenwerk.functionals.table import FUNCTIONALS
+
+PARTS = {tag: functional.libxc for tag, functional in FUNCTIONALS.items() if functional.libxc and tag != "PE"}
+"""Our name of a functional and its parts in libxc, which has PBE with unrounded constants only."""
 
 TABLES = Path(__file__).resolve().parents[2] / "data" / "xc"
 

@@ -1,8 +1,10 @@
-"""A made-up run of two species, as the writers of output files get it."""
+"""A made-up run of two species, as the writers of output files get it, and samples of input files."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,17 @@ def _step(number: int, spins: int) -> StepRecord:
         moment=2.0 if spins == 2 else None,
         seconds=0.25,
     )
+
+
+@pytest.fixture(scope="session")
+def samples(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files of tests/data/vasp_samples.txt."""
+    folder = tmp_path_factory.mktemp("samples")
+    text = (repository / "tests/data/vasp_samples.txt").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^==== (\S+) ====\n", text, flags=re.MULTILINE)
+    for name, content in zip(parts[::2], parts[1::2], strict=True):
+        (folder / name).write_text(content, encoding="utf-8")
+    return folder
 
 
 @pytest.fixture

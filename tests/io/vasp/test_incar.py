@@ -16,8 +16,8 @@ STEADY = settings(deadline=None, derandomize=True)
 
 
 @pytest.fixture(scope="module")
-def traps(repository: Path) -> Incar:
-    return read_incar(repository / "tests/data/incar/INCAR.traps")
+def traps(samples: Path) -> Incar:
+    return read_incar(samples / "INCAR.traps")
 
 
 def messages(incar: Incar, severity: str = "error") -> str:
@@ -76,14 +76,15 @@ def test_lines_are_those_of_the_tag_after_continuations_and_quotations(traps):
     assert traps.line_of["GGA"] == 21
 
 
-def test_crlf_continuation_at_an_empty_line_and_missing_last_newline(repository):
-    incar = read_incar(repository / "tests/data/incar/INCAR.crlf")
+def test_crlf_continuation_at_an_empty_line_and_missing_last_newline(tmp_path):
+    (tmp_path / "INCAR").write_bytes(b"title\r\nENCUT = 300\r\nISPIN = 1 \\\r\n\r\nNELM = 5")
+    incar = read_incar(tmp_path / "INCAR")
     assert dict(incar.values) == {"ENCUT": 300.0, "ISPIN": 1, "NELM": 5}
     assert incar.line_of["NELM"] == 5
 
 
-def test_nested_blocks_give_names_with_slashes(repository):
-    incar = read_incar(repository / "tests/data/incar/INCAR.nested")
+def test_nested_blocks_give_names_with_slashes(samples):
+    incar = read_incar(samples / "INCAR.nested")
     assert incar.raw["PLUGINS/STRUCTURE"] == "T"
     assert incar.line_of["PLUGINS/FORCES"] == 2
     assert incar.values == {"ENCUT": 250.0}
@@ -150,15 +151,15 @@ def test_a_missing_file_is_an_input_error(tmp_path):
         (12, "NELM = 7, but line 7 says NELM = . Keep one of the two lines."),
     ],
 )
-def test_bad_values_are_named_with_line_tag_value_and_remedy(repository, line, expected):
-    incar = read_incar(repository / "tests/data/incar/INCAR.wrong")
+def test_bad_values_are_named_with_line_tag_value_and_remedy(samples, line, expected):
+    incar = read_incar(samples / "INCAR.wrong")
     (problem,) = [problem for problem in incar.problems if problem.line == line]
     assert problem.severity == "error"
     assert expected in str(problem)
 
 
-def test_all_errors_are_raised_together(repository):
-    incar = read_incar(repository / "tests/data/incar/INCAR.wrong")
+def test_all_errors_are_raised_together(samples):
+    incar = read_incar(samples / "INCAR.wrong")
     with pytest.raises(InputError) as caught:
         incar.raise_on_errors()
     assert len(str(caught.value).splitlines()) == 12

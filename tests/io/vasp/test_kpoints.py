@@ -16,8 +16,8 @@ FCC = 4.0 * np.array([[0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]])
 
 
 @pytest.fixture(scope="module")
-def data(repository: Path) -> Path:
-    return repository / "tests/data/kpoints"
+def data(samples: Path) -> Path:
+    return samples
 
 
 def test_a_mesh_with_shift(data):

@@ -38,8 +38,8 @@ Direct
 
 
 @pytest.fixture(scope="module")
-def data(repository: Path) -> Path:
-    return repository / "tests/data/poscar"
+def data(samples: Path) -> Path:
+    return samples
 
 
 def edited(line: int, text: str | None) -> str:

@@ -92,7 +92,8 @@ def _run(passes: list[fftw.Pass], grids: np.ndarray) -> None:
 
 
 def _passes_for(grid_knR: torch.Tensor, grid: FilledGrid, direction: str) -> _Passes | None:
-    if not (grid_knR.is_cpu and fftw.fits(grid_knR) and torch.get_num_threads() == 1):
+    # what shall be differentiated is transformed by PyTorch
+    if grid_knR.requires_grad or not (grid_knR.is_cpu and fftw.fits(grid_knR) and torch.get_num_threads() == 1):
         return None
     if grid_knR.dtype == torch.complex64:  # rounds otherwise there, which can change the number of steps in single
         return None

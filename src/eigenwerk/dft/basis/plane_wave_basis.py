@@ -6,9 +6,12 @@ Densities  n(r)    = Σ_g n(g) exp(i g·r),                    |g| <= density ra
 Densities are real, so only one of each pair ±g is kept (`weight_g` counts both).  The list of g is
 sorted by length: its first `density_count` members are the density sphere, all of it is the larger
 electrostatic sphere.
+
+Which waves there are, and where they stand on the grids, is said by integers, which know no lattice; a `Lattice`
+measures them.  The same waves in another cell: `strained`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, pi
 
@@ -23,6 +26,7 @@ from eigenwerk.dft.basis.grids import (
     sphere,
     sphere_radius,
 )
+from eigenwerk.dft.basis.lattice import Lattice, square
 from eigenwerk.dft.basis.orbital_fft import FilledGrid
 from eigenwerk.dft.basis.transforms import HalfSphereMap, half_sphere_map
 from eigenwerk.dft.basis.wave_form import SphereMap, WaveForm, half_of, partners
@@ -42,12 +46,13 @@ class PlaneWaveBasis:
     kpoints: all irreducible points; own_k: those of this group, which k counts.  form: what orbitals are as vectors
     (axis G); of real ones half the plane waves are kept.  own_h: the kept waves of this rank, which h counts: a slice
     of the padded sphere.  count_k: kept waves of whole spheres.
-    index_khc integer G; mask_kh 1 for true waves, 0 for padding; kinetic_kh = |k+G|²/2; mask_kG, kinetic_kG the same
-    for the numbers of vectors; sphere_map: where waves of whole spheres lie on the wave grid (padding: unused points);
-    inversion: that by which orbitals are real, if they are;
-    index_gc integer g of the electrostatic half sphere; vector_gv = g in bohr⁻¹; weight_g 1 or 2;
+    index_khc integer G; mask_kh 1 for true waves, 0 for padding; sphere_map: where waves of whole spheres lie on the
+    wave grid (padding: unused points); inversion: that by which orbitals are real, if they are;
+    index_gc integer g of the electrostatic half sphere; weight_g 1 or 2;
     wave_map, fine_map: positions on the two FFT grids (the wave grid holds the density sphere only).
     spin: what it makes of orbitals and densities.
+    lattice: measures them.  wave_vector_khv, kinetic_kh, vector_gv, norm2_g, coulomb_g and volume follow from it;
+    kinetic_kG, mask_kG: for the numbers of vectors.
     """
 
     runtime: Runtime
@@ -62,21 +67,35 @@ class PlaneWaveBasis:
     count_k: tuple[int, ...]
     index_khc: torch.Tensor
     mask_kh: torch.Tensor
-    kinetic_kh: torch.Tensor
     sphere_map: SphereMap
     inversion: Inversion | None
     index_gc: torch.Tensor
-    vector_gv: torch.Tensor
     weight_g: torch.Tensor
     density_count: int
     wave_map: HalfSphereMap
     fine_map: HalfSphereMap
+    lattice: Lattice
     spin: SpinForm = UNPOLARISED
+
+    def strained(self, lattice_cv: torch.Tensor) -> "PlaneWaveBasis":
+        """The same plane waves, grids and maps in another cell, (3, 3) in bohr, rows; atoms at the same fractions.
+
+        What follows from the lattice can be differentiated by lattice_cv.  Waves no longer fill spheres of one energy,
+        and operations of the k-points need not be symmetries of the new cell.
+        """
+        lattice = Lattice(lattice_cv.to("cpu", self.runtime.real), self.runtime.device)
+        structure = replace(self.structure, lattice_cv=lattice.vector_cv.detach().numpy())
+        return replace(self, structure=structure, lattice=lattice)
+
+    @cached_property
+    def vector_gv(self) -> torch.Tensor:
+        """g of the electrostatic sphere, bohr⁻¹."""
+        return self.lattice.waves(self.index_gc)
 
     @cached_property
     def norm2_g(self) -> torch.Tensor:
         """|g|² of the electrostatic sphere, bohr⁻²."""
-        return (self.vector_gv**2).sum(dim=1)
+        return square(self.vector_gv)
 
     @cached_property
     def coulomb_g(self) -> torch.Tensor:
@@ -94,9 +113,9 @@ class PlaneWaveBasis:
         return self.kpoints.point_kc[self.own_k]
 
     @property
-    def volume(self) -> float:
-        """Cell volume, bohr³."""
-        return self.structure.volume
+    def volume(self) -> torch.Tensor:
+        """Cell volume, bohr³, in host memory."""
+        return self.lattice.volume
 
     @cached_property
     def mask_kG(self) -> torch.Tensor:
@@ -107,6 +126,11 @@ class PlaneWaveBasis:
         return mask_kG
 
     @cached_property
+    def kinetic_kh(self) -> torch.Tensor:
+        """|k+G|²/2, zero at padding."""
+        return 0.5 * square(self.wave_vector_khv)
+
+    @cached_property
     def kinetic_kG(self) -> torch.Tensor:
         """|k+G|²/2 for each number of a vector."""
         return self.form.slots(self.kinetic_kh)
@@ -115,8 +139,7 @@ class PlaneWaveBasis:
     def wave_vector_khv(self) -> torch.Tensor:
         """k+G in bohr⁻¹, zero at padding."""
         point_k1c = self.runtime.tensor(self.point_kc)[:, None]
-        reciprocal_cv = self.runtime.tensor(self.structure.reciprocal_cv)
-        return (self.index_khc + point_k1c) @ reciprocal_cv * self.mask_kh[..., None]
+        return self.lattice.waves(self.index_khc + point_k1c) * self.mask_kh[..., None]
 
     def potential_for_orbitals(self, potential_g: torch.Tensor) -> torch.Tensor:
         """v(R) of a local potential on the points where orbitals are multiplied with it; (g,) -> (R, R, R).
@@ -186,16 +209,15 @@ def make_basis(
         ]
     density_radius = PRECISION_FACTOR[precision] * radius
     dense_gc = sphere(structure, 2 * ELECTROSTATIC_FACTOR * radius, np.zeros(3), half=True)
-    vector_gv = dense_gc @ structure.reciprocal_cv
-    norm2_g = np.einsum("gv,gv->g", vector_gv, vector_gv)  # a sum along three numbers is slow
-    density_count = int((norm2_g <= density_radius**2 * (1 + 1e-12)).sum())
+    lattice, index_gc = Lattice(torch.tensor(structure.lattice_cv), runtime.device), runtime.index(dense_gc)
+    density_count = int((square(lattice.waves(index_gc)) <= density_radius**2 * (1 + 1e-12)).sum())
     _require_room(dense_gc[:density_count], grids.wave, "NGX, NGY, NGZ")
     _require_room(dense_gc, grids.fine, "NGXF, NGYF, NGZF")
-    padded = _pad_spheres(wave_sphere_kGc, point_kc, structure, grids.wave, runtime.bands.size, in_space)
+    padded = _pad_spheres(wave_sphere_kGc, point_kc, grids.wave, runtime.bands.size, in_space)
     size = padded.mask_kW.shape[1] // runtime.bands.size
     own_h = slice(size * runtime.bands.rank, size * (runtime.bands.rank + 1))
     if in_space:
-        form, sphere_map = _real_in_space(padded, runtime, grids.wave, own_h)
+        form, sphere_map = _real_in_space(padded, point_kc, runtime, grids.wave, own_h)
     elif inversion is not None:
         form, sphere_map = _real_by_inversion(padded, point_kc, inversion, runtime, grids.wave, own_h)
     else:
@@ -205,9 +227,8 @@ def make_basis(
         runtime=runtime, structure=structure, kpoints=kpoints, cutoff=cutoff, precision=precision, grids=grids,
         own_k=own_k, form=form, own_h=own_h, count_k=tuple(len(index_Gc) for index_Gc in wave_sphere_kGc),
         index_khc=runtime.index(padded.index_kWc[:, own_h]), mask_kh=runtime.tensor(padded.mask_kW[:, own_h]),
-        kinetic_kh=runtime.tensor(padded.kinetic_kW[:, own_h]), sphere_map=sphere_map, inversion=inversion,
-        index_gc=runtime.index(dense_gc), vector_gv=runtime.tensor(vector_gv),
-        weight_g=runtime.tensor(np.where(norm2_g == 0, 1.0, 2.0)), density_count=density_count,
+        sphere_map=sphere_map, inversion=inversion,
+        index_gc=index_gc, weight_g=1 + index_gc.any(1).to(runtime.real), density_count=density_count, lattice=lattice,
         wave_map=half_sphere_map(dense_gc[:density_count], grids.wave, runtime),
         fine_map=half_sphere_map(dense_gc, grids.fine, runtime), spin=spin,
     )
@@ -226,11 +247,10 @@ def _require_room(index_gc: np.ndarray, size_c: tuple[int, int, int], tags: str)
 
 @dataclass(frozen=True)
 class _Spheres:
-    """Waves of all k-points padded to the same number: integer G, mask, |k+G|²/2, places on the grid (of partners)."""
+    """Waves of all k-points padded to the same number: integer G, mask, places on the grid (of partners)."""
 
     index_kWc: np.ndarray
     mask_kW: np.ndarray
-    kinetic_kW: np.ndarray
     flat_kW: np.ndarray
     mirror_kW: np.ndarray
 
@@ -241,16 +261,13 @@ class _Spheres:
 
 
 def _pad_spheres(
-    index_kGc: list[np.ndarray], point_kc: np.ndarray, structure: Structure, size_c: tuple[int, int, int], parts: int,
-    real: bool,
-) -> _Spheres:  # fmt: skip
+    index_kGc: list[np.ndarray], point_kc: np.ndarray, size_c: tuple[int, int, int], parts: int, real: bool
+) -> _Spheres:
     """Pad to the longest sphere and to equal parts."""
     longest = parts * ceil(max(len(index_Gc) for index_Gc in index_kGc) / parts)
     shape = len(index_kGc), longest
-    padded = _Spheres(
-        np.zeros((*shape, 3), dtype=np.int64), np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64),
-        np.zeros(shape, dtype=np.int64),
-    )  # fmt: skip
+    flat_kW, mirror_kW = np.zeros((2, *shape), dtype=np.int64)
+    padded = _Spheres(np.zeros((*shape, 3), dtype=np.int64), np.zeros(shape), flat_kW, mirror_kW)
 
     def flat(index_Gc: np.ndarray) -> np.ndarray:
         return np.ravel_multi_index(tuple((index_Gc % np.array(size_c)).T), size_c)
@@ -258,7 +275,6 @@ def _pad_spheres(
     for k, index_Gc in enumerate(index_kGc):
         count = len(index_Gc)
         padded.index_kWc[k, :count], padded.mask_kW[k, :count] = index_Gc, 1.0
-        padded.kinetic_kW[k, :count] = 0.5 * (((index_Gc + point_kc[k]) @ structure.reciprocal_cv) ** 2).sum(axis=1)
         padded.flat_kW[k, :count] = flat(index_Gc)
         padded.mirror_kW[k, :count] = flat(partners(index_Gc, point_kc[k])) if real else padded.flat_kW[k, :count]
         # padding must scatter zeros to places that no plane wave of this k uses
@@ -269,11 +285,11 @@ def _pad_spheres(
 
 
 def _real_in_space(
-    padded: _Spheres, runtime: Runtime, size_c: tuple[int, int, int], own_h: slice
+    padded: _Spheres, point_kc: np.ndarray, runtime: Runtime, size_c: tuple[int, int, int], own_h: slice
 ) -> tuple[WaveForm, SphereMap]:
     """Half of the waves, two numbers for each."""
-    # only q = 0 has no kinetic energy
-    scale_kW = np.where(padded.kinetic_kW > 1e-14, np.sqrt(2.0), 1.0) * padded.mask_kW
+    moving_kW = (2 * padded.index_kWc + np.rint(2 * point_kc).astype(np.int64)[:, None]).any(-1)  # all but q = 0
+    scale_kW = np.where(moving_kW, np.sqrt(2.0), 1.0) * padded.mask_kW
     form = WaveForm(True, runtime.real, runtime.tensor(scale_kW[:, own_h]))
     whole_kW = runtime.tensor(np.where(scale_kW > 0, scale_kW, 1.0))
     both_kW = np.concatenate([padded.flat_kW, padded.mirror_kW], axis=1)

@@ -4,24 +4,23 @@ from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, line_of
 from eigenwerk.errors import InputError
+from eigenwerk.functionals.functional import Functional
+from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS
 from eigenwerk.io.paw_library import choose_dataset, list_datasets, recommended_cutoff
 from eigenwerk.io.paw_xml import read_paw_header
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.problem import Problem
 
-FUNCTIONAL_OF_TAG = {"PE": "PBE", "PS": "PBEsol", "RP": "RPBE", "RE": "revPBE", "CA": "LDA", "PW92": "LDA"}
-"""Short name of the functional that a GGA tag asks for; data sets are chosen by it."""
-
 
 def choose_datasets(poscar: Poscar, incar: Incar, findings: Findings) -> dict[str, DataSet]:
     """Data sets of all elements that have one, in the order of the structure; what is missing becomes an error."""
-    functional = FUNCTIONAL_OF_TAG.get(str(incar.get("GGA")).upper(), "PBE")
+    functional = FUNCTIONALS.get(str(incar.get("GGA")).upper(), FUNCTIONALS[DEFAULT])
     variants = _variants(poscar, incar, functional, findings)
     found = {}
     for symbol in dict.fromkeys(poscar.symbols):
         try:
-            path = choose_dataset(symbol, functional, variants.get(symbol))
+            path = choose_dataset(symbol, *functional.data, variant=variants.get(symbol))
             header = read_paw_header(path)
         except InputError as error:
             asked = symbol in _wanted(incar)
@@ -40,7 +39,7 @@ def _wanted(incar: Incar) -> dict[str, str]:
     return dict(pairs) if isinstance(pairs, tuple) else {}
 
 
-def _variants(poscar: Poscar, incar: Incar, functional: str, findings: Findings) -> dict[str, str]:
+def _variants(poscar: Poscar, incar: Incar, functional: Functional, findings: Findings) -> dict[str, str]:
     """Variants by element: those of SETUPS, then suffixes of species names for which a data set exists."""
     wanted = _wanted(incar)
     for symbol in wanted.keys() - set(poscar.symbols):
@@ -56,9 +55,9 @@ def _variants(poscar: Poscar, incar: Incar, functional: str, findings: Findings)
 
 
 def _take_suffix(
-    symbol: str, variant: str, functional: str, named: dict[str, str], poscar: Poscar, findings: Findings
+    symbol: str, variant: str, functional: Functional, named: dict[str, str], poscar: Poscar, findings: Findings
 ) -> None:
-    existing = {entry.variant for entry in list_datasets(functional) if entry.element == symbol}
+    existing = {entry.variant for entry in list_datasets(functional.data[0]) if entry.element == symbol}
     if named.get(symbol, variant) != variant:
         findings.warn(
             poscar.file, f"{symbol} has two different suffixes; {symbol}_{named[symbol]} counts for all atoms"
@@ -74,12 +73,14 @@ def _take_suffix(
         )
 
 
-def _note_other_functional(found: dict[str, DataSet], functional: str, incar: Incar, findings: Findings) -> None:
-    others = [data.header.name for data in found.values() if data.header.functional != functional]
+def _note_other_functional(
+    found: dict[str, DataSet], functional: Functional, incar: Incar, findings: Findings
+) -> None:
+    others = [data.header.name for data in found.values() if data.header.functional != functional.data[0]]
     if others:
         message = (
-            f"no data sets were made for {functional}; {', '.join(others)} serve, with the frozen cores and reference "
-            "energies of their functional, so only differences of energies have a meaning"
+            f"no data sets were made for {functional.title}; {', '.join(others)} serve, with the frozen cores and "
+            "reference energies of their functional, so only differences of energies have a meaning"
         )
         findings.add(incar.problem("GGA", message, severity="note"))
 

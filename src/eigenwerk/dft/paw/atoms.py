@@ -4,33 +4,29 @@ Fourier transforms of f(r) Y_L(r̂) at atom R_a:  4π (-i)^l Y_L(q̂) F(q) exp(-
 F(q) = ∫ r² j_l(q r) f(r) dr.  Orbital-like functions carry Ω^(-1/2), density-like ones Ω^(-1).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import pi, prod, sqrt
 
 import numpy as np
 import torch
-from scipy.interpolate import CubicSpline
 
+from eigenwerk.dft.basis.lattice import length
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.paw.filtered import FilteredProjectors
 from eigenwerk.dft.paw.inversion_pairs import InversionPairs, inversion_pairs
-from eigenwerk.dft.paw.radial import equal_step_transform
+from eigenwerk.dft.paw.radial_table import RadialTable, fourier_table
 from eigenwerk.dft.paw.real_space import RealSpaceProjectors, SphereSpecies, make_real_space
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
 from eigenwerk.dft.paw.spherical import solid_harmonics
 from eigenwerk.dft.paw.structure_factors import Multipoles, StructureFactors, WaveColumns, phases
-from eigenwerk.io.paw_xml import RadialGrid
 
 RadialChoice = Callable[[Setup], np.ndarray]
 """Picks a radial function, or one per channel, of a setup."""
 
 ALL_K = slice(None)
 """All k-points of the basis."""
-
-TABLE_STEP = 0.02
-"""Spacing of the radial Fourier tables, bohr⁻¹; cubic splines are then good to 1e-9 of the maximum."""
 
 
 @dataclass(frozen=True)
@@ -112,14 +108,11 @@ def atom_layout(setups: dict[str, Setup], symbols: tuple[str, ...]) -> AtomLayou
     return AtomLayout(species, projectors_a)
 
 
-def radial_table(grid: RadialGrid, f_xg: np.ndarray, l: int, qmax: float) -> CubicSpline:
-    """F(q) = ∫ r² j_l(q r) f(r) dr of some functions (..., g) as splines on 0..qmax, which give (..., q)."""
-    q_q = np.arange(0.0, qmax + 4 * TABLE_STEP, TABLE_STEP)
-    return CubicSpline(q_q, equal_step_transform(grid, f_xg, l, TABLE_STEP, len(q_q)), axis=-1)
-
-
 class PawAtoms:
-    """Atoms of a structure seen by a plane-wave basis (tables for the cutoff, tensors on the device)."""
+    """Atoms of a structure seen by a plane-wave basis (tables for the cutoff, tensors on the device).
+
+    Whatever is a function of the lattice of the basis can be differentiated by it.
+    """
 
     def __init__(
         self, basis: PlaneWaveBasis, setups: dict[str, Setup], filtered: Mapping[str, FilteredProjectors] | None = None
@@ -129,18 +122,17 @@ class PawAtoms:
         self.layout = atom_layout(setups, basis.structure.symbols)
         self.scaled_ac = self.runtime.tensor(basis.structure.scaled_ac)
         # of all ranks: the tables, and with them the results, do not depend on the layout
-        self.qmax_orbital = float(torch.sqrt(2 * basis.runtime.world.max(basis.kinetic_kh.max())))
-        self.qmax_density = float(torch.sqrt(basis.norm2_g.max()))
-        self.length_g = torch.sqrt(basis.norm2_g)
+        self.qmax_orbital = float(torch.sqrt(2 * basis.runtime.world.max(basis.kinetic_kh.detach().max())))
+        self.length_g = length(basis.norm2_g)
+        self.qmax_density = float(self.length_g.detach().max())
         self._gauss_g: dict[str, torch.Tensor] = {}
-        reciprocal_cv = self.runtime.tensor(basis.structure.reciprocal_cv)
         self.factors, self.multipoles = {}, {}
         for count in (basis.density_count, len(self.length_g)):
             columns = WaveColumns.of(basis.index_gc[:count])
-            self.multipoles[count] = Multipoles.of(columns, reciprocal_cv, COMPENSATION_LMAX)
+            self.multipoles[count] = Multipoles.of(columns, basis.lattice.reciprocal_cv, COMPENSATION_LMAX)
             for species in self.layout.species:
                 self.factors[species.setup.symbol, count] = StructureFactors(columns, self.scaled_ac[species.atom_a])
-        self._tables: dict[tuple[bytes, int, float], CubicSpline] = {}
+        self._tables: dict[tuple[bytes, tuple[int, ...], float], RadialTable] = {}
         self._constants: dict[tuple[str, str], torch.Tensor] = {}
 
     def constant(self, setup: Setup, name: str) -> torch.Tensor:
@@ -250,22 +242,19 @@ class PawAtoms:
     def _orbital_shapes(self, setup: Setup, radial_jg: np.ndarray, k: slice) -> torch.Tensor:
         """4π Ω^(-1/2) (-i)^l Y_L F_j without the phase of the atom; (k, i, h)."""
         basis = self.basis
-        length_kh = torch.sqrt(2 * basis.kinetic_kh[k]).cpu().numpy()
-        unit_khv = _unit_vectors(basis.wave_vector_khv[k])
-        harmonic_khL = solid_harmonics(max(setup.l_j), unit_khv)
-        l_j, factor_jkh = np.array(setup.l_j), np.empty((len(setup.l_j), *length_kh.shape))
-        for l in set(setup.l_j):
-            factor_jkh[l_j == l] = self._table(setup, radial_jg[l_j == l], l, self.qmax_orbital)(length_kh)
-        scale_kh = basis.mask_kh[k] * (4 * pi / sqrt(basis.volume))
-        radial_kih = (self.runtime.tensor(factor_jkh) * scale_kh).movedim(0, 1)[:, setup.j_i]
+        length_kh = length(2 * basis.kinetic_kh[k])
+        harmonic_khL = solid_harmonics(max(setup.l_j), basis.wave_vector_khv[k] / length_kh[..., None])
+        factor_jkh = self._table(setup, radial_jg, setup.l_j, self.qmax_orbital)(length_kh)
+        scale_kh = basis.mask_kh[k] * (4 * pi / basis.volume.sqrt())
+        radial_kih = (factor_jkh * scale_kh).movedim(0, 1)[:, setup.j_i]
         phase_i = self.runtime.tensor((-1j) ** np.array(setup.l_j)[setup.j_i], self.runtime.complex)
         return radial_kih * harmonic_khL[..., setup.L_i].movedim(-1, 1) * phase_i[:, None]
 
-    def _table(self, setup: Setup, f_xg: np.ndarray, l: int, qmax: float) -> CubicSpline:
-        """`radial_table`, made once for the same functions: blocks of k-points, potentials and forces ask for them."""
-        key = f_xg.tobytes(), l, qmax
+    def _table(self, setup: Setup, f_xg: np.ndarray, l_x: Sequence[int], qmax: float) -> RadialTable:
+        """`fourier_table`, made once for the same functions: blocks of k-points, potentials and forces ask for them."""
+        key = f_xg.tobytes(), tuple(l_x), qmax
         if key not in self._tables:
-            self._tables[key] = radial_table(setup.dataset.grid, f_xg, l, qmax)
+            self._tables[key] = fourier_table(setup.dataset.grid, f_xg, l_x, qmax, self.runtime)
         return self._tables[key]
 
     # -- density-like functions -------------------------------------------------------------------------
@@ -309,9 +298,9 @@ class PawAtoms:
         self, setup: Setup, f_g: np.ndarray, count: int, length_g: torch.Tensor | None = None
     ) -> torch.Tensor:
         """sqrt(4π) F(|g|) / Ω of the function f(r) Y_00; (g,) real.  length_g: of waves of another cell."""
-        table = self._table(setup, f_g, 0, self.qmax_density)
-        length_g = self.length_g[:count] if length_g is None else length_g
-        return self.runtime.tensor(table(length_g.cpu().numpy())) * (sqrt(4 * pi) / self.basis.volume)
+        table = self._table(setup, f_g[None], (0,), self.qmax_density)
+        length_g = self.length_g[:count] if length_g is None else length_g.clamp_max(self.qmax_density)
+        return table(length_g)[0] * (sqrt(4 * pi) / self.basis.volume)
 
     @cached_property
     def pseudo_core_g(self) -> torch.Tensor:
@@ -369,10 +358,3 @@ class PawAtoms:
         field_g = weighted_g * self.compensation_gauss_g(species.setup)
         value_aL = self.structure_factors(species).multipoles_at(self.multipoles[len(self.length_g)], field_g)
         return (value_aL * self._shape_factor_L).real
-
-
-def _unit_vectors(vector_xv: torch.Tensor) -> torch.Tensor:
-    """v/|v|; the zero vector becomes ẑ (its form factors vanish for l > 0 and ignore it for l = 0)."""
-    length_x = torch.linalg.vector_norm(vector_xv, dim=-1, keepdim=True)
-    fallback_v = vector_xv.new_tensor([0.0, 0.0, 1.0])
-    return torch.where(length_x > 1e-12, vector_xv / length_x.clamp_min(1e-12), fallback_v)

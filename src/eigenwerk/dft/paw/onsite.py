@@ -18,7 +18,7 @@ from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.paw.shells import highest_harmonic, make_shells, shell_energies
 from eigenwerk.dft.paw.site_symmetry import SiteSymmetry
 from eigenwerk.dft.paw.spherical import sphere_quadrature
-from eigenwerk.dft.xc.functional import Functional
+from eigenwerk.functionals.functional import Functional
 from eigenwerk.parallel.runtime import Runtime
 
 MANY_ATOMS_PER_RANK = 4

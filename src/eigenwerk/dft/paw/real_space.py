@@ -20,10 +20,12 @@ from math import pi, sqrt
 import numpy as np
 import torch
 
+from eigenwerk.dft.basis.lattice import length, square
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.paw.filtered import FilteredProjectors
+from eigenwerk.dft.paw.radial_table import RadialTable
 from eigenwerk.dft.paw.spherical import solid_harmonics, solid_harmonics_gradient
 
 ALL_K = slice(None)
@@ -46,13 +48,14 @@ class SpherePart:
     """Spheres of one species, padded to the same number of points P.
 
     start: of their points on the axis S of all spheres; place_x: of their projectors (a, i) on the axis I;
-    table_aPi: Ω^(1/2)/N χ; offset_aPv: R - R_a, from which the table of the derivative follows.
+    table_aPi: Ω^(1/2)/N χ; offset_aPv: R - R_a, from which, with radial, the table of the derivative follows.
     """
 
     start: int
     place_x: torch.Tensor
     table_aPi: torch.Tensor
     offset_aPv: torch.Tensor
+    radial: RadialTable
     species: SphereSpecies
 
     @property
@@ -127,12 +130,12 @@ class RealSpaceProjectors:
         numbers = basis.form.numbers
         own = slice(basis.own_h.start * numbers, basis.own_h.stop * numbers)
         out_kIG = mask_kG.new_zeros((len(mask_kG), self.count, mask_kG.shape[1]), dtype=basis.form.dtype)
-        for point, out_IG in zip(range(len(basis.mask_kG))[k], out_kIG, strict=True):
+        for row, point in enumerate(range(len(basis.mask_kG))[k]):
             one = slice(point, point + 1)
             here, map_1 = self.problems(one), sphere_map.problems(one)
             for part in self.parts:
                 for a, place_i in enumerate(part.place_x.view(len(part.table_aPi), -1)):
-                    out_IG[place_i] = here._sphere_vectors(part, a, map_1)[0, :, own]
+                    out_kIG[row, place_i] = here._sphere_vectors(part, a, map_1)[0, :, own]
         return out_kIG.mul_(mask_kG[:, None])
 
     def _sphere_vectors(self, part: SpherePart, a: int, sphere_map: SphereMap) -> torch.Tensor:
@@ -167,9 +170,11 @@ def make_real_space(basis: PlaneWaveBasis, species: Sequence[SphereSpecies]) -> 
         point_aPc = np.array(
             [_padded(point_xc, most, size_c, c) for point_xc, c in zip(points_a, kind.scaled_ac, strict=True)]
         )
-        offset_aPv = runtime.tensor((point_aPc / size_c - kind.scaled_ac[:, None]) @ basis.structure.lattice_cv)
+        offset_aPv = basis.lattice.places(runtime.tensor(point_aPc / size_c - kind.scaled_ac[:, None]))
+        coeff_pmj = np.stack([radial.c for radial in kind.filtered.radial_j], -1)
+        radial = RadialTable.of(float(kind.filtered.radial_j[0].x[1]), coeff_pmj, runtime)
         place_ai = kind.start_a[:, None] + np.arange(len(kind.j_i))
-        part = SpherePart(start, runtime.index(place_ai.ravel()), offset_aPv, offset_aPv, kind)
+        part = SpherePart(start, runtime.index(place_ai.ravel()), offset_aPv, offset_aPv, radial, kind)
         parts.append(replace(part, table_aPi=_values(part) * _weight(basis)))
         point_xc.append(point_aPc.reshape(-1, 3))
         index_x.append(np.ravel_multi_index(tuple((point_xc[-1] % size_c).T), basis.grids.wave))
@@ -202,37 +207,33 @@ def _padded(point_xc: np.ndarray, count: int, size_c: np.ndarray, scaled_c: np.n
     return np.concatenate([point_xc, np.broadcast_to(far_c, (count - len(point_xc), 3))])
 
 
-def _weight(basis: PlaneWaveBasis) -> float:
+def _weight(basis: PlaneWaveBasis) -> torch.Tensor:
     """Ω^(1/2) / N."""
-    return sqrt(basis.volume) / basis.wave_map.points
+    return basis.volume.sqrt() / basis.wave_map.points
 
 
 def _values(part: SpherePart) -> torch.Tensor:
     """χ_i(R - R_a), (a, P, i)."""
     harmonic_aPL = solid_harmonics(_lmax(part), part.offset_aPv)
-    return _radial(part, 0) * harmonic_aPL[..., part.species.L_i]
+    return _radial(part, part.radial) * harmonic_aPL[..., part.species.L_i]
 
 
 def _slopes(part: SpherePart, v: int) -> torch.Tensor:
     """∂χ_i(R - R_a)/∂R_a,v = -(f' Y r_v/r + f ∂_v Y) for χ = f(r) Y, Y a solid harmonic; (a, P, i)."""
     offset_xv = part.offset_aPv.flatten(0, 1)
-    length_x1 = torch.linalg.vector_norm(offset_xv, dim=-1, keepdim=True).clamp_min(1e-12)
-    along_aP1 = (offset_xv[:, v : v + 1] / length_x1).view(*part.offset_aPv.shape[:2], 1)
+    along_aP1 = (offset_xv[:, v] / length(square(offset_xv))).view(*part.offset_aPv.shape[:2], 1)
     harmonic_aPL = solid_harmonics(_lmax(part), part.offset_aPv)
     gradient_aPL = solid_harmonics_gradient(_lmax(part), offset_xv)[..., v].view(harmonic_aPL.shape)
-    L_i = part.species.L_i
-    return -_radial(part, 1) * along_aP1 * harmonic_aPL[..., L_i] - _radial(part, 0) * gradient_aPL[..., L_i]
+    L_i, slope_aPi = part.species.L_i, _radial(part, part.radial.slope)
+    return -slope_aPi * along_aP1 * harmonic_aPL[..., L_i] - _radial(part, part.radial) * gradient_aPL[..., L_i]
 
 
 def _lmax(part: SpherePart) -> int:
     return int(sqrt(part.species.L_i.max()))
 
 
-def _radial(part: SpherePart, derivative: int) -> torch.Tensor:
-    """f_j(r) = χ_j / r^l, or f', for each i; zero outside the sphere; (a, P, i)."""
-    filtered, offset_aPv = part.species.filtered, part.offset_aPv
-    length_aP = torch.linalg.vector_norm(offset_aPv, dim=-1).cpu().numpy()
-    inside_aP = length_aP < filtered.radius
-    length_aP = np.minimum(length_aP, filtered.radius)
-    value_aPj = np.stack([radial(length_aP, derivative) * inside_aP for radial in filtered.radial_j], axis=-1)
-    return torch.as_tensor(value_aPj[..., part.species.j_i], dtype=offset_aPv.dtype, device=offset_aPv.device)
+def _radial(part: SpherePart, table: RadialTable) -> torch.Tensor:
+    """f_j(r) = χ_j / r^l, or f', of the table for each i; zero outside the sphere; (a, P, i)."""
+    radius, length_aP = part.species.filtered.radius, length(square(part.offset_aPv))
+    value_jaP = table(length_aP.clamp_max(radius)) * (length_aP < radius)
+    return value_jaP[part.species.j_i].movedim(0, -1)

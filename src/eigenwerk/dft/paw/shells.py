@@ -12,8 +12,9 @@ import torch
 
 from eigenwerk.dft.paw.setup import Setup, matching_radius
 from eigenwerk.dft.paw.spherical import solid_harmonics, solid_harmonics_gradient, sphere_quadrature
-from eigenwerk.dft.xc.functional import Functional
-from eigenwerk.dft.xc.gradients import contract, flux
+from eigenwerk.dft.xc.evaluation import energy_and_derivatives
+from eigenwerk.dft.xc.gradients import flux, ingredient
+from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
 from eigenwerk.parallel.runtime import Runtime
 
 INNER_DEGREE, OUTER_DEGREE = 11, 29
@@ -28,6 +29,10 @@ INNER_SHARE = 0.1
 
 AngularMesh = Callable[[int], tuple[torch.Tensor, torch.Tensor]]
 """Degree -> points (x, 3) on the unit sphere and their weights (x,)."""
+
+Fields = dict[str, torch.Tensor]
+"""What each ingredient of a functional is made of at the points of a shell: the density, (s, a, x, g), and for σ its
+gradient, (s, a, v, x, g); v: along the radius and, Cartesian, across it."""
 
 MATCHED = 1.05
 """Radii up to this multiple of the matching radius are integrated."""
@@ -48,30 +53,28 @@ class Shell:
     pair_qf: torch.Tensor
     core_f: torch.Tensor
 
-    def fields(self, channel_saLq: torch.Tensor, gradient: bool) -> "Fields":
-        """Density, and its gradient if asked for, at the points."""
+    def fields(self, channel_saLq: torch.Tensor, ingredients: tuple[str, ...]) -> Fields:
+        """The fields of some ingredients at the points."""
         g = self.weight_xg.shape[1]
-        f = self.pair_qf.shape[1] if gradient else g
+        f = self.pair_qf.shape[1] if SIGMA in ingredients else g
         radial_saLf = channel_saLq @ self.pair_qf[:, :f]
         radial_saLf[:, :, 0] += self.core_f[:f] / len(radial_saLf)
         both_saxf = _times(self.harmonic_xL, radial_saLf[..., : 2 * g])
-        if not gradient:
-            return Fields(both_saxf, None)  # only the first of the radial functions are there
+        if SIGMA not in ingredients:
+            return {DENSITY: both_saxf}  # only the first of the radial functions are there
         tangent_satg = _times(self.tangent_tL, radial_saLf[..., 2 * g :])
         gradient_satg = torch.cat([both_saxf[..., g:], tangent_satg], 2)
-        return Fields(both_saxf[..., :g], gradient_satg.unflatten(2, (4, -1)))
+        return {DENSITY: both_saxf[..., :g], SIGMA: gradient_satg.unflatten(2, (4, -1))}
 
-    def add_derivative(
-        self, fields: "Fields", dedn_saxg: torch.Tensor, deds_yaxg: torch.Tensor | None, total_saLq: torch.Tensor
-    ) -> None:
-        """total_saLq += ∂E/∂D_Lq, from ∂e/∂n and ∂e/∂σ at the points."""
+    def add_derivative(self, fields: Fields, slopes: dict[str, torch.Tensor], total_saLq: torch.Tensor) -> None:
+        """total_saLq += ∂E/∂D_Lq, from the derivatives of e by each ingredient at the points, (c, a, x, g)."""
         g, total_xq = self.weight_xg.shape[1], total_saLq.view(-1, total_saLq.shape[-1])
-        dedn_saxg = dedn_saxg * self.weight_xg
-        if fields.gradient_savxg is None or deds_yaxg is None:
+        dedn_saxg = slopes[DENSITY] * self.weight_xg
+        if SIGMA not in slopes:
             radial_saLg = _times(self.harmonic_xL.T, dedn_saxg)
             total_xq.addmm_(radial_saLg.flatten(0, 2), self.pair_qf[:, :g].T)
             return
-        flux_savxg = flux(deds_yaxg * self.weight_xg, fields.gradient_savxg, 1)
+        flux_savxg = flux(slopes[SIGMA] * self.weight_xg, fields[SIGMA], 1)
         radial_saLf = _times(self.harmonic_xL.T, torch.cat([dedn_saxg, flux_savxg[:, :, 0]], -1))
         tangent_saLg = _times(self.tangent_tL.T, flux_savxg[:, :, 1:].flatten(2, 3))
         total_xq.addmm_(radial_saLf.flatten(0, 2), self.pair_qf[:, : 2 * g].T)
@@ -85,19 +88,6 @@ def _times(matrix_xL: torch.Tensor, value_saLg: torch.Tensor) -> torch.Tensor:
     return torch.bmm(matrix_bxL, value_saLg.flatten(0, 1)).unflatten(0, batch)
 
 
-@dataclass(frozen=True)
-class Fields:
-    """Density and its gradient at the points of a shell; v: along the radius and, Cartesian, across it."""
-
-    density_saxg: torch.Tensor
-    gradient_savxg: torch.Tensor | None
-
-    def sigma(self) -> torch.Tensor:
-        """Squared gradients, (y, a, x, g)."""
-        assert self.gradient_savxg is not None
-        return contract(self.gradient_savxg, 1)
-
-
 def shell_energies(
     channel_list: list[torch.Tensor], shells_list: list[list[Shell]], functional: Functional
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -107,22 +97,23 @@ def shell_energies(
     The functional is called once for the points of all: its many small operations cost what launching them costs.
     """
     pairs = list(zip(channel_list, shells_list, strict=True))
-    fields = [[shell.fields(channel, functional.needs_gradient) for shell in shells] for channel, shells in pairs]
+    names = functional.ingredients
+    fields = [[shell.fields(channel, names) for shell in shells] for channel, shells in pairs]
     every = [field for of_species in fields for field in of_species]
     if not every:  # a rank without radii
         return [(channel.new_zeros(channel.shape[1]), torch.zeros_like(channel)) for channel in channel_list]
-    density_sp = torch.cat([field.density_saxg.flatten(1) for field in every], 1)
-    sigma_yp = torch.cat([field.sigma().flatten(1) for field in every], 1) if functional.needs_gradient else None
-    energy_p, dedn_sp, deds_yp = functional.energy_and_derivatives(density_sp, sigma_yp)
+    at = energy_and_derivatives(
+        functional, {name: torch.cat([ingredient(name, f[name], 1).flatten(1) for f in every], 1) for name in names}
+    )
     found, start = [], 0
     for (channel_saLq, shells), of_species in zip(pairs, fields, strict=True):
         energy_a, total_saLq = channel_saLq.new_zeros(channel_saLq.shape[1]), torch.zeros_like(channel_saLq)
         for shell, field in zip(shells, of_species, strict=True):
-            shape = field.density_saxg.shape[1:]
+            shape = field[DENSITY].shape[1:]
             part = slice(start, start + shape.numel())
-            energy_a.addmv_(energy_p[part].view(len(energy_a), -1), shell.weight_xg.view(-1))
-            deds_yaxg = None if deds_yp is None else deds_yp[:, part].unflatten(1, shape)
-            shell.add_derivative(field, dedn_sp[:, part].unflatten(1, shape), deds_yaxg, total_saLq)
+            energy_a.addmv_(at.energy_x[part].view(len(energy_a), -1), shell.weight_xg.view(-1))
+            slopes = {name: slope[:, part].unflatten(1, shape) for name, slope in at.slopes.items()}
+            shell.add_derivative(field, slopes, total_saLq)
             start = part.stop
         found.append((energy_a, total_saLq))
     return found

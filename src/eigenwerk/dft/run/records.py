@@ -20,6 +20,8 @@ from eigenwerk.dft.energies import Energies
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.functionals.functional import SIGMA
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.output.record import (
@@ -158,7 +160,7 @@ def tags_in_force(inputs: Inputs) -> dict[str, Any]:
         "EDIFF": parameters.energy_tolerance * HARTREE_EV, "ISMEAR": parameters.ismear,
         "SIGMA": parameters.width * HARTREE_EV,
     }  # fmt: skip
-    if parameters.functional in ("CA", "PW92"):
+    if SIGMA not in find_functional(parameters.functional).ingredients:
         tags["GGA"] = ""  # readers take any other word for a gradient functional
     return tags
 

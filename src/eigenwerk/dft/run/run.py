@@ -29,7 +29,9 @@ from eigenwerk.dft.run.results import RunSummary, make_result
 from eigenwerk.dft.run.saving import SAVE_EVERY, Saver
 from eigenwerk.dft.run.warm_up import warm_up
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
+from eigenwerk.dft.xc.evaluation import uncompiled
 from eigenwerk.errors import EigenwerkError
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.io.vasp.output.record import RunRecord, StepRecord
@@ -81,9 +83,10 @@ def run_inputs(
 ) -> RunResult:
     """The same for inputs that have been read already.
 
-    on_note is called with words about the start and about states that could not be saved on the way.  runtime: device
-    and ranks; every rank calls this function and gets the result, the first one writes the files.  protect is given
-    a function that saves the last finished step at any time, to be called on all ranks together from another thread.
+    on_note is called with words about the start, a functional that is not compiled, and states that could not be saved
+    on the way.  runtime: device and ranks; every rank calls this function and gets the result, the first one writes the
+    files.  protect is given a function that saves the last finished step at any time, to be called on all ranks
+    together from another thread.
     """
     inputs.raise_on_errors()
     runtime = with_room(inputs.size, runtime or Runtime())
@@ -101,6 +104,7 @@ def run_inputs(
         if protect is not None and runtime.spare is not None:
             run.rescue = Rescue(run.saver, runtime.spare)
             protect(run.rescue)
+        run.note(*uncompiled(find_functional(inputs.parameters.functional), inputs.parameters.spins))
         try:
             return run.finish(calculation.run(run.step, run.start()))
         except KeyboardInterrupt as interrupt:

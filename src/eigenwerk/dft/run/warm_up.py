@@ -12,7 +12,9 @@ from functools import cache, partial
 
 import torch
 
-from eigenwerk.dft.xc.functional import make_functional
+from eigenwerk.dft.xc.evaluation import energy_and_derivatives
+from eigenwerk.functionals.functional import DENSITY, INGREDIENTS
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.linalg import small_eigh
 from eigenwerk.parallel.kernels.cuda import can_compile
 from eigenwerk.trace import mute_thread
@@ -48,11 +50,12 @@ def _compile(functional: str, spins: int, device: torch.device) -> None:
     """Kernels that are compiled, that which is needed first at first."""
     if not can_compile():  # PyTorch's operations do the same, and come ready
         return
-    density_sx, sigma_yx = (torch.ones((c, 1), dtype=torch.float64, device=device) for c in (spins, 2 * spins - 1))
-    make_functional(functional).energy_and_derivatives(density_sx, sigma_yx)
+    channels = {name: ingredient.channels[spins - 1] for name, ingredient in INGREDIENTS.items()}
+    values = {name: torch.ones((c, 1), dtype=torch.float64, device=device) for name, c in channels.items()}
+    energy_and_derivatives(find_functional(functional), values)
     # PyTorch compiles these two of its own
-    torch.erfc(density_sx)
-    torch.exp(torch.complex(density_sx, density_sx))
+    torch.erfc(values[DENSITY])
+    torch.exp(torch.complex(values[DENSITY], values[DENSITY]))
     for dtype in (torch.float64, torch.complex128):
         small_eigh.program(dtype, device)
 

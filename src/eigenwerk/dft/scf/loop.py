@@ -66,7 +66,8 @@ class ScfLoop:
         self.weight_k = basis.weight_k.cpu()  # occupations are found in host memory
         self._compensated: tuple[torch.Tensor, torch.Tensor] | None = None
         self.mixer = PulayMixer(
-            settings.mixing, basis.norm2_g[: basis.density_count], basis.weight_g[: basis.density_count], basis.volume
+            settings.mixing, basis.norm2_g[: basis.density_count], basis.weight_g[: basis.density_count],
+            float(basis.volume),
         )
 
     def run(self, start: StartingPoint, on_step: Callable[[ScfStep, State], None] | None = None) -> State:

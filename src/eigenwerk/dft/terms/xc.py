@@ -1,66 +1,71 @@
 """Exchange-correlation energy of the smooth density on the density grid."""
 
+from collections.abc import Mapping
+
 import torch
 
 from eigenwerk.dft.basis.grid_orbits import GridOrbits
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.xc.functional import Functional
-from eigenwerk.dft.xc.gradients import contract, flux
+from eigenwerk.dft.xc.evaluation import energy_and_derivatives
+from eigenwerk.dft.xc.gradients import flux, ingredient
+from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import share
 
 
 def exchange_correlation(
-    density_sg: torch.Tensor, basis: PlaneWaveBasis, functional: Functional, orbits: GridOrbits | None = None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """E_xc = Ω/N Σ_R e(n(R), ∇n(R)) and v(g) = ∂e/∂n - ∇·∂e/∂∇n on the density sphere.
+    waves: Mapping[str, torch.Tensor], basis: PlaneWaveBasis, functional: Functional, orbits: GridOrbits | None = None
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """E_xc = Ω/N Σ_R e(n(R), ∇n(R), ...), v(g) = ∂e/∂n - ∇·∂e/∂∇n, and ∂e/∂x of other fields x, on the density sphere.
 
     Gradients are taken in reciprocal space, so that the potential is the exact derivative of the
     energy on the grid.  Source: White and Bird, Phys. Rev. B 50, 4954 (1994).
 
-    density_sg: (s, g) with the smooth cores included.  orbits: points of the fine grid at which the density is the same
-    by symmetry.  Returns (energy in hartree, potential_sg).
+    waves: the ingredients on the density sphere, (s, g) each, with the smooth cores included; σ follows from the
+    density.  orbits: points of the fine grid at which they are the same by symmetry.  Returns (energy in hartree, the
+    derivative by each of the waves).
     """
-    count = density_sg.shape[-1]
-    density_sR = basis.fine_map.to_grid(density_sg)
-    cell, world = basis.volume / basis.fine_map.points, basis.runtime.world
-    if not functional.needs_gradient:
-        energy, dedn_sR, _ = _pointwise(world, functional, density_sR, None, orbits)
-        return energy * cell, basis.fine_map.from_grid(dedn_sR, count)
-    slope_vg = 1j * basis.vector_gv[:count].T
-    gradient_svR = basis.fine_map.to_grid(slope_vg * density_sg[:, None])
-    energy, dedn_sR, deds_yR = _pointwise(world, functional, density_sR, gradient_svR, orbits)
-    flux_svg = basis.fine_map.from_grid(_flux_in_place(deds_yR, gradient_svR), count)
-    return energy * cell, basis.fine_map.from_grid(dedn_sR, count) - (slope_vg * flux_svg).sum(1)
+    density_sg, fine = waves[DENSITY], basis.fine_map
+    count, cell, world = density_sg.shape[-1], basis.volume / fine.points, basis.runtime.world
+    fields = {name: fine.to_grid(waves[name]) for name in functional.ingredients if name != SIGMA}
+    if SIGMA in functional.ingredients:
+        slope_vg = 1j * basis.vector_gv[:count].T
+        fields[SIGMA] = fine.to_grid(slope_vg * density_sg[:, None])
+    energy, slopes = _pointwise(world, functional, fields, orbits)
+    if SIGMA in fields:
+        flux_svg = fine.from_grid(_flux_in_place(slopes.pop(SIGMA), fields[SIGMA]), count)
+    found = {name: fine.from_grid(slope_sR, count) for name, slope_sR in slopes.items()}
+    if SIGMA in fields:
+        found[DENSITY] = found[DENSITY] - (slope_vg * flux_svg).sum(1)
+    return energy * cell, found
 
 
-def _flux_in_place(deds_yR: torch.Tensor | None, gradient_svR: torch.Tensor) -> torch.Tensor:
+def _flux_in_place(deds_yR: torch.Tensor, gradient_svR: torch.Tensor) -> torch.Tensor:
     """`flux` that uses up both; for one density it takes no more memory."""
-    if deds_yR is None or len(gradient_svR) == 2:
+    if len(gradient_svR) == 2:
         return flux(deds_yR, gradient_svR, 0)
     return gradient_svR.mul_(deds_yR.mul_(2).unsqueeze(1))
 
 
 def _pointwise(
-    world: Communicator, functional: Functional, density_sR: torch.Tensor, gradient_svR: torch.Tensor | None,
-    orbits: GridOrbits | None,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:  # fmt: skip
-    """Sum of e over the grid, ∂e/∂n and ∂e/∂σ: every rank computes some of the different points and gets all."""
-    density_sx, gradient_svx = density_sR.flatten(1), None if gradient_svR is None else gradient_svR.flatten(2)
+    world: Communicator, functional: Functional, fields: Mapping[str, torch.Tensor], orbits: GridOrbits | None
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Sum of e over the grid, and its derivative by each ingredient, (c, R, R, R).
+
+    fields: what each is made of, (s, ..., R, R, R).  Every rank computes some of the different points and gets all.
+    """
+    size_c = fields[DENSITY].shape[1:]
+    flat = {name: field.flatten(-3) for name, field in fields.items()}
     if orbits is not None:
-        density_sx = orbits.reduced(density_sx)
-        gradient_svx = None if gradient_svx is None else orbits.reduced(gradient_svx)
-    shares = [share(density_sx.shape[1], world.size, rank) for rank in range(world.size)]
+        flat = {name: orbits.reduced(field) for name, field in flat.items()}
+    shares = [share(flat[DENSITY].shape[1], world.size, rank) for rank in range(world.size)]
     own, lengths = shares[world.rank], [part.stop - part.start for part in shares]
-    own_sigma_yx = None if gradient_svx is None else contract(gradient_svx[..., own], 0)
-    energy_x, *slopes = functional.energy_and_derivatives(density_sx[:, own].contiguous(), own_sigma_yx)
-    energy = world.sum(energy_x.sum() if orbits is None else energy_x @ orbits.size_u[own])
-    found = [None if slope is None else _all_points(world, slope, lengths) for slope in slopes]
+    found = energy_and_derivatives(functional, {name: ingredient(name, flat[name][..., own], 0) for name in flat})
+    energy = world.sum(found.energy_x.sum() if orbits is None else found.energy_x @ orbits.size_u[own])
+    slopes = {name: _all_points(world, slope, lengths) for name, slope in found.slopes.items()}
     if orbits is not None:
-        found = [None if slope is None else orbits.expanded(slope) for slope in found]
-    dedn_sR, deds_yR = (None if slope is None else slope.unflatten(1, density_sR.shape[1:]) for slope in found)
-    assert dedn_sR is not None
-    return energy, dedn_sR, deds_yR
+        slopes = {name: orbits.expanded(slope) for name, slope in slopes.items()}
+    return energy, {name: slope.unflatten(1, size_c) for name, slope in slopes.items()}
 
 
 def _all_points(world: Communicator, slope_sx: torch.Tensor, lengths: list[int]) -> torch.Tensor:

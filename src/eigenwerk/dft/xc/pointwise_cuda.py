@@ -1,25 +1,24 @@
-"""An exchange-correlation functional with its derivatives as one GPU kernel; the plain twin is `functional`."""
+"""An exchange-correlation functional with its derivatives as one GPU kernel; the plain twin is `evaluation`."""
 
-from collections.abc import Callable
 from functools import cache
 
 import torch
 from torch import Tensor
 
-from eigenwerk.dft.xc.program_in_c import arguments, statements
-from eigenwerk.dft.xc.recording import Program, record
-from eigenwerk.parallel.kernels.cuda import integer, kernel, pointer
+from eigenwerk.dft.xc.program_in_c import arguments, compilable, statements
+from eigenwerk.dft.xc.recording import Pointwise, Program
+from eigenwerk.parallel.kernels.cuda import can_compile, integer, kernel, pointer
 
 THREADS = 128
 
-Derivatives = Callable[..., tuple[Tensor, ...]]
-"""(density_sx, sigma_yx) -> (energy_x, dedn_sx, deds_yx); without sigma for an LDA."""
 
-
-def energy_and_derivatives(function: Derivatives, inputs: list[Tensor]) -> tuple[Tensor, ...]:
-    """The same as function(*inputs) of (c, x) arrays in double precision on a GPU, in one pass over memory."""
+def evaluate(function: Pointwise, inputs: list[Tensor]) -> tuple[Tensor, ...] | None:
+    """function(*inputs) of (c, x) arrays in double precision on a GPU, if it returns (x,) and arrays like the inputs;
+    in one pass over memory.  None where it cannot be compiled."""
+    source = cuda_source(function, tuple(len(value) for value in inputs)) if can_compile() else None
+    if source is None:
+        return None
     inputs = [value.contiguous() for value in inputs]
-    source = cuda_source(function, tuple(len(value) for value in inputs))
     points, device = inputs[0].shape[1], inputs[0].device
     outputs = [torch.empty_like(inputs[0][0]), *(torch.empty_like(value) for value in inputs)]
     if points:
@@ -31,9 +30,10 @@ def energy_and_derivatives(function: Derivatives, inputs: list[Tensor]) -> tuple
 
 
 @cache
-def cuda_source(function: Derivatives, channels: tuple[int, ...]) -> str:
-    """CUDA source of `pointwise`, one thread for each point."""
-    return source_of(record(function, list(channels)))
+def cuda_source(function: Pointwise, channels: tuple[int, ...]) -> str | None:
+    """CUDA source of `pointwise`, one thread for each point; None of a function that cannot be compiled."""
+    program = compilable(function, channels)
+    return source_of(program) if isinstance(program, Program) else None
 
 
 def source_of(program: Program) -> str:

@@ -1,32 +1,66 @@
 """A recorded program in C, for kernels of GPUs and loops of processors (`pointwise_cuda`, `pointwise_native`)."""
 
 from collections.abc import Callable
+from functools import cache
 
-from eigenwerk.dft.xc.recording import Instruction, Program
+from eigenwerk.dft.xc.recording import Instruction, Pointwise, Program, UnknownOperation, record
 
 Expression = Callable[..., str]
 """C of an operation, from the names of its operands."""
 
-EXPRESSIONS: dict[str, Expression] = {
+
+def _call(function: str) -> Expression:
+    return lambda a: f"{function}({a})"
+
+
+FUNCTIONS = (
+    "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asinh", "atan",
+    "sinh", "cosh", "tanh", "erf", "erfc",
+)  # fmt: skip
+"""Operations that C has as functions of the same name; cbrt is of a positive number."""
+
+OPERATIONS: dict[str, Expression] = {
     "add": lambda a, b: f"{a} + {b}",
     "sub": lambda a, b: f"{a} - ({b})",
     "mul": lambda a, b: f"{a} * {b}",
     "div": lambda a, b: f"{a} / {b}",
     "neg": lambda a: f"-({a})",
     "reciprocal": lambda a: f"1.0 / {a}",
-    "sqrt": lambda a: f"sqrt({a})",
-    "cbrt": lambda a: f"cbrt({a})",
-    "exp": lambda a: f"exp({a})",
-    "expm1": lambda a: f"expm1({a})",
-    "log": lambda a: f"log({a})",
-    "log1p": lambda a: f"log1p({a})",
+    "rsqrt": lambda a: f"1.0 / sqrt({a})",
     "pow": lambda a, b: f"pow({a}, {b})",
-    "clamp": lambda a, low: f"fmax({a}, {low})",
+    **{name: _call(name) for name in FUNCTIONS},
+    "tanh_backward": lambda slope, tanh: f"{slope} * (1.0 - {tanh} * {tanh})",
+    "abs": _call("fabs"),
+    **dict.fromkeys(("sgn", "sign"), lambda a: f"({a} > 0.0) - ({a} < 0.0)"),
+    # what is no number stays so, as in PyTorch: fmax and fmin would take the other operand
+    "clamp": lambda a, low: f"{low} > {a} ? {low} : {a}",
+    "minimum": lambda a, b: f"({a} <= {b}) | ({a} != {a}) ? {a} : {b}",
+    "maximum": lambda a, b: f"({a} >= {b}) | ({a} != {a}) ? {a} : {b}",
     "gt": lambda a, b: f"{a} > {b} ? 1.0 : 0.0",
     "ge": lambda a, b: f"{a} >= {b} ? 1.0 : 0.0",
+    "lt": lambda a, b: f"{a} < {b} ? 1.0 : 0.0",
+    "le": lambda a, b: f"{a} <= {b} ? 1.0 : 0.0",
+    "eq": lambda a, b: f"{a} == {b} ? 1.0 : 0.0",
+    "ne": lambda a, b: f"{a} != {b} ? 1.0 : 0.0",
+    **dict.fromkeys(("logical_and", "bitwise_and"), lambda a, b: f"({a} != 0.0) & ({b} != 0.0) ? 1.0 : 0.0"),
+    **dict.fromkeys(("logical_or", "bitwise_or"), lambda a, b: f"({a} != 0.0) | ({b} != 0.0) ? 1.0 : 0.0"),
+    **dict.fromkeys(("logical_not", "bitwise_not"), lambda a: f"{a} == 0.0 ? 1.0 : 0.0"),
     "where": lambda condition, a, b: f"{condition} != 0.0 ? {a} : {b}",
+    "masked_fill": lambda a, condition, value: f"{condition} != 0.0 ? {value} : {a}",
 }
-"""Conditions are numbers, 1 and 0."""
+"""All that can be compiled; for a processor the functions should stand in `VECTOR_FUNCTIONS` as well.  Conditions are
+numbers, 1 and 0."""
+
+
+@cache
+def compilable(function: Pointwise, channels: tuple[int, ...]) -> Program | UnknownOperation:
+    """The program of a function of arrays with so many channels, or the operation that keeps it from being compiled."""
+    try:
+        program = record(function, list(channels))
+        statements(program, "")
+    except UnknownOperation as error:
+        return error
+    return program
 
 
 def arguments(program: Program) -> list[str]:
@@ -35,8 +69,11 @@ def arguments(program: Program) -> list[str]:
     return inputs + [f"double* __restrict__ out{i}" for i in range(len(program.outputs))]
 
 
-def statements(program: Program, stride: str, expressions: dict[str, Expression] = EXPRESSIONS) -> list[str]:
-    """Loads the channels of point x, which lie `stride` apart, runs the program, stores what comes out."""
+def statements(program: Program, stride: str) -> list[str]:
+    """Loads the channels of point x, which lie `stride` apart, runs the program, stores what comes out.
+
+    Raises UnknownOperation for one that is not in the table.
+    """
     loads = [
         f"const double {name} = in{i}[{c} * {stride} + x];"
         for i, names in enumerate(program.inputs) for c, name in enumerate(names)
@@ -45,9 +82,12 @@ def statements(program: Program, stride: str, expressions: dict[str, Expression]
         f"out{i}[{c} * {stride} + x] = {name};"
         for i, names in enumerate(program.outputs) for c, name in enumerate(names)
     ]  # fmt: skip
-    return [*loads, *(f"const double {line.name} = {in_c(line, expressions)};" for line in program.needed()), *stores]
+    return [*loads, *(f"const double {line.name} = {in_c(line)};" for line in program.needed()), *stores]
 
 
-def in_c(line: Instruction, expressions: dict[str, Expression] = EXPRESSIONS) -> str:
+def in_c(line: Instruction) -> str:
     """The right-hand side of a line."""
-    return expressions[line.operation](*line.operands)
+    expression = OPERATIONS.get(line.operation)
+    if expression is None or expression.__code__.co_argcount != len(line.operands):
+        raise UnknownOperation(f"{line.operation} of {len(line.operands)} arguments")
+    return expression(*line.operands)

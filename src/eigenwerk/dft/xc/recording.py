@@ -1,18 +1,22 @@
 """Pointwise functions of PyTorch recorded as straight-line programs.
 
 A functional and its derivatives are some hundred small operations on arrays, each of which reads and writes memory.
-Recorded once, on a few points, they become one kernel on a GPU, that keeps a point in registers (`pointwise_cuda`), and
-on a processor operations on arrays that stay in its cache (`pointwise_cpu`).  So the formula still stands in one place,
-and its derivatives still come from automatic differentiation.
+Recorded once, on a few points, they become one kernel on a GPU (`pointwise_cuda`) or one loop on a processor
+(`pointwise_native`), that keep a point in registers.  So the formula still stands in one place, and its derivatives
+still come from automatic differentiation.
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+# The one way to see the operations of derivatives too; by this name in PyTorch's page "Extending PyTorch", so in use by
+# others in spite of its underscore.  The public torch.overrides sees calls from Python only.
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from eigenwerk.errors import EigenwerkError
@@ -23,12 +27,12 @@ SAMPLE = 11
 Channels = tuple[str, ...]
 """Names or numbers of the channels (first axis) of an array at one point."""
 
-OPERANDS = {
-    "add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "reciprocal": 1, "sqrt": 1, "cbrt": 1, "exp": 1, "expm1": 1,
-    "log": 1, "log1p": 1, "pow": 2, "clamp": 2, "gt": 2, "ge": 2, "where": 3,
-}  # fmt: skip
-"""How many operands an operation has.  Comparisons give conditions, which `where` takes first; clamp is from below;
-cbrt is the root of a positive number."""
+Pointwise = Callable[..., tuple[Tensor, ...]]
+"""A function of arrays (c, x) that returns arrays (c, x) or (x,), point by point."""
+
+
+class UnknownOperation(EigenwerkError):
+    """A formula has an operation that is not recorded or cannot be compiled; says which."""
 
 
 class Instruction(NamedTuple):
@@ -64,8 +68,8 @@ class Program:
 
     def power(self, base: str, exponent: str) -> str:
         """x^e; thirds by cube roots, which are several times faster than pow and as exact."""
-        thirds = round(3 * float(exponent))
-        if abs(thirds / 3 - float(exponent)) > 1e-15 or abs(thirds) > 12:
+        thirds = round(3 * float(exponent)) if _is_number(exponent) else 99
+        if abs(thirds) > 12 or abs(thirds / 3 - float(exponent)) > 1e-15:
             return self.assign("pow", base, exponent)
         whole, rest = divmod(abs(thirds), 3)
         factors = [base] * whole + [self.assign("cbrt", base)] * rest if rest else [base] * whole
@@ -93,10 +97,11 @@ def _is_number(word: str) -> bool:
     return word[0] in "-0123456789"
 
 
-def record(function: Callable[..., tuple[Tensor, ...]], channels: list[int]) -> Program:
+def record(function: Pointwise, channels: list[int]) -> Program:
     """The program of a pointwise function of arrays with so many channels, (c, x) each -> (c, x) or (x,) each.
 
-    Raises EigenwerkError for an operation that is not known here.
+    Operations keep PyTorch's names; which of them can be compiled is said by the compilers.  Raises UnknownOperation
+    for one that is not pointwise or has more to it than a program can say.
     """
     program = Program([tuple(f"in{i}_{c}" for c in range(count)) for i, count in enumerate(channels)])
     inputs = [torch.full((count, SAMPLE), 0.5, dtype=torch.float64) for count in channels]
@@ -113,7 +118,7 @@ class _Recorder(TorchDispatchMode):
 
     def __init__(self, program: Program):
         super().__init__()
-        self.program = program
+        self.program, self.operation = program, ""
         self.known: dict[int, tuple[Tensor, Channels]] = {}  # the tensor is kept, so that its id stays its own
 
     @classmethod
@@ -122,43 +127,81 @@ class _Recorder(TorchDispatchMode):
         return False
 
     def know(self, tensor: Tensor, names: Channels) -> None:
-        self.known[id(tensor)] = tensor, names
+        """One name of an array with several channels is that of each."""
+        count = tensor.shape[0] if tensor.ndim == 2 else 1
+        if len(names) not in (1, count):
+            raise UnknownOperation(f"{self.operation} that mixes channels and points")
+        self.known[id(tensor)] = tensor, names * count if len(names) == 1 else names
 
     def names(self, value: Any) -> Channels:
         """Names of an argument: an array seen before, or a number."""
-        if isinstance(value, Tensor):
+        if id(value) in self.known:
             return self.known[id(value)][1]
-        return (repr(float(value)),)
+        single = isinstance(value, float | int) or (isinstance(value, Tensor) and value.ndim == 0)
+        if single and isfinite(number := float(value)):
+            return (repr(number),)
+        raise UnknownOperation(f"{self.operation} of {type(value).__name__} {value}")
 
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        self.operation = name = function.name().split("::")[1].split(".")[0]
+        if name.endswith("_"):
+            self._check_alone(name, args[0])
         result = function(*args, **(kwargs or {}))
-        name = function.name().split("::")[1].split(".")[0]
         for word, value in (kwargs or {}).items():
             if not _means_nothing(word, value):
-                raise EigenwerkError(f"A functional uses the operation {name} with {word} = {value}, {_UNKNOWN}")
-        self.know(result, self._channels(name, args, result))
+                raise UnknownOperation(f"{name} with {word} = {value}")
+        if name == "unbind":
+            for c, part in enumerate(result):
+                self.know(part, (self.names(args[0])[c],))
+        elif not isinstance(result, Tensor) or result.dtype not in (torch.float64, torch.bool) or result.ndim > 2:
+            raise UnknownOperation(f"{name} that gives other than numbers by channel and point")
+        else:
+            self.know(result, self._channels(name.removesuffix("_"), args, result))
         return result
 
+    def _check_alone(self, name: str, tensor: Tensor) -> None:
+        """What is written in place must have no second name, under which it would be remembered as it was."""
+        place = tensor.untyped_storage().data_ptr()
+        if any(other is not tensor and other.untyped_storage().data_ptr() == place for other, _ in self.known.values()):
+            raise UnknownOperation(f"{name} on a part of an array")
+
     def _channels(self, name: str, args: tuple, result: Tensor) -> Channels:
-        if name in _SAME:
-            return self.names(args[0])
-        if name in ("ones_like", "zeros_like"):
-            return ("1.0" if name == "ones_like" else "0.0",) * len(self.names(args[0]))
-        if name == "scalar_tensor":
-            return self.names(args[0])
-        if name == "select" and args[1] == 0:
-            return (self.names(args[0])[args[2]],)
-        if name == "select_backward" and args[2] == 0:
-            return tuple(self.names(args[0])[0] if c == args[3] else "0.0" for c in range(args[1][0]))
-        if name == "stack" and (*args[1:], 0)[0] == 0:
-            return tuple(self.names(tensor)[0] for tensor in args[0])
-        if name == "sum" and (len(self.names(args[0])) == 1 or args[1:2] == ([0],)):
-            return (self._sum(self.names(args[0])),)
+        moved = self._moved(name, args)
+        if moved is not None:
+            return moved
+        count = result.shape[0] if result.ndim == 2 else 1
+        if name == "clamp":
+            return self._clamped(args, count)
         if name == "rsub" and len(args) == 2:
             name, args = "sub", args[::-1]
-        if len(args) != OPERANDS.get(name):
-            raise EigenwerkError(f"A functional uses the operation {name} of {len(args)} arguments, {_UNKNOWN}")
-        return self._pointwise(name, args, 1 if result.ndim < 2 else result.shape[0])
+        if name == "add" and result.dtype == torch.bool:
+            name = "logical_or"
+        return self._pointwise(name, [self.names(arg) for arg in args], count)
+
+    def _moved(self, name: str, args: tuple) -> Channels | None:
+        """Names where an operation only moves channels, or adds up all of them; None for others."""
+        match name, args:
+            case ("detach" | "view" | "expand" | "clone" | "lift_fresh" | "scalar_tensor" | "_to_copy"), (a, *_):
+                return self.names(a)
+            case ("squeeze" | "unsqueeze"), (a, 0):
+                return self.names(a)
+            case "ones_like", _:
+                return ("1.0",)
+            case ("zeros_like" | "zeros" | "_efficientzerotensor"), _:
+                return ("0.0",)
+            case "select", (a, 0, c) if a.ndim == 2:
+                return (self.names(a)[c],)
+            case "select_backward", (a, (count, _), 0, c):
+                return _placed(self.names(a), count, [range(count)[c]])
+            case "slice", (a, 0, start, stop, *step) if a.ndim == 2:
+                return self.names(a)[slice(start, stop, *step)]
+            case "slice_backward", (a, (count, _), 0, start, stop, step):
+                return _placed(self.names(a), count, range(count)[start:stop:step])
+            case "stack", (tensors, *axis) if not any(axis):
+                return tuple(self.names(tensor)[0] for tensor in tensors)
+            case "sum", (a, *axes) if len(self.names(a)) == 1 or axes[:1] == [[0]]:
+                return (self._sum(self.names(a)),)
+        return None
 
     def _sum(self, names: Channels) -> str:
         total = names[0]
@@ -166,8 +209,15 @@ class _Recorder(TorchDispatchMode):
             total = self.program.assign("add", total, name)
         return total
 
-    def _pointwise(self, name: str, args: tuple, count: int) -> Channels:
-        operands = [self.names(arg) for arg in args]
+    def _clamped(self, args: tuple, count: int) -> Channels:
+        """From below, from above, or both."""
+        array, low, high = (*args, None)[:3]
+        names = self.names(array)
+        if low is not None:
+            names = self._pointwise("clamp", [names, self.names(low)], count)
+        return names if high is None else self._pointwise("minimum", [names, self.names(high)], count)
+
+    def _pointwise(self, name: str, operands: list[Channels], count: int) -> Channels:
         found = []
         for c in range(count):
             words = [names[c if len(names) > 1 else 0] for names in operands]
@@ -175,8 +225,12 @@ class _Recorder(TorchDispatchMode):
         return tuple(found)
 
 
-_SAME = ("detach", "view", "expand", "clone")
-_UNKNOWN = "which recording.py does not know yet."
+def _placed(names: Channels, count: int, places: Sequence[int]) -> Channels:
+    """Channels put at their places among zeros."""
+    found = ["0.0"] * count
+    for place, name in zip(places, names, strict=True):
+        found[place] = name
+    return tuple(found)
 
 
 def _means_nothing(word: str, value: Any) -> bool:

@@ -27,12 +27,16 @@ LIBRARIES = ("-lmvec", "-lm")
 COMPILING_SECONDS = 60
 """Longest for one source."""
 
-VECTOR_FUNCTIONS = ("exp", "expm1", "log", "log1p", "cbrt")
+VECTOR_FUNCTIONS = (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt", "sin", "cos", "tan", "asinh", "atan", "sinh",
+    "cosh", "tanh", "erf", "erfc",
+)  # fmt: skip
+"""Those of glibc 2.35 that programs may call; a source needs only what it calls."""
 
 PRELUDE = "\n".join([
     "#if !defined(__x86_64__) || defined(__clang__)", "#error gcc and an x86-64 processor are needed", "#endif",
     *(f'double {name}(double) __attribute__((simd("notinbranch"), const));' for name in VECTOR_FUNCTIONS),
-    "double sqrt(double);", "",
+    "double sqrt(double);", "double fabs(double);", "double pow(double, double);", "",
 ])  # fmt: skip
 """Declarations by which gcc takes the vector forms; those of glibc's math.h say so only with -ffast-math."""
 

@@ -1,31 +1,31 @@
 """INCAR tags: exchange-correlation functional, exact exchange, van der Waals."""
 
+from eigenwerk.functionals.table import DEFAULT, OFFERED, listed
 from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, group, switches
 
 SECTION = "Functional"
 EXACT = "Exact exchange"
 DISPERSION = "Van der Waals"
 
-_FUNCTIONAL_REMEDY = "Choose one of PE (PBE), PS (PBEsol), RP (RPBE), RE (revPBE), CA and PW92 (LDA)."
+_FUNCTIONAL_REMEDY = f"Choose one of {listed()}."
 
+_OF_VASP = (
+    "AM", "91", "B3", "B5", "OR", "BO", "MK", "ML", "CX", "BF", "VW", "HL", "WI", "SL", "LIBXC", "LI", "CA_C", "PZ_C",
+    "PW92_C", "PBE_X", "PBE_C", "N",
+)  # fmt: skip
+"""Words of VASP; those that no functional has are refused by name."""
 
-def _missing(*names: str) -> tuple[TagValue, ...]:
-    return tuple(TagValue(name, "refused", "this functional is not available") for name in names)
+_CHOICES = tuple(TagValue(functional.tag, aliases=functional.aliases) for functional in OFFERED)
+_KNOWN = {word for choice in _CHOICES for word in (choice.value, *choice.aliases)}
+_MISSING = (TagValue(word, "refused", "this functional is not available") for word in _OF_VASP if word not in _KNOWN)
 
 
 SEMILOCAL = (
     Tag(
-        "GGA", "word", "PE", "", SECTION, "honoured",
-        "LDA or GGA functional: PE (PBE), PS (PBEsol), RP (RPBE), RE (revPBE), CA (LDA, Perdew-Zunger), PW92 (LDA, "
-        "Perdew-Wang). It also chooses the PAW data sets.",
+        "GGA", "word", DEFAULT, "", SECTION, "honoured",
+        f"LDA or GGA functional: {listed()}. It also chooses the PAW data sets.",
         remedy=_FUNCTIONAL_REMEDY,
-        choices=(
-            TagValue("PE", aliases=("PBE",)), TagValue("PS"), TagValue("RP"), TagValue("RE"),
-            TagValue("PW92"),
-            TagValue("CA", aliases=("PZ",)),
-            *_missing("AM", "91", "B3", "B5", "OR", "BO", "MK", "ML", "CX", "BF", "VW", "HL", "WI", "SL", "LIBXC", "LI",
-                      "CA_C", "PZ_C", "PW92_C", "PBE_X", "PBE_C", "N"),
-        ),
+        choices=(*_CHOICES, *_MISSING),
     ),
     Tag("METAGGA", "word", "None", "", SECTION, "refused", "Functional of the kinetic-energy density.",
         "meta-GGA functionals are not available", "Remove the line, or set METAGGA = None.", off_values=("None", "--")),

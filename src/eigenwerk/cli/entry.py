@@ -1,0 +1,21 @@
+"""The command `eigenwerk` as programs start it; a Python that lacks a package of the command line is told of here.
+
+Packages that only calculations need are told of by `main`.
+"""
+
+import sys
+from typing import NoReturn
+
+
+def command() -> NoReturn:
+    """Loads the command line and runs it.  Exit code 1 if it cannot be loaded, else that of `main`."""
+    try:
+        from eigenwerk.cli.main import command as run_command
+    except ModuleNotFoundError as error:
+        from eigenwerk.cli.missing import missing_words
+
+        words = missing_words(error)
+        if words is None:
+            raise
+        sys.exit(words)
+    run_command()

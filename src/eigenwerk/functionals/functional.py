@@ -1,0 +1,52 @@
+"""What is declared of an exchange-correlation functional, and what energy densities are made of.
+
+The files of this folder hold the formulas, as operations of the tensors they are given: torch itself is not loaded,
+so that the reader of INCAR and the choice of data sets take names from here.  Derivatives: `dft/xc/evaluation.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+DENSITY, SIGMA, TAU = "density", "sigma", "tau"
+
+
+@dataclass(frozen=True)
+class Ingredient:
+    """One argument of an energy density: its name in messages, its channels (first axis) without and with spin."""
+
+    title: str
+    channels: tuple[int, int]
+
+
+INGREDIENTS = {
+    DENSITY: Ingredient("electron densities", (1, 2)),
+    SIGMA: Ingredient("squared gradients", (1, 3)),
+    TAU: Ingredient("kinetic-energy densities", (1, 2)),
+}
+"""density: n, or up and down, electrons/bohr³; sigma: |∇n|², or up-up, up-down, down-down; tau: ½ Σ f |∇ψ|²."""
+
+
+@dataclass(frozen=True, eq=False)  # each stands once in the table: looked up by identity at every call
+class Functional:
+    """One exchange-correlation functional.
+
+    tag: its word in INCAR; title: the usual name; ingredients: arguments of the energy density in order; energy: energy
+    per volume in hartree/bohr³ from these, (c, ...) each -> (...); libxc: the same functional in the naming of libxc
+    (PE: but for rounding); data: functionals of the PAW data sets that serve it, best first; aliases: other spellings
+    of the tag; offered: whether INCAR may ask for it.
+    """
+
+    tag: str
+    title: str
+    ingredients: tuple[str, ...]
+    energy: Callable[..., Tensor]
+    libxc: tuple[str, ...]
+    data: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
+    offered: bool = True

@@ -1,0 +1,156 @@
+"""The PBE family of gradient-corrected functionals: PBE, PBEsol, RPBE, revPBE.
+
+Source: J. P. Perdew, K. Burke and M. Ernzerhof, Phys. Rev. Lett. 77, 3865 (1996), erratum 78, 1396 (1997).
+The uniform-gas limit comes from `lda`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
+from eigenwerk.functionals.lda import (
+    PW92_MODIFIED,
+    PW92_PRINTED,
+    PerdewWang,
+    Points,
+    exchange,
+    perdew_wang,
+    prepare,
+    spin_roots,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+GGA_FLOOR = 1e-12
+"""Densities up to this value (electrons per bohr^3) carry no energy and no potential; libxc's value for GGA_C_PBE."""
+
+_S2 = 0.25 * (3.0 * math.pi**2) ** (-2.0 / 3.0)  # s^2 = _S2 sigma / n^(8/3)
+_T2 = (math.pi / 16.0) * (3.0 * math.pi**2) ** (-1.0 / 3.0)  # t^2 = _T2 sigma / (phi^2 n^(7/3))
+
+
+@dataclass(frozen=True)
+class PbeConstants:
+    """The numbers that tell one member of the family from another.
+
+    kappa, mu and shape fix the exchange enhancement F(s); beta and gamma the gradient correction of correlation; gas
+    the uniform-gas correlation.
+    """
+
+    kappa: float
+    mu: float
+    shape: Literal["rational", "exponential"]
+    beta: float
+    gamma: float
+    gas: PerdewWang
+
+
+_BETA = 0.06672455060314922
+_MU = _BETA * math.pi**2 / 3.0
+_GAMMA = (1.0 - math.log(2.0)) / math.pi**2
+
+PBE = PbeConstants(0.804, _MU, "rational", _BETA, _GAMMA, PW92_MODIFIED)
+"""beta to all digits, mu = beta pi^2/3, gamma = (1 - ln 2)/pi^2: libxc's GGA_X_PBE + GGA_C_PBE."""
+
+PBESOL = PbeConstants(0.804, 10.0 / 81.0, "rational", 0.046, _GAMMA, PW92_MODIFIED)
+"""J. P. Perdew et al., Phys. Rev. Lett. 100, 136406 (2008): libxc's GGA_X_PBE_SOL + GGA_C_PBE_SOL."""
+
+RPBE = PbeConstants(0.804, _MU, "exponential", _BETA, _GAMMA, PW92_MODIFIED)
+"""B. Hammer, L. B. Hansen and J. K. Norskov, Phys. Rev. B 59, 7413 (1999): libxc's GGA_X_RPBE + GGA_C_PBE."""
+
+REVPBE = PbeConstants(1.245, _MU, "rational", _BETA, _GAMMA, PW92_MODIFIED)
+"""Y. Zhang and W. Yang, Phys. Rev. Lett. 80, 890 (1998): libxc's GGA_X_PBE_R + GGA_C_PBE."""
+
+PBE_PRINTED = PbeConstants(0.804, 0.066725 * math.pi**2 / 3.0, "rational", 0.066725, 0.031091, PW92_PRINTED)
+"""PBE with the rounded numbers printed in the papers, as in GPAW's built-in PBE, which made the gpaw-data sets."""
+
+
+def enhancement(reduced_sx: Tensor, constants: PbeConstants) -> Tensor:
+    """Exchange enhancement F(s) from s^2.
+
+    Rational (PBE): F = 1 + kappa - kappa / (1 + mu s^2/kappa).
+    Exponential (RPBE): F = 1 + kappa (1 - exp(-mu s^2/kappa)).
+    """
+    if constants.shape == "exponential":
+        return 1.0 - constants.kappa * ((-constants.mu / constants.kappa) * reduced_sx).expm1()
+    # In this form the derivative has no difference of large terms at large s.
+    kappa = constants.kappa
+    return (1.0 + kappa) - kappa * kappa / (kappa + constants.mu * reduced_sx)
+
+
+def exchange_reduced_gradient(points: Points, sigma_yx: Tensor) -> Tensor:
+    """s^2 of each channel, s = |grad n| / (2 (3 pi^2)^(1/3) n^(4/3)); a spin channel counts with twice its density."""
+    if not points.polarised:
+        return _S2 * sigma_yx / (points.density_sx * points.root_sx).square()
+    channel_sx = _not_negative(sigma_yx[::2])
+    return (_S2 * 2.0 ** (-2.0 / 3.0)) * channel_sx / (points.density_sx * points.root_sx).square()
+
+
+def _not_negative(sigma_x: Tensor) -> Tensor:
+    """max(sigma, 0) with slope 1 at 0, where gradients vanish; PyTorch's clamp has slope 0 there from 2.14 on."""
+    return sigma_x.where(sigma_x >= 0.0, 0.0)
+
+
+def correlation(points: Points, sigma_x: Tensor, constants: PbeConstants) -> Tensor:
+    """Correlation energy per electron e_c + H, hartree; (x,).
+
+    Printed: H = gamma phi^3 ln(1 + beta/gamma t^2 (1 + A t^2) / (1 + A t^2 + A^2 t^4)),
+    A = beta/gamma / (exp(-e_c / (gamma phi^3)) - 1),  t = |grad n| / (2 phi k_s n),  k_s = (4 k_F/pi)^(1/2),
+    phi = ((1 + zeta)^(2/3) + (1 - zeta)^(2/3)) / 2 (equations 7 and 8 of the PBE paper).
+    With p = exp(e_c / (gamma phi^3)) - 1 and a = A t^2 = -beta/gamma t^2 (1 + p) / p the sum is
+    e_c + H = gamma phi^3 ln(1 + p / (1 + a + a^2)),
+    because e_c = gamma phi^3 ln(1 + p): the two terms, which cancel at large gradients, never meet.
+
+    sigma_x: |grad n|^2 of the total density, not negative.
+    """
+    gas_x = perdew_wang(points, constants.gas)
+    t2_x = (constants.beta / constants.gamma * _T2) * sigma_x / (points.total_x.square() * points.root_x)
+    if not points.polarised:
+        return constants.gamma * _screened_logarithm(gas_x * (1.0 / constants.gamma), t2_x)
+    square_sx = spin_roots(points).square()
+    phi_x = 0.5 * (square_sx[0] + square_sx[1])
+    phi2_x = phi_x.square()
+    scale_x = constants.gamma * phi_x * phi2_x
+    return scale_x * _screened_logarithm(gas_x / scale_x, t2_x / phi2_x)
+
+
+def _screened_logarithm(exponent_x: Tensor, t2_x: Tensor) -> Tensor:
+    """ln(1 + p / (1 + a + a^2)) with p = exp(exponent) - 1 and a = -t2 (1 + p) / p."""
+    p_x = exponent_x.expm1()
+    a_x = t2_x * (-1.0 - p_x.reciprocal())
+    return (p_x / (1.0 + a_x + a_x.square())).log1p()
+
+
+def energy_density(density_sx: Tensor, sigma_yx: Tensor, constants: PbeConstants) -> Tensor:
+    """PBE-type exchange-correlation energy per volume, hartree/bohr^3: E_x F(s) + n (e_c + H).
+
+    density_sx: (s, ...) electrons/bohr^3; sigma_yx: (1, ...) |grad n|^2 or (3, ...) up-up, up-down, down-down,
+    bohr^-8.  Returns (...), zero where the total density is below GGA_FLOOR.
+    """
+    points = prepare(density_sx, GGA_FLOOR)
+    total_sigma_x = sigma_yx[0] + 2.0 * sigma_yx[1] + sigma_yx[2] if points.polarised else sigma_yx[0]
+    exchange_x = exchange(points, enhancement(exchange_reduced_gradient(points, sigma_yx), constants))
+    correlation_x = points.electrons_x * correlation(points, _not_negative(total_sigma_x), constants)
+    return (exchange_x + correlation_x).where(points.filled_x, 0.0)
+
+
+def _gga(
+    tag: str, title: str, constants: PbeConstants, libxc: tuple[str, str], data: tuple[str, ...], *aliases: str,
+    offered: bool = True,
+) -> Functional:  # fmt: skip
+    energy = partial(energy_density, constants=constants)
+    return Functional(tag, title, (DENSITY, SIGMA), energy, libxc, data, aliases, offered)
+
+
+FUNCTIONALS = (
+    # the constants of the PBE that made the data sets; PE-EXACT is 1e-6 of the energy apart (docs/equations/xc.md)
+    _gga("PE", "PBE", PBE_PRINTED, ("gga_x_pbe", "gga_c_pbe"), ("PBE",), "PBE"),
+    _gga("PS", "PBEsol", PBESOL, ("gga_x_pbe_sol", "gga_c_pbe_sol"), ("PBEsol", "PBE")),
+    _gga("RP", "RPBE", RPBE, ("gga_x_rpbe", "gga_c_pbe"), ("RPBE", "PBE")),
+    _gga("RE", "revPBE", REVPBE, ("gga_x_pbe_r", "gga_c_pbe"), ("revPBE", "PBE")),
+    _gga("PE-EXACT", "PBE with unrounded constants", PBE, ("gga_x_pbe", "gga_c_pbe"), ("PBE",), offered=False),
+)
