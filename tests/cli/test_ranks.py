@@ -12,6 +12,7 @@ import time
 import pytest
 
 from eigenwerk.cli.main import main
+from eigenwerk.io.hdf5_state import read_state
 from rank_pool import find_mpirun, why_no_mpi
 from running import EIGENWERK, ENDLESS, LIMIT, START, Run, alive, ranks_below, run, status, steps_of
 
@@ -141,6 +142,29 @@ def test_signal_before_the_first_step_ends_at_once(folder):
 
 
 # --- dying -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_with_a_killed_rank_goes_on_where_it_was(folder, tmp_path):
+    """As many steps in all as without the accident, whether two ranks go on or one."""
+    path, strict = folder(EDIFF="1E-10"), {"EDIFF": "1E-10", "ISTART": 1}
+
+    def steps(name, *words):
+        done = run(path, "--output", tmp_path / name, "--json", "--device", "cpu", *words)
+        result = json.loads(done.stdout)
+        assert result["converged"], done.stderr
+        return len(result["steps"]), result["energies_eV"]["free"]
+
+    whole, energy = steps("whole", "--ranks", 2)
+    process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--device", "cpu", "--save-every", "0", "--no-plot")
+    process.wait_for_step(3)
+    os.kill(process.ranks[1], signal.SIGKILL)
+    process.end()
+    saved = len(read_state(path / "eigenwerk.h5", only=["history"])["history"]["step"])
+    folder(**strict)
+    for ranks in (2, 1):
+        rest, again = steps(f"again{ranks}", "--ranks", ranks)
+        assert abs(saved + rest - whole) <= 1 or (saved >= whole - 1 and rest <= 3), (saved, rest, whole)
+        assert again == pytest.approx(energy, abs=1e-8)
 
 
 @pytest.mark.parametrize("dead", [0, 1])

@@ -182,6 +182,43 @@ def test_killed_run_leaves_whole_files(folder):
         assert not Vasprun(path / "vasprun.xml", parse_potcar_file=False).converged
 
 
+CLUSTER = """seven aluminium atoms
+1.0
+8.2 0 0
+0 8.2 0
+0 0 7.4
+Al
+7
+Cartesian
+0.0 0.0 1.1
+0.0 0.0 -1.1
+2.25 0.0 0.0
+0.70 2.14 0.05
+-1.82 1.32 0.0
+-1.82 -1.30 0.1
+0.70 -2.14 0.0
+"""
+
+
+def test_a_run_that_stopped_goes_on_where_it_was(folder):
+    """Seven aluminium atoms: five steps and those after the restart are as many as without it, by the command alone."""
+    metal = {"ENCUT": 120, "ISMEAR": 1, "SIGMA": 0.2, "EDIFF": "1E-6", "NBANDS": 17}
+    case = {"poscar": CLUSTER, "kpoints": "mesh\n0\nGamma\n1 1 1\n"} | metal
+
+    def steps_of_run(code, **tags):
+        path = folder(**case, **tags)
+        assert main(["run", str(path), "--quiet", "--no-plot"]) == code
+        oszicar = Oszicar(path / "OSZICAR")
+        return [step["E"] for step in oszicar.electronic_steps[0]], float(oszicar.ionic_steps[-1]["F"])
+
+    whole, energy = steps_of_run(0)
+    (begin, _), (rest, again) = steps_of_run(3, NELM=5), steps_of_run(0, ISTART=1)
+    assert len(whole) > 9 and abs(5 + len(rest) - len(whole)) <= 1
+    assert [*begin, rest[0]] == pytest.approx(whole[:6], abs=1e-7)
+    assert again == pytest.approx(energy, abs=1e-6)
+    assert len(steps_of_run(0, ISTART=1)[0]) <= 3, "nothing is left to do"
+
+
 def test_reader_that_goes_away_does_not_stop_the_run(folder):
     path = folder()
     process = start(path)

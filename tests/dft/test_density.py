@@ -1,5 +1,7 @@
 """Densities of bands and of superposed atoms against slow sums, and the conservation of charge."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,11 +12,14 @@ from eigenwerk.dft.density import (
     band_occupancies,
     electrons_of,
     moment_per_atom,
+    moved,
     polarised_occupancy,
+    superposed_atoms,
 )
 from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import density_of_bands
-from eigenwerk.dft.spin import COLLINEAR
+from eigenwerk.dft.spin import COLLINEAR, UNPOLARISED
 from eigenwerk.linalg.orthogonal import orthonormalise
 
 
@@ -133,3 +138,41 @@ def test_moment_goes_to_the_open_shell(setup):
     moment_j = np.subtract(*polarised_occupancy(table, 3.0, COLLINEAR))
     l_of_moment = {table.l_j[j] for j in np.flatnonzero(moment_j > 0.1)}
     assert l_of_moment == {2}
+
+
+# --- moved atoms -----------------------------------------------------------------------------------------------------
+
+
+def elsewhere(structure, strain=1.0):
+    """Two atoms moved by some tenths of a bohr, in another cell."""
+    position_ac = structure.scaled_ac + [[0.02, -0.03, 0.01], [-1.01, 0.0, 0.02]]
+    return replace(structure, lattice_cv=strain * structure.lattice_cv, scaled_ac=position_ac)
+
+
+@pytest.mark.parametrize(("strain", "spins"), [(1.0, 1), (1.01, 1), (1.01, 2)])
+def test_superposed_atoms_move_to_superposed_atoms(crystal, calculation, strain, spins):
+    """What is the density of atoms at one place, is that of atoms at the other."""
+    there, here = (
+        calculation(structure, spins=spins, cutoff_eV=120.0)
+        for structure in (crystal("sic_bent"), elsewhere(crystal("sic_bent"), strain))
+    )
+    spin, moment_a = here.basis.spin, np.array([0.5, -0.2])
+    density, wanted = (
+        superposed_atoms(here.atoms, spin, moment_a, structure) for structure in (there.structure, here.structure)
+    )
+    assert float((density.density_sg - wanted.density_sg).abs().max()) > 5e-4
+    moments_a = moment_per_atom(density, here.atoms)
+    found = moved(density, here.atoms, there.structure, torch.ones(here.basis.density_count))
+    torch.testing.assert_close(found.density_sg.sum(0), wanted.density_sg.sum(0), atol=1e-12, rtol=0)
+    torch.testing.assert_close(found.occupancy_sx, wanted.occupancy_sx)
+    np.testing.assert_allclose(moment_per_atom(found, here.atoms), moments_a, atol=1e-14)
+
+
+def test_what_moves_is_the_place_and_the_cell_alone(crystal, calculation):
+    """On the same waves, superposed atoms of another place are those of a calculation there, volume for volume."""
+    here = calculation(crystal("sic_bent"), cutoff_eV=120.0)
+    strained = here.basis.strained(1.03 * torch.tensor(here.structure.lattice_cv))
+    there = PawAtoms(strained, {s.setup.symbol: s.setup for s in here.atoms.layout.species})
+    ours = superposed_atoms(here.atoms, UNPOLARISED, place=strained.structure).density_sg * float(here.basis.volume)
+    theirs = superposed_atoms(there, UNPOLARISED).density_sg * float(strained.volume)
+    torch.testing.assert_close(ours, theirs, atol=1e-8, rtol=0)

@@ -163,7 +163,9 @@ class Calculation:
             if isinstance(start, State):
                 start = self.start_from(earlier_of(start))
             start = start or StartingPoint(self.starting_density())
-        state = self.loop().run(replace(start, density=symmetrise(start.density)), on_step)
+            if start.progress is None:  # else nothing may change, not by rounding either
+                start = replace(start, density=symmetrise(start.density))
+        state = self.loop().run(start, on_step)
         with trace.span("forces"):
             force_av = symmetrise.forces(self.forces_of(state))
         moment_a = moment_per_atom(state.density, self.atoms)

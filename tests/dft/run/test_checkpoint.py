@@ -1,21 +1,25 @@
 """What a later run takes from eigenwerk.h5: the converged energy never depends on it, the number of steps does."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from pymatgen.io.vasp.outputs import Oszicar, Vasprun
 
 from eigenwerk import __version__
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.density import electrons_of
+from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.run.checkpoint import load_start
+from eigenwerk.dft.run.checkpoint import density_of, fields_tree, load_start
+from eigenwerk.dft.run.records import Observables, ionic_step
 from eigenwerk.dft.run.run import run_folder
-from eigenwerk.dft.scf.carried import common_points
+from eigenwerk.dft.run.saving import Saver
 from eigenwerk.errors import InputError
-from eigenwerk.io.hdf5_state import read_state, write_state
+from eigenwerk.io.hdf5_state import read_header, read_state, write_state
 from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.units import HARTREE_EV
 
 POSCAR = "silicon\n{a}\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 {last}\n"
 KPOINTS = "mesh\n0\nGamma\n{mesh}\n"
@@ -153,6 +157,101 @@ def test_orbitals_can_be_left_out(tmp_path):
     assert "the file holds no orbitals: density only" in again.notes
 
 
+# --- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def test_memory_of_the_mixer_takes_no_more_room_than_the_orbitals(tmp_path):
+    """Of the changes as many as fit, the newest; with the orbitals it is left out."""
+    names = "last_ixy", "best_ixy", "change_ixjy"
+    for bands, kept in ((5, 1), (20, 5)):
+        folder = make_folder(tmp_path / f"x{bands}", NBANDS=bands, NELM=6)
+        run_folder(folder)
+        state = read_state(folder / "eigenwerk.h5", only=["bands", "progress"])
+        memory = state["progress"]["mixer"]
+        size = sum(memory[name].nbytes for name in names if memory[name] is not None)
+        assert size <= state["bands"]["coeff_sknG"].nbytes
+        assert len(memory["history"]["places"]) == memory["change_ixjy"].shape[2] >= kept
+    run_folder(make_folder(tmp_path / "without", LWAVE=".FALSE.", NELM=3))
+    assert read_state(tmp_path / "without" / "eigenwerk.h5", only=["progress"])["progress"]["mixer"] is None
+
+
+def test_fields_come_back_whatever_they_are(tmp_path):
+    """Hermitian matrices with their imaginary parts; one density has no say in what the other is."""
+    draw = np.random.default_rng(3)
+    one, other = (
+        Density.of(*(torch.as_tensor(draw.normal(size=(2, n)) + 1j * draw.normal(size=(2, n))) for n in (7, 25)))
+        for _ in range(2)
+    )
+    write_state(tmp_path / "x.h5", {"density": fields_tree(one), "next": fields_tree(other)}, __version__)
+    tree = read_state(tmp_path / "x.h5")
+    for name, density in (("density", one), ("next", other)):
+        assert list(tree[name]) == ["waves", "matrices"]
+        found = density_of(tree[name])
+        assert list(found.value) == list(density.value)
+        assert all(torch.equal(found.value[field], density.value[field]) for field in density.value)
+
+
+def test_a_sequence_of_ionic_steps_is_kept_with_the_state_of_the_last(earlier, folder_with_state, tmp_path):
+    """Structures and results of all; what a later run goes on from is the last one's."""
+    folder = folder_with_state(NELM=60)
+    inputs, state = read_inputs(folder), earlier[1].ground_state.state
+    calculation = make_calculation(folder)
+    ground = calculation.run(start=state)
+    saver = Saver(inputs, calculation, tmp_path)
+    observables = Observables(ground.forces_av, ground.moment_a)
+    last = ionic_step(inputs, ground.state, observables, True)
+    saver.earlier = (replace(last, free_energy=last.free_energy + 0.5, scaled_ac=last.scaled_ac + 0.1, forces_av=None),)
+    record, _ = saver.write(ground.state, observables, "converged")
+    assert len(record.ionic_steps) == 2 and record.last.free_energy == pytest.approx(last.free_energy)
+    tree = read_state(tmp_path / "eigenwerk.h5")
+    steps = tree["ionic_steps"]
+    assert np.diff(steps["free_x"] * HARTREE_EV) == pytest.approx(-0.5)
+    np.testing.assert_allclose(np.diff(steps["scaled_xac"], axis=0)[0], -0.1, atol=1e-12)
+    np.testing.assert_allclose(steps["lattice_xcv"][1], tree["structure"]["lattice_cv"], atol=1e-12)
+    np.testing.assert_allclose(steps["forces_xav"][1], ground.forces_av, atol=1e-15)
+    assert np.isnan(steps["forces_xav"][0]).all() and steps["moment_x"] is None
+    np.testing.assert_allclose(tree["structure"]["scaled_ac"], last.scaled_ac)
+    vasprun = Vasprun(tmp_path / "vasprun.xml", parse_potcar_file=False)
+    assert len(Oszicar(tmp_path / "OSZICAR").ionic_steps) == len(vasprun.ionic_steps) == 2
+    assert load_start(tmp_path / "eigenwerk.h5", make_calculation(folder)).progress is not None
+
+
+# --- version 1 -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def version_1(repository, tmp_path):
+    """A folder with a state of version 1 and the inputs it was made from."""
+    file = repository / "tests" / "data" / "states" / "version_1.h5"
+    for name, text in read_state(file)["input"]["texts"].items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "eigenwerk.h5").write_bytes(file.read_bytes())
+    if make_calculation(tmp_path).datasets["H"].md5 != read_state(file)["setups"]["H"]["md5"]:
+        pytest.skip("the PAW data of hydrogen are not those of the file")
+    return tmp_path
+
+
+def test_a_state_of_version_1_is_still_read(version_1):
+    """Density and orbitals as they stand in the file; there was no memory of the mixer."""
+    tree, calculation = read_state(version_1 / "eigenwerk.h5"), make_calculation(version_1)
+    assert read_header(version_1 / "eigenwerk.h5").version == 1
+    start = load_start(version_1 / "eigenwerk.h5", calculation)
+    assert start.progress is None and len(start.notes) == 1 and "had not converged" in start.notes[0]
+    np.testing.assert_allclose(start.density.density_sg, tree["density"]["density_sg"], rtol=1e-6, atol=1e-15)
+    np.testing.assert_allclose(start.density.occupancy_sx, tree["occupancy"]["occupancy_sx"], rtol=1e-6, atol=1e-15)
+    assert start.coeff_sknG.shape[:3] == tree["bands"]["coeff_sknG"].shape[:3]
+
+
+def test_a_run_goes_on_from_a_state_of_version_1(version_1):
+    before = read_state(version_1 / "eigenwerk.h5", only=["history"])["history"]["free"][-1] * HARTREE_EV
+    with open(version_1 / "INCAR", "a") as incar:
+        incar.write("ISTART = 1\n")
+    result = run_folder(version_1)
+    assert "density and orbitals" in result.notes[0]
+    assert result.converged and len(result.steps) < 6 and result.free_energy == pytest.approx(before, abs=1e-3)
+    assert read_header(version_1 / "eigenwerk.h5").version == 2
+
+
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 
@@ -187,14 +286,3 @@ def test_state_of_something_else_is_refused(folder_with_state, tmp_path):
     write_state(tmp_path / "other.h5", {"levels": np.zeros(3)}, __version__)
     with pytest.raises(InputError, match="no ground state of a crystal"):
         run_folder(folder_with_state(tmp_path / "other.h5"))
-
-
-# --- plane waves -----------------------------------------------------------------------------------------------------
-
-
-def test_common_points_are_found_by_their_integers():
-    here = np.array([[0, 0, 0], [1, 0, 0], [0, -2, 1], [3, 3, 3]])
-    there = np.array([[0, -2, 1], [5, 0, 0], [0, 0, 0]])
-    here_x, there_x = common_points(here, there)
-    assert sorted(map(tuple, here[here_x])) == [(0, -2, 1), (0, 0, 0)]
-    assert np.array_equal(here[here_x], there[there_x])

@@ -212,7 +212,7 @@ def test_a_killed_run_goes_on_from_its_last_step(silicon, tmp_path):
     with pytest.warns(UnconvergedVASPWarning):
         assert not Vasprun(folder / "vasprun.xml", parse_potcar_file=False).converged
     result = run_folder(make_folder(folder, last=0.26, ISTART=1))
-    assert result.converged and len(result.steps) < len(reference.steps)
+    assert result.converged and abs(5 + len(result.steps) - len(reference.steps)) <= 1
     assert result.free_energy == pytest.approx(reference.free_energy, abs=2e-8)
     assert np.allclose(result.forces_av, reference.forces_av, atol=1e-4)
     assert "density and orbitals" in result.notes[0] and "had not converged (unfinished" in result.notes[1]

@@ -56,10 +56,10 @@ def state_tree(state: State, orbitals: WholeOrbitals | None) -> dict[str, Any]:
         **subject_tree(state.subject),
         "basis": {"cutoff": basis.cutoff, "wave_grid": basis.grids.wave, "fine_grid": basis.grids.fine},
         "density": {
-            "index_gc": _array(basis.index_gc[: basis.density_count]).astype(np.int32), **_fields(state.density),
+            "index_gc": _array(basis.index_gc[: basis.density_count]).astype(np.int32), **fields_tree(state.density),
             "projectors_a": projectors_a,
         },
-        "next": _fields(state.following),
+        "next": fields_tree(state.following),
         "bands": bands,
         "energies": asdict(state.energies),
         "history": history_tree(state.history),
@@ -68,7 +68,7 @@ def state_tree(state: State, orbitals: WholeOrbitals | None) -> dict[str, Any]:
     }
 
 
-def _fields(density: Density) -> dict[str, Any]:
+def fields_tree(density: Density) -> dict[str, Any]:
     """Fields by name, those on plane waves apart from one-centre matrices."""
     return {
         group: {name: _array(value) for name, value in density.value.items() if KINDS[name].waves is waves}
@@ -167,7 +167,7 @@ def read_earlier(path: str | Path) -> Earlier:
     bands, status = tree["bands"], tree["status"]
     return Earlier(
         str(path), tree, "" if status["converged"] else status["words"], torch.as_tensor(tree["density"]["index_gc"]),
-        _density(tree["next"]), torch.as_tensor(bands["occ_skn"]), _progress(tree["progress"]),
+        density_of(tree["next"]), torch.as_tensor(bands["occ_skn"]), _progress(tree["progress"]),
         Stored(bands["coeff_sknG"].shape[2], _spheres(bands)) if "coeff_sknG" in bands else None, _REMEDY,
     )  # fmt: skip
 
@@ -179,7 +179,8 @@ def _from_version_1(tree: Mapping[str, Any]) -> dict[str, Any]:
     return {**tree, "density": {"index_gc": density["index_gc"], **fields}, "next": fields, "progress": None}
 
 
-def _density(tree: Mapping[str, Any]) -> Density:
+def density_of(tree: Mapping[str, Any]) -> Density:
+    """Inverse of `fields_tree`."""
     found = tree["waves"] | tree["matrices"]
     return Density({name: torch.as_tensor(found[name]) for name in KINDS if name in found})
 

@@ -77,28 +77,32 @@ def _kind(basis: PlaneWaveBasis) -> tuple[object, ...]:
     return form.real_in_space, form.turn_kh is None, form.dtype, basis.own_k, basis.count_k
 
 
-def carried_density(
-    density: Density, index_gc: torch.Tensor, places: Places, atoms: PawAtoms, electrons: float
-) -> Density:
-    """A density on the waves index_gc for these atoms, with so many electrons and the spins of their basis."""
+def carried_density(density: Density, index_gc: torch.Tensor, places: Places, atoms: PawAtoms) -> Density:
+    """A density on the waves index_gc for these atoms, as it is."""
     basis, old = atoms.basis, places.structure
     here_g, there_g = common_points(_array(basis.index_gc[: basis.density_count]), _array(index_gc))
     known_g = torch.zeros_like(basis.norm2_g[: basis.density_count])
     known_g[here_g] = 1
+    # to the bit where nothing has changed: mixing asks whether a density stands still
+    ratio = old.volume / float(basis.volume) if places.changed else 1.0
 
     def brought(name: str, value_sx: torch.Tensor) -> torch.Tensor:
         value_sx = value_sx.to(known_g.device)
         if not KINDS[name].waves:
             return value_sx
         value_sg = value_sx.new_zeros((len(value_sx), basis.density_count))
-        value_sg[:, here_g] = value_sx[:, there_g] * (old.volume / basis.volume)
+        value_sg[:, here_g] = value_sx[:, there_g] * ratio
         return value_sg
 
     density = density.map_names(brought)
     if places.changed or len(here_g) < basis.density_count:
         density = moved(density, atoms, old, known_g)
+    return density
+
+
+def with_electrons(density: Density, atoms: PawAtoms, electrons: float) -> Density:
+    """A density with the spins of a basis and so many electrons, which mixing keeps from here on."""
     density = _with_spins(density, atoms, electrons)
-    # scaled to the number of electrons, which mixing keeps from here on
     return density.times(electrons / electrons_of(density, atoms).sum())
 
 

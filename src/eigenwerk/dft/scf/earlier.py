@@ -9,7 +9,15 @@ import torch
 
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.scf.carried import Places, Stored, carried_density, carried_orbitals, of_basis, shortest
+from eigenwerk.dft.scf.carried import (
+    Places,
+    Stored,
+    carried_density,
+    carried_orbitals,
+    of_basis,
+    shortest,
+    with_electrons,
+)
 from eigenwerk.dft.scf.state import Progress, StartingPoint, State, Subject, wanted_bands
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
@@ -79,7 +87,7 @@ def earlier_of(state: State) -> Earlier:
 
 
 def starting_point(earlier: Earlier, subject: Subject, atoms: PawAtoms, orbitals: bool = True) -> StartingPoint:
-    """Where a calculation begins that goes on from an earlier state, with its orbitals if wanted and usable.
+    """Where a calculation begins so as to go on from an earlier state, with its orbitals if wanted and usable.
 
     The density is copied wave by wave, scaled by V_old/V_new so that its charge is kept in another cell, moved with the
     atoms, and scaled to the wanted number of electrons.  From one spin channel to two the magnetisation is that of
@@ -94,17 +102,19 @@ def starting_point(earlier: Earlier, subject: Subject, atoms: PawAtoms, orbitals
     changes = _changes(earlier.about, about)
     notes = _notes(earlier, about, changes)
     places = Places(earlier.about["structure"], bool({"cell", "positions"} & set(changes)))
-    density = carried_density(earlier.density, earlier.index_gc, places, atoms, subject.parameters.electrons)
+    density = carried_density(earlier.density, earlier.index_gc, places, atoms)
     coeff_sknG, reason = _orbitals(earlier, about, places, atoms) if orbitals else (None, "")
-    if coeff_sknG is None:
-        return StartingPoint(density, notes=(*notes, f"{reason}: density only") if reason else tuple(notes))
-    if changes and earlier.progress is not None:
+    if reason:
+        notes.append(f"{reason}: density only")
+    same_bands = coeff_sknG is not None and earlier.occ_skn.shape[::2] == coeff_sknG.shape[::2]
+    progress = _progress(earlier, about, same_bands) if not changes and coeff_sknG is not None else None
+    if progress is None:
+        density = with_electrons(density, atoms, subject.parameters.electrons)
+    if changes and coeff_sknG is not None and earlier.progress is not None:
         notes.append(f"mixing starts afresh: not the same {'; '.join(changes)}")
-    same_bands = earlier.occ_skn.shape[::2] == coeff_sknG.shape[::2]
     return StartingPoint(
-        density, coeff_sknG, wanted_bands(earlier.occ_skn) if same_bands else None,
-        None if changes else _progress(earlier, about, same_bands), tuple(notes),
-    )  # fmt: skip
+        density, coeff_sknG, wanted_bands(earlier.occ_skn) if same_bands else None, progress, tuple(notes)
+    )
 
 
 def _orbitals(
