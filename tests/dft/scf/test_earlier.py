@@ -197,4 +197,4 @@ def test_ranks_go_on_alike(ranks, crystal, calculation, groups, real):
     for answers in ranks(2, "gloo").run(followed, parts, others, groups):
         for ours, theirs in zip(answers, alone, strict=True):
             assert ours[0] == theirs[0] and ours[2] == pytest.approx(theirs[2], abs=1e-9)
-            assert ours[1] == pytest.approx(theirs[1], rel=0.05), "k-points that are solved together wait for each other"
+            assert ours[1] == pytest.approx(theirs[1], rel=0.05), "k-points that share a block wait"
