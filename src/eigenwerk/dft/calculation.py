@@ -20,14 +20,13 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.paw.wave_limits import wave_limits
-from eigenwerk.dft.potential import PotentialBuilder
+from eigenwerk.dft.potential import PotentialBuilder, make_terms
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
 from eigenwerk.dft.scf.mixing_extent import smallest_factor
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.spin import FORMS
 from eigenwerk.dft.symmetrise import make_symmetriser
-from eigenwerk.dft.xc.functional import make_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 
@@ -102,9 +101,7 @@ class Calculation:
     @cached_property
     def builder(self) -> PotentialBuilder:
         """Density -> potential, for densities with the symmetry of the k-points."""
-        return PotentialBuilder(
-            self.atoms, make_functional(self.parameters.functional), self.kpoints.symmetry, self.parameters.hubbard
-        )
+        return PotentialBuilder(self.atoms, make_terms(self.parameters, self.atoms, self.kpoints.symmetry))
 
     @cached_property
     def settings(self) -> ScfSettings:
@@ -147,9 +144,7 @@ class Calculation:
         state = loop.run(symmetrise(density), coeff_sknG, on_step)
         with trace.span("forces"):
             filling_skn = self.basis.weight_k.cpu()[:, None] * state.occupations.occ_skn * self.basis.spin.degeneracy
-            force_av = forces(
-                self.atoms, state.density, self.builder(state.density), state.coeff_sknG, state.eig_skn, filling_skn
-            )
+            force_av = forces(self.builder, state.density, state.coeff_sknG, state.eig_skn, filling_skn)
             force_av = symmetrise.forces(force_av)
         moment_a = moment_per_atom(state.density, self.atoms)
         trace.lap("LOOP+", time.perf_counter() - started)
