@@ -30,7 +30,7 @@ def orbitals(calc):
     coeff_knG = torch.randn(shape, generator=torch.Generator().manual_seed(2), dtype=torch.complex128)
     coeff_knG = coeff_knG * calc.basis.mask_kG[:, None]
     potential = calc.builder(calc.starting_density())
-    coeff_knG, _ = orthonormalise(Hamiltonian(calc.atoms, potential, 0), coeff_knG)
+    coeff_knG, _ = orthonormalise(Hamiltonian.of(calc.atoms, potential).block(), coeff_knG)
     occ_kn = torch.tensor([[2.0, 2.0, 1.3, 0.0, -0.02, 0.0], [2.0, 1.9, 0.4, 0.2, 0.0, 0.0]], dtype=torch.float64)
     return coeff_knG, occ_kn[: shape[0]] * calc.basis.weight_k[:, None]
 

@@ -18,7 +18,7 @@ from typing import Self
 
 import torch
 
-from eigenwerk.linalg.operator import ALL, Operator, SplitOperator, Which
+from eigenwerk.linalg.operator import ALL, Operator, SplitOperator, Which, of_those
 from eigenwerk.linalg.products import inner
 
 
@@ -29,7 +29,7 @@ def images(
     if not isinstance(operator, SplitOperator) or not operator.splits:
         return FullImages(x_knx, *operator.apply(x_knx, k))
     first_knx = operator.first(x_knx, k)
-    return SplitImages(x_knx, first_knx, operator.project(x_knx, k) if proj_kni is None else proj_kni, operator)
+    return SplitImages(x_knx, first_knx, operator.project(x_knx, k) if proj_kni is None else proj_kni, operator, k)
 
 
 def projections_of(vectors: Images) -> torch.Tensor | None:
@@ -183,11 +183,12 @@ class FullImages(Images):
 
 @dataclass(frozen=True)
 class SplitImages(Images):
-    """x, A x (k, n, x) and P x (k, n, i), complete on every rank."""
+    """x, A x (k, n, x) and P x (k, n, i), complete on every rank, of some problems of the operator, `which`."""
 
     first_knx: torch.Tensor
     proj_kni: torch.Tensor
     operator: SplitOperator
+    which: Which
 
     @property
     def parts(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -199,22 +200,33 @@ class SplitImages(Images):
 
     def of(self, parts: Sequence[torch.Tensor]) -> Self:
         x_knx, first_knx, proj_kni = parts
-        return type(self)(x_knx, first_knx, proj_kni, self.operator)
+        return replace(self, x_knx=x_knx, first_knx=first_knx, proj_kni=proj_kni)
+
+    def problems(self, k: Which) -> Self:
+        return replace(super().problems(k), which=of_those(self.which, k))
+
+    def pairs(self, k: torch.Tensor, n: torch.Tensor) -> Self:
+        return replace(super().pairs(k, n), which=of_those(self.which, k[:, 0]))
 
     def rows(self, blocks: Sequence[Images]) -> tuple[torch.Tensor, torch.Tensor]:
         own, parts_b = self.operator.own_i, [block.parts for block in blocks]
-        weighed_kxi = torch.cat([self.operator.times_dh(self.proj_kni), self.operator.times_ds(self.proj_kni)], 1)
+        weighed_kxi = torch.cat([self._dh(self.proj_kni), self._ds(self.proj_kni)], 1)
         small_h, small_s = _rows(weighed_kxi[..., own], [parts[2][..., own] for parts in parts_b]).chunk(2, 1)
         row_h = _rows(self.x_knx, [parts[1] for parts in parts_b]).add_(small_h)
         return row_h, _rows(self.x_knx, [parts[0] for parts in parts_b]).add_(small_s)
 
+    def _dh(self, proj_kni: torch.Tensor) -> torch.Tensor:
+        return self.operator.times_dh(proj_kni, self.which)
+
+    def _ds(self, proj_kni: torch.Tensor) -> torch.Tensor:
+        return self.operator.times_ds(proj_kni, self.which)
+
     def metric(self) -> OperatorImage:
-        return OperatorImage(self.x_knx, self.operator.times_ds(self.proj_kni), self.operator)
+        return OperatorImage(self.x_knx, self._ds(self.proj_kni), self.operator)
 
     def pencil(self, eig_kn: torch.Tensor) -> OperatorImage:
-        operator, proj_kni = self.operator, self.proj_kni
-        q_kni = _less(operator.times_dh(proj_kni), eig_kn, operator.times_ds(proj_kni))
-        return OperatorImage(_less(self.first_knx, eig_kn, self.x_knx), q_kni, operator)
+        q_kni = _less(self._dh(self.proj_kni), eig_kn, self._ds(self.proj_kni))
+        return OperatorImage(_less(self.first_knx, eig_kn, self.x_knx), q_kni, self.operator)
 
     def project(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         return self.operator.project(x_knx, k)
@@ -222,21 +234,20 @@ class SplitImages(Images):
     def overlaps(self, x_knx: torch.Tensor, proj_kni: torch.Tensor | None) -> torch.Tensor:
         assert proj_kni is not None
         own = self.operator.own_i
-        weighed_kni = self.operator.times_ds(proj_kni)[..., own]
+        weighed_kni = self._ds(proj_kni)[..., own]
         return inner(self.x_knx, x_knx).add_(inner(self.proj_kni[..., own], weighed_kni))
 
     def own_overlaps(self, x_knx: torch.Tensor, proj_kni: torch.Tensor | None) -> torch.Tensor:
         assert proj_kni is not None
-        return OperatorImage(x_knx, self.operator.times_ds(proj_kni), self.operator).dots(self)
+        return OperatorImage(x_knx, self._ds(proj_kni), self.operator).dots(self)
 
     def with_residual(self, residual_knx: torch.Tensor) -> Self:
         return replace(self, first_knx=residual_knx)
 
     def without_residual(self, eig_kn: torch.Tensor, k: Which = ALL) -> Self:
-        operator, proj_kni = self.operator, self.proj_kni
         self.first_knx.addcmul_(eig_kn.unsqueeze(-1).to(self.x_knx.dtype), self.x_knx)
-        q_kni = _less(operator.times_dh(proj_kni), eig_kn, operator.times_ds(proj_kni)).neg_()
-        operator.add_projected(q_kni, self.first_knx, k)
+        q_kni = _less(self._dh(self.proj_kni), eig_kn, self._ds(self.proj_kni)).neg_()
+        self.operator.add_projected(q_kni, self.first_knx, k)
         return self
 
 

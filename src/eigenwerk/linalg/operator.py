@@ -27,6 +27,16 @@ def which_of(index_k: torch.Tensor) -> Which:
     return slice(first, last + 1) if last - first + 1 == len(index_k) else index_k
 
 
+def of_those(outer: Which, inner: Which) -> Which:
+    """Which problems of the block the `inner` ones of the `outer` ones are."""
+    if not isinstance(outer, slice):
+        return outer[inner]
+    start = outer.start or 0
+    if not isinstance(inner, slice):
+        return inner + start if start else inner
+    return slice(start + (inner.start or 0), outer.stop if inner.stop is None else start + inner.stop)
+
+
 class Operator(Protocol):
     """The pencil (H, S) of a block of problems, S positive definite on the unpadded components.
 
@@ -65,7 +75,7 @@ class InvertibleOperator(Operator, Protocol):
 class SplitOperator(ABC):
     """A pencil with a part of low rank:  H = A + P^H D P,  S = 1 + P^H E P;  P (k, i, x) with i << x.
 
-    D and E are Hermitian, (i, i), and the same for all problems.  Solvers keep A x and P x of their vectors
+    D and E are Hermitian, (i, i), and may differ from problem to problem.  Solvers keep A x and P x of their vectors
     (`images.SplitImages`) in place of H x and S x.  splits: False where they should not, because P x costs too much
     on its own.  own_i: the components i that this rank adds to sums over ranks; P x itself is complete on every rank.
     """
@@ -82,11 +92,11 @@ class SplitOperator(ABC):
         """P x, (k, n, i), summed over ranks."""
 
     @abstractmethod
-    def times_dh(self, proj_kni: torch.Tensor) -> torch.Tensor:
+    def times_dh(self, proj_kni: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """D P x, (k, n, i)."""
 
     @abstractmethod
-    def times_ds(self, proj_kni: torch.Tensor) -> torch.Tensor:
+    def times_ds(self, proj_kni: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """E P x, (k, n, i)."""
 
     @abstractmethod
@@ -106,12 +116,12 @@ class SplitOperator(ABC):
     def apply(self, x_knx: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
         """(H x, S x)."""
         first_knx, proj_kni = self.first(x_knx, k), self.project(x_knx, k)
-        h_knx = self.add_projected(self.times_dh(proj_kni), first_knx, k)
-        return h_knx, self.add_projected(self.times_ds(proj_kni), x_knx.clone(), k)
+        h_knx = self.add_projected(self.times_dh(proj_kni, k), first_knx, k)
+        return h_knx, self.add_projected(self.times_ds(proj_kni, k), x_knx.clone(), k)
 
     def overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """S x."""
-        return self.add_projected(self.times_ds(self.project(x_knx, k)), x_knx.clone(), k)
+        return self.add_projected(self.times_ds(self.project(x_knx, k), k), x_knx.clone(), k)
 
 
 @dataclass(frozen=True)

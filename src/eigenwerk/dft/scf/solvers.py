@@ -6,7 +6,7 @@ from functools import partial
 
 import torch
 
-from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian import HamiltonianBlock
 from eigenwerk.linalg.chebyshev import chebyshev
 from eigenwerk.linalg.conjugate import conjugate
 from eigenwerk.linalg.damped import damped
@@ -80,7 +80,7 @@ def exact_method() -> Method:
 
 
 def _exact(
-    hamiltonian: Hamiltonian, start_knG: torch.Tensor, *, tolerance: float, wanted_weight_kn: torch.Tensor | None,
+    hamiltonian: HamiltonianBlock, start_knG: torch.Tensor, *, tolerance: float, wanted_weight_kn: torch.Tensor | None,
     eigh: DenseEigh,
 ) -> EigenResult:
     """All bands to rounding, whatever the tolerance and the weights."""
