@@ -17,6 +17,7 @@ FLOORS = {
     "errors": 0,
     "arrays": 0,
     "packed": 0,
+    "eigensolvers": 0,
     "trace": 1,
     "traffic": 1,
     "phases": 1,

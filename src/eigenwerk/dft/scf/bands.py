@@ -120,7 +120,7 @@ def solve_bands(
     if single is not None:
         hamiltonian_s = [single.hamiltonian(hamiltonian) for hamiltonian in hamiltonian_s]
 
-    keeps = method.keeps and all(hamiltonian.splits for hamiltonian in hamiltonian_s)
+    keeps = method.solver.keeps and all(hamiltonian.splits for hamiltonian in hamiltonian_s)
     known_sknI = proj_sknI if keeps else None
     shape = (*start_sknG.shape[:3], atoms.layout.projector_count)
     new_sknI = torch.empty(shape, dtype=dtype, device=start_sknG.device) if keeps else None
