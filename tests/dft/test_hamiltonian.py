@@ -1,5 +1,7 @@
 """The Hamiltonian as an operator: its dense matrix, its symmetry, its blocks and its eigenvalues."""
 
+from math import inf
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.one_centre import OneCentreMatrix
 from eigenwerk.dft.wavefunctions import random_orbitals as smooth_orbitals
 from eigenwerk.linalg.davidson import davidson
-from eigenwerk.linalg.dense import generalised_eigh
+from eigenwerk.linalg.dense import generalised_eigh, host_eigh
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +119,18 @@ def test_grid_batches_do_not_change_the_result(calc, hamiltonian, monkeypatch):
         np.testing.assert_allclose(hamiltonian.apply(x_knG)[0], whole_knG, atol=1e-12)
 
 
-def test_davidson_finds_the_eigenvalues_of_the_dense_matrix(calc, potential, hamiltonian):
+LOBPCG_OF_NCCI = {
+    "expansions": inf, "max_space": 3, "tolerance": 1e-6, "relative": True, "products": 4000, "eigh": host_eigh,
+    "wanted_weight_kn": torch.arange(8).unsqueeze(0) < 6,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", [{"expansions": 40, "tolerance": 1e-6}, LOBPCG_OF_NCCI], ids=["davidson", "lobpcg"])
+def test_davidson_finds_the_eigenvalues_of_the_dense_matrix(calc, potential, hamiltonian, asked):
+    """As self-consistency calls it, and as ncci does."""
     bands = 6
-    result = davidson(hamiltonian, random_orbitals(calc, bands + 2), expansions=40, tolerance=1e-6)
+    result = davidson(hamiltonian, random_orbitals(calc, bands + 2), **asked)
+    assert result.converged_kn[:, :bands].all()
     for k in range(len(calc.basis.count_k)):
         eig_n = generalised_eigh(*(m[None] for m in dense(calc, potential, k)))[0][0, :bands]
         np.testing.assert_allclose(result.eig_kn[k, :bands], eig_n, atol=1e-10)

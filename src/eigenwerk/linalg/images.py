@@ -32,6 +32,14 @@ def images(
     return SplitImages(x_knx, first_knx, operator.project(x_knx, k) if proj_kni is None else proj_kni, operator, k)
 
 
+def images_of_parts(operator: Operator, parts: Sequence[torch.Tensor]) -> Images:
+    """The same of all problems from `Images.parts`."""
+    x_knx, second_knx, third_knx = parts
+    if not isinstance(operator, SplitOperator) or not operator.splits:
+        return FullImages(x_knx, second_knx, third_knx)
+    return SplitImages(x_knx, second_knx, third_knx, operator, ALL)
+
+
 def projections_of(vectors: Images) -> torch.Tensor | None:
     """P x of vectors that keep it, (k, n, i)."""
     return vectors.proj_kni if isinstance(vectors, SplitImages) else None
@@ -82,6 +90,11 @@ class Images(ABC):
     @abstractmethod
     def last_parts(self) -> tuple[int, ...]:
         """Those of `parts` that are worth having where H x is not needed any more."""
+
+    @property
+    def eig_dtype(self) -> torch.dtype:
+        """Number type of eigenvalues."""
+        return self.x_knx.real.dtype
 
     @abstractmethod
     def rows(self, blocks: Sequence[Images]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -198,6 +211,10 @@ class SplitImages(Images):
     def last_parts(self) -> tuple[int, ...]:
         return (0, 2)
 
+    @property
+    def eig_dtype(self) -> torch.dtype:
+        return torch.float64 if self.operator.double_sums else super().eig_dtype
+
     def of(self, parts: Sequence[torch.Tensor]) -> Self:
         x_knx, first_knx, proj_kni = parts
         return replace(self, x_knx=x_knx, first_knx=first_knx, proj_kni=proj_kni)
@@ -212,8 +229,9 @@ class SplitImages(Images):
         own, parts_b = self.operator.own_i, [block.parts for block in blocks]
         weighed_kxi = torch.cat([self._dh(self.proj_kni), self._ds(self.proj_kni)], 1)
         small_h, small_s = _rows(weighed_kxi[..., own], [parts[2][..., own] for parts in parts_b]).chunk(2, 1)
-        row_h = _rows(self.x_knx, [parts[1] for parts in parts_b]).add_(small_h)
-        return row_h, _rows(self.x_knx, [parts[0] for parts in parts_b]).add_(small_s)
+        in_double = self.operator.double_sums
+        row_h, row_s = (_rows(self.x_knx, [parts[part] for parts in parts_b], in_double) for part in (1, 0))
+        return row_h.add_(small_h), row_s.add_(small_s)
 
     def _dh(self, proj_kni: torch.Tensor) -> torch.Tensor:
         return self.operator.times_dh(proj_kni, self.which)
@@ -235,7 +253,8 @@ class SplitImages(Images):
         assert proj_kni is not None
         own = self.operator.own_i
         weighed_kni = self._ds(proj_kni)[..., own]
-        return inner(self.x_knx, x_knx).add_(inner(self.proj_kni[..., own], weighed_kni))
+        overlap_kmn = inner(self.x_knx, x_knx, in_double=self.operator.double_sums)
+        return overlap_kmn.add_(inner(self.proj_kni[..., own], weighed_kni))
 
     def own_overlaps(self, x_knx: torch.Tensor, proj_kni: torch.Tensor | None) -> torch.Tensor:
         assert proj_kni is not None
@@ -256,10 +275,10 @@ def _less(h_knx: torch.Tensor, eig_kn: torch.Tensor, s_knx: torch.Tensor) -> tor
     return torch.addcmul(h_knx, eig_kn.unsqueeze(-1).to(s_knx.dtype), s_knx, value=-1)
 
 
-def _rows(bra_knx: torch.Tensor, kets: Sequence[torch.Tensor]) -> torch.Tensor:
+def _rows(bra_knx: torch.Tensor, kets: Sequence[torch.Tensor], in_double: bool = False) -> torch.Tensor:
     """<a_n|b_m> for the vectors b of all kets, (k, n, m)."""
     if len(bra_knx) == 1:
-        return torch.cat([inner(bra_knx, ket_kmx) for ket_kmx in kets], -1)
+        return torch.cat([inner(bra_knx, ket_kmx, in_double=in_double) for ket_kmx in kets], -1)
     # with the conjugate taken once, no product copies
     bra_knx = bra_knx.conj().resolve_conj()
     return torch.cat([bra_knx @ ket_kmx.mT for ket_kmx in kets], -1)

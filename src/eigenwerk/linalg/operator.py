@@ -4,6 +4,9 @@ A solver treats a block of k independent generalised Hermitian problems H x = e 
 Vectors are rows: `x_knx` holds, for each problem k, n vectors of x components, float64, complex128
 or their single-precision forms.  Problems of different size are padded along x to the longest one.
 Padded components are zero in everything that goes in and comes out.
+
+Both engines speak this language.  `SplitOperator` is a Hamiltonian of dft; `StandardOperator`, with S = 1, is one of
+ncci: a single problem, k = 1, so that its vectors (n, x) are views of (1, n, x) and nothing is copied.
 """
 
 from __future__ import annotations
@@ -82,6 +85,8 @@ class SplitOperator(ABC):
 
     splits: bool = True
     own_i: slice = slice(None)
+    double_sums: bool = False
+    """Whether solvers add up inner products of single-precision vectors in double, and keep eigenvalues in double."""
 
     @abstractmethod
     def first(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
@@ -122,6 +127,50 @@ class SplitOperator(ABC):
     def overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """S x."""
         return self.add_projected(self.times_ds(self.project(x_knx, k), k), x_knx.clone(), k)
+
+
+class StandardOperator(SplitOperator):
+    """A pencil with S = 1: H = A, and P has no rows, so that solvers keep x and H x of their vectors.
+
+    Its vectors may be as long as memory allows, hence the sums in double: those of 10^8 single-precision numbers would
+    cost the energies their last digits.
+    """
+
+    double_sums = True
+
+    def precondition(
+        self, residual_knx: torch.Tensor, eig_kn: torch.Tensor, x_knx: torch.Tensor, k: Which = ALL
+    ) -> torch.Tensor:
+        """None: the residual itself."""
+        return residual_knx
+
+    def project(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """Nothing, (k, n, 0)."""
+        return x_knx[..., :0]
+
+    def times_dh(self, proj_kni: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """Nothing."""
+        return proj_kni
+
+    def times_ds(self, proj_kni: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """Nothing."""
+        return proj_kni
+
+    def add_projected(self, q_kni: torch.Tensor, onto_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """`onto` itself."""
+        return onto_knx
+
+    def apply(self, x_knx: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
+        """(H x, x): the second is the argument, no copy."""
+        return self.first(x_knx, k), x_knx
+
+    def overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """x."""
+        return x_knx
+
+    def solve_overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """x."""
+        return x_knx
 
 
 @dataclass(frozen=True)

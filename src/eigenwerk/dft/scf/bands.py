@@ -133,7 +133,7 @@ def solve_bands(
     if single is not None:
         hamiltonian = single.hamiltonian(hamiltonian)
 
-    keeps = method.keeps and hamiltonian.splits
+    keeps = method.solver.keeps and hamiltonian.splits
     known_sknI = proj_sknI if keeps else None
     shape = (*start_sknG.shape[:3], hamiltonian.row_count)
     new_sknI = torch.empty(shape, dtype=dtype, device=start_sknG.device) if keeps else None

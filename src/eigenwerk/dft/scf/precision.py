@@ -109,8 +109,8 @@ class PrecisionChoice:
 
     def _last(self, step: int, method: Method, residual: float | None) -> str:
         """Why a step must be in double precision whatever the orbitals need; empty if nothing says so."""
-        if method.dense:
-            return f"{method.words} knows no other"
+        if method.solver.dense:
+            return f"{method.solver.title} knows no other"
         if step == self.max_steps:
             return f"step {step} is the last that NELM allows"
         exact_change = self.error is not None and self.error.energy > self.energy_tolerance
