@@ -18,6 +18,7 @@ FLOORS = {
     "arrays": 0,
     "packed": 0,
     "functionals": 1,
+    "eigensolvers": 0,
     "trace": 1,
     "traffic": 1,
     "phases": 1,

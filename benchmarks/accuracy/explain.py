@@ -13,7 +13,8 @@ import our_run
 from differences import Differences, differences
 from reference_runs import FOLDER, ReferenceRun, all_runs
 
-from eigenwerk.dft.paw import onsite, shells
+from eigenwerk.dft.paw import shells
+from eigenwerk.dft.terms import one_centre
 
 CASES = (
     "nio_afm", "nio_afm_small", "nio_afm_displaced", "cr_bcc_afm", "fe_bcc", "si_500", "ce_fcc_fine", "gd_hcp_fine",
@@ -59,7 +60,7 @@ def as_theirs() -> None:
     """Make eigenwerk integrate as the reference does (for this process)."""
     whole = shells.highest_harmonic
     shells.INNER_DEGREE = shells.OUTER_DEGREE = THEIR_DEGREE
-    onsite.highest_harmonic = shells.highest_harmonic = lambda setup: min(whole(setup), THEIR_LMAX)
+    one_centre.highest_harmonic = shells.highest_harmonic = lambda setup: min(whole(setup), THEIR_LMAX)
 
 
 if __name__ == "__main__":

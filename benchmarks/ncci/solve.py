@@ -17,28 +17,37 @@ from dataclasses import dataclass, field
 import torch
 from products import BUILD, DTYPES, case_parser, prepared, wait
 
+from eigenwerk.linalg.davidson import davidson
+from eigenwerk.linalg.dense import host_eigh
 from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
-from eigenwerk.linalg.lobpcg import LobpcgPlan, lobpcg
-from eigenwerk.ncci.diagonal import DiagonalPreconditioner, diagonal
+from eigenwerk.linalg.operator import ALL, StandardOperator, Which
+from eigenwerk.ncci.diagonal import diagonal
+from eigenwerk.ncci.operators import SMALLEST_GAP
 from eigenwerk.ncci.start_vectors import noise_vectors
 
 
 @dataclass
-class Timed:
+class Timed(StandardOperator):
     """An operator that waits for its products and adds up their seconds."""
 
     products: object
     device: str
+    diagonal_b: torch.Tensor | None = None
     seconds: list[float] = field(default_factory=list)
 
-    def apply(self, x_nb: torch.Tensor) -> torch.Tensor:
-        """H x, (n, b)."""
+    def first(self, x_knb: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """H x, (1, n, b)."""
         wait(self.device)
         begin = time.perf_counter()
-        y_nb = self.products.apply(x_nb)
+        y_nb = self.products.apply(x_knb[0])
         wait(self.device)
         self.seconds.append(time.perf_counter() - begin)
-        return y_nb
+        return y_nb.unsqueeze(0)
+
+    def precondition(self, residual_knb, eig_kn, x_knb, k: Which = ALL) -> torch.Tensor:
+        """As `operators.Hamiltonian` does it."""
+        gap_knb = self.diagonal_b - eig_kn.to(self.diagonal_b).unsqueeze(-1)
+        return residual_knb / gap_knb.clamp_min_(SMALLEST_GAP)
 
     def sum(self, tensor: torch.Tensor) -> torch.Tensor:
         """One process has all components."""
@@ -60,13 +69,14 @@ def main() -> None:
         diagonal_b = diagonal(basis, pairs, options.device).to(dtype)
     like = torch.zeros(1, dtype=dtype, device=options.device)
     for method, block in zip(options.method, options.block, strict=True):
-        timed = Timed(operator, options.device)
-        start_nb = noise_vectors(basis, block, like)
+        timed = Timed(operator, options.device, diagonal_b)
+        start_knb = noise_vectors(basis, block, like).unsqueeze(0)
         begin = time.perf_counter()
-        result = _solve(options, method, timed, start_nb, diagonal_b, begin)
+        result = _solve(options, method, timed, start_knb, begin)
         wait(options.device)
         seconds = time.perf_counter() - begin
-        print(json.dumps(found | _line(method, block, result, timed, seconds, options.device)), flush=True)
+        line = _line(method, block, result, timed, seconds, options)
+        print(json.dumps(found | line), flush=True)
 
 
 def _options() -> argparse.Namespace:
@@ -82,36 +92,40 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _solve(options, method: str, timed: Timed, start_nb: torch.Tensor, diagonal_b, begin: float):
+def _solve(options, method: str, timed: Timed, start_knb: torch.Tensor, begin: float):
     steps = []
 
     def watch(state) -> None:
-        steps.append(state.products)
+        products = state.products if method == "lanczos" else state.applications
+        steps.append(products)
         if options.every and len(steps) % options.every == 0:
-            eig = (state.eig_m if method == "lanczos" else state.eig_n)[: options.states].tolist()
-            print(f"{state.products} products, {time.perf_counter() - begin:.3f} s, {eig}", flush=True)
+            eig = (state.eig_m if method == "lanczos" else state.eig_kn[0])[: options.states].tolist()
+            print(f"{products} products, {time.perf_counter() - begin:.3f} s, {eig}", flush=True)
 
     if method == "lobpcg":
-        plan = LobpcgPlan(options.states, options.tolerance, options.products)
-        return lobpcg(timed, start_nb, plan, precondition=DiagonalPreconditioner(diagonal_b), watch=watch)
+        wanted_kn = torch.arange(start_knb.shape[1], device=start_knb.device).unsqueeze(0) < options.states
+        return davidson(
+            timed, start_knb, expansions=options.products, tolerance=options.tolerance, relative=True,
+            products=options.products, wanted_weight_kn=wanted_kn, eigh=host_eigh, watch=watch,
+        )  # fmt: skip
     plan = LanczosPlan(options.states, options.tolerance, options.products, options.fixed, options.space)
-    return lanczos(timed, start_nb, plan, watch=watch)
+    return lanczos(timed, start_knb, plan, watch=watch)
 
 
-def _line(method: str, block: int, result, timed: Timed, seconds: float, device: str) -> dict:
-    calls = sorted(timed.seconds[1:] or timed.seconds)
-    peak = {"peak_GB": torch.cuda.max_memory_allocated() / 1e9} if device.startswith("cuda") else {}
+def _line(method: str, block: int, result, timed: Timed, seconds: float, options) -> dict:
+    calls, states = sorted(timed.seconds[1:] or timed.seconds), options.states
+    peak = {"peak_GB": torch.cuda.max_memory_allocated() / 1e9} if options.device.startswith("cuda") else {}
     return peak | {
         "method": method,
         "block": block,
-        "converged": bool(result.converged_kn.all()),
+        "converged": bool(result.converged_kn[0, :states].all()),
         "products": result.applications,
         "steps": result.iterations,
         "seconds_solver": seconds,
         "seconds_products": sum(timed.seconds),
         "seconds_per_vector_product": calls[len(calls) // 2] / block,
-        "energies_MeV": result.eig_kn[0].tolist(),
-        "residuals_MeV": result.residual_kn[0].tolist(),
+        "energies_MeV": result.eig_kn[0, :states].tolist(),
+        "residuals_MeV": result.residual_kn[0, :states].tolist(),
     }
 
 

@@ -79,7 +79,7 @@ def hamiltonian(structure: Structure, accuracy: float, bands: int) -> Hamiltonia
     )  # fmt: skip
     datasets = {"Si": read_paw_xml(choose_dataset("Si", "PBE"))}
     calculation = Calculation(structure, mesh_kpoints((1, 1, 1), (0, 0, 0), True, symmetry), parameters, datasets)
-    return Hamiltonian(calculation.atoms, calculation.builder(calculation.starting_density()), 0)
+    return Hamiltonian.of(calculation.atoms, calculation.builder(calculation.starting_density())).block()
 
 
 if __name__ == "__main__":

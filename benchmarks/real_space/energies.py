@@ -90,7 +90,7 @@ def compare(name: str, accuracies: list[float]) -> None:
 
 def applying(calc: Calculation) -> float:
     """Processor seconds of H and S on all bands."""
-    operator = Hamiltonian(calc.atoms, calc.builder(calc.starting_density()), 0)
+    operator = Hamiltonian.of(calc.atoms, calc.builder(calc.starting_density())).block()
     x_knG = random_orbitals(calc.atoms, calc.parameters.bands)
     return min(processor_seconds(operator, x_knG) for _ in range(4))
 

@@ -1,5 +1,7 @@
 """`eigenwerk ncci` says what it found, draws it, and has the exit codes that it promises."""
 
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,7 +31,64 @@ def said(capsys, *words):
 
 def test_run_writes_beside_the_case_under_its_name(finished):
     inside = sorted(path.relative_to(finished / "helium").as_posix() for path in (finished / "helium").rglob("*.*"))
-    assert inside == [f"hw20_Nmax0{n}/levels.{kind}" for n in (0, 2) for kind in ("h5", "res", "txt")]
+    levels = [f"hw20_Nmax0{n}/levels.{kind}" for n in (0, 2) for kind in ("h5", "res", "txt")]
+    assert inside == ["eigenwerk-trace.json", *levels]
+
+
+def test_the_record_of_a_run_is_shown_by_perf(finished, capsys):
+    assert main(["perf", "profile", str(finished / "helium"), "--no-plot"]) == 0
+    out = capsys.readouterr().out
+    for phase in ("basis", "matrix elements", "operator", "states", "products", "orthogonalisation", "observables"):
+        assert f"{phase}  " in out
+
+
+STARTERS = {
+    "torchrun": {"RANK": "{rank}", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"},
+    "mpirun": {"OMPI_COMM_WORLD_RANK": "{rank}", "OMPI_COMM_WORLD_SIZE": "2"},
+    "srun": {"SLURM_PROCID": "{rank}", "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"},
+}
+
+
+@pytest.mark.parametrize("starter", STARTERS)
+def test_several_ranks_are_refused_once_before_anything_is_written(tmp_path, starter):
+    (tmp_path / "helium.toml").write_text(CASE)
+    ends = []
+    for rank in range(2):
+        words = {name: value.format(rank=rank) for name, value in STARTERS[starter].items()}
+        command = [sys.executable, "-m", "eigenwerk.cli.main", "ncci", "run", str(tmp_path / "helium.toml")]
+        ends.append(subprocess.run(command, env=os.environ | words, capture_output=True, text=True, timeout=60))
+    first, second = ends
+    assert first.returncode == 2 and first.stdout == ""
+    assert f"there are 2 that {starter} has started" in first.stderr and f"without {starter}" in first.stderr
+    assert (second.returncode, second.stdout, second.stderr) == (0, "", "")  # the first one speaks for all
+    assert [path.name for path in tmp_path.iterdir()] == ["helium.toml"]
+
+
+def test_one_rank_of_a_starter_computes(tmp_path, monkeypatch, capsys):
+    (tmp_path / "helium.toml").write_text(CASE.replace("[0, 2]", "0"))
+    for name, value in {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}.items():
+        monkeypatch.setenv(name, value)
+    code, out, _ = said(capsys, "run", str(tmp_path / "helium.toml"))
+    assert code == 0 and "4He" in out
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [("tpu", "--device tpu: it can be auto, cpu"), ("cuda:99", "--device cuda:99, but on .* or use --device cpu")],
+)
+def test_a_device_that_is_not_there_is_refused_in_the_words_of_run(tmp_path, capsys, device, expected):
+    (tmp_path / "helium.toml").write_text(CASE)
+    code, _, err = said(capsys, "run", str(tmp_path / "helium.toml"), "--device", device)
+    assert code == 2 and re.search(expected, err)
+    assert [path.name for path in tmp_path.iterdir()] == ["helium.toml"]
+
+
+def test_a_device_on_the_command_line_counts_more_than_that_of_the_case(tmp_path, capsys):
+    path = tmp_path / "helium.toml"
+    path.write_text(CASE.replace("[0, 2]", "0") + '[solver]\ndevice = "cuda:99"\n')
+    assert said(capsys, "run", str(path))[0] == 2
+    code, out, _ = said(capsys, "run", str(path), "--device", "cpu")
+    assert code == 0 and "csb on cpu" in out
 
 
 def test_levels_are_shown_with_the_series(finished, capsys):

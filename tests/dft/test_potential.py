@@ -46,7 +46,7 @@ def test_local_potential_is_the_derivative_with_respect_to_the_density(case, see
     step = 1e-4
     up, down = (Density.of(density.density_sg + sign * step * change_sg, density.occupancy_sx) for sign in (1, -1))
     difference = (energy(calc, up) - energy(calc, down)) / (2 * step)
-    slope = float(calc.basis.inner(potential.potential_sg, change_sg).sum())
+    slope = float(calc.basis.inner(potential.vt_sg, change_sg).sum())
     assert difference == pytest.approx(slope, rel=1e-5, abs=1e-8)
 
 
@@ -64,7 +64,7 @@ def test_one_centre_hamiltonian_is_the_derivative_with_respect_to_occupancies(ca
     step = 1e-6
     up, down = (Density.of(density.density_sg, density.occupancy_sx + sign * step * change_sx) for sign in (1, -1))
     difference = (energy(calc, up) - energy(calc, down)) / (2 * step)
-    slope = float((potential.hamiltonian_sx * change_sx).sum())
+    slope = float((potential.dH_sx * change_sx).sum())
     assert difference == pytest.approx(slope, rel=1e-5)
 
 
@@ -82,8 +82,8 @@ def test_equal_spins_feel_the_unpolarised_potential(crystal, calculation, distur
     single, pair = one.builder(density), one.builder(halves)
     assert pair.energy == pytest.approx(single.energy, rel=1e-12)
     for spin in range(2):
-        np.testing.assert_allclose(pair.potential_sg[spin], single.potential_sg[0], atol=1e-8)
-        np.testing.assert_allclose(pair.hamiltonian_sx[spin], single.hamiltonian_sx[0], atol=1e-6)
+        np.testing.assert_allclose(pair.vt_sg[spin], single.vt_sg[0], atol=1e-8)
+        np.testing.assert_allclose(pair.dH_sx[spin], single.dH_sx[0], atol=1e-6)
 
 
 def test_the_last_potential_is_kept_and_no_other(case):

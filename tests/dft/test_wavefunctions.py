@@ -19,7 +19,7 @@ def calc(crystal, calculation):
 
 @pytest.fixture(scope="module")
 def hamiltonian(calc):
-    return Hamiltonian(calc.atoms, calc.builder(calc.starting_density()), 0)
+    return Hamiltonian.of(calc.atoms, calc.builder(calc.starting_density()))
 
 
 def test_bound_states_of_all_atoms_take_part(calc, dataset):
@@ -37,7 +37,7 @@ def test_atomic_orbitals_of_a_lone_atom_are_orthonormal(calculation):
     """
     box = Structure(8.0 / BOHR_ANGSTROM * np.eye(3), ("Si",), np.array([[0.1, 0.2, 0.3]]))
     calc = calculation(box, cutoff_eV=120.0)
-    hamiltonian = Hamiltonian(calc.atoms, calc.builder(calc.starting_density()), 0)
+    hamiltonian = Hamiltonian.of(calc.atoms, calc.builder(calc.starting_density())).block()
     wave_nG = atomic_orbitals(calc.atoms)[0]
     overlap_nn = wave_nG.conj() @ hamiltonian.overlap(wave_nG[None])[0].T
     np.testing.assert_allclose(overlap_nn, np.eye(len(wave_nG)), atol=0.015)
@@ -68,9 +68,9 @@ def test_random_orbitals_are_smooth_and_empty_on_padding(calc):
 @pytest.mark.parametrize("bands", [3, 8, 14])
 def test_start_is_orthonormal_and_diagonal(calc, hamiltonian, bands):
     """Ritz vectors of the Hamiltonian, also fewer or more than there are atomic orbitals."""
-    x_knG = starting_orbitals(calc.atoms, hamiltonian, bands)
+    x_knG = starting_orbitals(calc.atoms, hamiltonian.block(), bands)
     assert x_knG.shape[1] == bands
-    h_knG, s_knG = hamiltonian.apply(x_knG)
+    h_knG, s_knG = hamiltonian.block().apply(x_knG)
     energy_knn, overlap_knn = x_knG.conj() @ h_knG.mT, x_knG.conj() @ s_knG.mT
     np.testing.assert_allclose(overlap_knn, np.broadcast_to(np.eye(bands), overlap_knn.shape), atol=1e-9)
     eig_kn = energy_knn.diagonal(dim1=1, dim2=2).real
@@ -79,11 +79,11 @@ def test_start_is_orthonormal_and_diagonal(calc, hamiltonian, bands):
 
 
 def test_blocks_of_k_points_start_like_the_whole_list(calc, hamiltonian):
-    whole_knG = starting_orbitals(calc.atoms, hamiltonian, 8)
+    whole_knG = starting_orbitals(calc.atoms, hamiltonian.block(), 8)
     for k in (slice(0, 1), slice(1, 2)):
-        part_knG = starting_orbitals(calc.atoms, hamiltonian, 8, k)
+        part_knG = starting_orbitals(calc.atoms, hamiltonian.block(0, k), 8, k)
         # eigenvectors keep a free phase
-        overlap_kn = (part_knG.conj() * hamiltonian.overlap(whole_knG)[k]).sum(-1).abs()
+        overlap_kn = (part_knG.conj() * hamiltonian.block().overlap(whole_knG)[k]).sum(-1).abs()
         np.testing.assert_allclose(overlap_kn, 1.0, atol=1e-8)
 
 
@@ -92,7 +92,7 @@ def test_no_band_is_missed_in_a_crystal_of_high_symmetry(crystal, calculation):
     calc = calculation(crystal("si"), cutoff_eV=70.0)
     potential = calc.builder(calc.starting_density())
     bands = 14
-    hamiltonian = Hamiltonian(calc.atoms, potential, 0)
+    hamiltonian = Hamiltonian.of(calc.atoms, potential).block()
     count = calc.basis.count_k[0]
     unit_nG = torch.eye(count, dtype=torch.complex128)[None]
     h_nG, s_nG = (m[0] for m in hamiltonian.apply(unit_nG))

@@ -40,10 +40,10 @@ class Projected(SplitOperator):
         self.products += x_knx.shape[0] * x_knx.shape[1]
         return self.sum(x_knx @ self.projector_kix[k].mH)
 
-    def times_dh(self, proj_kni):
+    def times_dh(self, proj_kni, k=ALL):
         return proj_kni @ self.d_ii
 
-    def times_ds(self, proj_kni):
+    def times_ds(self, proj_kni, k=ALL):
         return proj_kni @ self.e_ii
 
     def add_projected(self, q_kni, onto_knx, k=ALL):

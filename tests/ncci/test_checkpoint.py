@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from eigenwerk.errors import InputError
+from eigenwerk.io.hdf5_state import write_state
+from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
-from eigenwerk.linalg.lobpcg import LobpcgPlan, lobpcg
-from eigenwerk.linalg.symmetric import SymmetricMatrix, hashed_noise
 from eigenwerk.ncci.checkpoint import Checkpoint
+from standard_matrix import StandardMatrix, starts
 
 CPU = torch.device("cpu")
 
@@ -18,18 +19,14 @@ class Killed(Exception):
 
 def operator(size=120):
     a = torch.randn((size, size), generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    return SymmetricMatrix(a + a.T)
-
-
-def starts(count, dtype):
-    return torch.cat([hashed_noise(0, 120, seed, like=torch.zeros(1, dtype=dtype)) for seed in range(count)])
+    return StandardMatrix(a + a.T)
 
 
 @pytest.mark.parametrize("stop", [2, 11, 30])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_lanczos_continues(tmp_path, stop, dtype):
     plan = LanczosPlan(wanted=3, products=80, fixed=True, space=16)
-    whole = lanczos(operator(), starts(2, dtype), plan)
+    whole = lanczos(operator(), starts(2, 120, dtype), plan)
     checkpoint = Checkpoint(tmp_path / "c", {"title": "a"})
 
     def watch(state):
@@ -38,36 +35,50 @@ def test_lanczos_continues(tmp_path, stop, dtype):
             raise Killed
 
     with pytest.raises(Killed):
-        lanczos(operator(), starts(2, dtype), plan, watch=watch)
-    state = Checkpoint(tmp_path / "c", {"title": "a"}).load(CPU)
+        lanczos(operator(), starts(2, 120, dtype), plan, watch=watch)
+    state = Checkpoint(tmp_path / "c", {"title": "a"}).load(operator(), CPU)
     assert state.steps == stop
     again = lanczos(operator(), None, plan, resume=state)
     assert torch.equal(again.eig_kn, whole.eig_kn) and torch.equal(again.vectors_knx, whole.vectors_knx)
     assert len(list((tmp_path / "c").glob("vector-*"))) == state.filled + state.pending
 
 
-def test_lobpcg_continues(tmp_path):
-    plan = LobpcgPlan(wanted=3, products=200)
+@pytest.mark.parametrize("stop", [0, 1, 2, 9])
+@pytest.mark.parametrize(("max_space", "dtype"), [(3, torch.float64), (5, torch.float64), (3, torch.float32)])
+def test_davidson_continues(tmp_path, stop, max_space, dtype):
+    """From before the first restart and from between two."""
     checkpoint = Checkpoint(tmp_path / "c", {"title": "a"})
-    whole = lobpcg(operator(), starts(4, torch.float64), plan, watch=lambda s: s.steps == 9 and checkpoint.save(s))
-    again = lobpcg(operator(), None, plan, resume=checkpoint.load(CPU))
-    assert torch.equal(again.eig_kn, whole.eig_kn)
+    asked = {"expansions": 30, "tolerance": 1e-4, "max_space": max_space}
+    whole = davidson(
+        operator(), starts(4, 120, dtype), watch=lambda s: s.iterations == stop and checkpoint.save(s), **asked
+    )
+    again = davidson(operator(), None, resume=checkpoint.load(operator(), CPU), **asked)
+    assert whole.iterations > 9 and again.applications == whole.applications
+    for name in ("eig_kn", "vectors_knx", "residual_kn"):
+        assert torch.equal(getattr(again, name), getattr(whole, name))
 
 
 def test_a_checkpoint_of_another_case_is_refused(tmp_path):
     checkpoint = Checkpoint(tmp_path / "c", {"Nmax": 4})
-    assert checkpoint.load(CPU) is None
-    lobpcg(operator(), starts(4, torch.float64), LobpcgPlan(wanted=3, products=50), watch=checkpoint.save)
+    assert checkpoint.load(operator(), CPU) is None
+    davidson(operator(), starts(4, 120), expansions=3, watch=checkpoint.save)
     with pytest.raises(InputError, match=r"Nmax = 4; this one has 6\. .*--output"):
-        Checkpoint(tmp_path / "c", {"Nmax": 6}).load(CPU)
+        Checkpoint(tmp_path / "c", {"Nmax": 6}).load(operator(), CPU)
     checkpoint.remove()
     assert not (tmp_path / "c").exists()
+
+
+def test_a_checkpoint_of_another_version_is_refused(tmp_path):
+    (tmp_path / "c").mkdir()
+    write_state(tmp_path / "c" / "state.h5", {"about": {}, "lobpcg": {}}, "0.0")
+    with pytest.raises(InputError, match="another version"):
+        Checkpoint(tmp_path / "c", {}).load(operator(), CPU)
 
 
 def test_vectors_of_a_run_that_ended_while_writing_are_not_taken(tmp_path):
     checkpoint = Checkpoint(tmp_path / "c", {"title": "a"})
     plan = LanczosPlan(wanted=3, products=20, fixed=True)
-    lanczos(operator(), starts(1, torch.float64), plan, watch=checkpoint.save)
+    lanczos(operator(), starts(1, 120), plan, watch=checkpoint.save)
     (tmp_path / "c" / "state.h5").unlink()
-    assert checkpoint.load(CPU) is None
+    assert checkpoint.load(operator(), CPU) is None
     assert not list((tmp_path / "c").glob("vector-*"))

@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eigenwerk.cli.quick_imports import quick_imports
 from eigenwerk.cli.stopping import StopRequests
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.ncci.check_text import check_lines
-from eigenwerk.ncci.estimate import planned, refuse_what_does_not_fit
+from eigenwerk.ncci.estimate import planned, refuse_several_ranks, refuse_what_does_not_fit
 from eigenwerk.ncci.input_settings import SETTINGS
 from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.results.convergence import over_nmax
 from eigenwerk.ncci.results.level_plot import draw_convergence, draw_levels
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_text import levels_lines
+from eigenwerk.parallel.launch.choice import DeviceRequest
+from eigenwerk.parallel.launch.environment import Launch, find_launch
 
 if TYPE_CHECKING:
     from eigenwerk.ncci.solving import SolverProgress
@@ -34,28 +37,37 @@ Output = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the table of levels.")]
 Results = Annotated[list[Path], typer.Argument(metavar="RESULT...", help="levels.h5 files, or folders that hold them.")]
 GpuMemory = Annotated[float | None, typer.Option("--gpu-gb", metavar="GB", help="Judge by a GPU with so much memory.")]
+Device = Annotated[
+    str | None, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...; over the case.")
+]
 Plot = Annotated[Path, typer.Option("--plot", metavar="FILE", help="Where the picture goes.")]
 
 
 @app.command()
-def run(case: CaseFile, output: Output = None, quiet: Quiet = False) -> None:
+def run(case: CaseFile, output: Output = None, quiet: Quiet = False, device: Device = None) -> None:
     """Compute the levels of a case, or of each pair of hw and Nmax that it lists.
 
     Writes levels.h5, levels.txt and levels.res. A run that was stopped or killed continues when it is started again.
     """
-    from eigenwerk.ncci.run import run_series
-
+    launch = _one_rank()
     cases = read_cases(case)
+    request = DeviceRequest(device or cases[0].solver.device)
+    with quick_imports():
+        from eigenwerk.ncci.run import run_series
+        from eigenwerk.parallel.launch.start import StartRequest, at_work
+
     folder = output if output is not None else case.parent / case.stem
     view = _Progress(quiet)
-    with StopRequests(view.say) as stop:
+    with StopRequests(view.say) as stop, at_work(launch, lambda: StartRequest(request)) as team:
+        for remark in team.remarks:
+            view.say(remark.text)
 
         def report(step: "SolverProgress") -> None:
             view.report(step)
             stop.step_finished()
 
         try:
-            series = run_series(cases, folder, report=report, say=view.say)
+            series = run_series(cases, folder, runtime=team.runtime, report=report, say=view.say)
         except KeyboardInterrupt as error:
             typer.echo(f"Interrupted. The same command continues from {folder}.", err=True)
             raise typer.Exit(128 + (stop.number or signal.SIGINT)) from error
@@ -70,6 +82,15 @@ def run(case: CaseFile, output: Output = None, quiet: Quiet = False) -> None:
             f"Some states did not converge; the largest residual is {worst:.1e} MeV. Allow more products "
             "([solver] products), or a larger tolerance."
         )
+
+
+def _one_rank() -> Launch:
+    """Which rank this process is, which has to be the only one; as in other runs the first one speaks for all."""
+    launch = find_launch()
+    if launch.rank > 0:
+        raise typer.Exit
+    refuse_several_ranks(launch.size, launch.starter)
+    return launch
 
 
 @app.command()

@@ -20,7 +20,7 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.paw.wave_limits import wave_limits
-from eigenwerk.dft.potential import PotentialBuilder
+from eigenwerk.dft.potential import PotentialBuilder, make_terms
 from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
@@ -28,7 +28,6 @@ from eigenwerk.dft.scf.mixing_extent import smallest_factor
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
 from eigenwerk.dft.spin import FORMS
 from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
-from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 
@@ -107,9 +106,7 @@ class Calculation:
     @cached_property
     def builder(self) -> PotentialBuilder:
         """Density -> potential, for densities with the symmetry of the k-points."""
-        return PotentialBuilder(
-            self.atoms, find_functional(self.parameters.functional), self.kpoints.symmetry, self.parameters.hubbard
-        )
+        return PotentialBuilder(self.atoms, make_terms(self.parameters, self.atoms, self.kpoints.symmetry))
 
     @cached_property
     def settings(self) -> ScfSettings:
@@ -174,8 +171,7 @@ class Calculation:
 
     def forces_of(self, state: State) -> torch.Tensor:
         """Forces of a state, (a, 3) hartree per bohr, not symmetrised."""
-        potential = self.builder(state.density)
-        return forces(self.atoms, state.density, potential, state.coeff_sknG, state.eig_skn, state.filling_skn)
+        return forces(self.builder, state.density, state.coeff_sknG, state.eig_skn, state.filling_skn)
 
 
 def smearing(parameters: Parameters) -> Smearing:

@@ -52,15 +52,14 @@ def harris_energies(
 ) -> Energies:
     """Harris-Foulkes energy: bands of the potential made from `density`, all other terms at `density`.
 
-    F = Σ w g f ε - Σ_s ∫ ṽ_s n_s - ΔH·D + E_H + E_xc + E_zero + ΔE(D) - TS,  second-order in the
-    difference between input and output density.
+    F = Σ w g f ε - Σ_s ∫ ṽ_s n_s - ΔH·D + Σ_terms E - TS,  second-order in the difference between input and output
+    density; what is counted twice is the product of the density with the derivatives by its fields.
     Source: Harris, Phys. Rev. B 31, 1770 (1985); Foulkes and Haydock, Phys. Rev. B 39, 12520 (1989).
     """
-    counted = atoms.basis.inner(potential.potential_sg, density.density_sg).sum()
-    counted = counted + (potential.hamiltonian_sx * density.occupancy_sx).sum()
-    *terms, double_counting = torch.cat([potential.term_e, counted[None]]).tolist()
-    named = dict(zip(potential.names, terms, strict=True))
-    return Energies(band, double_counting, named, entropy, extrapolation, reference_energy(atoms))
+    counted = potential.derivative.inner(density, atoms.basis)
+    *energies, double_counting = torch.cat([potential.energy_e, counted[None]]).tolist()
+    terms = potential.named(energies)
+    return Energies(band, double_counting, terms, entropy, extrapolation, reference_energy(atoms))
 
 
 def reference_energy(atoms: PawAtoms) -> float:

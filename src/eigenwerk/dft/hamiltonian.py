@@ -1,10 +1,12 @@
-"""The PAW Hamiltonian and overlap of one spin, applied to blocks of orbitals in one pass.
+"""The PAW Hamiltonian and overlap, applied to blocks of orbitals in one pass.
 
-H = -∇²/2 + ṽ(r) + Σ_ij |p̃_i> ΔH_ij <p̃_j|,   S = 1 + Σ_ij |p̃_i> ΔS_ij <p̃_j|
+H = -∇²/2 + ṽ(r) + Σ_ij |p̃_i> ΔH_ij <p̃_j| + Σ_mm' |ξ_m> w_mm' <ξ_m'|,   S = 1 + Σ_ij |p̃_i> ΔS_ij <p̃_j|
+
+ξ are rows that terms of the energy may add (`LowRank`).
 """
 
 from collections.abc import Iterator
-from copy import copy
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -15,7 +17,8 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
 from eigenwerk.dft.paw.real_space import RealSpaceProjectors
 from eigenwerk.dft.potential import Potential
-from eigenwerk.linalg.operator import ALL, SplitOperator, Which
+from eigenwerk.dft.terms.term import LowRank
+from eigenwerk.linalg.operator import ALL, SplitOperator, Which, of_those
 from eigenwerk.parallel.process_grid import share
 from eigenwerk.parallel.threads import each, threads_for
 
@@ -26,34 +29,74 @@ ROW_ELEMENTS = 2**16
 """Numbers of a block of orbitals that elementwise work stays with: half a megabyte, enough for two threads."""
 
 
-class Hamiltonian(SplitOperator):
-    """H and S of one spin for a block of k-points: an operator of the eigensolvers.
+@dataclass(frozen=True)
+class Hamiltonian:
+    """H and S of all orbitals of a calculation: what belongs to its k-points, and a field for each spin channel.
 
-    Split as A = -∇²/2 + ṽ, P the projectors, D = ΔH, E = ΔS; whole with projectors in real space, which find the
-    orbitals on the grid where the potential is applied.
+    vt_sR: ṽ on the wave grid with the factor 1/N of the transform back; dH, dS: ΔH of each channel, and ΔS;
+    splits: whether solvers may keep P x: not with projectors in real space, which find the orbitals on the grid.
     """
 
-    def __init__(self, atoms: PawAtoms, potential: Potential, spin: int):
-        basis = atoms.basis
-        self.basis, self.atoms, self.own_k = basis, atoms, slice(None)
-        self.projector_kIG, self.kinetic_kG = atoms.projector_kIG, basis.kinetic_kG
-        self.sphere_map, self.mask_kG = basis.sphere_map, basis.mask_kG
-        self.real_space = atoms.real_space
-        self.splits = self.real_space is None
-        self.own_i = share(atoms.layout.projector_count, basis.runtime.bands.size, basis.runtime.bands.rank)
-        # with the factor 1/N of the transform back
-        self.local_R = basis.potential_for_orbitals(potential.potential_sg[spin]) / basis.wave_map.points
-        self.energy_II = OneCentreMatrix(atoms.layout, atoms.even(potential.hamiltonian_sx[spin]), basis.form.dtype)
-        self.overlap_II = OneCentreMatrix(atoms.layout, atoms.overlap_x, basis.form.dtype)
+    atoms: PawAtoms
+    projector_kIG: torch.Tensor
+    kinetic_kG: torch.Tensor
+    mask_kG: torch.Tensor
+    sphere_map: SphereMap
+    real_space: RealSpaceProjectors | None
+    vt_sR: torch.Tensor
+    dH: OneCentreMatrix
+    dS: OneCentreMatrix
+    rows: LowRank | None
+    splits: bool
 
-    def block(self, k: slice) -> "Hamiltonian":
-        """The same Hamiltonian for some of the k-points (views, no copies)."""
-        part = copy(self)
-        part.own_k = k
-        part.projector_kIG, part.kinetic_kG = self.projector_kIG[k], self.kinetic_kG[k]
-        part.sphere_map, part.mask_kG = self.sphere_map.problems(k), self.mask_kG[k]
-        part.real_space = None if self.real_space is None else self.real_space.problems(k)
-        return part
+    @staticmethod
+    def of(atoms: PawAtoms, potential: Potential) -> "Hamiltonian":
+        """That of a potential."""
+        basis, layout, rows = atoms.basis, atoms.layout, potential.rows
+        # what finds the projectors on the grid does not find the rows there
+        weight_smm = None if rows is None or atoms.real_space is not None else rows.weight_smm
+        zero_smm = None if weight_smm is None else torch.zeros_like(weight_smm[:1])
+        return Hamiltonian(
+            atoms, atoms.projector_kIG, basis.kinetic_kG, basis.mask_kG, basis.sphere_map, atoms.real_space,
+            vt_sR=basis.potential_for_orbitals(potential.vt_sg) / basis.wave_map.points,
+            dH=OneCentreMatrix(layout, atoms.even(potential.dH_sx), basis.form.dtype, weight_smm),
+            dS=OneCentreMatrix(layout, atoms.overlap_x[None], basis.form.dtype, zero_smm),
+            rows=rows, splits=atoms.real_space is None,
+        )  # fmt: skip
+
+    @property
+    def row_count(self) -> int:
+        """Components of P x: projectors and the rows of terms."""
+        return self.projector_kIG.shape[1] + (0 if self.rows is None else self.rows.row_skmG.shape[2])
+
+    def block(self, s: int | slice = 0, k: slice = ALL) -> "HamiltonianBlock":
+        """The operator of some k-points of one spin channel, or of several channels one after the other."""
+        return HamiltonianBlock(self, s, k)
+
+
+class HamiltonianBlock(SplitOperator):
+    """H and S of a list of problems k: an operator of the eigensolvers.
+
+    Split as A = -∇²/2 + ṽ, P the projectors and the rows of terms, D = ΔH and w, E = ΔS and zero.  Problems of several
+    channels go through the same k-points, as often as `copies` says; place_k: which of these each problem has.
+    """
+
+    def __init__(self, whole: Hamiltonian, s: int | slice, k: slice):
+        self.whole, self.atoms, self.basis, self.splits = whole, whole.atoms, whole.atoms.basis, whole.splits
+        runtime, channels = self.basis.runtime, [s] if isinstance(s, int) else list(range(len(whole.vt_sR))[s])
+        self.own_i = share(whole.row_count, runtime.bands.size, runtime.bands.rank)
+        self.own_k, self.projector_kIG, self.copies = k, whole.projector_kIG[k], len(channels)
+        self.row_kmG = None
+        if whole.rows is not None:
+            self.row_kmG = whole.rows.row_skmG[channels[0] : channels[-1] + 1, k].flatten(0, 1)
+        self.place_k: Which = ALL
+        self.grid = OnGrid(whole, whole.sphere_map, whole.real_space, channels[0]).problems(k)
+        if self.copies > 1:
+            points = range(len(self.projector_kIG))
+            self.place_k = runtime.index([*points] * self.copies)
+            field_k = runtime.index([channel for channel in channels for _ in points])
+            self.grid = replace(self.grid.problems(self.place_k), field=field_k)
+        self.kinetic_kG, self.mask_kG = whole.kinetic_kG[k][self.place_k], whole.mask_kG[k][self.place_k]
 
     def apply(self, x_knG: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
         """(H x, S x) of orbitals; (k, n, G) each.
@@ -61,11 +104,15 @@ class Hamiltonian(SplitOperator):
         Projectors in real space find the orbitals on the grid of the local potential and leave their part of H x there;
         that of S x takes one more transform back.
         """
-        if self.real_space is None:
+        if self.grid.real_space is None:
             return super().apply(x_knG, k)
         with self.basis.runtime.trace.span("local"):
             h_knG, s_knG = self._from_grid(x_knG, k)
-            return self._with_kinetic(h_knG, x_knG, k), s_knG.add_(x_knG)
+            h_knG, s_knG = self._with_kinetic(h_knG, x_knG, k), s_knG.add_(x_knG)
+        if self.whole.rows is not None and self.row_kmG is not None:
+            row_kmG, weight_smm = self.row_kmG[k], self.whole.rows.weight_smm[self.grid.fields(k)]
+            h_knG.baddbmm_(self.sum(projections(x_knG, row_kmG)) @ weight_smm.mT, row_kmG)
+        return h_knG, s_knG
 
     def first(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """-∇²/2 x + ṽ x; (k, n, G)."""
@@ -76,27 +123,54 @@ class Hamiltonian(SplitOperator):
         return h_knG.addcmul_(self.kinetic_kG[k][:, None], x_knG)
 
     def project(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
-        """<p̃_I|x>; (k, n, I)."""
+        """<p̃_I|x>, and behind them <ξ_m|x>; (k, n, I)."""
         with self.basis.runtime.trace.span("projectors"):
-            return self.sum(projections(x_knG, self.projector_kIG[k]))
+            projector_kIG, copies = self._projectors(k)
+            found = [projections(part_knG, projector_kIG) for part_knG in x_knG.chunk(copies)]
+            proj_knI = found[0] if copies == 1 else torch.cat(found)
+            if self.row_kmG is not None:
+                proj_knI = torch.cat([proj_knI, projections(x_knG, self.row_kmG[k])], -1)
+            return self.sum(proj_knI)
 
-    def times_dh(self, proj_knI: torch.Tensor) -> torch.Tensor:
-        """Σ_J ΔH_IJ <p̃_J|x>."""
-        return self.energy_II.times(proj_knI)
+    def completed(self, proj_knI: torch.Tensor, x_knG: torch.Tensor) -> torch.Tensor:
+        """P x of which only <p̃_I|x> is known for sure: the rows of terms may be others than before."""
+        if self.row_kmG is None:
+            return proj_knI
+        own_knI = proj_knI[..., : self.projector_kIG.shape[1]]
+        return torch.cat([own_knI, self.sum(projections(x_knG, self.row_kmG))], -1)
 
-    def times_ds(self, proj_knI: torch.Tensor) -> torch.Tensor:
-        """Σ_J ΔS_IJ <p̃_J|x>."""
-        return self.overlap_II.times(proj_knI)
+    def _projectors(self, k: Which) -> tuple[torch.Tensor, int]:
+        """Those of some problems, and how many copies of these k-points the problems are (no copy of tensors)."""
+        if self.copies == 1:
+            return self.projector_kIG[k], 1
+        if isinstance(k, slice) and k == ALL:
+            return self.projector_kIG, self.copies
+        return self.projector_kIG[of_those(self.place_k, k)], 1
+
+    def times_dh(self, proj_knI: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """Σ_J ΔH_IJ <p̃_J|x>, and Σ_m' w_mm' <ξ_m'|x>."""
+        return self.whole.dH.times(proj_knI, self.grid.fields(k))
+
+    def times_ds(self, proj_knI: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+        """Σ_J ΔS_IJ <p̃_J|x>, and zeros."""
+        return self.whole.dS.times(proj_knI)
 
     def add_projected(self, q_knI: torch.Tensor, onto_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
-        """onto + Σ_I p̃_I q_I; (k, n, G)."""
+        """onto + Σ_I p̃_I q_I + Σ_m ξ_m q_m; (k, n, G)."""
         with self.basis.runtime.trace.span("projectors"):
-            return onto_knG.baddbmm_(q_knI, self.projector_kIG[k])
+            projector_kIG, copies = self._projectors(k)
+            own_knI = q_knI[..., : projector_kIG.shape[1]]
+            for part_knI, part_knG in zip(own_knI.chunk(copies), onto_knG.chunk(copies), strict=True):
+                part_knG.baddbmm_(part_knI, projector_kIG)
+            if self.row_kmG is not None:
+                onto_knG.baddbmm_(q_knI[..., projector_kIG.shape[1] :], self.row_kmG[k])
+            return onto_knG
 
     def solve_overlap(self, x_knG: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """S⁻¹ x = x - Σ_IJ p̃_I C_IJ <p̃_J|x>, C as in `PawAtoms.inverse_overlap_kII`; (k, n, G)."""
-        projector_kIG = self.projector_kIG[k]
-        inverse_kII = self.atoms.inverse_overlap_kII[self.own_k][k].to(x_knG.dtype)
+        place_k = of_those(self.place_k, k)
+        projector_kIG = self.projector_kIG[place_k]
+        inverse_kII = self.atoms.inverse_overlap_kII[self.own_k][place_k].to(x_knG.dtype)
         proj_knI = self.sum(projections(x_knG, projector_kIG))
         return torch.baddbmm(x_knG, proj_knI @ inverse_kII, projector_kIG, alpha=-1)
 
@@ -144,46 +218,56 @@ class Hamiltonian(SplitOperator):
 
         With projectors in real space: (ṽ ψ + Σ p̃_i ΔH_ij <p̃_j|ψ>, Σ p̃_i ΔS_ij <p̃_j|ψ>).
         """
-        runtime, sphere_map = self.basis.runtime, self.sphere_map.problems(k)
-        real_space = None if self.real_space is None else self.real_space.problems(k)
-
-        def act(x_kbG: torch.Tensor, k: slice) -> tuple[torch.Tensor, ...]:
-            if real_space is None:
-                return (self._local_of_spheres(x_kbG, sphere_map.problems(k)),)
-            return self._all_of_spheres(x_kbG, sphere_map.problems(k), real_space.problems(k))
-
-        images = on_whole_spheres(runtime.bands, x_knG, runtime.block_bytes, act)
+        runtime = self.basis.runtime
+        images = on_whole_spheres(runtime.bands, x_knG, runtime.block_bytes, self.grid.problems(k).act)
         for image_knG in images:
             image_knG *= self.mask_kG[k][:, None]
         return images
 
-    def _local_of_spheres(self, x_kbG: torch.Tensor, sphere_map: SphereMap) -> torch.Tensor:
-        out_kbG = torch.empty_like(x_kbG)
 
-        def multiply(block: tuple[slice, slice]) -> None:
-            part_map, part_kbG = sphere_map.problems(block[0]), x_kbG[block]
-            grid_kpR = part_map.to_grid(part_kbG)
-            grid_kpR *= self.local_R
-            out_kbG[block] = part_map.from_grid(grid_kpR, part_kbG.shape[1], norm="backward")
+@dataclass(frozen=True)
+class OnGrid:
+    """What H does where orbitals are on the FFT grid.
 
-        each(multiply, grid_blocks(self.basis, x_kbG), threads_for(x_kbG.device))
-        return out_kbG
+    field: which local field and which one-centre matrix all problems have, or each of them.
+    """
 
-    def _all_of_spheres(
-        self, x_kbG: torch.Tensor, sphere_map: SphereMap, real_space: RealSpaceProjectors
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        h_kbG, s_kbG = torch.empty_like(x_kbG), torch.empty_like(x_kbG)
+    whole: Hamiltonian
+    sphere_map: SphereMap
+    real_space: RealSpaceProjectors | None
+    field: int | torch.Tensor
 
-        def multiply(block: tuple[slice, slice]) -> None:
-            part_map, part_kbG, tables = sphere_map.problems(block[0]), x_kbG[block], real_space.problems(block[0])
-            bands = part_kbG.shape[1]
-            grid_kpR = part_map.to_grid(part_kbG)
-            proj_kbI = tables.project(grid_kpR, bands)
-            grid_kpR *= self.local_R
-            tables.add_back(grid_kpR, self.energy_II.times(proj_kbI))
-            h_kbG[block] = part_map.from_grid(grid_kpR, bands, norm="backward")
-            tables.add_back(grid_kpR.zero_(), self.overlap_II.times(proj_kbI))
-            s_kbG[block] = part_map.from_grid(grid_kpR, bands, norm="backward")
+    def fields(self, k: Which) -> int | torch.Tensor:
+        """The field of some problems."""
+        return self.field if isinstance(self.field, int) else self.field[k]
 
-        each(multiply, grid_blocks(self.basis, x_kbG, REAL_SPACE_GRIDS), threads_for(x_kbG.device))
-        return h_kbG, s_kbG
+    def problems(self, k: Which) -> "OnGrid":
+        """Some of the problems."""
+        real_space = None if self.real_space is None else self.real_space.problems(k)
+        return OnGrid(self.whole, self.sphere_map.problems(k), real_space, self.fields(k))
+
+    def act(self, x_kbG: torch.Tensor, k: slice) -> tuple[torch.Tensor, ...]:
+        """The images of whole orbitals of the problems k, block by block."""
+        least, images = (1, 1) if self.real_space is None else (REAL_SPACE_GRIDS, 2)
+        here, out = self.problems(k), tuple(torch.empty_like(x_kbG) for _ in range(images))
+
+        def put(block: tuple[slice, slice]) -> None:
+            for out_kbG, image_kbG in zip(out, here.problems(block[0])._images(x_kbG[block]), strict=True):
+                out_kbG[block] = image_kbG
+
+        each(put, grid_blocks(self.whole.atoms.basis, x_kbG, least), threads_for(x_kbG.device))
+        return out
+
+    def _images(self, x_kbG: torch.Tensor) -> Iterator[torch.Tensor]:
+        bands, tables, sphere_map = x_kbG.shape[1], self.real_space, self.sphere_map
+        grid_kpR = sphere_map.to_grid(x_kbG)
+        proj_kbI = None if tables is None else tables.project(grid_kpR, bands)
+        vt_kR = self.whole.vt_sR[self.field]
+        grid_kpR *= vt_kR if isinstance(self.field, int) else vt_kR[:, None]
+        if tables is None or proj_kbI is None:
+            yield sphere_map.from_grid(grid_kpR, bands, norm="backward")
+            return
+        tables.add_back(grid_kpR, self.whole.dH.times(proj_kbI, self.field))
+        yield sphere_map.from_grid(grid_kpR, bands, norm="backward")
+        tables.add_back(grid_kpR.zero_(), self.whole.dS.times(proj_kbI))
+        yield sphere_map.from_grid(grid_kpR, bands, norm="backward")

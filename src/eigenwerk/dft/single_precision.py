@@ -3,7 +3,6 @@
 docs/equations/precision.md.
 """
 
-from copy import copy
 from dataclasses import dataclass, replace
 
 import torch
@@ -12,6 +11,7 @@ from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.real_space import RealSpaceProjectors
+from eigenwerk.dft.terms.term import LowRank
 
 LOWER = {torch.float64: torch.float32, torch.complex128: torch.complex64}
 
@@ -40,17 +40,17 @@ class SingleTables:
         return SingleTables(lowered(atoms.projector_kIG), sphere_map, real_space)
 
     def hamiltonian(self, twin: Hamiltonian) -> Hamiltonian:
-        """H and S of all k-points for orbitals in single precision.
+        """H and S of all orbitals, for orbitals in single precision.
 
         Not split: <x|A|x> and <P x|D P x> are several times their sum, which single precision would feel.
         """
-        made = copy(twin)
-        made.splits = False
-        made.projector_kIG, made.sphere_map, made.real_space = self.projector_kIG, self.sphere_map, self.real_space
-        made.kinetic_kG, made.mask_kG, made.local_R = map(lowered, (twin.kinetic_kG, twin.mask_kG, twin.local_R))
-        dtype = self.projector_kIG.dtype
-        made.energy_II, made.overlap_II = twin.energy_II.to(dtype), twin.overlap_II.to(dtype)
-        return made
+        dtype, rows = self.projector_kIG.dtype, twin.rows
+        return replace(
+            twin, projector_kIG=self.projector_kIG, sphere_map=self.sphere_map, real_space=self.real_space,
+            kinetic_kG=lowered(twin.kinetic_kG), mask_kG=lowered(twin.mask_kG), vt_sR=lowered(twin.vt_sR),
+            dH=twin.dH.to(dtype), dS=twin.dS.to(dtype), splits=False,
+            rows=None if rows is None else LowRank(lowered(rows.row_skmG), lowered(rows.weight_smm)),
+        )  # fmt: skip
 
 
 def _lowered_spheres(found: RealSpaceProjectors) -> RealSpaceProjectors:

@@ -5,7 +5,7 @@ from math import pi
 import numpy as np
 import torch
 
-from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian import HamiltonianBlock
 from eigenwerk.dft.paw.atoms import ALL_K, PawAtoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.linalg.dense import generalised_eigh
@@ -52,14 +52,14 @@ def random_orbitals(atoms: PawAtoms, bands: int, k: slice = ALL_K) -> torch.Tens
     return basis.form.vectors(atoms.runtime.tensor(out_knh, atoms.runtime.complex) * damping_kh[:, None], k)
 
 
-def starting_orbitals(atoms: PawAtoms, hamiltonian: Hamiltonian, bands: int, k: slice = ALL_K) -> torch.Tensor:
-    """Lowest Ritz vectors of the Hamiltonian in atomic orbitals and some random ones; (k, n, G)."""
+def starting_orbitals(atoms: PawAtoms, hamiltonian: HamiltonianBlock, bands: int, k: slice = ALL_K) -> torch.Tensor:
+    """Lowest Ritz vectors of the Hamiltonian of these k-points in atomic orbitals and some random ones; (k, n, G)."""
     atomic_knG = atomic_orbitals(atoms, k)
     missing = max(bands - atomic_knG.shape[1], 0)
     # a few random vectors break the symmetry of the atomic guess, so that no band is missed
     x_knG = torch.cat([atomic_knG, random_orbitals(atoms, missing + max(2, bands // 8), k)], dim=1)
     x_knG = x_knG / norms(x_knG, hamiltonian.sum)[..., None].clamp_min(1e-30)
-    h_knG, s_knG = hamiltonian.block(k).apply(x_knG)
+    h_knG, s_knG = hamiltonian.apply(x_knG)
     energy_kmm, overlap_kmm = x_knG.conj() @ h_knG.mT, x_knG.conj() @ s_knG.mT
     energy_kmm, overlap_kmm = hamiltonian.sum(torch.stack([energy_kmm, overlap_kmm]))
     eigh = SharedEigh(atoms.runtime.bands, atoms.runtime.trace)

@@ -5,18 +5,21 @@ Equations and choices: docs/equations/davidson.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
 
 import torch
 from torch.nn.functional import pad
 
 from eigenwerk.linalg.dense import DenseEigh, Overlap, dense_eigh, growth_limit
-from eigenwerk.linalg.images import Images, images, projections_of
+from eigenwerk.linalg.images import Images, images, images_of_parts, projections_of
 from eigenwerk.linalg.limits import Limits
 from eigenwerk.linalg.operator import ALL, EigenResult, Operator, Which, which_of
 from eigenwerk.linalg.orthogonal import complement, moved
 from eigenwerk.linalg.products import norms
-from eigenwerk.linalg.ritz import RitzPairs, check_finite, checked_ritz, first_ritz
+from eigenwerk.linalg.ritz import check_finite, checked_ritz, first_ritz
 from eigenwerk.linalg.subspace import Subspace, ritz_subspace, subspace
 
 LEAVING_SHARE = 0.25
@@ -25,15 +28,19 @@ LEAVING_SHARE = 0.25
 
 def davidson(
     operator: Operator,
-    start_knx: torch.Tensor,
+    start_knx: torch.Tensor | None,
     *,
-    expansions: int = 2,
+    expansions: float = 2,
     tolerance: float | torch.Tensor = 0.0,
     wanted_weight_kn: torch.Tensor | None = None,
     max_space: int = 3,
     final_residual: bool = True,
     eigh: DenseEigh = dense_eigh,
     proj_kni: torch.Tensor | None = None,
+    relative: bool = False,
+    products: float = inf,
+    resume: DavidsonState | None = None,
+    watch: Watch | None = None,
 ) -> EigenResult:
     """The lowest n pairs of H x = e S x, from n start vectors per problem.
 
@@ -49,18 +56,24 @@ def davidson(
     tolerance, or at the rounding errors of the residual, are not expanded further.
     wanted_weight_kn: (k, n); a problem is finished when its bands of weight > 0 are converged.
     max_space: the space restarts from the Ritz vectors and their last directions before it exceeds
-    this multiple of n (at least 3; 2 restarts from the Ritz vectors alone).
+    this multiple of n (at least 3; 2 restarts from the Ritz vectors alone).  3 is LOBPCG: A. V. Knyazev, SIAM J. Sci.
+    Comput. 23, 517 (2001), with the directions of U. Hetmaniuk and R. Lehoucq, J. Comput. Phys. 218, 324 (2006).
     final_residual: False saves two matrix products of the last step; residuals are then those
     before the last expansion.
     proj_kni: P x of the start vectors, if an earlier call has returned it (`SplitOperator`).
+    relative: the tolerance is on the residual over max(1, |e|).  products: no step begins when H has been applied to
+    so many vectors.
+    watch: called before every expansion with the state, whose arrays live on unchanged.  resume: such a state of an
+    earlier call in place of start vectors; the run continues as if it had not stopped.
     Returns EigenResult.  Raises ConvergenceError if the operator returns numbers that are not finite.
     """
-    batch = _first_batch(first_ritz(operator, start_knx, eigh, proj_kni))
-    limits = Limits.of(tolerance, wanted_weight_kn, batch.eig_kn)
+    batch = _begun(operator, start_knx, eigh, proj_kni) if resume is None else resume
+    limits = Limits.of(tolerance, wanted_weight_kn, batch.eig_kn, relative)
     finished = _Finished.like(batch)
-    for step in range(expansions):
+    while batch.iterations < expansions and batch.applications < products:
         residual_knx = batch.residual(operator)
         open_kn = limits.open(batch.residual_kn, batch.eig_kn, batch.missing_kn, batch.which)
+        chosen: Which = ALL
         if limits.active:
             done_k = limits.done(open_kn, batch.which)
             # what is finished stands still, so that answers do not depend on which problems share a block
@@ -68,10 +81,14 @@ def davidson(
             if bool(done_k.all()):
                 break
             batch, open_kn, residual_knx = finished.leave(batch, done_k, open_kn, residual_knx)
-        new = _new_directions(operator, batch, residual_knx, open_kn, select=limits.active)
+            chosen = ALL if bool((open_n := open_kn.any(0)).all()) else open_n.nonzero()[:, 0]
+        batch = _with_room(operator, batch, open_kn[:, chosen].shape[1], max_space, eigh)
+        if watch is not None:
+            watch(batch)
+        new = _new_directions(operator, batch, residual_knx, open_kn, chosen)
         del residual_knx
-        last = step == expansions - 1 and not final_residual
-        batch = _expanded(operator, batch, new, max_space, vectors_only=last, eigh=eigh)
+        last = batch.iterations == expansions - 1 and not final_residual
+        batch = _expanded(operator, batch, new, vectors_only=last, eigh=eigh)
     else:
         if final_residual:
             batch.residual(operator)
@@ -79,7 +96,7 @@ def davidson(
 
 
 @dataclass
-class _Batch:
+class DavidsonState:
     """The problems still at work: Ritz pairs, the space they were found in and their coefficients there.
 
     ritz_drift_kn, space_drift_km: `_drift` of the Ritz vectors' images and of those of the space's first
@@ -106,7 +123,7 @@ class _Batch:
         self.residual_kn = norms(residual_knx, operator.sum).masked_fill(self.missing_kn, float("inf"))
         return residual_knx
 
-    def problems(self, k: torch.Tensor) -> _Batch:
+    def problems(self, k: torch.Tensor) -> DavidsonState:
         """The batch with only the problems of these positions."""
         index_k = self.index_k[k]
         return replace(
@@ -123,6 +140,34 @@ class _Batch:
             space_drift_km=None if self.space_drift_km is None else self.space_drift_km[k],
         )
 
+    def tree(self) -> dict[str, Any]:
+        """All that the iteration needs to continue, as arrays and numbers, before an expansion of the whole block.
+
+        The coefficients are not among it: a restart alone needs them, and there is none between two expansions.
+        """
+        others = [block.parts for block in self.space.blocks if block is not self.ritz]
+        names = "eig_kn", "residual_kn", "missing_kn", "applications", "iterations", "notes"
+        tree = {name: getattr(self, name) for name in (*names, "ritz_drift_kn", "space_drift_km")}
+        space = {"h_kmm": self.space.h_kmm, "s_kmm": self.space.s_kmm}
+        return tree | space | {"ritz": self.ritz.parts, "others": others}
+
+    @staticmethod
+    def of(operator: Operator, tree: Mapping[str, Any]) -> DavidsonState:
+        """The state of a `tree`."""
+        rest = dict(tree)
+        ritz, *others = (images_of_parts(operator, parts) for parts in (rest.pop("ritz"), *rest.pop("others")))
+        h_kmm, s_kmm = rest.pop("h_kmm"), rest.pop("s_kmm")
+        vectors = sum(block.x_knx.shape[1] for block in others)
+        blocks = (*others,) if vectors == h_kmm.shape[-1] else (ritz, *others)
+        eig_kn = rest["eig_kn"]
+        index_k = torch.arange(len(eig_kn), device=eig_kn.device)
+        return DavidsonState(
+            ritz, space=Subspace(blocks, h_kmm, s_kmm), c_kmn=h_kmm[..., :0], index_k=index_k, which=ALL, **rest
+        )
+
+
+Watch = Callable[[DavidsonState], None]
+
 
 @dataclass
 class _Finished:
@@ -135,12 +180,12 @@ class _Finished:
     proj_kni: torch.Tensor | None = None
 
     @staticmethod
-    def like(batch: _Batch) -> _Finished:
+    def like(batch: DavidsonState) -> _Finished:
         return _Finished(batch.eig_kn, torch.full_like(batch.eig_kn, float("inf")), batch.missing_kn)
 
     def leave(
-        self, batch: _Batch, done_k: torch.Tensor, open_kn: torch.Tensor, residual_knx: torch.Tensor
-    ) -> tuple[_Batch, torch.Tensor, torch.Tensor]:
+        self, batch: DavidsonState, done_k: torch.Tensor, open_kn: torch.Tensor, residual_knx: torch.Tensor
+    ) -> tuple[DavidsonState, torch.Tensor, torch.Tensor]:
         """Store what is finished and return the rest, if enough is finished to be worth the copy."""
         if int(done_k.sum()) < max(1, LEAVING_SHARE * len(done_k)):
             return batch, open_kn, residual_knx
@@ -148,7 +193,7 @@ class _Finished:
         stay = (~done_k).nonzero()[:, 0]
         return batch.problems(stay), open_kn[stay], residual_knx[stay]
 
-    def store(self, batch: _Batch) -> None:
+    def store(self, batch: DavidsonState) -> None:
         """Write the batch's pairs to their places (in copies: the fields start as the batch's own)."""
         index = batch.index_k
         if self.vectors_knx is None:
@@ -161,14 +206,14 @@ class _Finished:
         self.residual_kn = self.residual_kn.index_copy(0, index, batch.residual_kn)
         self.missing_kn = self.missing_kn.index_copy(0, index, batch.missing_kn)
 
-    def result(self, batch: _Batch, limits: Limits) -> EigenResult:
+    def result(self, batch: DavidsonState, limits: Limits) -> EigenResult:
         """The answer for the whole block; without a copy when no problem left."""
         if self.vectors_knx is None:
             self.eig_kn, self.residual_kn, self.vectors_knx = batch.eig_kn, batch.residual_kn, batch.ritz.x_knx
             self.missing_kn, self.proj_kni = batch.missing_kn, projections_of(batch.ritz)
         else:
             self.store(batch)
-        converged_kn = (self.residual_kn <= limits.tolerance_kn) & ~self.missing_kn
+        converged_kn = (self.residual_kn <= limits.bound(self.eig_kn)) & ~self.missing_kn
         return EigenResult(
             self.eig_kn, self.vectors_knx, self.residual_kn, batch.applications, batch.iterations, converged_kn,
             batch.notes, self.proj_kni,
@@ -179,30 +224,29 @@ def _empty_of_all(some_knx: torch.Tensor, problems: int) -> torch.Tensor:
     return some_knx.new_empty((problems, *some_knx.shape[1:]))
 
 
-def _first_batch(first: RitzPairs) -> _Batch:
+def _begun(
+    operator: Operator, start_knx: torch.Tensor | None, eigh: DenseEigh, proj_kni: torch.Tensor | None
+) -> DavidsonState:
     """All problems, with the space of their first Ritz vectors."""
+    if start_knx is None:
+        raise ValueError("davidson needs start vectors or a state to resume")
+    first = first_ritz(operator, start_knx, eigh, proj_kni)
     space = ritz_subspace(first.images, first.eig_kn, first.missing_kn)
     c_knn = torch.diag_embed(torch.ones_like(first.eig_kn)).to(space.h_kmm.dtype)
     index_k = torch.arange(len(first.eig_kn), device=first.eig_kn.device)
     unknown_kn = torch.full_like(first.eig_kn, float("inf"))
-    return _Batch(
+    return DavidsonState(
         first.images, first.eig_kn, space, c_knn, index_k, ALL, unknown_kn, first.missing_kn, first.applications, 0,
         first.notes,
     )  # fmt: skip
 
 
 def _new_directions(
-    operator: Operator, batch: _Batch, residual_knx: torch.Tensor, open_kn: torch.Tensor, *, select: bool
+    operator: Operator, batch: DavidsonState, residual_knx: torch.Tensor, open_kn: torch.Tensor, chosen: Which
 ) -> Images:
-    """Preconditioned residuals at unit length, with their images; zero for bands that are not open.
-
-    select: leave out the bands that are not open in any problem.
-    """
-    eig_kn, x_knx = batch.eig_kn, batch.ritz.x_knx
-    if select and not bool((open_n := open_kn.any(0)).all()):
-        chosen = open_n.nonzero()[:, 0]
-        open_kn, residual_knx = open_kn[:, chosen], residual_knx[:, chosen]
-        eig_kn, x_knx = eig_kn[:, chosen], x_knx[:, chosen]
+    """Preconditioned residuals of the chosen bands at unit length, with images; zero for bands that are not open."""
+    open_kn, residual_knx = open_kn[:, chosen], residual_knx[:, chosen]
+    eig_kn, x_knx = batch.eig_kn[:, chosen], batch.ritz.x_knx[:, chosen]
     p_knx = operator.precondition(residual_knx, eig_kn, x_knx, batch.which)
     length_kn = norms(p_knx, operator.sum)
     tiny = torch.finfo(length_kn.dtype).tiny
@@ -212,13 +256,21 @@ def _new_directions(
     return images(operator, p_knx, batch.which)
 
 
+def _with_room(
+    operator: Operator, batch: DavidsonState, new: int, max_space: int, eigh: DenseEigh
+) -> DavidsonState:
+    """The batch, restarted if its space has no room for so many new directions."""
+    count = batch.eig_kn.shape[1]
+    if batch.space.size + new <= max(max_space, 2) * count:
+        return batch
+    return _restarted(operator, batch, count if max_space > 2 else 0, eigh)
+
+
 def _expanded(
-    operator: Operator, batch: _Batch, new: Images, max_space: int, *, vectors_only: bool, eigh: DenseEigh
-) -> _Batch:
+    operator: Operator, batch: DavidsonState, new: Images, *, vectors_only: bool, eigh: DenseEigh
+) -> DavidsonState:
     """The batch after one Rayleigh-Ritz step in the space with the new directions."""
     problems, count = batch.eig_kn.shape
-    if batch.space.size + new.x_knx.shape[1] > max(max_space, 2) * count:
-        batch = _restarted(operator, batch, count if max_space > 2 else 0, eigh)
     space, overlap, extra = _grown(operator, batch, new, eigh)
     eig_km, c_kmm, rank_k = checked_ritz(space, eigh, overlap)
     c_kmn = c_kmm[..., :count]
@@ -236,7 +288,7 @@ def _expanded(
     return batch if vectors_only or batch.space_drift_km is None else _with_true_ritz(operator, batch)
 
 
-def _grown(operator: Operator, batch: _Batch, new: Images, eigh: DenseEigh) -> tuple[Subspace, Overlap, int]:
+def _grown(operator: Operator, batch: DavidsonState, new: Images, eigh: DenseEigh) -> tuple[Subspace, Overlap, int]:
     """The space with the new directions, its overlap, and how many vectors H was applied to for it.
 
     Where the new directions nearly depend on the space or on each other, what they add is made
@@ -256,7 +308,7 @@ def _grown(operator: Operator, batch: _Batch, new: Images, eigh: DenseEigh) -> t
     return space, Overlap.of(space.s_kmm), p_knx.shape[0] * p_knx.shape[1]
 
 
-def _restarted(operator: Operator, batch: _Batch, first: int, eigh: DenseEigh) -> _Batch:
+def _restarted(operator: Operator, batch: DavidsonState, first: int, eigh: DenseEigh) -> DavidsonState:
     """A new space of the Ritz vectors and, unless first = 0, of the directions in which they have moved.
 
     Those are the parts of the Ritz vectors outside the first `first` vectors; with them a restart
@@ -288,7 +340,7 @@ def _drift(space: Subspace, drift_km: torch.Tensor | None, c_kmn: torch.Tensor) 
 
 
 def _true_images(
-    operator: Operator, batch: _Batch, rotated: Images, drift_kn: torch.Tensor
+    operator: Operator, batch: DavidsonState, rotated: Images, drift_kn: torch.Tensor
 ) -> tuple[Images, torch.Tensor, int]:
     """Images with H and S applied afresh in the problems where they have drifted too far; (.., drift, applications)."""
     far_k = drift_kn.amax(-1) > 1 / growth_limit(rotated.x_knx.dtype)
@@ -300,7 +352,7 @@ def _true_images(
     return rotated.replaced(far, fresh), drift_kn.masked_fill(far_k.unsqueeze(-1), 1), x_knx.shape[0] * x_knx.shape[1]
 
 
-def _with_true_ritz(operator: Operator, batch: _Batch) -> _Batch:
+def _with_true_ritz(operator: Operator, batch: DavidsonState) -> DavidsonState:
     """The batch whose Ritz vectors' images are right: residuals computed from them can be trusted."""
     drift_kn = _drift(batch.space, batch.space_drift_km, batch.c_kmn)
     ritz, drift_kn, extra = _true_images(operator, batch, batch.ritz, drift_kn)

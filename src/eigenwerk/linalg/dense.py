@@ -29,6 +29,12 @@ def dense_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return eig_km, columns_kmm
 
 
+def host_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same on the processor, for one problem at a time: the same numbers for every device of the vectors."""
+    eig_km, columns_kmm = torch.linalg.eigh(h_kmm.cpu())
+    return eig_km.to(h_kmm.device), columns_kmm.to(h_kmm.device)
+
+
 def rank_threshold(dtype: torch.dtype) -> float:
     """Eigenvalue of a normalised overlap matrix below which a direction is taken as dependent.
 

@@ -18,7 +18,7 @@ from typing import Self
 
 import torch
 
-from eigenwerk.linalg.operator import ALL, Operator, SplitOperator, Which
+from eigenwerk.linalg.operator import ALL, Operator, SplitOperator, Which, of_those
 from eigenwerk.linalg.products import inner
 
 
@@ -29,7 +29,15 @@ def images(
     if not isinstance(operator, SplitOperator) or not operator.splits:
         return FullImages(x_knx, *operator.apply(x_knx, k))
     first_knx = operator.first(x_knx, k)
-    return SplitImages(x_knx, first_knx, operator.project(x_knx, k) if proj_kni is None else proj_kni, operator)
+    return SplitImages(x_knx, first_knx, operator.project(x_knx, k) if proj_kni is None else proj_kni, operator, k)
+
+
+def images_of_parts(operator: Operator, parts: Sequence[torch.Tensor]) -> Images:
+    """The same of all problems from `Images.parts`."""
+    x_knx, second_knx, third_knx = parts
+    if not isinstance(operator, SplitOperator) or not operator.splits:
+        return FullImages(x_knx, second_knx, third_knx)
+    return SplitImages(x_knx, second_knx, third_knx, operator, ALL)
 
 
 def projections_of(vectors: Images) -> torch.Tensor | None:
@@ -82,6 +90,11 @@ class Images(ABC):
     @abstractmethod
     def last_parts(self) -> tuple[int, ...]:
         """Those of `parts` that are worth having where H x is not needed any more."""
+
+    @property
+    def eig_dtype(self) -> torch.dtype:
+        """Number type of eigenvalues."""
+        return self.x_knx.real.dtype
 
     @abstractmethod
     def rows(self, blocks: Sequence[Images]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -183,11 +196,12 @@ class FullImages(Images):
 
 @dataclass(frozen=True)
 class SplitImages(Images):
-    """x, A x (k, n, x) and P x (k, n, i), complete on every rank."""
+    """x, A x (k, n, x) and P x (k, n, i), complete on every rank, of some problems of the operator, `which`."""
 
     first_knx: torch.Tensor
     proj_kni: torch.Tensor
     operator: SplitOperator
+    which: Which
 
     @property
     def parts(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -197,24 +211,40 @@ class SplitImages(Images):
     def last_parts(self) -> tuple[int, ...]:
         return (0, 2)
 
+    @property
+    def eig_dtype(self) -> torch.dtype:
+        return torch.float64 if self.operator.double_sums else super().eig_dtype
+
     def of(self, parts: Sequence[torch.Tensor]) -> Self:
         x_knx, first_knx, proj_kni = parts
-        return type(self)(x_knx, first_knx, proj_kni, self.operator)
+        return replace(self, x_knx=x_knx, first_knx=first_knx, proj_kni=proj_kni)
+
+    def problems(self, k: Which) -> Self:
+        return replace(super().problems(k), which=of_those(self.which, k))
+
+    def pairs(self, k: torch.Tensor, n: torch.Tensor) -> Self:
+        return replace(super().pairs(k, n), which=of_those(self.which, k[:, 0]))
 
     def rows(self, blocks: Sequence[Images]) -> tuple[torch.Tensor, torch.Tensor]:
         own, parts_b = self.operator.own_i, [block.parts for block in blocks]
-        weighed_kxi = torch.cat([self.operator.times_dh(self.proj_kni), self.operator.times_ds(self.proj_kni)], 1)
+        weighed_kxi = torch.cat([self._dh(self.proj_kni), self._ds(self.proj_kni)], 1)
         small_h, small_s = _rows(weighed_kxi[..., own], [parts[2][..., own] for parts in parts_b]).chunk(2, 1)
-        row_h = _rows(self.x_knx, [parts[1] for parts in parts_b]).add_(small_h)
-        return row_h, _rows(self.x_knx, [parts[0] for parts in parts_b]).add_(small_s)
+        in_double = self.operator.double_sums
+        row_h, row_s = (_rows(self.x_knx, [parts[part] for parts in parts_b], in_double) for part in (1, 0))
+        return row_h.add_(small_h), row_s.add_(small_s)
+
+    def _dh(self, proj_kni: torch.Tensor) -> torch.Tensor:
+        return self.operator.times_dh(proj_kni, self.which)
+
+    def _ds(self, proj_kni: torch.Tensor) -> torch.Tensor:
+        return self.operator.times_ds(proj_kni, self.which)
 
     def metric(self) -> OperatorImage:
-        return OperatorImage(self.x_knx, self.operator.times_ds(self.proj_kni), self.operator)
+        return OperatorImage(self.x_knx, self._ds(self.proj_kni), self.operator)
 
     def pencil(self, eig_kn: torch.Tensor) -> OperatorImage:
-        operator, proj_kni = self.operator, self.proj_kni
-        q_kni = _less(operator.times_dh(proj_kni), eig_kn, operator.times_ds(proj_kni))
-        return OperatorImage(_less(self.first_knx, eig_kn, self.x_knx), q_kni, operator)
+        q_kni = _less(self._dh(self.proj_kni), eig_kn, self._ds(self.proj_kni))
+        return OperatorImage(_less(self.first_knx, eig_kn, self.x_knx), q_kni, self.operator)
 
     def project(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         return self.operator.project(x_knx, k)
@@ -222,21 +252,21 @@ class SplitImages(Images):
     def overlaps(self, x_knx: torch.Tensor, proj_kni: torch.Tensor | None) -> torch.Tensor:
         assert proj_kni is not None
         own = self.operator.own_i
-        weighed_kni = self.operator.times_ds(proj_kni)[..., own]
-        return inner(self.x_knx, x_knx).add_(inner(self.proj_kni[..., own], weighed_kni))
+        weighed_kni = self._ds(proj_kni)[..., own]
+        overlap_kmn = inner(self.x_knx, x_knx, in_double=self.operator.double_sums)
+        return overlap_kmn.add_(inner(self.proj_kni[..., own], weighed_kni))
 
     def own_overlaps(self, x_knx: torch.Tensor, proj_kni: torch.Tensor | None) -> torch.Tensor:
         assert proj_kni is not None
-        return OperatorImage(x_knx, self.operator.times_ds(proj_kni), self.operator).dots(self)
+        return OperatorImage(x_knx, self._ds(proj_kni), self.operator).dots(self)
 
     def with_residual(self, residual_knx: torch.Tensor) -> Self:
         return replace(self, first_knx=residual_knx)
 
     def without_residual(self, eig_kn: torch.Tensor, k: Which = ALL) -> Self:
-        operator, proj_kni = self.operator, self.proj_kni
         self.first_knx.addcmul_(eig_kn.unsqueeze(-1).to(self.x_knx.dtype), self.x_knx)
-        q_kni = _less(operator.times_dh(proj_kni), eig_kn, operator.times_ds(proj_kni)).neg_()
-        operator.add_projected(q_kni, self.first_knx, k)
+        q_kni = _less(self._dh(self.proj_kni), eig_kn, self._ds(self.proj_kni)).neg_()
+        self.operator.add_projected(q_kni, self.first_knx, k)
         return self
 
 
@@ -245,10 +275,10 @@ def _less(h_knx: torch.Tensor, eig_kn: torch.Tensor, s_knx: torch.Tensor) -> tor
     return torch.addcmul(h_knx, eig_kn.unsqueeze(-1).to(s_knx.dtype), s_knx, value=-1)
 
 
-def _rows(bra_knx: torch.Tensor, kets: Sequence[torch.Tensor]) -> torch.Tensor:
+def _rows(bra_knx: torch.Tensor, kets: Sequence[torch.Tensor], in_double: bool = False) -> torch.Tensor:
     """<a_n|b_m> for the vectors b of all kets, (k, n, m)."""
     if len(bra_knx) == 1:
-        return torch.cat([inner(bra_knx, ket_kmx) for ket_kmx in kets], -1)
+        return torch.cat([inner(bra_knx, ket_kmx, in_double=in_double) for ket_kmx in kets], -1)
     # with the conjugate taken once, no product copies
     bra_knx = bra_knx.conj().resolve_conj()
     return torch.cat([bra_knx @ ket_kmx.mT for ket_kmx in kets], -1)

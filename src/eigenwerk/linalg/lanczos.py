@@ -13,12 +13,16 @@ Sources: C. Lanczos, J. Res. Natl. Bur. Stand. 45, 255 (1950); G. Golub and R. U
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
-from eigenwerk.linalg.operator import EigenResult
-from eigenwerk.linalg.symmetric import SymmetricOperator, combined, inner, orthonormalised, project_out
+from eigenwerk.linalg.dense import DenseEigh, host_eigh
+from eigenwerk.linalg.limits import relative_bound
+from eigenwerk.linalg.operator import EigenResult, Operator
+from eigenwerk.linalg.orthogonal import longest, orthonormalise, project_out
+from eigenwerk.linalg.products import combine_long, inner
+from eigenwerk.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,8 @@ class LanczosPlan:
 
     wanted: lowest pairs.  tolerance: a pair is converged when its residual is at most tolerance * max(1, |e|).
     products: H is applied to at most so many vectors (and to exactly so many with `fixed`).  space: vectors kept in
-    memory.  first_component: the global index of this rank's first component.
+    memory.  first_component: the global index of this rank's first component.  eigh: solves the small dense problems;
+    trace: gets the spans of the solver.
     """
 
     wanted: int
@@ -36,6 +41,8 @@ class LanczosPlan:
     fixed: bool = False
     space: int = 200
     first_component: int = 0
+    eigh: DenseEigh = host_eigh
+    trace: Trace = field(default_factory=lambda: Trace(enabled=False))
 
 
 @dataclass(frozen=True)
@@ -64,49 +71,50 @@ Watch = Callable[[LanczosState], None]
 
 
 def lanczos(
-    operator: SymmetricOperator,
-    start_nx: torch.Tensor | None,
+    operator: Operator,
+    start_knx: torch.Tensor | None,
     plan: LanczosPlan,
     *,
     resume: LanczosState | None = None,
     watch: Watch | None = None,
 ) -> EigenResult:
-    """The lowest pairs; one start vector makes plain Lanczos, n make block Lanczos with blocks of n.
+    """The lowest pairs of one real problem with S = 1; one start vector makes plain Lanczos, n block Lanczos.
 
-    start_nx: (n, x), any vectors; left alone.  resume: a state of an earlier call instead; the run then continues as
-    if it had not stopped.  watch: called after every step (and restart) with the state, whose arrays live on.
+    start_knx: (1, n, x), any vectors; left alone.  resume: a state of an earlier call instead; the run then continues
+    as if it had not stopped.  watch: called after every step (and restart) with the state, whose arrays live on.
     Returns `EigenResult` with one problem (k = 1), fewer pairs than wanted when the matrix is smaller.
     """
-    state = resume if resume is not None else _begun(operator, _required(start_nx), plan)
+    state = resume if resume is not None else _begun(operator, _required(start_knx), plan)
     while not _done(state, plan):
         if state.filled + 2 * state.pending > state.basis_mx.shape[0]:
-            state = _restarted(state, plan)
+            with plan.trace.span("restart"):
+                state = _restarted(state, plan)
         state = _step(operator, state, plan)
         if watch is not None:
             watch(state)
     return _result(state, plan)
 
 
-def _required(start_nx: torch.Tensor | None) -> torch.Tensor:
-    if start_nx is None:
-        raise ValueError("lanczos needs start vectors or a state to resume")
-    return start_nx
+def _required(start_knx: torch.Tensor | None) -> torch.Tensor:
+    if start_knx is None or len(start_knx) != 1:
+        raise ValueError("lanczos needs start vectors of one problem, or a state to resume")
+    return start_knx[0]
 
 
-def _begun(operator: SymmetricOperator, start_nx: torch.Tensor, plan: LanczosPlan) -> LanczosState:
+def _begun(operator: Operator, start_nx: torch.Tensor, plan: LanczosPlan) -> LanczosState:
     size = _size(operator, start_nx)
     block = min(start_nx.shape[0], size)
     rows = min(max(plan.space, plan.wanted + 3 * block), size) + block
     basis_mx = start_nx.new_zeros((rows, start_nx.shape[1]))
     basis_mx[:block] = start_nx[:block]
-    largest = float(inner(start_nx[:block], start_nx[:block], operator.sum).diagonal().amax()) ** 0.5
-    orthonormalised(basis_mx[:0], basis_mx[:block], largest, operator.sum, plan.first_component)
+    scale = longest(start_nx[:block], operator.sum)
+    orthonormalise(basis_mx[:0], basis_mx[:block], scale, operator.sum, plan.first_component)
     empty = start_nx.new_zeros(0, dtype=torch.float64)
     projected_mm = start_nx.new_zeros((rows, rows), dtype=torch.float64)
     return LanczosState(basis_mx, projected_mm, empty.reshape(block, 0), 0, block, 0, 0, 0, empty, empty)
 
 
-def _size(operator: SymmetricOperator, x_nx: torch.Tensor) -> int:
+def _size(operator: Operator, x_nx: torch.Tensor) -> int:
     """The number of components of all ranks."""
     return int(operator.sum(torch.tensor(x_nx.shape[1], dtype=torch.int64, device=x_nx.device)))
 
@@ -118,15 +126,23 @@ def _done(state: LanczosState, plan: LanczosPlan) -> bool:
 
 
 def _converged(state: LanczosState, plan: LanczosPlan) -> torch.Tensor:
-    eig_n, residual_n = state.eig_m[: plan.wanted], state.residual_m[: plan.wanted]
-    return residual_n <= plan.tolerance * eig_n.abs().clamp_min(1)
+    return state.residual_m[: plan.wanted] <= relative_bound(plan.tolerance, state.eig_m[: plan.wanted])
 
 
-def _step(operator: SymmetricOperator, state: LanczosState, plan: LanczosPlan) -> LanczosState:
+def _step(operator: Operator, state: LanczosState, plan: LanczosPlan) -> LanczosState:
     """H on the next block; it joins the basis, and what H adds to the basis becomes the next one."""
     old, new = state.filled, state.filled + state.pending
-    w_nx = operator.apply(state.basis_mx[old:new])
-    scale = float(inner(w_nx, w_nx, operator.sum).diagonal().amax()) ** 0.5
+    w_nx = operator.apply(state.basis_mx[old:new].unsqueeze(0))[0][0]
+    with plan.trace.span("orthogonalisation"):
+        state = _extended(operator, state, plan, w_nx)
+    eig_m, s_mm = _ritz(state, plan)
+    return replace(state, eig_m=eig_m, residual_m=torch.linalg.vector_norm(state.coupling_nm @ s_mm, dim=0))
+
+
+def _extended(operator: Operator, state: LanczosState, plan: LanczosPlan, w_nx: torch.Tensor) -> LanczosState:
+    """The newest block in the basis; w = H q made orthonormal to all of it, in its own memory, is the next one."""
+    old, new = state.filled, state.filled + state.pending
+    scale = longest(w_nx, operator.sum)
     column_mn = project_out(state.basis_mx[:new], w_nx, operator.sum)
     state.projected_mm[:new, old:new] = column_mn
     state.projected_mm[old:new, :new] = column_mn.T
@@ -138,9 +154,7 @@ def _step(operator: SymmetricOperator, state: LanczosState, plan: LanczosPlan) -
     coupling_nm = column_mn.new_zeros((pending, new))
     coupling_nm[:, old:new] = r_nn
     products, steps = state.products + new - old, state.steps + 1
-    return _with_ritz(
-        replace(state, filled=new, pending=pending, coupling_nm=coupling_nm, products=products, steps=steps)
-    )
+    return replace(state, filled=new, pending=pending, coupling_nm=coupling_nm, products=products, steps=steps)
 
 
 def _next_block(
@@ -148,34 +162,29 @@ def _next_block(
     w_nx: torch.Tensor,
     next_nx: torch.Tensor,
     scale: float,
-    operator: SymmetricOperator,
+    operator: Operator,
     plan: LanczosPlan,
 ) -> torch.Tensor:
     """The rest of H q made orthonormal in `next_nx`; returns <next|w>, (pending, n), also for a shrunken last block."""
-    r_nn = orthonormalised(basis_mx, next_nx, scale, operator.sum, plan.first_component)
+    r_nn = orthonormalise(basis_mx, next_nx, scale, operator.sum, plan.first_component)
     if next_nx.shape[0] == w_nx.shape[0]:
         return r_nn
-    return inner(next_nx, w_nx, operator.sum) if next_nx.shape[0] else r_nn.new_zeros((0, w_nx.shape[0]))
+    return operator.sum(inner(next_nx, w_nx, in_double=True))
 
 
-def _with_ritz(state: LanczosState) -> LanczosState:
-    eig_m, s_mm = _ritz(state)
-    return replace(state, eig_m=eig_m, residual_m=torch.linalg.vector_norm(state.coupling_nm @ s_mm, dim=0))
-
-
-def _ritz(state: LanczosState) -> tuple[torch.Tensor, torch.Tensor]:
-    """Eigenpairs of V^T H V, on the processor: the same numbers for every device of the vectors."""
-    eig_m, s_mm = torch.linalg.eigh(state.projected_mm[: state.filled, : state.filled].cpu())
-    return eig_m.to(state.projected_mm.device), s_mm.to(state.projected_mm.device)
+def _ritz(state: LanczosState, plan: LanczosPlan) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eigenpairs of V^T H V."""
+    eig_km, s_kmm = plan.eigh(state.projected_mm[None, : state.filled, : state.filled])
+    return eig_km[0], s_kmm[0]
 
 
 def _restarted(state: LanczosState, plan: LanczosPlan) -> LanczosState:
     """The lowest Ritz vectors and the next block; V^T H V is diagonal then, and C keeps what couples them."""
     room = state.basis_mx.shape[0] - 2 * state.pending
     kept = max(1, min(plan.wanted + max(state.pending, (room - plan.wanted) // 2), room, state.filled))
-    eig_m, s_mm = _ritz(state)
+    eig_m, s_mm = _ritz(state, plan)
     next_nx = state.basis_mx[state.filled : state.filled + state.pending].clone()
-    combined(s_mm[:, :kept], state.basis_mx[: state.filled], out=state.basis_mx[:kept])
+    combine_long(s_mm[:, :kept], state.basis_mx[: state.filled], out=state.basis_mx[:kept])
     state.basis_mx[kept : kept + state.pending] = next_nx
     state.projected_mm.zero_()
     state.projected_mm[:kept, :kept] = torch.diag(eig_m[:kept])
@@ -190,9 +199,9 @@ def _restarted(state: LanczosState, plan: LanczosPlan) -> LanczosState:
 
 
 def _result(state: LanczosState, plan: LanczosPlan) -> EigenResult:
-    eig_m, s_mm = _ritz(state)
+    eig_m, s_mm = _ritz(state, plan)
     wanted = min(plan.wanted, state.filled)
-    vectors_nx = combined(s_mm[:, :wanted], state.basis_mx[: state.filled])
+    vectors_nx = combine_long(s_mm[:, :wanted], state.basis_mx[: state.filled])
     return EigenResult(
         eig_kn=eig_m[:wanted].unsqueeze(0),
         vectors_knx=vectors_nx.unsqueeze(0),

@@ -1,4 +1,8 @@
-"""S-orthonormal vectors from any vectors, dependent ones included."""
+"""Orthonormal vectors from any vectors, dependent ones included; the noise that replaces what is missing.
+
+`complement` serves batches of pencils.  `project_out` and `orthonormalise` serve one problem with S = 1, in the memory
+of vectors of which there is hardly room for a second set.
+"""
 
 from __future__ import annotations
 
@@ -11,47 +15,6 @@ from eigenwerk.linalg.subspace import Subspace
 
 ATTEMPTS = 3
 """How often dependent vectors are replaced before giving up."""
-
-
-def orthonormalise(
-    operator: Operator, x_knx: torch.Tensor, k: Which = ALL, *, refill: bool = True, eigh: DenseEigh = dense_eigh
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Vectors with <x_i|S|x_j> = delta_ij that span the given ones.
-
-    Cholesky of the overlap, twice where it is ill conditioned (A. Stathopoulos and K. Wu, SIAM J. Sci.
-    Comput. 23, 2165 (2002)): vector i stays in the span of the first i given ones.  Where the vectors
-    are dependent, canonical orthogonalisation keeps the span, without that order; with `refill` the
-    missing vectors are replaced by deterministic noise (`noise`), else they are zero and come last.
-
-    x_knx: (k, n, x).  Returns (x_knx, rank_k of the given vectors, int64).
-    """
-    count = x_knx.shape[1]
-    first_rank_k: torch.Tensor | None = None
-    for attempt in range(ATTEMPTS):
-        x_knx, rank_k = _orthonormal_once(operator, x_knx, k, eigh)
-        first_rank_k = rank_k if first_rank_k is None else first_rank_k
-        if not refill or not bool((rank_k < count).any()):
-            break
-        x_knx = refilled(x_knx, rank_k, operator.sum, seed=attempt)
-    # Second pass: errors of the first are those of a well-conditioned matrix.
-    x_knx, rank_k = _orthonormal_once(operator, x_knx, k, eigh)
-    return x_knx, first_rank_k if first_rank_k is not None else rank_k
-
-
-def _orthonormal_once(
-    operator: Operator, x_knx: torch.Tensor, k: Which, eigh: DenseEigh
-) -> tuple[torch.Tensor, torch.Tensor]:
-    s_knn = _gram(operator, x_knx, k)
-    threshold = rank_threshold(x_knx.dtype)
-    diagonal_kn = s_knn.diagonal(dim1=-2, dim2=-1).real
-    lower_knn, info_k = torch.linalg.cholesky_ex(s_knn)
-    pivot_kn = lower_knn.diagonal(dim1=-2, dim2=-1).real.square()
-    if not bool(((info_k != 0) | ~(pivot_kn > 10 * threshold * diagonal_kn).all(-1)).any()):
-        rank_k = torch.full_like(info_k, s_knn.shape[-1], dtype=torch.int64)
-        return torch.linalg.solve_triangular(lower_knn.conj().to(x_knx.dtype), x_knx, upper=False), rank_k
-    # With H = -S all kept directions have eigenvalue -1; the dropped ones come last, as zeros.
-    _, c_knn, rank_k = generalised_eigh(-s_knn, s_knn, threshold=threshold, eigh=eigh)
-    return c_knn.mT.to(x_knx.dtype) @ x_knx, rank_k
 
 
 def complement(
@@ -79,8 +42,7 @@ def complement(
 
 def _gram(operator: Operator, x_knx: torch.Tensor, k: Which) -> torch.Tensor:
     """<x_i|S|x_j> (k, n, n) in double precision."""
-    s_knn = hermitian_part(operator.sum(inner(x_knx, operator.overlap(x_knx, k))))
-    return s_knn.to(torch.complex128 if s_knn.is_complex() else torch.float64)
+    return hermitian_part(operator.sum(inner(x_knx, operator.overlap(x_knx, k), in_double=True)))
 
 
 def moved(c_kmn: torch.Tensor, first: int, s_kmm: torch.Tensor, *, eigh: DenseEigh = dense_eigh) -> torch.Tensor:
@@ -107,18 +69,90 @@ def moved(c_kmn: torch.Tensor, first: int, s_kmm: torch.Tensor, *, eigh: DenseEi
     return d_kmn
 
 
+def project_out(basis_mx: torch.Tensor, w_nx: torch.Tensor, reduce: Reduce) -> torch.Tensor:
+    """Take the part inside an orthonormal basis out of `w_nx`, in place; returns the coefficients <basis_m|w_n>.
+
+    Two passes of block Gram-Schmidt, as in `complement`; coefficients are double.
+    """
+    sum_mn = basis_mx.new_zeros((basis_mx.shape[0], w_nx.shape[0]), dtype=torch.float64)
+    if basis_mx.shape[0] == 0:
+        return sum_mn
+    for _ in range(2):
+        c_mn = reduce(inner(basis_mx, w_nx, in_double=True))
+        w_nx.sub_(c_mn.T.to(w_nx.dtype) @ basis_mx)
+        sum_mn += c_mn
+    return sum_mn
+
+
+def orthonormalise(
+    basis_mx: torch.Tensor, w_nx: torch.Tensor, scale: float, reduce: Reduce, first_component: int = 0
+) -> torch.Tensor:
+    """Make rows that are orthogonal to a basis orthonormal among themselves, in place; returns r with w = r^T w_new.
+
+    A row that is nothing but rounding errors (below 100 eps of `scale`) is replaced by `hashed` numbers orthogonal to
+    everything before it, with zeros in r: so a Lanczos process walks on when an invariant subspace is full.
+    """
+    count = w_nx.shape[0]
+    r_nn = w_nx.new_zeros((count, count), dtype=torch.float64)
+    least = 100 * torch.finfo(w_nx.dtype).eps * max(scale, torch.finfo(w_nx.dtype).tiny)
+    for row in range(count):
+        w_1x = w_nx[row : row + 1]
+        r_nn[:row, row] = project_out(w_nx[:row], w_1x, reduce)[:, 0]
+        length = longest(w_1x, reduce)
+        if length > least:
+            w_1x /= length
+            r_nn[row, row] = length
+        else:
+            w_1x.copy_(hashed(first_component, w_1x.shape[1], basis_mx.shape[0] + row, like=w_nx))
+        # Normalising a short row magnifies what the projections left of the basis in it.
+        if length < 1e-2 * scale:
+            for before_mx in (basis_mx, w_nx[:row], basis_mx, w_nx[:row]):
+                project_out(before_mx, w_1x, reduce)
+            w_1x /= longest(w_1x, reduce)
+    return r_nn
+
+
+def longest(w_nx: torch.Tensor, reduce: Reduce) -> float:
+    """The length of the longest of some vectors."""
+    return float(reduce(inner(w_nx, w_nx, in_double=True)).diagonal().amax()) ** 0.5
+
+
 def noise(x_knx: torch.Tensor, count: int, seed: int = 0) -> torch.Tensor:
     """`count` reproducible random vectors shaped like the given ones: (k, count, x).
 
-    Uniform noise times the envelope sqrt(sum_n |x_n|^2): zero where the given vectors are (padding
-    stays padding), and as smooth as they are.  The same on every device.
+    `hashed` numbers times the envelope sqrt(sum_n |x_n|^2): zero where the given vectors are (padding
+    stays padding), and as smooth as they are.
     """
-    generator = torch.Generator().manual_seed(1729 + seed)
-    shape = (count, x_knx.shape[-1], 2)
-    random_nx2 = torch.rand(shape, generator=generator, dtype=torch.float64) * 2 - 1
-    random_nx = torch.view_as_complex(random_nx2) if x_knx.is_complex() else random_nx2[..., 0]
+    parts = 2 if x_knx.is_complex() else 1
+    like, size = x_knx.real, x_knx.shape[-1]
+    rows = [hashed(0, parts * size, 1729 + seed * count + row, like=like) for row in range(count)]
+    random_nx = torch.cat(rows) if parts == 1 else torch.view_as_complex(torch.cat(rows).view(count, size, 2))
     envelope_k1x = x_knx.abs().square().sum(-2, keepdim=True).sqrt()
-    return envelope_k1x * random_nx.to(x_knx)
+    return envelope_k1x * random_nx
+
+
+def hashed(first: int, count: int, seed: int, *, like: torch.Tensor) -> torch.Tensor:
+    """Uniform numbers in (-1, 1) that depend on the index of the component and the seed only; (1, count).
+
+    The 64-bit mixer of G. Steele, D. Lea and C. Flood, OOPSLA 2014 (SplitMix): the same on every device and for every
+    distribution of the components over ranks.
+    """
+    state_x = torch.arange(first, first + count, dtype=torch.int64, device=like.device)
+    state_x = (state_x + 1) * _signed(0x9E3779B97F4A7C15) + seed * 1_000_003
+    state_x = (state_x ^ _shifted(state_x, 30)) * _signed(0xBF58476D1CE4E5B9)
+    state_x = (state_x ^ _shifted(state_x, 27)) * _signed(0x94D049BB133111EB)
+    state_x = state_x ^ _shifted(state_x, 31)
+    return (_shifted(state_x, 11).double() / (1 << 52) - 1).to(like.dtype).unsqueeze(0)
+
+
+def _shifted(bits_x: torch.Tensor, by: int) -> torch.Tensor:
+    """A shift to the right that brings in zeros."""
+    return (bits_x >> by) & ((1 << (64 - by)) - 1)
+
+
+def _signed(word: int) -> int:
+    """An unsigned 64-bit number as the signed one with the same bits."""
+    return word - (1 << 64) if word >= 1 << 63 else word
 
 
 def refilled(x_knx: torch.Tensor, rank_k: torch.Tensor, reduce: Reduce, seed: int = 0) -> torch.Tensor:

@@ -55,7 +55,7 @@ def first_ritz(
             notes.append(_rank_note(rank_k, count))
         x_knx, proj_kni = refilled(ritz.x_knx, rank_k, operator.sum, seed=attempt), None
     missing_kn = torch.arange(count, device=rank_k.device) >= rank_k.unsqueeze(-1)
-    return RitzPairs(ritz, eig_kn.to(ritz.x_knx.real.dtype), missing_kn, applications, tuple(notes))
+    return RitzPairs(ritz, eig_kn.to(ritz.eig_dtype), missing_kn, applications, tuple(notes))
 
 
 def last_ritz(
@@ -75,7 +75,7 @@ def last_ritz(
         return replace(again, notes=(note, *again.notes))
     ritz = space.rotated_last(c_knn) if vectors_only else space.rotated(c_knn)
     missing_kn = torch.arange(missing_kn.shape[1], device=rank_k.device) >= rank_k.unsqueeze(-1)
-    return RitzPairs(ritz, eig_kn.to(ritz.x_knx.real.dtype), missing_kn, 0, ())
+    return RitzPairs(ritz, eig_kn.to(ritz.eig_dtype), missing_kn, 0, ())
 
 
 def checked_ritz(

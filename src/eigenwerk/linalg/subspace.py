@@ -10,7 +10,7 @@ import torch
 from eigenwerk.linalg.dense import DenseEigh, Overlap, dense_eigh, generalised_eigh, hermitian_part, rank_threshold
 from eigenwerk.linalg.images import Images
 from eigenwerk.linalg.operator import ALL, Which
-from eigenwerk.linalg.products import Reduce, combine
+from eigenwerk.linalg.products import Reduce, combine, doubled
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Subspace:
     def grown(self, new: Images, reduce: Reduce) -> Subspace:
         """The space with a block added; only inner products with the new vectors are computed."""
         blocks = (*self.blocks, new)
-        row_h, row_s = reduce(_double(torch.stack(new.rows(blocks))))
+        row_h, row_s = reduce(doubled(torch.stack(new.rows(blocks))))
         return Subspace(blocks, _bordered(self.h_kmm, row_h), _bordered(self.s_kmm, row_s))
 
     def rayleigh_ritz(
@@ -54,7 +54,7 @@ class Subspace:
     def overlaps(self, x_knx: torch.Tensor, reduce: Reduce, k: Which = ALL) -> torch.Tensor:
         """<v_m|S|x_n> with all vectors of the space, (k, m, n), in double precision; k: which problems these are."""
         proj_kni = self.blocks[0].project(x_knx, k)
-        return reduce(_double(torch.cat([block.overlaps(x_knx, proj_kni) for block in self.blocks], 1)))
+        return reduce(doubled(torch.cat([block.overlaps(x_knx, proj_kni) for block in self.blocks], 1)))
 
     def rotated(self, c_kmn: torch.Tensor) -> Images:
         """The vectors with coefficients in the columns of c, and their images, without applying H."""
@@ -90,7 +90,7 @@ def _combined(c_kmn: torch.Tensor, parts: list[torch.Tensor]) -> torch.Tensor:
 def subspace(start: Images, reduce: Reduce) -> Subspace:
     """The space of a first block of vectors."""
     problems = start.x_knx.shape[0]
-    empty_k00 = _double(start.x_knx.new_zeros((problems, 0, 0)))
+    empty_k00 = doubled(start.x_knx.new_zeros((problems, 0, 0)))
     return Subspace((), empty_k00, empty_k00).grown(start, reduce)
 
 
@@ -100,7 +100,7 @@ def ritz_subspace(ritz: Images, eig_kn: torch.Tensor, missing_kn: torch.Tensor) 
     missing_kn: (k, n) True for vectors that do not exist (they are zero); S and H vanish there.
     """
     unit_kn = (~missing_kn).to(eig_kn.dtype)
-    h_kmm, s_kmm = (_double(torch.diag_embed(d_kn).to(ritz.x_knx.dtype)) for d_kn in (eig_kn * unit_kn, unit_kn))
+    h_kmm, s_kmm = (doubled(torch.diag_embed(d_kn).to(ritz.x_knx.dtype)) for d_kn in (eig_kn * unit_kn, unit_kn))
     return Subspace((ritz,), h_kmm, s_kmm)
 
 
@@ -112,7 +112,3 @@ def _bordered(a_kmm: torch.Tensor, row_knm: torch.Tensor) -> torch.Tensor:
         return corner_knn
     side_knm = row_knm[..., :size]
     return torch.cat([torch.cat([a_kmm, side_knm.mH], -1), torch.cat([side_knm, corner_knn], -1)], -2)
-
-
-def _double(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)

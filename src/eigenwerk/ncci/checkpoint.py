@@ -1,10 +1,10 @@
 """The way of a solver on the disk, so that a run killed at any time continues with the same bits.
 
 A folder holds one file for every Lanczos vector, written once, and `state.h5` with everything small, written last: it
-names the vectors it needs.  So a checkpoint costs only what is new.  LOBPCG keeps its few vectors in `state.h5` itself.
+names the vectors it needs.  So a checkpoint costs only what is new.  Davidson's few blocks are in `state.h5` itself.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from shutil import rmtree
@@ -17,8 +17,9 @@ from eigenwerk import __version__
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.hdf5_state import read_state, write_state
+from eigenwerk.linalg.davidson import DavidsonState
 from eigenwerk.linalg.lanczos import LanczosState
-from eigenwerk.linalg.lobpcg import LobpcgState
+from eigenwerk.linalg.operator import Operator
 from eigenwerk.ncci.device_arrays import tensor
 
 STATE = "state.h5"
@@ -31,30 +32,29 @@ class Checkpoint:
     folder: Path
     about: Mapping[str, Any]
 
-    def save(self, state: LanczosState | LobpcgState) -> None:
+    def save(self, state: LanczosState | DavidsonState) -> None:
         """Write what is new; the checkpoint before stays whole until this one is."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        if isinstance(state, LobpcgState):
-            write_state(self.folder / STATE, {"about": dict(self.about), "lobpcg": _plain(state)}, __version__)
+        if isinstance(state, DavidsonState):
+            write_state(self.folder / STATE, {"about": dict(self.about), "davidson": _plain(state.tree())}, __version__)
             return
         names = [f"vector-{state.restarts:04d}-{row:05d}.npy" for row in range(state.filled + state.pending)]
         for row, name in enumerate(names):
             if not (self.folder / name).exists():
                 with replacing(self.folder / name) as new, new.open("wb") as file:
                     np.save(file, state.basis_mx[row].cpu().numpy())
-        small = _plain(state)
-        rows = int(small.pop("basis_mx").shape[0])
+        small = {field.name: getattr(state, field.name) for field in fields(state) if field.name != "basis_mx"}
         write_state(
             self.folder / STATE,
-            {"about": dict(self.about), "rows": rows, "lanczos": small, "names": names},
+            {"about": dict(self.about), "rows": len(state.basis_mx), "lanczos": _plain(small), "names": names},
             __version__,
         )
         self._forget_vectors_except(names)
 
-    def load(self, device: torch.device) -> LanczosState | LobpcgState | None:
+    def load(self, operator: Operator, device: torch.device) -> LanczosState | DavidsonState | None:
         """The state that was saved, or None where there is none; to be called before the first `save`.
 
-        Raises InputError where it belongs to another case.
+        Raises InputError where it belongs to another case, or to another version of eigenwerk.
         """
         if not (self.folder / STATE).exists():
             self._forget_vectors_except([])
@@ -62,8 +62,13 @@ class Checkpoint:
         saved = read_state(self.folder / STATE)
         self._refuse_other(saved["about"])
         self._forget_vectors_except(saved.get("names", []))
-        if "lobpcg" in saved:
-            return LobpcgState(**_tensors(saved["lobpcg"], device))
+        if "davidson" in saved:
+            return DavidsonState.of(operator, _tensors(saved["davidson"], device))
+        if "lanczos" not in saved:
+            raise InputError(
+                f"The checkpoint in {self.folder} was written by another version of eigenwerk. Remove the folder; the "
+                "run then begins anew."
+            )
         first = np.load(self.folder / saved["names"][0])
         basis_mx = torch.zeros((saved["rows"], len(first)), dtype=torch.from_numpy(first).dtype, device=device)
         for row, name in enumerate(saved["names"]):
@@ -89,13 +94,18 @@ class Checkpoint:
                 )
 
 
-def _plain(state: LanczosState | LobpcgState) -> dict[str, Any]:
-    values = {field.name: getattr(state, field.name) for field in fields(state)}
-    return {
-        name: value.cpu().numpy() if isinstance(value, torch.Tensor) and name != "basis_mx" else value
-        for name, value in values.items()
-    }
+def _plain(value: Any) -> Any:
+    """Tensors of a tree as arrays."""
+    return _mapped(value, lambda leaf: leaf.cpu().numpy() if isinstance(leaf, torch.Tensor) else leaf)
 
 
-def _tensors(values: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
-    return {name: tensor(value, device) if isinstance(value, np.ndarray) else value for name, value in values.items()}
+def _tensors(value: Any, device: torch.device) -> Any:
+    """Arrays of a tree as tensors."""
+    return _mapped(value, lambda leaf: tensor(leaf, device) if isinstance(leaf, np.ndarray) else leaf)
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A tree of mappings, lists and tuples with other leaves."""
+    if isinstance(value, Mapping):
+        return {name: _mapped(entry, change) for name, entry in value.items()}
+    return type(value)(_mapped(entry, change) for entry in value) if isinstance(value, list | tuple) else change(value)

@@ -1,4 +1,4 @@
-"""The diagonal of the Hamiltonian, and the preconditioner made of it."""
+"""The diagonal of the Hamiltonian."""
 
 import numpy as np
 import torch
@@ -56,15 +56,3 @@ def _like_pairs(occupied_di: np.ndarray, element_xx: np.ndarray) -> np.ndarray:
         for i in range(j):
             total_d += element_xx[occupied_di[:, i], occupied_di[:, j]]
     return total_d
-
-
-class DiagonalPreconditioner:
-    """(residual, e) -> residual / max(diagonal - e, floor), positive definite; floor in MeV."""
-
-    def __init__(self, diagonal_b: torch.Tensor, floor: float = 5.0) -> None:
-        self.diagonal_b, self.floor = diagonal_b, floor
-
-    def __call__(self, residual_nb: torch.Tensor, eig_n: torch.Tensor) -> torch.Tensor:
-        """The preconditioned residuals, (n, b)."""
-        gap_nb = self.diagonal_b - eig_n.to(self.diagonal_b).unsqueeze(1)
-        return residual_nb / gap_nb.clamp_min(self.floor)

@@ -24,6 +24,10 @@ TABLE_RATE = 2.5e8
 DENSE_LARGEST = 20_000
 """Dimension above which no dense matrix is made (3.2 GB)."""
 
+LOBPCG_BLOCKS = 12
+"""Blocks of vectors that LOBPCG holds at the same time: [X, P, W] and H times it, and what they turn into (measured: 11
+in double precision, 13 in single with double copies of stretches)."""
+
 USUAL_PRODUCTS = 100
 """Products that a few lowest states take."""
 
@@ -90,7 +94,8 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
             "Lower M, take the other parity, or raise Nmax."
         )
     item = 8 if choice.precision == "double" else 4
-    kept = 5 * block if choice.method == "lobpcg" else min(max(choice.space, states + 3 * block), size) + 2 * block
+    kept = min(max(choice.space, states + 3 * block), size) + 2 * block
+    kept = LOBPCG_BLOCKS * block if choice.method == "lobpcg" else kept
     vectors = float(item * size * (kept + states))
     gathers = size * problem.space.nucleons * (problem.space.nucleons - 1) / 2
     tables, product = 0.5 + gathers / TABLE_RATE, gathers * block / PAIRS_RATE[device]
@@ -121,6 +126,17 @@ def choose_backend(estimated: Estimate, choice: SolverSettings, memory: float) -
         return "pairs"
     pairs_first = cost["pairs"].usual_seconds(estimated.block) < cost["csb"].usual_seconds(estimated.block)
     return "pairs" if estimated.device == "cuda" and pairs_first else "csb"
+
+
+def refuse_several_ranks(ranks: int, starter: str = "") -> None:
+    """Raises InputError for more than one rank: each would compute the whole case and write the same files."""
+    if ranks > 1:
+        by, without = (f" that {starter} has started", f" without {starter}") if starter else ("", "")
+        raise InputError(
+            f"eigenwerk ncci computes on one rank so far, but there are {ranks}{by}: each would do the whole work and "
+            f"write the same files. Start it once,{without or ' as one process'}; its threads share the cores of the "
+            "machine (OMP_NUM_THREADS says how many), or it takes one GPU."
+        )
 
 
 def refuse_what_does_not_fit(case: Case, problem: CaseSpace, estimated: Estimate, backend: str, memory: float) -> None:

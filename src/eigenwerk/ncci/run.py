@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,15 @@ import torch
 from eigenwerk import __version__
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, replacing
+from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.basis.basis_pairs import basis_pairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.checkpoint import Checkpoint
-from eigenwerk.ncci.diagonal import DiagonalPreconditioner, diagonal
-from eigenwerk.ncci.estimate import Estimate, planned, refuse_what_does_not_fit
+from eigenwerk.ncci.estimate import Estimate, planned, refuse_several_ranks, refuse_what_does_not_fit
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.two_body import TwoBody
-from eigenwerk.ncci.operators import build_hamiltonian, device_of, dtype_of
+from eigenwerk.ncci.operators import Hamiltonian
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.results.levels import Levels, spin_of
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, write_levels
@@ -30,7 +31,13 @@ from eigenwerk.ncci.results.observables import observe
 from eigenwerk.ncci.solving import Report, solve
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
 from eigenwerk.ncci.start_vectors import carried_over, start_vectors
-from eigenwerk.parallel.device_memory import rank_memory
+from eigenwerk.parallel.device_clock import record_device
+from eigenwerk.parallel.device_memory import smallest_memory
+from eigenwerk.parallel.launch.choice import DeviceRequest
+from eigenwerk.parallel.launch.environment import Launch
+from eigenwerk.parallel.launch.start import StartRequest, at_work
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.units import NUCLEON_MASS_MEV
 
 Say = Callable[[str], None]
@@ -47,9 +54,16 @@ class CaseResult:
     vectors_nb: np.ndarray
 
 
+def alone(device: str) -> Runtime:
+    """One rank on the device that is asked for in the words of --device.  Raises InputError where there is none."""
+    with at_work(Launch(), lambda: StartRequest(DeviceRequest(device))) as team:
+        return team.runtime
+
+
 def run_case(
     case: Case,
     *,
+    runtime: Runtime | None = None,
     source: Source | None = None,
     start: CaseResult | None = None,
     checkpoint: Path | None = None,
@@ -58,38 +72,44 @@ def run_case(
 ) -> CaseResult:
     """Compute one case.
 
-    source: an interaction made in Python, in place of the one that the case names.  start: a result of the same
-    nucleus in a smaller space, to begin from.  checkpoint: a folder for the way of the solver; what lies there is
-    continued.  report: called after every step.  say: called with a line for each stage.
+    runtime: device and trace; that which the case asks for where it is None.  source: an interaction made in Python, in
+    place of the one that the case names.  start: a result of the same nucleus in a smaller space, to begin from.
+    checkpoint: a folder for the way of the solver; what lies there is continued.  report: called after every step.
+    say: called with a line for each stage.
     Raises InputError for a case that cannot be.
     """
     begin = time.perf_counter()
+    runtime = runtime or alone(case.solver.device)
+    if case.solver.precision == "single":
+        runtime = replace(runtime, real=torch.float32, complex=torch.complex64)
+    refuse_several_ranks(runtime.world.size)
+    span = runtime.trace.span
     source = source or source_of(case)
     problem = source.problem(case)
-    device, dtype = device_of(case.solver.device), dtype_of(case.solver.precision)
-    estimated, memory, backend = planned(case, problem, device.type, rank_memory(device, 1))
+    device = runtime.device
+    estimated, memory, backend = planned(case, problem, device.type, smallest_memory(runtime.world, device))
     refuse_what_does_not_fit(case, problem, estimated, backend, memory)
-    basis = problem.basis()
+    with span("basis"):
+        basis = problem.basis()
     determinants = f"{len(basis.protons)} proton and {len(basis.neutrons)} neutron determinants"
     say(f"basis      {basis.dimension} states, {determinants}")
-    parts = source.parts(case, problem)
-    pairs = basis_pairs(basis, total(parts))
+    with span("matrix elements"):
+        parts = source.parts(case, problem)
+        pairs = basis_pairs(basis, total(parts))
     say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
-    operator = build_hamiltonian(basis, pairs, case.solver, backend)
+    with span("operator"):
+        operator = Hamiltonian(basis, pairs, backend, runtime)
     built = time.perf_counter()
     say(f"operator   {operator.backend} on {device}, {case.solver.precision} precision, {operator.build_seconds:.1f} s")
 
     def begin_from(count: int) -> torch.Tensor:
-        like = torch.zeros(1, dtype=dtype, device=device)
         known = _known_vectors(case, source, basis, start)
-        return start_vectors(basis, count, None if known is None else torch.from_numpy(known), like)
-
-    def helper() -> DiagonalPreconditioner:
-        return DiagonalPreconditioner(diagonal(basis, pairs, device).to(dtype))
+        return start_vectors(basis, count, None if known is None else torch.from_numpy(known), runtime.tensor([0]))
 
     about = _about(case, problem)
     saved = Checkpoint(checkpoint, about | _solver_about(case)) if checkpoint is not None else None
-    found = solve(operator, begin_from, case.solver, case.states, device, saved, report, helper)
+    with span("states"):
+        found = solve(operator, begin_from, case.solver, case.states, saved, report)
     solved = time.perf_counter()
     say(f"states     {found.applications} products, {solved - built:.1f} s")
     solver = _solver_about(case) | {
@@ -99,19 +119,45 @@ def run_case(
         "solve_seconds": solved - built,
         "program": __version__,
     }
-    levels = _levels(case, problem, basis, parts, estimated, found, about, solver)
+    with span("observables"):
+        levels = _levels(case, problem, basis, parts, estimated, found, about, solver)
     say(f"observed   {time.perf_counter() - solved:.1f} s")
     return CaseResult(case, problem, basis, levels, found.vectors_knx[0].cpu().numpy())
 
 
 def run_series(
-    cases: list[Case], output: Path, *, report: Report | None = None, say: Say = lambda line: None
+    cases: list[Case],
+    output: Path,
+    *,
+    runtime: Runtime | None = None,
+    report: Report | None = None,
+    say: Say = lambda line: None,
 ) -> list[Levels]:
     """Compute the cases of a file one after the other and write their files below `output`.
 
-    Each begins from the states of the one before where that is a smaller space of the same hw and parity.
+    Each begins from the states of the one before where that is a smaller space of the same hw and parity.  What the
+    runtime recorded is written last, also where the series was stopped.
     """
+    runtime = runtime or alone(cases[0].solver.device)
+    refuse_several_ranks(runtime.world.size)
     ensure_writable(output)
+    record_device(runtime.trace, runtime.device)
+    try:
+        levels = _series(cases, output, runtime, report, say)
+    except KeyboardInterrupt:
+        _write_trace(cases[0], output, runtime)
+        raise
+    _write_trace(cases[0], output, runtime)
+    return levels
+
+
+def _write_trace(case: Case, output: Path, runtime: Runtime) -> None:
+    about = {"system": case.title, "program_version": __version__, "transport": runtime.world.transport}
+    about["created"] = datetime.now(UTC).isoformat(timespec="seconds")
+    write_trace_file(output / TRACE_FILE, gather_trace_records(runtime), about)
+
+
+def _series(cases: list[Case], output: Path, runtime: Runtime, report: Report | None, say: Say) -> list[Levels]:
     last: CaseResult | None = None
     levels = []
     for case in cases:
@@ -121,7 +167,9 @@ def run_series(
         known = last if last is not None and last.case.hw == case.hw else None
         if known is not None and known.problem.space.parity != source_of(case).problem(case).space.parity:
             known = None
-        last = run_case(case, start=known, checkpoint=folder / "checkpoint", report=report, say=say)
+        last = run_case(
+            case, runtime=runtime, start=known, checkpoint=folder / "checkpoint", report=report, say=say
+        )
         write_results(folder, last)
         Checkpoint(folder / "checkpoint", {}).remove()
         levels.append(last.levels)

@@ -2,13 +2,16 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 import torch
 
+from eigenwerk.linalg.davidson import DavidsonState, davidson
+from eigenwerk.linalg.dense import host_eigh
 from eigenwerk.linalg.lanczos import LanczosPlan, LanczosState, lanczos
-from eigenwerk.linalg.lobpcg import LobpcgPlan, LobpcgState, Precondition, lobpcg
 from eigenwerk.linalg.operator import EigenResult
+from eigenwerk.linalg.shared_dense import SharedEigh
 from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.inputs import SolverSettings, block_size
 from eigenwerk.ncci.operators import Hamiltonian
@@ -33,30 +36,35 @@ def solve(
     start_nb: Callable[[int], torch.Tensor],
     choice: SolverSettings,
     states: int,
-    device: torch.device,
     checkpoint: Checkpoint | None,
     report: Report | None,
-    precondition: Callable[[], Precondition] | None = None,
 ) -> EigenResult:
     """The lowest states.
 
-    start_nb(n): n start vectors, called only where no checkpoint is found.  precondition: makes what LOBPCG uses.
+    start_nb(n): n start vectors, called only where no checkpoint is found.
     """
-    resume = checkpoint.load(device) if checkpoint is not None else None
+    runtime, block = operator.runtime, min(block_size(choice, states), operator.basis.dimension)
+    resume = checkpoint.load(operator, runtime.device) if checkpoint is not None else None
+    start_knb = start_nb(block).unsqueeze(0) if resume is None else None
     watch = _Watch(states, choice.checkpoint_minutes, checkpoint, report)
-    start = None if resume is not None else start_nb(block_size(choice, states))
-    if choice.method == "lobpcg":
-        plan = LobpcgPlan(states, choice.tolerance, choice.products)
-        known = resume if isinstance(resume, LobpcgState) else None
-        helper = None if precondition is None else precondition()
-        return lobpcg(operator, start, plan, precondition=helper, resume=known, watch=watch)
-    return lanczos(
-        operator,
-        start,
-        LanczosPlan(states, choice.tolerance, choice.products, choice.fixed, choice.space),
-        resume=resume if isinstance(resume, LanczosState) else None,
-        watch=watch,
-    )
+    eigh = SharedEigh(runtime.world, runtime.trace, host_eigh)
+    if choice.method == "lanczos":
+        plan = LanczosPlan(
+            states, choice.tolerance, choice.products, choice.fixed, choice.space, eigh=eigh, trace=runtime.trace
+        )
+        known = resume if isinstance(resume, LanczosState) else None
+        return lanczos(operator, start_knb, plan, resume=known, watch=watch)
+    # LOBPCG: Davidson in a space of three blocks; vectors beyond the wanted ones guard the convergence of the last
+    wanted_kn = (torch.arange(block, device=runtime.device) < states).unsqueeze(0)
+    found = davidson(
+        operator, start_knb, expansions=inf, max_space=3, tolerance=choice.tolerance, relative=True,
+        wanted_weight_kn=wanted_kn, products=choice.products, eigh=eigh, watch=watch,
+        resume=resume if isinstance(resume, DavidsonState) else None,
+    )  # fmt: skip
+    return replace(
+        found, eig_kn=found.eig_kn[:, :states], vectors_knx=found.vectors_knx[:, :states],
+        residual_kn=found.residual_kn[:, :states], converged_kn=found.converged_kn[:, :states],
+    )  # fmt: skip
 
 
 class _Watch:
@@ -66,7 +74,7 @@ class _Watch:
         self.states, self.minutes, self.checkpoint, self.report = states, minutes, checkpoint, report
         self.begin = self.saved = time.monotonic()
 
-    def __call__(self, state: LanczosState | LobpcgState) -> None:
+    def __call__(self, state: LanczosState | DavidsonState) -> None:
         now = time.monotonic()
         if self.report is not None:
             try:
@@ -80,10 +88,10 @@ class _Watch:
             self.saved = time.monotonic()
 
 
-def _step(state: LanczosState | LobpcgState, states: int, seconds: float) -> SolverProgress:
+def _step(state: LanczosState | DavidsonState, states: int, seconds: float) -> SolverProgress:
     if isinstance(state, LanczosState):
-        eig, residual, restarts = state.eig_m, state.residual_m, state.restarts
+        eig_n, residual_n, products, restarts = state.eig_m, state.residual_m, state.products, state.restarts
     else:
-        eig, residual, restarts = state.eig_n, state.residual_n, 0
-    worst = float(residual[:states].max()) if len(residual) >= states else float("inf")
-    return SolverProgress(state.products, tuple(eig[:states].tolist()), worst, restarts, seconds)
+        eig_n, residual_n, products, restarts = state.eig_kn[0], state.residual_kn[0], state.applications, 0
+    worst = float(residual_n[:states].max()) if len(residual_n) >= states else float("inf")
+    return SolverProgress(products, tuple(eig_n[:states].tolist()), worst, restarts, seconds)

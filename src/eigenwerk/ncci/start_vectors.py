@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from eigenwerk.errors import InputError
-from eigenwerk.linalg.symmetric import hashed_noise
+from eigenwerk.linalg.orthogonal import hashed
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 
 NOISE = 1e-3
@@ -13,7 +13,7 @@ NOISE = 1e-3
 
 def noise_vectors(basis: ManyBodyBasis, count: int, like: torch.Tensor) -> torch.Tensor:
     """(count, b), the same on every device."""
-    return torch.cat([hashed_noise(0, basis.dimension, seed, like=like) for seed in range(count)])
+    return torch.cat([hashed(0, basis.dimension, seed, like=like) for seed in range(count)])
 
 
 def start_vectors(basis: ManyBodyBasis, count: int, known_nb: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:

@@ -7,6 +7,7 @@ from eigenwerk.dft.basis.grid_orbits import grid_orbits
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.symmetrise import make_symmetriser
 from eigenwerk.dft.terms.xc import exchange_correlation
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.units import BOHR_ANGSTROM
 
 IRON = 2.83 / BOHR_ANGSTROM * np.eye(3)
@@ -39,7 +40,7 @@ def test_a_symmetric_field_is_the_same_at_all_points_of_a_set(calc, density_sg):
 
 
 def test_symmetry_changes_neither_energy_nor_potential(calc, density_sg):
-    functional = calc.builder.functional
+    functional = find_functional(calc.parameters.functional)
     orbits = grid_orbits(calc.kpoints.symmetry, calc.basis.grids.fine, calc.runtime)
     waves = {"density": density_sg}
     energy, whole = exchange_correlation(waves, calc.basis, functional)

@@ -67,7 +67,7 @@ def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypat
     answers = []
     for calc, vector_knG in ((real, x_knG), (complex_, twin_knG)):
         density = atomic_density(calc.atoms, calc.parameters.electrons, None)
-        hamiltonian = Hamiltonian(calc.atoms, calc.builder(density), 0)
+        hamiltonian = Hamiltonian.of(calc.atoms, calc.builder(density)).block()
         images = operator_images(hamiltonian, vector_knG)
         answers.append((images, [vector_knG.conj() @ other_knG.mT for other_knG in (vector_knG, *images)]))
     (ours, our_products), (theirs, their_products) = answers

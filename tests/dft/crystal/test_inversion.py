@@ -11,7 +11,7 @@ from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.crystal.inversion import find_inversion
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
-from eigenwerk.dft.density import Density, atomic_density
+from eigenwerk.dft.density import atomic_density
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.run.checkpoint import load_start, state_tree
 from eigenwerk.dft.symmetrise import make_symmetriser
@@ -71,8 +71,7 @@ def assert_same_order(real, complex_):
 def symmetric(calc, potential):
     """A potential without its egg-box error: what is left of one on points that symmetry does not exchange."""
     average = make_symmetriser(calc.kpoints.symmetry, calc.atoms)
-    even = average(Density.of(potential.potential_sg, potential.hamiltonian_sx))
-    return replace(potential, potential_sg=even.density_sg, hamiltonian_sx=even.occupancy_sx)
+    return replace(potential, derivative=average(potential.derivative))
 
 
 # -- which crystals ---------------------------------------------------------------------------------------------------
@@ -139,7 +138,7 @@ def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypat
         moment_a = calc.structure.magmom_a
         density = atomic_density(calc.atoms, calc.parameters.electrons, moment_a)
         density = make_symmetriser(calc.kpoints.symmetry, calc.atoms)(density)
-        hamiltonian = Hamiltonian(calc.atoms, symmetric(calc, calc.builder(density)), 0)
+        hamiltonian = Hamiltonian.of(calc.atoms, symmetric(calc, calc.builder(density))).block()
         answers.append([*operator_images(hamiltonian, vector_knG), hamiltonian.solve_overlap(vector_knG)])
     assert_same_images(real, complex_, *answers)
 

@@ -10,8 +10,9 @@ from eigenwerk.dft.density import electrons_of
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals, solve_bands
 from eigenwerk.dft.scf.precision import PrecisionChoice, measured_error
-from eigenwerk.dft.scf.solvers import davidson_method, exact_method
+from eigenwerk.dft.scf.solvers import Method, davidson_method
 from eigenwerk.dft.single_precision import SingleTables, lowered
+from eigenwerk.eigensolvers import SEQUENCES
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 CASES = {
@@ -46,10 +47,11 @@ def both(crystal, calculation):
 
 
 def twins(calc):
-    """H of the start in both precisions, its potential, and orbitals."""
+    """H of the start as an operator in both precisions, its potential, and orbitals."""
     potential = calc.builder(calc.starting_density())
-    hamiltonian, tables = Hamiltonian(calc.atoms, potential, 0), SingleTables.of(calc.atoms)
-    return hamiltonian, tables, potential, first_orbitals(calc.atoms, potential, calc.parameters.bands)
+    tables, whole = SingleTables.of(calc.atoms), Hamiltonian.of(calc.atoms, potential)
+    both = [hamiltonian.block() for hamiltonian in (whole, tables.hamiltonian(whole))]
+    return both, tables, potential, first_orbitals(calc.atoms, potential, calc.parameters.bands)
 
 
 def precisions(ground):
@@ -102,8 +104,8 @@ def test_exact_diagonalisation_stays_double(both):
 @pytest.mark.parametrize("case", CASES)
 def test_operator_is_that_of_double_precision_to_its_rounding(both, case):
     calc = both(case)[0]
-    hamiltonian, tables, _, coeff_sknG = twins(calc)
-    x_knG, lower = coeff_sknG[0], tables.hamiltonian(hamiltonian)
+    (hamiltonian, lower), _, _, coeff_sknG = twins(calc)
+    x_knG = coeff_sknG[0]
     lower_x_knG = lowered(x_knG)
     assert lower_x_knG.dtype == DTYPES.get(case, torch.complex64)
     eig_kn = torch.ones(x_knG.shape[:2], dtype=torch.float64)
@@ -122,7 +124,7 @@ def test_operator_is_that_of_double_precision_to_its_rounding(both, case):
 def test_the_stated_error_is_the_error(both, case):
     """Residuals to what was measured on a few orbitals; the band energy within ten times the estimate."""
     calc = both(case)[0]
-    hamiltonian, tables, potential, coeff_sknG = twins(calc)
+    (hamiltonian, lower), tables, potential, coeff_sknG = twins(calc)
     error = measured_error(calc.atoms, tables, potential, coeff_sknG, calc.parameters.electrons)
     fine = solve_bands(
         calc.atoms, potential, coeff_sknG, method=davidson_method(25), tolerance=1e-9, wanted_skn=None
@@ -135,7 +137,7 @@ def test_the_stated_error_is_the_error(both, case):
     electrons_k = calc.parameters.electrons * calc.basis.weight_k
     assert 1e-9 < abs(float(electrons_k @ difference_kn.mean(-1))) < 10 * error.energy
     x_knG = fine.coeff_sknG[0]
-    h_knG, lower_h_knG = hamiltonian.apply(x_knG)[0], tables.hamiltonian(hamiltonian).apply(lowered(x_knG))[0]
+    h_knG, lower_h_knG = hamiltonian.apply(x_knG)[0], lower.apply(lowered(x_knG))[0]
     assert error.residual / 5 < float(torch.linalg.vector_norm(lower_h_knG - h_knG, dim=-1).max()) < 5 * error.residual
 
 
@@ -223,7 +225,7 @@ def test_a_continued_run_begins_double_and_looks_then(choice):
 
 def test_nothing_is_said_where_it_is_not_wished_for(choice):
     assert choice(wished=False)(1, None, 1e-2) == (False, ())
-    assert choice(wished=False)(1, None, 1e-2, exact_method()) == (False, ())
+    assert choice(wished=False)(1, None, 1e-2, Method.of(SEQUENCES["exact"].follows)) == (False, ())
 
 
 def test_a_step_in_single_precision_never_counts_as_converged(both):

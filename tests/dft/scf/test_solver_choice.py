@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from eigenwerk.dft.scf.bands import Bands
-from eigenwerk.dft.scf.solver_choice import SEQUENCES, SolverChoice, SolverJob, sequence_of
+from eigenwerk.dft.scf.solver_choice import SolverChoice, sequence_of
+from eigenwerk.dft.scf.solvers import SolverJob
+from eigenwerk.eigensolvers import SEQUENCES
 
 SMALL = SolverJob("automatic", bands=40, real=False, energy_tolerance=1e-6)
 LARGE = replace(SMALL, bands=500)
@@ -28,7 +30,7 @@ def go(choice, residuals, tolerance=1e-7):
     for step, residual in enumerate(residuals, start=1):
         method, before = choice.next(step)
         after = choice.observe(bands_with(1e-9, residual, 1.0), FILLING, tolerance)
-        seen.append((method.short, (*before, *after)))
+        seen.append((method.solver.short, (*before, *after)))
     return seen
 
 

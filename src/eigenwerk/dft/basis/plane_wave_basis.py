@@ -142,12 +142,12 @@ class PlaneWaveBasis:
         return self.lattice.waves(self.index_khc + point_k1c) * self.mask_kh[..., None]
 
     def potential_for_orbitals(self, potential_g: torch.Tensor) -> torch.Tensor:
-        """v(R) of a local potential on the points where orbitals are multiplied with it; (g,) -> (R, R, R).
+        """v(R) of a local potential on the points where orbitals are multiplied with it; (..., g) -> (..., R, R, R).
 
         By inversion only its even part, exactly, and on a grid that inversion maps onto itself.
         """
         if self.inversion is not None:
-            centre_g, grid_g = self._turn_xg[:, : len(potential_g)]
+            centre_g, grid_g = self._turn_xg[:, : potential_g.shape[-1]]
             potential_g = (potential_g * centre_g).real * grid_g
         return self.wave_map.to_grid(potential_g)
 

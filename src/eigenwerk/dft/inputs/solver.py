@@ -3,26 +3,8 @@
 from dataclasses import dataclass
 
 from eigenwerk.dft.inputs.settings import Computed, line_of, whole
+from eigenwerk.eigensolvers import ALGOS, NUMBERS, SEQUENCES
 from eigenwerk.io.vasp.incar import Incar
-
-SOLVERS = {
-    "Automatic": "automatic",
-    "Normal": "davidson",
-    "Fast": "davidson, rmm",
-    "VeryFast": "rmm",
-    "All": "conjugate",
-    "Conjugate": "conjugate",
-    "Damped": "damped",
-    "Exact": "exact",
-    "Chebyshev": "chebyshev",
-}
-"""ALGO -> `Parameters.solver`; other words that are accepted are served by blocked Davidson."""
-
-NUMBERS = {38: "Normal", 68: "Fast", 48: "VeryFast", 58: "All", 53: "Damped", 90: "Exact"}
-"""IALGO -> ALGO."""
-
-FROZEN_STEPS = {"rmm": 3}
-"""Default of |NELMDL| by solver: residual minimisation must first find the lowest states of the starting potential."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +21,16 @@ def solver_tags(incar: Incar) -> SolverTags:
     computed: dict[str, Computed] = {}
     if "ALGO" in incar.values or "IALGO" not in incar.values:
         word = str(incar.get("ALGO"))
-        number = next((number for number, name in NUMBERS.items() if SOLVERS[name] == SOLVERS.get(word)), None)
-        computed["IALGO"] = Computed(number, "from ALGO")
-        if word not in SOLVERS:
+        sequence = SEQUENCES.get(ALGOS.get(word, ""))
+        computed["IALGO"] = Computed(None if sequence is None else sequence.request.number, "from ALGO")
+        if word not in ALGOS:
             computed["ALGO"] = Computed("Normal", f"{line_of(incar, 'ALGO')}, in place of {word}")
     else:
         word = NUMBERS.get(whole(incar, "IALGO"), "Normal")
         computed["ALGO"] = Computed(word, f"IALGO, {line_of(incar, 'IALGO')}")
-    solver = SOLVERS.get(word, "davidson")
+    solver = ALGOS.get(word, "davidson")
     if "NELMDL" in incar.values:
         return SolverTags(solver, abs(whole(incar, "NELMDL")), computed)
-    frozen = FROZEN_STEPS.get(solver, 0)
+    frozen = SEQUENCES[solver].begins.frozen_steps if solver in SEQUENCES else 0
     computed["NELMDL"] = Computed(-frozen, f"ALGO = {word}" if frozen else "default")
     return SolverTags(solver, frozen, computed)

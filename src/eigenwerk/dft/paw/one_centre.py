@@ -24,40 +24,48 @@ def projections(x_knG: torch.Tensor, projector_kIG: torch.Tensor) -> torch.Tenso
 
 
 class OneCentreMatrix:
-    """A symmetric matrix of blocks (i, i), one for each atom, on the axis I of all projectors."""
+    """Hermitian matrices s of blocks (i, i), one for each atom, on the axis I of all projectors."""
 
-    def __init__(self, layout: AtomLayout, flat_x: torch.Tensor, dtype: torch.dtype):
-        """flat_x: the blocks in flat order, real; dtype: of the projections to come."""
+    def __init__(
+        self, layout: AtomLayout, flat_sx: torch.Tensor, dtype: torch.dtype, last_smm: torch.Tensor | None = None
+    ):
+        """flat_sx: the blocks in flat order; dtype: of the projections to come; last_smm: a block behind them."""
         self.count = layout.projector_count
         self.parts: list[tuple[torch.Tensor, torch.Tensor]] = []
         for species in layout.species:
-            block_aij = layout.blocks(flat_x, species)
-            # symmetric up to rounding; its symmetric part keeps H Hermitian to the last bit
-            block_aij = (0.5 * (block_aij + block_aij.mT)).to(dtype)
-            self.parts.append((layout.columns(species, flat_x.device), block_aij))
-        self._dense_II = self.dense() if self.count <= DENSE_LIMIT else None
+            block_saij = layout.blocks(flat_sx, species)
+            # Hermitian up to rounding; its Hermitian part keeps H so to the last bit
+            block_saij = (0.5 * (block_saij + block_saij.mH)).to(dtype)
+            self.parts.append((layout.columns(species, flat_sx.device), block_saij))
+        if last_smm is not None:
+            place_1m = torch.arange(self.count, self.count + last_smm.shape[-1], device=last_smm.device)[None]
+            self.parts.append((place_1m, last_smm[:, None].to(dtype)))
+            self.count += last_smm.shape[-1]
+        self._dense_sII = self.dense() if self.count <= DENSE_LIMIT else None
 
     def to(self, dtype: torch.dtype) -> "OneCentreMatrix":
         """The same for projections of another type."""
         other = copy(self)
-        other.parts = [(place_ai, block_aij.to(dtype)) for place_ai, block_aij in self.parts]
-        other._dense_II = None if self._dense_II is None else self._dense_II.to(dtype)
+        other.parts = [(place_ai, block_saij.to(dtype)) for place_ai, block_saij in self.parts]
+        other._dense_sII = None if self._dense_sII is None else self._dense_sII.to(dtype)
         return other
 
     def dense(self) -> torch.Tensor:
-        """The whole matrix, (I, I)."""
-        matrix_II = self.parts[0][1].new_zeros((self.count, self.count))
-        for place_ai, block_aij in self.parts:
-            matrix_II[place_ai[:, :, None], place_ai[:, None, :]] = block_aij
-        return matrix_II
+        """The whole matrices, (s, I, I)."""
+        block_saij = self.parts[0][1]
+        matrix_sII = block_saij.new_zeros((len(block_saij), self.count, self.count))
+        for place_ai, block_saij in self.parts:
+            matrix_sII[:, place_ai[:, :, None], place_ai[:, None, :]] = block_saij
+        return matrix_sII
 
-    def times(self, proj_knI: torch.Tensor) -> torch.Tensor:
-        """Σ_I P_I D_IJ; (k, n, I) -> (k, n, J)."""
-        if self._dense_II is not None:
-            return proj_knI @ self._dense_II
-        out_knI = torch.empty_like(proj_knI)
-        for place_ai, block_aij in self.parts:
-            proj_axi = proj_knI[..., place_ai].flatten(0, 1).movedim(1, 0)
-            moved_xai = (proj_axi @ block_aij).movedim(0, 1)
-            out_knI[..., place_ai.flatten()] = moved_xai.reshape(*proj_knI.shape[:2], -1)
-        return out_knI
+    def times(self, proj_knI: torch.Tensor, s: int | torch.Tensor = 0) -> torch.Tensor:
+        """Σ_J D_IJ P_J with the matrix s of all, or of each, of the problems k; (k, n, I)."""
+        if self._dense_sII is not None:
+            return proj_knI @ self._dense_sII[s].mT
+        # with one matrix, the bands of all problems are one product
+        proj_xnI = proj_knI.flatten(0, 1)[None] if isinstance(s, int) else proj_knI
+        out_xnI = torch.empty_like(proj_xnI)
+        for place_ai, block_saij in self.parts:
+            moved_xani = proj_xnI[..., place_ai].movedim(2, 1) @ block_saij[s].mT
+            out_xnI[..., place_ai.flatten()] = moved_xani.movedim(1, 2).flatten(2)
+        return out_xnI.view_as(proj_knI)

@@ -21,7 +21,7 @@ INNER_DEGREE, OUTER_DEGREE = 11, 29
 """Degrees of the Lebedev rules near the nucleus (50 points) and further out (302 points).
 
 With 50 points everywhere the energy of a distorted cell depends on its orientation by up to 0.8 meV;
-with these by less than 1e-6 eV (tests/dft/paw/test_onsite.py).
+with these by less than 1e-6 eV (tests/dft/terms/test_one_centre.py).
 """
 
 INNER_SHARE = 0.1

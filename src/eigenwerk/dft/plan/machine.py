@@ -20,8 +20,8 @@ class Machine:
     dense: (n, seconds) of one Hermitian eigenproblem with all vectors; link: bytes/s of one rank in an all-to-all;
     one_centre: seconds for the one-centre terms of one atom; launch: seconds before a kernel runs; programs: bytes of
     Python, libraries and device context, and talking: of what several ranks need to communicate; grid_bytes,
-    block_bytes: as in `Runtime`; atoms_per_batch: as in paw/onsite.py; spare: share of the memory that fragments of
-    free memory take.
+    block_bytes: as in `Runtime`; atoms_per_batch: as in terms/one_centre.py; spare: share of the memory that fragments
+    of free memory take.
     """
 
     name: str

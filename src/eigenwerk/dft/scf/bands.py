@@ -64,12 +64,12 @@ def k_blocks(atoms: PawAtoms, bands: int, dtype: torch.dtype | None = None) -> l
     return [slice(start, min(start + step, k_count)) for start in range(0, k_count, step)]
 
 
-def _step_and_threads(atoms: PawAtoms, bands: int, dtype: torch.dtype | None) -> tuple[int, int]:
-    """k-points in a block, blocks at the same time."""
+def _step_and_threads(atoms: PawAtoms, bands: int, dtype: torch.dtype | None, spins: int = 1) -> tuple[int, int]:
+    """k-points (of so many spins) in a block, blocks at the same time."""
     runtime, (k_count, g_count) = atoms.runtime, atoms.basis.mask_kG.shape
     point_bytes = bands * g_count * (dtype or atoms.basis.form.dtype).itemsize
     if runtime.device.type != "cpu":
-        return points_in_block(k_count, point_bytes, runtime.block_bytes), 1
+        return points_in_block(spins * k_count, point_bytes, runtime.block_bytes), 1
     return points_side_by_side(k_count, point_bytes, runtime.block_bytes, runtime.threads)
 
 
@@ -83,14 +83,27 @@ def on_k_blocks(
     return [found[spin * len(blocks) : (spin + 1) * len(blocks)] for spin in range(spins)]
 
 
+def solver_blocks(
+    atoms: PawAtoms, spins: int, bands: int, dtype: torch.dtype | None = None
+) -> list[tuple[int | slice, slice]]:
+    """Spin channels and k-points that are solved together.
+
+    On a GPU all channels, if their orbitals of all k-points fit a block: a launch serves all of them.
+    """
+    points, on_device = len(atoms.basis.mask_kG), atoms.runtime.device.type != "cpu"
+    if on_device and spins > 1 and _step_and_threads(atoms, bands, dtype, spins)[0] == spins * points:
+        return [(slice(spins), slice(points))]
+    return [(spin, k) for spin in range(spins) for k in k_blocks(atoms, bands, dtype)]
+
+
 def first_orbitals(atoms: PawAtoms, potential: Potential, bands: int) -> torch.Tensor:
     """Starting orbitals of all spins; (s, k, n, G)."""
-    hamiltonian_s = [Hamiltonian(atoms, potential, spin) for spin in range(atoms.basis.spin.channels)]
+    hamiltonian, spins = Hamiltonian.of(atoms, potential), atoms.basis.spin.channels
 
     def start(spin: int, k: slice) -> torch.Tensor:
-        return starting_orbitals(atoms, hamiltonian_s[spin], bands, k)
+        return starting_orbitals(atoms, hamiltonian.block(spin, k), bands, k)
 
-    return torch.stack([torch.cat(blocks) for blocks in on_k_blocks(atoms, len(hamiltonian_s), bands, start)])
+    return torch.stack([torch.cat(blocks) for blocks in on_k_blocks(atoms, spins, bands, start)])
 
 
 def solve_bands(
@@ -115,31 +128,37 @@ def solve_bands(
     if wanted_skn is not None:
         wanted_skn = wanted_skn[:, atoms.basis.own_k].to(start_sknG.device)
     spins, bands = start_sknG.shape[0], start_sknG.shape[2]
-    hamiltonian_s = [Hamiltonian(atoms, potential, spin) for spin in range(spins)]
+    hamiltonian = Hamiltonian.of(atoms, potential)
     dtype = atoms.basis.form.dtype if single is None else single.projector_kIG.dtype
     if single is not None:
-        hamiltonian_s = [single.hamiltonian(hamiltonian) for hamiltonian in hamiltonian_s]
+        hamiltonian = single.hamiltonian(hamiltonian)
 
-    keeps = method.keeps and all(hamiltonian.splits for hamiltonian in hamiltonian_s)
+    keeps = method.solver.keeps and hamiltonian.splits
     known_sknI = proj_sknI if keeps else None
-    shape = (*start_sknG.shape[:3], atoms.layout.projector_count)
+    shape = (*start_sknG.shape[:3], hamiltonian.row_count)
     new_sknI = torch.empty(shape, dtype=dtype, device=start_sknG.device) if keeps else None
 
-    def solve(spin: int, k: slice) -> tuple[int, tuple[str, ...]]:
-        block = spin, k
-        known = {"proj_kni": known_sknI[block]} if known_sknI is not None else {}
-        start_knG = start_sknG[block] if single is None else lowered(start_sknG[block])
+    def solve(block: tuple[int | slice, slice]) -> tuple[int, tuple[str, ...]]:
+        def there(value_skx: torch.Tensor) -> torch.Tensor:
+            return value_skx[block].reshape(-1, *value_skx.shape[2:])  # a view: blocks have one channel or all k-points
+
+        operator, start_knG = hamiltonian.block(*block), there(start_sknG)
+        start_knG = start_knG if single is None else lowered(start_knG)
+        known = {} if known_sknI is None else {"proj_kni": operator.completed(there(known_sknI), start_knG)}
         result = method.solve(
-            hamiltonian_s[spin].block(k), start_knG, tolerance=tolerance,
-            wanted_weight_kn=None if wanted_skn is None else wanted_skn[block],
+            operator, start_knG, tolerance=tolerance,
+            wanted_weight_kn=None if wanted_skn is None else there(wanted_skn),
             eigh=SharedEigh(runtime.bands, runtime.trace), **known,
         )
         if new_sknI is not None and result.proj_kni is not None:
-            new_sknI[block] = result.proj_kni
-        coeff_sknG[block], eig_skn[block], residual_skn[block] = result.vectors_knx, result.eig_kn, result.residual_kn
+            there(new_sknI).copy_(result.proj_kni)
+        there(coeff_sknG).copy_(result.vectors_knx)
+        there(eig_skn).copy_(result.eig_kn)
+        there(residual_skn).copy_(result.residual_kn)
         return result.applications, result.notes
 
-    costs = [cost for of_spin in on_k_blocks(atoms, spins, bands, solve, dtype) for cost in of_spin]
+    blocks, threads = solver_blocks(atoms, spins, bands, dtype), _step_and_threads(atoms, bands, dtype)[1]
+    costs = each(solve, blocks, threads)
     applications, notes = sum(count for count, _ in costs), [note for _, some in costs for note in some]
     both_xskn, applications = of_all_kpoints(atoms, torch.stack([eig_skn, residual_skn]), applications)
     return Bands(coeff_sknG, both_xskn[0], both_xskn[1], applications, tuple(notes), new_sknI)

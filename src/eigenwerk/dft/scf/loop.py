@@ -14,10 +14,11 @@ from eigenwerk.dft.potential import PotentialBuilder
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
 from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
 from eigenwerk.dft.scf.precision import PrecisionChoice
-from eigenwerk.dft.scf.solver_choice import AUTOMATIC, SolverChoice, SolverJob
-from eigenwerk.dft.scf.solvers import Method
+from eigenwerk.dft.scf.solver_choice import SolverChoice
+from eigenwerk.dft.scf.solvers import Method, SolverJob
 from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, Subject, wanted_bands
 from eigenwerk.dft.symmetrise import Symmetriser
+from eigenwerk.eigensolvers import AUTOMATIC
 
 RESIDUAL_SHARE = 0.003
 """Orbital residuals below this share of the density residual per electron add nothing to the density."""
@@ -35,7 +36,7 @@ class ScfSettings:
 
     energy_tolerance: largest change of free energy and of band energy in the last step (EDIFF);
     max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density); solver,
-    motion_time: see `solver_choice.Job`; start_single: whether the first steps are in single precision.
+    motion_time: see `SolverJob`; start_single: whether the first steps are in single precision.
     """
 
     bands: int
@@ -205,7 +206,7 @@ class ScfLoop:
             band_change=energies.band - before.band if before else energies.band,
             residual=residual, orbital_residual=float((bands.residual_skn * (wanted_skn > 0)).max()), moment=moment,
             applications=bands.applications, seconds=time.perf_counter() - started, events=events,
-            solver=method.short, precision=precision,
+            solver=method.solver.short, precision=precision,
         )
 
     def _converged(self, record: ScfStep, done: int) -> bool:

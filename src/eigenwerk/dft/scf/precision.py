@@ -44,11 +44,11 @@ def measured_error(
     atoms: PawAtoms, single: SingleTables, potential: Potential, coeff_sknG: torch.Tensor, electrons: float
 ) -> SingleError:
     """The error on some orbitals of the first k-point of each group; the same on every rank."""
-    twin = Hamiltonian(atoms, potential, 0)
+    whole = Hamiltonian.of(atoms, potential)
+    twin, lower = (hamiltonian.block(0, slice(0, 1)) for hamiltonian in (whole, single.hamiltonian(whole)))
     x_knG = coeff_sknG[0, :1, :: max(1, -(-coeff_sknG.shape[2] // SAMPLE))]
-    first = slice(0, 1)
-    h_knG, s_knG = twin.block(first).apply(x_knG)
-    lower_h_knG, lower_s_knG = single.hamiltonian(twin).block(first).apply(lowered(x_knG))
+    h_knG, s_knG = twin.apply(x_knG)
+    lower_h_knG, lower_s_knG = lower.apply(lowered(x_knG))
     eig_kn, norm_kn = (twin.sum(torch.linalg.vecdot(x_knG, y_knG).real) for y_knG in (h_knG, s_knG))
     eig_kn = eig_kn / norm_kn
     error_knG = (lower_h_knG - h_knG) - eig_kn[..., None] * (lower_s_knG - s_knG)
@@ -109,8 +109,8 @@ class PrecisionChoice:
 
     def _last(self, step: int, method: Method, residual: float | None) -> str:
         """Why a step must be in double precision whatever the orbitals need; empty if nothing says so."""
-        if method.dense:
-            return f"{method.words} knows no other"
+        if method.solver.dense:
+            return f"{method.solver.title} knows no other"
         if step == self.max_steps:
             return f"step {step} is the last that NELM allows"
         exact_change = self.error is not None and self.error.energy > self.energy_tolerance

@@ -3,34 +3,18 @@
 docs/equations/solver_choice.md.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from eigenwerk.dft.scf.bands import Bands
-from eigenwerk.dft.scf.solvers import (
-    FIRST_DEGREE,
-    FIRST_DIRECTIONS,
-    FIRST_EXPANSIONS,
-    Method,
-    chebyshev_method,
-    conjugate_method,
-    damped_method,
-    davidson_method,
-    exact_method,
-    rmm_method,
-)
+from eigenwerk.dft.scf.solvers import Method, SolverJob, davidson_method
+from eigenwerk.eigensolvers import AUTOMATIC, SEQUENCES
 from eigenwerk.units import HARTREE_EV
-
-AUTOMATIC = "automatic"
 
 MANY_BANDS_REAL, MANY_BANDS_COMPLEX = 160, 128
 """From so many bands on, bands that move by themselves save more (overlaps, dense problems of 3 n) than they lose."""
-
-DAVIDSON_STEPS = 2
-"""Steps of blocked Davidson before bands move by themselves."""
 
 STALL = 0.7
 """A step that leaves more than this share of the largest residual of occupied bands is no progress."""
@@ -45,18 +29,6 @@ GAP = 0.3
 """What a band lacks is taken to lie so much higher (hartree): its energy is too high by residual² / GAP."""
 
 
-@dataclass(frozen=True)
-class SolverJob:
-    """What the choice depends on.  solver: "automatic" or a word of `SEQUENCES`; bands: NBANDS; real: number type;
-    energy_tolerance: EDIFF (hartree); motion_time: TIME (hartree⁻¹) of damped motion."""
-
-    solver: str
-    bands: int
-    real: bool
-    energy_tolerance: float
-    motion_time: float = 0.4
-
-
 def sequence_of(job: SolverJob) -> str:
     """The word of `SEQUENCES` that serves a job."""
     if job.solver != AUTOMATIC:
@@ -65,34 +37,10 @@ def sequence_of(job: SolverJob) -> str:
     return "davidson, conjugate" if job.bands >= many else "davidson"
 
 
-METHODS: dict[str, Callable[[SolverJob], tuple[Method, Method]]] = {
-    "davidson": lambda job: (davidson_method(FIRST_EXPANSIONS), davidson_method()),
-    "rmm": lambda job: (rmm_method(FIRST_DIRECTIONS), rmm_method()),
-    "conjugate": lambda job: (conjugate_method(FIRST_DIRECTIONS, FIRST_DIRECTIONS), conjugate_method()),
-    "damped": lambda job: (damped_method(job.motion_time), damped_method(job.motion_time)),
-    "chebyshev": lambda job: (chebyshev_method(FIRST_DEGREE), chebyshev_method()),
-    "exact": lambda job: (exact_method(), exact_method()),
-}
-"""Solver -> what it does in the first step of all, and in any other."""
-
-SEQUENCES = {
-    "davidson": ("davidson", 0, "davidson"),
-    "davidson, rmm": ("davidson", DAVIDSON_STEPS, "rmm"),
-    "davidson, conjugate": ("davidson", DAVIDSON_STEPS, "conjugate"),
-    "rmm": ("rmm", 0, "rmm"),
-    "conjugate": ("conjugate", 0, "conjugate"),
-    "damped": ("damped", 0, "damped"),
-    "chebyshev": ("chebyshev", 0, "chebyshev"),
-    "exact": ("exact", 0, "exact"),
-}
-"""Word -> solver that begins, for how many steps, solver that follows."""
-
-
 def method_of(job: SolverJob, step: int) -> Method:
     """The method of a step, from 1 on, if nothing stalls."""
-    beginning, steps, following = SEQUENCES[sequence_of(job)]
-    first, later = METHODS[beginning if step <= steps else following](job)
-    return first if step == 1 else later
+    sequence = SEQUENCES[sequence_of(job)]
+    return Method.of(sequence.begins if step <= sequence.steps else sequence.follows, job, first=step == 1)
 
 
 class SolverChoice:
@@ -127,8 +75,8 @@ class SolverChoice:
         """The method of a step, from 1 on, and what is to be said about it."""
         usual = method_of(self.job, self.done + step)
         before, self.method = self.method, davidson_method() if self._taken_over else usual
-        changed = self.job.solver == AUTOMATIC and self.method.short != before.short and not self._taken_over
-        return self.method, (f"{self.method.words} from here on ({self.job.bands} bands)",) if changed else ()
+        changed = self.job.solver == AUTOMATIC and self.method.solver != before.solver and not self._taken_over
+        return self.method, (f"{self.method.solver.title} from here on ({self.job.bands} bands)",) if changed else ()
 
     def observe(self, bands: Bands, filling_skn: torch.Tensor, tolerance: float) -> tuple[str, ...]:
         """After a step: what became of the residuals of occupied bands; returns events in words.
@@ -139,7 +87,7 @@ class SolverChoice:
         self._energy_left = float((filled_skn * bands.residual_skn.square()).sum()) / GAP
         residual = float((bands.residual_skn * (filled_skn > 1e-6 * filled_skn.amax())).max())
         before, self._residual = self._residual, residual
-        if not self.method.watched:
+        if not self.method.solver.watched:
             self._without_progress = 0
             return ()
         progress = residual < max(STALL * before, BEHIND * tolerance) or self._energy_left < self.job.energy_tolerance
@@ -147,8 +95,9 @@ class SolverChoice:
         if self._without_progress < PATIENCE:
             return ()
         self._taken_over = True
+        title = self.method.solver.title
         return (
-            f"{self.method.words} stalled: the largest residual of occupied bands is {residual * HARTREE_EV:.1e} eV "
+            f"{title} stalled: the largest residual of occupied bands is {residual * HARTREE_EV:.1e} eV "
             f"after {before * HARTREE_EV:.1e} eV, {self._energy_left * HARTREE_EV:.1e} eV of energy are left; "
             "blocked Davidson from here on",
         )

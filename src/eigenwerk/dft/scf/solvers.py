@@ -3,84 +3,51 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pkgutil import resolve_name
 
 import torch
 
-from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.linalg.chebyshev import chebyshev
-from eigenwerk.linalg.conjugate import conjugate
-from eigenwerk.linalg.damped import damped
-from eigenwerk.linalg.davidson import davidson
+from eigenwerk.dft.hamiltonian import HamiltonianBlock
+from eigenwerk.eigensolvers import EIGENSOLVERS, Eigensolver
 from eigenwerk.linalg.dense import DenseEigh, solve_dense
 from eigenwerk.linalg.operator import EigenResult
-from eigenwerk.linalg.rmm_diis import rmm_diis
 
-FIRST_EXPANSIONS, EXPANSIONS = 3, 2
-"""Davidson expansions in the first step and in the others."""
 
-FIRST_DIRECTIONS, DIRECTIONS, MOST_DIRECTIONS = 4, 2, 4
-"""Directions for each band in the first step and in the others, if bands move by themselves; what a band gets by
-conjugate gradients whose residual those have not halved."""
+@dataclass(frozen=True)
+class SolverJob:
+    """What the choice depends on.  solver: "automatic" or a word of `SEQUENCES`; bands: NBANDS; real: number type;
+    energy_tolerance: EDIFF (hartree); motion_time: TIME (hartree⁻¹) of damped motion."""
 
-MOTION_STEPS = 4
-"""Steps of damped motion in each step of self-consistency."""
-
-FIRST_DEGREE, DEGREE = 12, 8
-"""Degree of the Chebyshev polynomial in the first step and in the others."""
+    solver: str
+    bands: int
+    real: bool
+    energy_tolerance: float
+    motion_time: float = 0.4
 
 
 @dataclass(frozen=True)
 class Method:
-    """One solver.
+    """A solver with its arguments; solve(operator, start_knx, tolerance=, wanted_weight_kn=, eigh=) -> EigenResult."""
 
-    short: its name in OSZICAR; words: its name in messages; solve(operator, start_knx, tolerance=, wanted_weight_kn=,
-    eigh=) -> EigenResult; watched: whether it may stall, or leave a state out; dense: whether it diagonalises whole
-    matrices; keeps: whether it takes and returns the projections of the orbitals (proj_kni).
-    """
-
-    short: str
-    words: str
+    solver: Eigensolver
     solve: Callable[..., EigenResult]
-    watched: bool = False
-    dense: bool = False
-    keeps: bool = False
+
+    @staticmethod
+    def of(solver: Eigensolver, job: SolverJob | None = None, *, first: bool = False, **more: object) -> "Method":
+        """As a step takes it, the first of all or another; more: other values of arguments."""
+        options = {**solver.always, **(solver.first if first else solver.later)}
+        options |= {name: getattr(job, field) for name, field in solver.of_job.items()}
+        return Method(solver, partial(resolve_name(solver.function), **options | more))
 
 
-def davidson_method(expansions: int = EXPANSIONS) -> Method:
-    """Blocked Davidson."""
-    return Method("DAV", "blocked Davidson", partial(davidson, expansions=expansions, final_residual=False), keeps=True)
+def davidson_method(expansions: int | None = None) -> Method:
+    """Blocked Davidson as in later steps, or with so many expansions."""
+    davidson = EIGENSOLVERS[0]
+    return Method.of(davidson, expansions=davidson.later["expansions"] if expansions is None else expansions)
 
 
-def rmm_method(directions: int = DIRECTIONS) -> Method:
-    """RMM-DIIS."""
-    solve = partial(rmm_diis, steps=directions, final_residual=False)
-    return Method("RMM", "RMM-DIIS", solve, watched=True, keeps=True)
-
-
-def conjugate_method(directions: int = DIRECTIONS, most: int = MOST_DIRECTIONS) -> Method:
-    """Conjugate gradients for all bands."""
-    solve = partial(conjugate, steps=most, usual_steps=directions, final_residual=False)
-    return Method("CG", "conjugate gradients for all bands", solve, watched=True, keeps=True)
-
-
-def damped_method(time: float, steps: int = MOTION_STEPS) -> Method:
-    """Damped motion of all bands."""
-    solve = partial(damped, time=time, steps=steps, final_residual=False)
-    return Method("DMP", "damped motion", solve, watched=True, keeps=True)
-
-
-def chebyshev_method(degree: int = DEGREE) -> Method:
-    """Chebyshev-filtered subspace iteration."""
-    return Method("CHE", "Chebyshev filter", partial(chebyshev, degree=degree), watched=True)
-
-
-def exact_method() -> Method:
-    """Dense matrices of all plane waves."""
-    return Method("EXA", "exact diagonalisation", _exact, dense=True)
-
-
-def _exact(
-    hamiltonian: Hamiltonian, start_knG: torch.Tensor, *, tolerance: float, wanted_weight_kn: torch.Tensor | None,
+def exact(
+    hamiltonian: HamiltonianBlock, start_knG: torch.Tensor, *, tolerance: float, wanted_weight_kn: torch.Tensor | None,
     eigh: DenseEigh,
 ) -> EigenResult:
     """All bands to rounding, whatever the tolerance and the weights."""

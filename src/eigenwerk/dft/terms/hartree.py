@@ -1,8 +1,43 @@
-"""Electrostatic energy of a periodic, neutralised charge density."""
+"""Electrostatic energy of the smooth charge with compensation charges, cores and nuclei.
+
+    E = ½ ∫ ρ v_H,   ∂E/∂ñ = v_H,   ∂E/∂D_ij = Σ_L Δ_Lij ∫ v_H g_L,   ρ = ñ + ñ_c + Σ_aL Q_aL g_L
+    F_a = -Σ_L Q_aL ∫ v_H ∂g_L/∂R_a
+
+What the smooth charge misses inside the spheres is in the one-centre terms.
+"""
 
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.terms.term import Charges, Contribution, Term, field_slopes
+
+
+class Hartree(Term):
+    """The term of the smooth charge."""
+
+    def __init__(self, atoms: PawAtoms):
+        self.atoms = atoms
+
+    def __call__(self, charges: Charges) -> Contribution:
+        """Energy "electrostatic", v_H on the density sphere, and what it does to the moments of D."""
+        atoms, count = self.atoms, self.atoms.basis.density_count
+        energy, potential_g = hartree(charges.charge_g, atoms.basis)
+        blocks = []
+        for species, potential_aL in atoms.compensation_potential(potential_g):
+            multipole_Lij = atoms.constant(species.setup, "multipole_Lij")
+            blocks.append((potential_aL @ multipole_Lij.flatten(1)).unflatten(1, multipole_Lij.shape[1:]))
+        return Contribution(("electrostatic",), energy[None], {"density": potential_g[:count]}, {"occupancy": blocks})
+
+    def forces(self, charges: Charges) -> torch.Tensor:
+        """Of the compensation charges in v_H."""
+        atoms = self.atoms
+        field_vg = field_slopes(atoms, hartree(charges.charge_g, atoms.basis)[1])
+        force_av = field_vg.real.new_zeros((len(atoms.basis.structure.symbols), 3))
+        for species, moment_aL in atoms.charge_moments(charges.density.occupancy_sx.real):
+            slope_va = [(atoms.compensation_integrals(species, field_g) * moment_aL).sum(1) for field_g in field_vg]
+            force_av[torch.as_tensor(species.atom_a, device=force_av.device)] = -torch.stack(slope_va).T
+        return force_av
 
 
 def hartree(charge_g: torch.Tensor, basis: PlaneWaveBasis) -> tuple[torch.Tensor, torch.Tensor]:

@@ -4,20 +4,23 @@
     n_aσ,mm' = Σ_jj' D_aσ,jm,j'm' <φ_j|φ_j'>    inside the matching radius, over the channels j of the shell l
     ∂E_U/∂D_aσ,jm,j'm' = U_eff (1/2 δ_mm' - n_aσ,mm') <φ_j|φ_j'>
 
-D are the one-centre occupancies, so the term is one more part of ΔH_ij, and forces need nothing else.  The overlaps end
+D are the one-centre occupancies, so the term is one more part of ΔH_ij and has no force of its own.  The overlaps end
 at the smaller radius of the two channels and are not scaled to one for the bound state; occupations, and with them
 energies, depend on that choice, which differs between programs and data sets.
 Source: S. L. Dudarev, G. A. Botton, S. Y. Savrasov, C. J. Humphreys and A. P. Sutton, Phys. Rev. B 57, 1505 (1998);
 occupations in PAW: O. Bengone, M. Alouani, P. Bloechl and J. Hugel, Phys. Rev. B 62, 16392 (2000).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import Setup, matching_radius
+from eigenwerk.dft.terms.term import Charges, Contribution, Term
 from eigenwerk.errors import InputError
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
@@ -25,8 +28,30 @@ from eigenwerk.parallel.runtime import Runtime
 SHELLS = "spdf"
 
 
+class Hubbard(Term):
+    """The correction of all elements that have one."""
+
+    def __init__(self, atoms: PawAtoms, hubbard: Mapping[str, tuple[int, float]]):
+        """hubbard: element -> (l, U - J in hartree)."""
+        setups = {species.setup.symbol: species.setup for species in atoms.layout.species}
+        self.symbols = list(setups)
+        self.shells = {symbol: make_hubbard(setups[symbol], l, u, atoms.runtime) for symbol, (l, u) in hubbard.items()}
+
+    def __call__(self, charges: Charges) -> Contribution:
+        """Energy "hubbard" and its part of ΔH."""
+        energies, blocks = [], []
+        for symbol, block_saij in zip(self.symbols, charges.blocks, strict=True):
+            if symbol in self.shells:
+                energy, block_saij = self.shells[symbol].energy(block_saij)
+                energies.append(energy)
+            else:
+                block_saij = torch.zeros_like(block_saij)
+            blocks.append(block_saij)
+        return Contribution(("hubbard",), torch.stack(energies).sum(0, keepdim=True), blocks={"occupancy": blocks})
+
+
 @dataclass(frozen=True)
-class HubbardTerm:
+class HubbardShell:
     """The correction for the shell l of one species.
 
     projector_jm: (j, m) indices of the shell's projectors; overlap_jj: <φ_j|φ_j'> inside the radius; u: U_eff, hartree.
@@ -44,8 +69,8 @@ class HubbardTerm:
         j, m = self.projector_jm.shape
         flat = self.projector_jm.flatten()
         shell_sajmjm = occupancy_saij[..., flat[:, None], flat].unflatten(-1, (j, m)).unflatten(2, (j, m))
-        n_samm = torch.einsum("sajmkn,jk->samn", shell_sajmjm, self.overlap_jj)
-        return 0.5 * (n_samm + n_samm.mT) * (len(occupancy_saij) / 2)
+        n_samm = torch.einsum("sajmkn,jk->samn", shell_sajmjm, self.overlap_jj.to(shell_sajmjm.dtype))
+        return 0.5 * (n_samm + n_samm.mH) * (len(occupancy_saij) / 2)
 
     def energy(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """E_U of all atoms in hartree, a scalar on the device, and its derivative ∂E_U/∂D, (s, a, i, i)."""
@@ -53,17 +78,17 @@ class HubbardTerm:
         unit_mm = torch.eye(n_samm.shape[-1], dtype=n_samm.dtype, device=n_samm.device)
         holes_samm = unit_mm - n_samm
         weight = 2 / len(occupancy_saij)
-        energy = 0.5 * self.u * weight * (n_samm * holes_samm.mT).sum()
+        energy = 0.5 * self.u * weight * (n_samm * holes_samm.mT).sum().real
         potential_samm = self.u * (0.5 * unit_mm - n_samm)
         j, m = self.projector_jm.shape
-        block_sajmkn = torch.einsum("samn,jk->sajmkn", potential_samm, self.overlap_jj)
+        block_sajmkn = torch.einsum("samn,jk->sajmkn", potential_samm, self.overlap_jj.to(potential_samm.dtype))
         derivative_saij, flat = torch.zeros_like(occupancy_saij), self.projector_jm.flatten()
         derivative_saij[..., flat[:, None], flat] = block_sajmkn.reshape(*n_samm.shape[:2], j * m, j * m)
         return energy, derivative_saij
 
 
-def make_hubbard(setup: Setup, l: int, u: float, runtime: Runtime) -> HubbardTerm:
-    """The term of a species; l of the shell, U_eff in hartree.  Raises InputError if the data set has no such shell."""
+def make_hubbard(setup: Setup, l: int, u: float, runtime: Runtime) -> HubbardShell:
+    """The shell l of a species, U_eff in hartree.  Raises InputError if the data set has no such shell."""
     channels = [j for j, other in enumerate(setup.l_j) if other == l]
     if not channels:
         held = ", ".join(SHELLS[other] for other in sorted(set(setup.l_j)))
@@ -72,7 +97,7 @@ def make_hubbard(setup: Setup, l: int, u: float, runtime: Runtime) -> HubbardTer
             f"(it has {held}). Change LDAUL, or set it to -1 for {setup.symbol}."
         )
     projector_jm = np.array([np.flatnonzero(setup.j_i == j) for j in channels])
-    return HubbardTerm(runtime.index(projector_jm), runtime.tensor(_overlaps(setup.dataset, channels)), u)
+    return HubbardShell(runtime.index(projector_jm), runtime.tensor(_overlaps(setup.dataset, channels)), u)
 
 
 def _overlaps(dataset: PawDataset, channels: list[int]) -> np.ndarray:

@@ -4,13 +4,35 @@ from collections.abc import Mapping
 
 import torch
 
-from eigenwerk.dft.basis.grid_orbits import GridOrbits
+from eigenwerk.dft.basis.grid_orbits import GridOrbits, grid_orbits
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.terms.term import Charges, Contribution, Term
 from eigenwerk.dft.xc.evaluation import energy_and_derivatives
 from eigenwerk.dft.xc.gradients import flux, ingredient
 from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import share
+
+
+class ExchangeCorrelation(Term):
+    """The term of ñ + ñ_c; it feels the atoms through ñ_c alone."""
+
+    def __init__(self, atoms: PawAtoms, functional: Functional, symmetry: Symmetry | None):
+        """symmetry: of all densities to come; without it every point is computed on its own."""
+        self.basis, self.functional = atoms.basis, functional
+        self.orbits: GridOrbits | None = None
+        # on a GPU the functional is one kernel, which costs less than finding points and putting them back
+        if symmetry is not None and atoms.runtime.device.type == "cpu":
+            self.orbits = grid_orbits(symmetry, atoms.basis.grids.fine, atoms.runtime)
+
+    def __call__(self, charges: Charges) -> Contribution:
+        """Energy "xc" and v_xc."""
+        with self.basis.runtime.trace.span("exchange-correlation"):
+            waves = {DENSITY: charges.smooth_sg}
+            energy, derivative = exchange_correlation(waves, self.basis, self.functional, self.orbits)
+        return Contribution(("xc",), energy[None], derivative)
 
 
 def exchange_correlation(

@@ -1,5 +1,6 @@
 """INCAR tags: self-consistency, occupations, density mixing."""
 
+from eigenwerk.eigensolvers import ALGOS, NUMBERS, SEQUENCES
 from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, group
 
 SECTION = "Electronic loop"
@@ -18,25 +19,29 @@ def _many_body(*words: str) -> tuple[TagValue, ...]:
     return tuple(TagValue(word, "refused", _MANY_BODY) for word in words)
 
 
+_REQUESTS = [(sequence.request, sequence.follows) for sequence in SEQUENCES.values() if sequence.request.words]
+_BY_LETTER = [word for request, _ in _REQUESTS if request.by_letter for word in request.words]
+_SPELLED = [word for word in ALGOS if word not in _BY_LETTER]
+_MEANINGS = ", ".join(f"{' and '.join(sorted(one.words))} {one.meaning or solver.title}" for one, solver in _REQUESTS)
+_FROZEN = "; ".join(f"-{solver.frozen_steps} for {one.word}" for one, solver in _REQUESTS
+                    if solver.frozen_steps and one is solver.request)  # fmt: skip
+
 LOOP = (
     Tag("NELM", "int", 60, "", SECTION, "honoured", "Largest number of self-consistency steps.", at_least=1),
     Tag("NELMIN", "int", 2, "", SECTION, "honoured", "Smallest number of self-consistency steps.", at_least=0),
-    Tag("NELMDL", "int", Derived("0; -3 for VeryFast"), "", SECTION, "honoured",
+    Tag("NELMDL", "int", Derived(f"0; {_FROZEN}"), "", SECTION, "honoured",
         "Steps at the start during which the density is kept. 0 by default, because the start from atomic orbitals "
         "needs few (VASP: -5, -12 for VeryFast); the sign says for which ionic steps and does not matter for one."),
     Tag("EDIFF", "float", 1e-4, "eV", SECTION, "honoured",
         "Self-consistency ends when the free energy and the band energy both change by less.", at_least=0.0),
     Tag(
         "ALGO", "word", "Automatic", "", SECTION, "honoured",
-        "Solver of the electronic problem: Normal blocked Davidson, VeryFast RMM-DIIS, Fast the first and then the "
-        "second, All and Conjugate conjugate gradients for all bands, Damped damped motion, Exact dense matrices "
-        "(small cells), Chebyshev filtered subspaces (not in VASP), Automatic by the size of the job. The first letter "
-        "decides, except for Automatic, Chebyshev, Exact, Eigenval, None, Nothing and the many-body words, which are "
-        "spelled out.",
-        remedy="Set ALGO = Normal.", first_letters="NVFCADSO",
+        f"Solver of the electronic problem: {_MEANINGS}, Automatic by the size of the job. The first letter decides, "
+        f"except for {', '.join(sorted(_SPELLED))}, Eigenval, None, Nothing and the many-body words, which are spelled "
+        "out.",
+        remedy="Set ALGO = Normal.", first_letters="".join(word[0] for word in _BY_LETTER) + "SO",
         choices=(
-            *(TagValue(word) for word in
-              ("Normal", "VeryFast", "Fast", "Conjugate", "All", "Damped", "Automatic", "Exact", "Chebyshev")),
+            *(TagValue(word) for word in (*_BY_LETTER, *_SPELLED)),
             TagValue("Old", "inert", _DAVIDSON),
             *(TagValue(word, "refused", _NO_UPDATE) for word in ("Subrot", "Eigenval", "None", "Nothing")),
             *_many_body("ACFDT", "ACFDTR", "RPA", "RPAR", "CHI", "TDHF", "BSE", "TIMEEV", "CRPA", "CRPAR", "2E4W",
@@ -46,10 +51,11 @@ LOOP = (
     ),
     Tag(
         "IALGO", "int", Derived("from ALGO"), "", SECTION, "honoured",
-        "Solver by number: 38 Normal, 48 VeryFast, 68 Fast, 58 All, 53 Damped, 90 Exact; ALGO wins if both are given.",
+        f"Solver by number: {', '.join(f'{number} {word}' for number, word in NUMBERS.items())}; ALGO wins if both are "
+        "given.",
         remedy="Set IALGO = 38 or remove the line.",
         choices=(
-            *(TagValue(number) for number in (38, 48, 53, 58, 68, 90)),
+            *(TagValue(number) for number in sorted(NUMBERS)),
             *(TagValue(number, "inert", _DAVIDSON)
               for number in (8, 18, 28, 44, 45, 46, 47, 54, 55, 56, 57, 78, 88)),
             *(TagValue(number, "refused", _NO_UPDATE) for number in (-1, 2, 3, 4)),

@@ -5,7 +5,7 @@
 
 (kinetic, electrostatic, zero potential, exchange-correlation; D summed over spins except in the last).
 The exchange-correlation energy is integrated on radial grid x Lebedev points, so all angular shapes
-of the density count.
+of the density count.  There is no force at fixed D, which moves with the projectors (`projectors.py`).
 """
 
 from dataclasses import dataclass
@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from eigenwerk.dft.paw.equivalence import EquivalentAtoms
+from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.paw.atoms import PawAtoms, Species
+from eigenwerk.dft.paw.equivalence import EquivalentAtoms, equivalent_atoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.paw.shells import highest_harmonic, make_shells, shell_energies
-from eigenwerk.dft.paw.site_symmetry import SiteSymmetry
+from eigenwerk.dft.paw.site_symmetry import SiteSymmetry, site_symmetry
 from eigenwerk.dft.paw.spherical import sphere_quadrature
+from eigenwerk.dft.terms.term import Charges, Contribution, Term
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.parallel.runtime import Runtime
 
@@ -27,16 +30,44 @@ MANY_ATOMS_PER_RANK = 4
 ATOMS_PER_BATCH, ATOMS_PER_DEVICE_BATCH = 8, 64
 """Atoms whose densities are held on the angular mesh together, on a processor and on a GPU (bounds memory)."""
 
+NAMES = ("kinetic", "electrostatic", "zero", "xc")
+
+
+class OneCentre(Term):
+    """The one-centre energies of all atoms."""
+
+    def __init__(self, atoms: PawAtoms, functional: Functional, symmetry: Symmetry | None):
+        """symmetry: of all densities to come; without it every atom is computed on its own."""
+        self.runtime = atoms.runtime
+        self.onsite = [onsite_terms(atoms, species, functional, symmetry) for species in atoms.layout.species]
+
+    def __call__(self, charges: Charges) -> Contribution:
+        """The four energies and ∂ΔE/∂D."""
+        with self.runtime.trace.span("one-centre terms"):
+            found = onsite_energies(self.onsite, [block_saij.real for block_saij in charges.blocks])
+            energy_e = torch.stack([result.part_e for result in found]).sum(0)
+        return Contribution(NAMES, energy_e, blocks={"occupancy": [result.dH_saij for result in found]})
+
+
+def onsite_terms(atoms: PawAtoms, species: Species, functional: Functional, symmetry: Symmetry | None) -> "OnsiteTerms":
+    """Those of one species' atoms."""
+    same, site = None, None
+    if symmetry is not None:
+        same = equivalent_atoms(symmetry, species.atom_a, species.setup.l_j, atoms.runtime)
+        first_r = species.atom_a[same.first_r.cpu().numpy()]
+        site = site_symmetry(symmetry, first_r, species.setup.l_j, atoms.runtime)
+    return OnsiteTerms(species.setup, functional, atoms.runtime, species.count, same, site)
+
 
 @dataclass(frozen=True)
 class OnsiteEnergy:
     """Energies in hartree summed over atoms, and ∂E/∂D per spin of one species.
 
-    part_e: kinetic, electrostatic, zero, xc, on the device (nothing waits for it here); hamiltonian_saij: (s, a, i, i).
+    part_e: those of `NAMES`, on the device (nothing waits for it here); dH_saij: (s, a, i, i).
     """
 
     part_e: torch.Tensor
-    hamiltonian_saij: torch.Tensor
+    dH_saij: torch.Tensor
 
     @property
     def energy(self) -> float:

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from eigenwerk.dft.crystal.rotations import real_harmonics_rotation
-from eigenwerk.dft.paw.onsite import OnsiteTerms, atom_batches, onsite_energies
 from eigenwerk.dft.paw.radial import derivative, integrate, poisson
 from eigenwerk.dft.paw.setup import compensation_shape
+from eigenwerk.dft.terms.one_centre import NAMES, OnsiteTerms, atom_batches, onsite_energies
 from eigenwerk.dft.xc.evaluation import energy_density
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.parallel.runtime import Runtime
@@ -36,9 +36,6 @@ def occupancies(table, spins, atoms=2, size=0.03, seed=3):
 
 def total(result):
     return result.energy
-
-
-NAMES = ("kinetic", "electrostatic", "zero", "xc")
 
 
 def parts(result):
@@ -68,7 +65,7 @@ def test_hamiltonian_is_the_derivative_of_the_energy(setup, symbol, spins, funct
     step = 1e-4
     up, down = (total(onsite.energy(start + sign * step * change)) for sign in (1, -1))
     difference = (up - down) / (2 * step)
-    slope = float((onsite.energy(start).hamiltonian_saij * change).sum())
+    slope = float((onsite.energy(start).dH_saij * change).sum())
     assert difference == pytest.approx(slope, rel=2e-6)
 
 
@@ -78,9 +75,9 @@ def test_equal_spins_are_the_unpolarised_atom(setup, functional):
     one = occupancies(onsite.setup, 1)
     alone, pair = onsite.energy(one), onsite.energy(torch.cat([one, one]) / 2)
     assert parts(pair) == pytest.approx(parts(alone), rel=1e-11)
-    scale = float(alone.hamiltonian_saij.abs().max())
+    scale = float(alone.dH_saij.abs().max())
     for spin in range(2):
-        np.testing.assert_allclose(pair.hamiltonian_saij[spin], alone.hamiltonian_saij[0], atol=2e-8 * scale)
+        np.testing.assert_allclose(pair.dH_saij[spin], alone.dH_saij[0], atol=2e-8 * scale)
 
 
 def test_exchanging_the_spins_exchanges_the_hamiltonians(setup):
@@ -88,7 +85,7 @@ def test_exchanging_the_spins_exchanges_the_hamiltonians(setup):
     start = occupancies(onsite.setup, 2)
     here, swapped = onsite.energy(start), onsite.energy(start.flip(0))
     assert total(swapped) == pytest.approx(total(here), rel=1e-13)
-    np.testing.assert_allclose(swapped.hamiltonian_saij.flip(0), here.hamiltonian_saij, atol=1e-10)
+    np.testing.assert_allclose(swapped.dH_saij.flip(0), here.dH_saij, atol=1e-10)
 
 
 def test_atoms_are_independent(setup):
@@ -98,8 +95,8 @@ def test_atoms_are_independent(setup):
     together = onsite.energy(many)
     each = [onsite.energy(many[:, a : a + 1]) for a in range(11)]
     assert total(together) == pytest.approx(sum(map(total, each)), rel=1e-13)
-    alone = torch.cat([one.hamiltonian_saij for one in each], dim=1)
-    np.testing.assert_allclose(together.hamiltonian_saij, alone, atol=1e-11)
+    alone = torch.cat([one.dH_saij for one in each], dim=1)
+    np.testing.assert_allclose(together.dH_saij, alone, atol=1e-11)
 
 
 @pytest.mark.parametrize("functional", ["PW92", "PE"])
@@ -109,10 +106,10 @@ def test_species_that_are_worked_on_together_are_independent(setup, functional, 
     given = [occupancies(one.setup, 2, atoms=atoms) for one, atoms in zip(several, (2, 1, 3), strict=True)]
     alone = [one.energy(occupancy_saij) for one, occupancy_saij in zip(several, given, strict=True)]
     for limit in (64, 2):
-        monkeypatch.setattr("eigenwerk.dft.paw.onsite.ATOMS_PER_BATCH", limit)
+        monkeypatch.setattr("eigenwerk.dft.terms.one_centre.ATOMS_PER_BATCH", limit)
         for found, expected in zip(onsite_energies(several, given), alone, strict=True):
             assert parts(found) == pytest.approx(parts(expected), rel=1e-12)
-            np.testing.assert_allclose(found.hamiltonian_saij, expected.hamiltonian_saij, atol=1e-11)
+            np.testing.assert_allclose(found.dH_saij, expected.dH_saij, atol=1e-11)
 
 
 def test_batches_hold_every_atom_once_and_are_full_but_for_the_last():

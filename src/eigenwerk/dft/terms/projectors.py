@@ -1,0 +1,55 @@
+"""What projectors do to forces: occupancies D and overlap S follow the atoms by P_ni = <p̃_i|ψ̃_n>.
+
+F_a = -2 Re Σ_n f_n Σ_ij P*_ni (ΔH_ij - ε_n ΔS_ij) ∂P_nj/∂R_a, the Pulay force of all terms, ΔH = ∂E/∂D.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.one_centre import OneCentreMatrix
+
+BANDS_PER_BATCH = 64
+"""Bands whose orbitals and projection derivatives are held together (bounds memory)."""
+
+
+def projector_forces(
+    atoms: PawAtoms, dH_sx: torch.Tensor, coeff_sknG: torch.Tensor, eig_skn: torch.Tensor, filling_skn: torch.Tensor
+) -> torch.Tensor:
+    """What this rank's orbitals give to the sum over all, (a, 3); eig_skn and filling_skn: of all k-points."""
+    counts_a, device = atoms.layout.projectors_a, coeff_sknG.device
+    dH = OneCentreMatrix(atoms.layout, atoms.even(dH_sx), atoms.basis.form.dtype)
+    dS = OneCentreMatrix(atoms.layout, atoms.overlap_x[None], atoms.basis.form.dtype)
+    eig_skn, filling_skn = (value[:, atoms.basis.own_k].to(device) for value in (eig_skn, filling_skn))
+    gradient_Iv = torch.zeros((atoms.layout.projector_count, 3), dtype=atoms.runtime.real, device=device)
+    for s, coeff_knG in enumerate(coeff_sknG):
+        for k, coeff_nG in enumerate(coeff_knG):
+            projector_GI, eig_n, filling_n = atoms.projector_kIG[k].mH, eig_skn[s, k], filling_skn[s, k]
+            used, weights = torch.nonzero(filling_n.abs() > 1e-14).flatten().split(BANDS_PER_BATCH), []
+            for n in used:
+                proj_1nI = atoms.runtime.bands.sum(coeff_nG[n] @ projector_GI)[None]
+                pencil_nI = dH.times(proj_1nI, s)[0] - eig_n[n, None] * dS.times(proj_1nI)[0]
+                weights.append(pencil_nI * filling_n[n, None])
+            for v in range(3):
+                slope_products = _slope(atoms, k, v)
+                for n, weight_nI in zip(used, weights, strict=True):
+                    gradient_Iv[:, v] += slope_products(weight_nI, coeff_nG[n])
+    atom_I = torch.as_tensor(np.repeat(np.arange(len(counts_a)), counts_a), device=device)
+    return gradient_Iv.new_zeros((len(counts_a), 3)).index_add_(0, atom_I, -gradient_Iv)
+
+
+def _slope(atoms: PawAtoms, k: int, v: int) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Gives 2 Re Σ_n W*_nI ∂P_nI of one k-point and direction, (I,), for weights W (n, I) and orbitals (n, G)."""
+    form, projector_GI = atoms.basis.form, atoms.projector_kIG[k].mH
+    vector_G = form.slots(atoms.basis.wave_vector_khv[k].T)[v]
+    if atoms.pairs is not None:
+        pairs = atoms.pairs
+        return lambda weighted_nI, coeff_nG: pairs.slope_products(weighted_nI, (coeff_nG * vector_G) @ projector_GI)
+    if atoms.real_space is not None:
+        sloping_GI = atoms.real_space.slope(v).vectors(atoms.basis.sphere_map, slice(k, k + 1))[0].mH
+        return lambda weighted_nI, coeff_nG: 2 * (weighted_nI.conj() * (coeff_nG @ sloping_GI)).real.sum(0)
+    return lambda weighted_nI, coeff_nG: 2 * (
+        weighted_nI.conj() * (form.times_i(coeff_nG[None], vector_G[None])[0] @ projector_GI)
+    ).real.sum(0)

@@ -1,0 +1,116 @@
+"""What a term of the energy is, and the forms of a density that several terms need.
+
+A term is a function of the fields of the density and of the positions of the atoms, E(ñ_s + ñ_c, D_s; R).  All terms
+see the smooth cores ñ_c in the sum with ñ, so what ñ_c does to forces follows from the sum of all derivatives.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch.nn.functional import pad
+
+from eigenwerk.dft.density import Density
+from eigenwerk.dft.paw.atoms import PawAtoms, RadialChoice
+
+
+@dataclass(frozen=True)
+class Charges:
+    """A density as terms need it: with smooth cores and compensation charges, each form made once."""
+
+    atoms: PawAtoms
+    density: Density
+
+    @cached_property
+    def smooth_sg(self) -> torch.Tensor:
+        """ñ_s + ñ_c on the density sphere, each component with its part of the cores."""
+        return self.density.density_sg + self.density.spin.unpolarised(self.atoms.pseudo_core_g)
+
+    @cached_property
+    def total_g(self) -> torch.Tensor:
+        """ñ + ñ_c, summed over spins."""
+        return self.smooth_sg.sum(0)
+
+    @cached_property
+    def charge_g(self) -> torch.Tensor:
+        """ρ = ñ + ñ_c + n̂ on the electrostatic sphere."""
+        charge_g = self.atoms.compensation_charge(self.density.occupancy_sx.real)
+        return charge_g + pad(self.total_g, (0, len(charge_g) - len(self.total_g)))
+
+    @cached_property
+    def blocks(self) -> list[torch.Tensor]:
+        """D of each species' atoms, (s, a, i, i)."""
+        return [self.atoms.layout.blocks(self.density.occupancy_sx, species) for species in self.atoms.layout.species]
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """A part Σ_mm' |ξ_m> w_mm' <ξ_m'| of H: what acts on orbitals and is neither local nor between projectors.
+
+    row_skmG: ξ of this group's k-points on this rank's plane waves, vectors of the form of the orbitals; weight_smm: w,
+    Hermitian, hartree; what depends on k is in the rows.
+    """
+
+    row_skmG: torch.Tensor
+    weight_smm: torch.Tensor
+
+    @staticmethod
+    def joined(parts: Sequence["LowRank"]) -> "LowRank | None":
+        """The sum of several; None of none."""
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        weights_s = zip(*(part.weight_smm for part in parts), strict=True)
+        weight_smm = torch.stack([torch.block_diag(*weights) for weights in weights_s])
+        return LowRank(torch.cat([part.row_skmG for part in parts], 2), weight_smm)
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What a term gives for a density.
+
+    names, energy_e: energies in hartree, on the device so that nothing waits for them; terms may share a name.
+    waves, blocks: the derivative by each field of the density that the term knows, as (g,) or (s, g), or as matrices of
+    each species, (a, i, i) or (s, a, i, i); rows: what it adds to H in another form.
+    """
+
+    names: tuple[str, ...]
+    energy_e: torch.Tensor
+    waves: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    blocks: Mapping[str, list[torch.Tensor]] = field(default_factory=dict)
+    rows: LowRank | None = None
+
+
+class Term(ABC):
+    """A part of the energy; its equations, its derivatives and its forces stand in its own file."""
+
+    @abstractmethod
+    def __call__(self, charges: Charges) -> Contribution:
+        """Energies and derivatives."""
+
+    def forces(self, charges: Charges) -> torch.Tensor | None:
+        """-∂E/∂R at fixed ñ + ñ_c and D, (a, 3) in hartree per bohr; None where nothing else moves with the atoms."""
+        return None
+
+
+def spherical_forces(atoms: PawAtoms, radial_of: RadialChoice, field_g: torch.Tensor) -> torch.Tensor:
+    """-∂/∂R_a ∫ v(r) Σ_a f_a(r - R_a) d³r of spherical functions, f(r) Y_00 with f = radial_of(setup); (a, 3).
+
+    ∂/∂R of exp(-i g·R) is -i g exp(-i g·R).
+    """
+    basis, count = atoms.basis, len(field_g)
+    field_vg = field_slopes(atoms, field_g)
+    force_av = field_vg.real.new_zeros((len(basis.structure.symbols), 3))
+    for species in atoms.layout.species:
+        form_g = atoms.form_factor_g(species.setup, radial_of(species.setup), count)
+        slope_va = atoms.structure_factors(species, count).atoms(form_g * field_vg).real
+        force_av[torch.as_tensor(species.atom_a, device=force_av.device)] = -slope_va.T
+    return force_av
+
+
+def field_slopes(atoms: PawAtoms, field_g: torch.Tensor) -> torch.Tensor:
+    """-i g v*(g) with the weights of an integral over the cell; (3, g)."""
+    basis, count = atoms.basis, len(field_g)
+    weighted_g = field_g.conj() * (basis.weight_g[:count] * basis.volume)
+    return -1j * basis.vector_gv[:count].T.to(atoms.runtime.complex) * weighted_g
