@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eigenwerk.cli.quick_imports import quick_imports
 from eigenwerk.cli.stopping import StopRequests
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.ncci.check_text import check_lines
@@ -47,14 +46,15 @@ Plot = Annotated[Path, typer.Option("--plot", metavar="FILE", help="Where the pi
 def run(case: CaseFile, output: Output = None, quiet: Quiet = False, device: Device = None) -> None:
     """Compute the levels of a case, or of each pair of hw and Nmax that it lists.
 
-    Writes levels.h5, levels.txt and levels.res. A run that was stopped or killed continues when it is started again.
+    Writes levels.h5, levels.txt, levels.res and eigenwerk-trace.json. A run that was stopped or killed continues when
+    it is started again.
     """
     launch = _one_rank()
     cases = read_cases(case)
     request = DeviceRequest(device or cases[0].solver.device)
-    with quick_imports():
-        from eigenwerk.ncci.run import run_series
-        from eigenwerk.parallel.launch.start import StartRequest, at_work
+
+    from eigenwerk.ncci.run import run_series
+    from eigenwerk.parallel.launch.start import StartRequest, at_work
 
     folder = output if output is not None else case.parent / case.stem
     view = _Progress(quiet)
