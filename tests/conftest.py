@@ -61,22 +61,23 @@ def job_folder(repository, tmp_path_factory):
 def ranks():
     """`ranks(4, "gloo").run(function, ...)`: processes that run a function of the test file, on every rank.
 
-    The processes of the last call are kept and used again by the next test that asks for as many with the same
-    transport ("gloo" or "mpi").  Tests that use this are marked `ranks`.
+    The processes are kept and used again by all tests that ask for as many with the same transport ("gloo" or "mpi").
+    Tests that use this are marked `ranks`.
     """
-    pools = []
+    pools = {}
 
     def pool(size, transport="gloo"):
         if transport == "mpi" and (reason := why_no_mpi()):
             pytest.skip(f"no MPI: {reason}")
-        if pools and not ((pools[0].size, pools[0].transport) == (size, transport) and pools[0].alive):
-            pools.pop().close()
-        if not pools:
-            pools.append(RankPool(size, transport))
-        return pools[0]
+        key = size, transport
+        if key in pools and not pools[key].alive:
+            pools.pop(key).close()
+        if key not in pools:
+            pools[key] = RankPool(size, transport)
+        return pools[key]
 
     yield pool
-    for last in pools:
+    for last in pools.values():
         last.close()
 
 
