@@ -108,12 +108,16 @@ class RankPool:
         """Whether all processes run."""
         return all(process.poll() is None for process in self._processes)
 
+    def hang_up(self):
+        """The processes may end; harmless when repeated."""
+        for line in filter(None, self._lines):
+            line.close()
+
     def close(self):
         """Ends the processes; harmless when repeated."""
         if self._output.closed:
             return
-        for line in filter(None, self._lines):
-            line.close()
+        self.hang_up()
         deadline = time.monotonic() + 5
         for process in self._processes:
             try:

@@ -4,7 +4,8 @@
     out, err = process.communicate(timeout=60)
 
 As `subprocess.Popen` with this Python in front of the words; only the loading of libraries, up to two seconds of a
-core for each process, is done once for all of them.  A process that starts ranks (`eigenwerk run --ranks 2`) forks them.
+core for each process, is done once for all of them.  Where a process starts ranks (`eigenwerk run --ranks 2`), they are
+forks of it.
 """
 
 import atexit
@@ -26,7 +27,10 @@ from pathlib import Path
 
 PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
 
-LOADED = ("eigenwerk.cli.run", "eigenwerk.dft.run.run", "eigenwerk.parallel.launch.start", "eigenwerk.perf.plot_process")
+LOADED = (
+    "eigenwerk.cli.run", "eigenwerk.dft.run.run", "eigenwerk.ncci.run", "eigenwerk.parallel.launch.start",
+    "eigenwerk.perf.plot_process",
+)  # fmt: skip
 """What processes find loaded, with PyTorch, h5py and all that these import."""
 
 START = 120
@@ -246,7 +250,10 @@ def run_words(words, environ):
         if (Path(folder) / "sitecustomize.py").exists():
             runpy.run_path(f"{folder}/sitecustomize.py")
     words = words[words[0] == "-u" :]
-    if words[0] == "-m":
+    if words[0] == "-c":
+        sys.argv = ["-c", *words[2:]]
+        exec(words[1], {"__name__": "__main__"})
+    elif words[0] == "-m":
         sys.argv = words[1:]
         sys.path.insert(0, os.getcwd())
         sys.modules.pop(words[1], None)  # it becomes __main__
@@ -258,7 +265,7 @@ def run_words(words, environ):
 
 
 class ForkingSubprocess:
-    """What `parallel/launch/launch.py` takes for `subprocess`: ranks are forks of their parent, and its true children."""
+    """What `parallel/launch/launch.py` takes for `subprocess`: ranks are forks and true children of their parent."""
 
     PIPE, DEVNULL = PIPE, DEVNULL
 

@@ -62,6 +62,11 @@ with watchdog:
     Path(f"ready.{rank}").write_text(str(os.getpid()))
 """
 
+IMPATIENT = """
+from eigenwerk.parallel.watch import lines
+lines.PROBE_EVERY, lines.PROBES, lines.SILENCE = 1, 2, 3
+"""
+
 
 class Ranks:
     """Started ranks without a parent that looks after them, as srun starts them."""
@@ -271,8 +276,7 @@ def test_lost_machine_is_noticed(tmp_path):
     if subprocess.run(["unshare", "-Urn", "ip", "link", "set", "lo", "up"], capture_output=True).returncode:
         pytest.skip("this system does not let users make networks of their own")
     body = "step(1)\nPath(f'waiting.{rank}').touch()\ntime.sleep(600)"
-    patience = "import eigenwerk.parallel.watch.lines as lines\nlines.PROBE_EVERY, lines.PROBES, lines.SILENCE = 1, 2, 3\n"
-    (tmp_path / "rank.py").write_text(patience + RANK + textwrap.indent(body, "    "))
+    (tmp_path / "rank.py").write_text(IMPATIENT + RANK + textwrap.indent(body, "    "))
     script = """
         ip link set lo up
         export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500
