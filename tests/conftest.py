@@ -102,7 +102,7 @@ def share_out(items):
     """
     for item in items:
         item.add_marker(pytest.mark.xdist_group("gpu" if item.get_closest_marker("gpu") else item.path.as_posix()))
-    items.sort(key=lambda item: next(n for n, start in enumerate((*LONGEST, "")) if item.nodeid.startswith(f"tests/{start}")))
+    items.sort(key=lambda item: [item.nodeid.startswith(f"tests/{start}") for start in (*LONGEST, "")].index(True))
 
 
 def skip_without_gpu(items):
