@@ -88,6 +88,7 @@ def test_ranks_without_an_address_meet_through_a_file(tmp_path):
     assert not stale.exists(), "the file is removed once all have met"
 
 
+@pytest.mark.slow  # tests/cli/test_ranks.py has a run under torchrun
 @pytest.mark.ranks
 def test_script_under_torchrun(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
