@@ -252,7 +252,7 @@ def test_ranks_that_mpirun_started(folder, mpirun):
     assert re.search(r"transport +MPI", done.stdout)
 
 
-@pytest.mark.parametrize("transport", ["mpi", "gloo"])
+@pytest.mark.parametrize("transport", ["mpi", pytest.param("gloo", marks=pytest.mark.slow)])
 def test_killed_rank_under_mpirun_ends_the_run(folder, mpirun, transport):
     path = folder(**ENDLESS)
     process = Run(*mpirun, *EIGENWERK, "run", str(path), "--device", "cpu", "--transport", transport)

@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 
 import pytest
 from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
@@ -14,6 +12,7 @@ from eigenwerk.cli.run import available_threads, jsonable
 from eigenwerk.cli.run_text import formula, heading, threads_row
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.hdf5_state import read_state
+from warm_start import PIPE, WarmProcess
 
 POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n"
 INCAR = {"ENCUT": 150, "EDIFF": "1E-5", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6}
@@ -136,12 +135,8 @@ def test_file_that_cannot_be_written_is_2_after_the_summary(folder, capsys):
 
 
 def start(path, *options):
-    command = [sys.executable, "-u", "-m", "eigenwerk.cli.main", "run", str(path), "--no-plot", *options]
-    # a shell that starts the tests in the background lets its children ignore SIGINT; these must not
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    words = ["-u", "-m", "eigenwerk.cli.main", "run", str(path), "--no-plot", *options]
+    return WarmProcess(words, stdout=PIPE, stderr=PIPE)
 
 
 def wait_for_step(process, number):

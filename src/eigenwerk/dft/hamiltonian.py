@@ -262,14 +262,14 @@ class OnGrid:
 
     def _images(self, x_kbG: torch.Tensor) -> Iterator[torch.Tensor]:
         bands, tables, sphere_map = x_kbG.shape[1], self.real_space, self.sphere_map
-        grid_kpR = sphere_map.to_grid(x_kbG)
-        proj_kbI = None if tables is None else tables.project(grid_kpR, bands)
+        grid_ktR = sphere_map.to_grid(x_kbG)
+        proj_kbI = None if tables is None else tables.project(grid_ktR, bands)
         vt_kR = self.whole.vt_sR[self.field]
-        grid_kpR *= vt_kR if isinstance(self.field, int) else vt_kR[:, None]
+        grid_ktR *= vt_kR if isinstance(self.field, int) else vt_kR[:, None]
         if tables is None or proj_kbI is None:
-            yield sphere_map.from_grid(grid_kpR, bands, norm="backward")
+            yield sphere_map.from_grid(grid_ktR, bands, norm="backward")
             return
-        tables.add_back(grid_kpR, self.whole.dH.times(proj_kbI, self.field))
-        yield sphere_map.from_grid(grid_kpR, bands, norm="backward")
-        tables.add_back(grid_kpR.zero_(), self.whole.dS.times(proj_kbI))
-        yield sphere_map.from_grid(grid_kpR, bands, norm="backward")
+        tables.add_back(grid_ktR, self.whole.dH.times(proj_kbI, self.field))
+        yield sphere_map.from_grid(grid_ktR, bands, norm="backward")
+        tables.add_back(grid_ktR.zero_(), self.whole.dS.times(proj_kbI))
+        yield sphere_map.from_grid(grid_ktR, bands, norm="backward")

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -25,6 +23,7 @@ from eigenwerk.io.trace_file import read_trace_file
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.io.vasp.poscar import read_poscar
 from eigenwerk.parallel.runtime import Runtime
+from warm_start import warm_run
 
 POSCAR = """silicon
 5.43
@@ -204,7 +203,7 @@ run_folder(sys.argv[1], on_step=on_step, save_every=0)
 def test_a_killed_run_goes_on_from_its_last_step(silicon, tmp_path):
     _, reference, _ = silicon
     folder = make_folder(tmp_path / "x", last=0.26)
-    killed = subprocess.run([sys.executable, "-c", KILLED_RUN, str(folder)], capture_output=True, text=True)
+    killed = warm_run(["-c", KILLED_RUN, str(folder)])
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     state = read_state(folder / "eigenwerk.h5", only=["status", "history"])
     assert not state["status"]["converged"] and state["status"]["words"].startswith("unfinished: step 5")

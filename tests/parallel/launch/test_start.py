@@ -16,6 +16,7 @@ from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.rendezvous import meeting_file
 from eigenwerk.parallel.launch.start import StartRequest, at_work, is_second_hand
+from warm_start import PIPE, WarmProcess
 
 LIMIT = 120
 """Seconds for processes to load PyTorch and to meet, on a busy machine."""
@@ -57,12 +58,9 @@ def run(folder, environs, transport="auto"):
     """The script on ranks with these environments; what each one printed."""
     (folder / "script.py").write_text(SCRIPT)
     processes = [
-        subprocess.Popen(
-            [sys.executable, "script.py", transport], cwd=folder, env=os.environ | environ, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
+        WarmProcess(["script.py", transport], cwd=folder, env=os.environ | environ, stdout=PIPE, stderr=PIPE)
         for environ in environs
-    ]  # fmt: skip
+    ]
     ends = [process.communicate(timeout=LIMIT) for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes), ends
     return [json.loads(out) for out, _ in ends]
@@ -90,6 +88,7 @@ def test_ranks_without_an_address_meet_through_a_file(tmp_path):
     assert not stale.exists(), "the file is removed once all have met"
 
 
+@pytest.mark.slow  # tests/cli/test_ranks.py has a run under torchrun
 @pytest.mark.ranks
 def test_script_under_torchrun(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)

@@ -11,6 +11,9 @@ import time
 
 import pytest
 
+from eigenwerk.parallel.watch.lines import PROBE_EVERY, SILENCE
+from warm_start import PIPE, STDOUT, WarmProcess
+
 pytestmark = pytest.mark.ranks
 
 LIMIT = 30
@@ -59,6 +62,11 @@ with watchdog:
     Path(f"ready.{rank}").write_text(str(os.getpid()))
 """
 
+IMPATIENT = """
+from eigenwerk.parallel.watch import lines
+lines.PROBE_EVERY, lines.PROBES, lines.SILENCE = 1, 2, 3
+"""
+
 
 class Ranks:
     """Started ranks without a parent that looks after them, as srun starts them."""
@@ -72,9 +80,9 @@ class Ranks:
                 "EIGENWERK_SOCKET": str(meeting.fileno()),
             } | environ  # fmt: skip
             self.processes = [
-                subprocess.Popen(
-                    [sys.executable, "rank.py"], cwd=folder, env=words | {"RANK": str(rank)}, text=True,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=[meeting.fileno()] * (rank == 0),
+                WarmProcess(
+                    ["rank.py"], cwd=folder, env=words | {"RANK": str(rank)}, stdout=PIPE, stderr=STDOUT,
+                    pass_fds=[meeting.fileno()] * (rank == 0),
                 )
                 for rank in range(count)
             ]  # fmt: skip
@@ -261,13 +269,14 @@ def test_strangers_at_the_door_are_ignored(start):
 
 
 def test_lost_machine_is_noticed(tmp_path):
-    """A network of its own, in which the connections go dead without a word."""
+    """A network of its own, in which the connections go dead without a word; with shorter patience than users have."""
+    assert SILENCE + PROBE_EVERY < LIMIT
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         pytest.skip("needs the commands unshare and ip")
     if subprocess.run(["unshare", "-Urn", "ip", "link", "set", "lo", "up"], capture_output=True).returncode:
         pytest.skip("this system does not let users make networks of their own")
     body = "step(1)\nPath(f'waiting.{rank}').touch()\ntime.sleep(600)"
-    (tmp_path / "rank.py").write_text(RANK + textwrap.indent(body, "    "))
+    (tmp_path / "rank.py").write_text(IMPATIENT + RANK + textwrap.indent(body, "    "))
     script = """
         ip link set lo up
         export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500
