@@ -253,7 +253,7 @@ BAD = {
     "hidden by __import__": ({"dft__run": "__import__('js' + 'on')\n"}, "import of ? is hidden"),
     "lazy engine outside cli": (
         {"perf__report": "def f():\n    import eigenwerk.dft.run.run\n", "dft__run__run": ""},
-        "import of eigenwerk.dft.run is hidden",
+        "import of eigenwerk.dft.run.run is hidden",
     ),
     "another lazy import in cli": (
         {"cli__check": "def f():\n    import eigenwerk.dft.inputs\n", "dft__inputs": ""},

@@ -192,6 +192,33 @@ def test_reader_that_goes_away_does_not_stop_the_run(folder):
     assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["converged"]
 
 
+DEPENDENT = """
+import sys
+from eigenwerk.cli import main, run
+
+def compute(*given, before=run._compute):
+    from eigenwerk.dft.scf import loop
+    def orbitals(*given, before=loop.first_orbitals):
+        coeff_sknG = before(*given)
+        coeff_sknG[:, :, 1:3] = coeff_sknG[:, :, :1]
+        return coeff_sknG
+    loop.first_orbitals = orbitals
+    return before(*given)
+
+run._compute = compute
+assert "torch" not in sys.modules, "the command loads it in its own way"
+sys.exit(main.main(sys.argv[1:]))
+"""
+
+
+def test_dependent_orbitals_are_replaced_by_noise(folder):
+    """Random numbers of PyTorch, as the command has loaded it."""
+    command = [sys.executable, "-c", DEPENDENT, "run", str(folder()), "--no-plot", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "dependent start vectors filled up with noise" in done.stdout
+
+
 # --- small parts -----------------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eigenwerk.cli.crash import crash_words
-from eigenwerk.cli.quick_imports import quick_imports
 from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_ranks, team_rows
 from eigenwerk.cli.run_text import formula, heading, labelled, summary, threads_row
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
@@ -31,7 +30,7 @@ from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.early_gpu import wake_gpu
 from eigenwerk.parallel.launch.environment import Launch, wished_threads
-from eigenwerk.parallel.launch.own_process import prepare_process
+from eigenwerk.parallel.launch.own_process import prepare_process, quick_imports
 from eigenwerk.parallel.watch.judge import NO_STEP
 from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import HARTREE_EV
