@@ -30,6 +30,7 @@ from eigenwerk.parallel.launch.launch import die_with_parent, run_ranks
 from eigenwerk.parallel.launch.start import StartRequest, at_work
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import intraop_threads
+from eigenwerk.parallel.transports.table import TRANSPORT_NAMES
 from eigenwerk.trace import Trace
 from eigenwerk.units import HARTREE_EV
 
@@ -58,7 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--skip", type=int, default=2, help="steps left out of the mean")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--transport", default="nccl", choices=("nccl", "gloo", "mpi"))
+    parser.add_argument("--transport", default="nccl", choices=TRANSPORT_NAMES)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--profile", action="store_true", help="one more step: bytes between host and device in it")
     return parser.parse_args()

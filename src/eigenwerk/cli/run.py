@@ -31,6 +31,7 @@ from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.early_gpu import wake_gpu
 from eigenwerk.parallel.launch.environment import Launch, wished_threads
 from eigenwerk.parallel.launch.own_process import prepare_process, quick_imports
+from eigenwerk.parallel.transports.table import REDUCTION_USAGES, TRANSPORT_NAMES
 from eigenwerk.parallel.watch.judge import NO_STEP
 from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import HARTREE_EV
@@ -54,7 +55,10 @@ Ranks = Annotated[
     int | None, typer.Option("--ranks", "-n", metavar="N", min=1, help="Start N processes here; default: one per GPU.")
 ]
 Transport = Annotated[
-    str, typer.Option("--transport", metavar="NAME", help="How ranks communicate: auto, nccl, mpi or gloo.")
+    str, typer.Option("--transport", metavar="NAME", help=f"How ranks communicate: {', '.join(TRANSPORT_NAMES)}.")
+]
+Reductions = Annotated[
+    str, typer.Option("--reductions", metavar="METHOD", help=f"How ranks add up: {', '.join(REDUCTION_USAGES)}.")
 ]
 Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...")]
 
@@ -69,6 +73,7 @@ def run(
     ranks: Ranks = None,
     transport: Transport = "auto",
     device: Device = "auto",
+    reductions: Reductions = REDUCTION_USAGES[0],
 ) -> None:
     """Compute the ground state of a folder: energy, forces, bands, moments.
 
@@ -80,9 +85,10 @@ def run(
     interrupted, the last finished step is saved.
     """
     launch = become_rank()
-    options = RunOptions(folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device)
-    options.device_request()
+    options = RunOptions(folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device, reductions)
+    request = options.device_request()
     count = ranks_to_start(options, launch)
+    request.check_size(max(count, launch.size))
     if launch.several:
         _run_as_rank(options, launch)
     elif count > 1:

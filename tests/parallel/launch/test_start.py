@@ -103,7 +103,7 @@ def test_script_under_torchrun(tmp_path):
 @pytest.mark.ranks
 def test_ranks_that_do_not_find_each_other_say_so(tmp_path):
     code = (
-        "from eigenwerk.parallel import rendezvous\n"
+        "from eigenwerk.parallel.launch import rendezvous\n"
         "from eigenwerk.parallel.launch.environment import find_launch\n"
         "rendezvous.MEETING_LIMIT = 1.0\n"
         "try:\n    rendezvous.meet(find_launch())\n"

@@ -19,7 +19,6 @@ import torch
 from torch.distributed import DistError, PrefixStore, Store
 
 from eigenwerk.errors import EigenwerkError, InputError
-from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.device_memory import smallest_memory
 from eigenwerk.parallel.launch.binding import Remark, check_binding
 from eigenwerk.parallel.launch.choice import DeviceRequest, TransportChoice, choose_devices, choose_transport
@@ -30,8 +29,9 @@ from eigenwerk.parallel.launch.rendezvous import meet, tell_all
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import HOST_THREADS
-from eigenwerk.parallel.transports.mpi import mpi_world
-from eigenwerk.parallel.transports.torch_distributed import gloo_world, nccl_world
+from eigenwerk.parallel.transports.table import TRANSPORTS, JoinRequest, OtherRanks
+from eigenwerk.parallel.transports.torch_distributed import gloo_world
+from eigenwerk.parallel.transports.transport import TransportCommunicator
 from eigenwerk.parallel.watch.watchdog import Watchdog
 from eigenwerk.trace import Trace
 
@@ -139,6 +139,7 @@ def at_work(
 
 
 def _alone(launch: Launch, request: DeviceRequest, trace: Trace) -> Team:
+    request.check_size(1)
     facts = [_facts(launch)]
     placement = _placement(facts[0], choose_devices(request, facts)[0], thread_shares(facts)[0])
     runtime = Runtime(device=_use(placement), trace=trace)
@@ -152,12 +153,13 @@ def _together(launch: Launch, wanted: StartRequest, store: Store, trace: Trace, 
     device, threads = choose_devices(request, facts)[launch.rank], thread_shares(facts)[launch.rank]
     mine = _placement(facts[launch.rank], device, threads)
     placements = tuple(Placement(**_tuples(words)) for words in tell_all(store, launch, "placements", asdict(mine)))
-    choice = choose_transport(request, facts, placements, launch.starter)
-    torch_device = _use(mine)
-    world, choice = _world(choice, request, launch, store, torch_device, trace, local)
+    torch_device, interface = _use(mine), "lo" if local else ""
+    here = JoinRequest(launch.rank, launch.size, store, torch_device, trace, interface)
+    world, choice = _join(request, facts, placements, launch.starter, here)
+    world = request.reductions.on(world, torch_device)
     memory = smallest_memory(world, torch_device)
     grid = make_process_grid(world, wanted.groups(world.size, torch_device.type, memory))
-    spare = gloo_world(launch.rank, launch.size, PrefixStore("spare", store), interface="lo" if local else "")
+    spare = gloo_world(launch.rank, launch.size, PrefixStore("spare", store), interface=interface)
     runtime = Runtime(device=torch_device, grid=grid, trace=trace, spare=make_process_grid(spare, grid.groups))
     remarks = check_binding(placements, _nodes(launch, store, facts))
     return Team(runtime, launch, placements, world.path, notes=choice.notes, remarks=tuple(remarks))
@@ -168,8 +170,8 @@ def _facts(launch: Launch) -> RankFacts:
     return RankFacts(
         launch.rank, socket.gethostname(), os.getpid(), launch.local_rank,
         gpus=torch.cuda.device_count() if torch.cuda.is_available() else 0,
-        mpi4py=find_spec("mpi4py") is not None, cores=tuple(sorted(os.sched_getaffinity(0))),
-        threads=wished_threads(),
+        packages=tuple(one.package for one in TRANSPORTS if one.package and find_spec(one.package)),
+        cores=tuple(sorted(os.sched_getaffinity(0))), threads=wished_threads(),
     )  # fmt: skip
 
 
@@ -204,31 +206,18 @@ def _tuples(words: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in words.items()}
 
 
-def _world(
-    choice: TransportChoice, request: DeviceRequest, launch: Launch, store: Store, device: torch.device, trace: Trace,
-    local: bool,
-) -> tuple[Communicator, TransportChoice]:
-    """The communicator of all ranks; with another choice if MPI turns out to be another one than that of mpirun."""
-    interface = "lo" if local else ""
-    if choice.transport == "nccl":
-        return nccl_world(launch.rank, launch.size, store, device, trace, interface=interface), choice
-    if choice.transport == "mpi":
-        world = mpi_world(trace)
-        if (world.rank, world.size) == (launch.rank, launch.size):
-            return world, choice
-        words = _stranger(world, launch)
-        if request.transport == "mpi":
-            raise InputError(f"{words} Install mpi4py for that library, or use --transport gloo.")
-        world.close()
-        choice = TransportChoice("gloo", (*choice.notes, f"{words} Gloo is used instead."))
-    return gloo_world(launch.rank, launch.size, store, trace, interface=interface), choice
-
-
-def _stranger(world: Communicator, launch: Launch) -> str:
-    return (
-        f"mpi4py says that this is rank {world.rank} of {world.size}, {launch.starter} says rank {launch.rank} of "
-        f"{launch.size}: mpi4py uses another library ({world.path.split(';')[0]}) than {launch.starter}."
-    )
+def _join(
+    request: DeviceRequest, facts: list[RankFacts], placements: tuple[Placement, ...], starter: str, mine: JoinRequest
+) -> tuple[TransportCommunicator, TransportChoice]:
+    """The communicator of all ranks; by another transport than first chosen if that one counts other ranks."""
+    choice = choose_transport(request, facts, placements, starter)
+    try:
+        return choice.transport.world(mine), choice
+    except OtherRanks as error:
+        name = choice.transport.name
+        if name == request.transport:
+            raise InputError(f"--transport {name}: {error}.") from error
+        return _join(replace(request, off={**request.off, name: str(error)}), facts, placements, starter, mine)
 
 
 def _fail(watchdog: Watchdog, error: Exception, explain: Callable[[Exception], str]) -> None:

@@ -15,8 +15,11 @@ class LayeredCommunicator(TransportCommunicator):
     def __init__(self, inner: TransportCommunicator, transport: str, difference: str):
         super().__init__(inner.rank, inner.world_ranks, inner.name, inner.trace)
         self._inner, self._queues, self.takes_threads = inner, inner._queues, inner.takes_threads
-        self.transport = transport
+        self.transport, self.difference = transport, difference
         self.path = f"{inner.path}; {difference}"
+
+    def check_device(self, device: torch.device) -> None:
+        """InputError if the layer makes no difference for arrays there."""
 
     @abstractmethod
     def _like(self, inner: TransportCommunicator) -> TransportCommunicator:

@@ -17,6 +17,7 @@ from torch.distributed import PrefixStore, ProcessGroupGloo, ReduceOp, Store
 
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.transports.pending import Operation, Pending, Together
+from eigenwerk.parallel.transports.table import JoinRequest
 from eigenwerk.parallel.transports.transport import TransportCommunicator
 from eigenwerk.trace import Trace
 
@@ -220,3 +221,14 @@ def nccl_world(
     torch.cuda.set_device(device)
     links = GroupOptions(timeout, interface, device, high_priority, thread_blocks)
     return TorchCommunicator(rank, range(size), store, links, "world", trace)
+
+
+def join_by_gloo(request: JoinRequest) -> TorchCommunicator:
+    """`gloo_world` of a run."""
+    return gloo_world(request.rank, request.size, request.store, request.trace, interface=request.interface)
+
+
+def join_by_nccl(request: JoinRequest) -> TorchCommunicator:
+    """`nccl_world` of a run."""
+    device, trace = request.device, request.trace
+    return nccl_world(request.rank, request.size, request.store, device, trace, interface=request.interface)
