@@ -135,8 +135,8 @@ def test_file_that_cannot_be_written_is_2_after_the_summary(folder, capsys):
 # --- signals: whole processes ----------------------------------------------------------------------------------------
 
 
-def start(path, *options):
-    command = [sys.executable, "-u", "-m", "eigenwerk.cli.main", "run", str(path), "--no-plot", *options]
+def start(path, *options, program=("-m", "eigenwerk.cli.main")):
+    command = [sys.executable, "-u", *program, "run", str(path), "--no-plot", *options]
     # a shell that starts the tests in the background lets its children ignore SIGINT; these must not
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -167,6 +167,38 @@ def test_signal_saves_the_last_step(folder, number, code):
     assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["words"] == f"interrupted after step {last}"
     assert len(Oszicar(path / "OSZICAR").electronic_steps[0]) == last
     assert "Forces: not computed" in out
+
+
+HANGING = """
+import sys, time
+from eigenwerk.cli import main, run
+
+def step(self, step, before=run.RunView.step):
+    before(self, step)
+    if step.step == 5:
+        time.sleep(600)
+
+run.RunView.step = step
+sys.exit(main.main(sys.argv[1:]))
+"""
+
+
+def test_step_without_an_end_is_cut_and_the_last_one_saved(folder):
+    path = folder(EDIFF="1E-30", NELM=2000)
+    process = start(path, program=("-c", HANGING))
+    wait_for_step(process, 5)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 143 and "the last finished step is saved" in out and err == "", out + err
+    assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["words"] == "interrupted after step 5"
+
+
+def test_signal_before_the_first_step_ends_at_once(folder):
+    process = start(path := folder(EDIFF="1E-30", NELM=2000))
+    next(line for line in process.stdout if "stops when" in line)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (143, -signal.SIGTERM) and names(path) == INPUTS, out + err
 
 
 def test_killed_run_leaves_whole_files(folder):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eigenwerk.cli.stopping import StopRequests
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.ncci.check_text import check_lines
 from eigenwerk.ncci.estimate import planned, refuse_what_does_not_fit
@@ -21,6 +20,7 @@ from eigenwerk.ncci.results.convergence import over_nmax
 from eigenwerk.ncci.results.level_plot import draw_convergence, draw_levels
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_text import levels_lines
+from eigenwerk.parallel.watch.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from eigenwerk.ncci.solving import SolverProgress
@@ -48,17 +48,19 @@ def run(case: CaseFile, output: Output = None, quiet: Quiet = False) -> None:
     cases = read_cases(case)
     folder = output if output is not None else case.parent / case.stem
     view = _Progress(quiet)
-    with StopRequests(view.say) as stop:
+    words = f"Interrupted. The same command continues from {folder}."
+    with Watchdog(rescue=lambda: words, tell=view.say) as watchdog:
 
         def report(step: "SolverProgress") -> None:
             view.report(step)
-            stop.step_finished()
+            if watchdog.step_finished() is not None:
+                raise KeyboardInterrupt
 
         try:
             series = run_series(cases, folder, report=report, say=view.say)
         except KeyboardInterrupt as error:
-            typer.echo(f"Interrupted. The same command continues from {folder}.", err=True)
-            raise typer.Exit(128 + (stop.number or signal.SIGINT)) from error
+            typer.echo(words, err=True)
+            raise typer.Exit(128 + (watchdog.stop or signal.SIGINT)) from error
     for levels in series:
         typer.echo("\n".join(["", *levels_lines(levels)]))
     _echo_series(series)

@@ -57,8 +57,8 @@ class StartRequest:
 class Team:
     """The ranks at work, as one of them sees it.
 
-    placements: of all ranks; transport: in words; watchdog: None for one rank; notes: what was chosen otherwise than
-    one might expect, and why; remarks: whether ranks, threads and devices fit the machines.
+    placements: of all ranks; transport: in words; watchdog: None for one rank that nobody watches; notes: what was
+    chosen otherwise than one might expect, and why; remarks: whether ranks, threads and devices fit the machines.
     """
 
     runtime: Runtime
@@ -74,7 +74,7 @@ class Team:
         """This rank's."""
         return self.placements[self.runtime.world.rank]
 
-    def protect(self, rescue: Callable[[], None]) -> None:
+    def protect(self, rescue: Callable[[], str]) -> None:
         """From now on, if a step takes too long after a request to stop, save by this; see `Watchdog`."""
         if self.watchdog is not None:
             self.watchdog.rescue = rescue
@@ -101,19 +101,21 @@ def at_work(
     prepare: Callable[[], StartRequest] = StartRequest,
     *,
     trace: Trace | None = None,
+    watchdog: Watchdog | None = None,
     tell: Say | None = None,
     tidy: Callable[[], None] | None = None,
     explain: Callable[[Exception], str] = whole_story,
 ) -> Iterator[Team]:
     """The ranks of this run, from their meeting to their parting; collective.
 
-    prepare: reads what has to be read; errors in it are treated like those inside.  tell, tidy: of the `Watchdog`.
+    prepare: reads what has to be read; errors in it are treated like those inside.  watchdog: of one rank alone, which
+    may have one before PyTorch is loaded; several get theirs here, with tell and tidy.
     explain: words for an error that was not raised on purpose.  Inside, on several ranks, an exception of one
     ends all of them, with its reason told once; only the KeyboardInterrupt of `Team.step_finished` passes.
     """
     trace = trace or Trace()
     if not launch.several:
-        yield _alone(launch, prepare().request, trace)
+        yield replace(_alone(launch, prepare().request, trace), watchdog=watchdog)
         return
     with trace.span("meeting of ranks"):
         store = meet(launch)

@@ -13,14 +13,14 @@ COMING = 120.0
 
 
 class Hub:
-    """Listens from the beginning, works after `start`.
+    """Listens from the beginning, if there are other ranks; works after `start`.
 
     token: what only the ranks of this run know; local: whether all of them are on this machine.
     """
 
     def __init__(self, judge: Judge, token: str, local: bool):
         self.judge, self.token = judge, token
-        self.listener = _listen(local)
+        self.listener = _listen(local) if judge.size > 1 else None
         self.lines: dict[int, WatchLine] = {}
         self._selector = selectors.DefaultSelector()
         self._wake, self._woken = socket.socketpair()
@@ -31,6 +31,7 @@ class Hub:
     @property
     def port(self) -> int:
         """Where it listens."""
+        assert self.listener is not None
         return int(self.listener.getsockname()[1])
 
     def start(self) -> WatchLine:
@@ -38,7 +39,8 @@ class Hub:
         here, there = socket.socketpair()
         self._selector.register(there, selectors.EVENT_READ, WatchLine(there))
         self._began = time.monotonic()
-        self._selector.register(self.listener, selectors.EVENT_READ)
+        if self.listener is not None:
+            self._selector.register(self.listener, selectors.EVENT_READ)
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._thread.start()
         return WatchLine(here)
@@ -48,12 +50,13 @@ class Hub:
         self._closing = True
         self._wake.send(b".")
         self._thread.join(timeout=5.0)
+        self._wake.close()
 
     def _work(self) -> None:
         while not self._closing:
             for key, _ in self._selector.select(self._patience()):
-                if key.fileobj is self.listener:
-                    self._answer_call()
+                if key.fileobj is self.listener and self.listener is not None:
+                    self._answer_call(self.listener.accept()[0])
                 elif isinstance(key.data, WatchLine):
                     self._hear(key.data)
             self._look_for_missing()
@@ -62,7 +65,9 @@ class Hub:
         self._tell_all({"closing": True})
         for line in self.lines.values():
             line.close()
-        self.listener.close()
+        for end in (self._selector, self._woken, self.listener):
+            if end is not None:
+                end.close()
 
     def _patience(self) -> float | None:
         now = time.monotonic()
@@ -77,8 +82,7 @@ class Hub:
             missing = min(set(range(self.judge.size)) - set(self.lines))
             self.judge.lost(missing, f"did not come within {COMING:g} seconds")
 
-    def _answer_call(self) -> None:
-        connection, _ = self.listener.accept()
+    def _answer_call(self, connection: socket.socket) -> None:
         self._selector.register(connection, selectors.EVENT_READ, WatchLine(connection))
 
     def _hear(self, line: WatchLine) -> None:

@@ -1,6 +1,6 @@
 """The watchdog of a rank: a thread beside the computation that knows how the run ends, even when the computation hangs.
 
-    watchdog = Watchdog(store, rank, size, tell=print)
+    watchdog = Watchdog(store, rank, size, tell=print)       # Watchdog(tell=print) for one rank alone
     with watchdog:
         ...
         if watchdog.step_finished(world.any):    # at the end of every step: None, or the signal that stops all ranks
@@ -47,7 +47,6 @@ CALL_LIMIT = 10.0
 
 KEY = "eigenwerk/watchdog"
 
-SAVED = "Interrupted within a step that took too long; the last finished step is saved (ISTART = 1 goes on from it)."
 NOT_SAVED = "Interrupted within a step that took too long; the last finished step could not be saved"
 
 
@@ -64,21 +63,21 @@ class Store(Protocol):
 class Watchdog:
     """One for each rank, from the meeting of the ranks to the end of the computation; collective to make.
 
-    rescue: saves the last finished step, called on all ranks at the same time, in the watchdog's thread, while the
-    computation may be anywhere; set it when there is something to save.  tell: how rank 0 says that and how a stop was
-    asked for; errors go to stderr, said by rank 0 or, if that is dead, by another one.  tidy: done before the watchdog
-    ends the process, quickly.  local: whether all ranks are on this machine.  told_by_parent: whether
-    somebody else tells the user about dead ranks.
+    store: None for one rank alone.  rescue: saves the last finished step and gives words about it, called on all ranks
+    at the same time, in the watchdog's thread, while the computation may be anywhere.  tell: how rank 0 says that and
+    how a stop was asked for; errors go to stderr, said by rank 0 or, if that is dead, by another one.  tidy: done
+    before the watchdog ends the process, quickly.  local: whether all ranks are on this machine.  told_by_parent:
+    whether somebody else tells the user about dead ranks.
 
     stop: the signal that asks to stop, None without one; steps: finished steps.
     """
 
     def __init__(
         self,
-        store: Store,
-        rank: int,
-        size: int,
-        rescue: Callable[[], None] | None = None,
+        store: Store | None = None,
+        rank: int = 0,
+        size: int = 1,
+        rescue: Callable[[], str] | None = None,
         *,
         tell: Callable[[str], None] | None = None,
         tidy: Callable[[], None] | None = None,
@@ -93,7 +92,10 @@ class Watchdog:
         self.steps = 0
         self.places: list[ProcessPlace] = []
         self._hub = Hub(Judge(size, grace), secrets.token_hex(), local) if rank == 0 else None
-        self._token, self._line = _call_hub(store) if self._hub is None else _open_hub(self._hub, store, local)
+        if store is not None:
+            self._token, self._line = _call_hub(store) if self._hub is None else _open_hub(self._hub, store, local)
+        elif self._hub is not None:
+            self._token, self._line = self._hub.token, self._hub.start()
         self._wake, self._woken = socket.socketpair()
         for end in (self._wake, self._woken):
             end.setblocking(False)
@@ -129,9 +131,10 @@ class Watchdog:
         signal.set_wakeup_fd(self._wakeup_before)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
-        self._line.close()
+        for end in (self._wake, self._woken, self._line):
+            end.close()
 
-    def step_finished(self, any_rank: Callable[[bool], bool]) -> int | None:
+    def step_finished(self, any_rank: Callable[[bool], bool] = bool) -> int | None:
         """The signal for which all ranks stop now, or None; collective.  any_rank: `Communicator.any` of all ranks."""
         self.steps += 1
         if self._hub is not None:
@@ -202,10 +205,11 @@ class Watchdog:
 
     def _save(self) -> str:
         """Save the last finished step, if there is one; words about it."""
-        if self.steps == 0:
-            return NO_STEP
-        problem = "there is no way to" if self.rescue is None else _within(RESCUE_LIMIT, self.rescue)
-        return SAVED if problem is None else f"{NOT_SAVED}: {problem}."
+        rescue, said = self.rescue, [NO_STEP]
+        if rescue is None:
+            return NO_STEP if self.steps == 0 else f"{NOT_SAVED}: there is no way to."
+        problem = _within(RESCUE_LIMIT, lambda: said.append(rescue()))
+        return said[-1] if problem is None else f"{NOT_SAVED}: {problem}."
 
     def _end(self, ending: Ending) -> NoReturn:
         if self.tidy is not None:
@@ -215,7 +219,7 @@ class Watchdog:
             _within(WORDS_LIMIT, lambda: tell(ending.text))
         if self.rank != 0:
             self._wait_for_rank_0(RESCUE_LIMIT if ending.how == "rescue" else 2 * WORDS_LIMIT)
-        else:
+        elif self.size > 1:
             # A rank that sends its own last words into a closed connection would lose what it has not read yet.
             time.sleep(LINGER)
         leave(ending.code)
