@@ -27,7 +27,7 @@ from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch, find_launch
 from eigenwerk.parallel.launch.launch import die_with_parent, run_ranks
-from eigenwerk.parallel.launch.start import StartRequest, at_work
+from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.parallel.transports.table import TRANSPORT_NAMES
@@ -75,7 +75,7 @@ def work(launch: Launch, options: argparse.Namespace) -> None:
         DeviceRequest(options.device, options.transport),
         lambda ranks, *_: options.groups or most_groups(ranks, points),
     )
-    with at_work(launch, lambda: task, trace=trace) as team:
+    with init_ranks(launch, lambda: task, trace=trace) as team:
         runtime = team.runtime
         record_device(trace, runtime.device)
         if runtime.device.type == "cpu":

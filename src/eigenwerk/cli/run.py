@@ -215,12 +215,12 @@ def _solve(
         return crash_words(error, sys.argv[1:])
 
     # the watchdog of one rank works while PyTorch is loaded; those of several find each other by PyTorch
-    alone = nullcontext() if launch.several else Watchdog(tell=view.say, tidy=view.end)
+    alone = nullcontext() if launch.several else Watchdog(tell=view.say, cleanup=view.end)
     with alone as watchdog:
         with quick_imports():  # of PyTorch, which takes longer than everything before
-            from eigenwerk.parallel.launch.start import StartRequest, at_work
+            from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 
-        with at_work(launch, prepare, watchdog=watchdog, tell=view.say, tidy=view.end, explain=explain) as team:
+        with init_ranks(launch, prepare, watchdog=watchdog, tell=view.say, cleanup=view.end, explain=explain) as team:
             if launch.several:
                 _introduce(found[0], options, view)
             try:

@@ -59,8 +59,8 @@ def test_transports_that_do_not_exist():
 def transport(facts, starter="eigenwerk", **request):
     """The name of the transport, and the notes."""
     placements = placed(facts, DeviceRequest(request.get("device", "auto")))
-    choice = choose_transport(DeviceRequest(**request), facts, placements, starter)
-    return choice.transport.name, choice.notes
+    chosen, notes = choose_transport(DeviceRequest(**request), facts, placements, starter)
+    return chosen.name, notes
 
 
 def test_nccl_where_every_rank_has_its_own_gpu():

@@ -24,13 +24,13 @@ import os, sys, time
 from pathlib import Path
 import torch
 from eigenwerk.parallel.launch.environment import find_launch
-from eigenwerk.parallel.launch.rendezvous import meet
+from eigenwerk.parallel.launch.rendezvous import make_store
 from eigenwerk.parallel.transports.torch_distributed import gloo_world
 from eigenwerk.parallel.watch.watchdog import Watchdog
 
 launch = find_launch()
 rank, size = launch.rank, launch.size
-store = meet(launch)
+store = make_store(launch)
 world = gloo_world(rank, size, store, interface="lo")
 watchdog = Watchdog(store, rank, size, grace=float(os.environ.get("GRACE", "5")))
 
@@ -48,7 +48,7 @@ def total():
     try:
         return world.sum(torch.ones(1)).item()
     except RuntimeError as error:
-        watchdog.fail(f"The connection broke: {error}", 1, second_hand=True)
+        watchdog.fail(f"The connection broke: {error}", 1, secondary=True)
 
 def step(number, wait=0.05):
     time.sleep(wait)
@@ -169,7 +169,7 @@ def test_broken_connections_of_the_others_do_not_hide_who_failed(start):
         try:
             world.sum(torch.ones(1))
         except RuntimeError as error:
-            watchdog.fail(f"echo: {error}", 1, second_hand=True)
+            watchdog.fail(f"echo: {error}", 1, secondary=True)
     """).end()
     assert codes == [1, 1, 1] and "Rank 2" in said[0] and "illegal memory access" in said[0] and "echo" not in said[0]
 
@@ -248,7 +248,7 @@ def test_a_suspended_rank_is_not_dead(start):
 def test_strangers_at_the_door_are_ignored(start):
     ranks = start("""
         if rank == 0:
-            Path("port").write_text(str(watchdog._hub.port))
+            Path("port").write_text(str(watchdog._server.port))
         while not Path("go").exists():
             time.sleep(0.02)
         step(1)

@@ -34,7 +34,7 @@ from eigenwerk.io.vasp.output.record import RunRecord
 from eigenwerk.io.vasp.output.vasprun import write_vasprun
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
-from eigenwerk.parallel.watch.judge import NO_STEP
+from eigenwerk.parallel.watch.coordinator import NO_STEP
 
 SAVE_EVERY = 30.0
 """Seconds between saved steps."""

@@ -39,14 +39,6 @@ class DeviceRequest:
             )
 
 
-@dataclass(frozen=True)
-class TransportChoice:
-    """The transport, and why if that is not what one expects."""
-
-    transport: Transport
-    notes: tuple[str, ...] = ()
-
-
 def choose_devices(request: DeviceRequest, facts: list[RankFacts]) -> list[str]:
     """The device of every rank.  InputError if there is no such GPU."""
     name, _, index = request.device.partition(":")
@@ -66,10 +58,10 @@ def choose_devices(request: DeviceRequest, facts: list[RankFacts]) -> list[str]:
 
 def choose_transport(
     request: DeviceRequest, facts: list[RankFacts], placements: Sequence[Placement], starter: str
-) -> TransportChoice:
-    """The transport of several ranks: the first one that nothing speaks against.  InputError for a wish against reason.
+) -> tuple[Transport, tuple[str, ...]]:
+    """The transport of several ranks, the first one that nothing speaks against, and notes if one expects another.
 
-    Where the wished one cannot work among these ranks, the choice is that of "auto", with a note.
+    Where the wished one cannot work among these ranks, it is that of "auto".  InputError for a wish against reason.
     """
     wanted = request.transport
     notes: tuple[str, ...] = ()
@@ -82,7 +74,7 @@ def choose_transport(
         if obstacle is None:
             break
         wanted, notes = "auto", (*notes, f"{transport.title} is off: {obstacle}.")
-    return TransportChoice(transport, notes)
+    return transport, notes
 
 
 def _check_wish(transport: Transport, placements: Sequence[Placement], starter: str) -> None:

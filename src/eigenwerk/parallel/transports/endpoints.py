@@ -50,13 +50,13 @@ class EndpointCommunicator(LayeredCommunicator):
 
     def check_device(self, device: torch.device) -> None:
         """InputError where arrays of a GPU are added up on the GPU, and so would all stay whole."""
-        if device.type != "cpu" and self._adds_on(device):
+        if device.type != "cpu" and self._reduces_on(device):
             raise InputError(
                 "--reductions endpoints cuts sums of arrays in host memory, but here those of GPUs are added up on the "
                 "GPUs. Leave it out, or use --transport gloo."
             )
 
-    def _like(self, inner: TransportCommunicator) -> TransportCommunicator:
+    def _rewrapped(self, inner: TransportCommunicator) -> TransportCommunicator:
         return EndpointCommunicator(inner, self._count, self._threshold_bytes)
 
     def _all_reduce_now(self, flat: torch.Tensor, operation: Operation) -> None:
