@@ -1,8 +1,8 @@
 """One calculation from folder to files: what is returned, what is written, and what stays after an accident."""
 
 import json
-import os
 import signal
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -12,8 +12,7 @@ import pytest
 from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.run.interruption import RunInterrupted, uninterrupted
-from eigenwerk.dft.run.report import advice
+from eigenwerk.dft.run.report import RunInterrupted, advice
 from eigenwerk.dft.run.run import run_folder, run_inputs
 from eigenwerk.dft.run.saving import Saver
 from eigenwerk.errors import InputError
@@ -244,19 +243,21 @@ def test_an_interruption_before_the_first_step_writes_nothing(tmp_path, monkeypa
     assert sorted(path.name for path in folder.iterdir()) == ["INCAR", "KPOINTS", "POSCAR"]
 
 
-def test_signals_wait_until_the_files_are_written():
-    seen = []
-    before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
-    try:
-        with uninterrupted():
-            os.kill(os.getpid(), signal.SIGTERM)
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert seen == []
-        assert seen == [signal.SIGTERM]
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert seen == [signal.SIGTERM] * 2, "the handler is back in its place"
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def test_a_rescue_saves_the_last_step_beside_the_computation(tmp_path):
+    folder, protected, said = make_folder(tmp_path / "x"), [], []
+
+    def in_step_3(step):
+        if step.step == 3:
+            beside = threading.Thread(target=lambda: said.append(protected[0]()))
+            beside.start()
+            beside.join()
+            said.append(read_state(folder / "eigenwerk.h5", only=["status", "history"]))
+            raise KeyboardInterrupt
+
+    with pytest.raises(RunInterrupted):
+        run_inputs(read_inputs(folder), on_step=in_step_3, protect=protected.append)
+    assert "is saved" in said[0] and said[1]["status"]["words"] == "interrupted after step 3"
+    assert len(said[1]["history"]["step"]) == 3
 
 
 @pytest.mark.parametrize(("every", "elapsed", "spent", "saves"), [

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from eigenwerk.parallel.watch.lines import PROBE_EVERY, SILENCE
+from eigenwerk.parallel.watch.connection import PROBE_EVERY, SILENCE
 from warm_start import PIPE, STDOUT, WarmProcess
 
 pytestmark = pytest.mark.ranks
@@ -27,13 +27,13 @@ import os, sys, time
 from pathlib import Path
 import torch
 from eigenwerk.parallel.launch.environment import find_launch
-from eigenwerk.parallel.launch.rendezvous import meet
+from eigenwerk.parallel.launch.rendezvous import make_store
 from eigenwerk.parallel.transports.torch_distributed import gloo_world
 from eigenwerk.parallel.watch.watchdog import Watchdog
 
 launch = find_launch()
 rank, size = launch.rank, launch.size
-store = meet(launch)
+store = make_store(launch)
 world = gloo_world(rank, size, store, interface="lo")
 watchdog = Watchdog(store, rank, size, grace=float(os.environ.get("GRACE", "5")))
 
@@ -44,13 +44,14 @@ def save():
     steps = [store.get(f"saved{other}").decode() for other in range(size)]
     if rank == 0:
         Path("saved").write_text(" ".join(steps))
+    return "the last finished step is saved"
 
 def total():
     # as in parallel/launch/start.py: a broken connection may be heard of before the reason
     try:
         return world.sum(torch.ones(1)).item()
     except RuntimeError as error:
-        watchdog.fail(f"The connection broke: {error}", 1, second_hand=True)
+        watchdog.fail(f"The connection broke: {error}", 1, secondary=True)
 
 def step(number, wait=0.05):
     time.sleep(wait)
@@ -176,7 +177,7 @@ def test_broken_connections_of_the_others_do_not_hide_who_failed(start):
         try:
             world.sum(torch.ones(1))
         except RuntimeError as error:
-            watchdog.fail(f"echo: {error}", 1, second_hand=True)
+            watchdog.fail(f"echo: {error}", 1, secondary=True)
     """).end()
     assert codes == [1, 1, 1] and "Rank 2" in said[0] and "illegal memory access" in said[0] and "echo" not in said[0]
 
@@ -255,7 +256,7 @@ def test_a_suspended_rank_is_not_dead(start):
 def test_strangers_at_the_door_are_ignored(start):
     ranks = start("""
         if rank == 0:
-            Path("port").write_text(str(watchdog._hub.port))
+            Path("port").write_text(str(watchdog._server.port))
         while not Path("go").exists():
             time.sleep(0.02)
         step(1)
@@ -301,6 +302,7 @@ def test_ranks_stay_until_rank_0_has_written(start, tmp_path):
             if rank == 0:
                 time.sleep(3)
                 Path("written").touch()
+            return "saved"
         watchdog.rescue = rescue
         step(1)
         Path(f'waiting.{rank}').touch()
