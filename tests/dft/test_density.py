@@ -14,7 +14,8 @@ from eigenwerk.dft.density import (
 )
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.bands import density_of_bands
-from eigenwerk.linalg.orthogonal import orthonormalise
+from eigenwerk.linalg.dense import dense_eigh
+from eigenwerk.linalg.ritz import first_ritz
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def orbitals(calc):
     coeff_knG = torch.randn(shape, generator=torch.Generator().manual_seed(2), dtype=torch.complex128)
     coeff_knG = coeff_knG * calc.basis.mask_kG[:, None]
     potential = calc.builder(calc.starting_density())
-    coeff_knG, _ = orthonormalise(Hamiltonian(calc.atoms, potential, 0), coeff_knG)
+    coeff_knG = first_ritz(Hamiltonian(calc.atoms, potential, 0), coeff_knG, dense_eigh).images.x_knx
     occ_kn = torch.tensor([[2.0, 2.0, 1.3, 0.0, -0.02, 0.0], [2.0, 1.9, 0.4, 0.2, 0.0, 0.0]], dtype=torch.float64)
     return coeff_knG, occ_kn[: shape[0]] * calc.basis.weight_k[:, None]
 

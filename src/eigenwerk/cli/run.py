@@ -29,7 +29,7 @@ from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.early_gpu import wake_gpu
 from eigenwerk.parallel.launch.environment import Launch, wished_threads
 from eigenwerk.parallel.launch.own_process import prepare_process, quick_imports
-from eigenwerk.parallel.transports.table import REDUCTION_USAGES, TRANSPORT_NAMES
+from eigenwerk.parallel.transports.table import REDUCTION_METHODS, TRANSPORT_NAMES
 from eigenwerk.parallel.watch.watchdog import SIGNALS, Watchdog
 from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import HARTREE_EV
@@ -56,8 +56,11 @@ Transport = Annotated[
     str, typer.Option("--transport", metavar="NAME", help=f"How ranks communicate: {', '.join(TRANSPORT_NAMES)}.")
 ]
 Reductions = Annotated[
-    str, typer.Option("--reductions", metavar="METHOD", help=f"How ranks add up: {', '.join(REDUCTION_USAGES)}.")
-]
+    str, typer.Option(
+        "--reductions", metavar="METHOD",
+        help=f"How ranks add up: {'; '.join(f'{one.usage}, {one.meaning}' for one in REDUCTION_METHODS)}.",
+    )
+]  # fmt: skip
 Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...")]
 
 
@@ -71,7 +74,7 @@ def run(
     ranks: Ranks = None,
     transport: Transport = "auto",
     device: Device = "auto",
-    reductions: Reductions = REDUCTION_USAGES[0],
+    reductions: Reductions = REDUCTION_METHODS[0].name,
 ) -> None:
     """Compute the ground state of a folder: energy, forces, bands, moments.
 

@@ -10,7 +10,6 @@ import math
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,15 +24,6 @@ FORMAT = "eigenwerk-state"
 VERSION = 1
 
 _PLAIN = (bool, int, float, complex)
-
-
-@dataclass(frozen=True)
-class StateHeader:
-    """Who wrote a state, in which version of the format, and when (ISO 8601, UTC)."""
-
-    version: int
-    program_version: str
-    created: str
 
 
 def write_state(
@@ -104,12 +94,6 @@ def read_state(path: str | Path, only: Collection[str] | None = None) -> dict[st
     with _opened(path) as file:
         names = file.keys() if only is None else [name for name in file if name in only]
         return {name: _get(file[name]) for name in names}
-
-
-def read_header(path: str | Path) -> StateHeader:
-    """Read only who wrote a state and when.  Raises InputError as `read_state` does."""
-    with _opened(path) as file:
-        return StateHeader(int(file.attrs["version"]), str(file.attrs["program_version"]), str(file.attrs["created"]))
 
 
 class _DamageFound(Exception):

@@ -13,47 +13,6 @@ ATTEMPTS = 3
 """How often dependent vectors are replaced before giving up."""
 
 
-def orthonormalise(
-    operator: Operator, x_knx: torch.Tensor, k: Which = ALL, *, refill: bool = True, eigh: DenseEigh = dense_eigh
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Vectors with <x_i|S|x_j> = delta_ij that span the given ones.
-
-    Cholesky of the overlap, twice where it is ill conditioned (A. Stathopoulos and K. Wu, SIAM J. Sci.
-    Comput. 23, 2165 (2002)): vector i stays in the span of the first i given ones.  Where the vectors
-    are dependent, canonical orthogonalisation keeps the span, without that order; with `refill` the
-    missing vectors are replaced by deterministic noise (`noise`), else they are zero and come last.
-
-    x_knx: (k, n, x).  Returns (x_knx, rank_k of the given vectors, int64).
-    """
-    count = x_knx.shape[1]
-    first_rank_k: torch.Tensor | None = None
-    for attempt in range(ATTEMPTS):
-        x_knx, rank_k = _orthonormal_once(operator, x_knx, k, eigh)
-        first_rank_k = rank_k if first_rank_k is None else first_rank_k
-        if not refill or not bool((rank_k < count).any()):
-            break
-        x_knx = refilled(x_knx, rank_k, operator.sum, seed=attempt)
-    # Second pass: errors of the first are those of a well-conditioned matrix.
-    x_knx, rank_k = _orthonormal_once(operator, x_knx, k, eigh)
-    return x_knx, first_rank_k if first_rank_k is not None else rank_k
-
-
-def _orthonormal_once(
-    operator: Operator, x_knx: torch.Tensor, k: Which, eigh: DenseEigh
-) -> tuple[torch.Tensor, torch.Tensor]:
-    s_knn = _gram(operator, x_knx, k)
-    threshold = rank_threshold(x_knx.dtype)
-    diagonal_kn = s_knn.diagonal(dim1=-2, dim2=-1).real
-    lower_knn, info_k = torch.linalg.cholesky_ex(s_knn)
-    pivot_kn = lower_knn.diagonal(dim1=-2, dim2=-1).real.square()
-    if not bool(((info_k != 0) | ~(pivot_kn > 10 * threshold * diagonal_kn).all(-1)).any()):
-        rank_k = torch.full_like(info_k, s_knn.shape[-1], dtype=torch.int64)
-        return torch.linalg.solve_triangular(lower_knn.conj().to(x_knx.dtype), x_knx, upper=False), rank_k
-    # With H = -S all kept directions have eigenvalue -1; the dropped ones come last, as zeros.
-    _, c_knn, rank_k = generalised_eigh(-s_knn, s_knn, threshold=threshold, eigh=eigh)
-    return c_knn.mT.to(x_knx.dtype) @ x_knx, rank_k
-
-
 def complement(
     operator: Operator, space: Subspace, x_knx: torch.Tensor, k: Which = ALL, *, eigh: DenseEigh = dense_eigh
 ) -> torch.Tensor:
