@@ -211,7 +211,8 @@ def _solve(
 
     def prepare() -> "StartRequest":
         if not found:
-            found.append(_read(options))
+            found.append(read_inputs(options.folder, options.target))
+            found[0].raise_on_errors()
         return StartRequest(options.device_request(found[0]), partial(options.groups, found[0]))
 
     def explain(error: Exception) -> str:
@@ -219,20 +220,22 @@ def _solve(
 
     # the watchdog of one rank works while PyTorch is loaded; those of several find each other by PyTorch
     alone = nullcontext() if launch.several else Watchdog(tell=view.say, cleanup=view.end)
-    with alone as watchdog:
-        with quick_imports():  # of PyTorch, which takes longer than everything before
-            from eigenwerk.parallel.launch.start import StartRequest, init_ranks
+    try:
+        with alone as watchdog:
+            with quick_imports():  # of PyTorch, which takes longer than everything before
+                from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 
-        with init_ranks(launch, prepare, watchdog=watchdog, tell=view.say, cleanup=view.end, explain=explain) as team:
-            if launch.several:
-                _introduce(found[0], options, view)
-            try:
+            with init_ranks(
+                launch, prepare, watchdog=watchdog, tell=view.say, cleanup=view.end, explain=explain
+            ) as team:
+                if launch.several:
+                    _introduce(found[0], options, view)
                 return found[0], _compute(found[0], options, team, view), 0
-            except RunInterrupted as interrupt:
-                assert interrupt.result is not None, "a stop is heard at the end of a step"
-                return found[0], interrupt.result, team.stop or signal.SIGINT
-            finally:
-                view.end()
+    except RunInterrupted as interrupt:
+        assert interrupt.result is not None, "a stop is heard at the end of a step"
+        return found[0], interrupt.result, team.stop or signal.SIGINT
+    finally:
+        view.end()
 
 
 def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView) -> RunResult:
