@@ -12,9 +12,6 @@ HARTREE_EV = 27.211386245988
 BOHR_ANGSTROM = 0.529177210903
 """One bohr in angstrom."""
 
-BOLTZMANN_EV_PER_K = 8.617333262145179e-05
-"""Boltzmann's constant in electronvolt per kelvin."""
-
 FORCE_EV_PER_ANGSTROM = HARTREE_EV / BOHR_ANGSTROM
 """One hartree per bohr in electronvolt per angstrom."""
 

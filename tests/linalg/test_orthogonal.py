@@ -1,14 +1,20 @@
 """Orthonormal vectors from good, bad and identical ones; noise that is the same everywhere."""
 
-import pytest
 import torch
 
+from eigenwerk.linalg.dense import dense_eigh
 from eigenwerk.linalg.orthogonal import hashed, noise, orthonormalise, project_out
+from eigenwerk.linalg.ritz import first_ritz
 from standard_matrix import starts
 
 
 def whole(tensor):
     return tensor
+
+
+def error_of(operator, x_knx):
+    unit = torch.eye(x_knx.shape[1], dtype=x_knx.dtype)
+    return float((inner(x_knx, operator.overlap(x_knx)) - unit).abs().max())
 
 
 @pytest.mark.parametrize(("dtype", "limit"), [(torch.float64, 1e-14), (torch.float32, 1e-6)])
@@ -27,6 +33,22 @@ def test_rows_become_orthonormal_and_their_coefficients_give_them_back(dtype, li
     torch.testing.assert_close(r.T @ w.double(), before.double(), atol=20 * limit, rtol=0)
     assert torch.equal(r.tril(-1), torch.zeros_like(r))
     assert (r[3, 3] == 0) == (closeness == 0.0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(copies=st.lists(st.integers(0, 5), min_size=6, max_size=6), zero=st.booleans())
+def test_any_pattern_of_copies_is_filled_up_without_touching_padding(random_pencil, random_tensor, copies, zero):
+    pencil, x = random_pencil(2, 30, true_size=24), random_tensor(2, 6, 30)
+    x[..., 24:] = 0
+    x[1] = x[1, copies]
+    if zero and len(set(copies)) > 1:
+        x[1, copies.index(copies[0])] = 0
+    distinct = len({tuple(row.tolist()) for row in x[1]} - {(0j,) * 30})
+    ritz = first_ritz(pencil, x, dense_eigh)
+    y = ritz.images.x_knx
+    assert bool(ritz.notes) == (distinct < 6)
+    assert error_of(pencil, y) < 1e-12
+    assert (y[..., 24:] == 0).all()
 
 
 def test_noise_is_reproducible_and_keeps_the_envelope(random_tensor):

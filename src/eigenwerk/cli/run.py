@@ -29,7 +29,7 @@ from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.early_gpu import wake_gpu
 from eigenwerk.parallel.launch.environment import Launch, wished_threads
 from eigenwerk.parallel.launch.own_process import prepare_process, quick_imports
-from eigenwerk.parallel.transports.table import REDUCTION_USAGES, TRANSPORT_NAMES
+from eigenwerk.parallel.transports.table import REDUCTION_METHODS, TRANSPORT_NAMES
 from eigenwerk.parallel.watch.watchdog import SIGNALS, Watchdog
 from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import HARTREE_EV
@@ -56,8 +56,11 @@ Transport = Annotated[
     str, typer.Option("--transport", metavar="NAME", help=f"How ranks communicate: {', '.join(TRANSPORT_NAMES)}.")
 ]
 Reductions = Annotated[
-    str, typer.Option("--reductions", metavar="METHOD", help=f"How ranks add up: {', '.join(REDUCTION_USAGES)}.")
-]
+    str, typer.Option(
+        "--reductions", metavar="METHOD",
+        help=f"How ranks add up: {'; '.join(f'{one.usage}, {one.meaning}' for one in REDUCTION_METHODS)}.",
+    )
+]  # fmt: skip
 Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...")]
 
 
@@ -71,7 +74,7 @@ def run(
     ranks: Ranks = None,
     transport: Transport = "auto",
     device: Device = "auto",
-    reductions: Reductions = REDUCTION_USAGES[0],
+    reductions: Reductions = REDUCTION_METHODS[0].name,
 ) -> None:
     """Compute the ground state of a folder: energy, forces, bands, moments.
 
@@ -208,7 +211,8 @@ def _solve(
 
     def prepare() -> "StartRequest":
         if not found:
-            found.append(_read(options))
+            found.append(read_inputs(options.folder, options.target))
+            found[0].raise_on_errors()
         return StartRequest(options.device_request(found[0]), partial(options.groups, found[0]))
 
     def explain(error: Exception) -> str:
@@ -216,20 +220,22 @@ def _solve(
 
     # the watchdog of one rank works while PyTorch is loaded; those of several find each other by PyTorch
     alone = nullcontext() if launch.several else Watchdog(tell=view.say, cleanup=view.end)
-    with alone as watchdog:
-        with quick_imports():  # of PyTorch, which takes longer than everything before
-            from eigenwerk.parallel.launch.start import StartRequest, init_ranks
+    try:
+        with alone as watchdog:
+            with quick_imports():  # of PyTorch, which takes longer than everything before
+                from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 
-        with init_ranks(launch, prepare, watchdog=watchdog, tell=view.say, cleanup=view.end, explain=explain) as team:
-            if launch.several:
-                _introduce(found[0], options, view)
-            try:
+            with init_ranks(
+                launch, prepare, watchdog=watchdog, tell=view.say, cleanup=view.end, explain=explain
+            ) as team:
+                if launch.several:
+                    _introduce(found[0], options, view)
                 return found[0], _compute(found[0], options, team, view), 0
-            except RunInterrupted as interrupt:
-                assert interrupt.result is not None, "a stop is heard at the end of a step"
-                return found[0], interrupt.result, team.stop or signal.SIGINT
-            finally:
-                view.end()
+    except RunInterrupted as interrupt:
+        assert interrupt.result is not None, "a stop is heard at the end of a step"
+        return found[0], interrupt.result, team.stop or signal.SIGINT
+    finally:
+        view.end()
 
 
 def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView) -> RunResult:

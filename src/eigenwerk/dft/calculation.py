@@ -14,7 +14,7 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, moment_per_atom, starting_density
 from eigenwerk.dft.forces import forces
-from eigenwerk.dft.occupations import Smearing, SmearingKind
+from eigenwerk.dft.occupations import make_smearing
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
@@ -123,7 +123,8 @@ class Calculation:
             amin_charge=smallest,
         )
         return ScfSettings(
-            bands=given.bands, electrons=given.electrons, smearing=smearing(given), width=given.width,
+            bands=given.bands, electrons=given.electrons,
+            smearing=make_smearing(given.ismear, given.fixed_occupations), width=given.width,
             fixed_moment=given.fixed_moment, energy_tolerance=given.energy_tolerance, max_steps=given.max_steps,
             min_steps=given.min_steps, frozen_steps=given.frozen_steps, solver=given.solver,
             motion_time=given.motion_time, start_single=given.start_single, mixing=mixing,
@@ -173,13 +174,3 @@ class Calculation:
         """Forces of a state, (a, 3) hartree per bohr, not symmetrised."""
         return forces(self.builder, state.density, state.coeff_sknG, state.eig_skn, state.filling_skn)
 
-
-def smearing(parameters: Parameters) -> Smearing:
-    """The smearing of an ISMEAR value."""
-    if parameters.ismear == -2:
-        return Smearing(SmearingKind.FIXED, 0, parameters.fixed_occupations)
-    if parameters.ismear == -1:
-        return Smearing(SmearingKind.FERMI_DIRAC)
-    if parameters.ismear == 0:
-        return Smearing(SmearingKind.GAUSSIAN)
-    return Smearing(SmearingKind.METHFESSEL_PAXTON, parameters.ismear)

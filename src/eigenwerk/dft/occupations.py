@@ -160,7 +160,7 @@ def occupations(
     """
     weight_k = weight_k / weight_k.sum()  # the last digit of hand-written weights would shift an insulator's level
     if smearing.kind is SmearingKind.FIXED:
-        return _fixed_occupations(eig_skn, weight_k, electrons, smearing, spin_degeneracy, fixed_moment)
+        return _fixed_occupations(eig_skn, electrons, smearing, spin_degeneracy, fixed_moment)
     if not width > 0.0:
         raise InputError(f"the smearing width is {width:g} hartree; it must be positive. Set SIGMA = 0.05 (eV), say.")
     _check_bands(eig_skn.shape[-1], eig_skn.shape[0], electrons, spin_degeneracy)
@@ -228,7 +228,6 @@ def _top_band_warning(eig_skn: Tensor, occ_skn: Tensor) -> tuple[str, ...]:
 
 def _fixed_occupations(
     eig_skn: Tensor,
-    weight_k: Tensor,
     electrons: float,
     smearing: Smearing,
     spin_degeneracy: float,

@@ -4,11 +4,14 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from eigenwerk.dft.basis import fftw
 from eigenwerk.dft.basis.fftw import for_thread, library
 
 pytest.importorskip("pyfftw", reason="pyFFTW is not installed")
+
+ARRAY = torch.zeros(2, dtype=torch.complex128)
 
 
 @pytest.fixture
@@ -41,16 +44,25 @@ def test_faster_library_is_chosen_by_a_measurement_that_is_kept(new_process, tim
         assert library() == "PyTorch"
         for direction in ("there", "back", "there"):
             expected = direction if chosen == "FFTW" else None
-            assert for_thread(("some", 3), direction, make, measure) == expected
+            assert for_thread(("some", 3), direction, ARRAY, make, measure) == expected
         assert library() == chosen
     assert len(measured) == 1
     assert made == (["there", "back"] * 2 if chosen == "FFTW" else [])
-    assert for_thread(("others", 3), "there", make, lambda: times[::-1]) == (None if chosen == "FFTW" else "there")
+    other = for_thread(("others", 3), "there", ARRAY, make, lambda: times[::-1])
+    assert other == (None if chosen == "FFTW" else "there")
 
 
-def test_nothing_is_measured_without_pyfftw(monkeypatch, new_process):
-    monkeypatch.setattr(fftw, "pyfftw", None)
-    assert for_thread("kind", "there", lambda direction: pytest.fail("planned"), lambda: pytest.fail("timed")) is None
+@pytest.mark.parametrize("why", ["not installed", "not on a processor", "single precision"])
+def test_nothing_is_measured_where_fftw_does_nothing(monkeypatch, new_process, why):
+    array = ARRAY
+    if why == "not installed":
+        monkeypatch.setattr(fftw, "pyfftw", None)
+    if why == "not on a processor":
+        array = ARRAY.to("meta")
+    if why == "single precision":
+        array = ARRAY.to(torch.complex64)
+    planned, timed = lambda direction: pytest.fail("planned"), lambda: pytest.fail("timed")
+    assert for_thread("kind", "there", array, planned, timed) is None
 
 
 def test_measurements_of_orbitals_and_fields_find_times():

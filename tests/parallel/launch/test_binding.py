@@ -146,7 +146,7 @@ def test_a_machine_is_read(system):
         f"{pci}/0000:1B:00.0/vendor": "0x10de", f"{pci}/0000:1B:00.0/class": "0x030200",
         f"{pci}/0000:1B:00.0/numa_node": "1",
         f"{pci}/0000:00:01.0/vendor": "0x8086", f"{pci}/0000:00:01.0/class": "0x030000",
-        "sys/class/net/eth0/device/numa_node": "0", "sys/class/net/eth0/speed": "25000",
+        "sys/class/net/eth0/device/vendor": "0x15b3", "sys/class/net/eth0/speed": "25000",
         "sys/class/net/eth0/operstate": "up",
         "sys/class/net/lo/operstate": "up",
         "sys/class/infiniband/mlx5_0/ports/1/rate": "400 Gb/sec (4X NDR)",
@@ -159,7 +159,7 @@ def test_a_machine_is_read(system):
     assert node.domains_of((0, 1)) == {0, 1} and node.domains_of((1, 3)) == {1}
     assert node.quota == 2.5 and node.gpus == {"0000:1b:00.0": 1}
     assert node.cards == (
-        NetworkCard("eth0", "ethernet", 25.0, True, 0), NetworkCard("mlx5_0", "infiniband", 400.0, False, -1),
+        NetworkCard("eth0", "ethernet", 25.0, True), NetworkCard("mlx5_0", "infiniband", 400.0, False),
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
-"""FFTW's plans where FFTW is faster than PyTorch's FFTs: measured once for each kind of transform, kept on the disk.
+"""Whose FFTs a process uses: FFTW's plans where they are faster than PyTorch's, decided in one place (`for_thread`).
 
+That is measured once for each kind of transform and kept on the disk.
 FFTW comes with pyFFTW (`pip install 'eigenwerk[fftw]'`).  The answer of a measurement is stored with FFTW's plans
 ("wisdom"), by kind of processor, in the folder of compiled kernels; the next process does not measure again.
 """
@@ -30,6 +31,9 @@ TIMED_RUNS = 5
 ALIGNMENT = 64
 """Bytes; where arrays of PyTorch begin, and those that plans are made with."""
 
+DOUBLE = (torch.float64, torch.complex128)
+"""Number types that FFTW gets: in single precision it rounds otherwise, which can change the number of steps."""
+
 _OF_THREAD = threading.local()
 _PLANNING = threading.RLock()
 """FFTW makes one plan at a time."""
@@ -39,13 +43,16 @@ _CHOSEN: dict[Hashable, bool] = {}
 
 
 def for_thread(
-    kind: Hashable, direction: str, make: Callable[[str], Plans], times: Callable[[], tuple[float, float]]
-) -> Plans | None:
+    kind: Hashable, direction: str, array: torch.Tensor, make: Callable[[str], Plans],
+    times: Callable[[], tuple[float, float]],
+) -> Plans | None:  # fmt: skip
     """make(direction), once for each thread since plans carry the arrays they work on; None: PyTorch is to do it.
 
+    FFTW does it where it is installed, for arrays of a processor in double precision, and if it is the faster one.
     kind: what is transformed, with an own repr.  times: seconds of FFTW and of PyTorch for it.
     """
-    if pyfftw is None:
+    # what shall be differentiated is transformed by PyTorch
+    if pyfftw is None or not array.is_cpu or array.dtype not in DOUBLE or array.requires_grad:
         return None
     plans = _OF_THREAD.__dict__.setdefault("plans", {})
     if (kind, direction) not in plans:

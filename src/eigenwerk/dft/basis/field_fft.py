@@ -44,11 +44,13 @@ class FieldFft:
 
 
 def field_fft(
-    grid: FilledGrid, direction: str, by_torch: Callable[[], object], by_fftw: Callable[[FieldFft, FieldFft], object]
-) -> FieldFft | None:
-    """The FFT of a direction for this thread and its number of PyTorch's threads, or None: PyTorch is faster.
+    grid: FilledGrid, direction: str, array: torch.Tensor, by_torch: Callable[[], object],
+    by_fftw: Callable[[FieldFft, FieldFft], object],
+) -> FieldFft | None:  # fmt: skip
+    """The FFT of a direction for this thread and its number of PyTorch's threads, or None: PyTorch does it.
 
-    by_torch: there and back by PyTorch; by_fftw: the same with the FFTs of both directions.
+    array: what is to be transformed.  by_torch: there and back by PyTorch; by_fftw: the same with the FFTs of both
+    directions.
     """
     threads = torch.get_num_threads()
     make = partial(_plan, grid, threads)
@@ -57,7 +59,7 @@ def field_fft(
         there, back = make("FFTW_BACKWARD"), make("FFTW_FORWARD")
         return fftw.seconds(lambda: by_fftw(there, back)), fftw.seconds(by_torch)
 
-    return fftw.for_thread(("field", grid, threads), direction, make, times)
+    return fftw.for_thread(("field", grid, threads), direction, array, make, times)
 
 
 def _plan(grid: FilledGrid, threads: int, direction: str) -> FieldFft:

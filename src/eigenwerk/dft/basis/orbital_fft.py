@@ -92,14 +92,11 @@ def _run(passes: list[fftw.Pass], grids: np.ndarray) -> None:
 
 
 def _passes_for(grid_knR: torch.Tensor, grid: FilledGrid, direction: str) -> _Passes | None:
-    # what shall be differentiated is transformed by PyTorch
-    if grid_knR.requires_grad or not (grid_knR.is_cpu and fftw.fits(grid_knR) and torch.get_num_threads() == 1):
-        return None
-    if grid_knR.dtype == torch.complex64:  # rounds otherwise there, which can change the number of steps in single
+    if not (fftw.fits(grid_knR) and torch.get_num_threads() == 1):
         return None
     dtype = str(grid_knR.dtype).removeprefix("torch.")
     make, kind = partial(_plan, grid, dtype), ("orbitals", grid, dtype, GROUP_BYTES)
-    return fftw.for_thread(kind, direction, make, lambda: _times(grid, dtype))
+    return fftw.for_thread(kind, direction, grid_knR, make, lambda: _times(grid, dtype))
 
 
 def _plan(grid: FilledGrid, dtype: str, direction: str) -> _Passes:

@@ -50,7 +50,7 @@ class HalfSphereMap:
     def to_grid(self, coeff_xg: torch.Tensor) -> torch.Tensor:
         """f(R) of real fields from the first members of the half sphere; (..., g) -> (..., R, R, R)."""
         if coeff_xg.device.type == "cpu":
-            fft = self._fftw(coeff_xg.shape[-1], coeff_xg.dtype, "FFTW_BACKWARD")
+            fft = self._fftw(coeff_xg.shape[-1], coeff_xg, "FFTW_BACKWARD")
             return self._by_planes(coeff_xg) if fft is None else self._by_rows(fft, coeff_xg)
         half_c = (self.size_c[0], self.size_c[1], self.size_c[2] // 2 + 1)
         grid = coeff_xg.new_zeros((*coeff_xg.shape[:-1], half_c[0] * half_c[1] * half_c[2]))
@@ -96,7 +96,7 @@ class HalfSphereMap:
     def from_grid(self, field_xR: torch.Tensor, count: int | None = None) -> torch.Tensor:
         """Coefficients f(g) of the first `count` members; (..., R, R, R) -> (..., g)."""
         if field_xR.device.type == "cpu":
-            fft = self._fftw(len(self.index_g[:count]), field_xR.dtype.to_complex(), "FFTW_FORWARD")
+            fft = self._fftw(len(self.index_g[:count]), field_xR, "FFTW_FORWARD")
             return self._from_planes(field_xR, count) if fft is None else self._from_rows(fft, field_xR, count)
         coeff = torch.fft.rfftn(field_xR, dim=(-3, -2, -1)).flatten(-3)
         return coeff.index_select(-1, self.index_g[:count]) / self.points
@@ -114,18 +114,18 @@ class HalfSphereMap:
             torch.index_select(planes, 0, index_g, out=coeff_g)
         return coeff_xg.div_(self.points)
 
-    def _fftw(self, count: int, dtype: torch.dtype, direction: str) -> FieldFft | None:
-        """FFTW's FFT for the first `count` members, where it is faster."""
-        if dtype != torch.complex128:
-            return None
-        coeff_g = self.index_g.new_zeros(count, dtype=dtype)
+    def _fftw(self, count: int, array: torch.Tensor, direction: str) -> FieldFft | None:
+        """FFTW's FFT for the first `count` members, where that is to do it."""
+        def zero_g() -> torch.Tensor:
+            return self.index_g.new_zeros(count, dtype=torch.complex128)
 
-        def there_and_back(there: FieldFft, back: FieldFft) -> None:
-            self._from_rows(back, self._by_rows(there, coeff_g), count)
+        def by_torch() -> None:
+            self._from_planes(self._by_planes(zero_g()), count)
 
-        return field_fft(
-            self._filled(count), direction, lambda: self._from_planes(self._by_planes(coeff_g), count), there_and_back
-        )
+        def by_fftw(there: FieldFft, back: FieldFft) -> None:
+            self._from_rows(back, self._by_rows(there, zero_g()), count)
+
+        return field_fft(self._filled(count), direction, array, by_torch, by_fftw)
 
     def _by_rows(self, fft: FieldFft, coeff_xg: torch.Tensor) -> torch.Tensor:
         """`to_grid` field by field by FFTW."""

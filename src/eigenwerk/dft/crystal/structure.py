@@ -59,10 +59,6 @@ class Structure:
         """The different element symbols in order of first appearance."""
         return tuple(dict.fromkeys(self.symbols))
 
-    def atoms_of(self, symbol: str) -> np.ndarray:
-        """Indices of the atoms of one element, ascending."""
-        return np.array([a for a, other in enumerate(self.symbols) if other == symbol], dtype=np.int64)
-
 
 def vacuum(structure: Structure) -> np.ndarray:
     """Thickness in bohr of the widest layer without atoms across each lattice axis, (3,).

@@ -1,6 +1,5 @@
 """Electrons, spin, bands and occupations as the INCAR file asks for them."""
 
-from dataclasses import dataclass
 from math import fsum
 
 import numpy as np
@@ -17,18 +16,6 @@ NEUTRAL = 1e-8
 
 SUM_TOLERANCE = 1e-4
 """Fixed occupations may miss the number of electrons by this much."""
-
-
-@dataclass(frozen=True)
-class Electrons:
-    """Numbers of electrons and bands, starting moments (None without spin), and the fixed moment if there is one."""
-
-    count: float
-    bands: int
-    spins: int
-    moment_a: np.ndarray | None
-    fixed_moment: float | None
-    fixed_occupations: tuple[tuple[float, ...], ...] | None
 
 
 def starting_moments(incar: Incar, poscar: Poscar, findings: Findings) -> tuple[np.ndarray | None, Computed]:

@@ -177,11 +177,6 @@ class PawAtoms:
             inverse.append(torch.linalg.solve(unit_II + metric_II @ overlap_II, overlap_II, left=False))
         return torch.stack(inverse)
 
-    @property
-    def core_electrons_pseudo(self) -> float:
-        """Electrons of all smooth cores (their density's average times the volume)."""
-        return float(self.basis.volume * self.pseudo_core_g[0].real)
-
     # -- orbital-like functions -------------------------------------------------------------------------
 
     @cached_property

@@ -70,50 +70,6 @@ def derivative(grid: RadialGrid, f_g: Array, order: int = 2) -> Array:
     return slope_g / grid.dr_g
 
 
-def cumulative(y_g: Array, order: int = 2) -> Array:
-    """Running integrals of y over the grid index, ∫_0^i y di: trapezoids (order 2) or cubics (order 4).
-
-    y_g: (..., g) with at least four points, already times dr/di.  Returns (..., g); the first value is 0.
-    """
-    step_g = (y_g[..., 1:] + y_g[..., :-1]) / 2
-    if order == 4:
-        step_g[..., 1:-1] = (13 * (y_g[..., 1:-2] + y_g[..., 2:-1]) - (y_g[..., :-3] + y_g[..., 3:])) / 24
-        step_g[..., 0] = (9 * y_g[..., 0] + 19 * y_g[..., 1] - 5 * y_g[..., 2] + y_g[..., 3]) / 24
-        step_g[..., -1] = (9 * y_g[..., -1] + 19 * y_g[..., -2] - 5 * y_g[..., -3] + y_g[..., -4]) / 24
-    elif order != 2:
-        raise ValueError(f"cumulative integral of order {order}: only 2 and 4 exist")
-    total_g = np.zeros_like(y_g)
-    np.cumsum(step_g, axis=-1, out=total_g[..., 1:])
-    return total_g
-
-
-def poisson(grid: RadialGrid, n_g: Array, l: int, order: int = 2) -> Array:
-    """Coulomb potential of the density n(r) Y_lm.
-
-    v(r) = 4π/(2l+1) [ r^-(l+1) ∫_0^r n(s) s^(l+2) ds + r^l ∫_r^∞ n(s) s^(1-l) ds ], by running integrals of the
-    given order.  n must behave as r^l at the origin and vanish at the end of the grid.
-
-    Order 2 is the scheme of the program that made the sets of gpaw-data: the electrostatic energy of their atoms
-    comes out as written in the files to 0.1 meV, although on the coarser grids it is off by up to 0.7 eV (Au);
-    take it wherever energies refer to `ae_energy`.  Order 4 is for the true potential.
-
-    n_g: (..., g) in bohr^-3.  Returns (..., g) in hartree (for unit charge), finite at r = 0.
-    """
-    r_g = grid.r_g
-    inside = slice(1 if r_g[0] == 0 else 0, None)
-    inner_g, outer_g = np.zeros_like(n_g), np.zeros_like(n_g)
-    inner_g[..., inside] = (n_g * grid.dr_g)[..., inside] * r_g[inside] ** (l + 2)
-    outer_g[..., inside] = (n_g * grid.dr_g)[..., inside] * r_g[inside] ** (1 - l)
-    below_g = cumulative(inner_g, order)
-    if r_g[0] > 0:
-        below_g += n_g[..., :1] * r_g[0] ** 3 / (2 * l + 3) * r_g[0] ** l
-    above_g = cumulative(outer_g, order)
-    above_g = above_g[..., -1:] - above_g
-    v_g = above_g * r_g**l
-    v_g[..., inside] += below_g[..., inside] / r_g[inside] ** (l + 1)
-    return 4 * np.pi / (2 * l + 1) * v_g
-
-
 def interpolate(grid: RadialGrid, f_g: Array, r_x: Array) -> Array:
     """Values at any radii by a cubic spline (not-a-knot) in r; zero beyond the end of the grid.
 

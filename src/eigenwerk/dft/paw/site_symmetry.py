@@ -46,10 +46,6 @@ class SiteSymmetry:
         total_ijab = torch.einsum("oai,obj->ijab", self.rotation_oij, self.rotation_oij)
         return total_ijab.reshape(size, size) / count
 
-    def average(self, block_saij: torch.Tensor) -> torch.Tensor:
-        """The same of blocks."""
-        return (block_saij.flatten(2) @ self.average_xx).view_as(block_saij)
-
 
 def site_symmetry(symmetry: Symmetry, atoms: np.ndarray, l_j: tuple[int, ...], runtime: Runtime) -> SiteSymmetry:
     """Rotations that keep each of these atoms in its place, and the spins, and that the angular meshes share.

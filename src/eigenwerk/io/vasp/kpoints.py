@@ -67,14 +67,6 @@ class KpointsFile:
         points: np.ndarray = self.points_kc @ lattice_cv.T / scale
         return points
 
-    def auto_mesh(self, lattice_cv: np.ndarray) -> tuple[int, int, int]:
-        """Mesh of kind 'auto': N_i = int(max(1, R_k |b_i| + 1/2)), b_i · a_j = δ_ij; lattice_cv in Angstrom."""
-        if self.length is None:
-            raise InputError(f"{self.file}: a file of kind {self.kind} holds no length.")
-        lengths = np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
-        first, second, third = (int(max(1.0, self.length * length + 0.5)) for length in lengths)
-        return first, second, third
-
 
 def read_kpoints(path: str | Path) -> KpointsFile:
     """Read a KPOINTS file; raises InputError naming the line for whatever cannot be read."""

@@ -35,7 +35,7 @@ class Jumps:
 def one_jumps(determinants: Determinants, device: torch.device | str = "cpu") -> Jumps:
     """All ordered pairs that differ by one nucleon, whatever their 2M and parity; sought on `device`."""
     taken = take_one(determinants)
-    return _between(taken, determinants, taken.rest_z, taken.first_z[:, None], device)
+    return _between(taken, taken.rest_z, taken.first_z[:, None], device)
 
 
 def two_jumps(determinants: Determinants, device: torch.device | str = "cpu") -> Jumps:
@@ -45,12 +45,11 @@ def two_jumps(determinants: Determinants, device: torch.device | str = "cpu") ->
     bucket_z = bucket_d[taken.det_z] - bucket_d.min(initial=0)
     group_z = taken.rest_z * (bucket_z.max(initial=0) + 1) + bucket_z
     states_zi = np.stack([taken.first_z, taken.second_z], axis=1)
-    return _between(taken, determinants, group_z, states_zi, device, lower=True)
+    return _between(taken, group_z, states_zi, device, lower=True)
 
 
 def _between(
     taken: Annihilated,
-    determinants: Determinants,
     group_z: np.ndarray,
     states_zi: np.ndarray,
     device: torch.device | str,

@@ -10,13 +10,13 @@ from eigenwerk.ncci.results.levels import Levels
 
 def res_text(levels: Levels) -> str:
     """The whole text, sections in MFDn's order; what was not computed is left out."""
-    parts = [_program(levels), _parameters(levels), "[RESULTS]", _energies(levels)]
+    parts = [_program(), _parameters(levels), "[RESULTS]", _energies(levels)]
     parts += [_table(levels, *row) for row in _SECTIONS if row[2][0] in levels.values]
     parts += [_quanta(levels), _occupations(levels, "p"), _occupations(levels, "n")]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _program(levels: Levels) -> str:
+def _program() -> str:
     return f"[eigenwerk]\nVersion = {__version__}\n# layout of MFDn version 15"
 
 

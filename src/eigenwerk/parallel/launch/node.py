@@ -16,13 +16,12 @@ SYSTEM = Path("/")
 
 @dataclass(frozen=True)
 class NetworkCard:
-    """A network card: kind ("ethernet" or "infiniband"), Gbit/s, whether it is in use, NUMA domain (-1 unknown)."""
+    """A network card: kind ("ethernet" or "infiniband"), Gbit/s, and whether it is in use."""
 
     name: str
     kind: str
     speed: float = 0.0
     up: bool = True
-    numa: int = -1
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def _ethernet(system: Path) -> Iterator[NetworkCard]:
     for path in sorted((system / "sys/class/net").glob("*")):
         if (path / "device").exists():  # others are bridges, loops and the like
             megabits = max(0, _number(path / "speed"))
-            yield NetworkCard(path.name, "ethernet", megabits / 1000, _text(path / "operstate") == "up", _numa(path))
+            yield NetworkCard(path.name, "ethernet", megabits / 1000, _text(path / "operstate") == "up")
 
 
 def _infiniband(system: Path) -> Iterator[NetworkCard]:
@@ -127,12 +126,8 @@ def _infiniband(system: Path) -> Iterator[NetworkCard]:
         for port in sorted((path / "ports").glob("*")):
             rate = re.match(r"[\d.]+", _text(port / "rate"))
             yield NetworkCard(
-                path.name, "infiniband", float(rate[0]) if rate else 0.0, "ACTIVE" in _text(port / "state"), _numa(path)
+                path.name, "infiniband", float(rate[0]) if rate else 0.0, "ACTIVE" in _text(port / "state")
             )
-
-
-def _numa(card: Path) -> int:
-    return _number(card / "device/numa_node")
 
 
 def _number(path: Path) -> int:

@@ -1,6 +1,5 @@
 """The Coulomb repulsion of protons, e^2/r."""
 
-import numpy as np
 
 from eigenwerk.ncci.interaction.relative_motion.coupling import couple
 from eigenwerk.ncci.interaction.relative_motion.relative import Relative, all_waves, local
@@ -16,8 +15,3 @@ def coulomb_relative(hw: float, max_quanta: int, nucleon_mass: float = NUCLEON_M
 def coulomb(space: PairSpace, hw: float, nucleon_mass: float = NUCLEON_MASS_MEV) -> TwoBody:
     """Two-body matrix elements of e^2/r between protons, in MeV."""
     return couple(space, {"pp": coulomb_relative(hw, space.highest_quanta("pp"), nucleon_mass)}, hw)
-
-
-def scale_coulomb(two_body: TwoBody, hw_of_table: float, hw: float) -> TwoBody:
-    """A table of Coulomb matrix elements at another hw: the potential 1/r scales as 1/b, so as sqrt(hw)."""
-    return float(np.sqrt(hw / hw_of_table)) * two_body
