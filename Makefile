@@ -1,7 +1,7 @@
 # eigenwerk: set up, demonstrate, test, document.
 #
 #   make demo       install into .venv and run examples/01_silicon_pbe into build/demo
-#   make test       install with the test tools; the fast tests, ruff and mypy
+#   make test       install with the test tools; the fast tests on two workers (WORKERS=1: on one), ruff and mypy
 #   make test-all   the same with the slow tests
 #   make docs       build the documentation into site/
 #   make clean      remove everything that these made
@@ -16,8 +16,10 @@ VENV ?= .venv
 CONSTRAINTS ?= constraints.txt
 PIP_ARGS ?=
 PYTEST_ARGS ?=
+WORKERS ?= 2
 BIN := $(VENV)/bin
 DEMO := build/demo
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 INSTALL = $(BIN)/python -m pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) $(PIP_ARGS) --editable
 
 .PHONY: help demo test test-all lint docs clean
@@ -60,11 +62,11 @@ demo: $(VENV)/.installed
 
 # The style checks run also when a test fails, and the other way round, so that one call shows everything.
 test: $(VENV)/.installed-test
-	@$(BIN)/python -m pytest -m "not slow and not gpu" $(PYTEST_ARGS); tests=$$?; \
+	@$(PYTEST) -m "not slow and not gpu" $(PYTEST_ARGS); tests=$$?; \
 	$(MAKE) --no-print-directory lint && exit $$tests
 
 test-all: $(VENV)/.installed-test
-	@$(BIN)/python -m pytest $(PYTEST_ARGS); tests=$$?; \
+	@$(PYTEST) $(PYTEST_ARGS); tests=$$?; \
 	$(MAKE) --no-print-directory lint && exit $$tests
 
 lint: $(VENV)/.installed-test

@@ -23,6 +23,11 @@ from rank_pool import RankPool, why_no_mpi
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCES = str(REPOSITORY / "src")
 sys.path.insert(0, SOURCES)  # the tree beside the tests, not an installed copy; for child processes too
+LONGEST = (
+    "dft/basis/test_distribution", "cli/test_ranks", "parallel/test_sums", "parallel/test_verbs", "parallel/watch",
+    "parallel/launch", "ncci/test_run", "cli/test_run", "dft/scf", "dft/basis", "dft/paw", "ncci/", "dft/", "cli/",
+)  # fmt: skip
+"""Files and folders that begin first when several workers share the tests, so that short ones fill the end."""
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [SOURCES, os.environ.get("PYTHONPATH")]))
 
 
@@ -61,26 +66,46 @@ def job_folder(repository, tmp_path_factory):
 def ranks():
     """`ranks(4, "gloo").run(function, ...)`: processes that run a function of the test file, on every rank.
 
-    The processes of the last call are kept and used again by the next test that asks for as many with the same
-    transport ("gloo" or "mpi").  Tests that use this are marked `ranks`.
+    The processes are kept and used again by all tests that ask for as many with the same transport ("gloo" or "mpi").
+    Tests that use this are marked `ranks`.
     """
-    pools = []
+    pools = {}
 
     def pool(size, transport="gloo"):
         if transport == "mpi" and (reason := why_no_mpi()):
             pytest.skip(f"no MPI: {reason}")
-        if pools and not ((pools[0].size, pools[0].transport) == (size, transport) and pools[0].alive):
-            pools.pop().close()
-        if not pools:
-            pools.append(RankPool(size, transport))
-        return pools[0]
+        key = size, transport
+        if key in pools and not pools[key].alive:
+            pools.pop(key).close()
+        if key not in pools:
+            pools[key] = RankPool(size, transport)
+        return pools[key]
 
     yield pool
-    for last in pools:
+    for last in pools.values():
+        last.hang_up()
+    for last in pools.values():
         last.close()
 
 
-def pytest_collection_modifyitems(items):
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    skip_without_gpu(items)
+    if hasattr(config, "workerinput"):
+        share_out(items)
+
+
+def share_out(items):
+    """For workers of pytest-xdist: a file stays on one worker, for what its tests share; what takes longest goes first.
+
+    Tests on a GPU stay together, so that one worker alone fills its memory.
+    """
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("gpu" if item.get_closest_marker("gpu") else item.path.as_posix()))
+    items.sort(key=lambda item: [item.nodeid.startswith(f"tests/{start}") for start in (*LONGEST, "")].index(True))
+
+
+def skip_without_gpu(items):
     """Skips tests marked `gpu` where there is no GPU; torch is loaded only when there are such tests."""
     gpu_items = [item for item in items if item.get_closest_marker("gpu")]
     if not gpu_items:

@@ -19,6 +19,8 @@ import traceback
 from multiprocessing.connection import Client, Listener
 from pathlib import Path
 
+from warm_start import WarmProcess
+
 TIMEOUT = 120.0
 """Seconds after which a function that has not come back counts as hanging."""
 
@@ -58,15 +60,17 @@ class RankPool:
             listener.close()
 
     def _commands(self, address):
-        program = [sys.executable, __file__, address, self.transport, str(self.size), f"{self._folder.name}/store"]
+        program = [__file__, address, self.transport, str(self.size), f"{self._folder.name}/store"]
         if self.transport == "mpi":
-            return [[find_mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(self.size), *program]]
+            mpirun = [find_mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(self.size)]
+            return [[*mpirun, sys.executable, *program]]
         return [[*program, str(rank)] for rank in range(self.size)]
 
     def _start(self, command):
         allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         environment = {**os.environ, **allowed, "TMPDIR": self._folder.name}
-        return subprocess.Popen(command, env=environment, stdout=self._output, stderr=subprocess.STDOUT)
+        begin = subprocess.Popen if self.transport == "mpi" else WarmProcess
+        return begin(command, env=environment, stdout=self._output, stderr=subprocess.STDOUT)
 
     def run(self, function, *args, **kwargs):
         """The results of all ranks; AssertionError with the tracebacks of the ranks that failed."""
@@ -104,12 +108,16 @@ class RankPool:
         """Whether all processes run."""
         return all(process.poll() is None for process in self._processes)
 
+    def hang_up(self):
+        """The processes may end; harmless when repeated."""
+        for line in filter(None, self._lines):
+            line.close()
+
     def close(self):
         """Ends the processes; harmless when repeated."""
         if self._output.closed:
             return
-        for line in filter(None, self._lines):
-            line.close()
+        self.hang_up()
         deadline = time.monotonic() + 5
         for process in self._processes:
             try:

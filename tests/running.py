@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from eigenwerk.io.hdf5_state import read_state
+from warm_start import PIPE, RANK_NAME, WarmProcess, warm_run
 
 ENDLESS = {"EDIFF": "1E-30", "NELM": 3000}
 """Tags of a run that does not end by itself."""
@@ -24,11 +25,10 @@ START = 180
 class Run:
     """A run in the background, with what it says."""
 
-    def __init__(self, *command, cwd=None, **environ):
-        self.process = subprocess.Popen(
-            command, cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | environ,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )  # fmt: skip
+    def __init__(self, *command, cwd=None, cold=False, **environ):
+        """cold: a Python of its own from the start, not one that has loaded everything already."""
+        begin = start_warm if command[0] == sys.executable and not cold else start_cold
+        self.process = begin(command, cwd, os.environ | environ)
         self.ranks, self.lines = [], []
 
     def wait_for_step(self, number):
@@ -52,6 +52,18 @@ class Run:
         return self.process.returncode, "".join(self.lines) + out, err
 
 
+def start_warm(command, cwd, environ):
+    return WarmProcess(command[1:], cwd=cwd, env=environ, stdout=PIPE, stderr=PIPE)
+
+
+def start_cold(command, cwd, environ):
+    # a shell that starts the tests in the background lets its children ignore SIGINT; these must not
+    return subprocess.Popen(
+        command, cwd=cwd, text=True, stdout=PIPE, stderr=PIPE, env=environ,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+
+
 def steps_of(text):
     """The numbers in the first column of the table."""
     return [int(line[:5]) for line in text.splitlines() if line[:5].strip().isdigit() and line[5:25].strip()]
@@ -64,6 +76,7 @@ def ranks_below(parent):
         try:
             words = (path / "environ").read_bytes().split(b"\0")
             command = (path / "cmdline").read_bytes()
+            name = (path / "comm").read_text()
             ancestors = list(ancestors_of(int(path.name)))
         except OSError:
             continue
@@ -71,6 +84,8 @@ def ranks_below(parent):
         rank = named.get(b"OMPI_COMM_WORLD_RANK", named.get(b"RANK"))
         if parent in ancestors and rank is not None and b"eigenwerk.cli.main" in command:
             found[int(rank)] = int(path.name)
+        elif parent in ancestors and name.startswith(RANK_NAME):
+            found[int(name.removeprefix(RANK_NAME))] = int(path.name)
     return [found[rank] for rank in sorted(found)]
 
 
@@ -99,8 +114,7 @@ def alive(number):
 
 def run(*words, **environ):
     """A whole run; the finished process."""
-    command = [*EIGENWERK, "run", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=START, env=os.environ | environ)
+    return warm_run([*EIGENWERK[1:], "run", *words], timeout=START, env=os.environ | environ)
 
 
 def status(path):

@@ -1,10 +1,14 @@
 """Imports go down: a module uses floors below its own and, on its own floor, its own folder, without cycles.
 
+Neither do the rooms of a folder (`dft/basis`, `ncci/pairs`) import each other in a circle; the files beside the rooms,
+which several of them use or which put them together, are left out of that.
+
 The rules are those of docs/architecture.md. The first half of this file is the checker, the second half shows that it
 passes the package and that it finds each kind of fault in a small bad tree.
 """
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -51,6 +55,9 @@ LAZY_TABLES = {"eigenwerk.dft.paw.filtered"}
 
 COLLECTORS = {"eigenwerk.functionals.table"}
 """Modules that load every file of their own folder, so that a new file is enough."""
+
+MOST_MODULES = 20
+"""So many stand in one folder, and can be seen at a glance."""
 
 ROOT_NAMES = {"__version__"}
 """What the package root defines itself and may be imported from it."""
@@ -118,7 +125,33 @@ def faults_of(package: Path) -> list[str]:
             faults.append(f"{name}:{found[0].line} imports in __init__.py: name the module that defines the thing")
         if len(name.split(".")) > 1 and name.split(".")[1] not in FLOORS:
             faults.append(f"{name}:1 '{name.split('.')[1]}' has no floor; add it to docs/architecture.md and FLOORS")
-    return faults + _cycles(graph)
+    return faults + _cycles(graph) + _cycles(rooms_of(graph, modules)) + _crowds(modules)
+
+
+def rooms_of(graph: dict[str, set[str]], modules: dict[str, Path]) -> dict[str, set[str]]:
+    """The same for rooms: which others on their floor each imports from."""
+    rooms: dict[str, set[str]] = {}
+    for name, targets in graph.items():
+        here = _room(name, modules)
+        there = {_room(target, modules) for target in targets} - {here, ""}
+        if here:
+            rooms.setdefault(here, set()).update(room for room in there if room.split(".")[1] == here.split(".")[1])
+    return rooms
+
+
+def _room(name: str, modules: dict[str, Path]) -> str:
+    """The folder below a floor in which a module stands, at whatever depth; empty for files beside the rooms."""
+    room = ".".join(name.split(".")[:3])
+    return room if room in modules and modules[room].name == "__init__.py" and room.count(".") == 2 else ""
+
+
+def _crowds(modules: dict[str, Path]) -> list[str]:
+    """Folders with too many modules."""
+    counts = Counter(path.parent for path in modules.values() if path.name != "__init__.py")
+    return [
+        f"{folder.name}:1 {count} modules in one folder; more than {MOST_MODULES} ask for rooms"
+        for folder, count in sorted(counts.items()) if count > MOST_MODULES
+    ]  # fmt: skip
 
 
 def _faults_of_import(name: str, entry: Import, modules: dict[str, Path]) -> Iterator[str]:
@@ -218,6 +251,10 @@ def test_good_tree_passes(faults):
         io__vasp__incar="from eigenwerk.io.vasp import poscar\nfrom eigenwerk import __version__\n",
         linalg__dense="import torch\nfrom eigenwerk.trace import time\n",
         dft__run__run="import eigenwerk.linalg.dense\n\ndef plot():\n    import matplotlib.pyplot\n",
+        dft__scf__loop="import eigenwerk.dft.basis\nimport eigenwerk.dft.density\n",
+        dft__density="import eigenwerk.dft.basis.grids\n",
+        dft__basis__grids="import eigenwerk.dft.spin\n",
+        dft__spin="",
         cli__run="import typer\n\ndef run():\n    from eigenwerk.dft.run.run import plot\n",
     )
 
@@ -245,6 +282,18 @@ BAD = {
         },
         "cycle of imports: eigenwerk.dft.",
     ),
+    "cycle of rooms": (
+        {
+            "dft__basis__grids": "import eigenwerk.dft.density\n",
+            "dft__basis__spheres": "import eigenwerk.dft.scf.loop\n",
+            "dft__density": "import eigenwerk.dft.scf.state\n",
+            "dft__scf__state": "",
+            "dft__scf__deep__mixing": "import eigenwerk.dft.basis.grids\n",
+            "dft__scf__loop": "",
+        },
+        "cycle of imports: eigenwerk.dft.",
+    ),
+    "a crowd": ({f"linalg__m{number}": "" for number in range(21)}, "linalg:1 21 modules in one folder"),
     "cycle of two files": ({"units": "import eigenwerk.errors\n", "errors": "import eigenwerk.units\n"}, "cycle"),
     "hidden in a function": ({"dft__run": "def f():\n    import json\n"}, "dft.run:2 import of json is hidden"),
     "hidden in a method": (

@@ -29,9 +29,10 @@ from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch, find_launch
 from eigenwerk.parallel.launch.launch import die_with_parent, run_ranks
-from eigenwerk.parallel.launch.start import StartRequest, at_work
+from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import intraop_threads
+from eigenwerk.parallel.transports.table import TRANSPORT_NAMES
 from eigenwerk.trace import Trace
 from eigenwerk.units import HARTREE_EV
 
@@ -63,7 +64,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--skip", type=int, default=2, help="steps left out of the mean")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--transport", default="nccl", choices=("nccl", "gloo", "mpi"))
+    parser.add_argument("--transport", default="nccl", choices=TRANSPORT_NAMES)
     parser.add_argument("--name", help="keep the record in the list of this name")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="file of the records")
     parser.add_argument("--profile", action="store_true", help="one more step: bytes between host and device in it")
@@ -80,7 +81,7 @@ def work(launch: Launch, options: argparse.Namespace) -> None:
         DeviceRequest(options.device, options.transport),
         lambda ranks, *_: options.groups or most_groups(ranks, points),
     )
-    with at_work(launch, lambda: task, trace=trace) as team:
+    with init_ranks(launch, lambda: task, trace=trace) as team:
         runtime = team.runtime
         record_device(trace, runtime.device)
         if runtime.device.type == "cpu":

@@ -8,8 +8,7 @@ from pathlib import Path
 _PROCESS = time.perf_counter()
 
 sys.path.insert(0, str(Path(__file__).parent))
-from eigenwerk.cli.quick_imports import quick_imports  # noqa: E402
-from eigenwerk.parallel.launch.own_process import prepare_process  # noqa: E402
+from eigenwerk.parallel.launch.own_process import prepare_process, quick_imports  # noqa: E402
 
 prepare_process()  # and PyTorch, as `eigenwerk run` has them
 with quick_imports():

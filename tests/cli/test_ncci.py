@@ -3,13 +3,12 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 
 from eigenwerk.cli.main import main
+from warm_start import PIPE, WarmProcess, warm_run
 
 CASE = 'nucleus = "4He"\ninteraction = "JISP16"\nhw = 20\nNmax = [0, 2]\nstates = 2\n'
 
@@ -55,8 +54,8 @@ def test_several_ranks_are_refused_once_before_anything_is_written(tmp_path, sta
     ends = []
     for rank in range(2):
         words = {name: value.format(rank=rank) for name, value in STARTERS[starter].items()}
-        command = [sys.executable, "-m", "eigenwerk.cli.main", "ncci", "run", str(tmp_path / "helium.toml")]
-        ends.append(subprocess.run(command, env=os.environ | words, capture_output=True, text=True, timeout=60))
+        command = ["-m", "eigenwerk.cli.main", "ncci", "run", str(tmp_path / "helium.toml")]
+        ends.append(warm_run(command, env=os.environ | words))
     first, second = ends
     assert first.returncode == 2 and first.stdout == ""
     assert f"there are 2 that {starter} has started" in first.stderr and f"without {starter}" in first.stderr
@@ -171,8 +170,7 @@ def test_ctrl_c_stops_after_a_step_and_the_run_goes_on(tmp_path):
         'nucleus = "6Li"\ninteraction = "JISP16"\nhw = 20\nNmax = 4\n'
         '[solver]\nbackend = "pairs"\nproducts = 2000\nfixed = true\nspace = 30\n'
     )
-    command = [sys.executable, "-m", "eigenwerk.cli.main", "ncci", "run", str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = WarmProcess(["-m", "eigenwerk.cli.main", "ncci", "run", str(path)], stdout=PIPE, stderr=PIPE)
     for line in process.stdout:
         if "products" in line:
             break

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -12,6 +10,7 @@ from eigenwerk.io.trace_file import TRACE_FILE, trace_document
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.trace import Trace
+from warm_start import warm_run
 
 SILICON = {
     "POSCAR": "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n",
@@ -93,8 +92,7 @@ def test_missing_and_damaged_records_are_bad_input(run, capsys, command):
 def test_a_run_on_two_ranks_tells_where_its_time_went(tmp_path, capsys):
     for name, text in SILICON.items():
         (tmp_path / name).write_text(text)
-    command = [sys.executable, "-m", "eigenwerk.cli.main", "run", str(tmp_path), "--ranks", "2", "--no-plot"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = warm_run(["-m", "eigenwerk.cli.main", "run", str(tmp_path), "--ranks", "2", "--no-plot"])
     assert done.returncode == 3, done.stdout + done.stderr
     assert main(["perf", "communication", str(tmp_path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

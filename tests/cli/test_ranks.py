@@ -36,6 +36,22 @@ def test_two_ranks_tell_one_story_with_the_result_of_one(folder, tmp_path):
     assert names[0] == names[1]
 
 
+def test_every_way_to_add_up_gives_the_result_of_one_rank(folder, tmp_path):
+    path, words = folder(KPAR=1), ("--json", "--no-plot", "--device", "cpu")
+    one = json.loads(run(path, "--output", tmp_path / "one", "--ranks", 1, *words).stdout)
+    for method, name, row in (
+        ("pairwise:1000", "pairwise gloo", "Gloo; sums by messages between pairs of ranks"),
+        ("endpoints:2:1000", "gloo x2", "Gloo; sums from 1000 bytes on cut over 2 endpoints"),
+    ):
+        done = run(path, "--output", tmp_path / name, "--ranks", 2, "--reductions", method, *words)
+        assert done.returncode == 0 and row in done.stderr, done.stderr
+        two = json.loads(done.stdout)
+        assert two["energies_eV"]["free"] == pytest.approx(one["energies_eV"]["free"], abs=2e-8)
+        trace = json.loads((tmp_path / name / "eigenwerk-trace.json").read_text())
+        assert trace["transport"] == name
+        assert {entry["transport"] for rank in trace["ranks"] for entry in rank["traffic"]} == {name}
+
+
 def test_groups_follow_kpar(folder):
     done = run(folder(KPAR=2, NELM=2), "--ranks", 2, "--no-plot", "--device", "cpu")
     assert done.returncode == 3, done.stderr
@@ -76,6 +92,8 @@ def test_kpar_that_does_not_fit(folder, capsys):
         (["--transport", "smoke"], "auto, nccl, mpi, gloo"),
         (["--device", "abacus"], "auto, cpu, cuda"),
         (["--ranks", "2", "--transport", "mpi"], "mpirun -n 2 eigenwerk run"),
+        (["--ranks", "2", "--reductions", "ring"], "library, pairwise[:BYTES]"),
+        (["--ranks", "1", "--reductions", "pairwise"], "there is one rank alone"),
     ],
 )
 def test_options_that_do_not_exist(folder, capsys, words, expected):
@@ -252,7 +270,7 @@ def test_ranks_that_mpirun_started(folder, mpirun):
     assert re.search(r"transport +MPI", done.stdout)
 
 
-@pytest.mark.parametrize("transport", ["mpi", "gloo"])
+@pytest.mark.parametrize("transport", ["mpi", pytest.param("gloo", marks=pytest.mark.slow)])
 def test_killed_rank_under_mpirun_ends_the_run(folder, mpirun, transport):
     path = folder(**ENDLESS)
     process = Run(*mpirun, *EIGENWERK, "run", str(path), "--device", "cpu", "--transport", transport)

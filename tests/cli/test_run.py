@@ -14,6 +14,7 @@ from eigenwerk.cli.run import available_threads, jsonable
 from eigenwerk.cli.run_text import formula, heading, threads_row
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.hdf5_state import read_state
+from warm_start import PIPE, WarmProcess
 
 POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n"
 INCAR = {"ENCUT": 150, "EDIFF": "1E-5", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6}
@@ -135,13 +136,9 @@ def test_file_that_cannot_be_written_is_2_after_the_summary(folder, capsys):
 # --- signals: whole processes ----------------------------------------------------------------------------------------
 
 
-def start(path, *options):
-    command = [sys.executable, "-u", "-m", "eigenwerk.cli.main", "run", str(path), "--no-plot", *options]
-    # a shell that starts the tests in the background lets its children ignore SIGINT; these must not
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+def start(path, *options, program=("-m", "eigenwerk.cli.main")):
+    words = ["-u", *program, "run", str(path), "--no-plot", *options]
+    return WarmProcess(words, stdout=PIPE, stderr=PIPE)
 
 
 def wait_for_step(process, number):
@@ -167,6 +164,38 @@ def test_signal_saves_the_last_step(folder, number, code):
     assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["words"] == f"interrupted after step {last}"
     assert len(Oszicar(path / "OSZICAR").electronic_steps[0]) == last
     assert "Forces: not computed" in out
+
+
+HANGING = """
+import sys, time
+from eigenwerk.cli import main, run
+
+def step(self, step, before=run.RunView.step):
+    before(self, step)
+    if step.step == 5:
+        time.sleep(600)
+
+run.RunView.step = step
+sys.exit(main.main(sys.argv[1:]))
+"""
+
+
+def test_step_without_an_end_is_cut_and_the_last_one_saved(folder):
+    path = folder(EDIFF="1E-30", NELM=2000)
+    process = start(path, program=("-c", HANGING))
+    wait_for_step(process, 5)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 143 and "the last finished step is saved" in out and err == "", out + err
+    assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["words"] == "interrupted after step 5"
+
+
+def test_signal_before_the_first_step_ends_at_once(folder):
+    process = start(path := folder(EDIFF="1E-30", NELM=2000))
+    next(line for line in process.stdout if "stops when" in line)
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (143, -signal.SIGTERM) and names(path) == INPUTS, out + err
 
 
 def test_killed_run_leaves_whole_files(folder):
@@ -227,6 +256,33 @@ def test_reader_that_goes_away_does_not_stop_the_run(folder):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["converged"]
+
+
+DEPENDENT = """
+import sys
+from eigenwerk.cli import main, run
+
+def compute(*given, before=run._compute):
+    from eigenwerk.dft.scf import loop
+    def orbitals(*given, before=loop.first_orbitals):
+        coeff_sknG = before(*given)
+        coeff_sknG[:, :, 1:3] = coeff_sknG[:, :, :1]
+        return coeff_sknG
+    loop.first_orbitals = orbitals
+    return before(*given)
+
+run._compute = compute
+assert "torch" not in sys.modules, "the command loads it in its own way"
+sys.exit(main.main(sys.argv[1:]))
+"""
+
+
+def test_dependent_orbitals_are_replaced_by_noise(folder):
+    """Random numbers of PyTorch, as the command has loaded it."""
+    command = [sys.executable, "-c", DEPENDENT, "run", str(folder()), "--no-plot", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "dependent start vectors filled up with noise" in done.stdout
 
 
 # --- small parts -----------------------------------------------------------------------------------------------------

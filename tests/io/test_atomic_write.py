@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -10,7 +11,7 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.io import atomic_write
-from eigenwerk.io.atomic_write import ensure_writable, replacing
+from eigenwerk.io.atomic_write import ensure_writable, replacing, uninterrupted
 
 
 def test_file_appears_whole_and_nothing_else_stays(tmp_path):
@@ -172,3 +173,18 @@ def test_really_read_only_folder(tmp_path, monkeypatch):
         os.seteuid(user)
         tmp_path.chmod(0o700)
     assert os.listdir(tmp_path) == []
+
+
+def test_signals_wait_until_the_files_are_written():
+    seen = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
+    try:
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert seen == []
+        assert seen == [signal.SIGTERM]
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert seen == [signal.SIGTERM] * 2, "the handler is back in its place"
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -25,12 +25,13 @@ DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids
 
 
 class Projected(SplitOperator):
-    """Kinetic energy and three projectors in H and S; counts what it does."""
+    """Kinetic energy and three projectors in H and S, of other strength in each problem; counts what it does."""
 
     def __init__(self, kinetic_kx, projector_kix, splits=True):
         self.kinetic_kx, self.projector_kix, self.splits = kinetic_kx, projector_kix, splits
-        self.d_ii = torch.tensor([[-2.0, 0.3, 0], [0.3, -1.0, 0.1], [0, 0.1, 0.5]]).to(projector_kix.dtype)
-        self.e_ii = torch.tensor([[0.4, 0.1, 0], [0.1, -0.2, 0], [0, 0, 0.3]]).to(projector_kix.dtype)
+        scale_k11 = torch.linspace(1, 1.2, len(kinetic_kx), dtype=kinetic_kx.dtype)[:, None, None]
+        d_ii, e_ii = [[-2.0, 0.3, 0], [0.3, -1.0, 0.1], [0, 0.1, 0.5]], [[0.4, 0.1, 0], [0.1, -0.2, 0], [0, 0, 0.3]]
+        self.d_kii, self.e_kii = ((scale_k11 * torch.tensor(m)).to(projector_kix.dtype) for m in (d_ii, e_ii))
         self.products = 0
 
     def first(self, x_knx, k=ALL):
@@ -41,10 +42,10 @@ class Projected(SplitOperator):
         return self.sum(x_knx @ self.projector_kix[k].mH)
 
     def times_dh(self, proj_kni, k=ALL):
-        return proj_kni @ self.d_ii
+        return proj_kni @ self.d_kii[k]
 
     def times_ds(self, proj_kni, k=ALL):
-        return proj_kni @ self.e_ii
+        return proj_kni @ self.e_kii[k]
 
     def add_projected(self, q_kni, onto_knx, k=ALL):
         self.products += onto_knx.shape[0] * onto_knx.shape[1]

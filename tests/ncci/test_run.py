@@ -1,9 +1,5 @@
 """A case from its file to levels: other programs' numbers, invariants, continuing, and what is refused."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -14,6 +10,7 @@ from eigenwerk.io.ncci.res import read_res
 from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.results.levels_file import read_levels
 from eigenwerk.ncci.run import run_case, run_series
+from warm_start import PIPE, WarmProcess, warm_run
 
 HELIUM = {"nucleus": "4He", "interaction": "JISP16", "hw": 20, "Nmax": 2, "states": 3}
 
@@ -178,23 +175,23 @@ def test_start_vectors_from_a_file_of_a_smaller_space_save_products(cases, tmp_p
 
 def test_a_killed_run_continues_with_the_same_bits(cases, tmp_path):
     keys = {"nucleus": "6Li", "interaction": "JISP16", "hw": 20, "Nmax": 2, "states": 2}
-    solver = {"checkpoint_minutes": 0, "products": 150, "fixed": True, "backend": "csb"}
+    solver = {"checkpoint_minutes": 0, "products": 80, "fixed": True, "backend": "csb"}
     cases(solver, **keys)
-    command = [sys.executable, "-m", "eigenwerk.cli.main", "ncci", "run", str(tmp_path / "case.toml"), "-q", "-o"]
-    assert subprocess.run([*command, str(tmp_path / "whole")], capture_output=True).returncode == 0
-    process = subprocess.Popen([*command, str(tmp_path / "killed")], stdout=subprocess.DEVNULL)
+    command = ["-m", "eigenwerk.cli.main", "ncci", "run", str(tmp_path / "case.toml"), "-q", "-o"]
+    assert warm_run([*command, str(tmp_path / "whole")]).returncode == 0
+    process = WarmProcess([*command, str(tmp_path / "killed")], stdout=PIPE)
     state = tmp_path / "killed" / "checkpoint" / "state.h5"
     while not state.exists() and process.poll() is None:
         time.sleep(0.02)
     time.sleep(0.1)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.communicate()
     assert state.exists() and not (tmp_path / "killed" / "levels.h5").exists()
     saved = len(list(state.parent.glob("vector-*")))
-    assert 1 < saved < 151
-    assert subprocess.run([*command, str(tmp_path / "killed")], capture_output=True).returncode == 0
+    assert 1 < saved < 81
+    assert warm_run([*command, str(tmp_path / "killed")]).returncode == 0
     whole, killed = (read_levels(tmp_path / name) for name in ("whole", "killed"))
-    assert np.array_equal(whole.energy_n, killed.energy_n) and killed.solver["products"] == 150
+    assert np.array_equal(whole.energy_n, killed.energy_n) and killed.solver["products"] == 80
 
 
 def test_a_run_that_is_stopped_between_steps_saves_all_of_them(cases, tmp_path):

@@ -67,6 +67,12 @@ def test_a_cut_sum_is_recorded_once(ranks):
 def refusals(world):
     with pytest.raises(InputError, match="0 endpoints"):
         EndpointCommunicator(world, count=0)
+    comm = EndpointCommunicator(world, count=1)
+    comm.check_device(torch.device("cuda", 0))  # Gloo: arrays of GPUs are added up in host memory
+    world._reaches = lambda device: True
+    with pytest.raises(InputError, match="host memory"):
+        comm.check_device(torch.device("cuda", 0))
+    del world._reaches
     world.takes_threads = False
     try:
         with pytest.raises(InputError, match="several threads"):

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eigenwerk.cli.quick_imports import quick_imports
-from eigenwerk.cli.stopping import StopRequests
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.ncci.check_text import check_lines
 from eigenwerk.ncci.estimate import planned, refuse_several_ranks, refuse_what_does_not_fit
@@ -24,6 +22,7 @@ from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch, find_launch
+from eigenwerk.parallel.watch.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from eigenwerk.ncci.solving import SolverProgress
@@ -47,30 +46,35 @@ Plot = Annotated[Path, typer.Option("--plot", metavar="FILE", help="Where the pi
 def run(case: CaseFile, output: Output = None, quiet: Quiet = False, device: Device = None) -> None:
     """Compute the levels of a case, or of each pair of hw and Nmax that it lists.
 
-    Writes levels.h5, levels.txt and levels.res. A run that was stopped or killed continues when it is started again.
+    Writes levels.h5, levels.txt, levels.res and eigenwerk-trace.json. A run that was stopped or killed continues when
+    it is started again.
     """
     launch = _one_rank()
     cases = read_cases(case)
     request = DeviceRequest(device or cases[0].solver.device)
-    with quick_imports():
-        from eigenwerk.ncci.run import run_series
-        from eigenwerk.parallel.launch.start import StartRequest, at_work
+
+    from eigenwerk.ncci.run import run_series
+    from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 
     folder = output if output is not None else case.parent / case.stem
     view = _Progress(quiet)
-    with StopRequests(view.say) as stop, at_work(launch, lambda: StartRequest(request)) as team:
+    words = f"Interrupted. The same command continues from {folder}."
+    with (
+        Watchdog(rescue=lambda: words, tell=view.say) as watchdog,
+        init_ranks(launch, lambda: StartRequest(request), watchdog=watchdog) as team,
+    ):
         for remark in team.remarks:
             view.say(remark.text)
 
         def report(step: "SolverProgress") -> None:
             view.report(step)
-            stop.step_finished()
+            team.step_finished()
 
         try:
             series = run_series(cases, folder, runtime=team.runtime, report=report, say=view.say)
         except KeyboardInterrupt as error:
-            typer.echo(f"Interrupted. The same command continues from {folder}.", err=True)
-            raise typer.Exit(128 + (stop.number or signal.SIGINT)) from error
+            typer.echo(words, err=True)
+            raise typer.Exit(128 + (team.stop or signal.SIGINT)) from error
     for levels in series:
         typer.echo("\n".join(["", *levels_lines(levels)]))
     _echo_series(series)

@@ -19,6 +19,7 @@ from eigenwerk.parallel.launch.environment import Launch, find_launch
 from eigenwerk.parallel.launch.facts import Placement
 from eigenwerk.parallel.launch.gpus import count_gpus
 from eigenwerk.parallel.launch.launch import check_ranks, die_with_parent, rank_command, run_ranks
+from eigenwerk.parallel.transports.table import TRANSPORTS, Reductions, find_transport
 
 if TYPE_CHECKING:
     from eigenwerk.parallel.launch.start import Team
@@ -37,6 +38,7 @@ class RunOptions:
     ranks: int | None
     transport: str
     device: str
+    reductions: str
 
     @property
     def target(self) -> Path:
@@ -45,8 +47,11 @@ class RunOptions:
 
     def device_request(self, inputs: Inputs | None = None) -> DeviceRequest:
         """Device and transport, with what INCAR says about them; InputError for words that do not exist."""
-        nccl = True if inputs is None else bool(inputs.incar.get("LUSENCCL", True))
-        return DeviceRequest(self.device, self.transport, nccl)
+        off = {} if inputs is None else {
+            one.name: f"{one.tag} = .FALSE. in INCAR" for one in TRANSPORTS
+            if one.tag and not inputs.incar.get(one.tag, True)
+        }  # fmt: skip
+        return DeviceRequest(self.device, self.transport, Reductions.of_text(self.reductions), off)
 
     def groups(self, inputs: Inputs, ranks: int, kind: str = "cpu", memory: float | None = None) -> int:
         """The number of k-groups: KPAR, or what `eigenwerk plan` would choose for ranks of this kind and memory."""
@@ -58,7 +63,7 @@ class RunOptions:
     def of_rank(self) -> list[str]:
         """The words after `eigenwerk` for each rank."""
         words = ["run", str(self.folder), "--save-every", str(self.save_every)]
-        words += ["--transport", self.transport, "--device", self.device]
+        words += ["--transport", self.transport, "--device", self.device, "--reductions", self.reductions]
         words += [] if self.output is None else ["--output", str(self.output)]
         flags = {"--json": self.as_json, "--quiet": self.quiet, "--no-plot": self.no_plot}
         return words + [flag for flag, given in flags.items() if given]
@@ -87,11 +92,9 @@ def ranks_to_start(options: RunOptions, launch: Launch) -> int:
         return 1
     ranks = default_ranks(options.device) if options.ranks is None else options.ranks
     check_ranks(ranks)
-    if ranks > 1 and options.transport == "mpi":
-        raise InputError(
-            f"--transport mpi needs ranks that MPI started: mpirun -n {ranks} eigenwerk run {options.folder} "
-            "--transport mpi"
-        )
+    transport = find_transport(options.transport)
+    if transport is not None:
+        transport.check_starter("eigenwerk", ranks, str(options.folder))
     return ranks
 
 
@@ -133,7 +136,7 @@ def _ranks_words(team: "Team") -> str:
 def _transport_words(team: "Team") -> str:
     """How data travel; what happens to CUDA tensors only where there are some."""
     gpus = any(placement.title for placement in team.placements)
-    return team.transport if gpus else team.transport.split(";")[0]
+    return "; ".join(part for part in team.transport.split("; ") if gpus or "CUDA" not in part)
 
 
 def _device_words(placements: Sequence[Placement]) -> Iterator[str]:

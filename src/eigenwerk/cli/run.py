@@ -8,8 +8,8 @@ import math
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,27 +17,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eigenwerk.cli.crash import crash_words
-from eigenwerk.cli.quick_imports import quick_imports
 from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_ranks, team_rows
 from eigenwerk.cli.run_text import formula, heading, labelled, summary, threads_row
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
-from eigenwerk.cli.stopping import SIGNALS, StopRequests
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.plan.useful_threads import useful_threads
-from eigenwerk.dft.run.interruption import RunInterrupted
-from eigenwerk.dft.run.report import RunResult
+from eigenwerk.dft.run.report import RunInterrupted, RunResult
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.early_gpu import wake_gpu
 from eigenwerk.parallel.launch.environment import Launch, wished_threads
-from eigenwerk.parallel.launch.own_process import prepare_process
-from eigenwerk.parallel.watch.judge import NO_STEP
+from eigenwerk.parallel.launch.own_process import prepare_process, quick_imports
+from eigenwerk.parallel.transports.table import REDUCTION_USAGES, TRANSPORT_NAMES
+from eigenwerk.parallel.watch.watchdog import SIGNALS, Watchdog
 from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import HARTREE_EV
 
 if TYPE_CHECKING:
-    from eigenwerk.parallel.launch.start import Team
+    from eigenwerk.parallel.launch.start import StartRequest, Team
 
 PLOT_FILE = "convergence.png"
 
@@ -55,7 +53,10 @@ Ranks = Annotated[
     int | None, typer.Option("--ranks", "-n", metavar="N", min=1, help="Start N processes here; default: one per GPU.")
 ]
 Transport = Annotated[
-    str, typer.Option("--transport", metavar="NAME", help="How ranks communicate: auto, nccl, mpi or gloo.")
+    str, typer.Option("--transport", metavar="NAME", help=f"How ranks communicate: {', '.join(TRANSPORT_NAMES)}.")
+]
+Reductions = Annotated[
+    str, typer.Option("--reductions", metavar="METHOD", help=f"How ranks add up: {', '.join(REDUCTION_USAGES)}.")
 ]
 Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...")]
 
@@ -70,6 +71,7 @@ def run(
     ranks: Ranks = None,
     transport: Transport = "auto",
     device: Device = "auto",
+    reductions: Reductions = REDUCTION_USAGES[0],
 ) -> None:
     """Compute the ground state of a folder: energy, forces, bands, moments.
 
@@ -81,26 +83,14 @@ def run(
     interrupted, the last finished step is saved.
     """
     launch = become_rank()
-    options = RunOptions(folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device)
-    options.device_request()
+    options = RunOptions(folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device, reductions)
+    request = options.device_request()
     count = ranks_to_start(options, launch)
-    if launch.several:
-        _run_as_rank(options, launch)
-    elif count > 1:
+    request.check_size(max(count, launch.size))
+    if count > 1:
         _run_ranks(options, count)
     else:
-        _run_alone(options, launch)
-
-
-def _run_alone(options: RunOptions, launch: Launch) -> None:
-    """One process."""
-    view = RunView(sys.stderr if options.as_json else sys.stdout, options.quiet)
-    inputs = _read(options)
-    view.lines(heading(inputs, options.folder))
-    wake_gpu(options.device)
-    with _plotter(options) as plotter:
-        result, number = _solve(inputs, options, launch, view)
-        _finish(result, number, inputs, options, view, plotter)
+        _run_here(options, launch)
 
 
 def _run_ranks(options: RunOptions, count: int) -> None:
@@ -110,19 +100,39 @@ def _run_ranks(options: RunOptions, count: int) -> None:
     raise typer.Exit(start_ranks(options, count))
 
 
-def _run_as_rank(options: RunOptions, launch: Launch) -> None:
-    """One of several ranks; only the first one speaks, writes, and has an exit code that tells how it went."""
+def _run_here(options: RunOptions, launch: Launch) -> None:
+    """The calculation; of several ranks only the first speaks, writes, and has an exit code that tells how it went."""
     first = launch.rank == 0
     stream = (sys.stderr if options.as_json else sys.stdout) if first else open(os.devnull, "w")  # noqa: SIM115
     # mpirun gives its ranks terminals that are none
-    view = RunView(stream, options.quiet, plain=launch.starter != "eigenwerk")
+    view = RunView(stream, options.quiet, plain=launch.several and launch.starter != "eigenwerk")
+    inputs = None
+    if not launch.several:  # several ranks meet first, so that errors of the input are told once
+        inputs = _read(options)
+        _introduce(inputs, options, view)
+        wake_gpu(options.device)
     with _plotter(options, first) as plotter:
-        inputs, result, number = _solve_together(options, launch, view)
-        # what is left takes a moment, and a stop would throw away the picture and the words about finished results
-        for wanted in SIGNALS:
-            signal.signal(wanted, signal.SIG_IGN)
+        inputs, result, number = _solve(inputs, options, launch, view)
         if first:
-            _finish(result, number, inputs, options, view, plotter)
+            with _undisturbed():
+                _finish(result, number, inputs, options, view, plotter)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """What is left takes a moment, and a stop would throw away the picture and the words about finished results."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _introduce(inputs: Inputs, options: RunOptions, view: RunView) -> None:
+    """What is about to be computed."""
+    view.lines(heading(inputs, options.folder))
+    view.begin()
 
 
 @contextmanager
@@ -147,13 +157,9 @@ def _read(options: RunOptions) -> Inputs:
 
 
 def _finish(
-    result: RunResult | None, number: int, inputs: Inputs, options: RunOptions, view: RunView,
-    plotter: PlotProcess | None,
-) -> None:  # fmt: skip
+    result: RunResult, number: int, inputs: Inputs, options: RunOptions, view: RunView, plotter: PlotProcess | None
+) -> None:
     """Picture, summary, exit code."""
-    if result is None:
-        view.say(NO_STEP, BAD)
-        raise typer.Exit(128 + number)
     files = {} if plotter is None else _plot(result, inputs, options.target, view, plotter)
     _tell(result, files, options.target, view)
     if options.as_json:
@@ -193,66 +199,48 @@ def threads_for(inputs: Inputs) -> int:
     return available if wished_threads() else useful_threads(inputs.size, available)
 
 
-def _solve(inputs: Inputs, options: RunOptions, launch: Launch, view: RunView) -> tuple[RunResult | None, int]:
-    """The result, and the number of the signal that ended the run (0 for none)."""
-    view.begin()
+def _solve(
+    inputs: Inputs | None, options: RunOptions, launch: Launch, view: RunView
+) -> tuple[Inputs, RunResult, int]:
+    """The input, read here unless it is given, the result, and the signal that ended the run (0 for none)."""
     prepare_process()
-    try:
-        with StopRequests(view.say) as stop:
-            with quick_imports():  # of PyTorch, which takes longer than everything before
-                from eigenwerk.parallel.launch.start import StartRequest, at_work
+    found = [] if inputs is None else [inputs]
 
-            with at_work(launch, lambda: StartRequest(options.device_request(inputs))) as team:
-                threads, rows = team.placement.threads, team_rows(team)
-                if team.runtime.device.type == "cpu":
-                    threads = threads_for(inputs)
-                    rows = [("computer", threads_row(threads, available_threads()))]
-                view.lines([*labelled(rows), ""])
-                _remark(inputs, view)
-                _remark_team(team, view)
-                return _compute(inputs, options, team, view, threads, stop.step_finished), 0
-    except KeyboardInterrupt as interrupt:
-        return _result_so_far(interrupt), stop.number or 2
-    finally:
-        view.end()
-
-
-def _solve_together(options: RunOptions, launch: Launch, view: RunView) -> tuple[Inputs, RunResult | None, int]:
-    """The same on several ranks, where errors of the input are met inside, so that they are told once."""
-    prepare_process()
-    with quick_imports():
-        from eigenwerk.parallel.launch.start import StartRequest, at_work
-
-    found: list[Inputs] = []
-
-    def prepare() -> StartRequest:
-        inputs = read_inputs(options.folder, options.target)
-        inputs.raise_on_errors()
-        found.append(inputs)
-        return StartRequest(options.device_request(inputs), partial(options.groups, inputs))
+    def prepare() -> "StartRequest":
+        if not found:
+            found.append(_read(options))
+        return StartRequest(options.device_request(found[0]), partial(options.groups, found[0]))
 
     def explain(error: Exception) -> str:
         return crash_words(error, sys.argv[1:])
 
-    with at_work(launch, prepare, tell=view.say, tidy=view.end, explain=explain) as team:
-        inputs = found[0]
-        view.lines(heading(inputs, options.folder) + labelled(team_rows(team)) + [""])
-        _remark(inputs, view)
-        _remark_team(team, view)
+    # the watchdog of one rank works while PyTorch is loaded; those of several find each other by PyTorch
+    alone = nullcontext() if launch.several else Watchdog(tell=view.say, cleanup=view.end)
+    with alone as watchdog:
+        with quick_imports():  # of PyTorch, which takes longer than everything before
+            from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 
-        view.begin()
-        try:
-            return inputs, _compute(inputs, options, team, view, team.placement.threads, team.step_finished), 0
-        except KeyboardInterrupt as interrupt:
-            return inputs, _result_so_far(interrupt), team.stop or 2
-        finally:
-            view.end()
+        with init_ranks(launch, prepare, watchdog=watchdog, tell=view.say, cleanup=view.end, explain=explain) as team:
+            if launch.several:
+                _introduce(found[0], options, view)
+            try:
+                return found[0], _compute(found[0], options, team, view), 0
+            except RunInterrupted as interrupt:
+                assert interrupt.result is not None, "a stop is heard at the end of a step"
+                return found[0], interrupt.result, team.stop or signal.SIGINT
+            finally:
+                view.end()
 
 
-def _compute(
-    inputs: Inputs, options: RunOptions, team: "Team", view: RunView, threads: int, step_finished: Callable[[], None]
-) -> RunResult:
+def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView) -> RunResult:
     """The calculation, on this rank."""
+    threads, rows = team.placement.threads, team_rows(team)
+    if not team.launch.several and team.runtime.device.type == "cpu":
+        threads = threads_for(inputs)
+        rows = [("computer", threads_row(threads, available_threads()))]
+    view.lines([*labelled(rows), ""])
+    _remark(inputs, view)
+    _remark_team(team, view)
     with team.runtime.trace.span("loading programs"), quick_imports():
         from eigenwerk.dft.run.warm_up import warm_up
 
@@ -262,16 +250,12 @@ def _compute(
 
     def on_step(step: StepRecord) -> None:
         view.step(step)
-        step_finished()
+        team.step_finished()
 
     return run_inputs(
         inputs, options.target, on_step, on_note=view.note, threads=threads, save_every=options.save_every,
         runtime=team.runtime, protect=team.protect,
     )  # fmt: skip
-
-
-def _result_so_far(interrupt: KeyboardInterrupt) -> RunResult | None:
-    return interrupt.result if isinstance(interrupt, RunInterrupted) else None
 
 
 def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView, plotter: PlotProcess) -> dict[str, Path]:

@@ -115,9 +115,9 @@ def _add_squares(
     def squares(first: int) -> torch.Tensor:
         total_R2 = out_R.new_zeros((len(out_R), 2))
         for k, b in blocks[first::threads]:
-            grid_kpR = sphere_map.problems(k).to_grid(x_kbG[k, b] * root_kb[k, b, None])
+            grid_ktR = sphere_map.problems(k).to_grid(x_kbG[k, b] * root_kb[k, b, None])
             # real and imaginary parts side by side: the fewest passes over memory
-            total_R2 += torch.view_as_real(grid_kpR.flatten(2).flatten(0, 1)).square_().sum(0, dtype=out_R.dtype)
+            total_R2 += torch.view_as_real(grid_ktR.flatten(2).flatten(0, 1)).square_().sum(0, dtype=out_R.dtype)
         return total_R2.sum(1)
 
     for total_R in each(squares, range(min(threads, len(blocks))), threads):

@@ -67,7 +67,8 @@ class Hamiltonian:
     @property
     def row_count(self) -> int:
         """Components of P x: projectors and the rows of terms."""
-        return self.projector_kIG.shape[1] + (0 if self.rows is None else self.rows.row_skmG.shape[2])
+        rows = self.rows if self.real_space is None else None
+        return self.projector_kIG.shape[1] + (0 if rows is None else rows.row_skmG.shape[2])
 
     def block(self, s: int | slice = 0, k: slice = ALL) -> "HamiltonianBlock":
         """The operator of some k-points of one spin channel, or of several channels one after the other."""
@@ -79,6 +80,7 @@ class HamiltonianBlock(SplitOperator):
 
     Split as A = -∇²/2 + ṽ, P the projectors and the rows of terms, D = ΔH and w, E = ΔS and zero.  Problems of several
     channels go through the same k-points, as often as `copies` says; place_k: which of these each problem has.
+    row_kmG: rows behind the projectors in P; apart_kmG: rows where the projectors are used on the grid.
     """
 
     def __init__(self, whole: Hamiltonian, s: int | slice, k: slice):
@@ -86,9 +88,9 @@ class HamiltonianBlock(SplitOperator):
         runtime, channels = self.basis.runtime, [s] if isinstance(s, int) else list(range(len(whole.vt_sR))[s])
         self.own_i = share(whole.row_count, runtime.bands.size, runtime.bands.rank)
         self.own_k, self.projector_kIG, self.copies = k, whole.projector_kIG[k], len(channels)
-        self.row_kmG = None
-        if whole.rows is not None:
-            self.row_kmG = whole.rows.row_skmG[channels[0] : channels[-1] + 1, k].flatten(0, 1)
+        rows, on_grid = whole.rows, whole.real_space is not None
+        row_kmG = None if rows is None else rows.row_skmG[channels[0] : channels[-1] + 1, k].flatten(0, 1)
+        self.row_kmG, self.apart_kmG = None if on_grid else row_kmG, row_kmG if on_grid else None
         self.place_k: Which = ALL
         self.grid = OnGrid(whole, whole.sphere_map, whole.real_space, channels[0]).problems(k)
         if self.copies > 1:
@@ -109,8 +111,8 @@ class HamiltonianBlock(SplitOperator):
         with self.basis.runtime.trace.span("local"):
             h_knG, s_knG = self._from_grid(x_knG, k)
             h_knG, s_knG = self._with_kinetic(h_knG, x_knG, k), s_knG.add_(x_knG)
-        if self.whole.rows is not None and self.row_kmG is not None:
-            row_kmG, weight_smm = self.row_kmG[k], self.whole.rows.weight_smm[self.grid.fields(k)]
+        if self.whole.rows is not None and self.apart_kmG is not None:
+            row_kmG, weight_smm = self.apart_kmG[k], self.whole.rows.weight_smm[self.grid.fields(k)]
             h_knG.baddbmm_(self.sum(projections(x_knG, row_kmG)) @ weight_smm.mT, row_kmG)
         return h_knG, s_knG
 
@@ -260,14 +262,14 @@ class OnGrid:
 
     def _images(self, x_kbG: torch.Tensor) -> Iterator[torch.Tensor]:
         bands, tables, sphere_map = x_kbG.shape[1], self.real_space, self.sphere_map
-        grid_kpR = sphere_map.to_grid(x_kbG)
-        proj_kbI = None if tables is None else tables.project(grid_kpR, bands)
+        grid_ktR = sphere_map.to_grid(x_kbG)
+        proj_kbI = None if tables is None else tables.project(grid_ktR, bands)
         vt_kR = self.whole.vt_sR[self.field]
-        grid_kpR *= vt_kR if isinstance(self.field, int) else vt_kR[:, None]
+        grid_ktR *= vt_kR if isinstance(self.field, int) else vt_kR[:, None]
         if tables is None or proj_kbI is None:
-            yield sphere_map.from_grid(grid_kpR, bands, norm="backward")
+            yield sphere_map.from_grid(grid_ktR, bands, norm="backward")
             return
-        tables.add_back(grid_kpR, self.whole.dH.times(proj_kbI, self.field))
-        yield sphere_map.from_grid(grid_kpR, bands, norm="backward")
-        tables.add_back(grid_kpR.zero_(), self.whole.dS.times(proj_kbI))
-        yield sphere_map.from_grid(grid_kpR, bands, norm="backward")
+        tables.add_back(grid_ktR, self.whole.dH.times(proj_kbI, self.field))
+        yield sphere_map.from_grid(grid_ktR, bands, norm="backward")
+        tables.add_back(grid_ktR.zero_(), self.whole.dS.times(proj_kbI))
+        yield sphere_map.from_grid(grid_ktR, bands, norm="backward")

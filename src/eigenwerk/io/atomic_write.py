@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all.
+"""Files that are there whole or not at all, and stretches in which several are written together.
 
 A file is written under another name in the same folder, flushed to the disk and renamed.  Renaming within a folder is
 atomic on POSIX systems, so a reader, a crash or a kill -9 finds the old file or the new one, never half of either.
@@ -6,10 +6,13 @@ atomic on POSIX systems, so a reader, a crash or a kill -9 finds the old file or
 
 import errno
 import os
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 
 from eigenwerk.errors import InputError
 
@@ -25,6 +28,9 @@ _REMEDIES = {
     errno.EISDIR: "a folder of this name exists. Move it away, or choose another folder with --output",
     errno.ENAMETOOLONG: "the name is too long for the file system. Choose another folder with --output",
 }
+
+DEFERRED = (signal.SIGINT, signal.SIGTERM)
+"""Signals that wait until files are written."""
 
 
 @contextmanager
@@ -52,6 +58,34 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise InputError(_message(path, error)) from error
     finally:
         _remove(temporary)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Signals that Python handles and that arrive inside are delivered at the end; only in the main thread.
+
+    So a Ctrl-C cannot leave half of the files of an old and half of a new step.  Signals with the system's own
+    action (SIGTERM, if nobody asked Python to handle it) still end the process; single files stay whole even then.
+    """
+    late: list[tuple[int, FrameType | None]] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        late.append((number, frame))
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: handler for number in DEFERRED if callable(handler := signal.getsignal(number))}
+    try:
+        for wanted in handlers:
+            signal.signal(wanted, note)
+        yield
+    finally:
+        for wanted, handler in handlers.items():
+            signal.signal(wanted, handler)
+    if late:
+        number, frame = late[0]
+        handlers[signal.Signals(number)](number, frame)
 
 
 def ensure_writable(folder: str | Path) -> None:

@@ -35,7 +35,7 @@ from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.device_memory import smallest_memory
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
-from eigenwerk.parallel.launch.start import StartRequest, at_work
+from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.units import NUCLEON_MASS_MEV
@@ -56,7 +56,7 @@ class CaseResult:
 
 def alone(device: str) -> Runtime:
     """One rank on the device that is asked for in the words of --device.  Raises InputError where there is none."""
-    with at_work(Launch(), lambda: StartRequest(DeviceRequest(device))) as team:
+    with init_ranks(Launch(), lambda: StartRequest(DeviceRequest(device))) as team:
         return team.runtime
 
 

@@ -21,8 +21,8 @@ from eigenwerk.trace import Trace
 class Runtime:
     """Device, dtypes, process grid and trace of one calculation.
 
-    spare: the same ranks with other communicators, for host memory, that work while those of `grid` are stuck; None
-    for one rank.  block_limit: bytes of a block of k-points where memory is short.
+    spare: the same ranks with other communicators, for host memory, that work while those of `grid` are stuck.
+    block_limit: bytes of a block of k-points where memory is short.
     """
 
     device: torch.device = torch.device("cpu")
@@ -30,7 +30,7 @@ class Runtime:
     complex: torch.dtype = torch.complex128
     grid: ProcessGrid = field(default_factory=ProcessGrid)
     trace: Trace = field(default_factory=Trace)
-    spare: ProcessGrid | None = None
+    spare: ProcessGrid = field(default_factory=ProcessGrid)
     block_limit: int | None = None
 
     @property

@@ -22,9 +22,7 @@ POOLS = [(2, "gloo"), (2, "mpi"), (4, "gloo"), (4, "mpi")]
 CASES = {
     **SMALL_CASES,
     "rmm": ("si_bent", {"mesh": (2, 2, 2), "real": True, "solver": "davidson, rmm"}),
-    "chebyshev": ("fe_bent", {
-        "mesh": (1, 1, 1), "spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2, "solver": "chebyshev",
-    }),
+    "chebyshev": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2, "solver": "chebyshev"}),
     "exact": ("lih_bent", {"mesh": (1, 1, 1), "cutoff_eV": 150.0, "real": True, "solver": "exact"}),
     "grid_gamma": ("lih_bent", {
         "mesh": (1, 1, 1), "cutoff_eV": 250.0, "real": True, "real_space": {"Li": 1e-3, "H": 1e-3},
@@ -33,14 +31,14 @@ CASES = {
     "conjugate": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2, "solver": "davidson, conjugate"}),
 }
 
-FAST = """2-gloo-insulator-1 2-gloo-insulator-2 2-gloo-metal-2 2-gloo-magnet-1 2-gloo-Gamma-1 2-mpi-insulator-1
-2-mpi-magnet-2 4-gloo-insulator-2 4-gloo-metal-4 4-gloo-Gamma-1 4-mpi-insulator-2
+FAST = """2-gloo-insulator-1 2-gloo-insulator-2 2-gloo-metal-2 2-gloo-magnet-1 2-gloo-magnet-2 2-gloo-Gamma-1
+2-mpi-insulator-1 2-mpi-metal-2 4-gloo-insulator-2 4-gloo-metal-4 4-gloo-Gamma-1 4-mpi-insulator-2
 2-gloo-inversion-1 2-gloo-inversion-2 2-gloo-rmm-1 2-gloo-conjugate-1 2-gloo-chebyshev-1 2-gloo-exact-1
 2-gloo-grid_gamma-1 2-gloo-grid-1""".split()
 """Those of the test below that `make test` runs; the others are slow ones."""
 
 
-POINTS = {"magnet": 2, "Gamma": 1, "chebyshev": 1, "exact": 1, "grid_gamma": 1}
+POINTS = {"magnet": 2, "Gamma": 1, "exact": 1, "grid_gamma": 1}
 """k-points of the cases that have fewer than four: there are no more k-groups."""
 
 
@@ -105,8 +103,13 @@ def test_ground_state_is_the_same_on_every_grid_of_ranks(ranks, reference, size,
 
 @pytest.mark.parametrize("groups", [1, 2])
 def test_first_steps_in_single_precision_leave_results_that_ranks_agree_on(ranks, calculation, crystal, groups):
-    """Rounding of single precision on the way there changes forces by first order of what EDIFF leaves: 1e-5 eV/Å."""
-    parts = pieces(calculation(crystal("al_pair"), mesh=(2, 1, 1), ismear=1, sigma_eV=0.2, start_single=True))
+    """Rounding of single precision on the way there changes forces by first order of what the last step leaves.
+
+    That is up to 4e-5 eV/Å at EDIFF = 1e-8 eV, on another processor another number; after twelve steps in double
+    precision it is below 1e-6.
+    """
+    settings = {"mesh": (2, 1, 1), "ismear": 1, "sigma_eV": 0.2, "start_single": True, "min_steps": 20}
+    parts = pieces(calculation(crystal("al_pair"), **settings))
     alone = solve(SerialCommunicator(), parts, 1)
     answers = ranks(2, "gloo").run(solve, parts, groups)
     for found in answers:

@@ -12,23 +12,23 @@ from eigenwerk.errors import InputError
 LIMITS = WaveLimits(4.3, 9.0)
 
 
-def transform(radial, l, radius, q_q):
+def transform(radial, l, radius, q_Q):
     """∫ r² j_l(qr) χ(r) dr by another quadrature than that of the filter."""
     r_x = np.linspace(0, radius, 4001)
-    return np.trapezoid(spherical_bessel(l, np.multiply.outer(q_q, r_x)) * radial(r_x) * r_x ** (l + 2), r_x, axis=1)
+    return np.trapezoid(spherical_bessel(l, np.multiply.outer(q_Q, r_x)) * radial(r_x) * r_x ** (l + 2), r_x, axis=1)
 
 
 @pytest.mark.parametrize("symbol", ["Si", "O", "Fe"])
 def test_error_is_that_of_the_fourier_components(dataset, symbol):
     data = dataset(symbol)
     filtered = filtered_projectors(data, LIMITS, 1e-3)
-    low_q, high_q = np.linspace(0, LIMITS.orbital, 60), np.linspace(LIMITS.alias, 2.5 * LIMITS.alias, 90)
+    low_Q, high_Q = np.linspace(0, LIMITS.orbital, 60), np.linspace(LIMITS.alias, 2.5 * LIMITS.alias, 90)
     errors = []
     for j, (state, radial) in enumerate(zip(data.states, filtered.radial_j, strict=True)):
-        exact_q = spherical_bessel_transform(data.grid, data.projector_jg[j], state.l, low_q)
-        size = np.abs(exact_q).max()
-        errors.append(np.abs(transform(radial, state.l, filtered.radius, low_q) - exact_q).max() / size)
-        errors.append(np.abs(transform(radial, state.l, filtered.radius, high_q)).max() / size)
+        exact_Q = spherical_bessel_transform(data.grid, data.projector_jg[j], state.l, low_Q)
+        size = np.abs(exact_Q).max()
+        errors.append(np.abs(transform(radial, state.l, filtered.radius, low_Q) - exact_Q).max() / size)
+        errors.append(np.abs(transform(radial, state.l, filtered.radius, high_Q)).max() / size)
     assert max(errors) <= filtered.error * 1.01 + 1e-6
     assert 0.7 * filtered.error < max(errors) and filtered.error <= 1e-3
 
@@ -37,11 +37,11 @@ def test_cutting_a_projector_that_is_not_filtered_is_worse(dataset):
     """The exact projector aliases more than the filtered one, though it ends at the matching radius by itself."""
     data = dataset("Si")
     filtered = filtered_projectors(data, LIMITS, 3e-4)
-    high_q, low_q = np.linspace(LIMITS.alias, 2 * LIMITS.alias, 90), np.linspace(0, LIMITS.orbital, 60)
+    high_Q, low_Q = np.linspace(LIMITS.alias, 2 * LIMITS.alias, 90), np.linspace(0, LIMITS.orbital, 60)
     aliased = []
     for f_g, state in zip(data.projector_jg, data.states, strict=True):
-        size = np.abs(spherical_bessel_transform(data.grid, f_g, state.l, low_q)).max()
-        aliased.append(np.abs(spherical_bessel_transform(data.grid, f_g, state.l, high_q)).max() / size)
+        size = np.abs(spherical_bessel_transform(data.grid, f_g, state.l, low_Q)).max()
+        aliased.append(np.abs(spherical_bessel_transform(data.grid, f_g, state.l, high_Q)).max() / size)
     assert max(aliased) > 3 * filtered.error
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from eigenwerk.dft.paw.one_centre import projections
+from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
@@ -16,3 +16,21 @@ def test_projections_are_scalar_products_with_the_projectors(points, dtype):
     found_knI = projections(x_knG, projector_kIG)
     assert not found_knI.is_conj()
     torch.testing.assert_close(found_knI, expected_knI, rtol=1e-13, atol=1e-13)
+
+
+def test_matrices_are_hermitian_and_a_block_may_stand_behind_them(calculation, crystal, monkeypatch):
+    """Of complex numbers, as spin-orbit coupling has them; one for each of three problems, or one for all."""
+    layout = calculation(crystal("sic_bent"), cutoff_eV=60.0).atoms.layout
+    draw = torch.Generator().manual_seed(2)
+    flat_sx = torch.randn((2, int(layout.block_start_a[-1])), generator=draw, dtype=torch.complex128)
+    last_smm = torch.tensor([[[1.0, 2j], [-2j, 3.0]]] * 2, dtype=torch.complex128)
+    matrix = OneCentreMatrix(layout, flat_sx, torch.complex128, last_smm)
+    dense_sII = matrix.dense()
+    assert dense_sII.shape == (2, layout.projector_count + 2, layout.projector_count + 2)
+    torch.testing.assert_close(dense_sII, dense_sII.mH, rtol=0, atol=0)
+    assert float(dense_sII.imag.abs().max()) > 0.1
+    proj_knI = torch.randn((3, 4, matrix.count), generator=draw, dtype=torch.complex128)
+    monkeypatch.setattr("eigenwerk.dft.paw.one_centre.DENSE_LIMIT", 0)
+    for made in (matrix, OneCentreMatrix(layout, flat_sx, torch.complex128, last_smm)):
+        for s in (1, torch.tensor([1, 0, 1])):
+            torch.testing.assert_close(made.times(proj_knI, s), proj_knI @ dense_sII[s].mT)

@@ -148,41 +148,41 @@ def test_interpolation_is_cubic_exact_at_points_and_zero_beyond(grid):
 @pytest.mark.parametrize("l", range(7))
 def test_transform_of_gaussians(grid, l):
     """∫ r² j_l(qr) r^l exp(-r²) dr = √π/4 (q/2)^l exp(-q²/4)"""
-    q_q = np.linspace(0, 20, 101)
-    exact_q = np.sqrt(np.pi) / 4 * (q_q / 2) ** l * np.exp(-(q_q**2) / 4)
+    q_Q = np.linspace(0, 20, 101)
+    exact_Q = np.sqrt(np.pi) / 4 * (q_Q / 2) ** l * np.exp(-(q_Q**2) / 4)
     f_g = grid.r_g**l * np.exp(-(grid.r_g**2))
-    np.testing.assert_allclose(spherical_bessel_transform(grid, f_g, l, q_q), exact_q, atol=5e-7)
+    np.testing.assert_allclose(spherical_bessel_transform(grid, f_g, l, q_Q), exact_Q, atol=5e-7)
 
 
 @pytest.mark.parametrize("l", range(7))
 def test_transform_at_small_q_is_the_moment(grid, l):
     """F(q) -> q^l / (2l+1)!! ∫ r^(2+l) f dr, nothing cancels; the moment itself has the error of the spline."""
-    q_q = np.array([1e-6, 1e-3])
+    q_Q = np.array([1e-6, 1e-3])
     f_g = grid.r_g**l * np.exp(-(grid.r_g**2))
-    ratio_q = spherical_bessel_transform(grid, f_g, l, q_q) / q_q**l
-    assert ratio_q[0] == pytest.approx(ratio_q[1], rel=1e-6)
-    assert ratio_q[0] == pytest.approx(gamma(l + 1.5) / 2 / prod(range(1, 2 * l + 2, 2)), rel=2e-5)
+    ratio_Q = spherical_bessel_transform(grid, f_g, l, q_Q) / q_Q**l
+    assert ratio_Q[0] == pytest.approx(ratio_Q[1], rel=1e-6)
+    assert ratio_Q[0] == pytest.approx(gamma(l + 1.5) / 2 / prod(range(1, 2 * l + 2, 2)), rel=2e-5)
     at_zero = spherical_bessel_transform(grid, f_g, l, np.zeros(1))[0]
-    assert at_zero == pytest.approx(ratio_q[0] if l == 0 else 0, rel=1e-9)
+    assert at_zero == pytest.approx(ratio_Q[0] if l == 0 else 0, rel=1e-9)
 
 
 def test_transform_of_an_exponential_with_its_cusp():
     """∫ r² j_0(qr) exp(-ar) dr = 2a/(a²+q²)²; wide grid spacing at large r does little harm."""
-    grid, q_q = GRIDS["rational"], np.linspace(0, 40, 81)
+    grid, q_Q = GRIDS["rational"], np.linspace(0, 40, 81)
     for a in (1.0, 14.0):
-        exact_q = 2 * a / (a**2 + q_q**2) ** 2
-        transform_q = spherical_bessel_transform(grid, np.exp(-a * grid.r_g), 0, q_q)
-        np.testing.assert_allclose(transform_q, exact_q, atol=5e-6 * exact_q[0])
+        exact_Q = 2 * a / (a**2 + q_Q**2) ** 2
+        transform_Q = spherical_bessel_transform(grid, np.exp(-a * grid.r_g), 0, q_Q)
+        np.testing.assert_allclose(transform_Q, exact_Q, atol=5e-6 * exact_Q[0])
 
 
 def test_transform_takes_many_functions_and_any_order_of_q():
     grid = GRIDS["rational"]
     f_jg = np.stack([np.exp(-(grid.r_g**2)), np.exp(-2 * grid.r_g**2), 0 * grid.r_g])
-    q_q = np.array([3.0, 0.0, 7.0])
-    both_jq = spherical_bessel_transform(grid, f_jg, 0, q_q)
-    single_q = [spherical_bessel_transform(grid, f_jg[1], 0, q_q[:1] * 0 + q) for q in q_q]
-    np.testing.assert_allclose(both_jq[1], np.ravel(single_q), atol=1e-8)
-    assert not both_jq[2].any()
+    q_Q = np.array([3.0, 0.0, 7.0])
+    both_jQ = spherical_bessel_transform(grid, f_jg, 0, q_Q)
+    single_Q = [spherical_bessel_transform(grid, f_jg[1], 0, q_Q[:1] * 0 + q) for q in q_Q]
+    np.testing.assert_allclose(both_jQ[1], np.ravel(single_Q), atol=1e-8)
+    assert not both_jQ[2].any()
 
 
 @pytest.mark.parametrize("l", range(7))
@@ -190,10 +190,10 @@ def test_transform_takes_many_functions_and_any_order_of_q():
 def test_transform_at_equal_steps_equals_the_plain_one(grid, l, width):
     """Functions that end soon are in the part of the power series at small q, wide ones turn a hundred times."""
     f_jg = np.stack([np.exp(-(grid.r_g**2) / width**2), grid.r_g**l * np.exp(-grid.r_g / width)])
-    q_q = 0.02 * np.arange(801)
-    plain_jq = spherical_bessel_transform(grid, f_jg, l, q_q)
-    fast_jq = equal_step_transform(grid, f_jg, l, 0.02, len(q_q))
-    assert np.abs(fast_jq - plain_jq).max() < 2e-14 * np.abs(plain_jq).max()
+    q_Q = 0.02 * np.arange(801)
+    plain_jQ = spherical_bessel_transform(grid, f_jg, l, q_Q)
+    fast_jQ = equal_step_transform(grid, f_jg, l, 0.02, len(q_Q))
+    assert np.abs(fast_jQ - plain_jQ).max() < 2e-14 * np.abs(plain_jQ).max()
 
 
 @pytest.mark.parametrize("count", [1, 16, 17, 40])
@@ -201,8 +201,8 @@ def test_transform_at_equal_steps_takes_any_number_of_them(count):
     grid = GRIDS["rational"]
     for l in range(3):
         f_g = grid.r_g**l * np.exp(-(grid.r_g**2))
-        plain_q = spherical_bessel_transform(grid, f_g, l, 0.5 * np.arange(count))
-        np.testing.assert_allclose(equal_step_transform(grid, f_g, l, 0.5, count), plain_q, atol=1e-14)
+        plain_Q = spherical_bessel_transform(grid, f_g, l, 0.5 * np.arange(count))
+        np.testing.assert_allclose(equal_step_transform(grid, f_g, l, 0.5, count), plain_Q, atol=1e-14)
     assert not equal_step_transform(grid, np.zeros((2, 450)), 1, 0.5, count).any()
 
 
@@ -211,9 +211,9 @@ def test_transforms_at_equal_steps_of_real_functions(name):
     """The waves of unbound states reach far out: e^{iqr} has turned most there."""
     data = read_paw_xml(datapath() / f"{name}.gz")
     for state, *f_jg in zip(data.states, data.projector_jg, data.pseudo_partial_wave_jg, strict=True):
-        plain_jq = spherical_bessel_transform(data.grid, np.stack(f_jg), state.l, 0.02 * np.arange(300))
-        fast_jq = equal_step_transform(data.grid, np.stack(f_jg), state.l, 0.02, 300)
-        error_j = np.abs(fast_jq - plain_jq).max(1) / np.abs(plain_jq).max(1)
+        plain_jQ = spherical_bessel_transform(data.grid, np.stack(f_jg), state.l, 0.02 * np.arange(300))
+        fast_jQ = equal_step_transform(data.grid, np.stack(f_jg), state.l, 0.02, 300)
+        error_j = np.abs(fast_jQ - plain_jQ).max(1) / np.abs(plain_jQ).max(1)
         assert error_j.max() < 2e-14, state.id
 
 
@@ -221,10 +221,10 @@ def test_transforms_at_equal_steps_of_real_functions(name):
 def test_transforms_of_real_projectors_keep_their_norm(name):
     """Parseval: 2/π ∫ q² F(q)² dq = ∫ r² p(r)² dr; these projectors are filtered, so q up to 60 is all."""
     data = read_paw_xml(datapath() / f"{name}.gz")
-    q_q, dq = np.linspace(0, 60, 2401, retstep=True)
+    q_Q, dq = np.linspace(0, 60, 2401, retstep=True)
     for state, p_g in zip(data.states, data.projector_jg, strict=True):
-        transform_q = spherical_bessel_transform(data.grid, p_g, state.l, q_q)
-        norm = 2 / np.pi * dq * (q_q**2 @ transform_q**2)
+        transform_Q = spherical_bessel_transform(data.grid, p_g, state.l, q_Q)
+        norm = 2 / np.pi * dq * (q_Q**2 @ transform_Q**2)
         assert norm == pytest.approx(integrate(data.grid, p_g**2), rel=2e-5), state.id
 
 

@@ -53,12 +53,12 @@ def test_grid_gives_the_scalar_products_with_the_vectors(pair, count):
     """An odd number of real orbitals leaves half of the last grid empty."""
     calc = pair[0]
     x_knG, map_k, tables = random_vectors(calc, count), calc.basis.sphere_map, calc.atoms.real_space
-    grid_kpR = map_k.to_grid(x_knG)
+    grid_ktR = map_k.to_grid(x_knG)
     expected_knI = x_knG @ calc.atoms.projector_kIG.mH
-    proj_knI = tables.project(grid_kpR, count)
+    proj_knI = tables.project(grid_ktR, count)
     torch.testing.assert_close(proj_knI, expected_knI, rtol=0, atol=1e-13 * float(expected_knI.abs().max()))
-    tables.add_back(grid_kpR.zero_(), proj_knI)
-    back_knG = map_k.from_grid(grid_kpR, count, norm="backward") * calc.basis.mask_kG[:, None]
+    tables.add_back(grid_ktR.zero_(), proj_knI)
+    back_knG = map_k.from_grid(grid_ktR, count, norm="backward") * calc.basis.mask_kG[:, None]
     expected_knG = proj_knI @ calc.atoms.projector_kIG
     torch.testing.assert_close(back_knG, expected_knG, rtol=0, atol=1e-13 * float(expected_knG.abs().max()))
 

@@ -1,10 +1,8 @@
 """One calculation from folder to files: what is returned, what is written, and what stays after an accident."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
+import threading
 from dataclasses import replace
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -14,8 +12,7 @@ import pytest
 from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.run.interruption import RunInterrupted, uninterrupted
-from eigenwerk.dft.run.report import advice
+from eigenwerk.dft.run.report import RunInterrupted, advice
 from eigenwerk.dft.run.run import run_folder, run_inputs
 from eigenwerk.dft.run.saving import Saver
 from eigenwerk.errors import InputError
@@ -25,6 +22,7 @@ from eigenwerk.io.trace_file import read_trace_file
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.io.vasp.poscar import read_poscar
 from eigenwerk.parallel.runtime import Runtime
+from warm_start import warm_run
 
 POSCAR = """silicon
 5.43
@@ -204,7 +202,7 @@ run_folder(sys.argv[1], on_step=on_step, save_every=0)
 def test_a_killed_run_goes_on_from_its_last_step(silicon, tmp_path):
     _, reference, _ = silicon
     folder = make_folder(tmp_path / "x", last=0.26)
-    killed = subprocess.run([sys.executable, "-c", KILLED_RUN, str(folder)], capture_output=True, text=True)
+    killed = warm_run(["-c", KILLED_RUN, str(folder)])
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     state = read_state(folder / "eigenwerk.h5", only=["status", "history"])
     assert not state["status"]["converged"] and state["status"]["words"].startswith("unfinished: step 5")
@@ -245,19 +243,21 @@ def test_an_interruption_before_the_first_step_writes_nothing(tmp_path, monkeypa
     assert sorted(path.name for path in folder.iterdir()) == ["INCAR", "KPOINTS", "POSCAR"]
 
 
-def test_signals_wait_until_the_files_are_written():
-    seen = []
-    before = signal.signal(signal.SIGTERM, lambda number, frame: seen.append(number))
-    try:
-        with uninterrupted():
-            os.kill(os.getpid(), signal.SIGTERM)
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert seen == []
-        assert seen == [signal.SIGTERM]
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert seen == [signal.SIGTERM] * 2, "the handler is back in its place"
-    finally:
-        signal.signal(signal.SIGTERM, before)
+def test_a_rescue_saves_the_last_step_beside_the_computation(tmp_path):
+    folder, protected, said = make_folder(tmp_path / "x"), [], []
+
+    def in_step_3(step):
+        if step.step == 3:
+            beside = threading.Thread(target=lambda: said.append(protected[0]()))
+            beside.start()
+            beside.join()
+            said.append(read_state(folder / "eigenwerk.h5", only=["status", "history"]))
+            raise KeyboardInterrupt
+
+    with pytest.raises(RunInterrupted):
+        run_inputs(read_inputs(folder), on_step=in_step_3, protect=protected.append)
+    assert "is saved" in said[0] and said[1]["status"]["words"] == "interrupted after step 3"
+    assert len(said[1]["history"]["step"]) == 3
 
 
 @pytest.mark.parametrize(("every", "elapsed", "spent", "saves"), [

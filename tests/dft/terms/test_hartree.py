@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.terms.hartree import hartree
+from eigenwerk.dft.terms.hartree import Hartree, hartree
 
 MADELUNG_ROCKSALT = 1.7475645946331822
 """Madelung constant of rock salt for the distance of nearest neighbours."""
@@ -41,6 +41,13 @@ def test_potential_is_energy_derivative(basis_of, crystal):
     up, down = (hartree(charge_g + sign * step * change_g, basis)[0] for sign in (1, -1))
     slope = float(basis.inner(hartree(charge_g, basis)[1], change_g))
     assert float(up - down) / (2 * step) == pytest.approx(slope, rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "spins"), [("sic_bent", 1), ("fe_bent", 2)])
+def test_potential_and_forces_with_compensation_charges_are_derivatives_of_the_energy(alone, name, spins):
+    term = alone(lambda calc: Hartree(calc.atoms), name, spins=spins)
+    term.assert_potential_is_the_derivative()
+    assert float(term.assert_forces_are_the_derivative().abs().max()) > 1e-3
 
 
 def test_potential_solves_the_poisson_equation_of_one_wave(basis_of, crystal):

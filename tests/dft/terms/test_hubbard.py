@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.paw.equivalence import projector_rotation
-from eigenwerk.dft.terms.hubbard import make_hubbard
+from eigenwerk.dft.terms.hubbard import Hubbard, make_hubbard
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import HARTREE_EV
@@ -20,22 +20,31 @@ def term(setup):
     return make_hubbard(setup("Fe"), 2, U, Runtime())
 
 
-def occupancies(setup, spins, atoms=2, seed=1):
-    """Symmetric matrices of sensible size, without any symmetry."""
+def occupancies(setup, spins, atoms=2, seed=1, dtype=torch.float64):
+    """Hermitian matrices of sensible size, without any symmetry."""
     draw = torch.Generator().manual_seed(seed)
     size = setup.projector_count
-    block_saij = torch.randn((spins, atoms, size, size), generator=draw, dtype=torch.float64) * 0.1
-    return block_saij + block_saij.mT + 0.4 * torch.eye(size, dtype=torch.float64)
+    block_saij = torch.randn((spins, atoms, size, size), generator=draw, dtype=dtype) * 0.1
+    return block_saij + block_saij.mH + 0.4 * torch.eye(size, dtype=dtype)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128], ids=["real", "Hermitian"])
 @pytest.mark.parametrize("spins", [1, 2])
-def test_potential_is_energy_derivative(term, setup, spins):
-    occupancy_saij = occupancies(setup("Fe"), spins)
-    change_saij = occupancies(setup("Fe"), spins, seed=2)
-    _, derivative_saij = term.energy(occupancy_saij)
+def test_potential_is_energy_derivative(term, setup, spins, dtype):
+    occupancy_saij = occupancies(setup("Fe"), spins, dtype=dtype)
+    change_saij = occupancies(setup("Fe"), spins, seed=2, dtype=dtype)
+    energy, derivative_saij = term.energy(occupancy_saij)
+    assert not energy.is_complex() and derivative_saij.dtype == dtype
     step = 1e-5
     up, down = (float(term.energy(occupancy_saij + sign * step * change_saij)[0]) for sign in (1, -1))
-    assert float((derivative_saij * change_saij).sum()) == pytest.approx((up - down) / (2 * step), rel=1e-8)
+    slope = float((derivative_saij.conj() * change_saij).real.sum())
+    assert slope == pytest.approx((up - down) / (2 * step), rel=1e-8)
+
+
+def test_term_of_some_elements_is_the_derivative_and_has_no_force_of_its_own(alone):
+    term = alone(lambda calc: Hubbard(calc.atoms, {"C": (1, U)}))
+    term.assert_potential_is_the_derivative()
+    assert not term.assert_forces_are_the_derivative().any()
 
 
 def test_two_equal_spins_are_one_unpolarised_channel(term, setup):

@@ -9,7 +9,7 @@ import torch
 from eigenwerk.dft.crystal.rotations import real_harmonics_rotation
 from eigenwerk.dft.paw.radial import derivative, integrate, poisson
 from eigenwerk.dft.paw.setup import compensation_shape
-from eigenwerk.dft.terms.one_centre import NAMES, OnsiteTerms, atom_batches, onsite_energies
+from eigenwerk.dft.terms.one_centre import NAMES, OneCentre, OnsiteTerms, atom_batches, onsite_energies
 from eigenwerk.dft.xc.evaluation import energy_density
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.parallel.runtime import Runtime
@@ -51,6 +51,13 @@ def rotated(table, occupancy_saij, turn_vv):
         start = stop
     matrix_ij = torch.as_tensor(matrix_ij)
     return matrix_ij @ occupancy_saij @ matrix_ij.T
+
+
+@pytest.mark.parametrize(("name", "spins"), [("sic_bent", 1), ("fe_bent", 2)])
+def test_term_of_all_atoms_is_the_derivative_and_has_no_force_of_its_own(alone, name, spins):
+    term = alone(lambda calc: OneCentre(calc.atoms, find_functional("PE"), None), name, spins=spins)
+    term.assert_potential_is_the_derivative()
+    assert not term.assert_forces_are_the_derivative().any()
 
 
 @pytest.mark.parametrize("functional", ["PW92", "PE"])

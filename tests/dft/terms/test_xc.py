@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.terms.xc import exchange_correlation
+from eigenwerk.dft.terms.xc import ExchangeCorrelation, exchange_correlation
 from eigenwerk.dft.xc.evaluation import energy_density
 from eigenwerk.functionals.table import find_functional
 
@@ -40,6 +40,14 @@ def test_potential_is_energy_derivative(basis, name, spins):
     up, down = (energy_and_potential(density_sg + sign * step * change_sg, basis, functional)[0] for sign in (1, -1))
     slope = basis.inner(energy_and_potential(density_sg, basis, functional)[1], change_sg).sum()
     assert float((up - down) / (2 * step)) == pytest.approx(float(slope), rel=1e-6)
+
+
+@pytest.mark.parametrize(("name", "spins"), [("sic_bent", 1), ("fe_bent", 2)])
+@pytest.mark.parametrize("functional", ["PW92", "PE"])
+def test_term_with_smooth_cores_has_derivatives_of_its_energy_as_potential_and_forces(alone, name, spins, functional):
+    term = alone(lambda calc: ExchangeCorrelation(calc.atoms, find_functional(functional), None), name, spins=spins)
+    term.assert_potential_is_the_derivative()
+    assert float(term.assert_forces_are_the_derivative().abs().max()) > 1e-4
 
 
 @pytest.mark.parametrize("name", ["PW92", "PE"])

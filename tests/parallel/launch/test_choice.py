@@ -57,30 +57,33 @@ def test_transports_that_do_not_exist():
 
 
 def transport(facts, starter="eigenwerk", **request):
+    """The name of the transport, and the notes."""
     placements = placed(facts, DeviceRequest(request.get("device", "auto")))
-    return choose_transport(DeviceRequest(**request), facts, placements, starter)
-
-
-def test_one_rank_needs_none():
-    assert transport(ranks(1, gpus=1), transport="mpi").transport == "serial"
+    chosen, notes = choose_transport(DeviceRequest(**request), facts, placements, starter)
+    return chosen.name, notes
 
 
 def test_nccl_where_every_rank_has_its_own_gpu():
-    assert transport(ranks(2, 2, gpus=2)).transport == "nccl"
-    assert transport(ranks(2, 2, gpus=2)).notes == ()
+    assert transport(ranks(2, 2, gpus=2)) == ("nccl", ())
 
 
 def test_shared_gpu_switches_nccl_off_and_says_so():
     for request in ("auto", "nccl"):
-        choice = transport(ranks(3, gpus=1), transport=request)
-        assert choice.transport == "gloo"
-        assert "ranks 0 and 1 and 1 more share one GPU (cuda:0 of a)" in choice.notes[0]
+        name, notes = transport(ranks(3, gpus=1), transport=request)
+        assert name == "gloo"
+        assert "ranks 0 and 1 and 1 more share one GPU (cuda:0 of a)" in notes[0]
 
 
-def test_lusenccl_switches_nccl_off_and_the_command_line_counts_more():
-    choice = transport(ranks(2, gpus=2), nccl=False)
-    assert choice.transport == "gloo" and choice.notes == ("NCCL is off: LUSENCCL = .FALSE. in INCAR.",)
-    assert transport(ranks(2, gpus=2), nccl=False, transport="nccl").transport == "nccl"
+def test_a_tag_switches_nccl_off_and_the_command_line_counts_more():
+    off = {"nccl": "LUSENCCL = .FALSE. in INCAR"}
+    assert transport(ranks(2, gpus=2), off=off) == ("gloo", ("NCCL is off: LUSENCCL = .FALSE. in INCAR.",))
+    assert transport(ranks(2, gpus=2), off=off, transport="nccl") == ("nccl", ())
+
+
+def test_what_turned_out_not_to_work_is_not_taken_again_whatever_was_asked_for():
+    off = {"mpi": "mpi4py says that this is rank 0 of 1"}
+    name, notes = transport(ranks(2, gpus=1, packages=("mpi4py",)), "mpirun", off=off, transport="nccl")
+    assert name == "gloo" and [note.split(" is off")[0] for note in notes] == ["NCCL", "MPI"]
 
 
 def test_nccl_without_gpus_is_an_error():
@@ -89,16 +92,19 @@ def test_nccl_without_gpus_is_an_error():
 
 
 def test_processors_take_mpi_under_mpirun_and_gloo_elsewhere():
-    assert transport(ranks(2, mpi4py=True), "mpirun").transport == "mpi"
-    assert transport(ranks(2, mpi4py=False), "mpirun").transport == "gloo"
-    assert transport(ranks(2, mpi4py=True), "srun").transport == "gloo"
-    assert transport(ranks(2, mpi4py=True), "srun", transport="mpi").transport == "mpi"
-    assert transport(ranks(2, mpi4py=True), "mpirun", transport="gloo").transport == "gloo"
+    able = ranks(2, packages=("mpi4py",))
+    assert transport(able, "mpirun") == ("mpi", ())
+    assert transport(ranks(2), "mpirun") == ("gloo", ())
+    assert transport(able, "srun") == ("gloo", ())
+    assert transport(able, "srun", transport="mpi") == ("mpi", ())
+    assert transport(able, "mpirun", transport="gloo") == ("gloo", ())
 
 
-def test_mpi_needs_ranks_that_mpi_started():
-    with pytest.raises(InputError, match=r"does not work with --ranks. .*mpirun -n 2 eigenwerk run"):
-        transport(ranks(2, mpi4py=True), transport="mpi")
+@pytest.mark.parametrize("starter", ["eigenwerk", "torchrun"])
+def test_mpi_needs_ranks_that_mpi_started(starter):
+    words = rf"ranks that {starter} starts. .*mpirun -n 2 eigenwerk run DIR --transport mpi"
+    with pytest.raises(InputError, match=words):
+        transport(ranks(2, packages=("mpi4py",)), starter, transport="mpi")
 
 
 def test_threads_are_those_wished_or_a_share_of_the_cores():

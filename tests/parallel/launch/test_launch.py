@@ -17,8 +17,10 @@ pytestmark = pytest.mark.ranks
 
 PARENT = """
 import sys
-from eigenwerk.parallel.launch.launch import run_ranks
-sys.exit(run_ranks([sys.executable, sys.argv[1]], int(sys.argv[2]), 1, lambda words: print(words, file=sys.stderr)))
+from eigenwerk.parallel.launch import launch
+launch.PATIENCE = 1.0  # ranks that sleep do not end by themselves
+command, ranks = [sys.executable, sys.argv[1]], int(sys.argv[2])
+sys.exit(launch.run_ranks(command, ranks, 1, lambda words: print(words, file=sys.stderr)))
 """
 
 RANK = """

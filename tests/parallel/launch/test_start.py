@@ -15,7 +15,8 @@ from eigenwerk.errors import InputError
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.rendezvous import meeting_file
-from eigenwerk.parallel.launch.start import StartRequest, at_work, is_second_hand
+from eigenwerk.parallel.launch.start import StartRequest, init_ranks, is_secondary
+from warm_start import PIPE, WarmProcess
 
 LIMIT = 120
 """Seconds for processes to load PyTorch and to meet, on a busy machine."""
@@ -24,11 +25,11 @@ SCRIPT = """
 import json, os, sys
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import find_launch
-from eigenwerk.parallel.launch.start import StartRequest, at_work
+from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 import torch
 
 task = StartRequest(DeviceRequest("cpu", sys.argv[1]), lambda ranks, kind, memory: 2)
-with at_work(find_launch(), lambda: task) as team:
+with init_ranks(find_launch(), lambda: task) as team:
     grid = team.runtime.grid
     total = int(team.runtime.world.sum(torch.tensor(team.runtime.world.rank + 1)))
     print(json.dumps({
@@ -39,7 +40,7 @@ with at_work(find_launch(), lambda: task) as team:
 
 
 def test_one_rank_has_nobody_to_meet():
-    with at_work(Launch(), lambda: StartRequest(DeviceRequest("cpu"))) as team:
+    with init_ranks(Launch(), lambda: StartRequest(DeviceRequest("cpu"))) as team:
         assert team.runtime.device == torch.device("cpu") and team.runtime.world.size == 1
         assert team.watchdog is None and team.stop is None and team.transport == ""
         team.step_finished()
@@ -49,7 +50,7 @@ def test_wishes_of_one_rank_that_cannot_be_met():
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     request = StartRequest(DeviceRequest("cuda"))
-    with pytest.raises(InputError, match="PyTorch sees none"), at_work(Launch(), lambda: request):
+    with pytest.raises(InputError, match="PyTorch sees none"), init_ranks(Launch(), lambda: request):
         raise AssertionError("no team without a GPU")
 
 
@@ -57,12 +58,9 @@ def run(folder, environs, transport="auto"):
     """The script on ranks with these environments; what each one printed."""
     (folder / "script.py").write_text(SCRIPT)
     processes = [
-        subprocess.Popen(
-            [sys.executable, "script.py", transport], cwd=folder, env=os.environ | environ, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
+        WarmProcess(["script.py", transport], cwd=folder, env=os.environ | environ, stdout=PIPE, stderr=PIPE)
         for environ in environs
-    ]  # fmt: skip
+    ]
     ends = [process.communicate(timeout=LIMIT) for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes), ends
     return [json.loads(out) for out, _ in ends]
@@ -90,6 +88,7 @@ def test_ranks_without_an_address_meet_through_a_file(tmp_path):
     assert not stale.exists(), "the file is removed once all have met"
 
 
+@pytest.mark.slow  # tests/cli/test_ranks.py has a run under torchrun
 @pytest.mark.ranks
 def test_script_under_torchrun(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
@@ -106,7 +105,7 @@ def test_ranks_that_do_not_find_each_other_say_so(tmp_path):
         "from eigenwerk.parallel.launch import rendezvous\n"
         "from eigenwerk.parallel.launch.environment import find_launch\n"
         "rendezvous.MEETING_LIMIT = 1.0\n"
-        "try:\n    rendezvous.meet(find_launch())\n"
+        "try:\n    rendezvous.make_store(find_launch())\n"
         "except Exception as error:\n    print(type(error).__name__, error)\n"
     )
     done = subprocess.run(
@@ -128,4 +127,4 @@ def test_ranks_that_do_not_find_each_other_say_so(tmp_path):
     ],
 )
 def test_errors_that_may_be_echoes(error, echo):
-    assert is_second_hand(error) == echo
+    assert is_secondary(error) == echo

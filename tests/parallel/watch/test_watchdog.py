@@ -11,6 +11,9 @@ import time
 
 import pytest
 
+from eigenwerk.parallel.watch.connection import PROBE_EVERY, SILENCE
+from warm_start import PIPE, STDOUT, WarmProcess
+
 pytestmark = pytest.mark.ranks
 
 LIMIT = 30
@@ -24,13 +27,13 @@ import os, sys, time
 from pathlib import Path
 import torch
 from eigenwerk.parallel.launch.environment import find_launch
-from eigenwerk.parallel.launch.rendezvous import meet
+from eigenwerk.parallel.launch.rendezvous import make_store
 from eigenwerk.parallel.transports.torch_distributed import gloo_world
 from eigenwerk.parallel.watch.watchdog import Watchdog
 
 launch = find_launch()
 rank, size = launch.rank, launch.size
-store = meet(launch)
+store = make_store(launch)
 world = gloo_world(rank, size, store, interface="lo")
 watchdog = Watchdog(store, rank, size, grace=float(os.environ.get("GRACE", "5")))
 
@@ -41,13 +44,14 @@ def save():
     steps = [store.get(f"saved{other}").decode() for other in range(size)]
     if rank == 0:
         Path("saved").write_text(" ".join(steps))
+    return "the last finished step is saved"
 
 def total():
     # as in parallel/launch/start.py: a broken connection may be heard of before the reason
     try:
         return world.sum(torch.ones(1)).item()
     except RuntimeError as error:
-        watchdog.fail(f"The connection broke: {error}", 1, second_hand=True)
+        watchdog.fail(f"The connection broke: {error}", 1, secondary=True)
 
 def step(number, wait=0.05):
     time.sleep(wait)
@@ -57,6 +61,11 @@ def step(number, wait=0.05):
 
 with watchdog:
     Path(f"ready.{rank}").write_text(str(os.getpid()))
+"""
+
+IMPATIENT = """
+from eigenwerk.parallel.watch import lines
+lines.PROBE_EVERY, lines.PROBES, lines.SILENCE = 1, 2, 3
 """
 
 
@@ -72,9 +81,9 @@ class Ranks:
                 "EIGENWERK_SOCKET": str(meeting.fileno()),
             } | environ  # fmt: skip
             self.processes = [
-                subprocess.Popen(
-                    [sys.executable, "rank.py"], cwd=folder, env=words | {"RANK": str(rank)}, text=True,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=[meeting.fileno()] * (rank == 0),
+                WarmProcess(
+                    ["rank.py"], cwd=folder, env=words | {"RANK": str(rank)}, stdout=PIPE, stderr=STDOUT,
+                    pass_fds=[meeting.fileno()] * (rank == 0),
                 )
                 for rank in range(count)
             ]  # fmt: skip
@@ -168,7 +177,7 @@ def test_broken_connections_of_the_others_do_not_hide_who_failed(start):
         try:
             world.sum(torch.ones(1))
         except RuntimeError as error:
-            watchdog.fail(f"echo: {error}", 1, second_hand=True)
+            watchdog.fail(f"echo: {error}", 1, secondary=True)
     """).end()
     assert codes == [1, 1, 1] and "Rank 2" in said[0] and "illegal memory access" in said[0] and "echo" not in said[0]
 
@@ -247,7 +256,7 @@ def test_a_suspended_rank_is_not_dead(start):
 def test_strangers_at_the_door_are_ignored(start):
     ranks = start("""
         if rank == 0:
-            Path("port").write_text(str(watchdog._hub.port))
+            Path("port").write_text(str(watchdog._server.port))
         while not Path("go").exists():
             time.sleep(0.02)
         step(1)
@@ -261,13 +270,14 @@ def test_strangers_at_the_door_are_ignored(start):
 
 
 def test_lost_machine_is_noticed(tmp_path):
-    """A network of its own, in which the connections go dead without a word."""
+    """A network of its own, in which the connections go dead without a word; with shorter patience than users have."""
+    assert SILENCE + PROBE_EVERY < LIMIT
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         pytest.skip("needs the commands unshare and ip")
     if subprocess.run(["unshare", "-Urn", "ip", "link", "set", "lo", "up"], capture_output=True).returncode:
         pytest.skip("this system does not let users make networks of their own")
     body = "step(1)\nPath(f'waiting.{rank}').touch()\ntime.sleep(600)"
-    (tmp_path / "rank.py").write_text(RANK + textwrap.indent(body, "    "))
+    (tmp_path / "rank.py").write_text(IMPATIENT + RANK + textwrap.indent(body, "    "))
     script = """
         ip link set lo up
         export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500
@@ -292,6 +302,7 @@ def test_ranks_stay_until_rank_0_has_written(start, tmp_path):
             if rank == 0:
                 time.sleep(3)
                 Path("written").touch()
+            return "saved"
         watchdog.rescue = rescue
         step(1)
         Path(f'waiting.{rank}').touch()

@@ -149,45 +149,45 @@ class SphereMap:
         wave_knW = complex_pairs(x_knG)
         if wave_knW.shape[1] % 2:
             wave_knW = torch.cat([wave_knW, torch.zeros_like(wave_knW[:, :1])], 1)
-        first_kpW = wave_knW[:, 0::2] * self.inverse_kW[:, None]
-        second_kpW = wave_knW[:, 1::2] * (1j * self.inverse_kW)[:, None]
-        both_kpW = first_kpW.new_empty((*first_kpW.shape[:2], self.index_kW.shape[1]))
-        here_kpW, there_kpW = both_kpW.chunk(2, -1)
+        first_ktW = wave_knW[:, 0::2] * self.inverse_kW[:, None]
+        second_ktW = wave_knW[:, 1::2] * (1j * self.inverse_kW)[:, None]
+        both_ktW = first_ktW.new_empty((*first_ktW.shape[:2], self.index_kW.shape[1]))
+        here_ktW, there_ktW = both_ktW.chunk(2, -1)
         # at the partners stands c₁* + i c₂*, the conjugate of c₁ - i c₂
-        torch.sub(first_kpW, second_kpW, out=there_kpW).conj_physical_()
-        torch.add(first_kpW, second_kpW, out=here_kpW)
-        return orbitals_to_grid(both_kpW, self.index_kW, self.grid)
+        torch.sub(first_ktW, second_ktW, out=there_ktW).conj_physical_()
+        torch.add(first_ktW, second_ktW, out=here_ktW)
+        return orbitals_to_grid(both_ktW, self.index_kW, self.grid)
 
-    def from_grid(self, field_kpR: torch.Tensor, count: int, norm: str = "forward") -> torch.Tensor:
+    def from_grid(self, field_ktR: torch.Tensor, count: int, norm: str = "forward") -> torch.Tensor:
         """Vectors of `count` orbitals from the grids of `to_grid`, used up; norm as in `grid_to_orbitals`."""
-        both_kpW = grid_to_orbitals(field_kpR, self.index_kW, self.grid, norm)
+        both_ktW = grid_to_orbitals(field_ktR, self.index_kW, self.grid, norm)
         if self.inversion:
-            return _unpaired(self._turned(both_kpW, back=True))[:, :count]
+            return _unpaired(self._turned(both_ktW, back=True))[:, :count]
         if self.scale_kW is None:
-            return both_kpW
-        here_kpW, there_kpW = both_kpW.chunk(2, -1)
-        there_kpW = there_kpW.conj_physical()
+            return both_ktW
+        here_ktW, there_ktW = both_ktW.chunk(2, -1)
+        there_ktW = there_ktW.conj_physical()
         half_k1W = 0.5 * self.scale_kW[:, None]
-        pair_kp2W = here_kpW.new_empty((*here_kpW.shape[:2], 2, here_kpW.shape[2]))
-        torch.add(here_kpW, there_kpW, out=pair_kp2W[:, :, 0]).mul_(half_k1W)
-        torch.sub(here_kpW, there_kpW, out=pair_kp2W[:, :, 1]).mul_(-1j * half_k1W)
-        return torch.view_as_real(pair_kp2W.flatten(1, 2)[:, :count]).flatten(-2)
+        pair_kt2W = here_ktW.new_empty((*here_ktW.shape[:2], 2, here_ktW.shape[2]))
+        torch.add(here_ktW, there_ktW, out=pair_kt2W[:, :, 0]).mul_(half_k1W)
+        torch.sub(here_ktW, there_ktW, out=pair_kt2W[:, :, 1]).mul_(-1j * half_k1W)
+        return torch.view_as_real(pair_kt2W.flatten(1, 2)[:, :count]).flatten(-2)
 
-    def _turned(self, pair_kpW: torch.Tensor, back: bool = False) -> torch.Tensor:
+    def _turned(self, pair_ktW: torch.Tensor, back: bool = False) -> torch.Tensor:
         """From real coefficients to those on the grid, or back."""
         if self.turn_kW is None:
-            return pair_kpW
-        return pair_kpW.mul_((self.turn_kW.conj() if back else self.turn_kW)[:, None])
+            return pair_ktW
+        return pair_ktW.mul_((self.turn_kW.conj() if back else self.turn_kW)[:, None])
 
 
 def _pairs(x_knW: torch.Tensor) -> torch.Tensor:
     """Two neighbouring real vectors as one complex vector; with zeros where the last is alone."""
-    first_kpW, second_kpW = x_knW[:, 0::2], x_knW[:, 1::2]
+    first_ktW, second_ktW = x_knW[:, 0::2], x_knW[:, 1::2]
     if x_knW.shape[1] % 2:
-        second_kpW = torch.cat([second_kpW, torch.zeros_like(x_knW[:, :1])], 1)
-    return torch.complex(first_kpW, second_kpW)
+        second_ktW = torch.cat([second_ktW, torch.zeros_like(x_knW[:, :1])], 1)
+    return torch.complex(first_ktW, second_ktW)
 
 
-def _unpaired(pair_kpW: torch.Tensor) -> torch.Tensor:
+def _unpaired(pair_ktW: torch.Tensor) -> torch.Tensor:
     """Real and imaginary parts as neighbouring real vectors; inverse of `_pairs`."""
-    return torch.view_as_real(pair_kpW).movedim(-1, 2).flatten(1, 2)
+    return torch.view_as_real(pair_ktW).movedim(-1, 2).flatten(1, 2)

@@ -78,54 +78,54 @@ class _Channel:
 
     def __init__(self, dataset: PawDataset, j: int, limits: WaveLimits, largest: float):
         self.l = dataset.states[j].l
-        self.fixed_q, fixed_w = _gauss(0, limits.orbital, largest)
-        self.free_q, free_w = _gauss(limits.orbital, limits.alias, largest)
-        low_q = np.linspace(0, limits.orbital, 150)
-        high_q = np.linspace(limits.alias, 3 * limits.alias, 300)
-        every_q = np.concatenate([self.fixed_q, low_q])
-        value_q = spherical_bessel_transform(dataset.grid, dataset.projector_jg[j], self.l, every_q)
-        count = len(self.fixed_q)
-        self.fixed_value_q = value_q[:count] * self.fixed_q**2 * fixed_w
-        self.free_weight_q = self.free_q**2 * free_w
-        self.check_q, self.wanted_q = np.concatenate([low_q, high_q]), np.concatenate([value_q[count:], 0 * high_q])
+        self.fixed_Q, fixed_w = _gauss(0, limits.orbital, largest)
+        self.free_Q, free_w = _gauss(limits.orbital, limits.alias, largest)
+        low_Q = np.linspace(0, limits.orbital, 150)
+        high_Q = np.linspace(limits.alias, 3 * limits.alias, 300)
+        every_Q = np.concatenate([self.fixed_Q, low_Q])
+        value_Q = spherical_bessel_transform(dataset.grid, dataset.projector_jg[j], self.l, every_Q)
+        count = len(self.fixed_Q)
+        self.fixed_value_Q = value_Q[:count] * self.fixed_Q**2 * fixed_w
+        self.free_weight_Q = self.free_Q**2 * free_w
+        self.check_Q, self.wanted_Q = np.concatenate([low_Q, high_Q]), np.concatenate([value_Q[count:], 0 * high_Q])
 
     def inside(self, radius: float) -> "_Sphere":
         """The best χ for a sphere."""
-        r_x, weight_x = _gauss(0, radius, 2 * self.free_q[-1])
+        r_x, weight_x = _gauss(0, radius, 2 * self.free_Q[-1])
         weight_x = weight_x * r_x**2
         keep_x = weight_x * (1 - (1 - _end(r_x, radius)) ** 2)
-        free_qx, fixed_qx = (spherical_bessel(self.l, np.multiply.outer(q, r_x)) for q in (self.free_q, self.fixed_q))
+        free_Qx, fixed_Qx = (spherical_bessel(self.l, np.multiply.outer(q, r_x)) for q in (self.free_Q, self.fixed_Q))
         # symmetric in the unknowns χ(q) times the root of the weights
-        root_q = np.sqrt(self.free_weight_q)
-        matrix_qq = (
-            pi / 2 * (1 + RIDGE) * np.eye(len(root_q)) - root_q[:, None] * ((free_qx * keep_x) @ free_qx.T) * root_q
+        root_Q = np.sqrt(self.free_weight_Q)
+        matrix_QQ = (
+            pi / 2 * (1 + RIDGE) * np.eye(len(root_Q)) - root_Q[:, None] * ((free_Qx * keep_x) @ free_Qx.T) * root_Q
         )
-        side_q = root_q * ((free_qx * keep_x) @ (self.fixed_value_q @ fixed_qx))
-        free_value_q = root_q * np.linalg.solve(matrix_qq, side_q)
-        sphere = _Sphere(self, radius, free_value_q)
-        value_x = 2 / pi * (self.fixed_value_q @ fixed_qx + free_value_q @ free_qx) * _end(r_x, radius)
-        found_q = spherical_bessel(self.l, np.multiply.outer(self.check_q, r_x)) @ (value_x * weight_x)
-        sphere.error = float(np.abs(found_q - self.wanted_q).max() / np.abs(self.wanted_q).max())
+        side_Q = root_Q * ((free_Qx * keep_x) @ (self.fixed_value_Q @ fixed_Qx))
+        free_value_Q = root_Q * np.linalg.solve(matrix_QQ, side_Q)
+        sphere = _Sphere(self, radius, free_value_Q)
+        value_x = 2 / pi * (self.fixed_value_Q @ fixed_Qx + free_value_Q @ free_Qx) * _end(r_x, radius)
+        found_Q = spherical_bessel(self.l, np.multiply.outer(self.check_Q, r_x)) @ (value_x * weight_x)
+        sphere.error = float(np.abs(found_Q - self.wanted_Q).max() / np.abs(self.wanted_Q).max())
         return sphere
 
 
 class _Sphere:
-    """m(r) χ(r) of one channel and radius; free_value_q: χ(q) q² dq between G and γ."""
+    """m(r) χ(r) of one channel and radius; free_value_Q: χ(q) q² dq between G and γ."""
 
     error = float("inf")
 
-    def __init__(self, channel: _Channel, radius: float, free_value_q: Array):
-        self.channel, self.radius, self.free_value_q = channel, radius, free_value_q
+    def __init__(self, channel: _Channel, radius: float, free_value_Q: Array):
+        self.channel, self.radius, self.free_value_Q = channel, radius, free_value_Q
 
     def spline(self) -> CubicSpline:
         """m(r) χ(r) / r^l, smooth at r = 0."""
         channel, l = self.channel, self.channel.l
         r_x = np.linspace(0, self.radius, max(8, round(self.radius / KNOT_STEP)))
-        q_q = np.concatenate([channel.fixed_q, channel.free_q])
-        value_q = np.concatenate([channel.fixed_value_q, self.free_value_q])
+        q_Q = np.concatenate([channel.fixed_Q, channel.free_Q])
+        value_Q = np.concatenate([channel.fixed_value_Q, self.free_value_Q])
         value_x = np.empty_like(r_x)
-        value_x[1:] = value_q @ spherical_bessel(l, np.multiply.outer(q_q, r_x[1:])) / r_x[1:] ** l
-        value_x[0] = value_q @ q_q**l / prod(range(1, 2 * l + 2, 2))
+        value_x[1:] = value_Q @ spherical_bessel(l, np.multiply.outer(q_Q, r_x[1:])) / r_x[1:] ** l
+        value_x[0] = value_Q @ q_Q**l / prod(range(1, 2 * l + 2, 2))
         return CubicSpline(r_x, 2 / pi * value_x * _end(r_x, self.radius))
 
 

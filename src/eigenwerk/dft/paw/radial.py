@@ -124,18 +124,18 @@ def interpolate(grid: RadialGrid, f_g: Array, r_x: Array) -> Array:
     return value_x
 
 
-def spherical_bessel_transform(grid: RadialGrid, f_g: Array, l: int, q_q: Array) -> Array:
+def spherical_bessel_transform(grid: RadialGrid, f_g: Array, l: int, q_Q: Array) -> Array:
     """F(q) = ∫ r² j_l(qr) f(r) dr, so that ∫ f(r) Y_lm e^{-iq·r} d³r = 4π (-i)^l F(q) Y_lm(q/|q|).
 
     f is the cubic spline through its grid points; each piece of the grid is integrated by Gauss-Legendre with
     enough points for the largest q, so that wide spacings at large r do no harm.  What remains is the error of the
     spline: for exp(-r²) 1e-9 (2000 points, v3 sets), 3e-8 (450 points, Si), 3e-6 (150 points, H).
 
-    f_g: (..., g), q_q: (q,) in 1/bohr, any order, 0 allowed.  Returns (..., q), in units of f times bohr³.
+    f_g: (..., g), q_Q: (Q,) in 1/bohr, any order, 0 allowed.  Returns (..., Q), in units of f times bohr³.
     """
-    r_x, integrand_x = _integrand(grid, f_g, float(np.max(q_q, initial=0.0)))
+    r_x, integrand_x = _integrand(grid, f_g, float(np.max(q_Q, initial=0.0)))
     # a few q at a time: the passes of the recursion stay in cache, which halves the time
-    parts = [q_q[start : start + Q_TOGETHER] for start in range(0, len(q_q), Q_TOGETHER)]
+    parts = [q_Q[start : start + Q_TOGETHER] for start in range(0, len(q_Q), Q_TOGETHER)]
     return np.concatenate([integrand_x @ spherical_bessel(l, np.multiply.outer(r_x, q_x)) for q_x in parts], axis=-1)
 
 

@@ -55,9 +55,9 @@ class RadialTable:
 
 def fourier_table(grid: RadialGrid, f_xg: np.ndarray, l_x: Sequence[int], qmax: float, runtime: Runtime) -> RadialTable:
     """F_x(q) = ∫ r² j_l(q r) f_x(r) dr on 0..qmax, l that of each function."""
-    q_q = np.arange(0.0, qmax + 4 * TABLE_STEP, TABLE_STEP)
-    value_qx = np.empty((len(q_q), len(f_xg)))
+    q_Q = np.arange(0.0, qmax + 4 * TABLE_STEP, TABLE_STEP)
+    value_Qx = np.empty((len(q_Q), len(f_xg)))
     for l in set(l_x):
         of_l = np.equal(l_x, l)
-        value_qx[:, of_l] = equal_step_transform(grid, f_xg[of_l], l, TABLE_STEP, len(q_q)).T
-    return RadialTable.of(TABLE_STEP, CubicSpline(q_q, value_qx).c, runtime)
+        value_Qx[:, of_l] = equal_step_transform(grid, f_xg[of_l], l, TABLE_STEP, len(q_Q)).T
+    return RadialTable.of(TABLE_STEP, CubicSpline(q_Q, value_Qx).c, runtime)

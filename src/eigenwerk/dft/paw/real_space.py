@@ -83,46 +83,46 @@ class RealSpaceProjectors:
         """Some of the k-points."""
         return self if self.phase_kS is None else replace(self, phase_kS=self.phase_kS[k])
 
-    def project(self, grid_kpR: torch.Tensor, count: int) -> torch.Tensor:
+    def project(self, grid_ktR: torch.Tensor, count: int) -> torch.Tensor:
         """<p̃_I|ψ> of the `count` orbitals on the grids of `SphereMap.to_grid`; (k, n, I)."""
-        k, p = grid_kpR.shape[:2]
-        field_kpS = grid_kpR.flatten(2).gather(2, self.index_S.expand(k, p, -1))
+        k, t = grid_ktR.shape[:2]
+        field_ktS = grid_ktR.flatten(2).gather(2, self.index_S.expand(k, t, -1))
         if self.phase_kS is not None:
-            field_kpS *= self.phase_kS[:, None]
+            field_ktS *= self.phase_kS[:, None]
         # real and imaginary part one after the other, as two real fields
-        field_xS = torch.view_as_real(field_kpS).movedim(-1, 2).reshape(k * p * 2, -1)
+        field_xS = torch.view_as_real(field_ktS).movedim(-1, 2).reshape(k * t * 2, -1)
         proj_xI = field_xS.new_empty((len(field_xS), self.count))
         for part in self.parts:
             atoms, points, channels = part.table_aPi.shape
             field_axP = field_xS[:, part.points].unflatten(1, (atoms, points)).movedim(1, 0)
             proj_xI[:, part.place_x] = (field_axP @ part.table_aPi).movedim(0, 1).reshape(-1, atoms * channels)
-        proj_kp2I = proj_xI.view(k, p, 2, self.count)
+        proj_kt2I = proj_xI.view(k, t, 2, self.count)
         if self.basis.form.real:
-            return proj_kp2I.flatten(1, 2)[:, :count]
-        return torch.view_as_complex(proj_kp2I.movedim(2, -1).contiguous())
+            return proj_kt2I.flatten(1, 2)[:, :count]
+        return torch.view_as_complex(proj_kt2I.movedim(2, -1).contiguous())
 
-    def add_back(self, grid_kpR: torch.Tensor, proj_knI: torch.Tensor) -> None:
+    def add_back(self, grid_ktR: torch.Tensor, proj_knI: torch.Tensor) -> None:
         """grid += Σ_I p̃_I c_I, without the factor 1/N of the transform back: for `SphereMap.from_grid`, "backward"."""
-        k, p = grid_kpR.shape[:2]
+        k, t = grid_ktR.shape[:2]
         if proj_knI.is_complex():
-            proj_kp2I = torch.view_as_real(proj_knI).movedim(-1, 2)
+            proj_kt2I = torch.view_as_real(proj_knI).movedim(-1, 2)
         else:
-            proj_kp2I = proj_knI.new_zeros((k, 2 * p, self.count))
-            proj_kp2I[:, : proj_knI.shape[1]] = proj_knI
-        proj_xI = proj_kp2I.reshape(k * p * 2, self.count)
+            proj_kt2I = proj_knI.new_zeros((k, 2 * t, self.count))
+            proj_kt2I[:, : proj_knI.shape[1]] = proj_knI
+        proj_xI = proj_kt2I.reshape(k * t * 2, self.count)
         field_xS = proj_xI.new_empty((len(proj_xI), len(self.index_S)))
         for part in self.parts:
             atoms, points, channels = part.table_aPi.shape
             proj_axi = proj_xI[:, part.place_x].unflatten(1, (atoms, channels)).movedim(1, 0)
             field_xaP = field_xS[:, part.points].unflatten(1, (atoms, points))
             field_xaP.copy_((proj_axi @ part.table_aPi.mT).movedim(0, 1))
-        self._scatter(grid_kpR, torch.view_as_complex(field_xS.view(k, p, 2, -1).movedim(2, -1).contiguous()))
+        self._scatter(grid_ktR, torch.view_as_complex(field_xS.view(k, t, 2, -1).movedim(2, -1).contiguous()))
 
-    def _scatter(self, grid_kpR: torch.Tensor, field_kpS: torch.Tensor) -> None:
+    def _scatter(self, grid_ktR: torch.Tensor, field_ktS: torch.Tensor) -> None:
         if self.phase_kS is not None:
-            field_kpS = field_kpS * self.phase_kS[:, None].conj()
-        index_kpS = self.index_S.expand(*field_kpS.shape[:2], -1)
-        grid_kpR.view(*grid_kpR.shape[:2], -1).scatter_add_(2, index_kpS, field_kpS)
+            field_ktS = field_ktS * self.phase_kS[:, None].conj()
+        index_ktS = self.index_S.expand(*field_ktS.shape[:2], -1)
+        grid_ktR.view(*grid_ktR.shape[:2], -1).scatter_add_(2, index_ktS, field_ktS)
 
     def vectors(self, sphere_map: SphereMap, k: slice = ALL_K) -> torch.Tensor:
         """<k+G|p̃_I> on the plane waves of this rank; (k, I, G).  k: which k-points."""

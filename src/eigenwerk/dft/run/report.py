@@ -21,6 +21,17 @@ JSON_VERSION = 1
 """Version of the document that `RunResult.as_dict` returns; raised whenever its fields change meaning."""
 
 
+class RunInterrupted(KeyboardInterrupt):
+    """A run was stopped by KeyboardInterrupt; `result` describes the last finished step, None if there was none.
+
+    What was written is marked as interrupted, and a run with ISTART = 1 goes on from it.
+    """
+
+    def __init__(self, result: "RunResult | None"):
+        super().__init__("interrupted before the first step was finished" if result is None else result.status)
+        self.result = result
+
+
 @dataclass(frozen=True)
 class ReportedEdge:
     """A band edge: energy in eV, spin channel, k-point and band counted from 1, the k-point's reduced coordinates."""

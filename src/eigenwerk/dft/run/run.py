@@ -21,12 +21,10 @@ from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.run.checkpoint import load_start
-from eigenwerk.dft.run.interruption import RunInterrupted
 from eigenwerk.dft.run.records import Observables, step_record, tags_in_force
-from eigenwerk.dft.run.report import RunResult, advice
-from eigenwerk.dft.run.rescue import Rescue
+from eigenwerk.dft.run.report import RunInterrupted, RunResult, advice
 from eigenwerk.dft.run.results import RunSummary, make_result
-from eigenwerk.dft.run.saving import SAVE_EVERY, Saver
+from eigenwerk.dft.run.saving import SAVE_EVERY, Saver, converged_words, interrupted_words
 from eigenwerk.dft.run.warm_up import warm_up
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.dft.xc.evaluation import uncompiled
@@ -47,7 +45,7 @@ poor orbitals would only spoil a good density."""
 
 OnStep = Callable[[StepRecord], None]
 OnNote = Callable[[str], None]
-Protect = Callable[[Callable[[], None]], None]
+Protect = Callable[[Callable[[], str]], None]
 
 
 def run_folder(
@@ -85,7 +83,7 @@ def run_inputs(
 
     on_note is called with words about the start, a functional that is not compiled, and states that could not be saved
     on the way.  runtime: device and ranks; every rank calls this function and gets the result, the first one writes the
-    files.  protect is given a function that saves the last finished step at any time, to be called on all ranks
+    files.  protect is given `Saver.rescue`, which saves the last finished step at any time, called on all ranks
     together from another thread.
     """
     inputs.raise_on_errors()
@@ -101,9 +99,8 @@ def run_inputs(
             datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
         calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
         run = _Run(inputs, calculation, Saver(inputs, calculation, target, save_every), on_step, on_note)
-        if protect is not None and runtime.spare is not None:
-            run.rescue = Rescue(run.saver, runtime.spare)
-            protect(run.rescue)
+        if protect is not None:
+            protect(run.saver.rescue)
         run.note(*uncompiled(find_functional(inputs.parameters.functional), inputs.parameters.spins))
         try:
             return run.finish(calculation.run(run.step, run.start()))
@@ -127,15 +124,13 @@ def _memory_errors() -> Iterator[None]:
 
 @dataclass
 class _Run:
-    """One run on its way: the last finished step, and how it ends."""
+    """One run on its way, and how it ends."""
 
     inputs: Inputs
     calculation: Calculation
     saver: Saver
     on_step: OnStep | None = None
     on_note: OnNote | None = None
-    state: State | None = None
-    rescue: Rescue | None = None
     notes: tuple[str, ...] = ()
 
     def note(self, *words: str) -> None:
@@ -160,9 +155,7 @@ class _Run:
 
     def step(self, step: ScfStep, state: State) -> None:
         """After each step: keep it, save it now and then, tell the caller."""
-        self.state = state
-        if self.rescue is not None:
-            self.rescue.state = state
+        self.saver.latest = state
         if not state.converged:
             self.saver.save_if_due(state)
             self.note(*self.saver.unwritten)
@@ -171,17 +164,13 @@ class _Run:
 
     def finish(self, ground: GroundState) -> RunResult:
         """Write the final files; the result."""
-        status = _converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
+        status = converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
         return self._result(ground.state, Observables(ground.forces_av, ground.moment_a), status, ground)
 
     def break_off(self) -> RunResult | None:
         """Write the last finished step after an interruption; None if there is none."""
-        if self.state is None:
-            return None
-        words = f"interrupted after step {self.state.history[-1].step}"
-        if self.state.converged:
-            words = f"{_converged_words(self.state)}, but interrupted before the forces were computed"
-        return self._result(self.state, Observables(), words, None)
+        state = self.saver.latest
+        return None if state is None else self._result(state, Observables(), interrupted_words(state), None)
 
     def _unconverged_words(self, state: State) -> str:
         last = step_record(state.history[-1])
@@ -211,7 +200,3 @@ class _Run:
         if state.converged:
             return ()
         return advice(record.last.steps, tags_in_force(self.inputs), state.occupations.warnings)
-
-
-def _converged_words(state: State) -> str:
-    return f"converged in {len(state.history)} steps"

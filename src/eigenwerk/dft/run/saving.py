@@ -8,10 +8,13 @@ holds whole files of the last saved step, marked as unfinished.
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from eigenwerk import __version__
 from eigenwerk.dft.basis.gathering import WholeOrbitals, whole_orbitals
@@ -19,10 +22,10 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.run.checkpoint import ionic_steps_tree, state_tree
-from eigenwerk.dft.run.interruption import uninterrupted
 from eigenwerk.dft.run.records import Observables, incar_tags, run_record, tags_in_force
 from eigenwerk.dft.scf.state import State
-from eigenwerk.errors import InputError
+from eigenwerk.errors import EigenwerkError, InputError
+from eigenwerk.io.atomic_write import uninterrupted
 from eigenwerk.io.hdf5_state import write_state
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.io.vasp.output.contcar import write_contcar
@@ -31,6 +34,7 @@ from eigenwerk.io.vasp.output.record import IonicStep, RunRecord
 from eigenwerk.io.vasp.output.vasprun import write_vasprun
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
+from eigenwerk.parallel.watch.coordinator import NO_STEP
 
 SAVE_EVERY = 30.0
 """Seconds between saved steps."""
@@ -41,6 +45,11 @@ SAVE_SHARE = 0.05
 SAVE_RATE = 1e8
 """Bytes per second expected of the first save; later ones are measured."""
 
+ATTEMPTS, PAUSE = 20, 0.25
+"""How often, and after how many seconds, a rescue looks again while ranks have not all entered the same step."""
+
+RESCUED = "Interrupted within a step that took too long; the last finished step is saved (ISTART = 1 goes on from it)."
+
 INPUT_FILES = ("INCAR", "POSCAR", "KPOINTS")
 """Texts that are kept in the state, so that it says all by itself what was computed."""
 
@@ -50,8 +59,8 @@ class Saver:
     """Writes the files of one run to its folder.  All ranks call it together; the first one writes.
 
     every: seconds between saved steps; 0 saves each step whatever it takes.  earlier: ionic steps that are done, before
-    that of the states given.  unwritten: what could not be written, in words, since the last call of
-    `write`.
+    that of the states given.  latest: what a rescue saves.  unwritten: what could not be written, in words, since the
+    last call of `write`.
     """
 
     inputs: Inputs
@@ -60,6 +69,7 @@ class Saver:
     every: float = SAVE_EVERY
     start: datetime = field(default_factory=datetime.now)
     earlier: tuple[IonicStep, ...] = ()
+    latest: State | None = None
     unwritten: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -93,15 +103,36 @@ class Saver:
         with uninterrupted(), runtime.trace.span("files"):
             return self._write(state, observables, status, finished, runtime.grid, runtime.trace.as_dict())
 
-    def rescue(self, state: State, grid: ProcessGrid) -> None:
-        """Save a state from a thread beside the computation; `grid`: communicators that nobody else uses.
+    def rescue(self) -> str:
+        """Save the last finished step while the computation hangs or takes too long; words about it.
 
-        Raises InputError if a file cannot be written.
+        All ranks call it at the same time from a thread beside the computation.  It must not touch what that may be
+        using: it has communicators of its own (`Runtime.spare`, on the host), a stream of its own on a GPU, and no
+        trace.  States are never changed in place, so the last one is whole.  Raises InputError if a file cannot be
+        written, EigenwerkError if ranks hold different steps.
         """
-        status = f"interrupted after step {state.history[-1].step}"
-        self._write(state, Observables(), status, True, grid, {})
+        runtime = self.calculation.runtime
+        device = runtime.device
+        # work that is stuck in another stream does not hold up copies in this one
+        with torch.cuda.stream(torch.cuda.Stream(device)) if device.type == "cuda" else nullcontext():
+            state = self._common_state(runtime.spare)
+            if state is None:
+                return NO_STEP
+            self._write(state, Observables(), interrupted_words(state), True, runtime.spare, {})
         if self.unwritten:
             raise InputError("; ".join(self.unwritten))
+        return RESCUED
+
+    def _common_state(self, grid: ProcessGrid) -> State | None:
+        """The state of the last step that all ranks have finished."""
+        for _ in range(ATTEMPTS):
+            state = self.latest
+            steps_p = grid.world.all_gather(torch.tensor([0 if state is None else state.history[-1].step]))
+            if bool((steps_p == steps_p[0]).all()):
+                return state
+            # at the end of a step ranks hear of it a moment apart
+            time.sleep(PAUSE)
+        raise EigenwerkError(f"the ranks hold different steps: {steps_p.tolist()}")
 
     def _write(
         self, state: State, observables: Observables, status: str, finished: bool, grid: ProcessGrid,
@@ -189,3 +220,15 @@ class Saver:
         """The input files as they lie in the folder."""
         paths = [self.inputs.folder / name for name in INPUT_FILES]
         return {path.name: path.read_text(errors="replace").replace("\0", "") for path in paths if path.is_file()}
+
+
+def interrupted_words(state: State) -> str:
+    """How a run has ended whose last finished step this is."""
+    if state.converged:
+        return f"{converged_words(state)}, but interrupted before the forces were computed"
+    return f"interrupted after step {state.history[-1].step}"
+
+
+def converged_words(state: State) -> str:
+    """That a run has ended well."""
+    return f"converged in {len(state.history)} steps"

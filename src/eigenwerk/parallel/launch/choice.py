@@ -3,37 +3,40 @@
 Every rank takes these decisions from the same facts, so they agree, and errors are the same on all ranks.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from eigenwerk.errors import InputError
-from eigenwerk.parallel.launch.facts import DEVICES, TRANSPORTS, Placement, RankFacts, local_ranks
-
-FIRST_MPI = "Start the ranks by MPI itself: mpirun -n {size} eigenwerk run DIR --transport mpi"
+from eigenwerk.parallel.launch.facts import DEVICES, Placement, RankFacts, local_ranks
+from eigenwerk.parallel.transports.table import TRANSPORTS, Reductions, Transport, find_transport, names_that_join
 
 
 @dataclass(frozen=True)
 class DeviceRequest:
-    """What the user asks for: --device, --transport, LUSENCCL."""
+    """What the user asks for: --device, --transport, --reductions.
+
+    off: transports that "auto" leaves out, with the reason.
+    """
 
     device: str = "auto"
     transport: str = "auto"
-    nccl: bool = True
+    reductions: Reductions = field(default_factory=Reductions)
+    off: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         name, _, index = self.device.partition(":")
         if name not in DEVICES or (self.device != name and not (name == "cuda" and index.isdecimal())):
             raise InputError(f"--device {self.device}: it can be auto, cpu, cuda, or one GPU for all, like cuda:0.")
-        if self.transport not in TRANSPORTS:
-            raise InputError(f"--transport {self.transport}: it can be {', '.join(TRANSPORTS)}.")
+        find_transport(self.transport)
 
-
-@dataclass(frozen=True)
-class TransportChoice:
-    """The transport ("serial" for one rank), and why if that is not what one expects."""
-
-    transport: str
-    notes: tuple[str, ...] = ()
+    def check_size(self, ranks: int) -> None:
+        """InputError if it asks for what so many ranks do not do."""
+        method = self.reductions.method
+        if ranks == 1 and method.layer:
+            raise InputError(
+                f"--reductions {method.name} is about sums over ranks, but there is one rank alone. Start several "
+                "(--ranks N, srun, mpirun, torchrun), or leave it out."
+            )
 
 
 def choose_devices(request: DeviceRequest, facts: list[RankFacts]) -> list[str]:
@@ -55,41 +58,50 @@ def choose_devices(request: DeviceRequest, facts: list[RankFacts]) -> list[str]:
 
 def choose_transport(
     request: DeviceRequest, facts: list[RankFacts], placements: Sequence[Placement], starter: str
-) -> TransportChoice:
-    """The transport of all ranks.  InputError if the request cannot be met."""
-    if len(placements) == 1:
-        return TransportChoice("serial")
-    if request.transport in ("auto", "nccl"):
-        obstacle = _obstacle_to_nccl(request, placements)
+) -> tuple[Transport, tuple[str, ...]]:
+    """The transport of several ranks, the first one that nothing speaks against, and notes if one expects another.
+
+    Where the wished one cannot work among these ranks, it is that of "auto".  InputError for a wish against reason.
+    """
+    wanted = request.transport
+    notes: tuple[str, ...] = ()
+    for transport in TRANSPORTS:
+        if transport.name == wanted:
+            _check_wish(transport, placements, starter)
+        elif wanted != "auto" or not _is_usual(transport, facts, placements, starter):
+            continue
+        obstacle = _obstacle(transport, request, placements)
         if obstacle is None:
-            return TransportChoice("nccl")
-        without = _auto_without_nccl(facts, starter)
-        return TransportChoice(without, (f"NCCL is off: {obstacle}.",) if obstacle else ())
-    if request.transport == "mpi" and starter in ("eigenwerk", "torchrun"):
-        by = "--ranks" if starter == "eigenwerk" else "torchrun"
-        raise InputError(f"--transport mpi does not work with {by}. {FIRST_MPI.format(size=len(placements))}")
-    return TransportChoice(request.transport)
+            break
+        wanted, notes = "auto", (*notes, f"{transport.title} is off: {obstacle}.")
+    return transport, notes
 
 
-def _obstacle_to_nccl(request: DeviceRequest, placements: Sequence[Placement]) -> str | None:
-    """Why NCCL cannot join these ranks; None if it can, "" if nobody expects it to."""
-    if any(placement.device == "cpu" for placement in placements):
-        if request.transport == "nccl":
-            raise InputError(
-                "--transport nccl joins GPUs, but the ranks compute on processors. Use --transport gloo or mpi, or "
-                "--device cuda."
-            )
-        return ""
-    for number, own in enumerate(placements):
+def _check_wish(transport: Transport, placements: Sequence[Placement], starter: str) -> None:
+    transport.check_starter(starter, len(placements))
+    if any(placement.kind not in transport.joins for placement in placements):
+        others = " or ".join(names_that_join("cpu"))
+        raise InputError(
+            f"--transport {transport.name} joins GPUs, but the ranks compute on processors. Use --transport {others}, "
+            "or --device cuda."
+        )
+
+
+def _is_usual(
+    transport: Transport, facts: list[RankFacts], placements: Sequence[Placement], starter: str
+) -> bool:
+    """Whether one expects "auto" to think of it; no words are lost about others."""
+    installed = not transport.package or all(transport.package in fact.packages for fact in facts)
+    started = not transport.usual or starter in transport.usual
+    return installed and started and all(placement.kind in transport.joins for placement in placements)
+
+
+def _obstacle(transport: Transport, request: DeviceRequest, placements: Sequence[Placement]) -> str | None:
+    """Why it cannot join these ranks, or is not to; None if it can."""
+    for number, own in enumerate(placements if transport.own_gpu else ()):
         sharing = [other.rank for other in placements[number:] if (other.host, other.gpu) == (own.host, own.gpu)]
         if len(sharing) > 1:
             ranks = " and ".join(str(rank) for rank in sharing[:2])
             more = f" and {len(sharing) - 2} more" if len(sharing) > 2 else ""
             return f"ranks {ranks}{more} share one GPU ({own.device} of {own.host}), which it does not allow"
-    if not request.nccl and request.transport == "auto":
-        return "LUSENCCL = .FALSE. in INCAR"
-    return None
-
-
-def _auto_without_nccl(facts: list[RankFacts], starter: str) -> str:
-    return "mpi" if starter == "mpirun" and all(fact.mpi4py for fact in facts) else "gloo"
+    return request.off.get(transport.name) if request.transport != transport.name else None

@@ -5,16 +5,13 @@ from dataclasses import dataclass
 DEVICES = ("auto", "cpu", "cuda")
 """Values of --device; cuda:0, cuda:1 ... as well."""
 
-TRANSPORTS = ("auto", "nccl", "mpi", "gloo")
-"""Values of --transport."""
-
 
 @dataclass(frozen=True)
 class RankFacts:
     """One rank.
 
     host, pid: machine and process; local_rank: its number on the machine, None if the starter does not say.  gpus:
-    those that PyTorch sees here; mpi4py: whether that package is installed.  cores: those the process may use;
+    those that PyTorch sees here; packages: those of transports that are installed.  cores: those the process may use;
     threads: as wished by OMP_NUM_THREADS, 0 without a request.
     """
 
@@ -23,7 +20,7 @@ class RankFacts:
     pid: int = 0
     local_rank: int | None = None
     gpus: int = 0
-    mpi4py: bool = False
+    packages: tuple[str, ...] = ()
     cores: tuple[int, ...] = ()
     threads: int = 0
 
@@ -44,6 +41,11 @@ class Placement:
     threads: int = 1
     cores: tuple[int, ...] = ()
     pci: str = ""
+
+    @property
+    def kind(self) -> str:
+        """ "cpu" or "cuda"."""
+        return self.device.partition(":")[0]
 
 
 def local_ranks(facts: list[RankFacts]) -> list[int]:

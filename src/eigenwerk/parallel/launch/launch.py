@@ -22,9 +22,9 @@ from typing import IO
 
 from eigenwerk.errors import ConvergenceError, EigenwerkError
 from eigenwerk.parallel.launch.environment import OWN_MARK, OWN_SOCKET
-from eigenwerk.parallel.watch.judge import NO_STEP
+from eigenwerk.parallel.watch.coordinator import NO_STEP
 
-PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that the parent hands to every rank."""
 
 PATIENCE = 10.0
@@ -44,8 +44,8 @@ def run_ranks(command: Sequence[str], ranks: int, threads: int, say: Say) -> int
 
     threads: OMP_NUM_THREADS of each rank, unless the user has set it.  say: how the parent speaks to the user.
     """
-    children = _Children(say)
-    with _signals(children.pass_on):
+    children = _RankProcesses(say)
+    with _signals(children.forward):
         try:
             children.start(command, ranks, threads)
             return children.wait()
@@ -80,7 +80,7 @@ def rank_environment(rank: int, ranks: int, port: int, threads: int, socket_numb
 
 
 @dataclass
-class _Rank:
+class _RankProcess:
     """A started rank; code: None while it runs; killed: by us, so that its code says nothing."""
 
     number: int
@@ -90,14 +90,14 @@ class _Rank:
 
 
 @dataclass
-class _Children:
+class _RankProcesses:
     """The ranks of this run, and what happened to them."""
 
     say: Say
-    ranks: list[_Rank] = field(default_factory=list)
+    ranks: list[_RankProcess] = field(default_factory=list)
     signals: list[int] = field(default_factory=list)
-    ended: "queue.SimpleQueue[_Rank]" = field(default_factory=queue.SimpleQueue)
-    speakers: list[threading.Thread] = field(default_factory=list)
+    ended: "queue.SimpleQueue[_RankProcess]" = field(default_factory=queue.SimpleQueue)
+    relays: list[threading.Thread] = field(default_factory=list)
 
     def start(self, command: Sequence[str], ranks: int, threads: int) -> None:
         """Start all; rank 0 inherits the socket on which the ranks meet, so that no other program can take its port."""
@@ -114,13 +114,13 @@ class _Children:
             stdin=subprocess.DEVNULL, stdout=None if first else subprocess.DEVNULL,
             stderr=None if first else subprocess.PIPE, pass_fds=(meeting,) if first else (),
         )  # fmt: skip
-        self.ranks.append(_Rank(rank, process))
+        self.ranks.append(_RankProcess(rank, process))
         threading.Thread(target=self._watch, args=(self.ranks[-1],), daemon=True).start()
         if process.stderr is not None:
-            self.speakers.append(threading.Thread(target=speak_for, args=(rank, process.stderr), daemon=True))
-            self.speakers[-1].start()
+            self.relays.append(threading.Thread(target=relay_stderr, args=(rank, process.stderr), daemon=True))
+            self.relays[-1].start()
 
-    def _watch(self, rank: _Rank) -> None:
+    def _watch(self, rank: _RankProcess) -> None:
         code = rank.process.wait()
         rank.code = code
         self.ended.put(rank)
@@ -133,11 +133,11 @@ class _Children:
             if rank.code and not rank.killed:
                 first = rank if first is None or (_was_killed(rank) and not _was_killed(first)) else first
                 deadline = deadline or time.monotonic() + PATIENCE
-        for speaker in self.speakers:
-            speaker.join(timeout=1.0)
-        return 0 if first is None else self._verdict(first)
+        for relay in self.relays:
+            relay.join(timeout=1.0)
+        return 0 if first is None else self._exit_code(first)
 
-    def _next(self, deadline: float | None) -> _Rank:
+    def _next(self, deadline: float | None) -> _RankProcess:
         """The next rank that ends; at the deadline all are ended."""
         if deadline is not None:
             try:
@@ -146,7 +146,7 @@ class _Children:
                 self.kill()
         return self.ended.get()
 
-    def _verdict(self, rank: _Rank) -> int:
+    def _exit_code(self, rank: _RankProcess) -> int:
         """The exit code that a rank's end means, and words if the rank could not say them itself."""
         code = rank.code or 0
         if code < 0 and -code in self.signals:
@@ -157,7 +157,7 @@ class _Children:
             self.say(f"Rank {rank.number} (process {rank.process.pid}) ended with exit code {code}.")
         return code if code > 0 else 128 - code
 
-    def pass_on(self, number: int) -> None:
+    def forward(self, number: int) -> None:
         """Hand a signal to every rank; too many of them kill."""
         self.signals.append(number)
         if self.signals.count(signal.SIGINT) >= LAST_WARNING:
@@ -175,7 +175,7 @@ class _Children:
             rank.process.wait()
 
 
-def _was_killed(rank: _Rank) -> bool:
+def _was_killed(rank: _RankProcess) -> bool:
     return rank.code is not None and rank.code < 0
 
 
@@ -194,7 +194,7 @@ def death_words(rank: int, pid: int, number: int, ranks: int) -> str:
     return f"{words} The folder holds whole files of the last saved step, if any was saved (ISTART = 1 goes on)."
 
 
-def speak_for(rank: int, lines: IO[str]) -> None:
+def relay_stderr(rank: int, lines: IO[str]) -> None:
     """Copy a rank's errors to ours, each line with the rank in front."""
     for line in lines:
         sys.stderr.write(f"rank {rank}: {line.rstrip()}\n")
@@ -210,7 +210,7 @@ def _signals(receive: Callable[[int], None]) -> Iterator[None]:
 
     before = {}
     try:
-        for number in PASSED_ON:
+        for number in FORWARDED:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 before[number] = signal.signal(number, handle)
         yield

@@ -25,7 +25,7 @@ MEETING_LIMIT = 300.0
 """Seconds that ranks wait for each other at the start; on slow file systems PyTorch takes minutes to load."""
 
 
-def meet(launch: Launch, environ: Mapping[str, str] = os.environ) -> Store:
+def make_store(launch: Launch, environ: Mapping[str, str] = os.environ) -> Store:
     """The store of this run; collective.  EigenwerkError if the ranks do not find each other."""
     try:
         if environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # torchrun keeps the store, also between attempts
@@ -34,8 +34,8 @@ def meet(launch: Launch, environ: Mapping[str, str] = os.environ) -> Store:
         if launch.address is not None and launch.port is not None:
             return _store(launch, launch.address, launch.port, listening=environ.get(OWN_SOCKET))
         if launch.local_size == launch.size:
-            return _meet_by_file(launch)
-        return _meet_by_mpi(launch)
+            return _store_by_file(launch)
+        return _store_by_mpi(launch)
     except (DistError, OSError) as error:
         raise EigenwerkError(
             f"The {launch.size} ranks started by {launch.starter} have not found each other within "
@@ -45,7 +45,7 @@ def meet(launch: Launch, environ: Mapping[str, str] = os.environ) -> Store:
         ) from error
 
 
-def tell_all(store: Store, launch: Launch, name: str, value: Any) -> list[Any]:
+def store_all_gather(store: Store, launch: Launch, name: str, value: Any) -> list[Any]:
     """What all ranks say about something, in the order of ranks; collective.  Values that JSON can hold."""
     store.set(f"{name}/{launch.rank}", json.dumps(value))
     return [json.loads(store.get(f"{name}/{rank}")) for rank in range(launch.size)]
@@ -62,7 +62,7 @@ def _store(
     )  # fmt: skip
 
 
-def _meet_by_file(launch: Launch) -> Store:
+def _store_by_file(launch: Launch) -> Store:
     """Rank 0 writes its port to a file whose name only this run has."""
     path = meeting_file(launch)
     if launch.rank == 0:
@@ -72,7 +72,7 @@ def _meet_by_file(launch: Launch) -> Store:
         new.replace(path)
     else:
         store = _store(launch, "127.0.0.1", _port_in(path))
-    tell_all(store, launch, "met", True)
+    store_all_gather(store, launch, "met", True)
     if launch.rank == 0:
         path.unlink(missing_ok=True)
     return store
@@ -97,7 +97,7 @@ def _port_in(path: Path) -> int:
     raise TimeoutError(f"rank 0 has not written {path}")
 
 
-def _meet_by_mpi(launch: Launch) -> Store:
+def _store_by_mpi(launch: Launch) -> Store:
     """Rank 0 broadcasts its address by MPI."""
     try:
         from mpi4py import MPI

@@ -1,6 +1,6 @@
 """From the ranks we are given to a Runtime: devices, transport, communicators, watchdog.
 
-    with at_work(find_launch(), lambda: StartRequest(DeviceRequest(device="cuda"))) as team:
+    with init_ranks(find_launch(), lambda: StartRequest(DeviceRequest(device="cuda"))) as team:
         run_inputs(inputs, runtime=team.runtime)
 
 One rank works the same way: it has a device, and nobody to communicate with or to watch.
@@ -19,19 +19,19 @@ import torch
 from torch.distributed import DistError, PrefixStore, Store
 
 from eigenwerk.errors import EigenwerkError, InputError
-from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.device_memory import smallest_memory
 from eigenwerk.parallel.launch.binding import Remark, check_binding
-from eigenwerk.parallel.launch.choice import DeviceRequest, TransportChoice, choose_devices, choose_transport
+from eigenwerk.parallel.launch.choice import DeviceRequest, choose_devices, choose_transport
 from eigenwerk.parallel.launch.environment import Launch, wished_threads
 from eigenwerk.parallel.launch.facts import Placement, RankFacts, local_ranks, thread_shares
 from eigenwerk.parallel.launch.node import Node, node_of_words, node_words, read_node
-from eigenwerk.parallel.launch.rendezvous import meet, tell_all
+from eigenwerk.parallel.launch.rendezvous import make_store, store_all_gather
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import HOST_THREADS
-from eigenwerk.parallel.transports.mpi import mpi_world
-from eigenwerk.parallel.transports.torch_distributed import gloo_world, nccl_world
+from eigenwerk.parallel.transports.table import TRANSPORTS, JoinRequest, OtherRanks
+from eigenwerk.parallel.transports.torch_distributed import gloo_world
+from eigenwerk.parallel.transports.transport import TransportCommunicator
 from eigenwerk.parallel.watch.watchdog import Watchdog
 from eigenwerk.trace import Trace
 
@@ -57,8 +57,8 @@ class StartRequest:
 class Team:
     """The ranks at work, as one of them sees it.
 
-    placements: of all ranks; transport: in words; watchdog: None for one rank; notes: what was chosen otherwise than
-    one might expect, and why; remarks: whether ranks, threads and devices fit the machines.
+    placements: of all ranks; transport: in words; watchdog: None for one rank that nobody watches; notes: what was
+    chosen otherwise than one might expect, and why; remarks: whether ranks, threads and devices fit the machines.
     """
 
     runtime: Runtime
@@ -74,7 +74,7 @@ class Team:
         """This rank's."""
         return self.placements[self.runtime.world.rank]
 
-    def protect(self, rescue: Callable[[], None]) -> None:
+    def protect(self, rescue: Callable[[], str]) -> None:
         """From now on, if a step takes too long after a request to stop, save by this; see `Watchdog`."""
         if self.watchdog is not None:
             self.watchdog.rescue = rescue
@@ -90,44 +90,46 @@ class Team:
             raise KeyboardInterrupt
 
 
-def whole_story(error: Exception) -> str:
+def traceback_text(error: Exception) -> str:
     """The traceback of an error."""
     return "".join(traceback.format_exception(error)).rstrip()
 
 
 @contextmanager
-def at_work(
+def init_ranks(
     launch: Launch,
     prepare: Callable[[], StartRequest] = StartRequest,
     *,
     trace: Trace | None = None,
+    watchdog: Watchdog | None = None,
     tell: Say | None = None,
-    tidy: Callable[[], None] | None = None,
-    explain: Callable[[Exception], str] = whole_story,
+    cleanup: Callable[[], None] | None = None,
+    explain: Callable[[Exception], str] = traceback_text,
 ) -> Iterator[Team]:
     """The ranks of this run, from their meeting to their parting; collective.
 
-    prepare: reads what has to be read; errors in it are treated like those inside.  tell, tidy: of the `Watchdog`.
+    prepare: reads what has to be read; errors in it are treated like those inside.  watchdog: of one rank alone, which
+    may have one before PyTorch is loaded; several get theirs here, with tell and cleanup.
     explain: words for an error that was not raised on purpose.  Inside, on several ranks, an exception of one
     ends all of them, with its reason told once; only the KeyboardInterrupt of `Team.step_finished` passes.
     """
     trace = trace or Trace()
     if not launch.several:
-        yield _alone(launch, prepare().request, trace)
+        yield replace(_init_one(launch, prepare().request, trace), watchdog=watchdog)
         return
     with trace.span("meeting of ranks"):
-        store = meet(launch)
+        store = make_store(launch)
     local = launch.local_size == launch.size
     watchdog = Watchdog(
-        store, launch.rank, launch.size, tell=tell, tidy=tidy, local=local,
+        store, launch.rank, launch.size, tell=tell, cleanup=cleanup, local=local,
         told_by_parent=launch.starter == "eigenwerk",
     )  # fmt: skip
     with watchdog:
         try:
             with trace.span("input files"):
-                task = prepare()
+                wanted = prepare()
             with trace.span("meeting of ranks"):
-                team = _together(launch, task, store, trace, local)
+                team = _init_several(launch, wanted, store, trace, local)
             try:
                 yield replace(team, watchdog=watchdog)
             except KeyboardInterrupt:
@@ -138,7 +140,8 @@ def at_work(
             _fail(watchdog, error, explain)
 
 
-def _alone(launch: Launch, request: DeviceRequest, trace: Trace) -> Team:
+def _init_one(launch: Launch, request: DeviceRequest, trace: Trace) -> Team:
+    request.check_size(1)
     facts = [_facts(launch)]
     placement = _placement(facts[0], choose_devices(request, facts)[0], thread_shares(facts)[0])
     runtime = Runtime(device=_use(placement), trace=trace)
@@ -146,21 +149,23 @@ def _alone(launch: Launch, request: DeviceRequest, trace: Trace) -> Team:
     return Team(runtime, launch, (placement,), "", remarks=tuple(remarks))
 
 
-def _together(launch: Launch, wanted: StartRequest, store: Store, trace: Trace, local: bool) -> Team:
+def _init_several(launch: Launch, wanted: StartRequest, store: Store, trace: Trace, local: bool) -> Team:
     request = wanted.request
-    facts = [RankFacts(**_tuples(words)) for words in tell_all(store, launch, "facts", asdict(_facts(launch)))]
+    facts = [RankFacts(**_tuples(words)) for words in store_all_gather(store, launch, "facts", asdict(_facts(launch)))]
     device, threads = choose_devices(request, facts)[launch.rank], thread_shares(facts)[launch.rank]
     mine = _placement(facts[launch.rank], device, threads)
-    placements = tuple(Placement(**_tuples(words)) for words in tell_all(store, launch, "placements", asdict(mine)))
-    choice = choose_transport(request, facts, placements, launch.starter)
-    torch_device = _use(mine)
-    world, choice = _world(choice, request, launch, store, torch_device, trace, local)
+    told = store_all_gather(store, launch, "placements", asdict(mine))
+    placements = tuple(Placement(**_tuples(words)) for words in told)
+    torch_device, interface = _use(mine), "lo" if local else ""
+    here = JoinRequest(launch.rank, launch.size, store, torch_device, trace, interface)
+    world, notes = _join(request, facts, placements, launch.starter, here)
+    world = request.reductions.on(world, torch_device)
     memory = smallest_memory(world, torch_device)
     grid = make_process_grid(world, wanted.groups(world.size, torch_device.type, memory))
-    spare = gloo_world(launch.rank, launch.size, PrefixStore("spare", store), interface="lo" if local else "")
+    spare = gloo_world(launch.rank, launch.size, PrefixStore("spare", store), interface=interface)
     runtime = Runtime(device=torch_device, grid=grid, trace=trace, spare=make_process_grid(spare, grid.groups))
     remarks = check_binding(placements, _nodes(launch, store, facts))
-    return Team(runtime, launch, placements, world.path, notes=choice.notes, remarks=tuple(remarks))
+    return Team(runtime, launch, placements, world.path, notes=notes, remarks=tuple(remarks))
 
 
 def _facts(launch: Launch) -> RankFacts:
@@ -168,8 +173,8 @@ def _facts(launch: Launch) -> RankFacts:
     return RankFacts(
         launch.rank, socket.gethostname(), os.getpid(), launch.local_rank,
         gpus=torch.cuda.device_count() if torch.cuda.is_available() else 0,
-        mpi4py=find_spec("mpi4py") is not None, cores=tuple(sorted(os.sched_getaffinity(0))),
-        threads=wished_threads(),
+        packages=tuple(one.package for one in TRANSPORTS if one.package and find_spec(one.package)),
+        cores=tuple(sorted(os.sched_getaffinity(0))), threads=wished_threads(),
     )  # fmt: skip
 
 
@@ -187,7 +192,7 @@ def _placement(fact: RankFacts, device: str, threads: int) -> Placement:
 def _nodes(launch: Launch, store: Store, facts: list[RankFacts]) -> dict[str, Node]:
     """The machines, each read by its first rank."""
     first = local_ranks(facts)[launch.rank] == 0
-    told = tell_all(store, launch, "nodes", node_words(read_node()) if first else None)
+    told = store_all_gather(store, launch, "nodes", node_words(read_node()) if first else None)
     return {fact.host: node_of_words(words) for fact, words in zip(facts, told, strict=True) if words is not None}
 
 
@@ -204,31 +209,18 @@ def _tuples(words: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in words.items()}
 
 
-def _world(
-    choice: TransportChoice, request: DeviceRequest, launch: Launch, store: Store, device: torch.device, trace: Trace,
-    local: bool,
-) -> tuple[Communicator, TransportChoice]:
-    """The communicator of all ranks; with another choice if MPI turns out to be another one than that of mpirun."""
-    interface = "lo" if local else ""
-    if choice.transport == "nccl":
-        return nccl_world(launch.rank, launch.size, store, device, trace, interface=interface), choice
-    if choice.transport == "mpi":
-        world = mpi_world(trace)
-        if (world.rank, world.size) == (launch.rank, launch.size):
-            return world, choice
-        words = _stranger(world, launch)
-        if request.transport == "mpi":
-            raise InputError(f"{words} Install mpi4py for that library, or use --transport gloo.")
-        world.close()
-        choice = TransportChoice("gloo", (*choice.notes, f"{words} Gloo is used instead."))
-    return gloo_world(launch.rank, launch.size, store, trace, interface=interface), choice
-
-
-def _stranger(world: Communicator, launch: Launch) -> str:
-    return (
-        f"mpi4py says that this is rank {world.rank} of {world.size}, {launch.starter} says rank {launch.rank} of "
-        f"{launch.size}: mpi4py uses another library ({world.path.split(';')[0]}) than {launch.starter}."
-    )
+def _join(
+    request: DeviceRequest, facts: list[RankFacts], placements: tuple[Placement, ...], starter: str, mine: JoinRequest
+) -> tuple[TransportCommunicator, tuple[str, ...]]:
+    """The communicator of all ranks, with notes; by another transport than first chosen if that one counts others."""
+    transport, notes = choose_transport(request, facts, placements, starter)
+    try:
+        return transport.world(mine), notes
+    except OtherRanks as error:
+        if transport.name == request.transport:
+            raise InputError(f"--transport {transport.name}: {error}.") from error
+        off = {**request.off, transport.name: str(error)}
+        return _join(replace(request, off=off), facts, placements, starter, mine)
 
 
 def _fail(watchdog: Watchdog, error: Exception, explain: Callable[[Exception], str]) -> None:
@@ -240,12 +232,12 @@ def _fail(watchdog: Watchdog, error: Exception, explain: Callable[[Exception], s
             f"The GPU reports an error: {str(error).splitlines()[0]}. If that happens again on this GPU only, look at "
             "`nvidia-smi -q` and the system's log, and leave it out (CUDA_VISIBLE_DEVICES).", 1,
         )  # fmt: skip
-    if is_second_hand(error):
-        watchdog.fail(f"The connection to other ranks broke: {str(error).splitlines()[0]}", 1, second_hand=True)
+    if is_secondary(error):
+        watchdog.fail(f"The connection to other ranks broke: {str(error).splitlines()[0]}", 1, secondary=True)
     watchdog.fail(explain(error), 1)
 
 
-def is_second_hand(error: Exception) -> bool:
+def is_secondary(error: Exception) -> bool:
     """Whether an error may only mean that another rank is gone."""
     if isinstance(error, DistError) or type(error).__module__.startswith("mpi4py"):
         return True

@@ -48,7 +48,15 @@ class EndpointCommunicator(LayeredCommunicator):
         # One thread per endpoint, not a pool for all: so all ranks use an endpoint in the same order.
         self._threads = [ThreadPoolExecutor(1, f"endpoint-{number}") for number in range(count)]
 
-    def _like(self, inner: TransportCommunicator) -> TransportCommunicator:
+    def check_device(self, device: torch.device) -> None:
+        """InputError where arrays of a GPU are added up on the GPU, and so would all stay whole."""
+        if device.type != "cpu" and self._reduces_on(device):
+            raise InputError(
+                "--reductions endpoints cuts sums of arrays in host memory, but here those of GPUs are added up on the "
+                "GPUs. Leave it out, or use --transport gloo."
+            )
+
+    def _rewrapped(self, inner: TransportCommunicator) -> TransportCommunicator:
         return EndpointCommunicator(inner, self._count, self._threshold_bytes)
 
     def _all_reduce_now(self, flat: torch.Tensor, operation: Operation) -> None:

@@ -14,12 +14,15 @@ class LayeredCommunicator(TransportCommunicator):
 
     def __init__(self, inner: TransportCommunicator, transport: str, difference: str):
         super().__init__(inner.rank, inner.world_ranks, inner.name, inner.trace)
-        self._inner, self._queues, self.takes_threads = inner, inner._queues, inner.takes_threads
-        self.transport = transport
+        self._inner, self._stream_ordered, self.takes_threads = inner, inner._stream_ordered, inner.takes_threads
+        self.transport, self.difference = transport, difference
         self.path = f"{inner.path}; {difference}"
 
+    def check_device(self, device: torch.device) -> None:
+        """InputError if the layer makes no difference for arrays there."""
+
     @abstractmethod
-    def _like(self, inner: TransportCommunicator) -> TransportCommunicator:
+    def _rewrapped(self, inner: TransportCommunicator) -> TransportCommunicator:
         """The same layer on another communicator."""
 
     def _reaches(self, device: torch.device) -> bool:
@@ -55,7 +58,7 @@ class LayeredCommunicator(TransportCommunicator):
         return self._inner._swap(flat, to, out, source)
 
     def _child(self, members: Sequence[int], label: str, name: str) -> TransportCommunicator:
-        return self._like(self._inner._child(members, label, name))
+        return self._rewrapped(self._inner._child(members, label, name))
 
     def _count_splits(self) -> int:
         return self._inner._count_splits()

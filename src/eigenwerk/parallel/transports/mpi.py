@@ -16,6 +16,7 @@ import torch
 
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.transports.pending import Operation, Pending
+from eigenwerk.parallel.transports.table import JoinRequest, OtherRanks
 from eigenwerk.parallel.transports.transport import TransportCommunicator
 from eigenwerk.trace import Trace
 
@@ -165,6 +166,19 @@ def mpi_world(trace: Trace | None = None, *, message: int = MESSAGE) -> MpiCommu
     comm = mpi.COMM_WORLD.Dup()
     aware = is_cuda_aware(mpi)
     return MpiCommunicator(mpi, comm, range(comm.Get_size()), "world", trace, aware, message, finalize=started)
+
+
+def join_by_mpi(request: JoinRequest) -> MpiCommunicator:
+    """`mpi_world` of a run; `OtherRanks` if mpi4py uses another library than the one that started the ranks."""
+    world = mpi_world(request.trace)
+    if (world.rank, world.size) == (request.rank, request.size):
+        return world
+    library = library_name(world._mpi)
+    world.close()
+    raise OtherRanks(
+        f"mpi4py says that this is rank {world.rank} of {world.size}, and the starter says rank {request.rank} of "
+        f"{request.size}: mpi4py uses another library ({library}); install mpi4py for that of the starter"
+    )
 
 
 def _load() -> tuple[Any, bool]:

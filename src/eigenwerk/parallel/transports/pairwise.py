@@ -21,7 +21,7 @@ import torch
 from eigenwerk.parallel.pipeline import side_stream
 from eigenwerk.parallel.process_grid import share
 from eigenwerk.parallel.transports.layered import LayeredCommunicator
-from eigenwerk.parallel.transports.pending import DeferredTransfer, Operation, Pending, Together, reduce_rows
+from eigenwerk.parallel.transports.pending import DeferredTransfer, Operation, Pending, PendingAll, reduce_rows
 from eigenwerk.parallel.transports.transport import TransportCommunicator
 from eigenwerk.parallel.transports.wire import pinned_copy, pinned_like
 
@@ -40,34 +40,34 @@ class PairwiseCommunicator(LayeredCommunicator):
         super().__init__(inner, f"pairwise {inner.transport}", "sums by messages between pairs of ranks")
         self._whole_bytes = whole_bytes
 
-    def _like(self, inner: TransportCommunicator) -> TransportCommunicator:
+    def _rewrapped(self, inner: TransportCommunicator) -> TransportCommunicator:
         return PairwiseCommunicator(inner, self._whole_bytes)
 
     def _all_reduce(self, flat: torch.Tensor, operation: Operation) -> Pending:
-        with _Beside(flat) as pending:
+        with _OnSideStream(flat) as pending:
             if flat.numel() * flat.element_size() <= self._whole_bytes:
                 self._reduce_whole(flat, operation)
             else:
                 parts_p = self._parts(flat)
                 self._reduce_own(parts_p[self.rank], parts_p, operation)
-                self._share_out(parts_p)
+                self._all_gather_parts(parts_p)
         return pending
 
     def _reduce(self, flat: torch.Tensor, operation: Operation, root: int) -> Pending:
-        with _Beside(flat) as pending:
+        with _OnSideStream(flat) as pending:
             parts_p = self._parts(flat)
             self._reduce_own(parts_p[self.rank], parts_p, operation)
-            self._collect(flat, parts_p, root)
+            self._gather_parts(flat, parts_p, root)
         return pending
 
     def _reduce_scatter(self, out: torch.Tensor, flat: torch.Tensor, operation: Operation) -> Pending:
-        with _Beside(flat) as pending:
+        with _OnSideStream(flat) as pending:
             parts_p = flat.split(out.numel()) if out.numel() else [flat] * self.size
             out.copy_(parts_p[self.rank])
             self._reduce_own(out, parts_p, operation)
         return pending
 
-    def _adds_on(self, device: torch.device) -> bool:
+    def _reduces_on(self, device: torch.device) -> bool:
         return True  # messages are staged where they must be, sums are not
 
     def _parts(self, flat: torch.Tensor) -> list[torch.Tensor]:
@@ -85,18 +85,18 @@ class PairwiseCommunicator(LayeredCommunicator):
     def _reduce_own(self, own: torch.Tensor, parts_p: Sequence[torch.Tensor], operation: Operation) -> None:
         """Add the others' contributions to the part of this rank, one while the next one travels."""
         buffers = [torch.empty_like(own) for _ in range(min(2, self.size - 1))]
-        coming = self._give(1, parts_p, buffers[0]) if self.size > 1 else None
+        coming = self._send_part(1, parts_p, buffers[0]) if self.size > 1 else None
         for shift in range(1, self.size):
             assert coming is not None
             coming.wait()
             buffer = buffers[(shift - 1) % 2]
-            coming = self._give(shift + 1, parts_p, buffers[shift % 2]) if shift + 1 < self.size else None
+            coming = self._send_part(shift + 1, parts_p, buffers[shift % 2]) if shift + 1 < self.size else None
             torch.maximum(own, buffer, out=own) if operation == "max" else own.add_(buffer)
 
-    def _give(self, shift: int, parts_p: Sequence[torch.Tensor], buffer: torch.Tensor) -> Pending:
+    def _send_part(self, shift: int, parts_p: Sequence[torch.Tensor], buffer: torch.Tensor) -> Pending:
         return self._round(shift, parts_p[(self.rank + shift) % self.size], buffer)
 
-    def _share_out(self, parts_p: Sequence[torch.Tensor]) -> None:
+    def _all_gather_parts(self, parts_p: Sequence[torch.Tensor]) -> None:
         """The finished part of each rank to all others."""
         rounds = range(1, self.size)
         own = parts_p[self.rank]
@@ -110,9 +110,9 @@ class PairwiseCommunicator(LayeredCommunicator):
             return self._inner._swap(given, to, taken, source)
         landing = pinned_like(taken)
         pending = self._inner._swap(pinned_copy(given), to, landing, source)
-        return Together([pending, DeferredTransfer(lambda: _land(landing, taken))])
+        return PendingAll([pending, DeferredTransfer(lambda: _to_device(landing, taken))])
 
-    def _collect(self, flat: torch.Tensor, parts_p: Sequence[torch.Tensor], root: int) -> None:
+    def _gather_parts(self, flat: torch.Tensor, parts_p: Sequence[torch.Tensor], root: int) -> None:
         """The finished parts to one rank."""
         direct = self._reaches(flat.device)
         own = parts_p[self.rank].clone() if direct else pinned_copy(parts_p[self.rank])
@@ -122,21 +122,21 @@ class PairwiseCommunicator(LayeredCommunicator):
         mine = self.rank == root
         self._inner._all_to_all(out if mine else out[:0], own, lengths if mine else none, given).wait()
         if mine and not direct:
-            _land(out, flat)
+            _to_device(out, flat)
 
 
-def _land(host: torch.Tensor, out: torch.Tensor) -> None:
+def _to_device(host: torch.Tensor, out: torch.Tensor) -> None:
     out.copy_(host, non_blocking=True)
 
 
-class _Beside:
+class _OnSideStream:
     """On a GPU: queues what is done inside on a stream beside the current one, which waits for it later."""
 
     def __init__(self, flat: torch.Tensor):
         self._stream = side_stream(flat.device) if flat.is_cuda else None
         self._context: torch.cuda.StreamContext | nullcontext[None] = nullcontext()
 
-    def __enter__(self) -> "_Beside":
+    def __enter__(self) -> "_OnSideStream":
         if self._stream is not None:
             self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
             self._context = torch.cuda.stream(self._stream)

@@ -16,7 +16,7 @@ class Pending(Protocol):
         ...
 
 
-class Together:
+class PendingAll:
     """Several transfers waited for as one."""
 
     def __init__(self, parts: Sequence[Pending]):
@@ -46,7 +46,7 @@ class FinishedTransfer:
         """Nothing to wait for."""
 
 
-class Reducing:
+class PendingReduction:
     """Parts of all ranks on their way, to be reduced in the order of ranks."""
 
     def __init__(self, pending: Pending, parts_px: torch.Tensor, out: torch.Tensor, operation: Operation):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.transports.pending import Operation, Pending, Reducing
+from eigenwerk.parallel.transports.pending import Operation, Pending, PendingReduction
 
 
 class Primitives(Communicator):
@@ -18,14 +18,14 @@ class Primitives(Communicator):
     takes_threads = True
     """Whether several threads may call communicators of this transport at the same time, each its own."""
 
-    _queues = False
+    _stream_ordered = False
     """Whether transfers between devices wait in the queue of the device, and not on the host."""
 
     @abstractmethod
     def _reaches(self, device: torch.device) -> bool:
         """Whether memory of this device travels without a stop in host memory.  Always true for the host."""
 
-    def _adds_on(self, device: torch.device) -> bool:
+    def _reduces_on(self, device: torch.device) -> bool:
         """Whether reductions take memory of this device."""
         return self._reaches(device)
 
@@ -75,4 +75,4 @@ class Primitives(Communicator):
         """Reduce, and keep the part of this rank; unless the transport has its own, parts are added by rank."""
         parts_px = torch.empty_like(flat)
         counts = [out.numel()] * self.size
-        return Reducing(self._all_to_all(parts_px, flat, counts, counts), parts_px, out, operation)
+        return PendingReduction(self._all_to_all(parts_px, flat, counts, counts), parts_px, out, operation)

@@ -12,7 +12,7 @@ from eigenwerk.trace import Trace
 Result = TypeVar("Result")
 
 
-class Call:
+class TracedCall:
     """One call of a verb.  Its seconds are those in which it held the caller up: while it started, and in `wait`.
 
     on_device: whether a queue of the device waits rather than the host; then its clock counts as well.
@@ -45,14 +45,14 @@ class Call:
         self._trace.traffic(*self._names, self._bytes, self._seconds, self._entered, self._peers, self._began)
 
 
-class Arriving(Generic[Result]):
+class Transfer(Generic[Result]):
     """The handle of a transfer: waits for it once, then puts the result into its form.
 
     used: the memory that travels, kept until the end.  On a device, wait on the stream that started; `pipeline` shows
     how other streams get the result.
     """
 
-    def __init__(self, call: Call, pending: Pending, finish: Callable[[], Result], used: Sequence[torch.Tensor]):
+    def __init__(self, call: TracedCall, pending: Pending, finish: Callable[[], Result], used: Sequence[torch.Tensor]):
         self._call, self._pending, self._used = call, pending, used
         self._finish: Callable[[], Result] | None = finish
         call.pause()

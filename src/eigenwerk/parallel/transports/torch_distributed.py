@@ -16,7 +16,8 @@ import torch
 from torch.distributed import PrefixStore, ProcessGroupGloo, ReduceOp, Store
 
 from eigenwerk.errors import InputError
-from eigenwerk.parallel.transports.pending import Operation, Pending, Together
+from eigenwerk.parallel.transports.pending import Operation, Pending, PendingAll
+from eigenwerk.parallel.transports.table import JoinRequest
 from eigenwerk.parallel.transports.transport import TransportCommunicator
 from eigenwerk.trace import Trace
 
@@ -77,7 +78,7 @@ class TorchCommunicator(TransportCommunicator):
         super().__init__(rank, world_ranks, name, trace)
         self._store, self._links = store, links
         self._groups = links.open(store, rank, self.size)
-        self._queues = links.device is not None
+        self._stream_ordered = links.device is not None
         self.transport = "gloo" if links.device is None else "nccl"
         self.path = (
             "Gloo; CUDA tensors are staged through pinned memory"
@@ -110,19 +111,19 @@ class TorchCommunicator(TransportCommunicator):
     def _all_gather(self, out: torch.Tensor, flat: torch.Tensor, counts: Sequence[int]) -> Pending:
         group = self._group(flat)
         if not flat.is_cuda:
-            return self._join(group, out, flat, counts)
+            return self._gather_by_messages(group, out, flat, counts)
         if len(set(counts)) == 1:
             return group._allgather_base(out, flat)
         return group.allgather([list(out.split(list(counts)))], [flat])
 
-    def _join(self, group: Any, out: torch.Tensor, flat: torch.Tensor, counts: Sequence[int]) -> Pending:
+    def _gather_by_messages(self, group: Any, out: torch.Tensor, flat: torch.Tensor, counts: Sequence[int]) -> Pending:
         """Every rank sends to every other: Gloo's own all-gather knows even lengths only and is 3 times slower."""
         others = [(self.rank + shift) % self.size for shift in range(1, self.size)]
         parts = out.split(list(counts))
         parts[self.rank].copy_(flat)
         coming = [group.recv([parts[rank]], rank, TAG_GATHER) for rank in others if counts[rank]]
         going = [group.send([flat], rank, TAG_GATHER) for rank in others if counts[self.rank]]
-        return Together(coming + going)
+        return PendingAll(coming + going)
 
     def _all_to_all(
         self, out: torch.Tensor, flat: torch.Tensor, out_counts: Sequence[int], counts: Sequence[int]
@@ -147,7 +148,7 @@ class TorchCommunicator(TransportCommunicator):
             out_counts, counts = [0] * self.size, [0] * self.size
             out_counts[source], counts[to] = out.numel(), flat.numel()
             return self._all_to_all(out, flat, out_counts, counts)
-        return Together([self._receive(out, source), self._send(flat, to)])
+        return PendingAll([self._receive(out, source), self._send(flat, to)])
 
     def _child(self, members: Sequence[int], label: str, name: str) -> "TorchCommunicator":
         store = PrefixStore(label, self._store)
@@ -159,16 +160,16 @@ class TorchCommunicator(TransportCommunicator):
         if self._groups:
             super().close()
             self.barrier()
-        for group in self._let_go():
+        for group in self._take_groups():
             group.shutdown()
 
     def abort(self) -> None:
         """Breaks the connections: what other ranks wait for from this one fails."""
         super().abort()
-        for group in self._let_go():
+        for group in self._take_groups():
             group.abort()
 
-    def _let_go(self) -> list[Any]:
+    def _take_groups(self) -> list[Any]:
         groups, self._groups = self._groups, {}
         return list(groups.values())
 
@@ -220,3 +221,14 @@ def nccl_world(
     torch.cuda.set_device(device)
     links = GroupOptions(timeout, interface, device, high_priority, thread_blocks)
     return TorchCommunicator(rank, range(size), store, links, "world", trace)
+
+
+def join_by_gloo(request: JoinRequest) -> TorchCommunicator:
+    """`gloo_world` of a run."""
+    return gloo_world(request.rank, request.size, request.store, request.trace, interface=request.interface)
+
+
+def join_by_nccl(request: JoinRequest) -> TorchCommunicator:
+    """`nccl_world` of a run."""
+    device, trace = request.device, request.trace
+    return nccl_world(request.rank, request.size, request.store, device, trace, interface=request.interface)

@@ -13,7 +13,7 @@ from eigenwerk.parallel.handle import Handle
 from eigenwerk.parallel.serial import SerialCommunicator
 from eigenwerk.parallel.transports.pending import DeferredTransfer, FinishedTransfer, Operation, Pending, operation_of
 from eigenwerk.parallel.transports.primitives import Primitives
-from eigenwerk.parallel.transports.recording import Arriving, Call
+from eigenwerk.parallel.transports.recording import TracedCall, Transfer
 from eigenwerk.parallel.transports.wire import numbers, pack, pinned_copy, unpack
 from eigenwerk.trace import Trace
 
@@ -58,67 +58,68 @@ class TransportCommunicator(Primitives):
         self, verb: str, array_x: torch.Tensor, operation: Operation, blocking: bool = False
     ) -> Handle[torch.Tensor]:
         call = self._call(verb, array_x)
-        flat = self._board_to_add(array_x)
+        flat = self._pack_to_reduce(array_x)
         if blocking:
             pending: Pending = DeferredTransfer(lambda: self._all_reduce_now(flat, operation))
         else:
             pending = self._all_reduce(flat, operation)
-        return Arriving(call, pending, lambda: self._land(flat, array_x), [flat])
+        return Transfer(call, pending, lambda: self._unpack(flat, array_x), [flat])
 
     def start_reduce(self, array_x: torch.Tensor, root: int = 0) -> Handle[torch.Tensor | None]:
         """Reduce to one rank."""
         self._check(root)
         call = self._call("reduce", array_x)
-        flat = self._board_to_add(array_x)
+        flat = self._pack_to_reduce(array_x)
         pending = self._reduce(flat, operation_of(array_x), root)
-        return Arriving(call, pending, lambda: self._land(flat, array_x) if self.rank == root else None, [flat])
+        return Transfer(call, pending, lambda: self._unpack(flat, array_x) if self.rank == root else None, [flat])
 
     def start_reduce_scatter(self, array_px: torch.Tensor) -> Handle[torch.Tensor]:
         """Reduce-scatter.  ValueError unless there is one entry for each rank."""
         self._check_entries(len(array_px))
         call = self._call("reduce_scatter", array_px)
-        flat = self._board_to_add(array_px)
+        flat = self._pack_to_reduce(array_px)
         out = self._empty(flat, flat.numel() // self.size)
         pending = self._reduce_scatter(out, flat, operation_of(array_px))
-        return Arriving(call, pending, lambda: self._land(out, array_px, array_px.shape[1:]), [flat, out])
+        return Transfer(call, pending, lambda: self._unpack(out, array_px, array_px.shape[1:]), [flat, out])
 
     def start_broadcast(self, array_x: torch.Tensor, root: int = 0) -> Handle[torch.Tensor]:
         """Broadcast in place of the array, or of a copy where it is not contiguous."""
         self._check(root)
         call = self._call("broadcast", array_x)
-        flat = self._board(array_x)
-        return Arriving(call, self._broadcast(flat, root), lambda: self._land(flat, array_x), [flat])
+        flat = self._pack(array_x)
+        return Transfer(call, self._broadcast(flat, root), lambda: self._unpack(flat, array_x), [flat])
 
     def start_all_gather(self, array_x: torch.Tensor, lengths: Sequence[int] | None = None) -> Handle[torch.Tensor]:
         """All-gather; ValueError for an array without axes."""
         call = self._call("all_gather", array_x)
-        shape, counts = self._joined(array_x, lengths)
-        flat = self._board(array_x)
+        shape, counts = self._gathered_shape(array_x, lengths)
+        flat = self._pack(array_x)
         out = self._empty(flat, sum(counts))
-        return Arriving(call, self._all_gather(out, flat, counts), lambda: self._land(out, array_x, shape), [flat, out])
+        pending = self._all_gather(out, flat, counts)
+        return Transfer(call, pending, lambda: self._unpack(out, array_x, shape), [flat, out])
 
     def gather(self, array_x: torch.Tensor, root: int = 0, lengths: Sequence[int] | None = None) -> torch.Tensor | None:
         """An all-to-all in which only one rank gets anything."""
         self._check(root)
         call = self._call("gather", array_x)
-        shape, counts = self._joined(array_x, lengths)
+        shape, counts = self._gathered_shape(array_x, lengths)
         mine = self.rank == root
-        flat = self._board(array_x)
+        flat = self._pack(array_x)
         out = self._empty(flat, sum(counts) if mine else 0)
         sent = [flat.numel() if rank == root else 0 for rank in range(self.size)]
         pending = self._all_to_all(out, flat, counts if mine else [0] * self.size, sent)
-        return Arriving(call, pending, lambda: self._land(out, array_x, shape) if mine else None, [flat, out]).wait()
+        return Transfer(call, pending, lambda: self._unpack(out, array_x, shape) if mine else None, [flat, out]).wait()
 
     def start_all_to_all(self, array_px: torch.Tensor) -> Handle[torch.Tensor]:
         """All-to-all.  ValueError unless there is one entry for each rank."""
         self._check_entries(len(array_px))
         part = array_px.numel() * array_px.element_size() // self.size
         call = self._call("all_to_all", array_px, [(rank, part) for rank in range(self.size)])
-        flat = self._board(array_px)
+        flat = self._pack(array_px)
         out = self._empty(flat, flat.numel())
         counts = [flat.numel() // self.size] * self.size
         pending = self._all_to_all(out, flat, counts, counts)
-        return Arriving(call, pending, lambda: self._land(out, array_px), [flat, out])
+        return Transfer(call, pending, lambda: self._unpack(out, array_px), [flat, out])
 
     def start_exchange(
         self, arrays_p: Sequence[torch.Tensor], shapes_p: Sequence[Sequence[int]] | None = None
@@ -127,7 +128,7 @@ class TransportCommunicator(Primitives):
         self._check_entries(len(arrays_p))
         first, sizes = arrays_p[0], [array.numel() * array.element_size() for array in arrays_p]
         call = self._call("exchange", first, list(enumerate(sizes)), sum(sizes))
-        shapes_p = shapes_p if shapes_p is not None else self._tell_shapes(arrays_p)
+        shapes_p = shapes_p if shapes_p is not None else self._exchanged_shapes(arrays_p)
         parts = [pack(array) for array in arrays_p]
         flat = self._stage(torch.cat(parts))
         out_counts = [numbers(shape, first.dtype) for shape in shapes_p]
@@ -138,32 +139,32 @@ class TransportCommunicator(Primitives):
             landed = out.to(first.device).split(out_counts)
             return [unpack(part, shape, first.dtype) for part, shape in zip(landed, shapes_p, strict=True)]
 
-        return Arriving(call, pending, finish, [flat, out])
+        return Transfer(call, pending, finish, [flat, out])
 
     def start_send(self, array_x: torch.Tensor, to: int) -> Handle[None]:
         """Send; the array must stay as it is until `wait`."""
         self._check(to)
         call = self._call("send", array_x, [(to, array_x.numel() * array_x.element_size())])
-        flat = self._board(array_x)
-        return Arriving(call, self._send(flat, to), lambda: None, [flat])
+        flat = self._pack(array_x)
+        return Transfer(call, self._send(flat, to), lambda: None, [flat])
 
     def start_receive(self, like_x: torch.Tensor, source: int) -> Handle[torch.Tensor]:
         """Receive into the memory of `like_x` where that is contiguous."""
         self._check(source)
         call = self._call("receive", like_x)
-        out = self._space(like_x)
-        return Arriving(call, self._receive(out, source), lambda: self._land(out, like_x), [out])
+        out = self._receive_buffer(like_x)
+        return Transfer(call, self._receive(out, source), lambda: self._unpack(out, like_x), [out])
 
     def start_swap(self, array_x: torch.Tensor, to: int, like_x: torch.Tensor, source: int) -> Handle[torch.Tensor]:
         """Send and receive at the same time."""
         self._check(to)
         self._check(source)
         call = self._call("swap", array_x, [(to, array_x.numel() * array_x.element_size())])
-        flat, out = self._board(array_x), self._space(like_x)
+        flat, out = self._pack(array_x), self._receive_buffer(like_x)
         if to == self.rank:
             out.copy_(flat)
         pending = FinishedTransfer() if to == self.rank else self._swap(flat, to, out, source)
-        return Arriving(call, pending, lambda: self._land(out, like_x), [flat, out])
+        return Transfer(call, pending, lambda: self._unpack(out, like_x), [flat, out])
 
     # -- groups and agreement -------------------------------------------------------------------------------
 
@@ -217,31 +218,31 @@ class TransportCommunicator(Primitives):
             child.abort()
         self._children.clear()
 
-    # -- on and off board -----------------------------------------------------------------------------------
+    # -- packing and staging -------------------------------------------------------------------------------
 
     def _call(
         self, verb: str, array_x: torch.Tensor, peers: Sequence[tuple[int, int]] = (), bytes: int | None = None
-    ) -> Call:
+    ) -> TracedCall:
         bytes = array_x.numel() * array_x.element_size() if bytes is None else bytes
         names = (verb, self.name, self.transport)
         world_peers = [(self.world_ranks[rank], count) for rank, count in peers]
-        on_device = array_x.is_cuda and self._queues
+        on_device = array_x.is_cuda and self._stream_ordered
         if array_x.is_cuda and not on_device:  # work queued before is no communication: it ends before the time counts
             torch.cuda.current_stream(array_x.device).synchronize()
-        return Call(self.trace, names, bytes, world_peers, on_device)
+        return TracedCall(self.trace, names, bytes, world_peers, on_device)
 
-    def _board(self, array_x: torch.Tensor) -> torch.Tensor:
+    def _pack(self, array_x: torch.Tensor) -> torch.Tensor:
         return self._stage(pack(array_x))
 
-    def _board_to_add(self, array_x: torch.Tensor) -> torch.Tensor:
+    def _pack_to_reduce(self, array_x: torch.Tensor) -> torch.Tensor:
         flat = pack(array_x)
-        return flat if self._adds_on(flat.device) else pinned_copy(flat)
+        return flat if self._reduces_on(flat.device) else pinned_copy(flat)
 
     def _stage(self, flat: torch.Tensor) -> torch.Tensor:
         return flat if self._reaches(flat.device) else pinned_copy(flat)
 
-    def _space(self, like_x: torch.Tensor) -> torch.Tensor:
-        """Memory like that of `_board`, for numbers that come."""
+    def _receive_buffer(self, like_x: torch.Tensor) -> torch.Tensor:
+        """Memory like that of `_pack`, for numbers that come."""
         flat = pack(like_x)
         return flat if self._reaches(flat.device) else self._empty(flat.new_empty(0, device="cpu"), flat.numel(), True)
 
@@ -250,11 +251,11 @@ class TransportCommunicator(Primitives):
         return torch.empty(count, dtype=like.dtype, device=like.device, pin_memory=pinned or like.is_pinned())
 
     @staticmethod
-    def _land(flat: torch.Tensor, like_x: torch.Tensor, shape: Sequence[int] | None = None) -> torch.Tensor:
+    def _unpack(flat: torch.Tensor, like_x: torch.Tensor, shape: Sequence[int] | None = None) -> torch.Tensor:
         landed = flat if flat.device == like_x.device else flat.to(like_x.device, non_blocking=True)
         return unpack(landed, like_x.shape if shape is None else shape, like_x.dtype)
 
-    def _joined(self, array_x: torch.Tensor, lengths: Sequence[int] | None) -> tuple[list[int], list[int]]:
+    def _gathered_shape(self, array_x: torch.Tensor, lengths: Sequence[int] | None) -> tuple[list[int], list[int]]:
         """Shape of all ranks' arrays joined, and how many numbers come from each rank."""
         if array_x.ndim == 0:
             raise ValueError("arrays without axes cannot be joined; give them one by `array[None]`")
@@ -267,7 +268,7 @@ class TransportCommunicator(Primitives):
         row = numbers(array_x.shape[1:], array_x.dtype)
         return [sum(lengths), *array_x.shape[1:]], [length * row for length in lengths]
 
-    def _tell_shapes(self, arrays_p: Sequence[torch.Tensor]) -> list[list[int]]:
+    def _exchanged_shapes(self, arrays_p: Sequence[torch.Tensor]) -> list[list[int]]:
         """The shapes of the arrays that come from each rank."""
         told_px = torch.zeros(self.size, MOST_AXES + 1, dtype=torch.int64)
         for told_x, array in zip(told_px, arrays_p, strict=True):

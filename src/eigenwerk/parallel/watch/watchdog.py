@@ -1,13 +1,13 @@
 """The watchdog of a rank: a thread beside the computation that knows how the run ends, even when the computation hangs.
 
-    watchdog = Watchdog(store, rank, size, tell=print)
+    watchdog = Watchdog(store, rank, size, tell=print)       # Watchdog(tell=print) for one rank alone
     with watchdog:
         ...
         if watchdog.step_finished(world.any):    # at the end of every step: None, or the signal that stops all ranks
             ...
 
-It does not use the communicators of the computation.  Every rank is connected to the hub in rank 0, where one judge
-decides for all (`judge`).  When the decision is not to go on, the watchdog ends its process, wherever the computation
+It does not use the communicators of the computation.  Every rank is connected to the server in rank 0, where a
+coordinator decides for all.  When the decision is not to go on, the watchdog ends its process, wherever the computation
 is: words for the user, buffers written out, `os._exit`.  No array is freed by hand: the end of the process frees GPUs.
 """
 
@@ -26,9 +26,9 @@ from types import FrameType, TracebackType
 from typing import NoReturn, Protocol
 
 from eigenwerk.errors import EigenwerkError
-from eigenwerk.parallel.watch.hub import Hub
-from eigenwerk.parallel.watch.judge import FAILED, GRACE, NO_STEP, Ending, Judge, ProcessPlace
-from eigenwerk.parallel.watch.lines import Message, WatchLine
+from eigenwerk.parallel.watch.connection import Message, WatchConnection
+from eigenwerk.parallel.watch.coordinator import FAILED, GRACE, NO_STEP, Coordinator, ProcessPlace, Shutdown
+from eigenwerk.parallel.watch.server import WatchServer
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that ask to stop."""
@@ -42,12 +42,11 @@ WORDS_LIMIT = 2.0
 LINGER = 0.5
 """Seconds for which rank 0 still listens after it has told the others how the run ends."""
 
-CALL_LIMIT = 10.0
-"""Seconds for a connection to the hub."""
+CONNECT_LIMIT = 10.0
+"""Seconds for a connection to the server."""
 
 KEY = "eigenwerk/watchdog"
 
-SAVED = "Interrupted within a step that took too long; the last finished step is saved (ISTART = 1 goes on from it)."
 NOT_SAVED = "Interrupted within a step that took too long; the last finished step could not be saved"
 
 
@@ -64,36 +63,40 @@ class Store(Protocol):
 class Watchdog:
     """One for each rank, from the meeting of the ranks to the end of the computation; collective to make.
 
-    rescue: saves the last finished step, called on all ranks at the same time, in the watchdog's thread, while the
-    computation may be anywhere; set it when there is something to save.  tell: how rank 0 says that and how a stop was
-    asked for; errors go to stderr, said by rank 0 or, if that is dead, by another one.  tidy: done before the watchdog
-    ends the process, quickly.  local: whether all ranks are on this machine.  told_by_parent: whether
-    somebody else tells the user about dead ranks.
+    store: None for one rank alone.  rescue: saves the last finished step and gives words about it, called on all ranks
+    at the same time, in the watchdog's thread, while the computation may be anywhere.  tell: how rank 0 says that and
+    how a stop was asked for; errors go to stderr, said by rank 0 or, if that is dead, by another one.  cleanup: done
+    before the watchdog ends the process, quickly.  local: whether all ranks are on this machine.  told_by_parent:
+    whether somebody else tells the user about dead ranks.
 
     stop: the signal that asks to stop, None without one; steps: finished steps.
     """
 
     def __init__(
         self,
-        store: Store,
-        rank: int,
-        size: int,
-        rescue: Callable[[], None] | None = None,
+        store: Store | None = None,
+        rank: int = 0,
+        size: int = 1,
+        rescue: Callable[[], str] | None = None,
         *,
         tell: Callable[[str], None] | None = None,
-        tidy: Callable[[], None] | None = None,
+        cleanup: Callable[[], None] | None = None,
         local: bool = True,
         told_by_parent: bool = False,
         grace: float = GRACE,
     ):
         self.rank, self.size, self.rescue = rank, size, rescue
-        self.tell, self.tidy = tell or to_stderr, tidy
+        self.tell, self.cleanup = tell or to_stderr, cleanup
         self.told_by_parent = told_by_parent
         self.stop: int | None = None
         self.steps = 0
         self.places: list[ProcessPlace] = []
-        self._hub = Hub(Judge(size, grace), secrets.token_hex(), local) if rank == 0 else None
-        self._token, self._line = _call_hub(store) if self._hub is None else _open_hub(self._hub, store, local)
+        self._server = WatchServer(Coordinator(size, grace), secrets.token_hex(), local) if rank == 0 else None
+        if store is not None:
+            opened = _connect(store) if self._server is None else _publish(self._server, store, local)
+            self._token, self._connection = opened
+        elif self._server is not None:
+            self._token, self._connection = self._server.token, self._server.start()
         self._wake, self._woken = socket.socketpair()
         for end in (self._wake, self._woken):
             end.setblocking(False)
@@ -123,46 +126,47 @@ class Watchdog:
         self._say("left")
         with suppress(OSError):
             self._wake.send(b"\0")
-        self._thread.join(timeout=CALL_LIMIT)
-        if self._hub is not None:
-            self._hub.close()
+        self._thread.join(timeout=CONNECT_LIMIT)
+        if self._server is not None:
+            self._server.close()
         signal.set_wakeup_fd(self._wakeup_before)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
-        self._line.close()
+        for end in (self._wake, self._woken, self._connection):
+            end.close()
 
-    def step_finished(self, any_rank: Callable[[bool], bool]) -> int | None:
+    def step_finished(self, any_rank: Callable[[bool], bool] = bool) -> int | None:
         """The signal for which all ranks stop now, or None; collective.  any_rank: `Communicator.any` of all ranks."""
         self.steps += 1
-        if self._hub is not None:
-            self._hub.judge.steps = self.steps
+        if self._server is not None:
+            self._server.coordinator.steps = self.steps
         if not any_rank(self.stop is not None):
             return None
         self._say("step_ended")
         self._agreed.wait()  # if the step was not quick enough, the watchdog ends the process meanwhile
         return self.stop
 
-    def fail(self, text: str, code: int, second_hand: bool = False) -> NoReturn:
+    def fail(self, text: str, code: int, secondary: bool = False) -> NoReturn:
         """Tell all ranks why this one cannot go on, and end with them.
 
-        second_hand: a broken connection, which may be only the echo of another rank's end.
+        secondary: a broken connection, which may be only the echo of another rank's end.
         """
-        self._say("failed", text=text, code=code, second_hand=second_hand)
-        self._thread.join(timeout=RESCUE_LIMIT + 2 * CALL_LIMIT)
+        self._say("failed", text=text, code=code, secondary=secondary)
+        self._thread.join(timeout=RESCUE_LIMIT + 2 * CONNECT_LIMIT)
         to_stderr(f"Rank {self.rank}: {text}")  # the watchdog would have ended the process before
         leave(code)
 
     # -- the thread -------------------------------------------------------------------------------------------
 
     def _say(self, what: str, **more: object) -> None:
-        self._line.send({"token": self._token, "rank": self.rank, "what": what, **more})
+        self._connection.send({"token": self._token, "rank": self.rank, "what": what, **more})
 
     def _work(self) -> None:
         while not self._closing:
-            ready, _, _ = select.select([self._line.fileno(), self._woken.fileno()], [], [])
+            ready, _, _ = select.select([self._connection.fileno(), self._woken.fileno()], [], [])
             if self._woken.fileno() in ready:
                 self._tell_signals()
-            if self._line.fileno() in ready and not self._closing:
+            if self._connection.fileno() in ready and not self._closing:
                 self._listen()
 
     def _tell_signals(self) -> None:
@@ -172,69 +176,70 @@ class Watchdog:
 
     def _listen(self) -> None:
         try:
-            for message in self._line.receive():
-                self._understand(message)
+            for message in self._connection.receive():
+                self._handle(message)
         except ConnectionError as reason:
             place = self.places[0] if self.places else ProcessPlace()
             words = f"Rank 0 ({place.host}, process {place.pid}) {reason}."
-            self._end(Ending("lost", words, FAILED, rank=0))
+            self._end(Shutdown("lost", words, FAILED, rank=0))
 
-    def _understand(self, message: Message) -> None:
+    def _handle(self, message: Message) -> None:
         if "places" in message:
             self.places = [ProcessPlace(**place) for place in message["places"]]
         elif "stopping" in message:
             self.stop = message["stopping"]
             if self.rank == 0:
                 _within(WORDS_LIMIT, lambda: self.tell(message["text"]))
-        elif "ending" in message:
-            self._obey(Ending(**message["ending"]))
+        elif "shutdown" in message:
+            self._shut_down(Shutdown(**message["shutdown"]))
         elif "closing" in message:
             self._closing = True
 
-    def _obey(self, ending: Ending) -> None:
-        if ending.how == "step":
-            self.stop = ending.number
+    def _shut_down(self, shutdown: Shutdown) -> None:
+        if shutdown.how == "step":
+            self.stop = shutdown.number
             self._agreed.set()
-        elif ending.how == "rescue":
-            self._end(Ending("rescue", self._save(), ending.code, ending.rank, ending.number))
+        elif shutdown.how == "rescue":
+            self._end(Shutdown("rescue", self._save(), shutdown.code, shutdown.rank, shutdown.number))
         else:
-            self._end(ending)
+            self._end(shutdown)
 
     def _save(self) -> str:
         """Save the last finished step, if there is one; words about it."""
         if self.steps == 0:
             return NO_STEP
-        problem = "there is no way to" if self.rescue is None else _within(RESCUE_LIMIT, self.rescue)
-        return SAVED if problem is None else f"{NOT_SAVED}: {problem}."
+        rescue, said = self.rescue, [""]
+        problem = "there is no way to" if rescue is None else _within(RESCUE_LIMIT, lambda: said.append(rescue()))
+        return said[-1] if problem is None else f"{NOT_SAVED}: {problem}."
 
-    def _end(self, ending: Ending) -> NoReturn:
-        if self.tidy is not None:
-            _within(WORDS_LIMIT, self.tidy)
-        if self._speaks(ending):
-            tell = self.tell if ending.how == "rescue" else to_stderr
-            _within(WORDS_LIMIT, lambda: tell(ending.text))
+    def _end(self, shutdown: Shutdown) -> NoReturn:
+        if self.cleanup is not None:
+            _within(WORDS_LIMIT, self.cleanup)
+        if self._speaks(shutdown):
+            tell = self.tell if shutdown.how == "rescue" else to_stderr
+            _within(WORDS_LIMIT, lambda: tell(shutdown.text))
         if self.rank != 0:
-            self._wait_for_rank_0(RESCUE_LIMIT if ending.how == "rescue" else 2 * WORDS_LIMIT)
-        else:
+            self._wait_for_rank_0(RESCUE_LIMIT if shutdown.how == "rescue" else 2 * WORDS_LIMIT)
+        elif self.size > 1:
             # A rank that sends its own last words into a closed connection would lose what it has not read yet.
             time.sleep(LINGER)
-        leave(ending.code)
+        leave(shutdown.code)
 
     def _wait_for_rank_0(self, seconds: float) -> None:
         """Until it has left: starters kill all ranks when the first one leaves, and rank 0 may still speak or write."""
         limit = time.monotonic() + seconds
         with suppress(OSError):
             while time.monotonic() < limit:
-                ready, _, _ = select.select([self._line.fileno()], [], [], max(0.0, limit - time.monotonic()))
-                for message in self._line.receive() if ready else ():
+                ready, _, _ = select.select([self._connection.fileno()], [], [], max(0.0, limit - time.monotonic()))
+                for message in self._connection.receive() if ready else ():
                     if "closing" in message:
                         return
 
-    def _speaks(self, ending: Ending) -> bool:
+    def _speaks(self, shutdown: Shutdown) -> bool:
         """Rank 0 speaks; if it is dead, the first rank of every machine, because they cannot agree on one."""
-        if ending.how == "lost" and self.told_by_parent:
+        if shutdown.how == "lost" and self.told_by_parent:
             return False
-        if self.rank == 0 or not self.places or ending.rank != 0 or ending.how != "lost":
+        if self.rank == 0 or not self.places or shutdown.rank != 0 or shutdown.how != "lost":
             return self.rank == 0
         here = [rank for rank, place in enumerate(self.places) if place.host == self.places[self.rank].host and rank]
         return here[0] == self.rank
@@ -278,11 +283,12 @@ def _nothing(number: int, frame: FrameType | None) -> None:
     """The watchdog reads the signal from its socket."""
 
 
-def _open_hub(hub: Hub, store: Store, local: bool) -> tuple[str, WatchLine]:
-    """Tell the others where the hub is; the token of the run and rank 0's own connection."""
+def _publish(server: WatchServer, store: Store, local: bool) -> tuple[str, WatchConnection]:
+    """Tell the others where the server is; the token of the run and rank 0's own connection."""
     hosts = ["127.0.0.1"] if local else _own_addresses()
-    store.set(KEY, json.dumps({"hosts": hosts, "port": hub.port, "token": hub.token, "name": socket.gethostname()}))
-    return hub.token, hub.start()
+    place = {"hosts": hosts, "port": server.port, "token": server.token, "name": socket.gethostname()}
+    store.set(KEY, json.dumps(place))
+    return server.token, server.start()
 
 
 def _own_addresses() -> list[str]:
@@ -294,18 +300,18 @@ def _own_addresses() -> list[str]:
     return list(dict.fromkeys([*hosts, "127.0.0.1"]))
 
 
-def _call_hub(store: Store) -> tuple[str, WatchLine]:
-    """The token of the run and a connection to the hub.  EigenwerkError if there is none."""
-    hub = json.loads(store.get(KEY))
-    hosts = hub["hosts"]
-    if hub["name"] == socket.gethostname():
+def _connect(store: Store) -> tuple[str, WatchConnection]:
+    """The token of the run and a connection to the server.  EigenwerkError if there is none."""
+    server = json.loads(store.get(KEY))
+    hosts = server["hosts"]
+    if server["name"] == socket.gethostname():
         hosts = ["127.0.0.1", *hosts]
     for host in dict.fromkeys(hosts):
         with suppress(OSError):
-            connection = socket.create_connection((host, hub["port"]), timeout=CALL_LIMIT)
+            connection = socket.create_connection((host, server["port"]), timeout=CONNECT_LIMIT)
             connection.settimeout(None)
-            return hub["token"], WatchLine(connection)
+            return server["token"], WatchConnection(connection)
     raise EigenwerkError(
-        f"Rank 0 on {hub['name']} cannot be reached at port {hub['port']} of {', '.join(hosts)}. Ranks on several "
-        "machines need connections between any ports; ask who runs the cluster about firewalls."
+        f"Rank 0 on {server['name']} cannot be reached at port {server['port']} of {', '.join(hosts)}. Ranks on "
+        "several machines need connections between any ports; ask who runs the cluster about firewalls."
     )

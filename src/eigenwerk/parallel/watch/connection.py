@@ -21,31 +21,31 @@ SILENCE = PROBE_EVERY * (PROBES + 1)
 DIED, LOST = "has died without a word: it was killed, or crashed", "cannot be reached any more: its machine is lost"
 
 
-class WatchLine:
+class WatchConnection:
     """One connection."""
 
     def __init__(self, connection: socket.socket):
-        self.connection = connection
+        self.socket = connection
         self._rest = b""
         self._sending = threading.Lock()
         _watch_over(connection)
 
     def fileno(self) -> int:
         """For select."""
-        return self.connection.fileno()
+        return self.socket.fileno()
 
     def send(self, message: Message) -> None:
         """Send; that the other end is gone is noticed when receiving, so it is no error here."""
         try:
             with self._sending:
-                self.connection.sendall(json.dumps(message).encode() + b"\n")
+                self.socket.sendall(json.dumps(message).encode() + b"\n")
         except OSError:
             pass
 
     def receive(self) -> Iterator[Message]:
         """The messages that have come; ConnectionError with words about the reason when the other end is gone."""
         try:
-            data = self.connection.recv(65536)
+            data = self.socket.recv(65536)
         except TimeoutError:
             raise ConnectionError(LOST) from None
         except OSError as error:
@@ -60,7 +60,7 @@ class WatchLine:
 
     def close(self) -> None:
         """Hang up."""
-        self.connection.close()
+        self.socket.close()
 
 
 def _message(text: bytes) -> Message | None:

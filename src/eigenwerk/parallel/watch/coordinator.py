@@ -18,7 +18,7 @@ from typing import Any
 GRACE = 5.0
 """Seconds that the present step gets after a signal: schedulers kill for good 10 to 30 seconds after SIGTERM."""
 
-SECOND_HAND = 3.0
+SECONDARY_WAIT = 3.0
 """Seconds that a failed connection waits as a reason: the rank at its other end may be the true one."""
 
 SAME_TIME = 0.5
@@ -40,7 +40,7 @@ class ProcessPlace:
 
 
 @dataclass(frozen=True)
-class Ending:
+class Shutdown:
     """The decision: how (see above), words for the user, exit code, the rank it is about, the signal."""
 
     how: str
@@ -56,17 +56,17 @@ class Ending:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error of one rank, in words; second_hand: perhaps only the echo of another rank's end."""
+    """An error of one rank, in words; secondary: perhaps only the echo of another rank's end."""
 
     rank: int
     text: str
     code: int
-    second_hand: bool
+    secondary: bool
     when: float
 
 
 @dataclass
-class Judge:
+class Coordinator:
     """Hears and decides.  Times are seconds of any clock that only goes forward.
 
     steps: finished so far; stop: the signal that asks to stop, None without one, stop_rank: who got it first.
@@ -77,7 +77,7 @@ class Judge:
     steps: int = 0
     stop: int | None = None
     stop_rank: int = -1
-    ending: Ending | None = None
+    shutdown: Shutdown | None = None
     places: dict[int, ProcessPlace] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     asked: set[int] = field(default_factory=set)
@@ -95,8 +95,8 @@ class Judge:
 
     def step_ended(self) -> None:
         """All ranks have finished a step and know that a stop was asked for."""
-        if self.ending is None and self.stop is not None:
-            self.ending = Ending("step", code=128 + self.stop, rank=self.stop_rank, number=self.stop)
+        if self.shutdown is None and self.stop is not None:
+            self.shutdown = Shutdown("step", code=128 + self.stop, rank=self.stop_rank, number=self.stop)
 
     def failed(self, failure: Failure) -> None:
         """A rank met an error."""
@@ -105,7 +105,7 @@ class Judge:
     def lost(self, rank: int, why: str) -> None:
         """The connection to a rank has ended."""
         if rank not in self.gone and self._undecided():
-            self.ending = Ending("lost", f"{self.name(rank)} {why}.", FAILED, rank)
+            self.shutdown = Shutdown("lost", f"{self.name(rank)} {why}.", FAILED, rank)
         self.gone.add(rank)
 
     def left(self, rank: int) -> None:
@@ -116,13 +116,13 @@ class Judge:
         """Decide what becomes due with time."""
         if self._undecided():
             self._weigh(now)
-        if self.ending is None and self.stop is not None and now >= self.deadline:
-            self.ending = Ending("rescue", code=128 + self.stop, rank=self.stop_rank, number=self.stop)
+        if self.shutdown is None and self.stop is not None and now >= self.deadline:
+            self.shutdown = Shutdown("rescue", code=128 + self.stop, rank=self.stop_rank, number=self.stop)
 
     def next_due(self, now: float) -> float | None:
         """Seconds until `tick` has something to do; None: nothing is planned."""
         times = [self._due(failure) for failure in self.failures] if self._undecided() else []
-        if self.ending is None and self.stop is not None:
+        if self.shutdown is None and self.stop is not None:
             times.append(self.deadline)
         return max(0.0, min(times) - now) if times else None
 
@@ -137,18 +137,18 @@ class Judge:
         return f"{name}: stopping after this step, or in {self.grace:g} seconds" if self.steps else f"{name}: stopping"
 
     def _undecided(self) -> bool:
-        return self.ending is None or self.ending.how == "step"
+        return self.shutdown is None or self.shutdown.how == "step"
 
     @staticmethod
     def _due(failure: Failure) -> float:
-        return failure.when + (SECOND_HAND if failure.second_hand else SAME_TIME)
+        return failure.when + (SECONDARY_WAIT if failure.secondary else SAME_TIME)
 
     def _weigh(self, now: float) -> None:
         """Take the first failure that is due; one that all ranks have met is nobody's."""
         due = [failure for failure in self.failures if now >= self._due(failure)]
         if not due:
             return
-        first = min(due, key=lambda failure: (failure.second_hand, failure.when))
+        first = min(due, key=lambda failure: (failure.secondary, failure.when))
         common = {failure.rank for failure in self.failures if failure.text == first.text}
         text = first.text if len(common) == self.size else f"{self.name(first.rank)}: {first.text}"
-        self.ending = Ending("failed", text, first.code, first.rank)
+        self.shutdown = Shutdown("failed", text, first.code, first.rank)
