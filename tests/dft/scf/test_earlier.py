@@ -94,7 +94,7 @@ def test_the_memory_of_a_step_long_past_is_gone_and_said_to_be(crystal, calculat
 CHANGED = {
     "cutoff": {"cutoff_eV": 130.0}, "precision": {"precision": "Normal"}, "functional": {"functional": "RP"},
     "spins": {"spins": 2}, "electrons": {"electrons": 5.9}, "ismear": {"ismear": 1}, "width": {"sigma_eV": 0.2},
-    "hubbard": {"hubbard": {"Al": (1, 0.05)}},
+    "hubbard": {"hubbard": {"Al": (1, 0.05)}}, "symmetry_tolerance": {"symmetry_tolerance": 1e-3},
 }  # fmt: skip
 
 
@@ -105,6 +105,14 @@ def test_memory_is_left_where_the_answer_to_a_density_is_another_one(crystal, ca
     start = calc.start_from(earlier_of(state))
     assert start.progress is None and start.coeff_sknG is not None
     assert f"mixing starts afresh: not the same {TAGS[name]}" in start.notes
+
+
+def test_starting_moments_have_a_say_in_the_symmetry(crystal, calculation):
+    structure = crystal("fe_bent")
+    state = calculation(structure, **IRON, max_steps=1).run().state
+    other = calculation(replace(structure, magmom_a=np.array([2.5, -2.5])), **IRON)
+    start = other.start_from(earlier_of(state))
+    assert start.progress is None and start.notes[-1].endswith("not the same MAGMOM")
 
 
 def test_number_of_bands_changes_the_solver_and_not_the_mixing(crystal, calculation):

@@ -32,7 +32,7 @@ TAGS = {
     "cutoff": "ENCUT", "precision": "PREC", "wave_grid": "NGX, NGY, NGZ", "fine_grid": "NGXF, NGYF, NGZF",
     "functional": "GGA", "spins": "ISPIN", "electrons": "NELECT", "ismear": "ISMEAR", "width": "SIGMA",
     "fixed_occupations": "FERWE, FERDO", "fixed_moment": "NUPDOWN", "hubbard": "LDAU", "real_space": "LREAL",
-    "mixing": "AMIX, BMIX, IMIX, MAXMIX",
+    "mixing": "AMIX, BMIX, IMIX, MAXMIX", "symmetry_level": "ISYM", "symmetry_tolerance": "SYMPREC",
 }  # fmt: skip
 """Parameters that the answer to a density, or the mixing of it, depends on, and what users call them."""
 
@@ -160,6 +160,10 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         changes.append("positions")
     if not _same_points(old, new, "point_kc", "weight_k"):
         changes.append("k-points")
+    # they have a say in the symmetry that densities are given
+    before, now = (some["structure"]["magmom_a"] for some in (old, new))
+    if (before is None) != (now is None) or (now is not None and not np.array_equal(before, now)):
+        changes.append("MAGMOM")
     before, now = old["parameters"], new["parameters"]
     return changes + [words for name, words in TAGS.items() if before.get(name) != now[name]]
 
