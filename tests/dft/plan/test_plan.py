@@ -47,9 +47,8 @@ def test_a_gpu_takes_both_spins_in_one_block_if_they_fit():
     assert points_per_block(magnet, Layout(), replace(H200, block_bytes=both)) == 4
     assert points_per_block(magnet, Layout(), replace(H200, block_bytes=both - 1)) == 2
     assert points_per_block(magnet, Layout(), processor(1e9)) == 2
-    together, apart = (
-        dict(step_cost(magnet, Layout(), replace(H200, block_bytes=size)).phases)["vectors"] for size in (both, both - 1)
-    )
+    machines = (replace(H200, block_bytes=size) for size in (both, both - 1))
+    together, apart = (dict(step_cost(magnet, Layout(), machine).phases)["vectors"] for machine in machines)
     assert apart - together == pytest.approx(CALLS * H200.launch)
 
 
