@@ -13,7 +13,7 @@ Phys. Rev. B 45, 1597 (1992).
 import torch
 
 from eigenwerk.dft.density import Density
-from eigenwerk.dft.potential import PotentialBuilder
+from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.projectors import projector_forces
 from eigenwerk.dft.terms.term import spherical_forces
 

@@ -7,8 +7,8 @@ import torch
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.paw.equivalence import equivalent_atoms, projector_rotation
-from eigenwerk.dft.potential import PotentialBuilder, make_terms
 from eigenwerk.dft.symmetrise import make_symmetriser
+from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.units import BOHR_ANGSTROM
 
 HCP = [[2.95, 0, 0], [-1.475, 1.475 * np.sqrt(3), 0], [0, 0, 4.68]]

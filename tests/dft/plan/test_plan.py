@@ -1,6 +1,7 @@
 """Plans: what fits is taken, what does not is refused with the smallest change that would run."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from eigenwerk.dft.plan.job_size import JobSize, SpeciesSize
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import H200, processor
 from eigenwerk.dft.plan.plan import choose_layout, make_plan, plan_layout, require_room, smallest_plan
+from eigenwerk.dft.plan.step_cost import CALLS, points_per_block, step_cost
 from eigenwerk.errors import InputError
 
 HAFNIA = JobSize(
@@ -36,6 +38,18 @@ def test_blocks_of_k_points_shrink_until_they_fit():
     loose, tight = (plan_layout(HAFNIA, Layout(), H200.with_memory(memory)) for memory in (200e9, 30e9))
     assert loose.block > tight.block >= 1
     assert tight.block_bytes == 16 * tight.block * HAFNIA.bands * HAFNIA.plane_waves
+
+
+def test_a_gpu_takes_both_spins_in_one_block_if_they_fit():
+    """Their launches count once; where a block is too small for all, each spin has its own."""
+    magnet = replace(HAFNIA, spins=2, kpoints=2, bands=16, plane_waves=900)
+    both = 2 * 2 * 16 * 900 * magnet.number_bytes
+    assert points_per_block(magnet, Layout(), replace(H200, block_bytes=both)) == 4
+    assert points_per_block(magnet, Layout(), replace(H200, block_bytes=both - 1)) == 2
+    assert points_per_block(magnet, Layout(), processor(1e9)) == 2
+    machines = (replace(H200, block_bytes=size) for size in (both, both - 1))
+    together, apart = (dict(step_cost(magnet, Layout(), machine).phases)["vectors"] for machine in machines)
+    assert apart - together == pytest.approx(CALLS * H200.launch)
 
 
 def test_the_smallest_machine_fits_and_the_next_smaller_does_not():

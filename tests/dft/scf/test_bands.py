@@ -1,11 +1,13 @@
 """The bands of a fixed potential."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 from eigenwerk.dft.density import electrons_of
-from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals, k_blocks, solve_bands
+from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals, k_blocks, solve_bands, solver_blocks
 from eigenwerk.dft.scf.solvers import davidson_method
 
 
@@ -38,6 +40,20 @@ def test_blocks_do_not_change_the_bands(calc, potential, bands, monkeypatch):
     start = first_orbitals(calc.atoms, potential, 8)
     single = solve_bands(calc.atoms, potential, start, method=davidson_method(25), tolerance=1e-7, wanted_skn=None)
     np.testing.assert_allclose(single.eig_skn[..., :6], bands.eig_skn[..., :6], atol=1e-9)
+
+
+def test_a_gpu_solves_both_spins_together_where_all_k_points_fit(calc):
+    points, (_, waves) = len(calc.basis.count_k), calc.basis.mask_kG.shape
+    whole = 2 * points * 8 * waves * 16
+
+    def blocks(device, limit, spins=2):
+        runtime = SimpleNamespace(device=torch.device(device), block_bytes=limit, threads=1)
+        return solver_blocks(SimpleNamespace(runtime=runtime, basis=calc.basis), spins, 8)
+
+    assert blocks("cuda", whole) == [(slice(2), slice(points))]
+    assert blocks("cuda", whole - 1) == [(0, slice(0, points)), (1, slice(0, points))]
+    assert blocks("cuda", whole, spins=1) == [(0, slice(0, points))]
+    assert all(isinstance(spin, int) for spin, _ in blocks("cpu", whole))
 
 
 def test_starting_orbitals_already_give_sensible_bands(calc, potential, bands):

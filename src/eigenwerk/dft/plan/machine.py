@@ -40,6 +40,11 @@ class Machine:
     atoms_per_batch: int
     spare: float
 
+    @property
+    def on_device(self) -> bool:
+        """Whether it is a GPU."""
+        return self.grid_bytes != CACHE_GRID_BYTES
+
     def fft_seconds(self, points: int) -> float:
         """One complex FFT: its arithmetic while it stays in cache, else three passes through memory."""
         if self.fft == float("inf"):
@@ -65,7 +70,7 @@ class Machine:
 
     def with_memory(self, memory: float) -> "Machine":
         """The same device with another amount of memory, on which the size of blocks depends."""
-        block = self.block_bytes if self.grid_bytes == CACHE_GRID_BYTES else memory * DEVICE_BLOCK_SHARE
+        block = memory * DEVICE_BLOCK_SHARE if self.on_device else self.block_bytes
         return replace(self, memory=memory, block_bytes=block)
 
 

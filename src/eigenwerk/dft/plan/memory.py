@@ -138,7 +138,7 @@ def estimate_memory(size: JobSize, layout: Layout, machine: Machine, block: int 
 
     block: k-points that are solved together; by default those that fit the machine's size of blocks.
     """
-    axes = axes_of(size, layout, machine, block or points_per_block(size, layout, machine.block_bytes))
+    axes = axes_of(size, layout, machine, block or points_per_block(size, layout, machine))
     staying, passing = (_by_item(rows, size, axes) for rows in (STAYING, PASSING))
     staying["programs"] = machine.programs + (machine.talking if layout.ranks > 1 else 0.0)
     passing[SOLVER] = _solver_bytes(size, layout, machine, axes)

@@ -46,7 +46,7 @@ class Plan:
 
 def plan_layout(size: JobSize, layout: Layout, machine: Machine) -> Plan:
     """The plan of a given layout, with the largest blocks of k-points that fit."""
-    block = points_per_block(size, layout, machine.block_bytes)
+    block = points_per_block(size, layout, machine)
     cost = step_cost(size, layout, machine)
     while True:
         plan = Plan(size, machine, layout, block, estimate_memory(size, layout, machine, block), cost)

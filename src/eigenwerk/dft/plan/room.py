@@ -22,8 +22,9 @@ def with_room(size: JobSize, runtime: Runtime) -> Runtime:
     if memory is None:
         return runtime
     layout = Layout(runtime.grid.groups, runtime.grid.band_ranks)
-    plan = require_room(size, layout, machine_of(runtime.device, memory))
-    usual = points_per_block(size, layout, runtime.block_bytes)
+    machine = machine_of(runtime.device, memory)
+    plan = require_room(size, layout, machine)
+    usual = points_per_block(size, layout, replace(machine, block_bytes=runtime.block_bytes))
     return replace(runtime, block_limit=plan.block_bytes) if plan.block < usual else runtime
 
 

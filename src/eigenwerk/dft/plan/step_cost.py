@@ -79,15 +79,17 @@ def step_cost(size: JobSize, layout: Layout, machine: Machine) -> StepCost:
     return StepCost(tuple(phases.items()))
 
 
-def points_per_block(size: JobSize, layout: Layout, block_bytes: float) -> int:
-    """k-points that are solved together (scf/bands.py)."""
+def points_per_block(size: JobSize, layout: Layout, machine: Machine) -> int:
+    """k-points that are solved together (scf/bands.py); on a GPU those of all spins, if they all fit."""
     point_bytes = size.bands * ceil(size.plane_waves / layout.band_ranks) * size.number_bytes
-    return points_in_block(layout.points(size.kpoints), point_bytes, block_bytes)
+    points = layout.points(size.kpoints)
+    fitting = points_in_block(size.spins * points, point_bytes, machine.block_bytes)
+    return fitting if machine.on_device and fitting == size.spins * points else min(points, fitting)
 
 
 def _blocks(size: JobSize, layout: Layout, machine: Machine) -> int:
-    points = layout.points(size.kpoints)
-    return size.spins * ceil(points / points_per_block(size, layout, machine.block_bytes))
+    points, block = layout.points(size.kpoints), points_per_block(size, layout, machine)
+    return 1 if block > points else size.spins * ceil(points / block)
 
 
 def _grid_seconds(size: JobSize, machine: Machine, transforms: int, passes: int) -> float:
@@ -98,7 +100,7 @@ def _grid_seconds(size: JobSize, machine: Machine, transforms: int, passes: int)
 
 def _dense_seconds(size: JobSize, layout: Layout, machine: Machine) -> float:
     """Eigenproblems of n, 2 n and 3 n; those of a block are dealt out over the band ranks."""
-    block = points_per_block(size, layout, machine.block_bytes)
+    block = points_per_block(size, layout, machine)
     turns = size.spins * layout.points(size.kpoints) / block * ceil(block / layout.band_ranks)
     seconds = turns * sum(_pencil_seconds(machine, width * size.bands) for width in (1, 2, 3))
     return REAL_DENSE * seconds if size.real else seconds

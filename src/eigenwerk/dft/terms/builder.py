@@ -1,0 +1,66 @@
+"""All terms of the energy, and the potential that is the sum of their derivatives."""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import torch
+
+from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.density import Density
+from eigenwerk.dft.fields import Fields
+from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.terms.hartree import Hartree
+from eigenwerk.dft.terms.hubbard import Hubbard
+from eigenwerk.dft.terms.one_centre import OneCentre
+from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, Term
+from eigenwerk.dft.terms.xc import ExchangeCorrelation
+from eigenwerk.dft.terms.zero_potential import ZeroPotential
+from eigenwerk.functionals.table import find_functional
+
+
+def make_terms(given: Parameters, atoms: PawAtoms, symmetry: Symmetry | None = None) -> list[Term]:
+    """The terms of a calculation, all that there are; the kinetic energy of the orbitals is in the Hamiltonian.
+
+    symmetry: of all densities to come; without it every atom and point is computed on its own.
+    """
+    functional = find_functional(given.functional)
+    return [
+        OneCentre(atoms, functional, symmetry),
+        Hartree(atoms),
+        ZeroPotential(atoms),
+        ExchangeCorrelation(atoms, functional, symmetry),
+        *([Hubbard(atoms, given.hubbard)] if given.hubbard else []),
+    ]
+
+
+class PotentialBuilder:
+    """Density -> Potential by the sum of some terms."""
+
+    def __init__(self, atoms: PawAtoms, terms: Sequence[Term]):
+        self.atoms, self.terms = atoms, tuple(terms)
+        self._latest: Potential | None = None
+
+    def __call__(self, density: Density) -> Potential:
+        """Potential and energies of a density; the last answer is kept, since forces ask for it once more."""
+        if self._latest is None or self._latest.charges.density is not density:
+            self._latest = self._build(Charges(self.atoms, density))
+        return self._latest
+
+    def _build(self, charges: Charges) -> Potential:
+        parts, density = [term(charges) for term in self.terms], charges.density
+        derivative = Fields({name: self._sum(parts, name, like_sx) for name, like_sx in density.value.items()})
+        names, rows = (name for part in parts for name in part.names), [part.rows for part in parts if part.rows]
+        energy_e = torch.cat([part.energy_e for part in parts])
+        return Potential(charges, derivative, tuple(names), energy_e, LowRank.joined(rows))
+
+    def _sum(self, parts: Sequence[Contribution], name: str, like_sx: torch.Tensor) -> torch.Tensor:
+        """The derivative by one field, of the shape and kind of that field."""
+        if waves := [part.waves[name] for part in parts if name in part.waves]:
+            return reduce(torch.add, waves).expand_as(like_sx)
+        blocks = [part.blocks[name] for part in parts if name in part.blocks]
+        if not blocks:
+            return torch.zeros_like(like_sx)
+        sums = [reduce(torch.add, of_species).to(like_sx.dtype) for of_species in zip(*blocks, strict=True)]
+        return self.atoms.layout.flatten([sum_saij.expand(len(like_sx), -1, -1, -1) for sum_saij in sums])
