@@ -1,9 +1,13 @@
 """Orthonormal vectors from good, bad and identical ones; noise that is the same everywhere."""
 
+import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from eigenwerk.linalg.dense import dense_eigh
 from eigenwerk.linalg.orthogonal import hashed, noise, orthonormalise, project_out
+from eigenwerk.linalg.products import inner
 from eigenwerk.linalg.ritz import first_ritz
 from standard_matrix import starts
 
