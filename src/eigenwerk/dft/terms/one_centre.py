@@ -8,8 +8,6 @@ The exchange-correlation energy is integrated on radial grid x Lebedev points, s
 of the density count.  There is no force at fixed D, which moves with the projectors (`projectors.py`).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 
@@ -45,8 +43,8 @@ class OneCentre(Term):
         """The four energies and ∂ΔE/∂D."""
         with self.runtime.trace.span("one-centre terms"):
             found = onsite_energies(self.onsite, [block_saij.real for block_saij in charges.blocks])
-            energy_e = torch.stack([result.part_e for result in found]).sum(0)
-        return Contribution(NAMES, energy_e, blocks={"occupancy": [result.dH_saij for result in found]})
+            energy_e = torch.stack([part_e for part_e, _ in found]).sum(0)
+        return Contribution(NAMES, energy_e, blocks={"occupancy": [dH_saij for _, dH_saij in found]})
 
 
 def onsite_terms(atoms: PawAtoms, species: Species, functional: Functional, symmetry: Symmetry | None) -> "OnsiteTerms":
@@ -57,22 +55,6 @@ def onsite_terms(atoms: PawAtoms, species: Species, functional: Functional, symm
         first_r = species.atom_a[same.first_r.cpu().numpy()]
         site = site_symmetry(symmetry, first_r, species.setup.l_j, atoms.runtime)
     return OnsiteTerms(species.setup, functional, atoms.runtime, species.count, same, site)
-
-
-@dataclass(frozen=True)
-class OnsiteEnergy:
-    """Energies in hartree summed over atoms, and ∂E/∂D per spin of one species.
-
-    part_e: those of `NAMES`, on the device (nothing waits for it here); dH_saij: (s, a, i, i).
-    """
-
-    part_e: torch.Tensor
-    dH_saij: torch.Tensor
-
-    @property
-    def energy(self) -> float:
-        """Sum of the parts."""
-        return float(self.part_e.sum())
 
 
 class OnsiteTerms:
@@ -100,10 +82,6 @@ class OnsiteTerms:
         expand_xc = tensor(setup.expand_Lqx[:harmonics]).flatten(0, 1).T.contiguous()
         self._expand_xc = expand_xc
         self._collapse_cx = expand_xc.T if site is None else expand_xc.T @ site.average_xx
-
-    def energy(self, occupancy_saij: torch.Tensor) -> OnsiteEnergy:
-        """Energy and derivative for occupancies D of all atoms of the species; (s, a, i, i)."""
-        return onsite_energies([self], [occupancy_saij])[0]
 
     def linear_and_electrostatic(self, occupancy_saij: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """All but exchange and correlation: energies, (e,), and the derivative, (a, i, i)."""
@@ -139,15 +117,20 @@ class OnsiteTerms:
         return (energy_r.sum(), block_srij) if same is None else (energy_r @ same.count_r, same.spread(block_srij))
 
 
-def onsite_energies(terms: list[OnsiteTerms], occupancy_list: list[torch.Tensor]) -> list[OnsiteEnergy]:
-    """Energies and derivatives of several species, whose points are worked on together; (s, a, i, i) each."""
+def onsite_energies(
+    terms: list[OnsiteTerms], occupancy_list: list[torch.Tensor]
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Energies of `NAMES` and ∂E/∂D (s, a, i, i) of several species, whose points are worked on together.
+
+    Energies are sums over atoms, in hartree, on the device: nothing waits for them here.
+    """
     different = [term.different(occupancy) for term, occupancy in zip(terms, occupancy_list, strict=True)]
     found = []
     for term, occupancy, xc in zip(terms, occupancy_list, exchange_correlation_of(terms, different), strict=True):
         part_e, common_aij = term.linear_and_electrostatic(occupancy)
         energy, derivative_saij = term.spread(*xc)
         part_e[3] += energy
-        found.append(OnsiteEnergy(part_e, common_aij + derivative_saij))
+        found.append((part_e, common_aij + derivative_saij))
     return found
 
 
