@@ -45,6 +45,10 @@ class SpinForm:
         """The magnetisation alone; zero without."""
         return value_sx[0] - value_sx[1] if self.polarised else torch.zeros_like(value_sx[0])
 
+    def moment(self, electrons_s: torch.Tensor) -> float:
+        """The moment that electrons of each component make, Bohr magnetons."""
+        return float(self.magnetisation(electrons_s))
+
     def reversed(self, value_sx: torch.Tensor) -> torch.Tensor:
         """With all moments turned around, as time reversal does."""
         return value_sx.flip(0) if self.polarised else value_sx

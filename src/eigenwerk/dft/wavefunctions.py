@@ -23,6 +23,7 @@ def atomic_orbitals(atoms: PawAtoms, k: slice = ALL_K) -> torch.Tensor:
     for species in atoms.layout.species:
         bound_i = _bound_channels(species.setup)[species.setup.j_i]
         bound_I[species.start_a[:, None] + np.arange(len(bound_i))] = bound_i
+    bound_I = np.resize(bound_I, waves_kIG.shape[1])  # the same for each component of an orbital
     return waves_kIG[:, torch.tensor(bound_I, device=waves_kIG.device)]
 
 

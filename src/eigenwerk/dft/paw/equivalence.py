@@ -12,6 +12,7 @@ import torch
 
 from eigenwerk.dft.crystal.rotations import real_harmonics_rotation
 from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.spin import FORMS
 from eigenwerk.parallel.runtime import Runtime
 
 
@@ -39,7 +40,8 @@ class EquivalentAtoms:
         """From one atom of each kind to all atoms; (s, r, i, i) -> (s, a, i, i)."""
         block_saij = block_srij.index_select(1, self.kind_a)
         if self.flips:
-            block_saij = torch.where(self.flip_a[:, None, None], block_saij.flip(0), block_saij)
+            reversed_saij = FORMS[len(block_saij)].reversed(block_saij)
+            block_saij = torch.where(self.flip_a[:, None, None], reversed_saij, block_saij)
         return self.rotation_aij @ block_saij @ self.rotation_aij.mT
 
 

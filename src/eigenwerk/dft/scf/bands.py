@@ -207,9 +207,11 @@ def density_of_bands(
         return band_occupancies(atoms, proj_knI[:, own_n].to(basis.form.dtype), there_skn[spin, k, own_n])
 
     parts_s = on_k_blocks(atoms, len(coeff_sknG), coeff_sknG.shape[2], occupancies)
-    occupancy_sx = runtime.world.sum(torch.stack([torch.stack(parts).sum(0) for parts in parts_s]))
+    # every channel gives one component of the density, or several
+    occupancy_sx = runtime.world.sum(torch.stack([torch.stack(parts).sum(0) for parts in parts_s]).flatten(0, -2))
     pairs = zip(coeff_sknG, filling_skn, strict=True)
     sphere_map = None if single is None else single.sphere_map
-    density_sR = runtime.world.sum(torch.stack([band_density(basis, *pair, sphere_map) for pair in pairs]))
+    density_sR = torch.stack([band_density(basis, *pair, sphere_map) for pair in pairs]).flatten(0, -4)
+    density_sR = runtime.world.sum(density_sR)
     density = Density.of(basis.density_of_orbitals(density_sR), occupancy_sx)
     return density if single is None else density.times(electrons_s / electrons_of(density, atoms))

@@ -199,7 +199,7 @@ class ScfLoop:
     ) -> ScfStep:
         moment = None
         if output.spin.polarised:
-            moment = float(output.spin.magnetisation(electrons_of(output, self.atoms)))
+            moment = output.spin.moment(electrons_of(output, self.atoms))
         return ScfStep(
             step=step, energies=energies,
             change=energies.free - before.free if before else energies.free,

@@ -220,11 +220,10 @@ class PulayMixer:
         """
         wanted = self._bmix, self._amix, self._amix_mag
         if self._factor is None or self._factor[0] != wanted:
-            linear = [self._amix, self._amix_mag]
-            wave_vectors = [self._bmix, self.settings.bmix_mag]
-            smallest = [max(self.settings.amin, self.settings.amin_charge), self.settings.amin]
-            rows = zip(linear, wave_vectors, smallest, residual_xy, strict=False)
-            self._factor = wanted, torch.stack([self._kerker(a, b, c) for a, b, c, _ in rows])
+            total = self._amix, self._bmix, max(self.settings.amin, self.settings.amin_charge)
+            moment = self._amix_mag, self.settings.bmix_mag, self.settings.amin
+            rows = [total, *[moment] * (len(residual_xy) - 1)]
+            self._factor = wanted, torch.stack([self._kerker(*row) for row in rows])
         return self._factor[1] * residual_xy
 
     def _kerker(self, linear: float, wave_vector: float, smallest: float) -> torch.Tensor:
@@ -253,7 +252,7 @@ class PulayMixer:
         if self.settings.fit_charge:
             self._amix = self._fitted_charge_factor(history) if len(history) else self.settings.amix
         fitting = self.settings.fit_mag and self._count > self.settings.fit_mag_from
-        if fitting and len(history) and channels == 2:
+        if fitting and len(history) and channels > 1:
             self._take_factor(self._fitted_factor(history))
 
     def _pulay(self, history: History, here: MixingStep, measured: Measured) -> torch.Tensor:

@@ -118,9 +118,9 @@ class History:
         self.places: list[int] = []
         """Rows of the changes, oldest first."""
         self.length_c = np.ones(longest + 1)
-        self.gram_xcc = np.zeros((2, longest + 1, longest + 1))
+        self.gram_xcc = np.zeros((1, longest + 1, longest + 1))
         self.fits_c = np.zeros((longest + 1, 6))
-        """<dU|dR> and <dR|dR> of the last channel; dU(-dR - dU)/g^2 and dU dU/g^4 of the first, and with S = K/A of it
+        """<dU|dR> and <dR|dR> of the magnetisation; dU(-dR - dU)/g^2 and dU dU/g^4 of the first, and with S = K/A of it
         <dU|S dR> and <S dR|S dR> with f = 1."""
         self._row_ixcy: torch.Tensor | None = None
         self._added = 0
@@ -179,10 +179,13 @@ class History:
             self.places.pop(0)
         self.places.append(place)
         channels, used = product_xc.shape
+        if len(self.gram_xcc) < channels:
+            self.gram_xcc = np.zeros((channels, *self.gram_xcc.shape[1:]))
         self.length_c[place] = own_xjk[:, 2, 1].sum() ** 0.5
         scaled_xc = product_xc / (self.length_c[:used] * self.length_c[place])
         self.gram_xcc[:channels, place, :used] = self.gram_xcc[:channels, :used, place] = scaled_xc
-        fits = [own_xjk[-1, 1, 1], own_xjk[-1, 2, 1], -own_xjk[0, 2, 4] - own_xjk[0, 1, 4], own_xjk[0, 1, 5]]
+        moment_jk = own_xjk[1:].sum(0) if channels > 1 else own_xjk[0]
+        fits = [moment_jk[1, 1], moment_jk[2, 1], -own_xjk[0, 2, 4] - own_xjk[0, 1, 4], own_xjk[0, 1, 5]]
         fits += [0.0, 0.0] if self.shape_y is None else [own_xjk[0, 1, 6], own_xjk[0, 2, 7]]
         self.fits_c[place] = np.array(fits) / self.length_c[place] ** 2
 
