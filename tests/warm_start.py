@@ -10,6 +10,7 @@ forks of it.
 
 import atexit
 import fcntl
+import io
 import json
 import os
 import runpy
@@ -242,8 +243,10 @@ def run_words(words, environ):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(environ)
-    sys.stdout = open(1, "w", buffering=1 if words[0] == "-u" else -1, errors="replace", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", errors="replace", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
+    if words[0] == "-u":
+        sys.stdout = io.TextIOWrapper(sys.stdout.buffer.raw, errors="replace", write_through=True)
     Path("/proc/self/comm").write_text(f"{RANK_NAME}{environ['RANK']}" if "RANK" in environ else "warm")
     sys.modules["eigenwerk.parallel.launch.launch"].subprocess = ForkingSubprocess
     for folder in environ.get("PYTHONPATH", "").split(os.pathsep):
