@@ -64,8 +64,8 @@ with watchdog:
 """
 
 IMPATIENT = """
-from eigenwerk.parallel.watch import lines
-lines.PROBE_EVERY, lines.PROBES, lines.SILENCE = 1, 2, 3
+from eigenwerk.parallel.watch import connection
+connection.PROBE_EVERY, connection.PROBES, connection.SILENCE = 1, 2, 3
 """
 
 
