@@ -243,16 +243,16 @@ def run_words(words, environ):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(environ)
-    sys.stdout = open(1, "w", errors="replace", closefd=False)  # noqa: SIM115
+    unbuffered = words[0] == "-u"
+    bytes_out = open(1, "wb", buffering=0 if unbuffered else -1, closefd=False)  # noqa: SIM115
+    sys.stdout = io.TextIOWrapper(bytes_out, errors="replace", write_through=unbuffered)
     sys.stderr = open(2, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
-    if words[0] == "-u":
-        sys.stdout = io.TextIOWrapper(sys.stdout.buffer.raw, errors="replace", write_through=True)
     Path("/proc/self/comm").write_text(f"{RANK_NAME}{environ['RANK']}" if "RANK" in environ else "warm")
     sys.modules["eigenwerk.parallel.launch.launch"].subprocess = ForkingSubprocess
     for folder in environ.get("PYTHONPATH", "").split(os.pathsep):
         if (Path(folder) / "sitecustomize.py").exists():
             runpy.run_path(f"{folder}/sitecustomize.py")
-    words = words[words[0] == "-u" :]
+    words = words[unbuffered:]
     if words[0] == "-c":
         sys.argv = ["-c", *words[2:]]
         exec(words[1], {"__name__": "__main__"})
