@@ -19,7 +19,8 @@ from scipy.linalg import eigh
 from scipy.optimize import brentq
 from scipy.special import spherical_jn
 
-from eigenwerk.dft.paw.radial import integrate, poisson
+from eigenwerk.dft.paw.radial import integrate
+from eigenwerk.dft.paw.setup import poisson
 from eigenwerk.io.paw_xml import PawDataset
 
 Array = NDArray[np.float64]
