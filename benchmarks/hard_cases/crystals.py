@@ -31,99 +31,99 @@ ROW_SHIFT = 0.3
 
 def fcc(symbol: str, a: float) -> Poscar:
     """One atom, primitive cell."""
-    return _crystal(symbol, 0.5 * a * (1 - np.eye(3)), {symbol: [(0, 0, 0)]})
+    return made(symbol, 0.5 * a * (1 - np.eye(3)), {symbol: [(0, 0, 0)]})
 
 
 def fcc_cube(symbol: str, a: float) -> Poscar:
     """Four atoms."""
-    return _crystal(symbol, a * np.eye(3), {symbol: FCC})
+    return made(symbol, a * np.eye(3), {symbol: FCC})
 
 
 def bcc(symbol: str, a: float) -> Poscar:
     """Two atoms, cubic cell."""
-    return _crystal(symbol, a * np.eye(3), {symbol: BCC})
+    return made(symbol, a * np.eye(3), {symbol: BCC})
 
 
 def bcc_primitive(symbol: str, a: float) -> Poscar:
     """One atom."""
-    return _crystal(symbol, 0.5 * a * (1 - 2 * np.eye(3)), {symbol: [(0, 0, 0)]})
+    return made(symbol, 0.5 * a * (1 - 2 * np.eye(3)), {symbol: [(0, 0, 0)]})
 
 
 def hcp(symbol: str, a: float, c: float) -> Poscar:
     """Two atoms."""
-    return _crystal(symbol, hexagonal(a, c), {symbol: [(1 / 3, 2 / 3, 0.25), (2 / 3, 1 / 3, 0.75)]})
+    return made(symbol, hexagonal(a, c), {symbol: [(1 / 3, 2 / 3, 0.25), (2 / 3, 1 / 3, 0.75)]})
 
 
 def face_centred_pair(symbol: str, a: float) -> Poscar:
     """Two fcc atoms in the tetragonal cell of half the volume of the cube: layers that may differ in spin."""
     edge = a / 2**0.5
-    return _crystal(symbol, np.diag([edge, edge, a]), {symbol: BCC})
+    return made(symbol, np.diag([edge, edge, a]), {symbol: BCC})
 
 
 def caesium_chloride(first: str, second: str, a: float) -> Poscar:
     """The B2 structure."""
-    return _crystal(first + second, a * np.eye(3), {first: BCC[:1], second: BCC[1:]})
+    return made(first + second, a * np.eye(3), {first: BCC[:1], second: BCC[1:]})
 
 
 def gold_copper_three(corner: str, face: str, a: float) -> Poscar:
     """The L1_2 structure: one atom at the corner, three on the faces."""
-    return _crystal(face + "3" + corner, a * np.eye(3), {face: FCC[1:], corner: FCC[:1]})
+    return made(face + "3" + corner, a * np.eye(3), {face: FCC[1:], corner: FCC[:1]})
 
 
 def rock_salt(metal: str, other: str, a: float) -> Poscar:
     """Two atoms, primitive cell."""
-    return _crystal(metal + other, 0.5 * a * (1 - np.eye(3)), {metal: [(0, 0, 0)], other: [CENTRE]})
+    return made(metal + other, 0.5 * a * (1 - np.eye(3)), {metal: [(0, 0, 0)], other: [CENTRE]})
 
 
 def rock_salt_cube(metal: str, other: str, a: float) -> Poscar:
     """Eight atoms."""
-    return _crystal(metal + other, a * np.eye(3), {metal: FCC, other: (FCC + CENTRE) % 1})
+    return made(metal + other, a * np.eye(3), {metal: FCC, other: (FCC + CENTRE) % 1})
 
 
 def rock_salt_layers(metal: str, a: float) -> Poscar:
     """The rhombohedral cell of the monoxides with two metal atoms, in which (111) layers may alternate in spin."""
     lattice_cv = 0.5 * a * np.array([[2.0, 1, 1], [1, 2, 1], [1, 1, 2]])
     sites = {metal: [(0, 0, 0), CENTRE], "O": [(0.25, 0.25, 0.25), (0.75, 0.75, 0.75)]}
-    return _crystal(metal + "O", lattice_cv, sites)
+    return made(metal + "O", lattice_cv, sites)
 
 
 def zinc_blende(first: str, second: str, a: float) -> Poscar:
     """Two atoms, primitive cell; the diamond structure if both are the same."""
     rows = [(0, 0, 0), (0.25, 0.25, 0.25)]
     sites = {first: rows} if first == second else {first: rows[:1], second: rows[1:]}
-    return _crystal(first + second, 0.5 * a * (1 - np.eye(3)), sites)
+    return made(first + second, 0.5 * a * (1 - np.eye(3)), sites)
 
 
 def fluorite(metal: str, a: float) -> Poscar:
     """Three atoms, primitive cell of an oxide MO2."""
     sites = {metal: [(0, 0, 0)], "O": [(0.25, 0.25, 0.25), (0.75, 0.75, 0.75)]}
-    return _crystal(metal + "O2", 0.5 * a * (1 - np.eye(3)), sites)
+    return made(metal + "O2", 0.5 * a * (1 - np.eye(3)), sites)
 
 
 def haematite() -> Poscar:
     """Rhombohedral Fe2O3, 10 atoms; R. L. Blake et al., Am. Mineral. 51, 123 (1966)."""
-    lattice_cv = _rhombohedral(5.038, 13.772)
+    lattice_cv = rhombohedral(5.038, 13.772)
     z, x = 0.3553, 0.3059
     iron = [(z, z, z), (0.5 - z, 0.5 - z, 0.5 - z), (0.5 + z, 0.5 + z, 0.5 + z), (1 - z, 1 - z, 1 - z)]
     u, v = x + 0.25, 0.25 - x
     oxygen = [(u, v, 0.25), (v, 0.25, u), (0.25, u, v), (-u, -v, 0.75), (-v, 0.75, -u), (0.75, -u, -v)]
-    return _crystal("Fe2O3", lattice_cv, {"Fe": iron, "O": oxygen})
+    return made("Fe2O3", lattice_cv, {"Fe": iron, "O": oxygen})
 
 
 def arsenic_structure(symbol: str, a: float, c: float, z: float) -> Poscar:
     """The A7 structure of Sb and Bi, two atoms; D. Schiferl, C. S. Barrett, J. Appl. Crystallogr. 2, 30 (1969)."""
-    return _crystal(symbol, _rhombohedral(a, c), {symbol: [(z, z, z), (-z, -z, -z)]})
+    return made(symbol, rhombohedral(a, c), {symbol: [(z, z, z), (-z, -z, -z)]})
 
 
 def graphite() -> Poscar:
     """AB stacking, four atoms."""
     sites = [(0, 0, 0.25), (0, 0, 0.75), (1 / 3, 2 / 3, 0.25), (2 / 3, 1 / 3, 0.75)]
-    return _crystal("graphite", hexagonal(2.461, 6.708), {"C": sites})
+    return made("graphite", hexagonal(2.461, 6.708), {"C": sites})
 
 
 def graphene(height: float) -> Poscar:
     """Two atoms in a cell of that height."""
-    return _crystal("graphene", hexagonal(2.461, height), {"C": [(1 / 3, 2 / 3, 0.5), (2 / 3, 1 / 3, 0.5)]})
+    return made("graphene", hexagonal(2.461, height), {"C": [(1 / 3, 2 / 3, 0.5), (2 / 3, 1 / 3, 0.5)]})
 
 
 def zigzag_ribbon(chains: int, width: float, height: float) -> Poscar:
@@ -141,7 +141,7 @@ def zigzag_ribbon(chains: int, width: float, height: float) -> Poscar:
         symbol: [(x / step, (y - middle) / width + 0.5, 0.5) for x, y in places]
         for symbol, places in (("C", rows), ("H", hydrogen))
     }
-    return _crystal("zigzag ribbon", lattice_cv, scaled)
+    return made("zigzag ribbon", lattice_cv, scaled)
 
 
 def slab(bulk: Poscar, miller: tuple[int, int, int], layers: int, vacuum: float) -> Poscar:
@@ -155,7 +155,7 @@ def oxygen_on_palladium() -> Poscar:
     large = supercell(clean, np.array([[1, 1, 0], [-1, 1, 0], [0, 0, 1]]))
     top = large.positions_av[np.argmax(large.positions_av[:, 2])]
     hollow = top + 0.5 * (clean.lattice_cv[0] + clean.lattice_cv[1]) + np.array([0, 0, OXYGEN_HEIGHT])
-    return _added(large, "O", [hollow])
+    return with_atoms(large, "O", [hollow])
 
 
 def monoxide_on_copper() -> Poscar:
@@ -163,8 +163,8 @@ def monoxide_on_copper() -> Poscar:
     clean = slab(fcc_cube("Cu", 3.6149), (1, 0, 0), 3, 11.0)
     large = supercell(clean, np.array([[1, 1, 0], [-1, 1, 0], [0, 0, 1]]))
     top = large.positions_av[np.argmax(large.positions_av[:, 2])]
-    carbon = _added(large, "C", [top + np.array([0, 0, 1.85])])
-    return _added(carbon, "O", [top + np.array([0, 0, 3.0])])
+    carbon = with_atoms(large, "C", [top + np.array([0, 0, 1.85])])
+    return with_atoms(carbon, "O", [top + np.array([0, 0, 3.0])])
 
 
 def in_a_row(poscar: Poscar, cells: int) -> Poscar:
@@ -187,7 +187,7 @@ def molecule(atoms: Sequence[tuple[str, tuple[float, float, float]]], box: Seque
     sites: dict[str, list] = {}
     for symbol, place in atoms:
         sites.setdefault(symbol, []).append(np.array(place) / np.array(box) + CENTRE)
-    return _crystal("".join(symbol for symbol, _ in atoms), np.diag(box), sites)
+    return made("".join(symbol for symbol, _ in atoms), np.diag(box), sites)
 
 
 def atom(symbol: str) -> Poscar:
@@ -217,17 +217,19 @@ def hexagonal(a: float, c: float) -> np.ndarray:
     return np.array([[a, 0, 0], [-0.5 * a, 0.75**0.5 * a, 0], [0, 0, c]])
 
 
-def _rhombohedral(a: float, c: float) -> np.ndarray:
+def rhombohedral(a: float, c: float) -> np.ndarray:
     """Primitive cell of the hexagonal one with lattice constants a and c."""
     return np.array([[a / 2, a / 12**0.5, c / 3], [-a / 2, a / 12**0.5, c / 3], [0, -a / 3**0.5, c / 3]])
 
 
-def _crystal(title: str, lattice_cv: np.ndarray, sites: dict) -> Poscar:
+def made(title: str, lattice_cv: np.ndarray, sites: dict) -> Poscar:
+    """A crystal from direct coordinates by element."""
     symbols = tuple(symbol for symbol, rows in sites.items() for _ in rows)
     scaled_ac = np.array([site for rows in sites.values() for site in rows], dtype=float)
     return Poscar(title, np.asarray(lattice_cv, dtype=float), symbols, wrapped(scaled_ac))
 
 
-def _added(poscar: Poscar, symbol: str, position_av: Sequence[np.ndarray]) -> Poscar:
+def with_atoms(poscar: Poscar, symbol: str, position_av: Sequence[np.ndarray]) -> Poscar:
+    """More atoms of one element, at Cartesian places, after all others."""
     scaled_ac = np.concatenate([poscar.scaled_ac, np.array(position_av) @ np.linalg.inv(poscar.lattice_cv)])
     return Poscar(poscar.title, poscar.lattice_cv, poscar.symbols + (symbol,) * len(position_av), wrapped(scaled_ac))

@@ -3,19 +3,22 @@
     python benchmarks/hard_cases/make_cases.py             # all of them, into build/hard_cases/inputs
     python benchmarks/hard_cases/make_cases.py --only nio_afm --into DIR
 
-What the cases are stands in `cases.py`, their structures in `crystals.py`.
+What the cases are stands in `cases.py` and `more_cases.py`, their structures in `crystals.py` and
+`layered_crystals.py`.
 """
 
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-from cases import CASES, COMMON, Case
+from cases import COMMON, FIRST_CASES, Case
+from more_cases import MORE_CASES
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from vasp_folders import BUILD, write_folder, write_wanted  # noqa: E402
 
+CASES = FIRST_CASES + MORE_CASES
 INPUTS = BUILD / "hard_cases" / "inputs"
 
 

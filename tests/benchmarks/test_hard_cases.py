@@ -9,7 +9,7 @@ import pytest
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.run.run import run_folder
 
-MODULES = ("crystals", "cases", "table")
+MODULES = ("crystals", "layered_crystals", "cases", "more_cases", "table", "ways", "make_cases")
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,13 @@ def made(script, tmp_path_factory):
 
 
 def test_the_script_makes_the_folders_that_were_measured(script, made, check_made):
-    assert len(script["CASES"]) >= 30
+    assert len(script["CASES"]) >= 111
     check_made("hard_cases", made)
+
+
+def test_names_are_folders_of_their_own(script):
+    names = [case.name for case in script["CASES"]]
+    assert len(set(names)) == len(names) and all(name.isidentifier() for name in names)
 
 
 def test_cases_are_free_of_errors_and_tune_nothing(script, made):
@@ -54,6 +59,16 @@ def test_cases_are_free_of_errors_and_tune_nothing(script, made):
         inputs = read_inputs(made / case.name)
         assert [str(problem) for problem in inputs.errors] == []
         assert not tuned & set(inputs.incar.values)
+
+
+def test_magnets_are_tried_in_ten_ways_with_the_same_physics(script, folder):
+    """Other ways differ from the case in mixing, solver and start alone."""
+    ways = runpy.run_path(str(folder / "ways.py"))
+    way_of_going = {"AMIX", "AMIX_MAG", "AMIN", "BMIX", "IMIX", "MAXMIX", "ALGO", "NELM", "MAGMOM", "ISTART"}
+    for case in script["CASES"]:
+        first, *others = (way for way in ways["ways"](case) if way.name != ways["OTHER_ORDER"])
+        assert first.name == ways["DEFAULT"] and not first.tags and len(others) == 9
+        assert all(set(way.tags) <= way_of_going for way in others)
 
 
 def record(energies, converged=True, per_step=10):
