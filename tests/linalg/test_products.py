@@ -2,6 +2,7 @@
 
 import torch
 
+from eigenwerk.linalg import products
 from eigenwerk.linalg.products import combine_long, inner
 from standard_matrix import starts
 
@@ -13,6 +14,17 @@ def test_sums_of_single_precision_vectors_are_double():
     assert found.dtype == torch.float64 and torch.allclose(found, exact, rtol=1e-13, atol=1e-9)
     assert torch.equal(inner(a[0], a[0], in_double=True), found[0])
     assert not torch.allclose(inner(a, a).double(), exact, rtol=1e-9, atol=0)
+
+
+def test_no_double_copy_is_longer_than_a_stretch(monkeypatch):
+    """Vectors of a nucleus fill the memory: one test by a copy of all of them ended a run."""
+    monkeypatch.setattr("eigenwerk.linalg.products.STRETCH_BYTES", 8 * 100)
+    doubled, sizes = products.doubled, []
+    monkeypatch.setattr(products, "doubled", lambda a: sizes.append(a.numel()) or doubled(a))
+    a = starts(3, 1000, torch.float32)[0]
+    inner(a, a[:2], in_double=True)
+    combine_long(torch.ones(3, 2, dtype=torch.float64), a)
+    assert max(sizes) <= 100
 
 
 def test_stretches_conjugate_and_see_every_component(monkeypatch, random_tensor):

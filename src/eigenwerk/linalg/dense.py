@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import torch
 
-from eigenwerk.linalg import small_eigh
+from eigenwerk.linalg import batched_eigh
 from eigenwerk.linalg.operator import ALL, EigenResult, Operator, Which
 
 DenseEigh = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
@@ -16,15 +16,15 @@ DenseEigh = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 UNIT_VECTORS = 256
 """Unit vectors that H is applied to at a time when a whole matrix is built."""
 
-LIBRARY_BATCH = 32
-"""Rows up to which cuSOLVER solves many matrices together; larger ones it takes one after the other."""
+TORCH_BATCH = 32
+"""Rows up to which `torch.linalg.eigh` solves many matrices together on a GPU; larger ones it takes in turn."""
 
 
 def dense_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Eigenvalues and eigenvectors of Hermitian matrices by LAPACK, cuSOLVER or our own kernel for small ones."""
+    """Eigenvalues and eigenvectors of Hermitian matrices by LAPACK or cuSOLVER."""
     problems, size, _ = h_kmm.shape
-    if h_kmm.is_cuda and problems > 1 and size > LIBRARY_BATCH and small_eigh.fits(size, h_kmm.dtype):
-        return small_eigh.solve(h_kmm)
+    if h_kmm.is_cuda and problems > 1 and size > TORCH_BATCH and batched_eigh.library() is not None:
+        return batched_eigh.solve(h_kmm)
     eig_km, columns_kmm = torch.linalg.eigh(h_kmm)
     return eig_km, columns_kmm
 

@@ -23,7 +23,7 @@ def inner(a_knx: torch.Tensor, b_kmx: torch.Tensor, *, in_double: bool = False) 
     the batched one would copy, and copies the first argument only when written this way round.
     in_double: sums of single-precision numbers are double-precision sums of their exact products.
     """
-    if in_double and doubled(a_knx) is not a_knx:
+    if in_double and a_knx.dtype not in (torch.float64, torch.complex128):
         stretches = _stretches(a_knx.shape[-1], a_knx.shape[-2] + b_kmx.shape[-2])
         return torch.stack([inner(doubled(a_knx[..., x]), doubled(b_kmx[..., x])) for x in stretches]).sum(0)
     if a_knx.ndim == 2:

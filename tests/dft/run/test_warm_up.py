@@ -11,12 +11,9 @@ from eigenwerk.dft.run import warm_up
 @pytest.mark.parametrize("spins", [1, 2])
 @pytest.mark.parametrize("functional", ["PE", "CA"])
 def test_all_calls_are_valid(functional, spins, monkeypatch):
-    asked = []
     monkeypatch.setattr(warm_up, "can_compile", lambda: True)
-    monkeypatch.setattr(warm_up.small_eigh, "program", lambda dtype, device: asked.append(dtype))
     warm_up._compile(functional, spins, torch.device("cpu"))
     warm_up._load_libraries(torch.device("cpu"))
-    assert asked == [torch.float64, torch.complex128]
 
 
 def test_processor_needs_nothing(monkeypatch):

@@ -15,7 +15,7 @@ import torch
 from eigenwerk.dft.xc.evaluation import energy_and_derivatives
 from eigenwerk.functionals.functional import DENSITY, INGREDIENTS
 from eigenwerk.functionals.table import find_functional
-from eigenwerk.linalg import small_eigh
+from eigenwerk.linalg.dense import dense_eigh
 from eigenwerk.parallel.kernels.cuda import can_compile
 from eigenwerk.trace import mute_thread
 
@@ -56,8 +56,6 @@ def _compile(functional: str, spins: int, device: torch.device) -> None:
     # PyTorch compiles these two of its own
     torch.erfc(values[DENSITY])
     torch.exp(torch.complex(values[DENSITY], values[DENSITY]))
-    for dtype in (torch.float64, torch.complex128):
-        small_eigh.program(dtype, device)
 
 
 def _load_libraries(device: torch.device) -> None:
@@ -73,7 +71,7 @@ def _load_libraries(device: torch.device) -> None:
             lower = torch.linalg.cholesky_ex(product)[0]
             torch.linalg.solve_triangular(lower, product, upper=False)
             torch.linalg.solve_triangular(lower.mH, product, upper=True)
-            torch.linalg.eigh(product)
+            dense_eigh(product.reshape(-1, SIZE, SIZE))
         torch.linalg.inv(one)
     _load_operations(torch.linspace(0.1, 0.9, 8, dtype=torch.float64, device=device))
 
