@@ -34,6 +34,7 @@ def once(source: Path, cell: str) -> dict[str, Any]:
     return {
         "seconds": found["seconds"], "cpu": usage.ru_utime + usage.ru_stime, "bytes": 1024 * usage.ru_maxrss,
         "steps": found["steps"], "energy_eV": found["energy_eV"], "imports": found["import_seconds"],
+        "phases": {phase["name"]: phase["seconds"] for phase in found["trace"]["phases"]},
     }  # fmt: skip
 
 
@@ -61,6 +62,9 @@ def main() -> None:
         words += [f"{old[0]['steps']}, {new[0]['steps']}", f"{new[0]['energy_eV'] - old[0]['energy_eV']:.0e}"]
         lines.append(f"| {' | '.join(words)} |")
         print(lines[-1], flush=True)
+        for name in new[0]["phases"]:
+            medians = (statistics.median(run["phases"][name] for run in some) for some in (old, new))
+            print(f"    {name:<12}", *(f"{median:.3f}" for median in medians))
         if options.json:
             options.json.write_text(json.dumps(kept, indent=1))
     print("| cell | s old | new | new/old | CPU s old | new | new/old | MB old | new | steps | energy, eV |")

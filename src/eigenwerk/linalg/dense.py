@@ -19,14 +19,27 @@ UNIT_VECTORS = 256
 TORCH_BATCH = 32
 """Rows up to which `torch.linalg.eigh` solves many matrices together on a GPU; larger ones it takes in turn."""
 
+FEW_ROWS, MANY_MATRICES = 96, 7
+"""Together is faster for at most so many rows, or at least so many matrices (H200; benchmarks/batched_eigh): two
+complex ones of 192 rows take 10.5 ms together and 3.8 in turn, 36 take 10.8 and 65.5."""
+
+BATCH_BYTES = 2**29
+"""Matrices that are solved together fill at most so much: cuSOLVER's room grows with them."""
+
 
 def dense_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Eigenvalues and eigenvectors of Hermitian matrices by LAPACK or cuSOLVER."""
-    problems, size, _ = h_kmm.shape
-    if h_kmm.is_cuda and problems > 1 and size > TORCH_BATCH and batched_eigh.library() is not None:
+    if h_kmm.is_cuda and _together(h_kmm) and batched_eigh.library() is not None:
         return batched_eigh.solve(h_kmm)
     eig_km, columns_kmm = torch.linalg.eigh(h_kmm)
     return eig_km, columns_kmm
+
+
+def _together(h_kmm: torch.Tensor) -> bool:
+    """Whether cuSOLVER's batched routine is the faster one for these matrices."""
+    problems, size, _ = h_kmm.shape
+    worth = problems > 1 if size <= FEW_ROWS else problems >= MANY_MATRICES
+    return worth and size > TORCH_BATCH and h_kmm.numel() * h_kmm.element_size() <= BATCH_BYTES
 
 
 def host_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
