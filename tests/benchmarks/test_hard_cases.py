@@ -1,15 +1,17 @@
 """The hard cases: folders as they were measured, inputs that run, counts that are read rightly from the records."""
 
+import json
 import runpy
 import sys
 from itertools import accumulate
+from types import SimpleNamespace
 
 import pytest
 
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.run.run import run_folder
 
-MODULES = ("crystals", "layered_crystals", "cases", "more_cases", "table", "ways", "make_cases")
+MODULES = ("crystals", "layered_crystals", "cases", "more_cases", "table", "ways", "make_cases", "entries")
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +71,41 @@ def test_magnets_are_tried_in_ten_ways_with_the_same_physics(script, folder):
         first, *others = (way for way in ways["ways"](case) if way.name != ways["OTHER_ORDER"])
         assert first.name == ways["DEFAULT"] and not first.tags and len(others) == 9
         assert all(set(way.tags) <= way_of_going for way in others)
+
+
+@pytest.fixture(scope="module")
+def strategies(script, folder):
+    """Needs the modules that `script` makes reachable."""
+    return runpy.run_path(str(folder / "strategies.py"))
+
+
+def test_an_end_is_measured_from_the_best_converged_way_of_the_same_order(strategies):
+    entry = {"atoms": 4, "ways": {
+        "default": {"converged": True, "energy": -10.0}, "small": {"converged": True, "energy": -10.02},
+        "no_history": {"converged": False, "energy": -12.0}, "other_order": {"converged": True, "energy": -10.1},
+    }}  # fmt: skip
+    assert strategies["above"](entry, "default") == pytest.approx(5.0)
+    assert strategies["above"](entry, "default", other_order=True) == pytest.approx(25.0)
+    assert strategies["above"](entry, "small") == 0.0
+    assert strategies["above"](entry, "no_history") is None
+
+
+def test_a_way_is_run_once_and_again_only_when_asked(strategies, tmp_path, monkeypatch):
+    done = []
+
+    def one(case, way, limit):
+        done.append((case.name, way.name))
+        return {"converged": True, "status": "", "energy": -1.0, "steps": 9, "moment": None, "applications": 7,
+                "cpu_seconds": 1.0}  # fmt: skip
+
+    case = next(case for case in strategies["CASES"] if case.name == "h_bn")
+    monkeypatch.setitem(strategies["run"].__globals__, "one", one)
+    options = {"json": tmp_path / "found.json", "ways": None, "jobs": 2, "limit": 9.0, "stop_after": 99.0, "source": ""}
+    for again, runs in ((False, 10), (False, 10), (True, 20)):
+        strategies["run"](SimpleNamespace(**options, again=again), [case])
+        assert len(done) == runs
+    page = strategies["markdown"](json.loads(options["json"].read_text()), {})
+    assert "1 of 1 converge, in 9 steps" in page and "| h_bn | 2 | 9 |" in page
 
 
 def record(energies, converged=True, per_step=10):
