@@ -273,15 +273,15 @@ class ForkingSubprocess:
     PIPE, DEVNULL = PIPE, DEVNULL
 
     @staticmethod
-    def Popen(command, *, env, pass_fds, **more):
+    def Popen(command, *, env, **more):
         """`preexec_fn` is the last thing that a child does before it becomes another program; this one stays."""
 
         def stay():
-            close_all_but({0, 1, 2, *pass_fds})  # the pipe by which Popen waits for the other program among them
+            close_all_but({0, 1, 2})  # the pipe by which Popen waits for the other program among them
             os._exit(exit_code(run_words, command[1:], env))
 
         sys.stdout.flush()
-        return subprocess.Popen(command, env=env, pass_fds=pass_fds, preexec_fn=stay, **more)
+        return subprocess.Popen(command, env=env, preexec_fn=stay, **more)
 
 
 def exit_code(function, *arguments):

@@ -4,10 +4,12 @@ A missing package is no fault of the program, and words are enough.
 """
 
 import datetime
+import os
 import platform
 import tempfile
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from eigenwerk import __version__
@@ -42,11 +44,13 @@ def _crash_report(error: Exception, arguments: Sequence[str]) -> str:
 
 def _write_crash(report: str) -> Path | None:
     """Where the report was written: the current folder, else the folder for temporary files, else nowhere."""
-    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
-        try:
-            path = folder / CRASH_FILE
-            path.write_text(report, encoding="utf-8")
-        except OSError:
-            continue
+    with suppress(OSError):
+        path = Path.cwd() / CRASH_FILE
+        path.write_text(report, encoding="utf-8")
         return path
+    with suppress(OSError):  # a name that nobody can have taken before
+        number, name = tempfile.mkstemp(prefix="eigenwerk-crash-", suffix=".txt")
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(report)
+        return Path(name)
     return None

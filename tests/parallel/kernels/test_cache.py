@@ -1,5 +1,6 @@
 """Compiled kernels on the disk: compiled once, never wrong."""
 
+import os
 import threading
 
 import pytest
@@ -73,6 +74,37 @@ def test_ranks_that_compile_at_once_leave_one_whole_file(tmp_path):
         one.join()
     assert answers == [b"x" * 10**6] * 8 and len(list(tmp_path.iterdir())) == 1
     assert cached(("a",), Compiler("not asked"), tmp_path) == b"x" * 10**6
+
+
+@pytest.mark.parametrize("place", ["kernels", ""], ids=["the folder", "one above it"])
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_folder_that_others_may_write_to_is_not_used(tmp_path, mode, place, capsys):
+    folder = tmp_path / "cache" / "kernels"
+    assert ask(folder, "a")[1] == 1
+    (tmp_path / "cache" / place).chmod(mode)
+    assert [ask(folder, "a")[1] for _ in range(3)] == [1, 1, 1]
+    assert capsys.readouterr().err.count("others may write there") == 1
+    (tmp_path / "cache" / place).chmod(0o755)
+    assert ask(folder, "a")[1] == 0
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o620])
+def test_file_that_others_may_write_to_is_not_used(tmp_path, mode):
+    ask(tmp_path, "a")
+    (file,) = tmp_path.iterdir()
+    file.chmod(mode)
+    assert ask(tmp_path, "a")[1] == 1
+    assert ask(tmp_path, "a")[1] == 0, "it was replaced"
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_what_another_user_owns_is_not_used(tmp_path, what):
+    if os.getuid() != 0:
+        pytest.skip("only root can give files away")
+    ask(tmp_path / "kernels", "a")
+    (file,) = (tmp_path / "kernels").iterdir()
+    os.chown(file if what == "file" else file.parent, 65534, 65534)
+    assert ask(tmp_path / "kernels", "a")[1] == 1
 
 
 def test_folder_is_that_of_the_user(tmp_path, monkeypatch):

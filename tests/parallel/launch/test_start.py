@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -75,13 +76,13 @@ def open_mpi(rank, job="prterun-made-up-1@1", tmp=None):
 
 
 @pytest.mark.ranks
-def test_ranks_without_an_address_meet_through_a_file(tmp_path):
+def test_ranks_without_an_address_meet_through_a_file(tmp_path, monkeypatch):
     """As under mpirun, but with Gloo; what a killed run of the same name has left does not lead astray."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stale = meeting_file(Launch("mpirun", 1, 2, 1, 2, job="prterun-made-up-1@1"))
-    stale = tmp_path / stale.name
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    stale.write_text(json.dumps({"port": 9, "process": ended.pid}))
+    stale.write_text(json.dumps({"folder": "gone", "process": ended.pid}))
     told = run(tmp_path, [open_mpi(rank, tmp=tmp_path) for rank in (1, 0)], "gloo")
     assert [one["rank"] for one in told] == [1, 0] and {one["sum"] for one in told} == {3}
     assert {(one["groups"], one["bands"], one["transport"], one["placements"]) for one in told} == {(2, 1, "gloo", 2)}

@@ -8,10 +8,11 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import suppress
 
 import pytest
 
-from eigenwerk.parallel.watch.connection import PROBE_EVERY, SILENCE
+from eigenwerk.parallel.watch.connection import PROBE_EVERY, SILENCE, Stranger, WatchConnection
 from warm_start import PIPE, STDOUT, WarmProcess
 
 pytestmark = pytest.mark.ranks
@@ -35,7 +36,7 @@ launch = find_launch()
 rank, size = launch.rank, launch.size
 store = make_store(launch)
 world = gloo_world(rank, size, store, interface="lo")
-watchdog = Watchdog(store, rank, size, grace=float(os.environ.get("GRACE", "5")))
+watchdog = Watchdog(store, rank, size, secret=b"of the test", grace=float(os.environ.get("GRACE", "5")))
 
 def save():
     # what a rescue does: agree beside the computation, then rank 0 writes
@@ -75,18 +76,13 @@ class Ranks:
     def __init__(self, folder, count, body, environ):
         self.folder, self.count = folder, count
         (folder / "rank.py").write_text(RANK + textwrap.indent(textwrap.dedent(body), "    "))
-        with socket.create_server(("127.0.0.1", 0)) as meeting:
-            words = os.environ | {
-                "WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(meeting.getsockname()[1]),
-                "EIGENWERK_SOCKET": str(meeting.fileno()),
-            } | environ  # fmt: skip
-            self.processes = [
-                WarmProcess(
-                    ["rank.py"], cwd=folder, env=words | {"RANK": str(rank)}, stdout=PIPE, stderr=STDOUT,
-                    pass_fds=[meeting.fileno()] * (rank == 0),
-                )
-                for rank in range(count)
-            ]  # fmt: skip
+        words = os.environ | {
+            "WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "EIGENWERK_MEETING": str(folder),
+        } | environ  # fmt: skip
+        self.processes = [
+            WarmProcess(["rank.py"], cwd=folder, env=words | {"RANK": str(rank)}, stdout=PIPE, stderr=STDOUT)
+            for rank in range(count)
+        ]
         self.wait_for("ready")
 
     def wait_for(self, name):
@@ -118,6 +114,15 @@ number = 0
 while not step(number := number + 1):
     pass
 print("stopped after", number, "by", watchdog.stop)
+"""
+
+
+AT_THE_DOOR = """
+if rank == 0:
+    Path("new").write_text(str(watchdog._server.places[0][1]))
+    Path("new").rename("port")
+while not Path("go").exists():
+    time.sleep(0.02)
 """
 
 
@@ -253,20 +258,67 @@ def test_a_suspended_rank_is_not_dead(start):
     assert ranks.end()[0] == [0, 0, 0]
 
 
-def test_strangers_at_the_door_are_ignored(start):
-    ranks = start("""
-        if rank == 0:
-            Path("port").write_text(str(watchdog._server.port))
-        while not Path("go").exists():
-            time.sleep(0.02)
-        step(1)
-    """)
+@pytest.mark.parametrize(
+    "words",
+    [
+        b'GET / HTTP/1.1\n\n{"what": "failed", "rank": 1, "token": "guess"}\n[1]\n\xff\n',
+        b"[" * 60_000 + b"\n",
+        b"eigenwerk " + b"0" * 32 + b"\n" + b"0" * 64 + b' {"rank": 1, "what": "signal", "number": 15}\n',
+        b"x" * 3_000_000,
+        b"",
+    ],
+    ids=["another protocol", "brackets", "a guess", "without an end", "silence"],
+)
+def test_strangers_at_the_door_are_ignored(start, words):
+    """And the run can still be stopped as before."""
+    ranks = start(AT_THE_DOOR + ENDLESS)
     while not (ranks.folder / "port").exists():
         time.sleep(0.02)
-    with socket.create_connection(("127.0.0.1", int((ranks.folder / "port").read_text()))) as stranger:
-        stranger.sendall(b'GET / HTTP/1.1\n\n{"what": "failed", "rank": 1, "token": "guess"}\n[1]\n\xff\n')
-    (ranks.folder / "go").touch()
-    assert ranks.end() == ([0, 0, 0], ["", "", ""])
+    port = int((ranks.folder / "port").read_text())
+    with socket.create_connection(("127.0.0.1", port)) as stranger:
+        with suppress(ConnectionError):
+            stranger.sendall(words)
+        if words:
+            assert hung_up(stranger)
+        (ranks.folder / "go").touch()
+        time.sleep(0.5)
+        ranks.processes[1].terminate()
+        codes, said = ranks.end()
+    assert codes == [0, 0, 0] and all(" by 15" in text for text in said), said
+
+
+def hung_up(connection):
+    """Whether the other end closes the connection; what it says before is its greeting."""
+    connection.settimeout(LIMIT)
+    with suppress(ConnectionError):
+        while connection.recv(4096):
+            pass
+    return True
+
+
+def test_messages_come_in_their_order_once_and_from_their_end():
+    here, there = socket.socketpair()
+    between, end = socket.socketpair()
+    client, server = WatchConnection(here, b"key", server=False), WatchConnection(end, b"key", server=True)
+
+    def carry(source, target):
+        data = source.recv(65536)
+        target.sendall(data)
+        return data
+
+    carry(there, between), carry(between, there)
+    client.greet(), server.greet()
+    client.send({"rank": 1})
+    said = carry(there, between)
+    assert list(server.receive()) == [{"rank": 1}]
+    between.sendall(said)
+    with pytest.raises(Stranger):
+        list(server.receive())
+    there.sendall(said)
+    with pytest.raises(Stranger):
+        list(client.receive())
+    for one in (here, there, between, end):
+        one.close()
 
 
 def test_lost_machine_is_noticed(tmp_path):

@@ -3,9 +3,13 @@
 A file is named by the SHA-256 of all that decides what is compiled, and begins with that of its content.  One that
 cannot be read, or whose content is not what was written, counts as absent; then the kernel is compiled and written
 again.  A folder that cannot be written to is no error: it only costs the time of compiling each time.
+
+What lies there is executed.  So a file or folder of another owner, or one that others may change, is not used.
 """
 
 import os
+import stat
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -29,7 +33,11 @@ def cached(description: tuple[str, ...], compile_it: Callable[[], bytes], folder
     key = sha256("".join(f"{len(part)}:{part}" for part in description).encode()).hexdigest()
     try:
         path = (folder or cache_folder()) / key
-    except RuntimeError:  # a user without a home
+        changeable = _open_to_others(path.parent)
+    except (RuntimeError, OSError):  # a user without a home
+        return compile_it()
+    if changeable is not None:
+        _tell_once(changeable)
         return compile_it()
     binary = _read(path)
     if binary is None:
@@ -47,10 +55,39 @@ def processor() -> str:
     return "\n".join(line for line in lines if line.startswith(kind))
 
 
+def _open_to_others(folder: Path) -> Path | None:
+    """The folder, if it is another user's; it or the first one above it in which others may change names; or None.
+
+    In a sticky folder, as /tmp, others cannot change what is not theirs.
+    """
+    folder = Path(os.path.realpath(folder))
+    for one in (folder, *folder.parents):
+        if not one.exists():
+            continue
+        mode = one.stat().st_mode
+        if one == folder and one.stat().st_uid != os.getuid():
+            return one
+        if mode & (stat.S_IWGRP | stat.S_IWOTH) and (one == folder or not mode & stat.S_ISVTX):
+            return one
+    return None
+
+
+@cache
+def _tell_once(path: Path) -> None:
+    words = f"{path} belongs to another user, or others may write there, so compiled kernels are not kept in it"
+    remedy = "Each run compiles them anew. chmod go-w helps, or XDG_CACHE_HOME with a folder of your own."
+    print(f"{words}. {remedy}", file=sys.stderr, flush=True)
+
+
 def _read(path: Path) -> bytes | None:
-    """The content of a file, None if there is none or if it was damaged."""
+    """The content of a file; None if there is none, if it was damaged, or if another user could have written it."""
     try:
-        data = path.read_bytes()
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            found = os.fstat(file.fileno())
+            mine = stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid()
+            if not mine or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                return None
+            data = file.read()
     except OSError:
         return None
     digest, binary = data[:32], data[32:]
@@ -60,7 +97,8 @@ def _read(path: Path) -> bytes | None:
 def _write(path: Path, binary: bytes) -> None:
     """Under another name first: ranks that compile the same at once each put a whole file in place."""
     with suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for one in reversed([path.parent, *path.parent.parents]):
+            one.mkdir(mode=0o700, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
         try:
             with os.fdopen(descriptor, "wb") as new:

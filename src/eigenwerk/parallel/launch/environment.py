@@ -14,8 +14,8 @@ from eigenwerk.errors import InputError
 OWN_MARK = "EIGENWERK_PARENT"
 """Set by `eigenwerk run --ranks` for its ranks: the number of the parent process."""
 
-OWN_SOCKET = "EIGENWERK_SOCKET"
-"""Set for rank 0 by `eigenwerk run --ranks`: the open socket on which the ranks meet."""
+OWN_FOLDER = "EIGENWERK_MEETING"
+"""Set by `eigenwerk run --ranks` for its ranks: the private folder in which they meet."""
 
 FIRST_PORT, PORTS = 20000, 12000
 """Ports for Slurm steps, which bring none of their own; below those that systems give away by themselves (32768)."""

@@ -9,9 +9,9 @@ import ctypes
 import os
 import queue
 import signal
-import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from types import FrameType
 from typing import IO
 
 from eigenwerk.errors import ConvergenceError, EigenwerkError
-from eigenwerk.parallel.launch.environment import OWN_MARK, OWN_SOCKET
+from eigenwerk.parallel.launch.environment import OWN_FOLDER, OWN_MARK
 from eigenwerk.parallel.watch.coordinator import NO_STEP
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -45,9 +45,10 @@ def run_ranks(command: Sequence[str], ranks: int, threads: int, say: Say) -> int
     threads: OMP_NUM_THREADS of each rank, unless the user has set it.  say: how the parent speaks to the user.
     """
     children = _RankProcesses(say)
-    with _signals(children.forward):
+    meeting = tempfile.TemporaryDirectory(prefix="eigenwerk-", ignore_cleanup_errors=True)
+    with _signals(children.forward), meeting as folder:
         try:
-            children.start(command, ranks, threads)
+            children.start(command, ranks, threads, folder)
             return children.wait()
         finally:
             children.kill()
@@ -68,14 +69,13 @@ def die_with_parent(environ: Mapping[str, str] = os.environ) -> None:
         raise SystemExit(128 + signal.SIGTERM)
 
 
-def rank_environment(rank: int, ranks: int, port: int, threads: int, socket_number: int) -> dict[str, str]:
-    """The environment of a rank: torchrun's variables, so that `find_launch` and other tools understand them."""
+def rank_environment(rank: int, ranks: int, threads: int, folder: str) -> dict[str, str]:
+    """The environment of a rank: torchrun's variables, so that `find_launch` understands them; nobody waits at a port,
+    the ranks meet in a folder of their own."""
     words = dict(os.environ)
     words.setdefault("OMP_NUM_THREADS", str(threads))
     words.update(RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK=str(rank), LOCAL_WORLD_SIZE=str(ranks))
-    words.update({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), OWN_MARK: str(os.getpid())})
-    if rank == 0:
-        words[OWN_SOCKET] = str(socket_number)
+    words.update({"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", OWN_MARK: str(os.getpid()), OWN_FOLDER: folder})
     return words
 
 
@@ -99,20 +99,18 @@ class _RankProcesses:
     ended: "queue.SimpleQueue[_RankProcess]" = field(default_factory=queue.SimpleQueue)
     relays: list[threading.Thread] = field(default_factory=list)
 
-    def start(self, command: Sequence[str], ranks: int, threads: int) -> None:
-        """Start all; rank 0 inherits the socket on which the ranks meet, so that no other program can take its port."""
-        with socket.create_server(("127.0.0.1", 0)) as meeting:
-            port, number = meeting.getsockname()[1], meeting.fileno()
-            for rank in range(ranks):
-                self._start_one(command, rank, rank_environment(rank, ranks, port, threads, number), number)
+    def start(self, command: Sequence[str], ranks: int, threads: int, folder: str) -> None:
+        """Start all."""
+        for rank in range(ranks):
+            self._start_one(command, rank, rank_environment(rank, ranks, threads, folder))
 
-    def _start_one(self, command: Sequence[str], rank: int, environ: dict[str, str], meeting: int) -> None:
+    def _start_one(self, command: Sequence[str], rank: int, environ: dict[str, str]) -> None:
         first = rank == 0
         # A session of its own: Ctrl-C at the terminal reaches the parent alone, which passes it on once.
         process = subprocess.Popen(
             command, env=environ, text=True, errors="replace", start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=None if first else subprocess.DEVNULL,
-            stderr=None if first else subprocess.PIPE, pass_fds=(meeting,) if first else (),
+            stderr=None if first else subprocess.PIPE,
         )  # fmt: skip
         self.ranks.append(_RankProcess(rank, process))
         threading.Thread(target=self._watch, args=(self.ranks[-1],), daemon=True).start()

@@ -1,12 +1,14 @@
 """Where the ranks of a run first meet: a store of torch.distributed that all of them reach.
 
-It is made from what the starter says (`environment`).  mpirun says no address: on one machine the ranks meet through a
-file, on several by mpi4py.
+It is made from what the starter says (`environment`).  Ranks of one machine meet in a folder that only their user can
+look into, unless torchrun or MASTER_PORT bring a store by TCP, which anybody may call.  mpirun says no address: on
+several machines the ranks meet by mpi4py.
 """
 
 import hashlib
 import json
 import os
+import shutil
 import socket
 import tempfile
 import time
@@ -16,10 +18,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from torch.distributed import DistError, PrefixStore, Store, TCPStore
+from torch.distributed import DistError, FileStore, PrefixStore, Store, TCPStore
 
 from eigenwerk.errors import EigenwerkError, InputError
-from eigenwerk.parallel.launch.environment import OWN_SOCKET, Launch
+from eigenwerk.parallel.launch.environment import OWN_FOLDER, Launch
+from eigenwerk.parallel.launch.secret import private_folder
 
 MEETING_LIMIT = 300.0
 """Seconds that ranks wait for each other at the start; on slow file systems PyTorch takes minutes to load."""
@@ -31,8 +34,10 @@ def make_store(launch: Launch, environ: Mapping[str, str] = os.environ) -> Store
         if environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":  # torchrun keeps the store, also between attempts
             store: Store = _store(launch, launch.address, launch.port, here=False)
             return PrefixStore(f"eigenwerk/{environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+        if environ.get(OWN_FOLDER):
+            return _store_in(launch, Path(environ[OWN_FOLDER]))
         if launch.address is not None and launch.port is not None:
-            return _store(launch, launch.address, launch.port, listening=environ.get(OWN_SOCKET))
+            return _store(launch, launch.address, launch.port)
         if launch.local_size == launch.size:
             return _store_by_file(launch)
         return _store_by_mpi(launch)
@@ -51,27 +56,33 @@ def store_all_gather(store: Store, launch: Launch, name: str, value: Any) -> lis
     return [json.loads(store.get(f"{name}/{rank}")) for rank in range(launch.size)]
 
 
-def _store(
-    launch: Launch, address: str | None, port: int | None, here: bool = True, listening: str | None = None
-) -> TCPStore:
+def _store(launch: Launch, address: str | None, port: int | None, here: bool = True) -> TCPStore:
     """Rank 0 has it, the others find it."""
-    first = here and launch.rank == 0
     return TCPStore(
-        address or "127.0.0.1", port or 0, launch.size if here else None, first, timedelta(seconds=MEETING_LIMIT),
-        wait_for_workers=False, master_listen_fd=int(listening) if first and listening else None,
+        address or "127.0.0.1", port or 0, launch.size if here else None, here and launch.rank == 0,
+        timedelta(seconds=MEETING_LIMIT), wait_for_workers=False,
     )  # fmt: skip
 
 
+def _store_in(launch: Launch, folder: Path) -> FileStore:
+    """A file in a folder that nobody else can look into."""
+    store = FileStore(str(folder / "store"), launch.size)
+    store.set_timeout(timedelta(seconds=MEETING_LIMIT))
+    return store
+
+
 def _store_by_file(launch: Launch) -> Store:
-    """Rank 0 writes its port to a file whose name only this run has."""
+    """Rank 0 makes a folder and writes its name to a file whose name only this run has."""
     path = meeting_file(launch)
     if launch.rank == 0:
-        store = _store(launch, "127.0.0.1", 0)
-        new = path.with_name(f"{path.name}.new")
-        new.write_text(json.dumps({"port": store.port, "process": os.getpid()}))
+        _remove_abandoned(path.parent)
+        folder = Path(tempfile.mkdtemp(prefix=f"{socket.gethostname()}-{os.getpid()}-", dir=path.parent))
+        new = folder / "meeting.json"
+        new.write_text(json.dumps({"folder": str(folder), "process": os.getpid()}))
         new.replace(path)
     else:
-        store = _store(launch, "127.0.0.1", _port_in(path))
+        folder = _folder_in(path)
+    store = _store_in(launch, folder)
     store_all_gather(store, launch, "met", True)
     if launch.rank == 0:
         path.unlink(missing_ok=True)
@@ -79,20 +90,27 @@ def _store_by_file(launch: Launch) -> Store:
 
 
 def meeting_file(launch: Launch) -> Path:
-    """In the folder for temporary files, with the user and the run in its name."""
+    """In the user's own folder for temporary files, with the run in its name."""
     run = launch.job or f"children of {os.getppid()}"
-    mark = hashlib.sha256(run.encode()).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"eigenwerk-{os.getuid()}-{mark}.json"
+    return private_folder() / f"{hashlib.sha256(run.encode()).hexdigest()[:16]}.json"
 
 
-def _port_in(path: Path) -> int:
-    """The port, once the file is there and its writer lives: a killed run may have left one of the same name."""
+def _remove_abandoned(parent: Path) -> None:
+    """Folders of earlier runs of this machine, which need them until they end."""
+    for folder in parent.glob(f"{socket.gethostname()}-*-*"):
+        number = folder.name.removeprefix(f"{socket.gethostname()}-").partition("-")[0]
+        if number.isdigit() and not Path(f"/proc/{number}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folder_in(path: Path) -> Path:
+    """The folder, once the file is there and its writer lives: a killed run may have left one of the same name."""
     limit = time.monotonic() + MEETING_LIMIT
     while time.monotonic() < limit:
         with suppress(OSError, ValueError, KeyError):
             found = json.loads(path.read_text())
             os.kill(found["process"], 0)
-            return int(found["port"])
+            return Path(found["folder"])
         time.sleep(0.02)
     raise TimeoutError(f"rank 0 has not written {path}")
 

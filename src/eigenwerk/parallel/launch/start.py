@@ -26,6 +26,7 @@ from eigenwerk.parallel.launch.environment import Launch, wished_threads
 from eigenwerk.parallel.launch.facts import Placement, RankFacts, local_ranks, thread_shares
 from eigenwerk.parallel.launch.node import Node, node_of_words, node_words, read_node
 from eigenwerk.parallel.launch.rendezvous import make_store, store_all_gather
+from eigenwerk.parallel.launch.secret import own_secret
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import HOST_THREADS
@@ -121,8 +122,8 @@ def init_ranks(
         store = make_store(launch)
     local = launch.local_size == launch.size
     watchdog = Watchdog(
-        store, launch.rank, launch.size, tell=tell, cleanup=cleanup, local=local,
-        told_by_parent=launch.starter == "eigenwerk",
+        store, launch.rank, launch.size, secret=own_secret(), tell=tell, cleanup=cleanup, local=local,
+        address=launch.address, told_by_parent=launch.starter == "eigenwerk",
     )  # fmt: skip
     with watchdog:
         try:

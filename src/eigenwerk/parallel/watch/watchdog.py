@@ -1,16 +1,18 @@
 """The watchdog of a rank: a thread beside the computation that knows how the run ends, even when the computation hangs.
 
-    watchdog = Watchdog(store, rank, size, tell=print)       # Watchdog(tell=print) for one rank alone
+    watchdog = Watchdog(store, rank, size, secret=secret, tell=print)    # Watchdog(tell=print) for one rank alone
     with watchdog:
         ...
         if watchdog.step_finished(world.any):    # at the end of every step: None, or the signal that stops all ranks
             ...
 
 It does not use the communicators of the computation.  Every rank is connected to the server in rank 0, where a
-coordinator decides for all.  When the decision is not to go on, the watchdog ends its process, wherever the computation
-is: words for the user, buffers written out, `os._exit`.  No array is freed by hand: the end of the process frees GPUs.
+coordinator decides for all; who does not know the secret of the run can say nothing there.  When the decision is not to
+go on, the watchdog ends its process, wherever the computation is: words for the user, buffers written out, `os._exit`.
+No array is freed by hand: the end of the process frees GPUs.
 """
 
+import hmac
 import json
 import os
 import secrets
@@ -47,6 +49,8 @@ CONNECT_LIMIT = 10.0
 
 KEY = "eigenwerk/watchdog"
 
+LOOPBACK = "127.0.0.1"
+
 NOT_SAVED = "Interrupted within a step that took too long; the last finished step could not be saved"
 
 
@@ -63,11 +67,12 @@ class Store(Protocol):
 class Watchdog:
     """One for each rank, from the meeting of the ranks to the end of the computation; collective to make.
 
-    store: None for one rank alone.  rescue: saves the last finished step and gives words about it, called on all ranks
-    at the same time, in the watchdog's thread, while the computation may be anywhere.  tell: how rank 0 says that and
-    how a stop was asked for; errors go to stderr, said by rank 0 or, if that is dead, by another one.  cleanup: done
-    before the watchdog ends the process, quickly.  local: whether all ranks are on this machine.  told_by_parent:
-    whether somebody else tells the user about dead ranks.
+    store: None for one rank alone; secret: what all ranks know and nobody else (`launch/secret`).  rescue: saves the
+    last finished step and gives words about it, called on all ranks at the same time, in the watchdog's thread, while
+    the computation may be anywhere.  tell: how rank 0 says that and how a stop was asked for; errors go to stderr, said
+    by rank 0 or, if that is dead, by another one.  cleanup: done before the watchdog ends the process, quickly.  local:
+    whether all ranks are on this machine; address: the name under which the ranks of other machines know that of rank
+    0, if there is one.  told_by_parent: whether somebody else tells the user about dead ranks.
 
     stop: the signal that asks to stop, None without one; steps: finished steps.
     """
@@ -79,9 +84,11 @@ class Watchdog:
         size: int = 1,
         rescue: Callable[[], str] | None = None,
         *,
+        secret: bytes = b"",
         tell: Callable[[str], None] | None = None,
         cleanup: Callable[[], None] | None = None,
         local: bool = True,
+        address: str | None = None,
         told_by_parent: bool = False,
         grace: float = GRACE,
     ):
@@ -91,12 +98,17 @@ class Watchdog:
         self.stop: int | None = None
         self.steps = 0
         self.places: list[ProcessPlace] = []
-        self._server = WatchServer(Coordinator(size, grace), secrets.token_hex(), local) if rank == 0 else None
-        if store is not None:
-            opened = _connect(store) if self._server is None else _publish(self._server, store, local)
-            self._token, self._connection = opened
-        elif self._server is not None:
-            self._token, self._connection = self._server.token, self._server.start()
+        self._server: WatchServer | None = None
+        if rank != 0:
+            assert store is not None, "only one rank alone needs no store"
+            self._connection = _connect(store, secret)
+        else:
+            nonce, addresses = secrets.token_hex(), [LOOPBACK] if local else own_addresses(address)
+            key = _key(secret or secrets.token_bytes(32), nonce)
+            self._server = WatchServer(Coordinator(size, grace), key, addresses)
+            if store is not None:
+                _publish(self._server, store, nonce)
+            self._connection = self._server.start()
         self._wake, self._woken = socket.socketpair()
         for end in (self._wake, self._woken):
             end.setblocking(False)
@@ -159,9 +171,16 @@ class Watchdog:
     # -- the thread -------------------------------------------------------------------------------------------
 
     def _say(self, what: str, **more: object) -> None:
-        self._connection.send({"token": self._token, "rank": self.rank, "what": what, **more})
+        self._connection.send({"rank": self.rank, "what": what, **more})
 
     def _work(self) -> None:
+        try:
+            self._watch()
+        except Exception as error:  # signals would be lost from now on
+            words = f"The watchdog of rank {self.rank} has failed ({type(error).__name__}: {error}). Please report it."
+            self._end(Shutdown("failed", words, FAILED, self.rank))
+
+    def _watch(self) -> None:
         while not self._closing:
             ready, _, _ = select.select([self._connection.fileno(), self._woken.fileno()], [], [])
             if self._woken.fileno() in ready:
@@ -283,35 +302,55 @@ def _nothing(number: int, frame: FrameType | None) -> None:
     """The watchdog reads the signal from its socket."""
 
 
-def _publish(server: WatchServer, store: Store, local: bool) -> tuple[str, WatchConnection]:
-    """Tell the others where the server is; the token of the run and rank 0's own connection."""
-    hosts = ["127.0.0.1"] if local else _own_addresses()
-    place = {"hosts": hosts, "port": server.port, "token": server.token, "name": socket.gethostname()}
-    store.set(KEY, json.dumps(place))
-    return server.token, server.start()
+def _key(secret: bytes, nonce: str) -> bytes:
+    """The key of one run."""
+    return hmac.digest(secret, nonce.encode(), "sha256")
 
 
-def _own_addresses() -> list[str]:
-    """Names and numbers by which other machines may reach this one, the likelier ones first."""
-    hosts = [socket.getfqdn(), socket.gethostname()]
+def _seal(key: bytes, place: str) -> str:
+    """Shows that a rank of this run has published a place."""
+    return hmac.new(key, b"place " + place.encode(), "sha256").hexdigest()
+
+
+def _publish(server: WatchServer, store: Store, nonce: str) -> None:
+    """Tell the others where the server is."""
+    place = json.dumps({"places": server.places, "name": socket.gethostname()})
+    store.set(KEY, json.dumps([nonce, place, _seal(server.key, place)]))
+
+
+def own_addresses(name: str | None) -> list[str]:
+    """Numeric addresses by which other machines may reach this one: what the name that they use stands for, and what
+    leads outside; and the loopback, for ranks of this machine."""
+    found = []
+    for wanted in (name, socket.getfqdn(), socket.gethostname()):
+        with suppress(OSError, UnicodeError):
+            found += [str(entry[4][0]) for entry in socket.getaddrinfo(wanted, None, type=socket.SOCK_STREAM)]
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(("192.0.2.1", 9))  # sends nothing; the system chooses the interface that leads outside
-        hosts.append(probe.getsockname()[0])
-    return list(dict.fromkeys([*hosts, "127.0.0.1"]))
+        found.append(probe.getsockname()[0])
+    outside = [one for one in found if not one.startswith(("127.", "0.", "::1", "fe80:"))]
+    return list(dict.fromkeys([*outside, LOOPBACK]))
 
 
-def _connect(store: Store) -> tuple[str, WatchConnection]:
-    """The token of the run and a connection to the server.  EigenwerkError if there is none."""
-    server = json.loads(store.get(KEY))
-    hosts = server["hosts"]
-    if server["name"] == socket.gethostname():
-        hosts = ["127.0.0.1", *hosts]
-    for host in dict.fromkeys(hosts):
+def _connect(store: Store, secret: bytes) -> WatchConnection:
+    """A connection to the server.  EigenwerkError if there is none."""
+    nonce, text, seal = json.loads(store.get(KEY))
+    key = _key(secret, nonce)
+    if not hmac.compare_digest(seal, _seal(key, text)):
+        raise EigenwerkError(
+            "The ranks do not share a secret, so they could not know each other from strangers. It lies in the home of "
+            "the user, which has to be the same on all machines; else set EIGENWERK_SECRET to one random text for all "
+            "ranks."
+        )
+    server = json.loads(text)
+    for host, port in server["places"]:
         with suppress(OSError):
-            connection = socket.create_connection((host, server["port"]), timeout=CONNECT_LIMIT)
+            connection = socket.create_connection((host, port), timeout=CONNECT_LIMIT)
+            opened = WatchConnection(connection, key, server=False).greet()
             connection.settimeout(None)
-            return server["token"], WatchConnection(connection)
+            return opened
+    places = ", ".join(f"{host} port {port}" for host, port in server["places"])
     raise EigenwerkError(
-        f"Rank 0 on {server['name']} cannot be reached at port {server['port']} of {', '.join(hosts)}. Ranks on "
-        "several machines need connections between any ports; ask who runs the cluster about firewalls."
+        f"Rank 0 on {server['name']} cannot be reached at {places}. Ranks on several machines need connections between "
+        "any ports; ask who runs the cluster about firewalls."
     )
