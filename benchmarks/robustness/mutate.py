@@ -1,4 +1,5 @@
-"""Damages real input files at random and reads them: only InputError may come of it, within 2 GB and ten seconds.
+"""Damages real input files at random and reads them: only InputError may come of it, within 2 GB and ten seconds of a
+processor.
 
     OMP_NUM_THREADS=1 python benchmarks/robustness/mutate.py               # 1000 inputs for each reader
     python benchmarks/robustness/mutate.py incar h2 --count 20000 --first 5000 --keep build/robustness
@@ -50,6 +51,33 @@ def read_folder(folder: Path) -> str:
     if not found["ok"]:
         raise InputError(words)
     return words
+
+
+def read_incar_file(folder: Path) -> str:
+    from eigenwerk.io.vasp.incar import judge, read_incar
+
+    incar = read_incar(folder / "INCAR")
+    return "\n".join(map(str, [*incar.problems, *judge(incar)]))
+
+
+def read_poscar_file(folder: Path) -> None:
+    from eigenwerk.io.vasp.poscar import format_poscar, overlap_problems, read_poscar
+
+    poscar = read_poscar(folder / "POSCAR")
+    overlap_problems(poscar)
+    format_poscar(poscar)
+
+
+def read_kpoints_file(folder: Path) -> None:
+    from eigenwerk.io.vasp.kpoints import read_kpoints
+
+    read_kpoints(folder / "KPOINTS")
+
+
+def read_potcar(folder: Path) -> None:
+    from eigenwerk.io.vasp.potcar import read_potcar_species
+
+    read_potcar_species(folder / "POTCAR")
 
 
 def read_paw(folder: Path) -> None:
@@ -226,10 +254,13 @@ def traces() -> list[Files]:
 
 
 READERS: dict[str, tuple[Callable[[Path], str | None], Callable[[], list[Files]]]] = {
-    "incar": (read_folder, lambda: folders("INCAR") + samples("INCAR")),
-    "poscar": (read_folder, lambda: folders("POSCAR") + samples("POSCAR")),
-    "kpoints": (read_folder, lambda: folders("KPOINTS") + samples("KPOINTS")),
-    "potcar": (read_folder, lambda: folders("POTCAR")[:4]),
+    "incar": (read_incar_file, lambda: folders("INCAR") + samples("INCAR")),
+    "poscar": (read_poscar_file, lambda: folders("POSCAR") + samples("POSCAR")),
+    "kpoints": (read_kpoints_file, lambda: folders("KPOINTS") + samples("KPOINTS")),
+    "potcar": (read_potcar, lambda: folders("POTCAR")[:4]),
+    "check: incar": (read_folder, lambda: folders("INCAR") + samples("INCAR")),
+    "check: poscar": (read_folder, lambda: folders("POSCAR") + samples("POSCAR")),
+    "check: kpoints": (read_folder, lambda: folders("KPOINTS") + samples("KPOINTS")),
     "paw_xml": (read_paw, data_sets),
     "h2": (read_h2_file, lambda: reference("tbme", "h2-tbme/*", largest=100_000)),
     "snt": (read_valence, lambda: reference("", "valence/*.snt")),
@@ -391,8 +422,8 @@ class TooSlow(BaseException):
 
 
 def _too_slow(number: int, frame: object) -> None:
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a second one, if this cannot be raised, ends the process
-    signal.alarm(SECONDS)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # a second one, if this cannot be raised, ends the process
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     raise TooSlow
 
 
@@ -400,8 +431,8 @@ def attempt(reader: str, folder: Path) -> tuple[str, str]:
     """What came of one input: "read", "refused", or "failed", and the words."""
     from eigenwerk.errors import EigenwerkError
 
-    signal.signal(signal.SIGALRM, _too_slow)
-    signal.alarm(SECONDS)
+    signal.signal(signal.SIGPROF, _too_slow)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         words = READERS[reader][0](folder) or ""
         return ("read", "") if len(words) <= LONGEST_WORDS else ("failed", f"{len(words)} characters of words")
@@ -413,7 +444,7 @@ def attempt(reader: str, folder: Path) -> tuple[str, str]:
         where = f"{places[-1].filename.rpartition('eigenwerk/')[2]}:{places[-1].lineno}" if places else "?"
         return "failed", f"{type(error).__name__} at {where}: {str(error)[:100]}"
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def work(reader: str, first: int, end: int, seed: int) -> None:
