@@ -47,18 +47,21 @@ def save():
         Path("saved").write_text(" ".join(steps))
     return "the last finished step is saved"
 
-def total():
+def guarded(collective, *arguments):
     # as in parallel/launch/start.py: a broken connection may be heard of before the reason
     try:
-        return world.sum(torch.ones(1)).item()
+        return collective(*arguments)
     except RuntimeError as error:
         watchdog.fail(f"The connection broke: {error}", 1, secondary=True)
+
+def total():
+    return guarded(world.sum, torch.ones(1)).item()
 
 def step(number, wait=0.05):
     time.sleep(wait)
     assert total() == size
     Path(f"step{number}.{rank}").touch()
-    return watchdog.step_finished(world.any)
+    return watchdog.step_finished(lambda stop: guarded(world.any, stop))
 
 with watchdog:
     Path(f"ready.{rank}").write_text(str(os.getpid()))
