@@ -27,6 +27,17 @@ def test_a_file_is_written_and_described(silicon, tmp_path, capsys):
     assert len(read_poscar(target).symbols) == 6
 
 
+def test_missing_folders_are_made_and_a_folder_gets_a_poscar(silicon, tmp_path, capsys):
+    folder = tmp_path / "new" / "big"
+    assert main(["build", silicon, "--supercell", "2", "1", "1", "-o", str(folder / "POSCAR")]) == 0
+    assert len(read_poscar(folder / "POSCAR").symbols) == 4
+    assert main(["build", silicon, "--supercell", "2", "1", "1", "-o", str(folder.parent)]) == 0
+    assert f"{folder.parent / 'POSCAR'}: Si4" in capsys.readouterr().out
+    assert [entry.name for entry in folder.iterdir()] == ["POSCAR"]
+    assert main(["build", silicon, "--supercell", "2", "1", "1", "-o", str(folder / "POSCAR" / "below")]) == 2
+    assert "it is a file" in capsys.readouterr().err
+
+
 def test_an_existing_file_is_kept_unless_forced(silicon, tmp_path, capsys):
     target = tmp_path / "POSCAR"
     target.write_text("mine")

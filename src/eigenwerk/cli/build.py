@@ -13,13 +13,14 @@ from eigenwerk.cli.run_text import formula
 from eigenwerk.dft.building.build import BuildRequest, built
 from eigenwerk.dft.building.slab import SlabCut
 from eigenwerk.errors import InputError
+from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.poscar import Poscar, format_poscar, read_poscar, write_poscar
 
 LAYERS, VACUUM = 5, 15.0
 
 Source = Annotated[Path, typer.Argument(metavar="POSCAR", help="A POSCAR file, or a folder with one.")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write; by default the text is printed.")
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="A file, or a folder that exists; by default the text is printed.")
 ]
 Force = Annotated[bool, typer.Option("--force", help="Write over an existing file.")]
 Supercell = Annotated[
@@ -69,8 +70,11 @@ def build(
     if output is None:
         typer.echo(format_poscar(made), nl=False)
         return
+    if output.is_dir():
+        output /= "POSCAR"
     if output.exists() and not force:
         raise InputError(f"{output} exists. Choose another name, or write over it with --force.")
+    ensure_writable(output.parent)
     write_poscar(output, made)
     typer.echo(_summary(made, done, output))
 

@@ -368,7 +368,7 @@ def test_what_would_change_the_result_is_refused_by_name(text, expected):
         ("IALGO = 44", "the converged ground state is the same"),
         ("LCHARG = T", "the State is always saved in eigenwerk.h5"),
         ("LMAXMIX = 4", "all one-centre occupancies are always mixed"),
-        ("LORBIT = 11", "not written yet"),
+        ("LORBIT = 11", "vasprun.xml has the total density of states"),
         ("ISIF = 3", "the stress is not computed yet"),
         ("IMIX = 0", "it changes the path to self-consistency only"),
         ("EFERMI = MIDGAP", "the middle of the gap"),

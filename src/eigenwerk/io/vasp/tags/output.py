@@ -34,9 +34,10 @@ OUTPUT = (
         ("LH5", "bool", False, "", "HDF5 instead of WAVECAR and CHGCAR."),
         ("LCHARGH5", "bool", Derived("LH5"), "", "HDF5 instead of CHGCAR."),
     ),
+    Tag("LORBIT", "int", 0, "", FILES, "inert", "Projections on atoms.",
+        "there are no projections on atoms; vasprun.xml has the total density of states and the moments of the atoms"),
     *group(
-        FILES, "inert", "densities of states and projections are not written yet; the energy does not depend on it",
-        ("LORBIT", "int", 0, "", "Projections on atoms."),
+        FILES, "inert", "the total density of states in vasprun.xml has 301 points over all bands",
         ("NEDOS", "int", 301, "", "Points of the density of states."),
         ("EMIN", "float", Derived("from the eigenvalues"), "eV", "Lower end of the density of states."),
         ("EMAX", "float", Derived("from the eigenvalues"), "eV", "Upper end of the density of states."),
