@@ -1,12 +1,25 @@
-"""Small nuclear problems made up for tests: random symmetric matrices between pairs of m-states, random vectors."""
+"""Small nuclear problems made up for tests: bases, random matrices between pairs of m-states, random vectors."""
 
 import numpy as np
 import torch
 
 from eigenwerk.ncci.basis.basis_pairs import KINDS, BasisPairs, needed_pairs, select_pairs
-from eigenwerk.ncci.basis.manybody import ManyBodyBasis, valence_basis
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis, many_body_basis
+from eigenwerk.ncci.basis.space import no_core_space, valence_space
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock
 from eigenwerk.ncci.orbitals import Orbitals
+
+
+def no_core_basis(protons: int, neutrons: int, max_excitation: int, twice_M: int) -> ManyBodyBasis:
+    """The no-core basis of a nucleus at Nmax = max_excitation; the parity of Nmax gives that of the states."""
+    return many_body_basis(no_core_space(protons, neutrons, max_excitation, twice_M))
+
+
+def valence_basis(
+    orbitals_p: Orbitals, orbitals_n: Orbitals, protons: int, neutrons: int, twice_M: int, parity: int
+) -> ManyBodyBasis:
+    """All states of `protons` and `neutrons` valence nucleons in the given orbitals."""
+    return many_body_basis(valence_space(orbitals_p, orbitals_n, protons, neutrons, twice_M, parity))
 
 
 def random_pairs(basis: ManyBodyBasis, seed: int = 1) -> BasisPairs:

@@ -18,7 +18,8 @@ from mfdn_levels import compare_levels, with_resting_species
 from mfdn_transitions import compare_elements, compare_old_transitions
 from our_runs import FOLDER, case_text, our_run, run_from_two_files, run_with_unit_charge
 
-from eigenwerk.ncci.basis.counting import count_no_core
+from eigenwerk.ncci.basis.counting import count
+from eigenwerk.ncci.basis.space import no_core_space
 
 HERE = Path(__file__).resolve().parent
 REFERENCE = HERE.parents[2] / "shared" / "reference" / "ncci"
@@ -147,7 +148,7 @@ def dimensions(comparison: Comparison) -> None:
     with (TABLES / "dims_nnz.csv").open() as file:
         for row in csv.DictReader(line for line in file if not line.startswith("#")):
             z, n, size, twice_m = (int(row[key]) for key in ("Z", "N", "Nmax", "twoM"))
-            found = count_no_core(z, n, size, twice_m)
+            found = count(no_core_space(z, n, size, twice_m))
             title = f"{row['nucleus']} Nmax {size}"
             dims.append((title, float(row["dim"]), float(found.dimension), 0.0))
             nonzeros.append((title, float(row["nnz_half"]), float(found.nonzeros), 0.0))

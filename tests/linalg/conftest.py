@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from eigenwerk.linalg.dense import MatrixOperator
 from eigenwerk.linalg.operator import ALL
+from standard_matrix import MatrixOperator
 from thread_ranks import on_thread_ranks
 
 

@@ -6,11 +6,12 @@ import torch
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.linalg.conjugate import conjugate
 from eigenwerk.linalg.davidson import davidson
-from eigenwerk.linalg.dense import MatrixOperator, dense_eigh, solve_dense
+from eigenwerk.linalg.dense import dense_eigh, solve_dense
 from eigenwerk.linalg.images import images
 from eigenwerk.linalg.products import inner
 from eigenwerk.linalg.ritz import last_ritz
 from eigenwerk.linalg.rmm_diis import rmm_diis
+from standard_matrix import MatrixOperator
 
 SOLVERS = pytest.mark.parametrize("solver", [rmm_diis, conjugate])
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])

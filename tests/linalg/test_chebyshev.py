@@ -5,8 +5,9 @@ import torch
 
 from eigenwerk.linalg.chebyshev import chebyshev, upper_bounds
 from eigenwerk.linalg.davidson import davidson
-from eigenwerk.linalg.dense import MatrixOperator, solve_dense
+from eigenwerk.linalg.dense import solve_dense
 from eigenwerk.linalg.products import inner
+from standard_matrix import MatrixOperator
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 

@@ -5,7 +5,8 @@ import torch
 
 from eigenwerk.linalg.damped import FRICTION, damped
 from eigenwerk.linalg.davidson import davidson
-from eigenwerk.linalg.dense import MatrixOperator, solve_dense
+from eigenwerk.linalg.dense import solve_dense
+from standard_matrix import MatrixOperator
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.linalg.davidson import davidson
-from eigenwerk.linalg.dense import MatrixOperator, solve_dense
+from eigenwerk.linalg.dense import solve_dense
 from eigenwerk.linalg.products import inner
-from standard_matrix import StandardMatrix, starts
+from standard_matrix import MatrixOperator, StandardMatrix, starts
 
 
 def check_pairs(operator, result, exact_eig_kn, eig_limit, gram_limit=1e-12):

@@ -5,11 +5,12 @@ import torch
 from torch.nn.functional import pad
 
 from eigenwerk.linalg.davidson import davidson
-from eigenwerk.linalg.dense import MatrixOperator, solve_dense
+from eigenwerk.linalg.dense import solve_dense
 from eigenwerk.linalg.images import images
 from eigenwerk.linalg.orthogonal import complement, moved
 from eigenwerk.linalg.products import inner
 from eigenwerk.linalg.subspace import subspace
+from standard_matrix import MatrixOperator
 
 SIZES = (31, 32, 36, 36)
 

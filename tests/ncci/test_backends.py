@@ -4,11 +4,10 @@ import torch
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.annihilation import take_one, take_two
-from eigenwerk.ncci.basis.manybody import no_core_basis
 from eigenwerk.ncci.pairs.pair_tasks import all_tasks
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
-from random_pairs import p_and_sd_shell_basis, random_pairs, random_vectors
+from random_pairs import no_core_basis, p_and_sd_shell_basis, random_pairs, random_vectors
 
 SPACES = [
     (3, 3, 2, 0),

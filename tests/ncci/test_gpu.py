@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.ncci.basis.manybody import no_core_basis
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.stored.csb import csb_hamiltonian, product_by_torch
-from random_pairs import random_pairs, random_vectors
+from random_pairs import no_core_basis, random_pairs, random_vectors
 
 SPACES = [(3, 3, 4, 0), (2, 2, 6, 0), (6, 6, 2, 0), (1, 2, 4, 1), (3, 4, 1, 1), (0, 3, 2, 1)]
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 3e-6}

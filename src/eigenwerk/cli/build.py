@@ -20,7 +20,8 @@ LAYERS, VACUUM = 5, 15.0
 
 Source = Annotated[Path, typer.Argument(metavar="POSCAR", help="A POSCAR file, or a folder with one.")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="A file, or a folder that exists; by default the text is printed.")
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="A file, or a folder that exists; by default it is printed."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Write over an existing file.")]
 Supercell = Annotated[

@@ -53,10 +53,6 @@ class SpinForm:
         """With all moments turned around, as time reversal does."""
         return value_sx.flip(0) if self.polarised else value_sx
 
-    def per_channel(self, value_sx: torch.Tensor) -> torch.Tensor:
-        """Components as if each were that of one spin: a component without spin holds two."""
-        return value_sx * (self.densities / 2)
-
 
 UNPOLARISED = SpinForm("no spin", 1, 1, 2)
 COLLINEAR = SpinForm("two spin channels", 2, 2, 1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 
 from eigenwerk.linalg import batched_eigh
-from eigenwerk.linalg.operator import ALL, EigenResult, Operator, Which
+from eigenwerk.linalg.operator import EigenResult, Operator
 
 DenseEigh = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 """h_kmm -> (ascending eigenvalues (k, m), columns (k, m, m)) of Hermitian matrices."""
@@ -181,40 +181,6 @@ def _shifted(reduced_kmm: torch.Tensor, kept_km: torch.Tensor) -> torch.Tensor:
 def hermitian_part(a_kmm: torch.Tensor) -> torch.Tensor:
     """(A + A^H) / 2."""
     return (a_kmm + a_kmm.mH) * 0.5
-
-
-@dataclass(frozen=True)
-class MatrixOperator:
-    """A pencil given by its matrices: for tests, examples and small dense problems.
-
-    h_kxx, s_kxx: (k, x, x) Hermitian.  The preconditioner is diagonal, 1 / (|h_xx - e s_xx| + 0.1).
-    """
-
-    h_kxx: torch.Tensor
-    s_kxx: torch.Tensor
-
-    def apply(self, x_knx: torch.Tensor, k: Which = ALL) -> tuple[torch.Tensor, torch.Tensor]:
-        """(H x, S x)."""
-        return x_knx @ self.h_kxx[k].mT, self.overlap(x_knx, k)
-
-    def overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
-        """S x."""
-        return x_knx @ self.s_kxx[k].mT
-
-    def solve_overlap(self, x_knx: torch.Tensor, k: Which = ALL) -> torch.Tensor:
-        """S^-1 x, for S without padding."""
-        return torch.linalg.solve(self.s_kxx[k], x_knx.mT).mT
-
-    def precondition(
-        self, residual_knx: torch.Tensor, eig_kn: torch.Tensor, x_knx: torch.Tensor, k: Which = ALL
-    ) -> torch.Tensor:
-        """r / (|h_xx - e s_xx| + 0.1)."""
-        h_k1x, s_k1x = (a[k].diagonal(dim1=-2, dim2=-1).real.unsqueeze(-2) for a in (self.h_kxx, self.s_kxx))
-        return residual_knx / ((h_k1x - eig_kn.unsqueeze(-1) * s_k1x).abs() + 0.1)
-
-    def sum(self, tensor: torch.Tensor) -> torch.Tensor:
-        """One rank holds everything."""
-        return tensor
 
 
 def solve_dense(

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.ncci.h2 import h2_bytes, read_h2
-from eigenwerk.io.ncci.h2_data import KINDS, H2Data, H2Header, pack
+from eigenwerk.io.ncci.h2 import read_h2
+from eigenwerk.io.ncci.h2_data import KINDS, H2Data, H2Header
+from h2_writing import h2_bytes, pack
 
 
 @pytest.fixture

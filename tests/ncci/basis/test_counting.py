@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.basis.counting import count, count_no_core, dimension, nonzeros_countable
+from eigenwerk.ncci.basis.counting import count, dimension, nonzeros_countable
 from eigenwerk.ncci.basis.manybody import many_body_basis
 from eigenwerk.ncci.basis.space import Truncation, no_core_space, valence_space
 from eigenwerk.ncci.orbitals import Orbitals
@@ -19,7 +19,7 @@ def reference_cases(shared_dir):
 
 
 def check_case(row):
-    found = count_no_core(*(int(row[name]) for name in ("Z", "N", "Nmax", "twoM")))
+    found = count(no_core_space(*(int(row[name]) for name in ("Z", "N", "Nmax", "twoM"))))
     parts = (found.dimension, found.nonzeros, found.one, found.pp, found.nn, found.pn)
     wanted = tuple(int(row[name]) for name in ("dim", "nnz_half", "one", "pp", "nn", "pn"))
     assert parts == wanted, (row["nucleus"], row["Nmax"], row["twoM"])
@@ -65,4 +65,4 @@ def test_dimension_with_limits_per_species_is_that_of_the_basis():
 
 
 def test_a_space_without_states_is_counted_as_empty():
-    assert count_no_core(2, 2, 0, 2).dimension == 0
+    assert count(no_core_space(2, 2, 0, 2)).dimension == 0

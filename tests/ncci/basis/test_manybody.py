@@ -7,9 +7,10 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.determinants import all_determinants
-from eigenwerk.ncci.basis.manybody import many_body_basis, no_core_basis, valence_basis
+from eigenwerk.ncci.basis.manybody import many_body_basis
 from eigenwerk.ncci.basis.space import Truncation, no_core_space
 from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
+from random_pairs import no_core_basis, valence_basis
 
 SD_SHELL = Orbitals(np.array([0, 1, 0]), np.array([2, 0, 2]), np.array([3, 1, 5]))
 
@@ -63,14 +64,6 @@ def test_states_are_those_of_a_plain_search_with_limits_per_species():
         inside = quanta[:2].sum() <= 2 and quanta[2] <= 1 and quanta.sum() <= 3
         wanted += inside and quanta.sum() % 2 == 1 and states.twice_m_x[chosen].sum() == 1
     assert common.parity == 1 and basis.dimension == wanted > 0
-
-
-def test_masks_have_the_bits_of_the_occupied_states():
-    basis = no_core_basis(2, 2, 6, 0)
-    masks, occupied = basis.protons.masks(), basis.protons.occupied_di
-    assert masks.shape[1] == 3
-    bits = np.unpackbits(masks.view(np.uint8), axis=1, bitorder="little")
-    assert np.array_equal(np.argwhere(bits)[:, 1].reshape(-1, 2), occupied)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.ncci.h2 import h2_bytes, read_h2
+from eigenwerk.io.ncci.h2 import read_h2
 from eigenwerk.ncci.interaction.files import (
-    h2_from_two_body,
     interaction,
     relative_from_file,
     two_body_from_h2,
@@ -16,6 +15,7 @@ from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
 from eigenwerk.ncci.interaction.relative_motion.relative import hamiltonian
 from eigenwerk.ncci.interaction.two_body import SPECIES, PairSpace, restrict
 from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
+from h2_writing import h2_bytes, h2_from_two_body
 
 
 def space_of(quanta):

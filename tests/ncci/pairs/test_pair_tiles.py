@@ -3,11 +3,10 @@ import pytest
 import torch
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.basis.manybody import no_core_basis
 from eigenwerk.ncci.pairs.pair_tasks import Side, all_tasks
 from eigenwerk.ncci.pairs.pair_tiles import BLOCKED, MOST_BYTES, packed, task_tables, tiles
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
-from random_pairs import random_pairs
+from random_pairs import no_core_basis, random_pairs
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.ncci.basis.manybody import no_core_basis, valence_basis
 from eigenwerk.ncci.orbitals import Orbitals
 from eigenwerk.ncci.results.one_body_sums import occupations, one_body_densities, one_body_matrices, quanta_shares
+from random_pairs import no_core_basis, valence_basis
 
 P_SHELL = Orbitals(np.array([0, 0]), np.array([1, 1]), np.array([1, 3]))
 

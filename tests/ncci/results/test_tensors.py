@@ -7,7 +7,7 @@ import pytest
 from scipy.special import eval_genlaguerre
 
 from eigenwerk.ncci.orbitals import no_core_orbitals
-from eigenwerk.ncci.results.tensors import orbital_moment, quadrupole, reduced, spin_moment, squared_radius
+from eigenwerk.ncci.results.tensors import orbital_moment, quadrupole, reduced, spin_moment
 
 ORBITALS = no_core_orbitals(5)
 
@@ -22,16 +22,16 @@ def test_orbital_and_spin_moment_add_up_to_m():
     assert np.allclose(total, np.diag(ORBITALS.states().twice_m_x / 2), atol=1e-14)
 
 
-@pytest.mark.parametrize("operator", [orbital_moment, spin_moment, squared_radius, quadrupole])
+@pytest.mark.parametrize("operator", [orbital_moment, spin_moment, quadrupole])
 def test_operators_are_symmetric(operator):
     matrix = operator(ORBITALS)
     assert np.allclose(matrix, matrix.T, atol=1e-13) and np.abs(matrix).max() > 0.4
 
 
-def test_squared_radius_and_quadrupole_are_integrals_of_functions_positive_at_the_origin():
+def test_quadrupole_is_an_integral_of_functions_positive_at_the_origin():
     r = np.linspace(0, 14, 20001)[1:]
     states = ORBITALS.states()
-    r2, q = squared_radius(ORBITALS), quadrupole(ORBITALS)
+    q = quadrupole(ORBITALS)
     stretched = np.flatnonzero((states.twice_m_x == ORBITALS.twice_j_a[states.orbital_x]) & (states.twice_m_x > 1))
     seen = 0
     for x in stretched:
@@ -40,7 +40,6 @@ def test_squared_radius_and_quadrupole_are_integrals_of_functions_positive_at_th
             (n1, l1, j1), (n2, l2, j2) = ORBITALS.labels[a], ORBITALS.labels[b]
             if states.twice_m_x[x] == states.twice_m_x[y] and j1 == 2 * l1 + 1 and j2 == 2 * l2 + 1:
                 integral = np.trapezoid(radial(n1, l1, r) * radial(n2, l2, r) * r**4, r)
-                assert r2[x, y] == pytest.approx(integral, abs=1e-6)
                 # Y_ll has <C_20> = -l / (2l + 3)
                 assert q[x, y] == pytest.approx(-integral * l1 / (2 * l1 + 3), abs=1e-6)
                 seen += 1

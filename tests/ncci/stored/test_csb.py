@@ -2,13 +2,12 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.ncci.basis.manybody import no_core_basis
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.stored.csb import csb_hamiltonian, product_by_torch
 from eigenwerk.ncci.stored.csb_build import build_blocks
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
-from random_pairs import p_and_sd_shell_basis, random_pairs, random_vectors
+from random_pairs import no_core_basis, p_and_sd_shell_basis, random_pairs, random_vectors
 
 SPACES = {
     (3, 3, 2, 0): 33_476,

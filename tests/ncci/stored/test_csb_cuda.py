@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from eigenwerk.ncci.basis.manybody import no_core_basis
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
 from eigenwerk.ncci.stored.csb_cuda import share_out
-from random_pairs import random_pairs
+from random_pairs import no_core_basis, random_pairs
 
 
 @pytest.fixture(scope="module")

@@ -259,14 +259,6 @@ class PawAtoms:
         spheres = sorted(self.multipoles)
         return self.factors[species.setup.symbol, next(n for n in spheres if n >= (count or spheres[-1]))]
 
-    def compensation_shape_Lg(self, setup: Setup) -> torch.Tensor:
-        """g_L(g) without the phase of the atom: 4π/Ω (-i)^l |g|^l Y_L exp(-g² rc²/4) / (2l+1)!!; (L, g).
-
-        The plain twin of what `compensation_charge` and `compensation_potential` do in columns.
-        """
-        harmonic_gL = solid_harmonics(COMPENSATION_LMAX, self.basis.vector_gv)
-        return self._shape_factor_L[:, None] * (harmonic_gL * self.compensation_gauss_g(setup)[:, None]).T
-
     def compensation_gauss_g(self, setup: Setup) -> torch.Tensor:
         """4π/Ω exp(-g² rc²/4), (g,)."""
         if setup.symbol not in self._gauss_g:

@@ -52,22 +52,15 @@ def integrate(grid: RadialGrid, f_g: Array, power: int = 0) -> Array:
     return np.asarray(f_g @ weight_g)
 
 
-def derivative(grid: RadialGrid, f_g: Array, order: int = 2) -> Array:
+def derivative(grid: RadialGrid, f_g: Array) -> Array:
     """df/dr by differences in the grid index over dr/di.
 
-    order 2: central differences, one-sided of first order at both ends; the customary scheme of the atomic
-    programs that make such data, so that its errors cancel against their reference energies.
-    order 4: five-point differences, of second order at the two points of each end.
+    Central differences, one-sided of first order at both ends; the customary scheme of the atomic programs that make
+    such data, so that its errors cancel against their reference energies.
 
     f_g: (..., g).  Returns (..., g), in units of f per bohr.
     """
-    if order == 2:
-        return np.asarray(np.gradient(f_g, axis=-1)) / grid.dr_g
-    if order != 4:
-        raise ValueError(f"derivative of order {order}: only 2 and 4 exist")
-    slope_g = np.asarray(np.gradient(f_g, axis=-1, edge_order=2))
-    slope_g[..., 2:-2] = (8 * (f_g[..., 3:-1] - f_g[..., 1:-3]) - (f_g[..., 4:] - f_g[..., :-4])) / 12
-    return slope_g / grid.dr_g
+    return np.asarray(np.gradient(f_g, axis=-1)) / grid.dr_g
 
 
 def interpolate(grid: RadialGrid, f_g: Array, r_x: Array) -> Array:

@@ -1,4 +1,4 @@
-"""MFDn's h2 files: reads both versions as text and binary, writes version 15200 as binary.
+"""MFDn's h2 files: both versions as text and binary.
 
 Binary files are little endian and begin with the version as a Fortran record (4, version, 4).  Version 15200 as MFDn
 writes it continues without record marks: int32 number of proton and neutron orbitals;  int32 n, l, 2j, 2tz and float32
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.ncci.h2_data import KINDS, NEW_VERSION, OLD_VERSION, H2Data, H2Header, check_header, pack, unpack
+from eigenwerk.io.ncci.h2_data import KINDS, NEW_VERSION, OLD_VERSION, H2Data, H2Header, check_header, unpack
 from eigenwerk.io.ncci.h2_text import read_h2_text
 
 NEW_ORDER = ("pp", "pn", "nn")
@@ -147,20 +147,3 @@ def _read_old(source: _Bytes) -> H2Data:
     elements = {kind: source.record("<f4", counts[kind], f"{kind} matrix elements") for kind in KINDS}
     source.finish()
     return unpack(header, elements)
-
-
-def h2_bytes(data: H2Data) -> bytes:
-    """The content of a binary file of version 15200 (single precision)."""
-    header = data.header
-    protons, neutrons = header.orbital_3a_p.shape[1], header.orbital_3a_n.shape[1]
-    labels = np.concatenate([header.orbital_3a_p, header.orbital_3a_n], axis=1)
-    charges = np.repeat([1, -1], [protons, neutrons])
-    parts = [
-        struct.pack("<5i", 4, NEW_VERSION, 4, protons, neutrons),
-        np.concatenate([labels, charges[None]]).astype("<i4").tobytes(),
-        np.concatenate([header.weight_p, header.weight_n]).astype("<f4").tobytes(),
-        struct.pack("<3i3f", 0, 0, 0, *(header.limits[kind] for kind in NEW_ORDER)),
-        struct.pack("<3q", *(header.count(kind) for kind in NEW_ORDER)),
-        *(pack(data, kind).astype("<f4").tobytes() for kind in NEW_ORDER),
-    ]
-    return b"".join(parts)

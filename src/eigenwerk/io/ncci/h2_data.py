@@ -89,9 +89,3 @@ def unpack(header: H2Header, elements: dict[str, np.ndarray]) -> H2Data:
             matrices[kind][key] = matrix
             start += len(rows)
     return H2Data(header, matrices)
-
-
-def pack(data: H2Data, kind: str) -> np.ndarray:
-    """Elements of one kind in the order of the file."""
-    parts = [matrix[np.triu_indices(len(matrix))] for matrix in data.matrices[kind].values()]
-    return np.concatenate([np.zeros(0), *parts])

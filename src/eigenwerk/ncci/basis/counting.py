@@ -14,7 +14,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.determinants import lowest_weight
-from eigenwerk.ncci.basis.space import ManyBodySpace, Truncation, no_core_space
+from eigenwerk.ncci.basis.space import ManyBodySpace, Truncation
 from eigenwerk.ncci.orbitals import Orbitals
 
 
@@ -58,11 +58,6 @@ class _Counted:
     truncation: Truncation
     twice_M: int
     parity: int
-
-
-def count_no_core(protons: int, neutrons: int, max_excitation: int, twice_M: int) -> Counts:
-    """Dimension and nonzeros of a no-core basis."""
-    return count(no_core_space(protons, neutrons, max_excitation, twice_M))
 
 
 def count(space: ManyBodySpace, like_j_even: bool = False) -> Counts:

@@ -55,13 +55,6 @@ class Determinants:
         """The runs of equal 2M, parity and weight, in order."""
         return sectors_of(self.twice_m_d, self.parity_d, self.weight_d)
 
-    def masks(self) -> np.ndarray:
-        """Bit masks (d, words) uint64: bit s % 64 of word s // 64 is set if state s is occupied."""
-        masks = np.zeros((len(self), (len(self.states) + 63) // 64), dtype=np.uint64)
-        for state_d in self.occupied_di.T.astype(np.int64):
-            masks[np.arange(len(self)), state_d // 64] |= np.uint64(1) << (state_d % 64).astype(np.uint64)
-        return masks
-
     def find(self, occupied_di: np.ndarray) -> np.ndarray:
         """Positions of determinants given by their occupied states, in any order; -1 where there is none."""
         occupied_di = np.asarray(occupied_di, dtype=np.int64).reshape(-1, self.nucleons)

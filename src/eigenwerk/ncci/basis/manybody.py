@@ -7,8 +7,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.determinants import Determinants, all_determinants
-from eigenwerk.ncci.basis.space import ManyBodySpace, no_core_space, valence_space
-from eigenwerk.ncci.orbitals import Orbitals
+from eigenwerk.ncci.basis.space import ManyBodySpace
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,18 +82,6 @@ class ManyBodyBasis:
         """Weight of every state; in a no-core basis its oscillator quanta."""
         proton_b, neutron_b = self.all_states()
         return self.protons.weight_d[proton_b] + self.neutrons.weight_d[neutron_b]
-
-
-def no_core_basis(protons: int, neutrons: int, max_excitation: int, twice_M: int) -> ManyBodyBasis:
-    """The no-core basis of a nucleus at Nmax = max_excitation; the parity of Nmax gives that of the states."""
-    return many_body_basis(no_core_space(protons, neutrons, max_excitation, twice_M))
-
-
-def valence_basis(
-    orbitals_p: Orbitals, orbitals_n: Orbitals, protons: int, neutrons: int, twice_M: int, parity: int
-) -> ManyBodyBasis:
-    """All states of `protons` and `neutrons` valence nucleons in the given orbitals."""
-    return many_body_basis(valence_space(orbitals_p, orbitals_n, protons, neutrons, twice_M, parity))
 
 
 def many_body_basis(space: ManyBodySpace) -> ManyBodyBasis:

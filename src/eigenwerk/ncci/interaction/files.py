@@ -4,11 +4,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.h2 import read_h2
-from eigenwerk.io.ncci.h2_data import H2Data, H2Header
+from eigenwerk.io.ncci.h2_data import H2Data
 from eigenwerk.io.ncci.number_text import number_lines
 from eigenwerk.io.ncci.oxbash_int import read_oxbash_int
 from eigenwerk.io.ncci.relative_table import read_relative_table
@@ -101,26 +99,6 @@ def two_body_from_h2(data: H2Data) -> TwoBody:
         header.weight_n,
     )
     return TwoBody(space, data.matrices)
-
-
-def h2_from_two_body(two_body: TwoBody) -> H2Data:
-    """What an h2 file of an operator holds."""
-    space = two_body.space
-    rows = [[x.n_a, x.l_a, x.twice_j_a] for x in (space.orbitals_p, space.orbitals_n)]
-    weights = [
-        given if given is not None else orbitals.quanta_a
-        for given, orbitals in ((space.weight_p, space.orbitals_p), (space.weight_n, space.orbitals_n))
-    ]
-    limits = {
-        kind: min(getattr(space, f"max_quanta_{kind}"), float(sum(max(w) for w in _weights_of(kind, weights))))
-        for kind in SPECIES
-    }
-    header = H2Header(np.array(rows[0]), np.array(rows[1]), np.array(weights[0]), np.array(weights[1]), limits)
-    return H2Data(header, {kind: dict(two_body.matrices[kind]) for kind in SPECIES})
-
-
-def _weights_of(kind: str, weights: list) -> list:
-    return [weights["pn".index(letter)] for letter in kind]
 
 
 @lru_cache(maxsize=4)

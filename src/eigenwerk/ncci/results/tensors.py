@@ -30,11 +30,6 @@ def spin_moment(orbitals: Orbitals) -> np.ndarray:
     return _by_spin(orbitals, _same_radial(orbitals), lambda l, m, s: np.full(len(l), s))
 
 
-def squared_radius(orbitals: Orbitals) -> np.ndarray:
-    """<x|r^2|y> between all m-states, in units of the oscillator length squared."""
-    return _by_spin(orbitals, _radial(orbitals, 0), lambda l, m, s: np.ones(len(l)))
-
-
 def quadrupole(orbitals: Orbitals) -> np.ndarray:
     """<x|r^2 C_20|y> between all m-states, C_20 = sqrt(4 pi / 5) Y_20, in units of the oscillator length squared.
 
