@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.io import atomic_write
-from eigenwerk.io.atomic_write import ensure_writable, replacing, uninterrupted
+from eigenwerk.io.atomic_write import ensure_writable, replacing, together, uninterrupted
 
 
 def test_file_appears_whole_and_nothing_else_stays(tmp_path):
@@ -188,3 +189,24 @@ def test_signals_wait_until_the_files_are_written():
         assert seen == [signal.SIGTERM] * 2, "the handler is back in its place"
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_files_of_a_stretch_appear_together_and_one_that_fails_costs_no_other(tmp_path):
+    (tmp_path / "a").write_text("old")
+    with together():
+        for name in "ab":
+            with replacing(tmp_path / name) as new:
+                new.write_text("new")
+        with pytest.raises(ValueError), replacing(tmp_path / "c") as new:
+            raise ValueError
+        assert (tmp_path / "a").read_text() == "old" and not (tmp_path / "b").exists()
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+    assert {(tmp_path / name).read_text() for name in "ab"} == {"new"}
+
+
+def test_a_folder_that_vanishes_within_a_stretch_is_an_input_error(tmp_path):
+    (tmp_path / "x").mkdir()
+    with pytest.raises(InputError, match="the folder does not exist"), together():
+        with replacing(tmp_path / "x" / "a") as new:
+            new.write_text("new")
+        shutil.rmtree(tmp_path / "x")

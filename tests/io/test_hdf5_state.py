@@ -1,10 +1,12 @@
 """A state comes back from eigenwerk.h5 as it went in; files that cannot be trusted are refused in words."""
 
 import os
+import random
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from pathlib import Path
 
 import h5py
@@ -15,7 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.hdf5_state import VERSION, read_header, read_state, write_state
+from eigenwerk.io import hdf5_state
+from eigenwerk.io.hdf5_state import LABEL, VERSION, read_header, read_state, seal, write_state
 
 
 def _state():
@@ -50,8 +53,10 @@ def test_state_comes_back_with_types_and_bits(tmp_path, compression):
     assert os.listdir(tmp_path) == ["eigenwerk.h5"]
 
 
-_TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
-_NAMES = _TEXT.filter(lambda name: name and name != "." and "/" not in name)
+_TEXT = st.text(st.characters(), max_size=8)
+_NAMES = st.text(st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), min_size=1, max_size=8).filter(
+    lambda name: name != "."
+)
 _DTYPES = st.sampled_from(["?", "i1", "<i4", "<i8", "<u8", "<f4", "<f8", ">f8", "<c8", "<c16"])
 _ARRAYS = _DTYPES.flatmap(lambda dtype: arrays.arrays(dtype, arrays.array_shapes(min_dims=0, min_side=0, max_side=3)))
 _LEAVES = st.one_of(
@@ -113,7 +118,7 @@ def test_header_and_single_groups_can_be_read_alone(tmp_path):
         ({"": 1}, ValueError),
         ({".": 1}, ValueError),
         ({"x": {1: 2}}, ValueError),
-        ({"x": "a\0b"}, ValueError),
+        ({"x": np.array(["a\0b"])}, ValueError),
         ({"x": object()}, TypeError),
         ({"x": np.array([object()])}, TypeError),
         ({"x": 2**70}, TypeError),
@@ -126,13 +131,27 @@ def test_what_cannot_be_stored_is_refused_and_the_old_file_stays(tmp_path, state
     assert read_state(tmp_path / "x.h5") == {"old": 1} and os.listdir(tmp_path) == ["x.h5"]
 
 
-def test_newer_version_is_refused(tmp_path):
-    write_state(tmp_path / "x.h5", {"a": 1}, "9.0.0")
-    with h5py.File(tmp_path / "x.h5", "r+") as file:
-        file.attrs["version"] = VERSION + 1
+def test_newer_version_is_refused(tmp_path, monkeypatch):
+    with monkeypatch.context() as newer:
+        newer.setattr(hdf5_state, "VERSION", VERSION + 1)
+        write_state(tmp_path / "x.h5", {"a": 1}, "9.0.0")
     words = rf"version {VERSION + 1} of the format, written by eigenwerk 9\.0\.0.*Update eigenwerk"
-    with pytest.raises(InputError, match=words):
-        read_state(tmp_path / "x.h5")
+    for read in (read_state, read_header):
+        with pytest.raises(InputError, match=words):
+            read(tmp_path / "x.h5")
+
+
+def test_label_is_text_that_everybody_can_read(tmp_path):
+    write_state(tmp_path / "x.h5", {"a": 1}, "0.2.0", stamp="eigenwerk run 0123456789abcdef, save 4")
+    first = (tmp_path / "x.h5").read_bytes()[:LABEL].rstrip(b"\0").decode().splitlines()
+    assert first[:2] == [f"eigenwerk-state {VERSION}", "eigenwerk 0.2.0"] and first[3].endswith("save 4")
+    assert read_header(tmp_path / "x.h5").stamp == first[3]
+
+
+def test_strings_that_hdf5_text_cannot_hold_cost_nothing(tmp_path):
+    state = {"SYSTEM": "a\0b", "file": "x\udcff", "several": ["plain", "a\0"], "end": "a\0\0"}
+    write_state(tmp_path / "x.h5", state, "0.2.0")
+    assert _same(read_state(tmp_path / "x.h5"), state)
 
 
 def test_foreign_and_missing_files_are_refused(tmp_path):
@@ -161,15 +180,59 @@ def test_every_truncation_is_found(tmp_path):
             read_state(tmp_path / "cut.h5")
 
 
-def test_changed_bytes_of_an_array_are_found(tmp_path):
-    coeff_nG = np.linspace(1, 2, 1000).reshape(10, 100)
-    write_state(tmp_path / "x.h5", {"coeff_nG": coeff_nG}, "0.1.0")
-    data = bytearray((tmp_path / "x.h5").read_bytes())
-    place = data.index(coeff_nG[5].tobytes())
-    data[place + 3] ^= 1
-    (tmp_path / "x.h5").write_bytes(data)
+def test_every_changed_byte_is_found_before_hdf5_sees_it(tmp_path, monkeypatch):
+    """Half of them in the metadata, where HDF5 can look for something for ever."""
+    write_state(tmp_path / "x.h5", _state(), "0.1.0")
+    whole, draw = (tmp_path / "x.h5").read_bytes(), random.Random(5)
+    monkeypatch.setattr(h5py, "File", None)
+    for place in [*range(0, 250, 5), *(draw.randrange(LABEL, len(whole)) for _ in range(200))]:
+        data = bytearray(whole)
+        data[place] ^= 1 << draw.randrange(8)
+        (tmp_path / "x.h5").write_bytes(data)
+        with pytest.raises(InputError, match=r"not a whole state|version .* of the format"):
+            read_state(tmp_path / "x.h5")
+
+
+def test_changed_numbers_of_the_second_version_are_found(tmp_path):
+    """It had a sum for each array instead of a label."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.attrs.update({"format": "eigenwerk-state", "version": 2, "program_version": "0.1.0", "created": "then"})
+        file["coeff_nG"] = np.linspace(1, 2, 1000).reshape(10, 100)
+        file["coeff_nG"].attrs["crc32"] = np.uint32(1)
+    assert read_header(tmp_path / "x.h5").version == 2
     with pytest.raises(InputError, match="coeff_nG does not fit its checksum"):
         read_state(tmp_path / "x.h5")
+
+
+def _loop(file):
+    file["bands/again"] = file["bands"]
+
+
+def _elsewhere(file):
+    file["parameters/ENCUT2"] = h5py.ExternalLink("/etc/passwd", "/x")
+
+
+def _hollow(file):
+    file.create_dataset("bands/large", shape=(10**6, 10**5), dtype="f8", chunks=(1000, 1000))
+
+
+def _wrong_kind(file):
+    file["parameters/ENCUT"].attrs["kind"] = "int"
+
+
+CHANGES = [_loop, _elsewhere, _hollow, _wrong_kind]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_hdf5_allows_and_a_state_never_holds_is_refused(tmp_path, change):
+    write_state(tmp_path / "x.h5", _state(), "0.1.0")
+    with h5py.File(tmp_path / "x.h5", "r+") as file:
+        change(file)
+    seal(tmp_path / "x.h5")
+    began = time.monotonic()
+    with pytest.raises(InputError, match="not a whole state"):
+        read_state(tmp_path / "x.h5")
+    assert time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize("limit", [1000, 20_000, 300_000])

@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
 
@@ -32,6 +33,9 @@ _REMEDIES = {
 DEFERRED = (signal.SIGINT, signal.SIGTERM)
 """Signals that wait until files are written."""
 
+_waiting: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("files that wait for the others", default=None)
+"""(temporary, target) of the files of a stretch that are whole, and not yet renamed."""
+
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
@@ -44,20 +48,54 @@ def replacing(path: str | Path) -> Iterator[Path]:
     Raises InputError (with the file, the reason and a remedy) if the file cannot be written.
     """
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(_temporary_name(target.name))
+    temporary, kept = target.with_name(_temporary_name(target.name)), False
     try:
         _remove_abandoned(target)
         _create(temporary, target)
         yield temporary
         _flush(temporary)
-        os.replace(temporary, target)
-        _flush(target.parent)
+        waiting = _waiting.get()
+        if waiting is None:
+            os.replace(temporary, target)
+            _flush(target.parent)
+        else:
+            waiting.append((temporary, target))
+            kept = True
     except OSError as error:
         if error.filename is not None and not _within(error.filename, target.parent):
             raise
-        raise InputError(_message(path, error)) from error
+        raise InputError(write_problem(path, error)) from error
     finally:
-        _remove(temporary)
+        if not kept:
+            _remove(temporary)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Files that `replacing` writes inside appear at the end, one right after the other in the order of writing.
+
+    So a kill between two of them, which leaves a file of this set beside one of the last, has only the time of a few
+    renames.  A file that failed inside is left out, whatever the block does then; the others appear.
+
+    Raises InputError, when all has been tried, if one could not be renamed.
+    """
+    waiting: list[tuple[Path, Path]] = []
+    before, problems = _waiting.set(waiting), []
+    try:
+        yield
+    finally:
+        _waiting.reset(before)
+        for temporary, target in waiting:
+            try:
+                os.replace(temporary, target)
+            except OSError as error:
+                problems.append(write_problem(target, error))
+                _remove(temporary)
+        for folder in {target.parent for _, target in waiting}:
+            with suppress(FileNotFoundError):
+                _flush(folder)
+    if problems:
+        raise InputError("; ".join(problems))
 
 
 @contextmanager
@@ -101,12 +139,12 @@ def ensure_writable(folder: str | Path) -> None:
     except FileExistsError as error:
         raise InputError(f"cannot write to {folder}: it is a file. Choose another folder with --output.") from error
     except OSError as error:
-        raise InputError(_message(folder, error)) from error
+        raise InputError(write_problem(folder, error)) from error
     finally:
         _remove(probe)
 
 
-def _message(path: str | Path, error: OSError) -> str:
+def write_problem(path: str | Path, error: OSError) -> str:
     """Sentence for the user: what cannot be written, why, and what to do."""
     reason = _REMEDIES.get(error.errno or 0, f"{error.strerror or error}. Choose another folder with --output")
     return f"cannot write {path}: {reason}."
