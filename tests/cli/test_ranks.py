@@ -13,6 +13,7 @@ import pytest
 
 from eigenwerk.cli.main import main
 from eigenwerk.io.hdf5_state import read_state
+from eigenwerk.io.run_stamp import stamp_of
 from rank_pool import find_mpirun, why_no_mpi
 from running import EIGENWERK, ENDLESS, LIMIT, START, Run, alive, ranks_below, run, status, steps_of
 
@@ -120,6 +121,23 @@ def test_ranks_option_under_a_starter_has_to_agree(folder):
     ends = [pair.end(START) for pair in start_pair(folder(), "--ranks", "3")]
     assert [end[0] for end in ends] == [2, 2]
     assert "--ranks 3, but torchrun has started 2" in ends[0][2]
+
+
+def test_ranks_take_the_texts_of_the_parent_and_the_run_keeps_them(folder):
+    """An edit as soon as there are processes: neither computed nor recorded."""
+    path = folder(NELM=3, EDIFF="1E-9")
+    texts = {name: (path / name).read_text() for name in ("INCAR", "POSCAR", "KPOINTS")}
+    process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--no-plot", "--device", "cpu", "--json")
+    limit = time.monotonic() + START
+    while not ranks_below(process.process.pid):
+        assert time.monotonic() < limit
+        time.sleep(0.005)
+    for name in texts:
+        (path / name).write_text("something else")
+    code, out, err = process.end(START)
+    assert code == 3, err
+    assert read_state(path / "eigenwerk.h5", only=["input"])["input"]["texts"] == texts
+    assert json.loads(out)["run"]["id"] == stamp_of(path / "eigenwerk.h5").run
 
 
 # --- stopping --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 
 from eigenwerk.cli import run
 from eigenwerk.cli.main import main
-from eigenwerk.cli.run import available_threads, jsonable
+from eigenwerk.cli.run import available_threads, jsonable, seconds_of
 from eigenwerk.cli.run_text import formula, heading, threads_row
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.hdf5_state import read_state
@@ -196,6 +196,54 @@ def test_signal_before_the_first_step_ends_at_once(folder):
     process.terminate()
     out, err = process.communicate(timeout=60)
     assert process.returncode in (143, -signal.SIGTERM) and names(path) == INPUTS, out + err
+
+
+def test_second_run_in_a_folder_is_2_and_told_who_is_there(folder, capsys):
+    path = folder(EDIFF="1E-30", NELM=2000)
+    process = start(path)
+    wait_for_step(process, 1)
+    before = names(path)
+    assert main(["run", str(path)]) == 2
+    assert f"process {process.pid} on" in capsys.readouterr().err and names(path) == before
+    process.terminate()
+    process.communicate(timeout=60)
+    assert "eigenwerk.lock" in before and "eigenwerk.lock" not in names(path)
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "1:2:3:4", "soon", "1e9", "9" * 400])
+def test_times_that_are_none_are_2(folder, text, capsys):
+    assert main(["run", str(folder()), "--max-time", text]) == 2
+    assert "D-H:M:S" in capsys.readouterr().err or text == "-3"
+
+
+def test_times_are_read_as_schedulers_write_them():
+    assert [seconds_of(text) for text in ("90", "1.5", "2:05", "1:00:00", "1-02:00:00")] == [90, 1.5, 125, 3600, 93600]
+
+
+def test_run_that_is_out_of_time_ends_with_3_and_its_last_step(folder, capsys):
+    path = folder(EDIFF="1E-30", NELM=2000)
+    assert main(["run", str(path), "--max-time", "8", "--no-plot"]) == 3
+    out, _ = capsys.readouterr()
+    last = steps_of(out)[-1]
+    assert f"Stopped after step {last}: --max-time leaves" in out and "ISTART = 1" in out
+    assert len(read_state(path / "eigenwerk.h5", only=["history"])["history"]["step"]) == last
+
+
+def test_step_without_an_end_is_cut_when_the_time_is_over(folder):
+    path = folder(EDIFF="1E-30", NELM=2000)
+    process = start(path, "--max-time", "10", program=("-c", HANGING))
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 3 and "the last finished step is saved" in out and err == "", out + err
+    assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["words"] == "interrupted after step 5"
+    assert "eigenwerk.lock" not in names(path)
+
+
+def test_grace_is_what_the_user_says(folder):
+    process = start(folder(EDIFF="1E-30", NELM=2000), "--grace", "1.5", program=("-c", HANGING))
+    wait_for_step(process, 5)
+    process.terminate()
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 143 and "or in 1.5 seconds" in out
 
 
 def test_killed_run_leaves_whole_files(folder):

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,9 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.inputs.restart import STATE_FILE
+from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.plan.machine import H200, processor
 from eigenwerk.dft.plan.plan import choose_layout
 from eigenwerk.errors import InputError
+from eigenwerk.io.run_stamp import new_run, stamp_of
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch, find_launch
 from eigenwerk.parallel.launch.facts import Placement
@@ -27,7 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The command line of `eigenwerk run`.  ranks: None if not given."""
+    """The command line of `eigenwerk run`, and when it began, by `time.monotonic`.  ranks, max_time: None if not given;
+    seconds."""
 
     folder: Path
     output: Path | None
@@ -39,6 +44,14 @@ class RunOptions:
     transport: str
     device: str
     reductions: str
+    max_time: float | None
+    grace: float
+    began: float
+
+    @property
+    def until(self) -> float | None:
+        """When the run has to be over, by `time.monotonic`."""
+        return None if self.max_time is None else self.began + self.max_time
 
     @property
     def target(self) -> Path:
@@ -65,6 +78,8 @@ class RunOptions:
         words = ["run", str(self.folder), "--save-every", str(self.save_every)]
         words += ["--transport", self.transport, "--device", self.device, "--reductions", self.reductions]
         words += [] if self.output is None else ["--output", str(self.output)]
+        words += ["--grace", str(self.grace)]
+        words += [] if self.until is None else ["--max-time", f"{max(self.until - time.monotonic(), 1):.0f}"]
         flags = {"--json": self.as_json, "--quiet": self.quiet, "--no-plot": self.no_plot}
         return words + [flag for flag, given in flags.items() if given]
 
@@ -103,13 +118,24 @@ def default_ranks(device: str) -> int:
     return max(1, count_gpus()) if device in ("auto", "cuda") else 1
 
 
-def start_ranks(options: RunOptions, count: int) -> int:
-    """Start the ranks and wait for them; the exit code of the run."""
-    threads = max(1, len(os.sched_getaffinity(0)) // count)
-    code = run_ranks(rank_command(options.of_rank()), count, threads, _say_in_red)
+def start_ranks(options: RunOptions, count: int, texts: InputTexts) -> int:
+    """Start the ranks and wait for them; the exit code of the run.  texts: the input of all of them."""
+    threads, run = max(1, len(os.sched_getaffinity(0)) // count), new_run()
+    code = run_ranks(
+        rank_command(options.of_rank()), count, threads, _say_in_red, {"run": run, "texts": texts.as_dict()},
+        lambda: saved_words(options.target, run),
+    )  # fmt: skip
     if sys.stdout.isatty():
         print("\x1b[?25h", end="", flush=True)  # a rank 0 that was killed may have left the terminal without a cursor
     return code
+
+
+def saved_words(folder: Path, run: str) -> str:
+    """What a run has left in its folder, a sentence; empty if nothing."""
+    stamp = stamp_of(folder / STATE_FILE)
+    if stamp is None or stamp.run != run:
+        return ""
+    return f"{folder / STATE_FILE} holds the last step that was saved (ISTART = 1 goes on from it)."
 
 
 def _say_in_red(words: str) -> None:

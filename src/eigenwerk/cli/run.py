@@ -1,13 +1,16 @@
 """`eigenwerk run`: a folder in, a ground state out; on one rank, or on as many as were started or asked for.
 
-Exit codes: 0 converged, 3 not converged, 2 bad input, 128 + signal number after an interruption (130 for Ctrl-C).
+Exit codes: 0 converged, 3 not converged or out of time, 2 bad input, 128 + signal number after an interruption (130
+for Ctrl-C).
 """
 
 import json
 import math
 import os
+import re
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -21,16 +24,21 @@ from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_r
 from eigenwerk.cli.run_text import formula, heading, labelled, summary, threads_row
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.run.report import RunInterrupted, RunResult
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable
+from eigenwerk.io.folder_lock import refuse_locked, release_locks
+from eigenwerk.io.run_stamp import new_run
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.early_gpu import wake_gpu
 from eigenwerk.parallel.launch.environment import Launch, wished_threads
+from eigenwerk.parallel.launch.launch import given_words
 from eigenwerk.parallel.launch.own_process import prepare_process, quick_imports
 from eigenwerk.parallel.transports.table import REDUCTION_METHODS, TRANSPORT_NAMES
-from eigenwerk.parallel.watch.watchdog import SIGNALS, Watchdog
+from eigenwerk.parallel.watch.coordinator import GRACE
+from eigenwerk.parallel.watch.watchdog import RESCUE_LIMIT, SIGNALS, Watchdog
 from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import HARTREE_EV
 
@@ -49,6 +57,12 @@ SaveEvery = Annotated[
 ]
 
 
+MaxTime = Annotated[
+    str | None, typer.Option("--max-time", metavar="TIME", help="Stop and save before so long: seconds, or [D-]H:M:S.")
+]
+Grace = Annotated[
+    float, typer.Option("--grace", metavar="SECONDS", min=0.0, help="What a step gets to end after SIGTERM or Ctrl-C.")
+]
 Ranks = Annotated[
     int | None, typer.Option("--ranks", "-n", metavar="N", min=1, help="Start N processes here; default: one per GPU.")
 ]
@@ -75,6 +89,8 @@ def run(
     transport: Transport = "auto",
     device: Device = "auto",
     reductions: Reductions = REDUCTION_METHODS[0].name,
+    max_time: MaxTime = None,
+    grace: Grace = GRACE,
 ) -> None:
     """Compute the ground state of a folder: energy, forces, bands, moments.
 
@@ -82,11 +98,17 @@ def run(
 
     On several GPUs or processes: --ranks N, or start the ranks by torchrun, srun or mpirun.
 
+    A file STOPCAR with LABORT = .TRUE. in DIR, written while the run is at work, ends it after the present step.
+
     Exit codes: 0 converged; 3 not converged, results are written and marked; 2 bad input, nothing is written; 130
     interrupted, the last finished step is saved.
     """
+    began = time.monotonic()
     launch = become_rank()
-    options = RunOptions(folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device, reductions)
+    options = RunOptions(
+        folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device, reductions,
+        None if max_time is None else seconds_of(max_time), grace, began,
+    )  # fmt: skip
     request = options.device_request()
     count = ranks_to_start(options, launch)
     request.check_size(max(count, launch.size))
@@ -100,7 +122,7 @@ def _run_ranks(options: RunOptions, count: int) -> None:
     """The parent of several ranks: errors of the input are shown once, before there are any."""
     inputs = _read(options)
     options.groups(inputs, count)
-    raise typer.Exit(start_ranks(options, count))
+    raise typer.Exit(start_ranks(options, count, inputs.texts))
 
 
 def _run_here(options: RunOptions, launch: Launch) -> None:
@@ -114,17 +136,17 @@ def _run_here(options: RunOptions, launch: Launch) -> None:
         inputs = _read(options)
         _introduce(inputs, options, view)
         wake_gpu(options.device)
-    with _plotter(options, first) as plotter:
+    with _signals_restored(), _plotter(options, first) as plotter:
         inputs, result, number = _solve(inputs, options, launch, view)
         if first:
-            with _undisturbed():
-                _finish(result, number, inputs, options, view, plotter)
+            _finish(result, number, inputs, options, view, plotter)
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """What is left takes a moment, and a stop would throw away the picture and the words about finished results."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
+def _signals_restored() -> Iterator[None]:
+    """The watchdog leaves signals ignored: what comes after it takes a moment, and a stop would throw away the picture
+    and the words about finished results."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         yield
     finally:
@@ -156,6 +178,7 @@ def _read(options: RunOptions) -> Inputs:
     inputs = read_inputs(options.folder, options.target)
     inputs.raise_on_errors()
     ensure_writable(options.target)
+    refuse_locked(options.target)
     return inputs
 
 
@@ -163,8 +186,8 @@ def _finish(
     result: RunResult, number: int, inputs: Inputs, options: RunOptions, view: RunView, plotter: PlotProcess | None
 ) -> None:
     """Picture, summary, exit code."""
-    files = {} if plotter is None else _plot(result, inputs, options.target, view, plotter)
-    _tell(result, files, options.target, view)
+    files = {} if plotter is None else _plot(result, inputs, result.folder, view, plotter)
+    _tell(result, files, result.folder, view)
     if options.as_json:
         print(json.dumps(jsonable(result.as_dict() | {"files": _names(result, files)}), indent=1))
     raise typer.Exit(_exit_code(result, number))
@@ -202,35 +225,43 @@ def threads_for(inputs: Inputs) -> int:
     return available if wished_threads() else useful_threads(inputs.size, available)
 
 
-def _solve(
-    inputs: Inputs | None, options: RunOptions, launch: Launch, view: RunView
-) -> tuple[Inputs, RunResult, int]:
+def _solve(inputs: Inputs | None, options: RunOptions, launch: Launch, view: RunView) -> tuple[Inputs, RunResult, int]:
     """The input, read here unless it is given, the result, and the signal that ended the run (0 for none)."""
     prepare_process()
     found = [] if inputs is None else [inputs]
 
+    def find() -> dict[str, Any]:
+        return given_words() or {"run": new_run(), "texts": read_texts(options.folder).as_dict()}
+
     def prepare() -> "StartRequest":
         if not found:
-            found.append(read_inputs(options.folder, options.target))
+            found.append(read_inputs(options.folder, options.target, InputTexts.of_dict(first.value["texts"])))
             found[0].raise_on_errors()
         return StartRequest(options.device_request(found[0]), partial(options.groups, found[0]))
 
     def explain(error: Exception) -> str:
         return crash_words(error, sys.argv[1:])
 
+    def cleanup() -> None:
+        view.end()
+        release_locks()
+
     # the watchdog of one rank works while PyTorch is loaded; those of several find each other by PyTorch
-    alone = nullcontext() if launch.several else Watchdog(tell=view.say, cleanup=view.end)
+    watch: dict[str, Any] = {
+        "tell": view.say, "cleanup": cleanup, "grace": options.grace, "until": _moments(options)[1], "last": True,
+    }  # fmt: skip
+    alone = nullcontext() if launch.several else Watchdog(**watch)
     try:
         with alone as watchdog:
             with quick_imports():  # of PyTorch, which takes longer than everything before
-                from eigenwerk.parallel.launch.start import StartRequest, init_ranks
+                from eigenwerk.parallel.launch.start import FromFirst, StartRequest, init_ranks
 
-            with init_ranks(
-                launch, prepare, watchdog=watchdog, tell=view.say, cleanup=view.end, explain=explain
-            ) as team:
+            first = FromFirst(find)
+            with init_ranks(launch, prepare, first=first, watchdog=watchdog, explain=explain, **watch) as team:
                 if launch.several:
                     _introduce(found[0], options, view)
-                return found[0], _compute(found[0], options, team, view), 0
+                run = first.value["run"] if launch.several else ""
+                return found[0], _compute(found[0], options, team, view, run), 0
     except RunInterrupted as interrupt:
         assert interrupt.result is not None, "a stop is heard at the end of a step"
         return found[0], interrupt.result, team.stop or signal.SIGINT
@@ -238,7 +269,26 @@ def _solve(
         view.end()
 
 
-def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView) -> RunResult:
+def _moments(options: RunOptions) -> tuple[float | None, float | None]:
+    """When steps are to be over, and when one that takes longer than expected is cut, with time to save the one before;
+    by `time.monotonic`."""
+    if options.until is None or options.max_time is None:
+        return None, None
+    reserve = min(RESCUE_LIMIT, 0.05 * options.max_time)
+    return options.until - 2 * reserve, options.until - reserve
+
+
+def seconds_of(text: str) -> float:
+    """A time as seconds, M:S, H:M:S or D-H:M:S.  Raises InputError for anything else, and for no time at all."""
+    found = re.fullmatch(r"(?:(?:(?:([0-9]+)-)?([0-9]+):)?([0-9]+):)?([0-9]+(?:\.[0-9]*)?)", text.strip())
+    parts = [float(part or 0) for part in found.groups()] if found and len(text) < 40 else [0.0]
+    seconds = sum(part * unit for part, unit in zip(parts, (86400, 3600, 60, 1), strict=False))
+    if not 0 < seconds < math.inf:
+        raise InputError(f"--max-time {text[:40]}: not a time above zero. Give seconds, M:S, H:M:S or D-H:M:S.")
+    return seconds
+
+
+def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView, run: str) -> RunResult:
     """The calculation, on this rank."""
     threads, rows = team.placement.threads, team_rows(team)
     if not team.launch.several and team.runtime.device.type == "cpu":
@@ -260,7 +310,7 @@ def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView) -
 
     return run_inputs(
         inputs, options.target, on_step, on_note=view.note, threads=threads, save_every=options.save_every,
-        runtime=team.runtime, protect=team.protect,
+        runtime=team.runtime, protect=team.protect, until=_moments(options)[0], run=run,
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """One run per folder: a file that says who writes there.
 
-The system's own lock on the file (flock) decides, because it ends with the process that holds it, however that ends; the
-words in the file tell others who it is.  Where a file system knows no such locks, and for runs on other machines, the
-words decide.  Nobody but its owner can open the file, so nobody else can hold a run up by it.
+The system's own lock on the file (flock) decides, because it ends with the process that holds it, however that ends;
+the words in the file tell others who it is.  Where a file system knows no such locks, and for runs on other machines,
+the words decide.  Nobody but its owner can open the file, so nobody else can hold a run up by it.
 """
 
 import errno
@@ -131,8 +131,8 @@ def _open(path: Path, flags: int) -> int:
 def _foreign(path: Path, found: os.stat_result) -> InputError:
     began = datetime.fromtimestamp(found.st_mtime).isoformat(" ", "minutes")
     return InputError(
-        f"{path.parent} is in use, or was left so: {path.name} there belongs to {_user(found.st_uid)} and is of {began}. "
-        "Ask them, or choose another folder."
+        f"{path.parent} is in use, or was left so: {path.name} there belongs to {_user(found.st_uid)}, of {began}. Ask "
+        "them, or choose another folder."
     )
 
 

@@ -222,9 +222,7 @@ def _opened(path: str | Path) -> Iterator[tuple[StateHeader, h5py.File]]:
             header, *wanted = _read_label(path, first)
             size, crc32 = _sum_behind_label(raw)
             if [size, crc32] != wanted:
-                raise _DamageFound(
-                    f"{size} bytes with CRC-32 {crc32:08x}, but it had {wanted[0]} with {wanted[1]:08x}"
-                )
+                raise _DamageFound(f"{size} bytes with CRC-32 {crc32:08x}, but it had {wanted[0]} with {wanted[1]:08x}")
         raw.seek(0)
         with h5py.File(raw, "r") as file:
             if not labelled:
@@ -391,7 +389,7 @@ def _plain(stored: h5py.Dataset, kind: str) -> bool | int | float | complex:
     value = stored[()].item()
     if type(value).__name__ != kind:
         raise _DamageFound(f"{stored.name} is no {kind}")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _get_array(stored: h5py.Dataset) -> np.ndarray:

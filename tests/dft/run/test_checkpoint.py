@@ -13,11 +13,12 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.run.checkpoint import density_of, fields_tree, load_start
+from eigenwerk.dft.run.output_folder import OutputFolder
 from eigenwerk.dft.run.records import Observables, ionic_step
 from eigenwerk.dft.run.run import run_folder
 from eigenwerk.dft.run.saving import Saver
 from eigenwerk.errors import InputError
-from eigenwerk.io.hdf5_state import read_header, read_state, write_state
+from eigenwerk.io.hdf5_state import VERSION, read_header, read_state, write_state
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.units import HARTREE_EV
 
@@ -197,7 +198,7 @@ def test_a_sequence_of_ionic_steps_is_kept_with_the_state_of_the_last(earlier, f
     inputs, state = read_inputs(folder), earlier[1].ground_state.state
     calculation = make_calculation(folder)
     ground = calculation.run(start=state)
-    saver = Saver(inputs, calculation, tmp_path)
+    saver = Saver(inputs, calculation, OutputFolder(tmp_path))
     observables = Observables(ground.forces_av, ground.moment_a)
     last = ionic_step(inputs, ground.state, observables, True)
     saver.earlier = (replace(last, free_energy=last.free_energy + 0.5, scaled_ac=last.scaled_ac + 0.1, forces_av=None),)
@@ -249,7 +250,7 @@ def test_a_run_goes_on_from_a_state_of_version_1(version_1):
     result = run_folder(version_1)
     assert "density and orbitals" in result.notes[0]
     assert result.converged and len(result.steps) < 6 and result.free_energy == pytest.approx(before, abs=1e-3)
-    assert read_header(version_1 / "eigenwerk.h5").version == 2
+    assert read_header(version_1 / "eigenwerk.h5").version == VERSION
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------

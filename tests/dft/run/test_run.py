@@ -1,23 +1,28 @@
 """One calculation from folder to files: what is returned, what is written, and what stays after an accident."""
 
 import json
+import shutil
 import signal
 import threading
 from dataclasses import replace
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import ase.io
 import numpy as np
 import pytest
+from pymatgen.io.vasp.inputs import Poscar
 from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 
 from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.run.output_folder import OutputFolder
 from eigenwerk.dft.run.report import RunInterrupted, advice
 from eigenwerk.dft.run.run import run_folder, run_inputs
 from eigenwerk.dft.run.saving import Saver
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.table import FUNCTIONALS
 from eigenwerk.io.hdf5_state import read_state
+from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.trace_file import read_trace_file
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.io.vasp.poscar import read_poscar
@@ -185,6 +190,113 @@ def test_running_twice_gives_the_same_numbers(tmp_path):
     assert [step.free_energy for step in first.steps] == pytest.approx([s.free_energy for s in second.steps], abs=1e-10)
 
 
+def test_files_of_a_run_carry_one_mark(silicon):
+    folder, result, _ = silicon
+    stamps = {name: stamp_of(folder / name) for name in ("eigenwerk.h5", "vasprun.xml", "OSZICAR", "CONTCAR")}
+    assert set(stamps.values()) == {result.stamp}
+    state, trace = read_state(folder / "eigenwerk.h5", only=["run"])["run"], read_trace_file(folder)
+    assert state == result.as_dict()["run"] == {"id": result.stamp.run, "save": result.stamp.save}
+    assert trace["run"] == result.stamp.run
+    assert ase.io.read(folder / "CONTCAR").get_chemical_formula() == "Si2", "readers pass over it"
+    assert len(Poscar.from_file(folder / "CONTCAR").structure) == 2
+
+
+def test_an_edit_during_a_run_is_not_its_input(tmp_path):
+    folder = make_folder(tmp_path / "x", NELM=2)
+    texts = {name: (folder / name).read_text() for name in ("INCAR", "POSCAR", "KPOINTS")}
+
+    def edit(step):
+        for name in texts:
+            (folder / name).write_text("something else")
+
+    run_folder(folder, on_step=edit)
+    assert read_state(folder / "eigenwerk.h5", only=["input"])["input"]["texts"] == texts
+
+
+def test_a_nul_in_a_name_costs_nothing(tmp_path):
+    folder = make_folder(tmp_path / "x", NELM=2, SYSTEM="a\0b")
+    result = run_folder(folder)
+    assert not result.unwritten and "SYSTEM = a\0b" in read_state(folder / "eigenwerk.h5")["input"]["texts"]["INCAR"]
+
+
+def test_a_second_run_in_a_folder_is_refused(tmp_path):
+    folder, other = make_folder(tmp_path / "x", NELM=2), []
+
+    def second(step):
+        with pytest.raises(InputError, match=r"in use by a run of .*--output"):
+            run_folder(folder)
+        other.append(run_folder(folder, output=tmp_path / "y"))
+
+    run_folder(folder, on_step=second)
+    assert len(other) == 2 and not list(tmp_path.glob("*/eigenwerk.lock"))
+
+
+def test_an_error_in_one_writer_costs_no_other_file(tmp_path, monkeypatch):
+    def fail(path, record):
+        raise KeyError("a fault")
+
+    monkeypatch.setattr("eigenwerk.dft.run.saving.write_vasprun", fail)
+    result = run_folder(make_folder(tmp_path / "x", NELM=2))
+    assert len(result.unwritten) == 1 and "a fault of eigenwerk (KeyError: 'a fault')" in result.unwritten[0]
+    assert set(result.files) == {"eigenwerk.h5", "OSZICAR", "CONTCAR", "eigenwerk-trace.json"}
+
+
+# --- stopping --------------------------------------------------------------------------------------------------------
+
+
+def _stop_by_file(folder, text):
+    def on_step(step):
+        if step.step == 2:
+            (folder / "STOPCAR").write_text(text)
+
+    return run_folder(folder, on_step=on_step)
+
+
+def test_labort_ends_a_run_after_the_step(tmp_path):
+    folder = make_folder(tmp_path / "x", EDIFF="1E-30")
+    result = _stop_by_file(folder, "LABORT = .TRUE.\n")
+    assert result.status == "stopped after step 2: LABORT = .TRUE. in STOPCAR"
+    assert result.interrupted and not result.converged and len(Oszicar(folder / "OSZICAR").electronic_steps[0]) == 2
+    words = read_state(folder / "eigenwerk.h5", only=["status"])["status"]["words"]
+    assert words == result.status
+    again = run_folder(make_folder(folder, EDIFF="1E-30", ISTART=1, NELM=2))
+    assert any("is from before this run" in note for note in again.notes) and len(again.steps) == 2
+
+
+def test_lstop_waits_for_convergence(tmp_path):
+    result = _stop_by_file(make_folder(tmp_path / "x"), "LSTOP = .TRUE.\n")
+    assert result.converged and any("no other ionic step" in note for note in result.notes)
+
+
+def test_a_run_ends_before_its_time_is_over(tmp_path):
+    result = run_folder(make_folder(tmp_path / "x", EDIFF="1E-30", NELM=3000), max_time=3)
+    assert result.interrupted and "--max-time leaves" in result.status and result.seconds < 3.5
+
+
+def test_another_folder_is_found_when_that_of_the_run_vanishes(tmp_path, monkeypatch):
+    """Made anew where it can be; else in the current one."""
+    folder = make_folder(tmp_path / "x", NELM=3)
+
+    def remove(step):
+        if step.step == 1:
+            (tmp_path / "out").rename(tmp_path / "gone")
+
+    result = run_folder(folder, output=tmp_path / "out", on_step=remove)
+    assert "made anew" in " ".join(result.warnings) and len(result.files) == 5
+    assert (tmp_path / "out" / "eigenwerk.h5").is_file() and not (tmp_path / "out" / "eigenwerk.lock").exists()
+
+    def block(step):
+        if step.step == 1:
+            shutil.rmtree(tmp_path / "out")
+            (tmp_path / "out").write_text("no folder any more")
+
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    result = run_folder(folder, output=tmp_path / "out", on_step=block)
+    assert result.folder.parent == tmp_path / "here" and (result.folder / "eigenwerk.h5").is_file()
+    assert f"{result.folder} takes its place" in " ".join(result.warnings) and len(result.files) == 5
+
+
 # --- accidents -------------------------------------------------------------------------------------------------------
 
 KILLED_RUN = """
@@ -213,7 +325,8 @@ def test_a_killed_run_goes_on_from_its_last_step(silicon, tmp_path):
     assert result.converged and abs(5 + len(result.steps) - len(reference.steps)) <= 1
     assert result.free_energy == pytest.approx(reference.free_energy, abs=2e-8)
     assert np.allclose(result.forces_av, reference.forces_av, atol=1e-4)
-    assert "density and orbitals" in result.notes[0] and "had not converged (unfinished" in result.notes[1]
+    assert "ended without a word" in result.notes[0], "it left its lock"
+    assert "density and orbitals" in result.notes[1] and "had not converged (unfinished" in result.notes[2]
 
 
 def test_an_interrupted_run_saves_its_last_step(tmp_path):
@@ -271,7 +384,7 @@ def test_states_on_the_way_are_saved_now_and_then(tmp_path, monkeypatch, every, 
     written = []
     monkeypatch.setattr(Saver, "write", lambda self, *arguments: written.append(arguments))
     inputs = read_inputs(make_folder(tmp_path / "x"))
-    saver = Saver(inputs, SimpleNamespace(runtime=Runtime()), tmp_path, every)
+    saver = Saver(inputs, SimpleNamespace(runtime=Runtime()), OutputFolder(tmp_path), every)
     saver._began, saver._last = saver._began - elapsed, saver._last - elapsed
     saver._spent, saver._duration = spent, 0.5
     saver.save_if_due(FakeState)

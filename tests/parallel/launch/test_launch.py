@@ -20,7 +20,8 @@ import sys
 from eigenwerk.parallel.launch import launch
 launch.PATIENCE = 1.0  # ranks that sleep do not end by themselves
 command, ranks = [sys.executable, sys.argv[1]], int(sys.argv[2])
-sys.exit(launch.run_ranks(command, ranks, 1, lambda words: print(words, file=sys.stderr)))
+saved = lambda: open("saved").read()
+sys.exit(launch.run_ranks(command, ranks, 1, lambda words: print(words, file=sys.stderr), saved=saved))
 """
 
 RANK = """
@@ -42,6 +43,7 @@ def start(tmp_path):
     """Starts a parent with ranks that do what `body` says; SIGINT does what it does at a terminal."""
 
     def run(body, ranks=3):
+        (tmp_path / "saved").touch()
         (tmp_path / "rank.py").write_text(RANK.format(body=textwrap.dedent(body)))
         return subprocess.Popen(
             [sys.executable, "-c", PARENT, "rank.py", str(ranks)], cwd=tmp_path, text=True,
@@ -148,6 +150,21 @@ def wait_for(folder, name, ranks):
     while not all((folder / f"{name}{rank}").exists() for rank in range(ranks)):
         assert time.monotonic() < limit
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize("saved", ["", "Step 3 is saved."])
+def test_what_is_said_of_a_rank_that_a_signal_ended_is_true(start, tmp_path, saved):
+    """A second Ctrl-C may come when the watchdog has gone and the files are there."""
+    (tmp_path / "saved").write_text(saved)
+    process = start("""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        open(f"listening{rank}", "w").close()
+        time.sleep(600)
+    """)
+    wait_for(tmp_path, "listening", 3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=LIMIT)
+    assert process.returncode == 130 and ("nothing has been written" in err) == (not saved) and saved in err
 
 
 def test_third_interrupt_kills(start, tmp_path):

@@ -21,14 +21,14 @@ from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.restart import Restart, choose_restart
 from eigenwerk.dft.inputs.settings import Computed, Setting, settings_in_force
+from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.incar import Incar, judge, parse_incar, read_incar
-from eigenwerk.io.vasp.kpoints import KpointsFile, read_kpoints
-from eigenwerk.io.vasp.poscar import Poscar, read_poscar
-from eigenwerk.io.vasp.potcar import read_potcar_species
+from eigenwerk.io.vasp.incar import Incar, judge, parse_incar
+from eigenwerk.io.vasp.kpoints import KpointsFile, parse_kpoints
+from eigenwerk.io.vasp.poscar import Poscar, parse_poscar
 from eigenwerk.io.vasp.problem import Problem, errors, raise_errors
 
 Part = TypeVar("Part")
@@ -58,12 +58,14 @@ class InputParts:
 class Inputs:
     """What a folder describes.
 
-    incar: as read; kpoints_file: None when KSPACING serves; data: the data set of each element; settings: every tag in
-    force; problems: everything found, errors, warnings and notes; restart: what is taken from eigenwerk.h5, "orbitals",
-    "density" or None, and restart_file.  The properties raise InputError when their part could not be made.
+    texts: the files as they were when they were read; incar: as read; kpoints_file: None when KSPACING serves; data:
+    the data set of each element; settings: every tag in force; problems: everything found, errors, warnings and notes;
+    restart: what is taken from eigenwerk.h5, "orbitals", "density" or None, and restart_file.  The properties raise
+    InputError when their part could not be made.
     """
 
     folder: Path
+    texts: InputTexts
     incar: Incar
     kpoints_file: KpointsFile | None
     data: Mapping[str, DataSet]
@@ -133,32 +135,34 @@ class Inputs:
         return part
 
 
-def read_inputs(folder: str | Path, output_folder: str | Path | None = None) -> Inputs:
+def read_inputs(folder: str | Path, output_folder: str | Path | None = None, texts: InputTexts | None = None) -> Inputs:
     """Read a folder; see `Inputs`.
 
-    output_folder: where results of an earlier run may lie; by default the folder itself.
+    output_folder: where results of an earlier run may lie; by default the folder itself.  texts: of the folder, where
+    they have been read already.
     Raises InputError only if there is no such folder; call `Inputs.raise_on_errors` before a run.
     """
     folder = Path(folder)
     if not os.path.isdir(folder):
         raise InputError(f"{folder}: there is no such folder. Give a folder with INCAR, POSCAR and KPOINTS.")
-    findings = Findings()
-    incar = _incar(folder, findings)
+    findings, texts = Findings(), read_texts(folder) if texts is None else texts
+    incar = _incar(folder, texts, findings)
     usable = _without_errors(incar, findings)
-    poscar = _poscar(folder, findings)
-    kpoints_file, kpoints_broken = _kpoints_file(folder, findings)
+    poscar = _poscar(folder, texts, findings)
+    kpoints_file, kpoints_broken = _kpoints_file(texts, findings)
     places = tuple(dict.fromkeys([Path(output_folder or folder), folder]))
     restart, computed = choose_restart(usable, places, findings)
     computed |= _mesh_tags(usable, kpoints_file is not None or kpoints_broken, findings)
     if poscar is None:
-        return _inputs(folder, incar, usable, kpoints_file, computed, restart, findings)
+        return _inputs(folder, texts, incar, usable, kpoints_file, computed, restart, findings)
     draft = Draft(usable, poscar, kpoints_file, kpoints_broken, findings, computed)
     draft.fill()
-    return _inputs(folder, incar, usable, kpoints_file, draft.computed, restart, findings, draft)
+    return _inputs(folder, texts, incar, usable, kpoints_file, draft.computed, restart, findings, draft)
 
 
 def _inputs(
     folder: Path,
+    texts: InputTexts,
     incar: Incar,
     usable: Incar,
     kpoints_file: KpointsFile | None,
@@ -175,6 +179,7 @@ def _inputs(
         )  # fmt: skip
     return Inputs(
         folder=folder,
+        texts=texts,
         incar=incar,
         kpoints_file=kpoints_file,
         data={} if draft is None else draft.datasets,
@@ -186,14 +191,14 @@ def _inputs(
     )
 
 
-def _incar(folder: Path, findings: Findings) -> Incar:
+def _incar(folder: Path, texts: InputTexts, findings: Findings) -> Incar:
     """The INCAR file; an empty one, and an error, if there is none."""
-    if not os.path.lexists(folder / "INCAR"):
+    if "INCAR" not in texts:
         remedy = "Write one; the line SYSTEM = name is enough, every tag has a default."
         findings.error("INCAR", f"there is no such file in {folder}", remedy)
         return parse_incar("")
     with findings.collecting("INCAR"):
-        incar = read_incar(folder / "INCAR")
+        incar = parse_incar(texts.of("INCAR"))
         findings.add(*incar.problems, *judge(incar))
         return incar
     return parse_incar("")
@@ -205,30 +210,28 @@ def _without_errors(incar: Incar, findings: Findings) -> Incar:
     return replace(incar, values={tag: value for tag, value in incar.values.items() if tag not in bad})
 
 
-def _poscar(folder: Path, findings: Findings) -> Poscar | None:
-    if not os.path.lexists(folder / "POSCAR"):
+def _poscar(folder: Path, texts: InputTexts, findings: Findings) -> Poscar | None:
+    if "POSCAR" not in texts:
         remedy = "Write the structure to POSCAR, or copy the CONTCAR of another run."
         findings.error("POSCAR", f"there is no such file in {folder}", remedy)
         return None
-    order = None
-    if os.path.lexists(folder / "POTCAR"):
-        with findings.collecting("POTCAR"):
-            order = read_potcar_species(folder / "POTCAR")
+    with findings.collecting("POTCAR"):
+        texts.raise_problem("POTCAR")
     with findings.collecting("POSCAR"):
-        poscar = read_poscar(folder / "POSCAR", order)
+        poscar = parse_poscar(texts.of("POSCAR"), species_order=texts.species)
         findings.add(*poscar.problems)
         return poscar
     return None
 
 
-def _kpoints_file(folder: Path, findings: Findings) -> tuple[KpointsFile | None, bool]:
+def _kpoints_file(texts: InputTexts, findings: Findings) -> tuple[KpointsFile | None, bool]:
     """The KPOINTS file if there is one, and whether it could not be read."""
-    if os.path.lexists(folder / "KPOINTS_OPT"):
+    if "KPOINTS_OPT" in texts:
         findings.warn("KPOINTS_OPT", "accepted and ignored: a second list of k-points is not available")
-    if not os.path.lexists(folder / "KPOINTS"):
+    if "KPOINTS" not in texts:
         return None, False
     with findings.collecting("KPOINTS"):
-        file = read_kpoints(folder / "KPOINTS")
+        file = parse_kpoints(texts.of("KPOINTS"))
         if file.tetrahedra is not None:
             findings.note(file.file, "the list of tetrahedra is read and not used: integration is by smearing")
         return file, False

@@ -23,6 +23,7 @@ from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.functionals.functional import SIGMA
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
+from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.output.record import (
     DensityOfStates,
@@ -58,11 +59,12 @@ def run_record(
     start: datetime,
     converged: bool,
     earlier: tuple[IonicStep, ...] = (),
+    stamp: RunStamp | None = None,
 ) -> RunRecord:
     """Everything that vasprun.xml, OSZICAR and CONTCAR need.
 
     status: how the run ended, one sentence; start: when it began; converged: to be marked as the result; earlier: ionic
-    steps before that of the state.
+    steps before that of the state; stamp: the mark of files of this run.
     """
     poscar = inputs.poscar
     return RunRecord(
@@ -70,7 +72,7 @@ def run_record(
         parameters=tags_in_force(inputs), kpoint_kc=inputs.kpoints.point_kc, weight_k=inputs.kpoints.weight_k,
         symbols=poscar.symbols, species=tuple(_species(run, datasets) for run in poscar.species_runs),
         ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)), final=_final(inputs, state, status),
-        generation=_generation(inputs.kpoints), selective_ac=poscar.selective_ac,
+        generation=_generation(inputs.kpoints), selective_ac=poscar.selective_ac, stamp=stamp,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.record import StepRecord
 
 if TYPE_CHECKING:
@@ -79,8 +80,9 @@ class RunResult:
     little unless `converged`. moment: total, Bohr magnetons, moment_a inside the augmentation spheres; None without
     spin. steps: the way to self-consistency. notes: where the start came from, files that could not be written;
     warnings: about the result. advice: what to try next if not converged. seconds: wall time; threads: of the
-    processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`. files: by name. ground_state:
-    the engine's own quantities in hartree and bohr, None after an interruption.
+    processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`. files: by name, in
+    folder; stamp: the mark that they have in common. ground_state: the engine's own quantities in hartree and bohr,
+    None after an interruption.
     """
 
     converged: bool
@@ -111,6 +113,8 @@ class RunResult:
     trace: Mapping[str, Any]
     files: Mapping[str, Path]
     unwritten: tuple[str, ...] = ()
+    folder: Path = Path()
+    stamp: RunStamp | None = None
     ground_state: "GroundState | None" = field(default=None, repr=False)
 
     @property
@@ -133,6 +137,7 @@ class RunResult:
         return {
             "format": JSON_FORMAT,
             "version": JSON_VERSION,
+            "run": None if self.stamp is None else {"id": self.stamp.run, "save": self.stamp.save},
             "converged": self.converged,
             "interrupted": self.interrupted,
             "status": self.status,

@@ -28,6 +28,7 @@ class RunSummary:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    folder: Path = Path()
 
 
 def make_result(
@@ -44,7 +45,8 @@ def make_result(
         eig_skn=final.eig_skn, occ_skn=final.occ_skn, forces_av=last.forces_av, moment=last.moment,
         moment_a=last.moment_a, steps=last.steps, warnings=summary.warnings, notes=summary.notes,
         advice=summary.advice, seconds=summary.seconds, threads=torch.get_num_threads(), fft=library(),
-        trace=summary.trace, files=summary.files, unwritten=summary.unwritten, ground_state=ground_state,
+        trace=summary.trace, files=summary.files, unwritten=summary.unwritten, folder=summary.folder,
+        stamp=record.stamp, ground_state=ground_state,
     )  # fmt: skip
 
 

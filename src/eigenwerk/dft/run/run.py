@@ -10,6 +10,7 @@
 The folder holds INCAR, POSCAR and KPOINTS; the results are those of `eigenwerk run`.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,17 +22,19 @@ from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.run.checkpoint import load_start
+from eigenwerk.dft.run.output_folder import OutputFolder
 from eigenwerk.dft.run.records import Observables, step_record, tags_in_force
 from eigenwerk.dft.run.report import RunInterrupted, RunResult, advice
 from eigenwerk.dft.run.results import RunSummary, make_result
-from eigenwerk.dft.run.saving import SAVE_EVERY, Saver, converged_words, interrupted_words
+from eigenwerk.dft.run.saving import BESIDE, SAVE_EVERY, Saver, converged_words, interrupted_words
+from eigenwerk.dft.run.stopping import Stopped, StopRules
 from eigenwerk.dft.run.warm_up import warm_up
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.dft.xc.evaluation import uncompiled
 from eigenwerk.errors import EigenwerkError
 from eigenwerk.functionals.table import find_functional
-from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.run_stamp import new_run, others_of_set, stamp_of
 from eigenwerk.io.vasp.output.record import RunRecord, StepRecord
 from eigenwerk.parallel.clock_offset import clock_offset
 from eigenwerk.parallel.device_clock import record_device
@@ -55,17 +58,21 @@ def run_folder(
     *,
     threads: int | None = None,
     save_every: float = SAVE_EVERY,
+    max_time: float | None = None,
 ) -> RunResult:
     """Read a folder, solve, write the files; returns the result, converged or not.
 
     path: the folder with INCAR, POSCAR and KPOINTS; output: where files go (default: the same folder).  on_step is
     called after every step of self-consistency with its `StepRecord` (eV); if it raises KeyboardInterrupt the run
-    stops there.  threads: of the processor (default: as torch is set); save_every: seconds between saved steps.
+    stops there.  threads: of the processor (default: as torch is set); save_every: seconds between saved steps;
+    max_time: seconds after which the run is to be over, converged or not.
 
-    Raises InputError for bad input or a folder that cannot be written, before anything is written; RunInterrupted (a
-    KeyboardInterrupt with the result so far) after Ctrl-C, when the last finished step has been saved.
+    Raises InputError for bad input or a folder that cannot be written, or in which another run writes, before anything
+    is written; RunInterrupted (a KeyboardInterrupt with the result so far) after Ctrl-C, when the last finished step
+    has been saved.
     """
-    return run_inputs(read_inputs(path, output), output, on_step, threads=threads, save_every=save_every)
+    until = None if max_time is None else time.monotonic() + max_time
+    return run_inputs(read_inputs(path, output), output, on_step, threads=threads, save_every=save_every, until=until)
 
 
 def run_inputs(
@@ -78,34 +85,42 @@ def run_inputs(
     save_every: float = SAVE_EVERY,
     runtime: Runtime | None = None,
     protect: Protect | None = None,
+    until: float | None = None,
+    run: str = "",
 ) -> RunResult:
     """The same for inputs that have been read already.
 
     on_note is called with words about the start, a functional that is not compiled, and states that could not be saved
     on the way.  runtime: device and ranks; every rank calls this function and gets the result, the first one writes the
     files.  protect is given `Saver.rescue`, which saves the last finished step at any time, called on all ranks
-    together from another thread.
+    together from another thread, as soon as there is one.  until: when the run has to be over, by `time.monotonic`.
+    run: its identifier (default: a new one).
     """
     inputs.raise_on_errors()
     runtime = with_room(inputs.size, runtime or Runtime())
-    target = inputs.folder if output is None else Path(output)
-    if runtime.writes:
-        ensure_writable(target)
-    warm_up(runtime.device, inputs.parameters.functional, inputs.parameters.spins)
-    with intraop_threads(threads, runtime.device), _memory_errors():
-        record_device(runtime.trace, runtime.device)
-        runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
-        with runtime.trace.span("input files"):
-            datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
-        calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
-        run = _Run(inputs, calculation, Saver(inputs, calculation, target, save_every), on_step, on_note)
-        if protect is not None:
-            protect(run.saver.rescue)
-        run.note(*uncompiled(find_functional(inputs.parameters.functional), inputs.parameters.spins))
-        try:
-            return run.finish(calculation.run(run.step, run.start()))
-        except KeyboardInterrupt as interrupt:
-            raise RunInterrupted(run.break_off()) from interrupt
+    folder = OutputFolder(inputs.folder if output is None else output, run or new_run())
+    try:
+        note = folder.take() if runtime.writes else ""
+        rules = StopRules([folder.path, inputs.folder] if runtime.writes else [], until)
+        warm_up(runtime.device, inputs.parameters.functional, inputs.parameters.spins)
+        with intraop_threads(threads, runtime.device), _memory_errors():
+            record_device(runtime.trace, runtime.device)
+            runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
+            with runtime.trace.span("input files"):
+                datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
+            calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
+            saver = Saver(inputs, calculation, folder, save_every)
+            work = _Run(inputs, calculation, saver, rules, on_step, on_note, protect)
+            work.note(*filter(None, [note, *rules.notes()]))
+            work.note(*uncompiled(find_functional(inputs.parameters.functional), inputs.parameters.spins))
+            try:
+                return work.finish(calculation.run(work.step, work.start()))
+            except Stopped as stop:
+                return work.stop(str(stop))
+            except KeyboardInterrupt as interrupt:
+                raise RunInterrupted(work.break_off()) from interrupt
+    finally:
+        folder.release()
 
 
 @contextmanager
@@ -129,8 +144,10 @@ class _Run:
     inputs: Inputs
     calculation: Calculation
     saver: Saver
+    rules: StopRules
     on_step: OnStep | None = None
     on_note: OnNote | None = None
+    protect: Protect | None = None
     notes: tuple[str, ...] = ()
 
     def note(self, *words: str) -> None:
@@ -150,22 +167,42 @@ class _Run:
         if start.coeff_sknG is None and "NELMDL" not in self.inputs.incar.values:
             self.calculation.parameters = replace(self.calculation.parameters, frozen_steps=ORBITALS_FIRST)
         what = "density" if start.coeff_sknG is None else "density and orbitals"
-        self.note(f"starting from the {what} of {path}", *start.notes)
+        self.note(f"starting from the {what} of {path}", *start.notes, *set_words(path))
         return start
 
     def step(self, step: ScfStep, state: State) -> None:
-        """After each step: keep it, save it now and then, tell the caller."""
+        """After each step: keep it, save it now and then, tell the caller; Stopped if the run is to end."""
         self.saver.latest = state
+        if self.protect is not None:
+            self.protect(self.saver.rescue)
+            self.protect = None
         if not state.converged:
             self.saver.save_if_due(state)
-            self.note(*self.saver.unwritten)
+            self.note(*self.saver.unwritten, *self.saver.moved)
         if self.on_step is not None:
             self.on_step(step_record(step))
+        if not state.converged and step.step < self.inputs.parameters.max_steps:
+            self._stop_if_wanted(state)
+
+    def _stop_if_wanted(self, state: State) -> None:
+        """By the word of the rank that writes, for all."""
+        runtime, reason = self.calculation.runtime, ""
+        if runtime.writes:
+            reason, note = self.rules.reason([step.seconds for step in state.history], self.saver.expected(state))
+            self.note(*filter(None, [note]))
+        if runtime.world.any(bool(reason)):
+            raise Stopped(reason)
 
     def finish(self, ground: GroundState) -> RunResult:
         """Write the final files; the result."""
         status = converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
         return self._result(ground.state, Observables(ground.forces_av, ground.moment_a), status, ground)
+
+    def stop(self, reason: str) -> RunResult:
+        """Write the last finished step, after which the run was to end."""
+        state = self.saver.latest
+        assert state is not None
+        return self._result(state, Observables(), interrupted_words(state, reason), None)
 
     def break_off(self) -> RunResult | None:
         """Write the last finished step after an interruption; None if there is none."""
@@ -186,11 +223,12 @@ class _Run:
         problems = [str(problem) for problem in self.inputs.problems if problem.severity == "warning"]
         doubts = state.occupations.warnings
         files |= self.saver.write_trace()
+        self.note(*self.saver.moved)
         trace = self.calculation.runtime.trace
         summary = RunSummary(
             interrupted=ground is None, seconds=trace.seconds, trace=trace.as_dict(), files=files,
-            unwritten=self.saver.unwritten, warnings=(*problems, *doubts), notes=self.notes,
-            advice=self._advice(record, state, ground is None),
+            unwritten=self.saver.unwritten, warnings=(*problems, *doubts, *self.saver.moved), notes=self.notes,
+            advice=self._advice(record, state, ground is None), folder=self.saver.folder.path,
         )  # fmt: skip
         return make_result(record, state, summary, ground)
 
@@ -200,3 +238,12 @@ class _Run:
         if state.converged:
             return ()
         return advice(record.last.steps, tags_in_force(self.inputs), state.occupations.warnings)
+
+
+def set_words(path: Path) -> list[str]:
+    """Words about files beside a state that are of another save: a run may have been killed between two of them."""
+    others = others_of_set(path, BESIDE)
+    if not others:
+        return []
+    names = ", ".join(f"{name} ({stamp})" for name, stamp in others.items())
+    return [f"{names} and {path.name} ({stamp_of(path)}) are not of one save; {path.name} counts"]

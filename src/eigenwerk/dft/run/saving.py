@@ -1,13 +1,15 @@
 """The files of a run, during it and at its end.
 
 Saving on the way: after a step, if the last save is SAVE_EVERY seconds ago and saving took at most SAVE_SHARE of the
-wall time.  All files are written anew each time, each under another name first, so that after a kill -9 the folder
-holds whole files of the last saved step, marked as unfinished.
+wall time.  All files are written anew each time, each under another name first, and then renamed one right after the
+other, so that after a kill -9 the folder holds whole files of the last saved step, marked as unfinished.  Each has the
+mark of the run and of the save: those of a run that was killed between two names can be told apart.
 """
 
+import itertools
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,11 +24,13 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.run.checkpoint import ionic_steps_tree, state_tree
+from eigenwerk.dft.run.output_folder import OutputFolder
 from eigenwerk.dft.run.records import Observables, incar_tags, run_record, tags_in_force
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import EigenwerkError, InputError
-from eigenwerk.io.atomic_write import uninterrupted
+from eigenwerk.io.atomic_write import together, uninterrupted
 from eigenwerk.io.hdf5_state import write_state
+from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.io.vasp.output.contcar import write_contcar
 from eigenwerk.io.vasp.output.oszicar import write_oszicar
@@ -50,8 +54,8 @@ ATTEMPTS, PAUSE = 20, 0.25
 
 RESCUED = "Interrupted within a step that took too long; the last finished step is saved (ISTART = 1 goes on from it)."
 
-INPUT_FILES = ("INCAR", "POSCAR", "KPOINTS")
-"""Texts that are kept in the state, so that it says all by itself what was computed."""
+BESIDE = ("vasprun.xml", "OSZICAR", "CONTCAR")
+"""What is written beside the state."""
 
 
 @dataclass
@@ -60,27 +64,28 @@ class Saver:
 
     every: seconds between saved steps; 0 saves each step whatever it takes.  earlier: ionic steps that are done, before
     that of the states given.  latest: what a rescue saves.  unwritten: what could not be written, in words, since the
-    last call of `write`.
+    last call of `write`; moved: that the folder vanished and files go elsewhere, in words.
     """
 
     inputs: Inputs
     calculation: Calculation
-    output: Path
+    folder: OutputFolder
     every: float = SAVE_EVERY
     start: datetime = field(default_factory=datetime.now)
     earlier: tuple[IonicStep, ...] = ()
     latest: State | None = None
     unwritten: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        self._saves = itertools.count(1)
         self._began = self._last = time.perf_counter()
         self._spent, self._duration = 0.0, 0.0
         self._writing = threading.Lock()  # a rescue waits for files that are being written, and writes its own after
 
     def save_if_due(self, state: State) -> None:
         """Save a state on the way, now and then."""
-        now = time.perf_counter()
-        expected = self._duration or state.coeff_sknG.nbytes * self.calculation.runtime.world.size / SAVE_RATE
+        now, expected = time.perf_counter(), self.expected(state)
         cheap = self._spent + expected <= SAVE_SHARE * (now - self._began)
         due = self.every == 0 or (now - self._last >= self.every and cheap)
         runtime = self.calculation.runtime
@@ -91,6 +96,10 @@ class Saver:
         self._last = time.perf_counter()
         self._duration = self._last - now
         self._spent += self._duration
+
+    def expected(self, state: State) -> float:
+        """Seconds that saving takes."""
+        return self._duration or state.coeff_sknG.nbytes * self.calculation.runtime.world.size / SAVE_RATE
 
     def write(
         self, state: State, observables: Observables, status: str, finished: bool = True
@@ -141,32 +150,51 @@ class Saver:
         record = run_record(
             self.inputs, self.calculation.datasets, state, observables, status, self.start,
             converged=finished and state.converged, earlier=self.earlier,
+            stamp=RunStamp(self.folder.run, next(self._saves)),
         )  # fmt: skip
         orbitals = self._orbitals(state, grid)
         if grid.world.rank != 0:
             return record, {}
-        writers = {
+        # the state first: all that is in the others follows from it
+        writers: dict[str, Callable[[Path], None]] = {
+            STATE_FILE: lambda path: write_state(
+                path, self.tree(state, record, observables, orbitals, trace), __version__, stamp=str(record.stamp)
+            ),
             "vasprun.xml": lambda path: write_vasprun(path, record),
             "OSZICAR": lambda path: write_oszicar(path, record),
             "CONTCAR": lambda path: write_contcar(path, record, self.inputs.poscar),
-            STATE_FILE: lambda path: write_state(
-                path, self.tree(state, record, observables, orbitals, trace), __version__
-            ),
         }
         with self._writing:
-            written, failures = {}, []
-            for name, writer in writers.items():
-                try:
-                    writer(self.output / name)
-                    written[name] = self.output / name
-                except InputError as error:
-                    failures.append(str(error))
-            self.unwritten = tuple(failures)
+            written, self.unwritten = self._put(writers)
+            if self.unwritten and (words := self.folder.move_if_vanished()):
+                self.moved = (*self.moved, words)
+                written, self.unwritten = self._put(writers)
         return record, written
+
+    def _put(self, writers: dict[str, Callable[[Path], None]]) -> tuple[dict[str, Path], tuple[str, ...]]:
+        """The files that could be written, and why others could not; one that fails costs no other."""
+        written, failures = {}, []
+        try:
+            with together():
+                for name, writer in writers.items():
+                    path = self.folder.path / name
+                    try:
+                        writer(path)
+                        written[name] = path
+                    except InputError as error:
+                        failures.append(str(error))
+                    except Exception as error:
+                        failures.append(
+                            f"{path} could not be written by a fault of eigenwerk ({type(error).__name__}: {error}); "
+                            "please report it"
+                        )
+        except InputError as error:
+            failures.append(str(error))
+        return {name: path for name, path in written.items() if path.is_file()}, tuple(failures)
 
     def write_trace(self) -> dict[str, Path]:
         """Write what all ranks recorded so far; a failure is added to `unwritten`."""
-        runtime, path = self.calculation.runtime, self.output / TRACE_FILE
+        runtime, path = self.calculation.runtime, self.folder.path / TRACE_FILE
         with uninterrupted():
             records = gather_trace_records(runtime)
             if not runtime.writes:
@@ -183,7 +211,7 @@ class Saver:
         grid = self.calculation.runtime.grid
         return {
             "grid": {"groups": grid.groups, "band_ranks": grid.band_ranks}, "transport": grid.world.transport,
-            "system": self.inputs.poscar.title.strip(), "program_version": __version__,
+            "system": self.inputs.poscar.title.strip(), "run": self.folder.run, "program_version": __version__,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }  # fmt: skip
 
@@ -211,22 +239,20 @@ class Saver:
         }  # fmt: skip
         tree["ionic_steps"] = ionic_steps_tree(record.ionic_steps)
         tree["input"] = {
-            "texts": self.input_texts(), "incar": incar_tags(self.inputs), "tags_in_force": tags_in_force(self.inputs),
+            "texts": dict(self.inputs.texts.text), "incar": incar_tags(self.inputs),
+            "tags_in_force": tags_in_force(self.inputs),
         }  # fmt: skip
+        tree["run"] = {"id": self.folder.run, "save": record.stamp.save if record.stamp else 0}
         tree["trace"] = trace
         return tree
 
-    def input_texts(self) -> Mapping[str, str]:
-        """The input files as they lie in the folder."""
-        paths = [self.inputs.folder / name for name in INPUT_FILES]
-        return {path.name: path.read_text(errors="replace").replace("\0", "") for path in paths if path.is_file()}
 
-
-def interrupted_words(state: State) -> str:
+def interrupted_words(state: State, reason: str = "") -> str:
     """How a run has ended whose last finished step this is."""
     if state.converged:
         return f"{converged_words(state)}, but interrupted before the forces were computed"
-    return f"interrupted after step {state.history[-1].step}"
+    step = state.history[-1].step
+    return f"stopped after step {step}: {reason}" if reason else f"interrupted after step {step}"
 
 
 def converged_words(state: State) -> str:

@@ -102,14 +102,17 @@ def parse_poscar(text: str, file: str = "POSCAR", species_order: tuple[str, ...]
     )  # fmt: skip
 
 
-def format_poscar(poscar: Poscar) -> str:
-    """The text of a POSCAR file with scale factor 1 and direct coordinates, 16 decimals."""
+def format_poscar(poscar: Poscar, mark: str = "") -> str:
+    """The text of a POSCAR file with scale factor 1 and direct coordinates, 16 decimals.
+
+    mark: words behind Direct, of which readers take the first letter.
+    """
     names = [symbol + suffix for (symbol, _), suffix in zip(poscar.species_runs, _suffixes(poscar), strict=True)]
     lines = [" ".join(poscar.title.splitlines()), "   1.0", *(_row(vector) for vector in poscar.lattice_cv)]
     lines.append("".join(f" {name:>5}" for name in names))
     lines.append("".join(f" {count:>5}" for _, count in poscar.species_runs))
     lines += [] if poscar.selective_ac is None else ["Selective dynamics"]
-    lines.append("Direct")
+    lines.append(f"Direct  {mark}".rstrip())
     lines += [_row(scaled) + _flags(poscar, atom) for atom, scaled in enumerate(poscar.scaled_ac)]
     lines += poscar.lattice_velocities.splitlines()
     if poscar.velocities_av is not None:
@@ -119,13 +122,13 @@ def format_poscar(poscar: Poscar) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_poscar(path: str | Path, poscar: Poscar) -> None:
+def write_poscar(path: str | Path, poscar: Poscar, mark: str = "") -> None:
     """Write a POSCAR file: first under another name, then renamed, so that no half file is ever seen.
 
-    Raises InputError if the folder cannot be written.
+    mark: see `format_poscar`.  Raises InputError if the folder cannot be written.
     """
     with replacing(path) as new:
-        Path(new).write_text(format_poscar(poscar), encoding="utf-8")
+        Path(new).write_text(format_poscar(poscar, mark), encoding="utf-8")
 
 
 def overlapping_atoms(poscar: Poscar, closest: float = CLOSEST) -> tuple[tuple[int, int, float], ...]:

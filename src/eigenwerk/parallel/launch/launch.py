@@ -6,6 +6,7 @@ is gone, even by kill -9 (`die_with_parent`, called by each rank).
 """
 
 import ctypes
+import json
 import os
 import queue
 import signal
@@ -17,8 +18,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, Any
 
 from eigenwerk.errors import ConvergenceError, EigenwerkError
 from eigenwerk.parallel.launch.environment import OWN_FOLDER, OWN_MARK
@@ -33,21 +35,30 @@ PATIENCE = 10.0
 LAST_WARNING = 3
 """So many Ctrl-C kill the ranks, whatever they are doing."""
 
+WORDS_FILE = "words.json"
+"""In the folder of the ranks: what the parent has read for them."""
+
 PR_SET_PDEATHSIG = 1
 """From <sys/prctl.h>."""
 
 Say = Callable[[str], None]
 
 
-def run_ranks(command: Sequence[str], ranks: int, threads: int, say: Say) -> int:
+def run_ranks(
+    command: Sequence[str], ranks: int, threads: int, say: Say, words: Any = None,
+    saved: Callable[[], str] = lambda: "",
+) -> int:  # fmt: skip
     """Start the command `ranks` times, as ranks 0 ... ranks-1 of one run, and wait; returns the exit code of the run.
 
-    threads: OMP_NUM_THREADS of each rank, unless the user has set it.  say: how the parent speaks to the user.
+    threads: OMP_NUM_THREADS of each rank, unless the user has set it.  say: how the parent speaks to the user.  words:
+    what rank 0 is given (`given_words`), that JSON can hold.  saved: what the run has saved so far, a sentence, or
+    empty.
     """
-    children = _RankProcesses(say)
+    children = _RankProcesses(say, saved)
     meeting = tempfile.TemporaryDirectory(prefix="eigenwerk-", ignore_cleanup_errors=True)
     with _signals(children.forward), meeting as folder:
         try:
+            (Path(folder) / WORDS_FILE).write_text(json.dumps(words))
             children.start(command, ranks, threads, folder)
             return children.wait()
         finally:
@@ -67,6 +78,12 @@ def die_with_parent(environ: Mapping[str, str] = os.environ) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
     if os.getppid() != int(parent):
         raise SystemExit(128 + signal.SIGTERM)
+
+
+def given_words(environ: Mapping[str, str] = os.environ) -> Any:
+    """What the parent has given to the ranks; None without one."""
+    folder = environ.get(OWN_FOLDER)
+    return None if not folder else json.loads((Path(folder) / WORDS_FILE).read_text())
 
 
 def rank_environment(rank: int, ranks: int, threads: int, folder: str) -> dict[str, str]:
@@ -94,6 +111,7 @@ class _RankProcesses:
     """The ranks of this run, and what happened to them."""
 
     say: Say
+    saved: Callable[[], str]
     ranks: list[_RankProcess] = field(default_factory=list)
     signals: list[int] = field(default_factory=list)
     ended: "queue.SimpleQueue[_RankProcess]" = field(default_factory=queue.SimpleQueue)
@@ -148,9 +166,10 @@ class _RankProcesses:
         """The exit code that a rank's end means, and words if the rank could not say them itself."""
         code = rank.code or 0
         if code < 0 and -code in self.signals:
-            self.say(NO_STEP)
+            saved = self.saved()
+            self.say(f"Interrupted. {saved}" if saved else NO_STEP)
         elif code < 0:
-            self.say(death_words(rank.number, rank.process.pid, -code, len(self.ranks)))
+            self.say(f"{death_words(rank.number, rank.process.pid, -code, len(self.ranks))} {self.saved()}".rstrip())
         elif not (code <= ConvergenceError.exit_code or code > 128):
             self.say(f"Rank {rank.number} (process {rank.process.pid}) ended with exit code {code}.")
         return code if code > 0 else 128 - code
@@ -189,7 +208,7 @@ def death_words(rank: int, pid: int, number: int, ranks: int) -> str:
         words += " If nobody did that by hand, memory may have run out: `eigenwerk check` estimates the need."
     elif number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
         words += " That is a fault of a library or of eigenwerk; please report it with the lines above."
-    return f"{words} The folder holds whole files of the last saved step, if any was saved (ISTART = 1 goes on)."
+    return words
 
 
 def relay_stderr(rank: int, lines: IO[str]) -> None:

@@ -6,6 +6,7 @@
 One rank works the same way: it has a device, and nobody to communicate with or to watch.
 """
 
+import json
 import os
 import socket
 import traceback
@@ -33,6 +34,7 @@ from eigenwerk.parallel.threads import HOST_THREADS
 from eigenwerk.parallel.transports.table import TRANSPORTS, JoinRequest, OtherRanks
 from eigenwerk.parallel.transports.torch_distributed import gloo_world
 from eigenwerk.parallel.transports.transport import TransportCommunicator
+from eigenwerk.parallel.watch.coordinator import GRACE
 from eigenwerk.parallel.watch.watchdog import Watchdog
 from eigenwerk.trace import Trace
 
@@ -52,6 +54,22 @@ class StartRequest:
 
     request: DeviceRequest = field(default_factory=DeviceRequest)
     groups: Callable[[int, str, float | None], int] = lambda ranks, kind, memory: 1
+
+
+@dataclass
+class FromFirst:
+    """What the first rank alone finds out and all ranks get, before `prepare`; found by `find`, a value for JSON."""
+
+    find: Callable[[], Any]
+    value: Any = None
+
+    def share(self, store: Store, launch: Launch) -> None:
+        """From the first rank to all; collective."""
+        if launch.rank == 0:
+            self.value = self.find()
+            store.set("from first", json.dumps(self.value))
+        else:
+            self.value = json.loads(store.get("from first"))
 
 
 @dataclass(frozen=True)
@@ -101,16 +119,22 @@ def init_ranks(
     launch: Launch,
     prepare: Callable[[], StartRequest] = StartRequest,
     *,
+    first: FromFirst | None = None,
     trace: Trace | None = None,
     watchdog: Watchdog | None = None,
     tell: Say | None = None,
     cleanup: Callable[[], None] | None = None,
+    grace: float = GRACE,
+    until: float | None = None,
+    last: bool = False,
     explain: Callable[[Exception], str] = traceback_text,
 ) -> Iterator[Team]:
     """The ranks of this run, from their meeting to their parting; collective.
 
-    prepare: reads what has to be read; errors in it are treated like those inside.  watchdog: of one rank alone, which
-    may have one before PyTorch is loaded; several get theirs here, with tell and cleanup.
+    first: of several ranks, shared before `prepare`, which reads what has to be read; errors in them are treated like
+    those inside.
+    watchdog: of one rank alone, which may have one before PyTorch is loaded; several get theirs here, with tell,
+    cleanup, grace, until and last.
     explain: words for an error that was not raised on purpose.  Inside, on several ranks, an exception of one
     ends all of them, with its reason told once; only the KeyboardInterrupt of `Team.step_finished` passes.
     """
@@ -123,11 +147,13 @@ def init_ranks(
     local = launch.local_size == launch.size
     watchdog = Watchdog(
         store, launch.rank, launch.size, secret=own_secret(), tell=tell, cleanup=cleanup, local=local,
-        address=launch.address, told_by_parent=launch.starter == "eigenwerk",
+        address=launch.address, told_by_parent=launch.starter == "eigenwerk", grace=grace, until=until, last=last,
     )  # fmt: skip
     with watchdog:
         try:
             with trace.span("input files"):
+                if first is not None:
+                    first.share(store, launch)
                 wanted = prepare()
             with trace.span("meeting of ranks"):
                 team = _init_several(launch, wanted, store, trace, local)

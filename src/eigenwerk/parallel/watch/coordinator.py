@@ -4,7 +4,8 @@ Ranks report signals they got, failures and finished steps; the connection repor
 that ends the run decides, the same for everybody:
 
     step     a stop was asked for, and all ranks have finished the step: they save and end as usual
-    rescue   a stop was asked for, and the step takes too long: threads beside the computation save the last one
+    rescue   a stop was asked for, and the step takes too long, or the time of the run is over: threads beside the
+             computation save the last one
     failed   a rank met an error: the others end with it
     lost     a rank died without a word
 
@@ -26,6 +27,9 @@ SAME_TIME = 0.5
 
 FAILED = 1
 """Exit code of ranks that end because another died."""
+
+OUT_OF_TIME = 3
+"""Exit code of a run whose time is over: it has not converged."""
 
 NO_STEP = "Interrupted before the first step was finished; nothing has been written."
 """What is said of a run that was stopped too early, with one rank or several."""
@@ -69,7 +73,8 @@ class Failure:
 class Coordinator:
     """Hears and decides.  Times are seconds of any clock that only goes forward.
 
-    steps: finished so far; stop: the signal that asks to stop, None without one, stop_rank: who got it first.
+    steps: finished so far; stop: the signal that asks to stop, None without one, stop_rank: who got it first; until:
+    when the time of the run is over, None if it has no end.
     """
 
     size: int
@@ -83,6 +88,7 @@ class Coordinator:
     asked: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
     deadline: float = 0.0
+    until: float | None = None
 
     def signal(self, rank: int, number: int, now: float) -> None:
         """A rank got a signal.  The second one that the same rank gets does not wait for the step."""
@@ -118,12 +124,16 @@ class Coordinator:
             self._weigh(now)
         if self.shutdown is None and self.stop is not None and now >= self.deadline:
             self.shutdown = Shutdown("rescue", code=128 + self.stop, rank=self.stop_rank, number=self.stop)
+        if self.shutdown is None and self.until is not None and now >= self.until:
+            self.shutdown = Shutdown("rescue", code=OUT_OF_TIME)
 
     def next_due(self, now: float) -> float | None:
         """Seconds until `tick` has something to do; None: nothing is planned."""
         times = [self._due(failure) for failure in self.failures] if self._undecided() else []
         if self.shutdown is None and self.stop is not None:
             times.append(self.deadline)
+        if self.shutdown is None and self.until is not None:
+            times.append(self.until)
         return max(0.0, min(times) - now) if times else None
 
     def name(self, rank: int) -> str:

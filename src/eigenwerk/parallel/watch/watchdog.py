@@ -72,7 +72,9 @@ class Watchdog:
     the computation may be anywhere.  tell: how rank 0 says that and how a stop was asked for; errors go to stderr, said
     by rank 0 or, if that is dead, by another one.  cleanup: done before the watchdog ends the process, quickly.  local:
     whether all ranks are on this machine; address: the name under which the ranks of other machines know that of rank
-    0, if there is one.  told_by_parent: whether somebody else tells the user about dead ranks.
+    0, if there is one.  told_by_parent: whether somebody else tells the user about dead ranks.  grace: seconds that a
+    step gets after a signal.  until: when the run is to be over whatever it does, by `time.monotonic`.  last: what
+    comes after the computation is short, and signals are ignored from then on.
 
     stop: the signal that asks to stop, None without one; steps: finished steps.
     """
@@ -91,10 +93,12 @@ class Watchdog:
         address: str | None = None,
         told_by_parent: bool = False,
         grace: float = GRACE,
+        until: float | None = None,
+        last: bool = False,
     ):
         self.rank, self.size, self.rescue = rank, size, rescue
         self.tell, self.cleanup = tell or to_stderr, cleanup
-        self.told_by_parent = told_by_parent
+        self.told_by_parent, self.last = told_by_parent, last
         self.stop: int | None = None
         self.steps = 0
         self.places: list[ProcessPlace] = []
@@ -105,7 +109,7 @@ class Watchdog:
         else:
             nonce, addresses = secrets.token_hex(), [LOOPBACK] if local else own_addresses(address)
             key = _key(secret or secrets.token_bytes(32), nonce)
-            self._server = WatchServer(Coordinator(size, grace), key, addresses)
+            self._server = WatchServer(Coordinator(size, grace, until=until), key, addresses)
             if store is not None:
                 _publish(self._server, store, nonce)
             self._connection = self._server.start()
@@ -143,7 +147,7 @@ class Watchdog:
             self._server.close()
         signal.set_wakeup_fd(self._wakeup_before)
         for number, handler in self._handlers.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
+            signal.signal(number, signal.SIG_IGN if self.last else handler)  # type: ignore[arg-type]
         for end in (self._wake, self._woken, self._connection):
             end.close()
 
@@ -225,10 +229,10 @@ class Watchdog:
 
     def _save(self) -> str:
         """Save the last finished step, if there is one; words about it."""
-        if self.steps == 0:
-            return NO_STEP
         rescue, said = self.rescue, [""]
-        problem = "there is no way to" if rescue is None else _within(RESCUE_LIMIT, lambda: said.append(rescue()))
+        if rescue is None:  # it comes with the first step
+            return NO_STEP if self.steps == 0 else f"{NOT_SAVED}: there is no way to."
+        problem = _within(RESCUE_LIMIT, lambda: said.append(rescue()))
         return said[-1] if problem is None else f"{NOT_SAVED}: {problem}."
 
     def _end(self, shutdown: Shutdown) -> NoReturn:

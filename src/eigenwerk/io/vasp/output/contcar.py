@@ -20,4 +20,5 @@ def write_contcar(path: str | Path, record: RunRecord, poscar: Poscar | None = N
         poscar = replace(poscar, selective_ac=record.selective_ac, velocities_av=last.velocities_av)
     if len(record.ionic_steps) > 1:
         poscar = replace(poscar, velocities_av=last.velocities_av, velocities_cartesian=True, predictor="")
-    write_poscar(path, replace(poscar, lattice_cv=last.lattice_cv, scaled_ac=last.scaled_ac))
+    mark = "" if record.stamp is None else str(record.stamp)
+    write_poscar(path, replace(poscar, lattice_cv=last.lattice_cv, scaled_ac=last.scaled_ac), mark)

@@ -24,9 +24,14 @@ def _pieces(record: RunRecord) -> Iterator[str]:
     moving = len(record.ionic_steps) > 1 or int(record.parameters.get("NSW", 0)) > 0
     before = 0.0
     for number, ionic in enumerate(record.ionic_steps, start=1):
-        yield _HEAD + "".join(_step_line(step) for step in ionic.steps)
+        yield _head(record, number) + "".join(_step_line(step) for step in ionic.steps)
         yield _result_line(number, ionic, before if moving else ionic.energy_without_entropy)
         before = ionic.free_energy
+
+
+def _head(record: RunRecord, number: int) -> str:
+    """The names of the columns; the first ones with the mark of the run, which readers take for names of no column."""
+    return _HEAD if record.stamp is None or number > 1 else f"{_HEAD.rstrip()}      {record.stamp}\n"
 
 
 def _step_line(step: StepRecord) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from eigenwerk.io.run_stamp import RunStamp
+
 
 @dataclass(frozen=True, eq=False)
 class KpointGeneration:
@@ -150,7 +152,7 @@ class RunRecord:
     (ENMAX for the cutoff).  Values are bool, int, float, str, or sequences of one of these.  kpoint_kc: (k, c) in units
     of the reciprocal vectors; weight_k: (k,) with sum one.  symbols: one per atom, atoms of a species together, in the
     order of `species`.  ionic_steps: one in a single-point run.  selective_ac: (a, c) of bool, True = may move, or
-    None.
+    None.  stamp: the mark of the run, or None.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
@@ -168,6 +170,7 @@ class RunRecord:
     final: FinalRecord
     generation: KpointGeneration | None = None
     selective_ac: np.ndarray | None = None
+    stamp: RunStamp | None = None
 
     @property
     def last(self) -> IonicStep:

@@ -59,6 +59,7 @@ def _generator(record: RunRecord) -> str:
     """Who wrote this, and when the run began."""
     entries = {"program": "eigenwerk", "version": record.version}
     entries |= {"date": f"{record.start:%Y %m %d}", "time": f"{record.start:%H:%M:%S}"}
+    entries |= {"run": str(record.stamp)} if record.stamp else {}
     return block("generator", "".join(_string(name, value) for name, value in entries.items()), 1)
 
 

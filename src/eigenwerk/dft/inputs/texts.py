@@ -1,0 +1,72 @@
+"""The texts of a folder, read once: an edit during a run is neither its input nor recorded as such."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.potcar import read_potcar_species
+from eigenwerk.io.vasp.textfile import read_text
+
+TEXTS = ("INCAR", "POSCAR", "KPOINTS")
+
+
+@dataclass(frozen=True)
+class InputTexts:
+    """What was found when the files were read.
+
+    text: of each that is there; problem: why one could not be read, in words; species: their order in POTCAR, None
+    without one; others: names of files that only count as being there.
+    """
+
+    text: Mapping[str, str]
+    problem: Mapping[str, str]
+    species: tuple[str, ...] | None = None
+    others: tuple[str, ...] = ()
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is such a file, readable or not."""
+        return name in self.text or name in self.problem or name in self.others
+
+    def of(self, name: str) -> str:
+        """The text of a file that is there; InputError if it could not be read."""
+        self.raise_problem(name)
+        return self.text[name]
+
+    def raise_problem(self, name: str) -> None:
+        """InputError if a file could not be read."""
+        if name in self.problem:
+            raise InputError(self.problem[name])
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it travels from process to process."""
+        return {
+            "text": dict(self.text), "problem": dict(self.problem), "species": self.species, "others": self.others,
+        }  # fmt: skip
+
+    @staticmethod
+    def of_dict(words: Mapping[str, Any]) -> "InputTexts":
+        """Inverse of `as_dict`."""
+        species = words["species"]
+        others = tuple(words["others"])
+        return InputTexts(words["text"], words["problem"], None if species is None else tuple(species), others)
+
+
+def read_texts(folder: str | Path) -> InputTexts:
+    """Read the files of a folder; those that are missing or cannot be read are told by who asks for them."""
+    folder, text, problem, species = Path(folder), {}, {}, None
+    for name in TEXTS:
+        if os.path.lexists(folder / name):
+            try:
+                text[name] = read_text(folder / name)
+            except InputError as error:
+                problem[name] = str(error)
+    if os.path.lexists(folder / "POTCAR"):
+        try:
+            species = read_potcar_species(folder / "POTCAR")
+        except InputError as error:
+            problem["POTCAR"] = str(error)
+    others = tuple(name for name in ("KPOINTS_OPT",) if os.path.lexists(folder / name))
+    return InputTexts(text, problem, species, others)

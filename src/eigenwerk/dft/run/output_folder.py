@@ -1,0 +1,68 @@
+"""Where the files of a run go: a folder that is its own while it runs, or another one when that has vanished."""
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.atomic_write import ensure_writable
+from eigenwerk.io.folder_lock import FolderLock, lock_folder
+from eigenwerk.io.run_stamp import new_run
+
+
+class OutputFolder:
+    """The folder of one run.  path: where files go now; run: its identifier."""
+
+    def __init__(self, path: str | Path, run: str = ""):
+        # other folders may be the current one when it is needed
+        self.path, self.run = Path(path), run or new_run()
+        self._absolute = self.path.absolute()
+        self._locks: list[FolderLock] = []
+
+    def take(self) -> str:
+        """Make the folder if need be, and lock it; words about a lock that a dead run has left, or none.
+
+        Raises InputError if it cannot be written, or if another run writes there.
+        """
+        ensure_writable(self.path)
+        self._locks.append(lock_folder(self.path, self.run))
+        return self._locks[-1].note
+
+    def release(self) -> None:
+        """Let other runs write there."""
+        for lock in self._locks:
+            lock.release()
+
+    def move_if_vanished(self) -> str:
+        """Another folder if this one is there no more: made anew, else in the current one, at home, in that for
+        temporary files.  Words about it; empty if all is well, or if there is no place at all."""
+        if self._absolute.is_dir():
+            return ""
+        gone = self.path
+        for place in (self._anew, self._here, self._at_home, self._temporary):
+            with suppress(OSError, InputError, RuntimeError):
+                self.path = place()
+                self._absolute = self.path.absolute()
+                self.take()
+                where = "made anew" if self._absolute == gone.absolute() else f"{self.path} takes its place"
+                return f"the output folder {gone} has vanished during the run; {where}"
+        self.path = gone
+        return ""
+
+    def _anew(self) -> Path:
+        self._absolute.mkdir(parents=True)
+        return self._absolute
+
+    def _here(self) -> Path:
+        return self._named(Path.cwd())
+
+    def _at_home(self) -> Path:
+        return self._named(Path.home())
+
+    def _named(self, folder: Path) -> Path:
+        new = folder / f"eigenwerk-{self.run}"
+        new.mkdir()
+        return new
+
+    def _temporary(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix="eigenwerk-"))
