@@ -152,5 +152,5 @@ def test_another_user_can_do_nothing_with_it():
 def test_file_of_another_user_is_not_trusted(tmp_path):
     _left(tmp_path)
     os.chown(tmp_path / LOCK_FILE, 65534, 65534)
-    with pytest.raises(InputError, match=r"belongs to nobody .*choose another folder"):
+    with pytest.raises(InputError, match=r"belongs to nobody, .*choose another folder"):
         lock_folder(Path(tmp_path))
