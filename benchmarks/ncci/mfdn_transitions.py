@@ -75,7 +75,7 @@ def _scalar_matrices(runs: list[CaseResult], operator: str) -> list[np.ndarray] 
         return None
     matrices = []
     for run in runs:
-        two_body = scalar_operators(run.problem, ["spins"], run.case.hw)[operator]
+        two_body = scalar_operators(run.problem, ["spins"])[operator]
         products = pairs_hamiltonian(run.basis, basis_pairs(run.basis, two_body))
         vectors_nb = torch.from_numpy(run.vectors_nb)
         matrix = (vectors_nb @ products.apply(vectors_nb).T).numpy()

@@ -10,7 +10,7 @@ import pytest
 from eigenwerk.cli.main import main
 from warm_start import PIPE, WarmProcess, warm_run
 
-CASE = 'nucleus = "4He"\ninteraction = "JISP16"\nhw = 20\nNmax = [0, 2]\nstates = 2\n'
+CASE = 'nucleus = "4He"\ninteraction = "JISP16"\nhw = 20\nNmax = [0, 2]\nstates = 1\n'
 
 
 @pytest.fixture(scope="module")
@@ -102,9 +102,10 @@ def test_other_interactions_have_rows_of_their_own(finished, tmp_path, capsys):
     capsys.readouterr()
     code, out, _ = said(capsys, "levels", str(finished / "helium"), str(tmp_path / "softer"))
     rows = out[out.index("Lowest energy over Nmax") :].splitlines()[1:]
-    assert code == 0 and len(rows) == 2
+    assert code == 0 and len(rows) == 3
     assert rows[0].startswith("  JISP16, hbar-omega 20  0: ") and rows[0].endswith("2: -23.6254")
-    assert rows[1].startswith("  Minnesota, hbar-omega 20  2: ")
+    assert rows[1] == "    no limit: 2 values of Nmax; it takes 4"
+    assert rows[2].startswith("  Minnesota, hbar-omega 20  2: ")
 
 
 @pytest.mark.parametrize("extra", [[], ["--convergence"]])
@@ -127,6 +128,21 @@ def test_check_counts_the_largest_published_case_and_refuses_it_here(tmp_path, c
 def test_check_passes_what_fits(finished, capsys):
     code, out, err = said(capsys, "check", str(finished / "helium.toml"))
     assert code == 0 and not err and "a run takes this one" in out
+
+
+def test_more_states_than_there_are_is_refused_before_any_work(tmp_path, capsys):
+    path = tmp_path / "helium.toml"
+    path.write_text(CASE.replace("states = 1", "states = 2"))
+    for command in ("check", "run"):
+        code, _, err = said(capsys, command, str(path))
+        assert code == 2 and "has 1 many-body state. Set states = 1 or less, or leave Nmax = 0 out" in err
+    assert not (tmp_path / "helium").exists()
+
+
+def test_help_names_both_engines(capsys):
+    assert main(["--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "density-functional theory" in out and "nuclei" in out
 
 
 def test_keys_name_every_setting_with_its_default(capsys):

@@ -1,6 +1,7 @@
 """A case from its file to levels: other programs' numbers, invariants, continuing, and what is refused."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -128,6 +129,59 @@ def test_the_centre_of_mass_climbs_its_ladder(cases):
     assert large.values["N_cm"][0] == pytest.approx(0, abs=1e-8)
 
 
+def test_mixtures_of_several_spins_are_taken_apart(cases):
+    """Without Lawson's term the centre of mass in 0d or 1s above 4He makes a 2+ and a 0+ at one energy, of which plain
+    Lanczos finds one sum (J = 1.002 by chance)."""
+    levels = run_case(cases({"tolerance": 1e-9}, **(HELIUM | {"lawson": 0, "states": 2}))[0]).levels
+    assert levels.converged and levels.energy_n[1] == pytest.approx(levels.energy_n[2], abs=1e-7)
+    assert sorted(levels.label(n) for n in (1, 2)) == ["0+", "2+"]
+    assert levels.j_n == pytest.approx(levels.twice_j_n / 2, abs=1e-6)
+    assert levels.spurious_n.tolist() == [False, True, True] and levels.order_n.tolist() == [1, 0, 0]
+
+
+def test_levels_stand_in_the_order_of_their_energies(cases):
+    """Lawson's 50 MeV lift the excited centre of mass; without them its states lie between the others."""
+    levels = run_case(cases(**(HELIUM | {"nucleus": "6Li", "M": 1, "states": 12, "lawson": 5}))[0]).levels
+    assert (np.diff(levels.energy_n) >= 0).all() and levels.spurious_n.any() and not levels.spurious_n.all()
+    assert np.nanmin(levels.excited_n) == 0 and np.isnan(levels.excited_n[levels.spurious_n]).all()
+
+
+ONE_SHELL = "1 1 8 8\n 1 0 2 5 -1\n 2 0 2 5 1\n2 0\n 1 1 -3.9\n 2 2 -3.9\n1 0\n 2 2 2 2 0 -1.0\n"
+
+
+def test_moments_of_a_hole_in_a_valence_shell_have_effective_charges(cases, tmp_path):
+    """One neutron hole in 0d5/2: Q = e_n (2j - 1)/(2j + 2) <r^2>, <r^2> = 7/2 b^2, and Schmidt's moment g_s/2."""
+    (tmp_path / "d5.snt").write_text(ONE_SHELL)
+    keys = {"nucleus": "21O", "interaction": "d5.snt", "M": "5/2", "states": 1}
+    b_squared = 197.3269804**2 / (938.92 * (45 * 21 ** (-1 / 3) - 25 * 21 ** (-2 / 3)))
+    levels = run_case(cases(**keys)[0]).levels
+    assert levels.values["Q_n"][0] == pytest.approx(4 / 7 * 3.5 * b_squared, rel=1e-4) and levels.values["Q_p"][0] == 0
+    assert levels.values["Q"][0] == pytest.approx(0.5 * levels.values["Q_n"][0], rel=1e-12)
+    assert levels.values["mu"][0] == pytest.approx(-3.826 / 2, abs=1e-10)
+    changed = cases(**keys, hw=14.0)[0]
+    changed = replace(changed, effective_charges=(1.36, 0.45), g_spin=(4.0, -3.0))
+    levels = run_case(changed).levels
+    expected = 0.45 * 2 * 197.3269804**2 / (938.92 * 14.0)
+    assert levels.values["Q"][0] == pytest.approx(expected, rel=1e-4)
+    assert levels.values["mu"][0] == pytest.approx(-1.5, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"lawson": 20}, "lawson would have no effect in a valence space"),
+        ({"coulomb": False}, "coulomb would have no effect"),
+        ({"scaling": [18, -0.3]}, "d5.snt says that it does not scale"),
+        ({"core": [2, 2]}, r"core = \[2, 2\], but d5.snt has \[8, 8\]"),
+        ({"orbitals": "sd.sps"}, "d5.snt names its orbitals"),
+    ],
+)
+def test_keys_that_would_change_nothing_are_refused(cases, tmp_path, keys, words):
+    (tmp_path / "d5.snt").write_text(ONE_SHELL)
+    with pytest.raises(InputError, match=words):
+        run_case(cases(nucleus="21O", interaction="d5.snt", states=1, **keys)[0])
+
+
 def test_single_precision_keeps_energies_to_a_hundredth_of_a_kev(cases):
     double, single = (
         run_case(cases({"precision": precision, "tolerance": 1e-5}, **HELIUM)[0]).levels
@@ -143,6 +197,8 @@ def test_a_series_lowers_the_energy_and_its_files_come_back(cases, tmp_path):
     again = read_levels(tmp_path / "out" / "hw20_Nmax04")
     assert np.array_equal(again.energy_n, series[1].energy_n) and again.label(0) == "0+"
     assert set(again.values) == set(series[1].values)
+    assert np.array_equal(again.smaller["overlap_nm"], series[1].smaller["overlap_nm"]) and again.smaller["Nmax"] == 2
+    assert 0.9 < again.smaller["overlap_nm"][0, 0] < 1
     theirs = read_res(tmp_path / "out" / "hw20_Nmax04" / "levels.res")
     assert theirs.energies == pytest.approx(series[1].energy_n, abs=6e-4)
     assert theirs.number("Many-body matrix", "dimension") == 952

@@ -19,12 +19,16 @@ from eigenwerk.cli.plan import plan
 from eigenwerk.cli.run import run
 from eigenwerk.errors import EigenwerkError
 
+ABOUT = (
+    "Two engines. Materials: plane-wave PAW density-functional theory; INCAR, POSCAR, KPOINTS in, energies out (run, "
+    "check, plan, build). Light nuclei: configuration interaction; a case file in, levels out (ncci)."
+)
+
 INTERNAL_ERROR = 1
 INTERRUPTED = 130
 
 app = typer.Typer(
     name="eigenwerk",
-    help="Plane-wave PAW density-functional theory: INCAR, POSCAR and KPOINTS in, energies out.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -37,13 +41,13 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=ABOUT)
 def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Plane-wave PAW density-functional theory: INCAR, POSCAR and KPOINTS in, energies out."""
+    """The options of `eigenwerk` itself."""
 
 
 app.command()(build)

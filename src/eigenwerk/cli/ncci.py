@@ -6,6 +6,7 @@ an interruption.
 
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,8 @@ from eigenwerk.ncci.check_text import check_lines
 from eigenwerk.ncci.estimate import planned, refuse_several_ranks, refuse_what_does_not_fit
 from eigenwerk.ncci.input_settings import SETTINGS
 from eigenwerk.ncci.inputs import read_cases
-from eigenwerk.ncci.results.convergence import over_nmax
+from eigenwerk.ncci.results.convergence import Curve, over_nmax
+from eigenwerk.ncci.results.extrapolation import Limit
 from eigenwerk.ncci.results.level_plot import draw_convergence, draw_levels
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_text import levels_lines
@@ -159,7 +161,7 @@ def keys() -> None:
 def _shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return ", ".join(value) if isinstance(value, tuple) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _read(results: list[Path]) -> list[Levels]:
@@ -181,17 +183,30 @@ def _files(results: list[Path]) -> list[Path]:
 
 
 def _echo_series(series: list[Levels]) -> None:
-    """Lowest energies over Nmax with their extrapolation, where there are several."""
+    """Lowest energies over Nmax with their limit, or why there is none, and excited levels, where there are several."""
     if len(series) < 2 or any(each.about["Nmax"] is None for each in series):
         return
     typer.echo("\nLowest energy over Nmax (MeV)")
     for curve in over_nmax(series):
         limit = curve.limit()
-        row = "  ".join(f"{size:g}: {energy:.4f}" for size, energy in curve.points)
-        end = "" if limit is None else f"  limit {limit.energy:.3f}"
-        end += "" if limit is None or limit.spread is None else f" +- {limit.spread:.3f}"
-        name = ", ".join([*curve.apart, f"hbar-omega {curve.fixed:g}"])
-        typer.echo(f"  {name}  {row}{end}")
+        end = f"  limit {limit.energy:.3f} +- {limit.spread:.3f}" if isinstance(limit, Limit) else ""
+        typer.echo(f"  {_name(curve)}  {_points(curve.points)}{end}")
+        if not isinstance(limit, Limit) and len(curve.points) > 1:
+            typer.echo(f"    no limit: {limit}")
+    levels = [curve for curve in over_nmax(series, excited=True) if len(curve.points) > 1]
+    if len(levels) > len({(curve.apart, curve.fixed) for curve in levels}):
+        typer.echo("\nLevels over Nmax (MeV), followed by J, parity and overlap")
+        for curve in levels:
+            doubt = "" if curve.by_overlap else "  (without overlaps: by its number among those of this J)"
+            typer.echo(f"  {_name(curve)}  {curve.level:>8s}  {_points(curve.points)}{doubt}")
+
+
+def _name(curve: Curve) -> str:
+    return ", ".join([*curve.apart, f"hbar-omega {curve.fixed:g}"])
+
+
+def _points(points: Iterable[tuple[float, float]]) -> str:
+    return "  ".join(f"{size:g}: {energy:.4f}" for size, energy in points)
 
 
 class _Progress:

@@ -112,6 +112,7 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
 def planned(case: Case, problem: CaseSpace, device: str, device_bytes: float | None) -> tuple[Estimate, float, str]:
     """What a case costs on a device of so many bytes, the bytes that it may use, and the back end that it takes."""
     estimated = estimate(problem, case.solver, case.states, device)
+    refuse_too_many_states(case, estimated.dimension)
     memory = memory_of(case.solver, device_bytes)
     return estimated, memory, choose_backend(estimated, case.solver, memory)
 
@@ -126,6 +127,16 @@ def choose_backend(estimated: Estimate, choice: SolverSettings, memory: float) -
         return "pairs"
     pairs_first = cost["pairs"].usual_seconds(estimated.block) < cost["csb"].usual_seconds(estimated.block)
     return "pairs" if estimated.device == "cuda" and pairs_first else "csb"
+
+
+def refuse_too_many_states(case: Case, size: int) -> None:
+    """Raises InputError for more states than the space has."""
+    if case.states > size:
+        also = "" if case.max_excitation is None else f", or leave Nmax = {case.max_excitation} out"
+        raise InputError(
+            f"{case.path}: states = {case.states}, but {case.title} has {size} many-body state{'s' * (size > 1)}. Set "
+            f"states = {size} or less{also}."
+        )
 
 
 def refuse_several_ranks(ranks: int, starter: str = "") -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -138,10 +139,24 @@ def _two_numbers(place: KeyPlace, value: Any) -> tuple[int, int]:
 
 
 def _scaling(place: KeyPlace, value: Any) -> tuple[float, float]:
-    numbers = isinstance(value, list) and len(value) == 2 and all(type(item) in (int, float) for item in value)
+    numbers = isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
     if not numbers or value[0] <= 0:
         raise place.error(value, "a mass number and an exponent, as [18, -0.3]")
     return float(value[0]), float(value[1])
+
+
+def _factors(place: KeyPlace, value: Any) -> tuple[float, float]:
+    if (
+        not isinstance(value, list)
+        or len(value) != 2
+        or not all(_is_number(item) and abs(item) < 100 for item in value)
+    ):
+        raise place.error(value, "two numbers, of protons and neutrons, as [1.5, 0.5]")
+    return float(value[0]), float(value[1])
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and isfinite(value)
 
 
 def _file(place: KeyPlace, value: Any) -> Path:
@@ -154,6 +169,12 @@ def _device(place: KeyPlace, value: Any) -> str:
     return value
 
 
+G_ORBITAL = (1.0, 0.0)
+"""Orbital g factors of proton and neutron, nuclear magnetons."""
+
+G_SPIN = (5.586, -3.826)
+"""Spin g factors of proton and neutron, nuclear magnetons, as MFDn has them."""
+
 _USUAL = ("radii", "spins", "moments", "occupations", "quanta", "center_of_mass")
 
 SETTINGS = (
@@ -161,10 +182,18 @@ SETTINGS = (
     CaseKey("", "Z", "whole number", None, "protons, in place of nucleus", _whole(0)),
     CaseKey("", "N", "whole number", None, "neutrons, in place of nucleus", _whole(0)),
     CaseKey(
-        "", "interaction", "text", None, "JISP16, Minnesota, ... or a file (relative table, h2, .snt, .int)", _text
+        "", "interaction", "text", None, "JISP16, Daejeon16, ... or a file (relative table, h2, .snt, .int)", _text
     ),
+    CaseKey("", "file_hw", "MeV", None, "hw that a file was made for, where it does not tell", _number(0, True)),
     CaseKey("", "srg_lambda", "fm^-1", None, "SRG evolution of NNLOopt so far; default: none", _number(1, False)),
-    CaseKey("", "hw", "MeV, or a list", None, "oscillator quantum hbar-omega (no-core)", _several(_number(0, True))),
+    CaseKey(
+        "",
+        "hw",
+        "MeV, or a list",
+        None,
+        "oscillator quantum hbar-omega; in a valence space for moments only, default 45 A^-1/3 - 25 A^-2/3",
+        _several(_number(0, True)),
+    ),
     CaseKey("", "Nmax", "whole number, or a list", None, "quanta above the minimal configuration", _several(_whole(0))),
     CaseKey("", "M", "half-integer", None, "projection of the total angular momentum; default 0 or 1/2", _twice),
     CaseKey("", "parity", "text", None, "natural, unnatural, + or -; default: that of Nmax", _parity),
@@ -174,6 +203,16 @@ SETTINGS = (
     CaseKey("", "core", "[Z, N]", None, "inert core of a valence space, where the file does not name it", _two_numbers),
     CaseKey("", "orbitals", "file", None, "list of orbitals (.sps, .sp) that belongs to an .int file", _file),
     CaseKey("", "scaling", "[A, x]", None, "elements scale as (mass / A)^x, where the .int file is silent", _scaling),
+    CaseKey(
+        "",
+        "effective_charges",
+        "[p, n], e",
+        None,
+        "of protons and neutrons in Q and E2; default [1, 0], in a valence space [1.5, 0.5]",
+        _factors,
+    ),
+    CaseKey("", "g_orbital", "[p, n]", G_ORBITAL, "orbital g factors, nuclear magnetons", _factors),
+    CaseKey("", "g_spin", "[p, n]", G_SPIN, "spin g factors, nuclear magnetons; bare by default", _factors),
     CaseKey("", "observables", "list", _USUAL, "what to compute of each state", _names),
     CaseKey("basis", "protons", "whole number", None, "largest sum of quanta of the protons", _whole(0)),
     CaseKey("basis", "neutrons", "whole number", None, "largest sum of quanta of the neutrons", _whole(0)),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.input_settings import SETTINGS, KeyPlace
+from eigenwerk.ncci.input_settings import G_ORBITAL, G_SPIN, SETTINGS, KeyPlace
 from eigenwerk.ncci.nucleus import Nucleus, nucleus_named
 
 
@@ -57,7 +57,9 @@ class Case:
     a valence space.  max_excitation: Nmax, None for all of a valence space.  parity: natural, unnatural, + or -; None
     for that of Nmax.  weights: largest sums of oscillator quanta of protons, neutrons and all nucleons, in place of
     Nmax.  core: protons and neutrons of an inert core, for files that do not name it.  orbitals, scaling: what else an
-    .int file may lack.
+    .int file may lack.  file_hw: the hw of an interaction file that does not tell it.  effective_charges, g_orbital,
+    g_spin: of protons and neutrons in moments and transitions; None: see `results.observables.charges`.  given: the
+    keys that stand in the file.
     """
 
     path: Path
@@ -77,6 +79,11 @@ class Case:
     scaling: tuple[float, float] | None
     observables: tuple[str, ...]
     solver: SolverSettings
+    file_hw: float | None = None
+    effective_charges: tuple[float, float] | None = None
+    g_orbital: tuple[float, float] = G_ORBITAL
+    g_spin: tuple[float, float] = G_SPIN
+    given: frozenset[str] = frozenset()
 
     @property
     def title(self) -> str:
@@ -104,12 +111,30 @@ def read_cases(path: str | Path) -> list[Case]:
     Raises InputError naming the file, the key, the value and what it has to be.
     """
     path = Path(path)
-    values = _values(path, _document(path))
+    document = _document(path)
+    values = _values(path, document)
     nucleus = _nucleus(path, values)
-    case = _case(path, nucleus, values)
+    case = _case(path, nucleus, values, _given(document))
+    _refuse_what_the_solver_does_not_know(case)
     return [
         replace(case, hw=hw, max_excitation=size) for hw in values["hw"] or [None] for size in values["Nmax"] or [None]
     ]
+
+
+def _given(document: Mapping[str, Any]) -> frozenset[str]:
+    """The keys of a file, those of tables with the table's name: 'solver.block'."""
+    tables = {name: value for name, value in document.items() if isinstance(value, dict)}
+    inside = (f"{name}.{key}" for name, table in tables.items() for key in table)
+    return frozenset([*(name for name in document if name not in tables), *inside])
+
+
+def _refuse_what_the_solver_does_not_know(case: Case) -> None:
+    """Raises InputError for keys of Lanczos beside method = "lobpcg", which would have no effect."""
+    for key in ("fixed", "space"):
+        if case.solver.method == "lobpcg" and f"solver.{key}" in case.given:
+            raise InputError(
+                f'{case.path}: [solver] {key} belongs to method = "lanczos"; LOBPCG has nothing of the kind. Remove it.'
+            )
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -177,7 +202,7 @@ def _nucleus(path: Path, values: Mapping[str, Any]) -> Nucleus:
     return Nucleus(values["Z"], values["N"])
 
 
-def _case(path: Path, nucleus: Nucleus, values: Mapping[str, Any]) -> Case:
+def _case(path: Path, nucleus: Nucleus, values: Mapping[str, Any], given: frozenset[str]) -> Case:
     if values["interaction"] is None:
         raise InputError(f'{path} names no interaction. Write for example interaction = "JISP16", or a file name.')
     return Case(
@@ -186,6 +211,11 @@ def _case(path: Path, nucleus: Nucleus, values: Mapping[str, Any]) -> Case:
         interaction=values["interaction"],
         srg_lambda=values["srg_lambda"],
         hw=None,
+        file_hw=values["file_hw"],
+        effective_charges=values["effective_charges"],
+        g_orbital=values["g_orbital"],
+        g_spin=values["g_spin"],
+        given=given,
         max_excitation=None,
         twice_m=_twice_m(path, nucleus, values["M"]),
         parity=values["parity"],

@@ -1,5 +1,6 @@
 """What a case means: nucleons, orbitals, truncation, quantum numbers and pairs, before anything large is built."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +15,16 @@ from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
 
 @dataclass(frozen=True, eq=False)
 class CaseSpace:
-    """What a case asks for: its space (of the nucleons that move, without a core) and the pairs of orbitals in it."""
+    """What a case asks for: its space (of the nucleons that move, without a core) and the pairs of orbitals in it.
+
+    hw: the oscillator quantum of the orbitals, MeV.  core: protons and neutrons of the core of a valence space, else
+    None.
+    """
 
     space: ManyBodySpace
     pairs: PairSpace
+    hw: float
+    core: tuple[int, int] | None = None
 
     @property
     def lowest(self) -> int:
@@ -38,6 +45,7 @@ class CaseSpace:
 def no_core_problem(case: Case) -> CaseSpace:
     """The space of a case without a core, truncated by Nmax or by weights.  Raises InputError for a wrong parity."""
     nucleus = case.nucleus
+    _refuse_without_effect(case, ("core", "orbitals", "scaling"), "without a core, where all nucleons move")
     if case.hw is None:
         raise InputError(f"{case.path} lacks hw, the oscillator quantum in MeV. Write for example hw = 20.")
     if any(limit is not None for limit in case.weights):
@@ -47,11 +55,38 @@ def no_core_problem(case: Case) -> CaseSpace:
     else:
         space = no_core_space(nucleus.protons, nucleus.neutrons, case.max_excitation, case.twice_m)
         _refuse_other_parity(case, space.parity)
-    return CaseSpace(space, pair_space(space))
+    return CaseSpace(space, pair_space(space), case.hw)
 
 
-def valence_problem(case: Case, core: tuple[int, int], orbitals_p: Orbitals, orbitals_n: Orbitals) -> CaseSpace:
-    """All states of the nucleons outside a core.  Raises InputError where they do not fit."""
+def _refuse_without_effect(case: Case, keys: Sequence[str], where: str) -> None:
+    """Raises InputError for keys that stand in the case but would change nothing."""
+    idle = sorted({key.split(".")[0] for key in case.given if key in keys or key.split(".")[0] in keys})
+    if idle:
+        shown = ", ".join("[basis]" if key == "basis" else key for key in idle)
+        raise InputError(f"{case.path}: {shown} would have no effect {where}. Remove {shown}.")
+
+
+def usual_hw(nucleons: int) -> float:
+    """45 A^(-1/3) - 25 A^(-2/3) MeV, the oscillator quantum that fits charge radii.
+
+    Source: J. Blomqvist and A. Molinari, Nucl. Phys. A 106, 545 (1968).
+    """
+    return 45.0 * nucleons ** (-1 / 3) - 25.0 * nucleons ** (-2 / 3)
+
+
+def valence_problem(
+    case: Case, core: tuple[int, int], orbitals_p: Orbitals, orbitals_n: Orbitals, file_hw: float | None = None
+) -> CaseSpace:
+    """All states of the nucleons outside a core.  Raises InputError where they do not fit.
+
+    file_hw: the oscillator quantum that the interaction file names, MeV.
+    """
+    _refuse_without_effect(case, ("coulomb", "lawson", "basis"), "in a valence space, where the interaction is all")
+    made_for = case.file_hw or file_hw
+    if made_for is not None and case.hw is not None and abs(made_for - case.hw) > 1e-6 * made_for:
+        raise InputError(
+            f"{case.path}: hw = {case.hw:g} MeV, but {case.interaction} belongs to {made_for:g} MeV. Remove the key hw."
+        )
     protons, neutrons = case.nucleus.protons - core[0], case.nucleus.neutrons - core[1]
     if protons < 0 or neutrons < 0:
         raise InputError(
@@ -70,7 +105,7 @@ def valence_problem(case: Case, core: tuple[int, int], orbitals_p: Orbitals, orb
     if case.parity not in signs:
         parity = (parity + _lowest_parity(orbitals_n, neutrons) + (case.parity == "unnatural")) % 2
     space = valence_space(orbitals_p, orbitals_n, protons, neutrons, case.twice_m, parity)
-    return CaseSpace(space, pair_space(space))
+    return CaseSpace(space, pair_space(space), case.hw or made_for or usual_hw(case.nucleus.nucleons), core)
 
 
 def pair_space(space: ManyBodySpace) -> PairSpace:

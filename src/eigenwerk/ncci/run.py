@@ -16,18 +16,28 @@ from eigenwerk.io.atomic_write import ensure_writable, replacing
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.basis.basis_pairs import basis_pairs
+from eigenwerk.ncci.basis.counting import dimension
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.checkpoint import Checkpoint
-from eigenwerk.ncci.estimate import Estimate, planned, refuse_several_ranks, refuse_what_does_not_fit
+from eigenwerk.ncci.estimate import (
+    Estimate,
+    planned,
+    refuse_several_ranks,
+    refuse_too_many_states,
+    refuse_what_does_not_fit,
+)
 from eigenwerk.ncci.inputs import Case, block_size
+from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.operators import Hamiltonian
+from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.results.levels import Levels, spin_of
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, write_levels
 from eigenwerk.ncci.results.levels_res import res_text
 from eigenwerk.ncci.results.levels_text import levels_lines
-from eigenwerk.ncci.results.observables import observe
+from eigenwerk.ncci.results.observables import Observed, factors_of, not_computed, observe
+from eigenwerk.ncci.results.separation import mixed, separated
 from eigenwerk.ncci.solving import Report, solve
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
 from eigenwerk.ncci.start_vectors import carried_over, start_vectors
@@ -95,16 +105,18 @@ def run_case(
     say(f"basis      {basis.dimension} states, {determinants}")
     with span("matrix elements"):
         parts = source.parts(case, problem)
-        pairs = basis_pairs(basis, total(parts))
+        pairs = basis_pairs(basis, total(parts), np.float32 if case.solver.precision == "single" else np.float64)
     say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
     with span("operator"):
         operator = Hamiltonian(basis, pairs, backend, runtime)
     built = time.perf_counter()
     say(f"operator   {operator.backend} on {device}, {case.solver.precision} precision, {operator.build_seconds:.1f} s")
 
+    known = _known_states(case, source, basis, start)
+
     def begin_from(count: int) -> torch.Tensor:
-        known = _known_vectors(case, source, basis, start)
-        return start_vectors(basis, count, None if known is None else torch.from_numpy(known), runtime.tensor([0]))
+        known_nb = None if known is None else torch.from_numpy(known[1])
+        return start_vectors(basis, count, known_nb, runtime.tensor([0]))
 
     about = _about(case, problem)
     saved = Checkpoint(checkpoint, about | _solver_about(case)) if checkpoint is not None else None
@@ -120,7 +132,8 @@ def run_case(
         "program": __version__,
     }
     with span("observables"):
-        levels = _levels(case, problem, basis, parts, estimated, found, about, solver)
+        levels, found = _levels(case, problem, operator, parts, estimated, found, about, solver)
+        levels = replace(levels, smaller={} if known is None else _overlaps(found.vectors_knx[0], *known))
     say(f"observed   {time.perf_counter() - solved:.1f} s")
     return CaseResult(case, problem, basis, levels, found.vectors_knx[0].cpu().numpy())
 
@@ -140,6 +153,8 @@ def run_series(
     """
     runtime = runtime or alone(cases[0].solver.device)
     refuse_several_ranks(runtime.world.size)
+    for case in cases:
+        refuse_too_many_states(case, dimension(source_of(case).problem(case).space))
     ensure_writable(output)
     record_device(runtime.trace, runtime.device)
     try:
@@ -167,9 +182,7 @@ def _series(cases: list[Case], output: Path, runtime: Runtime, report: Report | 
         known = last if last is not None and last.case.hw == case.hw else None
         if known is not None and known.problem.space.parity != source_of(case).problem(case).space.parity:
             known = None
-        last = run_case(
-            case, runtime=runtime, start=known, checkpoint=folder / "checkpoint", report=report, say=say
-        )
+        last = run_case(case, runtime=runtime, start=known, checkpoint=folder / "checkpoint", report=report, say=say)
         write_results(folder, last)
         Checkpoint(folder / "checkpoint", {}).remove()
         levels.append(last.levels)
@@ -193,18 +206,32 @@ def write_results(folder: Path, result: CaseResult) -> None:
             new.write_text(text, encoding="utf-8")
 
 
-def _known_vectors(case: Case, source: Source, basis: ManyBodyBasis, start: CaseResult | None) -> np.ndarray | None:
-    """States of a smaller case in this basis: of a file that the case names, else of `start`."""
+def _known_states(
+    case: Case, source: Source, basis: ManyBodyBasis, start: CaseResult | None
+) -> tuple[Levels, np.ndarray] | None:
+    """States of a smaller case and their vectors in this basis: of a file that the case names, else of `start`."""
     if case.solver.start is None:
-        return None if start is None else carried_over(start.basis, basis, start.vectors_nb)
-    about = read_levels(case.solver.start).about
+        return None if start is None else (start.levels, carried_over(start.basis, basis, start.vectors_nb))
+    levels = read_levels(case.solver.start)
+    about = levels.about
     if (about["Z"], about["N"]) != (case.nucleus.protons, case.nucleus.neutrons):
         raise InputError(
             f"{case.solver.start} holds states of {about['nucleus']}, not of {case.nucleus.name}. Name results of "
             f"{case.nucleus.name} with the key start, or remove it."
         )
     smaller = replace(case, max_excitation=about["Nmax"], weights=tuple(about["weights"]), parity=None)
-    return carried_over(source.problem(smaller).basis(), basis, read_vectors(case.solver.start))
+    return levels, carried_over(source.problem(smaller).basis(), basis, read_vectors(case.solver.start))
+
+
+def _overlaps(vectors_nb: torch.Tensor, smaller: Levels, known_mb: np.ndarray) -> dict[str, Any]:
+    """How much of each smaller state is in each state; see `Levels.smaller`."""
+    known = torch.from_numpy(known_mb).to(vectors_nb)
+    return {
+        "Nmax": smaller.about["Nmax"],
+        "hw": smaller.about["hw"],
+        "energy_m": smaller.energy_n,
+        "overlap_nm": ((vectors_nb @ known.T) ** 2).double().cpu().numpy(),
+    }
 
 
 def _about(case: Case, problem: CaseSpace) -> dict[str, Any]:
@@ -245,36 +272,62 @@ def _solver_about(case: Case) -> dict[str, Any]:
 def _levels(
     case: Case,
     problem: CaseSpace,
-    basis: ManyBodyBasis,
+    operator: Hamiltonian,
     parts: Mapping[str, TwoBody],
     estimated: Estimate,
     found: EigenResult,
     about: dict[str, Any],
     solver: dict[str, Any],
-) -> Levels:
-    vectors_nb = found.vectors_knx[0]
-    lawson = case.lawson if LAWSON in parts else 0.0
-    wanted = {*case.observables, *(["center_of_mass"] if lawson else [])}
-    terms = {name: part for name, part in parts.items() if name != LAWSON and "terms" in wanted}
-    observed = observe(problem, basis, vectors_nb, wanted, case.hw, terms)
-    values = dict(observed.values)
-    energy_n = found.eig_kn[0].cpu().numpy()
-    if lawson:
-        energy_n = energy_n - lawson * values["N_cm"]
-    return Levels(
-        about=about,
+) -> tuple[Levels, EigenResult]:
+    """What is computed of the states, and the states, both in the order of the energies without Lawson's term.
+
+    Levels that the solver found as mixtures of several J are taken apart first, see `separation`.
+    """
+    basis, factors = operator.basis, factors_of(case, problem)
+    terms = {name: part for name, part in parts.items() if name != LAWSON and "terms" in case.observables}
+
+    def observed_of(vectors_nb: torch.Tensor) -> Observed:
+        return observe(problem, basis, operator.pairs, vectors_nb, case.observables, factors, terms)
+
+    observed = observed_of(found.vectors_knx[0])
+    mixed_n = mixed(observed.values["J2"], basis.nucleons) & found.converged_kn[0].cpu().numpy()
+    if mixed_n.any():
+        spin = basis_pairs(basis, total_spin(problem.pairs, basis.nucleons))
+        j_squared = pairs_hamiltonian(basis, spin, operator.runtime.real, operator.runtime.device)
+        found = separated(found, mixed_n, operator.products.apply, j_squared.apply, case.solver.tolerance)
+        observed = observed_of(found.vectors_knx[0])
+    values = observed.values
+    energy_n = found.eig_kn[0].cpu().numpy() - (case.lawson * values["N_cm"] if LAWSON in parts else 0.0)
+    order_n = np.argsort(energy_n, kind="stable")
+    order = torch.from_numpy(order_n).to(found.eig_kn.device)
+    found = replace(
+        found, eig_kn=found.eig_kn[:, order], vectors_knx=found.vectors_knx[:, order],
+        residual_kn=found.residual_kn[:, order], converged_kn=found.converged_kn[:, order],
+    )  # fmt: skip
+    values = {name: array[order_n] for name, array in values.items()}
+    levels = Levels(
+        about=about | {
+            "observables": list(case.observables),
+            "not_computed": list(not_computed(problem, case.observables if "observables" in case.given else ())),
+            "core": None if problem.core is None else list(problem.core),
+            "orbital_hw": problem.hw,
+            "effective_charges": list(factors.charge),
+            "g_orbital": list(factors.g_orbital),
+            "g_spin": list(factors.g_spin),
+        },
         dimension=basis.dimension,
         nonzeros=estimated.nonzeros or 0,
-        energy_n=energy_n,
+        energy_n=energy_n[order_n],
         residual_n=found.residual_kn[0].cpu().numpy(),
         converged=bool(found.converged_kn.all()),
         j_n=spin_of(values["J2"]),
         isospin_n=spin_of(values["T2"]) if "T2" in values else np.full(len(energy_n), np.nan),
         values=values,
-        transitions=dict(observed.transitions),
+        transitions={name: matrix[np.ix_(order_n, order_n)] for name, matrix in observed.transitions.items()},
         orbitals={
             "p": np.array(problem.space.orbitals_p.labels, dtype=np.int64),
             "n": np.array(problem.space.orbitals_n.labels, dtype=np.int64),
         },
         solver=solver,
-    )
+    )  # fmt: skip
+    return levels, found

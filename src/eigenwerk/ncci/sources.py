@@ -8,7 +8,14 @@ from typing import Protocol
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
-from eigenwerk.ncci.interaction.files import BUILT_IN, interaction, refuse_evolution, valence_from_file
+from eigenwerk.ncci.interaction.files import (
+    BUILT_IN,
+    interaction,
+    is_h2,
+    refuse_evolution,
+    refuse_other_hw,
+    valence_from_file,
+)
 from eigenwerk.ncci.interaction.kinetic import intrinsic_kinetic
 from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
 from eigenwerk.ncci.interaction.two_body import TwoBody
@@ -50,8 +57,14 @@ class NoCore:
     name: str
 
     def problem(self, case: Case) -> CaseSpace:
-        """All nucleons, truncated by oscillator quanta."""
-        return no_core_problem(case)
+        """All nucleons, truncated by oscillator quanta.  Raises InputError also for a file of another hw."""
+        found = no_core_problem(case)
+        if self.name.lower() in BUILT_IN:
+            if case.file_hw is not None:
+                raise InputError(f"{case.path}: file_hw belongs to files, but {self.name} is built in. Remove it.")
+        elif is_h2(Path(self.name)):
+            refuse_other_hw(Path(self.name), found.hw, case.file_hw, f"{case.path}: ")
+        return found
 
     def parts(self, case: Case, problem: CaseSpace) -> dict[str, TwoBody]:
         """T_int, V_NN, V_C and Lawson's term."""
@@ -59,7 +72,7 @@ class NoCore:
         pairs, nucleons = problem.pairs, problem.space.nucleons
         parts = {
             "T_int": intrinsic_kinetic(pairs, case.hw, nucleons),
-            "V_NN": interaction(self.name, pairs, case.hw, case.srg_lambda),
+            "V_NN": interaction(self.name, pairs, case.hw, case.srg_lambda, case.file_hw),
         }
         if case.coulomb and problem.space.protons > 1:
             parts["V_C"] = coulomb(pairs, case.hw)
@@ -77,7 +90,8 @@ class Valence:
 
     def problem(self, case: Case) -> CaseSpace:
         """All states of the nucleons outside the core."""
-        return valence_problem(case, self.core, self.interaction.orbitals_p, self.interaction.orbitals_n)
+        found = self.interaction
+        return valence_problem(case, self.core, found.orbitals_p, found.orbitals_n, found.hw)
 
     def parts(self, case: Case, problem: CaseSpace) -> dict[str, TwoBody]:
         """Single-particle energies and matrix elements together, scaled with the mass where the file says so."""
@@ -99,7 +113,15 @@ def source_of(case: Case) -> Source:
 
 
 def _valence(case: Case, path: Path) -> Valence:
-    found = valence_from_file(path, case.orbitals, case.core, case.scaling)
+    found = valence_from_file(path, case.orbitals, None, case.scaling)
+    if path.suffix == ".snt" and case.orbitals is not None:
+        raise InputError(f"{case.path}: {path.name} names its orbitals. Remove the key orbitals.")
+    own = found.reference_mass, found.exponent
+    if case.scaling is not None and own != case.scaling:
+        how = "does not scale with the mass" if own[0] is None else f"scales with [{own[0]:g}, {own[1]:g}]"
+        raise InputError(f"{case.path}: {path.name} says that it {how}. Remove the key scaling.")
+    if None not in (case.core, found.core) and case.core != found.core:
+        raise InputError(f"{case.path}: core = {list(case.core or ())}, but {path.name} has {list(found.core or ())}.")
     core = case.core or found.core
     if core is None:
         raise InputError(

@@ -52,6 +52,11 @@ def test_snt_files_are_read_with_scaling_and_fortran_exponents(tmp_path):
         ("3  1  6", "3  7  6", "line 12: method 7"),
         ("   3  0  1  1   1", "   3  0  1  1  -1", "line 5: orbital 3 with tz = -1"),
         ("0  1  3  -1", "0  1  4  -1", "line 4: n = 0, l = 1, 2j = 4 is no orbital"),
+        ("0.2440", "inf", "line 13: the matrix element is 'inf'"),
+        ("0.2440", "1_0.0", "line 13: the matrix element is '1_0.0'"),
+        ("1  2  1  2   1", "1  1  1  1   0", "line 14: this element stands in line 13 already"),
+        ("   3  3   2.419", "   2  2   2.419", "line 10: this element stands in line 9 already"),
+        ("   4  0\n", "   4  10  15\n", "line 7: method 10 of one-body elements"),
         ("0.2440", "o.2440", "line 13: the matrix element is 'o.2440'"),
     ],
 )
@@ -78,6 +83,8 @@ def test_int_files_become_protons_and_neutrons(tmp_path):
         ("2 2.419 1.129", "-2 2.419 1.129", "line 2: a negative count"),
         ("1 2 1 2 1 0", "1 3 1 2 1 0", "line 4: orbitals 1 3 1 2, but the list has 2"),
         ("1 1 1 1 0 1", "1 1 1 1 0 0", "line 3: orbitals 1 and 1 cannot have J = 0, T = 0"),
+        ("1 2 1 2 1 0", "1 1 1 1 0 1", "line 4: this element stands in line 3 already"),
+        ("-4.0", "NaN", "line 4: the matrix element is 'NaN'"),
         ("-4.0", "–4.0", r"line 4: '–' \(U\+2013, en dash\)"),
         ("2 2.419", "3 2.419", "ends after line 4"),
     ],
@@ -86,6 +93,13 @@ def test_bad_int_files_are_refused_with_the_line(tmp_path, old, new, message):
     assert old in INT
     with pytest.raises(InputError, match=message):
         read_oxbash_int(write(tmp_path / "p.int", INT.replace(old, new, 1)), write(tmp_path / "p.sps", SPS))
+
+
+@pytest.mark.parametrize("labels", ["2 1 1 2 1 0", "1 2 2 1 1 0"])
+def test_an_element_with_its_orbitals_in_another_order_is_the_same_one(tmp_path, labels):
+    text = INT.replace("2 2.419", "3 2.419") + f"{labels} -4.0\n"
+    with pytest.raises(InputError, match="line 5: this element stands in line 4 already"):
+        read_oxbash_int(write(tmp_path / "p.int", text), write(tmp_path / "p.sps", SPS))
 
 
 def test_lists_of_orbitals_count_radial_nodes_from_zero(valence_dir):

@@ -41,6 +41,31 @@ def test_tables_of_the_relative_motion_give_the_matrix_elements_of_mfdn(ncci_dir
     assert largest_difference(interaction(source, space, hw), restrict(published, space)) < 6e-6
 
 
+def test_daejeon16_is_built_in(ncci_dir):
+    published = two_body_from_h2(read_h2(ncci_dir / "h2-tbme" / "Daejeon16-tb-6-20.0.bin"))
+    assert largest_difference(interaction("Daejeon16", space_of(4), 20.0), restrict(published, space_of(4))) < 6e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "file_hw", "message"),
+    [
+        ("JISP16-tb-6-15.0.bin", None, r"hw = 20 MeV, but .*15\.0\.bin were made for 15 MeV \(its name\)"),
+        ("v.bin", None, "nothing says which hw .*v.bin belong to.*file_hw = 20.0"),
+        ("v.bin", 25.0, r"made for 25 MeV \(file_hw\)"),
+        ("v.bin", 20.0, None),
+        ("v_Nmax06_hw20.0.bin", None, None),
+    ],
+)
+def test_matrix_elements_of_another_hw_are_refused(tmp_path, name, file_hw, message):
+    path = tmp_path / name
+    path.write_bytes(h2_bytes(h2_from_two_body(interaction("JISP16", space_of(1), 20.0))))
+    if message is None:
+        assert interaction(str(path), space_of(1), 20.0, file_hw=file_hw)
+    else:
+        with pytest.raises(InputError, match=message):
+            interaction(str(path), space_of(1), 20.0, file_hw=file_hw)
+
+
 def test_coulomb_is_that_of_mfdn(ncci_dir):
     published = restrict(two_body_from_h2(read_h2(ncci_dir / "h2-tbme" / "VC-tb-6-20.0.bin")), space_of(6))
     assert largest_difference(coulomb(space_of(6), 20.0), published) < 1.5e-5
@@ -62,8 +87,8 @@ def test_table_at_20_mev_is_the_built_in_jisp16(ncci_dir):
 def test_h2_files_can_be_written_and_read_again(tmp_path):
     space = space_of(3)
     two_body = interaction("JISP16", space, 20.0)
-    (tmp_path / "x.bin").write_bytes(h2_bytes(h2_from_two_body(two_body)))
-    assert largest_difference(interaction(str(tmp_path / "x.bin"), space, 20.0), two_body) < 1e-6
+    (tmp_path / "x_hw20.bin").write_bytes(h2_bytes(h2_from_two_body(two_body)))
+    assert largest_difference(interaction(str(tmp_path / "x_hw20.bin"), space, 20.0), two_body) < 1e-6
 
 
 def test_orbitals_in_another_order_are_found(tmp_path):
@@ -88,7 +113,7 @@ def test_missing_orbitals_and_pairs_are_named(ncci_dir):
 
 @pytest.mark.parametrize("name", ["JISP17", "no/such/file.bin"])
 def test_unknown_interactions_are_refused_with_the_known_names(name):
-    with pytest.raises(InputError, match=r"neither a built-in one \(jisp16, minnesota.*\) nor a file"):
+    with pytest.raises(InputError, match=r"neither a built-in one \(daejeon16, jisp16, minnesota.*\) nor a file"):
         interaction(name, space_of(2), 20.0)
 
 

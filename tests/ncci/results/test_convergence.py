@@ -1,11 +1,15 @@
 """Energies of different interactions, nuclei, M or parity never stand on one curve."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from eigenwerk.errors import InputError
 from eigenwerk.ncci.results.convergence import common_title, over_hw, over_nmax, words_apart
-from eigenwerk.ncci.results.level_plot import draw_convergence, draw_levels
+from eigenwerk.ncci.results.level_plot import draw_convergence, draw_levels, label_heights
 from eigenwerk.ncci.results.levels import Levels
+from eigenwerk.ncci.results.levels_text import levels_lines, remarks
 
 
 def result(energy, nmax, hw=20.0, nucleus="4He", interaction="JISP16", srg_lambda=None, twice_M=0, coulomb=True):
@@ -57,12 +61,59 @@ def test_odd_nmax_is_another_parity_and_another_curve():
 
 
 def test_a_limit_is_that_of_one_interaction():
-    energies = {2: -24.0, 4: -27.0, 6: -27.75}
+    energies = {2: -24.0, 4: -27.0, 6: -27.75, 8: -27.9375}
     pure = [result(energy, nmax) for nmax, energy in energies.items()]
     (alone,) = over_nmax(pure)
-    mixed = over_nmax([*pure, result(-40.0, 8, interaction="Minnesota")])
+    mixed = over_nmax([*pure, result(-40.0, 10, interaction="Minnesota")])
     assert alone.limit().energy == pytest.approx(-28.0)
-    assert [curve.limit() for curve in mixed] == [alone.limit(), None]
+    assert [curve.limit() for curve in mixed] == [alone.limit(), "1 value of Nmax; it takes 4"]
+
+
+def levels_of(nmax, states, smaller=None, overlap_nm=None):
+    """Levels with these (energy, J, quanta of the centre of mass)."""
+    energy_n, j_n, quanta_n = (np.array(column, dtype=float) for column in zip(*states, strict=True))
+    known = {}
+    if smaller is not None:
+        known = {"Nmax": smaller.about["Nmax"], "hw": 20.0, "energy_m": smaller.energy_n}
+        known["overlap_nm"] = np.array(overlap_nm)
+    about = result(0.0, nmax).about
+    return Levels(about, 9, 9, energy_n, energy_n * 0, True, j_n, j_n * 0, {"N_cm": quanta_n}, smaller=known)
+
+
+def test_a_level_is_followed_by_its_spin_and_overlap():
+    """At the smallest Nmax another spin is lowest, and the second 2+ crosses the first; a state of an excited centre of
+    mass lies below all."""
+    zero = levels_of(0, [(-9.4, 3, 0), (-9.0, 1, 0), (-5.0, 2, 0), (-4.0, 2, 0)])
+    two = levels_of(
+        2,
+        [(-18.0, 1, 2), (-17.0, 1, 0), (-16.0, 3, 0), (-12.0, 2, 0), (-11.0, 2, 0)],
+        zero,
+        [[0, 0.9, 0, 0], [0, 0.8, 0, 0], [0.8, 0, 0, 0], [0, 0, 0.1, 0.8], [0, 0, 0.7, 0.2]],
+    )
+    (ground,) = over_nmax([two, zero])
+    assert ground.points == ((0.0, -9.0), (2.0, -17.0)) and ground.level == "1+ #1" and ground.by_overlap
+    points = {curve.level: curve.points for curve in over_nmax([zero, two], excited=True)}
+    assert points["2+ #1"] == ((0.0, -4.0), (2.0, -12.0)) and points["2+ #2"] == ((0.0, -5.0), (2.0, -11.0))
+    assert set(points) == {"1+ #1", "3+ #1", "2+ #1", "2+ #2"}
+
+
+def test_without_overlaps_the_number_among_equal_spins_decides_and_is_said():
+    zero, two = levels_of(0, [(-9.4, 3, 0), (-9.0, 1, 0)]), levels_of(2, [(-17.0, 1, 0), (-16.0, 3, 0)])
+    (ground,) = over_nmax([zero, two])
+    assert ground.points == ((0.0, -9.0), (2.0, -17.0)) and not ground.by_overlap
+
+
+def test_states_with_an_excited_centre_of_mass_are_not_counted():
+    levels = levels_of(2, [(-18.0, 1, 2), (-17.0, 1, 0), (-16.0, 1, 0)])
+    assert levels.order_n.tolist() == [0, 1, 2]
+    assert levels.excited_n.tolist()[1:] == [0.0, 1.0] and np.isnan(levels.excited_n[0])
+    text = "\n".join(levels_lines(replace(levels, about=levels.about | {"title": "x"})))
+    assert "  1     1+    -" in text and "cm: the centre of mass is excited" in text
+
+
+def test_a_spin_that_is_no_half_integer_is_a_warning():
+    levels = levels_of(2, [(-18.0, 1, 0), (-17.0, 1.4, 0)])
+    assert any("no integer in state 2 (1.400)" in line for line in remarks(levels))
 
 
 def test_pictures_name_every_curve_and_column(tmp_path, monkeypatch):
@@ -84,3 +135,41 @@ def test_pictures_name_every_curve_and_column(tmp_path, monkeypatch):
         "JISP16\n15 MeV\nNmax 4",
         "Minnesota\n20 MeV\nNmax 4",
     ]
+
+
+def drawn(monkeypatch, tmp_path, draw, series):
+    """The figure that is drawn."""
+    from matplotlib.figure import Figure
+
+    seen = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, target, **_: (seen.append(figure), target.touch()))
+    draw(tmp_path / "a.png", series)
+    return seen[0]
+
+
+def test_panels_without_a_curve_are_left_out_and_ticks_are_what_was_computed(tmp_path, monkeypatch):
+    series = [result(-20.0, 2), result(-25.0, 4), result(-10.0, 3), result(-11.0, 5)]
+    figure = drawn(monkeypatch, tmp_path, draw_convergence, series)
+    assert [axes.get_xlabel() for axes in figure.axes] == ["Nmax", "Nmax"]
+    assert [axes.get_xticks().tolist() for axes in figure.axes] == [[2, 4], [3, 5]]
+    with pytest.raises(InputError, match="Nothing to draw"):
+        draw_convergence(tmp_path / "a.png", series[:1])
+
+
+def test_labels_of_close_levels_stay_apart_and_inside_the_picture(tmp_path, monkeypatch):
+    states = [(-30.0 + 0.01 * n, n % 5, 0) for n in range(25)] + [(-29.0, 1, 2)]
+    series = [levels_of(2, states), levels_of(4, [(-31.0, 0, 0), (-1.0, 2, 0)])]
+    figure = drawn(monkeypatch, tmp_path, draw_levels, series)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    whole = figure.bbox
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == 25 + 2 + 2  # the state of the excited centre of mass is left out
+    assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1 for box in boxes)
+    for i, one in enumerate(boxes):
+        assert not any(one.overlaps(other) for other in boxes[i + 1 :])
+
+
+def test_heights_of_labels():
+    assert label_heights([0.0, 0.1, 5.0], 1.0, 0.0, 10.0).tolist() == pytest.approx([0.0, 1.0, 5.0])
+    assert label_heights([9.8, 9.9, 10.0], 1.0, 0.0, 10.0).tolist() == pytest.approx([8.0, 9.0, 10.0])

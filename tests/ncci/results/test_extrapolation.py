@@ -1,4 +1,4 @@
-"""Energies that fall like an exponential reach their limit; others are not extrapolated."""
+"""Energies that fall like an exponential reach their limit, with an error bar; others are not extrapolated."""
 
 import math
 
@@ -14,18 +14,25 @@ def test_an_exponential_is_found_exactly():
     assert limit.energy == pytest.approx(-30.0, abs=1e-10) and limit.spread == pytest.approx(0, abs=1e-9)
 
 
-def test_three_points_have_no_spread():
-    assert extrapolated([2, 4, 6], [-20.0, -26.0, -28.0]).spread is None
+def test_the_error_bar_is_how_far_the_last_point_moves_the_limit():
+    """Steps -4, -2, -0.8: limits -8 - ... by hand: before -26 - 4/2 = -28, last -26.8 - 0.64/1.2."""
+    limit = extrapolated([0, 2, 4, 6], [-20.0, -24.0, -26.0, -26.8])
+    assert limit.energy == pytest.approx(-26.8 - 0.64 / 1.2) and limit.spread == pytest.approx(28 - 26.8 - 0.64 / 1.2)
 
 
 @pytest.mark.parametrize(
-    ("sizes", "energies"),
+    ("sizes", "energies", "why"),
     [
-        ([2, 4], [-1.0, -2.0]),
-        ([2, 4, 8], [-1.0, -2.0, -2.5]),
-        ([2, 4, 6], [-1.0, -2.0, -3.5]),
-        ([2, 4, 6], [-1.0, -2.0, -1.5]),
+        ([2, 4], [-1.0, -2.0], "2 values of Nmax; it takes 4"),
+        ([0, 2, 4], [-9.4299, -17.3355, -24.4585], "3 values"),  # 6Li: the formula alone would give -89 MeV
+        ([2, 4, 8, 10], [-1.0, -2.0, -2.5, -2.7], "not equally spaced"),
+        ([2, 4, 6, 8], [-1.0, -2.0, -3.5, -4.0], r"do not shrink \(each is 1.50, 0.33"),
+        ([2, 4, 6, 8], [-1.0, -2.0, -1.5, -1.6], "does not fall"),
+        ([2, 4, 6, 8], [-23.625, -27.0495, -27.8548, -28.1698], r"ever more slowly \(each is 0.24, 0.39"),  # 4He
     ],
 )
-def test_what_does_not_fall_ever_more_slowly_is_left_alone(sizes, energies):
-    assert extrapolated(sizes, energies) is None
+def test_there_is_no_limit_without_four_points_whose_steps_shrink_alike(sizes, energies, why):
+    found = extrapolated(sizes, energies)
+    assert isinstance(found, str)
+    with pytest.raises(AssertionError, match=why):
+        raise AssertionError(found)

@@ -18,7 +18,7 @@ from eigenwerk.io.ncci.h2_data import KINDS, NEW_VERSION, OLD_VERSION, H2Data, H
 from eigenwerk.io.ncci.h2_text import read_h2_text
 
 NEW_ORDER = ("pp", "pn", "nn")
-MOST_ORBITALS = 100_000
+MOST_ORBITALS = 2_000  # those of 61 shells are 1 891
 
 
 def read_h2(path: str | Path) -> H2Data:

@@ -12,7 +12,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.h2_data import KINDS, NEW_VERSION, OLD_VERSION, H2Data, H2Header, check_header
-from eigenwerk.io.ncci.number_text import LineReader, NumberLine
+from eigenwerk.io.ncci.number_text import Labels, LineReader, NumberLine
 
 SPECIES_CODES = {11: "pp", 22: "nn", 12: "pn"}
 
@@ -60,7 +60,7 @@ def _orbitals(lines: LineReader, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _matrices(lines: LineReader, header: H2Header, kind: str, count: int, old: bool):
-    """Matrices of one kind; every element must come exactly once."""
+    """Matrices of one kind.  Every element comes once: the count is that of all labels, and none comes twice."""
     place = {
         (int(a), int(b), j): (key, x)
         for key, pairs in header.pairs[kind].items()
@@ -68,6 +68,7 @@ def _matrices(lines: LineReader, header: H2Header, kind: str, count: int, old: b
         for x, (a, b) in enumerate(pairs)
     }
     matrices = {key: np.full((len(x), len(x)), np.nan) for key, x in header.pairs[kind].items()}
+    labels = Labels()
     for number in range(count):
         line = lines.take(f"{kind} matrix element {number + 1} of {count}")
         a, b, c, d, twice_j, twice_j_ket = (line.integer(k, "index or 2J") for k in range(6))
@@ -79,15 +80,8 @@ def _matrices(lines: LineReader, header: H2Header, kind: str, count: int, old: b
                 "orbitals and limits above. Correct the line, or add the missing orbitals to the list."
             )
         matrix = matrices[bra[0]]
+        labels.take(line, (bra[0], *sorted((bra[1], ket[1]))))
         matrix[bra[1], ket[1]] = matrix[ket[1], bra[1]] = line.real(7 if old else 6, "the matrix element")
-    for key, matrix in matrices.items():
-        if np.isnan(matrix).any():
-            x, y = np.argwhere(np.isnan(matrix))[0]
-            (a, b), (c, d) = header.pairs[kind][key][[x, y]] + 1
-            raise InputError(
-                f"{lines.file}: the {kind} element {a} {b} {c} {d} with J = {key[0]} is missing: "
-                "another one stands twice. Correct the file."
-            )
     return matrices
 
 

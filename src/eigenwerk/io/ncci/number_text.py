@@ -1,7 +1,8 @@
 """Lines of numbers in text files: fields with their line, and errors that name both."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -14,6 +15,10 @@ LOOKALIKES = {"\u2212": "minus sign", "\u2013": "en dash", "\u2014": "em dash", 
 """Characters that look like '-' and come from word processors and PDF files."""
 
 COMMENT = re.compile(r"[!#].*")
+
+WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+REAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d{1,3})?", re.ASCII)
+"""Numbers as other programs write them; Python would also take 1_0.0, nan and digits of other scripts."""
 
 
 class NumberLine(NamedTuple):
@@ -30,7 +35,7 @@ class NumberLine(NamedTuple):
 
     def integer(self, position: int, what: str) -> int:
         """Field `position` (from 0) as a whole number."""
-        return self._convert(position, what, int, "a whole number")
+        return self._convert(position, what, _whole, "a whole number")
 
     def real(self, position: int, what: str) -> float:
         """Field `position` as a number; 1.0D+00 is read as Fortran means it."""
@@ -47,8 +52,32 @@ class NumberLine(NamedTuple):
             raise InputError(f"{self.place}: {what} is '{text}', which is not {kind}. Correct the field.") from None
 
 
+def _whole(text: str) -> int:
+    if not WHOLE.fullmatch(text):
+        raise ValueError
+    return int(text)
+
+
 def _real(text: str) -> float:
-    return float(re.sub("[dD]", "e", text))
+    if not REAL.fullmatch(text) or not isfinite(value := float(re.sub("[dD]", "e", text))):
+        raise ValueError
+    return value
+
+
+class Labels:
+    """Labels that have come, with their lines, so that none comes twice."""
+
+    def __init__(self) -> None:
+        self.line_of: dict[Hashable, int] = {}
+
+    def take(self, line: NumberLine, label: Hashable) -> None:
+        """Raises InputError, with both lines, where the label has come before."""
+        before = self.line_of.setdefault(label, line.number)
+        if before != line.number:
+            raise InputError(
+                f"{line.place}: this element stands in line {before} already, perhaps with its orbitals in another "
+                "order. Remove one of the two lines."
+            )
 
 
 def number_lines(path: str | Path) -> list[NumberLine]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.ncci.number_text import LineReader, NumberLine
+from eigenwerk.io.ncci.number_text import Labels, LineReader, NumberLine
 from eigenwerk.io.ncci.valence_data import ValenceData
 
 
@@ -54,7 +54,12 @@ def read_oxbash_int(
         core = core or listed.core or _symmetric_core(numbers[size])
     if count < 0 and scaling is None:
         raise InputError(f"{count_line.place}: a negative count asks for scaling by mass. Give mass and exponent.")
-    read = [_isospin_element(lines.take(f"matrix element {x + 1}"), listed.orbital_3a) for x in range(abs(count))]
+    labels, read = Labels(), []
+    for x in range(abs(count)):
+        line = lines.take(f"matrix element {x + 1}")
+        (a, b, c, d), j, t, value = _isospin_element(line, listed.orbital_3a)
+        labels.take(line, (*sorted((tuple(sorted((a, b))), tuple(sorted((c, d))))), j, t))
+        read.append(((a, b, c, d), j, t, value))
     if lines.rest():
         raise InputError(f"{lines.rest()[0].place}: more lines than the {abs(count)} announced. Correct the count.")
     energies = np.diag(numbers[:size])

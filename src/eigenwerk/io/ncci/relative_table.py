@@ -16,11 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.ncci.number_text import LineReader, NumberLine, number_lines
+from eigenwerk.io.ncci.number_text import Labels, LineReader, NumberLine, number_lines
 from eigenwerk.io.vasp.textfile import read_text
 
 Key = tuple[int, int, int, int]
 END_MARK = "99999"
+LARGEST = 1000
+"""J and radial quantum numbers above it are errors; published tables go up to 120."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +46,9 @@ def read_relative_table(path: str | Path) -> RelativeTable:
     if len(lines[0].fields) == 9:
         return _read_sectors(lines)
     if len(lines[0].fields) == 7:
-        named = re.search(r"hbar\*?omega\s*=\s*([\d.]+)\s*MeV", head)
-        return RelativeTable(_matrices([_plain(line) for line in lines]), float(named[1]) if named else None, None)
+        named, labels = re.search(r"hbar\*?omega\s*=\s*(\d+\.?\d*)\s*MeV", head), Labels()
+        matrices = _matrices([_plain(line, labels) for line in lines])
+        return RelativeTable(matrices, float(named[1]) if named else None, None)
     raise InputError(
         f"{lines[0].place}: {len(lines[0].fields)} fields; a table of relative matrix elements begins with 7 (J S l l' "
         "n n' value), 9 (a sector) or the comment RELATIVE LSJT. Convert it to one of these."
@@ -55,15 +58,18 @@ def read_relative_table(path: str | Path) -> RelativeTable:
 Entry = tuple[NumberLine, Key, int, int, float]
 
 
-def _plain(line: NumberLine) -> Entry:
+def _plain(line: NumberLine, labels: Labels) -> Entry:
     j, s, l, lp, n, n_new = (line.integer(k, what) for k, what in enumerate(("J", "S", "l", "l'", "n", "n'")))
     if len(line.fields) != 7:
         raise InputError(f"{line.place}: {len(line.fields)} fields instead of 7. Correct the line.")
+    labels.take(line, (j, s, l, lp, n, n_new))
     return _ordered(line, (j, s, l, lp), n, n_new, line.real(6, "the matrix element"))
 
 
 def _ordered(line: NumberLine, key: Key, n: int, n_new: int, value: float) -> Entry:
     j, s, l, lp = key
+    if max(n, n_new, j) > LARGEST:
+        raise InputError(f"{line.place}: J, n, n' = {j}, {n}, {n_new}; they go up to {LARGEST}. Correct the line.")
     if min(n, n_new) < 0 or s not in (0, 1) or any(not abs(x - s) <= j <= x + s for x in (l, lp)) or (l - lp) % 2:
         raise InputError(f"{line.place}: J S l l' n n' = {j} {s} {l} {lp} {n} {n_new} cannot be. Correct the line.")
     return (line, key, n, n_new, value) if l <= lp else (line, (j, s, lp, l), n_new, n, value)
@@ -93,6 +99,8 @@ def _read_sectors(lines: list[NumberLine]) -> RelativeTable:
         if len(head.fields) != 9:
             raise InputError(f"{head.place}: a sector is due, with 9 fields: J S l l' ? count mass hw ?.")
         j, s, l, lp, _, count = (head.integer(k, what) for k, what in enumerate(("J", "S", "l", "l'", "cut", "count")))
+        if not 0 <= count <= LARGEST:
+            raise InputError(f"{head.place}: a sector of {count} functions; 0 to {LARGEST} are read. Correct the line.")
         if position and (head.real(6, "mass"), head.real(7, "hw")) != (mass, hw):
             raise InputError(f"{head.place}: mass or hw differ from {mass:g}, {hw:g} of the first sector. Split it.")
         mass, hw = head.real(6, "the mass"), head.real(7, "hw")
@@ -128,13 +136,15 @@ def _read_lsjt(lines: LineReader) -> RelativeTable:
             "read. Give a charge-independent table; Coulomb is built in."
         )
     lines.take("Nmax and Jmax")
-    return RelativeTable(_matrices([_lsjt(line) for line in lines.rest()]), None, None)
+    labels = Labels()
+    return RelativeTable(_matrices([_lsjt(line, labels) for line in lines.rest()]), None, None)
 
 
-def _lsjt(line: NumberLine) -> Entry:
+def _lsjt(line: NumberLine, labels: Labels) -> Entry:
     names = ("T0", "N'", "l'", "S'", "J'", "T'", "N", "l", "S", "J", "T")
     _, big_1, l_1, s_1, j_1, _, big_2, l_2, s_2, j_2, _ = (line.integer(k, name) for k, name in enumerate(names))
     if (s_1, j_1) != (s_2, j_2) or (big_1 - l_1) % 2 or (big_2 - l_2) % 2:
         raise InputError(f"{line.place}: S and J have to be equal on both sides, and N - l even. Correct the line.")
     key = (j_1, s_1, l_1, l_2)
+    labels.take(line, (key, big_1, big_2))
     return _ordered(line, key, (big_1 - l_1) // 2, (big_2 - l_2) // 2, line.real(11, "the matrix element"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.ncci.number_text import LineReader, NumberLine
+from eigenwerk.io.ncci.number_text import Labels, LineReader, NumberLine
 from eigenwerk.io.ncci.valence_data import ValenceData
 
 
@@ -23,12 +23,20 @@ def read_snt(path: str | Path) -> ValenceData:
     orbitals = [_orbital(lines.take(f"orbital {x + 1}"), x, counts[0]) for x in range(sum(counts))]
     lists = [np.array(part, np.int64).reshape(-1, 3).T for part in (orbitals[: counts[0]], orbitals[counts[0] :])]
     energies = [np.zeros((count, count)) for count in counts]
+    labels = Labels()
     one_body = lines.take("the number of one-body lines")
+    if len(one_body.fields) > 1 and one_body.integer(1, "method") != 0:
+        raise InputError(
+            f"{one_body.place}: method {one_body.fields[1]} of one-body elements is not known, only 0 (as they stand) "
+            "is. Write the elements out."
+        )
+    hw = one_body.real(2, "hw") if len(one_body.fields) > 2 else None
     for x in range(one_body.integer(0, "number of one-body lines")):
         line = lines.take(f"one-body line {x + 1}")
         (kind, i), (other, j) = (_place(line, k, counts) for k in (0, 1))
         if kind != other:
             raise InputError(f"{line.place}: a one-body element joins a proton and a neutron orbital. Correct it.")
+        labels.take(line, (kind, *sorted((i, j))))
         energies[kind][i, j] = energies[kind][j, i] = line.real(2, "the energy")
     two_body = lines.take("the number of matrix elements")
     method = two_body.integer(1, "method") if len(two_body.fields) > 1 else 0
@@ -38,12 +46,12 @@ def read_snt(path: str | Path) -> ValenceData:
             "with the mass)."
         )
     count = two_body.integer(0, "number of matrix elements")
-    elements = [_element(lines.take(f"matrix element {x + 1} of {count}"), counts) for x in range(count)]
+    elements = [_element(lines.take(f"matrix element {x + 1} of {count}"), counts, labels) for x in range(count)]
     if lines.rest():
         raise InputError(f"{lines.rest()[0].place}: more lines than the {count} announced. Correct the count.")
     mass = two_body.real(2, "the mass of the scaling") if method else None
     exponent = two_body.real(3, "the exponent of the scaling") if method else 0.0
-    return ValenceData(lists[0], lists[1], energies[0], energies[1], elements, core, mass, exponent)
+    return ValenceData(lists[0], lists[1], energies[0], energies[1], elements, core, mass, exponent, hw)
 
 
 def _orbital(line: NumberLine, position: int, protons: int) -> list[int]:
@@ -67,7 +75,7 @@ def _place(line: NumberLine, position: int, counts: list[int]) -> tuple[int, int
     return (0, index - 1) if index <= counts[0] else (1, index - 1 - counts[0])
 
 
-def _element(line: NumberLine, counts: list[int]) -> tuple[str, int, int, int, int, int, float]:
+def _element(line: NumberLine, counts: list[int], labels: Labels) -> tuple[str, int, int, int, int, int, float]:
     (k1, a), (k2, b), (k3, c), (k4, d) = (_place(line, k, counts) for k in range(4))
     kinds = {(0, 0): "pp", (1, 1): "nn", (0, 1): "pn"}
     kind = kinds.get((k1, k2))
@@ -75,4 +83,7 @@ def _element(line: NumberLine, counts: list[int]) -> tuple[str, int, int, int, i
         raise InputError(
             f"{line.place}: charges do not fit: pairs are pp, nn, or a proton then a neutron. Correct the order."
         )
-    return kind, a, b, c, d, line.integer(4, "J"), line.real(5, "the matrix element")
+    j = line.integer(4, "J")
+    pairs = [(x, y) if kind == "pn" else tuple(sorted((x, y))) for x, y in ((a, b), (c, d))]
+    labels.take(line, (kind, *sorted(pairs), j))
+    return kind, a, b, c, d, j, line.real(5, "the matrix element")

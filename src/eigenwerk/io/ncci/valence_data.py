@@ -14,7 +14,7 @@ class ValenceData:
     (pn: a, c protons and b, d neutrons), between normalised antisymmetric states.
     core: protons and neutrons of the core, None if the file does not say.
     reference_mass, exponent: elements belong to A = reference_mass and scale as (A/reference_mass)^exponent; None
-    without scaling.
+    without scaling.  hw: the oscillator quantum (MeV) that the file names, or None.
     """
 
     orbital_3a_p: np.ndarray
@@ -25,3 +25,4 @@ class ValenceData:
     core: tuple[int, int] | None
     reference_mass: float | None = None
     exponent: float = 0.0
+    hw: float | None = None

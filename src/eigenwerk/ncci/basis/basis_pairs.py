@@ -1,6 +1,6 @@
 """The pairs of m-states that a many-body basis needs, with their matrix elements, ordered by weight."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.determinants import lowest_weight
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
-from eigenwerk.ncci.interaction.pair_blocks import PairBlock, pair_blocks
+from eigenwerk.ncci.interaction.pair_blocks import PairBlock, each_pair_block
 from eigenwerk.ncci.interaction.two_body import TwoBody
 
 KINDS = ("pp", "nn", "pn")
@@ -29,8 +29,16 @@ class BasisPairs:
         return {(block.twice_M, block.parity): i for i, block in enumerate(self.blocks[kind])}
 
 
-def basis_pairs(basis: ManyBodyBasis, two_body: TwoBody) -> BasisPairs:
-    """The pair blocks of an operator for a basis.  Raises InputError if orbitals or pairs are missing."""
+def basis_pairs(basis: ManyBodyBasis, two_body: TwoBody, dtype: type = np.float64) -> BasisPairs:
+    """The pair blocks of an operator for a basis, their elements in a number type; they are made one block after the
+    other.  Raises InputError if orbitals or pairs are missing."""
+    return BasisPairs({kind: list(each_basis_block(basis, two_body, kind, dtype)) for kind in KINDS})
+
+
+def each_basis_block(
+    basis: ManyBodyBasis, two_body: TwoBody, kind: str, dtype: type = np.float64
+) -> Iterator[PairBlock]:
+    """The blocks of one kind of pairs, made when they are asked for."""
     for word, needed, given in (
         ("proton", basis.space.orbitals_p, two_body.orbitals_p),
         ("neutron", basis.space.orbitals_n, two_body.orbitals_n),
@@ -40,18 +48,18 @@ def basis_pairs(basis: ManyBodyBasis, two_body: TwoBody) -> BasisPairs:
                 f"The interaction's {word} orbitals {given.names()} do not begin with those of the basis, "
                 f"{needed.names()}. Restrict it to the orbitals of the basis, in their order."
             )
-    return select_pairs(basis, {kind: pair_blocks(two_body, kind) for kind in KINDS})
+    return _select(basis, kind, each_pair_block(two_body, kind), dtype)
 
 
 def select_pairs(basis: ManyBodyBasis, blocks: Mapping[str, Sequence[PairBlock]]) -> BasisPairs:
     """Keeps the pairs that fit the truncation, ordered by weight.  Raises InputError if some are missing."""
-    return BasisPairs({kind: _select(basis, kind, blocks[kind]) for kind in KINDS})
+    return BasisPairs({kind: list(_select(basis, kind, blocks[kind], np.float64)) for kind in KINDS})
 
 
-def _select(basis: ManyBodyBasis, kind: str, blocks: Sequence[PairBlock]) -> list[PairBlock]:
+def _select(basis: ManyBodyBasis, kind: str, blocks: Iterable[PairBlock], dtype: type) -> Iterator[PairBlock]:
     needed_xx = needed_pairs(basis, kind)
     weight_1, weight_2 = _weights(basis, kind)
-    chosen, found = [], 0
+    found = 0
     for block in blocks:
         inside = (block.first_x < len(weight_1)) & (block.second_x < len(weight_2))
         rows = np.flatnonzero(inside)
@@ -61,15 +69,14 @@ def _select(basis: ManyBodyBasis, kind: str, blocks: Sequence[PairBlock]) -> lis
         found += len(rows)
         if len(rows):
             first, second = block.first_x[rows], block.second_x[rows]
-            matrix = block.matrix_xx[np.ix_(rows, rows)]
+            matrix: np.ndarray = block.matrix_xx[np.ix_(rows, rows)].astype(dtype, copy=False)
             weight = weight_1[first] + weight_2[second]
-            chosen.append(replace(block, first_x=first, second_x=second, quanta_x=weight, matrix_xx=matrix))
+            yield replace(block, first_x=first, second_x=second, quanta_x=weight, matrix_xx=matrix)
     if found != needed_xx.sum():
         raise InputError(
             f"The interaction has {found} of the {int(needed_xx.sum())} {kind} pairs of m-states that the basis needs. "
             "Take one with more quanta, or lower Nmax."
         )
-    return chosen
 
 
 def _weights(basis: ManyBodyBasis, kind: str) -> tuple[np.ndarray, np.ndarray]:

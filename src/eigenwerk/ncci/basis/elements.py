@@ -12,9 +12,9 @@ from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 class Elements:
     """All matrix elements of one kind of pairs in one array.
 
-    flat_z: float64; NaN where the ranges |ja - jb| .. ja + jb of the two pairs do not overlap, so that the element
-    is zero whatever the interaction.  row_xx, column_xx: (states, states) of the first and second nucleon, int64; a
-    pair that does not occur has 0.  Like nucleons need a < b and c < d.
+    flat_z: in the number type of the pairs; NaN where the ranges |ja - jb| .. ja + jb of the two pairs do not overlap,
+    so that the element is zero whatever the interaction.  row_xx, column_xx: (states, states) of the first and second
+    nucleon, int64; a pair that does not occur has 0.  Like nucleons need a < b and c < d.
     """
 
     flat_z: np.ndarray
@@ -38,13 +38,15 @@ def elements(basis: ManyBodyBasis, pairs: BasisPairs, kind: str) -> Elements:
     twice_j = [orbitals.twice_j_a[determinants.states.orbital_x] for determinants, orbitals in sides]
     shape = len(twice_j[0]), len(twice_j[1])
     row_xx, column_xx = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    flat, total = [np.full(1, 0.0)], 1
-    for block in pairs.blocks[kind]:
+    blocks, total = pairs.blocks[kind], 1
+    dtype = blocks[0].matrix_xx.dtype if blocks else np.dtype(np.float64)
+    flat_z = np.zeros(1 + sum(block.matrix_xx.size for block in blocks), dtype)
+    for block in blocks:
         x, y, count = block.first_x, block.second_x, len(block.first_x)
         low, high = abs(twice_j[0][x] - twice_j[1][y]), twice_j[0][x] + twice_j[1][y]
         couples = (low[:, None] <= high) & (low <= high[:, None])
-        flat.append(np.where(couples, block.matrix_xx, np.nan).ravel())
+        flat_z[total : total + count * count] = np.where(couples, block.matrix_xx, dtype.type(np.nan)).ravel()
         row_xx[x, y] = total + count * np.arange(count)
         column_xx[x, y] = np.arange(count)
         total += count * count
-    return Elements(np.concatenate(flat), row_xx, column_xx)
+    return Elements(flat_z, row_xx, column_xx)

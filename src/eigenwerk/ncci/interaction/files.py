@@ -1,5 +1,6 @@
 """Interactions by name or from files, as two-body matrix elements for given pairs of orbitals."""
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +27,32 @@ EVOLVING: dict[str, Callable[[float, int, float | None], dict[str, Relative]]] =
 }
 """Those of the built-in ones that are known between momenta and so can be evolved to an srg_lambda (fm^-1)."""
 
+HW_IN_NAME = re.compile(r"(?:h-?w|hbomeg|hbaromega)[-_=]?(\d+(?:\.\d+)?)|-tb-\d+-(\d+(?:\.\d+)?)\.[a-z]", re.IGNORECASE)
+"""How names of h2 files tell their oscillator quantum: jisp16_Nmax02_hw20.0.dat, and MFDn's JISP16-tb-6-20.0.bin."""
+
+DAEJEON16 = Path(__file__).with_name("relative_motion") / "daejeon16_hw25.txt"
+"""A. M. Shirokov et al., Phys. Lett. B 761, 87 (2016); beside it stands its licence."""
+
+
+@lru_cache(maxsize=4)
+def relative_from_file(path: Path, file_hw: float | None = None) -> Relative:
+    """A table of the relative motion; the oscillator energy stands in it, or else is file_hw.  Raises InputError where
+    neither says, or both differ."""
+    table = read_relative_table(path)
+    if table.hw is not None and file_hw is not None and abs(table.hw - file_hw) > 1e-6 * table.hw:
+        raise InputError(
+            f"{path.name} says that its elements belong to hw = {table.hw:g} MeV, but file_hw = {file_hw:g}. Remove "
+            "file_hw."
+        )
+    if table.hw is None and file_hw is None:
+        raise InputError(
+            f"{path.name} does not say which hw its elements belong to. Add a comment: # hbar*omega = 20 MeV"
+        )
+    return Relative(table.hw or file_hw or 0.0, table.matrices, table.nucleon_mass or NUCLEON_MASS_MEV)
+
+
 BUILT_IN: dict[str, Callable[[float, int], dict[str, Relative]]] = {
+    "daejeon16": lambda hw, quanta: dict.fromkeys(SPECIES, relative_from_file(DAEJEON16)),
     "jisp16": lambda hw, quanta: dict.fromkeys(SPECIES, jisp16()),
     "nnloopt": lambda hw, quanta: EVOLVING["nnloopt"](hw, quanta, None),
     "minnesota": lambda hw, quanta: dict.fromkeys(SPECIES, minnesota(hw, quanta)),
@@ -44,13 +70,15 @@ def refuse_evolution(name: str, srg_lambda: float | None, where: str = "") -> No
         )
 
 
-def interaction(name: str, space: PairSpace, hw: float, srg_lambda: float | None = None) -> TwoBody:
+def interaction(
+    name: str, space: PairSpace, hw: float, srg_lambda: float | None = None, file_hw: float | None = None
+) -> TwoBody:
     """The nucleon-nucleon interaction, without Coulomb, for the pairs of `space` at hw (MeV).
 
     name: a built-in one, whatever its capitals; a table of the relative motion (brought to hw); or an h2 file, whose
     matrix elements belong to the hw they were made for.  srg_lambda: how far it is evolved, fm^-1, or not at all.
-    Raises InputError if there is no such interaction, if it cannot be evolved, if the file is damaged, or if orbitals
-    or pairs are missing.
+    file_hw: the hw of a file that does not tell it itself.  Raises InputError if there is no such interaction, if it
+    cannot be evolved, if the file is damaged or belongs to another hw, or if orbitals or pairs are missing.
     """
     refuse_evolution(name, srg_lambda)
     if name.lower() in BUILT_IN:
@@ -58,8 +86,9 @@ def interaction(name: str, space: PairSpace, hw: float, srg_lambda: float | None
         return couple(space, _built_in(name.lower(), hw, quanta, srg_lambda), hw)
     path = _existing(name)
     if is_h2(path):
+        refuse_other_hw(path, hw, file_hw)
         return restrict(two_body_from_h2(read_h2(path)), space, path.name)
-    return couple(space, dict.fromkeys(SPECIES, relative_from_file(path)), hw)
+    return couple(space, dict.fromkeys(SPECIES, relative_from_file(path, file_hw)), hw)
 
 
 def _built_in(name: str, hw: float, quanta: int, srg_lambda: float | None) -> dict[str, Relative]:
@@ -74,6 +103,27 @@ def _existing(name: str) -> Path:
             "Correct the name or the path."
         )
     return path
+
+
+def refuse_other_hw(path: Path, hw: float, file_hw: float | None, where: str = "") -> None:
+    """Raises InputError if an h2 file was made for another hw than that of the calculation, or if nobody says which.
+
+    The format has no place for hw: it stands in the file's name, or file_hw gives it.  Matrix elements of another hw
+    would be those of another interaction.
+    """
+    named = HW_IN_NAME.search(path.name)
+    made_for = file_hw if file_hw is not None else float(named[1] or named[2]) if named else None
+    if made_for is None:
+        raise InputError(
+            f"{where}nothing says which hw the matrix elements of {path.name} belong to; files of this format do not "
+            "hold it. Write file_hw = 20.0 into the case, or name the file as in jisp16_hw20.0.bin."
+        )
+    if abs(made_for - hw) > 1e-6 * hw:
+        by = "file_hw" if file_hw is not None else "its name"
+        raise InputError(
+            f"{where}hw = {hw:g} MeV, but the matrix elements of {path.name} were made for {made_for:g} MeV ({by}). "
+            f"Set hw = {made_for:g}, or take the file of {hw:g} MeV."
+        )
 
 
 def is_h2(path: Path) -> bool:
@@ -99,17 +149,6 @@ def two_body_from_h2(data: H2Data) -> TwoBody:
         header.weight_n,
     )
     return TwoBody(space, data.matrices)
-
-
-@lru_cache(maxsize=4)
-def relative_from_file(path: Path) -> Relative:
-    """A table of the relative motion; the oscillator energy has to stand in it."""
-    table = read_relative_table(path)
-    if table.hw is None:
-        raise InputError(
-            f"{path.name} does not say which hw its elements belong to. Add a comment: # hbar*omega = 20 MeV"
-        )
-    return Relative(table.hw, table.matrices, table.nucleon_mass or NUCLEON_MASS_MEV)
 
 
 def valence_from_file(

@@ -16,7 +16,7 @@ class ValenceInteraction:
     """One-body energies (MeV) and two-body matrix elements at the reference mass, outside a core.
 
     core: protons and neutrons of the core, None if no file says.  reference_mass, exponent: two-body elements scale
-    as (A/reference_mass)^exponent; None: they do not.
+    as (A/reference_mass)^exponent; None: they do not.  hw: the oscillator quantum (MeV) that the file names, or None.
     """
 
     core: tuple[int, int] | None
@@ -25,6 +25,7 @@ class ValenceInteraction:
     two_body: TwoBody
     reference_mass: float | None = None
     exponent: float = 0.0
+    hw: float | None = None
 
     @property
     def orbitals_p(self) -> Orbitals:
@@ -91,7 +92,7 @@ def valence_interaction(data: ValenceData, name: str = "The interaction") -> Val
         matrix[left[1], right[1]] = matrix[right[1], left[1]] = sign_1 * sign_2 * value
     two_body = TwoBody(space, matrices)
     return ValenceInteraction(
-        data.core, data.energy_aa_p, data.energy_aa_n, two_body, data.reference_mass, data.exponent
+        data.core, data.energy_aa_p, data.energy_aa_n, two_body, data.reference_mass, data.exponent, data.hw
     )
 
 

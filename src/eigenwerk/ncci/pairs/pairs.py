@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -142,15 +142,18 @@ def pairs_hamiltonian(
     device = torch.device(device)
     if device.type == "cuda":
         return pairs_on_gpu(basis.dimension, all_tasks(basis, pairs), dtype, device)
-    kinds = [to_tensors(kind, dtype, device) for kind in all_tasks(basis, pairs)]
+    kinds = []
+    for kind in all_tasks(basis, pairs):
+        matrices = [tensor(block.matrix_xx, device).to(dtype) for block in kind.blocks]
+        kinds.append(replace(tables(kind, device), matrices=matrices))
     return PairsHamiltonian(basis.dimension, dtype, device, kinds, keep_bytes)
 
 
-def to_tensors(kind: KindProducts, dtype: torch.dtype, device: torch.device) -> KindTensors:
-    """Moves matrices and tables to a device."""
+def tables(kind: KindProducts, device: torch.device) -> KindTensors:
+    """The tables of a kind on a device, without matrices."""
     return KindTensors(
         kind.tasks,
-        [tensor(block.matrix_xx, device).to(dtype) for block in kind.blocks],
+        [],
         [tensor(labels, device) for labels in kind.left_labels],
         [tensor(labels, device) for labels in kind.right_labels],
         tensor(kind.left.address_z, device),

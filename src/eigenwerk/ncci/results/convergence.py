@@ -1,46 +1,115 @@
-"""Lowest energies of several results, as curves over Nmax and over hbar-omega, and what tells the curves apart."""
+"""Energies of several results, as curves over Nmax and over hbar-omega, and what tells the curves apart.
+
+A curve follows one level: from the state of the largest Nmax down to that of the same J that overlaps with it most,
+where the runs say so (in a series each begins from the states of the smaller one before), else to that of the same J
+and number.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from eigenwerk.ncci.inputs import half
 from eigenwerk.ncci.results.extrapolation import Limit, extrapolated
 from eigenwerk.ncci.results.levels import Levels
 
+LEAST_OVERLAP = 0.25
+"""|<n|m>|^2 below which a state is no continuation of another."""
+
 
 @dataclass(frozen=True)
 class Curve:
-    """Lowest energies (MeV) of results that differ in one number alone.
+    """Energies (MeV) of one level in results that differ in one number alone.
 
     apart: the words that tell these results from others of the series (see `words_apart`).  fixed: hbar-omega in MeV of
-    a curve over Nmax, or the other way round.  points: (Nmax or hbar-omega, energy), rising.
+    a curve over Nmax, or the other way round.  points: (Nmax or hbar-omega, energy), rising.  level: its name in the
+    largest of the results, as 3+ #1.  by_overlap: whether every step was followed by overlaps of states.
     """
 
     apart: tuple[str, ...]
     fixed: float
     points: tuple[tuple[float, float], ...]
+    level: str = ""
+    by_overlap: bool = True
 
-    def limit(self) -> Limit | None:
-        """The energy extrapolated to Nmax -> infinity, for a curve over Nmax; see `extrapolated`."""
+    def limit(self) -> Limit | str:
+        """The energy extrapolated to Nmax -> infinity, for a curve over Nmax, or why it is not; see `extrapolated`."""
         return extrapolated([int(size) for size, _ in self.points], [energy for _, energy in self.points])
 
 
-def over_nmax(series: Sequence[Levels]) -> list[Curve]:
-    """A curve over Nmax for each hbar-omega of each kind of result."""
-    return _curves(series, "hw", "Nmax")
+def over_nmax(series: Sequence[Levels], excited: bool = False) -> list[Curve]:
+    """A curve over Nmax for each hbar-omega of each kind of result: of the lowest level at the largest Nmax; with
+    `excited` of all levels there."""
+    curves = []
+    for (words, hw), results in _groups(series, "hw", "Nmax"):
+        last = results[-1]
+        own = [n for n in np.argsort(last.energy_n, kind="stable").tolist() if not last.spurious_n[n]]
+        curves += [_followed(results, n, words, hw) for n in (own if excited else own[:1])]
+    return curves
 
 
 def over_hw(series: Sequence[Levels]) -> list[Curve]:
-    """A curve over hbar-omega for each Nmax of each kind of result."""
-    return _curves(series, "Nmax", "hw")
+    """A curve over hbar-omega for each Nmax of each kind of result, of the lowest level."""
+    return [
+        Curve(words, size, tuple((float(each.about["hw"]), _lowest(each)) for each in results))
+        for (words, size), results in _groups(series, "Nmax", "hw")
+    ]
 
 
-def _curves(series: Sequence[Levels], fixed: str, along: str) -> list[Curve]:
-    found: dict[tuple[tuple[str, ...], float], list[tuple[float, float]]] = {}
+def _lowest(levels: Levels) -> float:
+    """The energy of the lowest state of the nucleus."""
+    return float(np.where(levels.spurious_n, np.inf, levels.energy_n).min())
+
+
+def _groups(series: Sequence[Levels], fixed: str, along: str):
+    """((words, value of `fixed`), results with rising `along`) of what differs in `along` alone, in order; results
+    without any state of the nucleus are left out."""
+    found: dict[tuple[tuple[str, ...], float], dict[float, Levels]] = {}
     for words, levels in zip(words_apart(series), series, strict=True):
-        point = float(levels.about[along]), float(levels.energy_n[0])
-        found.setdefault((words, float(levels.about[fixed])), []).append(point)
-    return [Curve(words, value, tuple(sorted(points))) for (words, value), points in sorted(found.items())]
+        if not levels.spurious_n.all():
+            found.setdefault((words, float(levels.about[fixed])), {})[float(levels.about[along])] = levels
+    return [(key, [of_one[place] for place in sorted(of_one)]) for key, of_one in sorted(found.items())]
+
+
+def _followed(results: Sequence[Levels], n: int, words: tuple[str, ...], hw: float) -> Curve:
+    """The level that is state n of the last result, in the results before as far down as it is found."""
+    last = results[-1]
+    name = f"{last.label(n)} #{last.order_n[n]}"
+    points, sure = [(float(last.about["Nmax"]), float(last.energy_n[n]))], True
+    for larger, smaller in zip(results[:0:-1], results[-2::-1], strict=True):
+        overlap_nm = _overlaps(larger, smaller)
+        sure = sure and overlap_nm is not None
+        found = _same_number(larger, smaller, n) if overlap_nm is None else _most_alike(larger, smaller, overlap_nm, n)
+        if found is None:
+            break
+        n = found
+        points.append((float(smaller.about["Nmax"]), float(smaller.energy_n[n])))
+    return Curve(words, hw, tuple(points[::-1]), name, sure)
+
+
+def _overlaps(larger: Levels, smaller: Levels) -> np.ndarray | None:
+    """|<n|m>|^2 where the larger result was computed from the smaller one."""
+    known = larger.smaller
+    if not known or (known["Nmax"], known["hw"]) != (smaller.about["Nmax"], smaller.about["hw"]):
+        return None
+    return known["overlap_nm"] if np.array_equal(known["energy_m"], smaller.energy_n) else None
+
+
+def _most_alike(larger: Levels, smaller: Levels, overlap_nm: np.ndarray, n: int) -> int | None:
+    """The state of the same J that overlaps most with state n, if it is most like n in turn."""
+    same_nm = np.equal.outer(larger.twice_j_n, smaller.twice_j_n) & ~np.logical_or.outer(
+        larger.spurious_n, smaller.spurious_n
+    )
+    overlap_nm = np.where(same_nm, overlap_nm, 0.0)
+    m = int(overlap_nm[n].argmax())
+    return m if overlap_nm[n, m] >= LEAST_OVERLAP and overlap_nm[:, m].argmax() == n else None
+
+
+def _same_number(larger: Levels, smaller: Levels, n: int) -> int | None:
+    """The state of the same J with the same number among those."""
+    same = (smaller.twice_j_n == larger.twice_j_n[n]) & (smaller.order_n == larger.order_n[n])
+    return int(np.flatnonzero(same)[0]) if same.any() else None
 
 
 def words_apart(series: Sequence[Levels]) -> list[tuple[str, ...]]:

@@ -1,36 +1,50 @@
 """Energies at Nmax -> infinity from those of a series, E(Nmax) = E_inf + a exp(-b Nmax)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+FEWEST = 4
+"""Points without which there is no error bar, and so no limit."""
+
+SLACK = 0.01
+"""Ratios of steps count as equal within this share; energies are known to some 1e-5 MeV."""
+
 
 @dataclass(frozen=True)
 class Limit:
-    """An extrapolated energy (MeV).  spread: how far it moves when the smallest Nmax is left out, None with three."""
+    """An extrapolated energy and its error bar (MeV): how far it moves when the largest Nmax is left out."""
 
     energy: float
-    spread: float | None
+    spread: float
 
 
-def extrapolated(sizes: list[int], energies: list[float]) -> Limit | None:
-    """From the last three of equally spaced Nmax, exactly: E_inf = E3 - (E3-E2)^2 / ((E3-E2) - (E2-E1)).
+def extrapolated(sizes: Sequence[int], energies: Sequence[float]) -> Limit | str:
+    """The limit of an exponential through the last three of at least four equally spaced Nmax, or why there is none.
 
-    The spread compares with the value from the three before.  None for fewer than three points, for unequal steps and
-    where the energies do not fall ever more slowly.
+    E_inf = E3 - (E3-E2)^2 / ((E3-E2) - (E2-E1)), exactly; the spread compares with the three points before.  Steps have
+    to shrink, and by a ratio that does not grow: where it grows, energies fall more slowly than an exponential and
+    would go on below its limit.
     Source: P. Maris, J. P. Vary and A. M. Shirokov, Phys. Rev. C 79, 014308 (2009).
     """
-    last = _three(sizes[-3:], energies[-3:])
-    if last is None:
-        return None
-    before = _three(sizes[-4:-1], energies[-4:-1])
-    return Limit(last, None if before is None else abs(last - before))
+    if len(sizes) < FEWEST:
+        return f"{len(sizes)} value{'s' if len(sizes) > 1 else ''} of Nmax; it takes {FEWEST}"
+    if len(set(np.diff(sizes[-FEWEST:]).tolist())) != 1:
+        return "the last values of Nmax are not equally spaced"
+    step_x = np.diff(energies[-FEWEST:])
+    if (step_x >= 0).any():
+        return "the energy does not fall with every Nmax"
+    ratio_x = step_x[1:] / step_x[:-1]
+    shown = ", ".join(f"{ratio:.2f}" for ratio in ratio_x)
+    if (ratio_x >= 1).any():
+        return f"the steps do not shrink (each is {shown} of the one before)"
+    if (np.diff(ratio_x) > SLACK * ratio_x[:-1]).any():
+        return f"the steps shrink ever more slowly (each is {shown} of the one before): no exponential yet"
+    last, before = _of_three(energies[-3:]), _of_three(energies[-4:-1])
+    return Limit(last, abs(last - before))
 
 
-def _three(sizes: list[int], energies: list[float]) -> float | None:
-    if len(sizes) < 3 or len(set(np.diff(sizes).tolist())) != 1:
-        return None
+def _of_three(energies: Sequence[float]) -> float:
     first, second = energies[1] - energies[0], energies[2] - energies[1]
-    if not first < second < 0:
-        return None
     return energies[2] - second**2 / (second - first)

@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.ncci.results.convergence import Curve, common_title, over_hw, over_nmax, words_apart
+from eigenwerk.ncci.results.extrapolation import Limit
 from eigenwerk.ncci.results.levels import Levels
 
 COLOURS = ("#1b6ca8", "#c4572b", "#4c8c4a", "#7a5195", "#b8860b", "#222222")
@@ -13,21 +17,40 @@ MARKERS = "os^D"
 """The next one where more curves than colours are drawn."""
 
 
+LABEL_INCHES = 0.16
+"""Height of a label with the space below it."""
+
+MARGIN_INCHES = 1.4
+"""Height of the title, the names of the columns and the edges, at least."""
+
+MOST_TICKS = 12
+"""Values of a panel that are ticks of their own."""
+
+
 def draw_levels(path: str | Path, columns: Sequence[Levels]) -> None:
     """One column of states with J, parity and excitation energy for each calculation, named by what sets it apart; a
-    PNG file.
+    PNG file.  States with an excited centre of mass are left out.
 
-    Raises InputError if the file cannot be written, ImportError if matplotlib is missing.
+    Raises InputError if there is nothing to draw or the file cannot be written, ImportError if matplotlib is missing.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(3.2, 1.2 + 1.9 * len(columns)), 5.4), dpi=120, layout="constrained")
-    axes = figure.subplots()
-    for place, levels in enumerate(columns):
-        _column(axes, place, levels)
+    columns = [levels for levels in columns if not levels.spurious_n.all()]
+    if not columns:
+        raise InputError("Nothing to draw: in all states the centre of mass is excited. Take lawson > 0.")
     names = [_short(*each) for each in zip(columns, words_apart(columns), strict=True)]
+    most = max(len(_states(levels)) for levels in columns)
+    height = max(5.4, LABEL_INCHES * (most + 1) + MARGIN_INCHES)
+    figure = Figure(figsize=(max(3.2, 1.2 + 2.1 * len(columns)), height), dpi=120, layout="constrained")
+    axes = figure.subplots()
+    top = max(1.0, *(float(np.nanmax(levels.excited_n)) for levels in columns))
+    per_inch = top / (height - MARGIN_INCHES - 2 * LABEL_INCHES)
+    low, high = -2 * LABEL_INCHES * per_inch, top + LABEL_INCHES * per_inch
+    for place, levels in enumerate(columns):
+        _column(axes, place, levels, LABEL_INCHES * per_inch, high - LABEL_INCHES * per_inch / 2)
     axes.set_xticks(range(len(columns)), names, fontsize=8)
-    axes.set_xlim(-0.6, len(columns) - 0.2)
+    axes.set_xlim(-0.6, len(columns) - 0.3)
+    axes.set_ylim(low, high)
     axes.set_ylabel("excitation energy (MeV)", fontsize=10)
     axes.set_title(common_title(columns), fontsize=11, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
@@ -35,18 +58,40 @@ def draw_levels(path: str | Path, columns: Sequence[Levels]) -> None:
         figure.savefig(new, format="png")
 
 
-def _column(axes: Any, place: int, levels: Levels) -> None:
-    excited = levels.energy_n - levels.energy_n[0]
-    span = max(float(excited.max()), 1.0)
-    lowest = -span
-    for n, energy in enumerate(excited.tolist()):
-        axes.plot([place - 0.35, place + 0.15], [energy, energy], color=_colour(levels, n), linewidth=1.6)
-        lowest = max(energy, lowest + 0.035 * span)  # names of close states must not lie on each other
-        axes.annotate(levels.label(n), (place + 0.18, lowest), fontsize=8, verticalalignment="center")
+def _states(levels: Levels) -> list[int]:
+    """Those of the nucleus, with rising energies."""
+    return [n for n in np.argsort(levels.energy_n, kind="stable").tolist() if not levels.spurious_n[n]]
+
+
+def _column(axes: Any, place: int, levels: Levels, gap: float, high: float) -> None:
+    """Lines of the states, and their labels, which have room of their own, at the end of a leader."""
+    states, excited_n = _states(levels), levels.excited_n
+    energies = [float(excited_n[n]) for n in states]
+    for n, energy, y in zip(states, energies, label_heights(energies, gap, 0.0, high), strict=True):
+        axes.plot([place - 0.45, place - 0.05], [energy, energy], color=_colour(levels, n), linewidth=1.6)
+        axes.plot([place - 0.04, place + 0.06], [energy, y], color="#999999", linewidth=0.6)
+        axes.annotate(f"{levels.label(n)}  {energy:.2f}", (place + 0.08, y), fontsize=8, verticalalignment="center")
     axes.annotate(
-        f"{levels.energy_n[0]:.3f} MeV", (place - 0.1, 0.0), textcoords="offset points", xytext=(0, -12), fontsize=8,
-        horizontalalignment="center",
+        f"{levels.energy_n[states[0]]:.3f} MeV", (place - 0.25, 0.0), textcoords="offset points", xytext=(0, -13),
+        fontsize=8, horizontalalignment="center",
     )  # fmt: skip
+
+
+def label_heights(wanted: Sequence[float], gap: float, low: float, high: float) -> np.ndarray:
+    """Heights as near as possible to rising ones (least squares), at least `gap` apart, between low and high.
+
+    With z_k = y_k - k gap the z_k have to rise: neighbours that fall become one run at their mean.  Cut at the ends.
+    """
+    step_k = gap * np.arange(len(wanted))
+    runs: list[tuple[float, int]] = []
+    for mean in (np.asarray(wanted, dtype=float) - step_k).tolist():
+        size = 1
+        while runs and runs[-1][0] > mean:
+            other, count = runs.pop()
+            mean, size = (mean * size + other * count) / (size + count), size + count
+        runs.append((mean, size))
+    rising_k = np.repeat([mean for mean, _ in runs], [size for _, size in runs])
+    return np.clip(rising_k, low, max(low, high - step_k[-1])) + step_k
 
 
 def _colour(levels: Levels, n: int) -> str:
@@ -63,33 +108,57 @@ def _short(levels: Levels, apart: tuple[str, ...]) -> str:
 
 
 def draw_convergence(path: str | Path, series: Sequence[Levels]) -> None:
-    """The lowest energy over Nmax (a curve for each hbar-omega, with its extrapolation) and over hbar-omega; results of
-    other interactions, nuclei, M or parity have curves of their own.
+    """The lowest level over Nmax (a curve for each hbar-omega, with its limit and error bar) and over hbar-omega;
+    results of other interactions, nuclei, M or parity have curves of their own, those of even and odd Nmax panels of
+    their own.  Panels with single points only are left out.
 
-    Raises InputError if the file cannot be written, ImportError if matplotlib is missing.
+    Raises InputError if nothing remains or the file cannot be written, ImportError if matplotlib is missing.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.6, 4.2), dpi=120, layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    for number, curve in enumerate(over_nmax(series)):
-        _curve(left, number, curve, f"{curve.fixed:g} MeV")
-        limit = curve.limit()
-        if limit is not None:
-            left.axhline(limit.energy, color=COLOURS[number % len(COLOURS)], linewidth=0.9, linestyle="--")
-    for number, curve in enumerate(over_hw(series)):
-        _curve(right, number, curve, f"Nmax {curve.fixed:g}")
-    left.set_xlabel("Nmax", fontsize=10)
-    left.set_ylabel("lowest energy (MeV)", fontsize=10)
-    left.locator_params(axis="x", integer=True)
-    right.set_xlabel("hbar-omega (MeV)", fontsize=10)
-    for axes in (left, right):
+    panels = [panel for panel in _panels(series) if any(len(curve.points) > 1 for curve in panel.curves)]
+    if not panels:
+        raise InputError(
+            "Nothing to draw: a curve takes results with two or more Nmax of one parity, or two or more hbar-omega. "
+            "Name more results."
+        )
+    figure = Figure(figsize=(0.8 + 3.9 * len(panels), 4.2), dpi=120, layout="constrained")
+    row = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, panel in zip(row, panels, strict=True):
+        for number, curve in enumerate(panel.curves):
+            _curve(axes, number, curve, panel.fixed.format(curve.fixed))
+            limit = curve.limit() if panel.limits else ""
+            if isinstance(limit, Limit):
+                colour = COLOURS[number % len(COLOURS)]
+                axes.axhline(limit.energy, color=colour, linewidth=0.9, linestyle="--")
+                axes.axhspan(limit.energy - limit.spread, limit.energy + limit.spread, color=colour, alpha=0.15)
+        values = sorted({x for curve in panel.curves for x, _ in curve.points})
+        if len(values) <= MOST_TICKS:
+            axes.set_xticks(values, [f"{value:g}" for value in values])
+        axes.set_xlabel(panel.along, fontsize=10)
+        axes.set_ylabel("lowest energy (MeV)", fontsize=10)
         axes.grid(True, color="#dddddd", linewidth=0.7)
         axes.legend(fontsize=8, frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle(common_title(series), fontsize=11)
     with replacing(path) as new:
         figure.savefig(new, format="png")
+
+
+class _Panel(NamedTuple):
+    """Curves of one panel, what they run along, how the other number is named, and whether they have limits."""
+
+    curves: list[Curve]
+    along: str
+    fixed: str
+    limits: bool
+
+
+def _panels(series: Sequence[Levels]) -> list[_Panel]:
+    curves = over_nmax(series)
+    by_parity = [[curve for curve in curves if curve.points[-1][0] % 2 == odd] for odd in (0, 1)]
+    found = [_Panel(some, "Nmax", "{:g} MeV", True) for some in by_parity]
+    return [*found, _Panel(over_hw(series), "hbar-omega (MeV)", "Nmax {:g}", False)]
 
 
 def _curve(axes: Any, number: int, curve: Curve, fixed: str) -> None:

@@ -10,6 +10,12 @@ import numpy as np
 
 from eigenwerk.ncci.inputs import interaction_title
 
+NOT_HALF_INTEGER = 1e-3
+"""J may differ so much from a whole or half number; more is a mixture of several J, or a state not converged."""
+
+SPURIOUS = 0.5
+"""Quanta of the centre of mass above which a state is none of the nucleus; without truncation errors they are whole."""
+
 
 @dataclass(frozen=True, eq=False)
 class Levels:
@@ -19,7 +25,9 @@ class Levels:
     many-body states.  nonzeros: elements of the lower triangle with the diagonal, by MFDn's rule.  energy_n:
     eigenvalues without the Lawson term.  residual_n: |H x - E x|.  j_n: J as <J^2> gives it.  isospin_n: T from <T^2>.
     values: observables by name, (n,) or (n, x).  transitions: reduced matrix elements by name, (n, n), final state
-    first, nan where M cannot tell.  orbitals: (n, l, 2j) by species.  solver: what it cost.
+    first, nan where M cannot tell.  orbitals: (n, l, 2j) by species.  solver: what it cost.  smaller: of the case in a
+    smaller space that the solver began from, Nmax, hw, energy_m and overlap_nm = |<n|m>|^2 with its states m; empty
+    where there was none.
     """
 
     about: Mapping[str, Any]
@@ -34,6 +42,7 @@ class Levels:
     transitions: Mapping[str, np.ndarray] = field(default_factory=dict)
     orbitals: Mapping[str, np.ndarray] = field(default_factory=dict)
     solver: Mapping[str, Any] = field(default_factory=dict)
+    smaller: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def twice_j_n(self) -> np.ndarray:
@@ -42,10 +51,25 @@ class Levels:
         return (2 * np.rint((2 * self.j_n - odd) / 2) + odd).astype(np.int64)
 
     @property
+    def spurious_n(self) -> np.ndarray:
+        """Which states have their centre of mass excited: they are none of the nucleus."""
+        return np.asarray(self.values.get("N_cm", np.zeros(len(self.energy_n)))) > SPURIOUS
+
+    @property
     def order_n(self) -> np.ndarray:
-        """Which state of its J each one is, from 1."""
-        twice_j = self.twice_j_n.tolist()
-        return np.array([twice_j[: n + 1].count(value) for n, value in enumerate(twice_j)], dtype=np.int64)
+        """Which state of its J each one is, from 1; those with an excited centre of mass have 0."""
+        seen: dict[int, int] = {}
+        order = []
+        for twice, spurious in zip(self.twice_j_n.tolist(), self.spurious_n.tolist(), strict=True):
+            seen[twice] = seen.get(twice, 0) + (not spurious)
+            order.append(0 if spurious else seen[twice])
+        return np.array(order, dtype=np.int64)
+
+    @property
+    def excited_n(self) -> np.ndarray:
+        """Energies above the lowest state of the nucleus (MeV); nan where the centre of mass is excited."""
+        own_n = np.where(self.spurious_n, np.nan, self.energy_n)
+        return own_n - (np.nanmin(own_n) if not self.spurious_n.all() else np.nan)
 
     @property
     def interaction(self) -> str:

@@ -29,6 +29,7 @@ def write_levels(path: str | Path, levels: Levels, vectors_nb: np.ndarray | None
         "transitions": dict(levels.transitions),
         "orbitals": dict(levels.orbitals),
         "solver": dict(levels.solver),
+        "smaller": dict(levels.smaller),
         "vectors": {"coeff_nb": vectors_nb},
     }
     write_state(path, state, __version__)

@@ -45,7 +45,7 @@ def _energies(levels: Levels) -> str:
     for n, energy in enumerate(levels.energy_n):
         excited = energy - levels.energy_n[0]
         rows.append(
-            f"{n + 1:5d}   {levels.twice_j_n[n] / 2:6.1f} {levels.order_n[n]:3d} {levels.isospin_n[n]:7.3f} "
+            f"{n + 1:5d}   {levels.twice_j_n[n] / 2:6.1f} {_number(levels, n):3d} {levels.isospin_n[n]:7.3f} "
             f"{energy:12.3f} {excited:10.3f} {levels.residual_n[n]:12.2E} {levels.j_n[n]:9.4f}"
         )
     return "\n".join(rows)
@@ -84,8 +84,14 @@ def _table(levels: Levels, title: str, heads: str, names: tuple[str, ...], form:
     return "\n".join(rows) if len(rows) > 2 else ""
 
 
+def _number(levels: Levels, n: int) -> int:
+    """Which state of its J it is, from 1; MFDn counts all of them, whatever their centre of mass does."""
+    twice_j = levels.twice_j_n.tolist()
+    return twice_j[: n + 1].count(twice_j[n])
+
+
 def _state(levels: Levels, n: int) -> str:
-    return f"{n + 1:5d} {levels.twice_j_n[n] / 2:5.1f} {levels.order_n[n]:3d} {levels.isospin_n[n]:7.3f}"
+    return f"{n + 1:5d} {levels.twice_j_n[n] / 2:5.1f} {_number(levels, n):3d} {levels.isospin_n[n]:7.3f}"
 
 
 def _quanta(levels: Levels) -> str:

@@ -4,7 +4,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from eigenwerk.ncci.results.levels import Levels
+from eigenwerk.ncci.inputs import half
+from eigenwerk.ncci.results.levels import NOT_HALF_INTEGER, Levels
+
+IMPURE = 0.01
+"""Quanta of the centre of mass that are worth a warning."""
 
 Column = tuple[str, str, str]
 """Name in `Levels.values`, heading, format."""
@@ -41,7 +45,10 @@ GROUPS: tuple[tuple[str, tuple[Column, ...]], ...] = (
             ("Ds_n", "<s_z> n", "9.4f"),
         ),
     ),
-    ("Electric quadrupole (fm^2)", (("Q_p", "protons", "9.4f"), ("Q_n", "neutrons", "9.4f"))),
+    (
+        "Electric quadrupole (fm^2; Q with charges: e fm^2)",
+        (("Q_p", "protons", "9.4f"), ("Q_n", "neutrons", "9.4f"), ("Q", "Q", "9.4f")),
+    ),
     (
         "Terms of the energy (MeV)",
         (("T_int", "T_int", "11.4f"), ("V_NN", "V_NN", "11.4f"), ("V_C", "V_C", "11.4f")),
@@ -59,8 +66,45 @@ def levels_lines(levels: Levels) -> list[str]:
             lines += ["", title, *_columns(levels, known)]
         if title.startswith("Magnetic") and known and _hidden(levels):
             lines.append("-: odd ranks vanish at M = 0; a run with M = 1 shows them")
-    lines += [*_quanta(levels), *_occupations(levels), *_strengths(levels)]
+    lines += [*_quanta(levels), *_occupations(levels), *_strengths(levels), *_factors(levels)]
     return lines
+
+
+def _factors(levels: Levels) -> list[str]:
+    """What the moments and transitions were computed with."""
+    about = levels.about
+    if "effective_charges" not in about or not ("mu" in levels.values or levels.transitions):
+        return []
+    charge, g_l, g_s = ("{:g}, {:g}".format(*about[name]) for name in ("effective_charges", "g_orbital", "g_spin"))
+    hw = f"hbar-omega {about['orbital_hw']:.2f} MeV"
+    return ["", f"Protons, neutrons: charges {charge} e; g_l {g_l}; g_s {g_s}; orbitals of {hw}"]
+
+
+def remarks(levels: Levels) -> list[str]:
+    """What a person should know of the states before using them."""
+    found, quanta_n = [], np.asarray(levels.values.get("N_cm", np.zeros(len(levels.energy_n))))
+    if not levels.converged:
+        found.append("Not converged: allow more products ([solver] products), or a larger tolerance.")
+    if levels.spurious_n.any():
+        found.append(
+            "cm: the centre of mass is excited; these are no states of the nucleus and are left out of Ex and of the "
+            "transitions. A larger lawson lifts them."
+        )
+    elif (quanta_n > IMPURE).any():
+        found.append(
+            f"Warning: <N_cm> is up to {quanta_n.max():.2g}: the motion of the centre of mass does not separate in "
+            "this basis. Limits by Nmax alone, and lawson > 0, make it."
+        )
+    no_spin = np.flatnonzero(np.abs(levels.j_n - levels.twice_j_n / 2) > NOT_HALF_INTEGER)
+    if len(no_spin):
+        which = ", ".join(f"{n + 1} ({levels.j_n[n]:.3f})" for n in no_spin)
+        found.append(
+            f"Warning: J from <J^2> is no {'half-' if levels.twice_j_n[0] % 2 else ''}integer in state {which}: it is "
+            "not converged, or states of one energy are mixed. Take a smaller tolerance, a block, or lawson > 0."
+        )
+    if levels.about.get("not_computed"):
+        found.append(f"Not computed, without meaning outside a core: {', '.join(levels.about['not_computed'])}.")
+    return found
 
 
 def _head(levels: Levels) -> list[str]:
@@ -81,14 +125,14 @@ def _head(levels: Levels) -> list[str]:
 
 def _energies(levels: Levels) -> list[str]:
     lines = ["  n     J     #       T      E (MeV)   Ex (MeV)   residual"]
+    order_n, excited_n = levels.order_n, levels.excited_n
     for n, energy in enumerate(levels.energy_n):
         lines.append(
-            f"{n + 1:3d} {levels.label(n):>6s} {levels.order_n[n]:4d} {levels.isospin_n[n]:8.3f} {energy:12.4f} "
-            f"{energy - levels.energy_n[0]:10.4f} {levels.residual_n[n]:10.1e}"
+            f"{n + 1:3d} {levels.label(n):>6s} {order_n[n] or '-':>4} {_cell(levels.isospin_n[n], '.3f'):>8s} "
+            f"{energy:12.4f} {'cm' if levels.spurious_n[n] else format(excited_n[n], '.4f'):>10s} "
+            f"{levels.residual_n[n]:10.1e}"
         )
-    if not levels.converged:
-        lines.append("Not converged: allow more products ([solver] products), or a larger tolerance.")
-    return lines
+    return lines + remarks(levels)
 
 
 def _columns(levels: Levels, columns: Iterable[Column]) -> list[str]:
@@ -145,18 +189,22 @@ def _strengths(levels: Levels) -> list[str]:
     if not kinds:
         return []
     lines = ["", "Transitions, initial -> final: B(M1) (nuclear magnetons^2), B(E2) (e^2 fm^4)"]
-    count = len(levels.energy_n)
-    for initial in range(count):
-        for final in range(initial):
+    own = np.flatnonzero(~levels.spurious_n).tolist()
+    for place, initial in enumerate(own):
+        for final in own[:place]:
             cells = [_strength(levels, kind, final, initial) for kind in kinds]
             if any(cells):
                 names = " -> ".join(f"{levels.label(n)} #{levels.order_n[n]}" for n in (initial, final))
                 lines.append(f"{names:>20s}  " + "  ".join(filter(None, cells)))
+    if any("= -" in line for line in lines):
+        lines.append(f"-: M = {half(int(levels.about['twice_M']))} cannot tell these; another M shows them")
     return lines
 
 
 def _strength(levels: Levels, kind: str, final: int, initial: int) -> str:
     reduced = levels.transitions[kind][final, initial]
-    if np.isnan(reduced) or abs(reduced) < 1e-10:
+    if np.isnan(reduced):
+        return f"B({kind}) = -"
+    if abs(reduced) < 1e-10:
         return ""
     return f"B({kind}) = {reduced**2 / (levels.twice_j_n[initial] + 1):.5f}"

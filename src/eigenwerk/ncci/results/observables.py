@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from eigenwerk.ncci.basis.basis_pairs import basis_pairs
+from eigenwerk.ncci.basis.basis_pairs import BasisPairs, basis_pairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.basis.space import ManyBodySpace
+from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.interaction.angular import intrinsic_spin, isospin, orbital_spin, total_spin
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
 from eigenwerk.ncci.interaction.one_body import orbital_momentum, scalar_product, spin
@@ -19,12 +20,36 @@ from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.results.levels import spin_of
 from eigenwerk.ncci.results.one_body_sums import occupations, one_body_densities, one_body_matrices, quanta_shares
-from eigenwerk.ncci.results.tensors import G_ORBITAL, G_SPIN, orbital_moment, quadrupole, reduced, spin_moment
-from eigenwerk.ncci.results.two_body_density import PairDensities, expectation
+from eigenwerk.ncci.results.tensors import orbital_moment, quadrupole, reduced, spin_moment
+from eigenwerk.ncci.results.two_body_density import expectations
 from eigenwerk.units import NUCLEON_MASS_MEV
+
+NO_CORE_CHARGES, VALENCE_CHARGES = (1.0, 0.0), (1.5, 0.5)
+"""Charges of proton and neutron in electric quadrupole moments: bare ones; those that stand for the polarised core."""
 
 M1_FACTOR = math.sqrt(3 / (4 * math.pi))
 E2_FACTOR = math.sqrt(5 / (4 * math.pi))
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What protons and neutrons count in moments: effective charges (e), orbital and spin g factors."""
+
+    charge: tuple[float, float]
+    g_orbital: tuple[float, float]
+    g_spin: tuple[float, float]
+
+
+def factors_of(case: Case, problem: CaseSpace) -> Factors:
+    """Those that the case gives, or the usual ones of its kind of space."""
+    usual = NO_CORE_CHARGES if problem.core is None else VALENCE_CHARGES
+    return Factors(case.effective_charges or usual, case.g_orbital, case.g_spin)
+
+
+def not_computed(problem: CaseSpace, wanted: Iterable[str]) -> tuple[str, ...]:
+    """Observables that are wanted but have no meaning in this kind of space."""
+    absent = set() if problem.core is None else {"radii", "quanta", "center_of_mass"}
+    return tuple(name for name in wanted if name in absent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +60,9 @@ class Observed:
     transitions: Mapping[str, np.ndarray]
 
 
-def scalar_operators(problem: CaseSpace, wanted: Iterable[str], hw: float | None) -> dict[str, TwoBody]:
-    """Two-body operators by name.  J2 and T2 are always among them; T2 needs the same orbitals for both species."""
+def scalar_operators(problem: CaseSpace, wanted: Iterable[str]) -> dict[str, TwoBody]:
+    """Two-body operators by name.  J2 and T2 are always among them, without a core also N_cm; T2 needs the same
+    orbitals for both species."""
     pairs, nucleons = problem.pairs, problem.space.nucleons
     operators = {"J2": total_spin(pairs, nucleons)}
     if problem.space.orbitals_p == problem.space.orbitals_n:
@@ -48,24 +74,22 @@ def scalar_operators(problem: CaseSpace, wanted: Iterable[str], hw: float | None
         operators["Sp2"], operators["Sn2"] = products.only("pp"), products.only("nn")
         products = 2.0 * scalar_product(pairs, orbital_momentum)
         operators["Lp2"], operators["Ln2"] = products.only("pp"), products.only("nn")
-    if hw is not None and "radii" in wanted:
-        distances = squared_distances(pairs, hw)
+    if problem.core is None and "radii" in wanted:
+        distances = squared_distances(pairs, problem.hw)
         operators |= {f"s_{kind}": distances.only(kind) for kind in ("pp", "nn", "pn")}
-    if hw is not None and "center_of_mass" in wanted:
+    if problem.core is None:
         operators["N_cm"] = centre_of_mass_quanta(pairs, nucleons)
     return operators
 
 
-def scalars(basis: ManyBodyBasis, operators: Mapping[str, TwoBody], vectors_nb: torch.Tensor) -> dict[str, np.ndarray]:
-    """Expectation values (n,) of two-body operators in every state."""
-    pairs = {name: basis_pairs(basis, operator) for name, operator in operators.items()}
-    tables = PairDensities(basis, next(iter(pairs.values())), vectors_nb.device)
-    found: dict[str, list[float]] = {name: [] for name in operators}
-    for vector_b in vectors_nb:
-        density = tables.of(vector_b)
-        for name, each in pairs.items():
-            found[name].append(expectation(density, each))
-    values = {name: np.array(row) for name, row in found.items()}
+def scalars(
+    basis: ManyBodyBasis,
+    operators: Mapping[str, TwoBody],
+    vectors_nb: torch.Tensor,
+    pairs: BasisPairs | None = None,
+) -> dict[str, np.ndarray]:
+    """Expectation values (n,) of two-body operators in every state.  pairs: those of the basis where they are known."""
+    values = expectations(basis, pairs or basis_pairs(basis, next(iter(operators.values()))), operators, vectors_nb)
     space = basis.space
     for species, orbitals, number in (("p", space.orbitals_p, space.protons), ("n", space.orbitals_n, space.neutrons)):
         if f"S{species}2" in values:  # so far the products of different nucleons; here the squares of single ones
@@ -78,31 +102,32 @@ def scalars(basis: ManyBodyBasis, operators: Mapping[str, TwoBody], vectors_nb: 
 def observe(
     problem: CaseSpace,
     basis: ManyBodyBasis,
+    pairs: BasisPairs,
     vectors_nb: torch.Tensor,
     wanted: Iterable[str],
-    hw: float | None,
+    factors: Factors,
     terms: Mapping[str, TwoBody] | None = None,
 ) -> Observed:
     """Everything wanted of all states, and the expectation values of further operators `terms`."""
     wanted = tuple(wanted)
-    operators = scalar_operators(problem, wanted, hw) | dict(terms or {})
-    values = scalars(basis, operators, vectors_nb)
+    operators = scalar_operators(problem, wanted) | dict(terms or {})
+    values = scalars(basis, operators, vectors_nb, pairs)
     if "s_pp" in values:
         values |= _radii(basis.space, values)
     if "occupations" in wanted:
         values |= {f"occupations_{species}": occupations(basis, species, vectors_nb) for species in "pn"}
-    if "quanta" in wanted and int(np.max(basis.space.truncation.weight_p_a, initial=0)):
+    if "quanta" in wanted and problem.core is None:
         values["quanta"] = quanta_shares(basis, _least_weight(basis.space), vectors_nb)
     if "densities" in wanted:
         values |= {f"density_{species}": one_body_densities(basis, species, vectors_nb) for species in "pn"}
     transitions: dict[str, np.ndarray] = {}
     if "moments" in wanted or "transitions" in wanted:
         twice_j = _twice_j(basis.space, values["J2"])
-        matrices = _one_body(basis, vectors_nb, hw)
+        matrices = _one_body(basis, vectors_nb, problem.hw)
         if "moments" in wanted:
-            values |= _moments(basis.space.twice_M, twice_j, matrices)
+            values |= _moments(basis.space.twice_M, twice_j, matrices, factors)
         if "transitions" in wanted:
-            transitions = _transitions(basis.space.twice_M, twice_j, matrices)
+            transitions = _transitions(basis.space.twice_M, twice_j, matrices, factors)
     return Observed(values, transitions)
 
 
@@ -127,19 +152,20 @@ def _radii(space: ManyBodySpace, values: Mapping[str, np.ndarray]) -> dict[str, 
     return dict(zip(("r_p", "r_n", "r_matter", "r_pp", "r_nn", "r_pn"), rows.T, strict=True))
 
 
-def _one_body(basis: ManyBodyBasis, vectors_nb: torch.Tensor, hw: float | None) -> dict[str, np.ndarray]:
-    """<f|O|i> (n, n) of l_z, s_z and, if hw is known, r^2 C_20 in fm^2, for protons and neutrons."""
+def _one_body(basis: ManyBodyBasis, vectors_nb: torch.Tensor, hw: float) -> dict[str, np.ndarray]:
+    """<f|O|i> (n, n) of l_z, s_z and r^2 C_20 in fm^2, for protons and neutrons."""
     found = {}
     for species, orbitals in (("p", basis.space.orbitals_p), ("n", basis.space.orbitals_n)):
         operators = {"Dl": orbital_moment(orbitals), "Ds": spin_moment(orbitals)}
-        if hw is not None:
-            operators["C2"] = length(hw, NUCLEON_MASS_MEV) ** 2 * quadrupole(orbitals)
+        operators["C2"] = length(hw, NUCLEON_MASS_MEV) ** 2 * quadrupole(orbitals)
         for name, matrix_nn in one_body_matrices(basis, species, operators, vectors_nb).items():
             found[f"{name}_{species}"] = matrix_nn
     return found
 
 
-def _moments(twice_M: int, twice_j: list[int], matrices: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _moments(
+    twice_M: int, twice_j: list[int], matrices: Mapping[str, np.ndarray], factors: Factors
+) -> dict[str, np.ndarray]:
     """Moments in the states with M = J, by Wigner and Eckart from the M at hand; nan where that is not possible."""
     values = {}
     for name, matrix_nn in matrices.items():
@@ -149,10 +175,17 @@ def _moments(twice_M: int, twice_j: list[int], matrices: Mapping[str, np.ndarray
             values[f"Q_{name[-1]}"] = 2.0 * np.array(stretched)
         else:
             values[name] = np.array(stretched)
-    parts = [(G_ORBITAL[k] * values[f"Dl_{s}"] + G_SPIN[k] * values[f"Ds_{s}"]) for k, s in enumerate("pn")]
-    values["mu"] = parts[0] + parts[1]
+    values["mu"] = _magnetic(values, factors)
+    values["Q"] = factors.charge[0] * values["Q_p"] + factors.charge[1] * values["Q_n"]
     values["sum_J"] = values["Dl_p"] + values["Dl_n"] + values["Ds_p"] + values["Ds_n"]
     return values
+
+
+def _magnetic(parts: Mapping[str, np.ndarray], factors: Factors) -> np.ndarray:
+    """sum of g_l l + g_s s over protons and neutrons."""
+    pairs = zip(factors.g_orbital, factors.g_spin, "pn", strict=True)
+    one, other = (g_l * parts[f"Dl_{s}"] + g_s * parts[f"Ds_{s}"] for g_l, g_s, s in pairs)
+    return one + other
 
 
 def _stretched(value: float, twice_j: int, rank: int, twice_m: int) -> float:
@@ -164,8 +197,10 @@ def _stretched(value: float, twice_j: int, rank: int, twice_m: int) -> float:
     return math.nan if here is None or unit is None else here / unit
 
 
-def _transitions(twice_M: int, twice_j: list[int], matrices: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """<f||O||i>: the parts of M1 (with sqrt(3/4 pi)) and E2 (r^2 Y_2, fm^2), and M1 and E2 with the free g factors."""
+def _transitions(
+    twice_M: int, twice_j: list[int], matrices: Mapping[str, np.ndarray], factors: Factors
+) -> dict[str, np.ndarray]:
+    """<f||O||i>: the parts of M1 (with sqrt(3/4 pi)) and E2 (r^2 Y_2, fm^2), and with factors M1, E2."""
     found = {}
     for name, matrix_nn in matrices.items():
         rank, factor = (2, E2_FACTOR) if name.startswith("C2") else (1, M1_FACTOR)
@@ -180,10 +215,8 @@ def _transitions(twice_M: int, twice_j: list[int], matrices: Mapping[str, np.nda
                 for row, final in zip(scaled_nn, twice_j, strict=True)
             ]
         )
-    parts = [G_ORBITAL[k] * found[f"Dl_{s}"] + G_SPIN[k] * found[f"Ds_{s}"] for k, s in enumerate("pn")]
-    found["M1"] = parts[0] + parts[1]
-    if "E2_p" in found:
-        found["E2"] = found["E2_p"]
+    found["M1"] = _magnetic(found, factors)
+    found["E2"] = factors.charge[0] * found["E2_p"] + factors.charge[1] * found["E2_n"]
     return found
 
 

@@ -13,12 +13,6 @@ import numpy as np
 from eigenwerk.ncci.interaction.angular_algebra import clebsch_gordan
 from eigenwerk.ncci.orbitals import Orbitals
 
-G_ORBITAL = (1.0, 0.0)
-"""Orbital g factors of proton and neutron, nuclear magnetons."""
-
-G_SPIN = (5.586, -3.826)
-"""Spin g factors of proton and neutron, nuclear magnetons, as MFDn has them."""
-
 
 def orbital_moment(orbitals: Orbitals) -> np.ndarray:
     """<x|l_z|y> between all m-states."""

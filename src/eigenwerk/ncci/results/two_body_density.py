@@ -1,54 +1,58 @@
 """Expectation values of two-body operators by the density of pairs, with the tables of the matrix-free back end.
 
 <v|O|v> = sum over pairs of <ab|O|cd> Gamma_ab,cd with Gamma = <v|a+_a a+_b a_d a_c|v>: what the `pairs` product gathers
-is multiplied with itself.  One density serves all operators.
+is multiplied with itself.  One density serves all operators; densities and matrix elements are made block by block.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
 
-from eigenwerk.ncci.basis.basis_pairs import KINDS, BasisPairs
+from eigenwerk.ncci.basis.basis_pairs import KINDS, BasisPairs, each_basis_block
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
-from eigenwerk.ncci.pairs.pair_tasks import all_tasks
-from eigenwerk.ncci.pairs.pairs import CHUNK, KindTensors, signed_places, to_tensors
-
-PairDensity = Mapping[str, list[np.ndarray]]
-"""Gamma by kind of pairs: one matrix (x, x) for every block, pairs in the order of the blocks."""
+from eigenwerk.ncci.interaction.two_body import TwoBody
+from eigenwerk.ncci.pairs.pair_tasks import kind_tasks
+from eigenwerk.ncci.pairs.pairs import CHUNK, KindTensors, signed_places, tables
 
 
-class PairDensities:
-    """The tables of one basis; `of` gives the density of a vector."""
+def expectations(
+    basis: ManyBodyBasis, pairs: BasisPairs, operators: Mapping[str, TwoBody], vectors_nb: torch.Tensor
+) -> dict[str, np.ndarray]:
+    """<v|O|v> (n,) of every operator in every vector, float64.
 
-    def __init__(self, basis: ManyBodyBasis, pairs: BasisPairs, device: torch.device | str = "cpu") -> None:
-        self.dimension = basis.dimension
-        self.kinds: dict[str, KindTensors] = {
-            tasks.kind: to_tensors(tasks, torch.float64, torch.device(device)) for tasks in all_tasks(basis, pairs)
-        }
+    pairs: those of any operator of this basis; their matrix elements are not used.
+    """
+    totals = {name: np.zeros(len(vectors_nb)) for name in operators}
+    for kind in KINDS:
+        blocks = {name: each_basis_block(basis, operator, kind) for name, operator in operators.items()}
+        for gamma_nxx in _densities(basis, pairs, kind, vectors_nb):
+            for name, each in blocks.items():
+                totals[name] += np.einsum("nxy,xy->n", gamma_nxx, next(each).matrix_xx)
+    return totals
 
-    def of(self, vector_b: torch.Tensor) -> dict[str, list[np.ndarray]]:
-        """Gamma of a vector (b,), float64."""
-        signed_b = torch.cat([vector_b, -vector_b, vector_b.new_zeros(1)])
-        return {kind: self._of_kind(self.kinds[kind], signed_b) for kind in KINDS}
 
-    def _of_kind(self, kind: KindTensors, signed_b: torch.Tensor) -> list[np.ndarray]:
-        found = [torch.zeros_like(matrix) for matrix in kind.matrices]
-        for task in kind.tasks:
+def _densities(basis: ManyBodyBasis, pairs: BasisPairs, kind: str, vectors_nb: torch.Tensor) -> Iterator[np.ndarray]:
+    """Gamma (n, x, x) of all vectors for one block after the other, pairs in the order of the block."""
+    if not pairs.blocks[kind]:
+        return
+    of_kind = tables(kind_tasks(basis, pairs, kind), vectors_nb.device)
+    signed_n = [torch.cat([vector_b, -vector_b, vector_b.new_zeros(1)]) for vector_b in vectors_nb]
+    for number, block in enumerate(pairs.blocks[kind]):
+        size = len(block.first_x)
+        gamma_nxx = vectors_nb.new_zeros((len(signed_n), size, size), dtype=torch.float64)
+        for place, count in _places(of_kind, number, basis.dimension):
+            for gamma_xx, signed_b in zip(gamma_nxx, signed_n, strict=True):
+                gathered = signed_b.index_select(0, place).view(count, -1).double()
+                gamma_xx[:count, :count] += gathered @ gathered.T
+        yield gamma_nxx.cpu().numpy()
+
+
+def _places(of_kind: KindTensors, block: int, dimension: int) -> Iterator[tuple[torch.Tensor, int]]:
+    """Places of what is gathered for a block, and how many of its pairs that are."""
+    for task in of_kind.tasks:
+        if task.block == block:
             step = max(1, CHUNK // (task.pairs * task.right_rows))
             for start in range(0, task.left_rows, step):
-                place = signed_places(kind, task, start, min(start + step, task.left_rows), self.dimension)
-                gathered = signed_b.index_select(0, place).view(task.pairs, -1).double()
-                found[task.block][: task.pairs, : task.pairs] += gathered @ gathered.T
-        return [matrix.cpu().numpy() for matrix in found]
-
-
-def expectation(density: PairDensity, pairs: BasisPairs) -> float:
-    """sum of <ab|O|cd> Gamma_ab,cd; the operator's pairs have to be those of the density, in its order."""
-    return float(
-        sum(
-            np.vdot(gamma, block.matrix_xx)
-            for kind in KINDS
-            for gamma, block in zip(density[kind], pairs.blocks[kind], strict=True)
-        )
-    )
+                stop = min(start + step, task.left_rows)
+                yield signed_places(of_kind, task, start, stop, dimension), task.pairs

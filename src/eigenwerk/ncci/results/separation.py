@@ -1,0 +1,102 @@
+"""States that are mixtures of several J at one energy, taken apart.
+
+At one energy the solver finds any combination of the states there: of a level that is degenerate (without Lawson's
+term every excitation of the centre of mass, coupled to J - L .. J + L) it sees only what its start vectors hold.
+J^2 commutes with H, so powers of J^2 on such a vector span its parts with one J, which are states of the same energy.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from eigenwerk.linalg.limits import relative_bound
+from eigenwerk.linalg.operator import EigenResult
+from eigenwerk.ncci.results.levels import NOT_HALF_INTEGER, spin_of
+
+CLOSE = 1e-3
+"""Energies (MeV) within which states belong to one level."""
+
+LEAST_PART = 1e-3
+"""What J^2 adds to the space of a level is noise where it is shorter than this, relative to what J^2 made."""
+
+MOST_PARTS = 12
+"""Powers of J^2 that are tried."""
+
+Product = Callable[[torch.Tensor], torch.Tensor]
+"""An operator on vectors (n, b)."""
+
+
+def mixed(square_n: np.ndarray, nucleons: int) -> np.ndarray:
+    """(n,) which of the states with these <J^2> have no J."""
+    j_n, shift = spin_of(square_n), nucleons % 2 / 2
+    return np.abs(j_n - shift - np.rint(j_n - shift)) > NOT_HALF_INTEGER
+
+
+def separated(found: EigenResult, mixed_n: np.ndarray, h: Product, j_squared: Product, tolerance: float) -> EigenResult:
+    """The states, with every level that has a mixture in states of one J each; there may be more than before.
+
+    mixed_n: see `mixed`, of converged states alone; another one is a mixture because it is no state yet.  h, j_squared:
+    products of H and J^2.  tolerance: of the solver.  A part of a mixture is a state if its residual is at most ten
+    times what the solver was asked for: that much the division by its length may add.
+    """
+    eig_n, vectors_nb = found.eig_kn[0].cpu().numpy(), found.vectors_knx[0]
+    groups = np.split(np.arange(len(eig_n)), np.flatnonzero(np.diff(eig_n) > CLOSE) + 1)
+    parts, slack, products = [], [], found.applications
+    for group in groups:
+        part_nb, factor = vectors_nb[group[0] : group[-1] + 1], 1.0
+        if mixed_n[group].any():
+            apart_nb = _by_spin(part_nb, h, j_squared)
+            products += 2 * len(apart_nb)
+            energies, residual = _residuals(apart_nb, h)
+            apart_nb = apart_nb[residual <= 10 * relative_bound(tolerance, energies)]
+            part_nb, factor = (apart_nb, 10.0) if len(apart_nb) >= len(part_nb) else (part_nb, 1.0)
+        parts.append(part_nb)
+        slack += [factor] * len(part_nb)
+    result_nb = torch.cat(parts)
+    eig, residual = _residuals(result_nb, h)
+    limit = relative_bound(tolerance, eig) * torch.tensor(slack, dtype=eig.dtype, device=eig.device)
+    return replace(
+        found, eig_kn=eig[None], vectors_knx=result_nb[None], residual_kn=residual[None],
+        converged_kn=(residual <= limit)[None], applications=products + len(result_nb), proj_kni=None,
+    )  # fmt: skip
+
+
+def _residuals(x_nb: torch.Tensor, h: Product) -> tuple[torch.Tensor, torch.Tensor]:
+    """<x|H|x> and |H x - <H> x|, float64."""
+    image_nb = h(x_nb).double()
+    eig_n = (x_nb.double() * image_nb).sum(dim=1)
+    return eig_n, torch.linalg.vector_norm(image_nb - eig_n[:, None] * x_nb.double(), dim=1)
+
+
+def _by_spin(x_nb: torch.Tensor, h: Product, j_squared: Product) -> torch.Tensor:
+    """Vectors (m, b) of one J each, and of one energy among those of equal J, that span powers of J^2 on x."""
+    space_nb, image_nb = _orthonormal(x_nb[:0], x_nb), x_nb[:0]
+    for _ in range(MOST_PARTS):
+        newest_nb = j_squared(space_nb[len(image_nb) :])
+        image_nb = torch.cat([image_nb, newest_nb])
+        added_nb = _orthonormal(space_nb, newest_nb)
+        if not len(added_nb):
+            break
+        space_nb = torch.cat([space_nb, added_nb])
+    image_nb = torch.cat([image_nb, *([j_squared(space_nb[len(image_nb) :])] if len(image_nb) < len(space_nb) else [])])
+    square_n, turn_nn = torch.linalg.eigh((space_nb @ image_nb.T).double())
+    space_nb = turn_nn.T.to(space_nb) @ space_nb
+    twice_n = np.rint(2 * spin_of(square_n.cpu().numpy()))
+    for same in np.split(np.arange(len(twice_n)), np.flatnonzero(np.diff(twice_n)) + 1):
+        if len(same) > 1:
+            part_nb = space_nb[same[0] : same[-1] + 1]
+            turn_nn = torch.linalg.eigh((part_nb @ h(part_nb).T).double())[1]
+            space_nb[same[0] : same[-1] + 1] = turn_nn.T.to(part_nb) @ part_nb
+    return space_nb
+
+
+def _orthonormal(space_nb: torch.Tensor, x_nb: torch.Tensor) -> torch.Tensor:
+    """Orthonormal vectors of what x has beyond an orthonormal space, without what is noise."""
+    long_nb = x_nb.double()
+    scale = torch.linalg.vector_norm(long_nb, dim=1).max()
+    for _ in range(2):
+        long_nb = long_nb - (long_nb @ space_nb.double().T) @ space_nb.double()
+    _, sigma, rows_nb = torch.linalg.svd(long_nb, full_matrices=False)
+    return rows_nb[sigma > LEAST_PART * scale].to(x_nb)
