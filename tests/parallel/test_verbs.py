@@ -345,23 +345,6 @@ def test_calls_that_make_no_sense_are_refused_before_anything_travels(pool):
     pool.run(refusals)
 
 
-def aborts(world):
-    part = world.split(0, name="aborted")
-    part.barrier()
-    if world.rank == 0:
-        part.abort()
-        part.abort()
-        part.close()
-    else:
-        with pytest.raises(RuntimeError):
-            part.sum(torch.ones(10**6))
-        part.abort()
-
-
-def test_who_aborts_makes_the_others_fail_at_once_instead_of_waiting(ranks):
-    ranks(2, "gloo").run(aborts)
-
-
 # --- the trace -------------------------------------------------------------------------------------------------------
 
 

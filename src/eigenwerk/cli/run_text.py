@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from eigenwerk import __version__
+from eigenwerk.dft.band_gap import BandEdge
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.run.report import ReportedEdge, RunResult
+from eigenwerk.dft.run.report import RunResult
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.units import HARTREE_EV
@@ -144,11 +145,11 @@ def _levels(result: RunResult) -> list[str]:
     return ["Electrons: an insulator or semiconductor", *lines]
 
 
-def _edge_line(name: str, edge: ReportedEdge, result: RunResult) -> str:
+def _edge_line(name: str, edge: BandEdge, result: RunResult) -> str:
     return f"  {name:<22}{edge.energy:>12.4f} eV  at {_place(edge, result)}, band {edge.band}"
 
 
-def _place(edge: ReportedEdge, result: RunResult) -> str:
+def _place(edge: BandEdge, result: RunResult) -> str:
     point = " ".join(f"{x + 0.0:.4g}" for x in edge.point_c)
     spin = f", spin {'up' if edge.spin == 1 else 'down'}" if len(result.eig_skn) == 2 else ""
     return f"k-point {edge.kpoint} ({point}){spin}"

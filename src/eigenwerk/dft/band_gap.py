@@ -1,79 +1,84 @@
-"""The gap between occupied and empty states, and where in the Brillouin zone its edges lie."""
-
-from __future__ import annotations
+"""The gap between occupied and empty states, and where in the Brillouin zone its edges lie (no torch here)."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
 
 
 @dataclass(frozen=True)
 class BandEdge:
-    """A band edge: energy in hartree, spin channel, k-point index and its reduced coordinates, band index (from 0)."""
+    """A band edge: energy, spin channel, k-point and band counted from 1, the k-point's reduced coordinates."""
 
     energy: float
     spin: int
-    point: int
+    kpoint: int
     point_c: tuple[float, float, float]
     band: int
 
 
 @dataclass(frozen=True)
 class BandGap:
-    """Band gap of a set of k-points; energies in hartree.
+    """The band gap among the computed k-points, in the unit of the eigenvalues.
 
-    gap, direct_gap: None where there is no gap to speak of (no empty band), 0 in a metal; vbm, cbm: band edges over all
-    spins; direct: the band edge at the k-point and spin of the direct gap.
+    metal: no gap.  gap, direct_gap: None where all bands are filled, so that none is known, 0 in a metal; top, bottom:
+    edges of valence and conduction bands over all spins, None in a metal; direct_at: where the direct gap is.
     """
 
     metal: bool
     gap: float | None
     direct_gap: float | None
-    vbm: BandEdge | None
-    cbm: BandEdge | None
-    direct: BandEdge | None
+    top: BandEdge | None
+    bottom: BandEdge | None
+    direct_at: BandEdge | None
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether both edges lie at the same k-point in the same spin channel."""
+        return (
+            self.top is not None
+            and self.bottom is not None
+            and (self.top.kpoint, self.top.spin) == (self.bottom.kpoint, self.bottom.spin)
+        )
 
 
-def band_gap(eig_skn: Tensor, occ_skn: Tensor, point_kc: Tensor, fermi: float | Sequence[float]) -> BandGap:
+METAL = BandGap(True, 0.0, 0.0, None, None, None)
+
+
+def band_gap(eig_skn: np.ndarray, occ_skn: np.ndarray, point_kc: np.ndarray, fermi_s: Sequence[float]) -> BandGap:
     """Fundamental and direct gap, and where the band edges are.
 
     A channel is metallic if the number of bands below its Fermi level differs between k-points, or if the electrons at
     some k-point differ from that number by half a band or more (levels filled in part, smearing as wide as the gap).
 
-    eig_skn, occ_skn: (s, k, n), hartree and 0 to 1; point_kc: (k, 3) reduced; fermi: hartree, one or per spin.
+    eig_skn: (s, k, n), occ_skn: 0 to 1; point_kc: (k, 3) reduced; fermi_s: Fermi level of each spin.
     """
-    spins = eig_skn.shape[0]
-    levels = list(fermi) if isinstance(fermi, Sequence) else [fermi] * spins
-    below_skn = eig_skn <= eig_skn.new_tensor(levels)[:, None, None]
-    count_sk = below_skn.sum(dim=2)
-    uneven = bool((count_sk != count_sk[:, :1]).any())
-    if uneven or bool(((occ_skn.sum(dim=2) - count_sk).abs() >= 0.5).any()):
-        return BandGap(True, 0.0, 0.0, None, None, None)
-    occupied_skn = torch.where(below_skn, eig_skn, -math.inf)
-    empty_skn = torch.where(below_skn, math.inf, eig_skn)
-    vbm = _edge(occupied_skn, int(occupied_skn.argmax()), point_kc)
-    cbm = _edge(empty_skn, int(empty_skn.argmin()), point_kc)
-    if vbm is None or cbm is None:
-        return BandGap(False, None, None, vbm, cbm, None)
-    if cbm.energy <= vbm.energy:  # possible between channels with Fermi levels of their own
-        return BandGap(True, 0.0, 0.0, None, None, None)
-    direct_sk = empty_skn.amin(dim=2) - occupied_skn.amax(dim=2)
+    below_skn = eig_skn <= np.asarray(fermi_s)[:, None, None]
+    count_sk = below_skn.sum(axis=2)
+    if (count_sk != count_sk[:, :1]).any() or (abs(occ_skn.sum(axis=2) - count_sk) >= 0.5).any():
+        return METAL
+    occupied_skn = np.where(below_skn, eig_skn, -math.inf)
+    empty_skn = np.where(below_skn, math.inf, eig_skn)
+    top = _edge(occupied_skn, int(occupied_skn.argmax()), point_kc)
+    bottom = _edge(empty_skn, int(empty_skn.argmin()), point_kc)
+    if top is None or bottom is None:
+        return BandGap(False, None, None, top, bottom, None)
+    if bottom.energy <= top.energy:  # possible between channels with Fermi levels of their own
+        return METAL
+    direct_sk = empty_skn.min(axis=2) - occupied_skn.max(axis=2)
     place = int(direct_sk.argmin())
-    spin, point = divmod(place, eig_skn.shape[1])
+    spin, point = np.unravel_index(place, direct_sk.shape)
     band = int(occupied_skn[spin, point].argmax())
-    top = _edge(occupied_skn, place * eig_skn.shape[2] + band, point_kc)
-    return BandGap(False, cbm.energy - vbm.energy, float(direct_sk[spin, point]), vbm, cbm, top)
+    direct_at = _edge(occupied_skn, place * eig_skn.shape[2] + band, point_kc)
+    return BandGap(False, bottom.energy - top.energy, float(direct_sk[spin, point]), top, bottom, direct_at)
 
 
-def _edge(eig_skn: Tensor, place: int, point_kc: Tensor) -> BandEdge | None:
+def _edge(eig_skn: np.ndarray, place: int, point_kc: np.ndarray) -> BandEdge | None:
     """The band edge at a flat index into eig_skn, None if there is no such state."""
-    _, points, bands = eig_skn.shape
-    spin, point, band = place // (points * bands), place // bands % points, place % bands
+    spin, point, band = (int(x) for x in np.unravel_index(place, eig_skn.shape))
     energy = float(eig_skn[spin, point, band])
     if not math.isfinite(energy):
         return None
     first, second, third = (float(c) for c in point_kc[point])
-    return BandEdge(energy, spin, point, (first, second, third), band)
+    return BandEdge(energy, spin + 1, point + 1, (first, second, third), band + 1)

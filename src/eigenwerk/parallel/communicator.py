@@ -159,10 +159,6 @@ class Communicator(ABC):
     def close(self) -> None:
         """Let go of connections and device resources; collective, last of all, and harmless when repeated."""
 
-    def abort(self) -> None:
-        """Let go at once, without the other ranks, because something has failed; their verbs may fail too."""
-        self.close()
-
     @abstractmethod
     def any(self, flag: bool) -> bool:
         """Whether the flag is true on at least one rank: the way to take a decision together."""

@@ -179,7 +179,8 @@ def test_broken_connections_of_the_others_do_not_hide_who_failed(start):
     codes, said = start("""
         step(1)
         if rank == 2:
-            world.abort()
+            for group in world._groups.values():
+                group.abort()
             time.sleep(1)
             watchdog.fail("illegal memory access", 1)
         try:

@@ -78,9 +78,7 @@ _ARRAY_KINDS = {
 }
 
 
-def find_symmetry(
-    structure: Structure, tolerance_bohr: float, level: int, k_grid: np.ndarray | None = None
-) -> Symmetry:
+def find_symmetry(structure: Structure, tolerance_bohr: float, level: int) -> Symmetry:
     """The operations that leave a crystal and its collinear starting moments unchanged, or flip all moments.
 
     spglib proposes the operations of the crystal with |moment| as part of the species; each is then checked here:
@@ -89,7 +87,6 @@ def find_symmetry(
     Source of the search: A. Togo, I. Tanaka, arXiv:1808.01590.
 
     tolerance_bohr: how far positions and lattice may be off.  level: ISYM; -1 nothing, 0 only k ~ -k, 1 to 3 all.
-    k_grid: (k, 3) fractional k-points; only operations that map this set onto itself are kept.
     Raises InputError for an unknown level or a tolerance that is not positive.
     """
     if level not in LEVELS:
@@ -102,7 +99,7 @@ def find_symmetry(
         if found is None:
             return replace(symmetry, notes=("The symmetry search failed; only the identity is used.",))
         symmetry = replace(symmetry, **{field.name: getattr(found, field.name) for field in fields(found)})
-    return symmetry if k_grid is None else keep_points(symmetry, k_grid)
+    return symmetry
 
 
 def no_symmetry(structure: Structure, level: int = -1) -> Symmetry:

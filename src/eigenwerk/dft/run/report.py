@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eigenwerk.dft.band_gap import BandGap
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.record import StepRecord
 
@@ -31,42 +32,6 @@ class RunInterrupted(KeyboardInterrupt):
     def __init__(self, result: "RunResult | None"):
         super().__init__("interrupted before the first step was finished" if result is None else result.status)
         self.result = result
-
-
-@dataclass(frozen=True)
-class ReportedEdge:
-    """A band edge: energy in eV, spin channel, k-point and band counted from 1, the k-point's reduced coordinates."""
-
-    energy: float
-    spin: int
-    kpoint: int
-    point_c: tuple[float, float, float]
-    band: int
-
-
-@dataclass(frozen=True)
-class ReportedGap:
-    """The band gap among the computed k-points, eV.
-
-    metal: no gap.  gap, direct_gap: None where all bands are filled, so that none is known; top, bottom: edges of
-    valence and conduction bands, None in a metal; direct_at: where the direct gap is.
-    """
-
-    metal: bool
-    gap: float | None
-    direct_gap: float | None
-    top: ReportedEdge | None
-    bottom: ReportedEdge | None
-    direct_at: ReportedEdge | None
-
-    @property
-    def is_direct(self) -> bool:
-        """Whether both edges lie at the same k-point in the same spin channel."""
-        return (
-            self.top is not None
-            and self.bottom is not None
-            and (self.top.kpoint, self.top.spin) == (self.bottom.kpoint, self.bottom.spin)
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +60,7 @@ class RunResult:
     absolute_energy: float
     components: Mapping[str, float]
     fermi_level: float
-    gap: ReportedGap
+    gap: BandGap
     kpoint_kc: np.ndarray
     weight_k: np.ndarray
     eig_skn: np.ndarray

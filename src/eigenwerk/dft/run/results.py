@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from eigenwerk.dft.band_gap import BandEdge, BandGap, band_gap
+from eigenwerk.dft.band_gap import band_gap
 from eigenwerk.dft.basis.fftw import library
 from eigenwerk.dft.calculation import GroundState
-from eigenwerk.dft.run.report import ReportedEdge, ReportedGap, RunResult
+from eigenwerk.dft.run.report import RunResult
 from eigenwerk.dft.scf.state import State
 from eigenwerk.io.vasp.output.record import RunRecord
 from eigenwerk.units import HARTREE_EV
@@ -36,33 +36,17 @@ def make_result(
 ) -> RunResult:
     """The result of a run from its record, its last state and its summary."""
     final, last = record.final, record.last
+    fermi_s = [level * HARTREE_EV for level in state.occupations.fermi_level_s]
+    gap = band_gap(final.eig_skn, final.occ_skn, record.kpoint_kc, fermi_s)
     return RunResult(
         converged=last.converged, interrupted=summary.interrupted, status=final.status, symbols=record.symbols,
         free_energy=last.free_energy, energy_zero=last.energy_zero,
         energy_without_entropy=last.energy_without_entropy,
         absolute_energy=state.energies.absolute_free * HARTREE_EV, components=last.components,
-        fermi_level=final.fermi_level, gap=_gap(state, record), kpoint_kc=record.kpoint_kc, weight_k=record.weight_k,
+        fermi_level=final.fermi_level, gap=gap, kpoint_kc=record.kpoint_kc, weight_k=record.weight_k,
         eig_skn=final.eig_skn, occ_skn=final.occ_skn, forces_av=last.forces_av, moment=last.moment,
         moment_a=last.moment_a, steps=last.steps, warnings=summary.warnings, notes=summary.notes,
         advice=summary.advice, seconds=summary.seconds, threads=torch.get_num_threads(), fft=library(),
         trace=summary.trace, files=summary.files, unwritten=summary.unwritten, folder=summary.folder,
         stamp=record.stamp, ground_state=ground_state,
     )  # fmt: skip
-
-
-def _gap(state: State, record: RunRecord) -> ReportedGap:
-    filled = state.occupations
-    point_kc = torch.as_tensor(record.kpoint_kc)
-    found: BandGap = band_gap(state.eig_skn, filled.occ_skn, point_kc, list(filled.fermi_level_s))
-    edges = (_edge(edge) for edge in (found.vbm, found.cbm, found.direct))
-    return ReportedGap(found.metal, _in_ev(found.gap), _in_ev(found.direct_gap), *edges)
-
-
-def _in_ev(energy: float | None) -> float | None:
-    return None if energy is None else energy * HARTREE_EV
-
-
-def _edge(edge: BandEdge | None) -> ReportedEdge | None:
-    if edge is None:
-        return None
-    return ReportedEdge(edge.energy * HARTREE_EV, edge.spin + 1, edge.point + 1, edge.point_c, edge.band + 1)

@@ -85,14 +85,6 @@ class EndpointCommunicator(LayeredCommunicator):
             endpoint.close()
         super().close()
 
-    def abort(self) -> None:
-        """Lets the threads go and aborts the endpoints."""
-        for thread in self._threads:
-            thread.shutdown(wait=False, cancel_futures=True)
-        for endpoint in self._endpoints:
-            endpoint.abort()
-        super().abort()
-
 
 def _reduce(endpoint: TransportCommunicator, part: torch.Tensor, operation: Operation) -> None:
     endpoint._all_reduce_now(part, operation)

@@ -67,8 +67,3 @@ class LayeredCommunicator(TransportCommunicator):
         """Closes the communicator below as well."""
         super().close()
         self._inner.close()
-
-    def abort(self) -> None:
-        """Aborts the communicator below as well."""
-        super().abort()
-        self._inner.abort()

@@ -133,10 +133,6 @@ class MpiCommunicator(TransportCommunicator):
         if self._finalize:
             self._mpi.Finalize()
 
-    def abort(self) -> None:
-        """Leaves MPI as it is: a process that ends without `close` makes the launcher end the others."""
-        self._closed = True
-
 
 def _memory(flat: torch.Tensor) -> Any:
     """The array as mpi4py takes it.  MPI knows nothing of the queues of a device, so they must be done."""

@@ -160,18 +160,9 @@ class TorchCommunicator(TransportCommunicator):
         if self._groups:
             super().close()
             self.barrier()
-        for group in self._take_groups():
-            group.shutdown()
-
-    def abort(self) -> None:
-        """Breaks the connections: what other ranks wait for from this one fails."""
-        super().abort()
-        for group in self._take_groups():
-            group.abort()
-
-    def _take_groups(self) -> list[Any]:
         groups, self._groups = self._groups, {}
-        return list(groups.values())
+        for group in groups.values():
+            group.shutdown()
 
 
 def gloo_world(

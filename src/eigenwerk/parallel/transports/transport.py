@@ -212,12 +212,6 @@ class TransportCommunicator(Primitives):
             child.close()
         self._children.clear()
 
-    def abort(self) -> None:
-        """Aborts sub-communicators first."""
-        for child in self._children:
-            child.abort()
-        self._children.clear()
-
     # -- packing and staging -------------------------------------------------------------------------------
 
     def _call(
