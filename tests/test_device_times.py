@@ -53,7 +53,7 @@ def test_nothing_is_read_before_somebody_asks():
     trace = Trace(device_clock=queue)
     work(trace, queue, 1.0)
     assert queue.reads == 0
-    assert "device" in trace.table().splitlines()[0]
+    trace.as_dict()
     assert queue.reads > 0
 
 
@@ -99,7 +99,6 @@ def test_without_a_device_clock_there_are_no_device_times():
     work(trace, Queue(), 1.0)
     assert trace.mark() is None
     assert trace.as_dict()["phases"][0]["device_seconds"] is None
-    assert "device" not in trace.table()
 
 
 def test_a_clock_that_comes_late_counts_from_then_on():

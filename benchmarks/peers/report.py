@@ -97,8 +97,20 @@ def markdown(result: Record) -> str:
         if ours:
             parts = ", ".join(f"{key} {value:.3g}" for key, value in result["floors"][cell].items())
             lines += ["", f"## {cell}: where the time goes", "", f"Floor: {parts}."]
-            lines += ["", "```", ours[-1]["trace_table"], "```"]
+            trace = ours[-1]["trace"]
+            lines += ["", "```", *_phases(trace["phases"], trace["seconds"]), "```"]
     return "\n".join(lines) + "\n"
+
+
+def _phases(phases: list[Record], total: float, depth: int = 0) -> list[str]:
+    """Name, calls, seconds and share of each phase, inner phases below their outer one."""
+    lines = []
+    for phase in phases:
+        name = "  " * depth + phase["name"]
+        share = 100 * phase["seconds"] / total
+        lines.append(f"{name:<36}{phase['calls']:>9}{phase['seconds']:>11.3f}{share:>7.1f}%")
+        lines += _phases(phase["children"], total, depth + 1)
+    return lines
 
 
 def _repeats(records: list[Record], cells: list[str]) -> str:

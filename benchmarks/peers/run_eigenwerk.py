@@ -77,7 +77,7 @@ def main() -> None:
         "force_eV_A": float(abs(ground.forces_av).max()) * HARTREE_EV / BOHR_ANGSTROM,
         "criterion": [met_by(step, calculation.parameters.electrons) for step in state.history],
         "moment": state.history[-1].moment, "history_eV": [step.energies.free * HARTREE_EV for step in state.history],
-        "trace": calculation.runtime.trace.as_dict(), "trace_table": calculation.runtime.trace.table(),
+        "trace": calculation.runtime.trace.as_dict(),
     }))  # fmt: skip
 
 

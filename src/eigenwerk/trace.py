@@ -4,7 +4,7 @@
     with trace.span("scf step"):
         with trace.span("hamiltonian", flops=2e9):
             ...
-    print(trace.table())
+    trace.as_dict()
 
 Times are of the host's clock, so work queued on a GPU counts where the host waits for it; with a device clock every
 span also gets the time between its two marks in the device's queue.  A trace belongs to one thread of one process;
@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 from eigenwerk.device_times import DeviceClock, DeviceTimes
-from eigenwerk.phases import Phase, phase_table
+from eigenwerk.phases import Phase
 from eigenwerk.timeline import Timeline
 from eigenwerk.traffic import Traffic
 
@@ -210,9 +210,3 @@ class Trace:
             record["timeline"] = self._timeline.as_dict()
             record["device_timeline"] = None if self._device is None else self._device.timeline.as_dict()
         return record
-
-    def table(self) -> str:
-        """The phases as plain lines: calls, seconds, own seconds, share of the run, rates where known."""
-        if self._device is not None:
-            self._device.read_all()
-        return phase_table(self.root, self.seconds)
