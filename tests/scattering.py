@@ -1,9 +1,10 @@
-"""Phase shifts and bound states of two nucleons from a potential between momenta."""
+"""Two nucleons: phase shifts and bound states from a potential between momenta; H between oscillator states."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from eigenwerk.ncci.interaction.relative_motion.relative import Relative
 from eigenwerk.units import HBAR_C_MEV_FM
 
 
@@ -61,3 +62,35 @@ def bound_state(potential_xx: np.ndarray, p_x: np.ndarray, weight_x: np.ndarray,
     root = np.tile(np.sqrt(weight_x) * p_x, count)
     energies, states = np.linalg.eigh(np.diag(np.tile(p_x**2 / mass, count)) + root[:, None] * potential_xx * root)
     return float(energies[0]), (states[:, 0] ** 2).reshape(count, -1).sum(axis=1)
+
+
+def r_squared(l: int, count: int) -> np.ndarray:
+    """<n l|r^2|n' l> in units b^2: 2n + l + 3/2, and -sqrt((n+1)(n+l+3/2)) beside the diagonal."""
+    n = np.arange(count)
+    beside = -np.sqrt((n[:-1] + 1) * (n[:-1] + l + 1.5))
+    return np.diag(2 * n + l + 1.5) + np.diag(beside, 1) + np.diag(beside, -1)
+
+
+def p_squared(l: int, count: int) -> np.ndarray:
+    """<n l|p^2|n' l> in units (hbar/b)^2: as r^2 with the opposite sign beside the diagonal."""
+    diagonal = np.diag(np.diag(r_squared(l, count)))
+    return 2 * diagonal - r_squared(l, count)
+
+
+def hamiltonian(relative: Relative, j: int, s: int, waves: tuple[int, ...], count: int) -> np.ndarray:
+    """p^2/m + V of two nucleons at rest in the coupled waves l of one J and S; count radial functions each; MeV.
+
+    The first eigenvalue for J = S = 1, waves (0, 2) is the energy of the deuteron.
+    """
+    blocks = []
+    for l in waves:
+        row = []
+        for lp in waves:
+            block = np.zeros((count, count))
+            matrix = relative.element(j, s, l, lp)
+            if matrix is not None:
+                rows, columns = (min(count, size) for size in matrix.shape)
+                block[:rows, :columns] = matrix[:rows, :columns]
+            row.append(block + (relative.hw / 2 * p_squared(l, count) if l == lp else 0.0))
+        blocks.append(row)
+    return np.block(blocks)

@@ -11,9 +11,10 @@ from eigenwerk.ncci.interaction.relative_motion import oscillator
 from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
 from eigenwerk.ncci.interaction.relative_motion.coupling import couple
 from eigenwerk.ncci.interaction.relative_motion.minnesota import minnesota
-from eigenwerk.ncci.interaction.relative_motion.relative import Relative, all_waves, hamiltonian
+from eigenwerk.ncci.interaction.relative_motion.relative import Relative, all_waves
 from eigenwerk.ncci.interaction.two_body import SPECIES, PairSpace
 from eigenwerk.ncci.orbitals import no_core_orbitals
+from scattering import hamiltonian, p_squared, r_squared
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +35,15 @@ def test_radial_functions_are_orthonormal_and_positive_at_the_origin():
 
 
 def test_closed_form_of_r_squared_is_its_radial_integral():
-    r_squared = oscillator.local_potential(lambda r: (r / 1.3) ** 2, 3, 12, 1.3)
-    np.testing.assert_allclose(oscillator.r_squared(3, 12), r_squared, atol=1e-10)
+    found = oscillator.local_potential(lambda r: (r / 1.3) ** 2, 3, 12, 1.3)
+    np.testing.assert_allclose(r_squared(3, 12), found, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", SPECIES)
 def test_kinetic_energy_of_pairs_is_that_of_the_relative_motion(space, kind):
     """Brackets and products p_i.p_j are two ways to (p_i - p_j)^2."""
     hw = 17.0
-    waves = {(j, s, l, l): hw / 2 * oscillator.p_squared(l, 4) for j, s, l in all_waves(5)}
+    waves = {(j, s, l, l): hw / 2 * p_squared(l, 4) for j, s, l in all_waves(5)}
     other = couple(space, dict.fromkeys(SPECIES, Relative(hw, waves)), hw)
     kinetic = intrinsic_kinetic(space, hw, 2)
     for key, matrix in kinetic.matrices[kind].items():
@@ -53,7 +54,7 @@ def test_kinetic_energy_of_pairs_is_that_of_the_relative_motion(space, kind):
 def test_distances_of_pairs_are_those_of_the_relative_motion(space, kind):
     hw = 17.0
     b = oscillator.relative_length(hw)
-    waves = {(j, s, l, l): b**2 * oscillator.r_squared(l, 4) for j, s, l in all_waves(5)}
+    waves = {(j, s, l, l): b**2 * r_squared(l, 4) for j, s, l in all_waves(5)}
     other = couple(space, dict.fromkeys(SPECIES, Relative(hw, waves)), hw)
     for key, matrix in squared_distances(space, hw).matrices[kind].items():
         np.testing.assert_allclose(matrix, other.matrices[kind][key], atol=1e-10)

@@ -9,8 +9,8 @@ from eigenwerk.ncci.interaction.radii import point_radii, squared_distances
 from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
 from eigenwerk.ncci.interaction.relative_motion.coupling import couple
 from eigenwerk.ncci.interaction.relative_motion.jisp16 import jisp16
-from eigenwerk.ncci.interaction.relative_motion.relative import hamiltonian
 from eigenwerk.ncci.interaction.two_body import SPECIES
+from scattering import hamiltonian
 
 EVERYWHERE = dict.fromkeys(SPECIES, jisp16())
 

@@ -8,9 +8,8 @@ from eigenwerk.ncci.interaction.relative_motion import nnlo_opt as chiral
 from eigenwerk.ncci.interaction.relative_motion import oscillator
 from eigenwerk.ncci.interaction.relative_motion.partial_waves import angles, momentum_transfer, project, spin_matrices
 from eigenwerk.ncci.interaction.relative_motion.pion_exchange import Components
-from eigenwerk.ncci.interaction.relative_motion.relative import hamiltonian
 from eigenwerk.units import HBAR_C_MEV_FM
-from scattering import bound_state, phase_shifts, scattering_length
+from scattering import bound_state, hamiltonian, phase_shifts, scattering_length
 
 DEUTERON = [(1, 1, 0, 0), (1, 1, 0, 2), (1, 1, 2, 2)]
 

@@ -7,10 +7,9 @@ from scipy.linalg import expm
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.interaction.files import interaction
 from eigenwerk.ncci.interaction.relative_motion import nnlo_opt as chiral
-from eigenwerk.ncci.interaction.relative_motion.relative import hamiltonian
 from eigenwerk.ncci.interaction.relative_motion.srg import evolve, evolve_waves
 from eigenwerk.units import HBAR_C_MEV_FM
-from scattering import bound_state, phase_shifts
+from scattering import bound_state, hamiltonian, phase_shifts
 
 SINGLET = [(0, 0, 0, 0)]
 TRIPLET = [(1, 1, 0, 0), (1, 1, 0, 2), (1, 1, 2, 2)]

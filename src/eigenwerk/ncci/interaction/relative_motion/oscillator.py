@@ -59,16 +59,3 @@ def local_potential(potential, l: int, count: int, b: float) -> np.ndarray:
     r, weight = radial_grid(count, l, b)
     functions = radial(count - 1, l, r, b)
     return (functions * (weight * r**2 * potential(r))) @ functions.T
-
-
-def r_squared(l: int, count: int) -> np.ndarray:
-    """<n l|r^2|n' l> in units b^2: 2n + l + 3/2, and -sqrt((n+1)(n+l+3/2)) beside the diagonal."""
-    n = np.arange(count)
-    beside = -np.sqrt((n[:-1] + 1) * (n[:-1] + l + 1.5))
-    return np.diag(2 * n + l + 1.5) + np.diag(beside, 1) + np.diag(beside, -1)
-
-
-def p_squared(l: int, count: int) -> np.ndarray:
-    """<n l|p^2|n' l> in units (hbar/b)^2: as r^2 with the opposite sign beside the diagonal."""
-    diagonal = np.diag(np.diag(r_squared(l, count)))
-    return 2 * diagonal - r_squared(l, count)

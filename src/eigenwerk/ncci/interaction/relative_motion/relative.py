@@ -64,25 +64,6 @@ class Relative:
         return Relative(hw, matrices, self.nucleon_mass)
 
 
-def hamiltonian(relative: Relative, j: int, s: int, waves: tuple[int, ...], count: int) -> np.ndarray:
-    """p^2/m + V of two nucleons at rest in the coupled waves l of one J and S; count radial functions each; MeV.
-
-    The first eigenvalue for J = S = 1, waves (0, 2) is the energy of the deuteron.
-    """
-    blocks = []
-    for l in waves:
-        row = []
-        for lp in waves:
-            block = np.zeros((count, count))
-            matrix = relative.element(j, s, l, lp)
-            if matrix is not None:
-                rows, columns = (min(count, size) for size in matrix.shape)
-                block[:rows, :columns] = matrix[:rows, :columns]
-            row.append(block + (relative.hw / 2 * oscillator.p_squared(l, count) if l == lp else 0.0))
-        blocks.append(row)
-    return np.block(blocks)
-
-
 def local(potential, hw: float, max_quanta: int, waves: list[tuple[int, int, int]], mass: float = NUCLEON_MASS_MEV):
     """`Relative` of a central potential(s, l, r_x) in MeV for the waves (J, S, l)."""
     b = oscillator.relative_length(hw, mass)
