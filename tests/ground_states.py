@@ -25,7 +25,8 @@ def answer(ground):
     state = ground.state
     return {
         "free": state.energies.free, "eig_skn": state.eig_skn.cpu().numpy(), "steps": len(state.history),
-        "forces_av": ground.forces_av, "moment_a": ground.moment_a, "converged": state.converged,
+        "forces_av": ground.forces_av, "correction_av": ground.correction_av, "force_error": ground.force_error,
+        "moment_a": ground.moment_a, "converged": state.converged,
     }  # fmt: skip
 
 

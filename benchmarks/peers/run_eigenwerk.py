@@ -22,7 +22,7 @@ with quick_imports():
     from eigenwerk.dft.crystal.structure import Structure
     from eigenwerk.dft.crystal.symmetry import find_symmetry
     from eigenwerk.dft.parameters import Parameters
-    from eigenwerk.dft.scf.loop import RESIDUAL_SQUARE, TINY_RESIDUAL_SQUARE
+    from eigenwerk.dft.scf.loop import RESIDUAL_SQUARE
     from eigenwerk.dft.scf.state import ScfStep
     from eigenwerk.io.paw_library import choose_dataset
     from eigenwerk.io.paw_xml import read_paw_xml
@@ -50,9 +50,7 @@ def build(cell: Cell, tolerance_eV: float, single: bool = False) -> Calculation:
 
 def met_by(step: ScfStep, electrons: float) -> float:
     """The smallest EDIFF, eV, with which the loop would end after this step."""
-    square = step.residual**2 / electrons
-    quiet = min(abs(step.band_change), square / TINY_RESIDUAL_SQUARE)
-    return max(abs(step.change), square / RESIDUAL_SQUARE, quiet) * HARTREE_EV
+    return max(abs(step.change), step.residual**2 / (electrons * RESIDUAL_SQUARE)) * HARTREE_EV
 
 
 def main() -> None:

@@ -46,8 +46,8 @@ def heading(inputs: Inputs, folder: Path) -> list[str]:
         ("k-points", f"{kpoints.source}: {len(kpoints.point_kc)}{full}"),
         ("symmetry", f"{symmetry.spacegroup}, {_counted(symmetry.order, 'operation')}"),
         *(("PAW data", line) for line in _datasets(inputs)),
-        ("stops when", f"energies change by less than {parameters.energy_tolerance * HARTREE_EV:g} eV, or after "
-                       f"{_counted(parameters.max_steps, 'step')}"),
+        ("stops when", f"the free energy is within {parameters.energy_tolerance * HARTREE_EV:g} eV, by its change and "
+                       f"the residual, or after {_counted(parameters.max_steps, 'step')}"),
     ]  # fmt: skip
     return [f"eigenwerk {__version__}: {folder}", "", *labelled(rows)]
 
@@ -171,11 +171,12 @@ def _moments(result: RunResult) -> list[str]:
 def _forces(result: RunResult) -> list[str]:
     if result.forces_av is None or result.largest_force is None:
         return ["Forces: not computed"]
+    doubt = f" (error about {result.force_error:.0e})" if result.converged and result.force_error else ""
     if result.largest_force < NO_FORCE:
-        return [f"Forces: none above {NO_FORCE:g} eV/Å{'' if result.converged else UNRELIABLE}"]
+        return [f"Forces: none above {NO_FORCE:g} eV/Å{doubt if result.converged else UNRELIABLE}"]
     largest = int(np.linalg.norm(result.forces_av, axis=1).argmax())
     where = f"{result.largest_force:.4f} eV/Å on atom {largest + 1} ({result.symbols[largest]})"
-    lines = [f"Forces: the largest is {where}{'' if result.converged else UNRELIABLE}"]
+    lines = [f"Forces: the largest is {where}{doubt if result.converged else UNRELIABLE}"]
     if len(result.symbols) > MANY_ATOMS:
         return lines
     for atom, (symbol, force_v) in enumerate(zip(result.symbols, result.forces_av, strict=True), start=1):

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import torch
 
 from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, moment_per_atom, starting_density
-from eigenwerk.dft.forces import forces
+from eigenwerk.dft.forces import Forces, forces
 from eigenwerk.dft.occupations import make_smearing
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
@@ -30,11 +29,15 @@ from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.units import FORCE_EV_PER_ANGSTROM
 
 FIT_MAG_FROM = 15
 """Steps with AMIX_MAG in crystals before the response decides: most magnets are done by then, and a magnetisation that
 is mixed gently from the start may settle in a higher minimum (bent iron: 0.3 eV).  Free atoms, whose levels empty and
 fill at once, need it from the start; they have one k-point."""
+
+FORCE_ERROR = 1.5e-3 / FORCE_EV_PER_ANGSTROM
+"""Forces with a larger estimated error (hartree per bohr) are worth one more step."""
 
 StepCallback = Callable[[ScfStep, State], None]
 
@@ -43,12 +46,16 @@ StepCallback = Callable[[ScfStep, State], None]
 class GroundState:
     """A state and what is derived from it.
 
-    forces_av: (a, 3) hartree per bohr; moment_a: moments inside the augmentation spheres, Bohr magneton.
+    forces_av: (a, 3) hartree per bohr; correction_av: what is in them for the density not being self-consistent;
+    force_error: estimate of the largest error left of that; moment_a: moments inside the augmentation spheres, Bohr
+    magneton.
     """
 
     state: State
     forces_av: np.ndarray
     moment_a: np.ndarray
+    correction_av: np.ndarray
+    force_error: float
 
     @property
     def basis(self) -> PlaneWaveBasis:
@@ -163,14 +170,33 @@ class Calculation:
             start = start or StartingPoint(self.starting_density())
             if start.progress is None:  # else nothing may change, not by rounding either
                 start = replace(start, density=symmetrise(start.density))
-        state = self.loop().run(start, on_step)
-        with trace.span("forces"):
-            force_av = symmetrise.forces(self.forces_of(state))
+        asked: list[tuple[State, Forces]] = []
+
+        def objection(state: State) -> str:
+            asked.append((state, self.forces_of(state)))
+            error = asked[0][1].error
+            if not self.runtime.world.any(error > FORCE_ERROR):
+                return ""
+            return f"forces may be off by {1e3 * error * FORCE_EV_PER_ANGSTROM:.1f} meV/Å: one more step for them"
+
+        state = self.loop().run(start, on_step, objection if self.parameters.correct_forces else None)
+        if asked and asked[0][0] is state:
+            found = asked[0][1]
+        else:
+            found = self.forces_of(state)
+            found = found.after(asked[0][1]) if asked else found
         moment_a = moment_per_atom(state.density, self.atoms)
         trace.lap("LOOP+", time.perf_counter() - started)
-        return GroundState(state, force_av.cpu().numpy(), moment_a)
+        return GroundState(
+            state, found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error
+        )
 
-    def forces_of(self, state: State) -> torch.Tensor:
-        """Forces of a state, (a, 3) hartree per bohr, not symmetrised."""
-        return forces(self.builder, state.density, state.coeff_sknG, state.eig_skn, state.filling_skn)
-
+    def forces_of(self, state: State) -> Forces:
+        """Forces of a state and their error."""
+        with self.runtime.trace.span("forces"):
+            found = forces(
+                self.builder, state.density, state.output, state.coeff_sknG, state.eig_skn, state.filling_skn,
+                self.parameters.correct_forces,
+            )
+            force_av, correction_av = map(self.symmetrise.forces, (found.force_av, found.correction_av))
+            return Forces(force_av, correction_av, found.error)

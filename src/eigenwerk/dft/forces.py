@@ -3,35 +3,72 @@
 At self-consistency the free energy is stationary in orbitals (under the overlap constraint), occupations and
 occupancies D, so only what moves with an atom counts: smooth core, projectors, and what terms have of their own,
 
-    F_a = Σ_terms F_a - ∫ ṽ ∂ñ_c/∂R - 2 Re Σ_n f_n Σ_ij P*_ni (ΔH_ij - ε_n ΔS_ij) ∂P_nj/∂R.
+    F_a = Σ_terms F_a - ∫ ṽ ∂ñ_c/∂R - 2 Re Σ_n f_n Σ_ij P*_ni (ΔH_ij - ε_n ΔS_ij) ∂P_nj/∂R_a.
 
-The last two hold for all terms together, by the fields through which every term sees them: ñ + ñ_c and D.
+The last two hold for all terms together, by the fields through which every term sees them: ñ + ñ_c and D.  What a
+density that is not self-consistent leaves to first order is corrected (`force_correction`).
 Source: Kresse and Joubert, Phys. Rev. B 59, 1758 (1999), section IV; Goedecker and Maschke,
 Phys. Rev. B 45, 1597 (1992).
 """
 
+from dataclasses import dataclass
+
 import torch
 
 from eigenwerk.dft.density import Density
+from eigenwerk.dft.force_correction import error_left, extrapolated, moving_atoms_forces
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.projectors import projector_forces
 from eigenwerk.dft.terms.term import spherical_forces
 
 
+@dataclass(frozen=True)
+class Forces:
+    """Forces in hartree per bohr, (a, 3).
+
+    force_av: all of them; correction_av: what they hold for a density that is not self-consistent; error: estimate of
+    the largest error that is left of that.
+    """
+
+    force_av: torch.Tensor
+    correction_av: torch.Tensor
+    error: float
+
+    def after(self, before: "Forces") -> "Forces":
+        """These with what they and those of the step before tell together.
+
+        Correction and error are both linear in the residual: what makes the correction smallest makes the error small.
+        """
+        share = extrapolated(before.correction_av, self.correction_av)
+        back_av = share * (before.force_av - self.force_av)
+        return Forces(self.force_av + back_av, self.correction_av + back_av, self.error)
+
+
 def forces(
     builder: PotentialBuilder,
     density: Density,
+    output: Density,
     coeff_sknG: torch.Tensor,
     eig_skn: torch.Tensor,
     filling_skn: torch.Tensor,
-) -> torch.Tensor:
-    """Forces in hartree per bohr, (a, 3), not symmetrised.
+    correct: bool = True,
+) -> Forces:
+    """Forces and their error, not symmetrised.
 
-    eig_skn and filling_skn = w_k g f are those of all k-points; the orbitals are those of the density's Hamiltonian.
+    output: the density of the orbitals, which are those of the Hamiltonian of `density`; eig_skn and filling_skn =
+    w_k g f: of all k-points; correct: whether the forces hold the correction (LCORR), which is found in any case.
     """
     atoms, potential = builder.atoms, builder(density)
     moving_av = projector_forces(atoms, potential.dH_sx, coeff_sknG, eig_skn, filling_skn)
-    return fixed_fields_forces(builder, density) + atoms.runtime.world.sum(moving_av)
+    fixed_av = fixed_fields_forces(builder, density)
+    uncorrected_av = fixed_av + atoms.runtime.world.sum(moving_av)
+    after = builder(output)
+    correction_av = fixed_fields_forces(builder, output) - fixed_av + moving_atoms_forces(atoms, potential, after)
+    error_a = error_left(atoms, potential, after)
+    if correct:
+        return Forces(uncorrected_av + correction_av, correction_av, float(error_a.max()))
+    missing_a = torch.linalg.vector_norm(correction_av, dim=1)
+    return Forces(uncorrected_av, torch.zeros_like(correction_av), float((error_a + missing_a).max()))
 
 
 def fixed_fields_forces(builder: PotentialBuilder, density: Density) -> torch.Tensor:

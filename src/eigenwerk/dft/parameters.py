@@ -39,7 +39,7 @@ class Parameters:
     real_space: element -> accuracy of projectors in real space (LREAL, ROPT), empty: in reciprocal space;
     solver: "automatic" or a sequence of eigensolvers (scf/solver_choice.py);
     motion_time: TIME (hartree⁻¹), of the damped one; start_single: whether the first steps improve the orbitals in
-    single precision.
+    single precision; correct_forces: LCORR, and one more step where their error is large.
     """
 
     cutoff: float
@@ -66,4 +66,5 @@ class Parameters:
     solver: str = "automatic"
     motion_time: float = 0.4
     start_single: bool = False
+    correct_forces: bool = True
     title: str = "unknown system"

@@ -120,6 +120,20 @@ def test_first_steps_in_single_precision_leave_results_that_ranks_agree_on(ranks
     assert alone["precisions"].count("single") >= 4 and alone["precisions"][-1] == "double"
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_corrected_forces_and_the_step_for_them_do_not_depend_on_ranks(ranks, calculation, crystal, groups):
+    """At the default EDIFF, where the correction is large and one more step is done."""
+    settings = {"mesh": (2, 1, 1), "cutoff_eV": 250.0, "ediff_eV": 1e-4}
+    parts = pieces(calculation(crystal("sic_bent"), **settings))
+    alone = solve(SerialCommunicator(), parts, 1)
+    assert np.abs(alone["correction_av"]).max() > 100 * FORCE
+    for found in ranks(2, "gloo").run(solve, parts, groups):
+        assert_same(found, alone, 2)
+        assert found["steps"] == alone["steps"]
+        np.testing.assert_allclose(found["correction_av"], alone["correction_av"], atol=FORCE)
+        assert found["force_error"] == pytest.approx(alone["force_error"], abs=FORCE)
+
+
 @pytest.mark.parametrize(("size", "groups"), [(2, 1), (2, 2), (4, 2)])
 def test_gathered_orbitals_are_those_of_one_rank(ranks, reference, size, groups):
     """Same plane waves in the same order; same spaces, since phases and degenerate vectors are free."""

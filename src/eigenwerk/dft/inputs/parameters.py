@@ -28,6 +28,7 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         "frozen_steps": frozen,
         "motion_time": number(incar, "TIME"),
         "start_single": incar.get("PRECISION_START") == "Single",
+        "correct_forces": bool(incar.get("LCORR")),
         "symmetry_level": whole(incar, "ISYM"),
         "symmetry_tolerance": number(incar, "SYMPREC") / BOHR_ANGSTROM,
     }

@@ -44,10 +44,15 @@ LEAST_WIDTH = 0.05
 
 @dataclass(frozen=True)
 class Observables:
-    """What a finished state has and one on the way does not: forces (a, 3) hartree/bohr and moments (a,)."""
+    """What a finished state has and one on the way does not, in hartree and bohr.
+
+    forces_av: (a, 3); moment_a: (a,); correction_av, force_error: see `GroundState`.
+    """
 
     forces_av: np.ndarray | None = None
     moment_a: np.ndarray | None = None
+    correction_av: np.ndarray | None = None
+    force_error: float | None = None
 
 
 def run_record(
@@ -88,6 +93,7 @@ def ionic_step(inputs: Inputs, state: State, observables: Observables, converged
         moment=state.history[-1].moment, moment_a=observables.moment_a if inputs.parameters.spins == 2 else None,
         absolute_energy=energies.absolute_free * HARTREE_EV,
         velocities_av=poscar.velocities_av if poscar.velocities_cartesian else None,
+        force_error=None if observables.force_error is None else observables.force_error * FORCE_EV_PER_ANGSTROM,
     )  # fmt: skip
 
 

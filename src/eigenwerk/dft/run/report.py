@@ -42,7 +42,8 @@ class RunResult:
     zero smearing) and energy_without_entropy: eV, relative to the atoms of the data sets; absolute_energy: the free
     energy with all electrons of frozen cores, eV; components: its parts.  fermi_level: eV (the higher of two with a
     fixed moment).  eig_skn: eV; occ_skn: 0 to 1.  forces_av: (a, 3) eV/Angstrom, None if not computed; they mean
-    little unless `converged`. moment: total, Bohr magnetons, moment_a inside the augmentation spheres; None without
+    little unless `converged`. force_error: estimate of their largest error from the density not being self-consistent.
+    moment: total, Bohr magnetons, moment_a inside the augmentation spheres; None without
     spin. steps: the way to self-consistency. notes: where the start came from, files that could not be written;
     warnings: about the result. advice: what to try next if not converged. seconds: wall time; threads: of the
     processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`. files: by name, in
@@ -66,6 +67,7 @@ class RunResult:
     eig_skn: np.ndarray
     occ_skn: np.ndarray
     forces_av: np.ndarray | None
+    force_error: float | None
     moment: float | None
     moment_a: np.ndarray | None
     steps: tuple[StepRecord, ...]
@@ -121,6 +123,7 @@ class RunResult:
             "moment_per_atom_muB": _listed(self.moment_a),
             "forces_eV_per_A": _listed(self.forces_av),
             "largest_force_eV_per_A": self.largest_force,
+            "force_error_eV_per_A": self.force_error,
             "forces_reliable": self.converged and self.forces_av is not None,
             "kpoints": {"reduced": _listed(self.kpoint_kc), "weights": _listed(self.weight_k)},
             "eigenvalues_eV": _listed(self.eig_skn),

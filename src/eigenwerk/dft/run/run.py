@@ -196,7 +196,8 @@ class _Run:
     def finish(self, ground: GroundState) -> RunResult:
         """Write the final files; the result."""
         status = converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
-        return self._result(ground.state, Observables(ground.forces_av, ground.moment_a), status, ground)
+        found = Observables(ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error)
+        return self._result(ground.state, found, status, ground)
 
     def stop(self, reason: str) -> RunResult:
         """Write the last finished step, after which the run was to end."""
@@ -212,10 +213,9 @@ class _Run:
     def _unconverged_words(self, state: State) -> str:
         last = step_record(state.history[-1])
         return (
-            f"NOT CONVERGED in {last.step} steps: in the last one the free energy changed by {last.change:.1e} eV, the "
-            f"band energy by {last.band_energy_change:.1e} eV (EDIFF = "
-            f"{self.inputs.parameters.energy_tolerance * HARTREE_EV:g}), with {last.density_residual:.1e} electrons "
-            "out of place"
+            f"NOT CONVERGED in {last.step} steps: in the last one the free energy changed by {last.change:.1e} eV "
+            f"(EDIFF = {self.inputs.parameters.energy_tolerance * HARTREE_EV:g}), with {last.density_residual:.1e} "
+            "electrons out of place"
         )
 
     def _result(self, state: State, observables: Observables, status: str, ground: GroundState | None) -> RunResult:

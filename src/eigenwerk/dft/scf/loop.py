@@ -23,19 +23,19 @@ from eigenwerk.eigensolvers import AUTOMATIC
 RESIDUAL_SHARE = 0.003
 """Orbital residuals below this share of the density residual per electron add nothing to the density."""
 
-RESIDUAL_SQUARE = 25.0
+RESIDUAL_SQUARE = 1.0
 """Largest squared density residual per electron at convergence, in units of the energy tolerance."""
 
-TINY_RESIDUAL_SQUARE = 1.0
-"""Below this, in the same units, the change of the band energy is not asked for."""
+Objection = Callable[[State], str]
+"""What a converged state still lacks, in words; empty if nothing."""
 
 
 @dataclass(frozen=True)
 class ScfSettings:
     """How to reach self-consistency; energies in hartree.
 
-    energy_tolerance: largest change of free energy and of band energy in the last step (EDIFF);
-    max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density); solver,
+    energy_tolerance: largest change of the free energy in the last step, and largest squared residual per electron
+    (EDIFF); max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density); solver,
     motion_time: see `SolverJob`; start_single: whether the first steps are in single precision.
     """
 
@@ -71,14 +71,21 @@ class ScfLoop:
             float(basis.volume),
         )
 
-    def run(self, start: StartingPoint, on_step: Callable[[ScfStep, State], None] | None = None) -> State:
-        """Iterate from a starting point until converged or out of steps."""
+    def run(
+        self, start: StartingPoint, on_step: Callable[[ScfStep, State], None] | None = None,
+        objection: Objection | None = None,
+    ) -> State:  # fmt: skip
+        """Iterate from a starting point until converged or out of steps.
+
+        objection: asked of the first converged state; one more step follows if it has any.
+        """
         settings, trace = self.settings, self.atoms.runtime.trace
         degeneracy = self.atoms.basis.spin.degeneracy
         history: list[ScfStep] = []
         density, coeff_sknG, wanted_skn, proj_sknI = start.density, start.coeff_sknG, start.wanted_skn, None
         progress, state = start.progress, None
         choice, precision = self._begun(start)
+        objected = ""
         for step in range(1, settings.max_steps + 1):
             started = time.perf_counter()
             with trace.span("potential"):
@@ -111,8 +118,8 @@ class ScfLoop:
             with trace.span("mixing"):
                 following, residual = self._agreed(*self._next(density, output, frozen))
             events = (
-                *choice_events, *precision_events, *bands.notes, *choice.observe(bands, filling_skn, tolerance),
-                *filled.warnings, *self.mixer.events[events_before:],
+                *filter(None, [objected]), *choice_events, *precision_events, *bands.notes,
+                *choice.observe(bands, filling_skn, tolerance), *filled.warnings, *self.mixer.events[events_before:],
             )
             record = self._record(
                 step, energies, progress, residual, bands, wanted_skn, output, started, events, method,
@@ -121,18 +128,22 @@ class ScfLoop:
             trace.lap("LOOP", record.seconds)
             history.append(record)
             final = not frozen and choice.settled and single is None
-            converged = self.atoms.runtime.world.all(final and self._converged(record, done))
+            # what has converged stays converged after a step for something else
+            converged = bool(objected) or self.atoms.runtime.world.all(final and self._converged(record, done))
             progress = Progress(
                 done + 1, residual, energies.free, energies.band, choice.state(), precision.state(),
                 self.mixer.memory(),
             )
             state = State(
-                self.subject, density, following, coeff_sknG, bands.eig_skn, filled, energies, tuple(history),
+                self.subject, density, output, following, coeff_sknG, bands.eig_skn, filled, energies, tuple(history),
                 converged, "converged" if converged else f"not converged after {step} steps", progress,
             )
             if on_step is not None:
                 on_step(record, state)
-            if converged:
+            asked = converged and not objected and objection is not None and step < settings.max_steps
+            if asked and objection is not None:
+                objected = objection(state)
+            if converged and not (asked and objected):
                 break
             density = following
         assert state is not None
@@ -215,7 +226,5 @@ class ScfLoop:
         tolerance = settings.energy_tolerance
         # the free energy's error goes with the square of the residual: a small change alone may be a standstill
         square = record.residual**2 / (tolerance * settings.electrons) if tolerance > 0 else float("inf")
-        # the band energy is first order in the residual; it need not stand still once the residual itself is tiny
-        quiet = abs(record.band_change) < tolerance or square < TINY_RESIDUAL_SQUARE
         enough = record.step >= settings.min_steps and done > settings.frozen_steps
-        return enough and abs(record.change) < tolerance and square < RESIDUAL_SQUARE and quiet
+        return enough and abs(record.change) < tolerance and square < RESIDUAL_SQUARE

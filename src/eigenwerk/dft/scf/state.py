@@ -93,13 +93,14 @@ class StartingPoint:
 class State:
     """A ground state, converged or not, and all that is needed to go on from it.
 
-    density: the one the Hamiltonian of the orbitals was made from; following: the next one; coeff_sknG: orbitals of
-    this k-group on this rank's plane waves; eig_skn (hartree), occupations: of all k-points, in host memory; energies;
-    history: the steps of this run; converged, status: how it ended.
+    density: the one the Hamiltonian of the orbitals was made from; output: that of the orbitals; following: the next
+    one; coeff_sknG: orbitals of this k-group on this rank's plane waves; eig_skn (hartree), occupations: of all
+    k-points, in host memory; energies; history: the steps of this run; converged, status: how it ended.
     """
 
     subject: Subject
     density: Density
+    output: Density
     following: Density
     coeff_sknG: torch.Tensor
     eig_skn: torch.Tensor

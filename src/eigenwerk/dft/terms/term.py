@@ -99,14 +99,18 @@ def spherical_forces(atoms: PawAtoms, radial_of: RadialChoice, field_g: torch.Te
 
     ∂/∂R of exp(-i g·R) is -i g exp(-i g·R).
     """
-    basis, count = atoms.basis, len(field_g)
-    field_vg = field_slopes(atoms, field_g)
-    force_av = field_vg.real.new_zeros((len(basis.structure.symbols), 3))
+    return -spherical_integrals(atoms, radial_of, field_slopes(atoms, field_g)).T
+
+
+def spherical_integrals(atoms: PawAtoms, radial_of: RadialChoice, weighted_xg: torch.Tensor) -> torch.Tensor:
+    """Re Σ_g w_xg f_a(g) exp(-i g·R_a) of such functions; w: fields v*(g) with the weights of an integral; (x, a)."""
+    count = weighted_xg.shape[-1]
+    value_xa = weighted_xg.real.new_zeros((len(weighted_xg), len(atoms.basis.structure.symbols)))
     for species in atoms.layout.species:
         form_g = atoms.form_factor_g(species.setup, radial_of(species.setup), count)
-        slope_va = atoms.structure_factors(species, count).atoms(form_g * field_vg).real
-        force_av[torch.as_tensor(species.atom_a, device=force_av.device)] = -slope_va.T
-    return force_av
+        of_species_xa = atoms.structure_factors(species, count).atoms(form_g * weighted_xg).real
+        value_xa[:, torch.as_tensor(species.atom_a, device=value_xa.device)] = of_species_xa
+    return value_xa
 
 
 def field_slopes(atoms: PawAtoms, field_g: torch.Tensor) -> torch.Tensor:

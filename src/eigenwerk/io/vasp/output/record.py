@@ -98,7 +98,8 @@ class IonicStep:
     energy_without_entropy, energy_zero (extrapolated to zero smearing), absolute_energy (all-electron reference) and
     components (name to value) in eV.  forces_av: (a, v) eV/Angstrom or None.  stress_vv: (v, v) kB, positive where the
     cell wants to expand, or None if it was not computed.  moment: total, Bohr magnetons, None without spin; moment_a:
-    (a,) or None.  velocities_av: (a, v) Angstrom per femtosecond, or None.
+    (a,) or None.  velocities_av: (a, v) Angstrom per femtosecond, or None.  force_error: estimate of the largest
+    error of forces from a density that is not self-consistent, eV/Angstrom, or None.
 
     Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
     """
@@ -117,6 +118,7 @@ class IonicStep:
     moment_a: np.ndarray | None = None
     absolute_energy: float | None = None
     velocities_av: np.ndarray | None = None
+    force_error: float | None = None
 
     def __post_init__(self) -> None:
         if not self.steps:

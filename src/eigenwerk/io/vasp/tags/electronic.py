@@ -33,7 +33,8 @@ LOOP = (
         "Steps at the start during which the density is kept. 0 by default, because the start from atomic orbitals "
         "needs few (VASP: -5, -12 for VeryFast); the sign says for which ionic steps and does not matter for one."),
     Tag("EDIFF", "float", 1e-4, "eV", SECTION, "honoured",
-        "Self-consistency ends when the free energy and the band energy both change by less.", at_least=0.0),
+        "Self-consistency ends when the free energy changes by less and the density residual allows no larger error "
+        "of it; one more step follows where forces may be off by more than 1.5 meV/Å.", at_least=0.0),
     Tag(
         "ALGO", "word", "Automatic", "", SECTION, "honoured",
         f"Solver of the electronic problem: {_MEANINGS}, Automatic by the size of the job. The first letter decides, "
@@ -79,8 +80,9 @@ LOOP = (
         "Densities, potentials and energies are in double precision always, the last steps wholly; the log names the "
         "step from which on, and the error of single precision in eV.",
         remedy="Set PRECISION_START = Single or remove the line.", choices=(TagValue("Double"), TagValue("Single"))),
-    Tag("LCORR", "bool", True, "", SECTION, "inert", "Correction of forces for an unconverged density.",
-        "forces are those of the converged density"),
+    Tag("LCORR", "bool", True, "", SECTION, "honoured",
+        "Forces are corrected, to first order, for a density that is not quite self-consistent; .FALSE. leaves that "
+        "out, and the step that may be added for forces."),
 )  # fmt: skip
 
 FILLING = (
