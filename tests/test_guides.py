@@ -78,6 +78,15 @@ def test_all_pages_have_their_commands_and_no_other_kind_of_code():
     assert sum(len(commands(page)) for page in PAGES) > 30
 
 
+def test_every_page_stands_in_the_menu_and_shows_modules_that_exist():
+    menu = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    pages = {path.relative_to(ROOT / "docs").as_posix(): path for path in (ROOT / "docs").rglob("*.md")}
+    assert sorted(menu) == sorted(pages)
+    shown = [name for page in pages.values() for name in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)]
+    assert len(shown) > 50
+    assert [name for name in shown if not (ROOT / "src" / (name.replace(".", "/") + ".py")).is_file()] == []
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(is_quick, commands(page)))])
 def test_quick_commands_run(page, ground, job_folder, request):
     quick = [words for words in commands(page) if is_quick(words)]

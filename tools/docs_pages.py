@@ -1,6 +1,6 @@
 """What the documentation needs beyond mkdocs: equations that a browser draws by itself, docstrings as they stand.
 
-mkdocs calls `on_page_content` for each page: LaTeX between dollars becomes MathML, and in words outside of code n_c
+mkdocs calls `on_page_content` for each page: LaTeX between dollars becomes MathML, and on pages with formulas n_c
 gets its subscript and 2^l its superscript.  mkdocstrings loads `PlainDocstrings`.
 """
 
@@ -18,12 +18,14 @@ SUBSCRIPT = re.compile(r"(?<!\w)([Δ∂]*[^\W\d_][\u0300-\u036f]?)_(?:\{([^}]*)\
 SUPERSCRIPT = re.compile(r"\^(?:\(([^()]*)\)|([−-]?[\w½⅓¼¾⅜]+))")
 MARKUP = re.compile(r"([\\*_\[\]<>|$#])")
 CONVERTER = LatexToMathML()
+WITH_INDICES = ("equations/", "guides/", "conventions", "formats/kpoints", "formats/paw_xml")
+"""Pages in whose words an underscore is an index; in others it may belong to a name."""
 
 
 def on_page_content(content: str, page: Any, **_: Any) -> str:
     """The page with its equations; LaTeX that is none raises LatexError, which ends the build."""
     content = LATEX.sub(_mathml, content)
-    if not page.file.src_uri.startswith(("equations/", "guides/", "conventions")):
+    if not page.file.src_uri.startswith(WITH_INDICES):
         return content
     parts, end = [], 0
     for found in OTHER.finditer(content):
