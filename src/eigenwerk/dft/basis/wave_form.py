@@ -136,10 +136,6 @@ class SphereMap:
         scale_kW, turn_kW = (None if x_kW is None else x_kW[k] for x_kW in (self.scale_kW, self.turn_kW))
         return SphereMap(self.grid, self.index_kW[k], scale_kW, self.inversion, turn_kW)
 
-    def fields(self, count: int) -> int:
-        """Number of grids that `to_grid` makes of so many orbitals."""
-        return (count + 1) // 2 if self.inversion or self.scale_kW is not None else count
-
     def to_grid(self, x_knG: torch.Tensor) -> torch.Tensor:
         """u(R) of complex vectors, or exp(-ik·R) (ψ₁ + iψ₂) of neighbours among real ones; (k, fields, R, R, R)."""
         if self.inversion:

@@ -52,11 +52,6 @@ class Subject:
         """Cell, atoms and starting moments."""
         return self.basis.structure
 
-    @property
-    def functional(self) -> str:
-        """GGA tag."""
-        return self.parameters.functional
-
 
 @dataclass(frozen=True)
 class Progress:
