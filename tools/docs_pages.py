@@ -14,7 +14,7 @@ from math_core import LatexToMathML
 LATEX = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 # What is not words: code, equations, headings (links refer to them), and tags.
 OTHER = re.compile(r"<(code|pre|math|h[123])\b.*?</\1>|<[^>]+>", re.DOTALL)
-SUBSCRIPT = re.compile(r"(?<!\w)([Δ∂]*[^\W\d_][\u0300-\u036f]?)_(?:\{([^}]*)\}|([A-Za-z0-9α-ωΔσ↑↓]+(?:,\w+)*'?))")
+SUBSCRIPT = re.compile(r"(?<!\w)([Δ∂d]*[^\W\d_][\u0300-\u036f]?)_(?:\{([^}]*)\}|([A-Za-z0-9α-ωΔσ↑↓]+(?:,\w+)*'?))")
 SUPERSCRIPT = re.compile(r"\^(?:\(([^()]*)\)|([−-]?[\w½⅓¼¾⅜]+))")
 MARKUP = re.compile(r"([\\*_\[\]<>|$#])")
 CONVERTER = LatexToMathML()
