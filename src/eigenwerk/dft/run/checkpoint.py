@@ -4,7 +4,8 @@ What is saved does not depend on FFT grids, device or padding: density and orbit
 integer indices g and G.  Layout: docs/formats/eigenwerk_h5.md.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.fields import KINDS
+from eigenwerk.dft.run.state_schema import check_lengths, check_start, check_state, check_version_1
 from eigenwerk.dft.scf.carried import Sphere, Stored
-from eigenwerk.dft.scf.earlier import Earlier, subject_tree
-from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State
+from eigenwerk.dft.scf.earlier import Earlier, require_same_atoms, subject_tree
+from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, Subject
 from eigenwerk.errors import InputError
-from eigenwerk.io.hdf5_state import read_header, read_state
+from eigenwerk.io.hdf5_state import read_with_header
+from eigenwerk.io.tree_check import TreeProblem
 from eigenwerk.io.vasp.output.record import IonicStep
 from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV
 
@@ -50,14 +53,12 @@ def state_tree(state: State, orbitals: WholeOrbitals | None) -> dict[str, Any]:
     }  # fmt: skip
     if orbitals is not None:
         bands |= {"count_k": orbitals.count_k, "index_kGc": orbitals.index_kGc, "coeff_sknG": orbitals.coeff_sknG}
-    count = {s: sum(2 * wave.l + 1 for wave in data.states) for s, data in state.subject.datasets.items()}
-    projectors_a = np.array([count[symbol] for symbol in state.structure.symbols])
     return {
         **subject_tree(state.subject),
         "basis": {"cutoff": basis.cutoff, "wave_grid": basis.grids.wave, "fine_grid": basis.grids.fine},
         "density": {
             "index_gc": _array(basis.index_gc[: basis.density_count]).astype(np.int32), **fields_tree(state.density),
-            "projectors_a": projectors_a,
+            "projectors_a": _projectors(state.subject),
         },
         "next": fields_tree(state.following),
         "bands": bands,
@@ -66,6 +67,12 @@ def state_tree(state: State, orbitals: WholeOrbitals | None) -> dict[str, Any]:
         "progress": _progress_tree(state.progress, orbitals),
         "status": {"converged": state.converged, "words": state.status, "events": state.events},
     }
+
+
+def _projectors(subject: Subject) -> np.ndarray:
+    """How many projectors each atom has, (a,)."""
+    count = {s: sum(2 * wave.l + 1 for wave in data.states) for s, data in subject.datasets.items()}
+    return np.array([count[symbol] for symbol in subject.structure.symbols])
 
 
 def fields_tree(density: Density) -> dict[str, Any]:
@@ -151,7 +158,14 @@ def load_start(path: str | Path, calculation: Calculation, orbitals: bool = True
 
     Raises InputError if the file is missing or damaged, or holds other atoms or other PAW data.
     """
-    return calculation.start_from(read_earlier(path), orbitals)
+    earlier = read_earlier(path)
+    require_same_atoms(earlier, calculation.subject)
+    with _explained(path):
+        check_lengths(earlier, int((_projectors(calculation.subject) ** 2).sum()))
+    start = calculation.start_from(earlier, orbitals)
+    with _explained(path):
+        check_start(start, calculation.parameters.mixing.history)
+    return start
 
 
 def read_earlier(path: str | Path) -> Earlier:
@@ -159,24 +173,38 @@ def read_earlier(path: str | Path) -> Earlier:
 
     Raises InputError if the file is missing or damaged, or something else.
     """
-    tree = read_state(path, only=GROUPS)
+    header, tree = read_with_header(path, only=GROUPS)
     if NEEDED - set(tree):
         raise InputError(f"{path}: this state is no ground state of a crystal. {_REMEDY}")
-    if read_header(path).version == 1:
-        tree = _from_version_1(tree)
+    with _explained(path):
+        if header.version == 1:
+            check_version_1(tree)
+            tree = _from_version_1(tree)
+        check_state(tree)
     bands, status = tree["bands"], tree["status"]
     return Earlier(
-        str(path), tree, "" if status["converged"] else status["words"], torch.as_tensor(tree["density"]["index_gc"]),
-        density_of(tree["next"]), torch.as_tensor(bands["occ_skn"]), _progress(tree["progress"]),
+        str(path), tree, "" if status["converged"] else status["words"],
+        torch.as_tensor(tree["density"]["index_gc"].astype(np.int64)), density_of(tree["next"]),
+        torch.as_tensor(bands["occ_skn"].astype(float)), _progress(tree["progress"]),
         Stored(bands["coeff_sknG"].shape[2], _spheres(bands)) if "coeff_sknG" in bands else None, _REMEDY,
     )  # fmt: skip
+
+
+@contextmanager
+def _explained(path: str | Path) -> Iterator[None]:
+    """What is wrong inside a file as an InputError."""
+    try:
+        yield
+    except TreeProblem as problem:
+        raise InputError(f"{path}: not a state that a run can go on from: {problem}. {_REMEDY}") from problem
 
 
 def _from_version_1(tree: Mapping[str, Any]) -> dict[str, Any]:
     """Version 1 had one density, its two fields in groups of their own, and no progress."""
     density, occupancy = tree["density"], tree["occupancy"]
     fields = {"waves": {"density": density["density_sg"]}, "matrices": {"occupancy": occupancy["occupancy_sx"]}}
-    return {**tree, "density": {"index_gc": density["index_gc"], **fields}, "next": fields, "progress": None}
+    changed = {"density": {"index_gc": density["index_gc"], **fields}, "next": fields, "progress": None}
+    return {name: part for name, part in tree.items() if name != "occupancy"} | changed
 
 
 def density_of(tree: Mapping[str, Any]) -> Density:

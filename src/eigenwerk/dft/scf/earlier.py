@@ -97,8 +97,8 @@ def starting_point(earlier: Earlier, subject: Subject, atoms: PawAtoms, orbitals
 
     Raises InputError if the state is one of other atoms or other PAW data.
     """
+    require_same_atoms(earlier, subject)
     about = subject_tree(subject)
-    _require_same_atoms(earlier, about)
     changes = _changes(earlier.about, about)
     notes = _notes(earlier, about, changes)
     places = Places(earlier.about["structure"], bool({"cell", "positions"} & set(changes)))
@@ -130,7 +130,9 @@ def _orbitals(
     return coeff_sknG, "" if coeff_sknG is not None else "the orbitals of the file are complex, those of this run real"
 
 
-def _require_same_atoms(earlier: Earlier, about: Mapping[str, Any]) -> None:
+def require_same_atoms(earlier: Earlier, subject: Subject) -> None:
+    """Raise InputError if a state is one of other atoms or other PAW data."""
+    about = subject_tree(subject)
     stored, wanted = tuple(earlier.about["structure"]["symbols"]), about["structure"]["symbols"]
     if stored != wanted:
         raise InputError(
