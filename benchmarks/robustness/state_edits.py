@@ -161,7 +161,9 @@ def edit_file(path: Path, draw: random.Random) -> str:
         what = draw.randrange(4)
         if what == 0 or name == other:
             kind = draw.choice(kinds)
-            file[name].attrs.modify("kind", kind) if kind is not None else file[name].attrs.pop("kind", None)
+            file[name].attrs.pop("kind", None)
+            if kind is not None:
+                file[name].attrs["kind"] = kind
             words = f"{name}: kind {kind!r}"
         else:
             del file[name]

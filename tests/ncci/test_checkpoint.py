@@ -1,10 +1,14 @@
 """A solver that was killed continues from its folder with the same bits."""
 
+import itertools
+import random
+
+import numpy as np
 import pytest
 import torch
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.hdf5_state import write_state
+from eigenwerk.io.hdf5_state import read_state, write_state
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
 from eigenwerk.ncci.checkpoint import Checkpoint
@@ -82,3 +86,64 @@ def test_vectors_of_a_run_that_ended_while_writing_are_not_taken(tmp_path):
     (tmp_path / "c" / "state.h5").unlink()
     assert checkpoint.load(operator(), CPU) is None
     assert not list((tmp_path / "c").glob("vector-*"))
+
+
+def _lanczos(folder):
+    checkpoint = Checkpoint(folder, {"title": "a"})
+    lanczos(operator(), starts(2, 120), LanczosPlan(wanted=3, products=20, fixed=True), watch=checkpoint.save)
+    return checkpoint
+
+
+def _davidson(folder):
+    checkpoint = Checkpoint(folder, {"title": "a"})
+    davidson(operator(), starts(4, 120), expansions=5, watch=checkpoint.save)
+    return checkpoint
+
+
+def test_a_vector_that_was_changed_is_found(tmp_path):
+    checkpoint = _lanczos(tmp_path / "c")
+    path = sorted((tmp_path / "c").glob("vector-*"))[3]
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=rf"{path.name} does not fit its checksum\. Remove the folder"):
+        checkpoint.load(operator(), CPU)
+    path.write_bytes(data[:100])
+    with pytest.raises(InputError, match=rf"{path.name} cannot be read"):
+        checkpoint.load(operator(), CPU)
+    path.unlink()
+    with pytest.raises(InputError, match=rf"{path.name} cannot be read"):
+        checkpoint.load(operator(), CPU)
+
+
+STRANGE = (None, -1, 1e300, float("nan"), "word", [], {}, np.zeros(0), np.zeros((2, 2)), np.array(["a"]), 2**40)
+
+
+@pytest.mark.parametrize("make", [_lanczos, _davidson])
+def test_edits_with_checksums_that_fit_are_input_errors(tmp_path, make):
+    """Parts of `state.h5`, replaced or removed: the solver goes on, or says what is wrong."""
+    checkpoint = make(tmp_path / "c")
+    path = tmp_path / "c" / "state.h5"
+    tree, refused = read_state(path), 0
+    group = "lanczos" if make is _lanczos else "davidson"
+    places = [(group,), ("about",), *((name,) for name in ("names", "rows") if name in tree)]
+    places += [(group, name) for name in tree[group]]
+    kept = {file.name: file.read_bytes() for file in (tmp_path / "c").iterdir()}
+    for place, value in random.Random(2).sample(list(itertools.product(places, (*STRANGE, "removed"))), 45):
+        for name, data in kept.items():
+            (tmp_path / "c" / name).write_bytes(data)
+        edited = read_state(path)
+        holder = edited if len(place) == 1 else edited[place[0]]
+        holder[place[-1]] = value
+        if isinstance(value, str) and value == "removed":
+            del holder[place[-1]]
+        write_state(path, edited, "0.2.0")
+        try:
+            state = checkpoint.load(operator(), CPU)
+            if make is _lanczos:
+                lanczos(operator(), None, LanczosPlan(wanted=3, products=24, fixed=True), resume=state)
+            else:
+                davidson(operator(), None, resume=state, expansions=7)
+        except InputError:
+            refused += 1
+    assert refused > 30

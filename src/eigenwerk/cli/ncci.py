@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eigenwerk.errors import ConvergenceError, InputError
+from eigenwerk.io.folder_lock import release_locks
 from eigenwerk.ncci.check_text import check_lines
 from eigenwerk.ncci.estimate import planned, refuse_several_ranks, refuse_what_does_not_fit
 from eigenwerk.ncci.input_settings import SETTINGS
@@ -60,9 +61,13 @@ def run(case: CaseFile, output: Output = None, quiet: Quiet = False, device: Dev
 
     folder = output if output is not None else case.parent / case.stem
     view = _Progress(quiet)
-    words = f"Interrupted. The same command continues from {folder}."
+
+    def words() -> str:
+        kept = any(folder.glob("**/checkpoint/state.h5")) or any(folder.glob("**/levels.h5"))
+        return f"Interrupted. The same command {'continues from' if kept else 'begins anew in'} {folder}."
+
     with (
-        Watchdog(rescue=lambda: words, tell=view.say) as watchdog,
+        Watchdog(rescue=words, tell=view.say, cleanup=release_locks) as watchdog,
         init_ranks(launch, lambda: StartRequest(request), watchdog=watchdog) as team,
     ):
         for remark in team.remarks:
@@ -75,7 +80,7 @@ def run(case: CaseFile, output: Output = None, quiet: Quiet = False, device: Dev
         try:
             series = run_series(cases, folder, runtime=team.runtime, report=report, say=view.say)
         except KeyboardInterrupt as error:
-            typer.echo(words, err=True)
+            typer.echo(words(), err=True)
             raise typer.Exit(128 + (team.stop or signal.SIGINT)) from error
     for levels in series:
         typer.echo("\n".join(["", *levels_lines(levels)]))

@@ -39,19 +39,23 @@ def check(tree: Any, rule: Rule, where: str = "") -> Sizes:
 KINDS = {"real": "fiu", "whole": "iu", "complex": "c", "truth": "b"}
 """What is asked for, and the kinds of numpy's types that will do."""
 
+SLAB = 2**27
+"""Bytes of an array that are looked at together."""
+
 LARGEST = 1e10
 """Numbers of larger magnitude are nobody's."""
 
 
 @dataclass(frozen=True)
 class Array:
-    """An array of finite numbers.  shape: letters and numbers parted by blanks; least, most: of each number, or of its
-    magnitude if complex."""
+    """An array of finite numbers.  shape: letters and numbers parted by blanks, and `...` for any other axes; least,
+    most: of each number, or of its magnitude if complex; gaps: whether some may be missing, nan or infinite."""
 
     kind: str
     shape: str
     least: float = -LARGEST
     most: float = LARGEST
+    gaps: bool = False
 
     def check(self, value: Any, where: str, sizes: Sizes) -> None:
         """See `Rule`."""
@@ -59,10 +63,17 @@ class Array:
             found = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
             raise TreeProblem(f"{where} is {found}, not an array of {self.kind} numbers")
         _match(value.shape, self.shape, where, sizes)
-        if self.kind != "truth" and value.size:
-            size = np.abs(value) if value.dtype.kind == "c" else value
-            if not (np.isfinite(value).all() and self.least <= size.min() and size.max() <= self.most):
-                raise TreeProblem(f"{where} holds numbers that are not from {self.least:g} to {self.most:g}")
+        if self.kind != "truth" and not self._within(value):
+            raise TreeProblem(f"{where} holds numbers that are not from {self.least:g} to {self.most:g}")
+
+    def _within(self, value: np.ndarray) -> bool:
+        """Whether all numbers are finite and within the bounds; large arrays slab by slab."""
+        if value.ndim > 1 and value.nbytes > SLAB:
+            return all(self._within(part) for part in value)
+        size = np.abs(value) if value.dtype.kind == "c" else value
+        size = size[np.isfinite(size)] if self.gaps else size
+        fine = not size.size or (np.isfinite(size).all() and self.least <= size.min() and size.max() <= self.most)
+        return bool(fine)
 
 
 @dataclass(frozen=True)
@@ -202,6 +213,9 @@ def _require_mapping(value: Any, where: str) -> None:
 def _match(shape: tuple[int, ...], wanted: str, where: str, sizes: Sizes) -> None:
     """Compare a shape to letters, whose lengths the first array with them says."""
     letters = wanted.split()
+    if letters[-1:] == ["..."]:
+        letters = letters[:-1]
+        shape = shape[: len(letters)]
     known = [int(letter) if letter.isdigit() else sizes.get(letter) for letter in letters]
     if len(shape) != len(letters) or any(size not in (None, here) for size, here in zip(known, shape, strict=True)):
         told = ", ".join(letter if size is None else str(size) for letter, size in zip(letters, known, strict=True))

@@ -12,7 +12,8 @@ import torch
 
 from eigenwerk import __version__
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import ensure_writable, replacing
+from eigenwerk.io.atomic_write import ensure_writable, replacing, together
+from eigenwerk.io.folder_lock import lock_folder
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.basis.basis_pairs import basis_pairs
@@ -150,20 +151,27 @@ def run_series(
 
     Each begins from the states of the one before where that is a smaller space of the same hw and parity.  What the
     runtime recorded is written last, also where the series was stopped.
+
+    Raises InputError if another run writes there.
     """
     runtime = runtime or alone(cases[0].solver.device)
     refuse_several_ranks(runtime.world.size)
     for case in cases:
         refuse_too_many_states(case, dimension(source_of(case).problem(case).space))
     ensure_writable(output)
+    lock = lock_folder(output)
+    if lock.note:
+        say(lock.note)
     record_device(runtime.trace, runtime.device)
     try:
         levels = _series(cases, output, runtime, report, say)
+        _write_trace(cases[0], output, runtime)
+        return levels
     except KeyboardInterrupt:
         _write_trace(cases[0], output, runtime)
         raise
-    _write_trace(cases[0], output, runtime)
-    return levels
+    finally:
+        lock.release()
 
 
 def _write_trace(case: Case, output: Path, runtime: Runtime) -> None:
@@ -197,13 +205,14 @@ def case_folder(case: Case) -> str:
 
 def write_results(folder: Path, result: CaseResult) -> None:
     """levels.h5, levels.txt and levels.res."""
-    write_levels(folder / "levels.h5", result.levels, result.vectors_nb)
-    for name, text in (
-        ("levels.txt", "\n".join(levels_lines(result.levels)) + "\n"),
-        ("levels.res", res_text(result.levels)),
-    ):
-        with replacing(folder / name) as new:
-            new.write_text(text, encoding="utf-8")
+    with together():
+        write_levels(folder / "levels.h5", result.levels, result.vectors_nb)
+        for name, text in (
+            ("levels.txt", "\n".join(levels_lines(result.levels)) + "\n"),
+            ("levels.res", res_text(result.levels)),
+        ):
+            with replacing(folder / name) as new:
+                new.write_text(text, encoding="utf-8")
 
 
 def _known_states(

@@ -8,9 +8,25 @@ import numpy as np
 from eigenwerk import __version__
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_state, write_state
+from eigenwerk.io.tree_check import Array, Each, Flag, Group, Maybe, Number, Plain, Text, TreeProblem, check
 from eigenwerk.ncci.results.levels import Levels
 
 KIND = "ncci-levels"
+
+_STATES = Array("real", "n", gaps=True)
+
+LEVELS = Group({
+    "about": Group({
+        "Z": Number(int, 0, 300), "N": Number(int, 0, 300), "nucleus": Text(), "interaction": Text(),
+        "parity": Number(int, -1, 1), "twice_M": Number(int, -1000, 1000), "hw": Maybe(Number(float)),
+        "Nmax": Maybe(Number(int, 0)),
+    }),
+    "dimension": Number(int, 1, 1e18), "nonzeros": Number(int, 0, 1e18), "converged": Flag(),
+    "energy_n": Array("real", "n"), "residual_n": _STATES, "j_n": _STATES, "isospin_n": _STATES,
+    "values": Each(Array("real", "n ...", gaps=True)), "transitions": Each(Array("real", "n n", gaps=True)),
+    "orbitals": Each(Array("whole", "o 3", 0, 1000)), "solver": Plain(),
+}, {"smaller": Plain(arrays=True)})  # fmt: skip
+"""What a file has to hold besides the vectors."""
 
 
 def write_levels(path: str | Path, levels: Levels, vectors_nb: np.ndarray | None) -> None:
@@ -45,16 +61,25 @@ def read_levels(path: str | Path) -> Levels:
     state = read_state(path, only=names | {"kind"})
     if state.pop("kind", None) != KIND:
         raise InputError(f"{path} holds no levels of a nucleus. Name a levels.h5 that `eigenwerk ncci run` wrote.")
+    try:
+        check(state, LEVELS)
+    except TreeProblem as problem:
+        raise InputError(f"{path}: damaged: {problem}. Take another copy, or run the case again.") from problem
     return Levels(**state)
 
 
 def read_vectors(path: str | Path) -> np.ndarray:
     """The vectors (n, b) of a file.  Raises InputError if it holds none."""
     path = _file(path)
-    vectors = read_state(path, only={"vectors"}).get("vectors", {}).get("coeff_nb")
-    if vectors is None:
-        raise InputError(f"{path} holds no vectors. Use the levels.h5 of a finished run.")
-    return np.asarray(vectors)
+    try:
+        tree = read_state(path, only={"vectors", "energy_n", "dimension"})
+        rule = Group({"vectors": Group({"coeff_nb": Array("real", "n b", -2.0, 2.0)}), "energy_n": Array("real", "n")})
+        sizes = check(tree, rule)
+    except TreeProblem as problem:
+        raise InputError(f"{path} holds no vectors ({problem}). Use the levels.h5 of a finished run.") from problem
+    if sizes["b"] != tree["dimension"]:
+        raise InputError(f"{path}: damaged: vectors of {sizes['b']} numbers for {tree['dimension']} states.")
+    return np.asarray(tree["vectors"]["coeff_nb"])
 
 
 def _file(path: str | Path) -> Path:
