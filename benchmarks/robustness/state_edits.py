@@ -86,6 +86,8 @@ def copied(tree: Any) -> Any:
     """A copy whose groups and arrays can be changed."""
     if isinstance(tree, dict):
         return {name: copied(part) for name, part in tree.items()}
+    if isinstance(tree, list):
+        return [copied(part) for part in tree]
     return tree.copy() if isinstance(tree, np.ndarray) else tree
 
 

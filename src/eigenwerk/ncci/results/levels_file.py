@@ -59,7 +59,8 @@ def read_levels(path: str | Path) -> Levels:
     path = _file(path)
     names = set(Levels.__dataclass_fields__)
     state = read_state(path, only=names | {"kind"})
-    if state.pop("kind", None) != KIND:
+    kind = state.pop("kind", None)
+    if not isinstance(kind, str) or kind != KIND:
         raise InputError(f"{path} holds no levels of a nucleus. Name a levels.h5 that `eigenwerk ncci run` wrote.")
     try:
         check(state, LEVELS)
