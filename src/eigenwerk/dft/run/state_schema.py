@@ -112,8 +112,6 @@ def check_state(tree: Mapping[str, Any]) -> None:
     _require(sizes["s"] in FORMS, f"/density has {sizes['s']} components of spin")
     _require(min(sizes[letter] for letter in "akng") > 0, "there are no atoms, k-points, bands or plane waves")
     _require(abs(np.linalg.det(structure["lattice_cv"])) > 1e-3, "/structure/lattice_cv has no volume")
-    missing = set(structure["symbols"]) - set(tree["setups"])
-    _require(not missing, f"/setups has no {', '.join(sorted(missing))}")
     _require(abs(tree["kpoints"]["weight_k"].sum() - 1) < 1e-6, "/kpoints/weight_k has not the sum one")
     _require_once("/density/index_gc", tree["density"]["index_gc"])
     _require(bool((bands["occ_skn"] > 1e-6).any()), "/bands/occ_skn holds no electrons")

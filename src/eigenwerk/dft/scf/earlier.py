@@ -140,7 +140,7 @@ def require_same_atoms(earlier: Earlier, subject: Subject) -> None:
             f"{len(wanted)} atoms {_shortened(wanted)} (the order counts). {earlier.remedy}"
         )
     for symbol, new in about["setups"].items():
-        old = earlier.about["setups"][symbol]
+        old = earlier.about["setups"].get(symbol, {"name": "nobody knows which", "md5": "?"})
         if old["md5"] != new["md5"]:
             raise InputError(
                 f"{earlier.name}: made with the PAW data {old['name']} (md5 {old['md5'][:8]}) for {symbol}, now "
