@@ -35,8 +35,9 @@ class Parameters:
     ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton; width: SIGMA;
     fixed_occupations: per spin and band (0..1) for ismear = -2; fixed_moment: NUPDOWN;
     energy_tolerance: EDIFF; max_steps, min_steps, frozen_steps: NELM, NELMIN, steps with the starting
-    density; symmetry_level: ISYM; symmetry_tolerance: SYMPREC; hubbard: element -> (l, U - J) of shells with +U;
-    real_space: element -> accuracy of projectors in real space (LREAL, ROPT), empty: in reciprocal space;
+    density; symmetry_level: ISYM; symmetry_tolerance: SYMPREC; hubbard: kind of atom (`Structure.kinds`) ->
+    (l, U - J) of shells with +U; real_space: element -> accuracy of projectors in real space (LREAL, ROPT), empty: in
+    reciprocal space;
     solver: "automatic" or a sequence of eigensolvers (scf/solver_choice.py);
     motion_time: TIME (hartree⁻¹), of the damped one; start_single: whether the first steps improve the orbitals in
     single precision; correct_forces: LCORR, and one more step where their error is large.

@@ -28,6 +28,23 @@ def test_equal_species_may_stand_apart(read):
     assert dict(inputs.parameters.hubbard) == {"Ni": (2, pytest.approx(5.0 / HARTREE_EV))}
 
 
+def test_species_of_one_element_may_differ_and_then_symmetry_does_not_exchange_them(read):
+    inputs = read("LDAUL = 2 -1 2\nLDAUU = 6 0 4\n", poscar=TWICE, begin=PLUS_U.replace("2 -2 0 0", "4*0.5"))
+    assert words(inputs, "error") == ""
+    expected = {"Ni": (2, pytest.approx(6.0 / HARTREE_EV)), "Ni 2": (2, pytest.approx(4.0 / HARTREE_EV))}
+    assert dict(inputs.parameters.hubbard) == expected
+    assert inputs.structure.kinds == ("Ni", "O", "O", "Ni 2") and inputs.structure.symbols == ("Ni", "O", "O", "Ni")
+    assert (inputs.symmetry.atom_map_oa[:, 0] == 0).all() and (inputs.symmetry.atom_map_oa[:, 3] == 3).all()
+    same = read("LDAUL = 2 -1 2\nLDAUU = 6 0 6\n", poscar=TWICE, begin=PLUS_U.replace("2 -2 0 0", "4*0.5"))
+    assert (same.symmetry.atom_map_oa[:, 0] == 3).any()
+
+
+def test_one_of_two_species_may_have_none(read):
+    inputs = read("LDAUL = 2 -1 -1\nLDAUU = 6 0 0\n", poscar=TWICE)
+    assert dict(inputs.parameters.hubbard) == {"Ni": (2, pytest.approx(6.0 / HARTREE_EV))}
+    assert inputs.structure.kinds == ("Ni", "O", "O", "Ni 2")
+
+
 @pytest.mark.parametrize(
     ("lines", "poscar", "expected"),
     [
@@ -35,7 +52,7 @@ def test_equal_species_may_stand_apart(read):
         ("LDAUL = 2 -1\nLDAUU = 6 0 0\n", NIO, "LDAUU = 6 0 0: 3 values, but POSCAR has 2 species (Ni O)"),
         ("LDAUL = 3 -1\nLDAUU = 6 0\n", NIO, "l = 3 for Ni, but its data set Ni.PBE has only s, p, d channels"),
         ("LDAUL = 4 -1\nLDAUU = 6 0\n", NIO, "l = 4 for Ni is no shell. Use 0 to 3, or -1 for none."),
-        ("LDAUL = 2 -1 2\nLDAUU = 6 0 4\n", TWICE, "Ni stands twice in POSCAR with different values"),
+        ("LDAUL = 2 -1 3\nLDAUU = 6 0 4\n", TWICE, "l = 3 for Ni, but its data set Ni.PBE has only s, p, d channels"),
         ("LDAUTYPE = 4\nLDAUL = 2 -1\nLDAUU = 6 0\n", NIO, "this form of +U is not available. Set LDAUTYPE = 2"),
     ],
 )

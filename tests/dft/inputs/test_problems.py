@@ -168,6 +168,32 @@ WARNINGS = {
 }
 
 
+LOST = "{} symmetry operations are not used: they do not map the {} mesh onto itself. Forces appear on atoms that have "
+LOST += "none by symmetry, and equivalent atoms differ. {}"
+MESHES = {
+    "Monkhorst-Pack": (
+        {"KPOINTS": "m\n0\nM\n4 4 4\n"},
+        ("KPOINTS: 36 of 48", "Monkhorst-Pack 4 x 4 x 4",
+         "Set Gamma in line 3 of KPOINTS, without a shift (4 4 4): that mesh keeps all."),
+    ),
+    "unequal divisions": (
+        {"KPOINTS": "m\n0\nG\n4 4 2\n"},
+        ("40 of 48", "Gamma-centred 4 x 4 x 2", "Divide equivalent axes equally, with a mesh that is Gamma-centred."),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "words"), MESHES.values(), ids=MESHES)
+def test_a_mesh_that_lowers_the_symmetry_is_a_warning_with_its_remedy(read, files, words):
+    inputs = read(**files)
+    assert LOST.format(*words) in said(inputs, "warning")
+    assert "do not map" not in said(inputs, "note")
+
+
+def test_the_lda_of_the_data_sets_needs_no_word(read):
+    assert "Perdew" not in said(read(INCAR="GGA = PW92"), "note")
+
+
 @pytest.mark.parametrize(("files", "message"), WARNINGS.values(), ids=WARNINGS)
 def test_what_deserves_a_look_is_a_warning_and_forbids_nothing(read, files, message):
     inputs = read(**files)
@@ -187,9 +213,9 @@ NOTES = {
     ),
     "charge": ({"INCAR": "NELECT = 9"}, "the cell has charge -1"),
     "other functional": ({"INCAR": "GGA = PS"}, "no data sets were made for PBEsol; Si.PBE serve"),
-    "mesh against symmetry": (
-        {"KPOINTS": "m\n0\nM\n4 4 4\n"},
-        r"KPOINTS: 36 of 48 operations are not used: they do not map the k-point mesh",
+    "LDA": (
+        {"INCAR": "GGA = CA"},
+        r"Si\.LDA was made with the LDA of Perdew and Wang.*45 in silicon.*GGA = PW92 is",
     ),
     "idealised": (
         {"INCAR": "SYMPREC = 1e-2", "POSCAR": POSCAR.replace(".25 .25 .25", ".2505 .25 .25")},

@@ -8,6 +8,7 @@ import torch
 
 from eigenwerk.dft.paw.equivalence import projector_rotation
 from eigenwerk.dft.terms.hubbard import Hubbard, make_hubbard
+from eigenwerk.dft.terms.term import Charges
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import HARTREE_EV
@@ -45,6 +46,25 @@ def test_term_of_some_elements_is_the_derivative_and_has_no_force_of_its_own(alo
     term = alone(lambda calc: Hubbard(calc.atoms, {"C": (1, U)}))
     term.assert_potential_is_the_derivative()
     assert not term.assert_forces_are_the_derivative().any()
+
+
+def test_atoms_of_one_element_may_have_corrections_of_their_own(crystal, calculation):
+    """Each with half of the energy where both have the same; with U on one, that one feels it."""
+    structure = replace(crystal("si_bent"), kinds=("Si", "Si 2"))
+    calc = calculation(structure, cutoff_eV=120.0)
+    charges = Charges(calc.atoms, calc.starting_density())
+
+    def of(hubbard):
+        found = Hubbard(calc.atoms, hubbard)(charges)
+        return float(found.energy_e), found.blocks["occupancy"][0]
+
+    both, one, other = of({"Si": (1, U), "Si 2": (1, 2 * U)}), of({"Si": (1, U)}), of({"Si 2": (1, 2 * U)})
+    assert both[0] == pytest.approx(one[0] + other[0]) and other[0] == pytest.approx(2 * one[0])
+    torch.testing.assert_close(both[1], one[1] + other[1])
+    assert not one[1][:, 1].any() and not other[1][:, 0].any()
+    alike = calculation(crystal("si_bent"), cutoff_eV=120.0)
+    whole = Hubbard(alike.atoms, {"Si": (1, U)})(Charges(alike.atoms, alike.starting_density()))
+    assert float(whole.energy_e) == pytest.approx(2 * one[0])
 
 
 def test_two_equal_spins_are_one_unpolarised_channel(term, setup):

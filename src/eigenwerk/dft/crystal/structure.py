@@ -19,6 +19,8 @@ class Structure:
     symbols: element symbols, one per atom.
     scaled_ac: (a, 3) fractional positions, kept as given (not wrapped into the cell).
     magmom_a: (a,) starting moments along the spin axis in Bohr magnetons, or None for a calculation without spin.
+    kinds: a word per atom, the same for atoms that symmetry may exchange: their elements, unless atoms of one element
+    differ in what they are given (+U).
 
     Raises InputError for wrong shapes, numbers that are not finite, no atoms, or lattice vectors in one plane.
     """
@@ -27,9 +29,11 @@ class Structure:
     symbols: tuple[str, ...]
     scaled_ac: np.ndarray
     magmom_a: np.ndarray | None = None
+    kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "symbols", tuple(str(symbol) for symbol in self.symbols))
+        object.__setattr__(self, "kinds", tuple(self.kinds) or self.symbols)
         if not self.symbols:
             raise InputError("The structure has no atoms. Give at least one.")
         atoms = len(self.symbols)
@@ -37,6 +41,8 @@ class Structure:
         object.__setattr__(self, "scaled_ac", _checked("positions", self.scaled_ac, (atoms, 3)))
         if self.magmom_a is not None:
             object.__setattr__(self, "magmom_a", _checked("starting moments", self.magmom_a, (atoms,)))
+        if len(self.kinds) != atoms:
+            raise InputError(f"There are {atoms} atoms but {len(self.kinds)} kinds. Give one word for each atom.")
         _check_volume(self.lattice_cv)
 
     @property

@@ -92,9 +92,10 @@ def _propose(structure: Structure, tolerance: float) -> tuple[np.ndarray, np.nda
 
 
 def _kinds(structure: Structure) -> list[int]:
-    """A number per atom, equal for atoms that some operation may exchange: same element, same |moment|."""
+    """A number per atom, equal for atoms that some operation may exchange: same kind, same |moment|."""
     size_a = np.zeros(len(structure.symbols)) if structure.magmom_a is None else np.abs(structure.magmom_a)
-    labels = list(zip(structure.symbols, np.rint(size_a / MOMENT_TOLERANCE).astype(int).tolist(), strict=True))
+    moments = np.rint(size_a / MOMENT_TOLERANCE).astype(int).tolist()
+    labels = list(zip(structure.kinds, structure.symbols, moments, strict=True))
     number = {label: x + 1 for x, label in enumerate(dict.fromkeys(labels))}
     return [number[label] for label in labels]
 

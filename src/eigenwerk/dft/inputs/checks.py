@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.kpoints import NO_SHIFT, KPoints, mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure, vacuum
+from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.io.vasp.incar import Incar
@@ -78,6 +79,24 @@ def check_vacuum(
         findings.warn(incar.file, message, "Set ISMEAR = 0 and SIGMA = 0.01.")
     if empty.all() and incar.get("ISPIN") == 1 and electrons is not None and round(electrons) % 2:
         findings.note(incar.file, f"a molecule with {electrons:g} electrons has an unpaired spin", "Set ISPIN = 2.")
+
+
+def check_mesh(kpoints: KPoints, symmetry: Symmetry, source: str, findings: Findings) -> None:
+    """A warning where the k-points keep fewer operations than the crystal; source: the file that asks for them."""
+    lost = symmetry.order - kpoints.symmetry.order
+    if lost == 0:
+        return
+    message = (
+        f"{lost} of {symmetry.order} symmetry operations are not used: they do not map the {kpoints.source} onto "
+        "itself. Forces appear on atoms that have none by symmetry, and equivalent atoms differ"
+    )
+    remedy = "Divide equivalent axes equally, with a mesh that is Gamma-centred."
+    centred = kpoints.mesh and mesh_kpoints(kpoints.mesh, NO_SHIFT, True, symmetry)
+    if kpoints.mesh and centred and centred.symmetry.order == symmetry.order:
+        mesh = " ".join(map(str, kpoints.mesh))
+        gamma = "KGAMMA = .TRUE." if source == "INCAR" else f"Gamma in line 3 of KPOINTS, without a shift ({mesh})"
+        remedy = f"Set {gamma}: that mesh keeps all."
+    findings.warn(source, message, remedy)
 
 
 def _wide(incar: Incar) -> bool:

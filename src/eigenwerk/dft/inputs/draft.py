@@ -14,7 +14,7 @@ from eigenwerk.dft.crystal.symmetry import (
     without_spin_flips,
 )
 from eigenwerk.dft.dataset import DataSet
-from eigenwerk.dft.inputs.checks import check_idealised, check_smearing, check_structure, check_vacuum
+from eigenwerk.dft.inputs.checks import check_idealised, check_mesh, check_smearing, check_structure, check_vacuum
 from eigenwerk.dft.inputs.datasets import choose_cutoff, choose_datasets
 from eigenwerk.dft.inputs.electrons import (
     band_count,
@@ -69,6 +69,7 @@ class Draft:
     _cutoff_ev: float | None = None
     _electrons: float | None = None
     _moment: float | None = None
+    _hubbard: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def fill(self) -> None:
         """All steps in their order."""
@@ -95,9 +96,10 @@ class Draft:
     def _crystal(self) -> None:
         """The structure in bohr, made symmetric within SYMPREC, and its symmetry."""
         moment_a, self.computed["MAGMOM"] = starting_moments(self.incar, self.poscar, self.findings)
+        self._hubbard, kinds = hubbard_shells(self.incar, self.poscar, self.datasets, self.findings)
         with self.findings.collecting(self.poscar.file):
             structure = Structure(
-                self.poscar.lattice_cv / BOHR_ANGSTROM, self.poscar.symbols, self.poscar.scaled_ac, moment_a
+                self.poscar.lattice_cv / BOHR_ANGSTROM, self.poscar.symbols, self.poscar.scaled_ac, moment_a, kinds
             )
             tolerance = number(self.incar, "SYMPREC") / BOHR_ANGSTROM
             symmetry = find_symmetry(structure, tolerance, whole(self.incar, "ISYM"))
@@ -121,8 +123,9 @@ class Draft:
                 self.kpoints = kpoints_of_spacing(
                     number(self.incar, "KSPACING"), bool(self.incar.get("KGAMMA")), self.structure, self.symmetry
                 )
-            for note in self.kpoints.symmetry.notes:
-                self.findings.note("POSCAR" if note in self.symmetry.notes else "KPOINTS", note)
+            for note in self.symmetry.notes:
+                self.findings.note("POSCAR", note)
+            check_mesh(self.kpoints, self.symmetry, source, self.findings)
 
     def _grids(self) -> None:
         """FFT grids and numbers of plane waves."""
@@ -161,7 +164,7 @@ class Draft:
             fixed_occupations=occupations,
             fixed_moment=self._moment,
             mixing=mixed,
-            hubbard=hubbard_shells(self.incar, self.poscar, self.datasets, self.findings),
+            hubbard=self._hubbard,
             real_space=accuracy,
             solver=chosen.solver,
             **loop_settings(self.incar, chosen.frozen_steps, self.findings),

@@ -9,34 +9,40 @@ from eigenwerk.units import HARTREE_EV
 
 SHELLS = "spdf"
 LISTS = ("LDAUL", "LDAUU", "LDAUJ")
+NONE = (-1, 0.0)
+"""No correction: LDAUL = -1, or LDAUU equal to LDAUJ."""
 
 
 def hubbard_shells(
     incar: Incar, poscar: Poscar, datasets: dict[str, DataSet], findings: Findings
-) -> dict[str, tuple[int, float]]:
-    """Element -> (l, U - J in hartree) of the shells with a correction that is not zero.
+) -> tuple[dict[str, tuple[int, float]], tuple[str, ...]]:
+    """Kind of atom -> (l, U - J in hartree) of the shells with a correction that is not zero; the kind of each atom.
 
-    The lists have one value for each species of POSCAR, in its order.  Problems go to the findings.
+    The lists have one value for each species of POSCAR, in its order.  Species of one element with different values
+    are kinds of their own, which symmetry does not exchange.  Problems go to the findings.
     """
     if not incar.get("LDAU"):
-        return {}
+        return {}, poscar.symbols
     runs = [symbol for symbol, _ in poscar.species_runs]
     lists = {tag: _list(incar, tag, runs, findings) for tag in LISTS}
     if any(len(values) != len(runs) for values in lists.values()):
-        return {}
-    shells: dict[str, tuple[int, float]] = {}
-    seen: dict[str, tuple[int, float]] = {}
-    for symbol, l, u, j in zip(runs, *lists.values(), strict=True):
-        wanted = (int(l), (u - j) / HARTREE_EV)
-        if seen.setdefault(symbol, wanted) != wanted:
-            message = f"{symbol} stands twice in POSCAR with different values; one element has one correction here"
-            findings.add(incar.problem("LDAUL", message, f"Give both {symbol} the same LDAUL, LDAUU and LDAUJ."))
-        elif wanted[0] >= 0 and wanted[1] != 0:
-            _check_shell(incar, symbol, wanted[0], datasets, findings)
-            shells[symbol] = wanted
+        return {}, poscar.symbols
+    wanted = [
+        (int(l), (u - j) / HARTREE_EV) if l >= 0 and u != j else NONE for l, u, j in zip(*lists.values(), strict=True)
+    ]
+    kind_of: dict[tuple[str, tuple[int, float]], str] = {}
+    for symbol, shell in zip(runs, wanted, strict=True):
+        same = [other for other, _ in kind_of if other == symbol]
+        kind_of.setdefault((symbol, shell), f"{symbol} {len(same) + 1}" if same else symbol)
+    shells = {kind: shell for (_, shell), kind in kind_of.items() if shell != NONE}
+    for (symbol, (l, _)), kind in kind_of.items():
+        if kind in shells:
+            _check_shell(incar, symbol, l, datasets, findings)
     if not shells:
         findings.note(incar.file, "LDAU = .TRUE. corrects nothing: all LDAUL are -1, or all LDAUU equal LDAUJ")
-    return shells
+    counts = [count for _, count in poscar.species_runs]
+    kinds = (kind_of[run] for run in zip(runs, wanted, strict=True))
+    return shells, tuple(kind for kind, count in zip(kinds, counts, strict=True) for _ in range(count))
 
 
 def idle_tags(incar: Incar, findings: Findings) -> dict[str, Computed]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.atoms import PawAtoms, Species
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import Setup, matching_radius
 from eigenwerk.dft.terms.term import Charges, Contribution, Term
@@ -29,24 +29,22 @@ SHELLS = "spdf"
 
 
 class Hubbard(Term):
-    """The correction of all elements that have one."""
+    """The correction of all atoms that have one."""
 
     def __init__(self, atoms: PawAtoms, hubbard: Mapping[str, tuple[int, float]]):
-        """hubbard: element -> (l, U - J in hartree)."""
-        setups = {species.setup.symbol: species.setup for species in atoms.layout.species}
-        self.symbols = list(setups)
-        self.shells = {symbol: make_hubbard(setups[symbol], l, u, atoms.runtime) for symbol, (l, u) in hubbard.items()}
+        """hubbard: kind of atom (`Structure.kinds`) -> (l, U - J in hartree)."""
+        self.parts = [_parts(atoms, species, hubbard) for species in atoms.layout.species]
 
     def __call__(self, charges: Charges) -> Contribution:
         """Energy "hubbard" and its part of ΔH."""
         energies, blocks = [], []
-        for symbol, block_saij in zip(self.symbols, charges.blocks, strict=True):
-            if symbol in self.shells:
-                energy, block_saij = self.shells[symbol].energy(block_saij)
+        for parts, block_saij in zip(self.parts, charges.blocks, strict=True):
+            derivative_saij = torch.zeros_like(block_saij)
+            for place_a, shell in parts:
+                energy, part_saij = shell.energy(block_saij.index_select(1, place_a))
+                derivative_saij.index_copy_(1, place_a, part_saij)
                 energies.append(energy)
-            else:
-                block_saij = torch.zeros_like(block_saij)
-            blocks.append(block_saij)
+            blocks.append(derivative_saij)
         return Contribution(("hubbard",), torch.stack(energies).sum(0, keepdim=True), blocks={"occupancy": blocks})
 
 
@@ -85,6 +83,18 @@ class HubbardShell:
         derivative_saij, flat = torch.zeros_like(occupancy_saij), self.projector_jm.flatten()
         derivative_saij[..., flat[:, None], flat] = block_sajmkn.reshape(*n_samm.shape[:2], j * m, j * m)
         return energy, derivative_saij
+
+
+def _parts(
+    atoms: PawAtoms, species: Species, hubbard: Mapping[str, tuple[int, float]]
+) -> list[tuple[torch.Tensor, HubbardShell]]:
+    """Of one species: places of the atoms of each kind that has a correction, and that."""
+    kinds = np.array(atoms.basis.structure.kinds)[species.atom_a]
+    return [
+        (atoms.runtime.index(np.flatnonzero(kinds == kind)), make_hubbard(species.setup, *hubbard[kind], atoms.runtime))
+        for kind in dict.fromkeys(kinds.tolist())
+        if kind in hubbard
+    ]
 
 
 def make_hubbard(setup: Setup, l: int, u: float, runtime: Runtime) -> HubbardShell:
