@@ -25,6 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "src"))
 SHARED = REPOSITORY.parent / "shared" / "reference"
 MEMORY, SECONDS = 2 * 2**30, 10
 """Address space and time of one input."""
@@ -435,10 +436,12 @@ def attempt(reader: str, folder: Path) -> tuple[str, str]:
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         words = READERS[reader][0](folder) or ""
-        return ("read", "") if len(words) <= LONGEST_WORDS else ("failed", f"{len(words)} characters of words")
+        return ("read", "") if len(words) <= LONGEST_WORDS else ("failed", f"too many words: {len(words)} characters")
     except EigenwerkError as error:
         words = str(error)
-        return ("refused", "") if len(words) <= LONGEST_WORDS else ("failed", f"{len(words)} characters of words")
+        return (
+            ("refused", "") if len(words) <= LONGEST_WORDS else ("failed", f"too many words: {len(words)} characters")
+        )
     except (Exception, TooSlow) as error:
         places = [frame for frame in traceback.extract_tb(error.__traceback__) if "eigenwerk/" in frame.filename]
         where = f"{places[-1].filename.rpartition('eigenwerk/')[2]}:{places[-1].lineno}" if places else "?"
@@ -483,7 +486,8 @@ def try_reader(reader: str, first: int, count: int, seed: int) -> dict[int, tupl
     while number < end:
         command = [sys.executable, __file__, "--work", reader, str(number), str(end), str(seed)]
         threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the stacks of others count as address space
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | threads)
+        environ = os.environ | threads | {"PYTHONPATH": str(REPOSITORY / "src")}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
         lines = done.stdout.splitlines()
         for line in lines:
             name, _, told = line.partition(" ")

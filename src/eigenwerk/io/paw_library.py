@@ -20,6 +20,9 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.paw_xml import PawHeader, read_paw_header, split_dataset_name
 from eigenwerk.units import HARTREE_EV
 
+RECOMMENDED_ERROR, NARROWEST = 0.002, 50.0
+"""eV per atom, by the rule of `CutoffAdvice`; the least distance in eV of its two cutoffs that is extrapolated from."""
+
 _CUTOFF_FILE = Path(__file__).with_name("cutoffs.json")
 
 
@@ -44,6 +47,14 @@ class CutoffAdvice:
     minimum_eV: float
     recommended_eV: float
     source: str
+
+    def expected_error_eV(self, cutoff_eV: float) -> float:
+        """About how far energy differences are from their converged values at a cutoff, in eV per atom.
+
+        2 meV at the recommended cutoff, 10 at the minimum; between and beyond, its logarithm is a straight line.
+        """
+        width = max(self.recommended_eV - self.minimum_eV, NARROWEST)
+        return float(RECOMMENDED_ERROR * 5.0 ** ((self.recommended_eV - cutoff_eV) / width))
 
 
 def list_datasets(functional: str = "PBE", folders: tuple[str | Path, ...] = ()) -> tuple[DatasetEntry, ...]:
@@ -137,9 +148,7 @@ def _entry(file: Path) -> DatasetEntry | None:
     return DatasetEntry(*names, file)
 
 
-def _nothing(
-    element: str, served: tuple[str, ...], variant: str | None, folders: tuple[str | Path, ...]
-) -> InputError:
+def _nothing(element: str, served: tuple[str, ...], variant: str | None, folders: tuple[str | Path, ...]) -> InputError:
     entries = [entry for place in [*_checked(folders), datapath()] for entry in _scan(place)]
     what = f"element {element}, functional {served[0]}" + (f", variant {variant}" if variant else "")
     head = f"No PAW data set for {what} in {', '.join(str(p) for p in [*folders, datapath()])}."

@@ -31,6 +31,9 @@ FUNCTIONAL_NAMES = {
 }
 """Short name of a functional by its name in the file; names that are not listed stand for themselves."""
 
+LARGEST_Z, LARGEST_L, RADII, FEWEST_POINTS = 130, 6, (0.01, 20.0), 10
+"""What a data set may say: charge and electrons, angular momentum, radii in bohr, points of a radial grid."""
+
 _FILE_NAME = re.compile(r"([A-Z][a-z]?)(?:\.(?P<variant>.+))?\.(?P<functional>[A-Za-z0-9]+)")
 _REMEDY = "Reinstall the data set (pip install --force-reinstall gpaw-data) or give another file."
 
@@ -241,9 +244,9 @@ class _Source(XmlSource):
         exponent = next((key for key in ("lamb", "lambda") if key in shape.attrib), None)
         return PawHeader(
             symbol=self.attribute(atom, "symbol"),
-            Z=self.number(atom, "Z"),
-            core=self.number(atom, "core"),
-            valence=self.number(atom, "valence"),
+            Z=self.number_within(atom, "Z", 0.1, LARGEST_Z),
+            core=self.number_within(atom, "core", 0.0, LARGEST_Z),
+            valence=self.number_within(atom, "valence", 0.0, LARGEST_Z),
             xc_type=self.attribute(xc, "type"),
             xc_name=self.attribute(xc, "name"),
             relativity="" if generator is None else generator.get("type", ""),
@@ -256,7 +259,7 @@ class _Source(XmlSource):
             sha256=self.sha256,
             states=self.states(),
             shape_kind=self.shape_kind(shape),
-            shape_rc=self.number(shape, "rc"),
+            shape_rc=self.number_within(shape, "rc", *RADII),
             shape_exponent=None if exponent is None else self.number(shape, exponent),
             ae_energy=AtomEnergy(*(self.number(energy, kind) for kind in kinds)),
             core_kinetic_energy=self.number(self.element("core_energy"), "kinetic"),
@@ -282,11 +285,12 @@ class _Source(XmlSource):
         return states
 
     def state(self, element: ET.Element) -> PawState:
+        self.number_within(element, "l", 0, LARGEST_L)
         return PawState(
             n=self.integer(element, "n") if "n" in element.attrib else None,
             l=self.integer(element, "l"),
-            f=self.number(element, "f") if "f" in element.attrib else 0.0,
-            rc=self.number(element, "rc") if "rc" in element.attrib else None,
+            f=self.number_within(element, "f", 0.0, LARGEST_Z) if "f" in element.attrib else 0.0,
+            rc=self.number_within(element, "rc", *RADII) if "rc" in element.attrib else None,
             e=self.number(element, "e") if "e" in element.attrib else None,
             id=self.attribute(element, "id"),
         )
@@ -300,7 +304,7 @@ class _Source(XmlSource):
     def grid(self, element: ET.Element) -> RadialGrid:
         eq = re.sub(r"\s", "", self.attribute(element, "eq"))
         start, end = self.integer(element, "istart"), self.integer(element, "iend")
-        if not 0 <= start < end < 10**6:
+        if not (start >= 0 and start + FEWEST_POINTS <= end < 10**6):
             raise self.wrong(f"<radial_grid> runs from {start} to {end}")
         if eq in _GRID_FORMULAS:
             keys, formula = _GRID_FORMULAS[eq]

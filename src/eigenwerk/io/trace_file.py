@@ -59,7 +59,7 @@ def read_trace_file(run: str | Path) -> dict[str, Any]:
     path = trace_path(run)
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path}: not a whole record of a run ({error}). It was cut off or changed after it had been written. "
             "Take another copy, or run the calculation again."

@@ -1,6 +1,5 @@
 """An XML file whose readers name file and element in every complaint."""
 
-import gzip
 import hashlib
 import xml.etree.ElementTree as ET
 import zlib
@@ -10,6 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenwerk.errors import InputError
+from eigenwerk.io.bounded import MEGABYTE, gunzipped, read_bounded
+
+LARGEST = 50 * MEGABYTE
+"""Bytes of the text; the largest data sets of gpaw-data have 1.5 MB."""
 
 
 class XmlSource:
@@ -27,17 +30,20 @@ class XmlSource:
         self.sha256 = hashlib.sha256(text).hexdigest()
         try:
             self.root = ET.fromstring(text)
-        except ET.ParseError as error:
+        except (ET.ParseError, ValueError, LookupError) as error:  # the last two: encodings that do not exist
             raise self.wrong(f"the XML is damaged or cut off ({error})") from None
 
     def _bytes(self) -> bytes:
         try:
-            data = self.path.read_bytes()
-            return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            data = read_bounded(self.path, LARGEST)
+        except InputError as error:
+            raise self.wrong(f"it cannot be read ({error})") from None
+        try:
+            return gunzipped(data, LARGEST) if data[:2] == b"\x1f\x8b" else data
+        except (EOFError, zlib.error) as error:
             raise self.wrong(f"the gzip file is damaged or cut off ({error})") from None
-        except OSError as error:
-            raise self.wrong(f"it cannot be read ({error.strerror})") from None
+        except OverflowError as error:
+            raise self.wrong(f"the gzip file holds {error}, which no such file has") from None
 
     def wrong(self, what: str) -> InputError:
         """The error to raise: title, path, `about` (set by the caller once known), what is wrong, remedy."""
@@ -66,6 +72,13 @@ class XmlSource:
             raise self.wrong(f'{key}="{text}" of <{element.tag}> is not a number') from None
         if not np.isfinite(value):
             raise self.wrong(f'{key}="{text}" of <{element.tag}> is not finite')
+        return value
+
+    def number_within(self, element: ET.Element, key: str, least: float, most: float) -> float:
+        """An attribute as a number within bounds; raises InputError if it lies outside."""
+        value = self.number(element, key)
+        if not least <= value <= most:
+            raise self.wrong(f'{key}="{value:g}" of <{element.tag}> is not between {least:g} and {most:g}')
         return value
 
     def integer(self, element: ET.Element, key: str) -> int:

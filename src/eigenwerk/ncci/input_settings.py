@@ -52,7 +52,15 @@ class KeyPlace:
         """The message for a value that cannot be used."""
         where = f"[{self.table}] {self.key}" if self.table else self.key
         shown = f"'{value}'" if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else value
+        if isinstance(value, int) and abs(value) > 10**18:  # Python does not write out thousands of digits
+            shown = f"a number of {value.bit_length()} bits"
         return InputError(f"{self.path}: {where} = {shown}, but it has to be {wants}.")
+
+
+LARGEST_NUMBER = 1e6
+
+MOST_QUANTA, MOST_NUCLEONS = 100, 300
+"""Beyond what any machine computes; the space is counted before it is refused for its size."""
 
 
 def _text(place: KeyPlace, value: Any) -> str:
@@ -67,10 +75,12 @@ def _flag(place: KeyPlace, value: Any) -> bool:
     return value
 
 
-def _whole(least: int) -> Callable[[KeyPlace, Any], int]:
+def _whole(least: int, most: int = 10**6) -> Callable[[KeyPlace, Any], int]:
     def read(place: KeyPlace, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise place.error(value, f"a whole number, {least} or larger")
+        if value > most:
+            raise place.error(value, f"a whole number up to {most}")
         return value
 
     return read
@@ -78,8 +88,8 @@ def _whole(least: int) -> Callable[[KeyPlace, Any], int]:
 
 def _number(least: float, open_end: bool) -> Callable[[KeyPlace, Any], float]:
     def read(place: KeyPlace, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value < float("inf"):
-            raise place.error(value, f"a number, {least:g} or larger")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= LARGEST_NUMBER:
+            raise place.error(value, f"a number, {least:g} or larger, up to {LARGEST_NUMBER:g}")
         if open_end and value == least:
             raise place.error(value, f"a number larger than {least:g}")
         return float(value)
@@ -114,8 +124,8 @@ def _parity(place: KeyPlace, value: Any) -> str:
 
 def _twice(place: KeyPlace, value: Any) -> int:
     """2M of 1, 0.5, "1/2" or "3/2"."""
-    text = str(value)
-    if isinstance(value, bool) or not re.fullmatch(r"-?\d+(\.\d+)?(/2)?", text):
+    text = str(value) if not isinstance(value, int) or abs(value) < 10**6 else ""
+    if isinstance(value, bool) or not re.fullmatch(r"-?\d{1,6}(\.\d{1,6})?(/2)?", text, re.ASCII):
         raise place.error(value, 'a multiple of one half, as 1, 0.5 or "3/2"')
     twice = 2 * Fraction(text)
     if twice.denominator != 1:
@@ -175,12 +185,13 @@ G_ORBITAL = (1.0, 0.0)
 G_SPIN = (5.586, -3.826)
 """Spin g factors of proton and neutron, nuclear magnetons, as MFDn has them."""
 
+_SUM = _whole(0, 10 * MOST_QUANTA)
 _USUAL = ("radii", "spins", "moments", "occupations", "quanta", "center_of_mass")
 
 SETTINGS = (
     CaseKey("", "nucleus", "text", None, "the nucleus, as 6Li", _text),
-    CaseKey("", "Z", "whole number", None, "protons, in place of nucleus", _whole(0)),
-    CaseKey("", "N", "whole number", None, "neutrons, in place of nucleus", _whole(0)),
+    CaseKey("", "Z", "whole number", None, "protons, in place of nucleus", _whole(0, MOST_NUCLEONS)),
+    CaseKey("", "N", "whole number", None, "neutrons, in place of nucleus", _whole(0, MOST_NUCLEONS)),
     CaseKey(
         "", "interaction", "text", None, "JISP16, Daejeon16, ... or a file (relative table, h2, .snt, .int)", _text
     ),
@@ -194,7 +205,14 @@ SETTINGS = (
         "oscillator quantum hbar-omega; in a valence space for moments only, default 45 A^-1/3 - 25 A^-2/3",
         _several(_number(0, True)),
     ),
-    CaseKey("", "Nmax", "whole number, or a list", None, "quanta above the minimal configuration", _several(_whole(0))),
+    CaseKey(
+        "",
+        "Nmax",
+        "whole number, or a list",
+        None,
+        "quanta above the minimal configuration",
+        _several(_whole(0, MOST_QUANTA)),
+    ),
     CaseKey("", "M", "half-integer", None, "projection of the total angular momentum; default 0 or 1/2", _twice),
     CaseKey("", "parity", "text", None, "natural, unnatural, + or -; default: that of Nmax", _parity),
     CaseKey("", "states", "whole number", 4, "how many states, from the lowest", _whole(1)),
@@ -214,9 +232,9 @@ SETTINGS = (
     CaseKey("", "g_orbital", "[p, n]", G_ORBITAL, "orbital g factors, nuclear magnetons", _factors),
     CaseKey("", "g_spin", "[p, n]", G_SPIN, "spin g factors, nuclear magnetons; bare by default", _factors),
     CaseKey("", "observables", "list", _USUAL, "what to compute of each state", _names),
-    CaseKey("basis", "protons", "whole number", None, "largest sum of quanta of the protons", _whole(0)),
-    CaseKey("basis", "neutrons", "whole number", None, "largest sum of quanta of the neutrons", _whole(0)),
-    CaseKey("basis", "all", "whole number", None, "largest sum of quanta of all nucleons", _whole(0)),
+    CaseKey("basis", "protons", "whole number", None, "largest sum of quanta of the protons", _SUM),
+    CaseKey("basis", "neutrons", "whole number", None, "largest sum of quanta of the neutrons", _SUM),
+    CaseKey("basis", "all", "whole number", None, "largest sum of quanta of all nucleons", _SUM),
     CaseKey("solver", "method", "text", "lanczos", "lanczos or lobpcg", _one_of(METHODS)),
     CaseKey("solver", "backend", "text", "auto", "auto, csb (stored), pairs (matrix-free), dense", _one_of(BACK_ENDS)),
     CaseKey("solver", "precision", "text", "double", "of vectors and stored elements", _one_of(PRECISIONS)),

@@ -3,6 +3,7 @@
 docs/guides/ncci.md shows a file; `input_settings` has the list of its keys.
 """
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,8 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from eigenwerk.errors import InputError
+from eigenwerk.io.bounded import MEGABYTE, read_bounded
 from eigenwerk.ncci.input_settings import G_ORBITAL, G_SPIN, SETTINGS, KeyPlace
 from eigenwerk.ncci.nucleus import Nucleus, nucleus_named
+
+LARGEST = MEGABYTE
+"""Bytes of a case file."""
 
 
 @dataclass(frozen=True)
@@ -138,11 +143,11 @@ def _refuse_what_the_solver_does_not_know(case: Case) -> None:
 
 
 def _document(path: Path) -> dict[str, Any]:
+    if not os.path.lexists(path):
+        raise InputError(f"There is no case file {path}. `eigenwerk ncci keys` shows what one contains.")
     try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError as error:
-        raise InputError(f"There is no case file {path}. `eigenwerk ncci keys` shows what one contains.") from error
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_bounded(path, LARGEST).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
         raise InputError(
             f"{path} cannot be read as text: {error}. A case file is TOML, as in docs/guides/ncci.md."
         ) from error
@@ -153,6 +158,8 @@ def _document(path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f'{path} is no TOML: {error}. Texts stand in quotation marks: nucleus = "6Li".') from error
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
+        raise InputError(f"{path} is no case file ({error}). `eigenwerk ncci keys` shows what one contains.") from None
 
 
 def _values(path: Path, document: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Which interaction a case means: its space, and its Hamiltonian as two-body operators."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,7 @@ def source_of(case: Case) -> Source:
     if case.interaction.lower() in BUILT_IN:
         return NoCore(case.interaction)
     path = case.path.parent / case.interaction
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(
             f"{case.path}: interaction = '{case.interaction}' is neither built in ({', '.join(sorted(BUILT_IN))}) nor "
             f"a file: {path} does not exist. Correct the name, or the path relative to the case file."

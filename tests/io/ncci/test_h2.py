@@ -153,7 +153,7 @@ def test_damaged_text_files_are_refused_with_the_line(tmp_path, small, old, new,
 def test_a_text_file_that_ends_early_is_refused(tmp_path, small):
     path = tmp_path / "bad.dat"
     path.write_text("\n".join(text_of(small, 15099).splitlines()[:-3]))
-    with pytest.raises(InputError, match=r"ends after line .*pn matrix element"):
+    with pytest.raises(InputError, match=r"elements are announced, .* lines follow"):
         read_h2(path)
 
 

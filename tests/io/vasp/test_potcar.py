@@ -45,5 +45,5 @@ def test_files_without_species_are_errors(tmp_path, text, expected):
 
 
 def test_a_missing_file_is_an_input_error(tmp_path):
-    with pytest.raises(InputError, match="POTCAR: cannot be read"):
+    with pytest.raises(InputError, match="POTCAR: there is no such file"):
         read_potcar_species(tmp_path / "POTCAR")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eigenwerk.errors import InputError
+from eigenwerk.lattice_reduction import reduced
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +99,15 @@ def shortest_distance(structure: Structure) -> tuple[int, int, float]:
     An image displaced by n cells is at |sum_c (x_c + n_c) a_c| >= 2 pi |x_c + n_c| / |b_c| for every c, so once one
     distance d is known only |x_c + n_c| <= d |b_c| / 2 pi can beat it.
     """
-    bound = _distance_bound(structure)
+    lattice_cv = reduced(structure.lattice_cv)  # short vectors, so that few images are within reach
+    scaled_ac = structure.scaled_ac % 1.0 @ structure.lattice_cv @ np.linalg.inv(lattice_cv)
+    bound = float(np.linalg.norm(lattice_cv[0]))  # a distance that certainly occurs
     best = (0, 0, np.inf)
     for i in range(len(structure.symbols)):
-        wrapped_ac = structure.scaled_ac[i:] - structure.scaled_ac[i]
+        wrapped_ac = scaled_ac[i:] - scaled_ac[i]
         wrapped_ac = wrapped_ac - np.round(wrapped_ac)
-        for image_c in _images(structure, bound):
-            distance_a = np.linalg.norm((wrapped_ac + image_c) @ structure.lattice_cv, axis=1)
+        for image_c in _images(lattice_cv, bound):
+            distance_a = np.linalg.norm((wrapped_ac + image_c) @ lattice_cv, axis=1)
             if not image_c.any():
                 distance_a[0] = np.inf
             j = int(np.argmin(distance_a))
@@ -114,14 +117,9 @@ def shortest_distance(structure: Structure) -> tuple[int, int, float]:
     return best
 
 
-def _distance_bound(structure: Structure) -> float:
-    """A distance that certainly occurs: the shortest lattice vector as given."""
-    return float(np.linalg.norm(structure.lattice_cv, axis=1).min())
-
-
-def _images(structure: Structure, distance: float) -> np.ndarray:
+def _images(lattice_cv: np.ndarray, distance: float) -> np.ndarray:
     """Integer cells (x, 3) that can hold an image within `distance` of an atom wrapped to |x_c| <= 1/2."""
-    reach_c = distance * np.linalg.norm(structure.reciprocal_cv, axis=1) / (2.0 * np.pi)
+    reach_c = distance * np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
     count_c = np.floor(reach_c + 0.5 + 1e-9).astype(int)
     axes = [np.arange(-count, count + 1) for count in count_c]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)

@@ -20,6 +20,9 @@ VACUUM = 6.0
 LARGEST_ATOMS = 2000
 """Pairs are not searched in larger structures."""
 
+NARROWEST = 1e-6
+"""Smallest SIGMA (eV); what is narrower is none."""
+
 SMALL_SHIFT = 1e-4
 """Atoms that symmetry moves by less (Å) are not worth a word."""
 
@@ -109,7 +112,8 @@ def check_smearing(incar: Incar, findings: Findings) -> None:
     if "ISMEAR" not in incar.raw:
         message = "ISMEAR = 1 (default) is made for metals"
         findings.note(incar.file, message, "For an insulator set ISMEAR = 0 and SIGMA = 0.05.")
-    if incar.get("SIGMA") == 0.0 and incar.get("ISMEAR") != -2:
+    width = incar.get("SIGMA")
+    if isinstance(width, float) and width < NARROWEST and incar.get("ISMEAR") != -2:
         findings.add(incar.problem("SIGMA", "the smearing must have a width", "Set SIGMA = 0.01."))
 
 

@@ -1,5 +1,7 @@
 """Which PAW data set serves each element, and the cutoff that follows from the sets."""
 
+from math import fsum
+
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, line_of
@@ -11,6 +13,9 @@ from eigenwerk.io.paw_xml import read_paw_header
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.problem import Problem
+
+LARGE_ERROR = 0.1
+"""Expected error of energy differences, eV per atom, from which on a cutoff is a mistake rather than a choice."""
 
 
 def choose_datasets(poscar: Poscar, incar: Incar, findings: Findings) -> dict[str, DataSet]:
@@ -74,9 +79,7 @@ def _take_suffix(
         )
 
 
-def _note_other_functional(
-    found: dict[str, DataSet], functional: Functional, incar: Incar, findings: Findings
-) -> None:
+def _note_other_functional(found: dict[str, DataSet], functional: Functional, incar: Incar, findings: Findings) -> None:
     others = [data.header.name for data in found.values() if data.header.functional != functional.data[0]]
     if others:
         message = (
@@ -100,11 +103,13 @@ def _note_other_correlation(
         findings.add(incar.problem("GGA", message, "GGA = PW92 is the one of the data sets.", severity="note"))
 
 
-def choose_cutoff(incar: Incar, datasets: dict[str, DataSet], findings: Findings) -> tuple[float | None, Computed]:
+def choose_cutoff(
+    incar: Incar, poscar: Poscar, datasets: dict[str, DataSet], findings: Findings
+) -> tuple[float | None, Computed]:
     """ENCUT in eV, and where it comes from; the default is the largest recommended cutoff of the data sets."""
     given = incar.values.get("ENCUT")
     if isinstance(given, float):
-        _judge_cutoff(given, incar, datasets, findings)
+        _judge_cutoff(given, incar, poscar, datasets, findings)
         return given, Computed(given, line_of(incar, "ENCUT"))
     silent = [data.header.name for data in datasets.values() if data.advice is None]
     if silent:
@@ -118,16 +123,22 @@ def choose_cutoff(incar: Incar, datasets: dict[str, DataSet], findings: Findings
     return max(advised), Computed(float(max(advised)), f"from data set {advised[max(advised)]}")
 
 
-def _judge_cutoff(cutoff: float, incar: Incar, datasets: dict[str, DataSet], findings: Findings) -> None:
-    known = [(data.header.name, data.advice) for data in datasets.values() if data.advice is not None]
-    low = [f"{name} {advice.minimum_eV:g}" for name, advice in known if cutoff < advice.minimum_eV]
-    best = max((advice.recommended_eV for _, advice in known), default=0.0)
-    if low:
+def _judge_cutoff(
+    cutoff: float, incar: Incar, poscar: Poscar, datasets: dict[str, DataSet], findings: Findings
+) -> None:
+    """A word about the error to expect of a cutoff below the recommended one: the mean over all atoms."""
+    known = {symbol: (data.header.name, data.advice) for symbol, data in datasets.items() if data.advice is not None}
+    best = max((advice.recommended_eV for _, advice in known.values()), default=0.0)
+    if cutoff >= best:
+        return
+    errors = [known[symbol][1].expected_error_eV(cutoff) for symbol in poscar.symbols if symbol in known]
+    error = fsum(errors) / len(poscar.symbols)
+    names = ", ".join(f"{name} {a.recommended_eV:g}" for name, a in known.values() if cutoff < a.recommended_eV)
+    if error < LARGE_ERROR:
+        message = f"energy differences are expected to be converged to about {1000 * error:.1g} meV per atom"
+        findings.add(incar.problem("ENCUT", f"{message}; to 2 meV at {names} eV", severity="note"))
+    else:
         message = (
-            f"the smallest sensible cutoff is {', '.join(low)} eV; energy differences may be off by 10 meV per atom"
+            f"energy differences may be off by {1000 * LARGE_ERROR:g} meV per atom or more; recommended: {names} eV"
         )
         findings.add(incar.problem("ENCUT", message, f"Set ENCUT = {best:g}.", severity="warning"))
-    elif cutoff < best:
-        names = ", ".join(f"{name} {a.recommended_eV:g}" for name, a in known if cutoff < a.recommended_eV)
-        message = f"recommended is {names} eV; make sure that what you look for is converged with the cutoff"
-        findings.add(incar.problem("ENCUT", message, severity="note"))

@@ -88,7 +88,9 @@ class Draft:
         self.datasets = choose_datasets(self.poscar, self.incar, self.findings)
         missing = set(self.poscar.symbols) - self.datasets.keys()
         if not missing or "ENCUT" in self.incar.values:
-            self._cutoff_ev, self.computed["ENCUT"] = choose_cutoff(self.incar, self.datasets, self.findings)
+            self._cutoff_ev, self.computed["ENCUT"] = choose_cutoff(
+                self.incar, self.poscar, self.datasets, self.findings
+            )
         self._electrons, self.computed["NELECT"] = electron_count(self.incar, self.poscar, self.datasets, self.findings)
         if self._electrons is not None:
             self._moment = fixed_moment(self.incar, self._electrons, self.findings)

@@ -23,7 +23,7 @@ def starting_moments(incar: Incar, poscar: Poscar, findings: Findings) -> tuple[
     atoms = len(poscar.symbols)
     given = incar.values.get("MAGMOM")
     if incar.get("ISPIN") != 2:
-        if given is not None:
+        if given is not None and not incar.broken("ISPIN"):
             findings.add(incar.problem("MAGMOM", "accepted and ignored: it acts only with ISPIN = 2", severity="note"))
         return None, Computed(None)
     if not isinstance(given, tuple):
@@ -70,7 +70,8 @@ def fixed_moment(incar: Incar, electrons: float, findings: Findings) -> float | 
     if not isinstance(moment, float) or moment < 0.0:
         return None
     if incar.get("ISPIN") != 2:
-        findings.add(incar.problem("NUPDOWN", "accepted and ignored: it acts only with ISPIN = 2", severity="note"))
+        if not incar.broken("ISPIN"):
+            findings.add(incar.problem("NUPDOWN", "accepted and ignored: it acts only with ISPIN = 2", severity="note"))
         return None
     if moment > electrons:
         message = f"this is more than the {electrons:g} electrons"
@@ -110,7 +111,7 @@ def fixed_occupations(
     tags = ("FERWE", "FERDO") if incar.get("ISPIN") == 2 else ("FERWE",)
     if incar.get("ISMEAR") != -2:
         for tag in ("FERWE", "FERDO"):
-            if tag in incar.values:
+            if tag in incar.values and not incar.broken("ISMEAR"):
                 message = "accepted and ignored: it acts only with ISMEAR = -2"
                 findings.add(incar.problem(tag, message, severity="note"))
         return None

@@ -50,7 +50,7 @@ def idle_tags(incar: Incar, findings: Findings) -> dict[str, Computed]:
     if incar.get("LDAU"):
         return {}
     for tag in ("LDAUTYPE", *LISTS):
-        if tag in incar.values:
+        if tag in incar.values and not incar.broken("LDAU"):
             findings.add(incar.problem(tag, "it acts only with LDAU = .TRUE.", severity="note"))
     return {tag: Computed(None) for tag in ("LDAUTYPE", *LISTS)}
 

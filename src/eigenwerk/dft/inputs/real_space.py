@@ -41,7 +41,7 @@ def projector_accuracy(
     if incar.get("LREAL") in (False, "Auto"):
         if incar.get("LREAL") == "Auto":
             findings.add(incar.problem("LREAL", AUTO, "LREAL = On takes real space.", severity="note"))
-        if "ROPT" in incar.values:
+        if "ROPT" in incar.values and not incar.broken("LREAL"):
             findings.add(incar.problem("ROPT", "it acts only with LREAL = On", severity="note"))
         return {}, Computed(None)
     if inversion_of_orbitals(kpoints) is not None:

@@ -14,11 +14,21 @@ from pathlib import Path
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.ncci.h2_data import KINDS, NEW_VERSION, OLD_VERSION, H2Data, H2Header, check_header, unpack
+from eigenwerk.io.bounded import MEGABYTE, read_bounded
+from eigenwerk.io.ncci.h2_data import (
+    KINDS,
+    MOST_ORBITALS,
+    NEW_VERSION,
+    OLD_VERSION,
+    H2Data,
+    H2Header,
+    check_header,
+    unpack,
+)
 from eigenwerk.io.ncci.h2_text import read_h2_text
 
 NEW_ORDER = ("pp", "pn", "nn")
-MOST_ORBITALS = 2_000  # those of 61 shells are 1 891
+LARGEST = 20_000 * MEGABYTE
 
 
 def read_h2(path: str | Path) -> H2Data:
@@ -28,11 +38,7 @@ def read_h2(path: str | Path) -> H2Data:
     version, or if its orbitals do not fit its number of elements.
     """
     path = Path(path)
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        message = f"{path.name}: cannot be read from {path.parent}: {error.strerror}. Correct the path."
-        raise InputError(message) from None
+    raw = read_bounded(path, LARGEST)
     start = raw[:4]
     if start == struct.pack("<i", 4):
         return _read_binary(raw, path.name)

@@ -12,6 +12,9 @@ import numpy as np
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.pair_order import ordered_pairs
 
+MOST_ORBITALS, LARGEST_LABEL = 2_000, 1_000
+"""Of one species, where those of 61 shells are 1 891; n or l of one."""
+
 KINDS = ("pp", "nn", "pn")
 OLD_VERSION, NEW_VERSION = 15099, 15200
 
@@ -63,7 +66,9 @@ def check_header(header: H2Header, operator: tuple[int, ...], counts: dict[str, 
         )
     for orbitals in (header.orbital_3a_p, header.orbital_3a_n):
         n, l, j = orbitals
-        if ((n < 0) | (l < 0) | (abs(j - 2 * l) != 1)).any():
+        if orbitals.shape[1] >= MOST_ORBITALS:
+            raise InputError(f"{place}: {orbitals.shape[1]} orbitals; up to {MOST_ORBITALS} are read. It is damaged.")
+        if ((n < 0) | (n > LARGEST_LABEL) | (l < 0) | (l > LARGEST_LABEL) | (abs(j - 2 * l) != 1)).any():
             raise InputError(f"{place}: impossible n, l, 2j among the orbitals. The file is damaged; get it again.")
     for kind in KINDS:
         if counts[kind] != header.count(kind):

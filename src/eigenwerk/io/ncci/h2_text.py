@@ -42,6 +42,11 @@ def read_h2_text(path: str | Path) -> H2Data:
     counts = {kind: count_line.integer(k, "number of elements") for k, kind in enumerate(order)}
     header = H2Header(orbitals[0], orbitals[1], weights[0], weights[1], limits)
     check_header(header, operator, counts, count_line.place)
+    if sum(counts.values()) > len(lines.rest()):
+        raise InputError(
+            f"{count_line.place}: {sum(counts.values())} elements are announced, {len(lines.rest())} lines follow. "
+            "The file is cut off; get it again."
+        )
     data = H2Data(header, {kind: _matrices(lines, header, kind, counts[kind], old) for kind in order})
     if lines.rest():
         raise InputError(

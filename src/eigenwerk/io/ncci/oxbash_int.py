@@ -14,7 +14,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.number_text import Labels, LineReader, NumberLine
-from eigenwerk.io.ncci.valence_data import ValenceData
+from eigenwerk.io.ncci.valence_data import LARGEST_LABEL, ValenceData
 
 
 class OrbitalList(NamedTuple):
@@ -138,7 +138,7 @@ def read_orbital_list(path: str | Path) -> OrbitalList:
 
 
 def _sps_orbital(line: NumberLine) -> list[int]:
-    n, l, j = (line.real(k, what) for k, what in enumerate(("n", "l", "j")))
+    n, l, j = (min(line.real(k, what), 2.0 * LARGEST_LABEL) for k, what in enumerate(("n", "l", "j")))
     return _checked(line, round(n), round(l), round(2 * j))
 
 
@@ -148,6 +148,6 @@ def _sp_orbital(line: NumberLine) -> list[int]:
 
 
 def _checked(line: NumberLine, n: int, l: int, twice_j: int) -> list[int]:
-    if n < 0 or l < 0 or abs(twice_j - 2 * l) != 1:
+    if not (0 <= n <= LARGEST_LABEL and 0 <= l <= LARGEST_LABEL and abs(twice_j - 2 * l) == 1):
         raise InputError(f"{line.place}: n = {n}, l = {l}, 2j = {twice_j} is no orbital. Correct the line.")
     return [n, l, twice_j]

@@ -11,7 +11,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.number_text import Labels, LineReader, NumberLine
-from eigenwerk.io.ncci.valence_data import ValenceData
+from eigenwerk.io.ncci.valence_data import LARGEST_LABEL, ValenceData
 
 
 def read_snt(path: str | Path) -> ValenceData:
@@ -19,6 +19,10 @@ def read_snt(path: str | Path) -> ValenceData:
     lines = LineReader(path)
     head = lines.take("the numbers of orbitals and the core")
     counts = [head.integer(k, "number of orbitals") for k in (0, 1)]
+    if min(counts) < 0:
+        raise InputError(
+            f"{head.place}: {counts[0]} and {counts[1]} orbitals; numbers from 0 are possible. Correct it."
+        )
     core = (head.integer(2, "protons of the core"), head.integer(3, "neutrons of the core"))
     orbitals = [_orbital(lines.take(f"orbital {x + 1}"), x, counts[0]) for x in range(sum(counts))]
     lists = [np.array(part, np.int64).reshape(-1, 3).T for part in (orbitals[: counts[0]], orbitals[counts[0] :])]
@@ -62,7 +66,7 @@ def _orbital(line: NumberLine, position: int, protons: int) -> list[int]:
             f"{line.place}: orbital {index} with tz = {charge}, but number {position + 1} with tz = {expected} is due: "
             "protons (-1) stand before neutrons (1). Put the lines in order."
         )
-    if n < 0 or l < 0 or abs(twice_j - 2 * l) != 1:
+    if not (0 <= n <= LARGEST_LABEL and 0 <= l <= LARGEST_LABEL and abs(twice_j - 2 * l) == 1):
         raise InputError(f"{line.place}: n = {n}, l = {l}, 2j = {twice_j} is no orbital. Correct the line.")
     return [n, l, twice_j]
 

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+LARGEST_LABEL = 100
+"""Of n and l of an orbital; beyond the reach of any shell model."""
+
 
 @dataclass(frozen=True, eq=False)
 class ValenceData:

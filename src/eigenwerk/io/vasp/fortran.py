@@ -4,7 +4,8 @@ import math
 import re
 
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eEdD][+-]?[0-9]+)?")
-_INT = re.compile(r"[+-]?[0-9]+")
+_INT = re.compile(r"[+-]?[0-9]{1,100}")
+"""Python reads no more than 4300 digits, and nobody means so many."""
 _LOGICAL = re.compile(r"\.?([TtFf])[A-Za-z]*\.?")
 
 

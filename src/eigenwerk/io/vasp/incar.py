@@ -7,19 +7,20 @@ Format: docs/formats/incar.md.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eigenwerk.io.vasp.fortran import is_number
 from eigenwerk.io.vasp.incar_syntax import Skipped, Statement, scan
 from eigenwerk.io.vasp.incar_values import BadValue, ReadValue, choices_text, read_value, value_error
-from eigenwerk.io.vasp.problem import Problem, raise_errors
+from eigenwerk.io.vasp.problem import MOST_OF_A_KIND, Problem, limited, raise_errors
 from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, same_value
-from eigenwerk.io.vasp.tags.table import TAGS, family_of, find_tag, nearest_tag
+from eigenwerk.io.vasp.tags.table import ALIASES, TAGS, family_of, find_tag, nearest_tag
 from eigenwerk.io.vasp.textfile import read_text
 
 _HIDDEN_STATEMENT = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\s*=")
-_SHOWN = 60
+_ONLY_WITH = re.compile(r"it acts only with (.*)")
+_SHOWN, _SEARCHED = 60, 1000
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Incar:
         default = TAGS[name].default
         return fallback if default is None or isinstance(default, Derived) else default
 
+    def broken(self, name: str) -> bool:
+        """Whether a tag is given with a value that cannot be used, of which an error tells."""
+        return name in self.raw and name not in self.values
+
     def problem(self, name: str, message: str, remedy: str = "", severity: str = "error") -> Problem:
         """A finding about a tag of this file, for checks made elsewhere: names line, tag and value."""
         line, value = self.line_of.get(name), _shown(self.raw.get(name, ""))
@@ -67,8 +72,8 @@ def parse_incar(text: str, file: str = "INCAR") -> Incar:
     for statement in statements:
         incar.add(statement)
     incar.problems += [problem for note in skipped if (problem := _lost_statement(note, file))]
-    found = sorted(incar.problems, key=lambda problem: problem.line or 0)
-    return Incar(file, incar.values, incar.raw, incar.line_of, tuple(found), tuple(skipped))
+    found = limited(sorted(incar.problems, key=lambda problem: problem.line or 0))
+    return Incar(file, incar.values, incar.raw, incar.line_of, found, tuple(skipped))
 
 
 @dataclass
@@ -82,6 +87,9 @@ class _Collector:
     problems: list[Problem]
 
     def add(self, statement: Statement) -> None:
+        if statement.name in ALIASES:
+            self._report("note", statement, f"read as {ALIASES[statement.name]}, its present name")
+            statement = replace(statement, name=ALIASES[statement.name])
         tag = find_tag(statement.name)
         if statement.name in self.line_of:
             self._repeat(statement, tag)
@@ -114,16 +122,19 @@ class _Collector:
             self._report("error", statement, wrong, tag.remedy or _remedy(tag))
         for doubt in reading.doubts:
             self._report("warning", statement, doubt)
-        for name in _HIDDEN_STATEMENT.findall(reading.rest):
+        for name in _HIDDEN_STATEMENT.findall(reading.rest[:_SEARCHED]):
             if find_tag(name):
                 message = f"the text after the value holds {name.upper()}, which is not read there"
                 self._report("warning", statement, message, f"Put {name.upper()} on a line of its own.")
 
     def _repeat(self, statement: Statement, tag: Tag | None) -> None:
-        """A tag for the second time: harmless with the same value, else an error, for it is not known which counts."""
+        """A tag for the second time: an error if it is not known which of two values counts, and if that matters."""
         first = self.line_of[statement.name]
         if self._same(statement, tag):
-            self._report("warning", statement, f"the tag was given on line {first} already, with the same value")
+            self._report("note", statement, f"the tag was given on line {first} already, with the same value")
+            return
+        if tag is not None and tag.status == "inert" and not any(choice.status == "refused" for choice in tag.choices):
+            self._report("note", statement, f"the tag was given on line {first} already; neither value counts")
             return
         message = f"but line {first} says {statement.name} = {_shown(self.raw[statement.name])}"
         self._report("error", statement, f", {message}", "Keep one of the two lines.")
@@ -141,7 +152,8 @@ class _Collector:
         if reason:
             self._report("error", statement, reason, "Remove the line.")
             return
-        near = nearest_tag(statement.name)
+        # a file that is no INCAR would have each of its words compared to all tags
+        near = nearest_tag(statement.name) if len(self.problems) < MOST_OF_A_KIND else None
         remedy = f"Did you mean {near}?" if near else "Correct the name, or remove the line."
         self._report("error", statement, f"there is no tag {statement.name}", remedy)
 
@@ -184,8 +196,16 @@ def judge(incar: Incar) -> tuple[Problem, ...]:
 
     Honoured tags give nothing, unless their value is read in a way worth a sentence.
     """
-    verdicts = (_verdict(incar, TAGS[name], value) for name, value in incar.values.items() if name in TAGS)
-    return tuple(verdict for verdict in verdicts if verdict is not None)
+    verdicts = [_verdict(incar, TAGS[name], value) for name, value in incar.values.items() if name in TAGS]
+    found = [verdict for verdict in verdicts if verdict is not None]
+    # what a refused tag needs is not worth words of its own
+    refused = {verdict.tag for verdict in found if verdict.severity == "error"}
+    return tuple(verdict for verdict in found if verdict.severity == "error" or not _belongs_to(verdict, refused))
+
+
+def _belongs_to(verdict: Problem, tags: set[str]) -> bool:
+    match = _ONLY_WITH.search(verdict.message)
+    return match is not None and not tags.isdisjoint(re.findall(r"[A-Z_]{3,}", match[1]))
 
 
 def _verdict(incar: Incar, tag: Tag, value: object) -> Problem | None:

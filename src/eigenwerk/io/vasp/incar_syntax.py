@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 from eigenwerk.io.vasp.problem import Problem
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*")
+_PLAIN = re.compile(r'[^#!\\";\n{}]+')
 _CONTINUATION = re.compile(r"\\[ \t]*([#!][^\n]*)?(\n|$)")
+
+_DEEPEST, _LONGEST_NAME, _NAME_PARTS = 20, 200, 20
+"""Blocks inside each other; characters of the name of a block; parts of a piece (plain text and single special
+characters) that can be such a name."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +39,28 @@ class Skipped:
 
 @dataclass
 class _Scanner:
-    """Where the scan stands: the piece being collected, the line, the open blocks."""
+    """Where the scan stands: the parts of the piece being collected, the line, the open blocks."""
 
     text: str
     file: str
     position: int = 0
     line: int = 1
-    piece: str = ""
+    parts: list[str] = field(default_factory=list)
     piece_line: int = 1
+    open_braces: int = 0
     blocks: list[tuple[str, int]] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+
+    def before(self) -> str:
+        """The last characters of the piece."""
+        return "".join(self.parts[-_NAME_PARTS:])[-_LONGEST_NAME:]
+
+    def name(self) -> str:
+        """The piece, if it is a name, else nothing."""
+        piece = "".join(self.parts).strip() if len(self.parts) <= _NAME_PARTS else ""
+        return piece.upper() if len(piece) <= _LONGEST_NAME and _NAME.fullmatch(piece) else ""
 
 
 def scan(text: str, file: str) -> tuple[list[Statement], list[Skipped], list[Problem]]:
@@ -62,35 +77,41 @@ def scan(text: str, file: str) -> tuple[list[Statement], list[Skipped], list[Pro
 
 
 def _step(scanner: _Scanner) -> None:
-    """Consume one character, or one comment, continuation or quotation."""
+    """Consume a run of plain text, or one comment, continuation, quotation or special character."""
+    if match := _PLAIN.match(scanner.text, scanner.position):
+        _take(scanner, match[0], match.end())
+        return
     character = scanner.text[scanner.position]
     if character in "#!":
         end = scanner.text.find("\n", scanner.position)
         scanner.position = len(scanner.text) if end < 0 else end
     elif character == "\\" and (match := _CONTINUATION.match(scanner.text, scanner.position)):
         _take(scanner, " ", match.end())
-    elif character == '"' and re.search(r"=\s*$", scanner.piece):
+    elif character == '"' and scanner.before().rstrip().endswith("="):
         _quotation(scanner)
     elif character in ";\n":
         _end_piece(scanner)
         _skip_to(scanner, scanner.position + 1)
-    elif character == "{" and _NAME.fullmatch(scanner.piece.strip()):
-        scanner.blocks.append((scanner.piece.strip().upper(), scanner.piece_line))
-        scanner.piece = ""
+    elif character == "{" and len(scanner.blocks) < _DEEPEST and (name := scanner.name()):
+        scanner.blocks.append((name, scanner.piece_line))
+        scanner.parts, scanner.open_braces = [], 0
         _skip_to(scanner, scanner.position + 1)
-    elif character == "}" and scanner.blocks and scanner.piece.count("{") <= scanner.piece.count("}"):
+    elif character == "}" and scanner.blocks and scanner.open_braces <= 0:
         _end_piece(scanner)
         scanner.blocks.pop()
         _skip_to(scanner, scanner.position + 1)
     else:
+        scanner.open_braces += {"{": 1, "}": -1}.get(character, 0)
         _take(scanner, character, scanner.position + 1)
 
 
 def _take(scanner: _Scanner, text: str, end: int) -> None:
-    """Add text to the piece and move on to position `end`."""
-    if not scanner.piece.strip():
+    """Add text to the piece, without blanks at its beginning, and move on to position `end`."""
+    if not scanner.parts:
         scanner.piece_line = scanner.line
-    scanner.piece += text
+        text = text.lstrip()
+    if text:
+        scanner.parts.append(text)
     _skip_to(scanner, end)
 
 
@@ -114,10 +135,11 @@ def _quotation(scanner: _Scanner) -> None:
 
 def _end_piece(scanner: _Scanner) -> None:
     """Turn the collected piece into a statement or into skipped text."""
-    name, equals, text = scanner.piece.partition("=")
+    piece = "".join(scanner.parts)
+    name, equals, text = piece.partition("=")
     prefix = "".join(f"{block}/" for block, _ in scanner.blocks)
     if equals and _NAME.fullmatch(name.strip()):
         scanner.statements.append(Statement(prefix + name.strip().upper(), text.strip(), scanner.piece_line))
-    elif scanner.piece.strip():
-        scanner.skipped.append(Skipped(scanner.piece.strip(), scanner.piece_line))
-    scanner.piece = ""
+    elif piece.strip():
+        scanner.skipped.append(Skipped(piece.strip(), scanner.piece_line))
+    scanner.parts, scanner.open_braces = [], 0

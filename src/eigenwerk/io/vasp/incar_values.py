@@ -12,9 +12,9 @@ from eigenwerk.io.vasp.elements import ELEMENTS
 from eigenwerk.io.vasp.fortran import is_int, is_number, to_bool, to_float
 from eigenwerk.io.vasp.tags.base import Tag, TagValue, show
 
-_REPEAT = re.compile(r"([0-9]+)\*(\S+)")
+_REPEAT = re.compile(r"([0-9]{1,100})\*(\S+)")
 _VARIANT = re.compile(r"([A-Z][a-z]?):([A-Za-z0-9._+-]+)")
-_LARGEST_REPEAT = 1_000_000
+_MOST_VALUES = 1_000_000
 _LARGEST_INT = 2**31 - 1
 
 
@@ -66,7 +66,10 @@ def _or_choices(tag: Tag) -> str:
 def _first(text: str) -> tuple[str, str]:
     """First token and the rest; a comma after the token is dropped."""
     parts = text.split(maxsplit=1)
-    return parts[0].rstrip(","), parts[1] if len(parts) > 1 else ""
+    token = parts[0].rstrip(",")
+    if not token:
+        raise BadValue("a comma stands where the value is expected")
+    return token, parts[1] if len(parts) > 1 else ""
 
 
 def _scalar_rest(value: object, rest: str, *doubts: str) -> ReadValue:
@@ -158,6 +161,8 @@ def _read_list(convert: Callable[[str], object]) -> Callable[[Tag, str], ReadVal
                 if position == 0 or any(_looks_numeric(later) for later in tokens[position:]):
                     raise BadValue(str(error)) from None
                 return ReadValue(tuple(values), " ".join(tokens[position:]))
+            if len(values) > _MOST_VALUES:
+                raise BadValue(f"there are more than {_MOST_VALUES} values")
         return ReadValue(tuple(values))
 
     return read
@@ -165,7 +170,7 @@ def _read_list(convert: Callable[[str], object]) -> Callable[[Tag, str], ReadVal
 
 def _looks_numeric(token: str) -> bool:
     """Whether a token could have been meant as a number, repeat or logical of a list."""
-    return token[0].isdigit() or is_number(token) or token.lower().lstrip("+-") in ("nan", "inf", "infinity")
+    return token[:1].isdigit() or is_number(token) or token.lower().lstrip("+-") in ("nan", "inf", "infinity")
 
 
 def _repeated(token: str, convert: Callable[[str], object]) -> list[object]:
@@ -173,7 +178,7 @@ def _repeated(token: str, convert: Callable[[str], object]) -> list[object]:
     if match is None:
         return [convert(token)]
     count = int(match.group(1))
-    if not 1 <= count <= _LARGEST_REPEAT:
+    if not 1 <= count <= _MOST_VALUES:
         raise BadValue(f"{token} repeats a value {count} times")
     return [convert(match.group(2))] * count
 

@@ -16,6 +16,8 @@ from eigenwerk.io.vasp.textfile import read_text, split_lines
 
 KINDS = ("mesh", "list", "line", "generalised", "auto")
 _CARTESIAN = ("C", "c", "K", "k")
+LARGEST = 1e6
+"""Of coordinates and weights; beyond that a coordinate has lost its fraction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +132,8 @@ class _Reader:
         for token in tokens[:count]:
             if not is_number(token):
                 raise self.error(f"{token} is not a finite number; {what} needs {count} numbers.")
+            if abs(to_float(token)) > LARGEST:
+                raise self.error(f"{token} is too large; {what} needs numbers up to {LARGEST:g}.")
         if len(tokens) < count:
             raise self.error(f"there are {len(tokens)} numbers; {what} needs {count}.")
         return tokens

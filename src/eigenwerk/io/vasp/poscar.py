@@ -11,8 +11,12 @@ import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.vasp.poscar_reader import PoscarReader
-from eigenwerk.io.vasp.problem import Problem
+from eigenwerk.io.vasp.problem import Problem, limited
 from eigenwerk.io.vasp.textfile import read_text, split_lines
+from eigenwerk.lattice_reduction import reduced
+
+_MOST_PAIRS = 10_000
+"""So many pairs of atoms that are too close are enough to know of."""
 
 CLOSEST = 0.3
 """Distance in Angstrom below which two atoms count as overlapping."""
@@ -98,7 +102,7 @@ def parse_poscar(text: str, file: str = "POSCAR", species_order: tuple[str, ...]
     velocities_av, velocities_cartesian = reader.velocities(len(symbols))
     return Poscar(
         title, reader.lattice_cv, symbols, scaled_ac, runs, suffixes, selective_ac, velocities_av, velocities_cartesian,
-        lattice_velocities, reader.rest(), scale, file, tuple(reader.problems),
+        lattice_velocities, reader.rest(), scale, file, limited(reader.problems),
     )  # fmt: skip
 
 
@@ -137,23 +141,29 @@ def overlapping_atoms(poscar: Poscar, closest: float = CLOSEST) -> tuple[tuple[i
     i = j means that an atom meets its own image.  A pair within distance d differs by less than
     d/h_c along a lattice vector c, h_c the spacing of the lattice planes: that bounds the images.
     """
-    spacing_c = 1.0 / np.linalg.norm(np.linalg.inv(poscar.lattice_cv), axis=0)
+    # vectors as short as possible, or a skewed cell has thousands of images within reach
+    lattice_cv = reduced(poscar.lattice_cv)
+    scaled_ac = poscar.scaled_ac % 1.0 @ poscar.lattice_cv @ np.linalg.inv(lattice_cv)
+    spacing_c = 1.0 / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
     reach_c = np.floor(closest / spacing_c + 0.5).astype(int)
     shifts = np.array(list(np.ndindex(*(2 * reach_c + 1)))) - reach_c
     found: list[tuple[int, int, float]] = []
     for i in range(len(poscar.symbols)):
-        difference_jc = poscar.scaled_ac[i:] - poscar.scaled_ac[i]
+        difference_jc = scaled_ac[i:] - scaled_ac[i]
         difference_jc -= np.round(difference_jc)
-        distance_jx = np.linalg.norm((difference_jc[:, None] + shifts) @ poscar.lattice_cv, axis=2)
+        near_j = np.flatnonzero((np.abs(difference_jc) * spacing_c < closest).all(axis=1) | (reach_c > 0).any())
+        distance_jx = np.linalg.norm((difference_jc[near_j, None] + shifts) @ lattice_cv, axis=2)
         distance_jx[0, len(shifts) // 2] = np.inf
         nearest = distance_jx.min(axis=1)
-        found += [(i, i + int(j), float(nearest[j])) for j in np.flatnonzero(nearest < closest)]
+        found += [(i, i + int(near_j[x]), float(nearest[x])) for x in np.flatnonzero(nearest < closest)]
+        if len(found) > _MOST_PAIRS:
+            break
     return tuple(found)
 
 
 def overlap_problems(poscar: Poscar, closest: float = CLOSEST) -> tuple[Problem, ...]:
     """One error for every pair of overlapping atoms, atoms counted from 1."""
-    return tuple(
+    return limited(
         Problem(
             "error", poscar.file, None,
             f"atoms {i + 1} ({poscar.symbols[i]}) and {j + 1} ({poscar.symbols[j]}) are {distance:.3f} Å apart"

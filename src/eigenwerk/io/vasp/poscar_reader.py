@@ -1,6 +1,7 @@
 """Line by line through a POSCAR file."""
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,6 +16,17 @@ _PART = re.compile(r"([A-Z][a-z]?)([0-9]*)")
 _LATTICE_VELOCITY_LINES = 8
 _LARGEST = 1e6
 _SHORTEST = 1e-3
+_MOST_ATOMS = 20_000
+_LEAST_VOLUME = 0.1
+"""Cubic Angstrom for each atom; a hydrogen atom in a metal has two."""
+
+
+def _names_only(tokens: list[str]) -> bool:
+    return all((match := _ELEMENT.fullmatch(token)) is not None and match[1] in ELEMENTS for token in tokens)
+
+
+def _counts_only(tokens: list[str]) -> bool:
+    return all(map(is_int, tokens))
 
 
 class PoscarReader:
@@ -94,9 +106,11 @@ class PoscarReader:
         """(symbol, count) of the runs, and what followed the symbols in their names."""
         tokens = strip_comment(self.next("the species")).split()
         named = not (tokens and is_int(tokens[0]))
-        names = tokens if named else []
+        names = [*tokens, *self.more(_names_only)] if named else []
         split = [self.element(name) for name in names]
-        counts = self.counts(strip_comment(self.next("the numbers of atoms")).split() if named else tokens)
+        if named:
+            tokens = strip_comment(self.next("the numbers of atoms")).split()
+        counts = self.counts([*tokens, *(self.more(_counts_only) if all(map(is_int, tokens)) else [])])
         if named and len(counts) != len(names):
             raise self.error(f"there are {len(counts)} counts for {len(names)} species ({' '.join(names)}).")
         symbols = tuple(symbol for symbol, _ in split)
@@ -109,6 +123,14 @@ class PoscarReader:
             )  # fmt: skip
         suffixes = tuple(suffix for _, suffix in split) if named else ("",) * len(counts)
         return tuple(zip(symbols, counts, strict=True)), suffixes
+
+    def more(self, continues: Callable[[list[str]], bool]) -> list[str]:
+        """Tokens of the following lines that continue a list: with many species VASP writes several lines."""
+        found: list[str] = []
+        while (tokens := strip_comment(self.peek() or "").split()) and continues(tokens):
+            found += tokens
+            self.position += 1
+        return found
 
     def element(self, name: str) -> tuple[str, str]:
         """Element and rest of a species name: Si_pv, Fe_up, O/abc123, Si1."""
@@ -131,6 +153,8 @@ class PoscarReader:
         left = len(self.lines) - self.position
         if sum(found) > left:
             raise self.error(f"the counts add up to {sum(found)} atoms, but only {left} lines follow.")
+        if sum(found) > _MOST_ATOMS:
+            raise self.error(f"the counts add up to {sum(found)} atoms; more than {_MOST_ATOMS} are not computed.")
         return found
 
     def unnamed(self, counts: list[int], order: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -199,6 +223,12 @@ class PoscarReader:
             self.position += 1
             count = len(symbols)
             raise self.error(f"this is the position of an atom {count + 1}, but the counts say {count} atoms.")
+        room = abs(float(np.linalg.det(self.lattice_cv))) / len(symbols)
+        if room < _LEAST_VOLUME:
+            raise self.error(
+                f"the cell has {room:.2g} cubic Å for each of its {len(symbols)} atoms, less than {_LEAST_VOLUME}. "
+                "Correct the scale factor, the lattice vectors or the numbers of atoms.", 2,
+            )  # fmt: skip
         return np.array(rows), np.array(flags) if selective else None
 
     def flags(self, tokens: list[str]) -> list[bool]:

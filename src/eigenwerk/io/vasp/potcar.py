@@ -8,7 +8,10 @@ import re
 from pathlib import Path
 
 from eigenwerk.errors import InputError
+from eigenwerk.io.bounded import MEGABYTE, read_bounded
 from eigenwerk.io.vasp.elements import ELEMENTS
+
+LARGEST = 200 * MEGABYTE
 
 _TITLE = re.compile(r"^\s*TITEL\s*=\s*(.*)$")
 _VALENCE = re.compile(r"^\s*VRHFIN\s*=\s*([A-Za-z]+)")
@@ -21,11 +24,8 @@ def read_potcar_species(path: str | Path) -> tuple[str, ...]:
     Raises InputError if the file cannot be read or names no species.
     """
     path = Path(path)
-    try:
-        with path.open(encoding="utf-8", errors="replace") as stream:
-            lines = [line for line in stream if "TITEL" in line or "VRHFIN" in line]
-    except OSError as error:
-        raise InputError(f"{path.name}: cannot be read from {path.parent}: {error.strerror}.") from None
+    text = read_bounded(path, LARGEST).decode("utf-8", errors="replace")
+    lines = [line for line in text.split("\n") if "TITEL" in line or "VRHFIN" in line]
     titles = [_title_element(match.group(1), path.name) for line in lines if (match := _TITLE.match(line))]
     valences = [_element(match.group(1), path.name) for line in lines if (match := _VALENCE.match(line))]
     if not titles and not valences:

@@ -7,7 +7,12 @@ them all; `raise_errors` turns the errors among them into one `InputError`.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from eigenwerk.errors import InputError
+from eigenwerk.errors import InputError, shortened
+
+MOST_OF_A_KIND = 30
+"""So many problems of one severity are told of one file."""
+
+LONGEST_VALUE = 100
 
 SEVERITIES = ("error", "warning", "note")
 
@@ -30,6 +35,12 @@ class Problem:
     value: str = ""
     remedy: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("message", "remedy"):
+            object.__setattr__(self, name, shortened(getattr(self, name)))
+        for name in ("tag", "value"):
+            object.__setattr__(self, name, shortened(getattr(self, name), LONGEST_VALUE))
+
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file} line {self.line}"
         text = f"{place}: {self._subject()}{self.message}"
@@ -41,6 +52,21 @@ class Problem:
             return ""
         statement = f"{self.tag} = {self.value}" if self.value else self.tag
         return statement if self.message.startswith((",", " ")) else f"{statement}: "
+
+
+def limited(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The first problems of each severity, and one that counts the others."""
+    kept: list[Problem] = []
+    left_out: dict[str, list[Problem]] = {}
+    for problem in problems:
+        if sum(other.severity == problem.severity for other in kept) < MOST_OF_A_KIND:
+            kept.append(problem)
+        else:
+            left_out.setdefault(problem.severity, []).append(problem)
+    for severity, others in left_out.items():
+        what = "mistake" if severity == "error" else severity
+        kept.append(Problem(severity, others[0].file, others[0].line, f"and {len(others)} more {what}s from here on"))
+    return tuple(kept)
 
 
 def errors(problems: Iterable[Problem]) -> tuple[Problem, ...]:

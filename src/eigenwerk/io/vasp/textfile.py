@@ -2,18 +2,19 @@
 
 from pathlib import Path
 
-from eigenwerk.errors import InputError
+from eigenwerk.io.bounded import MEGABYTE, read_bounded
+
+LARGEST = {"INCAR": 4 * MEGABYTE, "KPOINTS": 20 * MEGABYTE, "POSCAR": 50 * MEGABYTE}
+"""Bytes of a file of this name that are read."""
+
+LARGEST_OTHER = 2000 * MEGABYTE
+"""Of any other, as tables of matrix elements."""
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file; UTF-8 with or without mark, else Latin-1; raises InputError if unreadable."""
+    """The text of a file; UTF-8 with or without mark, else Latin-1; raises InputError if unreadable or too large."""
     path = Path(path)
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"{path.name}: there is no such file in {path.parent}.") from None
-    except OSError as error:
-        raise InputError(f"{path.name}: cannot be read from {path.parent}: {error.strerror}.") from None
+    raw = read_bounded(path, LARGEST.get(path.name, LARGEST_OTHER))
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:

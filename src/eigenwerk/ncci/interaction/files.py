@@ -1,5 +1,6 @@
 """Interactions by name or from files, as two-body matrix elements for given pairs of orbitals."""
 
+import os
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -97,7 +98,7 @@ def _built_in(name: str, hw: float, quanta: int, srg_lambda: float | None) -> di
 
 def _existing(name: str) -> Path:
     path = Path(name)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(
             f"Interaction '{name}': neither a built-in one ({', '.join(sorted(BUILT_IN))}) nor a file that exists. "
             "Correct the name or the path."

@@ -38,8 +38,6 @@ OPTIMISERS = group(
 )  # fmt: skip
 
 OLD = (
-    Tag("ENMAX", "float", None, "eV", OTHER, "refused", "A quantity of the POTCAR, and an old name of the cutoff.",
-        "the plane-wave cutoff is set by ENCUT", "Write ENCUT instead of ENMAX, or remove the line."),
     Tag("EDIFF_PER_ATOM", "float", None, "eV", OTHER, "refused", "Pseudo-tag of pymatgen, not of VASP.",
         "no input file may contain it", "Write EDIFF = (this value times the number of atoms) instead."),
     *group(

@@ -79,7 +79,8 @@ SYMMETRIES = (
         "-1 no symmetry, 0 only k = -k, 1 to 3 full symmetry (the three give the same result here).",
         choices=tuple(TagValue(number) for number in (-1, 0, 1, 2, 3)),
     ),
-    Tag("SYMPREC", "float", 1e-5, "Å", SYMMETRY, "honoured", "Tolerance of the search for symmetry.", above=0.0),
+    Tag("SYMPREC", "float", 1e-5, "Å", SYMMETRY, "honoured", "Tolerance of the search for symmetry.", at_least=1e-9,
+        at_most=1),
 )  # fmt: skip
 
 TAGS: tuple[Tag, ...] = RELAXATION + THERMOSTATS + SYMMETRIES

@@ -10,7 +10,8 @@ _NOT_WRITTEN = "this file is not written yet; energy, forces and moments do not 
 
 MESH = (
     Tag("KSPACING", "float", 0.5, "1/Å", KPOINTS, "honoured",
-        "Without KPOINTS file: N_i = max(1, ceil(|b_i| / KSPACING)) points, |b_i| with the factor 2π.", above=0.0),
+        "Without KPOINTS file: N_i = max(1, ceil(|b_i| / KSPACING)) points, |b_i| with the factor 2π.",
+        at_least=1e-6, at_most=1000),
     Tag("KGAMMA", "bool", True, "", KPOINTS, "honoured", "Whether the mesh of KSPACING contains Γ."),
     *switches(KPOINTS, "a second list of k-points in the same run is not available",
               ("LKPOINTS_OPT", "Bands at the k-points of KPOINTS_OPT.")),

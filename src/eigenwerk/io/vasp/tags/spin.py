@@ -9,10 +9,10 @@ COLLINEAR = (
     Tag("ISPIN", "int", 1, "", SECTION, "honoured", "1 unpolarised, 2 collinear spin.",
         choices=(TagValue(1), TagValue(2))),
     Tag("MAGMOM", "floats", 1.0, "µ_B", SECTION, "honoured",
-        "Starting moment of each atom (n*v repeats a value); it also lowers the symmetry."),
+        "Starting moment of each atom (n*v repeats a value); it also lowers the symmetry.", at_least=-100, at_most=100),
     Tag("NUPDOWN", "float", None, "electrons", SECTION, "honoured",
         "Fixed difference between the numbers of up and down electrons; -1 leaves it free.",
-        at_least=0.0, choices=(TagValue(-1.0),)),
+        at_least=0.0, at_most=1_000_000, choices=(TagValue(-1.0),)),
 )  # fmt: skip
 
 NONCOLLINEAR = (
@@ -48,8 +48,8 @@ LDAU = (
         choices=(TagValue(2), *(TagValue(n, "refused", "this form of +U is not available") for n in (1, 3, 4)))),
     Tag("LDAUL", "ints", 2, "", PLUS_U, "honoured",
         "Quantum number l of the corrected shell, per species; -1 for none."),
-    Tag("LDAUU", "floats", 0.0, "eV", PLUS_U, "honoured", "U, per species."),
-    Tag("LDAUJ", "floats", 0.0, "eV", PLUS_U, "honoured", "J, per species."),
+    Tag("LDAUU", "floats", 0.0, "eV", PLUS_U, "honoured", "U, per species.", at_least=-100, at_most=100),
+    Tag("LDAUJ", "floats", 0.0, "eV", PLUS_U, "honoured", "J, per species.", at_least=-100, at_most=100),
     *group(
         PLUS_U, "inert", "occupation matrices are not printed",
         ("LDAUPRINT", "int", 0, "", "Output of occupation matrices."),

@@ -40,7 +40,7 @@ START = (
 
 BASIS = (
     Tag("ENCUT", "float", Derived("largest recommended cutoff of the data sets"), "eV", SECTION, "honoured",
-        "Kinetic-energy cutoff of the plane waves G + k of the orbitals.", above=0.0),
+        "Kinetic-energy cutoff of the plane waves G + k of the orbitals.", above=0.0, at_most=100_000),
     Tag("ENAUG", "float", None, "eV", SECTION, "inert", "Cutoff of the augmentation charges.",
         "it acts only with the deprecated PREC = Low, Medium, High", at_least=0.0),
     Tag(
@@ -59,10 +59,10 @@ BASIS = (
         ),
     ),
     *(Tag(f"NG{axis}", "int", Derived("from PREC and ENCUT"), "", SECTION, "honoured",
-          f"Points of the orbital grid along lattice vector {number}.", at_least=1)
+          f"Points of the orbital grid along lattice vector {number}.", at_least=1, at_most=10_000)
       for number, axis in enumerate("XYZ", start=1)),
     *(Tag(f"NG{axis}F", "int", Derived("from PREC"), "", SECTION, "honoured",
-          f"Points of the density grid along lattice vector {number}.", at_least=1)
+          f"Points of the density grid along lattice vector {number}.", at_least=1, at_most=20_000)
       for number, axis in enumerate("XYZ", start=1)),
     Tag(
         "LREAL", "bool|word", False, "", SECTION, "honoured",
