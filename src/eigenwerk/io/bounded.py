@@ -1,7 +1,7 @@
 """Files read into memory: regular ones only, and no larger than files of their kind are.
 
 A named pipe would never end, /dev/zero neither, and a few kilobytes of gzip may hold gigabytes; so both sizes are known
-before work begins.  docs/formats/README.md has the limits.
+before work begins.  docs/guides/check.md has the limits.
 """
 
 import errno
