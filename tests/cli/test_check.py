@@ -59,7 +59,7 @@ def test_the_text_shows_every_part(repository, capsys):
 
 
 def test_errors_come_first_and_give_exit_code_two(silicon, capsys):
-    (silicon / "INCAR").write_text("ALGO = Old\nENCUT = 120\nNBANDS = 2\nENCOT = 5\n")
+    (silicon / "INCAR").write_text("ALGO = Old\nENCUT = 40\nNBANDS = 2\nENCOT = 5\n")
     assert main(["check", str(silicon)]) == 2
     text = capsys.readouterr().out
     kinds = re.findall(r"^  (error|warning|note) ", text, re.MULTILINE)
