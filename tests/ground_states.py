@@ -11,8 +11,8 @@ CASES = {
     "inversion": ("pairs", {"mesh": (3, 1, 1), "symmetry_level": 2, "real": True}),
 }
 
-ENERGY_PER_ATOM, FORCE, MOMENT = 1e-8 / 27.2, 1e-6 / 51.4, 1e-6
-"""What may change: 1e-8 eV per atom, 1e-6 eV/Å, in hartree and bohr; Bohr magnetons."""
+ENERGY_PER_ATOM, FORCE, MOMENT, STRESS = 1e-8 / 27.2, 1e-6 / 51.4, 1e-6, 1e-5 / 29421
+"""What may change: 1e-8 eV per atom, 1e-6 eV/Å, 1e-5 GPa, in hartree and bohr; Bohr magnetons."""
 
 
 def pieces(calculation):
@@ -26,7 +26,7 @@ def answer(ground):
     return {
         "free": state.energies.free, "eig_skn": state.eig_skn.cpu().numpy(), "steps": len(state.history),
         "forces_av": ground.forces_av, "correction_av": ground.correction_av, "force_error": ground.force_error,
-        "moment_a": ground.moment_a, "converged": state.converged,
+        "stress_vv": ground.stress_vv, "moment_a": ground.moment_a, "converged": state.converged,
     }  # fmt: skip
 
 
@@ -35,5 +35,6 @@ def assert_same(found, wanted, atoms):
     assert found["converged"] and wanted["converged"]
     assert abs(found["free"] - wanted["free"]) < ENERGY_PER_ATOM * atoms
     np.testing.assert_allclose(found["forces_av"], wanted["forces_av"], atol=FORCE)
+    np.testing.assert_allclose(found["stress_vv"], wanted["stress_vv"], atol=STRESS)
     np.testing.assert_allclose(found["moment_a"], wanted["moment_a"], atol=MOMENT)
     assert np.abs(found["eig_skn"] - wanted["eig_skn"])[..., :-2].max() < ENERGY_PER_ATOM * max(atoms, 4)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import torch
 
 from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
@@ -25,6 +26,7 @@ from eigenwerk.dft.scf.mixing import MixSettings
 from eigenwerk.dft.scf.mixing_extent import smallest_factor
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
 from eigenwerk.dft.spin import FORMS
+from eigenwerk.dft.stress import stress
 from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.io.paw_xml import PawDataset
@@ -48,7 +50,7 @@ class GroundState:
 
     forces_av: (a, 3) hartree per bohr; correction_av: what is in them for the density not being self-consistent;
     force_error: estimate of the largest error left of that; moment_a: moments inside the augmentation spheres, Bohr
-    magneton.
+    magneton.  stress_vv: (3, 3) hartree per bohr³, positive where the cell wants to shrink, None if not asked for.
     """
 
     state: State
@@ -56,6 +58,7 @@ class GroundState:
     moment_a: np.ndarray
     correction_av: np.ndarray
     force_error: float
+    stress_vv: np.ndarray | None = None
 
     @property
     def basis(self) -> PlaneWaveBasis:
@@ -185,10 +188,11 @@ class Calculation:
         else:
             found = self.forces_of(state)
             found = found.after(asked[0][1]) if asked else found
+        stress_vv = self.stress_of(state).cpu().numpy() if self.parameters.stress else None
         moment_a = moment_per_atom(state.density, self.atoms)
         trace.lap("LOOP+", time.perf_counter() - started)
         return GroundState(
-            state, found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error
+            state, found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error, stress_vv
         )
 
     def forces_of(self, state: State) -> Forces:
@@ -200,3 +204,12 @@ class Calculation:
             )
             force_av, correction_av = map(self.symmetrise.forces, (found.force_av, found.correction_av))
             return Forces(force_av, correction_av, found.error)
+
+    def stress_of(self, state: State) -> torch.Tensor:
+        """Stress of a state, (3, 3) in hartree per bohr³."""
+        with self.runtime.trace.span("stress"):
+            found_vv = stress(
+                self.builder, state.density, state.output, state.coeff_sknG, state.eig_skn, state.filling_skn,
+                self.parameters.correct_forces,
+            )
+            return self.symmetrise.tensor(found_vv)

@@ -39,8 +39,9 @@ class Parameters:
     (l, U - J) of shells with +U; real_space: element -> accuracy of projectors in real space (LREAL, ROPT), empty: in
     reciprocal space;
     solver: "automatic" or a sequence of eigensolvers (scf/solver_choice.py);
-    motion_time: TIME (hartree⁻¹), of the damped one; start_single: whether the first steps improve the orbitals in
-    single precision; correct_forces: LCORR, and one more step where their error is large.
+    stress: whether it is computed (ISIF); motion_time: TIME (hartree⁻¹), of the damped solver; start_single: whether
+    the first steps improve the orbitals in single precision; correct_forces: LCORR, and one more step where their error
+    is large.
     """
 
     cutoff: float
@@ -68,4 +69,5 @@ class Parameters:
     motion_time: float = 0.4
     start_single: bool = False
     correct_forces: bool = True
+    stress: bool = True
     title: str = "unknown system"

@@ -89,6 +89,11 @@ class Symmetriser:
             total_av[target_a] += average_av @ rotation_vv.T
         return total_av / len(self.representative_o)
 
+    def tensor(self, value_vv: torch.Tensor) -> torch.Tensor:
+        """1/N Σ_o R_o σ R_oᵀ of a Cartesian tensor, such as the stress."""
+        rotation_ovv = value_vv.new_tensor(np.array(self.symmetry.rotation_ovv))
+        return (rotation_ovv @ value_vv @ rotation_ovv.mT).mean(0)
+
     def _parts(self, bytes_of_one: int) -> Iterator[tuple[slice, bool]]:
         """Representatives that are applied together, and whether they exchange the spins; those that do come last."""
         flip_o = self.symmetry.spin_flip_o[self.representative_o]

@@ -135,6 +135,13 @@ class PawAtoms:
         self._tables: dict[tuple[bytes, tuple[int, ...], float], RadialTable] = {}
         self._constants: dict[tuple[str, str], torch.Tensor] = {}
 
+    def strained(self, lattice_cv: torch.Tensor) -> "PawAtoms":
+        """The same atoms at the same fractions of another cell, on the same plane waves (`PlaneWaveBasis.strained`)."""
+        setups = {species.setup.symbol: species.setup for species in self.layout.species}
+        other = PawAtoms(self.basis.strained(lattice_cv), setups, self.filtered)
+        other._tables, other.factors = self._tables, self.factors
+        return other
+
     def constant(self, setup: Setup, name: str) -> torch.Tensor:
         """A table of a setup on the device, by its name; copied there once."""
         key = setup.symbol, name
@@ -215,6 +222,27 @@ class PawAtoms:
                 for a, vector_kiG in self._rows(atom, species.setup, shape_kih, k):
                     out_kIG[:, start_of[a] : start_of[a] + shape_kih.shape[1]] = vector_kiG
         return out_kIG
+
+    def projector_slopes(self, k: int, weight_IG: torch.Tensor) -> torch.Tensor:
+        """A number whose derivative by the lattice is that of Re Σ_IG W_IG <k+G|p̃_I>.
+
+        What the lattice changes is the same for all atoms of a species, which pass one after the other.
+        """
+        if self.real_space is not None:
+            return self.real_space.slopes(k, weight_IG)
+        total, one = weight_IG.real.new_zeros(()), slice(k, k + 1)
+        for species in self.layout.species:
+            setup = species.setup
+            shape_kih = self._orbital_shapes(setup, setup.dataset.projector_jg, one)
+            leaf_kih = shape_kih.detach().requires_grad_()
+            start_of = dict(zip(species.atom_a.tolist(), species.start_a.tolist(), strict=True))
+            for atom in start_of:
+                for a, vector_kiG in self._rows(atom, setup, leaf_kih, one):
+                    weight_iG = weight_IG[start_of[a] : start_of[a] + setup.projector_count]
+                    (vector_kiG[0] * weight_iG).real.sum().backward(retain_graph=True)
+            if leaf_kih.grad is not None:
+                total = total + (shape_kih * leaf_kih.grad.conj()).real.sum()
+        return total
 
     def _rows(self, a: int, setup: Setup, shape_kih: torch.Tensor, k: slice) -> list[tuple[int, torch.Tensor]]:
         """The functions of an atom as vectors, (k, i, G); by inversion, with those of its partner at the first one."""

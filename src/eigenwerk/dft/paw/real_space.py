@@ -153,6 +153,20 @@ class RealSpaceProjectors:
         atom._scatter(grid_1pR, table_1iP)
         return sphere_map.from_grid(grid_1pR, channels, norm="backward")
 
+    def slopes(self, k: int, weight_IG: torch.Tensor) -> torch.Tensor:
+        """A number whose derivative by the lattice is that of Re Σ_IG W_IG <k+G|p̃_I> of a k-point."""
+        basis, one = self.basis, slice(k, k + 1)
+        own = slice(basis.own_h.start * basis.form.numbers, basis.own_h.stop * basis.form.numbers)
+        here, map_1 = self.problems(one), basis.sphere_map.problems(one)
+        total, weight_IG = weight_IG.real.new_zeros(()), weight_IG * basis.mask_kG[k]
+        for part in self.parts:
+            leaf = replace(part, table_aPi=part.table_aPi.detach().requires_grad_())
+            for a, place_i in enumerate(part.place_x.view(len(part.table_aPi), -1)):
+                vector_iG = here._sphere_vectors(leaf, a, map_1)[0, :, own]
+                (vector_iG * weight_IG[place_i]).real.sum().backward()
+            total = total + (part.table_aPi * leaf.table_aPi.grad).sum()
+        return total
+
     def slope(self, v: int) -> "RealSpaceProjectors":
         """∂/∂R_a,v of all projectors, in their place."""
         return replace(self, parts=tuple(

@@ -29,6 +29,12 @@ class Hartree(Term):
             blocks.append((potential_aL @ multipole_Lij.flatten(1)).unflatten(1, multipole_Lij.shape[1:]))
         return Contribution(("electrostatic",), energy[None], {"density": potential_g[:count]}, {"occupancy": blocks})
 
+    def strained(self, charges: Charges, atoms: PawAtoms) -> torch.Tensor:
+        """E of fixed ρ(g), and the compensation charges in v_H."""
+        charge_g, basis = charges.charge_g, self.atoms.basis
+        moving_g = atoms.compensation_charge(charges.density.occupancy_sx.real)
+        return hartree(charge_g, atoms.basis)[0] + basis.inner(hartree(charge_g, basis)[1], moving_g)
+
     def forces(self, charges: Charges) -> torch.Tensor:
         """Of the compensation charges in v_H."""
         atoms = self.atoms

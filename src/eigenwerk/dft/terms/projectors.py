@@ -1,9 +1,10 @@
-"""What projectors do to forces: occupancies D and overlap S follow the atoms by P_ni = <p̃_i|ψ̃_n>.
+"""What projectors do to forces and stress: occupancies D and overlap S follow the atoms by P_ni = <p̃_i|ψ̃_n>.
 
-F_a = -2 Re Σ_n f_n Σ_ij P*_ni (ΔH_ij - ε_n ΔS_ij) ∂P_nj/∂R_a, the Pulay force of all terms, ΔH = ∂E/∂D.
+F_a = -2 Re Σ_n f_n Σ_ij P*_ni (ΔH_ij - ε_n ΔS_ij) ∂P_nj/∂R_a, the Pulay force of all terms, ΔH = ∂E/∂D.  The same with
+a strain in place of R_a is their part of the stress.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -20,24 +21,48 @@ def projector_forces(
 ) -> torch.Tensor:
     """What this rank's orbitals give to the sum over all, (a, 3); eig_skn and filling_skn: of all k-points."""
     counts_a, device = atoms.layout.projectors_a, coeff_sknG.device
-    dH = OneCentreMatrix(atoms.layout, atoms.even(dH_sx), atoms.basis.form.dtype)
-    dS = OneCentreMatrix(atoms.layout, atoms.overlap_x[None], atoms.basis.form.dtype)
-    eig_skn, filling_skn = (value[:, atoms.basis.own_k].to(device) for value in (eig_skn, filling_skn))
     gradient_Iv = torch.zeros((atoms.layout.projector_count, 3), dtype=atoms.runtime.real, device=device)
     for s, coeff_knG in enumerate(coeff_sknG):
         for k, coeff_nG in enumerate(coeff_knG):
-            projector_GI, eig_n, filling_n = atoms.projector_kIG[k].mH, eig_skn[s, k], filling_skn[s, k]
-            used, weights = torch.nonzero(filling_n.abs() > 1e-14).flatten().split(BANDS_PER_BATCH), []
-            for n in used:
-                proj_1nI = atoms.runtime.bands.sum(coeff_nG[n] @ projector_GI)[None]
-                pencil_nI = dH.times(proj_1nI, s)[0] - eig_n[n, None] * dS.times(proj_1nI)[0]
-                weights.append(pencil_nI * filling_n[n, None])
+            weights = list(pencils(atoms, dH_sx, s, k, coeff_nG, eig_skn, filling_skn))
             for v in range(3):
                 slope_products = _slope(atoms, k, v)
-                for n, weight_nI in zip(used, weights, strict=True):
+                for n, weight_nI in weights:
                     gradient_Iv[:, v] += slope_products(weight_nI, coeff_nG[n])
     atom_I = torch.as_tensor(np.repeat(np.arange(len(counts_a)), counts_a), device=device)
     return gradient_Iv.new_zeros((len(counts_a), 3)).index_add_(0, atom_I, -gradient_Iv)
+
+
+def pencils(
+    atoms: PawAtoms, dH_sx: torch.Tensor, s: int, k: int, coeff_nG: torch.Tensor, eig_skn: torch.Tensor,
+    filling_skn: torch.Tensor,
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:  # fmt: skip
+    """f_n Σ_j (ΔH_ij - ε_n ΔS_ij) P_nj of the filled bands n of a k-point, batch by batch: (n, (n, I))."""
+    dH = OneCentreMatrix(atoms.layout, atoms.even(dH_sx[s : s + 1]), atoms.basis.form.dtype)
+    dS = OneCentreMatrix(atoms.layout, atoms.overlap_x[None], atoms.basis.form.dtype)
+    eig_n, filling_n = (value[s, atoms.basis.own_k][k].to(coeff_nG.device) for value in (eig_skn, filling_skn))
+    for n in torch.nonzero(filling_n.abs() > 1e-14).flatten().split(BANDS_PER_BATCH):
+        proj_1nI = atoms.runtime.bands.sum(coeff_nG[n] @ atoms.projector_kIG[k].mH)[None]
+        pencil_nI = dH.times(proj_1nI)[0] - eig_n[n, None] * dS.times(proj_1nI)[0]
+        yield n, pencil_nI * filling_n[n, None]
+
+
+def projector_strain(
+    atoms: PawAtoms, strained: PawAtoms, dH_sx: torch.Tensor, coeff_sknG: torch.Tensor, eig_skn: torch.Tensor,
+    filling_skn: torch.Tensor,
+) -> torch.Tensor:  # fmt: skip
+    """A number with the strain derivative of Σ_n f_n Σ_ij P*_ni (ΔH_ij - ε_n ΔS_ij) P_nj of this rank's orbitals.
+
+    strained: the atoms in a cell that can be differentiated; P(ε) is that of the same coefficients.
+    """
+    total = eig_skn.new_zeros((), device=coeff_sknG.device)
+    for k in range(coeff_sknG.shape[1]):
+        weight_IG = torch.zeros_like(atoms.projector_kIG[k])
+        for s, coeff_knG in enumerate(coeff_sknG):
+            for n, pencil_nI in pencils(atoms, dH_sx, s, k, coeff_knG[k], eig_skn, filling_skn):
+                weight_IG += pencil_nI.mT @ coeff_knG[k, n].conj()
+        total = total + 2 * strained.projector_slopes(k, weight_IG)
+    return total
 
 
 def _slope(atoms: PawAtoms, k: int, v: int) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:

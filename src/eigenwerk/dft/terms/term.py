@@ -83,11 +83,18 @@ class Contribution:
 
 
 class Term(ABC):
-    """A part of the energy; its equations, its derivatives and its forces stand in its own file."""
+    """A part of the energy; its equations, derivatives, forces and what strain does to it stand in its own file."""
 
     @abstractmethod
     def __call__(self, charges: Charges) -> Contribution:
         """Energies and derivatives."""
+
+    def strained(self, charges: Charges, atoms: PawAtoms) -> torch.Tensor | None:
+        """A number that depends on the cell of `atoms` as E does at fixed coefficients of ñ + ñ_c and fixed D.
+
+        Its derivative by strain is asked for at the cell of `charges`, not its value.  None where E does not depend.
+        """
+        return None
 
     def forces(self, charges: Charges) -> torch.Tensor | None:
         """-∂E/∂R at fixed ñ + ñ_c and D, (a, 3) in hartree per bohr; None where nothing else moves with the atoms."""

@@ -34,6 +34,16 @@ class ExchangeCorrelation(Term):
             energy, derivative = exchange_correlation(waves, self.basis, self.functional, self.orbits)
         return Contribution(("xc",), energy[None], derivative)
 
+    def strained(self, charges: Charges, atoms: PawAtoms) -> torch.Tensor:
+        """E grows with the cell, and gradients turn with it: ΔE = ∫ ∂e/∂∇n · Δ∇n."""
+        smooth_sg, basis = charges.smooth_sg, self.basis
+        energy, _, flux_svg = _evaluated({DENSITY: smooth_sg}, basis, self.functional, self.orbits)
+        number = energy * (atoms.basis.volume / basis.volume)
+        if flux_svg is None:
+            return number
+        slope_vg = 1j * atoms.basis.vector_gv[: smooth_sg.shape[-1]].T
+        return number + basis.inner(flux_svg, slope_vg * smooth_sg[:, None]).sum()
+
 
 def exchange_correlation(
     waves: Mapping[str, torch.Tensor], basis: PlaneWaveBasis, functional: Functional, orbits: GridOrbits | None = None
@@ -47,7 +57,15 @@ def exchange_correlation(
     density.  orbits: points of the fine grid at which they are the same by symmetry.  Returns (energy in hartree, the
     derivative by each of the waves).
     """
-    density_sg, fine = waves[DENSITY], basis.fine_map
+    energy, found, _ = _evaluated(waves, basis, functional, orbits)
+    return energy, found
+
+
+def _evaluated(
+    waves: Mapping[str, torch.Tensor], basis: PlaneWaveBasis, functional: Functional, orbits: GridOrbits | None
+) -> tuple[torch.Tensor, dict[str, torch.Tensor], torch.Tensor | None]:
+    """`exchange_correlation`, and ∂e/∂∇n on the density sphere, (s, v, g), of functionals that take gradients."""
+    density_sg, fine, flux_svg = waves[DENSITY], basis.fine_map, None
     count, cell, world = density_sg.shape[-1], basis.volume / fine.points, basis.runtime.world
     fields = {name: fine.to_grid(waves[name]) for name in functional.ingredients if name != SIGMA}
     if SIGMA in functional.ingredients:
@@ -59,7 +77,7 @@ def exchange_correlation(
     found = {name: fine.from_grid(slope_sR, count) for name, slope_sR in slopes.items()}
     if SIGMA in fields:
         found[DENSITY] = found[DENSITY] - (slope_vg * flux_svg).sum(1)
-    return energy * cell, found
+    return energy * cell, found, flux_svg
 
 
 def _flux_in_place(deds_yR: torch.Tensor, gradient_svR: torch.Tensor) -> torch.Tensor:

@@ -21,6 +21,10 @@ class ZeroPotential(Term):
         energy = self.atoms.basis.inner(field_g, charges.total_g)
         return Contribution(("zero",), energy[None], {"density": field_g})
 
+    def strained(self, charges: Charges, atoms: PawAtoms) -> torch.Tensor:
+        """E in the other cell."""
+        return atoms.basis.inner(atoms.zero_potential_g, charges.total_g)
+
     def forces(self, charges: Charges) -> torch.Tensor:
         """Of v̄ on the smooth density, -∫ (ñ + ñ_c) ∂v̄/∂R_a."""
         return spherical_forces(self.atoms, lambda setup: setup.dataset.zero_potential_g, charges.total_g)
