@@ -9,6 +9,9 @@ import pytest
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
+GPA = 160.2176634
+"""An eV per Å³."""
+
 LDA = {"functional": "PW92", "cutoff_eV": 120.0, "ediff_eV": 1e-9}
 HCP = np.array([[2.95, 0, 0], [-1.475, 1.475 * np.sqrt(3), 0], [0, 0, 4.68]])
 
@@ -209,6 +212,8 @@ def test_reference_energies_forces_and_bands(shared_dir, calculation, name, labe
     assert state.energies.entropy * HARTREE_EV == pytest.approx(entropy_eV, abs=2e-5 * atoms)
     force_av = ground.forces_av * HARTREE_EV / BOHR_ANGSTROM
     np.testing.assert_allclose(force_av, expected["forces_eV_per_A"], atol=1e-3)
+    stress_vv = ground.stress_vv * HARTREE_EV / BOHR_ANGSTROM**3
+    np.testing.assert_allclose(stress_vv, expected["stress_eV_per_A3"], atol=0.05 / GPA)
     bands = int(np.ceil(calc.parameters.electrons / 2)) + 1
     eig_kn = state.eig_skn[0, :, :bands].numpy() * HARTREE_EV
     other_kn = np.array(expected["eigenvalues_eV"][0])[:, :bands]

@@ -164,7 +164,8 @@ class RealSpaceProjectors:
             for a, place_i in enumerate(part.place_x.view(len(part.table_aPi), -1)):
                 vector_iG = here._sphere_vectors(leaf, a, map_1)[0, :, own]
                 (vector_iG * weight_IG[place_i]).real.sum().backward()
-            total = total + (part.table_aPi * leaf.table_aPi.grad).sum()
+            if leaf.table_aPi.grad is not None:
+                total = total + (part.table_aPi * leaf.table_aPi.grad).sum()
         return total
 
     def slope(self, v: int) -> "RealSpaceProjectors":

@@ -75,7 +75,7 @@ def _evaluated(
     if SIGMA in fields:
         flux_svg = fine.from_grid(_flux_in_place(slopes.pop(SIGMA), fields[SIGMA]), count)
     found = {name: fine.from_grid(slope_sR, count) for name, slope_sR in slopes.items()}
-    if SIGMA in fields:
+    if flux_svg is not None:
         found[DENSITY] = found[DENSITY] - (slope_vg * flux_svg).sum(1)
     return energy * cell, found, flux_svg
 
