@@ -24,6 +24,9 @@ CASES = {
         "sic_bent",
         {"precision": "Normal", "mesh": (1, 1, 2), "cutoff_eV": 200.0, "real_space": {"Si": 1e-3, "C": 1e-3}},
     ),
+    "real on the grid": (
+        "sic_bent", {"precision": "Normal", "real": True, "cutoff_eV": 200.0, "real_space": {"Si": 1e-3, "C": 1e-3}},
+    ),
     "with U": ("fe_bent", {"spins": 2, "sigma_eV": 0.2, "hubbard": {"Fe": (2, 0.1)}}),
 }  # fmt: skip
 SLOW = ("magnet", "with U", "on the grid", "real by inversion")

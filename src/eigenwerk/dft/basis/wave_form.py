@@ -136,6 +136,11 @@ class SphereMap:
         scale_kW, turn_kW = (None if x_kW is None else x_kW[k] for x_kW in (self.scale_kW, self.turn_kW))
         return SphereMap(self.grid, self.index_kW[k], scale_kW, self.inversion, turn_kW)
 
+    @property
+    def waves(self) -> int:
+        """Kept waves of a whole sphere, padding included."""
+        return self.index_kW.shape[1] // (1 if self.scale_kW is None else 2)
+
     def to_grid(self, x_knG: torch.Tensor) -> torch.Tensor:
         """u(R) of complex vectors, or exp(-ik·R) (ψ₁ + iψ₂) of neighbours among real ones; (k, fields, R, R, R)."""
         if self.inversion:

@@ -154,18 +154,28 @@ class RealSpaceProjectors:
         return sphere_map.from_grid(grid_1pR, channels, norm="backward")
 
     def slopes(self, k: int, weight_IG: torch.Tensor) -> torch.Tensor:
-        """A number whose derivative by the lattice is that of Re Σ_IG W_IG <k+G|p̃_I> of a k-point."""
+        """A number whose derivative by the lattice is that of Re Σ_IG W_IG <k+G|p̃_I> of a k-point.
+
+        That is Re <p̃_I|W*_I>: the tables times the fields that the rows of W* make on the points of the spheres.
+        """
         basis, one = self.basis, slice(k, k + 1)
-        own = slice(basis.own_h.start * basis.form.numbers, basis.own_h.stop * basis.form.numbers)
-        here, map_1 = self.problems(one), basis.sphere_map.problems(one)
-        total, weight_IG = weight_IG.real.new_zeros(()), weight_IG * basis.mask_kG[k]
+        here, map_1, numbers = self.problems(one), basis.sphere_map.problems(one), basis.form.numbers
+        total, mask_G = weight_IG.real.new_zeros(()), basis.mask_kG[k]
+        own_G = slice(basis.own_h.start * numbers, basis.own_h.stop * numbers)
         for part in self.parts:
-            leaf = replace(part, table_aPi=part.table_aPi.detach().requires_grad_())
+            points, channels = part.table_aPi.shape[1:]
+            field_aPi = torch.empty_like(part.table_aPi, requires_grad=False)
             for a, place_i in enumerate(part.place_x.view(len(part.table_aPi), -1)):
-                vector_iG = here._sphere_vectors(leaf, a, map_1)[0, :, own]
-                (vector_iG * weight_IG[place_i]).real.sum().backward()
-            if leaf.table_aPi.grad is not None:
-                total = total + (part.table_aPi * leaf.table_aPi.grad).sum()
+                row_1iW = weight_IG.new_zeros((1, channels, map_1.waves * numbers))
+                row_1iW[0, :, own_G] = weight_IG[place_i].conj() * mask_G
+                own = slice(part.start + a * points, part.start + (a + 1) * points)
+                field_tP = map_1.to_grid(row_1iW)[0].flatten(1)[:, self.index_S[own]]
+                if here.phase_kS is not None:
+                    field_tP = field_tP * here.phase_kS[:, own]
+                if basis.form.real:  # two rows share a field
+                    field_tP = torch.view_as_real(field_tP).movedim(-1, 1).flatten(0, 1)[:channels]
+                field_aPi[a] = field_tP.real.T
+            total = total + (part.table_aPi * field_aPi).sum()
         return total
 
     def slope(self, v: int) -> "RealSpaceProjectors":
