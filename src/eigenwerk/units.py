@@ -15,6 +15,9 @@ BOHR_ANGSTROM = 0.529177210903
 FORCE_EV_PER_ANGSTROM = HARTREE_EV / BOHR_ANGSTROM
 """One hartree per bohr in electronvolt per angstrom."""
 
+STRESS_KILOBAR = HARTREE_EV / BOHR_ANGSTROM**3 * 1602.176634
+"""One hartree per bohr³ in kilobar; ten of these are a gigapascal."""
+
 HBAR_C_MEV_FM = 197.3269804
 """Planck's constant / 2π times the speed of light in MeV fm."""
 

@@ -115,7 +115,7 @@ def step_row(step: StepRecord) -> str:
 
 def summary(result: RunResult, folder: Path, files: Sequence[str]) -> list[str]:
     """Everything about a run that a person wants to see at its end; the status line comes apart from this."""
-    parts = [_energies(result), _levels(result), _moments(result), _forces(result), _times(result)]
+    parts = [_energies(result), _levels(result), _moments(result), _forces(result), _stress(result), _times(result)]
     lines = [line for part in parts if part for line in (*part, "")]
     lines += [f"Files in {folder}", f"  {'  '.join(files)}"]
     return lines
@@ -182,6 +182,18 @@ def _forces(result: RunResult) -> list[str]:
     for atom, (symbol, force_v) in enumerate(zip(result.symbols, result.forces_av, strict=True), start=1):
         lines.append(f"  {atom:>4} {symbol:<3}{''.join(_column(component, 11) for component in force_v)}")
     return lines
+
+
+def _stress(result: RunResult) -> list[str]:
+    """The pressure, and the tensor in kB with the sign of VASP's files."""
+    if result.stress_vv is None or result.pressure is None:
+        return []
+    pulay = "" if not result.pulay_pressure else f", {result.pulay_pressure:.2g} of it from the limited basis (Pulay)"
+    reliable = "" if result.converged else UNRELIABLE
+    lines = [f"Pressure: {round(result.pressure, 3) + 0.0:.3f} GPa{pulay}{reliable}"]
+    places = {"XX": (0, 0), "YY": (1, 1), "ZZ": (2, 2), "XY": (0, 1), "YZ": (1, 2), "ZX": (2, 0)}
+    lines.append(f"  {'stress (kB)':<12}" + "".join(f"{name:>11}" for name in places))
+    return [*lines, " " * 14 + "".join(f"{round(-10 * result.stress_vv[p], 3) + 0.0:>11.3f}" for p in places.values())]
 
 
 def _column(number: float, width: int = 0) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import torch
 
 from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
@@ -20,6 +19,7 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.paw.wave_limits import wave_limits
+from eigenwerk.dft.pulay import cutoff_slope, pulay_pressure
 from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
@@ -50,7 +50,8 @@ class GroundState:
 
     forces_av: (a, 3) hartree per bohr; correction_av: what is in them for the density not being self-consistent;
     force_error: estimate of the largest error left of that; moment_a: moments inside the augmentation spheres, Bohr
-    magneton.  stress_vv: (3, 3) hartree per bohr³, positive where the cell wants to shrink, None if not asked for.
+    magneton.  stress_vv: (3, 3) hartree per bohr³, positive where the cell wants to shrink, and pulay, the Pulay stress
+    in its pressure; None if not asked for.
     """
 
     state: State
@@ -59,6 +60,7 @@ class GroundState:
     correction_av: np.ndarray
     force_error: float
     stress_vv: np.ndarray | None = None
+    pulay: float | None = None
 
     @property
     def basis(self) -> PlaneWaveBasis:
@@ -188,11 +190,12 @@ class Calculation:
         else:
             found = self.forces_of(state)
             found = found.after(asked[0][1]) if asked else found
-        stress_vv = self.stress_of(state).cpu().numpy() if self.parameters.stress else None
+        stress_vv, pulay = self.stress_of(state) if self.parameters.stress else (None, None)
         moment_a = moment_per_atom(state.density, self.atoms)
         trace.lap("LOOP+", time.perf_counter() - started)
         return GroundState(
-            state, found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error, stress_vv
+            state, found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error, stress_vv,
+            pulay,
         )
 
     def forces_of(self, state: State) -> Forces:
@@ -205,11 +208,12 @@ class Calculation:
             force_av, correction_av = map(self.symmetrise.forces, (found.force_av, found.correction_av))
             return Forces(force_av, correction_av, found.error)
 
-    def stress_of(self, state: State) -> torch.Tensor:
-        """Stress of a state, (3, 3) in hartree per bohr³."""
+    def stress_of(self, state: State) -> tuple[np.ndarray, float]:
+        """Stress of a state, (3, 3), and the Pulay stress in its pressure, hartree per bohr³."""
         with self.runtime.trace.span("stress"):
             found_vv = stress(
                 self.builder, state.density, state.output, state.coeff_sknG, state.eig_skn, state.filling_skn,
                 self.parameters.correct_forces,
             )
-            return self.symmetrise.tensor(found_vv)
+            slope = cutoff_slope(self.basis, state.coeff_sknG, state.eig_skn, state.filling_skn)
+            return self.symmetrise.tensor(found_vv).cpu().numpy(), pulay_pressure(self.basis, slope)

@@ -27,6 +27,7 @@ from eigenwerk.io.trace_file import read_trace_file
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.io.vasp.poscar import read_poscar
 from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.units import STRESS_KILOBAR
 from warm_start import warm_run
 
 POSCAR = """silicon
@@ -110,6 +111,28 @@ def test_state_tells_everything_about_the_run(silicon):
     assert state["trace"]["phases"]
     assert [rank["rank"] for rank in read_trace_file(folder)["ranks"]] == [0]
     assert len(read_trace_file(folder)["ranks"][0]["laps"]["LOOP"]) == len(state["history"]["step"])
+
+
+def test_stress_is_the_same_in_the_result_in_files_and_for_readers(silicon):
+    folder, result, _ = silicon
+    assert result.pressure == pytest.approx(-np.trace(result.stress_vv) / 3) and -20 < result.pressure < 20
+    np.testing.assert_allclose(result.stress_vv, result.stress_vv.T, atol=1e-12)
+    document = json.loads(json.dumps(result.as_dict()))
+    assert document["pressure_GPa"] == result.pressure and document["pulay_pressure_GPa"] < 0
+    np.testing.assert_allclose(document["stress_GPa"], result.stress_vv)
+    ours_x = result.stress_vv[[0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1]] / 160.2176634
+    np.testing.assert_allclose(ase.io.read(folder / "vasprun.xml").get_stress(), ours_x, atol=1e-9)
+    kilobar_vv = Vasprun(folder / "vasprun.xml", parse_potcar_file=False).ionic_steps[-1]["stress"]
+    np.testing.assert_allclose(kilobar_vv, -10 * result.stress_vv, atol=1e-7)
+    state = read_state(folder / "eigenwerk.h5")
+    np.testing.assert_allclose(state["results"]["stress_vv"] * STRESS_KILOBAR / 10, result.stress_vv, rtol=1e-9)
+    np.testing.assert_allclose(state["ionic_steps"]["stress_xvv"][0], state["results"]["stress_vv"], rtol=1e-9)
+
+
+def test_no_stress_with_isif_0(tmp_path):
+    result = run_folder(make_folder(tmp_path / "run", ISIF=0, NELM=2))
+    assert result.stress_vv is None and result.as_dict()["pressure_GPa"] is None
+    assert "stress" not in (tmp_path / "run" / "vasprun.xml").read_text().replace("ISIF", "")
 
 
 def test_output_goes_to_another_folder_that_need_not_exist(tmp_path):

@@ -369,7 +369,6 @@ def test_what_would_change_the_result_is_refused_by_name(text, expected):
         ("LCHARG = T", "the State is always saved in eigenwerk.h5"),
         ("LMAXMIX = 4", "all one-centre occupancies are always mixed"),
         ("LORBIT = 11", "vasprun.xml has the total density of states"),
-        ("ISIF = 3", "the stress is not computed yet"),
         ("IMIX = 0", "it changes the path to self-consistency only"),
         ("EFERMI = MIDGAP", "the middle of the gap"),
         ("AEXX = 0.25", "it acts only with LHFCALC"),

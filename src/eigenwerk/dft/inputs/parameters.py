@@ -29,6 +29,7 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         "motion_time": number(incar, "TIME"),
         "start_single": incar.get("PRECISION_START") == "Single",
         "correct_forces": bool(incar.get("LCORR")),
+        "stress": incar.get("ISIF") != 0,
         "symmetry_level": whole(incar, "ISYM"),
         "symmetry_tolerance": number(incar, "SYMPREC") / BOHR_ANGSTROM,
     }

@@ -26,7 +26,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_with_header
 from eigenwerk.io.tree_check import TreeProblem
 from eigenwerk.io.vasp.output.record import IonicStep
-from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV
+from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, STRESS_KILOBAR
 
 GROUPS = ("structure", "parameters", "kpoints", "setups", "density", "occupancy", "next", "bands", "status", "progress")
 """What a start can use of a state; `next` and `progress` came with version 2, `occupancy` went."""
@@ -140,7 +140,7 @@ def ionic_steps_tree(ionic_steps: Sequence[IonicStep]) -> dict[str, Any]:
         "free_x": column("free_energy", HARTREE_EV), "internal_x": column("energy_without_entropy", HARTREE_EV),
         "extrapolated_x": column("energy_zero", HARTREE_EV),
         "forces_xav": column("forces_av", FORCE_EV_PER_ANGSTROM, (atoms, 3)),
-        "moment_x": column("moment"),
+        "stress_xvv": column("stress_vv", -STRESS_KILOBAR, (3, 3)), "moment_x": column("moment"),
         "steps_x": np.array([len(ionic.steps) for ionic in ionic_steps]),
         "converged_x": np.array([ionic.converged for ionic in ionic_steps]),
     }  # fmt: skip

@@ -36,7 +36,7 @@ from eigenwerk.io.vasp.output.record import (
     dataset_title,
 )
 from eigenwerk.io.vasp.tags.base import show
-from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV
+from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, STRESS_KILOBAR
 
 LEAST_WIDTH = 0.05
 """Smallest broadening of the density of states, eV: narrower peaks fall between the points of its grid."""
@@ -46,13 +46,15 @@ LEAST_WIDTH = 0.05
 class Observables:
     """What a finished state has and one on the way does not, in hartree and bohr.
 
-    forces_av: (a, 3); moment_a: (a,); correction_av, force_error: see `GroundState`.
+    forces_av: (a, 3); moment_a: (a,); correction_av, force_error, stress_vv, pulay: see `GroundState`.
     """
 
     forces_av: np.ndarray | None = None
     moment_a: np.ndarray | None = None
     correction_av: np.ndarray | None = None
     force_error: float | None = None
+    stress_vv: np.ndarray | None = None
+    pulay: float | None = None
 
 
 def run_record(
@@ -94,6 +96,8 @@ def ionic_step(inputs: Inputs, state: State, observables: Observables, converged
         absolute_energy=energies.absolute_free * HARTREE_EV,
         velocities_av=poscar.velocities_av if poscar.velocities_cartesian else None,
         force_error=None if observables.force_error is None else observables.force_error * FORCE_EV_PER_ANGSTROM,
+        stress_vv=None if observables.stress_vv is None else -observables.stress_vv * STRESS_KILOBAR,
+        pulay=None if observables.pulay is None else observables.pulay * STRESS_KILOBAR,
     )  # fmt: skip
 
 

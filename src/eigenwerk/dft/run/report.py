@@ -43,6 +43,8 @@ class RunResult:
     energy with all electrons of frozen cores, eV; components: its parts.  fermi_level: eV (the higher of two with a
     fixed moment).  eig_skn: eV; occ_skn: 0 to 1.  forces_av: (a, 3) eV/Angstrom, None if not computed; they mean
     little unless `converged`. force_error: estimate of their largest error from the density not being self-consistent.
+    stress_vv: (3, 3) GPa, positive where the cell wants to shrink, None if not asked for; pulay_pressure: what waves
+    beyond the cutoff would add to the pressure, with a minus sign, GPa, an estimate.
     moment: total, Bohr magnetons, moment_a inside the augmentation spheres; None without
     spin. steps: the way to self-consistency. notes: where the start came from, files that could not be written;
     warnings: about the result. advice: what to try next if not converged. seconds: wall time; threads: of the
@@ -68,6 +70,8 @@ class RunResult:
     occ_skn: np.ndarray
     forces_av: np.ndarray | None
     force_error: float | None
+    stress_vv: np.ndarray | None
+    pulay_pressure: float | None
     moment: float | None
     moment_a: np.ndarray | None
     steps: tuple[StepRecord, ...]
@@ -93,6 +97,11 @@ class RunResult:
     def largest_force(self) -> float | None:
         """Largest norm of the forces on one atom, eV/Angstrom."""
         return None if self.forces_av is None else float(np.linalg.norm(self.forces_av, axis=1).max())
+
+    @property
+    def pressure(self) -> float | None:
+        """Of the cell on what surrounds it, GPa."""
+        return None if self.stress_vv is None else -float(np.trace(self.stress_vv)) / 3
 
     @property
     def applications(self) -> int:
@@ -124,6 +133,9 @@ class RunResult:
             "forces_eV_per_A": _listed(self.forces_av),
             "largest_force_eV_per_A": self.largest_force,
             "force_error_eV_per_A": self.force_error,
+            "stress_GPa": _listed(self.stress_vv),
+            "pressure_GPa": self.pressure,
+            "pulay_pressure_GPa": self.pulay_pressure,
             "forces_reliable": self.converged and self.forces_av is not None,
             "kpoints": {"reduced": _listed(self.kpoint_kc), "weights": _listed(self.weight_k)},
             "eigenvalues_eV": _listed(self.eig_skn),

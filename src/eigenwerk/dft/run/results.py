@@ -45,8 +45,10 @@ def make_result(
         absolute_energy=state.energies.absolute_free * HARTREE_EV, components=last.components,
         fermi_level=final.fermi_level, gap=gap, kpoint_kc=record.kpoint_kc, weight_k=record.weight_k,
         eig_skn=final.eig_skn, occ_skn=final.occ_skn, forces_av=last.forces_av, moment=last.moment,
-        force_error=last.force_error, moment_a=last.moment_a, steps=last.steps, warnings=summary.warnings,
-        notes=summary.notes, advice=summary.advice, seconds=summary.seconds, threads=torch.get_num_threads(),
-        fft=library(), trace=summary.trace, files=summary.files, unwritten=summary.unwritten, folder=summary.folder,
+        force_error=last.force_error, stress_vv=None if last.stress_vv is None else -last.stress_vv / 10,
+        pulay_pressure=None if last.pulay is None else last.pulay / 10, moment_a=last.moment_a, steps=last.steps,
+        warnings=summary.warnings, notes=summary.notes, advice=summary.advice, seconds=summary.seconds,
+        threads=torch.get_num_threads(), fft=library(), trace=summary.trace, files=summary.files,
+        unwritten=summary.unwritten, folder=summary.folder,
         stamp=record.stamp, ground_state=ground_state,
     )  # fmt: skip

@@ -196,7 +196,9 @@ class _Run:
     def finish(self, ground: GroundState) -> RunResult:
         """Write the final files; the result."""
         status = converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
-        found = Observables(ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error)
+        found = Observables(
+            ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay
+        )
         return self._result(ground.state, found, status, ground)
 
     def stop(self, reason: str) -> RunResult:

@@ -237,6 +237,7 @@ class Saver:
             "forces_av": observables.forces_av, "moment_a": observables.moment_a,
             "forces_reliable": record.last.converged and observables.forces_av is not None,
             "force_correction_av": observables.correction_av, "force_error": observables.force_error,
+            "stress_vv": observables.stress_vv,
         }  # fmt: skip
         tree["ionic_steps"] = ionic_steps_tree(record.ionic_steps)
         tree["input"] = {

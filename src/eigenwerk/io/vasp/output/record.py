@@ -99,7 +99,8 @@ class IonicStep:
     components (name to value) in eV.  forces_av: (a, v) eV/Angstrom or None.  stress_vv: (v, v) kB, positive where the
     cell wants to expand, or None if it was not computed.  moment: total, Bohr magnetons, None without spin; moment_a:
     (a,) or None.  velocities_av: (a, v) Angstrom per femtosecond, or None.  force_error: estimate of the largest
-    error of forces from a density that is not self-consistent, eV/Angstrom, or None.
+    error of forces from a density that is not self-consistent, eV/Angstrom, or None.  pulay: Pulay stress in the
+    pressure, kB, or None.
 
     Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
     """
@@ -119,6 +120,7 @@ class IonicStep:
     absolute_energy: float | None = None
     velocities_av: np.ndarray | None = None
     force_error: float | None = None
+    pulay: float | None = None
 
     def __post_init__(self) -> None:
         if not self.steps:

@@ -189,7 +189,7 @@ def _own_results(ionic: IonicStep, status: str | None) -> str:
     """What VASP's file has no place for, in a separator of our own that the readers pass over."""
     entries: dict[str, Any] = {"converged": ionic.converged, "status": status, "absolute_energy": ionic.absolute_energy}
     entries |= {"magnetization": ionic.moment, "magnetization_per_atom": ionic.moment_a}
-    entries |= {"force_error": ionic.force_error}
+    entries |= {"force_error": ionic.force_error, "pulay_stress": ionic.pulay}
     body = "".join(item(name, value, 3) for name, value in entries.items() if value is not None)
     return block('separator name="eigenwerk" ', body, 2)
 

@@ -24,10 +24,9 @@ RELAXATION = (
         ),
     ),
     Tag(
-        "ISIF", "int", Derived("0 for dynamics, else 2"), "", SECTION, "inert",
-        "What moves, and whether stress is computed.",
-        f"{_FIXED}, and the stress is not computed yet",
-        choices=tuple(TagValue(number) for number in range(9)),
+        "ISIF", "int", Derived("0 for dynamics, else 2"), "", SECTION, "honoured",
+        "What moves, and whether the stress is computed: not with 0. Ions and cell do not move in a ground-state run.",
+        choices=tuple(TagValue(number, "honoured") for number in range(9)),
     ),
     *group(
         SECTION, "inert", _FIXED,
