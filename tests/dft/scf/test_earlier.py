@@ -115,6 +115,15 @@ def test_starting_moments_have_a_say_in_the_symmetry(crystal, calculation):
     assert start.progress is None and start.notes[-1].endswith("not the same MAGMOM")
 
 
+def test_atoms_that_exchange_their_correction_are_another_calculation(crystal, calculation):
+    structure = replace(crystal("al_pair"), kinds=("Al", "Al 2"))
+    settings = METAL | CHANGED["hubbard"]
+    state = calculation(structure, **settings, max_steps=1).run().state
+    other = calculation(replace(structure, kinds=("Al 2", "Al")), **settings)
+    start = other.start_from(earlier_of(state))
+    assert start.progress is None and start.notes[-1].endswith("not the same LDAU of the species")
+
+
 def test_number_of_bands_changes_the_solver_and_not_the_mixing(crystal, calculation):
     state = calculation(crystal("al_pair"), **METAL, max_steps=3).run().state
     more = calculation(crystal("al_pair"), **METAL, bands=state.coeff_sknG.shape[2] + 2)

@@ -75,7 +75,7 @@ _STATE = Group({
         "lattice_cv": Array("real", "3 3", -1e6, 1e6), "symbols": Texts("a"),
         "scaled_ac": Array("real", "a 3", -1e4, 1e4),
         "magmom_a": Maybe(Array("real", "a", -1e3, 1e3)),
-    }),
+    }, {"kinds": Texts("a")}),
     "parameters": Plain(),
     "kpoints": Group({"point_kc": Array("real", "k 3", -1e4, 1e4), "weight_k": Array("real", "k", 0.0, 1.0)}),
     "setups": Each(Group({"name": Text(), "md5": Text()})),

@@ -62,7 +62,7 @@ def subject_tree(subject: Subject) -> dict[str, Any]:
     return {
         "structure": {
             "lattice_cv": structure.lattice_cv, "symbols": structure.symbols, "scaled_ac": structure.scaled_ac,
-            "magmom_a": structure.magmom_a,
+            "magmom_a": structure.magmom_a, "kinds": structure.kinds,
         },
         "parameters": asdict(subject.parameters),
         "kpoints": {"point_kc": basis.kpoints.point_kc, "weight_k": basis.kpoints.weight_k},
@@ -166,6 +166,8 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     before, now = (some["structure"]["magmom_a"] for some in (old, new))
     if (before is None) != (now is None) or (now is not None and not np.array_equal(before, now)):
         changes.append("MAGMOM")
+    if list(old["structure"].get("kinds", old["structure"]["symbols"])) != list(new["structure"]["kinds"]):
+        changes.append("LDAU of the species")
     before, now = old["parameters"], new["parameters"]
     return changes + [words for name, words in TAGS.items() if before.get(name) != now[name]]
 
