@@ -8,6 +8,7 @@ CASES = {
     "metal": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2}),
     "magnet": ("fe_bent", {"mesh": (2, 1, 1), "spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2}),
     "Gamma": ("lih_bent", {"mesh": (1, 1, 1), "cutoff_eV": 250.0, "real": True}),
+    "layers": ("al_layers", {"mesh": (2, 2, 1), "cutoff_eV": 100.0, "ismear": 1, "sigma_eV": 0.2}),
     "inversion": ("pairs", {"mesh": (3, 1, 1), "symmetry_level": 2, "real": True}),
 }
 

@@ -23,7 +23,7 @@ from eigenwerk.dft.pulay import cutoff_slope, pulay_pressure
 from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
-from eigenwerk.dft.scf.mixing_extent import smallest_factor
+from eigenwerk.dft.scf.mixing_extent import screens_locally, smallest_factor
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
 from eigenwerk.dft.spin import FORMS
 from eigenwerk.dft.stress import stress
@@ -125,10 +125,11 @@ class Calculation:
         """What the self-consistency loop needs of the parameters."""
         given = self.parameters
         smallest = smallest_factor(given.mixing, self.structure)
+        screening = screens_locally(given.mixing, self.structure, float(self.basis.norm2_g[1]) ** 0.5)
         mixing = MixSettings(
             kind=given.mixing.kind, amix=given.mixing.amix,
             # atoms and molecules answer like no dielectric: measured, a fitted factor serves as many as it harms
-            fit_charge=given.mixing.fit_charge and smallest == given.mixing.amin,
+            fit_charge=given.mixing.fit_charge and smallest == given.mixing.amin and not screening,
             bmix=given.mixing.bmix, amix_mag=given.mixing.amix_mag,
             fit_mag=given.mixing.fit_mag, fit_mag_from=FIT_MAG_FROM if len(self.kpoints.point_kc) > 1 else 0,
             bmix_mag=given.mixing.bmix_mag, amin=given.mixing.amin, history=given.mixing.history,
@@ -139,7 +140,7 @@ class Calculation:
             smearing=make_smearing(given.ismear, given.fixed_occupations), width=given.width,
             fixed_moment=given.fixed_moment, energy_tolerance=given.energy_tolerance, max_steps=given.max_steps,
             min_steps=given.min_steps, frozen_steps=given.frozen_steps, solver=given.solver,
-            motion_time=given.motion_time, start_single=given.start_single, mixing=mixing,
+            motion_time=given.motion_time, start_single=given.start_single, screening=screening, mixing=mixing,
         )
 
     @property

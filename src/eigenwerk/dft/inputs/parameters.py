@@ -57,6 +57,6 @@ def mixing(incar: Incar) -> tuple[Mixing, Computed]:
         bmix_mag=number(incar, "BMIX_MAG") * BOHR_ANGSTROM,
         amin=smallest,
         history=abs(whole(incar, "MAXMIX")),
-        by_extent=not {"AMIX", "BMIX", "AMIN"} & set(incar.values),
+        by_extent=not {"AMIX", "BMIX", "AMIN", "BMIX_MAG"} & set(incar.values),
     )
     return made, amin

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -11,8 +11,11 @@ from eigenwerk.dft.energies import Energies, band_energy, harris_energies
 from eigenwerk.dft.occupations import Occupations, Smearing, occupations
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
+from eigenwerk.dft.scf.branches import other_states
+from eigenwerk.dft.scf.ghosts import deepest_level, overfilled, unbelievable
 from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
 from eigenwerk.dft.scf.precision import PrecisionChoice
+from eigenwerk.dft.scf.screening import Screening, local_states
 from eigenwerk.dft.scf.solver_choice import SolverChoice
 from eigenwerk.dft.scf.solvers import Method, SolverJob
 from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, Subject, wanted_bands
@@ -36,7 +39,8 @@ class ScfSettings:
 
     energy_tolerance: largest change of the free energy in the last step, and largest squared residual per electron
     (EDIFF); max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density); solver,
-    motion_time: see `SolverJob`; start_single: whether the first steps are in single precision.
+    motion_time: see `SolverJob`; start_single: whether the first steps are in single precision; screening: whether the
+    local density of states takes the place of the Kerker factor, None where it never may.
     """
 
     bands: int
@@ -51,7 +55,12 @@ class ScfSettings:
     solver: str = AUTOMATIC
     motion_time: float = 0.4
     start_single: bool = False
+    screening: bool | None = None
     mixing: MixSettings = field(default_factory=MixSettings)
+
+
+OTHER_TRY = 3
+"""The try that takes the other preconditioner."""
 
 
 class ScfLoop:
@@ -65,6 +74,8 @@ class ScfLoop:
         self.symmetrise, self.settings = symmetrise, settings
         basis = atoms.basis
         self.weight_k = basis.weight_k.cpu()  # occupations are found in host memory
+        self._deepest = deepest_level(subject.datasets)
+        self._neutral = sum(subject.datasets[symbol].valence for symbol in subject.structure.symbols)
         self._compensated: tuple[torch.Tensor, torch.Tensor] | None = None
         self.mixer = PulayMixer(
             settings.mixing, basis.norm2_g[: basis.density_count], basis.weight_g[: basis.density_count],
@@ -113,23 +124,33 @@ class ScfLoop:
             with trace.span("density"):
                 output = self.symmetrise(density_of_bands(self.atoms, coeff_sknG, filling_skn, single, proj_sknI))
             wanted_skn = wanted_bands(filled.occ_skn)
+            doubt = overfilled(density, output, self.atoms)
             events_before, done = len(self.mixer.events), progress.steps if progress else 0
             frozen = done < settings.frozen_steps
             with trace.span("mixing"):
-                following, residual = self._agreed(*self._next(density, output, frozen))
+                screening = self._screening(bands, filled)
+                following, residual = self._agreed(*self._next(density, output, frozen, screening, doubt))
+            self._tries = int(self.atoms.runtime.world.max(self.atoms.runtime.index(self.mixer.tries)))
+            if self._tries > 1:
+                choice.take_over()
             events = (
                 *filter(None, [objected]), *choice_events, *precision_events, *bands.notes,
-                *choice.observe(bands, filling_skn, tolerance), *filled.warnings, *self.mixer.events[events_before:],
+                *choice.observe(bands, filling_skn, tolerance), *self.mixer.events[events_before:],
             )
             record = self._record(
                 step, energies, progress, residual, bands, wanted_skn, output, started, events, method,
                 "double" if single is None else "single",
             )
             trace.lap("LOOP", record.seconds)
-            history.append(record)
+            unlikely = doubt or self._unbelievable(bands, filled, energies)
             final = not frozen and choice.settled and single is None
             # what has converged stays converged after a step for something else
-            converged = bool(objected) or self.atoms.runtime.world.all(final and self._converged(record, done))
+            there = bool(objected) or (final and self._converged(record, done))
+            converged = self.atoms.runtime.world.all(there and not unlikely)
+            if converged or step == settings.max_steps:  # what is said of sloshing occupations on the way is not true
+                last_words = (*filter(None, [unlikely]), *filled.warnings, *other_states([*history, record]))
+                record = replace(record, events=(*record.events, *last_words))
+            history.append(record)
             progress = Progress(
                 done + 1, residual, energies.free, energies.band, choice.state(), precision.state(),
                 self.mixer.memory(),
@@ -165,6 +186,7 @@ class ScfLoop:
             precision.restore(progress.precision)
             if (memory := progress.mixer()) is not None:
                 self.mixer.restore(memory, start.density.parts)
+        self._tries = self.mixer.tries
         return choice, precision
 
     def _occupy(self, eig_skn: torch.Tensor, degeneracy: int) -> Occupations:
@@ -178,14 +200,32 @@ class ScfLoop:
         share = RESIDUAL_SHARE * (progress.residual if progress else 1.0) / max(self.settings.electrons, 1.0)
         return float(min(max(share, 1e-7), 1e-2))
 
-    def _next(self, density: Density, output: Density, frozen: bool) -> tuple[Density, float]:
+    def _unbelievable(self, bands: Bands, filled: Occupations, energies: Energies) -> str:
+        """Why this step cannot be the end, in words."""
+        highest = bands.eig_skn[filled.occ_skn > 0.5]
+        depth = float(highest.amax() - bands.eig_skn.amin()) if len(highest) else 0.0
+        charge, atoms = self.settings.electrons - self._neutral, len(self.subject.structure.symbols)
+        return unbelievable(depth, energies.free, charge, atoms, self._deepest)
+
+    def _screening(self, bands: Bands, filled: Occupations) -> Screening | None:
+        """From the local density of states, where it is wanted; the third try takes the other preconditioner."""
+        wished = self.settings.screening
+        if wished is None or wished is (self._tries == OTHER_TRY):
+            return None
+        states = self.symmetrise(local_states(self.atoms, bands, filled, self.settings.width))
+        return Screening.of(self.atoms.basis, self._charge(states, 1).density_sg.sum(0))
+
+    def _next(
+        self, density: Density, output: Density, frozen: bool, screening: Screening | None, doubt: str
+    ) -> tuple[Density, float]:
         """The next input density, mixed with its compensation charges.
 
         What screens is the whole valence charge ñ + n̂(D): the Kerker factor must see it, or charge would
         slosh in the compensation charges of long cells.
         """
         spin = density.spin
-        mixed, residual = self.mixer.mix(*(self._charge(part, 1).map(spin.total) for part in (density, output)))
+        before, after = (self._charge(part, 1).map(spin.total) for part in (density, output))
+        mixed, residual = self.mixer.mix(before, after, screening, doubt)
         return (density, residual) if frozen else (self._charge(mixed.map(spin.channels_of), -1), residual)
 
     def _charge(self, density: Density, sign: int) -> Density:

@@ -16,6 +16,7 @@ import torch
 from eigenwerk.dft.fields import Fields
 from eigenwerk.dft.scf.mixing_guard import Guard
 from eigenwerk.dft.scf.mixing_history import History, Measured, Metric, MixingStep, Parts, Reduce, joined_parts
+from eigenwerk.dft.scf.screening import Screening
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -32,6 +33,9 @@ FITTED_STEPS = 5
 
 MOST_TURNS = 20
 """So often a step against the residual is not taken; then it is, lest the way from there lead back here in circles."""
+
+SHORTER = 0.3
+"""Share of a refused step that is tried in its place."""
 
 LARGEST_AMIX = 1.0
 """Upper end of fitted factors of the total density: a residual that nothing screens is taken whole."""
@@ -118,16 +122,21 @@ class PulayMixer:
             self._amix_mag = min(self.settings.amix, self.settings.amix_mag)
         self._told_amix_mag = self._amix_mag
         self._count = self._turns = 0
+        self._screening: Screening | None = None
         self._shaped: tuple[float, torch.Tensor] | None = None
         self._factor: tuple[tuple[float, float, float], torch.Tensor] | None = None
 
-    def mix(self, density: SomeFields, output: SomeFields) -> tuple[SomeFields, float]:
+    def mix(
+        self, density: SomeFields, output: SomeFields, screening: Screening | None = None, doubt: str = ""
+    ) -> tuple[SomeFields, float]:
         """The next input from this input and the output it gave, and the residual in electrons (`Metric.electrons_y`).
 
         Both as total and magnetisation, x = 1 or 2.  The number of electrons is conserved: the smooth density at g = 0
         and the occupancies, which only together hold it, take the same factor.
+        screening: takes the place of the Kerker factor; doubt: why the step that led here is not to be taken, in words.
         Raises InputError if numbers are not finite.
         """
+        self._screening = screening
         input_xy = density.packed()
         here = MixingStep(input_xy, output.packed() - input_xy)
         history = self._started(density.parts)
@@ -137,9 +146,7 @@ class PulayMixer:
             raise InputError("the density residual is not finite: the output density holds NaN or infinity.")
         self._count += 1
         if pulay:
-            self._last = here
-            self._fit(history, len(input_xy))
-            following_xy = self._pulay(history, here, measured)
+            following_xy = self._pulay(history, here, measured, doubt)
         else:
             following_xy = self._linear(here)
         return density.unpacked(following_xy), measured.electrons
@@ -200,6 +207,11 @@ class PulayMixer:
     def _step(self, step_ixy: np.ndarray | None) -> MixingStep | None:
         return None if step_ixy is None else MixingStep(*self._tensor(step_ixy))
 
+    @property
+    def _gentle(self) -> float:
+        """The factor of the magnetisation where nothing is known of its response."""
+        return min(self.settings.amix, self.settings.amix_mag) if self.settings.fit_mag else self.settings.amix_mag
+
     def _started(self, parts: Parts) -> History:
         """The history; made when the fields are known."""
         if self._history is None:
@@ -217,7 +229,10 @@ class PulayMixer:
         """K(g) R with K = max(A g^2 / (g^2 + B^2), AMIN); A for occupancies and at g = 0.  Without the guard's factor.
 
         Source: G. P. Kerker, Phys. Rev. B 23, 3082 (1981).
+        With a `Screening` K = A, and the charge that is screened is what it makes of it.
         """
+        if self._screening is not None:
+            return self._unscreened(residual_xy, self._screening)
         wanted = self._bmix, self._amix, self._amix_mag
         if self._factor is None or self._factor[0] != wanted:
             total = self._amix, self._bmix, max(self.settings.amin, self.settings.amin_charge)
@@ -225,6 +240,16 @@ class PulayMixer:
             rows = [total, *[moment] * (len(residual_xy) - 1)]
             self._factor = wanted, torch.stack([self._kerker(*row) for row in rows])
         return self._factor[1] * residual_xy
+
+    def _unscreened(self, residual_xy: torch.Tensor, screening: Screening) -> torch.Tensor:
+        step_xy = residual_xy.clone()
+        for (kind, _), part_y in zip(self._parts, step_xy[0].split([size for _, size in self._parts]), strict=True):
+            if kind.screened:
+                waves_g = torch.view_as_complex(part_y.view(-1, 2))
+                waves_g.copy_(screening.unscreened(waves_g))
+        step_xy[0] *= self._amix
+        step_xy[1:] *= self._amix_mag
+        return step_xy
 
     def _kerker(self, linear: float, wave_vector: float, smallest: float) -> torch.Tensor:
         """K of one channel, (y,)."""
@@ -251,16 +276,25 @@ class PulayMixer:
             self._bmix = self._fitted_wave_vector(history)
         if self.settings.fit_charge:
             self._amix = self._fitted_charge_factor(history) if len(history) else self.settings.amix
-        fitting = self.settings.fit_mag and self._count > self.settings.fit_mag_from
+        fitting = self.settings.fit_mag and (self._count > self.settings.fit_mag_from or self.tries > 1)
         if fitting and len(history) and channels > 1:
             self._take_factor(self._fitted_factor(history))
 
-    def _pulay(self, history: History, here: MixingStep, measured: Measured) -> torch.Tensor:
+    def _pulay(self, history: History, here: MixingStep, measured: Measured, doubt: str) -> torch.Tensor:
         """here - sum_j gamma_j dU_j + K (R - sum_j gamma_j dR_j), gamma the least-squares fit of R by the dR_j.
 
         P. Pulay, Chem. Phys. Lett. 73, 393 (1980); D. G. Anderson, J. ACM 12, 547 (1965).
         """
         norm = math.sqrt(measured.square_x.sum())
+        last, refusal = self._last, self._guard.refuses(norm, doubt)
+        if last is not None and refusal:
+            history.forget_newest()
+            self.events.append(f"{refusal}: the step is refused, {SHORTER:g} of it is tried")
+            return torch.lerp(last.input_xy, here.input_xy, SHORTER)
+        self._last = here
+        self._fit(history, len(here.input_xy))
+        if doubt:
+            return self._restarted(history, here, doubt)
         self._guard.visit(norm, here)
         if not len(history):
             trouble = self._guard.stuck(norm, norm)
@@ -280,19 +314,27 @@ class PulayMixer:
             return self._linear(here)
         return torch.add(here.input_xy + shift_xy, step_xy, alpha=scale)
 
+    @property
+    def tries(self) -> int:
+        """How often mixing has begun, with smaller steps each time."""
+        return self._guard.tries
+
     def _restarted(self, history: History, here: MixingStep, trouble: str) -> torch.Tensor:
         """The step from the best density, without history."""
         start = self._guard.restart(here)
         history.clear()
         self._last = start
+        self._amix, self._amix_mag = self.settings.amix, self._gentle
         self.events.append(
-            f"{trouble}; back to the best density without history, linear factors times {self._guard.scale:g}"
+            f"{trouble}; try {self._guard.tries}: back to the best density without history, linear factors times "
+            f"{self._guard.scale:g}"
         )
         return self._linear(start)
 
     def _turned(self, history: History) -> None:
         """Nothing that led here counts any more."""
         self._turns += 1
+        self._amix_mag = self._gentle
         self.events.append(
             f"the history of {len(history)} changes led away from the minimum, as near a saddle point: "
             "mixing goes on without it"

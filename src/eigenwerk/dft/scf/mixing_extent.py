@@ -30,6 +30,17 @@ def smallest_factor(mixing: Mixing, structure: Structure) -> float:
     return max(mixing.amin, min(mixing.amix, wave**2 / (wave**2 + mixing.bmix**2)))
 
 
+def screens_locally(mixing: Mixing, structure: Structure, shortest: float) -> bool | None:
+    """Whether the local density of states is to screen, in place of the Kerker factor; None where it never may.
+
+    Where the Kerker factor of the shortest wave (1/bohr) is below its floor: the cell is long, and what it holds need
+    not be the metal that the factor is meant for.  Not in molecules, nor with factors that the user has chosen.
+    """
+    if not mixing.by_extent or mixing.kind != "pulay" or smallest_sloshing_g(structure):
+        return None
+    return mixing.amix * shortest**2 / (shortest**2 + mixing.bmix**2) < mixing.amin
+
+
 def smallest_sloshing_g(structure: Structure) -> float:
     """The wave vector of the slowest neutral motion of charge, 1/bohr; 0 unless vacuum parts all images of the atoms.
 

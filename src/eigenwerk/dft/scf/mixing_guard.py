@@ -19,11 +19,15 @@ residual GROWTH times the best one, restart the history."""
 SMALLEST_SCALE, RECOVERY = 0.1, 8
 """The linear factors never shrink below this share, and double again after so many steps of progress."""
 
+EXPLOSION, MOST_REFUSALS = 20.0, 3
+"""A step that makes the measured residual so many times the last one is refused (in ordinary runs it grows up to six
+times, while the history learns); no more than so many, one after the other."""
+
 ROUNDING = 1e-12
 """A least-squares residual below this share of the measured one is rounding error, and its changes no progress."""
 
 
-NUMBERS = ("scale", "lowest", "best", "since", "better")
+NUMBERS = ("scale", "lowest", "best", "since", "better", "accepted", "refusals", "tries")
 
 
 @dataclass
@@ -39,7 +43,22 @@ class Guard:
     best: float = math.inf
     since: int = 0
     better: int = 0
+    accepted: float = math.inf
+    refusals: int = 0
+    tries: int = 1
     best_step: MixingStep | None = None
+
+    def refuses(self, norm: float, doubt: str) -> str:
+        """Why the step to a density with this residual is not taken, in words; '' if it is.
+
+        doubt: reasons from outside.
+        """
+        growth = norm / self.accepted
+        if self.refusals >= MOST_REFUSALS or not (doubt or growth > EXPLOSION):
+            self.accepted, self.refusals = norm, 0
+            return ""
+        self.refusals += 1
+        return doubt or f"the residual is {growth:.0f} times that of the step before"
 
     def visit(self, norm: float, step: MixingStep) -> None:
         """Remember the density of the smallest measured residual."""
@@ -60,8 +79,9 @@ class Guard:
 
     def restart(self, here: MixingStep) -> MixingStep:
         """Smaller steps from now on; returns the best density so far and its residual, to go on from."""
+        self.tries += 1
         self.scale = max(SMALLEST_SCALE, 0.5 * self.scale)
-        self.lowest, self.since = self.best, 0
+        self.lowest, self.since, self.accepted = self.best, 0, self.best
         return self.best_step or here
 
     def forget(self) -> None:

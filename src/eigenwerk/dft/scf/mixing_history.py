@@ -123,7 +123,7 @@ class History:
         """<dU|dR> and <dR|dR> of the magnetisation; dU(-dR - dU)/g^2 and dU dU/g^4 of the first, and with S = K/A of it
         <dU|S dR> and <S dR|S dR> with f = 1."""
         self._row_ixcy: torch.Tensor | None = None
-        self._added = 0
+        self._added, self._kept = 0, False
         weights = (metric.weight_y, metric.weight_y, metric.weight_y, metric.electrons_y)
         self._weight_ky = torch.stack([*weights, metric.inverse_y, metric.inverse2_y])
         self._shaped: tuple[torch.Tensor, torch.Tensor] | None = None
@@ -134,6 +134,11 @@ class History:
     def clear(self) -> None:
         """Forget all changes."""
         self.places = []
+
+    def forget_newest(self) -> None:
+        """Forget the last change, if the last `add` has kept one."""
+        if self._kept:
+            self.places.pop()
 
     def add(self, here: MixingStep, last: MixingStep | None) -> Measured:
         """Take in the change from the last step to this one, and measure the residual; one fetch from the device.
@@ -159,7 +164,8 @@ class History:
             self.metric.products(own_xjy, column_xky),
         )
         old_xcl, own_xjk = (part.cpu().numpy() for part in _together(products))
-        if self.longest and own_xjk[:, 1, 2].sum() > 0 and own_xjk[:, 2, 1].sum() > 0:
+        self._kept = bool(self.longest and own_xjk[:, 1, 2].sum() > 0 and own_xjk[:, 2, 1].sum() > 0)
+        if self._kept:
             self._keep(place, old_xcl[:, :, 1], own_xjk)
         right_xj = old_xcl[:, self.places, 0] / self.length_c[self.places]
         return Measured(own_xjk[:, 0, 0], float(own_xjk[:, 0, 3].sum()) ** 0.5, right_xj)

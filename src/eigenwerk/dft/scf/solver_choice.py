@@ -66,6 +66,10 @@ class SolverChoice:
         self._taken_over = stored.get("taken_over", False)
         self._energy_left = stored.get("energy_left", 0.0)
 
+    def take_over(self) -> None:
+        """Blocked Davidson from the next step on, with more expansions: the run does not converge as it is."""
+        self._taken_over = True
+
     @property
     def settled(self) -> bool:
         """Whether the orbitals are good enough for the energy."""

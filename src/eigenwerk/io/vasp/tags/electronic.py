@@ -27,7 +27,8 @@ _FROZEN = "; ".join(f"-{solver.frozen_steps} for {one.word}" for one, solver in 
                     if solver.frozen_steps and one is solver.request)  # fmt: skip
 
 LOOP = (
-    Tag("NELM", "int", 60, "", SECTION, "honoured", "Largest number of self-consistency steps.", at_least=1),
+    Tag("NELM", "int", 60, "", SECTION, "honoured",
+        "Largest number of self-consistency steps, those of all tries together.", at_least=1),
     Tag("NELMIN", "int", 2, "", SECTION, "honoured", "Smallest number of self-consistency steps.", at_least=0),
     Tag("NELMDL", "int", Derived(f"0; {_FROZEN}"), "", SECTION, "honoured",
         "Steps at the start during which the density is kept. 0 by default, because the start from atomic orbitals "
@@ -127,7 +128,8 @@ MIXER = (
     ),
     Tag("AMIX", "float", 0.4, "", MIXING, "honoured",
         "Factor A of the preconditioner max(A G² / (G² + B²), AMIN) of the density; fitted between 0.4 and 1 if not "
-        "given.", above=0.0, at_most=1000),
+        "given. Without AMIX, BMIX, BMIX_MAG and AMIN long cells take the local density of states for the "
+        "preconditioner, and molecules their size.", above=0.0, at_most=1000),
     Tag("BMIX", "float", 1.0, "1/Å", MIXING, "honoured", "Kerker wave vector B.", at_least=0.0, at_most=1000),
     Tag("AMIX_MAG", "float", 1.6, "", MIXING, "honoured",
         "A for the magnetisation density; fitted between AMIX and 1.6 if not given.", above=0.0, at_most=1000),
