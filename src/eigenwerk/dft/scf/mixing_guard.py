@@ -101,4 +101,4 @@ class Guard:
     @staticmethod
     def of(stored: Mapping[str, Any], best_step: MixingStep | None) -> Guard:
         """The guard that gave this state."""
-        return Guard(**{name: stored[name] for name in NUMBERS}, best_step=best_step)
+        return Guard(**{name: stored[name] for name in NUMBERS if name in stored}, best_step=best_step)
