@@ -11,7 +11,8 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.energies import band_energy, harris_energies
 from eigenwerk.dft.occupations import occupations
-from eigenwerk.dft.scf.bands import solve_bands
+from eigenwerk.dft.scf.bands import Bands, solve_bands
+from eigenwerk.dft.scf.branches import other_states
 from eigenwerk.dft.scf.earlier import earlier_of
 from eigenwerk.dft.scf.solvers import davidson_method
 from eigenwerk.dft.scf.state import StartingPoint, wanted_bands
@@ -219,3 +220,41 @@ def test_folded_states_are_found_from_the_start(calculation, solver):
     assert abs(found.energies.free - more.energies.free) * HARTREE_EV < 1e-6
     assert float((found.eig_skn - more.eig_skn[..., :38]).abs().max()) * HARTREE_EV < 1e-3
     assert len(found.history) <= len(more.history) + 1
+
+
+def test_bands_that_are_missing_are_told_of_the_last_step_only(crystal, calculation):
+    """Occupations of sloshing steps fill bands that are empty in the end."""
+    history = calculation(crystal("al_pair"), **METAL, bands=4, ediff_eV=1e-4).run().state.history
+    told = [any("bands are missing" in event for event in step.events) for step in history]
+    assert told[-1] and not any(told[:-2])
+
+
+@pytest.mark.parametrize(("wished", "tries", "local"), [(True, 1, True), (True, 3, False), (False, 1, False),
+                                                       (False, 3, True), (None, 3, False)])  # fmt: skip
+def test_the_third_try_takes_the_other_preconditioner_unless_the_user_chose(calc, ground, wished, tries, local):
+    state, loop = ground[0], calc.loop()
+    loop.settings, loop._tries = replace(loop.settings, screening=wished), tries
+    bands = Bands(state.coeff_sknG, state.eig_skn, state.eig_skn, 0)
+    assert (loop._screening(bands, state.occupations) is not None) is local
+
+
+def test_after_the_first_try_davidson_solves(calc, crystal, calculation, monkeypatch):
+    """Every density is doubted: mixing starts anew after three refused steps, and RMM-DIIS is given up."""
+    monkeypatch.setattr("eigenwerk.dft.scf.loop.overfilled", lambda *parts: "doubt")
+    state = calculation(crystal("al_pair"), **METAL, solver="davidson, rmm", max_steps=9).run().state
+    tries = [step.step for step in state.history if any("try 2" in event for event in step.events)]
+    assert tries and {step.solver for step in state.history[tries[0] :]} == {"DAV"}
+    assert any(step.solver == "RMM" for step in state.history[: tries[0]])
+
+
+def test_a_state_near_which_the_run_has_stood_is_told_at_the_end(ground):
+    """Moments and residuals of a magnet that leaves a saddle for the moment 2."""
+
+    def steps(moments, residuals):
+        pairs = zip(moments, residuals, strict=True)
+        return [replace(ground[0].history[-1], step=n, moment=m, residual=r) for n, (m, r) in enumerate(pairs, 1)]
+
+    left = steps([0.1, 0.1, 0.2, 1.0, 2.0, 2.0], [1.0, 0.5, 0.1, 0.5, 0.1, 0.01])
+    assert "step 3 stood near another state, with moment 0.20 instead of 2.00" in other_states(left)[0]
+    assert other_states(steps([2.1, 2.0, 2.0, 2.0], [1.0, 0.5, 0.1, 0.5])) == ()
+    assert other_states(steps([None] * 4, [1.0, 0.5, 0.1, 0.5])) == ()

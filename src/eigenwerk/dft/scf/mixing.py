@@ -37,6 +37,10 @@ MOST_TURNS = 20
 SHORTER = 0.3
 """Share of a refused step that is tried in its place."""
 
+TURNED, FEW_CHANGES = 0.3, 2
+"""Share of the linear step that is taken where the history has just been dropped; the whole one if it held no more than
+so few changes: then mixing is on its way through a valley of |R| that is no solution, and must not stop in it."""
+
 LARGEST_AMIX = 1.0
 """Upper end of fitted factors of the total density: a residual that nothing screens is taken whole."""
 
@@ -274,7 +278,7 @@ class PulayMixer:
         """What the preconditioner takes from the measured response."""
         if self.settings.bmix is None and len(history):
             self._bmix = self._fitted_wave_vector(history)
-        if self.settings.fit_charge:
+        if self.settings.fit_charge and self._screening is None:
             self._amix = self._fitted_charge_factor(history) if len(history) else self.settings.amix
         fitting = self.settings.fit_mag and (self._count > self.settings.fit_mag_from or self.tries > 1)
         if fitting and len(history) and channels > 1:
@@ -287,15 +291,16 @@ class PulayMixer:
         """
         norm = math.sqrt(measured.square_x.sum())
         last, refusal = self._last, self._guard.refuses(norm, doubt)
-        if last is not None and refusal:
+        if refusal and last is not None:
             history.forget_newest()
             self.events.append(f"{refusal}: the step is refused, {SHORTER:g} of it is tried")
             return torch.lerp(last.input_xy, here.input_xy, SHORTER)
         self._last = here
         self._fit(history, len(here.input_xy))
-        if doubt:
+        if doubt and last is not None:
             return self._restarted(history, here, doubt)
-        self._guard.visit(norm, here)
+        if not doubt:
+            self._guard.visit(norm, here)
         if not len(history):
             trouble = self._guard.stuck(norm, norm)
             return self._restarted(history, here, trouble) if trouble else self._linear(here)
@@ -310,8 +315,9 @@ class PulayMixer:
             return self._restarted(history, here, trouble)
         scale = self._guard.scale  # just now it may have changed
         if self._turns < MOST_TURNS and _uphill(along.whole(scale), float(flat.whole(scale)), measured.square_x):
+            share = TURNED if len(history) > FEW_CHANGES else 1.0
             self._turned(history)
-            return self._linear(here)
+            return torch.lerp(here.input_xy, self._linear(here), share)
         return torch.add(here.input_xy + shift_xy, step_xy, alpha=scale)
 
     @property
@@ -334,7 +340,6 @@ class PulayMixer:
     def _turned(self, history: History) -> None:
         """Nothing that led here counts any more."""
         self._turns += 1
-        self._amix_mag = self._gentle
         self.events.append(
             f"the history of {len(history)} changes led away from the minimum, as near a saddle point: "
             "mixing goes on without it"

@@ -49,12 +49,12 @@ class Guard:
     best_step: MixingStep | None = None
 
     def refuses(self, norm: float, doubt: str) -> str:
-        """Why the step to a density with this residual is not taken, in words; '' if it is.
+        """Why the step to a density with this residual is not taken, in words; '' if it is, as the first always.
 
         doubt: reasons from outside.
         """
-        growth = norm / self.accepted
-        if self.refusals >= MOST_REFUSALS or not (doubt or growth > EXPLOSION):
+        growth, first = norm / self.accepted, self.accepted == math.inf
+        if first or self.refusals >= MOST_REFUSALS or not (doubt or growth > EXPLOSION):
             self.accepted, self.refusals = norm, 0
             return ""
         self.refusals += 1
