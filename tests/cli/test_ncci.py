@@ -8,6 +8,7 @@ import time
 import pytest
 
 from eigenwerk.cli.main import main
+from eigenwerk.io.folder_lock import lock_folder
 from warm_start import PIPE, WarmProcess, warm_run
 
 CASE = 'nucleus = "4He"\ninteraction = "JISP16"\nhw = 20\nNmax = [0, 2]\nstates = 1\n'
@@ -195,3 +196,13 @@ def test_ctrl_c_stops_after_a_step_and_the_run_goes_on(tmp_path):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130 and "stopping after this step" in out and "Interrupted" in err
     assert (tmp_path / "long" / "checkpoint" / "state.h5").exists()
+
+
+def test_a_second_run_in_a_folder_is_refused(tmp_path, capsys):
+    (tmp_path / "helium.toml").write_text(CASE)
+    (tmp_path / "helium").mkdir()
+    lock = lock_folder(tmp_path / "helium")
+    code, _, err = said(capsys, "run", str(tmp_path / "helium.toml"), "--quiet")
+    assert code == 2 and f"process {os.getpid()} on" in err
+    lock.release()
+    assert not list((tmp_path / "helium").iterdir())

@@ -152,7 +152,7 @@ def _take(path: Path, descriptor: int) -> str | None:
     words = _words(descriptor)
     if not words:
         return ""
-    here = words["boot"] == _boot() or words["host"] == socket.gethostname()
+    here = words["boot"] == _boot() != "" or words["host"] == socket.gethostname()
     if not here:
         raise InputError(
             f"{_busy(path, words)} Whether it still runs cannot be seen from here ({socket.gethostname()}). If it does "
