@@ -59,7 +59,8 @@ def start(folder: Path, ranks: int, **tags: object) -> WarmProcess:
     (folder / "POSCAR").write_text(POSCAR)
     (folder / "KPOINTS").write_text("mesh\n0\nGamma\n2 2 1\n")
     (folder / "INCAR").write_text("".join(f"{tag} = {value}\n" for tag, value in (INCAR | tags).items()))
-    words = ["-u", "-m", "eigenwerk.cli.main", "run", str(folder), "--no-plot", "--save-every", "0", "--device", "cpu"]
+    words = ["-u", "-c", "from eigenwerk.cli.entry import command; command()", "run", str(folder), "--no-plot"]
+    words += ["--save-every", "0", "--device", "cpu"]
     return WarmProcess([*words, "--ranks", str(ranks)], stdout=PIPE, stderr=PIPE)
 
 

@@ -102,3 +102,22 @@ def test_process_ends_at_once_if_only_pytorch_would_be_taken_apart(loaded, how, 
     done = subprocess.run([sys.executable, "-c", script, loaded], capture_output=True, text=True)
     assert done.returncode == 3 and not done.stderr
     assert done.stdout.split("\n") == (["done", ""] if how == "at once" else ["done", "in order", ""])
+
+
+EARLY = """
+import sys
+
+class Impatient:
+    def find_spec(self, name, path, target=None):
+        if name == "typer":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Impatient())
+from eigenwerk.cli.entry import command
+command()
+"""
+
+
+def test_ctrl_c_while_the_command_is_loaded_shows_no_traceback():
+    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted.\n")

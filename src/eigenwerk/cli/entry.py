@@ -8,7 +8,8 @@ from typing import NoReturn
 
 
 def command() -> NoReturn:
-    """Loads the command line and runs it.  Exit code 1 if it cannot be loaded, else that of `main`."""
+    """Loads the command line and runs it.  Exit code 1 if it cannot be loaded, 130 if Ctrl-C comes before that is done,
+    else that of `main`."""
     try:
         from eigenwerk.cli.main import command as run_command
     except ModuleNotFoundError as error:
@@ -18,4 +19,7 @@ def command() -> NoReturn:
         if words is None:
             raise
         sys.exit(words)
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        sys.exit(130)
     run_command()
