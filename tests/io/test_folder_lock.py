@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,27 @@ def test_lock_of_a_killed_run_is_taken_over_and_said(holder, tmp_path):
     lock = lock_folder(tmp_path)
     assert f"process {holder.pid} on" in lock.note and "ended without a word" in lock.note
     lock.release()
+
+
+def test_many_threads_may_release_it(tmp_path):
+    """A descriptor that is closed twice may be another file's by then."""
+    for _ in range(20):
+        lock, errors = lock_folder(tmp_path), []
+        start = threading.Barrier(4)
+
+        def release(lock=lock, start=start, errors=errors):
+            start.wait()
+            try:
+                lock.release()
+            except OSError as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=release) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not errors and os.listdir(tmp_path) == []
 
 
 def _left(folder, **changes):

@@ -12,6 +12,7 @@ import os
 import pwd
 import socket
 import stat
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,15 +46,18 @@ class FolderLock:
 
     def release(self) -> None:
         """Give it back, and remove the file if it is still the one; a second time nothing happens."""
-        if self._descriptor < 0:
-            return
-        _held.discard(self)
-        with suppress(OSError):
-            if _same_file(self.path, self._descriptor):
-                self.path.unlink()
-        os.close(self._descriptor)
-        self._descriptor = -1
+        with _one_at_a_time:  # a watchdog may end the process while the computation ends by itself
+            if self._descriptor < 0:
+                return
+            _held.discard(self)
+            with suppress(OSError):
+                if _same_file(self.path, self._descriptor):
+                    self.path.unlink()
+            os.close(self._descriptor)
+            self._descriptor = -1
 
+
+_one_at_a_time = threading.Lock()
 
 _held: set[FolderLock] = set()
 
