@@ -3,7 +3,8 @@ import pytest
 import torch
 
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
-from eigenwerk.ncci.stored.csb import csb_hamiltonian, product_by_torch
+from eigenwerk.ncci.stored import csb_build
+from eigenwerk.ncci.stored.csb import csb_hamiltonian, product_by_scipy, product_by_torch
 from eigenwerk.ncci.stored.csb_build import build_blocks
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
@@ -31,7 +32,7 @@ def test_csb_equals_dense_and_has_the_nonzeros_of_mfdn(numbers, bits):
     matrix = csb_hamiltonian(basis, pairs, bits=bits)
     wanted = dense_hamiltonian(basis, pairs).apply(x_nb)
     assert matrix.nonzeros == (SPACES[numbers] or matrix.nonzeros)
-    for found in (matrix.apply(x_nb), product_by_torch(matrix, x_nb)):
+    for found in (matrix.apply(x_nb), product_by_torch(matrix, x_nb), product_by_scipy(matrix, x_nb)):
         assert torch.allclose(found, wanted, rtol=0, atol=1e-12 * wanted.abs().max())
 
 
@@ -64,6 +65,16 @@ def test_blocks_do_not_depend_on_how_they_are_built():
         assert np.array_equal(found.block_x2, wanted.block_x2) and np.array_equal(found.start_x, wanted.start_x)
         for name in ("row_z", "column_z", "value_z"):
             assert torch.equal(getattr(found, name), getattr(wanted, name)), (name, rows)
+
+
+def test_blocks_are_the_same_without_a_compiler(monkeypatch):
+    basis = no_core_basis(3, 3, 2, 0)
+    entries = Entries(basis, random_pairs(basis), torch.float64)
+    wanted = build_blocks(entries, 7)
+    monkeypatch.setattr(csb_build.Filling, "__bool__", lambda filling: False)
+    found = build_blocks(entries, 7)
+    for name in ("row_z", "column_z", "value_z"):
+        assert torch.equal(getattr(found, name), getattr(wanted, name)), name
 
 
 def test_threads_change_nothing():

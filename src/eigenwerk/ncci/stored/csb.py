@@ -16,9 +16,11 @@ from scipy.sparse import coo_array, csr_array
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.diagonal import diagonal
+from eigenwerk.ncci.interleaved import by_blocks
 from eigenwerk.ncci.stored.csb_build import build_blocks
 from eigenwerk.ncci.stored.csb_cuda import GpuProduct
 from eigenwerk.ncci.stored.csb_entries import Entries
+from eigenwerk.ncci.stored.csb_native import product_kernel
 from eigenwerk.parallel.threads import each
 
 BITS, BITS_ON_GPU = 16, 14
@@ -32,7 +34,7 @@ class CsbHamiltonian:
     block_x2: (blocks, 2) row run and column run of every block that is not empty, column run <= row run;
     start_x: (blocks + 1) first nonzero of each, int64.  row_z, column_z: places inside the block, uint16; value_z.
     diagonal_b: (b,).  seconds: what building took: "jumps", "count", "fill".
-    pointers: where each row of a full block begins, made by the first product on a CPU; at most a byte per nonzero.
+    pointers: where each row of a full block begins, made by SciPy's first product; at most a byte per nonzero.
     """
 
     dimension: int
@@ -106,10 +108,45 @@ def csb_hamiltonian(
 def product_on_cpu(matrix: CsbHamiltonian, x_nb: torch.Tensor) -> torch.Tensor:
     """(H + H^T + D) x block by block: the part of both vectors that a block touches stays in the cache.
 
-    Threads take runs of blocks with about equally many nonzeros and add into vectors of their own.
+    Threads take runs of blocks with about equally many nonzeros and add into vectors of their own.  One compiled loop,
+    or SciPy's products without a compiler.
     """
+    if product_kernel(matrix.dtype, 1) is None:
+        return product_by_scipy(matrix, x_nb)
+    return by_blocks(x_nb, lambda x_bn: _native_product(matrix, x_bn))
+
+
+def _native_product(matrix: CsbHamiltonian, x_bn: torch.Tensor) -> torch.Tensor:
+    """The product with interleaved vectors (b, n)."""
+    loop, threads, cuts = product_kernel(matrix.dtype, x_bn.shape[1]), *_threads_and_cuts(matrix)
+    assert loop is not None
+    start_x, block_x2 = (np.ascontiguousarray(array, dtype=np.int64) for array in (matrix.start_x, matrix.block_x2))
+    stored = [array.data_ptr() for array in (matrix.row_z, matrix.column_z, matrix.value_z)]
+
+    def part(k: int) -> torch.Tensor:
+        y_bn = torch.zeros_like(x_bn)
+        loop(
+            *stored, start_x.ctypes.data, block_x2.ctypes.data, int(cuts[k]), int(cuts[k + 1]), matrix.bits,
+            x_bn.data_ptr(), y_bn.data_ptr(),
+        )  # fmt: skip
+        return y_bn
+
+    parts = each(part, range(threads), threads)
+    total_bn = parts[0].addcmul_(matrix.diagonal_b[:, None], x_bn)
+    for other_bn in parts[1:]:
+        total_bn += other_bn
+    return total_bn
+
+
+def _threads_and_cuts(matrix: CsbHamiltonian) -> tuple[int, np.ndarray]:
+    """Threads, and the blocks where the work of each begins and ends: about equally many nonzeros."""
     threads = torch.get_num_threads()
-    cuts = np.searchsorted(matrix.start_x, np.linspace(0, matrix.start_x[-1], threads + 1))
+    return threads, np.searchsorted(matrix.start_x, np.linspace(0, matrix.start_x[-1], threads + 1))
+
+
+def product_by_scipy(matrix: CsbHamiltonian, x_nb: torch.Tensor) -> torch.Tensor:
+    """The same by sparse matrices of SciPy, made when they are needed."""
+    threads, cuts = _threads_and_cuts(matrix)
     x_bn = np.ascontiguousarray(x_nb.numpy().T)
     x_bn = x_bn[:, 0] if len(x_nb) == 1 else x_bn  # SciPy is faster with a plain vector
     parts = each(lambda k: _some_blocks(matrix, x_bn, int(cuts[k]), int(cuts[k + 1])), range(threads), threads)

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -9,6 +10,7 @@ import torch
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_mixed import Part
+from eigenwerk.ncci.stored.csb_native import Filling
 from eigenwerk.parallel.threads import each, threads_for
 
 LINE = 8
@@ -39,13 +41,13 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks
     runs, device = -(-entries.basis.dimension // (1 << bits)), entries.device
     bands = entries.bands(rows or (1 << bits if device.type == "cpu" else 1 << 19))
     begin = time.perf_counter()
+    filling = Filling(entries.dtype, entries.place) if device.type == "cpu" else None
+    if filling:
+        return _built_natively(entries, bands, bits, filling, begin)
     counts = each(lambda band: count_band(entries, band, bits, runs), bands, threads_for(device))
     used, start_x, targets = _places(counts, runs * runs)
     middle = time.perf_counter()
-    size = int(start_x[-1])
-    room = -(-size // LINE) * LINE
-    row_z, column_z = (torch.empty(room, dtype=torch.uint16, device=device)[:size] for _ in range(2))
-    value_z = torch.empty(room, dtype=entries.dtype, device=device)[:size]
+    row_z, column_z, value_z = _room(int(start_x[-1]), entries)
 
     def fill(job: tuple[Band, np.ndarray, np.ndarray]) -> None:
         band, count, target = job
@@ -62,6 +64,62 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks
     each(fill, zip(bands, [count for _, count in counts], targets, strict=True), threads_for(device))
     seconds = {"count": middle - begin, "fill": time.perf_counter() - middle}
     return Blocks(np.stack([used // runs, used % runs], axis=1), start_x, row_z, column_z, value_z, seconds)
+
+
+def _built_natively(entries: Entries, bands: list[Band], bits: int, filling: Filling, begin: float) -> Blocks:
+    """The same by compiled loops: entries are counted for every row and run of columns, so that their places are known
+    without sorting.  Rows and their runs take four bytes for each pair of them."""
+    first_d, runs = entries.basis.first_d, -(-entries.basis.dimension // (1 << bits))
+
+    def count(band: Band) -> np.ndarray:
+        row0, last = int(first_d[band[0]]), int(first_d[band[1]])
+        number_rj = np.zeros((last - row0, runs), dtype=np.int32)
+        for part in entries.band_parts(*band):
+            filling.count(part, bits, row0, number_rj)
+        return number_rj
+
+    threads = threads_for(entries.device)
+    number = each(count, bands, threads)
+    heads = [_heads(int(first_d[band[0]]), len(number_rj), bits) for band, number_rj in zip(bands, number, strict=True)]
+    counts = []
+    for band, number_rj, head in zip(bands, number, heads, strict=True):
+        total_ij = np.add.reduceat(number_rj, head, axis=0, dtype=np.int64) if len(number_rj) else number_rj
+        blocks = np.flatnonzero(total_ij)
+        counts.append((blocks + (int(first_d[band[0]]) >> bits) * runs, total_ij.ravel()[blocks]))
+    used, start_x, targets = _places(counts, runs * runs)
+    middle = time.perf_counter()
+    stored = _room(int(start_x[-1]), entries)
+
+    def fill(job: tuple[Band, np.ndarray, np.ndarray, np.ndarray, np.ndarray]) -> None:
+        band, number_rj, head, blocks, target = job
+        row0 = int(first_d[band[0]])
+        first_ij = np.zeros((len(head), runs), dtype=np.int64)
+        first_ij.ravel()[blocks - (row0 >> bits) * runs] = target
+        next_rj = np.empty(number_rj.shape, dtype=np.int64)
+        for i, (low, high) in enumerate(pairwise([*head.tolist(), len(number_rj)])):
+            np.cumsum(number_rj[low:high], axis=0, out=next_rj[low:high])
+            next_rj[low:high] += first_ij[i] - number_rj[low:high]
+        for part in entries.band_parts(*band):
+            filling.place(part, bits, row0, next_rj, stored)
+        filling.order(next_rj, number_rj, stored)
+
+    blocks_of = [blocks for blocks, _ in counts]
+    each(fill, zip(bands, number, heads, blocks_of, targets, strict=True), threads)
+    seconds = {"count": middle - begin, "fill": time.perf_counter() - middle}
+    return Blocks(np.stack([used // runs, used % runs], axis=1), start_x, *stored, seconds)
+
+
+def _heads(row0: int, rows: int, bits: int) -> np.ndarray:
+    """The first row of each run of rows, counted from row0."""
+    run_r = (row0 + np.arange(rows)) >> bits
+    return np.flatnonzero(np.diff(run_r, prepend=-1))
+
+
+def _room(size: int, entries: Entries) -> list[torch.Tensor]:
+    """Rows, columns and values of so many nonzeros, not yet written."""
+    room = -(-size // LINE) * LINE
+    places = [torch.empty(room, dtype=torch.uint16, device=entries.device)[:size] for _ in range(2)]
+    return [*places, torch.empty(room, dtype=entries.dtype, device=entries.device)[:size]]
 
 
 def _places(
