@@ -50,7 +50,7 @@ def _twice_j(determinants):
 
 def _blocks(basis, kind, generator):
     one, two = ({"p": basis.protons, "n": basis.neutrons}[letter] for letter in kind)
-    first, second = np.nonzero(needed_pairs(basis, kind))
+    first, second = np.nonzero(needed_pairs(basis.space, kind))
     twice_M = one.states.twice_m_x[first] + two.states.twice_m_x[second]
     parity = (one.states.parity_x[first] + two.states.parity_x[second]) % 2
     blocks = []

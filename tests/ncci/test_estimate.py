@@ -18,6 +18,8 @@ def chosen(folder, nucleus, nmax, device, memory=141e9, solver=""):
     ("nucleus", "nmax", "device", "wanted"),
     [
         ("6Li", 4, "cpu", "csb"),
+        ("6Li", 6, "cpu", "pairs"),  # stored 34 s, by pairs 19 s on one core
+        ("3H", 10, "cpu", "pairs"),  # 2.4 GB stored, 0.8 GB by pairs
         ("10B", 4, "cpu", "csb"),
         ("6Li", 2, "cuda", "csb"),
         ("10B", 4, "cuda", "pairs"),  # 5.5e9 nonzeros at Nmax 6 take 20 s to build; 100 products of pairs take one

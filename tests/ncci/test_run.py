@@ -307,8 +307,8 @@ def test_an_h2_file_that_is_too_small_is_refused_with_the_nmax_that_fits(cases, 
 
 def test_a_case_that_does_not_fit_in_memory_names_the_smallest_change(cases):
     keys = {"nucleus": "10B", "interaction": "JISP16", "hw": 20, "Nmax": 4}
-    with pytest.raises(InputError, match=r'581740 states.*there are 1\.0 GB.*It would fit with backend = "pairs"'):
-        run_case(cases({"memory_gb": 1.0}, **keys)[0])
+    with pytest.raises(InputError, match=r'581740 states.*there are 1\.8 GB.*It would fit with backend = "pairs"'):
+        run_case(cases({"memory_gb": 1.8}, **keys)[0])
     with pytest.raises(InputError, match=r"take Nmax = 2"):
         run_case(cases({"memory_gb": 0.1}, **keys)[0])
     with pytest.raises(InputError, match=r"backend = 'dense' is for tests"):

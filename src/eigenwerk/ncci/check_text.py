@@ -30,7 +30,7 @@ def check_lines(case: Case, problem: CaseSpace, estimated: Estimate, memory: flo
         f"  {case.solver.method}, blocks of {block}, {case.solver.precision} precision, {USUAL_PRODUCTS} products; "
         f"memory {memory / 1e9:.1f} GB; times are rough, for one core or one GPU"
     )
-    lines.append("  back end   operator    vectors      build   per product   in all   fits")
+    lines.append("  back end   operator    vectors      other      build   per product   in all   fits")
     for cost in estimated.costs:
         lines.append(_row(cost, block, memory, cost.backend == backend))
     return lines
@@ -41,6 +41,7 @@ def _row(cost: Cost, block: int, memory: float, chosen: bool) -> str:
     fits = "yes" if cost.bytes <= memory else "no"
     return (
         f"  {cost.backend:<8s} {_bytes(cost.operator_bytes):>10s} {_bytes(cost.vector_bytes):>10s} "
+        f"{_bytes(cost.other_bytes):>10s} "
         f"{_time(cost.build_seconds):>10s} {_time(cost.product_seconds / block):>13s} {_time(whole):>8s}   {fits}"
         + ("  <- a run takes this one" if chosen else "")
     )

@@ -4,22 +4,44 @@ from dataclasses import dataclass, replace
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.counting import Counts, count, dimension, nonzeros_countable
+from eigenwerk.ncci.basis.pair_counting import PairCounts, count_pairs
 from eigenwerk.ncci.basis.space import ManyBodySpace
 from eigenwerk.ncci.inputs import Case, SolverSettings, block_size
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.parallel.main_memory import installed_memory
 
-CSB_RATE = {"cpu": 1.0e8, "cuda": 2.2e11}
-"""Nonzeros of the half matrix per second and product: one core; one H200."""
+CSB_RATE, FILL_RATE = 2.2e11, {"cpu": 5.5e6, "cuda": 2.0e8}
+"""Nonzeros of the half matrix per second and product on one H200; those built per second, by one core or for a GPU."""
 
-PAIRS_RATE = {"cpu": 1.0e7, "cuda": 4.5e10}
-"""Gathered elements per second: one core; one H200."""
+PAIRS_RATE, TABLE_RATE = 4.5e10, 2.5e8
+"""Gathered elements per second on one H200; those whose tables are made for it per second, on a processor."""
 
-FILL_RATE = {"cpu": 5.0e6, "cuda": 2.0e8}
-"""Nonzeros built per second."""
+CORE_CSB = 1.0e-9, 1.0e-9
+"""Seconds of one core for each nonzero: once, and for each vector."""
 
-TABLE_RATE = 2.5e8
-"""Gathered elements whose tables `pairs` makes per second, on a processor in both cases."""
+CORE_PAIRS = 2.2e-5, 2.5e-10, 5e-9, 4e-9
+"""Seconds of one core for each dense product, each multiply-add of a vector, each gathered element, and that of a
+vector."""
+
+CORE_PLACES = 1e-4, 7e-8
+"""Seconds of one core to find where gathered elements are: for each dense product, each element; kept as far as
+`KEEP_BYTES` goes, eight bytes each."""
+
+KEEP_BYTES = 1 << 31
+"""Memory for such places."""
+
+PROCESS_BYTES = 0.3e9
+"""Python, PyTorch and the program, before anything is computed."""
+
+JUMP_BYTES, BUILD_BYTES = 30.0, 0.3e9
+"""While nonzeros are built: for each pair of determinants that differ by one nucleon; for entries at hand, at most, else
+twice the matrix elements.  A fit to what was measured (`benchmarks/ncci/memory.py`)."""
+
+COUPLED_BYTES, BLOCKS_AT_ONCE = 3.2, 4
+"""Observables: J-coupled elements of all operators, for each element between m-states; blocks of m-states at once."""
+
+WORK_BYTES = 1.6e8
+"""For the elements that are gathered at once, at most."""
 
 DENSE_LARGEST = 20_000
 """Dimension above which no dense matrix is made (3.2 GB)."""
@@ -34,18 +56,20 @@ USUAL_PRODUCTS = 100
 
 @dataclass(frozen=True)
 class Cost:
-    """One back end: bytes of the operator and of vectors, seconds to build and per product."""
+    """One back end: bytes of the operator, of vectors, and of all else (the program, matrix elements between pairs,
+    what building and observables take); seconds to build and per product."""
 
     backend: str
     operator_bytes: float
     vector_bytes: float
+    other_bytes: float
     build_seconds: float
     product_seconds: float
 
     @property
     def bytes(self) -> float:
         """All of it."""
-        return self.operator_bytes + self.vector_bytes
+        return self.operator_bytes + self.vector_bytes + self.other_bytes
 
     def usual_seconds(self, block: int) -> float:
         """To build it and to make the products that a few lowest states take, in blocks of vectors."""
@@ -97,16 +121,42 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
     kept = min(max(choice.space, states + 3 * block), size) + 2 * block
     kept = LOBPCG_BLOCKS * block if choice.method == "lobpcg" else kept
     vectors = float(item * size * (kept + states))
-    gathers = size * problem.space.nucleons * (problem.space.nucleons - 1) / 2
-    tables, product = 0.5 + gathers / TABLE_RATE, gathers * block / PAIRS_RATE[device]
-    costs = [Cost("pairs", 5.0 * item * size * block + 1e8, vectors, tables, product)]
+    found = count_pairs(problem.space)
+    elements = float(item * found.elements)
+    costs = [_pairs_cost(found, problem.space.nucleons, size, item, block, vectors, device)]
     if counts is not None:
-        stored = counts.nonzeros * (4.0 + item)
-        fill, rate = counts.nonzeros / FILL_RATE[device], CSB_RATE[device]
-        costs.insert(0, Cost("csb", stored, vectors, fill, counts.nonzeros * block / rate))
+        stored, build = counts.nonzeros * (4.0 + item), counts.nonzeros / FILL_RATE[device]
+        product = counts.nonzeros * block / CSB_RATE
+        other = 2 * elements
+        if device == "cpu":
+            product = counts.nonzeros * (CORE_CSB[0] + CORE_CSB[1] * block)
+            other += PROCESS_BYTES + min(BUILD_BYTES, 2 * elements) + JUMP_BYTES * found.jumps
+        costs.insert(0, Cost("csb", stored, vectors, other, build, product))
     if size <= DENSE_LARGEST:
-        costs.append(Cost("dense", float(item * size**2), vectors, size**2 / 1e5, size**2 * block / 1e9))
+        dense = float(item * size**2)
+        costs.append(Cost("dense", dense, vectors, elements + PROCESS_BYTES, size**2 / 1e5, size**2 * block / 1e9))
     return Estimate(size, counts, tuple(costs), device, block)
+
+
+def _pairs_cost(
+    found: PairCounts, nucleons: int, size: int, item: int, block: int, vectors: float, device: str
+) -> Cost:
+    """That of the matrix-free back end."""
+    elements, work = float(item * found.elements), 5.0 * item * size * block
+    if device != "cpu":
+        free = size * nucleons * (nucleons - 1) / 2  # elements whose labels are not occupied, by which the rates go
+        tables, product = 0.5 + free / TABLE_RATE, free * block / PAIRS_RATE
+        return Cost("pairs", work + 1e8, vectors, elements, tables, product)
+    kept = min(8.0 * found.gathers, KEEP_BYTES)
+    lost = 1 - kept / (8.0 * max(found.gathers, 1))
+    places = CORE_PLACES[0] * found.products + CORE_PLACES[1] * found.gathers
+    per_product, per_multiply, per_gather, per_element = CORE_PAIRS
+    product = per_product * found.products + block * per_multiply * found.multiplications + lost * places
+    product += found.gathers * (per_gather + per_element * block)
+    gathered = min(WORK_BYTES, 40.0 * found.gathers * block)
+    observables = COUPLED_BYTES * found.elements + BLOCKS_AT_ONCE * 8.0 * found.largest
+    other = PROCESS_BYTES + elements + observables
+    return Cost("pairs", work + kept + gathered, vectors, other, 0.1 + places, product)
 
 
 def planned(case: Case, problem: CaseSpace, device: str, device_bytes: float | None) -> tuple[Estimate, float, str]:
@@ -118,15 +168,15 @@ def planned(case: Case, problem: CaseSpace, device: str, device_bytes: float | N
 
 
 def choose_backend(estimated: Estimate, choice: SolverSettings, memory: float) -> str:
-    """The back end asked for; `auto` is the stored one where it fits in half of the memory, else `pairs`.  On a GPU it
-    is the stored one only where building it and the usual number of products also take less time."""
+    """The back end asked for; `auto` is the stored one where it fits in half of the memory, and building it and the
+    usual number of products take less time than by `pairs`; else `pairs`."""
     if choice.backend != "auto":
         return choice.backend
     cost = {cost.backend: cost for cost in estimated.costs}
     if "csb" not in cost or cost["csb"].bytes >= 0.5 * memory:
         return "pairs"
     pairs_first = cost["pairs"].usual_seconds(estimated.block) < cost["csb"].usual_seconds(estimated.block)
-    return "pairs" if estimated.device == "cuda" and pairs_first else "csb"
+    return "pairs" if pairs_first else "csb"
 
 
 def refuse_too_many_states(case: Case, size: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.determinants import lowest_weight
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
+from eigenwerk.ncci.basis.space import ManyBodySpace
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock, each_pair_block
 from eigenwerk.ncci.interaction.two_body import TwoBody
 
@@ -32,13 +33,6 @@ class BasisPairs:
 def basis_pairs(basis: ManyBodyBasis, two_body: TwoBody, dtype: type = np.float64) -> BasisPairs:
     """The pair blocks of an operator for a basis, their elements in a number type; they are made one block after the
     other.  Raises InputError if orbitals or pairs are missing."""
-    return BasisPairs({kind: list(each_basis_block(basis, two_body, kind, dtype)) for kind in KINDS})
-
-
-def each_basis_block(
-    basis: ManyBodyBasis, two_body: TwoBody, kind: str, dtype: type = np.float64
-) -> Iterator[PairBlock]:
-    """The blocks of one kind of pairs, made when they are asked for."""
     for word, needed, given in (
         ("proton", basis.space.orbitals_p, two_body.orbitals_p),
         ("neutron", basis.space.orbitals_n, two_body.orbitals_n),
@@ -48,7 +42,7 @@ def each_basis_block(
                 f"The interaction's {word} orbitals {given.names()} do not begin with those of the basis, "
                 f"{needed.names()}. Restrict it to the orbitals of the basis, in their order."
             )
-    return _select(basis, kind, each_pair_block(two_body, kind), dtype)
+    return BasisPairs({kind: list(_select(basis, kind, each_pair_block(two_body, kind), dtype)) for kind in KINDS})
 
 
 def select_pairs(basis: ManyBodyBasis, blocks: Mapping[str, Sequence[PairBlock]]) -> BasisPairs:
@@ -57,8 +51,8 @@ def select_pairs(basis: ManyBodyBasis, blocks: Mapping[str, Sequence[PairBlock]]
 
 
 def _select(basis: ManyBodyBasis, kind: str, blocks: Iterable[PairBlock], dtype: type) -> Iterator[PairBlock]:
-    needed_xx = needed_pairs(basis, kind)
-    weight_1, weight_2 = _weights(basis, kind)
+    needed_xx = needed_pairs(basis.space, kind)
+    weight_1, weight_2 = _weights(basis.space, kind)
     found = 0
     for block in blocks:
         inside = (block.first_x < len(weight_1)) & (block.second_x < len(weight_2))
@@ -79,19 +73,19 @@ def _select(basis: ManyBodyBasis, kind: str, blocks: Iterable[PairBlock], dtype:
         )
 
 
-def _weights(basis: ManyBodyBasis, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    weights = {"p": basis.protons.weight_x, "n": basis.neutrons.weight_x}
+def _weights(space: ManyBodySpace, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    weights = {"p": space.weight_p_x, "n": space.weight_n_x}
     return weights[kind[0]], weights[kind[1]]
 
 
-def needed_pairs(basis: ManyBodyBasis, kind: str) -> np.ndarray:
+def needed_pairs(space: ManyBodySpace, kind: str) -> np.ndarray:
     """(states, states) True for the pairs that occur together in a state of the truncation."""
-    limits, protons, neutrons = basis.space.truncation, basis.protons, basis.neutrons
-    left = {"p": protons.nucleons - kind.count("p"), "n": neutrons.nucleons - kind.count("n")}
-    weight_1, weight_2 = _weights(basis, kind)
+    limits = space.truncation
+    left = {"p": space.protons - kind.count("p"), "n": space.neutrons - kind.count("n")}
+    weight_1, weight_2 = _weights(space, kind)
     if min(left.values()) < 0:
         return np.zeros((len(weight_1), len(weight_2)), dtype=bool)
-    rest_p, rest_n = lowest_weight(protons.weight_x, left["p"]), lowest_weight(neutrons.weight_x, left["n"])
+    rest_p, rest_n = lowest_weight(space.weight_p_x, left["p"]), lowest_weight(space.weight_n_x, left["n"])
     pair_xx = np.add.outer(weight_1, weight_2)
     if kind == "pn":
         fits = (weight_1 <= limits.max_p - rest_p)[:, None] & (weight_2 <= limits.max_n - rest_n)

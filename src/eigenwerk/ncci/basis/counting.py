@@ -85,6 +85,13 @@ def dimension(space: ManyBodySpace) -> int:
     return _Numbers(_counted(space)).states()
 
 
+def determinant_tables(space: ManyBodySpace) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Of protons and neutrons, for every number of nucleons up to that of the space: determinants by [weight, 2M plus
+    the middle of the axis, parity]."""
+    numbers = _Numbers(_counted(space))
+    return numbers.p, numbers.n
+
+
 def nonzeros_countable(space: ManyBodySpace) -> bool:
     """Whether the limit of neither species excludes anything that the common limit lets through."""
     limits, (lowest_p, lowest_n) = space.truncation, space.lowest_weights()

@@ -9,6 +9,9 @@ from eigenwerk.ncci.interaction.angular_algebra import clebsch_gordan
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.orbitals import Orbitals
 
+PIECE = 1 << 20
+"""Elements that are worked on at once."""
+
 
 @dataclass(frozen=True)
 class PairBlock:
@@ -91,6 +94,21 @@ def _m_pairs(two_body: TwoBody, species: str) -> _MPairs:
     )
 
 
+def block_elements(two_body: TwoBody, species: str, first_x: np.ndarray, second_x: np.ndarray) -> np.ndarray:
+    """<x|O|y> between pairs of m-states that share M and parity, as in `PairBlock`; float64."""
+    first, second = two_body.space.orbitals(species)
+    sides = zip((first, second), (first_x, second_x), strict=True)
+    places = [(orbitals.states(), orbitals, x) for orbitals, x in sides]
+    orbital_x2 = np.stack([states.orbital_x[x] for states, _, x in places], axis=1)
+    twice_m = [states.twice_m_x[x] for states, _, x in places]
+    steps = [
+        (m + orbitals.twice_j_a[a]) // 2 for m, (_, orbitals, _), a in zip(twice_m, places, orbital_x2.T, strict=True)
+    ]
+    parity = sum(states.parity_x[x] for states, _, x in places) % 2
+    part = _MPairs(first_x, second_x, orbital_x2, np.stack(steps, axis=1), twice_m[0] + twice_m[1], parity, parity)
+    return _block_matrix(two_body, species, part, first, second)
+
+
 def _block_matrix(two_body: TwoBody, species: str, part: _MPairs, first: Orbitals, second: Orbitals) -> np.ndarray:
     matrix = np.zeros((len(part.first_x), len(part.first_x)))
     a_x, b_x = part.orbital_x2.T
@@ -106,9 +124,15 @@ def _block_matrix(two_body: TwoBody, species: str, part: _MPairs, first: Orbital
         table_ab[pair_x2[:, 0], pair_x2[:, 1]] = np.arange(len(pair_x2))
         index = table_ab[a_x, b_x]
         rows = np.flatnonzero(index >= 0)
+        index, source = index[rows], two_body.matrices[species][j, parity]
         factor = norm_x[rows] * _couplings(twice_1[rows], twice_2[rows], part.step_x2[rows], j)
-        values = two_body.matrices[species][j, parity][np.ix_(index[rows], index[rows])]
-        matrix[np.ix_(rows, rows)] += values * factor[:, None] * factor
+        step = max(1, PIECE // max(len(rows), 1))
+        for at in range(0, len(rows), step):
+            some = slice(at, at + step)
+            values = source[index[some, None], index]
+            values *= factor[some, None]
+            values *= factor
+            matrix[rows[some, None], rows] += values
     return matrix
 
 

@@ -13,6 +13,9 @@ from eigenwerk.ncci.pairs.pair_tasks import KindProducts, PairProduct, all_tasks
 from eigenwerk.ncci.pairs.pairs_cuda import PairsOnGpu, pairs_on_gpu
 from eigenwerk.parallel.threads import each, threads_for
 
+KEEP_BYTES = 1 << 31
+"""Memory for places of gathered elements that are remembered."""
+
 CHUNK = 1 << 22
 """Gathered elements that are worked on at once."""
 
@@ -56,7 +59,7 @@ class PairsHamiltonian:
     dtype: torch.dtype
     device: torch.device
     kinds: list[KindTensors]
-    keep_bytes: int = 1 << 31
+    keep_bytes: int = KEEP_BYTES
     kept: dict[tuple[int, int, int], Gather] = field(default_factory=dict, repr=False)
 
     def apply(self, x_nb: torch.Tensor) -> torch.Tensor:
@@ -136,7 +139,7 @@ def pairs_hamiltonian(
     pairs: BasisPairs,
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
-    keep_bytes: int = 1 << 31,
+    keep_bytes: int = KEEP_BYTES,
 ) -> PairsHamiltonian | PairsOnGpu:
     """The matrix-free operator of `pairs` on `basis`."""
     device = torch.device(device)

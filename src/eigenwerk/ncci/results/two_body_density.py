@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import torch
 
-from eigenwerk.ncci.basis.basis_pairs import KINDS, BasisPairs, each_basis_block
+from eigenwerk.ncci.basis.basis_pairs import KINDS, BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
+from eigenwerk.ncci.interaction.pair_blocks import block_elements
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.pairs.pair_tasks import kind_tasks
 from eigenwerk.ncci.pairs.pairs import CHUNK, KindTensors, signed_places, tables
@@ -25,10 +26,10 @@ def expectations(
     """
     totals = {name: np.zeros(len(vectors_nb)) for name in operators}
     for kind in KINDS:
-        blocks = {name: each_basis_block(basis, operator, kind) for name, operator in operators.items()}
-        for gamma_nxx in _densities(basis, pairs, kind, vectors_nb):
-            for name, each in blocks.items():
-                totals[name] += np.einsum("nxy,xy->n", gamma_nxx, next(each).matrix_xx)
+        for block, gamma_nxx in zip(pairs.blocks[kind], _densities(basis, pairs, kind, vectors_nb), strict=True):
+            for name, operator in operators.items():
+                matrix_xx = block_elements(operator, kind, block.first_x, block.second_x)
+                totals[name] += np.einsum("nxy,xy->n", gamma_nxx, matrix_xx)
     return totals
 
 

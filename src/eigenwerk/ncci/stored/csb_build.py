@@ -106,7 +106,8 @@ def _built_natively(entries: Entries, bands: list[Band], bits: int, filling: Fil
     blocks_of = [blocks for blocks, _ in counts]
     each(fill, zip(bands, number, heads, blocks_of, targets, strict=True), threads)
     seconds = {"count": middle - begin, "fill": time.perf_counter() - middle}
-    return Blocks(np.stack([used // runs, used % runs], axis=1), start_x, *stored, seconds)
+    row_z, column_z, value_z = stored
+    return Blocks(np.stack([used // runs, used % runs], axis=1), start_x, row_z, column_z, value_z, seconds)
 
 
 def _heads(row0: int, rows: int, bits: int) -> np.ndarray:

@@ -39,8 +39,8 @@ void product(const u16* rows, const u16* columns, const REAL* values, const long
     }
 }
 """
-"""y += H x + H^T x for the blocks first to last and NV interleaved vectors.  Columns lie below the row, so that y_row of
-a block on the diagonal is not among the targets of its row."""
+"""y += H x + H^T x for the blocks first to last and NV interleaved vectors.  Columns are less than the row, so that in
+a block on the diagonal the sum of a row is not among the targets of that row."""
 
 FILLING = """
 typedef unsigned short u16;
