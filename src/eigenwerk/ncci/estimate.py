@@ -34,8 +34,8 @@ PROCESS_BYTES = 0.3e9
 """Python, PyTorch and the program, before anything is computed."""
 
 JUMP_BYTES, BUILD_BYTES = 30.0, 0.3e9
-"""While nonzeros are built: for each pair of determinants that differ by one nucleon; for entries at hand, at most, else
-twice the matrix elements.  A fit to what was measured (`benchmarks/ncci/memory.py`)."""
+"""While nonzeros are built: for each pair of determinants that differ by one nucleon; for entries at hand, at most,
+else twice the matrix elements.  A fit to what was measured (`benchmarks/ncci/memory.py`)."""
 
 COUPLED_BYTES, BLOCKS_AT_ONCE = 3.2, 4
 """Observables: J-coupled elements of all operators, for each element between m-states; blocks of m-states at once."""
