@@ -224,6 +224,18 @@ def test_files_of_a_run_carry_one_mark(silicon):
     assert len(Poscar.from_file(folder / "CONTCAR").structure) == 2
 
 
+def test_files_of_two_saves_are_noticed(tmp_path):
+    """As a kill leaves them between two names; the state counts."""
+    folder = make_folder(tmp_path / "x", NELM=2)
+    run = run_folder(folder).stamp
+    before = (folder / "OSZICAR").read_text()
+    (folder / "OSZICAR").write_text(before.replace(str(run), f"eigenwerk run {run.run}, save {run.save + 1}"))
+    notes = run_folder(make_folder(folder, NELM=2, ISTART=1)).notes
+    told = [note for note in notes if "not of one save" in note]
+    assert len(told) == 1 and told[0].startswith(f"OSZICAR (eigenwerk run {run.run}, save {run.save + 1})")
+    assert not any("not of one save" in note for note in run_folder(folder).notes)
+
+
 def test_an_edit_during_a_run_is_not_its_input(tmp_path):
     folder = make_folder(tmp_path / "x", NELM=2)
     texts = {name: (folder / name).read_text() for name in ("INCAR", "POSCAR", "KPOINTS")}
