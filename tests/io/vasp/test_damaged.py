@@ -81,6 +81,14 @@ def test_long_nonsense_is_told_in_few_words(text):
     assert len(found) <= 3 * (MOST_OF_A_KIND + 1)
 
 
+@pytest.mark.parametrize(("scale", "cutoff"), [("1e5", 300), ("10", 100_000), ("1e5", 100_000)])
+def test_grids_that_no_machine_holds_are_refused(tmp_path, scale, cutoff):
+    (tmp_path / "INCAR").write_text(f"ENCUT = {cutoff}\n")
+    (tmp_path / "POSCAR").write_text(SILICON.replace("\n1\n", f"\n{scale}\n"))
+    (problem,) = read_inputs(tmp_path).errors
+    assert "more than any machine holds" in problem.message
+
+
 @pytest.mark.parametrize("number", ["1e300", "9" * 400, "1e7"])
 def test_kpoints_far_away_are_refused(tmp_path, number):
     (tmp_path / "INCAR").write_text("ENCUT = 300\n")

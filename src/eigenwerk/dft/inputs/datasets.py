@@ -135,7 +135,9 @@ def _judge_cutoff(
     error = fsum(errors) / len(poscar.symbols)
     names = ", ".join(f"{name} {a.recommended_eV:g}" for name, a in known.values() if cutoff < a.recommended_eV)
     if error < LARGE_ERROR:
-        message = f"energy differences are expected to be converged to about {1000 * error:.1g} meV per atom"
+        message = (
+            f"energy differences are expected to be converged to about {float(f'{1000 * error:.1g}'):g} meV per atom"
+        )
         findings.add(incar.problem("ENCUT", f"{message}; to 2 meV at {names} eV", severity="note"))
     else:
         message = (

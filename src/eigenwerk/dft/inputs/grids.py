@@ -1,5 +1,7 @@
 """FFT grids: automatic, or by NGX ... NGZF."""
 
+from math import prod
+
 import numpy as np
 
 from eigenwerk.dft.basis.grids import ELECTROSTATIC_FACTOR, PRECISION_FACTOR, GridSizes, choose_grids, sphere_radius
@@ -8,6 +10,9 @@ from eigenwerk.dft.crystal.symmetry import Symmetry, equivalent_axes, translatio
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, line_of
 from eigenwerk.io.vasp.incar import Incar
+
+MOST_POINTS = 2**32
+"""Of a grid: 34 GB for one real field, and a calculation holds dozens."""
 
 WAVE_TAGS = ("NGX", "NGY", "NGZ")
 FINE_TAGS = ("NGXF", "NGYF", "NGZF")
@@ -26,6 +31,11 @@ def grid_sizes(
     automatic = choose_grids(structure, cutoff, precision, denominators, tuple(equivalent_axes(symmetry)))
     wave = _with_given(incar, WAVE_TAGS, automatic.wave)
     fine = _with_given(incar, FINE_TAGS, (2 * wave[0], 2 * wave[1], 2 * wave[2]))
+    if prod(fine) > MOST_POINTS:
+        findings.error(
+            incar.file, f"the density grid has {fine[0]} x {fine[1]} x {fine[2]} points, more than any machine holds",
+            "Look at the units of the lattice vectors and of ENCUT, and at NGXF, NGYF, NGZF.",
+        )  # fmt: skip
     radius = sphere_radius(cutoff)
     _check_room(incar, WAVE_TAGS, _room(structure, PRECISION_FACTOR[precision] * radius), findings)
     _check_room(incar, FINE_TAGS, _room(structure, 2 * ELECTROSTATIC_FACTOR * radius), findings)
