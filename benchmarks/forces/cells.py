@@ -53,7 +53,7 @@ def _rutile(metal: str, a: float, c: float, u: float) -> Atoms:
 
 
 def _quartz() -> Atoms:
-    sites = [(0.4697, 0, 0), (0.4135, 0.2669, 0.1191)]
+    sites = [(0.4697, 0, 1 / 3), (0.4135, 0.2669, 0.7858)]
     return crystal(["Si", "O"], sites, spacegroup=152, cellpar=[4.916, 4.916, 5.405, 90, 90, 120])
 
 
