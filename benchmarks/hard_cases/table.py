@@ -43,6 +43,7 @@ def fewer(ours: Record, theirs: Record) -> bool:
 
 def markdown(results: Mapping[str, Mapping[str, Record]]) -> str:
     """The page."""
+    results = {name: entry for name, entry in results.items() if "eigenwerk" in entry}  # others: `strategies.py`
     both = {name: entry for name, entry in sorted(results.items()) if {"eigenwerk", "gpaw"} <= set(entry)}
     ours = [entry["eigenwerk"] for entry in results.values() if "eigenwerk" in entry]
     good = sum(bool(record.get("converged")) and record["steps"] <= MOST_STEPS for record in ours)
