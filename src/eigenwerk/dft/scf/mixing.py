@@ -233,7 +233,8 @@ class PulayMixer:
         """K(g) R with K = max(A g^2 / (g^2 + B^2), AMIN); A for occupancies and at g = 0.  Without the guard's factor.
 
         Source: G. P. Kerker, Phys. Rev. B 23, 3082 (1981).
-        With a `Screening` K = A, and the charge that is screened is what it makes of it.
+        With a `Screening` K = A for the total density, the charge that is screened being what it makes of it, and AMIX
+        the smallest factor of the magnetisation.
         """
         if self._screening is not None:
             return self._unscreened(residual_xy, self._screening)
@@ -252,7 +253,7 @@ class PulayMixer:
                 waves_g = torch.view_as_complex(part_y.view(-1, 2))
                 waves_g.copy_(screening.unscreened(waves_g))
         step_xy[0] *= self._amix
-        step_xy[1:] *= self._amix_mag
+        step_xy[1:] *= self._kerker(self._amix_mag, self.settings.bmix_mag, self.settings.amix)
         return step_xy
 
     def _kerker(self, linear: float, wave_vector: float, smallest: float) -> torch.Tensor:
