@@ -223,23 +223,24 @@ class PawAtoms:
                     out_kIG[:, start_of[a] : start_of[a] + shape_kih.shape[1]] = vector_kiG
         return out_kIG
 
-    def projector_slopes(self, k: int, weight_IG: torch.Tensor) -> torch.Tensor:
-        """A number whose derivative by the lattice is that of Re Σ_IG W_IG <k+G|p̃_I>.
+    def projector_slopes(self, k: slice, weight_kIG: torch.Tensor) -> torch.Tensor:
+        """A number whose derivative by the lattice is that of Re Σ_kIG W_kIG <k+G|p̃_I>.
 
         What the lattice changes is the same for all atoms of a species, which pass one after the other.
         """
         if self.real_space is not None:
-            return self.real_space.slopes(k, weight_IG)
-        total, one = weight_IG.real.new_zeros(()), slice(k, k + 1)
+            parts = zip(range(len(self.basis.mask_kG))[k], weight_kIG, strict=True)
+            return torch.stack([self.real_space.slopes(point, weight_IG) for point, weight_IG in parts]).sum()
+        total = weight_kIG.real.new_zeros(())
         for species in self.layout.species:
             setup = species.setup
-            shape_kih = self._orbital_shapes(setup, setup.dataset.projector_jg, one)
+            shape_kih = self._orbital_shapes(setup, setup.dataset.projector_jg, k)
             leaf_kih = shape_kih.detach().requires_grad_()
             start_of = dict(zip(species.atom_a.tolist(), species.start_a.tolist(), strict=True))
             for atom in start_of:
-                for a, vector_kiG in self._rows(atom, setup, leaf_kih, one):
-                    weight_iG = weight_IG[start_of[a] : start_of[a] + setup.projector_count]
-                    (vector_kiG[0] * weight_iG).real.sum().backward(retain_graph=True)
+                for a, vector_kiG in self._rows(atom, setup, leaf_kih, k):
+                    weight_kiG = weight_kIG[:, start_of[a] : start_of[a] + setup.projector_count]
+                    (vector_kiG * weight_kiG).real.sum().backward(retain_graph=True)
             if leaf_kih.grad is not None:
                 total = total + (shape_kih * leaf_kih.grad.conj()).real.sum()
         return total

@@ -5,12 +5,17 @@ a strain in place of R_a is their part of the stress.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import numpy as np
 import torch
 
+from eigenwerk.dft.density import filled_bands
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.paw.one_centre import OneCentreMatrix
+from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
+
+STRAIN_NUMBERS = 2**22
+"""Numbers of the projectors of the k-points whose strain is worked on together (bounds memory)."""
 
 BANDS_PER_BATCH = 64
 """Bands whose orbitals and projection derivatives are held together (bounds memory)."""
@@ -55,13 +60,22 @@ def projector_strain(
 
     strained: the atoms in a cell that can be differentiated; P(ε) is that of the same coefficients.
     """
-    total = eig_skn.new_zeros((), device=coeff_sknG.device)
-    for k in range(coeff_sknG.shape[1]):
-        weight_IG = torch.zeros_like(atoms.projector_kIG[k])
-        for s, coeff_knG in enumerate(coeff_sknG):
-            for n, pencil_nI in pencils(atoms, dH_sx, s, k, coeff_knG[k], eig_skn, filling_skn):
-                weight_IG += pencil_nI.mT @ coeff_knG[k, n].conj()
-        total = total + 2 * strained.projector_slopes(k, weight_IG)
+    total, count_k = eig_skn.new_zeros((), device=coeff_sknG.device), coeff_sknG.shape[1]
+    dH = OneCentreMatrix(atoms.layout, atoms.even(dH_sx), atoms.basis.form.dtype)
+    dS = OneCentreMatrix(atoms.layout, atoms.overlap_x[None], atoms.basis.form.dtype)
+    eig_skn, filling_skn = (value[:, atoms.basis.own_k].to(coeff_sknG.device) for value in (eig_skn, filling_skn))
+    filled = filled_bands(filling_skn)
+    step = max(1, STRAIN_NUMBERS // max(1, atoms.projector_kIG[0].numel()))
+    for k in (slice(start, start + step) for start in range(0, count_k, step)):
+        projector_kIG = atoms.projector_kIG[k]
+        weight_kIG = torch.zeros_like(projector_kIG)
+        for s, first in product(range(len(coeff_sknG)), range(0, filled, BANDS_PER_BATCH)):
+            n = slice(first, min(first + BANDS_PER_BATCH, filled))
+            x_knG, eig_kn1, filling_kn1 = coeff_sknG[s, k, n], eig_skn[s, k, n, None], filling_skn[s, k, n, None]
+            proj_knI = atoms.runtime.bands.sum(projections(x_knG, projector_kIG))
+            pencil_knI = filling_kn1 * (dH.times(proj_knI, s) - eig_kn1 * dS.times(proj_knI))
+            weight_kIG += pencil_knI.mT @ x_knG.conj()
+        total = total + 2 * strained.projector_slopes(k, weight_kIG)
     return total
 
 
