@@ -94,7 +94,7 @@ def test_a_device_on_the_command_line_counts_more_than_that_of_the_case(tmp_path
 def test_levels_are_shown_with_the_series(finished, capsys):
     code, out, _ = said(capsys, "levels", str(finished / "helium"))
     assert code == 0 and "4He, JISP16, hbar-omega 20 MeV, Nmax 2, M = 0" in out
-    assert "-23.6254" in out and "Lowest energy over Nmax" in out and "59 many-body states" in out
+    assert "-23.6254" in out and "The lowest level at the largest Nmax" in out and "59 many-body states" in out
 
 
 def test_other_interactions_have_rows_of_their_own(finished, tmp_path, capsys):
@@ -102,7 +102,7 @@ def test_other_interactions_have_rows_of_their_own(finished, tmp_path, capsys):
     assert main(["ncci", "run", str(tmp_path / "softer.toml"), "--quiet"]) == 0
     capsys.readouterr()
     code, out, _ = said(capsys, "levels", str(finished / "helium"), str(tmp_path / "softer"))
-    rows = out[out.index("Lowest energy over Nmax") :].splitlines()[1:]
+    rows = out[out.index("The lowest level at the largest Nmax") :].splitlines()[1:]
     assert code == 0 and len(rows) == 3
     assert rows[0].startswith("  JISP16, hbar-omega 20  0: ") and rows[0].endswith("2: -23.6254")
     assert rows[1] == "    no limit: 2 values of Nmax; it takes 4"

@@ -191,7 +191,7 @@ def _echo_series(series: list[Levels]) -> None:
     """Lowest energies over Nmax with their limit, or why there is none, and excited levels, where there are several."""
     if len(series) < 2 or any(each.about["Nmax"] is None for each in series):
         return
-    typer.echo("\nLowest energy over Nmax (MeV)")
+    typer.echo("\nThe lowest level at the largest Nmax, followed through Nmax (MeV)")
     for curve in over_nmax(series):
         limit = curve.limit()
         end = f"  limit {limit.energy:.3f} +- {limit.spread:.3f}" if isinstance(limit, Limit) else ""

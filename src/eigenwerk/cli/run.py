@@ -58,7 +58,7 @@ SaveEvery = Annotated[
 
 
 MaxTime = Annotated[
-    str | None, typer.Option("--max-time", metavar="TIME", help="Stop and save before so long: seconds, or [D-]H:M:S.")
+    str | None, typer.Option("--max-time", metavar="TIME", help="Stop and save before: seconds, or [D-]HH:MM:SS.")
 ]
 Grace = Annotated[
     float, typer.Option("--grace", metavar="SECONDS", min=0.0, help="What a step gets to end after SIGTERM or Ctrl-C.")

@@ -191,9 +191,10 @@ def _stress(result: RunResult) -> list[str]:
     pulay = "" if not result.pulay_pressure else f", {result.pulay_pressure:.2g} of it from the limited basis (Pulay)"
     reliable = "" if result.converged else UNRELIABLE
     lines = [f"Pressure: {round(result.pressure, 3) + 0.0:.3f} GPa{pulay}{reliable}"]
+    lines.append("  stress (kB), positive where the cell wants to expand, as VASP has it")
     places = {"XX": (0, 0), "YY": (1, 1), "ZZ": (2, 2), "XY": (0, 1), "YZ": (1, 2), "ZX": (2, 0)}
-    lines.append(f"  {'stress (kB)':<12}" + "".join(f"{name:>11}" for name in places))
-    return [*lines, " " * 14 + "".join(f"{round(-10 * result.stress_vv[p], 3) + 0.0:>11.3f}" for p in places.values())]
+    lines.append("  " + "".join(f"{name:>11}" for name in places))
+    return [*lines, "  " + "".join(f"{round(-10 * result.stress_vv[p], 3) + 0.0:>11.3f}" for p in places.values())]
 
 
 def _column(number: float, width: int = 0) -> str:

@@ -183,7 +183,8 @@ class Calculation:
             error = asked[0][1].error
             if not self.runtime.world.any(error > FORCE_ERROR):
                 return ""
-            return f"forces may be off by {1e3 * error * FORCE_EV_PER_ANGSTROM:.1f} meV/Å: one more step for them"
+            millis = 1e3 * error * FORCE_EV_PER_ANGSTROM
+            return f"this step is for the forces, which the one before left uncertain by some {millis:.1f} meV/Å"
 
         state = self.loop().run(start, on_step, objection if self.parameters.correct_forces else None)
         if asked and asked[0][0] is state:

@@ -77,6 +77,23 @@ def test_lines_are_those_of_the_tag_after_continuations_and_quotations(traps):
     assert traps.line_of["GGA"] == 21
 
 
+@pytest.mark.parametrize(
+    "text", ["hello world\n", "Si\n5.43\n 0 0.5 0.5\nSi\n2\nDirect\n", "ENCUT = 300\n\x01\x02 \x7f\n"]
+)
+def test_a_file_of_something_else_is_an_error(text):
+    """A POSCAR in its place, bytes of a program: not a calculation with all defaults."""
+    (problem,) = [p for p in parse_incar(text).problems if p.severity == "error"]
+    assert "TAG = value" in problem.message or "characters that no text has" in problem.message
+    assert "INCAR" in problem.remedy and problem.line == (2 if "ENCUT" in text else 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "# a comment\n! another\n", "a title\nENCUT = 300\n", "ENCUT = 300\n\x0c\n\x1a"]
+)
+def test_empty_files_titles_and_comments_are_fine(text):
+    assert not [p for p in parse_incar(text).problems if p.severity == "error"]
+
+
 def test_crlf_continuation_at_an_empty_line_and_missing_last_newline(tmp_path):
     (tmp_path / "INCAR").write_bytes(b"title\r\nENCUT = 300\r\nISPIN = 1 \\\r\n\r\nNELM = 5")
     incar = read_incar(tmp_path / "INCAR")

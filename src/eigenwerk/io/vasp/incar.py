@@ -72,6 +72,8 @@ def parse_incar(text: str, file: str = "INCAR") -> Incar:
     for statement in statements:
         incar.add(statement)
     incar.problems += [problem for note in skipped if (problem := _lost_statement(note, file))]
+    if skipped and (not statements or not all(_is_text(note.text) for note in skipped)):
+        incar.problems.append(_no_incar(skipped, file))
     found = limited(sorted(incar.problems, key=lambda problem: problem.line or 0))
     return Incar(file, incar.values, incar.raw, incar.line_of, found, tuple(skipped))
 
@@ -173,6 +175,22 @@ def _remedy(tag: Tag) -> str:
             "floats": "numbers", "bools": "logicals"}.get(tag.kind, "a value")  # fmt: skip
     unit = f" in {tag.unit}" if tag.unit else ""
     return f"Write {tag.name} = {kind}{unit}, or remove the line{default}."
+
+
+def _no_incar(skipped: list[Skipped], file: str) -> Problem:
+    """An error for a file of something else."""
+    odd = next((note for note in skipped if not _is_text(note.text)), None)
+    message = f"none of its text is of the form TAG = value; it begins with {_shown(skipped[0].text)}"
+    if odd is not None:
+        message = f"it holds characters that no text has: {_shown(odd.text)}"
+    remedy = "Put the INCAR of the calculation there; an empty file takes all defaults."
+    return Problem("error", file, (odd or skipped[0]).line, message, remedy=remedy)
+
+
+def _is_text(text: str) -> bool:
+    """Whether there are no control characters but those of lines and pages."""
+    codes = (ord(letter) for letter in text if letter not in "\t\n\f\v\x1a")
+    return not any(code < 32 or 127 <= code < 160 for code in codes)
 
 
 def _lost_statement(note: Skipped, file: str) -> Problem | None:

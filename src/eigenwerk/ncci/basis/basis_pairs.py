@@ -1,7 +1,10 @@
 """The pairs of m-states that a many-body basis needs, with their matrix elements, ordered by weight."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,8 +12,10 @@ from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.determinants import lowest_weight
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.basis.space import ManyBodySpace
-from eigenwerk.ncci.interaction.pair_blocks import PairBlock, each_pair_block
-from eigenwerk.ncci.interaction.two_body import TwoBody
+
+if TYPE_CHECKING:
+    from eigenwerk.ncci.interaction.pair_blocks import PairBlock
+    from eigenwerk.ncci.interaction.two_body import TwoBody
 
 KINDS = ("pp", "nn", "pn")
 
@@ -42,6 +47,8 @@ def basis_pairs(basis: ManyBodyBasis, two_body: TwoBody, dtype: type = np.float6
                 f"The interaction's {word} orbitals {given.names()} do not begin with those of the basis, "
                 f"{needed.names()}. Restrict it to the orbitals of the basis, in their order."
             )
+    from eigenwerk.ncci.interaction.pair_blocks import each_pair_block  # loads SciPy, for which no estimate waits
+
     return BasisPairs({kind: list(_select(basis, kind, each_pair_block(two_body, kind), dtype)) for kind in KINDS})
 
 
