@@ -38,13 +38,15 @@ def heading(inputs: Inputs, folder: Path) -> list[str]:
     functional = find_functional(parameters.functional).title
     cutoff = f"cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}"
     spin = "two spin channels" if parameters.spins == 2 else "no spin"
+    used = kpoints.symmetry.order
+    limited = f", {used} of them with these k-points" if used != symmetry.order else ""
     full = f" of {kpoints.full_count}" if kpoints.full_count != len(kpoints.point_kc) else ""
     rows = [
         ("system", f"{formula(inputs.structure.symbols)}: {inputs.poscar.title.strip()}"),
         ("method", f"{functional}, {cutoff}, {spin}"),
         ("electrons", f"{parameters.electrons:g} in {parameters.bands} bands, {_smearing(inputs)}"),
         ("k-points", f"{kpoints.source}: {len(kpoints.point_kc)}{full}"),
-        ("symmetry", f"{symmetry.spacegroup}, {_counted(symmetry.order, 'operation')}"),
+        ("symmetry", f"{symmetry.spacegroup}, {_counted(symmetry.order, 'operation')}{limited}"),
         *(("PAW data", line) for line in _datasets(inputs)),
         ("stops when", f"the free energy is within {parameters.energy_tolerance * HARTREE_EV:g} eV, by its change and "
                        f"the residual, or after {_counted(parameters.max_steps, 'step')}"),

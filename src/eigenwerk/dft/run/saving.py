@@ -52,7 +52,7 @@ SAVE_RATE = 1e8
 ATTEMPTS, PAUSE = 20, 0.25
 """How often, and after how many seconds, a rescue looks again while ranks have not all entered the same step."""
 
-RESCUED = "Interrupted within a step that took too long; the last finished step is saved (ISTART = 1 goes on from it)."
+RESCUED = "Interrupted within a step; the last finished step is saved (ISTART = 1 goes on from it)."
 
 BESIDE = ("vasprun.xml", "OSZICAR", "CONTCAR")
 """What is written beside the state."""

@@ -51,7 +51,7 @@ KEY = "eigenwerk/watchdog"
 
 LOOPBACK = "127.0.0.1"
 
-NOT_SAVED = "Interrupted within a step that took too long; the last finished step could not be saved"
+NOT_SAVED = "Interrupted within a step; the last finished step could not be saved"
 
 
 class Store(Protocol):
