@@ -1,23 +1,15 @@
 """The pairs of m-states that a many-body basis needs, with their matrix elements, ordered by weight."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.basis.determinants import lowest_weight
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
-from eigenwerk.ncci.basis.space import ManyBodySpace
-
-if TYPE_CHECKING:
-    from eigenwerk.ncci.interaction.pair_blocks import PairBlock
-    from eigenwerk.ncci.interaction.two_body import TwoBody
-
-KINDS = ("pp", "nn", "pn")
+from eigenwerk.ncci.basis.needed_pairs import KINDS, needed_pairs, pair_weights
+from eigenwerk.ncci.interaction.pair_blocks import PairBlock, each_pair_block
+from eigenwerk.ncci.interaction.two_body import TwoBody
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +39,6 @@ def basis_pairs(basis: ManyBodyBasis, two_body: TwoBody, dtype: type = np.float6
                 f"The interaction's {word} orbitals {given.names()} do not begin with those of the basis, "
                 f"{needed.names()}. Restrict it to the orbitals of the basis, in their order."
             )
-    from eigenwerk.ncci.interaction.pair_blocks import each_pair_block  # loads SciPy, for which no estimate waits
-
     return BasisPairs({kind: list(_select(basis, kind, each_pair_block(two_body, kind), dtype)) for kind in KINDS})
 
 
@@ -59,7 +49,7 @@ def select_pairs(basis: ManyBodyBasis, blocks: Mapping[str, Sequence[PairBlock]]
 
 def _select(basis: ManyBodyBasis, kind: str, blocks: Iterable[PairBlock], dtype: type) -> Iterator[PairBlock]:
     needed_xx = needed_pairs(basis.space, kind)
-    weight_1, weight_2 = _weights(basis.space, kind)
+    weight_1, weight_2 = pair_weights(basis.space, kind)
     found = 0
     for block in blocks:
         inside = (block.first_x < len(weight_1)) & (block.second_x < len(weight_2))
@@ -78,24 +68,3 @@ def _select(basis: ManyBodyBasis, kind: str, blocks: Iterable[PairBlock], dtype:
             f"The interaction has {found} of the {int(needed_xx.sum())} {kind} pairs of m-states that the basis needs. "
             "Take one with more quanta, or lower Nmax."
         )
-
-
-def _weights(space: ManyBodySpace, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    weights = {"p": space.weight_p_x, "n": space.weight_n_x}
-    return weights[kind[0]], weights[kind[1]]
-
-
-def needed_pairs(space: ManyBodySpace, kind: str) -> np.ndarray:
-    """(states, states) True for the pairs that occur together in a state of the truncation."""
-    limits = space.truncation
-    left = {"p": space.protons - kind.count("p"), "n": space.neutrons - kind.count("n")}
-    weight_1, weight_2 = _weights(space, kind)
-    if min(left.values()) < 0:
-        return np.zeros((len(weight_1), len(weight_2)), dtype=bool)
-    rest_p, rest_n = lowest_weight(space.weight_p_x, left["p"]), lowest_weight(space.weight_n_x, left["n"])
-    pair_xx = np.add.outer(weight_1, weight_2)
-    if kind == "pn":
-        fits = (weight_1 <= limits.max_p - rest_p)[:, None] & (weight_2 <= limits.max_n - rest_n)
-        return fits & (pair_xx <= limits.max_total - rest_p - rest_n)
-    own, rest = (limits.max_p, rest_p) if kind == "pp" else (limits.max_n, rest_n)
-    return np.triu(pair_xx <= min(own - rest, limits.max_total - rest_p - rest_n), 1)

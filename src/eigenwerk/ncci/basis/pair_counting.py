@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eigenwerk.ncci.basis.basis_pairs import KINDS, needed_pairs
 from eigenwerk.ncci.basis.counting import determinant_tables
+from eigenwerk.ncci.basis.needed_pairs import KINDS, needed_pairs
 from eigenwerk.ncci.basis.space import ManyBodySpace
 
 

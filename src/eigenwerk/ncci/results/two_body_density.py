@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import torch
 
-from eigenwerk.ncci.basis.basis_pairs import KINDS, BasisPairs
+from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
+from eigenwerk.ncci.basis.needed_pairs import KINDS
 from eigenwerk.ncci.interaction.pair_blocks import block_elements
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.pairs.pair_tasks import kind_tasks

@@ -6,8 +6,9 @@ import numpy as np
 import torch
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.basis.basis_pairs import KINDS, BasisPairs
+from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
+from eigenwerk.ncci.basis.needed_pairs import KINDS
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.estimate import DENSE_LARGEST
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock
