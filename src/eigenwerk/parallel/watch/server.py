@@ -59,7 +59,8 @@ class WatchServer:
     def close(self) -> None:
         """Tell the ranks that nobody watches any more, and end."""
         self._closing = True
-        self._wake.send(b".")
+        with suppress(OSError):  # it may have seen that already, and be gone
+            self._wake.send(b".")
         self._thread.join(timeout=5.0)
         self._wake.close()
 
