@@ -36,17 +36,23 @@ def make_terms(given: Parameters, atoms: PawAtoms, symmetry: Symmetry | None = N
 
 
 class PotentialBuilder:
-    """Density -> Potential by the sum of some terms."""
+    """Density -> Potential by the sum of some terms.
+
+    The last two answers are kept: forces and stress ask again for those of a state's input and output density.
+    """
 
     def __init__(self, atoms: PawAtoms, terms: Sequence[Term]):
         self.atoms, self.terms = atoms, tuple(terms)
-        self._latest: Potential | None = None
+        self._kept: list[Potential] = []
 
     def __call__(self, density: Density) -> Potential:
-        """Potential and energies of a density; the last answer is kept, since forces ask for it once more."""
-        if self._latest is None or self._latest.charges.density is not density:
-            self._latest = self._build(Charges(self.atoms, density))
-        return self._latest
+        """Potential and energies of a density."""
+        for potential in self._kept:
+            if potential.charges.density is density:
+                return potential
+        del self._kept[:-1]  # no more than one beside the one that is built
+        self._kept.append(self._build(Charges(self.atoms, density)))
+        return self._kept[-1]
 
     def _build(self, charges: Charges) -> Potential:
         parts, density = [term(charges) for term in self.terms], charges.density

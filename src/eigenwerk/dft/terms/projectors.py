@@ -5,7 +5,6 @@ a strain in place of R_a is their part of the stress.
 """
 
 from collections.abc import Callable, Iterator
-from itertools import product
 
 import numpy as np
 import torch
@@ -27,29 +26,39 @@ def projector_forces(
     """What this rank's orbitals give to the sum over all, (a, 3); eig_skn and filling_skn: of all k-points."""
     counts_a, device = atoms.layout.projectors_a, coeff_sknG.device
     gradient_Iv = torch.zeros((atoms.layout.projector_count, 3), dtype=atoms.runtime.real, device=device)
-    for s, coeff_knG in enumerate(coeff_sknG):
-        for k, coeff_nG in enumerate(coeff_knG):
-            weights = list(pencils(atoms, dH_sx, s, k, coeff_nG, eig_skn, filling_skn))
-            for v in range(3):
-                slope_products = _slope(atoms, k, v)
-                for n, weight_nI in weights:
-                    gradient_Iv[:, v] += slope_products(weight_nI, coeff_nG[n])
+    pencils = Pencils(atoms, dH_sx, coeff_sknG, eig_skn, filling_skn)
+    for s, k in np.ndindex(*coeff_sknG.shape[:2]):
+        weights = [(x_knG[0], pencil_knI[0]) for x_knG, pencil_knI in pencils(s, slice(k, k + 1))]
+        for v in range(3):
+            slope_products = _slope(atoms, k, v)
+            for x_nG, pencil_nI in weights:
+                gradient_Iv[:, v] += slope_products(pencil_nI, x_nG)
     atom_I = torch.as_tensor(np.repeat(np.arange(len(counts_a)), counts_a), device=device)
     return gradient_Iv.new_zeros((len(counts_a), 3)).index_add_(0, atom_I, -gradient_Iv)
 
 
-def pencils(
-    atoms: PawAtoms, dH_sx: torch.Tensor, s: int, k: int, coeff_nG: torch.Tensor, eig_skn: torch.Tensor,
-    filling_skn: torch.Tensor,
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:  # fmt: skip
-    """f_n Σ_j (ΔH_ij - ε_n ΔS_ij) P_nj of the filled bands n of a k-point, batch by batch: (n, (n, I))."""
-    dH = OneCentreMatrix(atoms.layout, atoms.even(dH_sx[s : s + 1]), atoms.basis.form.dtype)
-    dS = OneCentreMatrix(atoms.layout, atoms.overlap_x[None], atoms.basis.form.dtype)
-    eig_n, filling_n = (value[s, atoms.basis.own_k][k].to(coeff_nG.device) for value in (eig_skn, filling_skn))
-    for n in torch.nonzero(filling_n.abs() > 1e-14).flatten().split(BANDS_PER_BATCH):
-        proj_1nI = atoms.runtime.bands.sum(coeff_nG[n] @ atoms.projector_kIG[k].mH)[None]
-        pencil_nI = dH.times(proj_1nI)[0] - eig_n[n, None] * dS.times(proj_1nI)[0]
-        yield n, pencil_nI * filling_n[n, None]
+class Pencils:
+    """f_n Σ_j (ΔH_ij - ε_n ΔS_ij) P_nj of this rank's orbitals; eig_skn and filling_skn: of all k-points."""
+
+    def __init__(
+        self, atoms: PawAtoms, dH_sx: torch.Tensor, coeff_sknG: torch.Tensor, eig_skn: torch.Tensor,
+        filling_skn: torch.Tensor,
+    ):  # fmt: skip
+        self.atoms, self.coeff_sknG = atoms, coeff_sknG
+        self.dH = OneCentreMatrix(atoms.layout, atoms.even(dH_sx), atoms.basis.form.dtype)
+        self.dS = OneCentreMatrix(atoms.layout, atoms.overlap_x[None], atoms.basis.form.dtype)
+        own_k, device = atoms.basis.own_k, coeff_sknG.device
+        self.eig_skn, self.filling_skn = (value[:, own_k].to(device) for value in (eig_skn, filling_skn))
+        self.filled = filled_bands(self.filling_skn)
+
+    def __call__(self, s: int, k: slice) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Of some k-points, filled bands in batches: orbitals (k, n, G) and what stands above, (k, n, I)."""
+        for first in range(0, self.filled, BANDS_PER_BATCH):
+            n = slice(first, min(first + BANDS_PER_BATCH, self.filled))
+            x_knG = self.coeff_sknG[s, k, n]
+            proj_knI = self.atoms.runtime.bands.sum(projections(x_knG, self.atoms.projector_kIG[k]))
+            pencil_knI = self.dH.times(proj_knI, s) - self.eig_skn[s, k, n, None] * self.dS.times(proj_knI)
+            yield x_knG, self.filling_skn[s, k, n, None] * pencil_knI
 
 
 def projector_strain(
@@ -61,20 +70,13 @@ def projector_strain(
     strained: the atoms in a cell that can be differentiated; P(ε) is that of the same coefficients.
     """
     total, count_k = eig_skn.new_zeros((), device=coeff_sknG.device), coeff_sknG.shape[1]
-    dH = OneCentreMatrix(atoms.layout, atoms.even(dH_sx), atoms.basis.form.dtype)
-    dS = OneCentreMatrix(atoms.layout, atoms.overlap_x[None], atoms.basis.form.dtype)
-    eig_skn, filling_skn = (value[:, atoms.basis.own_k].to(coeff_sknG.device) for value in (eig_skn, filling_skn))
-    filled = filled_bands(filling_skn)
+    pencils = Pencils(atoms, dH_sx, coeff_sknG, eig_skn, filling_skn)
     step = max(1, STRAIN_NUMBERS // max(1, atoms.projector_kIG[0].numel()))
     for k in (slice(start, start + step) for start in range(0, count_k, step)):
-        projector_kIG = atoms.projector_kIG[k]
-        weight_kIG = torch.zeros_like(projector_kIG)
-        for s, first in product(range(len(coeff_sknG)), range(0, filled, BANDS_PER_BATCH)):
-            n = slice(first, min(first + BANDS_PER_BATCH, filled))
-            x_knG, eig_kn1, filling_kn1 = coeff_sknG[s, k, n], eig_skn[s, k, n, None], filling_skn[s, k, n, None]
-            proj_knI = atoms.runtime.bands.sum(projections(x_knG, projector_kIG))
-            pencil_knI = filling_kn1 * (dH.times(proj_knI, s) - eig_kn1 * dS.times(proj_knI))
-            weight_kIG += pencil_knI.mT @ x_knG.conj()
+        weight_kIG = torch.zeros_like(atoms.projector_kIG[k])
+        for s in range(len(coeff_sknG)):
+            for x_knG, pencil_knI in pencils(s, k):
+                weight_kIG += pencil_knI.mT @ x_knG.conj()
         total = total + 2 * strained.projector_slopes(k, weight_kIG)
     return total
 
