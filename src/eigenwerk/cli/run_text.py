@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from eigenwerk import __version__
-from eigenwerk.dft.band_gap import BandEdge
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.run.report import RunResult
+from eigenwerk.dft.spectrum.band_gap import BandEdge
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.units import HARTREE_EV

@@ -12,21 +12,21 @@ from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, moment_per_atom, starting_density
-from eigenwerk.dft.forces import Forces, forces
-from eigenwerk.dft.occupations import make_smearing
+from eigenwerk.dft.derivatives.forces import Forces, forces
+from eigenwerk.dft.derivatives.pulay import cutoff_slope, pulay_pressure
+from eigenwerk.dft.derivatives.stress import stress
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.paw.wave_limits import wave_limits
-from eigenwerk.dft.pulay import cutoff_slope, pulay_pressure
 from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
 from eigenwerk.dft.scf.mixing_extent import screens_locally, smallest_factor
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
+from eigenwerk.dft.spectrum.occupations import make_smearing
 from eigenwerk.dft.spin import FORMS
-from eigenwerk.dft.stress import stress
 from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.io.paw_xml import PawDataset

@@ -24,6 +24,7 @@ from eigenwerk.functionals.table import FUNCTIONALS
 from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.trace_file import read_trace_file
+from eigenwerk.io.vasp.output.files import OUTPUT_FILES
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.io.vasp.poscar import read_poscar
 from eigenwerk.parallel.runtime import Runtime
@@ -270,7 +271,8 @@ def test_an_error_in_one_writer_costs_no_other_file(tmp_path, monkeypatch):
     def fail(path, record):
         raise KeyError("a fault")
 
-    monkeypatch.setattr("eigenwerk.dft.run.saving.write_vasprun", fail)
+    files = tuple(replace(file, write=fail) if file.name == "vasprun.xml" else file for file in OUTPUT_FILES)
+    monkeypatch.setattr("eigenwerk.dft.run.saving.OUTPUT_FILES", files)
     result = run_folder(make_folder(tmp_path / "x", NELM=2))
     assert len(result.unwritten) == 1 and "a fault of eigenwerk (KeyError: 'a fault')" in result.unwritten[0]
     assert set(result.files) == {"eigenwerk.h5", "OSZICAR", "CONTCAR", "eigenwerk-trace.json"}

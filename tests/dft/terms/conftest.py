@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.forces import fixed_fields_forces
+from eigenwerk.dft.derivatives.forces import fixed_fields_forces
 from eigenwerk.dft.terms.builder import PotentialBuilder
 
 POTENTIAL_STEP, FORCE_STEP = 1e-4, 1e-3

@@ -15,11 +15,11 @@ from gpaw_data import datapath  # type: ignore[import-untyped]
 
 from eigenwerk import __version__
 from eigenwerk.dft.crystal.kpoints import KPoints
-from eigenwerk.dft.density_of_states import density_of_states, energy_grid
 from eigenwerk.dft.energies import Energies
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.dft.spectrum.density_of_states import density_of_states, energy_grid
 from eigenwerk.functionals.functional import SIGMA
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
@@ -79,7 +79,7 @@ def run_record(
         parameters=tags_in_force(inputs), kpoint_kc=inputs.kpoints.point_kc, weight_k=inputs.kpoints.weight_k,
         symbols=poscar.symbols, species=tuple(_species(run, datasets) for run in poscar.species_runs),
         ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)), final=_final(inputs, state, status),
-        generation=_generation(inputs.kpoints), selective_ac=poscar.selective_ac, stamp=stamp,
+        generation=_generation(inputs.kpoints), poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
     )  # fmt: skip
 
 

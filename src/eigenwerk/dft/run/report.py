@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenwerk.dft.band_gap import BandGap
+from eigenwerk.dft.spectrum.band_gap import BandGap
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.record import StepRecord
 

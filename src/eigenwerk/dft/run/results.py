@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from eigenwerk.dft.band_gap import band_gap
 from eigenwerk.dft.basis.fftw import library
 from eigenwerk.dft.calculation import GroundState
 from eigenwerk.dft.run.report import RunResult
 from eigenwerk.dft.scf.state import State
+from eigenwerk.dft.spectrum.band_gap import band_gap
 from eigenwerk.io.vasp.output.record import RunRecord
 from eigenwerk.units import HARTREE_EV
 

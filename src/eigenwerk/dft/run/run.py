@@ -26,7 +26,7 @@ from eigenwerk.dft.run.output_folder import OutputFolder
 from eigenwerk.dft.run.records import Observables, step_record, tags_in_force
 from eigenwerk.dft.run.report import RunInterrupted, RunResult, advice
 from eigenwerk.dft.run.results import RunSummary, make_result
-from eigenwerk.dft.run.saving import BESIDE, SAVE_EVERY, Saver, converged_words, interrupted_words
+from eigenwerk.dft.run.saving import SAVE_EVERY, Saver, converged_words, interrupted_words
 from eigenwerk.dft.run.stopping import Stopped, StopRules
 from eigenwerk.dft.run.warm_up import warm_up
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
@@ -35,6 +35,7 @@ from eigenwerk.errors import EigenwerkError
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.io.run_stamp import new_run, others_of_set, stamp_of
+from eigenwerk.io.vasp.output.files import OUTPUT_FILES
 from eigenwerk.io.vasp.output.record import RunRecord, StepRecord
 from eigenwerk.parallel.clock_offset import clock_offset
 from eigenwerk.parallel.device_clock import record_device
@@ -244,7 +245,7 @@ class _Run:
 
 def set_words(path: Path) -> list[str]:
     """Words about files beside a state that are of another save: a run may have been killed between two of them."""
-    others = others_of_set(path, BESIDE)
+    others = others_of_set(path, [file.name for file in OUTPUT_FILES])
     if not others:
         return []
     names = ", ".join(f"{name} ({stamp})" for name, stamp in others.items())

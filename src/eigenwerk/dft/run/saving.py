@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,8 @@ from eigenwerk.io.atomic_write import together, uninterrupted
 from eigenwerk.io.hdf5_state import write_state
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
-from eigenwerk.io.vasp.output.contcar import write_contcar
-from eigenwerk.io.vasp.output.oszicar import write_oszicar
+from eigenwerk.io.vasp.output.files import OUTPUT_FILES, OutputFile
 from eigenwerk.io.vasp.output.record import IonicStep, RunRecord
-from eigenwerk.io.vasp.output.vasprun import write_vasprun
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.parallel.watch.coordinator import NO_STEP
@@ -53,10 +52,6 @@ ATTEMPTS, PAUSE = 20, 0.25
 """How often, and after how many seconds, a rescue looks again while ranks have not all entered the same step."""
 
 RESCUED = "Interrupted within a step; the last finished step is saved (ISTART = 1 goes on from it)."
-
-BESIDE = ("vasprun.xml", "OSZICAR", "CONTCAR")
-"""What is written beside the state."""
-
 
 @dataclass
 class Saver:
@@ -160,10 +155,8 @@ class Saver:
             STATE_FILE: lambda path: write_state(
                 path, self.tree(state, record, observables, orbitals, trace), __version__, stamp=str(record.stamp)
             ),
-            "vasprun.xml": lambda path: write_vasprun(path, record),
-            "OSZICAR": lambda path: write_oszicar(path, record),
-            "CONTCAR": lambda path: write_contcar(path, record, self.inputs.poscar),
         }
+        writers |= {file.name: partial(_write_file, file, record) for file in OUTPUT_FILES if file.wanted(record)}
         with self._writing:
             written, self.unwritten = self._put(writers)
             if self.unwritten and (words := self.folder.move_if_vanished()):
@@ -247,6 +240,10 @@ class Saver:
         tree["run"] = {"id": self.folder.run, "save": record.stamp.save if record.stamp else 0}
         tree["trace"] = trace
         return tree
+
+
+def _write_file(file: OutputFile, record: RunRecord, path: Path) -> None:
+    file.write(path, record)
 
 
 def interrupted_words(state: State, reason: str = "") -> str:

@@ -8,7 +8,6 @@ import torch
 
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.energies import Energies, band_energy, harris_energies
-from eigenwerk.dft.occupations import Occupations, Smearing, occupations
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
 from eigenwerk.dft.scf.branches import other_states
@@ -19,6 +18,7 @@ from eigenwerk.dft.scf.screening import Screening, local_states
 from eigenwerk.dft.scf.solver_choice import SolverChoice
 from eigenwerk.dft.scf.solvers import Method, SolverJob
 from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, Subject, wanted_bands
+from eigenwerk.dft.spectrum.occupations import Occupations, Smearing, occupations
 from eigenwerk.dft.symmetrise import Symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.eigensolvers import AUTOMATIC

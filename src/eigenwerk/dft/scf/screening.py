@@ -18,9 +18,9 @@ import torch
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.transforms import HalfSphereMap
 from eigenwerk.dft.density import Density
-from eigenwerk.dft.occupations import Occupations
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, density_of_bands
+from eigenwerk.dft.spectrum.occupations import Occupations
 from eigenwerk.units import HARTREE_EV
 
 DENSEST = 0.3

@@ -10,9 +10,9 @@ from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.energies import Energies
-from eigenwerk.dft.occupations import Occupations
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.scf.mixing import Memory
+from eigenwerk.dft.spectrum.occupations import Occupations
 from eigenwerk.io.paw_xml import PawDataset
 
 

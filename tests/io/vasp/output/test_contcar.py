@@ -50,7 +50,7 @@ def test_what_the_poscar_held_beyond_the_record_is_kept(tmp_path, make_record):
     record = make_record()
     cell = "cell\n 1.0\n 9 0 0\n 0 9 0\n 0 0 9\n Mg_pv O\n 2 1\nDirect\n"
     start = parse_poscar(cell + " 0 0 0\n .2 .2 .2\n .5 .5 .5\n\n 0 0 0.001\n 0 0 0\n 0 0 0\n")
-    write_contcar(tmp_path / "CONTCAR", record, start)
+    write_contcar(tmp_path / "CONTCAR", replace(record, poscar=start))
     found = read_poscar(tmp_path / "CONTCAR")
     assert found.title == "cell" and found.suffixes[0] == "_pv"
     np.testing.assert_allclose(found.velocities_av, start.velocities_av)
@@ -69,7 +69,7 @@ def test_the_last_structure_is_written(tmp_path, make_record):
     record = make_record(ionic=3, velocities_av=np.array([[0.001, 0.0, 0.002]] * 3))
     assert not np.allclose(record.ionic_steps[0].scaled_ac, record.last.scaled_ac)
     moving = "cell\n 1.0\n 9 0 0\n 0 9 0\n 0 0 9\n Mg O\n 2 1\nDirect\n" + 3 * " 0 0 0\n" + "\n" + 3 * " 1 1 1\n"
-    write_contcar(tmp_path / "CONTCAR", record, parse_poscar(moving))
+    write_contcar(tmp_path / "CONTCAR", replace(record, poscar=parse_poscar(moving)))
     found = read_poscar(tmp_path / "CONTCAR")
     np.testing.assert_allclose(found.scaled_ac, record.last.scaled_ac, atol=1e-14)
     np.testing.assert_allclose(found.lattice_cv, record.last.lattice_cv, atol=1e-14)

@@ -7,13 +7,13 @@ from eigenwerk.io.vasp.output.record import RunRecord
 from eigenwerk.io.vasp.poscar import Poscar, write_poscar
 
 
-def write_contcar(path: str | Path, record: RunRecord, poscar: Poscar | None = None) -> None:
+def write_contcar(path: str | Path, record: RunRecord) -> None:
     """Write the structure of a record with its selective flags and velocities.
 
-    poscar: what the run started from; what a record does not hold (suffixes of names such as _pv, the predictor block,
-    velocities of the lattice) is then kept from there.  Raises InputError if the file cannot be written.
+    What a record does not hold itself (suffixes of names such as _pv, the predictor block, velocities of the lattice)
+    is kept from the POSCAR of its start.  Raises InputError if the file cannot be written.
     """
-    last = record.last
+    last, poscar = record.last, record.poscar
     if poscar is None:
         runs = tuple((species.element, species.count) for species in record.species)
         poscar = Poscar(record.title, last.lattice_cv, record.symbols, last.scaled_ac, runs)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.io.run_stamp import RunStamp
+from eigenwerk.io.vasp.poscar import Poscar
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +157,8 @@ class RunRecord:
     (ENMAX for the cutoff).  Values are bool, int, float, str, or sequences of one of these.  kpoint_kc: (k, c) in units
     of the reciprocal vectors; weight_k: (k,) with sum one.  symbols: one per atom, atoms of a species together, in the
     order of `species`.  ionic_steps: one in a single-point run.  selective_ac: (a, c) of bool, True = may move, or
-    None.  stamp: the mark of the run, or None.
+    None.  poscar: the file the run started from, whose suffixes of names and velocities of the lattice CONTCAR keeps,
+    or None.  stamp: the mark of the run, or None.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
@@ -174,6 +176,7 @@ class RunRecord:
     final: FinalRecord
     generation: KpointGeneration | None = None
     selective_ac: np.ndarray | None = None
+    poscar: Poscar | None = None
     stamp: RunStamp | None = None
 
     @property

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 
 from eigenwerk.dft.density import Density
-from eigenwerk.dft.force_correction import error_left, extrapolated, moving_atoms_forces
+from eigenwerk.dft.derivatives.force_correction import error_left, extrapolated, moving_atoms_forces
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.projectors import projector_forces
 from eigenwerk.dft.terms.term import spherical_forces

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eigenwerk.dft.pulay import cutoff_slope, pulay_pressure
+from eigenwerk.dft.derivatives.pulay import cutoff_slope, pulay_pressure
 from eigenwerk.units import HARTREE_EV
 
 CASES = {

@@ -15,7 +15,7 @@ R. M. Martin, Phys. Rev. B 32, 3792 (1985); for PAW M. Torrent et al., Comput. M
 import torch
 
 from eigenwerk.dft.density import Density
-from eigenwerk.dft.force_correction import valence_density_g
+from eigenwerk.dft.derivatives.force_correction import valence_density_g
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.terms.builder import PotentialBuilder

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.band_gap import band_gap
-from eigenwerk.dft.occupations import Smearing, SmearingKind, make_smearing, occupations
+from eigenwerk.dft.spectrum.band_gap import band_gap
+from eigenwerk.dft.spectrum.occupations import Smearing, SmearingKind, make_smearing, occupations
 from eigenwerk.errors import InputError
 
 SMEARINGS = {

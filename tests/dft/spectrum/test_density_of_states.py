@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eigenwerk.dft.density_of_states import density_of_states, energy_grid
+from eigenwerk.dft.spectrum.density_of_states import density_of_states, energy_grid
 
 WEIGHT_K = np.array([0.125, 0.375, 0.5])
 
@@ -39,7 +39,7 @@ def test_single_level_has_its_closed_form():
 def test_blocks_of_energies_change_nothing(eig_skn, monkeypatch):
     energies = energy_grid(eig_skn, 0.1)
     whole = density_of_states(eig_skn, WEIGHT_K, 0.1, energies)
-    monkeypatch.setattr("eigenwerk.dft.density_of_states._BLOCK", 50)
+    monkeypatch.setattr("eigenwerk.dft.spectrum.density_of_states._BLOCK", 50)
     np.testing.assert_allclose(density_of_states(eig_skn, WEIGHT_K, 0.1, energies), whole, rtol=1e-12, atol=1e-14)
 
 

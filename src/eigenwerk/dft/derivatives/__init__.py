@@ -1,0 +1,1 @@
+"""Derivatives of the free energy: forces and stress, and their errors."""

@@ -1,0 +1,1 @@
+"""Band energies and what is made of them: occupations, gaps, densities of states."""
