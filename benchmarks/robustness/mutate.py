@@ -149,6 +149,13 @@ def read_trace(folder: Path) -> None:
     load_run(folder / "eigenwerk-trace.json")
 
 
+def read_charge(folder: Path) -> None:
+    from eigenwerk.io.vasp.volumetric import read_head, read_volumetric
+
+    read_head(folder / "CHGCAR")
+    read_volumetric(folder / "CHGCAR")
+
+
 # --- undamaged inputs ------------------------------------------------------------------------------------------------
 
 
@@ -242,6 +249,27 @@ def saved_levels() -> list[Files]:
         return [{"levels.h5": (Path(folder) / "levels.h5").read_bytes()}]
 
 
+def charges() -> list[Files]:
+    """A small magnet, written by eigenwerk, and a potential in the form of other programs."""
+    import numpy as np
+
+    from eigenwerk.io.vasp.output.volumetric import write_fields
+    from eigenwerk.io.vasp.poscar import Poscar
+    from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric
+
+    cell = Poscar("MgO", 3 * np.eye(3), ("Mg", "O"), np.array([[0.0, 0, 0], [0.5, 0.5, 0.5]]))
+    blocks = [
+        GridBlock(values, (np.arange(8.0), np.arange(15.0)), np.ones(2) if values[0, 0, 0] == 0 else None)
+        for values in np.arange(240.0).reshape(2, 4, 5, 6)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "CHGCAR"
+        write_fields(path, cell, Volumetric(tuple(blocks), {"Mg": "01234567", "O": "89abcdef"}), "made")
+        magnet = path.read_bytes()
+        write_fields(path, cell, Volumetric((GridBlock(blocks[1].value_R),), {}), short=True)
+        return [{"CHGCAR": magnet}, {"CHGCAR": path.read_bytes()}]
+
+
 def traces() -> list[Files]:
     from eigenwerk.io.trace_file import trace_document
     from eigenwerk.trace import Trace
@@ -262,6 +290,7 @@ READERS: dict[str, tuple[Callable[[Path], str | None], Callable[[], list[Files]]
     "check: incar": (read_folder, lambda: folders("INCAR") + samples("INCAR")),
     "check: poscar": (read_folder, lambda: folders("POSCAR") + samples("POSCAR")),
     "check: kpoints": (read_folder, lambda: folders("KPOINTS") + samples("KPOINTS")),
+    "chgcar": (read_charge, charges),
     "paw_xml": (read_paw, data_sets),
     "h2": (read_h2_file, lambda: reference("tbme", "h2-tbme/*", largest=100_000)),
     "snt": (read_valence, lambda: reference("", "valence/*.snt")),

@@ -14,11 +14,12 @@ from eigenwerk.cli.run import available_threads, jsonable, seconds_of
 from eigenwerk.cli.run_text import formula, heading, threads_row
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.hdf5_state import read_state
+from running import WRITTEN
 from warm_start import PIPE, WarmProcess
 
 POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n"
 INCAR = {"ENCUT": 150, "EDIFF": "1E-5", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6}
-FILES = ["CONTCAR", "OSZICAR", "convergence.png", "eigenwerk-trace.json", "eigenwerk.h5", "vasprun.xml"]
+FILES = sorted({*WRITTEN, "convergence.png"})
 SUMMARY_WORDS = (
     "free energy", "extrapolated to zero smearing", "eV/atom", "band gap", "conduction band bottom", "largest is",
     "2 Si", "potential", "applications of the Hamiltonian", "vasprun.xml", "convergence.png",

@@ -15,6 +15,7 @@ from eigenwerk.dft.crystal.structure import Structure, shortest_distance
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.default_bands import fewest_bands
+from eigenwerk.dft.inputs.field_files import field_sizes
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plan.memory import MemoryEstimate
@@ -50,6 +51,8 @@ def document(inputs: Inputs) -> Document:
         "plane_waves": found.waves and asdict(found.waves),
         "datasets": [_dataset(data) for data in inputs.data.values()],
         "memory": found.memory and _memory(found.memory),
+        "field_files": found.parameters and found.grids
+        and field_sizes(inputs.incar, found.parameters, found.grids.fine),
     }
 
 

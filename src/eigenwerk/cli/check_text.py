@@ -46,6 +46,7 @@ def lines(document: Document) -> Iterator[Line]:
         ("Plane waves", _plane_waves(document["grids"], document["plane_waves"])),
         ("Data sets", _datasets(document["datasets"])),
         ("Memory (estimate for one process)", _memory(document["memory"])),
+        ("Densities and potentials (written at the end)", _field_files(document["field_files"])),
         ("Problems", _problems(document["problems"])),
     )
     yield from under_titles(sections)
@@ -184,6 +185,11 @@ def _memory(memory: Document | None) -> Iterator[Line]:
     items = sorted(memory["items"].items(), key=lambda item: -item[1])
     for text in wrap(", ".join(f"{name} {size(count)}" for name, count in items), WIDTH - 20):
         yield _row("", text, FAINT)
+
+
+def _field_files(sizes: Document | None) -> Iterator[Line]:
+    for name, count in (sizes or {}).items():
+        yield _row(name, size(count))
 
 
 def size(count: float) -> str:

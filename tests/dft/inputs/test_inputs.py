@@ -352,7 +352,28 @@ def test_a_missing_state_is_a_warning_and_the_run_starts_from_atoms(read):
         assert inputs.restart is None
         assert inputs.setting("ICHARG") == 2
         (warning,) = texts(inputs, "warning")
-        assert "there is no eigenwerk.h5" in warning
+        assert "there is no eigenwerk.h5" in warning or "there is no CHGCAR and no eigenwerk.h5" in warning
+
+
+STATE, CHARGE = "eigenwerk run abababababababab, save 2", "eigenwerk run abababababababab, save 3"
+
+
+@pytest.mark.parametrize(("files", "chosen"), [
+    ({"eigenwerk.h5": STATE}, "eigenwerk.h5"),
+    ({"eigenwerk.h5": STATE, "CHGCAR": CHARGE}, "eigenwerk.h5"),
+    ({"eigenwerk.h5": STATE, "CHGCAR": CHARGE.replace("ab", "cd")}, "CHGCAR"),
+    ({"eigenwerk.h5": STATE, "CHGCAR": "of another program"}, "CHGCAR"),
+    ({"CHGCAR": CHARGE}, "CHGCAR"),
+])  # fmt: skip
+def test_icharg_1_means_chgcar_unless_the_state_of_its_run_lies_beside_it(read, tmp_path, files, chosen):
+    assert read("ICHARG = 1", **files).restart_file == tmp_path / chosen
+    if "eigenwerk.h5" in files:
+        assert read("ISTART = 1", **files).restart_file == tmp_path / "eigenwerk.h5"
+
+
+def test_check_refuses_a_chgcar_that_does_not_fit(read):
+    inputs = read("ICHARG = 1", CHGCAR="of another program")
+    assert any("CHGCAR" in text and "no empty line" in text for text in texts(inputs, "error"))
 
 
 # -- files that other people wrote ----------------------------------------------------------------------------------

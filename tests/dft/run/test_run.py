@@ -29,6 +29,7 @@ from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.io.vasp.poscar import read_poscar
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import STRESS_KILOBAR
+from running import WRITTEN
 from warm_start import warm_run
 
 POSCAR = """silicon
@@ -84,7 +85,7 @@ def test_result_is_whole_and_consistent(silicon):
 
 def test_files_hold_the_result(silicon):
     folder, result, _ = silicon
-    assert set(result.files) == {"vasprun.xml", "OSZICAR", "CONTCAR", "eigenwerk.h5", "eigenwerk-trace.json"}
+    assert set(result.files) == WRITTEN
     assert all(path.is_file() for path in result.files.values())
     assert not [path for path in folder.iterdir() if path.name.endswith(".part")]
     vasprun = Vasprun(folder / "vasprun.xml", parse_potcar_file=False)
@@ -197,7 +198,7 @@ def test_a_file_that_cannot_be_written_costs_no_other(tmp_path):
     (folder / "eigenwerk.h5").mkdir()
     result = run_folder(folder)
     assert len(result.unwritten) == 1 and "eigenwerk.h5" in result.unwritten[0]
-    assert set(result.files) == {"vasprun.xml", "OSZICAR", "CONTCAR", "eigenwerk-trace.json"}
+    assert set(result.files) == WRITTEN - {"eigenwerk.h5"}
 
 
 def test_a_record_of_times_that_cannot_be_written_costs_no_result(tmp_path):
@@ -205,7 +206,7 @@ def test_a_record_of_times_that_cannot_be_written_costs_no_result(tmp_path):
     (folder / "eigenwerk-trace.json").mkdir()
     result = run_folder(folder)
     assert len(result.unwritten) == 1 and "eigenwerk-trace.json" in result.unwritten[0]
-    assert set(result.files) == {"vasprun.xml", "OSZICAR", "CONTCAR", "eigenwerk.h5"}
+    assert set(result.files) == WRITTEN - {"eigenwerk-trace.json"}
 
 
 def test_running_twice_gives_the_same_numbers(tmp_path):
@@ -216,7 +217,7 @@ def test_running_twice_gives_the_same_numbers(tmp_path):
 
 def test_files_of_a_run_carry_one_mark(silicon):
     folder, result, _ = silicon
-    stamps = {name: stamp_of(folder / name) for name in ("eigenwerk.h5", "vasprun.xml", "OSZICAR", "CONTCAR")}
+    stamps = {name: stamp_of(folder / name) for name in ("eigenwerk.h5", "vasprun.xml", "OSZICAR", "CONTCAR", "CHGCAR")}
     assert set(stamps.values()) == {result.stamp}
     state, trace = read_state(folder / "eigenwerk.h5", only=["run"])["run"], read_trace_file(folder)
     assert state == result.as_dict()["run"] == {"id": result.stamp.run, "save": result.stamp.save}
@@ -275,7 +276,7 @@ def test_an_error_in_one_writer_costs_no_other_file(tmp_path, monkeypatch):
     monkeypatch.setattr("eigenwerk.dft.run.saving.OUTPUT_FILES", files)
     result = run_folder(make_folder(tmp_path / "x", NELM=2))
     assert len(result.unwritten) == 1 and "a fault of eigenwerk (KeyError: 'a fault')" in result.unwritten[0]
-    assert set(result.files) == {"eigenwerk.h5", "OSZICAR", "CONTCAR", "eigenwerk-trace.json"}
+    assert set(result.files) == WRITTEN - {"vasprun.xml"}
 
 
 # --- stopping --------------------------------------------------------------------------------------------------------
@@ -321,7 +322,7 @@ def test_another_folder_is_found_when_that_of_the_run_vanishes(tmp_path, monkeyp
             (tmp_path / "out").rename(tmp_path / "gone")
 
     result = run_folder(folder, output=tmp_path / "out", on_step=remove)
-    assert "made anew" in " ".join(result.warnings) and len(result.files) == 5
+    assert "made anew" in " ".join(result.warnings) and set(result.files) == WRITTEN
     assert (tmp_path / "out" / "eigenwerk.h5").is_file() and not (tmp_path / "out" / "eigenwerk.lock").exists()
 
     def block(step):
@@ -333,7 +334,7 @@ def test_another_folder_is_found_when_that_of_the_run_vanishes(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path / "here")
     result = run_folder(folder, output=tmp_path / "out", on_step=block)
     assert result.folder.parent == tmp_path / "here" and (result.folder / "eigenwerk.h5").is_file()
-    assert f"{result.folder} takes its place" in " ".join(result.warnings) and len(result.files) == 5
+    assert f"{result.folder} takes its place" in " ".join(result.warnings) and set(result.files) == WRITTEN
 
 
 # --- accidents -------------------------------------------------------------------------------------------------------

@@ -86,6 +86,9 @@ class Draft:
     def _data(self) -> None:
         """Data sets, cutoff and electrons."""
         self.datasets = choose_datasets(self.poscar, self.incar, self.findings)
+        if self.datasets and "LMAXMIX" not in self.incar.values:
+            highest = 2 * max(state.l for data in self.datasets.values() for state in data.header.states)
+            self.computed["LMAXMIX"] = Computed(max(highest, 2), "from the data sets")
         missing = set(self.poscar.symbols) - self.datasets.keys()
         if not missing or "ENCUT" in self.incar.values:
             self._cutoff_ev, self.computed["ENCUT"] = choose_cutoff(

@@ -17,9 +17,10 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.inputs.density_file import require_fitting
 from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.restart import Restart, choose_restart
+from eigenwerk.dft.inputs.restart import CHARGE_FILE, Restart, choose_restart
 from eigenwerk.dft.inputs.settings import Computed, Setting, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.parameters import Parameters
@@ -30,6 +31,7 @@ from eigenwerk.io.vasp.incar import Incar, judge, parse_incar
 from eigenwerk.io.vasp.kpoints import KpointsFile, parse_kpoints
 from eigenwerk.io.vasp.poscar import Poscar, parse_poscar
 from eigenwerk.io.vasp.problem import Problem, errors, raise_errors
+from eigenwerk.io.vasp.volumetric import read_head
 
 Part = TypeVar("Part")
 
@@ -60,8 +62,8 @@ class Inputs:
 
     texts: the files as they were when they were read; incar: as read; kpoints_file: None when KSPACING serves; data:
     the data set of each element; settings: every tag in force; problems: everything found, errors, warnings and notes;
-    restart: what is taken from eigenwerk.h5, "orbitals", "density" or None, and restart_file.  The properties raise
-    InputError when their part could not be made.
+    restart: what is taken from an earlier run, "orbitals", "density" or None, and restart_file: eigenwerk.h5 or CHGCAR.
+    The properties raise InputError when their part could not be made.
     """
 
     folder: Path
@@ -157,6 +159,10 @@ def read_inputs(folder: str | Path, output_folder: str | Path | None = None, tex
         return _inputs(folder, texts, incar, usable, kpoints_file, computed, restart, findings)
     draft = Draft(usable, poscar, kpoints_file, kpoints_broken, findings, computed)
     draft.fill()
+    if restart.file is not None and restart.file.name == CHARGE_FILE and draft.structure and draft.grids:
+        with findings.collecting(CHARGE_FILE):
+            checksums = {symbol: data.header.md5 for symbol, data in draft.datasets.items()}
+            require_fitting(read_head(restart.file), draft.structure, draft.grids.fine, checksums)
     return _inputs(folder, texts, incar, usable, kpoints_file, draft.computed, restart, findings, draft)
 
 

@@ -1,4 +1,4 @@
-"""Whether a run continues from an earlier one.
+"""Whether a run continues from an earlier one, and from which file.
 
 Unlike VASP, a file that lies in the folder is not read unless the INCAR file asks for it: the result of a run then
 depends on its input alone, never on what an earlier run left.
@@ -10,26 +10,28 @@ from pathlib import Path
 
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import DEFAULT, Computed, line_of
+from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.vasp.incar import Incar
 
-STATE_FILE = "eigenwerk.h5"
+STATE_FILE, CHARGE_FILE = "eigenwerk.h5", "CHGCAR"
 
 
 @dataclass(frozen=True)
 class Restart:
-    """kind: "orbitals" (density and orbitals of the file), "density" (density alone), or None: from atoms; file."""
+    """kind: "orbitals" (density and orbitals of the file), "density" (density alone), or None: from atoms; file: of
+    either kind, with the name STATE_FILE or CHARGE_FILE."""
 
     kind: str | None = None
     file: Path | None = None
 
 
 def choose_restart(incar: Incar, folders: tuple[Path, ...], findings: Findings) -> tuple[Restart, dict[str, Computed]]:
-    """ISTART and ICHARG: what is read from eigenwerk.h5, sought in the folders in their order."""
-    file = next((folder / STATE_FILE for folder in folders if os.path.isfile(folder / STATE_FILE)), None)
+    """ISTART and ICHARG: what is read from eigenwerk.h5 or CHGCAR, sought in the folders in their order."""
     kind = _wanted(incar)
+    file = density_source(folders) if kind == "density" else _state_file(folders)
     if file is None and kind is not None:
-        tag = "ISTART" if kind == "orbitals" else "ICHARG"
-        message = f"there is no {STATE_FILE} in {' or '.join(map(str, folders))}, so the run starts from atoms"
+        tag, names = ("ISTART", STATE_FILE) if kind == "orbitals" else ("ICHARG", f"{CHARGE_FILE} and no {STATE_FILE}")
+        message = f"there is no {names} in {' or '.join(map(str, folders))}, so the run starts from atoms"
         findings.add(incar.problem(tag, message, severity="warning"))
         kind = None
     elif file is not None and kind is None and not {"ISTART", "ICHARG"} & incar.values.keys():
@@ -41,6 +43,28 @@ def choose_restart(incar: Incar, folders: tuple[Path, ...], findings: Findings) 
         message = "without saved orbitals the density starts from atoms"
         findings.add(incar.problem("ICHARG", message, severity="note"))
     return Restart(kind, file if kind else None), _in_force(incar, kind)
+
+
+def density_source(folders: tuple[Path, ...]) -> Path | None:
+    """The file that ICHARG = 1 means: CHGCAR or eigenwerk.h5 of the first folder that has one; None without.
+
+    ICHARG names CHGCAR, so that counts; but beside the eigenwerk.h5 of the same run, which holds the same density with
+    all digits and all occupancies, it is that which is read.
+    """
+    for folder in folders:
+        charge, state = folder / CHARGE_FILE, _state_file((folder,))
+        if not os.path.isfile(charge):
+            if state is not None:
+                return state
+            continue
+        stamps = [stamp_of(charge), None if state is None else stamp_of(state)]
+        same = stamps[0] is not None and stamps[1] is not None and stamps[0].run == stamps[1].run
+        return state if same else charge
+    return None
+
+
+def _state_file(folders: tuple[Path, ...]) -> Path | None:
+    return next((folder / STATE_FILE for folder in folders if os.path.isfile(folder / STATE_FILE)), None)
 
 
 def _wanted(incar: Incar) -> str | None:

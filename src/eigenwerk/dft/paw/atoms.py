@@ -348,9 +348,12 @@ class PawAtoms:
             total_g += self._charge_of(species, moment_aL, len(self.length_g))
         return total_g
 
-    def valence_compensation(self, occupancy_sx: torch.Tensor) -> torch.Tensor:
-        """Compensation charges of the valence electrons alone, spin by spin, on the density sphere; (s, g)."""
-        count = self.basis.density_count
+    def valence_compensation(self, occupancy_sx: torch.Tensor, whole: bool = False) -> torch.Tensor:
+        """Compensation charges of the valence electrons alone, spin by spin, on the density sphere; (s, g).
+
+        whole: on the electrostatic sphere.
+        """
+        count = len(self.length_g) if whole else self.basis.density_count
         total_sg = torch.zeros((len(occupancy_sx), count), dtype=self.runtime.complex, device=self.runtime.device)
         for species, moment_saL in self._valence_moments(occupancy_sx):
             for moment_aL, total_g in zip(moment_saL, total_sg, strict=True):

@@ -4,7 +4,7 @@ This is the one place of the engine where results leave its own units.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -36,6 +36,7 @@ from eigenwerk.io.vasp.output.record import (
     dataset_title,
 )
 from eigenwerk.io.vasp.tags.base import show
+from eigenwerk.io.vasp.volumetric import Volumetric
 from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, STRESS_KILOBAR
 
 LEAST_WIDTH = 0.05
@@ -46,7 +47,8 @@ LEAST_WIDTH = 0.05
 class Observables:
     """What a finished state has and one on the way does not, in hartree and bohr.
 
-    forces_av: (a, 3); moment_a: (a,); correction_av, force_error, stress_vv, pulay: see `GroundState`.
+    forces_av: (a, 3); moment_a: (a,); correction_av, force_error, stress_vv, pulay: see `GroundState`.  fields:
+    densities and potentials by the names of their files, in the units of files.
     """
 
     forces_av: np.ndarray | None = None
@@ -55,6 +57,7 @@ class Observables:
     force_error: float | None = None
     stress_vv: np.ndarray | None = None
     pulay: float | None = None
+    fields: Mapping[str, Volumetric] = field(default_factory=dict)
 
 
 def run_record(
@@ -80,6 +83,7 @@ def run_record(
         symbols=poscar.symbols, species=tuple(_species(run, datasets) for run in poscar.species_runs),
         ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)), final=_final(inputs, state, status),
         generation=_generation(inputs.kpoints), poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
+        fields=observables.fields,
     )  # fmt: skip
 
 

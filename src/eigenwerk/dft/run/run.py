@@ -20,6 +20,7 @@ import torch
 
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.dft.inputs.restart import CHARGE_FILE
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.run.checkpoint import load_start
 from eigenwerk.dft.run.output_folder import OutputFolder
@@ -30,6 +31,8 @@ from eigenwerk.dft.run.saving import SAVE_EVERY, Saver, converged_words, interru
 from eigenwerk.dft.run.stopping import Stopped, StopRules
 from eigenwerk.dft.run.warm_up import warm_up
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
+from eigenwerk.dft.volumetric.charge import charge_start
+from eigenwerk.dft.volumetric.fields import fields_of
 from eigenwerk.dft.xc.evaluation import uncompiled
 from eigenwerk.errors import EigenwerkError
 from eigenwerk.functionals.table import find_functional
@@ -164,7 +167,10 @@ class _Run:
         path = self.inputs.restart_file
         if self.inputs.restart is None or path is None:
             return None
-        start = load_start(path, self.calculation, orbitals=self.inputs.restart == "orbitals")
+        if path.name == CHARGE_FILE:
+            start = charge_start(path, self.calculation)
+        else:
+            start = load_start(path, self.calculation, orbitals=self.inputs.restart == "orbitals")
         if start.coeff_sknG is None and "NELMDL" not in self.inputs.incar.values:
             self.calculation.parameters = replace(self.calculation.parameters, frozen_steps=ORBITALS_FIRST)
         what = "density" if start.coeff_sknG is None else "density and orbitals"
@@ -198,7 +204,8 @@ class _Run:
         """Write the final files; the result."""
         status = converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
         found = Observables(
-            ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay
+            ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
+            fields_of(self.calculation, ground.state, self.inputs),
         )
         return self._result(ground.state, found, status, ground)
 

@@ -5,7 +5,7 @@ and plain Python values only.  `vasprun.py`, `oszicar.py` and `contcar.py` each 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.volumetric import Volumetric
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +159,7 @@ class RunRecord:
     of the reciprocal vectors; weight_k: (k,) with sum one.  symbols: one per atom, atoms of a species together, in the
     order of `species`.  ionic_steps: one in a single-point run.  selective_ac: (a, c) of bool, True = may move, or
     None.  poscar: the file the run started from, whose suffixes of names and velocities of the lattice CONTCAR keeps,
-    or None.  stamp: the mark of the run, or None.
+    or None.  stamp: the mark of the run, or None.  fields: densities and potentials by the names of their files.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
@@ -178,6 +179,7 @@ class RunRecord:
     selective_ac: np.ndarray | None = None
     poscar: Poscar | None = None
     stamp: RunStamp | None = None
+    fields: Mapping[str, Volumetric] = field(default_factory=dict)
 
     @property
     def last(self) -> IonicStep:

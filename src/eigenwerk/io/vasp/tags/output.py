@@ -29,9 +29,9 @@ def _unwritten(name: str, text: str) -> Tag:
 OUTPUT = (
     Tag("LWAVE", "bool", True, "", FILES, "honoured",
         "Keep the orbitals in eigenwerk.h5; without them a later run can start from the density alone."),
+    Tag("LCHARG", "bool", True, "", FILES, "honoured", "Write the valence density to CHGCAR and CHG at the end."),
     *group(
         FILES, "inert", "the State is always saved in eigenwerk.h5",
-        ("LCHARG", "bool", True, "", "Write CHGCAR."),
         ("LH5", "bool", False, "", "HDF5 instead of WAVECAR and CHGCAR."),
         ("LCHARGH5", "bool", Derived("LH5"), "", "HDF5 instead of CHGCAR."),
     ),

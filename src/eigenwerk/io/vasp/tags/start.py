@@ -22,9 +22,9 @@ START = (
     ),
     Tag(
         "ICHARG", "int", Derived("0 with ISTART = 1, else 2"), "", SECTION, "honoured",
-        "Starting density: 0 from the orbitals, 1 from eigenwerk.h5, 2 superposed atoms.",
+        "Starting density: 0 from the orbitals, 1 from CHGCAR (or eigenwerk.h5 of the same run), 2 superposed atoms.",
         note="a density kept fixed, or taken from another file, is not available",
-        remedy="Set ICHARG = 2 for a run from scratch, or ICHARG = 1 to continue from eigenwerk.h5.",
+        remedy="Set ICHARG = 2 for a run from scratch, or ICHARG = 1 to continue from CHGCAR or eigenwerk.h5.",
         choices=(
             TagValue(0), TagValue(1), TagValue(2),
             TagValue(4, "refused", "reading a potential from a file is not available"),
@@ -90,8 +90,9 @@ ONE_CENTRE = (
     ),
     Tag("LMAXPAW", "int", Derived("2 l_max of the data set"), "", SECTION, "refused",
         "Largest l of the one-centre densities.", "the one-centre expansions are always complete", "Remove the line."),
-    Tag("LMAXMIX", "int", 2, "", SECTION, "inert", "Largest l of the one-centre occupancies given to the mixer.",
-        "all one-centre occupancies are always mixed and saved"),
+    Tag("LMAXMIX", "int", Derived("twice the largest l of the data sets"), "", SECTION, "honoured",
+        "Largest l of the one-centre occupancies in CHGCAR, 2 or more. The mixer, and eigenwerk.h5, always have all of "
+        "them.", at_least=0, at_most=12),
     *group(
         SECTION, "inert", "it acts only with METAGGA",
         ("LMAXTAU", "int", 0, "", "Largest l of the one-centre kinetic-energy density."),

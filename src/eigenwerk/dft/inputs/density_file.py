@@ -1,0 +1,61 @@
+"""Whether a CHGCAR fits a calculation: cell, species, grid and PAW data, told by what stands before its values."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.poscar import runs_of
+from eigenwerk.io.vasp.volumetric import VolumetricHead
+from eigenwerk.units import BOHR_ANGSTROM
+
+SAME_CELL = 1e-4
+"""Largest difference of lattice vectors (Å): files of other programs have six decimals."""
+
+_REMEDY = "or set ICHARG = 2 to start from atoms."
+
+
+def require_fitting(
+    head: VolumetricHead, structure: Structure, fine: tuple[int, int, int], checksums: Mapping[str, str],
+    name: str = "CHGCAR",
+) -> None:  # fmt: skip
+    """Raise InputError if a file is one of another cell, of other atoms or PAW data, or on another grid.
+
+    fine: points of the density grid; checksums: md5 of the PAW data by element.
+    """
+    lattice_cv = structure.lattice_cv * BOHR_ANGSTROM
+    difference = np.abs(head.poscar.lattice_cv - lattice_cv).max()
+    if difference > SAME_CELL:
+        volumes = [abs(float(np.linalg.det(cell_cv))) for cell_cv in (head.poscar.lattice_cv, lattice_cv)]
+        raise InputError(
+            f"{name}: is of another cell: {volumes[0]:.4f} Å³ against {volumes[1]:.4f} Å³ of POSCAR, lattice vectors "
+            f"differ by up to {difference:.4f} Å. Give the file of this cell, {_REMEDY}"
+        )
+    if head.poscar.symbols != structure.symbols:
+        there, here = (
+            " ".join(f"{symbol}{count}" for symbol, count in runs_of(symbols))
+            for symbols in (head.poscar.symbols, structure.symbols)
+        )
+        raise InputError(f"{name}: has the atoms {there}, POSCAR has {here} (the order counts). Give the file of these "
+                         f"atoms, {_REMEDY}")  # fmt: skip
+    if head.size_c != fine:
+        there, here = (" x ".join(map(str, size_c)) for size_c in (head.size_c, fine))
+        tags = ", ".join(f"{tag} = {size}" for tag, size in zip(("NGXF", "NGYF", "NGZF"), head.size_c, strict=True))
+        raise InputError(
+            f"{name}: its grid has {there} points, that of this run {here}. Set ENCUT and PREC as they were, "
+            f"or {tags}, {_REMEDY}"
+        )
+    for symbol, digits in checksums.items():
+        found = head.data_sets.get(symbol)
+        if found is None:
+            raise InputError(
+                f"{name}: does not say which PAW data its augmentation occupancies belong to, so it was written, or "
+                f"rewritten, by another program; they mean nothing for the data of this run. Remove the file, "
+                f"{_REMEDY}"
+            )
+        if not digits.startswith(found):
+            raise InputError(
+                f"{name}: its augmentation occupancies of {symbol} belong to PAW data with the checksum {found}, this "
+                f"run uses those with {digits[:8]}; one means nothing for the other. Remove the file, {_REMEDY}"
+            )

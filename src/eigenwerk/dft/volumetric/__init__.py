@@ -1,0 +1,1 @@
+"""Densities and potentials as files hold them: fields on the density grid, and what is taken from them."""

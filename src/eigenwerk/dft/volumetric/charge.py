@@ -1,0 +1,105 @@
+"""The valence density as CHGCAR holds it, and a start from it.
+
+    ρ(R) = Ω Σ_g [ñ(g) + n̂(g)] exp(i g·R)
+
+on the density grid, ñ the smooth density and n̂ the compensation charges of its occupancies D, which follow behind the
+values; the mean of ρ is the number of valence electrons.  Two spins: their sum and their difference.  On the way back
+n̂ is made of D again and taken off.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.density import Density, moment_per_atom, moved
+from eigenwerk.dft.inputs.density_file import require_fitting
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.scf.carried import with_electrons
+from eigenwerk.dft.scf.state import StartingPoint
+from eigenwerk.dft.spin import COLLINEAR, UNPOLARISED
+from eigenwerk.dft.volumetric.occupancies import coupled, highest, largest_of, uncoupled
+from eigenwerk.errors import InputError
+from eigenwerk.io.paw_xml import PawDataset
+from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric, read_volumetric
+from eigenwerk.units import BOHR_ANGSTROM
+
+SAME_PLACE = 1e-5 / BOHR_ANGSTROM
+"""Atoms of a file that are nearer to those of the run have not moved, bohr: six decimals are usual."""
+
+
+def charge_blocks(density: Density, atoms: PawAtoms, largest: int) -> tuple[GridBlock, ...]:
+    """The blocks of CHGCAR; largest: LMAXMIX."""
+    total = density.map(density.spin.total)
+    whole_sg = _with_compensation(total, atoms)
+    moments = moment_per_atom(density, atoms) if density.spin.polarised else None
+    blocks = []
+    for component, (whole_g, occupancy_x) in enumerate(zip(whole_sg, total.occupancy_sx, strict=True)):
+        value_R = atoms.basis.fine_map.to_grid(whole_g * atoms.basis.volume).cpu().numpy()
+        moment_a = moments if component == 0 else None
+        blocks.append(GridBlock(value_R, coupled(atoms, occupancy_x, largest), moment_a))
+    return tuple(blocks)
+
+
+def _with_compensation(total: Density, atoms: PawAtoms) -> torch.Tensor:
+    """ñ + n̂ of components, (s, g) on the electrostatic sphere."""
+    whole_sg = atoms.valence_compensation(total.occupancy_sx, whole=True)
+    whole_sg[:, : total.density_sg.shape[1]] += total.density_sg
+    return whole_sg
+
+
+def data_sets_of(datasets: Mapping[str, PawDataset], structure: Structure) -> dict[str, str]:
+    """Checksums by element, as the mark of a file has them."""
+    return {symbol: datasets[symbol].md5[:8] for symbol in structure.species}
+
+
+def charge_start(path: str | Path, calculation: Calculation) -> StartingPoint:
+    """Where a calculation begins with the density of a CHGCAR.
+
+    Atoms that have moved take their density along, and the density is scaled to the wanted number of electrons.  Raises
+    InputError for a file of another cell, grid or species, and for occupancies of other PAW data.
+    """
+    head, file = read_volumetric(path)
+    atoms, name, datasets = calculation.atoms, Path(path).name, calculation.datasets
+    checksums = {symbol: data.md5 for symbol, data in datasets.items()}
+    require_fitting(head, calculation.structure, calculation.basis.grids.fine, checksums, name)
+    basis, notes = atoms.basis, []
+    largest = _largest(name, file, atoms)
+    needed = max(highest(species.setup) for species in atoms.layout.species)
+    if largest < needed:
+        notes.append(
+            f"{name} was written with LMAXMIX = {largest}: what is behind l = {largest} in the spheres starts from "
+            f"zero (LMAXMIX = {needed}, or no LMAXMIX, keeps all)"
+        )
+    value_sR = basis.runtime.tensor(np.stack([block.value_R for block in file.blocks]))
+    occupancy_sx = torch.stack([uncoupled(atoms, block.occupancies, largest) for block in file.blocks])
+    whole_sg = basis.fine_map.from_grid(value_sR, basis.density_count) / basis.volume
+    total = Density.of(whole_sg - atoms.valence_compensation(occupancy_sx), occupancy_sx)
+    spin = COLLINEAR if len(file.blocks) == 2 else UNPOLARISED
+    density = total.map(spin.channels_of)
+    old = Structure(basis.structure.lattice_cv, basis.structure.symbols, head.poscar.scaled_ac)
+    step_ac = old.scaled_ac - basis.structure.scaled_ac
+    distance = np.linalg.norm((step_ac - np.rint(step_ac)) @ old.lattice_cv, axis=1).max()
+    if distance > SAME_PLACE:
+        notes.append(f"atoms have moved by up to {distance * BOHR_ANGSTROM:.3f} Å")
+        density = moved(density, atoms, old, torch.ones_like(basis.norm2_g[: basis.density_count]))
+    if density.spin != basis.spin:
+        notes.append(f"ISPIN was {density.spin.densities}, now it is {basis.spin.densities}")
+    return StartingPoint(with_electrons(density, atoms, calculation.parameters.electrons), notes=tuple(notes))
+
+
+def _largest(name: str, file: Volumetric, atoms: PawAtoms) -> int:
+    """The LMAXMIX with which a file was written, told by how many numbers its atoms have."""
+    counts = {tuple(len(numbers) for numbers in block.occupancies) for block in file.blocks}
+    largest = largest_of(atoms, counts.pop()) if len(counts) == 1 and len(file.blocks) <= 2 else None
+    if largest is None:
+        pairs = zip(atoms.basis.structure.symbols, file.blocks[0].occupancies, strict=False)
+        words = ", ".join(f"{count} for {symbol}" for symbol, count in sorted({(s, len(n)) for s, n in pairs}))
+        raise InputError(
+            f"{name}: the PAW data have other numbers of augmentation occupancies than its {len(file.blocks)} field(s) "
+            f"({words or 'none'}). Remove the file, or set ICHARG = 2 to start from atoms."
+        )
+    return largest
