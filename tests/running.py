@@ -13,7 +13,10 @@ from warm_start import PIPE, RANK_NAME, WarmProcess, warm_run
 ENDLESS = {"EDIFF": "1E-30", "NELM": 3000}
 """Tags of a run that does not end by itself."""
 
-WRITTEN = {"vasprun.xml", "OSZICAR", "CONTCAR", "CHGCAR", "CHG", "eigenwerk.h5", "eigenwerk-trace.json"}
+WRITTEN = {
+    "vasprun.xml", "OUTCAR", "OSZICAR", "CONTCAR", "XDATCAR", "EIGENVAL", "IBZKPT", "CHGCAR", "CHG", "eigenwerk.h5",
+    "eigenwerk-trace.json",
+}  # fmt: skip
 """Files that a finished run leaves if INCAR asks for nothing special."""
 
 EIGENWERK = [sys.executable, "-m", "eigenwerk.cli.main"]

@@ -51,7 +51,7 @@ class GroundState:
     forces_av: (a, 3) hartree per bohr; correction_av: what is in them for the density not being self-consistent;
     force_error: estimate of the largest error left of that; moment_a: moments inside the augmentation spheres, Bohr
     magneton.  stress_vv: (3, 3) hartree per bohr³, positive where the cell wants to shrink, and pulay, the Pulay stress
-    in its pressure; None if not asked for.
+    in its pressure; None if not asked for.  seconds: wall time.
     """
 
     state: State
@@ -61,6 +61,7 @@ class GroundState:
     force_error: float
     stress_vv: np.ndarray | None = None
     pulay: float | None = None
+    seconds: float | None = None
 
     @property
     def basis(self) -> PlaneWaveBasis:
@@ -197,10 +198,11 @@ class Calculation:
                 found = before if worse else found.after(before)
         stress_vv, pulay = self.stress_of(state) if self.parameters.stress else (None, None)
         moment_a = moment_per_atom(state.density, self.atoms)
-        trace.lap("LOOP+", time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        trace.lap("LOOP+", seconds)
         return GroundState(
             state, found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error, stress_vv,
-            pulay,
+            pulay, seconds,
         )
 
     def forces_of(self, state: State) -> Forces:

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from eigenwerk.io.vasp.output.record import (
+    BasisRecord,
     DensityOfStates,
     FinalRecord,
     IonicStep,
     KpointGeneration,
+    ResourceRecord,
     RunRecord,
     SpeciesRecord,
     StepRecord,
@@ -25,6 +27,8 @@ SPECIES = (
     SpeciesRecord(2, "Mg", 24.305, 10.0, dataset_title(True, "Mg", "gpaw-data 1.2.1", "Mg.PBE", "md5:0123abcd")),
     SpeciesRecord(1, "O", 15.999, 6.0, dataset_title(True, "O", "gpaw-data 1.2.1", "O.PBE", "md5:4567efab")),
 )
+
+PLANE_WAVES = np.array([120, 118, 123, 119])
 
 
 def _final(spins: int, converged: bool, random: np.random.Generator) -> FinalRecord:
@@ -137,8 +141,11 @@ def make_record() -> Callable[..., RunRecord]:
             "weight_k": np.array([1, 1, 2, 2]) / 6,
             "symbols": ("Mg", "Mg", "O"),
             "species": SPECIES,
-            "ionic_steps": (*[_before(last)] * (ionic - 1), last),
+            "ionic_steps": (*(_before(last) for _ in range(ionic - 1)), last),
             "final": final,
+            "basis": None if "weight_k" in fields else BasisRecord((24, 24, 30), (48, 48, 60), PLANE_WAVES),
+            "ranks": 4,
+            "resources": ResourceRecord(12.5, 11.0, 0.25, 123456.0, 321, 2, 17),
         }
         return RunRecord(**(values | fields))
 

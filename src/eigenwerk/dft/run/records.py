@@ -48,7 +48,7 @@ class Observables:
     """What a finished state has and one on the way does not, in hartree and bohr.
 
     forces_av: (a, 3); moment_a: (a,); correction_av, force_error, stress_vv, pulay: see `GroundState`.  fields:
-    densities and potentials by the names of their files, in the units of files.
+    densities and potentials by the names of their files, in the units of files.  seconds: wall time of the ionic step.
     """
 
     forces_av: np.ndarray | None = None
@@ -58,6 +58,7 @@ class Observables:
     stress_vv: np.ndarray | None = None
     pulay: float | None = None
     fields: Mapping[str, Volumetric] = field(default_factory=dict)
+    seconds: float | None = None
 
 
 def run_record(
@@ -71,7 +72,7 @@ def run_record(
     earlier: tuple[IonicStep, ...] = (),
     stamp: RunStamp | None = None,
 ) -> RunRecord:
-    """Everything that vasprun.xml, OSZICAR and CONTCAR need.
+    """What the files of a run are made of.
 
     status: how the run ended, one sentence; start: when it began; converged: to be marked as the result; earlier: ionic
     steps before that of the state; stamp: the mark of files of this run.
@@ -102,6 +103,7 @@ def ionic_step(inputs: Inputs, state: State, observables: Observables, converged
         force_error=None if observables.force_error is None else observables.force_error * FORCE_EV_PER_ANGSTROM,
         stress_vv=None if observables.stress_vv is None else -observables.stress_vv * STRESS_KILOBAR,
         pulay=None if observables.pulay is None else observables.pulay * STRESS_KILOBAR,
+        seconds=observables.seconds,
     )  # fmt: skip
 
 

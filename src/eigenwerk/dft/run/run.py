@@ -205,8 +205,8 @@ class _Run:
         status = converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
         found = Observables(
             ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
-            fields_of(self.calculation, ground.state, self.inputs),
-        )
+            fields_of(self.calculation, ground.state, self.inputs), ground.seconds,
+        )  # fmt: skip
         return self._result(ground.state, found, status, ground)
 
     def stop(self, reason: str) -> RunResult:

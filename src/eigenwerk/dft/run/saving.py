@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.run.checkpoint import ionic_steps_tree, state_tree
 from eigenwerk.dft.run.output_folder import OutputFolder
 from eigenwerk.dft.run.records import Observables, incar_tags, run_record, tags_in_force
+from eigenwerk.dft.run.resources import basis_record, resources
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import EigenwerkError, InputError
 from eigenwerk.io.atomic_write import together, uninterrupted
@@ -34,7 +35,7 @@ from eigenwerk.io.hdf5_state import write_state
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES, OutputFile
-from eigenwerk.io.vasp.output.record import IonicStep, RunRecord
+from eigenwerk.io.vasp.output.record import BasisRecord, IonicStep, RunRecord
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.parallel.watch.coordinator import NO_STEP
@@ -76,6 +77,7 @@ class Saver:
         self._saves = itertools.count(1)
         self._began = self._last = time.perf_counter()
         self._spent, self._duration = 0.0, 0.0
+        self._before = resources()
         self._writing = threading.Lock()  # a rescue waits for files that are being written, and writes its own after
 
     def save_if_due(self, state: State) -> None:
@@ -147,6 +149,9 @@ class Saver:
             converged=finished and state.converged, earlier=self.earlier,
             stamp=RunStamp(self.folder.run, next(self._saves)),
         )  # fmt: skip
+        record = replace(
+            record, basis=self._basis, ranks=grid.world.size, resources=resources(self._before) if finished else None
+        )
         orbitals = self._orbitals(state, grid)
         if grid.world.rank != 0:
             return record, {}
@@ -156,7 +161,7 @@ class Saver:
                 path, self.tree(state, record, observables, orbitals, trace), __version__, stamp=str(record.stamp)
             ),
         }
-        writers |= {file.name: partial(_write_file, file, record) for file in OUTPUT_FILES if file.wanted(record)}
+        writers |= {file.name: partial(_write_file, file, record) for file in OUTPUT_FILES if file.due(record)}
         with self._writing:
             written, self.unwritten = self._put(writers)
             if self.unwritten and (words := self.folder.move_if_vanished()):
@@ -216,6 +221,10 @@ class Saver:
         if grid is not self.calculation.runtime.grid:
             coeff_sknG = coeff_sknG.cpu()
         return whole_orbitals(grid, self.calculation.basis, coeff_sknG)
+
+    @cached_property
+    def _basis(self) -> BasisRecord:
+        return basis_record(self.calculation)
 
     def tree(
         self, state: State, record: RunRecord, observables: Observables, orbitals: WholeOrbitals | None,

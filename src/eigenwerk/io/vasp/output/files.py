@@ -1,7 +1,7 @@
 """The one table of files in VASP's formats: a file is its writer's module and a row here.
 
 A writer gets a path and a `RunRecord` and writes what that holds; a file whose data a record lacks is not wanted of it.
-A run on its way writes all wanted files again whenever it is saved.
+A run on its way writes all wanted files again whenever it is saved, but for those that come at its end.
 """
 
 from collections.abc import Callable
@@ -10,19 +10,31 @@ from functools import partial
 from pathlib import Path
 
 from eigenwerk.io.vasp.output.contcar import write_contcar
+from eigenwerk.io.vasp.output.eigenval import write_eigenval
+from eigenwerk.io.vasp.output.ibzkpt import write_ibzkpt
 from eigenwerk.io.vasp.output.oszicar import write_oszicar
+from eigenwerk.io.vasp.output.outcar.outcar import write_outcar
 from eigenwerk.io.vasp.output.record import RunRecord
 from eigenwerk.io.vasp.output.vasprun import write_vasprun
 from eigenwerk.io.vasp.output.volumetric import write_volumetric
+from eigenwerk.io.vasp.output.xdatcar import write_xdatcar
 
 
 @dataclass(frozen=True)
 class OutputFile:
-    """One file: its name, its writer, which raises InputError if it cannot write, and whether a record wants it."""
+    """One file: its name, its writer, which raises InputError if it cannot write, and whether a record wants it.
+
+    at_end: only of a run that is over, because writing it takes long.
+    """
 
     name: str
     write: Callable[[Path, RunRecord], None]
     wanted: Callable[[RunRecord], bool] = lambda record: True
+    at_end: bool = False
+
+    def due(self, record: RunRecord) -> bool:
+        """Whether to write it now."""
+        return self.wanted(record) and (record.resources is not None or not self.at_end)
 
 
 def field_file(name: str) -> OutputFile:
@@ -32,7 +44,11 @@ def field_file(name: str) -> OutputFile:
 
 OUTPUT_FILES = (
     OutputFile("vasprun.xml", write_vasprun),
+    OutputFile("OUTCAR", write_outcar),
     OutputFile("OSZICAR", write_oszicar),
     OutputFile("CONTCAR", write_contcar),
+    OutputFile("XDATCAR", write_xdatcar),
+    OutputFile("EIGENVAL", write_eigenval),
+    OutputFile("IBZKPT", write_ibzkpt, lambda record: record.generation is not None),
     *map(field_file, ("CHGCAR", "CHG")),
 )

@@ -1,7 +1,7 @@
 """What a finished, or unconverged, run hands to the writers of output files: a sequence of ionic steps, often of one.
 
 Everything is in the units of the files: eV, Angstrom, eV/Angstrom, kB, Bohr magnetons, seconds; numpy arrays
-and plain Python values only.  `vasprun.py`, `oszicar.py` and `contcar.py` each write a part of one `RunRecord`.
+and plain Python values only.  Each writer of `files.py` writes a part of one `RunRecord`.
 """
 
 from collections.abc import Mapping
@@ -93,6 +93,32 @@ class DensityOfStates:
 
 
 @dataclass(frozen=True, eq=False)
+class BasisRecord:
+    """Grids and plane waves.
+
+    wave_grid, fine_grid: FFT points along the three lattice axes; count_k: plane waves of each k-point, (k,).
+    """
+
+    wave_grid: tuple[int, int, int]
+    fine_grid: tuple[int, int, int]
+    count_k: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ResourceRecord:
+    """What a run took that is over: wall time since its start (s), and of the process that writes its processor times
+    (s), largest resident memory (kB), page faults and voluntary context switches."""
+
+    elapsed: float
+    user: float
+    system: float
+    max_memory: float
+    minor_faults: int
+    major_faults: int
+    switches: int
+
+
+@dataclass(frozen=True, eq=False)
 class IonicStep:
     """One arrangement of the ions and what was found for it.
 
@@ -102,7 +128,8 @@ class IonicStep:
     cell wants to expand, or None if it was not computed.  moment: total, Bohr magnetons, None without spin; moment_a:
     (a,) or None.  velocities_av: (a, v) Angstrom per femtosecond, or None.  force_error: estimate of the largest
     error of forces from a density that is not self-consistent, eV/Angstrom, or None.  pulay: Pulay stress in the
-    pressure, kB, or None.
+    pressure, kB, or None.  seconds: wall time with forces, or None.  charge_xal: (x, a, l)
+    electrons in the spheres of the atoms by angular momentum, x: all and, with spin, the magnetisation, or None.
 
     Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
     """
@@ -123,6 +150,8 @@ class IonicStep:
     velocities_av: np.ndarray | None = None
     force_error: float | None = None
     pulay: float | None = None
+    seconds: float | None = None
+    charge_xal: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not self.steps:
@@ -160,6 +189,7 @@ class RunRecord:
     order of `species`.  ionic_steps: one in a single-point run.  selective_ac: (a, c) of bool, True = may move, or
     None.  poscar: the file the run started from, whose suffixes of names and velocities of the lattice CONTCAR keeps,
     or None.  stamp: the mark of the run, or None.  fields: densities and potentials by the names of their files.
+    ranks: processes of the run.  resources: None as long as it is not over.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
@@ -180,6 +210,9 @@ class RunRecord:
     poscar: Poscar | None = None
     stamp: RunStamp | None = None
     fields: Mapping[str, Volumetric] = field(default_factory=dict)
+    basis: BasisRecord | None = None
+    ranks: int = 1
+    resources: ResourceRecord | None = None
 
     @property
     def last(self) -> IonicStep:
@@ -197,6 +230,7 @@ class RunRecord:
         for step in self.ionic_steps:
             _require("scaled_ac", step.scaled_ac, (atoms, 3))
         _require("selective_ac", self.selective_ac, (atoms, 3))
+        _require("count_k", None if self.basis is None else self.basis.count_k, (kpoints,))
         _require("eig_skn", self.final.eig_skn, (spins, kpoints, bands))
         _require("occ_skn", self.final.occ_skn, (spins, kpoints, bands))
 

@@ -1,0 +1,29 @@
+"""Write IBZKPT: the k-points of the irreducible wedge in the form of a KPOINTS file."""
+
+from pathlib import Path
+
+import numpy as np
+
+from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.vasp.output.record import RunRecord
+
+
+def write_ibzkpt(path: str | Path, record: RunRecord) -> None:
+    """Write the k-points of a mesh; weights are numbers of points of the whole mesh.
+
+    Raises InputError if the file cannot be written, ValueError if the record has no mesh.
+    """
+    if record.generation is None:
+        raise ValueError("IBZKPT of a run without a mesh of k-points")
+    count_k = record.weight_k * np.prod(record.generation.mesh)
+    text = f"Automatically generated mesh   {record.stamp or ''}".rstrip()
+    text += f"\n{len(count_k):8d}\nReciprocal lattice\n"
+    for point_c, count in zip(record.kpoint_kc, count_k, strict=True):
+        text += "".join(f" {value:19.14f}" for value in point_c) + f"  {_weight(count)}\n"
+    with replacing(path) as new:
+        new.write_text(text, encoding="utf-8")
+
+
+def _weight(count: float) -> str:
+    """A number of points; a fraction stays one."""
+    return f"{round(count):12d}" if abs(count - round(count)) < 1e-6 else f"{count:19.14f}"

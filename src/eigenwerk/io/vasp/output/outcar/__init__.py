@@ -1,0 +1,1 @@
+"""OUTCAR, in the places and phrases of VASP's."""

@@ -1,0 +1,89 @@
+"""Write OUTCAR: the account of a run in the phrases by which pymatgen, ASE, custodian, emmet and scripts find numbers.
+
+It holds nothing that was not computed: docs/formats/outcar.md lists the phrases, who looks for them, and what VASP's
+file has beyond.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.vasp.output.outcar.header import cell, header
+from eigenwerk.io.vasp.output.outcar.results import charges, eigenvalues, energies, forces, stress
+from eigenwerk.io.vasp.output.outcar.steps import electronic_step
+from eigenwerk.io.vasp.output.outcar.text import RULE, banner
+from eigenwerk.io.vasp.output.record import IonicStep, ResourceRecord, RunRecord
+
+
+def write_outcar(path: str | Path, record: RunRecord) -> None:
+    """Write the OUTCAR of a run, also of one that is not over.  Raises InputError if the file cannot be written."""
+    with replacing(path) as new, open(new, "w", encoding="utf-8") as out:
+        out.writelines(_pieces(record))
+
+
+def _pieces(record: RunRecord) -> Iterator[str]:
+    """Header, ionic steps, and the accounts of a run that is over."""
+    yield from header(record)
+    for number, ionic in enumerate(record.ionic_steps, start=1):
+        yield from _ionic_step(record, number, ionic)
+    if record.resources is not None:
+        yield from charges(record.last)
+        yield _accounts(record.resources)
+
+
+def _ionic_step(record: RunRecord, number: int, ionic: IonicStep) -> Iterator[str]:
+    """One arrangement of the ions; readers take it for done when the free energies follow the forces."""
+    for step in ionic.steps:
+        yield electronic_step(record, ionic, number, step)
+    if ionic is record.last and record.resources is None:
+        return
+    if ionic is record.last:
+        yield from eigenvalues(record)
+    yield f"\n\n{banner(_reason(record, ionic), 104, 24)}\n\n"
+    yield from charges(ionic)
+    if ionic.stress_vv is not None:
+        yield stress(record, ionic)
+    if ionic.forces_av is not None:
+        yield f"\n\n VOLUME and BASIS-vectors are now :\n {'-' * 77}\n{cell(record, ionic.lattice_cv)}"
+        yield forces(ionic.lattice_cv, ionic.scaled_ac, ionic.forces_av)
+        yield energies(ionic)
+    if ionic.seconds is not None:
+        yield f"{RULE}     LOOP+:  cpu time       n/a: real time{ionic.seconds:11.4f}\n\n"
+
+
+def _reason(record: RunRecord, ionic: IonicStep) -> str:
+    """Why self-consistency ended, in VASP's words."""
+    if ionic.converged:
+        return " aborting loop because EDIFF is reached "
+    if len(ionic.steps) >= int(record.parameters["NELM"]):
+        return " aborting loop EDIFF was not reached (unconverged) "
+    return " aborting loop because hard stop was set "
+
+
+def _accounts(used: ResourceRecord) -> str:
+    """The last lines, by which scripts know that a run is over."""
+    rows = [
+        ("Total CPU time used (sec)", f"{used.user + used.system:13.3f}"),
+        ("User time (sec)", f"{used.user:13.3f}"),
+        ("System time (sec)", f"{used.system:13.3f}"),
+        ("Elapsed time (sec)", f"{used.elapsed:13.3f}"),
+        ("", ""),
+        ("Maximum memory used (kb)", f"{used.max_memory:12.0f}."),
+        ("Average memory used (kb)", f"{'N/A':>13}"),
+        ("", ""),
+        ("Minor page faults", f"{used.minor_faults:13d}"),
+        ("Major page faults", f"{used.major_faults:13d}"),
+        ("Voluntary context switches", f"{used.switches:13d}"),
+    ]
+    lines = [f"{name:>41}:{value}" if name else "  " for name, value in rows]
+    return "\n".join(
+        [
+            "  ",
+            "  ",
+            " General timing and accounting informations for this job:",
+            f" {'=' * 56}",
+            "  ",
+            *lines,
+            "",
+        ]
+    )

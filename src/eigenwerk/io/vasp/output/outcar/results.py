@@ -1,0 +1,77 @@
+"""What OUTCAR says of a finished arrangement of the ions: levels, charges, stress, forces, energies."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from eigenwerk.io.vasp.output.outcar.text import RULE
+from eigenwerk.io.vasp.output.record import IonicStep, RunRecord
+
+_EV_PER_KILOBAR = 1 / 1602.176634
+"""kB times cubic Angstrom in eV."""
+
+
+def eigenvalues(record: RunRecord) -> Iterator[str]:
+    """Fermi level and bands; occupations without spin polarisation count both spins, as in VASP's file."""
+    final = record.final
+    yield f"\n E-fermi : {final.fermi_level:15.8f}\n\n"
+    polarised = len(final.eig_skn) == 2
+    for s, (eig_kn, occ_kn) in enumerate(zip(final.eig_skn, final.occ_skn, strict=True), start=1):
+        yield f"\n spin component {s}\n" if polarised else ""
+        for k, (eig_n, occ_n) in enumerate(zip(eig_kn, occ_kn, strict=True), start=1):
+            yield "\n k-point {:5d} :   {:10.4f}{:10.4f}{:10.4f}\n".format(k, *record.kpoint_kc[k - 1])
+            yield "  band No.  band energies     occupation \n"
+            rows = np.column_stack([np.arange(1, len(eig_n) + 1), eig_n, occ_n * (1 if polarised else 2)])
+            yield "%7d %15.8f %12.6f\n" * len(rows) % tuple(rows.ravel().tolist())
+    yield f"\n\n{'-' * 104}\n"
+
+
+def charges(ionic: IonicStep) -> Iterator[str]:
+    """Charges and moments in the spheres of the atoms by angular momentum, if projections were asked for.
+
+    Readers know the end of a table by its sum, which a single atom does not get.
+    """
+    if ionic.charge_xal is None:
+        return
+    for title, charge_al in zip((" total charge     ", " magnetization (x)"), ionic.charge_xal, strict=False):
+        atoms, count = charge_al.shape
+        yield f"\n\n{title}\n \n# of ion" + "".join(f"{name:>11}" for name in (*"spdfg"[:count], "tot")) + "\n"
+        rows = np.column_stack([np.arange(1, atoms + 1), charge_al, charge_al.sum(axis=1)])
+        line = f"{'-' * (11 * count + 20)}\n"
+        yield line + ("%5d   " + " %10.6f" * (count + 1) + "\n") * atoms % tuple(rows.ravel().tolist())
+        if atoms > 1:
+            yield line + "tot     " + "".join(f" {value:10.6f}" for value in rows[:, 1:].sum(axis=0)) + "\n"
+        yield " \n"
+
+
+def stress(record: RunRecord, ionic: IonicStep) -> str:
+    """Stress as VASP prints it: positive where the cell wants to expand; XX YY ZZ XY YZ ZX."""
+    assert ionic.stress_vv is not None
+    kilobar_x = [ionic.stress_vv[v, w] for v, w in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))]
+    volume = abs(np.linalg.det(ionic.lattice_cv))
+    pressure = float(np.trace(ionic.stress_vv)) / 3
+    outside = float(record.parameters.get("PSTRESS") or 0.0)
+    rule = f"  {'-' * 86}\n"
+    text = "\n  FORCE on cell =-STRESS in cart. coord.  units (eV):\n"
+    text += f"  Direction    XX          YY          ZZ          XY          YZ          ZX\n{rule}"
+    text += "  Total " + "".join(f" {value * volume * _EV_PER_KILOBAR:14.5f}" for value in kilobar_x)
+    text += "\n  in kB " + "".join(f" {value:14.5f}" for value in kilobar_x)
+    return text + f"\n  external pressure = {pressure - outside:14.4f} kB  Pullay stress = {outside:11.2f} kB\n"
+
+
+def forces(lattice_cv: np.ndarray, scaled_ac: np.ndarray, forces_av: np.ndarray) -> str:
+    """Positions (Angstrom) and forces (eV/Angstrom), and what is left of the forces in sum."""
+    rows = np.column_stack([scaled_ac @ lattice_cv, forces_av])
+    rule = f" {'-' * 83}\n"
+    text = f"\n\n POSITION                                       TOTAL-FORCE (eV/Angst)\n{rule}"
+    text += (" %14.8f" * 3 + "   " + " %14.8f" * 3 + "\n") * len(rows) % tuple(rows.ravel().tolist())
+    drift = "".join(f" {value:14.8f}" for value in forces_av.sum(axis=0))
+    return text + f"{rule}    total drift:                                 {drift}\n"
+
+
+def energies(ionic: IonicStep) -> str:
+    """The energies of an ionic step; ASE takes the third and the fifth line of this block."""
+    text = f"\n\n{'-' * 104}\n\n\n\n  FREE ENERGIE OF THE ION-ELECTRON SYSTEM (eV)\n  {'-' * 51}\n"
+    text += f"  free  energy   TOTEN  = {ionic.free_energy:18.8f} eV\n\n"
+    text += f"  energy  without entropy={ionic.energy_without_entropy:18.8f}"
+    return text + f"  energy(sigma->0) = {ionic.energy_zero:18.8f}\n{RULE}"
