@@ -52,7 +52,7 @@ def document(inputs: Inputs) -> Document:
         "datasets": [_dataset(data) for data in inputs.data.values()],
         "memory": found.memory and _memory(found.memory),
         "field_files": found.parameters and found.grids
-        and field_sizes(inputs.incar, found.parameters, found.grids.fine),
+        and field_sizes(inputs.incar, found.parameters, found.grids),
     }
 
 

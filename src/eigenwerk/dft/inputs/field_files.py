@@ -2,16 +2,30 @@
 
 from math import prod
 
+from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.output.volumetric import bytes_of
 
+FILES = {
+    ("LCHARG",): ("CHGCAR", "CHG"),
+    ("LVHAR", "LVTOT"): ("LOCPOT",),
+    ("LAECHG",): ("AECCAR0", "AECCAR1", "AECCAR2"),
+    ("LELF",): ("ELFCAR",),
+}
+"""Tags of which one is enough -> the files that they mean."""
+
 
 def wanted_fields(incar: Incar) -> tuple[str, ...]:
     """Names of the files."""
-    return ("CHGCAR", "CHG") if incar.get("LCHARG") else ()
+    return tuple(name for tags, names in FILES.items() if any(incar.get(tag) for tag in tags) for name in names)
 
 
-def field_sizes(incar: Incar, parameters: Parameters, fine: tuple[int, int, int]) -> dict[str, int]:
-    """Bytes of each, without atoms and occupancies; fine: points of the density grid."""
-    return {name: parameters.spins * bytes_of(prod(fine), name == "CHG") for name in wanted_fields(incar)}
+def field_sizes(incar: Incar, parameters: Parameters, grids: GridSizes) -> dict[str, int]:
+    """Bytes of each, without atoms and occupancies."""
+    found = {}
+    for name in wanted_fields(incar):
+        one = name.startswith("AECCAR") or (name == "LOCPOT" and incar.get("LVHAR"))
+        points = prod(grids.wave if name == "ELFCAR" else grids.fine)
+        found[name] = (1 if one else parameters.spins) * bytes_of(points, name == "CHG")
+    return found

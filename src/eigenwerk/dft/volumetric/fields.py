@@ -1,10 +1,15 @@
 """Which fields the files of a run hold, made of its last state."""
 
+import numpy as np
+
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.field_files import wanted_fields
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.scf.state import State
+from eigenwerk.dft.volumetric.all_electron import core_density, proto_valence_density, valence_density
 from eigenwerk.dft.volumetric.charge import charge_blocks, data_sets_of
+from eigenwerk.dft.volumetric.localisation import localisation_blocks
+from eigenwerk.dft.volumetric.potential import electrostatic_blocks, total_blocks
 from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric
 
 
@@ -21,5 +26,20 @@ def fields_of(calculation: Calculation, state: State, inputs: Inputs) -> dict[st
             # what a run with ICHARG = 1 starts from, of eigenwerk.h5 as well
             blocks = charge_blocks(state.following, calculation.atoms, largest)
             found["CHGCAR"] = Volumetric(blocks, data_sets_of(calculation.datasets, calculation.structure))
-            found["CHG"] = Volumetric(tuple(GridBlock(block.value_R) for block in blocks), {})
+            found["CHG"] = _plain(*(block.value_R for block in blocks))
+        if "LOCPOT" in wanted:
+            potential = calculation.builder(state.density)
+            make = electrostatic_blocks if inputs.incar.get("LVHAR") else total_blocks
+            found["LOCPOT"] = _plain(*make(potential))
+        if "AECCAR0" in wanted:
+            found["AECCAR0"] = _plain(core_density(calculation.atoms))
+            found["AECCAR1"] = _plain(proto_valence_density(calculation.atoms))
+            found["AECCAR2"] = _plain(valence_density(state.output, calculation.atoms))
+        if "ELFCAR" in wanted:
+            found["ELFCAR"] = _plain(*localisation_blocks(state, calculation.symmetrise))
     return found
+
+
+def _plain(*values: np.ndarray) -> Volumetric:
+    """Fields without occupancies."""
+    return Volumetric(tuple(GridBlock(value_R) for value_R in values), {})

@@ -50,5 +50,5 @@ OUTPUT_FILES = (
     OutputFile("XDATCAR", write_xdatcar),
     OutputFile("EIGENVAL", write_eigenval),
     OutputFile("IBZKPT", write_ibzkpt, lambda record: record.generation is not None),
-    *map(field_file, ("CHGCAR", "CHG")),
+    *map(field_file, ("CHGCAR", "CHG", "LOCPOT", "AECCAR0", "AECCAR1", "AECCAR2", "ELFCAR")),
 )

@@ -1,6 +1,6 @@
 """INCAR tags: k-points, output files, properties after the ground state."""
 
-from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, group, switches
+from eigenwerk.io.vasp.tags.base import Derived, Tag, group, switches
 
 KPOINTS = "k-points"
 FILES = "Output"
@@ -20,12 +20,6 @@ MESH = (
 )  # fmt: skip
 
 
-def _unwritten(name: str, text: str) -> Tag:
-    """A switch of an output file that does not exist yet: .TRUE. is worth a warning."""
-    choices = (TagValue(False, "honoured"), TagValue(True, "inert", _NOT_WRITTEN, severity="warning"))
-    return Tag(name, "bool", False, "", FILES, "inert", text, _NOT_WRITTEN, choices=choices)
-
-
 OUTPUT = (
     Tag("LWAVE", "bool", True, "", FILES, "honoured",
         "Keep the orbitals in eigenwerk.h5; without them a later run can start from the density alone."),
@@ -43,10 +37,10 @@ OUTPUT = (
         ("EMIN", "float", Derived("from the eigenvalues"), "eV", "Lower end of the density of states."),
         ("EMAX", "float", Derived("from the eigenvalues"), "eV", "Upper end of the density of states."),
     ),
-    _unwritten("LVTOT", "Write LOCPOT: local potential with exchange-correlation."),
-    _unwritten("LVHAR", "Write LOCPOT: ionic and Hartree potential."),
-    _unwritten("LAECHG", "Write AECCAR0, AECCAR1, AECCAR2: all-electron densities."),
-    _unwritten("LELF", "Write ELFCAR: electron localisation function."),
+    Tag("LVTOT", "bool", False, "", FILES, "honoured", "Write LOCPOT: local potential with exchange-correlation."),
+    Tag("LVHAR", "bool", False, "", FILES, "honoured", "Write LOCPOT: ionic and Hartree potential, also with LVTOT."),
+    Tag("LAECHG", "bool", False, "", FILES, "honoured", "Write AECCAR0, AECCAR1, AECCAR2: all-electron densities."),
+    Tag("LELF", "bool", False, "", FILES, "honoured", "Write ELFCAR: electron localisation function."),
     Tag("LOCPROJ", "str", None, "", FILES, "inert", "Projection functions.", _NOT_WRITTEN),
     *switches(FILES, "densities of single bands are not available", ("LPARD", "Band-decomposed density.")),
     *group(
