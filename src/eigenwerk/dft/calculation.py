@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import torch
 
 from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
@@ -26,6 +27,7 @@ from eigenwerk.dft.scf.mixing import MixSettings
 from eigenwerk.dft.scf.mixing_extent import screens_locally, smallest_factor
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
 from eigenwerk.dft.spectrum.occupations import make_smearing
+from eigenwerk.dft.spectrum.projections import Projections, site_projections
 from eigenwerk.dft.spin import FORMS
 from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
@@ -51,7 +53,7 @@ class GroundState:
     forces_av: (a, 3) hartree per bohr; correction_av: what is in them for the density not being self-consistent;
     force_error: estimate of the largest error left of that; moment_a: moments inside the augmentation spheres, Bohr
     magneton.  stress_vv: (3, 3) hartree per bohr³, positive where the cell wants to shrink, and pulay, the Pulay stress
-    in its pressure; None if not asked for.  seconds: wall time.
+    in its pressure, and projections of the orbitals on atoms; None if not asked for.  seconds: wall time.
     """
 
     state: State
@@ -62,6 +64,7 @@ class GroundState:
     stress_vv: np.ndarray | None = None
     pulay: float | None = None
     seconds: float | None = None
+    projections: Projections | None = None
 
     @property
     def basis(self) -> PlaneWaveBasis:
@@ -197,12 +200,13 @@ class Calculation:
                 worse = self.runtime.world.any(found.error > before.error)
                 found = before if worse else found.after(before)
         stress_vv, pulay = self.stress_of(state) if self.parameters.stress else (None, None)
+        projections = self.projections_of(self.atoms, state.coeff_sknG, state.filling_skn)
         moment_a = moment_per_atom(state.density, self.atoms)
         seconds = time.perf_counter() - started
         trace.lap("LOOP+", seconds)
         return GroundState(
             state, found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error, stress_vv,
-            pulay, seconds,
+            pulay, seconds, projections,
         )
 
     def forces_of(self, state: State) -> Forces:
@@ -214,6 +218,22 @@ class Calculation:
             )
             force_av, correction_av = map(self.symmetrise.forces, (found.force_av, found.correction_av))
             return Forces(force_av, correction_av, found.error)
+
+    def projections_of(
+        self, atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor | None = None
+    ) -> Projections | None:
+        """Weights of orbitals on the atoms, if they are wanted, on all ranks.
+
+        atoms: on the basis of the orbitals; filling_skn: None at k-points that hold no electrons.
+        """
+        wanted = self.parameters.projection
+        if wanted is None:
+            return None
+        if filling_skn is None:
+            filling_skn = torch.zeros(len(coeff_sknG), len(atoms.basis.kpoints.point_kc), coeff_sknG.shape[2])
+        symmetry = self.kpoints.symmetry
+        with self.runtime.trace.span("projections"):
+            return site_projections(atoms, coeff_sknG, filling_skn, wanted.radius, symmetry, wanted.phases)
 
     def stress_of(self, state: State) -> tuple[np.ndarray, float]:
         """Stress of a state, (3, 3), and the Pulay stress in its pressure, hartree per bohr³."""

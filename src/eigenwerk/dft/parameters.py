@@ -27,6 +27,14 @@ class Mixing:
 
 
 @dataclass(frozen=True)
+class SphereProjection:
+    """Spheres about the atoms on which orbitals are projected: radius by element, bohr; phases: whether wanted too."""
+
+    radius: Mapping[str, float]
+    phases: bool = False
+
+
+@dataclass(frozen=True)
 class Parameters:
     """What defines a ground state apart from structure, k-points and data sets; hartree and bohr.
 
@@ -41,7 +49,7 @@ class Parameters:
     solver: "automatic" or a sequence of eigensolvers (scf/solver_choice.py);
     stress: whether it is computed (ISIF); motion_time: TIME (hartree⁻¹), of the damped solver; start_single: whether
     the first steps improve the orbitals in single precision; correct_forces: LCORR, and one more step where their error
-    is large.
+    is large; projection: of the orbitals on atoms, None for none.
     """
 
     cutoff: float
@@ -70,4 +78,5 @@ class Parameters:
     start_single: bool = False
     correct_forces: bool = True
     stress: bool = True
+    projection: SphereProjection | None = None
     title: str = "unknown system"

@@ -38,7 +38,7 @@ FAST = """2-gloo-insulator-1 2-gloo-insulator-2 2-gloo-metal-2 2-gloo-magnet-1 2
 """Those of the test below that `make test` runs; the others are slow ones."""
 
 
-POINTS = {"magnet": 2, "Gamma": 1, "exact": 1, "grid_gamma": 1}
+POINTS = {"magnet": 2, "inversion": 2, "Gamma": 1, "exact": 1, "grid_gamma": 1}
 """k-points of the cases that have fewer than four: there are no more k-groups."""
 
 

@@ -216,10 +216,11 @@ class PawAtoms:
             (k_count, self.layout.projector_count, g_count), dtype=basis.form.dtype, device=self.runtime.device
         )
         for species in self.layout.species:
-            shape_kih = self._orbital_shapes(species.setup, radial_of(species.setup), k)
+            setup = species.setup
+            shape_kih = self._shapes_of(setup, radial_of(setup), k)
             start_of = dict(zip(species.atom_a.tolist(), species.start_a.tolist(), strict=True))
             for atom in start_of:
-                for a, vector_kiG in self._rows(atom, species.setup, shape_kih, k):
+                for a, vector_kiG in self.rows_of(atom, setup.l_j, shape_kih, k):
                     out_kIG[:, start_of[a] : start_of[a] + shape_kih.shape[1]] = vector_kiG
         return out_kIG
 
@@ -234,18 +235,29 @@ class PawAtoms:
         total = weight_kIG.real.new_zeros(())
         for species in self.layout.species:
             setup = species.setup
-            shape_kih = self._orbital_shapes(setup, setup.dataset.projector_jg, k)
+            shape_kih = self._shapes_of(setup, setup.dataset.projector_jg, k)
             leaf_kih = shape_kih.detach().requires_grad_()
             start_of = dict(zip(species.atom_a.tolist(), species.start_a.tolist(), strict=True))
             for atom in start_of:
-                for a, vector_kiG in self._rows(atom, setup, leaf_kih, k):
+                for a, vector_kiG in self.rows_of(atom, setup.l_j, leaf_kih, k):
                     weight_kiG = weight_kIG[:, start_of[a] : start_of[a] + setup.projector_count]
                     (vector_kiG * weight_kiG).real.sum().backward(retain_graph=True)
             if leaf_kih.grad is not None:
                 total = total + (shape_kih * leaf_kih.grad.conj()).real.sum()
         return total
 
-    def _rows(self, a: int, setup: Setup, shape_kih: torch.Tensor, k: slice) -> list[tuple[int, torch.Tensor]]:
+    def true_projections(
+        self, a: int, rows: list[torch.Tensor], l_j: Sequence[int], k: slice
+    ) -> list[tuple[int, torch.Tensor]]:
+        """<f_j Y_L|ψ̃_n> of an atom, and by inversion of its partner, from products with their `rows_of`; (k, n, i)."""
+        if self.pairs is None:
+            return [(a, rows[0])]
+        return self.pairs.projections(a, rows, self.runtime.tensor(self.basis.point_kc[k]), self._parity(l_j))
+
+    def _parity(self, l_j: Sequence[int]) -> torch.Tensor:
+        return self.runtime.tensor([(-1.0) ** l for l in l_j for _ in range(2 * l + 1)])
+
+    def rows_of(self, a: int, l_j: Sequence[int], shape_kih: torch.Tensor, k: slice) -> list[tuple[int, torch.Tensor]]:
         """The functions of an atom as vectors, (k, i, G); by inversion, with those of its partner at the first one."""
         pairs = self.pairs
         if pairs is None:
@@ -253,7 +265,7 @@ class PawAtoms:
         if pairs.inversion.partner_a[a] < a:
             return []
         wave_kih = shape_kih * self._phase_kh(pairs.position_ac[a], k)[:, None]
-        return pairs.rows(a, wave_kih, self.runtime.tensor(self.basis.point_kc[k]), self.constant(setup, "parity_i"))
+        return pairs.rows(a, wave_kih, self.runtime.tensor(self.basis.point_kc[k]), self._parity(l_j))
 
     def orbital_phase_kh(self, a: int, k: slice = ALL_K) -> torch.Tensor:
         """exp(-i (k+G)·R_a), (k, h)."""
@@ -263,16 +275,21 @@ class PawAtoms:
         point_kc = self.runtime.tensor(self.basis.point_kc[k])
         return phases((self.basis.index_khc[k] + point_kc[:, None]) @ position_c)
 
-    def _orbital_shapes(self, setup: Setup, radial_jg: np.ndarray, k: slice) -> torch.Tensor:
-        """4π Ω^(-1/2) (-i)^l Y_L F_j without the phase of the atom; (k, i, h)."""
+    def _shapes_of(self, setup: Setup, radial_jg: np.ndarray, k: slice) -> torch.Tensor:
+        return self.orbital_shapes(setup.l_j, self._table(setup, radial_jg, setup.l_j, self.qmax_orbital), k)
+
+    def orbital_shapes(self, l_j: Sequence[int], table: RadialTable, k: slice) -> torch.Tensor:
+        """4π Ω^(-1/2) (-i)^l Y_L F_j of functions with l_j and Fourier transforms F_j, without the phase of the atom;
+        (k, i, h)."""
         basis = self.basis
+        j_i = np.array([j for j, l in enumerate(l_j) for _ in range(2 * l + 1)])
+        L_i = np.concatenate([np.arange(l * l, (l + 1) ** 2) for l in l_j])
         length_kh = length(2 * basis.kinetic_kh[k])
-        harmonic_khL = solid_harmonics(max(setup.l_j), basis.wave_vector_khv[k] / length_kh[..., None])
-        factor_jkh = self._table(setup, radial_jg, setup.l_j, self.qmax_orbital)(length_kh)
+        harmonic_khL = solid_harmonics(max(l_j), basis.wave_vector_khv[k] / length_kh[..., None])
         scale_kh = basis.mask_kh[k] * (4 * pi / basis.volume.sqrt())
-        radial_kih = (factor_jkh * scale_kh).movedim(0, 1)[:, setup.j_i]
-        phase_i = self.runtime.tensor((-1j) ** np.array(setup.l_j)[setup.j_i], self.runtime.complex)
-        return radial_kih * harmonic_khL[..., setup.L_i].movedim(-1, 1) * phase_i[:, None]
+        radial_kih = (table(length_kh) * scale_kh).movedim(0, 1)[:, j_i]
+        phase_i = self.runtime.tensor((-1j) ** np.array(l_j)[j_i], self.runtime.complex)
+        return radial_kih * harmonic_khL[..., L_i].movedim(-1, 1) * phase_i[:, None]
 
     def _table(self, setup: Setup, f_xg: np.ndarray, l_x: Sequence[int], qmax: float) -> RadialTable:
         """`fourier_table`, made once for the same functions: blocks of k-points, potentials and forces ask for them."""

@@ -50,6 +50,21 @@ class InversionPairs:
             return [(a, torch.where(parity_i[:, None] > 0, turned_kih.real, turned_kih.imag))]
         return [(a, sqrt(2) * wave_kih.real), (partner, sqrt(2) * parity_i[:, None] * wave_kih.imag)]
 
+    def projections(
+        self, a: int, rows: list[torch.Tensor], point_kc: torch.Tensor, parity_i: torch.Tensor
+    ) -> list[tuple[int, torch.Tensor]]:
+        """<p|ψ̃> of an atom and its partner from the products of `rows` with an orbital; (k, n, i) complex.
+
+        P = (R - i (-1)^l R') / √2 with the products R, R' of a pair, P' = (-1)^l exp(2πi k·n) (R + i (-1)^l R') / √2.
+        """
+        partner = int(self.inversion.partner_a[a])
+        half_k11 = torch.exp(1j * torch.pi * (point_kc @ self.cell_ac[a]))[:, None, None]
+        if partner == a:
+            return [(a, rows[0] * torch.where(parity_i > 0, 1, -1j) * half_k11)]
+        mirrored_kni = 1j * parity_i * rows[1]
+        other_kni = parity_i * half_k11**2 * (rows[0] + mirrored_kni)
+        return [(a, (rows[0] - mirrored_kni) / sqrt(2)), (partner, other_kni / sqrt(2))]
+
     def even(self, flat_sx: torch.Tensor) -> torch.Tensor:
         """One-centre matrices that inversion leaves unchanged to the last bit; (..., x)."""
         return 0.5 * (flat_sx + flat_sx[..., self.partner_x] * self.parity_x)
