@@ -45,8 +45,8 @@ class SphereWaves:
 
     radius: bohr; l_y: angular momentum of each function b, in order of l; table: ∫ r² j_l(q r) b_y(r) dr;
     mixing_lzj: for each l the numbers that projections P add, rows z for the b of that l and behind them for the rest
-    e, columns for the channels of that l; channel_lj: which channels these are; reference_lz: a direction in the space of
-    the numbers z, that of the first partial wave, whose sign and phase stand for the orbital's.
+    e, columns for the channels of that l; channel_lj: which channels these are; reference_lz: a direction in the space
+    of the numbers z, that of the first partial wave, whose sign and phase stand for the orbital's.
     """
 
     radius: float

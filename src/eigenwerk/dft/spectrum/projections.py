@@ -16,8 +16,8 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.paw.sphere_waves import HIGHEST_L, SphereWaves, sphere_waves
-from eigenwerk.dft.scf.bands import k_blocks
 from eigenwerk.dft.spectrum.star_average import StarAverage, star_average
+from eigenwerk.parallel.block_sizes import points_in_block
 from eigenwerk.parallel.process_grid import share
 
 COLUMNS = (HIGHEST_L + 1) ** 2
@@ -114,7 +114,10 @@ def _weights(
     if phases:
         found["phase"] = torch.empty(shape, dtype=atoms.runtime.complex, device=coeff_knG.device)
     # the functions of one atom take the room of so many orbitals
-    for k in k_blocks(atoms, max(bands, *(sphere.count for sphere in waves.values()))):
+    vectors = max(bands, *(sphere.count for sphere in waves.values()))
+    point_bytes = vectors * atoms.basis.mask_kh.shape[1] * atoms.runtime.complex.itemsize
+    step = max(1, points_in_block(points, point_bytes, atoms.runtime.block_bytes))
+    for k in (slice(start, min(start + step, points)) for start in range(0, points, step)):
         gathered: dict[int, list[list[torch.Tensor]]] = {}
         for a, sphere, amplitude_lknzm in _amplitudes(atoms, coeff_knG[k], waves, k):
             found["weight"][k, :, a] = torch.cat([x.abs().square().sum(2) for x in amplitude_lknzm], -1)
