@@ -14,8 +14,8 @@ ENDLESS = {"EDIFF": "1E-30", "NELM": 3000}
 """Tags of a run that does not end by itself."""
 
 WRITTEN = {
-    "vasprun.xml", "OUTCAR", "OSZICAR", "CONTCAR", "XDATCAR", "EIGENVAL", "IBZKPT", "CHGCAR", "CHG", "eigenwerk.h5",
-    "eigenwerk-trace.json",
+    "vasprun.xml", "OUTCAR", "OSZICAR", "CONTCAR", "XDATCAR", "EIGENVAL", "IBZKPT", "DOSCAR", "CHGCAR", "CHG",
+    "eigenwerk.h5", "eigenwerk-trace.json",
 }  # fmt: skip
 """Files that a finished run leaves if INCAR asks for nothing special."""
 

@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from eigenwerk.dft.parameters import filling_words
+
 Document = dict[str, Any]
 Line = tuple[str, str]
 """Text and style."""
@@ -16,8 +18,6 @@ WIDTH = 110
 SHOWN_POINTS = 8
 PLAIN, FAINT, HEAD = "", "dim", "bold"
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-
-ONES = {-2: "fixed occupations", -1: "Fermi-Dirac", 0: "Gaussian"}
 
 
 def show(document: Document, console: Console) -> None:
@@ -146,9 +146,7 @@ def _electrons(electrons: Document | None, bands: Document | None) -> Iterator[L
         yield _row("spin", f"two channels, moment {moment}")
     else:
         yield _row("spin", "none")
-    name = ONES.get(electrons["smearing"], f"Methfessel-Paxton of order {electrons['smearing']}")
-    width = "" if electrons["smearing"] == -2 else f", width {electrons['width']:g} eV"
-    yield _row("occupations", f"{name}{width}")
+    yield _row("occupations", filling_words(electrons["smearing"], electrons["width"]))
     yield _row("bands", f"{bands['count']}, of which the electrons need {bands['needed']}")
 
 

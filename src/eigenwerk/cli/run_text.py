@@ -9,6 +9,7 @@ import numpy as np
 
 from eigenwerk import __version__
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.parameters import filling_words
 from eigenwerk.dft.run.report import RunResult
 from eigenwerk.dft.spectrum.band_gap import BandEdge
 from eigenwerk.functionals.table import find_functional
@@ -25,8 +26,6 @@ NO_FORCE = 1e-4
 """Forces below this (eV/Å) are noise, mostly zero by symmetry."""
 
 UNRELIABLE = ", NOT RELIABLE without convergence"
-
-SMEARINGS = {-2: "fixed occupations", -1: "Fermi-Dirac smearing", 0: "Gaussian smearing"}
 
 
 # -- heading -----------------------------------------------------------------------------------------------------------
@@ -67,9 +66,7 @@ def formula(symbols: Sequence[str]) -> str:
 
 
 def _smearing(inputs: Inputs) -> str:
-    ismear = inputs.parameters.ismear
-    name = SMEARINGS.get(ismear, f"Methfessel-Paxton smearing of order {ismear}")
-    return name if ismear == -2 else f"{name} of {inputs.parameters.width * HARTREE_EV:g} eV"
+    return filling_words(inputs.parameters.ismear, inputs.parameters.width * HARTREE_EV)
 
 
 def _datasets(inputs: Inputs) -> Iterator[str]:

@@ -12,6 +12,7 @@ from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.density import Density, moment_per_atom, starting_density
 from eigenwerk.dft.derivatives.forces import Forces, forces
 from eigenwerk.dft.derivatives.pulay import cutoff_slope, pulay_pressure
@@ -86,6 +87,8 @@ class Calculation:
     ):
         """real: real orbitals where k-points or an inversion allow it; False takes complex ones, the slow twin."""
         self.real = real
+        if parameters.ismear in TETRAHEDRA:
+            kpoints = kpoints.with_tetrahedra(structure)
         self.structure, self.kpoints, self.parameters = structure, kpoints, parameters
         self.datasets, self.runtime = datasets, runtime or Runtime()
 
@@ -141,7 +144,7 @@ class Calculation:
         )
         return ScfSettings(
             bands=given.bands, electrons=given.electrons,
-            smearing=make_smearing(given.ismear, given.fixed_occupations), width=given.width,
+            smearing=make_smearing(given.ismear, given.fixed_occupations, self.kpoints.tetrahedra), width=given.width,
             fixed_moment=given.fixed_moment, energy_tolerance=given.energy_tolerance, max_steps=given.max_steps,
             min_steps=given.min_steps, frozen_steps=given.frozen_steps, solver=given.solver,
             motion_time=given.motion_time, start_single=given.start_single, screening=screening, mixing=mixing,

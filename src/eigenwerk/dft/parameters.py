@@ -3,6 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+FILLINGS = {
+    -2: "fixed occupations", -1: "Fermi-Dirac smearing", 0: "Gaussian smearing",
+    -4: "tetrahedra", -5: "tetrahedra with Blöchl's correction",
+    -14: "tetrahedra with a Fermi-Dirac step", -15: "tetrahedra with Blöchl's correction and a Fermi-Dirac step",
+}  # fmt: skip
+SHARP = (-2, -4, -5)
+"""ISMEAR of occupations that have no width."""
+
+
+def filling_words(ismear: int, width_ev: float) -> str:
+    """How bands are occupied: 'Gaussian smearing of 0.05 eV'."""
+    name = FILLINGS.get(ismear, f"Methfessel-Paxton smearing of order {ismear}")
+    return name if ismear in SHARP else f"{name} of {width_ev:g} eV"
+
 
 @dataclass(frozen=True)
 class Mixing:
@@ -40,7 +54,8 @@ class Parameters:
 
     cutoff: plane-wave cutoff; precision: PREC; wave_grid, fine_grid: FFT sizes or None for automatic;
     functional: GGA tag; spins: 1 or 2; electrons: valence electrons; bands: NBANDS;
-    ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton; width: SIGMA;
+    ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton, -4, -5, -14, -15 tetrahedra;
+    width: SIGMA;
     fixed_occupations: per spin and band (0..1) for ismear = -2; fixed_moment: NUPDOWN;
     energy_tolerance: EDIFF; max_steps, min_steps, frozen_steps: NELM, NELMIN, steps with the starting
     density; symmetry_level: ISYM; symmetry_tolerance: SYMPREC; hubbard: kind of atom (`Structure.kinds`) ->

@@ -304,8 +304,44 @@ def test_forms_of_the_kpoints_file(read, kpoints, full, irreducible):
 
 def test_weights_of_a_list_are_normalised_and_its_tetrahedra_ignored(read):
     inputs = read("", kpoints="t\n2\nReciprocal\n0 0 0 1\n.5 .5 .5 3\nTetrahedra\n1 0.5\n6 1 1 1 2\n")
-    assert inputs.kpoints.weight_k.tolist() == [0.25, 0.75]
-    assert any("tetrahedra" in text for text in texts(inputs, "note"))
+    assert inputs.kpoints.weight_k.tolist() == [0.25, 0.75] and inputs.kpoints.tetrahedra is None
+    assert any("tetrahedra is not used: ISMEAR = 1" in text for text in texts(inputs, "note"))
+
+
+def test_tetrahedra_of_a_list_say_what_its_points_stand_for(read):
+    two = "t\n2\nReciprocal\n0 0 0 1\n.5 .5 .5 3\nTetrahedra\n2 0.25\n3 1 1 1 2\n1 2 2 2 2\n"
+    inputs = read("ISMEAR = -5", kpoints=two)
+    assert inputs.errors == () and inputs.kpoints.weight_k.tolist() == [0.5625, 0.4375]
+    assert inputs.kpoints.tetrahedra.weight_T.tolist() == [0.75, 0.25]
+    assert any("take their weights from the tetrahedra" in text for text in texts(inputs, "note"))
+    assert not texts(inputs, "warning")
+    inputs = read("ISMEAR = -5", kpoints="t\n1\nReciprocal\n0 0 0 1\nTetrahedra\n1 0.5\n6 1 1 1 1\n")
+    assert inputs.kpoints.weight_k.tolist() == [1.0]
+    assert any("fill 3 of the Brillouin zone" in text for text in texts(inputs, "warning"))
+
+
+GENERALISED = "g\n0\nReciprocal\n0.5 0 0\n0 0.5 0\n0 0 0.5\n0 0 0\n"
+
+
+@pytest.mark.parametrize("ismear", [-4, -5, -14, -15])
+@pytest.mark.parametrize("kpoints", [None, "m\n0\nMonkhorst\n2 2 2\n", GENERALISED], ids=["spacing", "mesh", "general"])
+def test_meshes_get_tetrahedra_where_ismear_asks_for_them(read, ismear, kpoints):
+    inputs = read(f"ISMEAR = {ismear}", kpoints=kpoints)
+    assert inputs.errors == () and inputs.parameters.ismear == ismear
+    tetrahedra, points = inputs.kpoints.tetrahedra, len(inputs.kpoints.point_kc)
+    np.testing.assert_allclose(tetrahedra.weight_of_points(points), inputs.kpoints.weight_k, atol=1e-12)
+    assert read("ISMEAR = 0", kpoints=kpoints).kpoints.tetrahedra is None
+
+
+@pytest.mark.parametrize("ismear", [-4, -5])
+def test_sharp_tetrahedra_need_no_width(read, ismear):
+    assert read(f"ISMEAR = {ismear}\nSIGMA = 0").errors == ()
+
+
+def test_range_of_the_density_of_states_is_in_force(read):
+    inputs = read("NEDOS = 1001\nEMIN = -10\nEMAX = 5.5")
+    assert [inputs.setting(tag) for tag in ("NEDOS", "EMIN", "EMAX")] == [1001, -10.0, 5.5]
+    assert [read("").setting(tag) for tag in ("NEDOS", "EMIN", "EMAX")] == [301, None, None]
 
 
 def test_grids_by_hand_are_completed(read):

@@ -43,10 +43,22 @@ ERRORS = {
     "no number": ({"INCAR": "ENCUT = abc"}, r"INCAR line 1: ENCUT = abc: .* Write ENCUT = a number in eV"),
     "NaN": ({"INCAR": "SIGMA = NaN"}, r"INCAR line 1: SIGMA = NaN"),
     "negative cutoff": ({"INCAR": "ENCUT = -300"}, r"INCAR line 1: ENCUT = -300: the value must be above 0"),
-    "refused": (
-        {"INCAR": "ISMEAR = -5"},
-        r"INCAR line 1: ISMEAR = -5: tetrahedron .* Set ISMEAR = 0 with SIGMA = 0.05",
+    "refused": ({"INCAR": "ISMEAR = -3"}, r"INCAR line 1: ISMEAR = -3: a run over several .* Run once for each"),
+    "tetrahedra of too few points": (
+        {"INCAR": "\nISMEAR = -5", "KPOINTS": "m\n0\nGamma\n3 1 1\n"},
+        r"INCAR line 2: ISMEAR = -5: the Gamma-centred 3 x 1 x 1 mesh has 3 points, and tetrahedra need at least 4. "
+        r"Set ISMEAR = 0 with SIGMA = 0.05, or write a mesh",
     ),
+    "tetrahedra of a list": (
+        {"INCAR": "ISMEAR = -4", "KPOINTS": "l\n4\nReciprocal\n0 0 0 1\n0 0 .5 1\n0 .5 .5 1\n.5 .5 .5 1\n"},
+        r"INCAR line 1: ISMEAR = -4: the list of 4 points in KPOINTS has no tetrahedra. Set ISMEAR = 0 with",
+    ),
+    "a point of no tetrahedron": (
+        {"INCAR": "ISMEAR = -4", "KPOINTS": "l\n2\nReciprocal\n0 0 0 1\n0 0 .5 1\nT\n1 1\n1 1 1 1 1\n"},
+        r"INCAR line 1: ISMEAR = -4: k-point 2 of KPOINTS is a corner of none of its tetrahedra",
+    ),
+    "a step without width": ({"INCAR": "ISMEAR = -15\nSIGMA = 0"}, r"INCAR line 2: SIGMA = 0: the smearing must have"),
+    "one energy": ({"INCAR": "NEDOS = 1"}, r"INCAR line 1: NEDOS = 1: .* at least 2.* Set NEDOS = 301"),
     "relaxation": ({"INCAR": "NSW = 5"}, r"INCAR line 1: NSW = 5: .* Set NSW = 0"),
     "no width": ({"INCAR": "ISMEAR = 0\nSIGMA = 0"}, r"INCAR line 2: SIGMA = 0: the smearing must have a width"),
     "too few bands": (

@@ -5,7 +5,7 @@ half, and the irreducible point of a star is its first point in that order.  Equ
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from eigenwerk.dft.crystal.lattice_points import image_indices, integer_points
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry, keep_points
+from eigenwerk.dft.crystal.tetrahedra import FEWEST_POINTS, Tetrahedra, row_echelon, tetrahedra_of_mesh
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -37,6 +38,8 @@ class KPoints:
     irreducible_of_full: (full,) index into point_kc of each full point; None for a list.
     operation_of_full, reversed_of_full: (full,) the operation o (and whether k -> -k follows) that makes the full point
     from its irreducible one, k_full = +-W_o^-T k up to a reciprocal lattice vector; None for a list.
+    cells_cc: (3, 3) integers, the inverse of the steps of a mesh in reciprocal lattice vectors; None for a list.
+    tetrahedra: what fills the zone between the points, if it was asked for.
     """
 
     point_kc: np.ndarray
@@ -49,6 +52,23 @@ class KPoints:
     symmetry: Symmetry
     operation_of_full: np.ndarray | None = None
     reversed_of_full: np.ndarray | None = None
+    cells_cc: np.ndarray | None = None
+    tetrahedra: Tetrahedra | None = None
+
+    def with_tetrahedra(self, structure: Structure) -> "KPoints":
+        """The same points of a mesh with the tetrahedra between them.
+
+        Raises InputError for a list without tetrahedra, or fewer points than one tetrahedron has corners.
+        """
+        if self.tetrahedra is not None:
+            return self
+        if self.cells_cc is None or self.irreducible_of_full is None:
+            raise InputError(f"the {self.source} has no tetrahedra")
+        if self.full_count < FEWEST_POINTS:
+            count = f"{self.full_count} point{'s' if self.full_count > 1 else ''}"
+            raise InputError(f"the {self.source} has {count}, and tetrahedra need at least {FEWEST_POINTS}")
+        made = tetrahedra_of_mesh(self.cells_cc, structure.reciprocal_cv, self.irreducible_of_full)
+        return replace(self, tetrahedra=made)
 
     @property
     def allow_real_orbitals(self) -> bool:
@@ -89,7 +109,7 @@ def generated_mesh(generator_cc: np.ndarray, shift: Shift = NO_SHIFT) -> np.ndar
             f"The mesh spanned by {generator_cc.tolist()} does not contain the reciprocal lattice vectors; its inverse "
             f"{inverse_cc.round(4).tolist()} must consist of integers."
         )
-    size_c = np.abs(np.diag(_row_echelon(integer_cc)))
+    size_c = np.abs(np.diag(row_echelon(integer_cc)))
     _check_mesh(_as_triple(size_c), shift)
     third, second, first = np.meshgrid(*(np.arange(size) for size in size_c[::-1]), indexing="ij")
     step_kc = np.stack([first, second, third], axis=-1).reshape(-1, 3)
@@ -123,7 +143,15 @@ def mesh_kpoints(mesh: Mesh, shift: Shift, gamma_centred: bool, symmetry: Symmet
     kind = "Gamma-centred" if gamma_centred else "Monkhorst-Pack"
     shifted = f", shift {shift[0]:g} {shift[1]:g} {shift[2]:g}" if any(shift) else ""
     source = f"{kind} {mesh[0]} x {mesh[1]} x {mesh[2]} mesh{shifted}"
-    return reduce_mesh(monkhorst_pack(mesh, shift, gamma_centred), symmetry, mesh=mesh, shift=shift, source=source)
+    full_kc = monkhorst_pack(mesh, shift, gamma_centred)
+    return replace(reduce_mesh(full_kc, symmetry, mesh, shift, source), cells_cc=np.diag(mesh))
+
+
+def generated_kpoints(generator_cc: np.ndarray, shift: Shift, symmetry: Symmetry) -> KPoints:
+    """The same of `generated_mesh`."""
+    full_kc = generated_mesh(generator_cc, shift)
+    reduced = reduce_mesh(full_kc, symmetry, source=f"generalised mesh of {len(full_kc)} points")
+    return replace(reduced, cells_cc=np.rint(np.linalg.inv(generator_cc)).astype(np.int64))
 
 
 def reduce_mesh(
@@ -199,21 +227,6 @@ def _axis(count: int, shift: float, gamma_centred: bool) -> np.ndarray:
     offset = shift + (0.0 if gamma_centred else 0.5 * (1 - count))
     offset -= np.floor(offset + 1e-12)
     return _wrapped((np.arange(count) + max(offset, 0.0)) / count)
-
-
-def _row_echelon(matrix_cc: np.ndarray) -> np.ndarray:
-    """Upper triangular integer rows that span the same lattice (Euclid on the columns).
-
-    Each class of integer rows n modulo that lattice has one member with 0 <= n_c < |diagonal_c|.
-    """
-    rows = matrix_cc.astype(np.int64).copy()
-    for c in range(3):
-        while np.count_nonzero(rows[c:, c]) > 1 or rows[c, c] == 0:
-            candidates = np.flatnonzero(rows[c:, c]) + c
-            pivot = candidates[np.argmin(np.abs(rows[candidates, c]))]
-            rows[[c, pivot]] = rows[[pivot, c]]
-            rows[c + 1 :] -= (rows[c + 1 :, c] // rows[c, c])[:, None] * rows[c]
-    return rows
 
 
 def _wrapped(point_kc: np.ndarray) -> np.ndarray:

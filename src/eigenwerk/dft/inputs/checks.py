@@ -7,6 +7,7 @@ from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.parameters import SHARP
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
 from eigenwerk.units import BOHR_ANGSTROM
@@ -77,7 +78,7 @@ def check_vacuum(
             axes = f"{'axis' if len(idle) == 1 else 'axes'} {', '.join(idle)}"
             message = f"the {kpoints.source} has several points along {axes}, across vacuum"
             findings.note("KPOINTS", message, "One point is enough there.")
-    if empty.all() and incar.get("ISMEAR") != -2 and _wide(incar):
+    if empty.all() and incar.get("ISMEAR") not in SHARP and _wide(incar):
         message = f"this is a molecule in a box, and SIGMA = {incar.get('SIGMA')} eV may fill its levels in parts"
         findings.warn(incar.file, message, "Set ISMEAR = 0 and SIGMA = 0.01.")
     if empty.all() and incar.get("ISPIN") == 1 and electrons is not None and round(electrons) % 2:
@@ -113,8 +114,12 @@ def check_smearing(incar: Incar, findings: Findings) -> None:
         message = "ISMEAR = 1 (default) is made for metals"
         findings.note(incar.file, message, "For an insulator set ISMEAR = 0 and SIGMA = 0.05.")
     width = incar.get("SIGMA")
-    if isinstance(width, float) and width < NARROWEST and incar.get("ISMEAR") != -2:
+    if isinstance(width, float) and width < NARROWEST and incar.get("ISMEAR") not in SHARP:
         findings.add(incar.problem("SIGMA", "the smearing must have a width", "Set SIGMA = 0.01."))
+    if incar.get("ISMEAR") in (-5, -15) and incar.get("IBRION") not in (None, -1):
+        message = "with Blöchl's correction the forces of a metal are not derivatives of its energy"
+        remedy = "To relax a metal set ISMEAR = 1 with SIGMA = 0.2, or ISMEAR = -4; insulators are right."
+        findings.add(incar.problem("ISMEAR", message, remedy, severity="warning"))
 
 
 def check_idealised(given: Structure, idealised: Structure, findings: Findings) -> None:

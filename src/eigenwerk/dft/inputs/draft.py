@@ -26,7 +26,7 @@ from eigenwerk.dft.inputs.electrons import (
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
-from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing
+from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, with_tetrahedra
 from eigenwerk.dft.inputs.parameters import loop_settings, mixing
 from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
 from eigenwerk.dft.inputs.settings import Computed, number, whole
@@ -128,6 +128,7 @@ class Draft:
                 self.kpoints = kpoints_of_spacing(
                     number(self.incar, "KSPACING"), bool(self.incar.get("KGAMMA")), self.structure, self.symmetry
                 )
+            self.kpoints = with_tetrahedra(self.kpoints, self.structure, self.kpoints_file, self.incar, self.findings)
             for note in self.symmetry.notes:
                 self.findings.note("POSCAR", note)
             check_mesh(self.kpoints, self.symmetry, source, self.findings)

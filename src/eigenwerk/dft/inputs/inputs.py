@@ -237,10 +237,7 @@ def _kpoints_file(texts: InputTexts, findings: Findings) -> tuple[KpointsFile | 
     if "KPOINTS" not in texts:
         return None, False
     with findings.collecting("KPOINTS"):
-        file = parse_kpoints(texts.of("KPOINTS"))
-        if file.tetrahedra is not None:
-            findings.note(file.file, "the list of tetrahedra is read and not used: integration is by smearing")
-        return file, False
+        return parse_kpoints(texts.of("KPOINTS")), False
     return None, True
 
 

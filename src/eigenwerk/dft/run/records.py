@@ -17,9 +17,9 @@ from eigenwerk import __version__
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.energies import Energies
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.scf.state import ScfStep, State
-from eigenwerk.dft.spectrum.density_of_states import density_of_states, energy_grid
+from eigenwerk.dft.spectrum.density_of_states import Counting, counting, density_of_states, energy_grid
+from eigenwerk.dft.spectrum.occupations import make_smearing
 from eigenwerk.functionals.functional import SIGMA
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
@@ -38,9 +38,6 @@ from eigenwerk.io.vasp.output.record import (
 from eigenwerk.io.vasp.tags.base import show
 from eigenwerk.io.vasp.volumetric import Volumetric
 from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, STRESS_KILOBAR
-
-LEAST_WIDTH = 0.05
-"""Smallest broadening of the density of states, eV: narrower peaks fall between the points of its grid."""
 
 
 @dataclass(frozen=True)
@@ -131,15 +128,23 @@ def _final(inputs: Inputs, state: State, status: str) -> FinalRecord:
     return FinalRecord(
         fermi_level=state.occupations.fermi_level * HARTREE_EV, eig_skn=eig_skn,
         occ_skn=state.occupations.occ_skn.cpu().numpy(), status=status,
-        dos=_dos(eig_skn, inputs.kpoints.weight_k, inputs.parameters),
+        dos=_dos(inputs, eig_skn),
     )  # fmt: skip
 
 
-def _dos(eig_skn: np.ndarray, weight_k: np.ndarray, parameters: Parameters) -> DensityOfStates:
-    width = max(parameters.width * HARTREE_EV, LEAST_WIDTH)
-    energies = energy_grid(eig_skn, width)
-    total_sx, integrated_sx = density_of_states(eig_skn, weight_k, width, energies)
-    return DensityOfStates(energies, total_sx, integrated_sx)
+def _dos(inputs: Inputs, eig_skn: np.ndarray) -> DensityOfStates:
+    """The density of states in eV, by the method of the occupations (`dos_counting`)."""
+    width, method = inputs.parameters.width * HARTREE_EV, dos_counting(inputs)
+    points, lowest, highest = (inputs.setting(tag) for tag in ("NEDOS", "EMIN", "EMAX"))
+    energy_x = energy_grid(eig_skn, width, points, lowest, highest)  # type: ignore[arg-type]
+    return DensityOfStates(energy_x, *density_of_states(method, eig_skn, energy_x))
+
+
+def dos_counting(inputs: Inputs) -> Counting:
+    """How much of each state lies below an energy (eV), as the occupations of a run have it."""
+    parameters, kpoints = inputs.parameters, inputs.kpoints
+    smearing = make_smearing(parameters.ismear, parameters.fixed_occupations, kpoints.tetrahedra)
+    return counting(smearing, parameters.width * HARTREE_EV, kpoints.weight_k)
 
 
 def _species(run: tuple[str, int], datasets: Mapping[str, PawDataset]) -> SpeciesRecord:

@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 
 from eigenwerk.dft.calculation import Calculation, GroundState
+from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import CHARGE_FILE
 from eigenwerk.dft.plan.room import with_room
@@ -203,6 +204,7 @@ class _Run:
     def finish(self, ground: GroundState) -> RunResult:
         """Write the final files; the result."""
         status = converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
+        self.note(*filter(None, [_force_words(ground.state)]))
         found = Observables(
             ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
             fields_of(self.calculation, ground.state, self.inputs), ground.seconds,
@@ -248,6 +250,18 @@ class _Run:
         if state.converged:
             return ()
         return advice(record.last.steps, tags_in_force(self.inputs), state.occupations.warnings)
+
+
+def _force_words(state: State) -> str:
+    """What forces lack where they are no derivatives of the energy."""
+    ismear, occ_skn = state.subject.parameters.ismear, state.occupations.occ_skn
+    corrected, _ = TETRAHEDRA.get(ismear, (False, False))
+    if not corrected or bool(((occ_skn - occ_skn.round()).abs() < 1e-6).all()):
+        return ""
+    return (
+        f"ISMEAR = {ismear}: forces and stress of a metal are no derivatives of its energy, because Blöchl's "
+        "correction is not variational; to relax it set ISMEAR = 1 with SIGMA = 0.2, or ISMEAR = -4"
+    )
 
 
 def set_words(path: Path) -> list[str]:

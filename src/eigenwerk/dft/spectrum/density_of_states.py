@@ -1,50 +1,140 @@
-"""Density of states from band energies, broadened by Gaussians."""
+"""Densities of states, total and projected, from band energies: by a smearing of the k-points or by tetrahedra.
 
-import math
+Both methods say how much of every state lies below an energy, w_skn(E).  All else follows from that:
+
+    N_s(E) = g Σ_kn w_skn(E) P_skn,      D_s(E_i) = (N_s(E_i) - N_s(E_{i-1})) / (E_i - E_{i-1}),
+
+with P = 1 for the total and the weight of a projection for its part; g = 2 for one spin row and 1 for two.  Differences
+keep the sum rule Σ_i D(E_i) ΔE = N whatever the step, so that no narrow peak falls between two energies.  So does VASP
+(wiki, page DOSCAR).  Equations: docs/equations/occupations.md.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from scipy.special import erf
+import torch
 
-_BLOCK = 4_000_000
-"""Numbers per block of the (energies, states) table, which bounds memory to about 100 MB."""
+from eigenwerk.dft.crystal.tetrahedra import Tetrahedra
+from eigenwerk.dft.spectrum.occupations import Smearing, SmearingKind
+from eigenwerk.dft.spectrum.tetrahedra import TetrahedronBands, corner_weights
+
+_BLOCK = 2_000_000
+"""Pairs of a tetrahedron and an energy inside it that are worked on at once, which bounds memory to some 300 MB."""
+
+MARGIN_WIDTHS, MARGIN_SHARE = 10.0, 0.05
+"""The automatic range goes beyond the band energies by so many widths or this share of their range, as VASP's does."""
+
+
+class Counting(Protocol):
+    """A way to say how much of a state lies below an energy."""
+
+    def below(self, eig_kn: np.ndarray, energy_x: np.ndarray) -> Iterator[np.ndarray]:
+        """For one band after the other, w(E) of one spin: (x, k) of energies (k, n) at energies (x,), ascending."""
+
+
+@dataclass(frozen=True, eq=False)
+class SmearedCounting:
+    """w(E) = w_k f((ε - E) / width) with the step of a smearing; for fixed occupations that of Gaussian smearing.
+
+    weight_k: sum one; width in the unit of the energies.
+    """
+
+    weight_k: np.ndarray
+    smearing: Smearing
+    width: float
+
+    def below(self, eig_kn: np.ndarray, energy_x: np.ndarray) -> Iterator[np.ndarray]:
+        """See `Counting`."""
+        fixed = self.smearing.kind is SmearingKind.FIXED
+        smearing = Smearing(SmearingKind.GAUSSIAN) if fixed else self.smearing
+        for eig_k in eig_kn.T:
+            distance_xk = torch.from_numpy((eig_k - energy_x[:, None]) / self.width)
+            yield smearing.fraction(distance_xk).numpy() * self.weight_k
+
+
+@dataclass(frozen=True, eq=False)
+class TetrahedronCounting:
+    """w(E) by linear tetrahedra: without Blöchl's correction, which changes no total, and without smearing."""
+
+    tetrahedra: Tetrahedra
+
+    def below(self, eig_kn: np.ndarray, energy_x: np.ndarray) -> Iterator[np.ndarray]:
+        """See `Counting`."""
+        for n in range(eig_kn.shape[1]):
+            yield self._below(TetrahedronBands.of(eig_kn[None, :, n : n + 1], self.tetrahedra), energy_x)
+
+    @staticmethod
+    def _below(bands: TetrahedronBands, energy_x: np.ndarray) -> np.ndarray:
+        points, grid = bands.shape[1], len(energy_x)
+        first_T = np.searchsorted(energy_x, bands.energy_cx[0], "right")
+        after_T = np.searchsorted(energy_x, bands.energy_cx[3], "left")  # full from here on
+        size = grid * points
+        full_xk, inside_xk = np.zeros((2, size + points))
+        for state_T in bands.state_cx:
+            full_xk += np.bincount(after_T * points + state_T, bands.weight_x / 4, minlength=size + points)
+        inside_T = np.maximum(after_T - first_T, 0)
+        edges = np.searchsorted(np.cumsum(inside_T), np.arange(_BLOCK, inside_T.sum(), _BLOCK))
+        for block in np.split(np.arange(len(inside_T)), edges):
+            each = np.repeat(block, inside_T[block])
+            place = np.arange(len(each)) - np.repeat(np.cumsum(inside_T[block]) - inside_T[block], inside_T[block])
+            place += first_T[each]
+            share_cx = corner_weights(bands.energy_cx[:, each], energy_x[place]) * bands.weight_x[each]
+            for state_T, share_x in zip(bands.state_cx, share_cx, strict=True):
+                inside_xk += np.bincount(place * points + state_T[each], share_x, minlength=size + points)
+        below_xk: np.ndarray = (inside_xk.reshape(-1, points) + full_xk.reshape(-1, points).cumsum(0))[:grid]
+        return below_xk
+
+
+def counting(smearing: Smearing, width: float, weight_k: np.ndarray) -> Counting:
+    """The way that belongs to how the states were occupied.
+
+    Raises ValueError for a width that is not positive where one is needed.
+    """
+    if smearing.tetrahedra is not None:
+        return TetrahedronCounting(smearing.tetrahedra)
+    if not width > 0:
+        raise ValueError(f"counting: width = {width}, must be positive")
+    return SmearedCounting(weight_k, smearing, width)
 
 
 def density_of_states(
-    eig_skn: np.ndarray, weight_k: np.ndarray, width: float, energies: np.ndarray
+    method: Counting, eig_skn: np.ndarray, energy_x: np.ndarray, part_skny: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Density of states and its integral on a grid of energies.
+    """Density of states and its integral at ascending energies, total or of projections; see the head of the file.
 
-    D_s(E) = g Σ_kn w_k exp(-((E - ε_skn)/σ)²) / (σ √π),   N_s(E) = ∫_{-∞}^{E} D_s = g Σ_kn w_k (1 + erf((E - ε)/σ))/2,
-    with g = 2 for one spin row and 1 for two: the broadening that belongs to Gaussian smearing of width σ.
-    Source: C.-L. Fu and K.-M. Ho, Phys. Rev. B 28, 5480 (1983).
-
-    eig_skn: (s, k, n); weight_k: (k,) with sum one; width σ and energies: (x,), all in one unit of energy.
-    Returns total_sx (states per energy and cell) and integrated_sx (states per cell), both (s, x).
-    Raises ValueError if the width is not positive.
+    eig_skn: (s, k, n); energy_x: (x,) in the same unit, at least two; part_skny: (s, k, n, ...) weight of each
+    projection (atom, lm ...) in each state.  Returns density (states per energy and cell) in the interval up to each
+    energy and the integral up to it (states per cell), both (s, x, ...).
     """
-    if not width > 0:
-        raise ValueError(f"density_of_states: width = {width}, must be positive")
-    total_sx, integrated_sx = np.empty((2, len(eig_skn), len(energies)))
-    weight_x = np.repeat(weight_k, eig_skn.shape[2]) * (2 / len(eig_skn))
+    extended_x = np.concatenate([[2 * energy_x[0] - energy_x[1]], energy_x])
+    tail = () if part_skny is None else part_skny.shape[3:]
+    integrated_sxy = np.zeros((len(eig_skn), len(extended_x), int(np.prod(tail, dtype=int))))
+    points = eig_skn.shape[1]
+    step = max(2, _BLOCK // points)
     for s, eig_kn in enumerate(eig_skn):
-        total_sx[s], integrated_sx[s] = _one_spin(eig_kn.ravel(), weight_x, width, energies)
-    return total_sx, integrated_sx
+        for some in (slice(first, first + step) for first in range(0, len(extended_x), step)):
+            for n, below_xk in enumerate(method.below(eig_kn, extended_x[some])):
+                part_ky = np.ones((points, 1)) if part_skny is None else part_skny[s, :, n].reshape(points, -1)
+                integrated_sxy[s, some] += below_xk @ part_ky
+    integrated_sxy *= 2 / len(eig_skn)
+    density_sxy = np.diff(integrated_sxy, axis=1) / np.diff(extended_x)[:, None]
+    shape = (len(eig_skn), len(energy_x), *tail)
+    return density_sxy.reshape(shape), integrated_sxy[:, 1:].reshape(shape)
 
 
-def energy_grid(eig_skn: np.ndarray, width: float, points: int = 301) -> np.ndarray:
-    """Uniform grid from the lowest to the highest band energy and ten widths beyond on both sides, (points,)."""
-    return np.linspace(eig_skn.min() - 10 * width, eig_skn.max() + 10 * width, points)
+def energy_grid(
+    eig_skn: np.ndarray, width: float, points: int = 301, lowest: float | None = None, highest: float | None = None
+) -> np.ndarray:
+    """Uniform energies from EMIN to EMAX, (points,).
 
-
-def _one_spin(
-    eig_x: np.ndarray, weight_x: np.ndarray, width: float, energies: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Sums over the states of one spin, for blocks of energies."""
-    total, integrated = np.empty((2, len(energies)))
-    step = max(1, _BLOCK // max(1, len(eig_x)))
-    for first in range(0, len(energies), step):
-        part = slice(first, first + step)
-        distance = (energies[part, None] - eig_x) / width
-        total[part] = np.exp(-np.minimum(distance**2, 700.0)) @ weight_x / (width * math.sqrt(math.pi))
-        integrated[part] = 0.5 * (1 + erf(distance)) @ weight_x
-    return total, integrated
+    An end that is not given, and both if the lower is not below the upper, lie beyond the band energies by
+    max(10 widths, 5 % of their range).  Source: VASP wiki, pages EMIN and EMAX.
+    """
+    bottom, top = float(eig_skn.min()), float(eig_skn.max())
+    margin = max(MARGIN_WIDTHS * width, MARGIN_SHARE * (top - bottom), 1e-3)
+    if lowest is not None and highest is not None and lowest >= highest:
+        lowest = highest = None
+    bottom, top = bottom - margin if lowest is None else lowest, top + margin if highest is None else highest
+    return np.linspace(bottom, max(top, bottom + margin), points)

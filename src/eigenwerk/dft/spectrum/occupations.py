@@ -16,43 +16,52 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
 import torch
 from scipy.optimize import brentq
 from torch import Tensor
 
+from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA, Tetrahedra
+from eigenwerk.dft.spectrum.tetrahedra import TetrahedronBands
+from eigenwerk.dft.spectrum.tetrahedron_filling import COUNT_TOLERANCE, Softened, fill, shared_by_degenerate
 from eigenwerk.errors import InputError
 
 TOP_BAND_LIMIT = 1e-3
 """An occupation of the highest band above this is reported: bands are missing."""
-
-COUNT_TOLERANCE = 1e-13
-"""Relative error of the number of electrons that counts as exact."""
 
 FIXED_SUM_TOLERANCE = 1e-4
 """Given occupations may miss the number of electrons by this much, the rounding of fractions written by hand."""
 
 
 class SmearingKind(Enum):
-    """The smearing kinds; the ISMEAR values of VASP are -1, 0, N > 0 and -2."""
+    """The smearing kinds; the ISMEAR values of VASP are -1, 0, N > 0, -2, and -4, -5, -14, -15 of tetrahedra."""
 
     FERMI_DIRAC = "Fermi-Dirac"
     GAUSSIAN = "Gaussian"
     METHFESSEL_PAXTON = "Methfessel-Paxton"
     FIXED = "fixed"
+    TETRAHEDRA = "tetrahedra"
 
 
 @dataclass(frozen=True)
 class Smearing:
-    """A way to occupy states: kind, Methfessel-Paxton order, and (s, n) occupations if they are fixed."""
+    """A way to occupy states: kind, Methfessel-Paxton order, and (s, n) occupations if they are fixed.
+
+    tetrahedra: where they take the place of weights of k-points; corrected: with Blöchl's correction; softened: at a
+    Fermi-Dirac step instead of a sharp level.
+    """
 
     kind: SmearingKind
     order: int = 0
     fixed_sn: tuple[tuple[float, ...], ...] | None = None
+    tetrahedra: Tetrahedra | None = None
+    corrected: bool = False
+    softened: bool = False
 
     @property
     def extrapolation_factor(self) -> float:
-        """c in E(width -> 0) = F - c (-TS): 1/2, or 1/(N + 2) for Methfessel-Paxton of order N; 0 if fixed."""
-        if self.kind is SmearingKind.FIXED:
+        """c in E(width -> 0) = F - c (-TS): 1/2, or 1/(N + 2) for Methfessel-Paxton of order N; 0 without a width."""
+        if self.kind is SmearingKind.FIXED or (self.kind is SmearingKind.TETRAHEDRA and not self.softened):
             return 0.0
         return 1.0 / (self.order + 2.0)
 
@@ -98,11 +107,18 @@ def _hermite_functions(x: Tensor, highest: int) -> list[Tensor]:
     return functions
 
 
-def make_smearing(ismear: int, fixed_sn: Sequence[Sequence[float]] | None = None) -> Smearing:
-    """The smearing of VASP's ISMEAR: -2 fixed (needs fixed_sn, FERWE and FERDO), -1, 0, or N > 0.
+def make_smearing(
+    ismear: int, fixed_sn: Sequence[Sequence[float]] | None = None, tetrahedra: Tetrahedra | None = None
+) -> Smearing:
+    """The smearing of VASP's ISMEAR: -2 fixed (needs fixed_sn, FERWE and FERDO), -1, 0, N > 0, or one of TETRAHEDRA.
 
-    Raises InputError for other values (the tetrahedron methods are not smearings).
+    Raises InputError for other values, and for tetrahedra that are not there.
     """
+    if ismear in TETRAHEDRA:
+        if tetrahedra is None:
+            raise InputError(f"ISMEAR = {ismear} needs tetrahedra, and these k-points have none. Set ISMEAR = 0.")
+        corrected, softened = TETRAHEDRA[ismear]
+        return Smearing(SmearingKind.TETRAHEDRA, 0, None, tetrahedra, corrected, softened)
     if ismear == -2:
         if fixed_sn is None:
             raise InputError("ISMEAR = -2 needs the occupation of every band. Set FERWE (and FERDO if ISPIN = 2).")
@@ -161,10 +177,19 @@ def occupations(
     weight_k = weight_k / weight_k.sum()  # the last digit of hand-written weights would shift an insulator's level
     if smearing.kind is SmearingKind.FIXED:
         return _fixed_occupations(eig_skn, electrons, smearing, spin_degeneracy, fixed_moment)
-    if not width > 0.0:
+    sharp = smearing.kind is SmearingKind.TETRAHEDRA and not smearing.softened
+    if not width > 0.0 and not sharp:
         raise InputError(f"the smearing width is {width:g} hartree; it must be positive. Set SIGMA = 0.05 (eV), say.")
     _check_bands(eig_skn.shape[-1], eig_skn.shape[0], electrons, spin_degeneracy)
     groups = _spin_groups(eig_skn, electrons, fixed_moment)
+    if smearing.tetrahedra is not None:
+        made = [_fill_tetrahedra(group, weight_k, count / spin_degeneracy, smearing, width) for group, count in groups]
+        levels, parts, entropies = zip(*made, strict=True)
+        occ_skn = torch.cat(parts)
+        return Occupations(
+            occ_skn, tuple(level for level, part in zip(levels, parts, strict=True) for _ in part),
+            spin_degeneracy * sum(entropies), smearing.extrapolation_factor, _top_band_warning(eig_skn, occ_skn),
+        )  # fmt: skip
     filled = [_fill(group, weight_k, count / spin_degeneracy, smearing, width) for group, count in groups]
     occ_skn = torch.cat([smearing.fraction(x_skn) for _, x_skn in filled])
     entropy_skn = torch.cat([smearing.entropy(x_skn) for _, x_skn in filled])
@@ -295,6 +320,27 @@ def _fill(eig_skn: Tensor, weight_k: Tensor, states: float, smearing: Smearing, 
     return reference + shift * width, relative_skn - shift
 
 
+def _fill_tetrahedra(
+    eig_skn: Tensor, weight_k: Tensor, states: float, smearing: Smearing, width: float
+) -> tuple[float, Tensor, float]:
+    """Fermi level of tetrahedra, occupations (s, k, n), and -TS per electron of a state."""
+    assert smearing.tetrahedra is not None
+    own_skn, own_k = eig_skn.numpy(), weight_k.numpy()
+    bands = TetrahedronBands.of(own_skn, smearing.tetrahedra)
+    occupied = Softened(bands, width) if smearing.softened else bands
+    lower, upper = _frontier(eig_skn, weight_k, states)
+    tail = 50 * width if smearing.softened else 0.0
+    start = lower + tail if math.isinf(upper) else upper - tail if math.isinf(lower) else 0.5 * (upper + lower)
+    rules = {"step": width, "window": 0.0} if smearing.softened else {"step": 0.02}
+    level, weight_skn = fill(occupied, states, start, smearing.corrected, **rules)
+    weight_skn = shared_by_degenerate(own_skn, weight_skn)
+    # points that are no corner hold no electrons, but have bands
+    bare_k = own_k <= 0.0
+    occ_skn = np.where(bare_k[:, None], own_skn <= level, weight_skn / np.where(bare_k, 1.0, own_k)[:, None])
+    entropy = occupied.entropy(level) if isinstance(occupied, Softened) else 0.0
+    return level, torch.from_numpy(occ_skn).to(eig_skn.dtype), entropy
+
+
 def _frontier(eig_skn: Tensor, weight_k: Tensor, states: float) -> tuple[float, float]:
     """Highest filled and lowest empty eigenvalue at zero temperature; the same value if a level is filled in part.
 
@@ -341,6 +387,3 @@ def _root(function: Callable[[float], float], start: float, growth: float, step:
             left, right = (new, right) if side < 0.0 else (left, new)
         step *= growth
     raise ValueError("no Fermi level: the number of electrons cannot be reached")
-
-
-# --- band gap ---------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from eigenwerk.io.vasp.output.contcar import write_contcar
+from eigenwerk.io.vasp.output.doscar import write_doscar
 from eigenwerk.io.vasp.output.eigenval import write_eigenval
 from eigenwerk.io.vasp.output.ibzkpt import write_ibzkpt
 from eigenwerk.io.vasp.output.oszicar import write_oszicar
@@ -50,5 +51,6 @@ OUTPUT_FILES = (
     OutputFile("XDATCAR", write_xdatcar),
     OutputFile("EIGENVAL", write_eigenval),
     OutputFile("IBZKPT", write_ibzkpt, lambda record: record.generation is not None),
+    OutputFile("DOSCAR", write_doscar),
     *map(field_file, ("CHGCAR", "CHG", "LOCPOT", "AECCAR0", "AECCAR1", "AECCAR2", "ELFCAR")),
 )

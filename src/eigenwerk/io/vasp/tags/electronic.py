@@ -10,7 +10,6 @@ MIXING = "Density mixing"
 _DAVIDSON = "blocked Davidson is used; the converged ground state is the same"
 _NO_UPDATE = "runs that leave the orbitals alone are not available"
 _MANY_BODY = "many-body methods are not available"
-_TETRAHEDRA = "tetrahedron integration is not available"
 _LEVEL = "the level always follows from the occupations; in an insulator the middle of the gap is reported"
 _SMEARING_REMEDY = "Set ISMEAR = 0 with SIGMA = 0.05."
 
@@ -89,15 +88,17 @@ LOOP = (
 FILLING = (
     Tag(
         "ISMEAR", "int", 1, "", OCCUPATIONS, "honoured",
-        "Occupations: N > 0 Methfessel-Paxton of order N, 0 Gaussian, -1 Fermi-Dirac, -2 fixed (FERWE, FERDO).",
+        "Occupations: N > 0 Methfessel-Paxton of order N, 0 Gaussian, -1 Fermi-Dirac, -2 fixed (FERWE, FERDO); "
+        "tetrahedra: -5 with Blöchl's correction, -4 without, -15 and -14 the same with a Fermi-Dirac step of width "
+        "SIGMA.",
         remedy=_SMEARING_REMEDY, at_least=0,
         choices=(
-            TagValue(-2), TagValue(-1),
+            *(TagValue(number) for number in (-15, -14, -5, -4, -2, -1)),
             TagValue(-3, "refused", "a run over several smearings is not available", "Run once for each of them."),
-            *(TagValue(number, "refused", _TETRAHEDRA) for number in (-4, -5, -14, -15)),
         ),
     ),
-    Tag("SIGMA", "float", 0.2, "eV", OCCUPATIONS, "honoured", "Width of the smearing.", at_least=0.0, at_most=100),
+    Tag("SIGMA", "float", 0.2, "eV", OCCUPATIONS, "honoured", "Width of the smearing; none with ISMEAR = -2, -4 and "
+        "-5.", at_least=0.0, at_most=100),
     Tag("SMEARINGS", "floats", None, "", OCCUPATIONS, "inert", "List of smearings.", "it acts only with ISMEAR = -3"),
     Tag(
         "EFERMI", "float|word", "LEGACY", "eV", OCCUPATIONS, "refused", "How the Fermi level is found.",
