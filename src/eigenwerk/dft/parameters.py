@@ -36,7 +36,7 @@ class Mixing:
     fit_mag: bool = True
     bmix_mag: float = 0.529177210903
     amin: float = 0.1
-    history: int = 12
+    history: int = 24
     by_extent: bool = True
 
 

@@ -130,7 +130,7 @@ def test_defaults_are_those_of_the_table(read):
     assert (given.fixed_moment, given.fixed_occupations) == (None, None)
     assert given.title == "unknown system"
     mixing = given.mixing
-    assert (mixing.kind, mixing.amix, mixing.amix_mag, mixing.amin, mixing.history) == ("pulay", 0.4, 1.6, 0.1, 12)
+    assert (mixing.kind, mixing.amix, mixing.amix_mag, mixing.amin, mixing.history) == ("pulay", 0.4, 1.6, 0.1, 24)
     assert mixing.bmix == mixing.bmix_mag == pytest.approx(BOHR_ANGSTROM)
     assert mixing.fit_mag, "AMIX_MAG is not given, so the response may say less"
     assert mixing.fit_charge, "AMIX is not given, so the response may say more"

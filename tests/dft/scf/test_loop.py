@@ -13,7 +13,6 @@ from eigenwerk.dft.energies import band_energy, harris_energies
 from eigenwerk.dft.scf.bands import Bands, solve_bands
 from eigenwerk.dft.scf.branches import other_states
 from eigenwerk.dft.scf.earlier import earlier_of
-from eigenwerk.dft.scf.loop import MAGNET_STEPS
 from eigenwerk.dft.scf.solvers import davidson_method
 from eigenwerk.dft.scf.state import StartingPoint, wanted_bands
 from eigenwerk.dft.spectrum.occupations import occupations
@@ -236,20 +235,7 @@ def test_the_third_try_takes_the_other_preconditioner_unless_the_user_chose(calc
     state, loop = ground[0], calc.loop()
     loop.settings, loop._tries = replace(loop.settings, screening=wished), tries
     bands = Bands(state.coeff_sknG, state.eig_skn, state.eig_skn, 0)
-    assert (loop._screening(bands, state.occupations, 0) is not None) is local
-
-
-def test_magnets_find_their_moments_before_the_local_density_of_states_screens(crystal, calculation, monkeypatch):
-    calc = calculation(crystal("fe_bent"), spins=2, sigma_eV=0.2, ediff_eV=1e-3)
-    loop, asked = calc.loop(), []
-    loop.settings, loop._tries = replace(loop.settings, screening=True), 1
-    monkeypatch.setattr("eigenwerk.dft.scf.loop.local_states", lambda *parts: asked.append(parts))
-    monkeypatch.setattr("eigenwerk.dft.scf.loop.ScfLoop._charge", lambda self, *parts: calc.starting_density())
-    monkeypatch.setattr("eigenwerk.dft.scf.loop.Screening.of", lambda *parts: "a screening")
-    monkeypatch.setattr(loop, "symmetrise", lambda states: states)
-    for done in (0, MAGNET_STEPS - 1, MAGNET_STEPS):
-        loop._screening(None, None, done)
-    assert len(asked) == 1
+    assert (loop._screening(bands, state.occupations) is not None) is local
 
 
 def test_after_the_first_try_davidson_solves(calc, crystal, calculation, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.inputs.parameters import mixing
+from eigenwerk.dft.inputs.parameters import MOLECULE_AMIX, mixing
 from eigenwerk.dft.parameters import Mixing
 from eigenwerk.dft.scf.mixing_extent import ATOM_RADIUS, smallest_factor, smallest_sloshing_g
 from eigenwerk.io.vasp.incar import parse_incar
@@ -84,5 +84,15 @@ def test_a_larger_amin_stays():
 
 @pytest.mark.parametrize("tag", ["AMIX = 0.4", "BMIX = 1.0", "AMIN = 0.1"])
 def test_explicit_tags_mean_what_they_mean_in_vasp(tag):
-    assert mixing(parse_incar("ENCUT = 300"))[0].by_extent
-    assert not mixing(parse_incar(f"ENCUT = 300\n{tag}"))[0].by_extent
+    wide = in_box(WATER_AV, 15, 15, 15)
+    assert mixing(parse_incar("ENCUT = 300"), wide)[0].by_extent
+    given = mixing(parse_incar(f"ENCUT = 300\n{tag}"), wide)[0]
+    assert not given.by_extent and given.amix == 0.4
+
+
+def test_molecules_are_mixed_by_more_than_atoms_and_crystals():
+    plain = parse_incar("ENCUT = 300")
+    molecule, tags = mixing(plain, in_box(WATER_AV, 15, 15, 15))
+    assert molecule.amix == MOLECULE_AMIX == tags["AMIX"].value
+    for other in (in_box(WATER_AV[:1], 15, 15, 15), in_box(WATER_AV, 15, 15, 3)):
+        assert mixing(plain, other)[0].amix == 0.4

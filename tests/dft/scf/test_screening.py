@@ -86,7 +86,7 @@ def test_local_states_are_those_of_the_bands_at_the_level(calculation):
 
 @pytest.mark.parametrize("tag", ["", "AMIX = 0.4", "BMIX = 1", "AMIN = 0.1", "BMIX_MAG = 1", "IMIX = 1"])
 def test_it_takes_over_in_long_cells_unless_the_user_has_chosen(tag):
-    given = mixing(parse_incar(f"ENCUT = 300\n{tag}"))[0]
+    given = mixing(parse_incar(f"ENCUT = 300\n{tag}"), LONG)[0]
     assert screens_locally(given, LONG, 0.2) is (None if tag else True)
     assert screens_locally(given, LONG, 0.5) is (None if tag else False)
 

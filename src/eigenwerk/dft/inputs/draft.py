@@ -157,9 +157,9 @@ class Draft:
             message = f"{bands} bands are more than the {self.waves.fewest} plane waves of one k-point"
             self.findings.add(self.incar.problem("NBANDS", message, "Raise ENCUT, or set a smaller NBANDS."))
         by_hand = any(tag in self.incar.values for tag in (*WAVE_TAGS, *FINE_TAGS))
-        mixed, self.computed["AMIN"] = mixing(self.incar)
+        mixed, from_structure = mixing(self.incar, self.structure)
         chosen = solver_tags(self.incar)
-        self.computed |= idle_tags(self.incar, self.findings) | chosen.computed
+        self.computed |= from_structure | idle_tags(self.incar, self.findings) | chosen.computed
         accuracy, self.computed["ROPT"] = projector_accuracy(self.incar, self.poscar, self.kpoints, self.findings)
         self.parameters = Parameters(
             cutoff=self._cutoff_ev / HARTREE_EV,

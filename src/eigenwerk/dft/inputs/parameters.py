@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, line_of, number, whole
 from eigenwerk.dft.parameters import Mixing
+from eigenwerk.dft.scf.mixing_extent import smallest_sloshing_g
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -35,18 +37,31 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
     }
 
 
-def mixing(incar: Incar) -> tuple[Mixing, Computed]:
-    """Density mixing, and AMIN with its origin: min(0.1, AMIX, AMIX_MAG) by default.
+MOLECULE_AMIX = 0.5
+"""AMIX of molecules: they screen less than crystals.  Not of free atoms, whose levels empty and fill at once."""
 
-    Wave vectors from 1/Å to 1/bohr.  An AMIX_MAG that is given is the factor; the default is its upper end.
+CHOSEN = {"AMIX", "BMIX", "AMIN", "BMIX_MAG"}
+"""Tags by which users choose factors of the density themselves."""
+
+
+def mixing(incar: Incar, structure: Structure) -> tuple[Mixing, dict[str, Computed]]:
+    """Density mixing, and the tags that follow from others and from the structure, with their origin.
+
+    AMIN is min(0.1, AMIX, AMIX_MAG) by default.  Wave vectors from 1/Å to 1/bohr.  An AMIX_MAG that is given is the
+    factor; the default is its upper end.
     """
+    computed = {}
+    by_extent = not CHOSEN & set(incar.values)
     linear, magnetic = number(incar, "AMIX"), number(incar, "AMIX_MAG")
+    if by_extent and len(structure.symbols) > 1 and smallest_sloshing_g(structure):
+        linear = MOLECULE_AMIX
+        computed["AMIX"] = Computed(linear, "of molecules")
     smallest = incar.values.get("AMIN")
     if isinstance(smallest, float):
-        amin = Computed(smallest, line_of(incar, "AMIN"))
+        computed["AMIN"] = Computed(smallest, line_of(incar, "AMIN"))
     else:
         smallest = min(0.1, linear, magnetic)
-        amin = Computed(smallest, "min(0.1, AMIX, AMIX_MAG)")
+        computed["AMIN"] = Computed(smallest, "min(0.1, AMIX, AMIX_MAG)")
     made = Mixing(
         kind="kerker" if incar.get("IMIX") == 1 else "pulay",
         amix=linear,
@@ -57,6 +72,6 @@ def mixing(incar: Incar) -> tuple[Mixing, Computed]:
         bmix_mag=number(incar, "BMIX_MAG") * BOHR_ANGSTROM,
         amin=smallest,
         history=abs(whole(incar, "MAXMIX")),
-        by_extent=not {"AMIX", "BMIX", "AMIN", "BMIX_MAG"} & set(incar.values),
+        by_extent=by_extent,
     )
-    return made, amin
+    return made, computed

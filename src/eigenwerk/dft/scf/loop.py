@@ -62,10 +62,6 @@ class ScfSettings:
 OTHER_TRY = 3
 """The try that takes the other preconditioner."""
 
-MAGNET_STEPS = 8
-"""Steps in which moments find their place: the local response, which knows nothing of them, leads some magnets to
-another minimum before (a Cr2C layer: 40 meV per atom higher; docs/equations/mixing.md)."""
-
 
 class ScfLoop:
     """The self-consistency cycle of one subject; `run` goes from a density to a State."""
@@ -132,7 +128,7 @@ class ScfLoop:
             events_before, done = len(self.mixer.events), progress.steps if progress else 0
             frozen = done < settings.frozen_steps
             with trace.span("mixing"):
-                screening = self._screening(bands, filled, done)
+                screening = self._screening(bands, filled)
                 following, residual = self._agreed(*self._next(density, output, frozen, screening, doubt))
             self._tries = int(self.atoms.runtime.world.max(self.atoms.runtime.index(self.mixer.tries)))
             if self._tries > 1:
@@ -211,12 +207,10 @@ class ScfLoop:
         charge, atoms = self.settings.electrons - self._neutral, len(self.subject.structure.symbols)
         return unbelievable(depth, energies.free, charge, atoms, self._deepest)
 
-    def _screening(self, bands: Bands, filled: Occupations, done: int) -> Screening | None:
+    def _screening(self, bands: Bands, filled: Occupations) -> Screening | None:
         """From the local density of states, where it is wanted; the third try takes the other preconditioner."""
         wished = self.settings.screening
         if wished is None or wished is (self._tries == OTHER_TRY):
-            return None
-        if self.atoms.basis.spin.polarised and done < MAGNET_STEPS:
             return None
         states = self.symmetrise(local_states(self.atoms, bands, filled, self.settings.width))
         return Screening.of(self.atoms.basis, self._charge(states, 1).density_sg.sum(0))

@@ -23,15 +23,15 @@ from eigenwerk.dft.scf.bands import Bands, density_of_bands
 from eigenwerk.dft.spectrum.occupations import Occupations
 from eigenwerk.units import HARTREE_EV
 
-DENSEST = 0.3
-"""Largest D, 1/(hartree bohr³), four times that of aluminium: local response overdoes what d shells do."""
+DENSEST = 0.15
+"""Largest D, 1/(hartree bohr³), twice that of aluminium: local response overdoes what d shells do."""
 
 STATES_WIDTH = 0.3 / HARTREE_EV
 """Smallest width of the Fermi level that D is taken at: few k-points have few states nearer."""
 
-REACH = 0.5
-"""Waves beyond this (1/bohr) screen by themselves: the Coulomb kernel is cut by exp(-g²/REACH²).  The local response
-holds for long waves; at short ones it is far too strong where D is large, in d and f shells."""
+REACH = 2.0
+"""Waves beyond this (1/bohr) screen by themselves: the Coulomb kernel is cut by exp(-g²/REACH²).  Atoms next to each
+other exchange charge in waves up to it."""
 
 TOLERANCE, MOST_PRODUCTS = 1e-2, 60
 """The equation is solved to this share of its right-hand side, or until so many products."""

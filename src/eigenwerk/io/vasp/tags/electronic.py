@@ -129,8 +129,8 @@ MIXER = (
     ),
     Tag("AMIX", "float", 0.4, "", MIXING, "honoured",
         "Factor A of the preconditioner max(A G² / (G² + B²), AMIN) of the density; fitted between 0.4 and 1 if not "
-        "given. Without AMIX, BMIX, BMIX_MAG and AMIN long cells take the local density of states for the "
-        "preconditioner, and molecules their size.", above=0.0, at_most=1000),
+        "given, and 0.5 in molecules. Without AMIX, BMIX, BMIX_MAG and AMIN long cells take the local density of "
+        "states for the preconditioner, and molecules their size.", above=0.0, at_most=1000),
     Tag("BMIX", "float", 1.0, "1/Å", MIXING, "honoured", "Kerker wave vector B.", at_least=0.0, at_most=1000),
     Tag("AMIX_MAG", "float", 1.6, "", MIXING, "honoured",
         "A for the magnetisation density; fitted between AMIX and 1.6 if not given.", above=0.0, at_most=1000),
@@ -138,7 +138,7 @@ MIXER = (
         at_most=1000),
     Tag("AMIN", "float", Derived("min(0.1, AMIX, AMIX_MAG)"), "", MIXING, "honoured",
         "Smallest value of the preconditioner.", at_least=0.0, at_most=1000),
-    Tag("MAXMIX", "int", -12, "", MIXING, "honoured",
+    Tag("MAXMIX", "int", -24, "", MIXING, "honoured",
         "Length of the history (VASP: -45); the sign says whether it survives an ionic step."),
     *group(
         MIXING, "inert", _SAME_FIXED_POINT,
