@@ -71,7 +71,7 @@ def write_state(
     """
     created = datetime.now(UTC).isoformat(timespec="seconds")
     with replacing(path) as new:
-        with _PatientFile(new) as raw:
+        with PatientFile(new) as raw:
             try:
                 with h5py.File(raw, "w", track_order=True, userblock_size=LABEL) as file:
                     file.attrs.update({"format": FORMAT, "version": VERSION, "program": "eigenwerk"})
@@ -133,7 +133,7 @@ def _read_label(path: str | Path, first: bytes) -> tuple[StateHeader, int, int]:
     return header, int(found["bytes"]), int(found["sum"], 16)
 
 
-class _PatientFile(io.FileIO):
+class PatientFile(io.FileIO):
     """A file that tells HDF5 every write succeeded, and tells us the first that did not.
 
     HDF5 can crash the whole process when a write fails while it closes a dataset, as on a full disk (seen with the

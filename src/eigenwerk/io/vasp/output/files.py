@@ -16,6 +16,7 @@ from eigenwerk.io.vasp.output.ibzkpt import write_ibzkpt
 from eigenwerk.io.vasp.output.oszicar import write_oszicar
 from eigenwerk.io.vasp.output.outcar.outcar import write_outcar
 from eigenwerk.io.vasp.output.record import RunRecord
+from eigenwerk.io.vasp.output.vaspout import write_vaspout
 from eigenwerk.io.vasp.output.vasprun import write_vasprun
 from eigenwerk.io.vasp.output.volumetric import write_volumetric
 from eigenwerk.io.vasp.output.xdatcar import write_xdatcar
@@ -52,5 +53,6 @@ OUTPUT_FILES = (
     OutputFile("EIGENVAL", write_eigenval),
     OutputFile("IBZKPT", write_ibzkpt, lambda record: record.generation is not None),
     OutputFile("DOSCAR", write_doscar),
+    OutputFile("vaspout.h5", write_vaspout, at_end=True),
     *map(field_file, ("CHGCAR", "CHG", "LOCPOT", "AECCAR0", "AECCAR1", "AECCAR2", "ELFCAR")),
 )

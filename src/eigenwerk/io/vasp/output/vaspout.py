@@ -1,0 +1,120 @@
+"""Write vaspout.h5, so that py4vasp shows structure, energies, steps, bands, density of states, forces and stress.
+
+docs/formats/vaspout_h5.md lists the datasets.  The version in the file is that of VASP whose layout it has, for which
+py4vasp asks first; the attributes of the root say who wrote it.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.hdf5_state import LABEL, PatientFile
+from eigenwerk.io.vasp.output.record import IonicStep, RunRecord, StepRecord
+from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force
+
+LAYOUT = (6, 5, 0)
+"""The version of VASP whose layout the file has."""
+
+_STEPS = ("N", "E", "dE", "deps", "ncg", "rms", "rms(c)")
+_ENERGIES = ("free energy    TOTEN   ", "energy without entropy ", "energy(sigma->0)       ")
+
+
+def write_vaspout(path: str | Path, record: RunRecord) -> None:
+    """Write the vaspout.h5 of a run; the mark of the run stands in front of the HDF5 data.
+
+    Raises InputError if the file cannot be written.
+    """
+    with replacing(path) as new:
+        with PatientFile(new) as raw:
+            try:
+                with h5py.File(raw, "w", userblock_size=LABEL) as file:
+                    file.attrs.update({"program": "eigenwerk", "program_version": record.version})
+                    for name, value in _datasets(record).items():
+                        file[name] = _stored(value)
+            finally:
+                raw.raise_error()  # also in place of what HDF5 says when it misses what was not written
+        with new.open("r+b") as first:
+            first.write(f"eigenwerk {record.version}, layout of VASP's vaspout.h5\n{record.stamp or ''}\n".encode())
+
+
+def _stored(value: Any) -> Any:
+    """Words as VASP's strings of bytes, everything else as HDF5 takes it."""
+    array = np.asarray(value)
+    return np.char.encode(array, "utf-8") if array.dtype.kind == "U" else array
+
+
+def _datasets(record: RunRecord) -> dict[str, Any]:
+    """All datasets by their places."""
+    groups: dict[str, Mapping[str, Any]] = {
+        "version": dict(zip(("major", "minor", "patch"), LAYOUT, strict=True)),
+        "input/incar": {**record.incar, "SYSTEM": str(parameters_in_force(record)["SYSTEM"])},
+        "input/kpoints": _kpoints(record),
+        "intermediate/ion_dynamics": _trajectory(record),
+        "results/positions": _positions(record),
+        "results/electron_eigenvalues": {
+            "eigenvalues": record.final.eig_skn, "fermiweights": record.final.occ_skn,
+            "kpoint_coords": record.kpoint_kc, "kpoints_symmetry_weight": record.weight_k,
+        },
+        "results/electron_dos": {
+            "efermi": record.final.fermi_level, "energies": record.final.dos.energy_x,
+            "dos": record.final.dos.total_sx, "dosi": record.final.dos.integrated_sx,
+        },
+    }  # fmt: skip
+    return {f"{group}/{name}": value for group, found in groups.items() for name, value in found.items()}
+
+
+def _kpoints(record: RunRecord) -> dict[str, Any]:
+    """How the points were asked for; explicit lists have their number, meshes their divisions."""
+    if record.generation is None:
+        return {"mode": "explicit", "number_kpoints": len(record.weight_k)}
+    divisions = zip(("nkpx", "nkpy", "nkpz"), record.generation.mesh, strict=True)
+    return {"mode": record.generation.kind[0].lower(), "number_kpoints": 0, **dict(divisions)}
+
+
+def _trajectory(record: RunRecord) -> dict[str, Any]:
+    """What every ionic step has; forces and stress if all of them have them."""
+    steps = record.ionic_steps
+    found: dict[str, Any] = {
+        "scale": 1.0,
+        "lattice_vectors": np.stack([ionic.lattice_cv for ionic in steps]),
+        "position_ions": np.stack([ionic.scaled_ac for ionic in steps]),
+        "energies_tags": _ENERGIES,
+        "energies": [[ionic.free_energy, ionic.energy_without_entropy, ionic.energy_zero] for ionic in steps],
+        "oszicar_label": _STEPS,
+        "oszicar": [_electronic(step) for ionic in steps for step in ionic.steps],
+        "electronic_step_converged": [0 if ionic.converged else 1 for ionic in steps],
+    }
+    found |= _of_all(steps, "forces_av", "forces") | _of_all(steps, "stress_vv", "stress")
+    found |= _of_all(steps, "velocities_av", "ion_velocities")
+    return found | _of_all(steps, "charge_xal", "magnetism/spin_moments/values")
+
+
+def _of_all(steps: tuple[IonicStep, ...], name: str, dataset: str) -> dict[str, Any]:
+    values = [getattr(ionic, name) for ionic in steps]
+    return {} if any(value is None for value in values) else {dataset: np.stack(values)}
+
+
+def _electronic(step: StepRecord) -> list[float]:
+    """The columns of OSZICAR; nan where the density was frozen."""
+    density = np.nan if step.density_residual is None else step.density_residual
+    change, band = step.change, step.band_energy_change
+    return [step.step, step.free_energy, change, band, step.applications, step.residual, density]
+
+
+def _positions(record: RunRecord) -> dict[str, Any]:
+    """The structure at the end; without a scale, a number with which py4vasp cannot print it."""
+    last = record.last
+    found: dict[str, Any] = {
+        "system": " ".join(record.title.split()), "lattice_vectors": last.lattice_cv,
+        "position_ions": last.scaled_ac, "ion_types": [species.element for species in record.species],
+        "number_ion_types": [species.count for species in record.species],
+    }  # fmt: skip
+    if record.selective_ac is not None:
+        found["selective_dynamics_ions"] = record.selective_ac.astype(np.int8)
+    if last.velocities_av is not None:
+        found["ion_velocities"] = last.velocities_av
+    return found
