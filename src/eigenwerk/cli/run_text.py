@@ -25,6 +25,9 @@ SMALL_SHARE = 0.01
 NO_FORCE = 1e-4
 """Forces below this (eV/Å) are noise, mostly zero by symmetry."""
 
+FLAT = 2e-3
+"""Levels of both sides of a vacuum (eV) that differ by less are one."""
+
 UNRELIABLE = ", NOT RELIABLE without convergence"
 
 
@@ -114,7 +117,8 @@ def step_row(step: StepRecord) -> str:
 
 def summary(result: RunResult, folder: Path, files: Sequence[str]) -> list[str]:
     """Everything about a run that a person wants to see at its end; the status line comes apart from this."""
-    parts = [_energies(result), _levels(result), _moments(result), _forces(result), _stress(result), _times(result)]
+    about = (_energies, _levels, _vacuum, _moments, _forces, _stress, _times)
+    parts = [part(result) for part in about]
     lines = [line for part in parts if part for line in (*part, "")]
     lines += [f"Files in {folder}", f"  {'  '.join(files)}"]
     return lines
@@ -142,6 +146,20 @@ def _levels(result: RunResult) -> list[str]:
     if not gap.is_direct and gap.direct_at is not None:
         lines.append(f"  {'direct gap':<22}{gap.direct_gap:>12.4f} eV  at {_place(gap.direct_at, result)}")
     return ["Electrons: an insulator or semiconductor", *lines]
+
+
+def _vacuum(result: RunResult) -> list[str]:
+    """Levels in the vacuum of a slab; one where both sides are alike."""
+    vacuum = result.vacuum
+    if vacuum is None:
+        return []
+    lines = [f"Vacuum of {vacuum.thickness:.1f} Å along axis {vacuum.axis + 1}"]
+    alike = abs(vacuum.field) < FLAT
+    sides = [("", vacuum.below)] if alike else [(", upper side", vacuum.below), (", lower side", vacuum.above)]
+    for side, level in sides:
+        work = level - result.fermi_level
+        lines.append(f"  {'level' + side:<22}{level:>12.4f} eV, {work:.4f} eV above the Fermi level (work function)")
+    return lines
 
 
 def _edge_line(name: str, edge: BandEdge, result: RunResult) -> str:

@@ -72,18 +72,18 @@ def vacuum(structure: Structure) -> np.ndarray:
 
     Along axis c the fractional coordinates leave gaps; a gap x is a layer of x 2π / |b_c|.
     """
-    _, gap_c = _widest_gaps(structure.scaled_ac % 1.0)
+    _, gap_c = widest_gaps(structure.scaled_ac % 1.0)
     return gap_c * 2.0 * np.pi / np.linalg.norm(structure.reciprocal_cv, axis=1)
 
 
 def away_from_vacuum(structure: Structure) -> np.ndarray:
     """Cartesian positions with each atom moved by lattice vectors so that the widest gaps lie outside all; (a, 3)."""
     wrapped_ac = structure.scaled_ac % 1.0
-    first_c, _ = _widest_gaps(wrapped_ac)
+    first_c, _ = widest_gaps(wrapped_ac)
     return (wrapped_ac - first_c) % 1.0 @ structure.lattice_cv
 
 
-def _widest_gaps(wrapped_ac: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def widest_gaps(wrapped_ac: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The coordinate after the widest gap of each axis, and its width; coordinates in 0..1."""
     sorted_ac = np.sort(wrapped_ac, axis=0)
     gap_ac = np.diff(np.concatenate([sorted_ac, sorted_ac[:1] + 1.0]), axis=0)

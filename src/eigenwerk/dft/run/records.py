@@ -33,6 +33,7 @@ from eigenwerk.io.vasp.output.record import (
     RunRecord,
     SpeciesRecord,
     StepRecord,
+    VacuumLevels,
     dataset_title,
 )
 from eigenwerk.io.vasp.tags.base import show
@@ -46,6 +47,7 @@ class Observables:
 
     forces_av: (a, 3); moment_a: (a,); correction_av, force_error, stress_vv, pulay: see `GroundState`.  fields:
     densities and potentials by the names of their files, in the units of files.  seconds: wall time of the ionic step.
+    vacuum: levels in that of a slab, eV.
     """
 
     forces_av: np.ndarray | None = None
@@ -56,6 +58,7 @@ class Observables:
     pulay: float | None = None
     fields: Mapping[str, Volumetric] = field(default_factory=dict)
     seconds: float | None = None
+    vacuum: VacuumLevels | None = None
 
 
 def run_record(
@@ -79,7 +82,8 @@ def run_record(
         version=__version__, start=start, title=poscar.title, incar=incar_tags(inputs),
         parameters=tags_in_force(inputs), kpoint_kc=inputs.kpoints.point_kc, weight_k=inputs.kpoints.weight_k,
         symbols=poscar.symbols, species=tuple(_species(run, datasets) for run in poscar.species_runs),
-        ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)), final=_final(inputs, state, status),
+        ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)),
+        final=_final(inputs, state, observables, status),
         generation=_generation(inputs.kpoints), poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
         fields=observables.fields,
     )  # fmt: skip
@@ -123,12 +127,12 @@ def components(energies: Energies) -> dict[str, float]:
     return {name: value * HARTREE_EV for name, value in parts.items()}
 
 
-def _final(inputs: Inputs, state: State, status: str) -> FinalRecord:
+def _final(inputs: Inputs, state: State, observables: Observables, status: str) -> FinalRecord:
     eig_skn = state.eig_skn.cpu().numpy() * HARTREE_EV
     return FinalRecord(
         fermi_level=state.occupations.fermi_level * HARTREE_EV, eig_skn=eig_skn,
         occ_skn=state.occupations.occ_skn.cpu().numpy(), status=status,
-        dos=_dos(inputs, eig_skn),
+        dos=_dos(inputs, eig_skn), vacuum=observables.vacuum,
     )  # fmt: skip
 
 

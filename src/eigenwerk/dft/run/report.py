@@ -13,7 +13,7 @@ import numpy as np
 
 from eigenwerk.dft.spectrum.band_gap import BandGap
 from eigenwerk.io.run_stamp import RunStamp
-from eigenwerk.io.vasp.output.record import StepRecord
+from eigenwerk.io.vasp.output.record import StepRecord, VacuumLevels
 
 if TYPE_CHECKING:
     from eigenwerk.dft.calculation import GroundState
@@ -50,7 +50,7 @@ class RunResult:
     warnings: about the result. advice: what to try next if not converged. seconds: wall time; threads: of the
     processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`. files: by name, in
     folder; stamp: the mark that they have in common. ground_state: the engine's own quantities in hartree and bohr,
-    None after an interruption.
+    None after an interruption. vacuum: potential in that of a slab, or None.
     """
 
     converged: bool
@@ -86,6 +86,7 @@ class RunResult:
     unwritten: tuple[str, ...] = ()
     folder: Path = Path()
     stamp: RunStamp | None = None
+    vacuum: VacuumLevels | None = None
     ground_state: "GroundState | None" = field(default=None, repr=False)
 
     @property
@@ -128,6 +129,7 @@ class RunResult:
             },
             "fermi_level_eV": self.fermi_level,
             "gap_eV": asdict(self.gap) | {"direct": self.gap.is_direct},
+            "vacuum": None if self.vacuum is None else _vacuum(self.vacuum, self.fermi_level),
             "moment_muB": self.moment,
             "moment_per_atom_muB": _listed(self.moment_a),
             "forces_eV_per_A": _listed(self.forces_av),
@@ -152,6 +154,14 @@ class RunResult:
             "files": {name: str(path) for name, path in self.files.items()},
             "files_not_written": list(self.unwritten),
         }
+
+
+def _vacuum(vacuum: VacuumLevels, fermi_level: float) -> dict[str, Any]:
+    levels = [vacuum.below, vacuum.above]
+    return {
+        "axis": vacuum.axis + 1, "thickness_A": vacuum.thickness, "levels_eV": levels,
+        "work_functions_eV": [level - fermi_level for level in levels],
+    }  # fmt: skip
 
 
 def _listed(array: np.ndarray | None) -> list[Any] | None:

@@ -50,5 +50,5 @@ def make_result(
         warnings=summary.warnings, notes=summary.notes, advice=summary.advice, seconds=summary.seconds,
         threads=torch.get_num_threads(), fft=library(), trace=summary.trace, files=summary.files,
         unwritten=summary.unwritten, folder=summary.folder,
-        stamp=record.stamp, ground_state=ground_state,
+        stamp=record.stamp, vacuum=final.vacuum, ground_state=ground_state,
     )  # fmt: skip

@@ -34,6 +34,7 @@ from eigenwerk.dft.run.warm_up import warm_up
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.dft.volumetric.charge import charge_start
 from eigenwerk.dft.volumetric.fields import fields_of
+from eigenwerk.dft.volumetric.vacuum import slab_axis, vacuum_levels
 from eigenwerk.dft.xc.evaluation import uncompiled
 from eigenwerk.errors import EigenwerkError
 from eigenwerk.functionals.table import find_functional
@@ -205,9 +206,11 @@ class _Run:
         """Write the final files; the result."""
         status = converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
         self.note(*filter(None, [_force_words(ground.state)]))
+        axis = slab_axis(ground.state.structure)
         found = Observables(
             ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
             fields_of(self.calculation, ground.state, self.inputs), ground.seconds,
+            vacuum=None if axis is None else vacuum_levels(self.calculation.builder(ground.state.density), axis),
         )  # fmt: skip
         return self._result(ground.state, found, status, ground)
 

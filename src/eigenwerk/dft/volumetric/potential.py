@@ -20,13 +20,13 @@ from eigenwerk.units import HARTREE_EV
 def electrostatic_blocks(potential: Potential) -> list[np.ndarray]:
     """v_H + v̄: the field of LOCPOT with LVHAR, as a list of one."""
     atoms = potential.charges.atoms
-    return _on_grid(atoms.basis, _electrostatic(potential)[None])
+    return _on_grid(atoms.basis, electrostatic(potential)[None])
 
 
 def total_blocks(potential: Potential) -> list[np.ndarray]:
     """All local potentials: one field, or those of both spins, of LOCPOT with LVTOT."""
     atoms = potential.charges.atoms
-    electrostatic_g = _electrostatic(potential)
+    electrostatic_g = electrostatic(potential)
     rest_sg = potential.vt_sg - electrostatic_g[: potential.vt_sg.shape[1]]
     whole_sg = electrostatic_g + pad(rest_sg, (0, len(electrostatic_g) - rest_sg.shape[1]))
     return _on_grid(atoms.basis, whole_sg)
@@ -36,7 +36,7 @@ def _on_grid(basis: PlaneWaveBasis, potential_sg: torch.Tensor) -> list[np.ndarr
     return list(basis.fine_map.to_grid(potential_sg * HARTREE_EV).cpu().numpy())
 
 
-def _electrostatic(potential: Potential) -> torch.Tensor:
+def electrostatic(potential: Potential) -> torch.Tensor:
     """v_H + v̄ on the electrostatic sphere."""
     atoms = potential.charges.atoms
     whole_g = hartree(potential.charges.charge_g, atoms.basis)[1].clone()

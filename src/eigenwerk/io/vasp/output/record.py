@@ -163,13 +163,32 @@ class IonicStep:
         _require("moment_a", self.moment_a, (atoms,))
 
 
+@dataclass(frozen=True)
+class VacuumLevels:
+    """The electrostatic potential in the vacuum of a slab, eV, with the zero of the eigenvalues.
+
+    axis: that across the vacuum, from 0; thickness in Angstrom; below, above: where the coordinate is smaller and where
+    it is larger, so `below` is in front of the upper surface.
+    """
+
+    axis: int
+    thickness: float
+    below: float
+    above: float
+
+    @property
+    def field(self) -> float:
+        """How much the potential rises across a third of the vacuum, eV; 0 where it is flat, or has a step there."""
+        return self.above - self.below
+
+
 @dataclass(frozen=True, eq=False)
 class FinalRecord:
     """The electrons of the last ionic step, and how the run ended.
 
     fermi_level in eV; eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1 per state of one spin, also without
     spin polarisation.  status: one sentence for people.  `dos` is needed because readers find the Fermi level in that
-    block only.
+    block only.  vacuum: of a slab, or None.
     """
 
     fermi_level: float
@@ -177,6 +196,7 @@ class FinalRecord:
     occ_skn: np.ndarray
     status: str
     dos: DensityOfStates
+    vacuum: VacuumLevels | None = None
 
 
 @dataclass(frozen=True, eq=False)
