@@ -40,7 +40,7 @@ FLOORS = {
 }
 """Floor of every module and folder directly below `eigenwerk`."""
 
-OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw"}
+OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw", "seekpath"}
 """Packages that a function may import, because they may be absent, or are slow and rarely needed."""
 
 LAZY_ENGINES = {

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The command line of `eigenwerk run`, and when it began, by `time.monotonic`.  ranks, max_time: None if not given;
-    seconds."""
+    """The command line of `eigenwerk run`, and when it began, by `time.monotonic`.  ranks, max_time, bands: None if not
+    given; seconds."""
 
     folder: Path
     output: Path | None
@@ -47,6 +47,7 @@ class RunOptions:
     max_time: float | None
     grace: float
     began: float
+    bands: str | None = None
 
     @property
     def until(self) -> float | None:
@@ -79,6 +80,7 @@ class RunOptions:
         words += ["--transport", self.transport, "--device", self.device, "--reductions", self.reductions]
         words += [] if self.output is None else ["--output", str(self.output)]
         words += ["--grace", str(self.grace)]
+        words += [] if self.bands is None else ["--bands", self.bands]
         words += [] if self.until is None else ["--max-time", f"{max(self.until - time.monotonic(), 1):.0f}"]
         flags = {"--json": self.as_json, "--quiet": self.quiet, "--no-plot": self.no_plot}
         return words + [flag for flag, given in flags.items() if given]

@@ -45,7 +45,7 @@ from eigenwerk.units import HARTREE_EV
 if TYPE_CHECKING:
     from eigenwerk.parallel.launch.start import StartRequest, Team
 
-PLOT_FILE = "convergence.png"
+PLOT_FILE, BANDS_PLOT = "convergence.png", "bands.png"
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder with INCAR, POSCAR and KPOINTS.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where files go; default: DIR.")]
@@ -63,6 +63,12 @@ MaxTime = Annotated[
 Grace = Annotated[
     float, typer.Option("--grace", metavar="SECONDS", min=0.0, help="What a step gets to end after SIGTERM or Ctrl-C.")
 ]
+BandsPath = Annotated[
+    str | None, typer.Option(
+        "--bands", metavar="PATH",
+        help='Bands along a path, after convergence: auto, or names of points: "G X L", "L-G-X|K-G".',
+    )
+]  # fmt: skip
 Ranks = Annotated[
     int | None, typer.Option("--ranks", "-n", metavar="N", min=1, help="Start N processes here; default: one per GPU.")
 ]
@@ -91,10 +97,12 @@ def run(
     reductions: Reductions = REDUCTION_METHODS[0].name,
     max_time: MaxTime = None,
     grace: Grace = GRACE,
+    bands: BandsPath = None,
 ) -> None:
     """Compute the ground state of a folder: energy, forces, bands, moments.
 
-    Writes vasprun.xml, OSZICAR, CONTCAR, eigenwerk.h5 and convergence.png.
+    Writes vasprun.xml, OSZICAR, CONTCAR, eigenwerk.h5 and convergence.png; with --bands, KPOINTS_OPT, or a path and
+    ICHARG = 11, also bands.json and bands.png.
 
     On several GPUs or processes: --ranks N, or start the ranks by torchrun, srun or mpirun.
 
@@ -107,7 +115,7 @@ def run(
     launch = become_rank()
     options = RunOptions(
         folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device, reductions,
-        None if max_time is None else seconds_of(max_time), grace, began,
+        None if max_time is None else seconds_of(max_time), grace, began, bands,
     )  # fmt: skip
     request = options.device_request()
     count = ranks_to_start(options, launch)
@@ -175,7 +183,7 @@ def _plotter(options: RunOptions, here: bool = True) -> Iterator[PlotProcess | N
 
 def _read(options: RunOptions) -> Inputs:
     """The folder, or all its errors, before anything is computed."""
-    inputs = read_inputs(options.folder, options.target)
+    inputs = read_inputs(options.folder, options.target, bands=options.bands)
     inputs.raise_on_errors()
     ensure_writable(options.target)
     refuse_locked(options.target)
@@ -235,7 +243,8 @@ def _solve(inputs: Inputs | None, options: RunOptions, launch: Launch, view: Run
 
     def prepare() -> "StartRequest":
         if not found:
-            found.append(read_inputs(options.folder, options.target, InputTexts.of_dict(first.value["texts"])))
+            texts = InputTexts.of_dict(first.value["texts"])
+            found.append(read_inputs(options.folder, options.target, texts, options.bands))
             found[0].raise_on_errors()
         return StartRequest(options.device_request(found[0]), partial(options.groups, found[0]))
 
@@ -315,15 +324,24 @@ def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView, r
 
 
 def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView, plotter: PlotProcess) -> dict[str, Path]:
-    """The picture, if it can be drawn; a run does not fail for want of one."""
+    """The pictures, if they can be drawn; a run does not fail for want of one."""
     words = "converged" if result.converged else "NOT CONVERGED"
     title = f"{formula(result.symbols)}: {words}, {len(result.steps)} steps, {result.free_energy:.6f} eV"
-    try:
-        plotter.draw(target / PLOT_FILE, result.steps, title, inputs.parameters.energy_tolerance * HARTREE_EV)
-    except (ImportError, InputError) as error:
-        view.say(f"No {PLOT_FILE}: {error}", DOUBT)
+    pictures = {} if result.fixed_density else {PLOT_FILE: target / PLOT_FILE}
+    bands = None if result.bands is None else result.bands.as_dict()
+    if bands is not None and bands["lines"] is not None:
+        pictures[BANDS_PLOT] = target / BANDS_PLOT
+    if not pictures:
         return {}
-    return {PLOT_FILE: target / PLOT_FILE}
+    try:
+        plotter.draw(
+            pictures.get(PLOT_FILE), result.steps, title, inputs.parameters.energy_tolerance * HARTREE_EV,
+            bands_path=pictures.get(BANDS_PLOT), bands=bands, bands_title=formula(result.symbols),
+        )
+    except (ImportError, InputError) as error:
+        view.say(f"No {' and no '.join(pictures)}: {error}", DOUBT)
+        return {}
+    return pictures
 
 
 def _names(result: RunResult, more: dict[str, Path]) -> dict[str, str]:

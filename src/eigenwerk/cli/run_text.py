@@ -50,10 +50,29 @@ def heading(inputs: Inputs, folder: Path) -> list[str]:
         ("k-points", f"{kpoints.source}: {len(kpoints.point_kc)}{full}"),
         ("symmetry", f"{symmetry.spacegroup}, {_counted(symmetry.order, 'operation')}{limited}"),
         *(("PAW data", line) for line in _datasets(inputs)),
-        ("stops when", f"the free energy is within {parameters.energy_tolerance * HARTREE_EV:g} eV, by its change and "
-                       f"the residual, or after {_counted(parameters.max_steps, 'step')}"),
-    ]  # fmt: skip
+        *_band_rows(inputs),
+        ("stops when", _stop_words(inputs)),
+    ]
     return [f"eigenwerk {__version__}: {folder}", "", *labelled(rows)]
+
+
+def _band_rows(inputs: Inputs) -> Iterator[tuple[str, str]]:
+    """What bands come besides."""
+    asked = inputs.bands
+    weightless = None if asked.weightless is None else asked.weightless.kpoints
+    for kpoints in (weightless, asked.second):
+        if kpoints is not None:
+            yield "bands", f"{kpoints.source}: {len(kpoints.point_kc)}, in the converged potential"
+
+
+def _stop_words(inputs: Inputs) -> str:
+    parameters = inputs.parameters
+    if inputs.fixed_density:
+        return f"all bands have converged in the fixed density, or after {_counted(parameters.max_steps, 'sweep')}"
+    return (
+        f"the free energy is within {parameters.energy_tolerance * HARTREE_EV:g} eV, by its change and the residual, "
+        f"or after {_counted(parameters.max_steps, 'step')}"
+    )
 
 
 def threads_row(used: int, available: int) -> str:
@@ -117,14 +136,15 @@ def step_row(step: StepRecord) -> str:
 
 def summary(result: RunResult, folder: Path, files: Sequence[str]) -> list[str]:
     """Everything about a run that a person wants to see at its end; the status line comes apart from this."""
-    about = (_energies, _levels, _vacuum, _moments, _forces, _stress, _times)
-    parts = [part(result) for part in about]
-    lines = [line for part in parts if part for line in (*part, "")]
+    parts = (_energies, _levels, _vacuum, _bands, _moments, _forces, _stress, _times)
+    lines = [line for part in parts if (found := part(result)) for line in (*found, "")]
     lines += [f"Files in {folder}", f"  {'  '.join(files)}"]
     return lines
 
 
 def _energies(result: RunResult) -> list[str]:
+    if result.fixed_density:
+        return []
     atoms = len(result.symbols)
     rows = [("free energy", result.free_energy), ("extrapolated to zero smearing", result.energy_zero)]
     rows.append(("without the entropy term", result.energy_without_entropy))
@@ -135,6 +155,8 @@ def _energies(result: RunResult) -> list[str]:
 
 def _levels(result: RunResult) -> list[str]:
     gap, fermi = result.gap, f"  {'Fermi level':<22}{result.fermi_level:>12.4f} eV"
+    if result.fixed_density and result.bands is not None:  # whose gap follows
+        return [f"Fermi level {result.fermi_level:.4f} eV"]
     if gap.metal:
         return ["Electrons: a metal", fermi]
     if gap.gap is None or gap.top is None or gap.bottom is None:
@@ -168,8 +190,39 @@ def _edge_line(name: str, edge: BandEdge, result: RunResult) -> str:
 
 def _place(edge: BandEdge, result: RunResult) -> str:
     point = " ".join(f"{x + 0.0:.4g}" for x in edge.point_c)
-    spin = f", spin {'up' if edge.spin == 1 else 'down'}" if len(result.eig_skn) == 2 else ""
-    return f"k-point {edge.kpoint} ({point}){spin}"
+    return f"k-point {edge.kpoint} ({point}){_spin(edge, result)}"
+
+
+def _bands(result: RunResult) -> list[str]:
+    """Along a path, or at a second list of k-points."""
+    bands = result.bands
+    if bands is None:
+        return []
+    lines = [f"Bands: {bands.source}, {len(bands.point_kc)} k-points"]
+    gap = bands.gap
+    if gap.metal:
+        return [*lines, "  bands cross the Fermi level"]
+    for name, edge in (("valence band top", gap.top), ("conduction band bottom", gap.bottom)):
+        if edge is not None:
+            lines.append(f"  {name:<22}{edge.energy:>12.4f} eV  at {bands.place(edge)}{_spin(edge, result)}")
+    if gap.gap is not None:
+        lines.append(f"  {'band gap':<22}{gap.gap:>12.4f} eV, {'direct' if gap.is_direct else 'indirect'}")
+    if not gap.is_direct and gap.direct_at is not None:
+        at = f"at {bands.place(gap.direct_at)}{_spin(gap.direct_at, result)}"
+        lines.append(f"  {'direct gap':<22}{gap.direct_gap:>12.4f} eV  {at}")
+    if bands.masses:
+        lines.append("  effective masses along the path (electron masses)")
+    for (carrier, towards, value), group in groupby(bands.masses, lambda m: (m.carrier, m.towards, round(m.mass, 3))):
+        masses = list(group)
+        numbers = ", ".join(str(mass.band) for mass in masses)
+        where = f"{carrier}, band{'s' if len(masses) > 1 else ''} {numbers}, towards {towards}"
+        error = max(0.001, *(mass.error for mass in masses))
+        lines.append(f"    {where:<44}{value:>8.3f} ± {error:.3f}")
+    return lines
+
+
+def _spin(edge: BandEdge, result: RunResult) -> str:
+    return f", spin {'up' if edge.spin == 1 else 'down'}" if len(result.eig_skn) == 2 else ""
 
 
 def _moments(result: RunResult) -> list[str]:
@@ -187,7 +240,7 @@ def _moments(result: RunResult) -> list[str]:
 
 def _forces(result: RunResult) -> list[str]:
     if result.forces_av is None or result.largest_force is None:
-        return ["Forces: not computed"]
+        return [] if result.fixed_density else ["Forces: not computed"]
     doubt = f" (error about {result.force_error:.0e})" if result.converged and result.force_error else ""
     if result.largest_force < NO_FORCE:
         return [f"Forces: none above {NO_FORCE:g} eV/Å{doubt if result.converged else UNRELIABLE}"]

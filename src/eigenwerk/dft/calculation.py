@@ -22,7 +22,9 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.paw.wave_limits import wave_limits
+from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
+from eigenwerk.dft.scf.fixed_potential import OnBatch, PointBands, Visit, bands_in_potential, residual_tolerance
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
 from eigenwerk.dft.scf.mixing_extent import screens_locally, smallest_factor
@@ -211,6 +213,28 @@ class Calculation:
             state, found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error, stress_vv,
             pulay, seconds, projections,
         )
+
+    def bands_at(
+        self, density: Density, kpoints: KPoints, visit: Visit | None = None, on_batch: OnBatch | None = None
+    ) -> PointBands:
+        """Bands at any k-points in the potential of a density, to a tolerance that follows from EDIFF."""
+        given = self.parameters
+
+        def potential_for(atoms: PawAtoms) -> Potential:
+            if potential.rows is None:
+                return potential
+            # rows of terms belong to k-points
+            return PotentialBuilder(atoms, make_terms(given, atoms, self.kpoints.symmetry))(density)
+
+        def real(points: KPoints) -> bool:
+            return self.real and (points.allow_real_orbitals or not given.real_space)
+
+        with self.runtime.trace.span("band structure"):
+            potential = self.builder(density)
+            return bands_in_potential(
+                self.atoms, potential_for, kpoints, given.bands, real=real, visit=visit, on_batch=on_batch,
+                tolerance=residual_tolerance(given.energy_tolerance), max_sweeps=given.max_steps,
+            )
 
     def forces_of(self, state: State) -> Forces:
         """Forces of a state and their error."""

@@ -70,6 +70,12 @@ def replacing(path: str | Path) -> Iterator[Path]:
             _remove(temporary)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """A file with this text, by `replacing`."""
+    with replacing(path) as new:
+        new.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def together() -> Iterator[None]:
     """Files that `replacing` writes inside appear at the end, one right after the other in the order of writing.

@@ -18,6 +18,8 @@ DEVICE_GRID_BYTES = 2**28
 DEVICE_BLOCK_SHARE = 1 / 40
 """Share of a GPU's memory for the coefficients of one block of k-points; solvers hold some 20 times as much."""
 
+BATCH_POINTS = 32
+"""k-points whose bands are found together in a fixed potential, at most: only theirs are in memory."""
 
 BLOCKS_PER_THREAD = 2
 """Blocks of k-points for each thread, where there are enough: the last to finish is not waited for long."""

@@ -7,13 +7,15 @@ draw.  The process waits for one line on its input and answers with one line.  W
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.output.record import StepRecord
+from eigenwerk.perf.bands_plot import draw_bands
 from eigenwerk.perf.convergence_plot import convergence_figure, draw_convergence
 
 COMMAND = (sys.executable, "-m", "eigenwerk.perf.plot_process")
@@ -29,11 +31,18 @@ class PlotProcess:
             start_new_session=True,
         )  # fmt: skip
 
-    def draw(self, path: str | Path, steps: Sequence[StepRecord], title: str, tolerance: float) -> None:
-        """`draw_convergence` there; waits for the file.  Raises the same errors; ImportError if it died."""
+    def draw(
+        self, path: str | Path | None, steps: Sequence[StepRecord], title: str, tolerance: float, *,
+        bands_path: str | Path | None = None, bands: Mapping[str, Any] | None = None, bands_title: str = "",
+    ) -> None:  # fmt: skip
+        """`draw_convergence` and `draw_bands` there, each if it has a path; waits for the files.
+
+        Raises the same errors; ImportError if the process died.
+        """
         wanted = {
-            "path": str(Path(path).absolute()), "steps": [asdict(step) for step in steps], "title": title,
-            "tolerance": tolerance,
+            "path": path and str(Path(path).absolute()), "steps": [asdict(step) for step in steps], "title": title,
+            "tolerance": tolerance, "bands_path": bands_path and str(Path(bands_path).absolute()), "bands": bands,
+            "bands_title": bands_title,
         }  # fmt: skip
         try:
             answer, _ = self._process.communicate(json.dumps(wanted) + "\n")
@@ -63,7 +72,10 @@ def main() -> None:
         if error is None:
             wanted = json.loads(line)
             steps = [StepRecord(**step) for step in wanted["steps"]]
-            draw_convergence(wanted["path"], steps, wanted["title"], wanted["tolerance"])
+            if wanted["path"] is not None:
+                draw_convergence(wanted["path"], steps, wanted["title"], wanted["tolerance"])
+            if wanted["bands_path"] is not None:
+                draw_bands(wanted["bands_path"], wanted["bands"], wanted["bands_title"])
     except (ImportError, InputError) as met:
         error = met
     print(json.dumps(None if error is None else {"kind": type(error).__name__, "words": str(error)}), flush=True)

@@ -13,6 +13,7 @@ from eigenwerk.io.vasp.tags.table import TAGS
 
 POSCAR = "Si\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
 MESH = "mesh\n0\nGamma\n2 2 2\n"
+PATH = "p\n10\nLine\nrec\n0 0 0\n.5 0 0\n"
 
 
 @pytest.fixture
@@ -132,10 +133,17 @@ ERRORS = {
         {"POSCAR": POSCAR.replace(".25 .25 .25", ".01 .01 .01")},
         r"POSCAR: atoms 1 \(Si\) and 2 \(Si\) are 0\.0\d+ Å apart. Check the positions",
     ),
-    "path": ({"KPOINTS": "p\n10\nLine\nrec\n0 0 0\n.5 0 0\n"}, r"KPOINTS line 3: this is a path .* Write a mesh"),
+    "path": ({"KPOINTS": PATH}, r"KPOINTS line 3: this is a path .* Write a mesh here and the path to KPOINTS_OPT"),
     "zero weights": (
-        {"KPOINTS": "l\n2\nRec\n0 0 0 1\n.5 0 0 0\n"},
-        r"KPOINTS: 1 of 2 k-points have weight 0 \(the first is number 2\)",
+        {"KPOINTS": "l\n2\nRec\n0 0 0 0\n.5 0 0 0\n"},
+        r"KPOINTS: all 2 k-points have weight 0, .* set ICHARG = 11",
+    ),
+    "no points on a line": ({"KPOINTS": PATH.replace("10", "0")}, r"KPOINTS line 2: 0 points on each line of the path"),
+    "one point on a line": ({"KPOINTS_OPT": PATH.replace("10", "1")}, r"KPOINTS_OPT line 2: 1 point on each line"),
+    "a path with one point": ({"KPOINTS_OPT": PATH.replace(".5 0 0\n", "")}, "KPOINTS_OPT line 5: there is 1 point"),
+    "no density to keep": (
+        {"INCAR": "ICHARG = 11", "KPOINTS": PATH},
+        r"INCAR line 1: ICHARG = 11: there is no density of an earlier run: no eigenwerk.h5 and .*",
     ),
     "bad mesh": ({"KPOINTS": "m\n0\nG\n2 two 2\n"}, r"KPOINTS line 4: two is not a finite number"),
     "bad generators": ({"KPOINTS": "g\n0\nRec\n.3 0 0\n0 .5 0\n0 0 .5\n"}, r"KPOINTS: The mesh spanned by .* integers"),
@@ -175,7 +183,6 @@ WARNINGS = {
         {"INCAR": "", "POSCAR": POSCAR.replace("5.43", "24")},
         r"SIGMA = 0.2 eV may fill its levels in parts. Set ISMEAR = 0",
     ),
-    "second mesh": ({"KPOINTS_OPT": MESH}, "KPOINTS_OPT: accepted and ignored"),
     "grid without symmetry": ({"INCAR": "NGX = 33\nNGY = 33\nNGZ = 33"}, "NGX = 33: symmetry translates by 1/4"),
 }
 

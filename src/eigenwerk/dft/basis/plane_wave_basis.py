@@ -14,6 +14,7 @@ measures them.  The same waves in another cell: `strained`.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, pi
+from typing import Any
 
 import numpy as np
 import torch
@@ -86,6 +87,11 @@ class PlaneWaveBasis:
         lattice = Lattice(lattice_cv.to("cpu", self.runtime.real), self.runtime.device)
         structure = replace(self.structure, lattice_cv=lattice.vector_cv.detach().numpy())
         return replace(self, structure=structure, lattice=lattice)
+
+    def at_points(self, kpoints: KPoints, real: bool = True) -> "PlaneWaveBasis":
+        """Orbitals of other k-points, on the same grids and beside the same waves of the density."""
+        radius = sphere_radius(self.cutoff)
+        return replace(self, **_of_orbitals(self.structure, kpoints, radius, self.grids, self.runtime, real))
 
     @cached_property
     def vector_gv(self) -> torch.Tensor:
@@ -198,6 +204,25 @@ def make_basis(
         equal_axes = tuple(map(tuple, equivalent_axes(symmetry)))
         grids = choose_grids(structure, cutoff, precision, translation_denominators(symmetry), equal_axes)
     radius = sphere_radius(cutoff)
+    density_radius = PRECISION_FACTOR[precision] * radius
+    dense_gc = sphere(structure, 2 * ELECTROSTATIC_FACTOR * radius, np.zeros(3), half=True)
+    lattice, index_gc = Lattice(torch.tensor(structure.lattice_cv), runtime.device), runtime.index(dense_gc)
+    density_count = int((square(lattice.waves(index_gc)) <= density_radius**2 * (1 + 1e-12)).sum())
+    _require_room(dense_gc[:density_count], grids.wave, "NGX, NGY, NGZ")
+    _require_room(dense_gc, grids.fine, "NGXF, NGYF, NGZF")
+    return PlaneWaveBasis(
+        runtime=runtime, structure=structure, cutoff=cutoff, precision=precision, grids=grids,
+        index_gc=index_gc, weight_g=1 + index_gc.any(1).to(runtime.real), density_count=density_count, lattice=lattice,
+        wave_map=half_sphere_map(dense_gc[:density_count], grids.wave, runtime),
+        fine_map=half_sphere_map(dense_gc, grids.fine, runtime), spin=spin,
+        **_of_orbitals(structure, kpoints, radius, grids, runtime, real),
+    )
+
+
+def _of_orbitals(
+    structure: Structure, kpoints: KPoints, radius: float, grids: GridSizes, runtime: Runtime, real: bool
+) -> dict[str, Any]:
+    """What of a basis depends on the k-points."""
     own_k = runtime.grid.own(len(kpoints.point_kc))
     point_kc = kpoints.point_kc[own_k]
     wave_sphere_kGc = [sphere(structure, radius, point_c) for point_c in point_kc]
@@ -207,12 +232,6 @@ def make_basis(
         wave_sphere_kGc = [
             index_Gc[half_of(index_Gc, point_c)] for index_Gc, point_c in zip(wave_sphere_kGc, point_kc, strict=True)
         ]
-    density_radius = PRECISION_FACTOR[precision] * radius
-    dense_gc = sphere(structure, 2 * ELECTROSTATIC_FACTOR * radius, np.zeros(3), half=True)
-    lattice, index_gc = Lattice(torch.tensor(structure.lattice_cv), runtime.device), runtime.index(dense_gc)
-    density_count = int((square(lattice.waves(index_gc)) <= density_radius**2 * (1 + 1e-12)).sum())
-    _require_room(dense_gc[:density_count], grids.wave, "NGX, NGY, NGZ")
-    _require_room(dense_gc, grids.fine, "NGXF, NGYF, NGZF")
     padded = _pad_spheres(wave_sphere_kGc, point_kc, grids.wave, runtime.bands.size, in_space)
     size = padded.mask_kW.shape[1] // runtime.bands.size
     own_h = slice(size * runtime.bands.rank, size * (runtime.bands.rank + 1))
@@ -223,15 +242,12 @@ def make_basis(
     else:
         form = WaveForm(False, runtime.complex)
         sphere_map = SphereMap(padded.filled(grids.wave), runtime.index(padded.flat_kW))
-    return PlaneWaveBasis(
-        runtime=runtime, structure=structure, kpoints=kpoints, cutoff=cutoff, precision=precision, grids=grids,
-        own_k=own_k, form=form, own_h=own_h, count_k=tuple(len(index_Gc) for index_Gc in wave_sphere_kGc),
-        index_khc=runtime.index(padded.index_kWc[:, own_h]), mask_kh=runtime.tensor(padded.mask_kW[:, own_h]),
-        sphere_map=sphere_map, inversion=inversion,
-        index_gc=index_gc, weight_g=1 + index_gc.any(1).to(runtime.real), density_count=density_count, lattice=lattice,
-        wave_map=half_sphere_map(dense_gc[:density_count], grids.wave, runtime),
-        fine_map=half_sphere_map(dense_gc, grids.fine, runtime), spin=spin,
-    )
+    return {
+        "kpoints": kpoints, "own_k": own_k, "form": form, "own_h": own_h,
+        "count_k": tuple(len(index_Gc) for index_Gc in wave_sphere_kGc),
+        "index_khc": runtime.index(padded.index_kWc[:, own_h]), "mask_kh": runtime.tensor(padded.mask_kW[:, own_h]),
+        "sphere_map": sphere_map, "inversion": inversion,
+    }  # fmt: skip
 
 
 def _require_room(index_gc: np.ndarray, size_c: tuple[int, int, int], tags: str) -> None:

@@ -40,6 +40,8 @@ class KPoints:
     from its irreducible one, k_full = +-W_o^-T k up to a reciprocal lattice vector; None for a list.
     cells_cc: (3, 3) integers, the inverse of the steps of a mesh in reciprocal lattice vectors; None for a list.
     tetrahedra: what fills the zone between the points, if it was asked for.
+    label_k: names of points of a list or path, '' without; line_k: (k,) which straight line of a path each point lies
+    on, None if there is no path.
     """
 
     point_kc: np.ndarray
@@ -52,6 +54,8 @@ class KPoints:
     symmetry: Symmetry
     operation_of_full: np.ndarray | None = None
     reversed_of_full: np.ndarray | None = None
+    label_k: tuple[str, ...] = ()
+    line_k: np.ndarray | None = None
     cells_cc: np.ndarray | None = None
     tetrahedra: Tetrahedra | None = None
 

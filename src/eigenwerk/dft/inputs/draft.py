@@ -14,6 +14,7 @@ from eigenwerk.dft.crystal.symmetry import (
     without_spin_flips,
 )
 from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.inputs.bands import BandRequest, second_list
 from eigenwerk.dft.inputs.checks import check_idealised, check_mesh, check_smearing, check_structure, check_vacuum
 from eigenwerk.dft.inputs.datasets import choose_cutoff, choose_datasets
 from eigenwerk.dft.inputs.electrons import (
@@ -26,7 +27,7 @@ from eigenwerk.dft.inputs.electrons import (
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
-from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, with_tetrahedra
+from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent, with_tetrahedra
 from eigenwerk.dft.inputs.parameters import loop_settings, mixing
 from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
 from eigenwerk.dft.inputs.settings import Computed, number, whole
@@ -40,6 +41,7 @@ from eigenwerk.dft.plan.memory import MemoryEstimate, estimate_memory
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.kpoints import KpointsFile
 from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.parallel.block_sizes import BATCH_POINTS
 from eigenwerk.parallel.main_memory import installed_memory
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -48,7 +50,8 @@ from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 class Draft:
     """What is known so far; None where the input does not allow it.
 
-    incar: without the tags that have errors; computed: values (and origins) of tags that depend on other input.
+    incar: without the tags that have errors; computed: values (and origins) of tags that depend on other input;
+    second_file: KPOINTS_OPT; path_words: of `--bands`; fixed_density: whether the density is kept.
     """
 
     incar: Incar
@@ -66,6 +69,10 @@ class Draft:
     parameters: Parameters | None = None
     size: JobSize | None = None
     memory: MemoryEstimate | None = None
+    second_file: KpointsFile | None = None
+    path_words: str | None = None
+    fixed_density: bool = False
+    bands: BandRequest | None = None
     _cutoff_ev: float | None = None
     _electrons: float | None = None
     _moment: float | None = None
@@ -78,6 +85,7 @@ class Draft:
         check_smearing(self.incar, self.findings)
         self._crystal()
         self._points()
+        self._second_points()
         self._grids()
         self._bands()
         if self.structure is not None and self.kpoints is not None:
@@ -122,8 +130,13 @@ class Draft:
         source = self.incar.file if self.kpoints_file is None else self.kpoints_file.file
         line = self.incar.line_of.get("KSPACING") if self.kpoints_file is None else None
         with self.findings.collecting(source, line):
+            self.bands = BandRequest()
             if self.kpoints_file is not None:
-                self.kpoints = kpoints_of_file(self.kpoints_file, self.poscar, self.structure, self.symmetry)
+                found = kpoints_of_file(self.kpoints_file, self.poscar, self.structure, self.symmetry)
+                if not self.fixed_density:
+                    found, weightless = self_consistent(found, self.kpoints_file)
+                    self.bands = BandRequest(weightless)
+                self.kpoints = found
             else:
                 self.kpoints = kpoints_of_spacing(
                     number(self.incar, "KSPACING"), bool(self.incar.get("KGAMMA")), self.structure, self.symmetry
@@ -132,6 +145,17 @@ class Draft:
             for note in self.symmetry.notes:
                 self.findings.note("POSCAR", note)
             check_mesh(self.kpoints, self.symmetry, source, self.findings)
+
+    def _second_points(self) -> None:
+        """A second list of k-points, or a path."""
+        if self.structure is None or self.symmetry is None or self.bands is None:
+            return
+        second, text = second_list(
+            self.incar, self.second_file, self.path_words, self.poscar, self.structure, self.symmetry, self.findings
+        )
+        self.bands = replace(self.bands, second=second, path_text=text)
+        if second is None:
+            self.computed["KSPACING_OPT"] = Computed(None)
 
     def _grids(self) -> None:
         """FFT grids and numbers of plane waves."""
@@ -176,6 +200,8 @@ class Draft:
             **loop_settings(self.incar, chosen.frozen_steps, self.findings),
         )
         self.size = job_size(self.structure, self.kpoints, self.parameters, self.grids, self.waves, self.datasets)
+        if self.fixed_density:  # batch by batch
+            self.size = replace(self.size, kpoints=min(self.size.kpoints, BATCH_POINTS))
         if accuracy:
             limits = wave_limits(self.structure, self.grids, self.parameters.cutoff)
             self.size = check_spheres(

@@ -3,6 +3,7 @@
 from math import prod
 
 from eigenwerk.dft.basis.grids import GridSizes
+from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.output.volumetric import bytes_of
@@ -17,7 +18,9 @@ FILES = {
 
 
 def wanted_fields(incar: Incar) -> tuple[str, ...]:
-    """Names of the files."""
+    """Names of the files; none where the density is kept: its files are those of the run that made it."""
+    if incar.get("ICHARG") in FIXED:
+        return ()
     return tuple(name for tags, names in FILES.items() if any(incar.get(tag) for tag in tags) for name in names)
 
 

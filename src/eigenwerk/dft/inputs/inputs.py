@@ -17,6 +17,7 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.inputs.bands import BandRequest
 from eigenwerk.dft.inputs.density_file import require_fitting
 from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
@@ -54,6 +55,7 @@ class InputParts:
     waves: PlaneWaveCounts | None = None
     size: JobSize | None = None
     memory: MemoryEstimate | None = None
+    bands: BandRequest | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,8 @@ class Inputs:
 
     texts: the files as they were when they were read; incar: as read; kpoints_file: None when KSPACING serves; data:
     the data set of each element; settings: every tag in force; problems: everything found, errors, warnings and notes;
-    restart: what is taken from an earlier run, "orbitals", "density" or None, and restart_file: eigenwerk.h5 or CHGCAR.
+    restart: what is taken from an earlier run, "orbitals", "density" or None, and restart_file: eigenwerk.h5 or CHGCAR;
+    fixed_density: whether the density, that one or that of superposed atoms, is kept as it is.
     The properties raise InputError when their part could not be made.
     """
 
@@ -76,6 +79,7 @@ class Inputs:
     restart: str | None
     restart_file: Path | None
     parts: InputParts
+    fixed_density: bool = False
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -105,6 +109,11 @@ class Inputs:
     def kpoints(self) -> KPoints:
         """Irreducible k-points with weights."""
         return self._need(self.parts.kpoints)
+
+    @property
+    def bands(self) -> BandRequest:
+        """What bands are wanted besides those of these points."""
+        return self._need(self.parts.bands)
 
     @property
     def parameters(self) -> Parameters:
@@ -137,11 +146,14 @@ class Inputs:
         return part
 
 
-def read_inputs(folder: str | Path, output_folder: str | Path | None = None, texts: InputTexts | None = None) -> Inputs:
+def read_inputs(
+    folder: str | Path, output_folder: str | Path | None = None, texts: InputTexts | None = None,
+    bands: str | None = None,
+) -> Inputs:  # fmt: skip
     """Read a folder; see `Inputs`.
 
     output_folder: where results of an earlier run may lie; by default the folder itself.  texts: of the folder, where
-    they have been read already.
+    they have been read already.  bands: a path by names of points, or "auto" (`crystal.k_path.standard_path`).
     Raises InputError only if there is no such folder; call `Inputs.raise_on_errors` before a run.
     """
     folder = Path(folder)
@@ -151,13 +163,17 @@ def read_inputs(folder: str | Path, output_folder: str | Path | None = None, tex
     incar = _incar(folder, texts, findings)
     usable = _without_errors(incar, findings)
     poscar = _poscar(folder, texts, findings)
-    kpoints_file, kpoints_broken = _kpoints_file(texts, findings)
+    kpoints_file, kpoints_broken = _kpoints_file(texts, "KPOINTS", findings)
+    second_file, _ = _kpoints_file(texts, "KPOINTS_OPT", findings)
     places = tuple(dict.fromkeys([Path(output_folder or folder), folder]))
     restart, computed = choose_restart(usable, places, findings)
     computed |= _mesh_tags(usable, kpoints_file is not None or kpoints_broken, findings)
     if poscar is None:
         return _inputs(folder, texts, incar, usable, kpoints_file, computed, restart, findings)
-    draft = Draft(usable, poscar, kpoints_file, kpoints_broken, findings, computed)
+    draft = Draft(
+        usable, poscar, kpoints_file, kpoints_broken, findings, computed, second_file=second_file, path_words=bands,
+        fixed_density=restart.fixed,
+    )
     draft.fill()
     if restart.file is not None and restart.file.name == CHARGE_FILE and draft.structure and draft.grids:
         with findings.collecting(CHARGE_FILE):
@@ -181,7 +197,7 @@ def _inputs(
     if draft is not None:
         parts = InputParts(
             draft.poscar, draft.structure, draft.symmetry, draft.kpoints, draft.parameters, draft.grids, draft.waves,
-            draft.size, draft.memory,
+            draft.size, draft.memory, draft.bands,
         )  # fmt: skip
     return Inputs(
         folder=folder,
@@ -194,6 +210,7 @@ def _inputs(
         restart=restart.kind,
         restart_file=restart.file,
         parts=parts,
+        fixed_density=restart.fixed,
     )
 
 
@@ -230,14 +247,12 @@ def _poscar(folder: Path, texts: InputTexts, findings: Findings) -> Poscar | Non
     return None
 
 
-def _kpoints_file(texts: InputTexts, findings: Findings) -> tuple[KpointsFile | None, bool]:
-    """The KPOINTS file if there is one, and whether it could not be read."""
-    if "KPOINTS_OPT" in texts:
-        findings.warn("KPOINTS_OPT", "accepted and ignored: a second list of k-points is not available")
-    if "KPOINTS" not in texts:
+def _kpoints_file(texts: InputTexts, name: str, findings: Findings) -> tuple[KpointsFile | None, bool]:
+    """A file of k-points if there is one, and whether it could not be read."""
+    if name not in texts:
         return None, False
-    with findings.collecting("KPOINTS"):
-        return parse_kpoints(texts.of("KPOINTS")), False
+    with findings.collecting(name):
+        return parse_kpoints(texts.of(name), name), False
     return None, True
 
 

@@ -1,9 +1,10 @@
-"""From a KPOINTS file, or KSPACING, to irreducible k-points."""
+"""From a KPOINTS file, or KSPACING, to irreducible k-points, and to those whose bands are wanted besides."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eigenwerk.dft.crystal.k_path import PathLine, path_kpoints
 from eigenwerk.dft.crystal.kpoints import (
     KPoints,
     explicit,
@@ -66,13 +67,19 @@ def _listed_tetrahedra(kpoints: KPoints, file: KpointsFile, findings: Findings) 
     return replace(kpoints, weight_k=weight_k, tetrahedra=tetrahedra)
 
 
+@dataclass(frozen=True, eq=False)
+class WeightlessPoints:
+    """k-points of weight zero in a list: no density is made of them, their bands are found in the final potential.
+
+    place_k: their places in the list, in which the others keep their order.
+    """
+
+    kpoints: KPoints
+    place_k: np.ndarray
+
+
 def kpoints_of_file(file: KpointsFile, poscar: Poscar, structure: Structure, symmetry: Symmetry) -> KPoints:
-    """The k-points that a KPOINTS file asks for; InputError for forms that have no ground state to give."""
-    if file.kind == "line":
-        raise InputError(
-            f"{file.file} line 3: this is a path for a band structure, and bands are not available yet. "
-            "Write a mesh for the ground state."
-        )
+    """All k-points of a KPOINTS file, the weights of a list as they are."""
     if file.kind == "mesh" and file.mesh is not None:
         return mesh_kpoints(file.mesh, file.shift, file.gamma_centred, symmetry)
     if file.kind == "auto" and file.length is not None:
@@ -80,18 +87,55 @@ def kpoints_of_file(file: KpointsFile, poscar: Poscar, structure: Structure, sym
     point_kc = file.reciprocal(poscar.lattice_cv, poscar.scale)
     if file.kind == "generalised":
         return generated_kpoints(point_kc, file.shift, symmetry)
-    return _listed(file, point_kc, symmetry)
-
-
-def _listed(file: KpointsFile, point_kc: np.ndarray, symmetry: Symmetry) -> KPoints:
+    if file.kind == "line":
+        return _path(file, point_kc, symmetry)
     weight_k = np.ones(len(point_kc)) if file.weights_k is None else file.weights_k
-    weightless = np.flatnonzero(weight_k == 0.0)
-    if len(weightless):
-        raise InputError(
-            f"{file.file}: {len(weightless)} of {len(point_kc)} k-points have weight 0 (the first is number "
-            f"{weightless[0] + 1}). Such points serve band structures, which are not available yet. Remove them."
+    source = f"list of {len(point_kc)} points in {file.file}"
+    if not weight_k.any():
+        return replace(
+            explicit(point_kc, np.ones(len(point_kc)), symmetry, source), weight_k=weight_k, label_k=file.labels
         )
-    return explicit(point_kc, weight_k, symmetry, f"list of {len(point_kc)} points in {file.file}")
+    return replace(explicit(point_kc, weight_k, symmetry, source), label_k=file.labels)
+
+
+def _path(file: KpointsFile, point_kc: np.ndarray, symmetry: Symmetry) -> KPoints:
+    lines = [
+        PathLine(point_kc[place], point_kc[place + 1], file.labels[place], file.labels[place + 1])
+        for place in range(0, len(point_kc), 2)
+    ]
+    source = f"path of {len(lines)} line{'s' if len(lines) > 1 else ''} in {file.file}"
+    return path_kpoints(lines, file.points_per_line, symmetry, source)
+
+
+def self_consistent(kpoints: KPoints, file: KpointsFile) -> tuple[KPoints, WeightlessPoints | None]:
+    """The points that make the density, and those of weight zero.  InputError where there is nothing to make it of."""
+    if file.kind == "line":
+        raise InputError(
+            f"{file.file} line 3: this is a path for a band structure, which makes no density. Write a mesh here and "
+            "the path to KPOINTS_OPT, or set ICHARG = 11 beside eigenwerk.h5 of an earlier run."
+        )
+    weighted_k = kpoints.weight_k > 0
+    if weighted_k.all():
+        return kpoints, None
+    if file.tetrahedra is not None:
+        raise InputError(
+            f"{file.file}: a list with tetrahedra cannot have k-points of weight 0. Put those into KPOINTS_OPT."
+        )
+    count = int((~weighted_k).sum())
+    if count == len(weighted_k):
+        raise InputError(
+            f"{file.file}: all {count} k-points have weight 0, so that no density can be made of them. Put the points "
+            "of a mesh with their weights before them, or set ICHARG = 11 beside eigenwerk.h5 of an earlier run."
+        )
+    rest = kpoints.point_kc[~weighted_k]
+    labels = kpoints.label_k or ("",) * len(weighted_k)
+    weightless = replace(
+        explicit(rest, np.ones(count), kpoints.symmetry, f"{count} points of weight 0 in {file.file}"),
+        label_k=tuple(label for label, weighted in zip(labels, weighted_k, strict=True) if not weighted),
+    )
+    source = f"list of {len(weighted_k) - count} points in {file.file}"
+    made = explicit(kpoints.point_kc[weighted_k], kpoints.weight_k[weighted_k], kpoints.symmetry, source)
+    return made, WeightlessPoints(weightless, np.flatnonzero(~weighted_k))
 
 
 def kpoints_of_spacing(spacing: float, gamma_centred: bool, structure: Structure, symmetry: Symmetry) -> KPoints:

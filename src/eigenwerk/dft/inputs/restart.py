@@ -1,4 +1,4 @@
-"""Whether a run continues from an earlier one, and from which file.
+"""Whether a run continues from an earlier one, or takes its density as it is.
 
 Unlike VASP, a file that lies in the folder is not read unless the INCAR file asks for it: the result of a run then
 depends on its input alone, never on what an earlier run left.
@@ -15,18 +15,27 @@ from eigenwerk.io.vasp.incar import Incar
 
 STATE_FILE, CHARGE_FILE = "eigenwerk.h5", "CHGCAR"
 
+FIXED = (11, 12)
+"""Values of ICHARG that keep the density as it is: of a file, of superposed atoms."""
+
 
 @dataclass(frozen=True)
 class Restart:
     """kind: "orbitals" (density and orbitals of the file), "density" (density alone), or None: from atoms; file: of
-    either kind, with the name STATE_FILE or CHARGE_FILE."""
+    either kind, with the name STATE_FILE or CHARGE_FILE.
+
+    fixed: the density is kept as it is (ICHARG = 11, 12), that of the file, or of superposed atoms if there is none.
+    """
 
     kind: str | None = None
     file: Path | None = None
+    fixed: bool = False
 
 
 def choose_restart(incar: Incar, folders: tuple[Path, ...], findings: Findings) -> tuple[Restart, dict[str, Computed]]:
     """ISTART and ICHARG: what is read from eigenwerk.h5 or CHGCAR, sought in the folders in their order."""
+    if incar.values.get("ICHARG") in FIXED:
+        return _fixed(incar, folders, findings)
     kind = _wanted(incar)
     file = density_source(folders) if kind == "density" else _state_file(folders)
     if file is None and kind is not None:
@@ -46,7 +55,7 @@ def choose_restart(incar: Incar, folders: tuple[Path, ...], findings: Findings) 
 
 
 def density_source(folders: tuple[Path, ...]) -> Path | None:
-    """The file that ICHARG = 1 means: CHGCAR or eigenwerk.h5 of the first folder that has one; None without.
+    """The file that ICHARG = 1 and 11 mean: CHGCAR or eigenwerk.h5 of the first folder that has one; None without.
 
     ICHARG names CHGCAR, so that counts; but beside the eigenwerk.h5 of the same run, which holds the same density with
     all digits and all occupancies, it is that which is read.
@@ -65,6 +74,27 @@ def density_source(folders: tuple[Path, ...]) -> Path | None:
 
 def _state_file(folders: tuple[Path, ...]) -> Path | None:
     return next((folder / STATE_FILE for folder in folders if os.path.isfile(folder / STATE_FILE)), None)
+
+
+def _fixed(incar: Incar, folders: tuple[Path, ...], findings: Findings) -> tuple[Restart, dict[str, Computed]]:
+    """ICHARG = 11 and 12: nothing is read but the density."""
+    value = incar.values["ICHARG"]
+    if incar.values.get("ISTART") == 1:
+        findings.add(incar.problem("ISTART", f"not used with ICHARG = {value}: orbitals start afresh", severity="note"))
+    in_force = {"ISTART": Computed(0, DEFAULT), "ICHARG": Computed(value, line_of(incar, "ICHARG"))}
+    for tag in ("LVHAR", "LVTOT", "LAECHG", "LELF"):
+        if incar.values.get(tag):
+            message = f"no such file is written with ICHARG = {value}: the run that made the density writes it"
+            findings.add(incar.problem(tag, message, severity="warning"))
+    if value == FIXED[1]:
+        return Restart(None, None, True), in_force
+    file = density_source(folders)
+    if file is None:
+        where = " or ".join(map(str, folders))
+        message = f"there is no density of an earlier run: no {STATE_FILE} and no {CHARGE_FILE} in {where}"
+        remedy = "Run the ground state first (ICHARG = 2, a mesh in KPOINTS), or copy its eigenwerk.h5 here."
+        findings.add(incar.problem("ICHARG", message, remedy))
+    return Restart("density", file, True), in_force
 
 
 def _wanted(incar: Incar) -> str | None:

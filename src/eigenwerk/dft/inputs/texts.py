@@ -10,7 +10,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.potcar import read_potcar_species
 from eigenwerk.io.vasp.textfile import read_text
 
-TEXTS = ("INCAR", "POSCAR", "KPOINTS")
+TEXTS = ("INCAR", "POSCAR", "KPOINTS", "KPOINTS_OPT")
 
 
 @dataclass(frozen=True)
@@ -18,17 +18,16 @@ class InputTexts:
     """What was found when the files were read.
 
     text: of each that is there; problem: why one could not be read, in words; species: their order in POTCAR, None
-    without one; others: names of files that only count as being there.
+    without one.
     """
 
     text: Mapping[str, str]
     problem: Mapping[str, str]
     species: tuple[str, ...] | None = None
-    others: tuple[str, ...] = ()
 
     def __contains__(self, name: str) -> bool:
         """Whether there is such a file, readable or not."""
-        return name in self.text or name in self.problem or name in self.others
+        return name in self.text or name in self.problem
 
     def of(self, name: str) -> str:
         """The text of a file that is there; InputError if it could not be read."""
@@ -42,16 +41,13 @@ class InputTexts:
 
     def as_dict(self) -> dict[str, Any]:
         """As it travels from process to process."""
-        return {
-            "text": dict(self.text), "problem": dict(self.problem), "species": self.species, "others": self.others,
-        }  # fmt: skip
+        return {"text": dict(self.text), "problem": dict(self.problem), "species": self.species}
 
     @staticmethod
     def of_dict(words: Mapping[str, Any]) -> "InputTexts":
         """Inverse of `as_dict`."""
         species = words["species"]
-        others = tuple(words["others"])
-        return InputTexts(words["text"], words["problem"], None if species is None else tuple(species), others)
+        return InputTexts(words["text"], words["problem"], None if species is None else tuple(species))
 
 
 def read_texts(folder: str | Path) -> InputTexts:
@@ -68,5 +64,4 @@ def read_texts(folder: str | Path) -> InputTexts:
             species = read_potcar_species(folder / "POTCAR")
         except InputError as error:
             problem["POTCAR"] = str(error)
-    others = tuple(name for name in ("KPOINTS_OPT",) if os.path.lexists(folder / name))
-    return InputTexts(text, problem, species, others)
+    return InputTexts(text, problem, species)

@@ -5,6 +5,7 @@ F(q) = ∫ r² j_l(q r) f(r) dr.  Orbital-like functions carry Ω^(-1/2), densit
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import pi, prod, sqrt
@@ -12,6 +13,7 @@ from math import pi, prod, sqrt
 import numpy as np
 import torch
 
+from eigenwerk.dft.basis.grids import sphere_radius
 from eigenwerk.dft.basis.lattice import length
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.paw.filtered import FilteredProjectors
@@ -140,6 +142,17 @@ class PawAtoms:
         setups = {species.setup.symbol: species.setup for species in self.layout.species}
         other = PawAtoms(self.basis.strained(lattice_cv), setups, self.filtered)
         other._tables, other.factors = self._tables, self.factors
+        return other
+
+    def at_points(self, basis: PlaneWaveBasis) -> "PawAtoms":
+        """The same atoms for orbitals of other k-points (`PlaneWaveBasis.at_points`); tables of the density are shared.
+
+        Radial tables reach to the cutoff, so that they do not depend on which points are asked for together.
+        """
+        other = copy(self)
+        for name in ("pairs", "inverse_overlap_kII", "projector_kIG", "real_space"):
+            other.__dict__.pop(name, None)
+        other.basis, other.qmax_orbital = basis, sphere_radius(basis.cutoff)
         return other
 
     def constant(self, setup: Setup, name: str) -> torch.Tensor:

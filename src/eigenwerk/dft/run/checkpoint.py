@@ -160,12 +160,17 @@ def load_start(path: str | Path, calculation: Calculation, orbitals: bool = True
     """
     earlier = read_earlier(path)
     require_same_atoms(earlier, calculation.subject)
-    with _explained(path):
-        check_lengths(earlier, int((_projectors(calculation.subject) ** 2).sum()))
+    matching_lengths(path, earlier, calculation)
     start = calculation.start_from(earlier, orbitals)
     with _explained(path):
         check_start(start, calculation.parameters.mixing.history)
     return start
+
+
+def matching_lengths(path: str | Path, earlier: Earlier, calculation: Calculation) -> None:
+    """Raise InputError where matrices of a file have not as many numbers as the atoms of a calculation."""
+    with _explained(path):
+        check_lengths(earlier, int((_projectors(calculation.subject) ** 2).sum()))
 
 
 def read_earlier(path: str | Path) -> Earlier:

@@ -4,7 +4,7 @@ This is the one place of the engine where results leave its own units.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,17 +15,22 @@ from gpaw_data import datapath  # type: ignore[import-untyped]
 
 from eigenwerk import __version__
 from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.energies import Energies
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.run.fixed_density import FixedDensity
+from eigenwerk.dft.scf.fixed_potential import PointBands
 from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.dft.spectrum.band_structure import BandStructure, band_structure, filled_bands_of
 from eigenwerk.dft.spectrum.density_of_states import Counting, counting, density_of_states, energy_grid
-from eigenwerk.dft.spectrum.occupations import make_smearing
+from eigenwerk.dft.spectrum.occupations import make_smearing, occupations_at
 from eigenwerk.functionals.functional import SIGMA
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.output.record import (
+    BandsRecord,
     DensityOfStates,
     FinalRecord,
     IonicStep,
@@ -46,8 +51,9 @@ class Observables:
     """What a finished state has and one on the way does not, in hartree and bohr.
 
     forces_av: (a, 3); moment_a: (a,); correction_av, force_error, stress_vv, pulay: see `GroundState`.  fields:
-    densities and potentials by the names of their files, in the units of files.  seconds: wall time of the ionic step.
-    vacuum: levels in that of a slab, eV.
+    densities and potentials by the names of their files, in the units of files.  seconds: wall time of the ionic step;
+    weightless, second: bands at the points of `BandRequest`; kept: the density that was kept, if one was, and main: its
+    bands; vacuum: levels in that of a slab, eV.
     """
 
     forces_av: np.ndarray | None = None
@@ -59,6 +65,10 @@ class Observables:
     fields: Mapping[str, Volumetric] = field(default_factory=dict)
     seconds: float | None = None
     vacuum: VacuumLevels | None = None
+    weightless: PointBands | None = None
+    second: PointBands | None = None
+    kept: FixedDensity | None = None
+    main: PointBands | None = None
 
 
 def run_record(
@@ -78,23 +88,79 @@ def run_record(
     steps before that of the state; stamp: the mark of files of this run.
     """
     poscar = inputs.poscar
+    kpoint_kc, weight_k, final = inputs.kpoints.point_kc, inputs.kpoints.weight_k, _final(inputs, state, observables, status)
+    if observables.weightless is not None and inputs.bands.weightless is not None:
+        place_k, rest = inputs.bands.weightless.place_k, observables.weightless
+        eig_skn, occ_skn = levels(state, rest)
+        kpoint_kc = _inserted(kpoint_kc, rest.kpoints.point_kc, place_k)
+        weight_k = _inserted(weight_k, np.zeros(len(place_k)), place_k)
+        final = replace(
+            final, eig_skn=_inserted(final.eig_skn, eig_skn, place_k, 1),
+            occ_skn=_inserted(final.occ_skn, occ_skn, place_k, 1),
+        )
     return RunRecord(
         version=__version__, start=start, title=poscar.title, incar=incar_tags(inputs),
-        parameters=tags_in_force(inputs), kpoint_kc=inputs.kpoints.point_kc, weight_k=inputs.kpoints.weight_k,
+        parameters=tags_in_force(inputs), kpoint_kc=kpoint_kc, weight_k=weight_k,
         symbols=poscar.symbols, species=tuple(_species(run, datasets) for run in poscar.species_runs),
         ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)),
-        final=_final(inputs, state, observables, status),
+        final=final,
         generation=_generation(inputs.kpoints), poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
-        fields=observables.fields,
+        fields=observables.fields, second=None if observables.second is None else _second(state, observables.second),
     )  # fmt: skip
+
+
+def _inserted(value_x: np.ndarray, more_x: np.ndarray, place_x: np.ndarray, axis: int = 0) -> np.ndarray:
+    """Values in the order of a list in which some, those of weight zero, have these places."""
+    count = value_x.shape[axis] + more_x.shape[axis]
+    order_x = np.argsort(np.concatenate([np.setdiff1d(np.arange(count), place_x), place_x]))
+    return np.concatenate([value_x, more_x], axis).take(order_x, axis)
+
+
+def levels(state: State, bands: PointBands) -> tuple[np.ndarray, np.ndarray]:
+    """Bands at other k-points in eV, and their occupations at the Fermi level of a state, 0 to 1."""
+    parameters, filled = state.subject.parameters, state.occupations
+    # tetrahedra say nothing about other points than their corners
+    sharp = parameters.ismear in TETRAHEDRA
+    smearing = None if sharp else make_smearing(parameters.ismear, parameters.fixed_occupations)
+    occ_skn = occupations_at(bands.eig_skn, filled.fermi_level_s, smearing, parameters.width)
+    return bands.eig_skn.numpy() * HARTREE_EV, occ_skn.numpy()
+
+
+def structure_of_bands(inputs: Inputs, state: State, observables: Observables) -> BandStructure | None:
+    """The bands of a second list of k-points, or those of a path in a density that is kept; None without."""
+    bands = observables.second
+    if bands is None and inputs.kpoints.line_k is not None:
+        bands = observables.main
+    if bands is None:
+        return None
+    fermi_s, kept = [level * HARTREE_EV for level in state.occupations.fermi_level_s], observables.kept
+    if kept is not None and kept.fermi_s is not None:
+        filled_s = kept.filled_s
+    else:
+        eig_skn, occ_skn = state.eig_skn.numpy() * HARTREE_EV, state.occupations.occ_skn.numpy()
+        filled_s = filled_bands_of(eig_skn, occ_skn, inputs.kpoints.point_kc, fermi_s)
+    eig_skn, occ_skn = levels(state, bands)
+    return band_structure(
+        bands.kpoints, state.structure.reciprocal_cv / BOHR_ANGSTROM, eig_skn, occ_skn, fermi_s, filled_s,
+        bands.residual * HARTREE_EV, bands.converged,
+    )
+
+
+def _second(state: State, bands: PointBands) -> BandsRecord:
+    eig_skn, occ_skn = levels(state, bands)
+    points = bands.kpoints
+    return BandsRecord(points.point_kc, points.weight_k, eig_skn, occ_skn, _generation(points), points.label_k)
 
 
 def ionic_step(inputs: Inputs, state: State, observables: Observables, converged: bool) -> IonicStep:
     """What a state says about one arrangement of the ions, in the units of files."""
     poscar, structure, energies = inputs.poscar, state.structure, state.energies
+    steps = tuple(step_record(step) for step in state.history)
+    if inputs.fixed_density:
+        steps = tuple(replace(step, density_residual=None) for step in steps)
     return IonicStep(
         lattice_cv=structure.lattice_cv * BOHR_ANGSTROM, scaled_ac=structure.scaled_ac,
-        steps=tuple(step_record(step) for step in state.history), free_energy=energies.free * HARTREE_EV,
+        steps=steps, free_energy=energies.free * HARTREE_EV,
         energy_without_entropy=energies.internal * HARTREE_EV, energy_zero=energies.extrapolated * HARTREE_EV,
         converged=converged, components=components(energies),
         forces_av=None if observables.forces_av is None else observables.forces_av * FORCE_EV_PER_ANGSTROM,
@@ -166,6 +232,10 @@ def package_of(file: Path) -> str:
 
 
 def _generation(kpoints: KPoints) -> KpointGeneration | None:
+    if kpoints.line_k is not None:
+        per_line = int((kpoints.line_k == 0).sum())
+        end_kc = np.concatenate([kpoints.point_kc[::per_line], kpoints.point_kc[-1:]])
+        return KpointGeneration("listgenerated", per_line=per_line, end_kc=end_kc)
     if kpoints.mesh is None:
         return None
     kind = "Monkhorst-Pack" if kpoints.source.startswith("Monkhorst-Pack") else "Gamma"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eigenwerk.dft.spectrum.band_gap import BandGap
+from eigenwerk.dft.spectrum.band_structure import BandStructure
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.record import StepRecord, VacuumLevels
 
@@ -50,7 +51,9 @@ class RunResult:
     warnings: about the result. advice: what to try next if not converged. seconds: wall time; threads: of the
     processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`. files: by name, in
     folder; stamp: the mark that they have in common. ground_state: the engine's own quantities in hartree and bohr,
-    None after an interruption. vacuum: potential in that of a slab, or None.
+    None after an interruption or with a fixed density.  fixed_density: the density was kept, so that energies mean
+    something for a mesh at most; bands: along a path or at a second list of k-points, if asked for.
+    vacuum: potential in that of a slab, or None.
     """
 
     converged: bool
@@ -88,6 +91,8 @@ class RunResult:
     stamp: RunStamp | None = None
     vacuum: VacuumLevels | None = None
     ground_state: "GroundState | None" = field(default=None, repr=False)
+    fixed_density: bool = False
+    bands: BandStructure | None = field(default=None, repr=False)
 
     @property
     def entropy_term(self) -> float:
@@ -142,6 +147,8 @@ class RunResult:
             "kpoints": {"reduced": _listed(self.kpoint_kc), "weights": _listed(self.weight_k)},
             "eigenvalues_eV": _listed(self.eig_skn),
             "occupations": _listed(self.occ_skn),
+            "fixed_density": self.fixed_density,
+            "bands": None if self.bands is None else self.bands.as_dict(),
             "steps": [asdict(step) for step in self.steps],
             "warnings": list(self.warnings),
             "notes": list(self.notes),

@@ -26,9 +26,8 @@ def resources(since: ResourceRecord | None = None) -> ResourceRecord:
     return ResourceRecord(**gone | {"max_memory": kilobytes})
 
 
-def basis_record(calculation: Calculation) -> BasisRecord:
-    """Grids, and the plane waves of all k-points, counted without asking other ranks."""
+def basis_record(calculation: Calculation, point_kc: np.ndarray) -> BasisRecord:
+    """Grids, and the plane waves of k-points, counted without asking other ranks."""
     grids, radius = calculation.basis.grids, sphere_radius(calculation.parameters.cutoff)
-    points = calculation.kpoints.point_kc
-    count_k = np.array([points_in_sphere(calculation.structure, radius, point_c) for point_c in points])
+    count_k = np.array([points_in_sphere(calculation.structure, radius, point_c) for point_c in point_kc])
     return BasisRecord(grids.wave, grids.fine, count_k)

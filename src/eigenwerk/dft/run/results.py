@@ -12,6 +12,7 @@ from eigenwerk.dft.calculation import GroundState
 from eigenwerk.dft.run.report import RunResult
 from eigenwerk.dft.scf.state import State
 from eigenwerk.dft.spectrum.band_gap import band_gap
+from eigenwerk.dft.spectrum.band_structure import BandStructure
 from eigenwerk.io.vasp.output.record import RunRecord
 from eigenwerk.units import HARTREE_EV
 
@@ -29,6 +30,9 @@ class RunSummary:
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     folder: Path = Path()
+    fixed_density: bool = False
+    bands: BandStructure | None = None
+    bands_converged: bool = True
 
 
 def make_result(
@@ -39,7 +43,8 @@ def make_result(
     fermi_s = [level * HARTREE_EV for level in state.occupations.fermi_level_s]
     gap = band_gap(final.eig_skn, final.occ_skn, record.kpoint_kc, fermi_s)
     return RunResult(
-        converged=last.converged, interrupted=summary.interrupted, status=final.status, symbols=record.symbols,
+        converged=last.converged and summary.bands_converged, interrupted=summary.interrupted,
+        status=final.status, symbols=record.symbols,
         free_energy=last.free_energy, energy_zero=last.energy_zero,
         energy_without_entropy=last.energy_without_entropy,
         absolute_energy=state.energies.absolute_free * HARTREE_EV, components=last.components,
@@ -51,4 +56,5 @@ def make_result(
         threads=torch.get_num_threads(), fft=library(), trace=summary.trace, files=summary.files,
         unwritten=summary.unwritten, folder=summary.folder,
         stamp=record.stamp, vacuum=final.vacuum, ground_state=ground_state,
+        fixed_density=summary.fixed_density, bands=summary.bands,
     )  # fmt: skip

@@ -13,19 +13,21 @@ The folder holds INCAR, POSCAR and KPOINTS; the results are those of `eigenwerk 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
 
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
+from eigenwerk.dft.density import Density
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import CHARGE_FILE
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.run.checkpoint import load_start
+from eigenwerk.dft.run.fixed_density import band_words, fixed_density, fixed_state, level_words
 from eigenwerk.dft.run.output_folder import OutputFolder
-from eigenwerk.dft.run.records import Observables, step_record, tags_in_force
+from eigenwerk.dft.run.records import Observables, step_record, structure_of_bands, tags_in_force
 from eigenwerk.dft.run.report import RunInterrupted, RunResult, advice
 from eigenwerk.dft.run.results import RunSummary, make_result
 from eigenwerk.dft.run.saving import SAVE_EVERY, Saver, converged_words, interrupted_words
@@ -36,7 +38,7 @@ from eigenwerk.dft.volumetric.charge import charge_start
 from eigenwerk.dft.volumetric.fields import fields_of
 from eigenwerk.dft.volumetric.vacuum import slab_axis, vacuum_levels
 from eigenwerk.dft.xc.evaluation import uncompiled
-from eigenwerk.errors import EigenwerkError
+from eigenwerk.errors import ConvergenceError, EigenwerkError
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.io.run_stamp import new_run, others_of_set, stamp_of
@@ -120,6 +122,8 @@ def run_inputs(
             work.note(*filter(None, [note, *rules.notes()]))
             work.note(*uncompiled(find_functional(inputs.parameters.functional), inputs.parameters.spins))
             try:
+                if inputs.fixed_density:
+                    return work.keep_density()
                 return work.finish(calculation.run(work.step, work.start()))
             except Stopped as stop:
                 return work.stop(str(stop))
@@ -155,6 +159,7 @@ class _Run:
     on_note: OnNote | None = None
     protect: Protect | None = None
     notes: tuple[str, ...] = ()
+    began: float = field(default_factory=time.perf_counter)
 
     def note(self, *words: str) -> None:
         """Keep words for the result and hand them on, each once."""
@@ -203,16 +208,74 @@ class _Run:
             raise Stopped(reason)
 
     def finish(self, ground: GroundState) -> RunResult:
-        """Write the final files; the result."""
-        status = converged_words(ground.state) if ground.state.converged else self._unconverged_words(ground.state)
-        self.note(*filter(None, [_force_words(ground.state)]))
-        axis = slab_axis(ground.state.structure)
+        """Bands at k-points of their own, if there are any, and the final files; the result."""
+        state = ground.state
+        status = converged_words(state) if state.converged else self._unconverged_words(state)
+        self.note(*filter(None, [_force_words(state)]))
+        axis = slab_axis(state.structure)
         found = Observables(
             ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
-            fields_of(self.calculation, ground.state, self.inputs), ground.seconds,
-            vacuum=None if axis is None else vacuum_levels(self.calculation.builder(ground.state.density), axis),
+            fields_of(self.calculation, state, self.inputs), ground.seconds,
+            vacuum=None if axis is None else vacuum_levels(self.calculation.builder(state.density), axis),
         )  # fmt: skip
-        return self._result(ground.state, found, status, ground)
+        asked = self.inputs.bands
+        if asked and not state.converged:
+            self.note("no bands: the density is not self-consistent")
+        elif asked:
+            # whatever becomes of them; fields are written at the end, once
+            self.saver.write(state, replace(found, fields={}), f"{status}, bands are to follow")
+            found, ended = self._bands(state.density, found)
+            status = "; ".join([status, *ended])
+        return self._result(state, found, status, ground)
+
+    def _bands(self, density: Density, found: Observables) -> tuple[Observables, list[str]]:
+        """The bands of `BandRequest`, as far as there is time, and how they have ended."""
+        self.began = time.perf_counter()
+        asked, limit, ended = self.inputs.bands, self.calculation.parameters.max_steps, []
+        try:
+            if asked.weightless is not None:
+                bands = self.calculation.bands_at(density, asked.weightless.kpoints, on_batch=self._on_batch)
+                found = replace(found, weightless=bands)
+                ended.append(band_words(bands, limit))
+            if asked.second is not None:
+                bands = self.calculation.bands_at(density, asked.second, on_batch=self._on_batch)
+                found = replace(found, second=bands)
+                ended.append(band_words(bands, limit))
+        except Stopped as stop:
+            ended.append(f"BANDS NOT FINISHED: {stop}")
+        return found, ended
+
+    def _on_batch(self, done: int, count: int, residual: float) -> None:
+        """After each batch of k-points of many: tell, or stop."""
+        if done == count:
+            return
+        if self.on_note is not None:
+            self.on_note(f"bands of {done} of {count} k-points, residuals up to {residual * HARTREE_EV:.1e} eV")
+        runtime, reason = self.calculation.runtime, ""
+        if runtime.writes:
+            reason, note = self.rules.reason([time.perf_counter() - self.began], 0.0)
+            self.note(*filter(None, [note]))
+        if runtime.world.any(bool(reason)):
+            raise Stopped(reason)
+        self.began = time.perf_counter()
+
+    def keep_density(self) -> RunResult:
+        """Bands of a density that is kept (ICHARG = 11, 12), and the final files; the result."""
+        calculation, kept = fixed_density(self.inputs.restart_file, self.calculation)
+        self.calculation = self.saver.calculation = calculation
+        self.note(f"the density of {kept.name} is kept", *kept.notes, level_words(kept, calculation))
+        began = self.began = time.perf_counter()
+        try:
+            main = calculation.bands_at(kept.density, calculation.kpoints, on_batch=self._on_batch)
+        except Stopped as stop:
+            raise ConvergenceError(f"{stop}: the run ended before all bands were found; nothing was written") from stop
+        state = fixed_state(calculation, kept, main, time.perf_counter() - began)
+        self.saver.latest = state
+        found, status = Observables(kept=kept, main=main, seconds=state.history[-1].seconds), state.status
+        if self.inputs.bands:
+            found, ended = self._bands(kept.density, found)
+            status = "; ".join([status, *ended])
+        return self._result(state, found, status, None)
 
     def stop(self, reason: str) -> RunResult:
         """Write the last finished step, after which the run was to end."""
@@ -241,13 +304,18 @@ class _Run:
         self.note(*self.saver.moved)
         trace = self.calculation.runtime.trace
         summary = RunSummary(
-            interrupted=ground is None, seconds=trace.seconds, trace=trace.as_dict(), files=files,
+            interrupted=ground is None and observables.main is None, seconds=trace.seconds, trace=trace.as_dict(),
+            files=files,
             unwritten=self.saver.unwritten, warnings=(*problems, *doubts, *self.saver.moved), notes=self.notes,
             advice=self._advice(record, state, ground is None), folder=self.saver.folder.path,
+            fixed_density=self.inputs.fixed_density, bands=structure_of_bands(self.inputs, state, observables),
+            bands_converged="BANDS NOT" not in status,
         )  # fmt: skip
         return make_result(record, state, summary, ground)
 
     def _advice(self, record: RunRecord, state: State, interrupted: bool) -> tuple[str, ...]:
+        if self.inputs.fixed_density:
+            return () if state.converged else (f"more sweeps: NELM = {2 * state.subject.parameters.max_steps}",)
         if interrupted:
             return ("set ISTART = 1 to go on from eigenwerk.h5",)
         if state.converged:

@@ -7,30 +7,33 @@ mark of the run and of the save: those of a run that was killed between two name
 """
 
 import itertools
+import json
 import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from eigenwerk import __version__
 from eigenwerk.dft.basis.gathering import WholeOrbitals, whole_orbitals
 from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.inputs.bands import PATH_FILE
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.run.checkpoint import ionic_steps_tree, state_tree
 from eigenwerk.dft.run.output_folder import OutputFolder
-from eigenwerk.dft.run.records import Observables, incar_tags, run_record, tags_in_force
+from eigenwerk.dft.run.records import Observables, incar_tags, run_record, structure_of_bands, tags_in_force
 from eigenwerk.dft.run.resources import basis_record, resources
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import EigenwerkError, InputError
-from eigenwerk.io.atomic_write import together, uninterrupted
+from eigenwerk.io.atomic_write import together, uninterrupted, write_text
 from eigenwerk.io.hdf5_state import write_state
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
@@ -39,6 +42,9 @@ from eigenwerk.io.vasp.output.record import BasisRecord, IonicStep, RunRecord
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.parallel.watch.coordinator import NO_STEP
+
+BANDS_FILE = "bands.json"
+"""Bands along a path, or at a second list of k-points, with gap and masses."""
 
 SAVE_EVERY = 30.0
 """Seconds between saved steps."""
@@ -75,6 +81,7 @@ class Saver:
 
     def __post_init__(self) -> None:
         self._saves = itertools.count(1)
+        self._counted: BasisRecord | None = None
         self._began = self._last = time.perf_counter()
         self._spent, self._duration = 0.0, 0.0
         self._before = resources()
@@ -150,24 +157,35 @@ class Saver:
             stamp=RunStamp(self.folder.run, next(self._saves)),
         )  # fmt: skip
         record = replace(
-            record, basis=self._basis, ranks=grid.world.size, resources=resources(self._before) if finished else None
+            record, basis=self._basis(record.kpoint_kc), ranks=grid.world.size,
+            resources=resources(self._before) if finished else None,
         )
-        orbitals = self._orbitals(state, grid)
+        orbitals = None if self.inputs.fixed_density else self._orbitals(state, grid)
         if grid.world.rank != 0:
             return record, {}
-        # the state first: all that is in the others follows from it
-        writers: dict[str, Callable[[Path], None]] = {
-            STATE_FILE: lambda path: write_state(
+        writers: dict[str, Callable[[Path], None]] = {}
+        if not self.inputs.fixed_density:  # whose file is that of the run that made the density
+            # the state first: all that is in the others follows from it
+            writers[STATE_FILE] = lambda path: write_state(
                 path, self.tree(state, record, observables, orbitals, trace), __version__, stamp=str(record.stamp)
-            ),
-        }
+            )
         writers |= {file.name: partial(_write_file, file, record) for file in OUTPUT_FILES if file.due(record)}
+        writers |= self._band_files(state, observables)
         with self._writing:
             written, self.unwritten = self._put(writers)
             if self.unwritten and (words := self.folder.move_if_vanished()):
                 self.moved = (*self.moved, words)
                 written, self.unwritten = self._put(writers)
         return record, written
+
+    def _band_files(self, state: State, observables: Observables) -> dict[str, Callable[[Path], None]]:
+        """bands.json, and the path where no file holds it."""
+        found = structure_of_bands(self.inputs, state, observables)
+        if found is None:
+            return {}
+        words, path_text = json.dumps(found.as_dict()), self.inputs.bands.path_text
+        texts = {BANDS_FILE: words} | ({PATH_FILE: path_text} if path_text else {})
+        return {name: partial(write_text, text=text) for name, text in texts.items()}
 
     def _put(self, writers: dict[str, Callable[[Path], None]]) -> tuple[dict[str, Path], tuple[str, ...]]:
         """The files that could be written, and why others could not; one that fails costs no other."""
@@ -222,9 +240,11 @@ class Saver:
             coeff_sknG = coeff_sknG.cpu()
         return whole_orbitals(grid, self.calculation.basis, coeff_sknG)
 
-    @cached_property
-    def _basis(self) -> BasisRecord:
-        return basis_record(self.calculation)
+    def _basis(self, point_kc: np.ndarray) -> BasisRecord:
+        """Counted once for the points of all saves, again where others have joined them."""
+        if self._counted is None or len(self._counted.count_k) != len(point_kc):
+            self._counted = basis_record(self.calculation, point_kc)
+        return self._counted
 
     def tree(
         self, state: State, record: RunRecord, observables: Observables, orbitals: WholeOrbitals | None,

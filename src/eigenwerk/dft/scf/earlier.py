@@ -153,6 +153,31 @@ def _shortened(symbols: tuple[str, ...]) -> str:
     return " ".join(symbols) if len(symbols) <= 12 else " ".join(symbols[:12]) + " …"
 
 
+def require_same_crystal(earlier: Earlier, subject: Subject) -> list[str]:
+    """What else has changed, in words, if the density of a state can be kept as it is.
+
+    Raises InputError if it is one of other atoms, another cell, other positions, or another number of spin channels or
+    electrons.
+    """
+    require_same_atoms(earlier, subject)
+    about = subject_tree(subject)
+    before, now = earlier.about["parameters"], about["parameters"]
+    changes = _changes(earlier.about, about)
+    fatal = {"cell": "its cell is another one", "positions": "its atoms are elsewhere"}
+    if "positions" in changes:
+        moved_by = _displacement(earlier.about, about) * BOHR_ANGSTROM
+        fatal["positions"] = f"its atoms are elsewhere (by up to {moved_by:.4f} Å)"
+    fatal["ISPIN"] = f"it was made with ISPIN = {earlier.density.spin.densities}, and here ISPIN = {now['spins']}"
+    fatal["NELECT"] = f"it has {before.get('electrons', 0):g} electrons, and here there are {now['electrons']:g}"
+    wrong = [words for name, words in fatal.items() if name in changes]
+    if wrong:
+        raise InputError(
+            f"{earlier.name}: this density cannot be kept: {'; '.join(wrong)}. Use the structure and tags of that run "
+            "(its CONTCAR as POSCAR), or make the ground state anew with ICHARG = 2."
+        )
+    return [name for name in changes if name not in ("k-points", "MAGMOM", "SIGMA", "ISMEAR", TAGS["mixing"])]
+
+
 def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """What is not the same, of all that the next step depends on."""
     changes = []

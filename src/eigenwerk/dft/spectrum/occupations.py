@@ -198,6 +198,17 @@ def occupations(
     return Occupations(occ_skn, levels, entropy, smearing.extrapolation_factor, _top_band_warning(eig_skn, occ_skn))
 
 
+def occupations_at(eig_skn: Tensor, fermi_level_s: Sequence[float], smearing: Smearing | None, width: float) -> Tensor:
+    """Occupations of bands at a known Fermi level of each spin channel, or the fixed ones; (s, k, n).
+
+    smearing: None for a sharp edge.
+    """
+    if smearing is not None and smearing.fixed_sn is not None:
+        return eig_skn.new_tensor(smearing.fixed_sn)[:, None].expand(eig_skn.shape).contiguous()
+    above_skn = eig_skn - eig_skn.new_tensor(fermi_level_s)[:, None, None]
+    return (above_skn <= 0).to(eig_skn.dtype) if smearing is None else smearing.fraction(above_skn / width)
+
+
 def _sum(value_skn: Tensor, weight_k: Tensor) -> Tensor:
     return (value_skn.sum(dim=(0, 2)) * weight_k).sum()
 

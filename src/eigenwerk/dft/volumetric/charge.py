@@ -15,7 +15,7 @@ import torch
 
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.density import Density, moment_per_atom, moved
+from eigenwerk.dft.density import Density, electrons_of, moment_per_atom, moved
 from eigenwerk.dft.inputs.density_file import require_fitting
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.carried import with_electrons
@@ -29,6 +29,10 @@ from eigenwerk.units import BOHR_ANGSTROM
 
 SAME_PLACE = 1e-5 / BOHR_ANGSTROM
 """Atoms of a file that are nearer to those of the run have not moved, bohr: six decimals are usual."""
+
+
+COUNTED = 1e-3
+"""Electrons that a file may be off by its digits."""
 
 
 def charge_blocks(density: Density, atoms: PawAtoms, largest: int) -> tuple[GridBlock, ...]:
@@ -56,11 +60,12 @@ def data_sets_of(datasets: Mapping[str, PawDataset], structure: Structure) -> di
     return {symbol: datasets[symbol].md5[:8] for symbol in structure.species}
 
 
-def charge_start(path: str | Path, calculation: Calculation) -> StartingPoint:
+def charge_start(path: str | Path, calculation: Calculation, kept: bool = False) -> StartingPoint:
     """Where a calculation begins with the density of a CHGCAR.
 
     Atoms that have moved take their density along, and the density is scaled to the wanted number of electrons.  Raises
     InputError for a file of another cell, grid or species, and for occupancies of other PAW data.
+    kept: the density is to stay as it is (ICHARG = 11); then other places, spins and electrons are errors, too.
     """
     head, file = read_volumetric(path)
     atoms, name, datasets = calculation.atoms, Path(path).name, calculation.datasets
@@ -83,12 +88,30 @@ def charge_start(path: str | Path, calculation: Calculation) -> StartingPoint:
     old = Structure(basis.structure.lattice_cv, basis.structure.symbols, head.poscar.scaled_ac)
     step_ac = old.scaled_ac - basis.structure.scaled_ac
     distance = np.linalg.norm((step_ac - np.rint(step_ac)) @ old.lattice_cv, axis=1).max()
+    if kept:
+        _require_same(name, distance, density, calculation)
     if distance > SAME_PLACE:
         notes.append(f"atoms have moved by up to {distance * BOHR_ANGSTROM:.3f} Å")
         density = moved(density, atoms, old, torch.ones_like(basis.norm2_g[: basis.density_count]))
     if density.spin != basis.spin:
         notes.append(f"ISPIN was {density.spin.densities}, now it is {basis.spin.densities}")
     return StartingPoint(with_electrons(density, atoms, calculation.parameters.electrons), notes=tuple(notes))
+
+
+def _require_same(name: str, distance: float, density: Density, calculation: Calculation) -> None:
+    """Raise InputError unless a density can be kept as it is."""
+    spins, wanted = density.spin.densities, calculation.basis.spin.densities
+    electrons, needed = float(electrons_of(density, calculation.atoms).sum()), calculation.parameters.electrons
+    wrong = [
+        f"its atoms are elsewhere (by up to {distance * BOHR_ANGSTROM:.4f} Å)" if distance > SAME_PLACE else "",
+        f"it was made with ISPIN = {spins}, and here ISPIN = {wanted}" if spins != wanted else "",
+        f"it has {electrons:.3f} electrons, and here there are {needed:g}" if abs(electrons - needed) > COUNTED else "",
+    ]
+    if any(wrong):
+        raise InputError(
+            f"{name}: this density cannot be kept: {'; '.join(filter(None, wrong))}. Use the structure and tags of the "
+            "run that made it, or make the ground state anew with ICHARG = 2."
+        )
 
 
 def _largest(name: str, file: Volumetric, atoms: PawAtoms) -> int:

@@ -26,8 +26,8 @@ class KpointsFile:
 
     kind 'mesh': mesh (three subdivisions), gamma_centred, shift; k = (n_i + s_i) / N_i, and without
     gamma_centred half a step further along axes with even N_i (Monkhorst-Pack).
-    kind 'list': points_kc (k, 3), weights_k (k,) as written, tetrahedra (t, 5) = degeneracy and four
-    corners counted from 0, or None, with tetrahedron_volume.
+    kind 'list': points_kc (k, 3), weights_k (k,) as written, which may all be zero, labels (one per point, ''
+    without), tetrahedra (t, 5) = degeneracy and four corners counted from 0, or None, with tetrahedron_volume.
     kind 'line': points_kc are pairs of ends, labels (one per end, '' without), points_per_line.
     kind 'generalised': points_kc (3, 3) are the generating vectors, shift along them.
     kind 'auto': length R_k in Angstrom.
@@ -83,6 +83,8 @@ def parse_kpoints(text: str, file: str = "KPOINTS") -> KpointsFile:
     word = reader.next("the kind of the mesh or list").strip()
     if not word:
         raise reader.error("Gamma, Monkhorst-Pack, Auto, Line, Reciprocal or Cartesian is expected here.")
+    if count == 0 and word[0] in "Ll":
+        raise InputError(f"{file} line 2: 0 points on each line of the path; at least 2 are needed, say 40.")
     if count > 0:
         return _line_mode(reader, title, count) if word[0] in "Ll" else _list(reader, title, count, word)
     if word[0] in "GgMm":
@@ -178,10 +180,11 @@ def _generalised(reader: _Reader, title: str, word: str) -> KpointsFile:
 
 
 def _list(reader: _Reader, title: str, count: int, word: str) -> KpointsFile:
-    rows = np.array([reader.floats(4, f"k-point {number} of {count} (with weight)") for number in range(1, count + 1)])
+    tokens = [reader.tokens(4, f"k-point {number} of {count} (with weight)") for number in range(1, count + 1)]
+    rows = np.array([[to_float(token) for token in row[:4]] for row in tokens])
     weights = rows[:, 3]
-    if np.any(weights < 0.0) or not np.any(weights > 0.0):
-        raise reader.error("the weights of the k-points must not be negative, and not all zero.")
+    if np.any(weights < 0.0):
+        raise reader.error("the weights of the k-points must not be negative.")
     if reader.peek()[:1] in ("T", "t"):
         tetrahedra, volume = _tetrahedra(reader, count)
     else:
@@ -192,8 +195,14 @@ def _list(reader: _Reader, title: str, count: int, word: str) -> KpointsFile:
         raise reader.error(f"this is one line more than line 2 announces ({count} k-points).")
     return KpointsFile(
         "list", title, points_kc=rows[:, :3], weights_k=weights, cartesian=word[0] in _CARTESIAN,
-        tetrahedra=tetrahedra, tetrahedron_volume=volume, file=reader.file,
+        tetrahedra=tetrahedra, tetrahedron_volume=volume, labels=tuple(_label(row[4:]) for row in tokens),
+        file=reader.file,
     )  # fmt: skip
+
+
+def _label(tokens: list[str]) -> str:
+    """The name of a point, behind its numbers."""
+    return " ".join(tokens).lstrip("!# ").strip()
 
 
 def _tetrahedra(reader: _Reader, count: int) -> tuple[np.ndarray, float]:
@@ -221,12 +230,14 @@ def _line_mode(reader: _Reader, title: str, points_per_line: int) -> KpointsFile
     while reader.position < len(reader.lines):
         tokens = reader.tokens(3, f"end {len(points) + 1} of the path")
         points.append([to_float(token) for token in tokens[:3]])
-        labels.append(" ".join(tokens[3:]).lstrip("!# ").strip())
+        labels.append(_label(tokens[3:]))
         reader.skip_blank()
     if len(points) < 2 or len(points) % 2:
-        raise reader.error(f"there are {len(points)} points; a path needs pairs of ends.")
+        raise reader.error(f"there {'is 1 point' if len(points) == 1 else f'are {len(points)} points'}; a path needs "
+                           "pairs of ends, two for each of its lines.")
     if points_per_line < 2:
-        raise reader.error(f"line 2 asks for {points_per_line} point on each line; at least 2 are needed.")
+        raise InputError(f"{reader.file} line 2: {points_per_line} point on each line of the path; at least 2 are "
+                         "needed, say 40.")
     return KpointsFile(
         "line", title, points_kc=np.array(points), cartesian=word[0] in _CARTESIAN, labels=tuple(labels),
         points_per_line=points_per_line, file=reader.file,

@@ -21,11 +21,26 @@ class KpointGeneration:
     """How a mesh of k-points was asked for.
 
     kind: 'Gamma' or 'Monkhorst-Pack'; mesh: three divisions; shift: the user's shift in units of one mesh step.
+    Or kind 'listgenerated', a path: per_line, points on each line; end_kc: (x, 3), where lines begin and the last ends.
     """
 
     kind: str
-    mesh: tuple[int, int, int]
+    mesh: tuple[int, int, int] = (1, 1, 1)
     shift: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    per_line: int = 0
+    end_kc: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class BandsRecord:
+    """Bands at a second list of k-points (KPOINTS_OPT); fields as those of `RunRecord` and `FinalRecord`."""
+
+    kpoint_kc: np.ndarray
+    weight_k: np.ndarray
+    eig_skn: np.ndarray
+    occ_skn: np.ndarray
+    generation: KpointGeneration | None = None
+    label_k: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +225,7 @@ class RunRecord:
     None.  poscar: the file the run started from, whose suffixes of names and velocities of the lattice CONTCAR keeps,
     or None.  stamp: the mark of the run, or None.  fields: densities and potentials by the names of their files.
     ranks: processes of the run.  resources: None as long as it is not over.
+    second: bands at a second list of k-points, or None.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
@@ -233,6 +249,7 @@ class RunRecord:
     basis: BasisRecord | None = None
     ranks: int = 1
     resources: ResourceRecord | None = None
+    second: BandsRecord | None = None
 
     @property
     def last(self) -> IonicStep:

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
-from eigenwerk.io.vasp.output.record import DensityOfStates, IonicStep, KpointGeneration, RunRecord, StepRecord
+from eigenwerk.io.vasp.output.record import (
+    BandsRecord,
+    DensityOfStates,
+    IonicStep,
+    KpointGeneration,
+    RunRecord,
+    StepRecord,
+)
 from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force, separators
 from eigenwerk.io.vasp.output.xml_text import ENERGY, GEOMETRY, block, item, number, table, text, varray
 
@@ -30,7 +37,7 @@ def _pieces(record: RunRecord) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<modeling>\n'
     yield _generator(record)
     yield block("incar", "".join(item(tag, value, 2) for tag, value in record.incar.items()), 1)
-    yield _kpoints(record)
+    yield _points(record.generation, record.kpoint_kc, record.weight_k)
     yield block("parameters", separators(parameters_in_force(record)), 1)
     yield _atominfo(record)
     yield _structure(record, record.ionic_steps[0], 'structure name="initialpos" ', 1, dynamics=True)
@@ -48,7 +55,9 @@ def _calculation(record: RunRecord, ionic: IonicStep) -> Iterator[str]:
     yield _structure(record, ionic, "structure", 2, dynamics=False)
     yield _forces_and_energy(ionic)
     if last:
-        yield from _eigenvalues(record)
+        yield from _eigenvalues(record.final.eig_skn, record.final.occ_skn)
+        if record.second is not None:
+            yield from _second_list(record.second)
     yield _own_results(ionic, record.final.status if last else None)
     if last:
         yield _dos(record.final.dos, record.final.fermi_level)
@@ -68,15 +77,21 @@ def _string(name: str, value: str) -> str:
     return f'  <i name="{name}" type="string">{text(value)} </i>\n'
 
 
-def _kpoints(record: RunRecord) -> str:
-    """The mesh that was asked for, if there was one, and the k-points used."""
-    body = "" if record.generation is None else _generation(record.generation)
-    body += varray("kpointlist", record.kpoint_kc, GEOMETRY, 2)
-    return block("kpoints", body + varray("weights", record.weight_k[:, None], GEOMETRY, 2), 1)
+def _points(generation: KpointGeneration | None, kpoint_kc: np.ndarray, weight_k: np.ndarray) -> str:
+    """The mesh or path that was asked for, if there was one, and the k-points used."""
+    body = "" if generation is None else _generation(generation)
+    body += varray("kpointlist", kpoint_kc, GEOMETRY, 2)
+    return block("kpoints", body + varray("weights", weight_k[:, None], GEOMETRY, 2), 1)
 
 
 def _generation(generation: KpointGeneration) -> str:
-    """k = Σ_c (m_c + usershift_c + shift_c) genvec_c; even Monkhorst-Pack divisions are shifted by half a step."""
+    """k = Σ_c (m_c + usershift_c + shift_c) genvec_c; even Monkhorst-Pack divisions are shifted by half a step.
+
+    Of a path the points on a line and where lines begin or end.
+    """
+    if generation.end_kc is not None:
+        ends = "".join(f"   <v>{''.join(f'{x:17.8f}' for x in end_c)} </v>\n" for end_c in generation.end_kc)
+        return block(f'generation param="{text(generation.kind)}"', item("divisions", generation.per_line, 3) + ends, 2)
     mesh = np.array(generation.mesh)
     half = 0.5 * (mesh % 2 == 0) if generation.kind.upper().startswith("M") else np.zeros(3)
     body = item("divisions", mesh, 3) + item("usershift", [float(x) for x in generation.shift], 3)
@@ -166,13 +181,20 @@ def _forces_and_energy(ionic: IonicStep) -> str:
     return body + _time("totalsc", sum(step.seconds for step in ionic.steps), 2)
 
 
-def _eigenvalues(record: RunRecord) -> Iterator[str]:
+def _second_list(second: BandsRecord) -> Iterator[str]:
+    """Bands at a second list of k-points, which come with their points."""
+    yield '  <eigenvalues_kpoints_opt comment="kpoints_opt">\n'
+    yield _points(second.generation, second.kpoint_kc, second.weight_k)
+    yield from _eigenvalues(second.eig_skn, second.occ_skn)
+    yield "  </eigenvalues_kpoints_opt>\n"
+
+
+def _eigenvalues(eig_skn: np.ndarray, occ_skn: np.ndarray) -> Iterator[str]:
     """Band energies in eV, and occupations with four decimals.
 
     Tails of smearing below 5e-5 must read as zero: pymatgen calls every band above 1e-8 occupied when it looks
     for the gap.
     """
-    eig_skn, occ_skn = record.final.eig_skn, record.final.occ_skn
     head = "".join(f'    <dimension dim="{d}">{n}</dimension>\n' for d, n in enumerate(("band", "kpoint", "spin"), 1))
     yield f"  <eigenvalues>\n   <array>\n{head}    <field>eigene</field>\n    <field>occ</field>\n    <set>\n"
     for s, (eig_kn, occ_kn) in enumerate(zip(eig_skn, occ_skn, strict=True), start=1):

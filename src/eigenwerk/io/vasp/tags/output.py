@@ -13,10 +13,10 @@ MESH = (
         "Without KPOINTS file: N_i = max(1, ceil(|b_i| / KSPACING)) points, |b_i| with the factor 2π.",
         at_least=1e-6, at_most=1000),
     Tag("KGAMMA", "bool", True, "", KPOINTS, "honoured", "Whether the mesh of KSPACING contains Γ."),
-    *switches(KPOINTS, "a second list of k-points in the same run is not available",
-              ("LKPOINTS_OPT", "Bands at the k-points of KPOINTS_OPT.")),
-    Tag("KSPACING_OPT", "float", 0.5, "1/Å", KPOINTS, "inert", "Mesh of the second list of k-points.",
-        "a second list of k-points is not available"),
+    Tag("LKPOINTS_OPT", "bool", Derived(".TRUE. if there is a file KPOINTS_OPT, or KSPACING_OPT is given"), "", KPOINTS,
+        "honoured", "Bands at a second list of k-points (mesh, list or path), in the converged potential of the run."),
+    Tag("KSPACING_OPT", "float", 0.5, "1/Å", KPOINTS, "honoured",
+        "Without KPOINTS_OPT file: the second list is a mesh, as KSPACING makes it.", at_least=1e-6, at_most=1000),
 )  # fmt: skip
 
 

@@ -22,16 +22,15 @@ START = (
     ),
     Tag(
         "ICHARG", "int", Derived("0 with ISTART = 1, else 2"), "", SECTION, "honoured",
-        "Starting density: 0 from the orbitals, 1 from CHGCAR (or eigenwerk.h5 of the same run), 2 superposed atoms.",
-        note="a density kept fixed, or taken from another file, is not available",
+        "Starting density: 0 from the orbitals, 1 from CHGCAR (or eigenwerk.h5 of the same run), 2 superposed atoms. "
+        "With 10 more it is kept, and only bands are computed: 11 that of CHGCAR or eigenwerk.h5, 12 superposed atoms.",
+        note="a density taken from another file is not available",
         remedy="Set ICHARG = 2 for a run from scratch, or ICHARG = 1 to continue from CHGCAR or eigenwerk.h5.",
         choices=(
-            TagValue(0), TagValue(1), TagValue(2),
+            TagValue(0), TagValue(1), TagValue(2), TagValue(11), TagValue(12),
             TagValue(4, "refused", "reading a potential from a file is not available"),
             TagValue(5, "refused", "external corrections of the density are not available"),
-            TagValue(10, "refused", "a run at fixed density is not available"),
-            TagValue(11, "refused", "a run at fixed density (bands, density of states) is not available"),
-            TagValue(12, "refused", "a run at the fixed density of the atoms is not available"),
+            TagValue(10, "refused", "the density of saved orbitals is not made again", "Set ICHARG = 11."),
         ),
     ),
     Tag("INIWAV", "int", 1, "", SECTION, "inert", "Kind of random starting orbitals.",

@@ -1,0 +1,69 @@
+"""Which bands are wanted at k-points of their own: KPOINTS_OPT, KSPACING_OPT, `--bands`."""
+
+from dataclasses import dataclass
+
+from eigenwerk.dft.crystal.k_path import AUTO, path_kpoints, path_text, points_per_line, standard_path
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.kpoints import WeightlessPoints, kpoints_of_file, kpoints_of_spacing
+from eigenwerk.dft.inputs.settings import number
+from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.kpoints import KpointsFile
+from eigenwerk.io.vasp.poscar import Poscar
+
+PATH_FILE = "KPOINTS_BANDS"
+"""Where the path of `--bands` is written down: not KPOINTS_OPT, which would be input of the next run."""
+
+
+@dataclass(frozen=True, eq=False)
+class BandRequest:
+    """k-points whose bands are found in the potential of a run, after it has converged.
+
+    weightless: those of weight 0 in KPOINTS; second: a second list (KPOINTS_OPT) or a path; path_text: such a path as a
+    file, where it was not one.
+    """
+
+    weightless: WeightlessPoints | None = None
+    second: KPoints | None = None
+    path_text: str = ""
+
+    def __bool__(self) -> bool:
+        return self.weightless is not None or self.second is not None
+
+
+def second_list(
+    incar: Incar, file: KpointsFile | None, words: str | None, poscar: Poscar, structure: Structure,
+    symmetry: Symmetry, findings: Findings,
+) -> tuple[KPoints | None, str]:  # fmt: skip
+    """The second list of k-points, if one is asked for, and the text of a path that no file holds.
+
+    file: KPOINTS_OPT; words: of `--bands`, which takes its place.
+    """
+    if words is not None:
+        if file is not None:
+            findings.note(file.file, f"not used: --bands {words} takes its place")
+        with findings.collecting("POSCAR"):
+            return _named_path(words, structure, symmetry, poscar.title.strip())
+        return None, ""
+    if incar.get("LKPOINTS_OPT") is False:
+        if file is not None:
+            findings.note(file.file, "not used: LKPOINTS_OPT = .FALSE.")
+        return None, ""
+    if file is not None:
+        with findings.collecting(file.file):
+            return kpoints_of_file(file, poscar, structure, symmetry), ""
+    elif incar.get("LKPOINTS_OPT") or "KSPACING_OPT" in incar.values:
+        spacing, centred = number(incar, "KSPACING_OPT"), bool(incar.get("KGAMMA", True))
+        with findings.collecting(incar.file, incar.line_of.get("KSPACING_OPT")):
+            return kpoints_of_spacing(spacing, centred, structure, symmetry), ""
+    return None, ""
+
+
+def _named_path(words: str, structure: Structure, symmetry: Symmetry, title: str) -> tuple[KPoints, str]:
+    lines = standard_path(structure, words)
+    per_line = points_per_line(lines, structure)
+    what = "standard path" if words.strip().lower() == AUTO else "path"
+    source = f"{what} of {len(lines)} line{'s' if len(lines) > 1 else ''} (--bands {words})"
+    return path_kpoints(lines, per_line, symmetry, source), path_text(lines, per_line, f"{title}: {what}")

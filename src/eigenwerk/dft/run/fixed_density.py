@@ -1,0 +1,177 @@
+"""The density of a run that keeps it (ICHARG = 11, 12): where it comes from, and the state that its bands make."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.symmetry import no_symmetry
+from eigenwerk.dft.density import Density, electrons_of
+from eigenwerk.dft.energies import band_energy, harris_energies
+from eigenwerk.dft.inputs.restart import CHARGE_FILE
+from eigenwerk.dft.run.checkpoint import density_of, matching_lengths, read_earlier
+from eigenwerk.dft.scf.carried import Places, carried_density
+from eigenwerk.dft.scf.earlier import require_same_crystal
+from eigenwerk.dft.scf.fixed_potential import PointBands
+from eigenwerk.dft.scf.state import Progress, ScfStep, State
+from eigenwerk.dft.spectrum.band_structure import filled_bands_of
+from eigenwerk.dft.spectrum.occupations import Occupations, occupations, occupations_at
+from eigenwerk.dft.volumetric.charge import charge_start
+from eigenwerk.errors import InputError
+from eigenwerk.units import HARTREE_EV
+
+UNSYMMETRIC = 1e-5
+"""Change of a density by symmetry, relative to it, that is no rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class FixedDensity:
+    """A density that is kept.
+
+    name: where it is from, in words; fermi_s: Fermi level of each spin channel of the run that made it, hartree, None
+    if nobody knows; filled_s: bands that were full in it, None for a metal or if nobody knows; notes: on the way.
+    """
+
+    density: Density
+    name: str
+    fermi_s: tuple[float, ...] | None = None
+    filled_s: tuple[int, ...] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def fixed_density(path: Path | None, calculation: Calculation) -> tuple[Calculation, FixedDensity]:
+    """The density to be kept, and the calculation for it, without symmetries that the density does not have.
+
+    path: the file that `inputs.restart.density_file` has found; None: superposed atoms.  Raises InputError if the file
+    cannot be used, or if a mesh was made smaller by operations that the density does not have.
+    """
+    if not calculation.kpoints.weight_k.any():  # a list without weights: all count alike
+        points = calculation.kpoints
+        calculation = _with(calculation, weight_k=np.full(len(points.point_kc), 1.0 / len(points.point_kc)))
+    if path is None:
+        density = calculation.symmetrise(calculation.starting_density())
+        return calculation, FixedDensity(density, "superposed atoms")
+    found = _of_charge(path, calculation) if path.name == CHARGE_FILE else _of_state(path, calculation)
+    symmetric = calculation.symmetrise(found.density)
+    if _distance(found.density, symmetric) <= UNSYMMETRIC:
+        return calculation, found
+    if samples_zone(calculation.kpoints):
+        raise InputError(
+            f"{path}: this density does not have the symmetry by which the k-points of the mesh were reduced. Set "
+            "MAGMOM as in the run that made it, or ISYM = 0."
+        )
+    note = "this density has less symmetry than the crystal with these MAGMOM: none is used"
+    return _with(calculation, symmetry=no_symmetry(calculation.structure)), replace(found, notes=(*found.notes, note))
+
+
+def _with(calculation: Calculation, **changes: object) -> Calculation:
+    """The same with other k-points."""
+    return Calculation(
+        calculation.structure, replace(calculation.kpoints, **changes), calculation.parameters,  # type: ignore[arg-type]
+        calculation.datasets, calculation.runtime, calculation.real,
+    )  # fmt: skip
+
+
+def _of_charge(path: Path, calculation: Calculation) -> FixedDensity:
+    """That of a CHGCAR, which has no Fermi level."""
+    start = charge_start(path, calculation, kept=True)
+    return FixedDensity(start.density, str(path), notes=start.notes)
+
+
+def _of_state(path: Path, calculation: Calculation) -> FixedDensity:
+    """That from which the orbitals of a state were made, to which its Fermi level belongs."""
+    earlier = read_earlier(path)
+    changes = require_same_crystal(earlier, calculation.subject)
+    matching_lengths(path, earlier, calculation)
+    tree = earlier.about
+    places = Places(tree["structure"], changed=False)
+    density = carried_density(density_of(tree["density"]), earlier.index_gc, places, calculation.atoms)
+    notes = [f"the earlier run had not converged ({earlier.unfinished})"] if earlier.unfinished else []
+    if changes:
+        notes.append(f"the density was made with other settings: {'; '.join(changes)}")
+    bands = tree["bands"]
+    fermi_s = tuple(float(level) for level in bands["fermi_level_s"]) if "fermi_level_s" in bands else None
+    channels = len(bands["eig_skn"])
+    if fermi_s is None:
+        return FixedDensity(density, str(path), notes=tuple(notes))
+    fermi_s = fermi_s if len(fermi_s) == channels else fermi_s[:1] * channels
+    filled_s = filled_bands_of(bands["eig_skn"], bands["occ_skn"], tree["kpoints"]["point_kc"], fermi_s)
+    return FixedDensity(density, str(path), fermi_s, filled_s, tuple(notes))
+
+
+def _distance(one: Density, other: Density) -> float:
+    """Largest difference of any field, relative to its largest value."""
+    pairs = [(one.value[name], other.value[name]) for name in one.value]
+    return max(float((a - b).abs().max() / a.abs().max().clamp_min(1e-30)) for a, b in pairs)
+
+
+def samples_zone(kpoints: KPoints) -> bool:
+    """Whether sums over k-points mean something: not on a path, and not for a list, of which nobody knows."""
+    return kpoints.irreducible_of_full is not None or kpoints.tetrahedra is not None
+
+
+def level_words(fixed: FixedDensity, calculation: Calculation) -> str:
+    """Which Fermi level is given."""
+    if samples_zone(calculation.kpoints):
+        return "the Fermi level is that of this mesh"
+    if fixed.fermi_s is None:
+        return "the Fermi level is found from these k-points as if they sampled the zone: no other is known"
+    return f"the Fermi level is that of the run that made {fixed.name}"
+
+
+def fixed_state(calculation: Calculation, fixed: FixedDensity, found: PointBands, seconds: float) -> State:
+    """The bands of a density that is kept as a state without orbitals, of one step.
+
+    A mesh samples the zone and has a Fermi level of its own; a path or list has that of the run that made the density.
+    Energies are those of Harris and Foulkes with these k-points, which mean something for a mesh only.
+    """
+    filled, settings = _filled(calculation, fixed, found), calculation.settings
+    basis, density = calculation.basis, fixed.density
+    filling_skn = basis.weight_k.cpu()[:, None] * filled.occ_skn * basis.spin.degeneracy
+    band = band_energy(found.eig_skn, filling_skn)
+    energies = harris_energies(
+        calculation.atoms, density, calculation.builder(density), band, filled.entropy_term,
+        filled.zero_width_correction,
+    )
+    moment = density.spin.moment(electrons_of(density, calculation.atoms)) if density.spin.polarised else None
+    step = ScfStep(
+        step=1, energies=energies, change=energies.free, band_change=band, residual=0.0,
+        orbital_residual=found.residual, moment=moment, applications=found.applications, seconds=seconds,
+    )
+    nothing = torch.zeros((len(found.eig_skn), 0, 0, 0), dtype=basis.form.dtype)
+    progress = Progress(1, 0.0, energies.free, band, {}, {}, _no_memory)
+    words = f"{band_words(found, settings.max_steps)}, in the density of {fixed.name}"
+    return State(
+        calculation.subject, density, density, density, nothing, found.eig_skn, filled, energies, (step,),
+        found.converged, words, progress,
+    )
+
+
+def _no_memory() -> None:
+    return None
+
+
+def _filled(calculation: Calculation, fixed: FixedDensity, found: PointBands) -> Occupations:
+    settings, basis = calculation.settings, calculation.basis
+    if samples_zone(calculation.kpoints) or fixed.fermi_s is None:
+        return occupations(
+            found.eig_skn, basis.weight_k.cpu(), settings.electrons, settings.smearing, settings.width,
+            basis.spin.degeneracy, settings.fixed_moment,
+        )
+    occ_skn = occupations_at(found.eig_skn, fixed.fermi_s, settings.smearing, settings.width)
+    return Occupations(occ_skn, fixed.fermi_s, 0.0, 0.0)
+
+
+def band_words(found: PointBands, limit: int) -> str:
+    """How the bands of a list of points have ended; limit: NELM."""
+    count, tolerance = len(found.kpoints.point_kc), found.tolerance * HARTREE_EV
+    points = f"{count} k-point{'s' if count != 1 else ''}"
+    if found.converged:
+        return f"bands of {points} converged, residuals below {tolerance:.1g} eV"
+    return (
+        f"BANDS NOT CONVERGED at {found.open_points} of {points} after {limit} sweeps (NELM): the largest residual is "
+        f"{found.residual * HARTREE_EV:.1e} eV, wanted {tolerance:.1g} eV"
+    )

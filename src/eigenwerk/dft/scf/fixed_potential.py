@@ -1,0 +1,163 @@
+"""Bands at any number of k-points in a potential that does not change.
+
+The points are taken batch by batch, so that memory does not grow with their number.  Each batch starts as a
+self-consistent run does, from atomic orbitals, and blocked Davidson goes on until all bands have converged; some bands
+more than asked for go along, so that the highest ones are as good as the others.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import ceil
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.scf.bands import Bands, first_orbitals, solve_bands
+from eigenwerk.dft.scf.solvers import Method
+from eigenwerk.eigensolvers import EIGENSOLVERS
+from eigenwerk.parallel.block_sizes import BATCH_POINTS
+from eigenwerk.units import HARTREE_EV
+
+LARGEST_RESIDUAL = 1e-4 / HARTREE_EV
+"""Of converged bands, hartree: a true level lies no further away, and in practice nearer by the next rule's square."""
+
+NARROW = 0.1 / HARTREE_EV
+"""Distance (hartree) of levels for which residual² / distance is to stay below the energy tolerance."""
+
+EXPANSIONS = 6
+"""Of the space of blocked Davidson in one sweep."""
+
+GUARD_SHARE, FEWEST_GUARDS = 8, 4
+"""Bands above those wanted: one for each eight, four at least."""
+
+Visit = Callable[[PawAtoms, Bands, slice], None]
+"""What is to be done with the orbitals of a batch, on all ranks: its atoms and bands, and which points of the list."""
+
+OnBatch = Callable[[int, int, float], None]
+"""Told after each batch: points done, all points, largest residual in hartree."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointBands:
+    """Bands of a list of k-points, the same on every rank, in host memory.
+
+    eig_skn, residual_skn: (s, k, n) hartree; tolerance: on the residuals; applications of H to single orbitals.
+    """
+
+    kpoints: KPoints
+    eig_skn: torch.Tensor
+    residual_skn: torch.Tensor
+    tolerance: float
+    applications: int
+
+    @property
+    def residual(self) -> float:
+        """The largest one, hartree."""
+        return float(self.residual_skn.max())
+
+    @property
+    def open_points(self) -> int:
+        """Points at which some band has not converged."""
+        return int((self.residual_skn > self.tolerance).any(2).any(0).sum())
+
+    @property
+    def converged(self) -> bool:
+        """Whether all bands have."""
+        return self.open_points == 0
+
+
+def residual_tolerance(energy_tolerance: float) -> float:
+    """Of bands, for an energy tolerance (EDIFF); hartree."""
+    return float(min(LARGEST_RESIDUAL, (energy_tolerance * NARROW) ** 0.5))
+
+
+def bands_in_potential(
+    atoms: PawAtoms,
+    potential_for: Callable[[PawAtoms], Potential],
+    kpoints: KPoints,
+    bands: int,
+    *,
+    tolerance: float,
+    max_sweeps: int,
+    real: Callable[[KPoints], bool] = lambda kpoints: True,
+    visit: Visit | None = None,
+    on_batch: OnBatch | None = None,
+) -> PointBands:
+    """The lowest bands at all points of a list; called on all ranks.
+
+    atoms: of the calculation, for other k-points; potential_for: its potential for the atoms of a batch; tolerance: on
+    residuals |H ψ - ε S ψ|, hartree; max_sweeps: of EXPANSIONS each, after which a batch is left as it is; real:
+    whether real orbitals may be used for a batch; visit, on_batch: see there.
+    """
+    found: list[Bands] = []
+    done, count = 0, len(kpoints.point_kc)
+    for own in _batches(atoms, count, bands):
+        batch = _padded(kpoints, own, atoms.runtime.grid.groups)
+        here = atoms.at_points(atoms.basis.at_points(batch, real(batch)))
+        one = _solve(here, potential_for(here), bands, tolerance, max_sweeps)
+        if visit is not None:
+            visit(here, one, own)
+        length = own.stop - own.start
+        # orbitals go, so that the next batch finds their room
+        found.append(replace(
+            one, coeff_sknG=one.coeff_sknG.new_empty(0), proj_sknI=None, eig_skn=one.eig_skn[:, :length],
+            residual_skn=one.residual_skn[:, :length],
+        ))  # fmt: skip
+        done += length
+        if on_batch is not None:
+            on_batch(done, count, float(found[-1].residual_skn.max()))
+    return PointBands(
+        kpoints, torch.cat([one.eig_skn for one in found], 1), torch.cat([one.residual_skn for one in found], 1),
+        tolerance, sum(one.applications for one in found),
+    )  # fmt: skip
+
+
+def _batches(atoms: PawAtoms, count: int, bands: int) -> Iterator[slice]:
+    """Parts of a list of points of nearly equal length: what fits a block on each rank, BATCH_POINTS at most."""
+    basis, runtime = atoms.basis, atoms.runtime
+    rows = basis.spin.channels * _with_guards(bands) + atoms.layout.projector_count
+    point_bytes = rows * basis.mask_kh.shape[1] * runtime.complex.itemsize
+    most = int(runtime.world.max(runtime.index(point_bytes)))
+    groups = runtime.grid.groups
+    together = groups * max(1, min(int(runtime.block_bytes // most), BATCH_POINTS // groups))
+    number = ceil(count / together)
+    for batch in range(number):
+        yield slice(batch * count // number, (batch + 1) * count // number)
+
+
+def _padded(kpoints: KPoints, own: slice, groups: int) -> KPoints:
+    """The points of a batch, the last one repeated until every k-group has one."""
+    point_kc = kpoints.point_kc[own]
+    point_kc = np.concatenate([point_kc, np.repeat(point_kc[-1:], max(groups - len(point_kc), 0), axis=0)])
+    weight_k = np.full(len(point_kc), 1.0 / len(point_kc))
+    return KPoints(
+        point_kc, weight_k, None, (0.0, 0.0, 0.0), len(point_kc), None, kpoints.source, symmetry=kpoints.symmetry
+    )
+
+
+def _with_guards(bands: int) -> int:
+    return bands + max(FEWEST_GUARDS, bands // GUARD_SHARE)
+
+
+def _solve(atoms: PawAtoms, potential: Potential, bands: int, tolerance: float, max_sweeps: int) -> Bands:
+    """All bands of the points of a basis."""
+    runtime, basis = atoms.runtime, atoms.basis
+    fewest = -int(runtime.world.max(runtime.index(-min(basis.count_k))))
+    start_sknG = first_orbitals(atoms, potential, max(bands, min(_with_guards(bands), fewest)))
+    wanted_skn = torch.zeros((len(start_sknG), len(basis.kpoints.point_kc), start_sknG.shape[2]), dtype=runtime.real)
+    wanted_skn[..., :bands] = 1.0
+    method = Method.of(EIGENSOLVERS[0], expansions=EXPANSIONS, final_residual=True)
+    applications, proj_sknI = 0, None
+    for _ in range(max_sweeps):
+        found = solve_bands(
+            atoms, potential, start_sknG, method=method, tolerance=tolerance, wanted_skn=wanted_skn,
+            proj_sknI=proj_sknI,
+        )
+        start_sknG, proj_sknI, applications = found.coeff_sknG, found.proj_sknI, applications + found.applications
+        # band ranks may differ in the last digits, and must go on together
+        if not runtime.world.any(bool((found.residual_skn[..., :bands] > tolerance).any())):
+            break
+    return replace(found, applications=applications).lowest(bands)
