@@ -88,7 +88,8 @@ def run_record(
     steps before that of the state; stamp: the mark of files of this run.
     """
     poscar = inputs.poscar
-    kpoint_kc, weight_k, final = inputs.kpoints.point_kc, inputs.kpoints.weight_k, _final(inputs, state, observables, status)
+    kpoint_kc, weight_k = inputs.kpoints.point_kc, inputs.kpoints.weight_k
+    final = _final(inputs, state, observables, status)
     if observables.weightless is not None and inputs.bands.weightless is not None:
         place_k, rest = inputs.bands.weightless.place_k, observables.weightless
         eig_skn, occ_skn = levels(state, rest)
