@@ -8,6 +8,7 @@ CASES = {
     # name: crystal of tests/dft/conftest.py, settings; EDIFF = 1e-8 eV
     "insulator": ("si_bent", {"mesh": (2, 2, 2), "real": True}),
     "metal": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2}),
+    "tetrahedra": ("al_pair", {"mesh": (2, 2, 2), "ismear": -5}),
     "magnet": (
         "fe_bent",
         {"mesh": (2, 1, 1), "spins": 2, "cutoff_eV": 200.0, "ismear": 1, "sigma_eV": 0.2,

@@ -121,6 +121,30 @@ def test_irreducible_points_of_a_hexagonal_metal_equal_the_whole_mesh(calculatio
     np.testing.assert_allclose(with_av, without_av, atol=1e-6)
 
 
+@pytest.mark.parametrize(("name", "filled", "cutoff_eV"), [("si", 4, 150.0), ("mgo_bent", 8, 300.0)])
+def test_tetrahedra_fill_an_insulator_as_fixed_occupations_do(crystal, calculation, name, filled, cutoff_eV):
+    settings = {"mesh": (2, 2, 2), "symmetry_level": 1, "cutoff_eV": cutoff_eV, "bands": filled + 2, "ediff_eV": 1e-10}
+    rows = ((1,) * filled + (0,) * 2,)
+    fixed = free_eV(calculation(crystal(name), ismear=-2, fixed_occupations=rows, **settings))
+    for ismear in (-4, -5, -14, -15):
+        found = free_eV(calculation(crystal(name), ismear=ismear, sigma_eV=0.02, **settings))
+        assert found == pytest.approx(fixed, abs=1e-8)
+
+
+@pytest.mark.parametrize("ismear", [-4, -14])
+def test_forces_by_tetrahedra_are_derivatives(crystal, calculation, ismear):
+    """Of the free energy of a metal; Blöchl's correction alone spoils that."""
+    structure, step = crystal("al_pair"), 0.01
+    settings = {"mesh": (3, 2, 2), "cutoff_eV": 120.0, "ismear": ismear, "sigma_eV": 0.1, "ediff_eV": 1e-9}
+    energies = []
+    for sign in (-1, 1):
+        scaled_ac = structure.scaled_ac.copy()
+        scaled_ac[0] += np.linalg.solve(structure.lattice_cv.T, [sign * step, 0, 0])
+        energies.append(free_eV(calculation(replace(structure, scaled_ac=scaled_ac), **settings)) / HARTREE_EV)
+    ground = calculation(structure, **settings).run()
+    assert ground.forces_av[0, 0] == pytest.approx((energies[0] - energies[1]) / (2 * step), abs=2e-5)
+
+
 @pytest.mark.slow
 def test_operations_that_flip_spins_do_not_change_an_antiferromagnet(calculation):
     structure = Structure(

@@ -34,7 +34,7 @@ CASES = {
 FAST = """2-gloo-insulator-1 2-gloo-insulator-2 2-gloo-metal-2 2-gloo-magnet-1 2-gloo-magnet-2 2-gloo-Gamma-1
 2-mpi-insulator-1 2-mpi-metal-2 4-gloo-insulator-2 4-gloo-metal-4 4-gloo-Gamma-1 4-mpi-insulator-2
 2-gloo-inversion-1 2-gloo-inversion-2 2-gloo-rmm-1 2-gloo-conjugate-1 2-gloo-chebyshev-1 2-gloo-exact-1
-2-gloo-grid_gamma-1 2-gloo-grid-1 2-gloo-layers-2""".split()
+2-gloo-grid_gamma-1 2-gloo-grid-1 2-gloo-layers-2 2-gloo-tetrahedra-2""".split()
 """Those of the test below that `make test` runs; the others are slow ones."""
 
 

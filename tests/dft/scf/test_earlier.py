@@ -47,6 +47,7 @@ def in_two_parts(calculation, structure, first, **settings):
 
 CASES = {
     "metal": ("al_pair", 4, METAL),
+    "tetrahedra": ("al_pair", 4, METAL | {"mesh": (2, 2, 1), "ismear": -5}),
     "magnet": ("fe_bent", 5, IRON),
     "RMM-DIIS": ("si_bent", 3, SILICON | {"solver": "davidson, rmm"}),
     "frozen": ("si_bent", 3, SILICON | {"frozen_steps": 5}),

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.crystal.kpoints import mesh_kpoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.crystal.tetrahedra import Tetrahedra, tetrahedra_of_mesh
 from eigenwerk.dft.spectrum.density_of_states import TetrahedronCounting, density_of_states
 from eigenwerk.dft.spectrum.occupations import make_smearing, occupations
@@ -174,6 +177,24 @@ def test_points_that_are_no_corner_are_occupied_by_their_level():
     found, plain = (filled(eig, tetrahedra, 3.7, -5) for eig in (more_skn, eig_skn))
     torch.testing.assert_close(found.occ_skn[:, :-1], plain.occ_skn)
     torch.testing.assert_close(found.occ_skn[0, -1], (more_skn[0, -1] <= found.fermi_level).to(torch.float64))
+
+
+@pytest.mark.parametrize("ismear", EVERY)
+@pytest.mark.parametrize("shift", [(0.0, 0.0, 0.0), (0.5, 0.5, 0.5)])
+def test_irreducible_points_equal_the_whole_mesh(ismear, shift):
+    """Each with the tetrahedra of the whole mesh: the same level and entropy, occupations added over the stars."""
+    structure = Structure(7.6 * (1 - np.eye(3)) / 2, ("Al",), np.zeros((1, 3)))
+    kpoints = mesh_kpoints((4, 4, 4), shift, True, find_symmetry(structure, 1e-5, 2)).with_tetrahedra(structure)
+    waves_kc = np.cos(2 * np.pi * np.sort(np.abs(kpoints.point_kc), axis=1))
+    eig_skn = torch.from_numpy(np.sort(waves_kc @ np.random.default_rng(8).normal(size=(3, 5)) * 0.1, axis=1)[None])
+    few = filled(eig_skn, kpoints.tetrahedra, 4.7, ismear)
+    whole_k = kpoints.irreducible_of_full
+    whole = tetrahedra_of_mesh(np.diag([4, 4, 4]), structure.reciprocal_cv, np.arange(64))
+    many = filled(eig_skn[:, whole_k], whole, 4.7, ismear)
+    assert few.fermi_level == pytest.approx(many.fermi_level, abs=1e-12)
+    assert few.entropy_term == pytest.approx(many.entropy_term, abs=1e-12)
+    mean_kn = np.stack([many.occ_skn[0, whole_k == k].mean(0).numpy() for k in range(len(kpoints.point_kc))])
+    np.testing.assert_allclose(few.occ_skn[0].numpy(), mean_kn, atol=1e-9)
 
 
 def test_highest_band_is_warned_of():
