@@ -3,7 +3,7 @@
 import pytest
 from pymatgen.io.vasp.outputs import Vasprun
 
-from eigenwerk.dft.run.run import run_folder
+from eigenwerk.dft.running.run import run_folder
 
 
 @pytest.fixture(scope="session")

@@ -44,8 +44,8 @@ OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw
 """Packages that a function may import, because they may be absent, or are slow and rarely needed."""
 
 LAZY_ENGINES = {
-    "eigenwerk.dft.run.run", "eigenwerk.ncci.run", "eigenwerk.ncci.sources", "eigenwerk.ncci.results.levels_file",
-    "eigenwerk.parallel.launch.start", "eigenwerk.dft.run.warm_up",
+    "eigenwerk.dft.running.run", "eigenwerk.ncci.run", "eigenwerk.ncci.sources", "eigenwerk.ncci.results.levels_file",
+    "eigenwerk.parallel.launch.start", "eigenwerk.dft.running.warm_up",
     "eigenwerk.cli.main", "eigenwerk.cli.missing",
 }  # fmt: skip
 """Modules that a function of `cli` may import: they load PyTorch, scipy or h5py, which `--help` and `check` must not
@@ -251,12 +251,12 @@ def test_good_tree_passes(faults):
         io__vasp__poscar="from eigenwerk.units import HARTREE\n",
         io__vasp__incar="from eigenwerk.io.vasp import poscar\nfrom eigenwerk import __version__\n",
         linalg__dense="import torch\nfrom eigenwerk.trace import time\n",
-        dft__run__run="import eigenwerk.linalg.dense\n\ndef plot():\n    import matplotlib.pyplot\n",
+        dft__running__run="import eigenwerk.linalg.dense\n\ndef plot():\n    import matplotlib.pyplot\n",
         dft__scf__loop="import eigenwerk.dft.basis\nimport eigenwerk.dft.density\n",
         dft__density="import eigenwerk.dft.basis.grids\n",
         dft__basis__grids="import eigenwerk.dft.spin\n",
         dft__spin="",
-        cli__run="import typer\n\ndef run():\n    from eigenwerk.dft.run.run import plot\n",
+        cli__run="import typer\n\ndef run():\n    from eigenwerk.dft.running.run import plot\n",
     )
 
 
@@ -308,8 +308,8 @@ BAD = {
     ),
     "hidden by __import__": ({"dft__run": "__import__('js' + 'on')\n"}, "import of ? is hidden"),
     "lazy engine outside cli": (
-        {"perf__report": "def f():\n    import eigenwerk.dft.run.run\n", "dft__run__run": ""},
-        "import of eigenwerk.dft.run.run is hidden",
+        {"perf__report": "def f():\n    import eigenwerk.dft.running.run\n", "dft__running__run": ""},
+        "import of eigenwerk.dft.running.run is hidden",
     ),
     "another lazy import in cli": (
         {"cli__check": "def f():\n    import eigenwerk.dft.inputs\n", "dft__inputs": ""},

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.run.run import run_inputs
+from eigenwerk.dft.running.run import run_inputs
 from eigenwerk.parallel.device_clock import CudaClock
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.trace import Trace

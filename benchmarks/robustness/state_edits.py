@@ -22,8 +22,8 @@ import h5py
 import numpy as np
 
 from eigenwerk import __version__
-from eigenwerk.dft.run.checkpoint import GROUPS
-from eigenwerk.dft.run.run import run_folder
+from eigenwerk.dft.running.checkpoint import GROUPS
+from eigenwerk.dft.running.run import run_folder
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_state, seal, write_state
 

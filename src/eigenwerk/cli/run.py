@@ -26,7 +26,7 @@ from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.plan.useful_threads import useful_threads
-from eigenwerk.dft.run.report import RunInterrupted, RunResult
+from eigenwerk.dft.running.report import RunInterrupted, RunResult
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.folder_lock import refuse_locked, release_locks
@@ -307,11 +307,11 @@ def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView, r
     _remark(inputs, view)
     _remark_team(team, view)
     with team.runtime.trace.span("loading programs"), quick_imports():
-        from eigenwerk.dft.run.warm_up import warm_up
+        from eigenwerk.dft.running.warm_up import warm_up
 
         # `run_inputs` does it too; here it has begun when the next line loads modules for half a second
         warm_up(team.runtime.device, inputs.parameters.functional, inputs.parameters.spins)
-        from eigenwerk.dft.run.run import run_inputs
+        from eigenwerk.dft.running.run import run_inputs
 
     def on_step(step: StepRecord) -> None:
         view.step(step)

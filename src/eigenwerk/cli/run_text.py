@@ -10,7 +10,7 @@ import numpy as np
 from eigenwerk import __version__
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.parameters import filling_words
-from eigenwerk.dft.run.report import RunResult
+from eigenwerk.dft.running.report import RunResult
 from eigenwerk.dft.spectrum.band_gap import BandEdge
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.output.record import StepRecord

@@ -9,7 +9,7 @@ from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.basis.wave_form import half_of, partners
 from eigenwerk.dft.density import atomic_density
 from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.dft.run.checkpoint import load_start, state_tree
+from eigenwerk.dft.running.checkpoint import load_start, state_tree
 from eigenwerk.dft.wavefunctions import random_orbitals
 from eigenwerk.io.hdf5_state import write_state
 

@@ -13,7 +13,7 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.density import atomic_density
 from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.dft.run.checkpoint import load_start, state_tree
+from eigenwerk.dft.running.checkpoint import load_start, state_tree
 from eigenwerk.dft.symmetrise import make_symmetriser
 from eigenwerk.dft.wavefunctions import random_orbitals
 from eigenwerk.io.hdf5_state import write_state

@@ -13,7 +13,7 @@ from eigenwerk.io.vasp.poscar import read_poscar, write_poscar
 PROGRAM = """
 import re, sys
 from pathlib import Path
-from eigenwerk.dft.run.run import run_folder
+from eigenwerk.dft.running.run import run_folder
 run_folder(sys.argv[1], threads=1)
 # ru_maxrss would remember the size of the process that started this one
 print(1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]))

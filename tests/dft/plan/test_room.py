@@ -9,7 +9,7 @@ from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import processor
 from eigenwerk.dft.plan.plan import plan_layout
 from eigenwerk.dft.plan.room import with_room
-from eigenwerk.dft.run.run import run_folder
+from eigenwerk.dft.running.run import run_folder
 from eigenwerk.errors import InputError
 from eigenwerk.parallel import device_memory
 from eigenwerk.parallel.runtime import Runtime

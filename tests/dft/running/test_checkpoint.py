@@ -12,11 +12,11 @@ from eigenwerk import __version__
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.run.checkpoint import density_of, fields_tree, load_start
-from eigenwerk.dft.run.output_folder import OutputFolder
-from eigenwerk.dft.run.records import Observables, ionic_step
-from eigenwerk.dft.run.run import run_folder
-from eigenwerk.dft.run.saving import Saver
+from eigenwerk.dft.running.checkpoint import density_of, fields_tree, load_start
+from eigenwerk.dft.running.output_folder import OutputFolder
+from eigenwerk.dft.running.records import Observables, ionic_step
+from eigenwerk.dft.running.run import run_folder
+from eigenwerk.dft.running.saving import Saver
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import VERSION, read_header, read_state, write_state
 from eigenwerk.io.paw_xml import read_paw_xml

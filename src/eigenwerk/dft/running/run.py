@@ -1,6 +1,6 @@
 """One calculation from folder to files.
 
-    from eigenwerk.dft.run.run import run_folder
+    from eigenwerk.dft.running.run import run_folder
 
     result = run_folder("examples/01_silicon_pbe", output="build/demo")
     print(result.status, result.free_energy, result.gap.gap)     # eV
@@ -24,15 +24,15 @@ from eigenwerk.dft.density import Density
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import CHARGE_FILE
 from eigenwerk.dft.plan.room import with_room
-from eigenwerk.dft.run.checkpoint import load_start
-from eigenwerk.dft.run.fixed_density import band_words, fixed_density, fixed_state, level_words
-from eigenwerk.dft.run.output_folder import OutputFolder
-from eigenwerk.dft.run.records import Observables, step_record, structure_of_bands, tags_in_force
-from eigenwerk.dft.run.report import RunInterrupted, RunResult, advice
-from eigenwerk.dft.run.results import RunSummary, make_result
-from eigenwerk.dft.run.saving import SAVE_EVERY, Saver, converged_words, interrupted_words
-from eigenwerk.dft.run.stopping import Stopped, StopRules
-from eigenwerk.dft.run.warm_up import warm_up
+from eigenwerk.dft.running.checkpoint import load_start
+from eigenwerk.dft.running.fixed_density import band_words, fixed_density, fixed_state, level_words
+from eigenwerk.dft.running.output_folder import OutputFolder
+from eigenwerk.dft.running.records import Observables, step_record, structure_of_bands, tags_in_force
+from eigenwerk.dft.running.report import RunInterrupted, RunResult, advice
+from eigenwerk.dft.running.results import RunSummary, make_result
+from eigenwerk.dft.running.saving import SAVE_EVERY, Saver, converged_words, interrupted_words
+from eigenwerk.dft.running.stopping import Stopped, StopRules
+from eigenwerk.dft.running.warm_up import warm_up
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.dft.volumetric.charge import charge_start
 from eigenwerk.dft.volumetric.fields import fields_of

@@ -9,7 +9,7 @@ import torch
 
 from eigenwerk.dft.basis.fftw import library
 from eigenwerk.dft.calculation import GroundState
-from eigenwerk.dft.run.report import RunResult
+from eigenwerk.dft.running.report import RunResult
 from eigenwerk.dft.scf.state import State
 from eigenwerk.dft.spectrum.band_gap import band_gap
 from eigenwerk.dft.spectrum.band_structure import BandStructure

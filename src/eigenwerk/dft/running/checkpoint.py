@@ -18,7 +18,7 @@ from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.fields import KINDS
-from eigenwerk.dft.run.state_schema import check_lengths, check_start, check_state, check_version_1
+from eigenwerk.dft.running.state_schema import check_lengths, check_start, check_state, check_version_1
 from eigenwerk.dft.scf.carried import Sphere, Stored
 from eigenwerk.dft.scf.earlier import Earlier, require_same_atoms, subject_tree
 from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, Subject

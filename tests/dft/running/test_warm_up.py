@@ -5,7 +5,7 @@ import threading
 import pytest
 import torch
 
-from eigenwerk.dft.run import warm_up
+from eigenwerk.dft.running import warm_up
 
 
 @pytest.mark.parametrize("spins", [1, 2])

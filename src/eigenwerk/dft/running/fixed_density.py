@@ -12,7 +12,7 @@ from eigenwerk.dft.crystal.symmetry import no_symmetry
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.energies import band_energy, harris_energies
 from eigenwerk.dft.inputs.restart import CHARGE_FILE
-from eigenwerk.dft.run.checkpoint import density_of, matching_lengths, read_earlier
+from eigenwerk.dft.running.checkpoint import density_of, matching_lengths, read_earlier
 from eigenwerk.dft.scf.carried import Places, carried_density
 from eigenwerk.dft.scf.earlier import require_same_crystal
 from eigenwerk.dft.scf.fixed_potential import PointBands

@@ -27,10 +27,10 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.bands import PATH_FILE
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
-from eigenwerk.dft.run.checkpoint import ionic_steps_tree, state_tree
-from eigenwerk.dft.run.output_folder import OutputFolder
-from eigenwerk.dft.run.records import Observables, incar_tags, run_record, structure_of_bands, tags_in_force
-from eigenwerk.dft.run.resources import basis_record, resources
+from eigenwerk.dft.running.checkpoint import ionic_steps_tree, state_tree
+from eigenwerk.dft.running.output_folder import OutputFolder
+from eigenwerk.dft.running.records import Observables, incar_tags, run_record, structure_of_bands, tags_in_force
+from eigenwerk.dft.running.resources import basis_record, resources
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import EigenwerkError, InputError
 from eigenwerk.io.atomic_write import together, uninterrupted, write_text

@@ -18,7 +18,7 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.energies import Energies
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.run.fixed_density import FixedDensity
+from eigenwerk.dft.running.fixed_density import FixedDensity
 from eigenwerk.dft.scf.fixed_potential import PointBands
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.spectrum.band_structure import BandStructure, band_structure, filled_bands_of

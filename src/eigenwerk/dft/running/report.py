@@ -1,6 +1,6 @@
 """The result of a run for people and programs: eV, Angstrom, Bohr magnetons (no torch here).
 
-`RunResult` is what `eigenwerk.dft.run.run.run_folder` returns, what the command line shows and, by `as_dict`, what
+`RunResult` is what `eigenwerk.dft.running.run.run_folder` returns, what the command line shows and, by `as_dict`, what
 `--json` prints.
 """
 

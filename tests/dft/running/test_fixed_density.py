@@ -8,7 +8,7 @@ import pytest
 from pymatgen.io.vasp.outputs import BSVasprun, Vasprun
 
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.run.run import run_folder, run_inputs
+from eigenwerk.dft.running.run import run_folder, run_inputs
 from eigenwerk.errors import InputError
 from eigenwerk.io.run_stamp import stamp_of
 

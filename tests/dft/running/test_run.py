@@ -15,10 +15,10 @@ from pymatgen.io.vasp.inputs import Poscar
 from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.run.output_folder import OutputFolder
-from eigenwerk.dft.run.report import RunInterrupted, advice
-from eigenwerk.dft.run.run import run_folder, run_inputs
-from eigenwerk.dft.run.saving import Saver
+from eigenwerk.dft.running.output_folder import OutputFolder
+from eigenwerk.dft.running.report import RunInterrupted, advice
+from eigenwerk.dft.running.run import run_folder, run_inputs
+from eigenwerk.dft.running.saving import Saver
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.table import FUNCTIONALS
 from eigenwerk.io.hdf5_state import read_state
@@ -273,7 +273,7 @@ def test_an_error_in_one_writer_costs_no_other_file(tmp_path, monkeypatch):
         raise KeyError("a fault")
 
     files = tuple(replace(file, write=fail) if file.name == "vasprun.xml" else file for file in OUTPUT_FILES)
-    monkeypatch.setattr("eigenwerk.dft.run.saving.OUTPUT_FILES", files)
+    monkeypatch.setattr("eigenwerk.dft.running.saving.OUTPUT_FILES", files)
     result = run_folder(make_folder(tmp_path / "x", NELM=2))
     assert len(result.unwritten) == 1 and "a fault of eigenwerk (KeyError: 'a fault')" in result.unwritten[0]
     assert set(result.files) == WRITTEN - {"vasprun.xml"}
@@ -341,7 +341,7 @@ def test_another_folder_is_found_when_that_of_the_run_vanishes(tmp_path, monkeyp
 
 KILLED_RUN = """
 import os, signal, sys
-from eigenwerk.dft.run.run import run_folder
+from eigenwerk.dft.running.run import run_folder
 
 def on_step(step):
     if step.step == 5:
