@@ -43,6 +43,9 @@ FIT_MAG_FROM = 15
 is mixed gently from the start may settle in a higher minimum (bent iron: 0.3 eV).  Free atoms, whose levels empty and
 fill at once, need it from the start; they have one k-point."""
 
+NEAR_SQUARE = 30.0
+"""The mixer counts the end as near where the squared residual is so many times that of convergence."""
+
 FORCE_ERROR = 1.5e-3 / FORCE_EV_PER_ANGSTROM
 """Forces with a larger estimated error (hartree per bohr) are worth one more step."""
 
@@ -142,7 +145,7 @@ class Calculation:
             bmix=given.mixing.bmix, amix_mag=given.mixing.amix_mag,
             fit_mag=given.mixing.fit_mag, fit_mag_from=FIT_MAG_FROM if len(self.kpoints.point_kc) > 1 else 0,
             bmix_mag=given.mixing.bmix_mag, amin=given.mixing.amin, history=given.mixing.history,
-            amin_charge=smallest,
+            amin_charge=smallest, near=(NEAR_SQUARE * given.energy_tolerance * given.electrons) ** 0.5,
         )
         return ScfSettings(
             bands=given.bands, electrons=given.electrons,

@@ -415,8 +415,9 @@ def moment_residual(moment):
 class Magnet:
     """One moment (the g = 0 wave of the magnetisation); the total density already fits."""
 
-    def __init__(self):
-        self.mixer = PulayMixer(MixSettings(), torch.tensor([0.0, 1.0]).double(), torch.tensor([1.0, 2.0]).double(), 10)
+    def __init__(self, near=0.0):
+        norm2_g, weight_g = torch.tensor([[0.0, 1.0], [1.0, 2.0]]).double()
+        self.mixer = PulayMixer(MixSettings(near=near), norm2_g, weight_g, 10)
 
     def next(self, moment, residual):
         density = torch.tensor([[0.8, 0], [moment / 10, 0]], dtype=torch.complex128)
@@ -458,6 +459,16 @@ def test_a_step_against_the_residual_becomes_a_linear_one_and_drops_the_history(
     assert magnet.next(first, residual) == pytest.approx(first + 1.6 * residual)
     assert magnet.mixer.memory()()["history"]["places"] == []
     assert "led away from the minimum" in magnet.mixer.events[-1]
+
+
+def test_near_the_end_no_step_is_taken_for_one_away_from_it():
+    """What is soft there costs no energy that is asked for: the history is worth more."""
+    residual = moment_residual(2.9)
+    for near, kept in ((5.0 * abs(residual), True), (0.2 * abs(residual), False)):
+        magnet = Magnet(near)
+        first = magnet.next(2.9, residual)
+        magnet.next(first, moment_residual(first))
+        assert bool(magnet.mixer.memory()()["history"]["places"]) is kept
 
 
 def test_without_the_safeguard_the_same_step_goes_up(monkeypatch):

@@ -66,6 +66,8 @@ class MixSettings:
     other, as in every ferromagnet), or one for each.
     occupancy_weight: weight of squared PAW occupancies beside the squared density in the metric, 1/bohr^3.
     collinearity: directions of the normalised history below this share of the largest are ignored.
+    near: residual in electrons below which the end is so near that no step is taken for one away from the minimum: what
+    is soft there, the orientation of a free atom, costs less energy than is asked for.
     """
 
     kind: str = "pulay"
@@ -82,6 +84,7 @@ class MixSettings:
     joint_spin: bool = True
     occupancy_weight: float = 0.01
     collinearity: float = 1e-8
+    near: float = 0.0
 
     def __post_init__(self) -> None:
         if self.kind not in ("pulay", "kerker"):
@@ -315,7 +318,8 @@ class PulayMixer:
         if trouble:
             return self._restarted(history, here, trouble)
         scale = self._guard.scale  # just now it may have changed
-        if self._turns < MOST_TURNS and _uphill(along.whole(scale), float(flat.whole(scale)), measured.square_x):
+        may_turn = self._turns < MOST_TURNS and measured.electrons > settings.near
+        if may_turn and _uphill(along.whole(scale), float(flat.whole(scale)), measured.square_x):
             share = TURNED if len(history) > FEW_CHANGES else 1.0
             self._turned(history)
             return torch.lerp(here.input_xy, self._linear(here), share)
