@@ -15,7 +15,7 @@ ENDLESS = {"EDIFF": "1E-30", "NELM": 3000}
 
 WRITTEN = {
     "vasprun.xml", "OUTCAR", "OSZICAR", "CONTCAR", "XDATCAR", "EIGENVAL", "IBZKPT", "DOSCAR", "CHGCAR", "CHG",
-    "vaspout.h5", "eigenwerk.h5", "eigenwerk-trace.json",
+    "vaspout.h5", "WAVECAR", "eigenwerk.h5", "eigenwerk-trace.json",
 }  # fmt: skip
 """Files that a finished run leaves if INCAR asks for nothing special."""
 

@@ -156,6 +156,16 @@ def read_charge(folder: Path) -> None:
     read_volumetric(folder / "CHGCAR")
 
 
+def read_waves(folder: Path) -> None:
+    from eigenwerk.io.vasp.wavecar import read_wavecar
+
+    file = read_wavecar(folder / "WAVECAR")
+    for k in range(len(file.point_kc)):
+        file.waves(k)
+        for s in range(len(file.eig_skn)):
+            file.coefficients(s, k)
+
+
 # --- undamaged inputs ------------------------------------------------------------------------------------------------
 
 
@@ -270,6 +280,22 @@ def charges() -> list[Files]:
         return [{"CHGCAR": magnet}, {"CHGCAR": path.read_bytes()}]
 
 
+def waves() -> list[Files]:
+    """Orbitals of a small magnet at two k-points."""
+    import numpy as np
+
+    from eigenwerk.io.vasp.wavecar import DOUBLE, REAL, wavecar_record, waves_within
+
+    lattice_cv, points_kc = 3 * np.eye(3) + 0.1, np.array([[0, 0, 0], [0.5, 0.25, 0]])
+    counts = [len(waves_within(lattice_cv, 30.0, point_c, 10**5)) for point_c in points_kc]
+    size = wavecar_record(max(counts), 3)
+    records = [[size, 2, DOUBLE], [2, 3, 30.0, *lattice_cv.ravel(), 1.5]]
+    for count, point_c in 2 * list(zip(counts, points_kc, strict=True)):
+        records.append([count, *point_c, *np.arange(9.0)])
+        records += [list(np.linspace(-1, 1, 2 * count))] * 3
+    return [{"WAVECAR": b"".join(np.array(record, REAL).tobytes().ljust(size, b"\0") for record in records)}]
+
+
 def traces() -> list[Files]:
     from eigenwerk.io.trace_file import trace_document
     from eigenwerk.trace import Trace
@@ -291,6 +317,7 @@ READERS: dict[str, tuple[Callable[[Path], str | None], Callable[[], list[Files]]
     "check: poscar": (read_folder, lambda: folders("POSCAR") + samples("POSCAR")),
     "check: kpoints": (read_folder, lambda: folders("KPOINTS") + samples("KPOINTS")),
     "chgcar": (read_charge, charges),
+    "wavecar": (read_waves, waves),
     "paw_xml": (read_paw, data_sets),
     "h2": (read_h2_file, lambda: reference("tbme", "h2-tbme/*", largest=100_000)),
     "snt": (read_valence, lambda: reference("", "valence/*.snt")),

@@ -21,9 +21,10 @@ from eigenwerk.dft.inputs.bands import BandRequest
 from eigenwerk.dft.inputs.density_file import require_fitting
 from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.restart import CHARGE_FILE, Restart, choose_restart
+from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE, Restart, choose_restart
 from eigenwerk.dft.inputs.settings import Computed, Setting, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
+from eigenwerk.dft.inputs.wave_file import require_fitting_waves
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.memory import MemoryEstimate
@@ -33,6 +34,7 @@ from eigenwerk.io.vasp.kpoints import KpointsFile, parse_kpoints
 from eigenwerk.io.vasp.poscar import Poscar, parse_poscar
 from eigenwerk.io.vasp.problem import Problem, errors, raise_errors
 from eigenwerk.io.vasp.volumetric import read_head
+from eigenwerk.io.vasp.wavecar import read_wavecar
 
 Part = TypeVar("Part")
 
@@ -64,8 +66,8 @@ class Inputs:
 
     texts: the files as they were when they were read; incar: as read; kpoints_file: None when KSPACING serves; data:
     the data set of each element; settings: every tag in force; problems: everything found, errors, warnings and notes;
-    restart: what is taken from an earlier run, "orbitals", "density" or None, and restart_file: eigenwerk.h5 or CHGCAR;
-    fixed_density: whether the density, that one or that of superposed atoms, is kept as it is.
+    restart: what is taken from an earlier run, "orbitals", "density" or None, and restart_file: eigenwerk.h5, WAVECAR
+    or CHGCAR; fixed_density: whether the density, that one or that of superposed atoms, is kept as it is.
     The properties raise InputError when their part could not be made.
     """
 
@@ -179,6 +181,9 @@ def read_inputs(
         with findings.collecting(CHARGE_FILE):
             checksums = {symbol: data.header.md5 for symbol, data in draft.datasets.items()}
             require_fitting(read_head(restart.file), draft.structure, draft.grids.fine, checksums)
+    if restart.file is not None and restart.file.name == WAVE_FILE and draft.kpoints and draft.parameters:
+        with findings.collecting(WAVE_FILE):
+            require_fitting_waves(read_wavecar(restart.file), draft.kpoints.point_kc, draft.parameters.spins)
     return _inputs(folder, texts, incar, usable, kpoints_file, draft.computed, restart, findings, draft)
 
 

@@ -13,7 +13,7 @@ from eigenwerk.dft.inputs.settings import DEFAULT, Computed, line_of
 from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.vasp.incar import Incar
 
-STATE_FILE, CHARGE_FILE = "eigenwerk.h5", "CHGCAR"
+STATE_FILE, CHARGE_FILE, WAVE_FILE = "eigenwerk.h5", "CHGCAR", "WAVECAR"
 
 FIXED = (11, 12)
 """Values of ICHARG that keep the density as it is: of a file, of superposed atoms."""
@@ -22,7 +22,7 @@ FIXED = (11, 12)
 @dataclass(frozen=True)
 class Restart:
     """kind: "orbitals" (density and orbitals of the file), "density" (density alone), or None: from atoms; file: of
-    either kind, with the name STATE_FILE or CHARGE_FILE.
+    either kind, with the name STATE_FILE, WAVE_FILE or CHARGE_FILE.
 
     fixed: the density is kept as it is (ICHARG = 11, 12), that of the file, or of superposed atoms if there is none.
     """
@@ -33,13 +33,18 @@ class Restart:
 
 
 def choose_restart(incar: Incar, folders: tuple[Path, ...], findings: Findings) -> tuple[Restart, dict[str, Computed]]:
-    """ISTART and ICHARG: what is read from eigenwerk.h5 or CHGCAR, sought in the folders in their order."""
+    """ISTART and ICHARG: what is read from eigenwerk.h5, WAVECAR or CHGCAR, sought in the folders in their order."""
     if incar.values.get("ICHARG") in FIXED:
         return _fixed(incar, folders, findings)
     kind = _wanted(incar)
     file = density_source(folders) if kind == "density" else _state_file(folders)
+    if file is None and kind == "orbitals":
+        file = _first(folders, WAVE_FILE)
     if file is None and kind is not None:
-        tag, names = ("ISTART", STATE_FILE) if kind == "orbitals" else ("ICHARG", f"{CHARGE_FILE} and no {STATE_FILE}")
+        tag, first, second = "ISTART", STATE_FILE, WAVE_FILE
+        if kind == "density":
+            tag, first, second = "ICHARG", CHARGE_FILE, STATE_FILE
+        names = f"{first} and no {second}"
         message = f"there is no {names} in {' or '.join(map(str, folders))}, so the run starts from atoms"
         findings.add(incar.problem(tag, message, severity="warning"))
         kind = None
@@ -73,7 +78,11 @@ def density_source(folders: tuple[Path, ...]) -> Path | None:
 
 
 def _state_file(folders: tuple[Path, ...]) -> Path | None:
-    return next((folder / STATE_FILE for folder in folders if os.path.isfile(folder / STATE_FILE)), None)
+    return _first(folders, STATE_FILE)
+
+
+def _first(folders: tuple[Path, ...], name: str) -> Path | None:
+    return next((folder / name for folder in folders if os.path.isfile(folder / name)), None)
 
 
 def _fixed(incar: Incar, folders: tuple[Path, ...], findings: Findings) -> tuple[Restart, dict[str, Computed]]:

@@ -22,7 +22,7 @@ from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
-from eigenwerk.dft.inputs.restart import CHARGE_FILE
+from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.fixed_density import band_words, fixed_density, fixed_state, level_words
@@ -33,6 +33,7 @@ from eigenwerk.dft.running.results import RunSummary, make_result
 from eigenwerk.dft.running.saving import SAVE_EVERY, Saver, converged_words, interrupted_words
 from eigenwerk.dft.running.stopping import Stopped, StopRules
 from eigenwerk.dft.running.warm_up import warm_up
+from eigenwerk.dft.running.wave_start import wave_start
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.dft.volumetric.charge import charge_start
 from eigenwerk.dft.volumetric.fields import fields_of
@@ -176,6 +177,12 @@ class _Run:
             return None
         if path.name == CHARGE_FILE:
             start = charge_start(path, self.calculation)
+        elif path.name == WAVE_FILE:
+            waves = wave_start(path, self.calculation)
+            if waves is None:
+                self.note(f"the orbitals of {path} are complex, those of this run real: starting from atoms")
+                return None
+            start = waves
         else:
             start = load_start(path, self.calculation, orbitals=self.inputs.restart == "orbitals")
         if start.coeff_sknG is None and "NELMDL" not in self.inputs.incar.values:

@@ -27,6 +27,7 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.bands import PATH_FILE
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
+from eigenwerk.dft.inputs.wave_file import wants_wavecar
 from eigenwerk.dft.running.checkpoint import ionic_steps_tree, state_tree
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.records import Observables, incar_tags, run_record, structure_of_bands, tags_in_force
@@ -38,7 +39,8 @@ from eigenwerk.io.hdf5_state import write_state
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES, OutputFile
-from eigenwerk.io.vasp.output.record import BasisRecord, IonicStep, RunRecord
+from eigenwerk.io.vasp.output.record import BasisRecord, IonicStep, OrbitalRecord, RunRecord
+from eigenwerk.io.vasp.wavecar import wavecar_bytes
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.parallel.watch.coordinator import NO_STEP
@@ -160,16 +162,22 @@ class Saver:
             record, basis=self._basis(record.kpoint_kc), ranks=grid.world.size,
             resources=resources(self._before) if finished else None,
         )
-        orbitals = None if self.inputs.fixed_density else self._orbitals(state, grid)
+        # bands of a fixed density have no state to go into, but WAVECAR where it is asked for
+        kept = not self.inputs.fixed_density or "LWAVE" in self.inputs.incar.values
+        orbitals = self._orbitals(state, grid) if kept else None
         if grid.world.rank != 0:
             return record, {}
+        whole = record
+        # a rescue has little time, and the state has the same orbitals
+        if orbitals is not None and finished and grid is self.calculation.runtime.grid:
+            whole = replace(record, orbitals=self._wanted_orbitals(orbitals))
         writers: dict[str, Callable[[Path], None]] = {}
         if not self.inputs.fixed_density:  # whose file is that of the run that made the density
             # the state first: all that is in the others follows from it
             writers[STATE_FILE] = lambda path: write_state(
                 path, self.tree(state, record, observables, orbitals, trace), __version__, stamp=str(record.stamp)
             )
-        writers |= {file.name: partial(_write_file, file, record) for file in OUTPUT_FILES if file.due(record)}
+        writers |= {file.name: partial(_write_file, file, whole) for file in OUTPUT_FILES if file.due(whole)}
         writers |= self._band_files(state, observables)
         with self._writing:
             written, self.unwritten = self._put(writers)
@@ -245,6 +253,13 @@ class Saver:
         if self._counted is None or len(self._counted.count_k) != len(point_kc):
             self._counted = basis_record(self.calculation, point_kc)
         return self._counted
+
+    def _wanted_orbitals(self, orbitals: WholeOrbitals) -> OrbitalRecord | None:
+        """Those for WAVECAR, if it is to be written."""
+        spins, points, bands, _ = orbitals.coeff_sknG.shape
+        if not wants_wavecar(self.inputs.incar, wavecar_bytes(spins, points, bands, max(orbitals.count_k))):
+            return None
+        return OrbitalRecord(orbitals.count_k, orbitals.index_kGc, orbitals.coeff_sknG)
 
     def tree(
         self, state: State, record: RunRecord, observables: Observables, orbitals: WholeOrbitals | None,

@@ -19,6 +19,7 @@ from eigenwerk.io.vasp.output.record import RunRecord
 from eigenwerk.io.vasp.output.vaspout import write_vaspout
 from eigenwerk.io.vasp.output.vasprun import write_vasprun
 from eigenwerk.io.vasp.output.volumetric import write_volumetric
+from eigenwerk.io.vasp.output.wavecar import write_wavecar
 from eigenwerk.io.vasp.output.xdatcar import write_xdatcar
 
 
@@ -54,5 +55,6 @@ OUTPUT_FILES = (
     OutputFile("IBZKPT", write_ibzkpt, lambda record: record.generation is not None),
     OutputFile("DOSCAR", write_doscar),
     OutputFile("vaspout.h5", write_vaspout, at_end=True),
+    OutputFile("WAVECAR", write_wavecar, lambda record: record.orbitals is not None, at_end=True),
     *map(field_file, ("CHGCAR", "CHG", "LOCPOT", "AECCAR0", "AECCAR1", "AECCAR2", "ELFCAR")),
 )

@@ -15,10 +15,11 @@ def write_ibzkpt(path: str | Path, record: RunRecord) -> None:
     """
     if record.generation is None:
         raise ValueError("IBZKPT of a run without a mesh of k-points")
-    count_k = record.weight_k * np.prod(record.generation.mesh)
+    of_mesh_k = record.weight_k > 0  # points without weight have been added to the mesh
+    count_k = record.weight_k[of_mesh_k] * np.prod(record.generation.mesh)
     text = f"Automatically generated mesh   {record.stamp or ''}".rstrip()
     text += f"\n{len(count_k):8d}\nReciprocal lattice\n"
-    for point_c, count in zip(record.kpoint_kc, count_k, strict=True):
+    for point_c, count in zip(record.kpoint_kc[of_mesh_k], count_k, strict=True):
         text += "".join(f" {value:19.14f}" for value in point_c) + f"  {_weight(count)}\n"
     with replacing(path) as new:
         new.write_text(text, encoding="utf-8")

@@ -120,6 +120,16 @@ class BasisRecord:
 
 
 @dataclass(frozen=True, eq=False)
+class OrbitalRecord:
+    """Orbitals: count_k plane waves with the integers index_kGc, and coefficients coeff_sknG, Σ_G c exp(i(k+G)r)/√Ω,
+    padded along G to the longest sphere."""
+
+    count_k: tuple[int, ...]
+    index_kGc: np.ndarray
+    coeff_sknG: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class ResourceRecord:
     """What a run took that is over: wall time since its start (s), and of the process that writes its processor times
     (s), largest resident memory (kB), page faults and voluntary context switches."""
@@ -225,7 +235,7 @@ class RunRecord:
     None.  poscar: the file the run started from, whose suffixes of names and velocities of the lattice CONTCAR keeps,
     or None.  stamp: the mark of the run, or None.  fields: densities and potentials by the names of their files.
     ranks: processes of the run.  resources: None as long as it is not over.
-    second: bands at a second list of k-points, or None.
+    second: bands at a second list of k-points, or None.  orbitals: those for WAVECAR, or None.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
@@ -250,6 +260,7 @@ class RunRecord:
     ranks: int = 1
     resources: ResourceRecord | None = None
     second: BandsRecord | None = None
+    orbitals: OrbitalRecord | None = None
 
     @property
     def last(self) -> IonicStep:

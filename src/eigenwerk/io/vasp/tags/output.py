@@ -22,13 +22,13 @@ MESH = (
 
 OUTPUT = (
     Tag("LWAVE", "bool", True, "", FILES, "honoured",
-        "Keep the orbitals in eigenwerk.h5; without them a later run can start from the density alone."),
+        "Keep the orbitals in eigenwerk.h5, and write WAVECAR (without this tag only up to 100 MB); without orbitals a "
+        "later run can start from the density alone."),
+    Tag("LH5", "bool", False, "", FILES, "honoured",
+        "No WAVECAR: orbitals are in eigenwerk.h5 alone. vaspout.h5 is written anyway."),
     Tag("LCHARG", "bool", True, "", FILES, "honoured", "Write the valence density to CHGCAR and CHG at the end."),
-    *group(
-        FILES, "inert", "the State is always saved in eigenwerk.h5",
-        ("LH5", "bool", False, "", "HDF5 instead of WAVECAR and CHGCAR."),
-        ("LCHARGH5", "bool", Derived("LH5"), "", "HDF5 instead of CHGCAR."),
-    ),
+    Tag("LCHARGH5", "bool", Derived("LH5"), "", FILES, "inert", "HDF5 instead of CHGCAR.",
+        "LCHARG alone decides about CHGCAR; the State is always saved in eigenwerk.h5"),
     Tag("LORBIT", "int", 0, "", FILES, "inert", "Projections on atoms.",
         "there are no projections on atoms; vasprun.xml has the total density of states and the moments of the atoms"),
     Tag("NEDOS", "int", 301, "", FILES, "honoured", "Energies of the density of states (vasprun.xml, DOSCAR).",

@@ -11,8 +11,8 @@ START = (
     Tag("SYSTEM", "str", "unknown system", "", SECTION, "honoured", "Title of the calculation, copied to the outputs."),
     Tag(
         "ISTART", "int", 0, "", SECTION, "honoured",
-        "Starting orbitals: 0 from atoms, 1 (with the density) from eigenwerk.h5 of an earlier run. This file is never "
-        "read unasked.",
+        "Starting orbitals: 0 from atoms, 1 (with the density) from eigenwerk.h5 of an earlier run, or, without one, "
+        "from WAVECAR. These files are never read unasked.",
         choices=(
             TagValue(0),
             TagValue(1),
