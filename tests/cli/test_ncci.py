@@ -165,6 +165,7 @@ def test_states_that_do_not_converge_are_written_and_marked(tmp_path, capsys):
         (["run", "absent.toml"], "no case file absent.toml"),
         (["levels", "."], "no levels.h5"),
         (["plot", "absent.h5"], "absent.h5"),
+        (["plot", "absent.h5", "--plot", "levels.txt"], "'.txt' is no format of pictures"),
     ],
 )
 def test_what_is_not_there_is_named(tmp_path, monkeypatch, capsys, words, expected):

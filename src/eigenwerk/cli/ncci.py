@@ -7,6 +7,7 @@ an interruption.
 import signal
 import sys
 from collections.abc import Iterable
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,6 +43,9 @@ GpuMemory = Annotated[float | None, typer.Option("--gpu-gb", metavar="GB", help=
 Device = Annotated[
     str | None, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...; over the case.")
 ]
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of pictures."""
+
 Plot = Annotated[Path, typer.Option("--plot", metavar="FILE", help="Where the picture goes.")]
 
 
@@ -138,6 +142,8 @@ def levels(results: Results) -> None:
 @app.command()
 def plot(results: Results, plot: Plot = Path("levels.png"), convergence: bool = False) -> None:
     """Draw a level scheme of one or several runs; with --convergence the energy over Nmax and hbar-omega."""
+    if plot.suffix.lower() not in PICTURES:
+        raise InputError(f"--plot {plot}: '{plot.suffix}' is no format of pictures. Use {' or '.join(PICTURES)}.")
     series = _read(results)
     if convergence and any(each.about["Nmax"] is None for each in series):
         raise InputError(
@@ -233,7 +239,8 @@ class _Progress:
             return
         self.last = step.seconds
         energies = " ".join(f"{energy:.4f}" for energy in step.energies[:3])
-        line = f"  products {step.products:5d}  E {energies}  residual {step.residual:.1e}  {step.seconds:.0f} s"
+        residual = f"residual {step.residual:.1e}" if isfinite(step.residual) else "residual not known yet"
+        line = f"  products {step.products:5d}  E {energies}  {residual}  {step.seconds:.0f} s"
         typer.echo(("\r" if terminal else "") + f"{line:<78s}", nl=not terminal)
         self.moving = terminal
 

@@ -28,6 +28,9 @@ NO_FORCE = 1e-4
 FLAT = 2e-3
 """Levels of both sides of a vacuum (eV) that differ by less are one."""
 
+SMEARED = 1e-3
+"""An entropy term (eV per cell) above this means that levels are filled in parts."""
+
 UNRELIABLE = ", NOT RELIABLE without convergence"
 
 
@@ -167,7 +170,9 @@ def _levels(result: RunResult) -> list[str]:
     lines += [_edge_line("valence band top", gap.top, result), _edge_line("conduction band bottom", gap.bottom, result)]
     if not gap.is_direct and gap.direct_at is not None:
         lines.append(f"  {'direct gap':<22}{gap.direct_gap:>12.4f} eV  at {_place(gap.direct_at, result)}")
-    return ["Electrons: an insulator or semiconductor", *lines]
+    smeared = abs(result.free_energy - result.energy_without_entropy) > SMEARED
+    filled = "levels beside the gap partly filled by smearing" if smeared else "an insulator or semiconductor"
+    return [f"Electrons: {filled}", *lines]
 
 
 def _vacuum(result: RunResult) -> list[str]:

@@ -24,7 +24,7 @@ _REMEDIES = {
     errno.ENOSPC: "the disk is full. Free some space, or choose another folder with --output",
     errno.EDQUOT: "the disk quota is used up. Free some space, or choose another folder with --output",
     errno.EFBIG: "the file would exceed the limit on file sizes (ulimit -f). Raise it, or choose a smaller output",
-    errno.ENOENT: "the folder does not exist. Create it, or choose another folder with --output",
+    errno.ENOENT: "the folder does not exist, and nothing can be made there. Choose another folder with --output",
     errno.ENOTDIR: "a part of the path is a file, not a folder. Choose another folder with --output",
     errno.EISDIR: "a folder of this name exists. Move it away, or choose another folder with --output",
     errno.ENAMETOOLONG: "the name is too long for the file system. Choose another folder with --output",

@@ -8,6 +8,7 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.parameters import SHARP
+from eigenwerk.dft.scf.mixing_extent import APART
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
 from eigenwerk.units import BOHR_ANGSTROM
@@ -78,10 +79,11 @@ def check_vacuum(
             axes = f"{'axis' if len(idle) == 1 else 'axes'} {', '.join(idle)}"
             message = f"the {kpoints.source} has several points along {axes}, across vacuum"
             findings.note("KPOINTS", message, "One point is enough there.")
-    if empty.all() and incar.get("ISMEAR") not in SHARP and _wide(incar):
+    molecule = bool(vacuum(structure).min() >= APART / BOHR_ANGSTROM)
+    if molecule and incar.get("ISMEAR") not in SHARP and _wide(incar):
         message = f"this is a molecule in a box, and SIGMA = {incar.get('SIGMA')} eV may fill its levels in parts"
         findings.warn(incar.file, message, "Set ISMEAR = 0 and SIGMA = 0.01.")
-    if empty.all() and incar.get("ISPIN") == 1 and electrons is not None and round(electrons) % 2:
+    if molecule and incar.get("ISPIN") == 1 and electrons is not None and round(electrons) % 2:
         findings.note(incar.file, f"a molecule with {electrons:g} electrons has an unpaired spin", "Set ISPIN = 2.")
 
 
