@@ -13,6 +13,7 @@ from eigenwerk.dft.parameters import filling_words
 from eigenwerk.dft.running.report import RunResult
 from eigenwerk.dft.spectrum.band_gap import BandEdge
 from eigenwerk.functionals.table import find_functional
+from eigenwerk.io.vasp.output.projections import L_COLUMNS
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.units import HARTREE_EV
 
@@ -139,7 +140,7 @@ def step_row(step: StepRecord) -> str:
 
 def summary(result: RunResult, folder: Path, files: Sequence[str]) -> list[str]:
     """Everything about a run that a person wants to see at its end; the status line comes apart from this."""
-    parts = (_energies, _levels, _vacuum, _bands, _moments, _forces, _stress, _times)
+    parts = (_energies, _levels, _vacuum, _bands, _moments, _charges, _forces, _stress, _times)
     lines = [line for part in parts if (found := part(result)) for line in (*found, "")]
     lines += [f"Files in {folder}", f"  {'  '.join(files)}"]
     return lines
@@ -240,6 +241,22 @@ def _moments(result: RunResult) -> list[str]:
             f"  {atom:>4} {symbol:<3}{_column(moment, 10)}"
             for atom, (symbol, moment) in enumerate(zip(result.symbols, result.moment_a, strict=True), start=1)
         ]
+    return lines
+
+
+def _charges(result: RunResult) -> list[str]:
+    """Electrons by atom and angular momentum, if projections were asked for."""
+    charges = result.charges
+    if charges is None:
+        return []
+    lines = [f"Electrons in spheres about the atoms; {charges.between:.4f} are in none"]
+    if len(result.symbols) > MANY_ATOMS:
+        return lines
+    lines.append("       radius (Å)" + "".join(f"{name:>10}" for name in (*L_COLUMNS, "sum")))
+    rows = zip(result.symbols, charges.radius_a, charges.electrons_al, strict=True)
+    for atom, (symbol, radius, charge_l) in enumerate(rows, start=1):
+        columns = "".join(_column(value, 10) for value in (*charge_l, charge_l.sum()))
+        lines.append(f"  {atom:>4} {symbol:<3}{radius:7.3f}{columns}")
     return lines
 
 

@@ -23,6 +23,7 @@ from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.scf.bands import Bands
 from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.fixed_potential import OnBatch, PointBands, Visit, bands_in_potential, residual_tolerance
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
@@ -221,7 +222,7 @@ class Calculation:
         self, density: Density, kpoints: KPoints, visit: Visit | None = None, on_batch: OnBatch | None = None
     ) -> PointBands:
         """Bands at any k-points in the potential of a density, to a tolerance that follows from EDIFF."""
-        given = self.parameters
+        given, parts = self.parameters, list[Projections]()
 
         def potential_for(atoms: PawAtoms) -> Potential:
             if potential.rows is None:
@@ -232,12 +233,20 @@ class Calculation:
         def real(points: KPoints) -> bool:
             return self.real and (points.allow_real_orbitals or not given.real_space)
 
+        def look(atoms: PawAtoms, bands: Bands, own: slice) -> None:
+            if visit is not None:
+                visit(atoms, bands, own)
+            projections = self.projections_of(atoms, bands.coeff_sknG)
+            if projections is not None:
+                parts.append(projections.first(own.stop - own.start))
+
         with self.runtime.trace.span("band structure"):
             potential = self.builder(density)
-            return bands_in_potential(
-                self.atoms, potential_for, kpoints, given.bands, real=real, visit=visit, on_batch=on_batch,
+            found = bands_in_potential(
+                self.atoms, potential_for, kpoints, given.bands, real=real, visit=look, on_batch=on_batch,
                 tolerance=residual_tolerance(given.energy_tolerance), max_sweeps=given.max_steps,
             )
+            return replace(found, projections=Projections.joined(parts)) if parts else found
 
     def forces_of(self, state: State) -> Forces:
         """Forces of a state and their error."""
@@ -260,7 +269,8 @@ class Calculation:
         if wanted is None:
             return None
         if filling_skn is None:
-            filling_skn = torch.zeros(len(coeff_sknG), len(atoms.basis.kpoints.point_kc), coeff_sknG.shape[2])
+            shape = len(coeff_sknG), len(atoms.basis.kpoints.point_kc), coeff_sknG.shape[2]
+            filling_skn = torch.zeros(shape, dtype=self.runtime.real)
         symmetry = self.kpoints.symmetry
         with self.runtime.trace.span("projections"):
             return site_projections(atoms, coeff_sknG, filling_skn, wanted.radius, symmetry, wanted.phases)

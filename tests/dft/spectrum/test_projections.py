@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.parameters import SphereProjection
 from eigenwerk.dft.paw.radial import interpolate, spherical_bessel
@@ -167,3 +168,17 @@ def test_blocks_of_k_points_change_nothing(calculation, crystal):
     state = ground.state
     again = small.projections_of(small.atoms, state.coeff_sknG, state.filling_skn)
     np.testing.assert_allclose(again.weight_sknaL, ground.projections.weight_sknaL, atol=1e-12)
+
+
+def test_bands_at_other_points_have_projections_in_the_order_of_the_list(calculation, crystal):
+    """Those of the mesh in the potential of the density that they made, in another order and point by point."""
+    calc, ground = solved(calculation, crystal("sic_bent"), mesh=(2, 2, 1), phases=True, ediff_eV=1e-10)
+    order_k = [3, 1, 0, 2, 3]
+    points = explicit(calc.kpoints.point_kc[order_k], np.ones(5), calc.kpoints.symmetry)
+    bands = calc.parameters.bands - 2
+    found = calc.bands_at(ground.state.density, points).projections
+    assert found.weight_sknaL.shape[1] == 5 and float(found.occupied_saL.abs().max()) == 0
+    wanted_sknaL = ground.projections.weight_sknaL[:, order_k, :bands]
+    np.testing.assert_allclose(found.weight_sknaL[:, :, :bands], wanted_sknaL, atol=1e-4)
+    again = ground.projections.filled(ground.state.filling_skn)
+    np.testing.assert_allclose(again.occupied_saL, ground.projections.occupied_saL, atol=1e-12)

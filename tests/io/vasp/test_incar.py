@@ -384,7 +384,6 @@ def test_what_would_change_the_result_is_refused_by_name(text, expected):
         ("ALGO = Old", "the converged ground state is the same"),
         ("IALGO = 44", "the converged ground state is the same"),
         ("LCHARGH5 = T", "the State is always saved in eigenwerk.h5"),
-        ("LORBIT = 11", "vasprun.xml has the total density of states"),
         ("IMIX = 0", "it changes the path to self-consistency only"),
         ("EFERMI = MIDGAP", "the middle of the gap"),
         ("AEXX = 0.25", "it acts only with LHFCALC"),

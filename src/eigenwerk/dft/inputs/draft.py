@@ -29,6 +29,7 @@ from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
 from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent, with_tetrahedra
 from eigenwerk.dft.inputs.parameters import loop_settings, mixing
+from eigenwerk.dft.inputs.projections import sphere_projection
 from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
 from eigenwerk.dft.inputs.settings import Computed, number, whole
 from eigenwerk.dft.inputs.solver import solver_tags
@@ -185,6 +186,7 @@ class Draft:
         chosen = solver_tags(self.incar)
         self.computed |= from_structure | idle_tags(self.incar, self.findings) | chosen.computed
         accuracy, self.computed["ROPT"] = projector_accuracy(self.incar, self.poscar, self.kpoints, self.findings)
+        projection, self.computed["RWIGS"] = sphere_projection(self.incar, self.poscar, self.datasets, self.findings)
         self.parameters = Parameters(
             cutoff=self._cutoff_ev / HARTREE_EV,
             electrons=self._electrons,
@@ -196,6 +198,7 @@ class Draft:
             mixing=mixed,
             hubbard=self._hubbard,
             real_space=accuracy,
+            projection=projection,
             solver=chosen.solver,
             **loop_settings(self.incar, chosen.frozen_steps, self.findings),
         )

@@ -22,6 +22,7 @@ from eigenwerk.dft.running.state_schema import check_lengths, check_start, check
 from eigenwerk.dft.scf.carried import Sphere, Stored
 from eigenwerk.dft.scf.earlier import Earlier, require_same_atoms, subject_tree
 from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, Subject
+from eigenwerk.dft.spectrum.projections import OF_ORBITALS, Projections
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_with_header
 from eigenwerk.io.tree_check import TreeProblem
@@ -109,6 +110,17 @@ def _fitting(stored: Mapping[str, Any], size: int) -> Mapping[str, Any] | None:
     return {
         **stored, "history": {**history, "places": history["places"][newest]}, "change_ixjy": change_ixjy[:, :, newest],
     }  # fmt: skip
+
+
+def projections_tree(projections: Projections | None) -> dict[str, Any] | None:
+    """Weights of the orbitals on atoms, with the radii in bohr; None without."""
+    if projections is None:
+        return None
+    tree: dict[str, Any] = {"radius": dict(projections.radius), "occupied_saL": projections.occupied_saL.numpy()}
+    return tree | {
+        name: None if value is None else value.numpy()
+        for name, value in ((name, getattr(projections, name)) for name in OF_ORBITALS)
+    }
 
 
 def history_tree(history: tuple[ScfStep, ...]) -> dict[str, Any]:

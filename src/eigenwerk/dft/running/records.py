@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from gpaw_data import datapath  # type: ignore[import-untyped]
 
 from eigenwerk import __version__
@@ -24,17 +25,20 @@ from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.spectrum.band_structure import BandStructure, band_structure, filled_bands_of
 from eigenwerk.dft.spectrum.density_of_states import Counting, counting, density_of_states, energy_grid
 from eigenwerk.dft.spectrum.occupations import make_smearing, occupations_at
+from eigenwerk.dft.spectrum.projections import Projections
 from eigenwerk.functionals.functional import SIGMA
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.masses import MASSES
+from eigenwerk.io.vasp.output.projections import BY_L, by_l, columns
 from eigenwerk.io.vasp.output.record import (
     BandsRecord,
     DensityOfStates,
     FinalRecord,
     IonicStep,
     KpointGeneration,
+    ProjectionRecord,
     RunRecord,
     SpeciesRecord,
     StepRecord,
@@ -53,7 +57,7 @@ class Observables:
     forces_av: (a, 3); moment_a: (a,); correction_av, force_error, stress_vv, pulay: see `GroundState`.  fields:
     densities and potentials by the names of their files, in the units of files.  seconds: wall time of the ionic step;
     weightless, second: bands at the points of `BandRequest`; kept: the density that was kept, if one was, and main: its
-    bands; vacuum: levels in that of a slab, eV.
+    bands; vacuum: levels in that of a slab, eV; projections: of the orbitals on atoms.
     """
 
     forces_av: np.ndarray | None = None
@@ -69,6 +73,7 @@ class Observables:
     second: PointBands | None = None
     kept: FixedDensity | None = None
     main: PointBands | None = None
+    projections: Projections | None = None
 
 
 def run_record(
@@ -98,6 +103,7 @@ def run_record(
         final = replace(
             final, eig_skn=_inserted(final.eig_skn, eig_skn, place_k, 1),
             occ_skn=_inserted(final.occ_skn, occ_skn, place_k, 1),
+            projections=_with_points(final.projections, projection_record(inputs, rest.projections), place_k),
         )
     return RunRecord(
         version=__version__, start=start, title=poscar.title, incar=incar_tags(inputs),
@@ -106,8 +112,22 @@ def run_record(
         ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)),
         final=final,
         generation=_generation(inputs.kpoints), poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
-        fields=observables.fields, second=None if observables.second is None else _second(state, observables.second),
+        fields=observables.fields,
+        second=None if observables.second is None else _second(inputs, state, observables.second),
     )  # fmt: skip
+
+
+def _with_points(
+    main: ProjectionRecord | None, more: ProjectionRecord | None, place_k: np.ndarray
+) -> ProjectionRecord | None:
+    """Projections with those at points of weight zero."""
+    if main is None or more is None:
+        return main
+    phase_sknaL = main.phase_sknaL
+    if phase_sknaL is not None and more.phase_sknaL is not None:
+        phase_sknaL = _inserted(phase_sknaL, more.phase_sknaL, place_k, 1)
+    weight_sknaL = _inserted(main.weight_sknaL, more.weight_sknaL, place_k, 1)
+    return replace(main, weight_sknaL=weight_sknaL, phase_sknaL=phase_sknaL)
 
 
 def _inserted(value_x: np.ndarray, more_x: np.ndarray, place_x: np.ndarray, axis: int = 0) -> np.ndarray:
@@ -147,10 +167,13 @@ def structure_of_bands(inputs: Inputs, state: State, observables: Observables) -
     )
 
 
-def _second(state: State, bands: PointBands) -> BandsRecord:
+def _second(inputs: Inputs, state: State, bands: PointBands) -> BandsRecord:
     eig_skn, occ_skn = levels(state, bands)
     points = bands.kpoints
-    return BandsRecord(points.point_kc, points.weight_k, eig_skn, occ_skn, _generation(points), points.label_k)
+    return BandsRecord(
+        points.point_kc, points.weight_k, eig_skn, occ_skn, _generation(points), points.label_k,
+        projection_record(inputs, bands.projections),
+    )  # fmt: skip
 
 
 def ionic_step(inputs: Inputs, state: State, observables: Observables, converged: bool) -> IonicStep:
@@ -171,7 +194,7 @@ def ionic_step(inputs: Inputs, state: State, observables: Observables, converged
         force_error=None if observables.force_error is None else observables.force_error * FORCE_EV_PER_ANGSTROM,
         stress_vv=None if observables.stress_vv is None else -observables.stress_vv * STRESS_KILOBAR,
         pulay=None if observables.pulay is None else observables.pulay * STRESS_KILOBAR,
-        seconds=observables.seconds,
+        seconds=observables.seconds, charge_xal=_charges(observables.projections),
     )  # fmt: skip
 
 
@@ -194,21 +217,60 @@ def components(energies: Energies) -> dict[str, float]:
     return {name: value * HARTREE_EV for name, value in parts.items()}
 
 
+def _charges(projections: Projections | None) -> np.ndarray | None:
+    """Electrons in the spheres by l, and with spin the magnetisation; (x, a, l)."""
+    if projections is None:
+        return None
+    spin_sal = by_l(projections.occupied_saL.numpy())
+    return np.stack([spin_sal.sum(0), spin_sal[0] - spin_sal[1]]) if len(spin_sal) == 2 else spin_sal
+
+
 def _final(inputs: Inputs, state: State, observables: Observables, status: str) -> FinalRecord:
+    projections = observables.projections
     eig_skn = state.eig_skn.cpu().numpy() * HARTREE_EV
     return FinalRecord(
         fermi_level=state.occupations.fermi_level * HARTREE_EV, eig_skn=eig_skn,
         occ_skn=state.occupations.occ_skn.cpu().numpy(), status=status,
-        dos=_dos(inputs, eig_skn), vacuum=observables.vacuum,
+        dos=_dos(inputs, eig_skn, projections), vacuum=observables.vacuum,
+        projections=projection_record(inputs, projections),
     )  # fmt: skip
 
 
-def _dos(inputs: Inputs, eig_skn: np.ndarray) -> DensityOfStates:
-    """The density of states in eV, by the method of the occupations (`dos_counting`)."""
+def projection_record(inputs: Inputs, projections: Projections | None) -> ProjectionRecord | None:
+    """Weights in the columns that LORBIT asks for; None without, and on ranks that do not have them."""
+    if projections is None or projections.weight_sknaL is None:
+        return None
+    lorbit, phase_sknaL = inputs.setting("LORBIT"), projections.phase_sknaL
+    return ProjectionRecord(
+        columns(lorbit), _in_columns(inputs, projections.weight_sknaL),  # type: ignore[arg-type]
+        np.array([projections.radius[symbol] for symbol in inputs.structure.symbols]) * BOHR_ANGSTROM,
+        None if phase_sknaL is None else phase_sknaL.numpy(),
+    )  # fmt: skip
+
+
+def _in_columns(inputs: Inputs, value_sknaL: torch.Tensor) -> np.ndarray:
+    return by_l(value_sknaL.numpy()) if inputs.setting("LORBIT") in BY_L else value_sknaL.numpy()
+
+
+def _dos(inputs: Inputs, eig_skn: np.ndarray, projections: Projections | None) -> DensityOfStates:
+    """The density of states in eV, by the method of the occupations (`dos_counting`), and its parts on atoms.
+
+    Operations that exchange the spins make one channel at a point of the mesh from the other channel at another one.
+    """
     width, method = inputs.parameters.width * HARTREE_EV, dos_counting(inputs)
     points, lowest, highest = (inputs.setting(tag) for tag in ("NEDOS", "EMIN", "EMAX"))
     energy_x = energy_grid(eig_skn, width, points, lowest, highest)  # type: ignore[arg-type]
-    return DensityOfStates(energy_x, *density_of_states(method, eig_skn, energy_x))
+    total_sx, integrated_sx = density_of_states(method, eig_skn, energy_x)
+    if len(eig_skn) == 2 and inputs.kpoints.symmetry.spin_flip_o.any():
+        total_sx, integrated_sx = ((x_sx + x_sx[::-1]) / 2 for x_sx in (total_sx, integrated_sx))
+    if projections is None or projections.average_sknaL is None:
+        return DensityOfStates(energy_x, total_sx, integrated_sx)
+    average_sknaL = _in_columns(inputs, projections.average_sknaL)
+    partial_sxaL = density_of_states(method, eig_skn, energy_x, average_sknaL)[0]
+    if projections.crossed_sknaL is not None:
+        crossed_sknaL = _in_columns(inputs, projections.crossed_sknaL)
+        partial_sxaL += density_of_states(method, eig_skn, energy_x, crossed_sknaL)[0][::-1]
+    return DensityOfStates(energy_x, total_sx, integrated_sx, partial_sxaL)
 
 
 def dos_counting(inputs: Inputs) -> Counting:

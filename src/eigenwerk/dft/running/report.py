@@ -14,7 +14,8 @@ import numpy as np
 from eigenwerk.dft.spectrum.band_gap import BandGap
 from eigenwerk.dft.spectrum.band_structure import BandStructure
 from eigenwerk.io.run_stamp import RunStamp
-from eigenwerk.io.vasp.output.record import StepRecord, VacuumLevels
+from eigenwerk.io.vasp.output.projections import L_COLUMNS
+from eigenwerk.io.vasp.output.record import ProjectionRecord, StepRecord, VacuumLevels
 
 if TYPE_CHECKING:
     from eigenwerk.dft.calculation import GroundState
@@ -36,6 +37,20 @@ class RunInterrupted(KeyboardInterrupt):
 
 
 @dataclass(frozen=True, eq=False)
+class SphereCharges:
+    """Electrons in the spheres about the atoms, by angular momentum.
+
+    radius_a: of the spheres, Angstrom; electrons_al: (a, l), l = s, p, d, f; moment_al: Bohr magnetons, None without
+    spin; between: electrons that are in none of them (negative if spheres that overlap count too many).
+    """
+
+    radius_a: np.ndarray
+    electrons_al: np.ndarray
+    moment_al: np.ndarray | None
+    between: float
+
+
+@dataclass(frozen=True, eq=False)
 class RunResult:
     """One finished, unconverged or interrupted calculation.
 
@@ -53,7 +68,8 @@ class RunResult:
     folder; stamp: the mark that they have in common. ground_state: the engine's own quantities in hartree and bohr,
     None after an interruption or with a fixed density.  fixed_density: the density was kept, so that energies mean
     something for a mesh at most; bands: along a path or at a second list of k-points, if asked for.
-    vacuum: potential in that of a slab, or None.
+    vacuum: potential in that of a slab, or None.  charges: electrons of the atoms, and projections: of the orbitals on
+    them; None unless LORBIT asks for them, and on ranks of other k-groups than the first.
     """
 
     converged: bool
@@ -93,6 +109,8 @@ class RunResult:
     ground_state: "GroundState | None" = field(default=None, repr=False)
     fixed_density: bool = False
     bands: BandStructure | None = field(default=None, repr=False)
+    charges: SphereCharges | None = None
+    projections: ProjectionRecord | None = field(default=None, repr=False)
 
     @property
     def entropy_term(self) -> float:
@@ -137,6 +155,7 @@ class RunResult:
             "vacuum": None if self.vacuum is None else _vacuum(self.vacuum, self.fermi_level),
             "moment_muB": self.moment,
             "moment_per_atom_muB": _listed(self.moment_a),
+            "spheres": _spheres(self.charges),
             "forces_eV_per_A": _listed(self.forces_av),
             "largest_force_eV_per_A": self.largest_force,
             "force_error_eV_per_A": self.force_error,
@@ -168,6 +187,16 @@ def _vacuum(vacuum: VacuumLevels, fermi_level: float) -> dict[str, Any]:
     return {
         "axis": vacuum.axis + 1, "thickness_A": vacuum.thickness, "levels_eV": levels,
         "work_functions_eV": [level - fermi_level for level in levels],
+    }  # fmt: skip
+
+
+def _spheres(charges: SphereCharges | None) -> dict[str, Any] | None:
+    if charges is None:
+        return None
+    return {
+        "radius_A": _listed(charges.radius_a), "columns": list(L_COLUMNS),
+        "electrons": _listed(charges.electrons_al), "moment_muB": _listed(charges.moment_al),
+        "electrons_between": charges.between,
     }  # fmt: skip
 
 

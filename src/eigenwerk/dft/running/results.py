@@ -9,7 +9,7 @@ import torch
 
 from eigenwerk.dft.basis.fftw import library
 from eigenwerk.dft.calculation import GroundState
-from eigenwerk.dft.running.report import RunResult
+from eigenwerk.dft.running.report import RunResult, SphereCharges
 from eigenwerk.dft.scf.state import State
 from eigenwerk.dft.spectrum.band_gap import band_gap
 from eigenwerk.dft.spectrum.band_structure import BandStructure
@@ -56,5 +56,17 @@ def make_result(
         threads=torch.get_num_threads(), fft=library(), trace=summary.trace, files=summary.files,
         unwritten=summary.unwritten, folder=summary.folder,
         stamp=record.stamp, vacuum=final.vacuum, ground_state=ground_state,
+        charges=_charges(record, state), projections=final.projections,
         fixed_density=summary.fixed_density, bands=summary.bands,
+    )  # fmt: skip
+
+
+def _charges(record: RunRecord, state: State) -> SphereCharges | None:
+    """Electrons by atom and l, if there are projections."""
+    charge_xal, projections = record.last.charge_xal, record.final.projections
+    if charge_xal is None or projections is None:
+        return None
+    return SphereCharges(
+        projections.radius_a, charge_xal[0], charge_xal[1] if len(charge_xal) == 2 else None,
+        float(state.filling_skn.sum()) - float(charge_xal[0].sum()),
     )  # fmt: skip

@@ -224,6 +224,7 @@ class _Run:
             ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
             fields_of(self.calculation, state, self.inputs), ground.seconds,
             vacuum=None if axis is None else vacuum_levels(self.calculation.builder(state.density), axis),
+            projections=ground.projections,
         )  # fmt: skip
         asked = self.inputs.bands
         if asked and not state.converged:
@@ -278,7 +279,9 @@ class _Run:
             raise ConvergenceError(f"{stop}: the run ended before all bands were found; nothing was written") from stop
         state = fixed_state(calculation, kept, main, time.perf_counter() - began)
         self.saver.latest = state
-        found, status = Observables(kept=kept, main=main, seconds=state.history[-1].seconds), state.status
+        projections = main.projections and main.projections.filled(state.filling_skn)
+        found = Observables(kept=kept, main=main, seconds=state.history[-1].seconds, projections=projections)
+        status = state.status
         if self.inputs.bands:
             found, ended = self._bands(kept.density, found)
             status = "; ".join([status, *ended])

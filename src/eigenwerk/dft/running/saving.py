@@ -28,7 +28,7 @@ from eigenwerk.dft.inputs.bands import PATH_FILE
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.inputs.wave_file import wants_wavecar
-from eigenwerk.dft.running.checkpoint import ionic_steps_tree, state_tree
+from eigenwerk.dft.running.checkpoint import ionic_steps_tree, projections_tree, state_tree
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.records import Observables, incar_tags, run_record, structure_of_bands, tags_in_force
 from eigenwerk.dft.running.resources import basis_record, resources
@@ -276,6 +276,7 @@ class Saver:
             "force_correction_av": observables.correction_av, "force_error": observables.force_error,
             "stress_vv": observables.stress_vv,
         }  # fmt: skip
+        tree["projections"] = projections_tree(observables.projections)
         tree["ionic_steps"] = ionic_steps_tree(record.ionic_steps)
         tree["input"] = {
             "texts": dict(self.inputs.texts.text), "incar": incar_tags(self.inputs),

@@ -17,6 +17,7 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.scf.bands import Bands, first_orbitals, solve_bands
 from eigenwerk.dft.scf.solvers import Method
+from eigenwerk.dft.spectrum.projections import Projections
 from eigenwerk.eigensolvers import EIGENSOLVERS
 from eigenwerk.parallel.block_sizes import BATCH_POINTS
 from eigenwerk.units import HARTREE_EV
@@ -45,6 +46,7 @@ class PointBands:
     """Bands of a list of k-points, the same on every rank, in host memory.
 
     eig_skn, residual_skn: (s, k, n) hartree; tolerance: on the residuals; applications of H to single orbitals.
+    projections: of the orbitals on atoms, if they are wanted.
     """
 
     kpoints: KPoints
@@ -52,6 +54,7 @@ class PointBands:
     residual_skn: torch.Tensor
     tolerance: float
     applications: int
+    projections: Projections | None = None
 
     @property
     def residual(self) -> float:

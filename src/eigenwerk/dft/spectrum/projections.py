@@ -56,6 +56,15 @@ class Projections:
         occupied_saL = torch.stack([part.occupied_saL for part in parts]).sum(0)
         return replace(parts[0], occupied_saL=occupied_saL, **{name: join(name) for name in OF_ORBITALS})
 
+    def filled(self, filling_skn: torch.Tensor) -> "Projections":
+        """With the electrons of other fillings, where there are weights."""
+        if self.average_sknaL is None:
+            return self
+        occupied_saL = torch.einsum("skn,sknaL->saL", filling_skn, self.average_sknaL)
+        if self.crossed_sknaL is not None:
+            occupied_saL = occupied_saL + torch.einsum("skn,sknaL->saL", filling_skn, self.crossed_sknaL).flip(0)
+        return replace(self, occupied_saL=occupied_saL)
+
     def first(self, points: int) -> "Projections":
         """Of the first k-points alone, the others having held no electrons."""
 

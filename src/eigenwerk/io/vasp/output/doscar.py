@@ -1,7 +1,7 @@
 """Write DOSCAR: the density of states as a table of fixed columns.
 
-Five lines about the run, one with the range of energies and the Fermi level, then one line for each energy; layout and
-meaning: docs/formats/files.md.
+Five lines about the run, one with the range of energies and the Fermi level, then one line for each energy.  With
+projections the same for each atom, in the columns of PROCAR.  Layout and meaning: docs/formats/files.md.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,15 @@ def write_doscar(path: str | Path, record: RunRecord) -> None:
 def _pieces(record: RunRecord) -> Iterator[str]:
     dos = record.final.dos
     atoms = len(record.symbols)
-    yield f"{atoms:4d}{atoms:4d}{0:4d}{0:4d}\n" + header(record).split("\n", 1)[1]
+    partial = dos.partial_sxaL is not None
+    yield f"{atoms:4d}{atoms:4d}{partial:4d}{0:4d}\n" + header(record).split("\n", 1)[1]
     yield _range_line(record)
     columns = [*dos.total_sx, *dos.integrated_sx]  # all densities, then all integrals
     yield from table_lines(dos.energy_x, np.array(columns))
+    if dos.partial_sxaL is not None:
+        for part_xLs in dos.partial_sxaL.transpose(2, 1, 3, 0):
+            yield _range_line(record)
+            yield from table_lines(dos.energy_x, part_xLs.reshape(len(dos.energy_x), -1).T)
 
 
 def _range_line(record: RunRecord) -> str:

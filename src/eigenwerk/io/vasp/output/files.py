@@ -15,6 +15,7 @@ from eigenwerk.io.vasp.output.eigenval import write_eigenval
 from eigenwerk.io.vasp.output.ibzkpt import write_ibzkpt
 from eigenwerk.io.vasp.output.oszicar import write_oszicar
 from eigenwerk.io.vasp.output.outcar.outcar import write_outcar
+from eigenwerk.io.vasp.output.procar import write_procar
 from eigenwerk.io.vasp.output.record import RunRecord
 from eigenwerk.io.vasp.output.vaspout import write_vaspout
 from eigenwerk.io.vasp.output.vasprun import write_vasprun
@@ -40,6 +41,10 @@ class OutputFile:
         return self.wanted(record) and (record.resources is not None or not self.at_end)
 
 
+def _second_projections(record: RunRecord) -> bool:
+    return record.second is not None and record.second.projections is not None
+
+
 def field_file(name: str) -> OutputFile:
     """The file of a field on a grid."""
     return OutputFile(name, partial(write_volumetric, name=name), lambda record: name in record.fields)
@@ -53,6 +58,8 @@ OUTPUT_FILES = (
     OutputFile("XDATCAR", write_xdatcar),
     OutputFile("EIGENVAL", write_eigenval),
     OutputFile("IBZKPT", write_ibzkpt, lambda record: record.generation is not None),
+    OutputFile("PROCAR", write_procar, lambda record: record.final.projections is not None, at_end=True),
+    OutputFile("PROCAR_OPT", partial(write_procar, second=True), _second_projections, at_end=True),
     OutputFile("DOSCAR", write_doscar),
     OutputFile("vaspout.h5", write_vaspout, at_end=True),
     OutputFile("WAVECAR", write_wavecar, lambda record: record.orbitals is not None, at_end=True),

@@ -41,6 +41,7 @@ class BandsRecord:
     occ_skn: np.ndarray
     generation: KpointGeneration | None = None
     label_k: tuple[str, ...] = ()
+    projections: "ProjectionRecord | None" = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +99,30 @@ class StepRecord:
 class DensityOfStates:
     """Total density of states on a uniform grid.
 
-    energy_x: (x,) eV; total_sx: (s, x) states per eV and cell; integrated_sx: (s, x) states per cell.
+    energy_x: (x,) eV; total_sx: (s, x) states per eV and cell; integrated_sx: (s, x) states per cell; partial_sxaL: the
+    parts of the atoms, in the columns of `ProjectionRecord`, or None.
     One row holds both spins of an unpolarised run.
     """
 
     energy_x: np.ndarray
     total_sx: np.ndarray
     integrated_sx: np.ndarray
+    partial_sxaL: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectionRecord:
+    """Weights of orbitals on atoms.
+
+    columns: their names for one atom, by l and m or by l alone, which the axis L counts (`projections.py`).
+    weight_sknaL: part of each orbital in the spheres; phase_sknaL: complex, with the weights as squares, or None.
+    radius_a: of the spheres, Angstrom.
+    """
+
+    columns: tuple[str, ...]
+    weight_sknaL: np.ndarray
+    radius_a: np.ndarray
+    phase_sknaL: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +231,7 @@ class FinalRecord:
 
     fermi_level in eV; eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1 per state of one spin, also without
     spin polarisation.  status: one sentence for people.  `dos` is needed because readers find the Fermi level in that
-    block only.  vacuum: of a slab, or None.
+    block only.  vacuum: of a slab, or None.  projections: on atoms, or None; with them the density of states has parts.
     """
 
     fermi_level: float
@@ -222,6 +240,7 @@ class FinalRecord:
     status: str
     dos: DensityOfStates
     vacuum: VacuumLevels | None = None
+    projections: ProjectionRecord | None = None
 
 
 @dataclass(frozen=True, eq=False)

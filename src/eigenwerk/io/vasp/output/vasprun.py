@@ -13,7 +13,7 @@ import numpy as np
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.vasp.output.record import (
     BandsRecord,
-    DensityOfStates,
+    FinalRecord,
     IonicStep,
     KpointGeneration,
     RunRecord,
@@ -60,7 +60,10 @@ def _calculation(record: RunRecord, ionic: IonicStep) -> Iterator[str]:
             yield from _second_list(record.second)
     yield _own_results(ionic, record.final.status if last else None)
     if last:
-        yield _dos(record.final.dos, record.final.fermi_level)
+        yield from _dos(record.final)
+        yield from _projected(record.final)
+        if record.second is not None:
+            yield from _projected(record.second, 'projected_kpoints_opt comment="kpoints_opt"')
     yield " </calculation>\n"
 
 
@@ -189,22 +192,52 @@ def _second_list(second: BandsRecord) -> Iterator[str]:
     yield "  </eigenvalues_kpoints_opt>\n"
 
 
-def _eigenvalues(eig_skn: np.ndarray, occ_skn: np.ndarray) -> Iterator[str]:
+def _eigenvalues(eig_skn: np.ndarray, occ_skn: np.ndarray, depth: int = 2) -> Iterator[str]:
     """Band energies in eV, and occupations with four decimals.
 
     Tails of smearing below 5e-5 must read as zero: pymatgen calls every band above 1e-8 occupied when it looks
     for the gap.
     """
-    head = "".join(f'    <dimension dim="{d}">{n}</dimension>\n' for d, n in enumerate(("band", "kpoint", "spin"), 1))
-    yield f"  <eigenvalues>\n   <array>\n{head}    <field>eigene</field>\n    <field>occ</field>\n    <set>\n"
+    pad = " " * depth
+    head = _array_head(("band", "kpoint", "spin"), ("eigene", "occ"), depth + 2)
+    yield f"{pad}<eigenvalues>\n{pad} <array>\n{head}{pad}  <set>\n"
     for s, (eig_kn, occ_kn) in enumerate(zip(eig_skn, occ_skn, strict=True), start=1):
         pairs_knx = np.stack([eig_kn, occ_kn], axis=-1)
         sets = (
-            block(f'set comment="kpoint {k}"', table("r", pairs_nx, [ENERGY, " %8.4f"], 7), 6)
+            block(f'set comment="kpoint {k}"', table("r", pairs_nx, [ENERGY, " %8.4f"], depth + 5), depth + 4)
             for k, pairs_nx in enumerate(pairs_knx, start=1)
         )
-        yield block(f'set comment="spin {s}"', "".join(sets), 5)
-    yield "    </set>\n   </array>\n  </eigenvalues>\n"
+        yield block(f'set comment="spin {s}"', "".join(sets), depth + 3)
+    yield f"{pad}  </set>\n{pad} </array>\n{pad}</eigenvalues>\n"
+
+
+def _array_head(dimensions: tuple[str, ...], fields: tuple[str, ...], depth: int) -> str:
+    """What an array of numbers counts, innermost first, and the names of its columns."""
+    pad = " " * depth
+    head = "".join(f'{pad}<dimension dim="{d}">{name}</dimension>\n' for d, name in enumerate(dimensions, start=1))
+    return head + "".join(f"{pad}<field>{name}</field>\n" for name in fields)
+
+
+def _projected(bands: FinalRecord | BandsRecord, opening: str = "projected") -> Iterator[str]:
+    """Weights of the orbitals on the atoms, behind their energies once more, as in VASP's file."""
+    projections = bands.projections
+    if projections is None:
+        return
+    yield f"  <{opening}>\n"
+    yield from _eigenvalues(bands.eig_skn, bands.occ_skn, 3)
+    head = _array_head(("ion", "band", "kpoint", "spin"), projections.columns, 4)
+    yield f"   <array>\n{head}    <set>\n"
+    cells = [" %7.4f"] * len(projections.columns)
+    for s, weight_knaL in enumerate(projections.weight_sknaL, start=1):
+        yield f'     <set comment="spin{s}">\n'
+        for k, weight_naL in enumerate(weight_knaL, start=1):
+            sets = (
+                block(f'set comment="band {n}"', table("r", weight_aL, cells, 8), 7)
+                for n, weight_aL in enumerate(weight_naL, start=1)
+            )
+            yield block(f'set comment="kpoint {k}"', "".join(sets), 6)
+        yield "     </set>\n"
+    yield f"    </set>\n   </array>\n  </{opening.split()[0]}>\n"
 
 
 def _own_results(ionic: IonicStep, status: str | None) -> str:
@@ -216,13 +249,30 @@ def _own_results(ionic: IonicStep, status: str | None) -> str:
     return block('separator name="eigenwerk" ', body, 2)
 
 
-def _dos(dos: DensityOfStates, fermi_level: float) -> str:
-    """Total density of states; the Fermi level must be the first child."""
-    head = '     <dimension dim="1">gridpoints</dimension>\n     <dimension dim="2">spin</dimension>\n'
-    head += "".join(f"     <field>{name}</field>\n" for name in ("energy", "total", "integrated"))
+def _dos(final: FinalRecord) -> Iterator[str]:
+    """Density of states, total and of the atoms; the Fermi level must be the first child."""
+    dos = final.dos
+    yield f'  <dos>\n   <i name="efermi">{number(final.fermi_level)} </i>\n'
     spins = ""
     for s, (total_x, integrated_x) in enumerate(zip(dos.total_sx, dos.integrated_sx, strict=True), start=1):
         rows = np.stack([dos.energy_x, total_x, integrated_x], axis=-1)
         spins += block(f'set comment="spin {s}"', table("r", rows, [" %12.6f"] * 3, 7), 6)
-    total = block("total", block("array", head + block("set", spins, 5), 4), 3)
-    return block("dos", f'   <i name="efermi">{number(fermi_level)} </i>\n' + total, 2)
+    head = _array_head(("gridpoints", "spin"), ("energy", "total", "integrated"), 5)
+    yield block("total", block("array", head + block("set", spins, 5), 4), 3)
+    if dos.partial_sxaL is not None and final.projections is not None:
+        yield from _partial(dos.energy_x, dos.partial_sxaL, final.projections.columns)
+    yield "  </dos>\n"
+
+
+def _partial(energy_x: np.ndarray, partial_sxaL: np.ndarray, columns: tuple[str, ...]) -> Iterator[str]:
+    """The parts of the atoms."""
+    head = _array_head(("gridpoints", "spin", "ion"), ("energy", *columns), 5)
+    yield f"   <partial>\n    <array>\n{head}     <set>\n"
+    cells = [" %12.6f"] + [" %9.5f"] * len(columns)
+    for a in range(partial_sxaL.shape[2]):
+        sets = (
+            block(f'set comment="spin {s}"', table("r", np.column_stack([energy_x, part_xL]), cells, 8), 7)
+            for s, part_xL in enumerate(partial_sxaL[:, :, a], start=1)
+        )
+        yield block(f'set comment="ion {a + 1}"', "".join(sets), 6)
+    yield "     </set>\n    </array>\n   </partial>\n"

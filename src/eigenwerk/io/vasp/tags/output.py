@@ -1,6 +1,6 @@
 """INCAR tags: k-points, output files, properties after the ground state."""
 
-from eigenwerk.io.vasp.tags.base import Derived, Tag, group, switches
+from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, group, switches
 
 KPOINTS = "k-points"
 FILES = "Output"
@@ -29,8 +29,15 @@ OUTPUT = (
     Tag("LCHARG", "bool", True, "", FILES, "honoured", "Write the valence density to CHGCAR and CHG at the end."),
     Tag("LCHARGH5", "bool", Derived("LH5"), "", FILES, "inert", "HDF5 instead of CHGCAR.",
         "LCHARG alone decides about CHGCAR; the State is always saved in eigenwerk.h5"),
-    Tag("LORBIT", "int", 0, "", FILES, "inert", "Projections on atoms.",
-        "there are no projections on atoms; vasprun.xml has the total density of states and the moments of the atoms"),
+    Tag("LORBIT", "int", 0, "", FILES, "honoured",
+        "Projections of the orbitals on atoms, in PROCAR, vasprun.xml, DOSCAR, OUTCAR: by l (10), by l and m (11), and "
+        "with phases (12); 0, 5, 1, 2 are the same on spheres of RWIGS (0 without RWIGS: none).",
+        choices=(
+            *map(TagValue, (0, 1, 2)), TagValue(5, note="PROCAR is written by l as with LORBIT = 10; PROOUT is not"),
+            *map(TagValue, (10, 11, 12)),
+            TagValue(13, note="the same as LORBIT = 12"),
+            TagValue(14, note="the same as LORBIT = 12: weights are charges in spheres, with nothing to optimise"),
+        )),
     Tag("NEDOS", "int", 301, "", FILES, "honoured", "Energies of the density of states (vasprun.xml, DOSCAR).",
         at_least=2, at_most=1_000_000, remedy="Set NEDOS = 301, or remove the line."),
     Tag("EMIN", "float", Derived("below the lowest band by max(10 SIGMA, 5 % of the range)"), "eV", FILES, "honoured",

@@ -36,8 +36,9 @@ NONCOLLINEAR = (
         ("M_CONSTR", "floats", None, "µ_B", "Wanted local moments."),
         ("LAMBDA", "float", 0.0, "eV/µ_B²", "Strength of the penalty."),
     ),
-    Tag("RWIGS", "floats", -1.0, "Å", SECTION, "inert", "Sphere radii of projections, per species.",
-        "it acts only on projections and constraints, which do not exist yet"),
+    Tag("RWIGS", "floats", -1.0, "Å", SECTION, "honoured",
+        "Radii of the spheres of projections (LORBIT), one for each species in the order of POSCAR. Without it spheres "
+        "end where the partial waves of the data sets match their smooth twins."),
 )  # fmt: skip
 
 LDAU = (
