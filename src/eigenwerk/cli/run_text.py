@@ -179,9 +179,13 @@ def _levels(result: RunResult) -> list[str]:
 def _vacuum(result: RunResult) -> list[str]:
     """Levels in the vacuum of a slab; one where both sides are alike."""
     vacuum = result.vacuum
+    moments = [
+        f"Dipole moment along axis {axis + 1}: {moment:.5f} e Å, from negative to positive"
+        for axis, moment in (result.dipole or {}).items()
+    ]
     if vacuum is None:
-        return []
-    lines = [f"Vacuum of {vacuum.thickness:.1f} Å along axis {vacuum.axis + 1}"]
+        return moments
+    lines = [*moments, f"Vacuum of {vacuum.thickness:.1f} Å along axis {vacuum.axis + 1}"]
     alike = abs(vacuum.field) < FLAT
     sides = [("", vacuum.below)] if alike else [(", upper side", vacuum.below), (", lower side", vacuum.above)]
     for side, level in sides:

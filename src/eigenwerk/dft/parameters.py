@@ -49,6 +49,20 @@ class SphereProjection:
 
 
 @dataclass(frozen=True)
+class DipoleCorrection:
+    """IDIPOL, LDIPOL, DIPOL, EFIELD: one axis of a slab, or all of a molecule; centre in fractional coordinates.
+
+    in_potential: whether orbitals and forces know of it; force: of an electric field on an electron along the axis,
+    hartree per bohr.
+    """
+
+    axes: tuple[int, ...]
+    centre_c: tuple[float, float, float]
+    in_potential: bool = False
+    force: float = 0.0
+
+
+@dataclass(frozen=True)
 class Parameters:
     """What defines a ground state apart from structure, k-points and data sets; hartree and bohr.
 
@@ -64,7 +78,7 @@ class Parameters:
     solver: "automatic" or a sequence of eigensolvers (scf/solver_choice.py);
     stress: whether it is computed (ISIF); motion_time: TIME (hartree⁻¹), of the damped solver; start_single: whether
     the first steps improve the orbitals in single precision; correct_forces: LCORR, and one more step where their error
-    is large; projection: of the orbitals on atoms, None for none.
+    is large; dipole: correction for that of a slab or molecule, projection: of the orbitals on atoms; or None.
     """
 
     cutoff: float
@@ -93,5 +107,6 @@ class Parameters:
     start_single: bool = False
     correct_forces: bool = True
     stress: bool = True
+    dipole: DipoleCorrection | None = None
     projection: SphereProjection | None = None
     title: str = "unknown system"

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.parameters import DipoleCorrection
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 GPA = HARTREE_EV / BOHR_ANGSTROM**3 * 160.2176634
@@ -27,9 +28,10 @@ CASES = {
     "real on the grid": (
         "sic_bent", {"precision": "Normal", "real": True, "cutoff_eV": 200.0, "real_space": {"Si": 1e-3, "C": 1e-3}},
     ),
+    "dipole": ("al_layers", {"mesh": (2, 1, 1), "dipole": DipoleCorrection((2,), (0.0, 0.0, 0.07), True)}),
     "with U": ("fe_bent", {"spins": 2, "sigma_eV": 0.2, "hubbard": {"Fe": (2, 0.1)}}),
 }  # fmt: skip
-SLOW = ("magnet", "with U", "on the grid", "real by inversion")
+SLOW = ("magnet", "dipole", "with U", "on the grid", "real by inversion")
 
 
 def strained(calc, strain_vv):

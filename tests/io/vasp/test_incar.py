@@ -363,7 +363,7 @@ def test_what_works_or_is_switched_off_needs_no_words(text):
         ("PREC = Single", "Set PREC = Normal or PREC = Accurate"),
         ("EFERMI = 3.2", "a Fermi level set by hand is not available"),
         ("AGGAC = 0", "scaled parts of a functional"),
-        ("IDIPOL = 3", "dipole corrections are not available"),
+        ("LMONO = T", "corrections of charged cells are not available"),
         ("PSTRESS = 20", "an external pressure is not available"),
         ("EDIFF_PER_ATOM = 1e-5", "the number of atoms"),
         ("ISMEAR = -3", "Run once for each of them."),

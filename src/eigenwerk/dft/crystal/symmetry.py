@@ -154,6 +154,15 @@ def without_spin_flips(symmetry: Symmetry) -> Symmetry:
     return subgroup(symmetry, ~symmetry.spin_flip_o, f"{dropped} operations that exchange the spins are not used.")
 
 
+def with_field(symmetry: Symmetry, structure: Structure, axis: int) -> Symmetry:
+    """The operations that an electric field across the planes of a lattice axis leaves: those that keep its sense."""
+    normal_v = structure.reciprocal_cv[axis]
+    kept_o = np.abs(symmetry.rotation_ovv @ normal_v - normal_v).max(axis=1) < 1e-6 * np.linalg.norm(normal_v)
+    if kept_o.all():
+        return symmetry
+    return subgroup(symmetry, kept_o, f"{int((~kept_o).sum())} operations that turn the electric field are not used.")
+
+
 def symmetrise_positions(structure: Structure, symmetry: Symmetry) -> Structure:
     """Positions averaged over the group: x_b = 1/o sum_o (W_o x_a + t_o) with b = map_o(a), near the given x_b."""
     shift_ac = np.zeros_like(structure.scaled_ac)

@@ -11,12 +11,14 @@ from eigenwerk.dft.crystal.symmetry import (
     find_symmetry,
     symmetrise_lattice,
     symmetrise_positions,
+    with_field,
     without_spin_flips,
 )
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.bands import BandRequest, second_list
 from eigenwerk.dft.inputs.checks import check_idealised, check_mesh, check_smearing, check_structure, check_vacuum
 from eigenwerk.dft.inputs.datasets import choose_cutoff, choose_datasets
+from eigenwerk.dft.inputs.dipole import dipole_correction
 from eigenwerk.dft.inputs.electrons import (
     band_count,
     electron_count,
@@ -119,6 +121,9 @@ class Draft:
             symmetry = find_symmetry(structure, tolerance, whole(self.incar, "ISYM"))
             if self._moment is not None:
                 symmetry = without_spin_flips(symmetry)
+            axis = whole(self.incar, "IDIPOL")
+            if number(self.incar, "EFIELD") and axis in (1, 2, 3):
+                symmetry = with_field(symmetry, structure, axis - 1)
             # spheres of plane waves must map exactly onto each other, so the tolerance ends here
             self.structure = symmetrise_positions(symmetrise_lattice(structure, symmetry), symmetry)
             self.symmetry = replace(symmetry, lattice_cv=self.structure.lattice_cv)
@@ -185,6 +190,9 @@ class Draft:
         mixed, from_structure = mixing(self.incar, self.structure)
         chosen = solver_tags(self.incar)
         self.computed |= from_structure | idle_tags(self.incar, self.findings) | chosen.computed
+        charge = sum(self.datasets[symbol].header.valence for symbol in self.poscar.symbols) - self._electrons
+        dipole, computed = dipole_correction(self.incar, self.structure, charge, self.findings)
+        self.computed |= computed
         accuracy, self.computed["ROPT"] = projector_accuracy(self.incar, self.poscar, self.kpoints, self.findings)
         projection, self.computed["RWIGS"] = sphere_projection(self.incar, self.poscar, self.datasets, self.findings)
         self.parameters = Parameters(
@@ -200,6 +208,7 @@ class Draft:
             real_space=accuracy,
             projection=projection,
             solver=chosen.solver,
+            dipole=dipole,
             **loop_settings(self.incar, chosen.frozen_steps, self.findings),
         )
         self.size = job_size(self.structure, self.kpoints, self.parameters, self.grids, self.waves, self.datasets)

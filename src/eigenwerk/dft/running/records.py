@@ -57,7 +57,7 @@ class Observables:
     forces_av: (a, 3); moment_a: (a,); correction_av, force_error, stress_vv, pulay: see `GroundState`.  fields:
     densities and potentials by the names of their files, in the units of files.  seconds: wall time of the ionic step;
     weightless, second: bands at the points of `BandRequest`; kept: the density that was kept, if one was, and main: its
-    bands; vacuum: levels in that of a slab, eV; projections: of the orbitals on atoms.
+    bands; vacuum: levels in that of a slab, eV; dipole: moment by axis, e Å; projections: of the orbitals on atoms.
     """
 
     forces_av: np.ndarray | None = None
@@ -74,6 +74,7 @@ class Observables:
     kept: FixedDensity | None = None
     main: PointBands | None = None
     projections: Projections | None = None
+    dipole: Mapping[int, float] | None = None
 
 
 def run_record(
@@ -231,7 +232,7 @@ def _final(inputs: Inputs, state: State, observables: Observables, status: str) 
     return FinalRecord(
         fermi_level=state.occupations.fermi_level * HARTREE_EV, eig_skn=eig_skn,
         occ_skn=state.occupations.occ_skn.cpu().numpy(), status=status,
-        dos=_dos(inputs, eig_skn, projections), vacuum=observables.vacuum,
+        dos=_dos(inputs, eig_skn, projections), vacuum=observables.vacuum, dipole=observables.dipole,
         projections=projection_record(inputs, projections),
     )  # fmt: skip
 

@@ -70,6 +70,7 @@ class RunResult:
     something for a mesh at most; bands: along a path or at a second list of k-points, if asked for.
     vacuum: potential in that of a slab, or None.  charges: electrons of the atoms, and projections: of the orbitals on
     them; None unless LORBIT asks for them, and on ranks of other k-groups than the first.
+    dipole: moment by axis from 0, e Å, where a correction was asked for.
     """
 
     converged: bool
@@ -106,6 +107,7 @@ class RunResult:
     folder: Path = Path()
     stamp: RunStamp | None = None
     vacuum: VacuumLevels | None = None
+    dipole: Mapping[int, float] | None = None
     ground_state: "GroundState | None" = field(default=None, repr=False)
     fixed_density: bool = False
     bands: BandStructure | None = field(default=None, repr=False)
@@ -153,6 +155,7 @@ class RunResult:
             "fermi_level_eV": self.fermi_level,
             "gap_eV": asdict(self.gap) | {"direct": self.gap.is_direct},
             "vacuum": None if self.vacuum is None else _vacuum(self.vacuum, self.fermi_level),
+            "dipole_eA": None if self.dipole is None else {str(axis + 1): p for axis, p in self.dipole.items()},
             "moment_muB": self.moment,
             "moment_per_atom_muB": _listed(self.moment_a),
             "spheres": _spheres(self.charges),

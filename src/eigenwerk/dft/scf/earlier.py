@@ -33,6 +33,7 @@ TAGS = {
     "functional": "GGA", "spins": "ISPIN", "electrons": "NELECT", "ismear": "ISMEAR", "width": "SIGMA",
     "fixed_occupations": "FERWE, FERDO", "fixed_moment": "NUPDOWN", "hubbard": "LDAU", "real_space": "LREAL",
     "mixing": "AMIX, BMIX, IMIX, MAXMIX", "symmetry_level": "ISYM", "symmetry_tolerance": "SYMPREC",
+    "dipole": "IDIPOL, LDIPOL, DIPOL, EFIELD",
 }  # fmt: skip
 """Parameters that the answer to a density, or the mixing of it, depends on, and what users call them."""
 

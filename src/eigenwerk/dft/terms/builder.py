@@ -11,6 +11,7 @@ from eigenwerk.dft.fields import Fields
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.terms.hartree import Hartree
 from eigenwerk.dft.terms.hubbard import Hubbard
 from eigenwerk.dft.terms.one_centre import OneCentre
@@ -31,6 +32,7 @@ def make_terms(given: Parameters, atoms: PawAtoms, symmetry: Symmetry | None = N
         Hartree(atoms),
         ZeroPotential(atoms),
         ExchangeCorrelation(atoms, functional, symmetry),
+        *([Dipole(atoms, given.dipole)] if given.dipole else []),
         *([Hubbard(atoms, given.hubbard)] if given.hubbard else []),
     ]
 
@@ -44,6 +46,11 @@ class PotentialBuilder:
     def __init__(self, atoms: PawAtoms, terms: Sequence[Term]):
         self.atoms, self.terms = atoms, tuple(terms)
         self._kept: list[Potential] = []
+
+    @property
+    def dipole(self) -> Dipole | None:
+        """The term that corrects for a dipole, if there is one."""
+        return next((term for term in self.terms if isinstance(term, Dipole)), None)
 
     def __call__(self, density: Density) -> Potential:
         """Potential and energies of a density."""

@@ -23,11 +23,8 @@ class Hartree(Term):
         """Energy "electrostatic", v_H on the density sphere, and what it does to the moments of D."""
         atoms, count = self.atoms, self.atoms.basis.density_count
         energy, potential_g = hartree(charges.charge_g, atoms.basis)
-        blocks = []
-        for species, potential_aL in atoms.compensation_potential(potential_g):
-            multipole_Lij = atoms.constant(species.setup, "multipole_Lij")
-            blocks.append((potential_aL @ multipole_Lij.flatten(1)).unflatten(1, multipole_Lij.shape[1:]))
-        return Contribution(("electrostatic",), energy[None], {"density": potential_g[:count]}, {"occupancy": blocks})
+        blocks = {"occupancy": on_moments(atoms, potential_g)}
+        return Contribution(("electrostatic",), energy[None], {"density": potential_g[:count]}, blocks)
 
     def strained(self, charges: Charges, atoms: PawAtoms) -> torch.Tensor:
         """E of fixed ρ(g), and the compensation charges in v_H."""
@@ -37,13 +34,27 @@ class Hartree(Term):
 
     def forces(self, charges: Charges) -> torch.Tensor:
         """Of the compensation charges in v_H."""
-        atoms = self.atoms
-        field_vg = field_slopes(atoms, hartree(charges.charge_g, atoms.basis)[1])
-        force_av = field_vg.real.new_zeros((len(atoms.basis.structure.symbols), 3))
-        for species, moment_aL in atoms.charge_moments(charges.density.occupancy_sx.real):
-            slope_va = [(atoms.compensation_integrals(species, field_g) * moment_aL).sum(1) for field_g in field_vg]
-            force_av[torch.as_tensor(species.atom_a, device=force_av.device)] = -torch.stack(slope_va).T
-        return force_av
+        return charge_forces(charges, hartree(charges.charge_g, self.atoms.basis)[1])
+
+
+def on_moments(atoms: PawAtoms, potential_g: torch.Tensor) -> list[torch.Tensor]:
+    """∂E/∂D of the compensation charges in a potential, Σ_L Δ_Lij ∫ v g_L; (a, i, i) of each species."""
+    blocks = []
+    for species, potential_aL in atoms.compensation_potential(potential_g):
+        multipole_Lij = atoms.constant(species.setup, "multipole_Lij")
+        blocks.append((potential_aL @ multipole_Lij.flatten(1)).unflatten(1, multipole_Lij.shape[1:]))
+    return blocks
+
+
+def charge_forces(charges: Charges, potential_g: torch.Tensor) -> torch.Tensor:
+    """-Σ_L Q_aL ∫ v ∂g_L/∂R_a: forces on compensation charges, with cores and nuclei, in a potential; (a, 3)."""
+    atoms = charges.atoms
+    field_vg = field_slopes(atoms, potential_g)
+    force_av = field_vg.real.new_zeros((len(atoms.basis.structure.symbols), 3))
+    for species, moment_aL in atoms.charge_moments(charges.density.occupancy_sx.real):
+        slope_va = [(atoms.compensation_integrals(species, field_g) * moment_aL).sum(1) for field_g in field_vg]
+        force_av[torch.as_tensor(species.atom_a, device=force_av.device)] = -torch.stack(slope_va).T
+    return force_av
 
 
 def hartree(charge_g: torch.Tensor, basis: PlaneWaveBasis) -> tuple[torch.Tensor, torch.Tensor]:

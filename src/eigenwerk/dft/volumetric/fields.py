@@ -30,7 +30,7 @@ def fields_of(calculation: Calculation, state: State, inputs: Inputs) -> dict[st
         if "LOCPOT" in wanted:
             potential = calculation.builder(state.density)
             make = electrostatic_blocks if inputs.incar.get("LVHAR") else total_blocks
-            found["LOCPOT"] = _plain(*make(potential))
+            found["LOCPOT"] = _plain(*make(potential, calculation.builder.dipole))
         if "AECCAR0" in wanted:
             found["AECCAR0"] = _plain(core_density(calculation.atoms))
             found["AECCAR1"] = _plain(proto_valence_density(calculation.atoms))

@@ -13,6 +13,7 @@ from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.structure import Structure, vacuum, widest_gaps
 from eigenwerk.dft.inputs.checks import VACUUM
 from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.volumetric.potential import electrostatic
 from eigenwerk.io.vasp.output.record import VacuumLevels
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
@@ -38,13 +39,21 @@ def slab_axis(structure: Structure) -> int | None:
     return int(empty[0]) if len(empty) == 1 else None
 
 
-def vacuum_levels(potential: Potential, axis: int) -> VacuumLevels:
+def dipole_moment(potential: Potential, dipole: Dipole | None) -> dict[int, float] | None:
+    """The moment along each axis of a correction, from negative to positive charge, e Å; None without one."""
+    if dipole is None:
+        return None
+    moments = dipole.moments(potential.charges)
+    return {axis: -moment * BOHR_ANGSTROM for axis, moment in zip(dipole.given.axes, moments, strict=True)}
+
+
+def vacuum_levels(potential: Potential, axis: int, dipole: Dipole | None = None) -> VacuumLevels:
     """The levels on both sides of the vacuum along an axis."""
     basis = potential.charges.atoms.basis
     after_c, gap_c = widest_gaps(basis.structure.scaled_ac % 1.0)
     thickness = float(vacuum(basis.structure)[axis]) * BOHR_ANGSTROM
     window_x = WIDTH * (np.arange(POINTS) + 0.5 - POINTS / 2) / POINTS
-    potential_g = electrostatic(potential)
+    potential_g = electrostatic(potential, dipole)
     below, above = (
         planar_average(basis, potential_g, axis, after_c[axis] - gap_c[axis] * (1 - place - window_x)).mean()
         for place in PLACES

@@ -232,6 +232,8 @@ class FinalRecord:
     fermi_level in eV; eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1 per state of one spin, also without
     spin polarisation.  status: one sentence for people.  `dos` is needed because readers find the Fermi level in that
     block only.  vacuum: of a slab, or None.  projections: on atoms, or None; with them the density of states has parts.
+    dipole: moment by axis (from 0), from negative to positive charge, electrons times Angstrom, or None where no
+    correction was asked for.
     """
 
     fermi_level: float
@@ -241,6 +243,7 @@ class FinalRecord:
     dos: DensityOfStates
     vacuum: VacuumLevels | None = None
     projections: ProjectionRecord | None = None
+    dipole: Mapping[int, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)

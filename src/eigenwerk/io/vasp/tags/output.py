@@ -85,17 +85,21 @@ RESPONSE = (
     ),
     Tag("ICORELEVEL", "int", 0, "", PROPERTIES, "refused", "Core levels.", "core levels are not available",
         "Set ICORELEVEL = 0.", off_values=(0,)),
-    Tag("IDIPOL", "int", 0, "", PROPERTIES, "refused", "Dipole correction of the energy: axis 1 to 3, or 4 for all.",
-        "dipole corrections are not available", "Remove the line.", off_values=(0,)),
-    *switches(PROPERTIES, "dipole corrections are not available", ("LDIPOL", "Dipole correction of the potential."),
+    Tag("IDIPOL", "int", 0, "", PROPERTIES, "honoured",
+        "Dipole correction of the energy: axis 1 to 3 of a slab, 4 for a molecule in a cubic box, 0 for none.",
+        choices=tuple(TagValue(axis) for axis in range(5))),
+    Tag("LDIPOL", "bool", False, "", PROPERTIES, "honoured",
+        "With IDIPOL: the potential is corrected as well, with step in the vacuum; forces then belong to it."),
+    Tag("DIPOL", "floats", Derived("opposite to the middle of the vacuum"), "", PROPERTIES, "honoured",
+        "Centre of the slab or molecule in direct coordinates; the potential has its step half a cell away."),
+    Tag("EFIELD", "float", 0.0, "eV/Å", PROPERTIES, "honoured",
+        "Force of an electric field on an electron along the axis of IDIPOL = 1 to 3, with LDIPOL = .TRUE."),
+    *switches(PROPERTIES, "corrections of charged cells are not available",
               ("LMONO", "Monopole correction of the energy.")),
     *group(
-        PROPERTIES, "inert", "it acts only with dipole corrections, which do not exist yet",
-        ("DIPOL", "floats", None, "", "Centre of the cell in direct coordinates."),
+        PROPERTIES, "inert", "it acts only with LMONO, which is not available",
         ("EPSILON", "float", 1.0, "", "Dielectric constant of the medium."),
     ),
-    Tag("EFIELD", "float", 0.0, "eV/Å", PROPERTIES, "refused", "Electric field.", "electric fields are not available",
-        "Remove the line, or set EFIELD = 0.", off_values=(0.0,)),
 )  # fmt: skip
 
 TAGS: tuple[Tag, ...] = MESH + OUTPUT + RESPONSE
