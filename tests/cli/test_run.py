@@ -87,6 +87,14 @@ def test_json_is_all_that_stands_on_stdout(folder, capsys):
     assert "free energy" in err and "NOT CONVERGED" in err
 
 
+def test_programs_that_drive_vasp_get_0_for_an_unconverged_run(folder, capsys):
+    path = folder(NELM=2)
+    assert main(["run", str(path), "--vasp-exit-codes"]) == 0
+    assert "NOT CONVERGED in 2 steps" in capsys.readouterr().out
+    assert "NOT CONVERGED" in (path / "OUTCAR").read_text(), "the files say it"
+    assert main(["run", str(folder(NBANDS=1)), "--vasp-exit-codes"]) == 2, "bad input stays bad"
+
+
 def test_unconverged_run_ends_with_3_and_advice(folder, capsys):
     path = folder(NELM=3, EDIFF="1E-9")
     assert main(["run", str(path)]) == 3

@@ -16,12 +16,13 @@ from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.ncci import app as ncci
 from eigenwerk.cli.perf import app as perf
 from eigenwerk.cli.plan import plan
+from eigenwerk.cli.potcars import potcars
 from eigenwerk.cli.run import run
 from eigenwerk.errors import EigenwerkError
 
 ABOUT = (
     "Two engines. Materials: plane-wave PAW density-functional theory; INCAR, POSCAR, KPOINTS in, energies out (run, "
-    "check, plan, build). Light nuclei: configuration interaction; a case file in, levels out (ncci)."
+    "check, plan, build, potcars). Light nuclei: configuration interaction; a case file in, levels out (ncci)."
 )
 
 INTERNAL_ERROR = 1
@@ -53,6 +54,7 @@ def _options(
 app.command()(build)
 app.command()(check)
 app.command()(plan)
+app.command()(potcars)
 app.command()(run)
 app.add_typer(perf, name="perf")
 app.add_typer(ncci, name="ncci")

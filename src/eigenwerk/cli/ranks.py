@@ -48,6 +48,7 @@ class RunOptions:
     grace: float
     began: float
     bands: str | None = None
+    vasp_exit_codes: bool = False
 
     @property
     def until(self) -> float | None:
@@ -83,6 +84,7 @@ class RunOptions:
         words += [] if self.bands is None else ["--bands", self.bands]
         words += [] if self.until is None else ["--max-time", f"{max(self.until - time.monotonic(), 1):.0f}"]
         flags = {"--json": self.as_json, "--quiet": self.quiet, "--no-plot": self.no_plot}
+        flags["--vasp-exit-codes"] = self.vasp_exit_codes
         return words + [flag for flag, given in flags.items() if given]
 
 

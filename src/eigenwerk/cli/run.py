@@ -1,7 +1,7 @@
 """`eigenwerk run`: a folder in, a ground state out; on one rank, or on as many as were started or asked for.
 
-Exit codes: 0 converged, 3 not converged or out of time, 2 bad input, 128 + signal number after an interruption (130
-for Ctrl-C).
+Exit codes: 0 converged, 3 not converged or out of time (0 by --vasp-exit-codes), 2 bad input, 128 + signal number after
+an interruption (130 for Ctrl-C).
 """
 
 import json
@@ -81,6 +81,9 @@ Reductions = Annotated[
         help=f"How ranks add up: {'; '.join(f'{one.usage}, {one.meaning}' for one in REDUCTION_METHODS)}.",
     )
 ]  # fmt: skip
+VaspExitCodes = Annotated[
+    bool, typer.Option("--vasp-exit-codes", help="0 also if not converged, as ASE's Vasp, custodian, atomate2 expect.")
+]
 Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...")]
 
 
@@ -98,6 +101,7 @@ def run(
     max_time: MaxTime = None,
     grace: Grace = GRACE,
     bands: BandsPath = None,
+    vasp_exit_codes: VaspExitCodes = False,
 ) -> None:
     """Compute the ground state of a folder: energy, forces, bands, moments.
 
@@ -110,12 +114,15 @@ def run(
 
     Exit codes: 0 converged; 3 not converged, results are written and marked; 2 bad input, nothing is written; 130
     interrupted, the last finished step is saved.
+
+    --vasp-exit-codes: 0 for every run that wrote its results, converged or not (OUTCAR tells), for programs that drive
+    VASP, as in ASE_VASP_COMMAND="eigenwerk run . --vasp-exit-codes".
     """
     began = time.monotonic()
     launch = become_rank()
     options = RunOptions(
         folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device, reductions,
-        None if max_time is None else seconds_of(max_time), grace, began, bands,
+        None if max_time is None else seconds_of(max_time), grace, began, bands, vasp_exit_codes,
     )  # fmt: skip
     request = options.device_request()
     count = ranks_to_start(options, launch)
@@ -198,7 +205,7 @@ def _finish(
     _tell(result, files, result.folder, view)
     if options.as_json:
         print(json.dumps(jsonable(result.as_dict() | {"files": _names(result, files)}), indent=1))
-    raise typer.Exit(_exit_code(result, number))
+    raise typer.Exit(_exit_code(result, number, options.vasp_exit_codes))
 
 
 def _remark(inputs: Inputs, view: RunView) -> None:
@@ -358,12 +365,13 @@ def _tell(result: RunResult, files: dict[str, Path], target: Path, view: RunView
         view.lines(["What to try:", *(f"  - {idea}" for idea in result.advice)])
 
 
-def _exit_code(result: RunResult, number: int) -> int:
+def _exit_code(result: RunResult, number: int, as_vasp: bool = False) -> int:
+    """as_vasp: unconverged results are no failure of the program; their files say what they are."""
     if number:
         return 128 + number
     if result.unwritten:
         return InputError.exit_code
-    return 0 if result.converged else ConvergenceError.exit_code
+    return 0 if result.converged or as_vasp else ConvergenceError.exit_code
 
 
 def jsonable(value: Any) -> Any:
