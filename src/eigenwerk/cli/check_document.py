@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from eigenwerk import __version__
+from eigenwerk.cli.output_sizes import output_sizes
 from eigenwerk.cli.run_text import formula
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure, shortest_distance
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.default_bands import fewest_bands
-from eigenwerk.dft.inputs.field_files import field_sizes
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plan.memory import MemoryEstimate
@@ -51,8 +51,7 @@ def document(inputs: Inputs) -> Document:
         "plane_waves": found.waves and asdict(found.waves),
         "datasets": [_dataset(data) for data in inputs.data.values()],
         "memory": found.memory and _memory(found.memory),
-        "field_files": found.parameters and found.grids
-        and field_sizes(inputs.incar, found.parameters, found.grids),
+        "files": output_sizes(inputs),
     }
 
 

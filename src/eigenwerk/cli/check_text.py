@@ -46,7 +46,7 @@ def lines(document: Document) -> Iterator[Line]:
         ("Plane waves", _plane_waves(document["grids"], document["plane_waves"])),
         ("Data sets", _datasets(document["datasets"])),
         ("Memory (estimate for one process)", _memory(document["memory"])),
-        ("Densities and potentials (written at the end)", _field_files(document["field_files"])),
+        ("Files (estimate)", _files(document["files"])),
         ("Problems", _problems(document["problems"])),
     )
     yield from under_titles(sections)
@@ -185,9 +185,12 @@ def _memory(memory: Document | None) -> Iterator[Line]:
         yield _row("", text, FAINT)
 
 
-def _field_files(sizes: Document | None) -> Iterator[Line]:
-    for name, count in (sizes or {}).items():
-        yield _row(name, size(count))
+def _files(sizes: Document | None) -> Iterator[Line]:
+    if sizes is None:
+        return
+    yield _row("total", size(sum(sizes.values())))
+    for text in wrap(", ".join(f"{name} {size(count)}" for name, count in sizes.items()), WIDTH - 20):
+        yield _row("", text, FAINT)
 
 
 def size(count: float) -> str:

@@ -111,6 +111,6 @@ def test_when_a_wavecar_is_written(tmp_path, tags, there):
 
 
 def test_large_files_are_written_only_if_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("eigenwerk.dft.inputs.wave_file.UP_TO", 1000)
+    monkeypatch.setattr("eigenwerk.dft.inputs.field_files.UP_TO", 1000)
     assert "WAVECAR" not in run_folder(make_folder(tmp_path / "x", NELM=2)).files
     assert "WAVECAR" in run_folder(make_folder(tmp_path / "y", NELM=2, LWAVE="T")).files

@@ -1,4 +1,5 @@
-"""Whether a CHGCAR fits a calculation: cell, species, grid and PAW data, told by what stands before its values."""
+"""Whether a CHGCAR fits a calculation: cell, species, grid and PAW data, told by what stands before its values; and
+whether a WAVECAR does."""
 
 from collections.abc import Mapping
 
@@ -8,10 +9,16 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.poscar import runs_of
 from eigenwerk.io.vasp.volumetric import VolumetricHead
+from eigenwerk.io.vasp.wavecar import Wavecar
 from eigenwerk.units import BOHR_ANGSTROM
 
 SAME_CELL = 1e-4
 """Largest difference of lattice vectors (Å): files of other programs have six decimals."""
+
+SAME_POINT = 1e-6
+"""Largest difference of fractional coordinates of one and the same k-point."""
+
+_WAVES = "Give the file of this calculation, or set ISTART = 0 to start from atoms."
 
 _REMEDY = "or set ICHARG = 2 to start from atoms."
 
@@ -59,3 +66,17 @@ def require_fitting(
                 f"{name}: its augmentation occupancies of {symbol} belong to PAW data with the checksum {found}, this "
                 f"run uses those with {digits[:8]}; one means nothing for the other. Remove the file, {_REMEDY}"
             )
+
+
+def require_fitting_waves(file: Wavecar, point_kc: np.ndarray, spins: int) -> None:
+    """Raise InputError if a file has other k-points or another number of spins; cell, cutoff and bands may differ."""
+    there, here = len(file.point_kc), len(point_kc)
+    if len(file.eig_skn) != spins:
+        raise InputError(f"{file.path}: is of a run with ISPIN = {len(file.eig_skn)}, INCAR has {spins}. {_WAVES}")
+    if there != here:
+        raise InputError(f"{file.path}: has {there} k-points, this run {here}. {_WAVES}")
+    distance_k = np.abs(file.point_kc - point_kc).max(axis=1)
+    if distance_k.max() > SAME_POINT:
+        k = int(distance_k.argmax())
+        old, new = (" ".join(f"{x:g}" for x in point_c) for point_c in (file.point_kc[k], point_kc[k]))
+        raise InputError(f"{file.path}: its k-point {k + 1} is ({old}), that of this run ({new}). {_WAVES}")

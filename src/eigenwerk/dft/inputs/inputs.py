@@ -18,13 +18,12 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.bands import BandRequest
-from eigenwerk.dft.inputs.density_file import require_fitting
+from eigenwerk.dft.inputs.density_file import require_fitting, require_fitting_waves
 from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE, Restart, choose_restart
 from eigenwerk.dft.inputs.settings import Computed, Setting, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
-from eigenwerk.dft.inputs.wave_file import require_fitting_waves
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.memory import MemoryEstimate

@@ -25,9 +25,9 @@ from eigenwerk import __version__
 from eigenwerk.dft.basis.gathering import WholeOrbitals, whole_orbitals
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.bands import PATH_FILE
+from eigenwerk.dft.inputs.field_files import wants_wavecar
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
-from eigenwerk.dft.inputs.wave_file import wants_wavecar
 from eigenwerk.dft.running.checkpoint import ionic_steps_tree, projections_tree, state_tree
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.records import Observables, incar_tags, run_record, structure_of_bands, tags_in_force

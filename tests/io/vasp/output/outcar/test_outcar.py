@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.io.vasp.output.outcar.outcar import write_outcar
+from eigenwerk.io.vasp.output.record import VacuumLevels
 
 
 @pytest.fixture
@@ -144,6 +145,13 @@ def test_a_run_on_its_way_has_no_results_yet(written):
     for phrase in ("aborting loop", "E-fermi", "TOTAL-FORCE", "FREE ENERGIE", "General timing"):
         assert phrase not in text
     assert text.count("Iteration") == 3 and _pymatgen(path).run_stats == {"cores": 4}
+
+
+def test_pymatgen_reads_vacuum_levels(written, make_record):
+    final = replace(make_record().final, vacuum=VacuumLevels(2, 12.0, 4.25, 3.5))
+    run = _pymatgen(written(final=final)[0])
+    run.read_vacuum_potentials()
+    assert (run.data["vacuum_potential_upper"], run.data["vacuum_potential_lower"]) == (4.25, 3.5)
 
 
 def test_nothing_is_said_of_what_was_not_computed(written):

@@ -12,8 +12,14 @@ _EV_PER_KILOBAR = 1 / 1602.176634
 
 
 def eigenvalues(record: RunRecord) -> Iterator[str]:
-    """Fermi level and bands; occupations without spin polarisation count both spins, as in VASP's file."""
+    """Fermi level and bands; occupations without spin polarisation count both spins, as in VASP's file.
+
+    The upper side of a slab has that part of the vacuum in front of it where the coordinate is smaller.
+    """
     final = record.final
+    if final.vacuum is not None:
+        levels = final.vacuum.below, final.vacuum.above
+        yield "\n vacuum level on the upper side and lower side of the slab {:14.6f} {:14.6f}\n".format(*levels)
     yield f"\n E-fermi : {final.fermi_level:15.8f}\n\n"
     polarised = len(final.eig_skn) == 2
     for s, (eig_kn, occ_kn) in enumerate(zip(final.eig_skn, final.occ_skn, strict=True), start=1):

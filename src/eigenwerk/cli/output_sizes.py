@@ -1,0 +1,46 @@
+"""Which files a run will leave, and about how large they become (no torch: `check` asks)."""
+
+from eigenwerk.dft.inputs.field_files import field_sizes, wants_wavecar
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.inputs.restart import STATE_FILE, WAVE_FILE
+from eigenwerk.io.vasp.wavecar import wavecar_bytes
+
+LEVEL_BYTES = {"vasprun.xml": 40, "OUTCAR": 38, "EIGENVAL": 28, "vaspout.h5": 16}
+"""Bytes of each band energy with its occupation."""
+
+FIXED_BYTES = {
+    "vasprun.xml": 25_000, "OUTCAR": 15_000, "EIGENVAL": 200, "vaspout.h5": 35_000, "OSZICAR": 1200, "CONTCAR": 300,
+    "XDATCAR": 300, "DOSCAR": 11_000,
+}  # fmt: skip
+"""What does not grow with the cell: of files that every run leaves."""
+
+ATOM_BYTES = {"vasprun.xml": 500, "OUTCAR": 250, "CONTCAR": 70, "XDATCAR": 60, "vaspout.h5": 100}
+
+POINT_BYTES = {"vasprun.xml": 160, "OUTCAR": 250, "EIGENVAL": 65, "vaspout.h5": 32}
+
+
+def output_sizes(inputs: Inputs) -> dict[str, int] | None:
+    """Bytes by name, the largest first: exact for WAVECAR, estimates for the others; None for incomplete input."""
+    size, waves, found = inputs.parts.size, inputs.parts.waves, inputs.parts
+    if size is None or waves is None or found.parameters is None or found.grids is None or found.kpoints is None:
+        return None
+    levels = size.spins * size.kpoints * size.bands
+    sizes = {
+        name: fixed + LEVEL_BYTES.get(name, 0) * levels + ATOM_BYTES.get(name, 0) * size.atoms
+        + POINT_BYTES.get(name, 0) * size.kpoints
+        for name, fixed in FIXED_BYTES.items()
+    }  # fmt: skip
+    if found.kpoints.mesh is not None:
+        sizes["IBZKPT"] = 120 + 75 * size.kpoints
+    sizes |= field_sizes(inputs.incar, found.parameters, found.grids)
+    wavecar = wavecar_bytes(size.spins, size.kpoints, size.bands, waves.most)
+    if wants_wavecar(inputs.incar, wavecar) and (not inputs.fixed_density or "LWAVE" in inputs.incar.values):
+        sizes[WAVE_FILE] = wavecar
+    if not inputs.fixed_density:
+        # two densities; orbitals on padded spheres with their integers, and the memory of the mixer
+        density = 2 * 16 * size.spins * size.density_waves
+        kept = bool(inputs.incar.get("LWAVE", True))
+        orbitals = (16 * levels + 12 * size.kpoints) * waves.most if kept else 0
+        memory = min(16 * levels * waves.most, 8 * size.spins * size.history * size.density_waves) if kept else 0
+        sizes[STATE_FILE] = 150_000 + density + orbitals + memory
+    return dict(sorted(sizes.items(), key=lambda entry: -entry[1]))
