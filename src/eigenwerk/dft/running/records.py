@@ -34,6 +34,7 @@ from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.output.projections import BY_L, by_l, columns
 from eigenwerk.io.vasp.output.record import (
     BandsRecord,
+    CorePotentials,
     DensityOfStates,
     FinalRecord,
     IonicStep,
@@ -57,7 +58,8 @@ class Observables:
     forces_av: (a, 3); moment_a: (a,); correction_av, force_error, stress_vv, pulay: see `GroundState`.  fields:
     densities and potentials by the names of their files, in the units of files.  seconds: wall time of the ionic step;
     weightless, second: bands at the points of `BandRequest`; kept: the density that was kept, if one was, and main: its
-    bands; vacuum: levels in that of a slab, eV; dipole: moment by axis, e Å; projections: of the orbitals on atoms.
+    bands; vacuum: levels in that of a slab, eV; dipole: moment by axis, e Å; core_potentials: in
+    eV; projections: of the orbitals on atoms.
     """
 
     forces_av: np.ndarray | None = None
@@ -69,6 +71,7 @@ class Observables:
     fields: Mapping[str, Volumetric] = field(default_factory=dict)
     seconds: float | None = None
     vacuum: VacuumLevels | None = None
+    core_potentials: CorePotentials | None = None
     weightless: PointBands | None = None
     second: PointBands | None = None
     kept: FixedDensity | None = None
@@ -233,6 +236,7 @@ def _final(inputs: Inputs, state: State, observables: Observables, status: str) 
         fermi_level=state.occupations.fermi_level * HARTREE_EV, eig_skn=eig_skn,
         occ_skn=state.occupations.occ_skn.cpu().numpy(), status=status,
         dos=_dos(inputs, eig_skn, projections), vacuum=observables.vacuum, dipole=observables.dipole,
+        core_potentials=observables.core_potentials,
         projections=projection_record(inputs, projections),
     )  # fmt: skip
 

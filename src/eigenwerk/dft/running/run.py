@@ -36,6 +36,7 @@ from eigenwerk.dft.running.warm_up import warm_up
 from eigenwerk.dft.running.wave_start import wave_start
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.dft.volumetric.charge import charge_start
+from eigenwerk.dft.volumetric.core_potentials import core_potentials
 from eigenwerk.dft.volumetric.fields import fields_of
 from eigenwerk.dft.volumetric.vacuum import dipole_moment, slab_axis, vacuum_levels
 from eigenwerk.dft.xc.evaluation import uncompiled
@@ -220,12 +221,13 @@ class _Run:
         status = converged_words(state) if state.converged else self._unconverged_words(state)
         self.note(*filter(None, [_force_words(state)]))
         axis, builder = slab_axis(state.structure), self.calculation.builder
-        potential = None if axis is None and builder.dipole is None else builder(state.density)
+        potential = builder(state.density)
         found = Observables(
             ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
             fields_of(self.calculation, state, self.inputs), ground.seconds,
-            vacuum=None if axis is None or potential is None else vacuum_levels(potential, axis, builder.dipole),
-            dipole=None if potential is None else dipole_moment(potential, builder.dipole),
+            vacuum=None if axis is None else vacuum_levels(potential, axis, builder.dipole),
+            dipole=dipole_moment(potential, builder.dipole),
+            core_potentials=core_potentials(potential, builder.dipole),
             projections=ground.projections,
         )  # fmt: skip
         asked = self.inputs.bands

@@ -226,12 +226,22 @@ class VacuumLevels:
 
 
 @dataclass(frozen=True, eq=False)
+class CorePotentials:
+    """Electrostatic potentials at the sites of atoms, eV, (a,); radius: root of the mean r² of each element's test
+    charge, Angstrom."""
+
+    value_a: np.ndarray
+    radius: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
 class FinalRecord:
     """The electrons of the last ionic step, and how the run ended.
 
     fermi_level in eV; eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1 per state of one spin, also without
     spin polarisation.  status: one sentence for people.  `dos` is needed because readers find the Fermi level in that
     block only.  vacuum: of a slab, or None.  projections: on atoms, or None; with them the density of states has parts.
+    core_potentials: or None.
     dipole: moment by axis (from 0), from negative to positive charge, electrons times Angstrom, or None where no
     correction was asked for.
     """
@@ -242,6 +252,7 @@ class FinalRecord:
     status: str
     dos: DensityOfStates
     vacuum: VacuumLevels | None = None
+    core_potentials: CorePotentials | None = None
     projections: ProjectionRecord | None = None
     dipole: Mapping[int, float] | None = None
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.io.vasp.output.outcar.outcar import write_outcar
-from eigenwerk.io.vasp.output.record import VacuumLevels
+from eigenwerk.io.vasp.output.record import CorePotentials, VacuumLevels
 
 
 @pytest.fixture
@@ -152,6 +152,13 @@ def test_pymatgen_reads_vacuum_levels(written, make_record):
     run = _pymatgen(written(final=final)[0])
     run.read_vacuum_potentials()
     assert (run.data["vacuum_potential_upper"], run.data["vacuum_potential_lower"]) == (4.25, 3.5)
+
+
+def test_pymatgen_reads_potentials_at_cores(written, make_record):
+    """Beside vacuum levels, and on more than one line."""
+    core = CorePotentials(np.array([-83.624, -7.5, -123.45678]), {"Mg": 0.9892, "O": 0.7215})
+    final = replace(make_record().final, vacuum=VacuumLevels(2, 12.0, 4.25, 3.5), core_potentials=core)
+    assert _pymatgen(written(final=final)[0]).read_avg_core_poten() == [[-83.624, -7.5, -123.4568]]
 
 
 def test_nothing_is_said_of_what_was_not_computed(written):

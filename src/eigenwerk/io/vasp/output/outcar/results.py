@@ -5,10 +5,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from eigenwerk.io.vasp.output.outcar.text import RULE
-from eigenwerk.io.vasp.output.record import IonicStep, RunRecord
+from eigenwerk.io.vasp.output.record import CorePotentials, IonicStep, RunRecord
 
 _EV_PER_KILOBAR = 1 / 1602.176634
 """kB times cubic Angstrom in eV."""
+
+
+def _core_potentials(core: CorePotentials) -> Iterator[str]:
+    """Five atoms in a line of fixed columns; readers take all lines up to that of the Fermi level."""
+    yield "\n average (electrostatic) potential at core\n"
+    yield "  the test charge radii are " + "".join(f"{radius:10.4f}" for radius in core.radius.values()) + "\n"
+    yield "  (the norm of the test charge is              1.0000)\n"
+    for first in range(0, len(core.value_a), 5):
+        pairs = enumerate(core.value_a[first : first + 5], first + 1)
+        yield "".join(f"{atom:8d}{value:9.4f}" for atom, value in pairs) + "\n"
 
 
 def eigenvalues(record: RunRecord) -> Iterator[str]:
@@ -20,6 +30,8 @@ def eigenvalues(record: RunRecord) -> Iterator[str]:
     if final.vacuum is not None:
         levels = final.vacuum.below, final.vacuum.above
         yield "\n vacuum level on the upper side and lower side of the slab {:14.6f} {:14.6f}\n".format(*levels)
+    if final.core_potentials is not None:
+        yield from _core_potentials(final.core_potentials)
     yield f"\n E-fermi : {final.fermi_level:15.8f}\n\n"
     polarised = len(final.eig_skn) == 2
     for s, (eig_kn, occ_kn) in enumerate(zip(final.eig_skn, final.occ_skn, strict=True), start=1):
