@@ -21,7 +21,7 @@ from eigenwerk.dft.spectrum.occupations import Smearing, SmearingKind
 from eigenwerk.dft.spectrum.tetrahedra import TetrahedronBands, corner_weights
 
 _BLOCK = 2_000_000
-"""Pairs of a tetrahedron and an energy inside it that are worked on at once, which bounds memory to some 300 MB."""
+"""Numbers of a table (energies, k-points) that are worked on at once."""
 
 MARGIN_WIDTHS, MARGIN_SHARE = 10.0, 0.05
 """The automatic range goes beyond the band energies by so many widths or this share of their range, as VASP's does."""
@@ -68,21 +68,15 @@ class TetrahedronCounting:
     @staticmethod
     def _below(bands: TetrahedronBands, energy_x: np.ndarray) -> np.ndarray:
         points, grid = bands.shape[1], len(energy_x)
-        first_T = np.searchsorted(energy_x, bands.energy_cx[0], "right")
-        after_T = np.searchsorted(energy_x, bands.energy_cx[3], "left")  # full from here on
-        size = grid * points
-        full_xk, inside_xk = np.zeros((2, size + points))
+        size = (grid + 1) * points
+        full_xk, inside_xk = np.zeros((2, size))
+        after_T = bands.full_from(energy_x)
         for state_T in bands.state_cx:
-            full_xk += np.bincount(after_T * points + state_T, bands.weight_x / 4, minlength=size + points)
-        inside_T = np.maximum(after_T - first_T, 0)
-        edges = np.searchsorted(np.cumsum(inside_T), np.arange(_BLOCK, inside_T.sum(), _BLOCK))
-        for block in np.split(np.arange(len(inside_T)), edges):
-            each = np.repeat(block, inside_T[block])
-            place = np.arange(len(each)) - np.repeat(np.cumsum(inside_T[block]) - inside_T[block], inside_T[block])
-            place += first_T[each]
+            full_xk += np.bincount(after_T * points + state_T, bands.weight_x / 4, minlength=size)
+        for each, place in bands.crossings(energy_x):
             share_cx = corner_weights(bands.energy_cx[:, each], energy_x[place]) * bands.weight_x[each]
             for state_T, share_x in zip(bands.state_cx, share_cx, strict=True):
-                inside_xk += np.bincount(place * points + state_T[each], share_x, minlength=size + points)
+                inside_xk += np.bincount(place * points + state_T[each], share_x, minlength=size)
         below_xk: np.ndarray = (inside_xk.reshape(-1, points) + full_xk.reshape(-1, points).cumsum(0))[:grid]
         return below_xk
 

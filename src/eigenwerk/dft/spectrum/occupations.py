@@ -16,14 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
 import torch
 from scipy.optimize import brentq
 from torch import Tensor
 
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA, Tetrahedra
-from eigenwerk.dft.spectrum.tetrahedra import TetrahedronBands
-from eigenwerk.dft.spectrum.tetrahedron_filling import COUNT_TOLERANCE, Softened, fill, shared_by_degenerate
+from eigenwerk.dft.spectrum.tetrahedron_filling import COUNT_TOLERANCE, fill_bands
 from eigenwerk.errors import InputError
 
 TOP_BAND_LIMIT = 1e-3
@@ -336,20 +334,17 @@ def _fill_tetrahedra(
 ) -> tuple[float, Tensor, float]:
     """Fermi level of tetrahedra, occupations (s, k, n), and -TS per electron of a state."""
     assert smearing.tetrahedra is not None
-    own_skn, own_k = eig_skn.numpy(), weight_k.numpy()
-    bands = TetrahedronBands.of(own_skn, smearing.tetrahedra)
-    occupied = Softened(bands, width) if smearing.softened else bands
     lower, upper = _frontier(eig_skn, weight_k, states)
-    tail = 50 * width if smearing.softened else 0.0
+    width = width if smearing.softened else 0.0
+    tail = 50 * width
     start = lower + tail if math.isinf(upper) else upper - tail if math.isinf(lower) else 0.5 * (upper + lower)
-    rules = {"step": width, "window": 0.0} if smearing.softened else {"step": 0.02}
-    level, weight_skn = fill(occupied, states, start, smearing.corrected, **rules)
-    weight_skn = shared_by_degenerate(own_skn, weight_skn)
+    level, weight_skn, entropy = fill_bands(
+        eig_skn.numpy(), smearing.tetrahedra, states, start, smearing.corrected, width
+    )
+    own_k = weight_k[:, None]
     # points that are no corner hold no electrons, but have bands
-    bare_k = own_k <= 0.0
-    occ_skn = np.where(bare_k[:, None], own_skn <= level, weight_skn / np.where(bare_k, 1.0, own_k)[:, None])
-    entropy = occupied.entropy(level) if isinstance(occupied, Softened) else 0.0
-    return level, torch.from_numpy(occ_skn).to(eig_skn.dtype), entropy
+    occ_skn = torch.where(own_k > 0, torch.from_numpy(weight_skn) / own_k, (eig_skn <= level).to(torch.float64))
+    return level, occ_skn.to(eig_skn.dtype), entropy
 
 
 def _frontier(eig_skn: Tensor, weight_k: Tensor, states: float) -> tuple[float, float]:

@@ -10,11 +10,15 @@ Corner energies may be equal: every denominator is a distance of energies on the
 each quotient below lies between 0 and 1.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from eigenwerk.dft.crystal.tetrahedra import Tetrahedra
+
+PAIRS = 2_000_000
+"""Pairs of a tetrahedron and a level inside it that are worked on at once, which bounds memory to some 300 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +58,7 @@ class TetrahedronBands:
         lowest_x, _, _, highest_x = self.energy_cx
         inside_x = np.flatnonzero((lowest_x < energy) & (highest_x > energy))
         full = float(self.weight_x[highest_x <= energy].sum())
-        return full + float(self.weight_x[inside_x] @ corner_weights(self.energy_cx[:, inside_x], energy).sum(0))
+        return full + float(self.weight_x[inside_x] @ share_below(self.energy_cx[:, inside_x], energy))
 
     def weights(self, energy: float, corrected: bool) -> np.ndarray:
         """How much of each state lies below an energy, w_skn; the sum is `states(energy)`.
@@ -69,6 +73,24 @@ class TetrahedronBands:
             share_cx += curvature_weights(self.energy_cx[:, inside_x], energy)
         return self.gathered(full_x, np.broadcast_to(0.25, (4, 1))) + self.gathered(inside_x, share_cx)
 
+    def between(self, low: float, high: float) -> tuple[float, "TetrahedronBands"]:
+        """For levels between two: the number of states in tetrahedra that are full, and those that are not empty."""
+        full_x = self.energy_cx[3] <= low
+        return float(self.weight_x[full_x].sum()), self.part(~full_x & (self.energy_cx[0] < high))
+
+    def full_from(self, level_x: np.ndarray) -> np.ndarray:
+        """The place of the first of ascending levels below which a tetrahedron lies as a whole, (x,)."""
+        return np.searchsorted(level_x, self.energy_cx[3], "left")
+
+    def crossings(self, level_x: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """All pairs of a tetrahedron and one of ascending levels inside it, in blocks."""
+        first_x = np.searchsorted(level_x, self.energy_cx[0], "right")
+        count_x = np.maximum(self.full_from(level_x) - first_x, 0)
+        edges = np.searchsorted(np.cumsum(count_x), np.arange(PAIRS, count_x.sum(), PAIRS))
+        for block in np.split(np.arange(len(count_x)), edges):
+            each = np.repeat(block, count_x[block])
+            yield each, np.arange(len(each)) + np.repeat(first_x[block] - _before(count_x[block]), count_x[block])
+
     def gathered(self, chosen_x: np.ndarray, share_cx: np.ndarray) -> np.ndarray:
         """Sum of the shares (4, x) of some tetrahedra at every state, times their parts of the zone; (s, k, n)."""
         total, size = np.zeros(int(np.prod(self.shape))), int(np.prod(self.shape))
@@ -76,6 +98,11 @@ class TetrahedronBands:
         for state_x, share_x in zip(self.state_cx, share_cx, strict=True):
             total += np.bincount(state_x[chosen_x], weight_x * share_x, minlength=size)
         return total.reshape(self.shape)
+
+
+def _before(count_x: np.ndarray) -> np.ndarray:
+    """Sum of what comes before each number."""
+    return np.cumsum(count_x) - count_x
 
 
 def corner_weights(energy_cx: np.ndarray, level: np.ndarray | float) -> np.ndarray:
@@ -89,16 +116,25 @@ def corner_weights(energy_cx: np.ndarray, level: np.ndarray | float) -> np.ndarr
     low_x, middle_x, high_x = _regions(energy_cx, level_x)
     share_cx[:, low_x] = _tip(level_x[low_x], energy_cx[:, low_x])
     share_cx[:, high_x] = 0.25 - _tip(level_x[high_x], energy_cx[::-1, high_x])[::-1]
-    (e1, e2, e3, e4), e = energy_cx[:, middle_x], level_x[middle_x]
-    up3, up4, from3, from4 = (e - e1) / (e3 - e1), (e - e1) / (e4 - e1), (e - e2) / (e3 - e2), (e - e2) / (e4 - e2)
-    # three tetrahedra make up the part below, between the corners 1, 2 and the points where edges meet the level
-    first, second, third = up3 * up4 / 4, up4 * from3 * (1 - up3) / 4, from3 * from4 * (1 - up4) / 4
+    up3, up4, from3, from4 = _cuts(level_x[middle_x], energy_cx[:, middle_x])
+    first, second, third = _pieces(up3, up4, from3, from4) / 4
     whole = first + second + third
     share_cx[0, middle_x] = first + (first + second) * (1 - up3) + whole * (1 - up4)
     share_cx[1, middle_x] = whole + (second + third) * (1 - from3) + third * (1 - from4)
     share_cx[2, middle_x] = (first + second) * up3 + (second + third) * from3
     share_cx[3, middle_x] = whole * up4 + third * from4
     return share_cx
+
+
+def share_below(energy_cx: np.ndarray, level: np.ndarray | float) -> np.ndarray:
+    """The part of a tetrahedron that lies below a level, (x,): the sum of `corner_weights`."""
+    level_x = np.broadcast_to(level, energy_cx.shape[1:])
+    share_x = np.empty(energy_cx.shape[1])
+    low_x, middle_x, high_x = _regions(energy_cx, level_x)
+    share_x[low_x] = _edges(level_x[low_x], energy_cx[:, low_x]).prod(0)
+    share_x[high_x] = 1 - _edges(level_x[high_x], energy_cx[::-1, high_x]).prod(0)
+    share_x[middle_x] = _pieces(*_cuts(level_x[middle_x], energy_cx[:, middle_x])).sum(0)
+    return share_x
 
 
 def curvature_weights(energy_cx: np.ndarray, level: np.ndarray | float) -> np.ndarray:
@@ -122,9 +158,27 @@ def _regions(energy_cx: np.ndarray, level_x: np.ndarray) -> tuple[np.ndarray, np
     return np.flatnonzero(low_x), np.flatnonzero(~(low_x | high_x)), np.flatnonzero(high_x)
 
 
+def _edges(level_x: np.ndarray, energy_cx: np.ndarray) -> np.ndarray:
+    """Where the level meets the edges from the first corner to the others, (3, x) as parts of their lengths."""
+    edge_cx: np.ndarray = (level_x - energy_cx[0]) / (energy_cx[1:] - energy_cx[0])
+    return edge_cx
+
+
+def _cuts(level_x: np.ndarray, energy_cx: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Where a level between the second corner and the third meets the edges 1-3, 1-4, 2-3, 2-4."""
+    e1, e2, e3, e4 = energy_cx
+    from1, from2 = level_x - e1, level_x - e2
+    return from1 / (e3 - e1), from1 / (e4 - e1), from2 / (e3 - e2), from2 / (e4 - e2)
+
+
+def _pieces(up3: np.ndarray, up4: np.ndarray, from3: np.ndarray, from4: np.ndarray) -> np.ndarray:
+    """Volumes of the three tetrahedra that make up the part below, between the corners 1, 2 and those four points."""
+    return np.stack([up3 * up4, up4 * from3 * (1 - up3), from3 * from4 * (1 - up4)])
+
+
 def _tip(level_x: np.ndarray, energy_cx: np.ndarray) -> np.ndarray:
     """Corner weights of the tip at the first corner that the level cuts off."""
-    edge_cx = (level_x - energy_cx[0]) / (energy_cx[1:] - energy_cx[0])
+    edge_cx = _edges(level_x, energy_cx)
     quarter_x = edge_cx.prod(0) / 4
     return quarter_x * np.concatenate([(4 - edge_cx.sum(0))[None], edge_cx])
 

@@ -8,30 +8,39 @@ The integral is a sum over fixed x, so that the free energy is stationary whatev
 narrow against the width take points in their volume instead.  Equations: docs/equations/occupations.md.
 """
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Protocol
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import entr, expit, roots_jacobi
 
-from eigenwerk.dft.spectrum.tetrahedra import TetrahedronBands
+from eigenwerk.dft.crystal.tetrahedra import Tetrahedra
+from eigenwerk.dft.spectrum.tetrahedra import TetrahedronBands, corner_weights, curvature_weights, share_below
 
 COUNT_TOLERANCE = 1e-13
 """Relative error of the number of electrons that counts as exact."""
 
+LEVEL_STEP = 0.02
+"""First step (hartree) of the search for a sharp level."""
+
 WINDOW = 1e-8
 """Levels this near (hartree) to the Fermi level are filled alike: rounding must not choose between equal levels."""
+
+MARGIN = 1e-3
+"""Bands that end so far (hartree) below the Fermi level, or begin above it, are full, or empty."""
 
 SAME_LEVEL = 1e-6
 """Bands of one k-point this near (hartree) are degenerate and get the mean of their occupations."""
 
-STEP, REACH = 0.25, 20.0
-"""Step and end of the sum over x, in widths."""
+REACH = 20.0
+"""End of the sum over x, in widths."""
 
-NARROW = 2.0
-"""Spread of the corner energies, in widths, up to which points in the volume serve."""
+SPREADS = {2.0: 0.25, 4.0: 0.5, 8.0: 1.0}
+"""Spread of the corner energies, in widths, from which on steps of x may have this length; below the first, points in
+the volume serve.  A kink of N inside a step costs some 0.002 step³/spread² of a tetrahedron."""
 
 
 class Occupied(Protocol):
@@ -43,6 +52,9 @@ class Occupied(Protocol):
     def weights(self, level: float, corrected: bool) -> np.ndarray:
         """How much of each state is occupied, (s, k, n)."""
 
+    def between(self, low: float, high: float) -> "tuple[float, Occupied]":
+        """For levels between two: the number of states that are full anyway, and the rest."""
+
 
 @dataclass(frozen=True)
 class Softened:
@@ -52,36 +64,58 @@ class Softened:
     width: float
 
     @cached_property
-    def _kinds(self) -> tuple[TetrahedronBands, TetrahedronBands]:
-        narrow_x = self.bands.energy_cx[3] - self.bands.energy_cx[0] <= NARROW * self.width
-        return self.bands.part(~narrow_x), self.bands.part(narrow_x)
+    def _wide(self) -> list[tuple[TetrahedronBands, np.ndarray, np.ndarray]]:
+        """Tetrahedra by their spread, with the x that serve for them, and their shares."""
+        spread_x = (self.bands.energy_cx[3] - self.bands.energy_cx[0]) / self.width
+        ends = [*list(SPREADS)[1:], np.inf]
+        chosen = [(spread_x > first) & (spread_x <= end) for first, end in zip(SPREADS, ends, strict=True)]
+        return [(self.bands.part(some_x), *_nodes(step)) for some_x, step in zip(chosen, SPREADS.values(), strict=True)]
 
-    def _near(self, level: float) -> tuple[TetrahedronBands, np.ndarray]:
-        """Wide tetrahedra that the step meets, and which of all wide ones are full."""
-        wide = self._kinds[0]
-        full_x = wide.energy_cx[3] <= level - REACH * self.width
-        return wide.part(~full_x & (wide.energy_cx[0] < level + REACH * self.width)), full_x
+    @cached_property
+    def _narrow(self) -> TetrahedronBands:
+        return self.bands.part(self.bands.energy_cx[3] - self.bands.energy_cx[0] <= min(SPREADS) * self.width)
 
     def _points(self, level: float) -> np.ndarray:
         """x = (energy - level) / width at the points in narrow tetrahedra, (points, x)."""
-        distance_px: np.ndarray = (_INSIDE_PC @ self._kinds[1].energy_cx - level) / self.width
+        distance_px: np.ndarray = (_INSIDE_PC @ self._narrow.energy_cx - level) / self.width
         return distance_px
+
+    def _sum(self, level: float, power: int) -> float:
+        """Σ share x^power N(level + width x) of wide tetrahedra."""
+        total = 0.0
+        for bands, x, share in self._wide:
+            factor, level_x = share * x**power, level + self.width * x
+            # a tetrahedron is full at all levels from some place on
+            rest = np.append(np.cumsum(factor[::-1])[::-1], 0.0)
+            total += float(bands.weight_x @ rest[bands.full_from(level_x)])
+            for each, place in bands.crossings(level_x):
+                filled_x = share_below(bands.energy_cx[:, each], level_x[place])
+                total += float((bands.weight_x[each] * factor[place]) @ filled_x)
+        return total
 
     def states(self, level: float) -> float:
         """See `Occupied`."""
-        near, full_x = self._near(level)
-        wide, narrow = self._kinds
-        count = float(wide.weight_x[full_x].sum())
-        count += sum(share * near.states(level + self.width * x) for x, share in zip(_NODES, _SHARES, strict=True))
-        return count + float(_INSIDE_P @ expit(-self._points(level)) @ narrow.weight_x)
+        return self._sum(level, 0) + float(_INSIDE_P @ expit(-self._points(level)) @ self._narrow.weight_x)
+
+    def between(self, low: float, high: float) -> tuple[float, "Softened"]:
+        """See `Occupied`."""
+        full, bands = self.bands.between(low - REACH * self.width, high + REACH * self.width)
+        return full, Softened(bands, self.width)
 
     def weights(self, level: float, corrected: bool) -> np.ndarray:
         """See `Occupied`."""
-        near, full_x = self._near(level)
-        wide, narrow = self._kinds
-        total_skn = wide.gathered(full_x, np.broadcast_to(0.25, (4, 1)))
-        for x, share in zip(_NODES, _SHARES, strict=True):
-            total_skn += share * near.weights(level + self.width * x, corrected)
+        total_skn = np.zeros(self.bands.shape)
+        for bands, x, share in self._wide:
+            level_x = level + self.width * x
+            rest = np.append(np.cumsum(share[::-1])[::-1], 0.0) / 4
+            every = np.arange(len(bands.weight_x))
+            total_skn += bands.gathered(every, np.broadcast_to(rest[bands.full_from(level_x)], (4, len(every))))
+            for each, place in bands.crossings(level_x):
+                share_cx = corner_weights(bands.energy_cx[:, each], level_x[place])
+                if corrected:
+                    share_cx += curvature_weights(bands.energy_cx[:, each], level_x[place])
+                total_skn += bands.gathered(each, share[place] * share_cx)
+        narrow = self._narrow
         filled_px = _INSIDE_P[:, None] * expit(-self._points(level))
         share_cx = _INSIDE_PC.T @ filled_px
         if corrected:
@@ -91,24 +125,35 @@ class Softened:
 
     def entropy(self, level: float) -> float:
         """-TS, in the unit of the width, per cell and electron of a state."""
-        near, _ = self._near(level)
-        narrow = self._kinds[1]
-        wide_part = -sum(
-            share * x * near.states(level + self.width * x) for x, share in zip(_NODES, _SHARES, strict=True)
-        )
         distance_px = self._points(level)
         disorder_px = entr(expit(distance_px)) + entr(expit(-distance_px))
-        return self.width * (wide_part - float(_INSIDE_P @ disorder_px @ narrow.weight_x))
+        return -self.width * (self._sum(level, 1) + float(_INSIDE_P @ disorder_px @ self._narrow.weight_x))
 
 
-def fill(
-    occupied: Occupied, states: float, start: float, corrected: bool, step: float, window: float = WINDOW
-) -> tuple[float, np.ndarray]:
+def fill_bands(
+    eig_skn: np.ndarray, tetrahedra: Tetrahedra, states: float, start: float, corrected: bool, width: float
+) -> tuple[float, np.ndarray, float]:
+    """The Fermi level that fills so many states, how much of each state is occupied, w_skn, and -TS per electron.
+
+    eig_skn: (s, k, n) hartree; start: see `fill`; width: of the Fermi-Dirac step, 0 for a sharp level.
+    """
+    full_n, open_n = open_bands(eig_skn, states, width)
+    bands = TetrahedronBands.of(eig_skn[..., open_n], tetrahedra)
+    occupied = Softened(bands, width) if width else bands
+    weight_skn = np.zeros(eig_skn.shape)
+    weight_skn[..., full_n] = tetrahedra.weight_of_points(eig_skn.shape[1])[:, None]
+    rest = states - full_n.sum() * len(eig_skn)
+    level, weight_skn[..., open_n] = fill(occupied, rest, start, corrected, width or LEVEL_STEP)
+    entropy = occupied.entropy(level) if isinstance(occupied, Softened) else 0.0
+    return level, shared_by_degenerate(eig_skn, weight_skn), entropy
+
+
+def fill(occupied: Occupied, states: float, start: float, corrected: bool, step: float) -> tuple[float, np.ndarray]:
     """The Fermi level that fills so many states, and how much of each state is occupied, w_skn.
 
     start: the level where the count is exact there already (middle of a gap); step: how far away the next try is.
-    window: levels this near to each other are filled alike.  A level of tetrahedra without spread is filled in part:
-    the occupations are those between the two sides of the window that hold the exact number.
+    A level of tetrahedra without spread is filled in part: the occupations are those between its two sides, WINDOW
+    away, that hold the exact number.
     """
     tolerance = COUNT_TOLERANCE * max(1.0, states)
     if abs(occupied.states(start) - states) <= tolerance:
@@ -119,9 +164,9 @@ def fill(
         if step > 1e6:
             raise ValueError("no Fermi level: the number of electrons cannot be reached")
         near, far, step = far, far + 2 * side * step, 2 * step
-    level = float(brentq(lambda energy: occupied.states(energy) - states, near, far, xtol=1e-15, rtol=1e-15))
-    if not window:
-        return level, occupied.weights(level, corrected)
+    full, rest = occupied.between(*sorted((near, far)))
+    level = float(brentq(lambda energy: full + rest.states(energy) - states, near, far, xtol=1e-15, rtol=1e-15))
+    window = WINDOW
     below, above = occupied.states(level - window), occupied.states(level + window)
     while below > states or above < states:
         window *= 2
@@ -129,6 +174,20 @@ def fill(
     share = (states - below) / (above - below) if above > below else 0.5
     weights_skn = (1 - share) * occupied.weights(level - window, corrected)
     return level, weights_skn + share * occupied.weights(level + window, corrected)
+
+
+def open_bands(eig_skn: np.ndarray, states: float, width: float) -> tuple[np.ndarray, np.ndarray]:
+    """Which bands are full in all channels, and which may be filled in part: as flags, (n,).  The others are empty.
+
+    No more bands than begin below a level are occupied there, no fewer than end below it: that bounds the Fermi level.
+    """
+    margin = MARGIN + 1.5 * REACH * width
+    begin_x, end_x = np.sort(eig_skn.min(1).reshape(-1)), np.sort(eig_skn.max(1).reshape(-1))
+    slack = COUNT_TOLERANCE * max(1.0, states)
+    lowest = begin_x[min(int(states + slack), len(begin_x) - 1)] - margin
+    highest = end_x[min(max(math.ceil(states - slack), 1), len(end_x)) - 1] + margin
+    open_n = (eig_skn.min((0, 1)) < highest) & (eig_skn.max((0, 1)) > lowest)
+    return ~open_n & (eig_skn.max((0, 1)) <= lowest), open_n
 
 
 def shared_by_degenerate(eig_skn: np.ndarray, weight_skn: np.ndarray) -> np.ndarray:
@@ -147,9 +206,10 @@ def shared_by_degenerate(eig_skn: np.ndarray, weight_skn: np.ndarray) -> np.ndar
     return shared_skn
 
 
-def _nodes() -> tuple[np.ndarray, np.ndarray]:
-    """Equal steps of x with the weights -f'(x), sum one: exact but for exp(-4π²/STEP) where N is smooth."""
-    x = STEP * (np.arange(-round(REACH / STEP), round(REACH / STEP)) + 0.5)
+@cache
+def _nodes(step: float) -> tuple[np.ndarray, np.ndarray]:
+    """Equal steps of x with the shares -f'(x), sum one: exact to exp(-2π²/step) where N is smooth."""
+    x = step * (np.arange(-round(REACH / step), round(REACH / step)) + 0.5)
     share = expit(x) * expit(-x)
     return x, share / share.sum()
 
@@ -166,5 +226,4 @@ def _inside(order: int = 5) -> tuple[np.ndarray, np.ndarray]:
     return weight_p, np.stack([u, (1 - u) * v, (1 - u) * (1 - v) * w, (1 - u) * (1 - v) * (1 - w)], axis=1)
 
 
-_NODES, _SHARES = _nodes()
 _INSIDE_P, _INSIDE_PC = _inside()
