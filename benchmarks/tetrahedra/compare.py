@@ -29,7 +29,7 @@ import torch
 
 from eigenwerk.dft.crystal.tetrahedra import Tetrahedra, tetrahedra_of_mesh
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.run.run import run_folder
+from eigenwerk.dft.running.run import run_folder
 from eigenwerk.dft.spectrum.density_of_states import TetrahedronCounting, density_of_states
 from eigenwerk.dft.spectrum.occupations import make_smearing, occupations
 from eigenwerk.io.paw_library import choose_dataset
