@@ -38,6 +38,14 @@ def test_aluminium_is_a_metal_with_a_small_entropy_term(run_example):
     assert result.energy_zero == pytest.approx(result.free_energy - result.entropy_term / 3, abs=1e-9)
 
 
+def test_silicon_has_its_conduction_bands_bottom_near_x(run_example):
+    bands = run_example("07_silicon_bands").bands
+    assert 0.5 < bands.gap.gap < 0.6 and bands.gap.direct_gap == pytest.approx(2.55, abs=0.05)
+    assert bands.place(bands.gap.top).startswith("G") and "of the way from G to X" in bands.place(bands.gap.bottom)
+    masses = {(mass.carrier, mass.towards): mass.mass for mass in bands.masses}
+    assert masses["electron", "G-X"] == pytest.approx(0.95, abs=0.05)  # 0.92 in experiment
+
+
 @pytest.mark.slow
 def test_iron_is_a_ferromagnet(run_example):
     result = run_example("03_iron_magnet")

@@ -33,6 +33,17 @@ def dataset(symbol: str, functional: str, variant: str | None) -> PawDataset:
 def run(structure: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     """Solve and return a dictionary with the keys of the reference results."""
     started = time.perf_counter()
+    calculation = make_calculation(structure, settings)
+    ground = calculation.run()
+    return {
+        **numbers(ground, calculation.kpoints), "mesh": list(settings["kpts_size"]),
+        "wall_s": time.perf_counter() - started,
+        "md5": {s: data.md5 for s, data in calculation.datasets.items()},
+    }  # fmt: skip
+
+
+def make_calculation(structure: dict[str, Any], settings: dict[str, Any]) -> Calculation:
+    """What is to be solved, from the input of a reference run."""
     tag, set_name = FUNCTIONALS[settings["xc"]]
     crystal = make_structure(structure, settings)
     # "v3", ":d,4.6,0" or both: a variant, and the shell and U of a correction
@@ -49,11 +60,7 @@ def run(structure: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
         ismear=ismear(settings["occupations"]), width=settings["occupations"]["width"] / HARTREE,
         energy_tolerance=ENERGY_TOLERANCE_EV / HARTREE, max_steps=MOST_STEPS, hubbard=hubbard,
     )  # fmt: skip
-    ground = Calculation(crystal, kpoints, parameters, datasets).run()
-    return {
-        **numbers(ground, kpoints), "mesh": list(mesh), "wall_s": time.perf_counter() - started,
-        "md5": {s: data.md5 for s, data in datasets.items()},
-    }  # fmt: skip
+    return Calculation(crystal, kpoints, parameters, datasets)
 
 
 def shell(correction: str) -> tuple[int, float]:

@@ -12,7 +12,7 @@ from eigenwerk.cli.check_text import compact, size
 from eigenwerk.cli.main import main
 from loaded_modules import SLOW_PACKAGES, modules_loaded_by
 
-EXAMPLES = ("01_silicon_pbe", "02_aluminium_metal", "03_iron_magnet", "04_water_molecule")
+EXAMPLES = ("01_silicon_pbe", "02_aluminium_metal", "03_iron_magnet", "04_water_molecule", "07_silicon_bands")
 
 
 @pytest.fixture
@@ -178,3 +178,9 @@ def test_lists_are_written_as_in_the_file(values, text):
 )
 def test_sizes_have_about_three_digits(count, text):
     assert size(count) == text
+
+
+def test_bands_besides_are_told(repository, capsys):
+    assert main(["check", str(repository / "examples" / "07_silicon_bands")]) == 0
+    text = capsys.readouterr().out
+    assert "bands besides     path of 3 lines in KPOINTS_OPT: 63 points, in the potential of the run" in text

@@ -45,6 +45,8 @@ def document(inputs: Inputs) -> Document:
         "structure": found.structure and _structure(found.structure, inputs),
         "symmetry": found.symmetry and _symmetry(found.symmetry, found.kpoints),
         "kpoints": found.kpoints and _kpoints(found.kpoints),
+        "fixed_density": inputs.fixed_density,
+        "band_lists": band_lists(inputs),
         "electrons": found.parameters and _electrons(found.parameters, inputs),
         "bands": found.parameters and _bands(found.parameters),
         "grids": found.grids and {"wave": list(found.grids.wave), "density": list(found.grids.fine)},
@@ -59,6 +61,12 @@ def problem_list(problems: list[Problem]) -> list[Document]:
     """Errors, then warnings, then notes, each kind in the order of discovery."""
     ordered = sorted(problems, key=lambda problem: SEVERITIES.index(problem.severity))
     return [asdict(problem) | {"text": str(problem)} for problem in ordered]
+
+
+def band_lists(inputs: Inputs) -> list[Document]:
+    """Lists of k-points whose bands come besides: in words, and how many points."""
+    lists = () if inputs.parts.bands is None else inputs.parts.bands.lists
+    return [{"source": kpoints.source, "points": len(kpoints.point_kc)} for kpoints in lists]
 
 
 def memory_problems(memory: MemoryEstimate | None) -> list[Problem]:

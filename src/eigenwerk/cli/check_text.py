@@ -41,7 +41,7 @@ def lines(document: Document) -> Iterator[Line]:
         ("Settings", _settings(document["settings"])),
         ("Structure", _structure(document["structure"])),
         ("Symmetry", _symmetry(document["symmetry"])),
-        ("k-points", _kpoints(document["kpoints"])),
+        ("k-points", (*_kpoints(document["kpoints"]), *_bands_besides(document))),
         ("Electrons and bands", _electrons(document["electrons"], document["bands"])),
         ("Plane waves", _plane_waves(document["grids"], document["plane_waves"])),
         ("Data sets", _datasets(document["datasets"])),
@@ -133,6 +133,15 @@ def _kpoints(kpoints: Document | None) -> Iterator[Line]:
         yield _row(f"  {number}", "".join(f"{x:11.6f}" for x in point) + f"   weight {weight:.6f}")
     if kpoints["irreducible"] > SHOWN_POINTS:
         yield _row("", f"… and {kpoints['irreducible'] - SHOWN_POINTS} more", FAINT)
+
+
+def _bands_besides(document: Document) -> Iterator[Line]:
+    """What is done in a potential that does not change."""
+    if document["fixed_density"]:
+        source = document["restart"]["file"] or "superposed atoms"
+        yield _row("density", f"that of {source} is kept; only bands are computed")
+    for one in document["band_lists"]:
+        yield _row("bands besides", f"{one['source']}: {one['points']} points, in the potential of the run")
 
 
 def _electrons(electrons: Document | None, bands: Document | None) -> Iterator[Line]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eigenwerk import __version__
+from eigenwerk.cli.check_document import band_lists
 from eigenwerk.cli.check_text import FAINT, HEAD, PLAIN, STYLES, Line, size, under_titles
 from eigenwerk.cli.run_text import formula
 from eigenwerk.dft.inputs.inputs import Inputs
@@ -28,6 +29,8 @@ def document(inputs: Inputs, plan: Plan, others: list[Plan], smallest: Plan | No
             "projectors": sizes.projectors, "wave_points": sizes.wave_points, "atoms": sizes.atoms,
         },
         "fits": plan.fits,
+        "fixed_density": inputs.fixed_density and len(inputs.kpoints.point_kc),
+        "band_lists": band_lists(inputs),
         "plan": _plan(plan),
         "others": [_plan(other) for other in others],
         "smallest": smallest and _plan(smallest),
@@ -66,6 +69,11 @@ def lines(found: Document) -> Iterator[Line]:
         f"{_count(sizes['kpoints'], 'k-point')}{spins}, {sizes['bands']} bands, {sizes['plane_waves']} plane waves, "
         f"{sizes['projectors']} projectors of {_count(sizes['atoms'], 'atom')}"
     ), PLAIN
+    if found["fixed_density"]:
+        count = _count(found["fixed_density"], "k-point")
+        yield f"bands of {count} in a fixed density, as many at a time; a step is one sweep over those", PLAIN
+    for one in found["band_lists"]:
+        yield f"and, in the potential of the run, bands of {one['source']}: {_count(one['points'], 'k-point')}", PLAIN
     yield from under_titles((
         (f"Layout on {plan['ranks']} x {plan['device']}", _layout(plan)),
         ("Memory of the fullest rank", _memory(plan)),

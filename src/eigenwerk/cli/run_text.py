@@ -62,11 +62,9 @@ def heading(inputs: Inputs, folder: Path) -> list[str]:
 
 def _band_rows(inputs: Inputs) -> Iterator[tuple[str, str]]:
     """What bands come besides."""
-    asked = inputs.bands
-    weightless = None if asked.weightless is None else asked.weightless.kpoints
-    for kpoints in (weightless, asked.second):
-        if kpoints is not None:
-            yield "bands", f"{kpoints.source}: {len(kpoints.point_kc)}, in the converged potential"
+    where = "fixed" if inputs.fixed_density else "converged"
+    for kpoints in inputs.bands.lists:
+        yield "bands", f"{kpoints.source}: {len(kpoints.point_kc)}, in the {where} potential"
 
 
 def _stop_words(inputs: Inputs) -> str:

@@ -30,7 +30,13 @@ class BandRequest:
     path_text: str = ""
 
     def __bool__(self) -> bool:
-        return self.weightless is not None or self.second is not None
+        return bool(self.lists)
+
+    @property
+    def lists(self) -> tuple[KPoints, ...]:
+        """All that there are."""
+        weightless = None if self.weightless is None else self.weightless.kpoints
+        return tuple(points for points in (weightless, self.second) if points is not None)
 
 
 def second_list(

@@ -172,6 +172,13 @@ class Draft:
         self.computed |= origins
         self.waves = count_plane_waves(self.structure, sphere_radius(cutoff), self.kpoints.point_kc)
 
+    def _fewest_waves(self, waves: PlaneWaveCounts, cutoff: float) -> int:
+        """Plane waves of the point that has the fewest, those whose bands come besides included."""
+        lists = () if self.bands is None else self.bands.lists
+        assert self.structure is not None
+        counts = [count_plane_waves(self.structure, sphere_radius(cutoff), points.point_kc) for points in lists]
+        return min(one.fewest for one in (waves, *counts))
+
     def _bands(self) -> None:
         """Bands and occupations; then everything is known that `Parameters` holds."""
         if self._electrons is None or self.structure is None:
@@ -183,8 +190,9 @@ class Draft:
         occupations = fixed_occupations(self.incar, self._electrons, bands, points, self.findings)
         if self.waves is None or self.grids is None or self.kpoints is None or self._cutoff_ev is None:
             return
-        if bands > self.waves.fewest:
-            message = f"{bands} bands are more than the {self.waves.fewest} plane waves of one k-point"
+        fewest = self._fewest_waves(self.waves, self._cutoff_ev / HARTREE_EV)
+        if bands > fewest:
+            message = f"{bands} bands are more than the {fewest} plane waves of one k-point"
             self.findings.add(self.incar.problem("NBANDS", message, "Raise ENCUT, or set a smaller NBANDS."))
         by_hand = any(tag in self.incar.values for tag in (*WAVE_TAGS, *FINE_TAGS))
         mixed, from_structure = mixing(self.incar, self.structure)

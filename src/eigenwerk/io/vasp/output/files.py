@@ -50,6 +50,11 @@ def field_file(name: str) -> OutputFile:
     return OutputFile(name, partial(write_volumetric, name=name), lambda record: name in record.fields)
 
 
+def has_mesh(record: RunRecord) -> bool:
+    """Whether the k-points were asked for as a mesh, not as a list or path."""
+    return record.generation is not None and record.generation.end_kc is None
+
+
 OUTPUT_FILES = (
     OutputFile("vasprun.xml", write_vasprun),
     OutputFile("OUTCAR", write_outcar),
@@ -57,7 +62,7 @@ OUTPUT_FILES = (
     OutputFile("CONTCAR", write_contcar),
     OutputFile("XDATCAR", write_xdatcar),
     OutputFile("EIGENVAL", write_eigenval),
-    OutputFile("IBZKPT", write_ibzkpt, lambda record: record.generation is not None),
+    OutputFile("IBZKPT", write_ibzkpt, has_mesh),
     OutputFile("PROCAR", write_procar, lambda record: record.final.projections is not None, at_end=True),
     OutputFile("PROCAR_OPT", partial(write_procar, second=True), _second_projections, at_end=True),
     OutputFile("DOSCAR", write_doscar),
