@@ -71,7 +71,7 @@ def main():
     lines = [
         "# Bands along paths against GPAW", "",
         "Written by `benchmarks/bands/compare.py`. GPAW 26.7 in plane-wave mode on the same data sets, cutoff and",
-        "mesh, with its short cuts taken out (`benchmarks/accuracy/oracle/full_gpaw.py`), its bands in its own density.",
+        "mesh, with its short cuts taken out (`benchmarks/accuracy/oracle/full_gpaw.py`), its bands in its density.",
         "Differences in meV of single levels, as they are: no zero is shifted. The last column is the largest residual",
         "of our orbitals in eV.", "",
         "| case | spins | points | bands | largest, filled | largest, empty | mean | Fermi level | residual |",
