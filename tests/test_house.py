@@ -219,7 +219,8 @@ def test_example_of_a_nucleus_has_a_case_and_a_short_readme(repository, example)
 
 
 def test_examples_are_numbered_and_all_tested(repository):
-    assert sorted(path.name for path in (repository / "examples").iterdir() if path.is_dir()) == sorted([*EXAMPLES, *NUCLEI])
+    folders = sorted(path.name for path in (repository / "examples").iterdir() if path.is_dir())
+    assert folders == sorted([*EXAMPLES, *NUCLEI])
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
