@@ -91,7 +91,7 @@ def test_programs_that_drive_vasp_get_0_for_an_unconverged_run(folder, capsys):
     path = folder(NELM=2)
     assert main(["run", str(path), "--vasp-exit-codes"]) == 0
     assert "NOT CONVERGED in 2 steps" in capsys.readouterr().out
-    assert "NOT CONVERGED" in (path / "OUTCAR").read_text(), "the files say it"
+    assert "EDIFF was not reached (unconverged)" in (path / "OUTCAR").read_text(), "the files say it"
     assert main(["run", str(folder(NBANDS=1)), "--vasp-exit-codes"]) == 2, "bad input stays bad"
 
 
