@@ -1,4 +1,7 @@
-"""Writes the table of INCAR tags into docs/formats/incar.md:  python tools/make_tags_page.py"""
+"""Writes what is made of the table of INCAR tags:  python tools/make_tags_page.py
+
+The table in docs/formats/incar.md, and the keywords of `dft.run` with their types, for editors.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,6 +10,15 @@ from eigenwerk.io.vasp.tags.base import Tag, show
 from eigenwerk.io.vasp.tags.table import TAGS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "formats" / "incar.md"
+KEYWORDS = PAGE.parents[2] / "src" / "eigenwerk" / "dft" / "api" / "keywords.py"
+TYPES = {
+    "int": "int", "float": "float", "bool": "bool", "str": "str", "word": "str",
+    "ints": "Sequence[int] | Mapping[str, int]", "floats": "Sequence[float] | Mapping[str, float]",
+    "bools": "Sequence[bool]", "words": "Sequence[str] | str", "bool|word": "bool | str", "float|word": "float | str",
+    "variants": "Mapping[str, str]",
+}  # fmt: skip
+"""Of a tag's kind, in Python."""
+
 BEGIN = "<!-- the table, written by tools/make_tags_page.py -->\n"
 
 
@@ -51,5 +63,25 @@ def page_with_table() -> str:
     return PAGE.read_text().split(BEGIN)[0] + f"{BEGIN}\n{tags_markdown()}"
 
 
+def keywords_module() -> str:
+    """The module with the keywords of `dft.run`, one for each honoured tag."""
+    head = (
+        '"""Keywords of `dft.run`: the honoured tags of INCAR.  Written by tools/make_tags_page.py."""\n\n'
+        "from collections.abc import Mapping, Sequence\nfrom typing import TypedDict\n\n\n"
+        "class Settings(TypedDict, total=False):\n"
+        '    """What each means, its unit and default: docs/formats/incar.md."""\n\n'
+    )
+    tags = [tag for tag in TAGS.values() if tag.status == "honoured"]
+    return head + "".join(_keyword(tag) for tag in tags)
+
+
+def _keyword(tag: Tag) -> str:
+    unit = f"; {tag.unit}" if tag.unit else ""
+    help_text = tag.help.split(". ")[0].removesuffix(".")
+    words = f"    {tag.name.lower()}: {TYPES[tag.kind]}  # {help_text}{unit}"
+    return f"{words if len(words) <= 120 else words[:117] + '...'}\n"
+
+
 if __name__ == "__main__":
     PAGE.write_text(page_with_table())
+    KEYWORDS.write_text(keywords_module())

@@ -11,11 +11,11 @@ from eigenwerk.io.run_stamp import new_run
 
 
 class OutputFolder:
-    """The folder of one run.  path: where files go now; run: its identifier."""
+    """The folder of one run.  path: where files go now; run: its identifier; writes: whether there are any."""
 
-    def __init__(self, path: str | Path, run: str = ""):
+    def __init__(self, path: str | Path, run: str = "", writes: bool = True):
         # other folders may be the current one when it is needed
-        self.path, self.run = Path(path), run or new_run()
+        self.path, self.run, self.writes = Path(path), run or new_run(), writes
         self._absolute = self.path.absolute()
         self._locks: list[FolderLock] = []
 
@@ -24,6 +24,8 @@ class OutputFolder:
 
         Raises InputError if it cannot be written, or if another run writes there.
         """
+        if not self.writes:
+            return ""
         ensure_writable(self.path)
         self._locks.append(lock_folder(self.path, self.run))
         return self._locks[-1].note

@@ -20,6 +20,7 @@ import torch
 
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
+from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE
@@ -42,7 +43,7 @@ from eigenwerk.dft.volumetric.vacuum import dipole_moment, slab_axis, vacuum_lev
 from eigenwerk.dft.xc.evaluation import uncompiled
 from eigenwerk.errors import ConvergenceError, EigenwerkError
 from eigenwerk.functionals.table import find_functional
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw_xml import PawDataset, read_paw_xml
 from eigenwerk.io.run_stamp import new_run, others_of_set, stamp_of
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
 from eigenwerk.io.vasp.output.record import RunRecord, StepRecord
@@ -97,6 +98,8 @@ def run_inputs(
     protect: Protect | None = None,
     until: float | None = None,
     run: str = "",
+    in_memory: bool = False,
+    start: State | None = None,
 ) -> RunResult:
     """The same for inputs that have been read already.
 
@@ -104,20 +107,21 @@ def run_inputs(
     on the way.  runtime: device and ranks; every rank calls this function and gets the result, the first one writes the
     files.  protect is given `Saver.rescue`, which saves the last finished step at any time, called on all ranks
     together from another thread, as soon as there is one.  until: when the run has to be over, by `time.monotonic`.
-    run: its identifier (default: a new one).
+    run: its identifier (default: a new one).  in_memory: no file is written, no folder touched.  start: a state of the
+    same atoms and data sets to go on from, in place of what INCAR asks for.
     """
     inputs.raise_on_errors()
     runtime = with_room(inputs.size, runtime or Runtime())
-    folder = OutputFolder(inputs.folder if output is None else output, run or new_run())
+    folder = OutputFolder(inputs.folder if output is None else output, run or new_run(), writes=not in_memory)
     try:
         note = folder.take() if runtime.writes else ""
-        rules = StopRules([folder.path, inputs.folder] if runtime.writes else [], until)
+        rules = StopRules([folder.path, inputs.folder] if runtime.writes and not in_memory else [], until)
         warm_up(runtime.device, inputs.parameters.functional, inputs.parameters.spins)
         with intraop_threads(threads, runtime.device), _memory_errors():
             record_device(runtime.trace, runtime.device)
             runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
             with runtime.trace.span("input files"):
-                datasets = {symbol: read_paw_xml(file) for symbol, file in inputs.datasets.items()}
+                datasets = {symbol: _dataset(data, start) for symbol, data in inputs.data.items()}
             calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
             saver = Saver(inputs, calculation, folder, save_every)
             work = _Run(inputs, calculation, saver, rules, on_step, on_note, protect)
@@ -126,13 +130,19 @@ def run_inputs(
             try:
                 if inputs.fixed_density:
                     return work.keep_density()
-                return work.finish(calculation.run(work.step, work.start()))
+                return work.finish(calculation.run(work.step, start or work.start()))
             except Stopped as stop:
                 return work.stop(str(stop))
             except KeyboardInterrupt as interrupt:
                 raise RunInterrupted(work.break_off()) from interrupt
     finally:
         folder.release()
+
+
+def _dataset(data: DataSet, start: State | None) -> PawDataset:
+    """The content of a file, that of the state to start from if it is the same."""
+    known = None if start is None else start.subject.datasets.get(data.symbol)
+    return known if known is not None and known.sha256 == data.header.sha256 else read_paw_xml(data.path)
 
 
 @contextmanager

@@ -91,6 +91,8 @@ class Saver:
 
     def save_if_due(self, state: State) -> None:
         """Save a state on the way, now and then."""
+        if not self.folder.writes:
+            return
         now, expected = time.perf_counter(), self.expected(state)
         cheap = self._spent + expected <= SAVE_SHARE * (now - self._began)
         due = self.every == 0 or (now - self._last >= self.every and cheap)
@@ -162,6 +164,8 @@ class Saver:
             record, basis=self._basis(record.kpoint_kc), ranks=grid.world.size,
             resources=resources(self._before) if finished else None,
         )
+        if not self.folder.writes:
+            return record, {}
         # bands of a fixed density have no state to go into, but WAVECAR where it is asked for
         kept = not self.inputs.fixed_density or "LWAVE" in self.inputs.incar.values
         orbitals = self._orbitals(state, grid) if kept else None
@@ -218,6 +222,8 @@ class Saver:
 
     def write_trace(self) -> dict[str, Path]:
         """Write what all ranks recorded so far; a failure is added to `unwritten`."""
+        if not self.folder.writes:
+            return {}
         runtime, path = self.calculation.runtime, self.folder.path / TRACE_FILE
         with uninterrupted():
             records = gather_trace_records(runtime)

@@ -22,6 +22,7 @@ def test_every_tag_of_the_format_paper_is_in_the_table(shared_dir):
 def test_the_documentation_holds_the_table(repository):
     page = runpy.run_path(str(repository / "tools" / "make_tags_page.py"))
     assert page["PAGE"].read_text() == page["page_with_table"]()
+    assert page["KEYWORDS"].read_text() == page["keywords_module"]()
 
 
 @pytest.mark.parametrize("tag", TAGS.values(), ids=TAGS)

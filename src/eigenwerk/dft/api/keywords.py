@@ -1,0 +1,81 @@
+"""Keywords of `dft.run`: the honoured tags of INCAR.  Written by tools/make_tags_page.py."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+
+class Settings(TypedDict, total=False):
+    """What each means, its unit and default: docs/formats/incar.md."""
+
+    system: str  # Title of the calculation, copied to the outputs
+    istart: int  # Starting orbitals: 0 from atoms, 1 (with the density) from eigenwerk.h5 of an earlier run, or, wit...
+    icharg: int  # Starting density: 0 from the orbitals, 1 from CHGCAR (or eigenwerk.h5 of the same run), 2 superpos...
+    encut: float  # Kinetic-energy cutoff of the plane waves G + k of the orbitals; eV
+    prec: str  # Grids
+    ngx: int  # Points of the orbital grid along lattice vector 1
+    ngy: int  # Points of the orbital grid along lattice vector 2
+    ngz: int  # Points of the orbital grid along lattice vector 3
+    ngxf: int  # Points of the density grid along lattice vector 1
+    ngyf: int  # Points of the density grid along lattice vector 2
+    ngzf: int  # Points of the density grid along lattice vector 3
+    lreal: bool | str  # Projectors on the wave grid, in a sphere around each atom (On, .TRUE.): faster for large cel...
+    ropt: Sequence[float] | Mapping[str, float]  # Largest error of the projectors in real space, relative to their l...
+    lasph: bool  # Non-spherical parts of the one-centre terms
+    lmaxmix: int  # Largest l of the one-centre occupancies in CHGCAR, 2 or more
+    setups: Mapping[str, str]  # eigenwerk's own tag: variants of the PAW data sets, as pairs Element:variant, for ex...
+    nelm: int  # Largest number of self-consistency steps, those of all tries together
+    nelmin: int  # Smallest number of self-consistency steps
+    nelmdl: int  # Steps at the start during which the density is kept
+    ediff: float  # Self-consistency ends when the free energy changes by less and the density residual allows no lar...
+    algo: str  # Solver of the electronic problem: Normal blocked Davidson, VeryFast RMM-DIIS, Fast the first and the...
+    ialgo: int  # Solver by number: 38 Normal, 48 VeryFast, 68 Fast, 58 All, 53 Damped, 90 Exact; ALGO wins if both a...
+    time: float  # Longest step of damped motion (ALGO = Damped) along the preconditioned residual; 1/hartree
+    precision_start: str  # Precision in which the first steps improve the orbitals (not in VASP): Double, or Single,...
+    lcorr: bool  # Forces are corrected, to first order, for a density that is not quite self-consistent; .FALSE
+    ismear: int  # Occupations: N > 0 Methfessel-Paxton of order N, 0 Gaussian, -1 Fermi-Dirac, -2 fixed (FERWE, FERD...
+    sigma: float  # Width of the smearing; none with ISMEAR = -2, -4 and -5; eV
+    nbands: int  # Number of bands; never changed by the number of ranks
+    nelect: float  # Number of valence electrons; a difference to the sum of valences is a uniform background charge;...
+    ferwe: Sequence[float] | Mapping[str, float]  # Occupations for ISMEAR = -2, bands of the first k-point first; fi...
+    ferdo: Sequence[float] | Mapping[str, float]  # The same for the second spin channel
+    imix: int  # Mixer: 4 Pulay with Kerker preconditioning, 1 Kerker alone
+    amix: float  # Factor A of the preconditioner max(A G² / (G² + B²), AMIN) of the density; fitted between 0.4 and ...
+    bmix: float  # Kerker wave vector B; 1/Å
+    amix_mag: float  # A for the magnetisation density; fitted between AMIX and 1.6 if not given
+    bmix_mag: float  # B for the magnetisation density; 1/Å
+    amin: float  # Smallest value of the preconditioner
+    maxmix: int  # Length of the history (VASP: -45); the sign says whether it survives an ionic step
+    ispin: int  # 1 unpolarised, 2 collinear spin
+    magmom: Sequence[float] | Mapping[str, float]  # Starting moment of each atom (n*v repeats a value); it also lowe...
+    nupdown: float  # Fixed difference between the numbers of up and down electrons; -1 leaves it free; electrons
+    rwigs: Sequence[float] | Mapping[str, float]  # Radii of the spheres of projections (LORBIT), one for each specie...
+    ldau: bool  # Switch of the +U correction
+    ldautype: int  # Form of the correction: 2, that of Dudarev, in which U - J counts
+    ldaul: Sequence[int] | Mapping[str, int]  # Quantum number l of the corrected shell, per species; -1 for none
+    ldauu: Sequence[float] | Mapping[str, float]  # U, per species; eV
+    ldauj: Sequence[float] | Mapping[str, float]  # J, per species; eV
+    gga: str  # LDA or GGA functional: PE (PBE), PS (PBEsol), RP (RPBE), RE (revPBE), CA (LDA of Perdew and Zunger), ...
+    isif: int  # What moves, and whether the stress is computed: not with 0
+    isym: int  # -1 no symmetry, 0 only k = -k, 1 to 3 full symmetry (the three give the same result here)
+    symprec: float  # Tolerance of the search for symmetry; Å
+    kspacing: float  # Without KPOINTS file: N_i = max(1, ceil(|b_i| / KSPACING)) points, |b_i| with the factor 2π; 1/Å
+    kgamma: bool  # Whether the mesh of KSPACING contains Γ
+    lkpoints_opt: bool  # Bands at a second list of k-points (mesh, list or path), in the converged potential of the run
+    kspacing_opt: float  # Without KPOINTS_OPT file: the second list is a mesh, as KSPACING makes it; 1/Å
+    lwave: bool  # Keep the orbitals in eigenwerk.h5, and write WAVECAR (without this tag only up to 100 MB); without...
+    lh5: bool  # No WAVECAR: orbitals are in eigenwerk.h5 alone
+    lcharg: bool  # Write the valence density to CHGCAR and CHG at the end
+    lorbit: int  # Projections of the orbitals on atoms, in PROCAR, vasprun.xml, DOSCAR, OUTCAR: by l (10), by l and ...
+    nedos: int  # Energies of the density of states (vasprun.xml, DOSCAR)
+    emin: float  # Lower end of the density of states; with EMIN above EMAX both ends are found from the bands; eV
+    emax: float  # Upper end of the density of states; eV
+    lvtot: bool  # Write LOCPOT: local potential with exchange-correlation
+    lvhar: bool  # Write LOCPOT: ionic and Hartree potential, also with LVTOT
+    laechg: bool  # Write AECCAR0, AECCAR1, AECCAR2: all-electron densities
+    lelf: bool  # Write ELFCAR: electron localisation function
+    idipol: int  # Dipole correction of the energy: axis 1 to 3 of a slab, 4 for a molecule in a cubic box, 0 for none
+    ldipol: bool  # With IDIPOL: the potential is corrected as well, with step in the vacuum; forces then belong to it
+    dipol: Sequence[float] | Mapping[str, float]  # Centre of the slab or molecule in direct coordinates; the potenti...
+    efield: float  # Force of an electric field on an electron along the axis of IDIPOL = 1 to 3, with LDIPOL = .TRUE...
+    kpar: int  # Groups of ranks that share out the k-points; it has to divide the number of ranks
+    lusenccl: bool  # Communication by NCCL where every rank has a GPU of its own; .FALSE
