@@ -86,11 +86,21 @@ def exchange_reduced_gradient(points: Points, sigma_yx: Tensor) -> Tensor:
     """s^2 of each channel, s = |grad n| / (2 (3 pi^2)^(1/3) n^(4/3)); a spin channel counts with twice its density."""
     if not points.polarised:
         return _S2 * sigma_yx / (points.density_sx * points.root_sx).square()
-    channel_sx = _not_negative(sigma_yx[::2])
+    channel_sx = not_negative(sigma_yx[::2])
     return (_S2 * 2.0 ** (-2.0 / 3.0)) * channel_sx / (points.density_sx * points.root_sx).square()
 
 
-def _not_negative(sigma_x: Tensor) -> Tensor:
+def total_gradient(points: Points, sigma_yx: Tensor) -> Tensor:
+    """|grad n|^2 of the total density, (x,)."""
+    return sigma_yx[0] + 2.0 * sigma_yx[1] + sigma_yx[2] if points.polarised else sigma_yx[0]
+
+
+def reduced_gradient(points: Points, sigma_x: Tensor) -> Tensor:
+    """phi^2 t^2, t = |grad n| / (2 phi k_s n), k_s = (4 k_F/pi)^(1/2); (x,)."""
+    return _T2 * sigma_x / (points.total_x.square() * points.root_x)
+
+
+def not_negative(sigma_x: Tensor) -> Tensor:
     """max(sigma, 0) with slope 1 at 0, where gradients vanish; PyTorch's clamp has slope 0 there from 2.14 on."""
     return sigma_x.where(sigma_x >= 0.0, 0.0)
 
@@ -108,7 +118,7 @@ def correlation(points: Points, sigma_x: Tensor, constants: PbeConstants) -> Ten
     sigma_x: |grad n|^2 of the total density, not negative.
     """
     gas_x = perdew_wang(points, constants.gas)
-    t2_x = (constants.beta / constants.gamma * _T2) * sigma_x / (points.total_x.square() * points.root_x)
+    t2_x = (constants.beta / constants.gamma) * reduced_gradient(points, sigma_x)
     if not points.polarised:
         return constants.gamma * _screened_logarithm(gas_x * (1.0 / constants.gamma), t2_x)
     square_sx = spin_roots(points).square()
@@ -132,9 +142,10 @@ def energy_density(density_sx: Tensor, sigma_yx: Tensor, constants: PbeConstants
     bohr^-8.  Returns (...), zero where the total density is below GGA_FLOOR.
     """
     points = prepare(density_sx, GGA_FLOOR)
-    total_sigma_x = sigma_yx[0] + 2.0 * sigma_yx[1] + sigma_yx[2] if points.polarised else sigma_yx[0]
     exchange_x = exchange(points, enhancement(exchange_reduced_gradient(points, sigma_yx), constants))
-    correlation_x = points.electrons_x * correlation(points, _not_negative(total_sigma_x), constants)
+    correlation_x = points.electrons_x * correlation(
+        points, not_negative(total_gradient(points, sigma_yx)), constants
+    )
     return (exchange_x + correlation_x).where(points.filled_x, 0.0)
 
 

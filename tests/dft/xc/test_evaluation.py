@@ -66,7 +66,8 @@ def test_a_single_spin_agrees_with_libxc(name, libxc, libxc_parts):
     energy, vrho, _ = evaluated(name, density_sx, sigma_yx)
     np.testing.assert_allclose(energy, expected[0], rtol=1e-9)
     np.testing.assert_allclose(vrho[0], expected[1][0], rtol=1e-8)
-    np.testing.assert_allclose(vrho[1], expected[1][1], rtol=1e-3)
+    # the floors of AM05 lie at 1e-15, where libxc has even fewer digits of 1 - zeta
+    np.testing.assert_allclose(vrho[1], expected[1][1], rtol=3e-3 if name == "AM-EXACT" else 1e-3)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "PE"])

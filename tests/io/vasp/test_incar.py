@@ -352,7 +352,7 @@ def test_what_works_or_is_switched_off_needs_no_words(text):
         ("LSORBIT = T", "spin-orbit coupling is not available"),
         ("NSW = 99", "Set NSW = 0"),
         ("IBRION = 6", "vibrations and linear response are not available"),
-        ("GGA = AM", "Choose one of PE (PBE)"),
+        ("GGA = BO", "Choose one of PE (PBE)"),
         ("GGA = LIBXC", "this functional is not available"),
         ("ALGO = GW0", "many-body methods are not available. Set ALGO = Normal."),
         ("ALGO = Eigenval", "leave the orbitals alone"),
