@@ -10,8 +10,10 @@ POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .2
 
 
 @pytest.mark.parametrize(
-    "tags", [{}, {"ISPIN": 2, "MAGMOM": "1 1", "LWAVE": "F"}, {"LCHARG": "F", "LVHAR": "T", "LH5": "T"}]
-)
+    "tags",
+    [{}, {"ISPIN": 2, "MAGMOM": "1 1", "LWAVE": "F", "LORBIT": 10}, {"LCHARG": "F", "LVHAR": "T", "LH5": "T"},
+     {"LORBIT": 12}],
+)  # fmt: skip
 def test_names_are_those_of_the_run_and_sizes_are_near(tmp_path, tags):
     tags = {"ENCUT": 200, "NBANDS": 8, "ISMEAR": 0, "SIGMA": 0.1, "NELM": 3} | tags
     (tmp_path / "INCAR").write_text("".join(f"{tag} = {value}\n" for tag, value in tags.items()))

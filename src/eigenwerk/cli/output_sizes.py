@@ -3,6 +3,9 @@
 from eigenwerk.dft.inputs.field_files import field_sizes, wants_wavecar
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE, WAVE_FILE
+from eigenwerk.dft.inputs.settings import whole
+from eigenwerk.io.vasp.output.procar import bytes_of as procar_bytes
+from eigenwerk.io.vasp.output.projections import columns
 from eigenwerk.io.vasp.wavecar import wavecar_bytes
 
 LEVEL_BYTES = {"vasprun.xml": 40, "OUTCAR": 38, "EIGENVAL": 28, "vaspout.h5": 16}
@@ -36,6 +39,8 @@ def output_sizes(inputs: Inputs) -> dict[str, int] | None:
     wavecar = wavecar_bytes(size.spins, size.kpoints, size.bands, waves.most)
     if wants_wavecar(inputs.incar, wavecar) and (not inputs.fixed_density or "LWAVE" in inputs.incar.values):
         sizes[WAVE_FILE] = wavecar
+    for name, count in _projection_sizes(inputs, levels).items():
+        sizes[name] = sizes.get(name, 0) + count
     if not inputs.fixed_density:
         # two densities; orbitals on padded spheres with their integers, and the memory of the mixer
         density = 2 * 16 * size.spins * size.density_waves
@@ -43,4 +48,22 @@ def output_sizes(inputs: Inputs) -> dict[str, int] | None:
         orbitals = (16 * levels + 12 * size.kpoints) * waves.most if kept else 0
         memory = min(16 * levels * waves.most, 8 * size.spins * size.history * size.density_waves) if kept else 0
         sizes[STATE_FILE] = 150_000 + density + orbitals + memory
+        if found.parameters.projection is not None:
+            numbers = 4 if found.parameters.projection.phases else 2  # weights, averages, phases
+            sizes[STATE_FILE] += 8 * numbers * len(columns(11)) * size.atoms * levels
     return dict(sorted(sizes.items(), key=lambda entry: -entry[1]))
+
+
+def _projection_sizes(inputs: Inputs, levels: int) -> dict[str, int]:
+    """What projections on atoms add."""
+    size, parameters = inputs.size, inputs.parameters
+    if parameters.projection is None:
+        return {}
+    count = len(columns(whole(inputs.incar, "LORBIT")))
+    lines = whole(inputs.incar, "NEDOS")
+    rows = size.atoms * (8 * count + 18)
+    return {
+        "PROCAR": procar_bytes(size.kpoints, size.spins, size.bands, size.atoms, count, parameters.projection.phases),
+        "vasprun.xml": levels * (rows + 90) + lines * size.spins * size.atoms * (10 * count + 30),
+        "DOSCAR": lines * size.atoms * (12 + 12 * count * size.spins),
+    }  # fmt: skip
