@@ -166,9 +166,7 @@ class Saver:
         )
         if not self.folder.writes:
             return record, {}
-        # bands of a fixed density have no state to go into, but WAVECAR where it is asked for
-        kept = not self.inputs.fixed_density or "LWAVE" in self.inputs.incar.values
-        orbitals = self._orbitals(state, grid) if kept else None
+        orbitals = None if self.inputs.fixed_density else self._orbitals(state, grid)  # those are not kept
         if grid.world.rank != 0:
             return record, {}
         whole = record

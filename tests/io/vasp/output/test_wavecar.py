@@ -135,3 +135,19 @@ def test_a_file_that_is_cut_off_is_an_input_error(written, length):
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(InputError, match="WAVECAR"):
         read_wavecar(path)
+
+
+def test_points_without_weight_are_left_out(tmp_path, make_record):
+    """Points that were added to a mesh stand anywhere in the list; orbitals are those of the mesh."""
+    record = make_record(weight_k=np.array([0.5, 0, 0.25, 0.25]), parameters={"ENCUT": CUTOFF})
+    spheres = [waves_within(record.last.lattice_cv, CUTOFF, record.kpoint_kc[k], 10**5) for k in (0, 2, 3)]
+    counts = tuple(map(len, spheres))
+    index_kGc = np.zeros((3, max(counts), 3), int)
+    for k, index_Gc in enumerate(spheres):
+        index_kGc[k, : counts[k]] = index_Gc
+    orbitals = OrbitalRecord(counts, index_kGc, np.ones((1, 3, 5, max(counts)), complex))
+    write_wavecar(tmp_path / "WAVECAR", replace(record, orbitals=orbitals))
+    file = read_wavecar(tmp_path / "WAVECAR")
+    np.testing.assert_array_equal(file.point_kc, record.kpoint_kc[[0, 2, 3]])
+    np.testing.assert_array_equal(file.eig_skn, record.final.eig_skn[:, [0, 2, 3]])
+    assert [len(file.waves(k)) for k in range(3)] == list(counts)

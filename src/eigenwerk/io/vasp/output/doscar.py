@@ -44,5 +44,6 @@ def _range_line(record: RunRecord) -> str:
 
 def table_lines(energy_x: np.ndarray, column_yx: np.ndarray) -> Iterator[str]:
     """One line for each energy: the energy, then the columns."""
+    column_yx = np.where(np.abs(column_yx) < 1e-99, 0.0, column_yx)  # an exponent of three digits fills the blank
     for energy, values in zip(energy_x.tolist(), column_yx.T.tolist(), strict=True):
         yield f"{energy:11.3f}" + "".join(f"{fortran(value, 4):>12}" for value in values) + "\n"

@@ -13,7 +13,7 @@ def write_ibzkpt(path: str | Path, record: RunRecord) -> None:
 
     Raises InputError if the file cannot be written, ValueError if the record has no mesh.
     """
-    if record.generation is None:
+    if record.generation is None or record.generation.per_line:
         raise ValueError("IBZKPT of a run without a mesh of k-points")
     of_mesh_k = record.weight_k > 0  # points without weight have been added to the mesh
     count_k = record.weight_k[of_mesh_k] * np.prod(record.generation.mesh)

@@ -4,7 +4,6 @@ docs/formats/vaspout_h5.md lists the datasets.  The version in the file is that 
 py4vasp asks first; the attributes of the root say who wrote it.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,15 @@ import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.hdf5_state import LABEL, PatientFile
-from eigenwerk.io.vasp.output.record import IonicStep, RunRecord, StepRecord
+from eigenwerk.io.vasp.output.record import (
+    BandsRecord,
+    FinalRecord,
+    IonicStep,
+    KpointGeneration,
+    ProjectionRecord,
+    RunRecord,
+    StepRecord,
+)
 from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force
 
 LAYOUT = (6, 5, 0)
@@ -49,30 +56,54 @@ def _stored(value: Any) -> Any:
 
 def _datasets(record: RunRecord) -> dict[str, Any]:
     """All datasets by their places."""
-    groups: dict[str, Mapping[str, Any]] = {
+    groups: dict[str, dict[str, Any]] = {
         "version": dict(zip(("major", "minor", "patch"), LAYOUT, strict=True)),
         "input/incar": {**record.incar, "SYSTEM": str(parameters_in_force(record)["SYSTEM"])},
-        "input/kpoints": _kpoints(record),
+        "input/kpoints": _kpoints(record.generation, len(record.weight_k)),
         "intermediate/ion_dynamics": _trajectory(record),
         "results/positions": _positions(record),
-        "results/electron_eigenvalues": {
-            "eigenvalues": record.final.eig_skn, "fermiweights": record.final.occ_skn,
-            "kpoint_coords": record.kpoint_kc, "kpoints_symmetry_weight": record.weight_k,
-        },
+        "results/electron_eigenvalues": _bands(record, record.final),
         "results/electron_dos": {
             "efermi": record.final.fermi_level, "energies": record.final.dos.energy_x,
             "dos": record.final.dos.total_sx, "dosi": record.final.dos.integrated_sx,
         },
+        "results/projectors": _projections(record.final.projections),
     }  # fmt: skip
+    if record.final.dos.partial_sxaL is not None:
+        groups["results/electron_dos"]["dospar"] = record.final.dos.partial_sxaL.transpose(0, 2, 3, 1)
+    if (second := record.second) is not None:
+        groups |= {
+            "input/kpoints_opt": _kpoints(second.generation, len(second.weight_k)),
+            "results/electron_eigenvalues_kpoints_opt": _bands(second, second),
+            "results/electron_dos_kpoints_opt": {"efermi": record.final.fermi_level},
+            "results/projectors_kpoints_opt": _projections(second.projections),
+        }
     return {f"{group}/{name}": value for group, found in groups.items() for name, value in found.items()}
 
 
-def _kpoints(record: RunRecord) -> dict[str, Any]:
-    """How the points were asked for; explicit lists have their number, meshes their divisions."""
-    if record.generation is None:
-        return {"mode": "explicit", "number_kpoints": len(record.weight_k)}
-    divisions = zip(("nkpx", "nkpy", "nkpz"), record.generation.mesh, strict=True)
-    return {"mode": record.generation.kind[0].lower(), "number_kpoints": 0, **dict(divisions)}
+def _bands(points: RunRecord | BandsRecord, bands: FinalRecord | BandsRecord) -> dict[str, Any]:
+    """Energies and occupations at k-points."""
+    return {
+        "eigenvalues": bands.eig_skn, "fermiweights": bands.occ_skn, "kpoint_coords": points.kpoint_kc,
+        "kpoints_symmetry_weight": points.weight_k,
+    }  # fmt: skip
+
+
+def _projections(found: ProjectionRecord | None) -> dict[str, Any]:
+    """Weights of orbitals on atoms, by spin, atom, column, k-point, band."""
+    if found is None:
+        return {}
+    return {"lchar": found.columns, "par": found.weight_sknaL.transpose(0, 3, 4, 1, 2)}
+
+
+def _kpoints(generation: KpointGeneration | None, points: int) -> dict[str, Any]:
+    """How the points were asked for: lists have their number, paths the points of a line, meshes their divisions."""
+    if generation is None:
+        return {"mode": "explicit", "number_kpoints": points}
+    if generation.per_line:
+        return {"mode": "line", "number_kpoints": generation.per_line}
+    divisions = zip(("nkpx", "nkpy", "nkpz"), generation.mesh, strict=True)
+    return {"mode": generation.kind[0].lower(), "number_kpoints": 0, **dict(divisions)}
 
 
 def _trajectory(record: RunRecord) -> dict[str, Any]:
