@@ -21,9 +21,9 @@ _ALPHA, _GAMMA, _C = 2.804, 0.8098, 0.7168
 _D = ((4.0 / 3.0) ** (1.0 / 3.0) * 2.0 * math.pi / 3.0) ** 4
 
 AM05_FLOOR = 1e-9
-"""Densities up to this value (electrons per bohr^3) carry no energy and no potential.  F grows with s without bound:
-the noise of densities in vacuum becomes one of potentials, and a water molecule takes 41 steps with 1e-10, 18 with 1e-9,
-at 0.02 meV."""
+"""Densities up to this value (electrons per bohr^3) carry no energy and no potential. F grows with s without bound:
+the noise of densities in vacuum becomes one of potentials, and a water molecule takes 41 steps with 1e-10, 18 with
+1e-9, at 0.02 meV."""
 
 _FLAT = 1e-24
 """s^2 below this counts as this: all that holds s goes with s^2 there."""
