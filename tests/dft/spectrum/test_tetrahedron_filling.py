@@ -197,6 +197,39 @@ def test_irreducible_points_equal_the_whole_mesh(ismear, shift):
     np.testing.assert_allclose(few.occ_skn[0].numpy(), mean_kn, atol=1e-9)
 
 
+def test_operations_that_exchange_the_spins_are_followed_to_the_corners():
+    """Of an altermagnet, whose channels have each other's energies at points turned by 90°."""
+    corner, u = [0.5, 0.5, 0.5], 0.3
+    scaled_ac = [[0, 0, 0], corner, [u, u, 0], [-u, -u, 0], [0.5 + u, 0.5 - u, 0.5], [0.5 - u, 0.5 + u, 0.5]]
+    moments = np.array([2.0, -2.0, 0, 0, 0, 0])
+    structure = Structure(np.diag([9.0, 9.0, 6.0]), ("Mn",) * 2 + ("F",) * 4, np.array(scaled_ac), moments)
+    symmetry = find_symmetry(structure, 1e-5, 2)
+    kpoints = mesh_kpoints((4, 4, 3), (0.0, 0.0, 0.0), True, symmetry).with_tetrahedra(structure)
+    flip_full = symmetry_flips(kpoints)
+    assert kpoints.tetrahedra.flip_Tc is not None and flip_full.any()
+    draw = np.random.default_rng(5)
+    few_skn = np.sort(draw.normal(size=(2, len(kpoints.weight_k), 4)) * 0.02 + 0.1 * np.arange(4), axis=2)
+    many_skn = few_skn[np.arange(2)[:, None] ^ flip_full, kpoints.irreducible_of_full]
+    whole = tetrahedra_of_mesh(np.diag([4, 4, 3]), structure.reciprocal_cv, np.arange(48))
+    few = filled(torch.from_numpy(few_skn), kpoints.tetrahedra, 3.3, -5)
+    many = filled(torch.from_numpy(many_skn), whole, 3.3, -5)
+    assert few.fermi_level == pytest.approx(many.fermi_level, abs=1e-12)
+    energy = [2.0 / 2 * (w * occ * eig).sum() for w, occ, eig in (
+        (kpoints.weight_k[:, None], few.occ_skn.numpy(), few_skn), (1 / 48, many.occ_skn.numpy(), many_skn),
+    )]  # fmt: skip
+    assert energy[0] == pytest.approx(energy[1], abs=1e-9)
+    energies = np.linspace(-0.1, 0.5, 40)
+    counts = [density_of_states(TetrahedronCounting(t), eig, energies)[1].sum(0) for t, eig in (
+        (kpoints.tetrahedra, few_skn), (whole, many_skn),
+    )]  # fmt: skip
+    np.testing.assert_allclose(counts[0], counts[1], atol=1e-10)
+
+
+def symmetry_flips(kpoints):
+    """Whether the operation that makes each full point exchanges the spins."""
+    return kpoints.symmetry.spin_flip_o[kpoints.operation_of_full]
+
+
 def test_highest_band_is_warned_of():
     eig_skn, tetrahedra = waves(bands=2)
     assert "Set NBANDS" in filled(eig_skn, tetrahedra, 3.7, -5).warnings[0]

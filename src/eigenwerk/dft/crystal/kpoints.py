@@ -71,7 +71,10 @@ class KPoints:
         if self.full_count < FEWEST_POINTS:
             count = f"{self.full_count} point{'s' if self.full_count > 1 else ''}"
             raise InputError(f"the {self.source} has {count}, and tetrahedra need at least {FEWEST_POINTS}")
-        made = tetrahedra_of_mesh(self.cells_cc, structure.reciprocal_cv, self.irreducible_of_full)
+        flip_o, flip_of_full = self.symmetry.spin_flip_o, None
+        if self.operation_of_full is not None and flip_o[self.operation_of_full].any():
+            flip_of_full = flip_o[self.operation_of_full]
+        made = tetrahedra_of_mesh(self.cells_cc, structure.reciprocal_cv, self.irreducible_of_full, flip_of_full)
         return replace(self, tetrahedra=made)
 
     @property

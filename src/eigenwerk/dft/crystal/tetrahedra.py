@@ -26,11 +26,13 @@ class Tetrahedra:
     """Tetrahedra of k-points.
 
     corner_Tc: (T, 4) index of the irreducible k-point at each corner; weight_T: (T,), the part of the Brillouin zone
-    that each stands for, with sum 1.
+    that each stands for, with sum 1.  flip_Tc: (T, 4), whether the operation that leads to a corner exchanges the
+    spins, so that one channel has there the energies of the other at the irreducible point; None if none does.
     """
 
     corner_Tc: np.ndarray
     weight_T: np.ndarray
+    flip_Tc: np.ndarray | None = None
 
     def weight_of_points(self, points: int) -> np.ndarray:
         """Part of the zone that belongs to each k-point, a quarter of every tetrahedron at it; (k,)."""
@@ -38,12 +40,18 @@ class Tetrahedra:
         return np.bincount(self.corner_Tc.reshape(-1), quarter_Tc, minlength=points)
 
 
-def tetrahedra_of_mesh(cells_cc: np.ndarray, reciprocal_cv: np.ndarray, irreducible_of_full: np.ndarray) -> Tetrahedra:
+def tetrahedra_of_mesh(
+    cells_cc: np.ndarray,
+    reciprocal_cv: np.ndarray,
+    irreducible_of_full: np.ndarray,
+    flip_of_full: np.ndarray | None = None,
+) -> Tetrahedra:
     """The tetrahedra of a full mesh on its irreducible points.
 
     cells_cc: (3, 3) integers: rows of its inverse are the steps of the mesh in reciprocal lattice vectors; diagonal for
     regular meshes.  reciprocal_cv: reciprocal lattice vectors in any unit.  irreducible_of_full: (full,) irreducible
-    point of each full one, in the order of `monkhorst_pack` and `generated_mesh`.
+    point of each full one, in the order of `monkhorst_pack` and `generated_mesh`; flip_of_full: (full,), see
+    `Tetrahedra`.
     """
     rows_cc = row_echelon(cells_cc)
     rows_cc *= np.sign(np.diag(rows_cc))[:, None]
@@ -52,9 +60,13 @@ def tetrahedra_of_mesh(cells_cc: np.ndarray, reciprocal_cv: np.ndarray, irreduci
     place_kc = np.stack([first, second, third], axis=-1).reshape(-1, 3)
     step_cv = np.linalg.inv(cells_cc) @ reciprocal_cv
     shapes_xcc = _six_tetrahedra(step_cv)
-    corner_kxc = irreducible_of_full[_index((place_kc[:, None, None] + shapes_xcc).reshape(-1, 3), rows_cc)]
-    corner_Tc, count_T = np.unique(np.sort(corner_kxc.reshape(-1, 4), axis=1), axis=0, return_counts=True)
-    return Tetrahedra(corner_Tc, count_T / count_T.sum())
+    full_x = _index((place_kc[:, None, None] + shapes_xcc).reshape(-1, 3), rows_cc)
+    corner_x = 2 * irreducible_of_full[full_x]
+    if flip_of_full is not None:
+        corner_x += flip_of_full[full_x]
+    corner_Tc, count_T = np.unique(np.sort(corner_x.reshape(-1, 4), axis=1), axis=0, return_counts=True)
+    flip_Tc = None if flip_of_full is None else corner_Tc % 2 == 1
+    return Tetrahedra(corner_Tc // 2, count_T / count_T.sum(), flip_Tc)
 
 
 def row_echelon(matrix_cc: np.ndarray) -> np.ndarray:

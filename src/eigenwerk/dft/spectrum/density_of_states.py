@@ -30,8 +30,8 @@ MARGIN_WIDTHS, MARGIN_SHARE = 10.0, 0.05
 class Counting(Protocol):
     """A way to say how much of a state lies below an energy."""
 
-    def below(self, eig_kn: np.ndarray, energy_x: np.ndarray) -> Iterator[np.ndarray]:
-        """For one band after the other, w(E) of one spin: (x, k) of energies (k, n) at energies (x,), ascending."""
+    def below(self, eig_skn: np.ndarray, energy_x: np.ndarray) -> Iterator[np.ndarray]:
+        """For one band after the other w(E), (x, s, k), of energies (s, k, n) at energies (x,), ascending."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +45,13 @@ class SmearedCounting:
     smearing: Smearing
     width: float
 
-    def below(self, eig_kn: np.ndarray, energy_x: np.ndarray) -> Iterator[np.ndarray]:
+    def below(self, eig_skn: np.ndarray, energy_x: np.ndarray) -> Iterator[np.ndarray]:
         """See `Counting`."""
         fixed = self.smearing.kind is SmearingKind.FIXED
         smearing = Smearing(SmearingKind.GAUSSIAN) if fixed else self.smearing
-        for eig_k in eig_kn.T:
-            distance_xk = torch.from_numpy((eig_k - energy_x[:, None]) / self.width)
-            yield smearing.fraction(distance_xk).numpy() * self.weight_k
+        for n in range(eig_skn.shape[2]):
+            distance_xsk = torch.from_numpy((eig_skn[:, :, n] - energy_x[:, None, None]) / self.width)
+            yield smearing.fraction(distance_xsk).numpy() * self.weight_k
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,25 +60,26 @@ class TetrahedronCounting:
 
     tetrahedra: Tetrahedra
 
-    def below(self, eig_kn: np.ndarray, energy_x: np.ndarray) -> Iterator[np.ndarray]:
+    def below(self, eig_skn: np.ndarray, energy_x: np.ndarray) -> Iterator[np.ndarray]:
         """See `Counting`."""
-        for n in range(eig_kn.shape[1]):
-            yield self._below(TetrahedronBands.of(eig_kn[None, :, n : n + 1], self.tetrahedra), energy_x)
+        for n in range(eig_skn.shape[2]):
+            yield self._below(TetrahedronBands.of(eig_skn[:, :, n : n + 1], self.tetrahedra), energy_x)
 
     @staticmethod
     def _below(bands: TetrahedronBands, energy_x: np.ndarray) -> np.ndarray:
-        points, grid = bands.shape[1], len(energy_x)
-        size = (grid + 1) * points
-        full_xk, inside_xk = np.zeros((2, size))
+        (spins, points, _), grid = bands.shape, len(energy_x)
+        states = spins * points
+        size = (grid + 1) * states
+        full_x, inside_x = np.zeros((2, size))
         after_T = bands.full_from(energy_x)
         for state_T in bands.state_cx:
-            full_xk += np.bincount(after_T * points + state_T, bands.weight_x / 4, minlength=size)
+            full_x += np.bincount(after_T * states + state_T, bands.weight_x / 4, minlength=size)
         for each, place in bands.crossings(energy_x):
             share_cx = corner_weights(bands.energy_cx[:, each], energy_x[place]) * bands.weight_x[each]
             for state_T, share_x in zip(bands.state_cx, share_cx, strict=True):
-                inside_xk += np.bincount(place * points + state_T[each], share_x, minlength=size)
-        below_xk: np.ndarray = (inside_xk.reshape(-1, points) + full_xk.reshape(-1, points).cumsum(0))[:grid]
-        return below_xk
+                inside_x += np.bincount(place * states + state_T[each], share_x, minlength=size)
+        below_xsk: np.ndarray = inside_x.reshape(-1, spins, points) + full_x.reshape(-1, spins, points).cumsum(0)
+        return below_xsk[:grid]
 
 
 def counting(smearing: Smearing, width: float, weight_k: np.ndarray) -> Counting:
@@ -105,13 +106,13 @@ def density_of_states(
     extended_x = np.concatenate([[2 * energy_x[0] - energy_x[1]], energy_x])
     tail = () if part_skny is None else part_skny.shape[3:]
     integrated_sxy = np.zeros((len(eig_skn), len(extended_x), int(np.prod(tail, dtype=int))))
-    points = eig_skn.shape[1]
-    step = max(2, _BLOCK // points)
-    for s, eig_kn in enumerate(eig_skn):
-        for some in (slice(first, first + step) for first in range(0, len(extended_x), step)):
-            for n, below_xk in enumerate(method.below(eig_kn, extended_x[some])):
+    spins, points, _ = eig_skn.shape
+    step = max(2, _BLOCK // (spins * points))
+    for some in (slice(first, first + step) for first in range(0, len(extended_x), step)):
+        for n, below_xsk in enumerate(method.below(eig_skn, extended_x[some])):
+            for s in range(spins):
                 part_ky = np.ones((points, 1)) if part_skny is None else part_skny[s, :, n].reshape(points, -1)
-                integrated_sxy[s, some] += below_xk @ part_ky
+                integrated_sxy[s, some] += below_xsk[:, s] @ part_ky
     integrated_sxy *= 2 / len(eig_skn)
     density_sxy = np.diff(integrated_sxy, axis=1) / np.diff(extended_x)[:, None]
     shape = (len(eig_skn), len(energy_x), *tail)

@@ -38,7 +38,10 @@ class TetrahedronBands:
     def of(eig_skn: np.ndarray, tetrahedra: Tetrahedra) -> "TetrahedronBands":
         """From band energies (s, k, n) of the irreducible points."""
         spins, points, bands = eig_skn.shape
-        point_csTn = tetrahedra.corner_Tc.T[:, None, :, None] + points * np.arange(spins)[:, None, None]
+        spin_csTn = np.arange(spins)[:, None, None]
+        if tetrahedra.flip_Tc is not None and spins == 2:
+            spin_csTn = spin_csTn ^ tetrahedra.flip_Tc.T[:, None, :, None]
+        point_csTn = tetrahedra.corner_Tc.T[:, None, :, None] + points * spin_csTn
         state_cx = (point_csTn * bands + np.arange(bands)).reshape(4, -1)
         energy_cx = np.ascontiguousarray(eig_skn, dtype=np.float64).reshape(-1)[state_cx]
         order_cx = np.argsort(energy_cx, axis=0, kind="stable")
