@@ -54,7 +54,7 @@ class Settings(TypedDict, total=False):
     ldaul: Sequence[int] | Mapping[str, int]  # Quantum number l of the corrected shell, per species; -1 for none
     ldauu: Sequence[float] | Mapping[str, float]  # U, per species; eV
     ldauj: Sequence[float] | Mapping[str, float]  # J, per species; eV
-    gga: str  # LDA or GGA functional: PE (PBE), PS (PBEsol), RP (RPBE), RE (revPBE), CA (LDA of Perdew and Zunger), ...
+    gga: str  # LDA or GGA functional: PE (PBE), AM (AM05), PS (PBEsol), RP (RPBE), RE (revPBE), 91 (PW91), CA (LDA o...
     isif: int  # What moves, and whether the stress is computed: not with 0
     isym: int  # -1 no symmetry, 0 only k = -k, 1 to 3 full symmetry (the three give the same result here)
     symprec: float  # Tolerance of the search for symmetry; Å
