@@ -249,7 +249,7 @@ def _moments(result: RunResult) -> list[str]:
 def _charges(result: RunResult) -> list[str]:
     """Electrons by atom and angular momentum, if projections were asked for."""
     charges = result.charges
-    if charges is None:
+    if charges is None or (result.fixed_density and result.bands is not None):  # sums along a path mean nothing
         return []
     lines = [f"Electrons in spheres about the atoms; {charges.between:.4f} are in none"]
     if len(result.symbols) > MANY_ATOMS:
