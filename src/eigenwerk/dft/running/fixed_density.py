@@ -172,6 +172,6 @@ def band_words(found: PointBands, limit: int) -> str:
     if found.converged:
         return f"bands of {points} converged, residuals below {tolerance:.1g} eV"
     return (
-        f"BANDS NOT CONVERGED at {found.open_points} of {points} after {limit} sweep{'s' if limit != 1 else ''} (NELM): the largest residual is "
-        f"{found.residual * HARTREE_EV:.1e} eV, wanted {tolerance:.1g} eV"
+        f"BANDS NOT CONVERGED at {found.open_points} of {points} after {limit} sweep{'s' if limit != 1 else ''} (NELM): "
+        f"the largest residual is {found.residual * HARTREE_EV:.1e} eV, wanted {tolerance:.1g} eV"
     )
