@@ -171,7 +171,8 @@ def band_words(found: PointBands, limit: int) -> str:
     points = f"{count} k-point{'s' if count != 1 else ''}"
     if found.converged:
         return f"bands of {points} converged, residuals below {tolerance:.1g} eV"
+    sweeps = f"{limit} sweep{'s' if limit != 1 else ''} (NELM)"
     return (
-        f"BANDS NOT CONVERGED at {found.open_points} of {points} after {limit} sweep{'s' if limit != 1 else ''} (NELM): "
-        f"the largest residual is {found.residual * HARTREE_EV:.1e} eV, wanted {tolerance:.1g} eV"
+        f"BANDS NOT CONVERGED at {found.open_points} of {points} after {sweeps}: the largest residual is "
+        f"{found.residual * HARTREE_EV:.1e} eV, wanted {tolerance:.1g} eV"
     )
