@@ -273,7 +273,7 @@ def test_an_error_in_one_writer_costs_no_other_file(tmp_path, monkeypatch):
         raise KeyError("a fault")
 
     files = tuple(replace(file, write=fail) if file.name == "vasprun.xml" else file for file in OUTPUT_FILES)
-    monkeypatch.setattr("eigenwerk.dft.running.saving.OUTPUT_FILES", files)
+    monkeypatch.setattr("eigenwerk.io.vasp.output.files.OUTPUT_FILES", files)
     result = run_folder(make_folder(tmp_path / "x", NELM=2))
     assert len(result.unwritten) == 1 and "a fault of eigenwerk (KeyError: 'a fault')" in result.unwritten[0]
     assert set(result.files) == WRITTEN - {"vasprun.xml"}

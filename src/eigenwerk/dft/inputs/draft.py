@@ -26,6 +26,7 @@ from eigenwerk.dft.inputs.electrons import (
     fixed_occupations,
     starting_moments,
 )
+from eigenwerk.dft.inputs.field_files import band_selection, idle_fields
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
@@ -203,6 +204,9 @@ class Draft:
         self.computed |= computed
         accuracy, self.computed["ROPT"] = projector_accuracy(self.incar, self.poscar, self.kpoints, self.findings)
         projection, self.computed["RWIGS"] = sphere_projection(self.incar, self.poscar, self.datasets, self.findings)
+        with self.findings.collecting(self.incar.file):
+            band_selection(self.incar, bands, len(self.kpoints.point_kc))
+        self.findings.add(*idle_fields(self.incar))
         self.parameters = Parameters(
             cutoff=self._cutoff_ev / HARTREE_EV,
             electrons=self._electrons,

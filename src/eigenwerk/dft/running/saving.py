@@ -38,7 +38,7 @@ from eigenwerk.io.atomic_write import together, uninterrupted, write_text
 from eigenwerk.io.hdf5_state import write_state
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
-from eigenwerk.io.vasp.output.files import OUTPUT_FILES, OutputFile
+from eigenwerk.io.vasp.output.files import OutputFile, output_files
 from eigenwerk.io.vasp.output.record import BasisRecord, IonicStep, OrbitalRecord, RunRecord
 from eigenwerk.io.vasp.wavecar import wavecar_bytes
 from eigenwerk.parallel.process_grid import ProcessGrid
@@ -179,7 +179,7 @@ class Saver:
             writers[STATE_FILE] = lambda path: write_state(
                 path, self.tree(state, record, observables, orbitals, trace), __version__, stamp=str(record.stamp)
             )
-        writers |= {file.name: partial(_write_file, file, whole) for file in OUTPUT_FILES if file.due(whole)}
+        writers |= {file.name: partial(_write_file, file, whole) for file in output_files(whole) if file.due(whole)}
         writers |= self._band_files(state, observables)
         with self._writing:
             written, self.unwritten = self._put(writers)

@@ -3,12 +3,13 @@
 import numpy as np
 
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.inputs.field_files import wanted_fields
+from eigenwerk.dft.inputs.field_files import band_selection, wanted_fields
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.scf.state import State
 from eigenwerk.dft.volumetric.all_electron import core_density, proto_valence_density, valence_density
 from eigenwerk.dft.volumetric.charge import charge_blocks, data_sets_of
 from eigenwerk.dft.volumetric.localisation import localisation_blocks
+from eigenwerk.dft.volumetric.partial_charge import partial_charges
 from eigenwerk.dft.volumetric.potential import electrostatic_blocks, total_blocks
 from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric
 
@@ -16,7 +17,8 @@ from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric
 def fields_of(calculation: Calculation, state: State, inputs: Inputs) -> dict[str, Volumetric]:
     """The fields of all files that INCAR asks for, by name, in the units of the files.  All ranks call it together."""
     wanted = wanted_fields(inputs.incar)
-    if not wanted:
+    selection = band_selection(inputs.incar, calculation.parameters.bands, len(inputs.kpoints.point_kc))
+    if not wanted and selection is None:
         return {}
     found: dict[str, Volumetric] = {}
     with calculation.runtime.trace.span("fields"):
@@ -37,6 +39,8 @@ def fields_of(calculation: Calculation, state: State, inputs: Inputs) -> dict[st
             found["AECCAR2"] = _plain(valence_density(state.output, calculation.atoms))
         if "ELFCAR" in wanted:
             found["ELFCAR"] = _plain(*localisation_blocks(state, calculation.symmetrise))
+        if selection is not None:
+            found |= partial_charges(state, calculation.atoms, calculation.symmetrise, selection)
     return found
 
 

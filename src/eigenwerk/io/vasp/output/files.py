@@ -55,6 +55,11 @@ def has_mesh(record: RunRecord) -> bool:
     return record.generation is not None and record.generation.end_kc is None
 
 
+def output_files(record: RunRecord) -> tuple[OutputFile, ...]:
+    """The table, and a row for each file of a density of bands: those have names by bands and k-points."""
+    return (*OUTPUT_FILES, *(field_file(name) for name in record.fields if name.startswith("PARCHG")))
+
+
 OUTPUT_FILES = (
     OutputFile("vasprun.xml", write_vasprun),
     OutputFile("OUTCAR", write_outcar),
