@@ -66,8 +66,13 @@ def write_sum(folder: Path) -> None:
 
 
 def gpaw() -> None:
-    from ase.io import read, write
+    from ase.io import read
     from gpaw import GPAW, PW, FermiDirac, MethfesselPaxton
+
+    sys.path.insert(0, str(REPOSITORY / "src"))
+    from eigenwerk.io.vasp.output.volumetric import write_fields
+    from eigenwerk.io.vasp.poscar import Poscar
+    from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric
 
     for name, (_, mesh, cutoff, _, refinement) in CASES.items():
         atoms = read(BUILD / name / "POSCAR")
@@ -86,11 +91,9 @@ def gpaw() -> None:
             (BUILD / name / "gpaw.json").write_text(json.dumps(found))
             continue
         density = calc.get_all_electron_density(gridrefinement=refinement) * atoms.get_volume()
-        write(BUILD / name / "CHGCAR_gpaw", atoms, format="vasp", direct=True)
-        values = density.ravel(order="F")
-        rows = [" ".join(f"{x:17.11E}" for x in values[i : i + 5]) for i in range(0, len(values), 5)]
-        with open(BUILD / name / "CHGCAR_gpaw", "a") as file:
-            file.write("\n{} {} {}\n".format(*density.shape) + "\n".join(rows) + "\n")
+        symbols = tuple(atoms.get_chemical_symbols())
+        cell = Poscar(name, atoms.cell.array, symbols, atoms.get_scaled_positions())
+        write_fields(BUILD / name / "CHGCAR_gpaw", cell, Volumetric((GridBlock(density),), {}))
 
 
 def bader() -> None:
