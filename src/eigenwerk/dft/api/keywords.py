@@ -73,6 +73,13 @@ class Settings(TypedDict, total=False):
     lvhar: bool  # Write LOCPOT: ionic and Hartree potential, also with LVTOT
     laechg: bool  # Write AECCAR0, AECCAR1, AECCAR2: all-electron densities
     lelf: bool  # Write ELFCAR: electron localisation function
+    lpard: bool  # Write PARCHG: densities of chosen bands, at the end of the run
+    nbmod: int  # With LPARD: -2 and -3 take the window EINT as it is and from the Fermi level, 0 all bands
+    eint: Sequence[float] | Mapping[str, float]  # With LPARD: window of energies; one number: from there to E_F; eV
+    iband: Sequence[int] | Mapping[str, int]  # With LPARD: list of bands
+    kpuse: Sequence[int] | Mapping[str, int]  # With LPARD: list of irreducible k-points
+    lsepk: bool  # With LPARD: one file per k-point
+    lsepb: bool  # With LPARD: one file per band
     idipol: int  # Dipole correction of the energy: axis 1 to 3 of a slab, 4 for a molecule in a cubic box, 0 for none
     ldipol: bool  # With IDIPOL: the potential is corrected as well, with step in the vacuum; forces then belong to it
     dipol: Sequence[float] | Mapping[str, float]  # Centre of the slab or molecule in direct coordinates; the potenti...
