@@ -36,11 +36,12 @@ FLOORS = {
     "dft": 4,
     "ncci": 4,
     "perf": 5,
+    "ase": 5,
     "cli": 6,
 }
 """Floor of every module and folder directly below `eigenwerk`."""
 
-OPTIONAL_PACKAGES = {"mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw", "seekpath"}
+OPTIONAL_PACKAGES = {"ase", "mpi4py", "pynvml", "cuda", "triton", "matplotlib", "pyfftw", "seekpath"}
 """Packages that a function may import, because they may be absent, or are slow and rarely needed."""
 
 LAZY_ENGINES = {

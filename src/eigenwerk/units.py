@@ -15,7 +15,10 @@ BOHR_ANGSTROM = 0.529177210903
 FORCE_EV_PER_ANGSTROM = HARTREE_EV / BOHR_ANGSTROM
 """One hartree per bohr in electronvolt per angstrom."""
 
-STRESS_KILOBAR = HARTREE_EV / BOHR_ANGSTROM**3 * 1602.176634
+EV_PER_ANGSTROM3_GPA = 160.2176634
+"""One electronvolt per cubic angstrom in gigapascal."""
+
+STRESS_KILOBAR = HARTREE_EV / BOHR_ANGSTROM**3 * 10 * EV_PER_ANGSTROM3_GPA
 """One hartree per bohr³ in kilobar; ten of these are a gigapascal."""
 
 HBAR_C_MEV_FM = 197.3269804

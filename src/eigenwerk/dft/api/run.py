@@ -33,6 +33,9 @@ from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 IN_MEMORY = {"lcharg": False, "lwave": False}
 """Fields and orbitals that only files would hold are not made without a folder."""
 
+FROM_FILE, FROM_RESULT = "set ISTART = 1 to go on from eigenwerk.h5", "start=result goes on from it"
+"""Where nothing was written, the result is there to go on from."""
+
 
 class NotConverged(UserWarning):
     """The result is not self-consistent: its energy and forces mean little."""
@@ -116,7 +119,10 @@ def solve(
             inputs, in_memory=folder is None, on_step=on_step, threads=threads or _threads(inputs),
             runtime=team.runtime, start=start,
         )  # fmt: skip
-    return Result(replace(found, folder=place))
+    advice = found.advice
+    if folder is None:
+        advice = tuple(text.replace(FROM_FILE, FROM_RESULT) for text in advice)
+    return Result(replace(found, folder=place, advice=advice))
 
 
 def _threads(inputs: Inputs) -> int:

@@ -1,0 +1,121 @@
+"""`Eigenwerk`, a calculator of ASE that goes on from structure to structure.
+
+    from ase.build import molecule
+    from ase.optimize import BFGS
+    from eigenwerk.ase import Eigenwerk
+
+    water = molecule("H2O", vacuum=4)
+    water.calc = Eigenwerk(encut=500, ediff=1e-6)
+    BFGS(water).run(fmax=0.02)
+
+Nothing is written.  Needs the package ase.
+"""
+
+import warnings
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from eigenwerk.dft.api.keywords import Settings
+from eigenwerk.dft.api.result import Result
+from eigenwerk.dft.api.run import InputWarning, solve
+from eigenwerk.dft.scf.state import State
+from eigenwerk.units import EV_PER_ANGSTROM3_GPA
+
+try:
+    from ase import Atoms
+    from ase.calculators.calculator import Calculator, SCFError, all_changes
+    from ase.stress import full_3x3_to_voigt_6_stress
+except ModuleNotFoundError as error:
+    if error.name != "ase":
+        raise
+    raise ModuleNotFoundError(
+        "The Python package ase is not installed, and eigenwerk.ase does not work without. "
+        "Install by:  pip install 'eigenwerk[ase]'",
+        name="ase",
+    ) from error
+
+OTHER_DATA = {"setups", "gga"}
+"""Settings that may bring other PAW data sets, to which an earlier state says nothing."""
+
+
+class Eigenwerk(Calculator):
+    """Energy, forces, stress and moments of ASE's Atoms, by the settings of `dft.run`.
+
+    The density and orbitals of one structure are where the next one of the same atoms begins; keep=False begins each
+    from atoms.  kpts, gamma, device, threads, folder: as of `dft.run`.  `result` is the last `Result`: gap, eigenvalues
+    and all that ASE has no word for.
+
+    energy is extrapolated to zero smearing, free_energy is what forces and stress are derivatives of.  Raises SCFError,
+    and has no results, where self-consistency is not reached: an optimiser must not walk by such forces.  Raises
+    `eigenwerk.errors.InputError` for bad input.
+    """
+
+    name = "eigenwerk"
+    implemented_properties = "energy free_energy forces stress magmom magmoms".split()
+
+    def __init__(
+        self,
+        *,
+        kpts: Any = None,
+        gamma: bool = True,
+        device: str = "auto",
+        threads: int | None = None,
+        folder: str | Path | None = None,
+        keep: bool = True,
+        atoms: Atoms | None = None,
+        **settings: Unpack[Settings],
+    ):
+        self.result: Result | None = None
+        self.where: dict[str, Any] = {"device": device, "threads": threads, "folder": folder}
+        self.keep = keep
+        self._state: State | None = None
+        super().__init__(atoms=atoms, kpts=kpts, gamma=gamma, **settings)
+
+    def set(self, **settings: Any) -> dict[str, Any]:
+        """Change settings; the changed ones.  What has been computed counts no more, but is a start."""
+        changed: dict[str, Any] = super().set(**settings)
+        if changed:
+            self.reset()
+        if OTHER_DATA & changed.keys():
+            self._state = None
+        return changed
+
+    def calculate(
+        self, atoms: Atoms | None = None, properties: Any = ("energy",), system_changes: Any = tuple(all_changes)
+    ) -> None:
+        """All properties at once."""
+        super().calculate(atoms, properties, system_changes)
+        self.results, self.result = {}, None
+        assert self.atoms is not None
+        symbols = tuple(self.atoms.get_chemical_symbols())
+        start, self._state = self._start(symbols, system_changes), None
+        settings = dict(self.parameters)
+        mesh = {name: settings.pop(name) for name in ("kpts", "gamma")}
+        result = solve(self.atoms, settings, **mesh, start=start, **self.where)
+        for text in result.warnings:
+            warnings.warn(text, InputWarning, stacklevel=2)
+        if not result.converged:
+            raise SCFError("; ".join([result.status, *result.advice]))
+        self.result, self._state = result, result.state if self.keep else None
+        self.results = _properties(result)
+
+    def _start(self, symbols: tuple[str, ...], system_changes: Any) -> State | None:
+        """The state of the structure before, if this one has the same atoms and asks for no other moments."""
+        state = self._state
+        if state is None or "initial_magmoms" in system_changes:
+            return None
+        return state if state.structure.symbols == symbols else None
+
+
+def _properties(result: Result) -> dict[str, Any]:
+    """In ASE's units: eV, Å, Bohr magnetons; stress in eV/Å³ as xx yy zz yz xz xy."""
+    moments = np.zeros(len(result.symbols)) if result.moments_muB is None else result.moments_muB
+    found = {
+        "energy": result.energy_eV, "free_energy": result.free_energy_eV, "forces": result.forces_eV_per_A,
+        "magmom": result.moment_muB or 0.0, "magmoms": moments,
+    }  # fmt: skip
+    if result.stress_GPa is not None:
+        found["stress"] = full_3x3_to_voigt_6_stress(result.stress_GPa / EV_PER_ANGSTROM3_GPA)
+    return found

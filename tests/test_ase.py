@@ -1,0 +1,128 @@
+"""The calculator of ASE: properties in ASE's units, fresh results from kept states, nothing silent."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from ase import Atoms
+from ase.build import bulk, molecule
+from ase.calculators.calculator import PropertyNotImplementedError, SCFError
+from ase.md.verlet import VelocityVerlet
+from ase.mep import NEB
+from ase.optimize import BFGS
+from ase.units import fs
+
+from eigenwerk.ase import Eigenwerk
+from eigenwerk.errors import InputError
+
+SETTINGS = {"encut": 150, "kpts": (2, 2, 2), "ediff": 1e-7, "ismear": 0, "sigma": 0.05}
+
+
+def silicon(**more):
+    atoms = bulk("Si")
+    atoms.rattle(0.05, seed=1)
+    atoms.calc = Eigenwerk(**(SETTINGS | more))
+    return atoms
+
+
+def applications(atoms):
+    atoms.get_potential_energy()
+    return atoms.calc.result.run.applications
+
+
+def test_a_kept_state_gives_what_a_fresh_start_gives():
+    kept, fresh = silicon(), silicon(keep=False)
+    assert applications(kept) == applications(fresh)
+    for atoms in (kept, fresh):
+        atoms.positions[0] += 0.02
+        atoms.set_cell(atoms.cell * 1.01, scale_atoms=True)
+    assert applications(kept) < applications(fresh)
+    assert kept.get_potential_energy() == pytest.approx(fresh.get_potential_energy(), abs=1e-5)
+    np.testing.assert_allclose(kept.get_forces(), fresh.get_forces(), atol=1e-3)
+    np.testing.assert_allclose(kept.get_stress(), fresh.get_stress(), atol=1e-5)
+
+
+def test_forces_and_stress_are_derivatives_of_the_free_energy():
+    atoms = silicon(encut=250)
+    force, step = atoms.get_forces()[0, 0], 0.01
+    energies = []
+    for sign in (1, -1):
+        atoms.positions[0, 0] += sign * step
+        energies.append(atoms.get_potential_energy(force_consistent=True))
+        atoms.positions[0, 0] -= sign * step
+    assert (energies[1] - energies[0]) / (2 * step) == pytest.approx(force, abs=5e-3)
+    stress = atoms.get_stress(voigt=False)
+    assert stress == pytest.approx(stress.T) and np.abs(stress).max() > 0.01
+
+
+def test_an_optimiser_finds_the_place_of_the_atoms():
+    atoms = silicon()
+    BFGS(atoms, logfile=None).run(fmax=0.02, steps=15)
+    assert np.abs(atoms.get_distance(0, 1, mic=True) - 5.43 * 3**0.5 / 4) < 0.005
+
+
+def test_molecular_dynamics_and_neb_use_it():
+    atoms = silicon()
+    VelocityVerlet(atoms, timestep=1 * fs).run(2)
+    ends = [silicon(), silicon()]
+    ends[1].positions[1] += 0.05
+    images = [ends[0], silicon(), ends[1]]
+    band = NEB(images, method="improvedtangent")
+    band.interpolate()
+    assert np.isfinite(band.get_forces()).all()
+
+
+def test_spin_comes_from_the_moments_of_the_atoms():
+    oxygen = Atoms("O", cell=[4, 4, 4], magmoms=[2.0], pbc=False)
+    oxygen.calc = Eigenwerk(encut=250, kpts=(1, 1, 1), ismear=0, sigma=0.01)
+    with pytest.warns(UserWarning, match="encut"):
+        assert oxygen.get_magnetic_moment() == pytest.approx(2, abs=1e-3)
+    assert oxygen.get_magnetic_moments().shape == (1,)
+    first = oxygen.calc._state
+    oxygen.set_initial_magnetic_moments([0.0])
+    with pytest.warns(UserWarning, match="encut"):
+        assert oxygen.get_magnetic_moment() == 0
+    assert first is not oxygen.calc._state
+
+
+def test_an_unconverged_structure_raises_and_leaves_no_results():
+    atoms = silicon(nelm=2)
+    with pytest.raises(SCFError, match="NOT CONVERGED in 2 steps"):
+        atoms.get_potential_energy()
+    assert atoms.calc.results == {} and atoms.calc.result is None
+    atoms.calc.set(nelm=60)
+    assert np.isfinite(atoms.get_potential_energy())
+
+
+def test_other_atoms_begin_afresh_and_settings_can_be_changed():
+    atoms = silicon()
+    atoms.get_potential_energy()
+    before = atoms.calc.result
+    assert not atoms.calc.set(encut=150) and atoms.calc.result is before
+    assert atoms.calc.set(encut=160) and atoms.calc.results == {}
+    other = bulk("Ge")
+    other.calc = atoms.calc
+    assert other.get_potential_energy() != pytest.approx(before.energy_eV, abs=0.1)
+
+
+def test_stress_that_is_not_wanted_is_not_there():
+    atoms = silicon(isif=0)
+    with pytest.raises(PropertyNotImplementedError):
+        atoms.get_stress()
+
+
+def test_bad_input_names_the_keyword():
+    atoms = silicon(nbands=1)
+    with pytest.raises(InputError, match="nbands = 1, but 8 electrons"):
+        atoms.get_potential_energy()
+    water = molecule("H2O")
+    water.calc = Eigenwerk()
+    with pytest.raises(InputError, match="no cell"):
+        water.get_potential_energy()
+
+
+def test_without_ase_a_sentence_says_what_to_install():
+    words = "import sys; sys.modules['ase'] = None; import eigenwerk.ase"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True)
+    assert done.returncode == 1 and "pip install 'eigenwerk[ase]'" in done.stderr
