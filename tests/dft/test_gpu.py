@@ -1,9 +1,11 @@
 """A GPU, or several, gives the answers of a processor."""
 
+import numpy as np
 import pytest
 import torch
 
 from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.serial import SerialCommunicator
@@ -57,3 +59,20 @@ def test_two_gpus_give_the_answer_of_a_processor(ranks, reference, case, groups,
         pytest.skip("more k-groups than k-points")
     for found in ranks(2, transport).run(solve, parts, groups, "cuda"):
         assert_same(found, on_processor, len(parts[0].symbols))
+
+
+def bands_of_start(parts, device):
+    """Bands at three points in the potential of superposed atoms, hartree."""
+    *described, real = parts
+    calculation = Calculation(*described, Runtime(device=torch.device(device)), real)
+    point_kc = np.array([[0, 0, 0], [0.1, 0.2, 0.3], [0.5, 0, 0.5]])
+    points = explicit(point_kc, np.ones(3), calculation.kpoints.symmetry)
+    found = calculation.bands_at(calculation.starting_density(), points)
+    assert found.converged
+    return found.eig_skn.numpy()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bands_at_other_points_are_those_of_a_processor(reference, case):
+    parts, _ = reference(case)
+    np.testing.assert_allclose(bands_of_start(parts, "cuda:0"), bands_of_start(parts, "cpu"), atol=1e-6 / 27.2)
