@@ -66,4 +66,5 @@ def _projection_sizes(inputs: Inputs, levels: int) -> dict[str, int]:
         "PROCAR": procar_bytes(size.kpoints, size.spins, size.bands, size.atoms, count, parameters.projection.phases),
         "vasprun.xml": levels * (rows + 90) + lines * size.spins * size.atoms * (10 * count + 30),
         "DOSCAR": lines * size.atoms * (12 + 12 * count * size.spins),
+        "vaspout.h5": 8 * size.atoms * count * (levels + lines * size.spins),
     }  # fmt: skip
