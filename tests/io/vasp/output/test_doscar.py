@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eigenwerk.io.vasp.output.doscar import write_doscar
+from eigenwerk.io.vasp.output.doscar import table_lines, write_doscar
 from eigenwerk.io.vasp.output.record import DensityOfStates
 
 
@@ -47,3 +47,9 @@ def test_ase_reads_it(tmp_path, make_record, spins):
     np.testing.assert_allclose(read.energy, dos.energy_x, atol=1e-3)
     np.testing.assert_allclose(np.atleast_2d(read.dos), dos.total_sx, rtol=1e-3)
     np.testing.assert_allclose(np.atleast_2d(read.integrated_dos), dos.integrated_sx, rtol=1e-3)
+
+
+def test_tails_of_smearing_do_not_fill_the_blank(tmp_path):
+    """An exponent of three digits would."""
+    (line,) = table_lines(np.array([1.0]), np.array([[-4.656e-145], [1e-98]]))
+    assert line.split() == ["1.000", "0.0000E+00", "0.1000E-97"]

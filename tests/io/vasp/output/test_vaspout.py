@@ -1,10 +1,13 @@
 """vaspout.h5 holds the record where py4vasp looks for it (benchmarks/readers runs py4vasp itself)."""
 
+from dataclasses import replace
+
 import h5py
 import numpy as np
 import pytest
 
 from eigenwerk.io.run_stamp import RunStamp, stamp_of
+from eigenwerk.io.vasp.output.record import BandsRecord, KpointGeneration, ProjectionRecord
 from eigenwerk.io.vasp.output.vaspout import write_vaspout
 
 
@@ -53,3 +56,23 @@ def test_what_was_not_computed_is_not_there(written):
     file, _ = written(forces_av=None, stress=False, generation=None)
     assert not {"forces", "stress", "magnetism"} & set(file["intermediate/ion_dynamics"])
     assert file["input/kpoints/mode"][()] == b"explicit" and file["input/kpoints/number_kpoints"][()] == 4
+
+
+def test_projections_paths_and_a_second_list_are_there(written, make_record):
+    random = np.random.default_rng(3)
+    weight_sknaL, partial_sxaL = random.random((2, 4, 5, 3, 4)), random.random((2, 11, 3, 4))
+    projections = ProjectionRecord(("s", "p", "d", "f"), weight_sknaL, np.ones(3))
+    final = make_record(spins=2).final
+    final = replace(final, projections=projections, dos=replace(final.dos, partial_sxaL=partial_sxaL))
+    path = KpointGeneration("listgenerated", per_line=2, end_kc=np.zeros((3, 3)))
+    points_kc = np.arange(12).reshape(4, 3) / 12
+    second = BandsRecord(points_kc, np.zeros(4), final.eig_skn + 1, final.occ_skn, path)
+    file, record = written(spins=2, final=final, second=second)
+    assert [word.decode() for word in file["results/projectors/lchar"]] == ["s", "p", "d", "f"]
+    np.testing.assert_array_equal(file["results/projectors/par"][1, 2, 3], weight_sknaL[1, :, :, 2, 3])
+    np.testing.assert_array_equal(file["results/electron_dos/dospar"][1, 2, 3], partial_sxaL[1, :, 2, 3])
+    assert file["input/kpoints_opt/mode"][()] == b"line" and file["input/kpoints_opt/number_kpoints"][()] == 2
+    opt = file["results/electron_eigenvalues_kpoints_opt"]
+    np.testing.assert_array_equal(opt["eigenvalues"], final.eig_skn + 1)
+    np.testing.assert_array_equal(opt["kpoint_coords"], points_kc)
+    assert file["results/electron_dos_kpoints_opt/efermi"][()] == record.final.fermi_level

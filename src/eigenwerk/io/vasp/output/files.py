@@ -66,7 +66,7 @@ OUTPUT_FILES = (
     OutputFile("OSZICAR", write_oszicar),
     OutputFile("CONTCAR", write_contcar),
     OutputFile("XDATCAR", write_xdatcar),
-    OutputFile("EIGENVAL", write_eigenval),
+    OutputFile("EIGENVAL", write_eigenval, at_end=True),
     OutputFile("IBZKPT", write_ibzkpt, has_mesh),
     OutputFile("PROCAR", write_procar, lambda record: record.final.projections is not None, at_end=True),
     OutputFile("PROCAR_OPT", partial(write_procar, second=True), _second_projections, at_end=True),
