@@ -53,6 +53,8 @@ def test_snt_files_are_read_with_scaling_and_fortran_exponents(tmp_path):
         ("   3  0  1  1   1", "   3  0  1  1  -1", "line 5: orbital 3 with tz = -1"),
         ("0  1  3  -1", "0  1  4  -1", "line 4: n = 0, l = 1, 2j = 4 is no orbital"),
         ("0.2440", "inf", "line 13: the matrix element is 'inf'"),
+        ("3  1  6  -0.3", "3  1  -6  -0.3", r"line 12: matrix elements cannot scale as \(A/-6\)\^-0.3"),
+        ("3  1  6  -0.3", "3  1  6  -300", r"line 12: matrix elements cannot scale as \(A/6\)\^-300"),
         ("0.2440", "1_0.0", "line 13: the matrix element is '1_0.0'"),
         ("1  2  1  2   1", "1  1  1  1   0", "line 14: this element stands in line 13 already"),
         ("   3  3   2.419", "   2  2   2.419", "line 10: this element stands in line 9 already"),

@@ -14,7 +14,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.number_text import Labels, LineReader, NumberLine
-from eigenwerk.io.ncci.valence_data import LARGEST_LABEL, ValenceData
+from eigenwerk.io.ncci.valence_data import LARGEST_LABEL, ValenceData, scaling_of
 
 
 class OrbitalList(NamedTuple):
@@ -50,7 +50,7 @@ def read_oxbash_int(
             "orbitals, so as many energies and, if the values scale, three masses. Give the list that belongs to it."
         )
     if len(numbers) == size + 3:
-        scaling = (numbers[size + 1], -numbers[size + 2])
+        scaling = scaling_of(numbers[size + 1], -numbers[size + 2], count_line.place)
         core = core or listed.core or _symmetric_core(numbers[size])
     if count < 0 and scaling is None:
         raise InputError(f"{count_line.place}: a negative count asks for scaling by mass. Give mass and exponent.")

@@ -11,7 +11,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.number_text import Labels, LineReader, NumberLine
-from eigenwerk.io.ncci.valence_data import LARGEST_LABEL, ValenceData
+from eigenwerk.io.ncci.valence_data import LARGEST_LABEL, ValenceData, scaling_of
 
 
 def read_snt(path: str | Path) -> ValenceData:
@@ -53,8 +53,10 @@ def read_snt(path: str | Path) -> ValenceData:
     elements = [_element(lines.take(f"matrix element {x + 1} of {count}"), counts, labels) for x in range(count)]
     if lines.rest():
         raise InputError(f"{lines.rest()[0].place}: more lines than the {count} announced. Correct the count.")
-    mass = two_body.real(2, "the mass of the scaling") if method else None
-    exponent = two_body.real(3, "the exponent of the scaling") if method else 0.0
+    mass, exponent = None, 0.0
+    if method:
+        given = two_body.real(2, "the mass of the scaling"), two_body.real(3, "the exponent of the scaling")
+        mass, exponent = scaling_of(*given, two_body.place)
     return ValenceData(lists[0], lists[1], energies[0], energies[1], elements, core, mass, exponent, hw)
 
 

@@ -4,8 +4,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eigenwerk.errors import InputError
+
 LARGEST_LABEL = 100
 """Of n and l of an orbital; beyond the reach of any shell model."""
+
+HEAVIEST, STEEPEST = 1000.0, 10.0
+"""Of reference masses, and of exponents of the mass."""
+
+
+def scaling_of(mass: float, exponent: float, place: str) -> tuple[float, float]:
+    """Reference mass and exponent as they are; InputError with the place where no nucleus has such a mass, or no
+    interaction such an exponent."""
+    if not (1.0 <= mass <= HEAVIEST and abs(exponent) <= STEEPEST):
+        raise InputError(
+            f"{place}: matrix elements cannot scale as (A/{mass:g})^{exponent:g}. The reference mass lies between 1 "
+            f"and {HEAVIEST:g}, the exponent between -{STEEPEST:g} and {STEEPEST:g} (-0.3 is usual)."
+        )
+    return mass, exponent
 
 
 @dataclass(frozen=True, eq=False)
