@@ -175,7 +175,7 @@ class Result:
         return rows + [("warning", text) for text in self.warnings]
 
     def __repr__(self) -> str:
-        rows = "; ".join(f"{name} {text}" for name, text in self._rows()[1:-1] if name != "warning")
+        rows = "; ".join(f"{name} {text}" for name, text in self._rows() if name not in ("status", "warning", "steps"))
         return f"<{self.formula}: {self.status}; {rows}>"
 
     def _repr_html_(self) -> str:
