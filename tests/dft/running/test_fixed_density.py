@@ -126,6 +126,16 @@ def test_the_density_of_chgcar_can_be_kept_and_has_no_fermi_level(ground, kept, 
         run_folder(other)
 
 
+def test_the_density_of_a_run_with_spin_that_found_no_moment_can_be_kept_without(kept, tmp_path):
+    spin = make_folder(tmp_path / "spin", ISPIN=2, MAGMOM="2*0.1")
+    run_folder(spin)
+    folder = make_folder(tmp_path / "chgcar", kpoints=PATH, ICHARG=11)
+    shutil.copy(spin / "CHGCAR", folder)
+    result = run_folder(folder)
+    assert "ISPIN was 2, now it is 1" in result.notes
+    np.testing.assert_allclose(result.eig_skn, kept[1].eig_skn, atol=1e-3)
+
+
 def test_superposed_atoms_can_be_kept(tmp_path):
     result = run_folder(make_folder(tmp_path / "atoms", kpoints=PATH, ICHARG=12))
     assert result.converged and "superposed atoms" in result.status

@@ -30,9 +30,12 @@ from eigenwerk.units import BOHR_ANGSTROM
 SAME_PLACE = 1e-5 / BOHR_ANGSTROM
 """Atoms of a file that are nearer to those of the run have not moved, bohr: six decimals are usual."""
 
-
 COUNTED = 1e-3
 """Electrons that a file may be off by its digits."""
+
+UNMAGNETIC = 1e-3
+"""Bohr magnetons in a cell that count as none where the density of a run with spin is kept without: they split levels by
+about a millielectronvolt."""
 
 
 def charge_blocks(density: Density, atoms: PawAtoms, largest: int) -> tuple[GridBlock, ...]:
@@ -89,7 +92,8 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
     step_ac = old.scaled_ac - basis.structure.scaled_ac
     distance = np.linalg.norm((step_ac - np.rint(step_ac)) @ old.lattice_cv, axis=1).max()
     if kept:
-        _require_same(name, distance, density, calculation)
+        magnetised = float(value_sR[1:].abs().sum()) / value_sR[0].numel()
+        _require_same(name, distance, density, calculation, magnetised)
     if distance > SAME_PLACE:
         notes.append(f"atoms have moved by up to {distance * BOHR_ANGSTROM:.3f} Å")
         density = moved(density, atoms, old, torch.ones_like(basis.norm2_g[: basis.density_count]))
@@ -98,9 +102,13 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
     return StartingPoint(with_electrons(density, atoms, calculation.parameters.electrons), notes=tuple(notes))
 
 
-def _require_same(name: str, distance: float, density: Density, calculation: Calculation) -> None:
-    """Raise InputError unless a density can be kept as it is."""
+def _require_same(
+    name: str, distance: float, density: Density, calculation: Calculation, magnetised: float
+) -> None:
+    """Raise InputError unless a density can be kept as it is.  magnetised: ∫ |m|, Bohr magnetons."""
     spins, wanted = density.spin.densities, calculation.basis.spin.densities
+    if wanted == 1 and magnetised <= UNMAGNETIC:  # a workflow that found no moment goes on without spin
+        spins = 1
     electrons, needed = float(electrons_of(density, calculation.atoms).sum()), calculation.parameters.electrons
     wrong = [
         f"its atoms are elsewhere (by up to {distance * BOHR_ANGSTROM:.4f} Å)" if distance > SAME_PLACE else "",
