@@ -34,7 +34,7 @@ COUNTED = 1e-3
 """Electrons that a file may be off by its digits."""
 
 UNMAGNETIC = 1e-3
-"""Bohr magnetons in a cell that count as none where the density of a run with spin is kept without: they split levels by
+"""Bohr magnetons in a cell that count as none where the density of a run with spin is kept without: levels split by
 about a millielectronvolt."""
 
 
