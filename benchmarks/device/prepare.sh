@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Collects in .device/ what a GPU machine without network needs beside this repository: spglib and the PBE data sets.
+# Collects in .device/ what a GPU machine without network needs beside this repository: spglib, seekpath and the PBE data sets.
 # Run where `make demo` has been run; .device/ is ignored by git and travels with the tree.
 #   bash benchmarks/device/prepare.sh [PYTHON_VERSION_THERE]
 set -euo pipefail
@@ -12,7 +12,7 @@ cp "$packages"/gpaw_data/*.py .device/site/gpaw_data/
 cp -r "$packages"/gpaw_data-*.dist-info .device/site/
 cp "$packages"/gpaw_data/setups/*.PBE.gz .device/site/gpaw_data/setups/
 $python -m pip download -q --no-deps --only-binary=:all: --python-version "$version" --implementation cp \
-  --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux2014_x86_64 -d .device spglib
+  --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux2014_x86_64 -d .device spglib seekpath
 for wheel in .device/*.whl; do unzip -q "$wheel" -d .device/site && rm "$wheel"; done
 rm -rf .device/site/spglib/include .device/site/spglib/lib64/*.a
 du -sh .device

@@ -1,0 +1,161 @@
+"""Which input folders does eigenwerk accept, and why not the others?
+
+    python benchmarks/acceptance/accept.py FOLDER...          # every folder below with INCAR and POSCAR
+    python benchmarks/acceptance/accept.py --sets             # pymatgen's input sets for five structures, made here
+
+Each is read as `eigenwerk check` reads it, with the KPOINTS it has.  Folders that ask for hybrids, meta-GGA, van der
+Waals functionals, motion of ions or many-body methods are counted apart.  Results: results.json and results.md here.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "src"))
+
+from eigenwerk.dft.inputs.inputs import read_inputs  # noqa: E402
+from eigenwerk.errors import InputError  # noqa: E402
+from eigenwerk.io.vasp.incar import read_incar  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+INPUTS = ("INCAR", "POSCAR", "KPOINTS", "KPOINTS_OPT", "POTCAR")
+
+ASKED = {
+    "hybrids": ("LHFCALC", "AEXX", "HFSCREEN"), "meta-GGA": ("METAGGA",), "van der Waals": ("LUSE_VDW", "IVDW"),
+    "motion": ("NSW",), "many-body": ("NOMEGA", "LOPTICS", "LEPSILON", "LCHIMAG", "LNONCOLLINEAR", "LSORBIT"),
+}  # fmt: skip
+"""What a folder may ask for that this part of the program does not do, by the tags that ask."""
+
+
+def asks(folder: Path) -> tuple[str, ...]:
+    """What of `ASKED` the INCAR asks for."""
+    values = read_incar(folder / "INCAR").values
+    wanted = []
+    for what, tags in ASKED.items():
+        given = [values[tag] for tag in tags if tag in values]
+        if any(value not in (False, 0, "None", "--") for value in given):
+            wanted.append(what)
+    return tuple(wanted)
+
+
+def judged(folder: Path) -> dict[str, Any]:
+    """Accepted or not, with the errors; only input files are looked at, results of the other program are not."""
+    with tempfile.TemporaryDirectory() as name:
+        for file in INPUTS:
+            found = next((path for path in (folder / file, folder / f"{file}.gz") if path.is_file()), None)
+            if found is not None:
+                shutil.copy(found, Path(name) / found.name)
+        try:
+            wanted = asks(Path(name))
+            inputs = read_inputs(name)
+        except InputError as error:
+            return {"accepted": False, "asks": (), "errors": [words(error, name)]}
+        errors = [words(problem, name) for problem in inputs.problems if problem.severity == "error"]
+        return {"accepted": not errors, "asks": wanted, "errors": errors}
+
+
+def words(error: object, folder: str) -> str:
+    """What is said, without the folder it was copied to."""
+    return str(error).replace(folder + "/", "").replace(folder, "the folder")
+
+
+def folders(roots: list[Path]) -> Iterator[tuple[str, Path]]:
+    """Every folder with INCAR and POSCAR below the roots, with a name."""
+    for root in roots:
+        for incar in sorted(root.rglob("INCAR")):
+            if (incar.parent / "POSCAR").is_file():
+                yield str(incar.parent.relative_to(root)), incar.parent
+
+
+def made_sets(target: Path) -> Iterator[tuple[str, Path]]:
+    """Input sets of pymatgen for five structures, without POTCAR; a set that cannot be made is left out."""
+    import pymatgen.io.vasp.sets as sets
+    from pymatgen.core import Lattice, Structure
+
+    warnings.simplefilter("ignore")
+    cubic = Lattice.cubic
+    structures = {
+        "Si": Structure.from_spacegroup("Fd-3m", cubic(5.43), ["Si"], [[0, 0, 0]]).get_primitive_structure(),
+        "Al": Structure.from_spacegroup("Fm-3m", cubic(4.05), ["Al"], [[0, 0, 0]]).get_primitive_structure(),
+        "MgO": Structure.from_spacegroup("Fm-3m", cubic(4.21), ["Mg", "O"], [[0, 0, 0], [0.5, 0.5, 0.5]]),
+        "Fe": Structure(cubic(2.87), ["Fe", "Fe"], [[0, 0, 0], [0.5, 0.5, 0.5]]),
+        "NiO": Structure.from_spacegroup("Fm-3m", cubic(4.17), ["Ni", "O"], [[0, 0, 0], [0.5, 0.5, 0.5]]),
+    }
+    for kind in sorted(name for name in vars(sets) if name.endswith("Set") and name not in ("VaspInputSet", "NEBSet")):
+        for title, structure in structures.items():
+            folder = target / kind / title
+            folder.mkdir(parents=True)
+            try:
+                made = getattr(sets, kind)(structure)
+                made.incar.write_file(folder / "INCAR")
+                made.poscar.write_file(folder / "POSCAR")
+                if made.kpoints is not None:
+                    made.kpoints.write_file(folder / "KPOINTS")
+            except Exception as error:
+                print(f"{kind} of {title} cannot be made: {type(error).__name__}: {str(error)[:80]}")
+                continue
+            yield f"{kind}/{title}", folder
+
+
+def report(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Shares and reasons as text."""
+    lines = ["# Input folders that are accepted", ""]
+    for title, group in groups(found).items():
+        plain = {name: entry for name, entry in group.items() if not entry["asks"]}
+        good, plain_good = (sum(entry["accepted"] for entry in some.values()) for some in (group, plain))
+        lines += [f"## {title}", "", f"Accepted: {good} of {len(group)}; of those that ask for nothing that is still "
+                  f"to come, {plain_good} of {len(plain)}.", ""]  # fmt: skip
+        asked = Counter(what for entry in group.values() for what in entry["asks"])
+        lines += [f"Asked for: {', '.join(f'{what} {count}' for what, count in asked.most_common())}.", ""]
+        reasons = Counter(reason(error) for entry in group.values() for error in dict.fromkeys(entry["errors"]))
+        lines += ["| folders | what is said |", "|---|---|"]
+        lines += [f"| {count} | {words} |" for words, count in reasons.most_common()]
+        lines += ["", "Refused although they ask for nothing of the kind:", ""]
+        lines += [f"- {name}: {'; '.join(entry['errors'])[:300]}" for name, entry in plain.items()
+                  if not entry["accepted"]]  # fmt: skip
+        lines.append("")
+    return "\n".join(lines)
+
+
+def groups(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """By where the folders come from."""
+    sorted_in: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for name, entry in found.items():
+        sorted_in.setdefault(entry["from"], {})[name] = entry
+    return sorted_in
+
+
+def reason(error: str) -> str:
+    """An error without file, line and numbers."""
+    return error.partition(": ")[2].partition(". ")[0][:100].replace("|", "/")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("roots", nargs="*", type=Path)
+    parser.add_argument("--sets", action="store_true", help="pymatgen's input sets")
+    options = parser.parse_args()
+    results = HERE / "results.json"
+    known = json.loads(results.read_text()) if results.is_file() else {}
+    with tempfile.TemporaryDirectory() as name:
+        chosen = [(f"folders: {title}", "folders", path) for title, path in folders(options.roots)]
+        if options.sets:
+            chosen += [(f"sets: {title}", "input sets of pymatgen", path) for title, path in made_sets(Path(name))]
+        sources = {source for _, source, _ in chosen}
+        known = {title: entry for title, entry in known.items() if entry["from"] not in sources}
+        known |= {title: judged(path) | {"from": source} for title, source, path in chosen}
+    results.write_text(json.dumps(known, indent=1) + "\n")
+    (HERE / "results.md").write_text(report(known))
+    print(report(known))
+
+
+if __name__ == "__main__":
+    main()
