@@ -126,6 +126,18 @@ def test_the_density_of_chgcar_can_be_kept_and_has_no_fermi_level(ground, kept, 
         run_folder(other)
 
 
+def test_a_grid_that_is_finer_only_for_symmetry_serves_without(ground, kept, tmp_path):
+    folder = make_folder(tmp_path / "finer", kpoints=PATH, ICHARG=11)
+    coarse = read_inputs(folder).grids.fine
+    finer = {f"NG{axis}F": size + 4 for axis, size in zip("XYZ", coarse, strict=True)}
+    made = make_folder(tmp_path / "made", **finer)
+    run_folder(made)
+    shutil.copy(made / "CHGCAR", folder)
+    result = run_folder(folder)
+    assert any("finer grid" in note for note in result.notes)
+    np.testing.assert_allclose(result.eig_skn, kept[1].eig_skn, atol=1e-3)
+
+
 def test_the_density_of_a_run_with_spin_that_found_no_moment_can_be_kept_without(kept, tmp_path):
     spin = make_folder(tmp_path / "spin", ISPIN=2, MAGMOM="2*0.1")
     run_folder(spin)

@@ -27,9 +27,9 @@ def require_fitting(
     head: VolumetricHead, structure: Structure, fine: tuple[int, int, int], checksums: Mapping[str, str],
     name: str = "CHGCAR",
 ) -> None:  # fmt: skip
-    """Raise InputError if a file is one of another cell, of other atoms or PAW data, or on another grid.
+    """Raise InputError if a file is one of another cell, of other atoms or PAW data, or on a coarser grid.
 
-    fine: points of the density grid; checksums: md5 of the PAW data by element.
+    fine: points of the density grid, which depends on ISYM, too; checksums: md5 of the PAW data by element.
     """
     lattice_cv = structure.lattice_cv * BOHR_ANGSTROM
     difference = np.abs(head.poscar.lattice_cv - lattice_cv).max()
@@ -46,7 +46,7 @@ def require_fitting(
         )
         raise InputError(f"{name}: has the atoms {there}, POSCAR has {here} (the order counts). Give the file of these "
                          f"atoms, {_REMEDY}")  # fmt: skip
-    if head.size_c != fine:
+    if any(there < here for there, here in zip(head.size_c, fine, strict=True)):
         there, here = (" x ".join(map(str, size_c)) for size_c in (head.size_c, fine))
         tags = ", ".join(f"{tag} = {size}" for tag, size in zip(("NGXF", "NGYF", "NGZF"), head.size_c, strict=True))
         raise InputError(

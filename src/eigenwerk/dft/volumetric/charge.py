@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, electrons_of, moment_per_atom, moved
@@ -84,7 +85,10 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
         )
     value_sR = basis.runtime.tensor(np.stack([block.value_R for block in file.blocks]))
     occupancy_sx = torch.stack([uncoupled(atoms, block.occupancies, largest) for block in file.blocks])
-    whole_sg = basis.fine_map.from_grid(value_sR, basis.density_count) / basis.volume
+    whole_sg = _waves(value_sR, basis) / basis.volume
+    if head.size_c != basis.grids.fine:
+        finer = " x ".join(map(str, head.size_c))
+        notes.append(f"{name} has a finer grid ({finer}); its waves within the cutoff count")
     total = Density.of(whole_sg - atoms.valence_compensation(occupancy_sx), occupancy_sx)
     spin = COLLINEAR if len(file.blocks) == 2 else UNPOLARISED
     density = total.map(spin.channels_of)
@@ -100,6 +104,19 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
     if density.spin != basis.spin:
         notes.append(f"ISPIN was {density.spin.densities}, now it is {basis.spin.densities}")
     return StartingPoint(with_electrons(density, atoms, calculation.parameters.electrons), notes=tuple(notes))
+
+
+def _waves(value_sR: torch.Tensor, basis: PlaneWaveBasis) -> torch.Tensor:
+    """Coefficients of the waves of a density, (s, g), from its values on the grid of the basis or a finer one."""
+    if value_sR.shape[1:] == torch.Size(basis.grids.fine):
+        return basis.fine_map.from_grid(value_sR, basis.density_count)
+    coeff_sR = torch.fft.rfftn(value_sR, dim=(-3, -2, -1), norm="forward")
+    a_g, b_g, c_g = basis.index_gc[: basis.density_count].unbind(1)
+    # of a real field f(-g) = f(g)*, and rfftn gives half of them: 0 <= c
+    sign_g = torch.where(c_g < 0, -1, 1)
+    size_a, size_b = value_sR.shape[1:3]
+    coeff_sg = coeff_sR[:, sign_g * a_g % size_a, sign_g * b_g % size_b, sign_g * c_g]
+    return torch.where(c_g < 0, coeff_sg.conj(), coeff_sg)
 
 
 def _require_same(
