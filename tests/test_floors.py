@@ -48,6 +48,7 @@ LAZY_ENGINES = {
     "eigenwerk.dft.running.run", "eigenwerk.ncci.run", "eigenwerk.ncci.sources", "eigenwerk.ncci.results.levels_file",
     "eigenwerk.parallel.launch.start", "eigenwerk.dft.running.warm_up",
     "eigenwerk.cli.main", "eigenwerk.cli.missing",
+    "eigenwerk.dft.series.eos", "eigenwerk.dft.series.convergence",
 }  # fmt: skip
 """Modules that a function of `cli` may import: they load PyTorch, scipy or h5py, which `--help` and `check` must not
 wait for; and those with which the command can begin where packages are missing."""

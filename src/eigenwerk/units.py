@@ -21,6 +21,9 @@ EV_PER_ANGSTROM3_GPA = 160.2176634
 STRESS_KILOBAR = HARTREE_EV / BOHR_ANGSTROM**3 * 10 * EV_PER_ANGSTROM3_GPA
 """One hartree per bohr³ in kilobar; ten of these are a gigapascal."""
 
+EV_PER_CUBIC_ANGSTROM_GPA = 160.2176634
+"""One electronvolt per cubic angstrom in gigapascal."""
+
 HBAR_C_MEV_FM = 197.3269804
 """Planck's constant / 2π times the speed of light in MeV fm."""
 

@@ -1,0 +1,1 @@
+"""The sub-commands that compute a folder several times."""

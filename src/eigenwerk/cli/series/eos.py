@@ -1,0 +1,155 @@
+"""`eigenwerk eos`: energies of scaled cells, and the equation of state through them.
+
+Exit codes: 0 done, 2 bad input, 3 a point did not converge, or the minimum is not between the points.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from eigenwerk.cli.run import jsonable
+from eigenwerk.cli.run_text import formula
+from eigenwerk.cli.series.words import (
+    AsJson,
+    Device,
+    DryRun,
+    Folder,
+    NoPlot,
+    Output,
+    Plot,
+    Voice,
+    cost_lines,
+    draw,
+    one_rank,
+    write_document,
+)
+from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.errors import ConvergenceError
+from eigenwerk.io.atomic_write import ensure_writable
+from eigenwerk.perf.series_plot import eos_figure
+
+if TYPE_CHECKING:
+    from eigenwerk.dft.series.points import Point
+
+DOCUMENT, PICTURE = "eos.json", "eos.png"
+
+Range = Annotated[float, typer.Option("--range", metavar="X", help="Volumes from 1 - X to 1 + X of POSCAR's.")]
+Points = Annotated[int, typer.Option("--points", metavar="N", help="How many volumes, in equal steps.")]
+
+
+def eos(
+    folder: Folder = Path("."),
+    reach: Range = 0.06,
+    points: Points = 7,
+    output: Output = None,
+    plot: Plot = None,
+    no_plot: NoPlot = False,
+    device: Device = "auto",
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compute energies of scaled cells and fit volume, bulk modulus and its derivative (Birch-Murnaghan, third order).
+
+    All volumes have the k-points and ENCUT of the folder; atoms keep their places in the cell, whose shape is kept.
+    EDIFF is lowered to 1E-7 eV per atom if it is larger. Free energies are fitted; pressures from the stress stand
+    beside those of the curve. Writes eos.json and eos.png; the folder's own results are neither read nor touched.
+
+    Exit codes: 0 done; 2 bad input; 3 a point did not converge, or the minimum is not between the points.
+    """
+    voice, target = Voice(as_json), output or folder
+    inputs = read_inputs(folder)
+    inputs.raise_on_errors()
+    if not dry_run:
+        ensure_writable(target)
+    from eigenwerk.dft.series.eos import doubts, equation_of_state, pressure_mismatch, volumes
+
+    series = volumes(inputs, reach, points)
+    voice(f"{formula(inputs.poscar.symbols)}: {_described(inputs)}")
+    voice(*cost_lines([changed for _, changed in series], device))
+    if dry_run:
+        return
+    voice("", "   volume     free energy")
+    voice("     (Å³)            (eV)  steps  began with")
+    with one_rank(device) as runtime:
+        found = equation_of_state(inputs, series, runtime, lambda _, point: voice(_row(point)))
+    document = found.as_dict()
+    write_document(target / DOCUMENT, document)
+    voice("", *_table(document), "", *_summary(document))
+    worst, _ = pressure_mismatch(found)
+    if worst is not None:
+        voice(f"stress and curve  their pressures differ by {worst:.3f} GPa at most, the Pulay estimate taken off")
+    for text in doubts(found):
+        voice.warn(text)
+    if not no_plot:
+        title = f"{formula(inputs.poscar.symbols)}: {_title(document)}"
+        draw(lambda: eos_figure(document, title), plot, target / PICTURE, voice)
+    voice(f"Document: {target / DOCUMENT}")
+    if as_json:
+        typer.echo(json.dumps(jsonable(document), indent=1))
+    if not found.complete:
+        raise typer.Exit(ConvergenceError.exit_code)
+
+
+def _described(inputs: Inputs) -> str:
+    cutoff = float(str(inputs.setting("ENCUT")))
+    return f"{inputs.poscar.volume:.4f} Å³, ENCUT = {cutoff:g} eV, {inputs.kpoints.source}"
+
+
+def _row(point: "Point") -> str:
+    if point.energy is None:
+        return f"{point.volume:9.4f}  {point.status}"
+    began = "the neighbour's state" if point.kept else "atoms"
+    ended = "" if point.converged else "  NOT CONVERGED"
+    return f"{point.volume:9.4f} {point.energy:15.7f} {point.steps:6}  {began}{ended}"
+
+
+def _table(document: dict[str, Any]) -> list[str]:
+    """Energies and pressures side by side."""
+    points, fit, atoms = document["points"], document["birch_murnaghan"], document["atoms"]
+    known = [point["free_energy_eV"] for point in points if point["converged"]]
+    zero = fit["energy_eV"] if fit else min(known, default=0.0)
+    magnet = any(point["moment_muB"] is not None for point in points)
+    lines = [
+        "   length     volume     energy       pressure (GPa) of" + ("   moment" if magnet else ""),
+        "    scale  (Å³/atom)  (meV/atom)  stress - Pulay   curve" + ("     (μB)" if magnet else ""),
+    ]
+    for point in points:
+        if not point["converged"]:
+            lines.append(f"{point['length_scale']:9.5f} {point['volume_A3'] / atoms:10.4f}  not converged")
+            continue
+        energy = 1000 * (point["free_energy_eV"] - zero) / atoms
+        pressure = point["pressure_GPa"]
+        stress = f"{'-':>15}" if pressure is None else f"{pressure - (point['pulay_pressure_GPa'] or 0.0):15.3f}"
+        curve = f"{'-':>8}" if point["curve_pressure_GPa"] is None else f"{point['curve_pressure_GPa']:8.3f}"
+        moment = f"{point['moment_muB']:9.3f}" if magnet and point["moment_muB"] is not None else ""
+        lines.append(
+            f"{point['length_scale']:9.5f} {point['volume_A3'] / atoms:10.4f} {energy:11.3f} {stress} {curve}{moment}"
+        )
+    return lines
+
+
+def _summary(document: dict[str, Any]) -> list[str]:
+    """The parameters with their errors, which are those of the fit alone."""
+    fit, atoms = document["birch_murnaghan"], document["atoms"]
+    if fit is None:
+        return ["no equation of state"]
+    rows = [
+        ("V0", fit["volume_A3"] / atoms, fit["volume_error_A3"] / atoms, "Å³ per atom"),
+        ("length scale", fit["length_scale"], fit["length_scale_error"], "times the lattice vectors of POSCAR"),
+        ("B0", fit["bulk_modulus_GPa"], fit["bulk_modulus_error_GPa"], "GPa"),
+        ("B0'", fit["bulk_modulus_derivative"], fit["bulk_modulus_derivative_error"], ""),
+        ("E0", fit["energy_eV"] / atoms, fit["energy_error_eV"] / atoms, "eV per atom"),
+    ]
+    lines = [f"{name:<17} {value:12.5f} ± {error:.5f} {unit}".rstrip() for name, value, error, unit in rows]
+    return [*lines, f"{'residual':<17} {1000 * fit['residual_eV'] / atoms:12.5f} meV per atom, root mean square"]
+
+
+def _title(document: dict[str, Any]) -> str:
+    fit, atoms = document["birch_murnaghan"], document["atoms"]
+    if fit is None:
+        return "no equation of state"
+    volume, modulus = fit["volume_A3"] / atoms, fit["bulk_modulus_GPa"]
+    words = f"V0 = {volume:.3f} Å³ per atom, B0 = {modulus:.1f} GPa, B0' = {fit['bulk_modulus_derivative']:.2f}"
+    return words if document["bracketed"] else f"{words} (extrapolated)"

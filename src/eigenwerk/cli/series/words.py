@@ -1,0 +1,102 @@
+"""What both commands for series say and write: options, the cost beforehand, documents and pictures."""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from eigenwerk.cli.plan_text import duration
+from eigenwerk.cli.run import jsonable
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.plan.machine import H200, Machine, processor
+from eigenwerk.dft.plan.plan import make_plan
+from eigenwerk.errors import InputError
+from eigenwerk.io.atomic_write import write_text
+from eigenwerk.parallel.launch.choice import DeviceRequest
+from eigenwerk.parallel.launch.environment import find_launch, wished_threads
+from eigenwerk.parallel.main_memory import installed_memory
+from eigenwerk.perf.series_plot import save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from eigenwerk.parallel.runtime import Runtime
+
+STEPS = 12
+"""Of self-consistency, for an estimate of the cost."""
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder with INCAR, POSCAR and KPOINTS.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where files go; default: DIR.")]
+Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the document, progress to stderr.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be computed and what it costs; stop there.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Where the picture goes, .png or .svg.")]
+NoPlot = Annotated[bool, typer.Option("--no-plot", help="Draw no picture.")]
+
+
+class Voice:
+    """Lines at once, beside the document if that is what goes to standard output."""
+
+    def __init__(self, as_json: bool):
+        self.as_json = as_json
+
+    def __call__(self, *lines: str) -> None:
+        for line in lines:
+            typer.echo(line, err=self.as_json)
+
+    def warn(self, text: str) -> None:
+        """Something to look at."""
+        typer.secho(f"Warning: {text}.", err=self.as_json, fg=typer.colors.YELLOW)
+
+
+@contextmanager
+def one_rank(device: str) -> Iterator["Runtime"]:
+    """The runtime of a series, which one process computes.  Raises InputError where several have been started."""
+    launch = find_launch()
+    if launch.several:
+        raise InputError(
+            f"{launch.starter} has started this command as one of {launch.size} ranks, and a series is computed by "
+            "one process. Start it once, or write a folder for each calculation and compute those by `eigenwerk run`."
+        )
+    from eigenwerk.parallel.launch.start import StartRequest, init_ranks
+
+    with init_ranks(launch, lambda: StartRequest(DeviceRequest(device))) as team:
+        yield team.runtime
+
+
+def cost_lines(inputs: Iterable[Inputs], device: str) -> list[str]:
+    """How long the calculations take, by the estimate of `eigenwerk plan`."""
+    machine = _machine(device)
+    seconds = [STEPS * make_plan(one.size, 1, machine).cost.seconds for one in inputs]
+    return [
+        f"{len(seconds)} calculations, about {duration(sum(seconds))} on one {machine.name} ({STEPS} steps each; an "
+        f"estimate), of which the dearest takes {duration(max(seconds))}"
+    ]  # fmt: skip
+
+
+def _machine(device: str) -> Machine:
+    if device.startswith("cuda"):
+        return H200
+    return processor(installed_memory() or 8e9, wished_threads() or len(os.sched_getaffinity(0)))
+
+
+def write_document(path: Path, document: dict[str, Any]) -> None:
+    """As JSON."""
+    write_text(path, json.dumps(jsonable(document), indent=1) + "\n")
+
+
+def draw(figure: Callable[[], "Figure"], wanted: Path | None, usual: Path, voice: Voice) -> None:
+    """A picture that was asked for must be drawn; the usual one may fail."""
+    path = wanted or usual
+    try:
+        save_figure(figure(), path)
+    except (ImportError, InputError) as error:
+        if wanted is not None:
+            raise InputError(f"--plot {wanted}: {error}") from error
+        voice(f"No picture: {error}")
+    else:
+        voice(f"Picture: {path}")

@@ -1,0 +1,1 @@
+"""Several calculations of one folder that differ in one thing: volumes, cutoffs, k-points, smearing."""

@@ -1,0 +1,97 @@
+"""One calculation of a series: from the state of its neighbour where that works, else from atoms."""
+
+import os
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.plan.useful_threads import useful_threads
+from eigenwerk.dft.running.report import RunResult
+from eigenwerk.dft.running.run import run_inputs
+from eigenwerk.dft.scf.state import State
+from eigenwerk.errors import EigenwerkError
+from eigenwerk.parallel.launch.environment import wished_threads
+from eigenwerk.parallel.runtime import Runtime
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """What a series keeps of one calculation; eV, Å, GPa, Bohr magnetons.
+
+    status: how it ended; atoms; energy: free; energy_zero: extrapolated to no smearing; entropy_term: -TS; pressure at
+    fixed plane waves, and pulay, what waves beyond the cutoff add to it, with a minus sign; moment: total, None without
+    spin.  kept: whether it began with the state of a neighbour.  All None or empty if it failed.
+    """
+
+    converged: bool
+    status: str
+    volume: float
+    atoms: int
+    kpoints: int
+    bands: int
+    energy: float | None = None
+    energy_zero: float | None = None
+    entropy_term: float | None = None
+    pressure: float | None = None
+    pulay: float | None = None
+    stress_vv: np.ndarray | None = field(default=None, repr=False)
+    forces_av: np.ndarray | None = field(default=None, repr=False)
+    moment: float | None = None
+    moment_a: np.ndarray | None = field(default=None, repr=False)
+    metal: bool | None = None
+    steps: int = 0
+    seconds: float = 0.0
+    kept: bool = False
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Ready for JSON, with units in the names."""
+        units = {
+            "volume": "volume_A3", "energy": "free_energy_eV", "energy_zero": "energy_zero_smearing_eV",
+            "entropy_term": "entropy_term_eV", "pressure": "pressure_GPa", "pulay": "pulay_pressure_GPa",
+            "stress_vv": "stress_GPa", "forces_av": "forces_eV_per_A", "moment": "moment_muB",
+            "moment_a": "moment_per_atom_muB", "kept": "from_neighbour",
+        }  # fmt: skip
+        listed = {name: _listed(value) for name, value in asdict(self).items()}
+        return {units.get(name, name): value for name, value in listed.items()}
+
+
+def compute(inputs: Inputs, runtime: Runtime, start: State | None) -> tuple[Point, State | None]:
+    """One calculation, and its state for the next one if it has converged.
+
+    What does not converge, or cannot begin, from the neighbour's state is begun again from atoms.  A calculation that
+    fails is a point that says so: the others are still worth something.
+    """
+    point, state = _attempt(inputs, runtime, start)
+    if start is not None and not point.converged:
+        point, state = _attempt(inputs, runtime, None)
+    return point, state
+
+
+def _attempt(inputs: Inputs, runtime: Runtime, start: State | None) -> tuple[Point, State | None]:
+    threads = wished_threads() or useful_threads(inputs.size, len(os.sched_getaffinity(0)))
+    about: dict[str, Any] = {
+        "volume": inputs.poscar.volume, "atoms": len(inputs.poscar.symbols), "kpoints": inputs.size.kpoints,
+        "bands": inputs.size.bands, "kept": start is not None,
+    }  # fmt: skip
+    try:
+        result = run_inputs(inputs, in_memory=True, runtime=runtime, threads=threads, start=start)
+    except EigenwerkError as error:
+        return Point(converged=False, status=f"failed: {error}", **about), None
+    ground = result.ground_state
+    return _of(result, about), ground.state if ground is not None and result.converged else None
+
+
+def _of(result: RunResult, about: dict[str, Any]) -> Point:
+    return Point(
+        converged=result.converged, status=result.status, energy=result.free_energy, energy_zero=result.energy_zero,
+        entropy_term=result.entropy_term, pressure=result.pressure, pulay=result.pulay_pressure,
+        stress_vv=result.stress_vv, forces_av=result.forces_av, moment=result.moment, moment_a=result.moment_a,
+        metal=result.gap.metal, steps=len(result.steps), seconds=result.seconds, warnings=result.warnings, **about,
+    )  # fmt: skip
+
+
+def _listed(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
