@@ -18,6 +18,7 @@ from eigenwerk.cli.perf import app as perf
 from eigenwerk.cli.plan import plan
 from eigenwerk.cli.potcars import potcars
 from eigenwerk.cli.run import run
+from eigenwerk.cli.series.converge import converge
 from eigenwerk.cli.series.eos import eos
 from eigenwerk.errors import EigenwerkError
 
@@ -54,6 +55,7 @@ def _options(
 
 app.command()(build)
 app.command()(check)
+app.command()(converge)
 app.command()(eos)
 app.command()(plan)
 app.command()(potcars)

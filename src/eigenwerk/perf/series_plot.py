@@ -63,3 +63,44 @@ def _curves(above: Any, below: Any, fit: Mapping[str, Any], atoms: int, volume: 
     below.plot(fine, pressure, color=DARK, linewidth=1.2, label="−dE/dV of the curve")
     for axes in (above, below):
         axes.axvline(v0, color=QUIET, linewidth=0.8, linestyle=":")
+
+
+def converge_figure(document: Mapping[str, Any], title: str) -> "Figure":
+    """A row for each series: what energy (with the estimated error) and pressure still change, logarithmic.
+
+    Raises ImportError if matplotlib is missing.
+    """
+    from matplotlib.figure import Figure
+
+    series = document["series"]
+    figure = Figure(figsize=(8.0, 0.6 + 2.9 * len(series)), dpi=130)
+    figure.suptitle(title, fontsize=11)
+    for axes, one in zip(figure.subplots(len(series), 2, squeeze=False), series, strict=True):
+        rows = [row for row in one["settings"] if row["converged"]]
+        places = range(len(rows))
+        names = [row["words"].removeprefix("ENCUT = ").removeprefix("SIGMA = ") for row in rows]
+        error = [1000 * row["estimated_error_eV_per_atom"] for row in rows]
+        change = [1000 * abs(row["difference_to_best_eV_per_atom"]) for row in rows]
+        _steps(axes[0], places, error, names, "-o", BLUE, "estimated error")
+        _steps(axes[0], places, change, names, "x", RUST, "difference to the best")
+        for target in (10.0, 1.0):
+            axes[0].axhline(target, color=QUIET, linewidth=0.8, linestyle=":")
+        plain_axes(axes[0], f"{one['name']}: energy (meV per atom)", "y")
+        axes[0].legend(fontsize=8, frameon=False)
+        known = [(place, row["pressure_change_GPa"]) for place, row in zip(places, rows, strict=True)]
+        known = [(place, value) for place, value in known if value is not None]
+        axes[1].plot([place for place, _ in known], [value for _, value in known], "-o", color=BLUE, markersize=4.5)
+        axes[1].set_xticks(list(places), names, fontsize=8)
+        axes[1].axhline(0.0, color=QUIET, linewidth=0.8)
+        plain_axes(axes[1], f"{one['name']}: pressure to the best (GPa)", "y")
+    figure.subplots_adjust(left=0.08, right=0.98, bottom=0.16 / len(series), top=1 - 0.22 / len(series), hspace=0.4)
+    return figure
+
+
+def _steps(axes: Any, places: Any, values: list[float], names: list[str], style: str, colour: str, label: str) -> None:
+    """One quantity by setting; zeros have no place on a logarithmic scale."""
+    shown = [(place, value) for place, value in zip(places, values, strict=True) if value > 0]
+    axes.plot([p for p, _ in shown], [v for _, v in shown], style, color=colour, markersize=4.5, label=label)
+    if shown:
+        axes.set_yscale("log")
+    axes.set_xticks(list(places), names, fontsize=8)

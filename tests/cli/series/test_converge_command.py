@@ -1,0 +1,58 @@
+"""`eigenwerk converge` from folder to files, words and exit codes."""
+
+import json
+
+import pytest
+
+from eigenwerk.cli.main import main
+
+FILES = {
+    "INCAR": "ENCUT = 180\nISMEAR = 0\nSIGMA = 0.05\n",
+    "POSCAR": "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n",
+    "KPOINTS": "mesh\n0\nGamma\n2 2 2\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_cutoffs_and_widths_with_table_document_and_picture(folder, capsys):
+    words = ["--encut", "180:240:30", "--sigma", "0.1,0.05", "-o", str(folder / "o")]
+    assert main(["converge", str(folder), *words]) == 0
+    out = capsys.readouterr().out
+    assert "5 calculations, about" in out and "<- recommended" in out and "as a geometric series" in out
+    document = json.loads((folder / "o" / "converge.json").read_text())
+    assert [one["name"] for one in document["series"]] == ["cutoff", "smearing"]
+    assert (folder / "o" / "converge.png").stat().st_size > 10000
+    assert {path.name for path in folder.iterdir()} == {*FILES, "o"}
+
+
+def test_a_series_that_is_too_short_is_exit_code_3(folder, capsys):
+    assert main(["converge", str(folder), "--kpoints", "1:2:1", "--no-plot", "--json"]) == 3
+    said = capsys.readouterr()
+    assert "none of these settings; go on with better ones" in said.err
+    (series,) = json.loads(said.out)["series"]
+    assert series["sufficient"][0]["setting"] is None
+
+
+def test_by_itself_it_varies_cutoff_and_mesh_and_says_the_cost(folder, capsys):
+    assert main(["converge", str(folder), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "8 calculations, about" in out and "cutoff: ENCUT = 140" in out and "k-points: 1 x 1 x 1" in out
+    assert len(list(folder.iterdir())) == 3
+    (folder / "KPOINTS").write_text("mesh\n0\nGamma\n1 1 1\n")
+    assert main(["converge", str(folder), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "4 calculations" in out and "k-points are left alone" in out
+
+
+@pytest.mark.parametrize(
+    "words", [["--encut", "180"], ["--kpoints", "0:4:1"], ["--tolerance", "0"], ["--sigma", "0.1:x:1"]]
+)
+def test_bad_options_are_exit_code_2(folder, words, capsys):
+    assert main(["converge", str(folder), *words]) == 2
+    assert words[0] in capsys.readouterr().err
