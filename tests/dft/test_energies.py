@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from eigenwerk.dft.energies import Energies, band_energy, harris_energies, reference_energy
+from eigenwerk.dft.energies import Energies, band_energy, energy_of_atoms, harris_energies
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.linalg.dense import dense_eigh
@@ -24,9 +24,9 @@ def test_zeros_of_the_energy():
 def test_reference_is_the_sum_over_atoms(crystal, calculation, dataset):
     atoms = calculation(crystal("lih_bent"), cutoff_eV=60.0).atoms
     expected = dataset("Li").ae_energy.total + dataset("H").ae_energy.total
-    assert reference_energy(atoms) == pytest.approx(expected, rel=1e-14)
+    assert energy_of_atoms(atoms) == pytest.approx(expected, rel=1e-14)
     pair = calculation(crystal("si"), cutoff_eV=60.0).atoms
-    assert reference_energy(pair) == pytest.approx(2 * dataset("Si").ae_energy.total, rel=1e-14)
+    assert energy_of_atoms(pair) == pytest.approx(2 * dataset("Si").ae_energy.total, rel=1e-14)
 
 
 def test_band_energy_counts_fillings():

@@ -23,6 +23,7 @@ from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.reference_atoms import reference_energy
 from eigenwerk.dft.scf.bands import Bands
 from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.fixed_potential import OnBatch, PointBands, Visit, bands_in_potential, residual_tolerance
@@ -35,6 +36,7 @@ from eigenwerk.dft.spectrum.projections import Projections, site_projections
 from eigenwerk.dft.spin import FORMS
 from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import FORCE_EV_PER_ANGSTROM
@@ -117,7 +119,9 @@ class Calculation:
     def atoms(self) -> PawAtoms:
         """PAW tables on the basis."""
         with self.runtime.trace.span("data sets"):
-            setups = {symbol: make_setup(self.datasets[symbol]) for symbol in self.structure.species}
+            functional = find_functional(self.parameters.functional)
+            data = {symbol: self.datasets[symbol] for symbol in self.structure.species}
+            setups = {symbol: make_setup(one, reference_energy(one, functional)) for symbol, one in data.items()}
             return PawAtoms(self.basis, setups, self._filtered())
 
     def _filtered(self) -> dict[str, FilteredProjectors] | None:

@@ -15,7 +15,7 @@ class Energies:
     """Energies of one self-consistency step, hartree.
 
     band: Σ w g f ε; double_counting: what the band energy counts twice, subtracted; terms: energies of
-    the density by name; entropy: -TS; reference: sum of the data sets' all-electron atomic energies.
+    the density by name; entropy: -TS; reference: sum of the energies of the data sets' reference atoms.
     free, internal, extrapolated are relative to the reference, `absolute_free` is not.
     """
 
@@ -59,12 +59,12 @@ def harris_energies(
     counted = potential.derivative.inner(density, atoms.basis)
     *energies, double_counting = torch.cat([potential.energy_e, counted[None]]).tolist()
     terms = potential.named(energies)
-    return Energies(band, double_counting, terms, entropy, extrapolation, reference_energy(atoms))
+    return Energies(band, double_counting, terms, entropy, extrapolation, energy_of_atoms(atoms))
 
 
-def reference_energy(atoms: PawAtoms) -> float:
-    """Σ_a all-electron energies of the data sets' reference atoms, hartree."""
-    return sum(s.count * s.setup.dataset.ae_energy.total for s in atoms.layout.species)
+def energy_of_atoms(atoms: PawAtoms) -> float:
+    """Σ_a energies of the data sets' reference atoms, hartree (`reference_atoms`)."""
+    return sum(s.count * s.setup.reference for s in atoms.layout.species)
 
 
 def band_energy(eig_skn: torch.Tensor, filling_skn: torch.Tensor) -> float:

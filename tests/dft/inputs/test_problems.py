@@ -233,10 +233,6 @@ NOTES = {
     ),
     "charge": ({"INCAR": "NELECT = 9"}, "the cell has charge -1"),
     "other functional": ({"INCAR": "GGA = PS"}, "no data sets were made for PBEsol; Si.PBE serve"),
-    "LDA": (
-        {"INCAR": "GGA = CA"},
-        r"Si\.LDA was made with the LDA of Perdew and Wang.*45 in silicon.*GGA = PW92 is",
-    ),
     "idealised": (
         {"INCAR": "SYMPREC = 1e-2", "POSCAR": POSCAR.replace(".25 .25 .25", ".2505 .25 .25")},
         r"moved by up to \S+ Å to be",

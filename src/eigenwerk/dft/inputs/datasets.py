@@ -35,7 +35,6 @@ def choose_datasets(poscar: Poscar, incar: Incar, findings: Findings) -> dict[st
             continue
         found[symbol] = DataSet(symbol, path, header, recommended_cutoff(header))
     _note_other_functional(found, functional, incar, findings)
-    _note_other_correlation(found, functional, incar, findings)
     return found
 
 
@@ -83,24 +82,10 @@ def _note_other_functional(found: dict[str, DataSet], functional: Functional, in
     others = [data.header.name for data in found.values() if data.header.functional != functional.data[0]]
     if others:
         message = (
-            f"no data sets were made for {functional.title}; {', '.join(others)} serve, with the frozen cores and "
-            "reference energies of their functional, so only differences of energies have a meaning"
+            f"no data sets were made for {functional.title}; {', '.join(others)} serve, with the frozen cores of "
+            f"their functional; energies count from the densities of their atoms in {functional.title}"
         )
         findings.add(incar.problem("GGA", message, severity="note"))
-
-
-def _note_other_correlation(
-    found: dict[str, DataSet], functional: Functional, incar: Incar, findings: Findings
-) -> None:
-    """LDA data sets are made with the fit of Perdew and Wang; that of Perdew and Zunger differs a little."""
-    others = [data.header.name for data in found.values() if data.header.functional == "LDA"]
-    if functional.tag == "CA" and others:
-        message = (
-            f"{', '.join(others)} {'was' if len(others) == 1 else 'were'} made with the LDA of Perdew and Wang, and "
-            "GGA = CA is that of Perdew and Zunger: energies against the atoms of the data sets shift (per atom "
-            "by 16 meV in diamond, 45 in silicon, 53 in aluminium)"
-        )
-        findings.add(incar.problem("GGA", message, "GGA = PW92 is the one of the data sets.", severity="note"))
 
 
 def choose_cutoff(

@@ -58,7 +58,7 @@ class Setup:
     energy differences; coulomb_0, coulomb_ij, coulomb_xx (i·i, i·i): constant, linear and quadratic
     parts of the one-centre electrostatic energy; zero_0, zero_ij: minus the zero-potential energy of
     the one-centre pseudo density; sphere_overlap_ij: <φ_i|φ_j> inside the matching radius;
-    expand_Lqx (L, q, i·i): Gaunt expansion of occupancies.
+    expand_Lqx (L, q, i·i): Gaunt expansion of occupancies; reference: energy from which those of its atoms are counted.
     """
 
     dataset: PawDataset
@@ -76,6 +76,7 @@ class Setup:
     zero_ij: np.ndarray
     sphere_overlap_ij: np.ndarray
     expand_Lqx: np.ndarray
+    reference: float
 
     @property
     def symbol(self) -> str:
@@ -108,8 +109,11 @@ class Setup:
         return np.array([max(state.f, 0.0) if state.n is not None else 0.0 for state in self.dataset.states])
 
 
-def make_setup(dataset: PawDataset) -> Setup:
-    """Compute the tables of a data set.  Raises InputError for compensation charges other than Gaussians."""
+def make_setup(dataset: PawDataset, reference: float | None = None) -> Setup:
+    """Compute the tables of a data set.  Raises InputError for compensation charges other than Gaussians.
+
+    reference: energy of the reference atom, hartree (default: as the data set has it).
+    """
     if dataset.shape_kind != "gauss":
         raise InputError(
             f"{dataset.file}: the compensation charges of this data set have the shape '{dataset.shape_kind}'; "
@@ -138,6 +142,7 @@ def make_setup(dataset: PawDataset) -> Setup:
         zero_ij=-(integrate(pairs.grid, pairs.zero_g * pairs.pseudo_qg) @ expand_Lqx[0]).reshape(i, i),
         sphere_overlap_ij=sqrt(4 * pi) * (_sphere_overlap(dataset, pairs) @ expand_Lqx[0]).reshape(i, i),
         expand_Lqx=expand_Lqx,
+        reference=dataset.ae_energy.total if reference is None else reference,
     )
 
 
