@@ -24,7 +24,8 @@ from eigenwerk.errors import EigenwerkError
 
 ABOUT = (
     "Two engines. Materials: plane-wave PAW density-functional theory; INCAR, POSCAR, KPOINTS in, energies out (run, "
-    "check, plan, build, potcars). Light nuclei: configuration interaction; a case file in, levels out (ncci)."
+    "check, plan, eos, converge, build, potcars). Light nuclei: configuration interaction; a case file in, levels out "
+    "(ncci)."
 )
 
 INTERNAL_ERROR = 1

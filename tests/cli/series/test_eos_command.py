@@ -52,6 +52,9 @@ def test_dry_run_says_the_cost_and_writes_nothing(folder, capsys):
     assert main(["eos", str(folder), "--dry-run"]) == 0
     assert "7 calculations, about" in capsys.readouterr().out
     assert len(list(folder.iterdir())) == 3
+    (folder / "POSCAR").write_text("dimer\n8\n1 0 0\n0 1 0\n0 0 1\nSi\n2\nCartesian\n0 0 0\n.28 0 0\n")
+    assert main(["eos", str(folder), "--dry-run"]) == 0
+    assert "the cell has 8.0 Å without atoms" in capsys.readouterr().out
 
 
 def test_bad_numbers_and_folders_are_exit_code_2(folder, capsys):

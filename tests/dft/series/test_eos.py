@@ -124,6 +124,11 @@ def test_changing_magnets_and_metals_are_said_in_words():
     made = points(np.linspace(0.94, 1.06, 7), moment_a=np.array([0.0, 0.0]), metal=True)
     magnets = [replace(one, moment_a=np.array([2.0, 2.0])) for one in made[3:]]
     assert "the magnetic state changes" in next(doubts(series([*made[:3], *magnets])))
+    larger = [replace(one, moment_a=np.array([2.8, -2.8])) for one in made[:3]]
+    low = [replace(one, moment_a=np.array([2.0 + 0.02 * n, -2.0])) for n, one in enumerate(made[3:])]
+    assert "moments jump from 2.80 to 2.00" in next(doubts(series([*larger, *low])))
+    evenly = [replace(one, moment_a=np.array([2.0 + 0.3 * n])) for n, one in enumerate(made)]
+    assert list(doubts(series(evenly))) == []
     turned = [replace(one, moment_a=np.array([2.0, -2.0])) for one in made[:3]]
     assert "the order of the moments changes" in next(doubts(series([*turned, *magnets])))
     over = [replace(one, moment_a=np.array([-2.0, -2.0])) for one in made[:3]]

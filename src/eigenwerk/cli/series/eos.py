@@ -63,11 +63,13 @@ def eos(
     inputs.raise_on_errors()
     if not dry_run:
         ensure_writable(target)
-    from eigenwerk.dft.series.eos import doubts, equation_of_state, pressure_mismatch, volumes
+    from eigenwerk.dft.series.eos import doubts, equation_of_state, pressure_mismatch, vacuum_doubt, volumes
 
     series = volumes(inputs, reach, points)
     voice(f"{formula(inputs.poscar.symbols)}: {_described(inputs)}")
     voice(*cost_lines([changed for _, changed in series], device))
+    if stretched := vacuum_doubt(inputs):
+        voice.warn(stretched)
     if dry_run:
         return
     voice("", "   volume     free energy")

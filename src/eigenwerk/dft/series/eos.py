@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from eigenwerk.dft.crystal.structure import vacuum
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.scf.state import State
 from eigenwerk.dft.series.birch_murnaghan import FEWEST, EquationOfState, fit
@@ -14,7 +15,7 @@ from eigenwerk.dft.series.points import Point, compute
 from eigenwerk.dft.series.variants import fixed_points, require_series, sharp_enough, variant
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.units import EV_PER_CUBIC_ANGSTROM_GPA
+from eigenwerk.units import BOHR_ANGSTROM, EV_PER_CUBIC_ANGSTROM_GPA
 
 TOLERANCE = 1e-7
 """Largest EDIFF, eV for each atom: energies of the points differ by millielectronvolts, and B1 hangs on their third
@@ -24,8 +25,15 @@ LARGEST_RANGE = 0.3
 MAGNETIC = 0.1
 """Moment, Bohr magnetons for each atom, that counts as one."""
 
+JUMP = 0.2
+"""Change of the moments between neighbours, Bohr magnetons for each atom, that means another state if all other changes
+are below a third of it."""
+
 FORCE, SHEAR = 0.02, 0.5
 """eV/Å and GPa: larger forces, or stresses off the mean, say that a relaxed crystal would be another one."""
+
+VACUUM = 6.0
+"""Å; a wider layer without atoms is no part of a crystal."""
 
 PRESSURE_AGREEMENT = 0.05
 """Pressure from stress and from the curve may differ by this share of B0 times the range of volumes."""
@@ -122,6 +130,17 @@ def volumes(inputs: Inputs, reach: float, count: int) -> list[tuple[float, Input
     return made
 
 
+def vacuum_doubt(inputs: Inputs) -> str:
+    """Words about a cell with vacuum, which scaling stretches as well; empty for a crystal."""
+    widest = float(vacuum(inputs.structure).max()) * BOHR_ANGSTROM
+    if widest < VACUUM:
+        return ""
+    return (
+        f"the cell has {widest:.1f} Å without atoms: scaled volumes stretch this vacuum too, and B0 per volume of the "
+        "cell means nothing for a slab or a molecule"
+    )
+
+
 def equation_of_state(
     inputs: Inputs, series: list[tuple[float, Inputs]], runtime: Runtime, on_point: Callable[[float, Point], None]
 ) -> VolumeSeries:
@@ -199,6 +218,13 @@ def _changes(used: list[Point]) -> Iterator[str]:
                 "smallest to the largest volume, with and without them. The points lie on two curves; compute each "
                 "state by itself (MAGMOM, NUPDOWN, ISPIN = 1) or a smaller --range"
             )
+        elif jump := _jump(size_x):
+            one, two = used[jump - 1].volume, used[jump].volume
+            yield (
+                f"moments jump from {size_x[jump - 1]:.2f} to {size_x[jump]:.2f} μB per atom between {one:.2f} and "
+                f"{two:.2f} Å³: the points lie on two curves. Compute each state by itself (MAGMOM, NUPDOWN) or a "
+                "smaller --range"
+            )
         elif any(_reversed(one, two) for one, two in pairwise(used)):
             yield "the order of the moments changes between points: they lie on different curves; set MAGMOM or NUPDOWN"
     kinds = {point.metal for point in used}
@@ -206,6 +232,14 @@ def _changes(used: list[Point]) -> Iterator[str]:
         insulating = [f"{point.volume:.2f}" for point in used if not point.metal]
         gaps = ", ".join(insulating)
         yield f"a metal at some volumes and not at others (gap at {gaps} Å³): the curve may have a kink"
+
+
+def _jump(size_x: list[float]) -> int:
+    """Place of the point behind the one large change between neighbours; 0 if the moments change evenly."""
+    change_x = np.abs(np.diff(size_x))
+    largest = int(np.argmax(change_x))
+    others = np.delete(change_x, largest)
+    return largest + 1 if change_x[largest] > JUMP and change_x[largest] > 3 * others.max(initial=0.0) else 0
 
 
 def _reversed(one: Point, two: Point) -> bool:
