@@ -23,11 +23,11 @@ from eigenwerk.cli.series.words import (
     cost_lines,
     draw,
     one_rank,
+    require_places,
     write_document,
 )
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError, InputError
-from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.perf.series_plot import converge_figure
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def converge(
     inputs = read_inputs(folder)
     inputs.raise_on_errors()
     if not dry_run:
-        ensure_writable(target)
+        require_places(target, plot)
     planned = _planned(inputs, encut, kpoints, sigma, voice)
     voice(
         f"{formula(inputs.poscar.symbols)}: {inputs.kpoints.source}, ENCUT = {float(str(inputs.setting('ENCUT'))):g} eV"

@@ -23,11 +23,11 @@ from eigenwerk.cli.series.words import (
     cost_lines,
     draw,
     one_rank,
+    require_places,
     write_document,
 )
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError
-from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.perf.series_plot import eos_figure
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def eos(
     inputs = read_inputs(folder)
     inputs.raise_on_errors()
     if not dry_run:
-        ensure_writable(target)
+        require_places(target, plot)
     from eigenwerk.dft.series.eos import doubts, equation_of_state, pressure_mismatch, vacuum_doubt, volumes
 
     series = volumes(inputs, reach, points)

@@ -15,7 +15,7 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.machine import H200, Machine, processor
 from eigenwerk.dft.plan.plan import make_plan
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import write_text
+from eigenwerk.io.atomic_write import ensure_writable, write_text
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import find_launch, wished_threads
 from eigenwerk.parallel.main_memory import installed_memory
@@ -87,6 +87,13 @@ def _machine(device: str) -> Machine:
 def write_document(path: Path, document: dict[str, Any]) -> None:
     """As JSON."""
     write_text(path, json.dumps(jsonable(document), indent=1) + "\n")
+
+
+def require_places(target: Path, plot: Path | None) -> None:
+    """Raise InputError, before anything is computed, where files could not be written."""
+    ensure_writable(target)
+    if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
+        raise InputError(f"--plot {plot}: pictures are PNG or SVG. Give a name that ends in .png or .svg.")
 
 
 def draw(figure: Callable[[], "Figure"], wanted: Path | None, usual: Path, voice: Voice) -> None:

@@ -10,8 +10,8 @@ from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.poscar import format_poscar
 
-ALWAYS = {"ISTART": "0", "ICHARG": "2", "ISIF": "2", "LWAVE": ".FALSE.", "LCHARG": ".FALSE."}
-"""From atoms and not from what lies in the folder, with stress, and without what only files would hold."""
+ALWAYS = {"ISTART": "0", "ICHARG": "2", "ISIF": "2", "NSW": "0", "LWAVE": ".FALSE.", "LCHARG": ".FALSE."}
+"""From atoms and not from what lies in the folder, with stress and ions that stay, without what only files hold."""
 
 LEFT_OUT = {"LORBIT", "LAECHG", "LVTOT", "LVHAR", "LELF", "LPARD", "NEDOS"}
 """Tags that only ask for files."""
