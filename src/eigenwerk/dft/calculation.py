@@ -47,7 +47,8 @@ is mixed gently from the start may settle in a higher minimum (bent iron: 0.3 eV
 fill at once, need it from the start; they have one k-point."""
 
 NEAR_SQUARE = 30.0
-"""The mixer counts the end as near where the squared residual is so many times that of convergence."""
+"""The mixer of atoms and molecules counts the end as near where the squared residual is so many times that of
+convergence."""
 
 FORCE_ERROR = 1.5e-3 / FORCE_EV_PER_ANGSTROM
 """Forces with a larger estimated error (hartree per bohr) are worth one more step."""
@@ -143,6 +144,8 @@ class Calculation:
         given = self.parameters
         smallest = smallest_factor(given.mixing, self.structure)
         screening = screens_locally(given.mixing, self.structure, float(self.basis.norm2_g[1]) ** 0.5)
+        isolated = smallest > given.mixing.amin
+        near = (NEAR_SQUARE * given.energy_tolerance * given.electrons) ** 0.5 if isolated else 0.0
         mixing = MixSettings(
             kind=given.mixing.kind, amix=given.mixing.amix,
             # atoms and molecules answer like no dielectric: measured, a fitted factor serves as many as it harms
@@ -150,7 +153,8 @@ class Calculation:
             bmix=given.mixing.bmix, amix_mag=given.mixing.amix_mag,
             fit_mag=given.mixing.fit_mag, fit_mag_from=FIT_MAG_FROM if len(self.kpoints.point_kc) > 1 else 0,
             bmix_mag=given.mixing.bmix_mag, amin=given.mixing.amin, history=given.mixing.history,
-            amin_charge=smallest, near=(NEAR_SQUARE * given.energy_tolerance * given.electrons) ** 0.5,
+            amin_charge=smallest,
+            near=near,
         )
         return ScfSettings(
             bands=given.bands, electrons=given.electrons,
