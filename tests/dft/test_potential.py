@@ -86,11 +86,14 @@ def test_equal_spins_feel_the_unpolarised_potential(crystal, calculation, distur
         np.testing.assert_allclose(pair.dH_sx[spin], single.dH_sx[0], atol=1e-6)
 
 
-def test_the_last_potential_is_kept_and_no_other(case):
+def test_the_last_two_potentials_are_kept_and_no_other(case):
+    """Of input and output: forces and stress ask for both."""
     calc, density, _ = case
     first = calc.builder(density)
-    assert calc.builder(density) is first
     other = Density.of(density.density_sg * 1.001, density.occupancy_sx)
     assert calc.builder(other).energy != first.energy
+    assert calc.builder(density) is first
+    for factor in (1.002, 1.003):
+        calc.builder(Density.of(density.density_sg * factor, density.occupancy_sx))
     assert calc.builder(density) is not first
     assert calc.builder(density).energy == pytest.approx(first.energy, abs=1e-12)
