@@ -16,7 +16,7 @@ def iron(crystal, calculation):
 
 def test_states_of_an_atom_hold_between_nothing_and_one_electron_per_spin(iron):
     calc, state = iron
-    few, many = state_occupancies(state.density, calc.atoms)
+    few, many = state_occupancies([state.density], calc.atoms)
     assert -0.1 < few < 0.05 and 0.8 < many < 1.05
     assert not overfilled(state.density, state.following, calc.atoms)
 

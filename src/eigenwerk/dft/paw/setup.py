@@ -78,6 +78,12 @@ class Setup:
     expand_Lqx: np.ndarray
     reference: float
 
+    @cached_property
+    def sphere_root_ij(self) -> np.ndarray:
+        """√<φ_i|φ_j> inside the matching radius."""
+        eig_i, u_ij = np.linalg.eigh(self.sphere_overlap_ij)
+        return np.asarray((u_ij * np.sqrt(eig_i.clip(min=0.0))) @ u_ij.T)
+
     @property
     def symbol(self) -> str:
         """Chemical symbol."""

@@ -5,7 +5,8 @@ eigenvalues are between nothing and a full state, whatever the bonds; a ghost pu
 Surveyed values of ordinary runs: docs/equations/mixing.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 
 import torch
 
@@ -24,19 +25,15 @@ TOO_LOW = 30.0 / HARTREE_EV
 """No bond gives so much energy per atom; nor does an electron more or less per electron."""
 
 
-def state_occupancies(density: Density, atoms: PawAtoms) -> tuple[float, float]:
+def state_occupancies(densities: Sequence[Density], atoms: PawAtoms) -> tuple[float, float]:
     """Smallest and largest occupancy of any state of any atom, in units of a full one (one electron per spin)."""
-    full = 2.0 / density.spin.densities
-    extremes = []
-    for species in atoms.layout.species:
-        overlap_ij = atoms.constant(species.setup, "sphere_overlap_ij")
-        eig_i, u_ij = torch.linalg.eigh(overlap_ij)
-        root_ij = ((u_ij * eig_i.clamp_min(0).sqrt()) @ u_ij.T).to(density.occupancy_sx.dtype)
+    found = []
+    for density, species in product(densities, atoms.layout.species):
+        root_ij = atoms.constant(species.setup, "sphere_root_ij").to(density.occupancy_sx.dtype)
         blocks_saij = atoms.layout.blocks(density.occupancy_sx, species)
-        occupancy_sai = torch.linalg.eigvalsh(root_ij @ blocks_saij @ root_ij) / full
-        extremes.append(torch.stack([occupancy_sai.amin(), occupancy_sai.amax()]))
-    both_xx = torch.stack(extremes).cpu()
-    return float(both_xx[:, 0].amin()), float(both_xx[:, 1].amax())
+        found.append(torch.linalg.eigvalsh(root_ij @ blocks_saij @ root_ij).flatten() * (density.spin.densities / 2.0))
+    few, many = torch.stack(torch.cat(found).aminmax()).tolist()
+    return few, many
 
 
 def deepest_level(datasets: Mapping[str, PawDataset]) -> float:
@@ -50,8 +47,7 @@ def overfilled(density: Density, output: Density, atoms: PawAtoms) -> str:
 
     Such a step is refused: what comes of it leads to a ghost.
     """
-    extremes = [state_occupancies(some, atoms) for some in (density, output)]
-    few, many = min(low for low, _ in extremes), max(high for _, high in extremes)
+    few, many = state_occupancies((density, output), atoms)
     if few >= TOO_FEW and many <= TOO_MANY:
         return ""
     return f"states of an atom hold {few:.2f} to {many:.2f} times what a full one can: a ghost"
