@@ -33,6 +33,7 @@ FLOORS = {
     "parallel": 2,
     "io": 2,
     "linalg": 3,
+    "motion": 3,
     "dft": 4,
     "ncci": 4,
     "perf": 5,
