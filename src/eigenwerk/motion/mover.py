@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from eigenwerk.motion.surface import Arrangement, SurfacePoint, Surface
+from eigenwerk.motion.surface import Arrangement, Surface, SurfacePoint
 
 
 @dataclass(frozen=True, eq=False)
