@@ -15,11 +15,14 @@ class Arrangement:
     """Where the atoms are: lattice vectors as rows (3, 3), Å, and positions in them (a, 3), not folded into the cell.
 
     force_error: the largest error of forces, eV/Å, that whoever asks can use; None for the one of the run's settings.
+    operation_x: numbers of the start's symmetry operations that hold here too, the identity among them; None for all.
+    A surface that uses symmetry goes on with these, and with the k-points that they need; grids and basis stay.
     """
 
     lattice_cv: np.ndarray
     scaled_ac: np.ndarray
     force_error: float | None = None
+    operation_x: tuple[int, ...] | None = None
 
     @cached_property
     def position_av(self) -> np.ndarray:
