@@ -15,7 +15,7 @@ TYPES = {
     "int": "int", "float": "float", "bool": "bool", "str": "str", "word": "str",
     "ints": "Sequence[int] | Mapping[str, int]", "floats": "Sequence[float] | Mapping[str, float]",
     "bools": "Sequence[bool]", "words": "Sequence[str] | str", "bool|word": "bool | str", "float|word": "float | str",
-    "variants": "Mapping[str, str]",
+    "variants": "Mapping[str, str]", "functional": "str",
 }  # fmt: skip
 """Of a tag's kind, in Python."""
 

@@ -36,7 +36,7 @@ except ModuleNotFoundError as error:
         name="ase",
     ) from error
 
-OTHER_DATA = {"setups", "gga"}
+OTHER_DATA = {"setups", "gga", "libxc1", "libxc2"}
 """Settings that may bring other PAW data sets, to which an earlier state says nothing."""
 
 

@@ -5,7 +5,7 @@ import pytest
 from eigenwerk.errors import InputError
 from eigenwerk.functionals import lda, pbe
 from eigenwerk.functionals.functional import INGREDIENTS
-from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS, OFFERED, find_functional, listed
+from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS, OFFERED, PARTS, find_functional, libxc_functional, listed
 from eigenwerk.io.paw_xml import FUNCTIONAL_NAMES
 from eigenwerk.io.vasp.tags.table import TAGS
 
@@ -25,7 +25,7 @@ def test_rows_are_consistent(functional):
 
 def test_incar_offers_what_the_table_does():
     choices = {choice.value: choice for choice in TAGS["GGA"].choices if choice.status != "refused"}
-    assert list(choices) == [functional.tag for functional in OFFERED] and TAGS["GGA"].default == DEFAULT
+    assert list(choices) == [*(functional.tag for functional in OFFERED), "LIBXC"] and TAGS["GGA"].default == DEFAULT
     assert all(functional.title in TAGS["GGA"].help for functional in OFFERED)
     assert "PE-EXACT" not in choices
     assert not {choice.value for choice in TAGS["GGA"].choices if choice.status == "refused"} & set(choices)
@@ -48,3 +48,34 @@ def test_names_are_found_without_case_and_unknown_ones_refused():
     assert listed().startswith("PE (PBE), ") and "PS (PBEsol)" in listed() and "91-LIBXC" not in listed()
     with pytest.raises(InputError, match=r"GGA = XX: no such functional\. Known are PE \(PBE\)"):
         find_functional("XX")
+
+
+def test_names_of_libxc_in_any_order_and_spelling_mean_the_rows_that_have_these_parts():
+    for functional in FUNCTIONALS.values():
+        # PE has its parts but for the digits of its constants
+        if functional.libxc and functional.tag != "PE":
+            assert libxc_functional(*functional.libxc) is libxc_functional(*reversed(functional.libxc)) is functional
+    assert libxc_functional("101", "130") is find_functional("XC_GGA_X_PBE + gga_c_pbe") is FUNCTIONALS["PE-EXACT"]
+    other = libxc_functional("133", "GGA_X_RPBE")
+    assert other is find_functional("GGA_X_RPBE+GGA_C_PBE_SOL") is find_functional(other.tag)
+    assert other.data == (other.tag, "RPBE", "PBE") and find_functional("LDA_X").data == ("LDA_X", "LDA")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("GGA_X_B88",), r"no formula of libxc's GGA_X_B88\. There are LDA_X \(1\), GGA_X_PBE \(101\)"),
+        (("406",), "no formula of libxc's 406"),
+        (("GGA_X_PBE", ""), "no formula of libxc's empty name"),
+        (("101", "117"), "GGA_X_PBE and GGA_X_RPBE are no exchange and correlation"),
+        (("101", "130", "12"), "are no exchange and correlation"),
+    ],
+)
+def test_what_is_no_functional_of_libxc_here_is_refused_with_those_that_are(words, message):
+    with pytest.raises(InputError, match=message):
+        libxc_functional(*words)
+
+
+def test_the_page_of_equations_names_every_part(repository):
+    page = (repository / "docs/equations/xc.md").read_text()
+    assert all(f"| {part.name} | {part.number} | " in page for part in PARTS.values())

@@ -10,9 +10,9 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
-from eigenwerk.functionals.lda import LDA_FLOOR, PW92_MODIFIED, exchange, perdew_wang, prepare
-from eigenwerk.functionals.pbe import exchange_reduced_gradient
+from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional, LibxcPart
+from eigenwerk.functionals.lda import LDA_FLOOR, PW92_MODIFIED, Points, exchange, perdew_wang, prepare
+from eigenwerk.functionals.pbe import exchange_reduced_gradient, gga_exchange
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -72,10 +72,21 @@ def energy_density(density_sx: Tensor, sigma_yx: Tensor, floor: float) -> Tensor
     """
     points = prepare(density_sx, floor)
     reduced_sx = exchange_reduced_gradient(points, sigma_yx)
+    correlation_x = _correlation(points, density_sx, reduced_sx)
+    return (exchange(points, enhancement(reduced_sx)) + correlation_x).where(points.filled_x, 0.0)
+
+
+def _correlation(points: Points, density_sx: Tensor, reduced_sx: Tensor) -> Tensor:
     share_sx = bulk_share(reduced_sx)
     factor_sx = share_sx + (1.0 - share_sx) * _GAMMA
-    correlation_x = perdew_wang(points, PW92_MODIFIED) * (density_sx * factor_sx).sum(0)
-    return (exchange(points, enhancement(reduced_sx)) + correlation_x).where(points.filled_x, 0.0)
+    return perdew_wang(points, PW92_MODIFIED) * (density_sx * factor_sx).sum(0)
+
+
+def correlation_density(density_sx: Tensor, sigma_yx: Tensor, floor: float) -> Tensor:
+    """The correlation part of `energy_density`."""
+    points = prepare(density_sx, floor)
+    correlation_x = _correlation(points, density_sx, exchange_reduced_gradient(points, sigma_yx))
+    return correlation_x.where(points.filled_x, 0.0)
 
 
 def _am05(tag: str, title: str, floor: float, libxc: tuple[str, ...], *aliases: str, offered: bool) -> Functional:
@@ -86,4 +97,11 @@ def _am05(tag: str, title: str, floor: float, libxc: tuple[str, ...], *aliases: 
 FUNCTIONALS = (
     _am05("AM", "AM05", AM05_FLOOR, (), "AM05", offered=True),
     _am05("AM-EXACT", "AM05 of all densities", LDA_FLOOR, ("gga_x_am05", "gga_c_am05"), offered=False),
+)
+
+_EXCHANGE = partial(gga_exchange, factor=enhancement, floor=LDA_FLOOR)
+
+PARTS = (
+    LibxcPart("GGA_X_AM05", 120, (DENSITY, SIGMA), _EXCHANGE, ("PBE",)),
+    LibxcPart("GGA_C_AM05", 135, (DENSITY, SIGMA), partial(correlation_density, floor=LDA_FLOOR), ("PBE",)),
 )

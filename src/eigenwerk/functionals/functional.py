@@ -50,3 +50,18 @@ class Functional:
     data: tuple[str, ...]
     aliases: tuple[str, ...] = ()
     offered: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class LibxcPart:
+    """Exchange or correlation alone, by libxc's name (GGA_X_PBE) and number; the rest as of a `Functional`."""
+
+    name: str
+    number: int
+    ingredients: tuple[str, ...]
+    energy: Callable[..., Tensor]
+    data: tuple[str, ...]
+
+    @property
+    def is_exchange(self) -> bool:
+        return self.name.split("_")[1] == "X"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from eigenwerk.functionals.functional import DENSITY, Functional
+from eigenwerk.functionals.functional import DENSITY, Functional, LibxcPart
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -203,6 +203,18 @@ def energy_density(density_sx: Tensor, correlation: Callable[[Points], Tensor]) 
     return energy_x.where(points.filled_x, 0.0)
 
 
+def exchange_density(density_sx: Tensor) -> Tensor:
+    """The exchange part of `energy_density`."""
+    points = prepare(density_sx, LDA_FLOOR)
+    return exchange(points).where(points.filled_x, 0.0)
+
+
+def correlation_density(density_sx: Tensor, correlation: Callable[[Points], Tensor]) -> Tensor:
+    """The correlation part of `energy_density`."""
+    points = prepare(density_sx, LDA_FLOOR)
+    return (points.electrons_x * correlation(points)).where(points.filled_x, 0.0)
+
+
 def _lda(tag: str, title: str, correlation: Callable[[Points], Tensor], part: str, *aliases: str) -> Functional:
     energy = partial(energy_density, correlation=correlation)
     return Functional(tag, title, (DENSITY,), energy, ("lda_x", part), ("LDA",), aliases)
@@ -211,4 +223,16 @@ def _lda(tag: str, title: str, correlation: Callable[[Points], Tensor], part: st
 FUNCTIONALS = (
     _lda("CA", "LDA of Perdew and Zunger", perdew_zunger, "lda_c_pz", "PZ"),
     _lda("PW92", "LDA of Perdew and Wang", partial(perdew_wang, constants=PW92_PRINTED), "lda_c_pw"),
+)
+
+
+def _correlation_part(name: str, number: int, correlation: Callable[[Points], Tensor]) -> LibxcPart:
+    return LibxcPart(name, number, (DENSITY,), partial(correlation_density, correlation=correlation), ("LDA",))
+
+
+PARTS = (
+    LibxcPart("LDA_X", 1, (DENSITY,), exchange_density, ("LDA",)),
+    _correlation_part("LDA_C_PZ", 9, perdew_zunger),
+    _correlation_part("LDA_C_PW", 12, partial(perdew_wang, constants=PW92_PRINTED)),
+    _correlation_part("LDA_C_PW_MOD", 13, partial(perdew_wang, constants=PW92_MODIFIED)),
 )

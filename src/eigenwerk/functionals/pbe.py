@@ -7,11 +7,12 @@ The uniform-gas limit comes from `lda`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
+from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional, LibxcPart
 from eigenwerk.functionals.lda import (
     PW92_MODIFIED,
     PW92_PRINTED,
@@ -149,6 +150,19 @@ def energy_density(density_sx: Tensor, sigma_yx: Tensor, constants: PbeConstants
     return (exchange_x + correlation_x).where(points.filled_x, 0.0)
 
 
+def gga_exchange(density_sx: Tensor, sigma_yx: Tensor, factor: Callable[[Tensor], Tensor], floor: float) -> Tensor:
+    """Exchange energy per volume with an enhancement factor(s^2); arguments as of `energy_density`."""
+    points = prepare(density_sx, floor)
+    return exchange(points, factor(exchange_reduced_gradient(points, sigma_yx))).where(points.filled_x, 0.0)
+
+
+def correlation_density(density_sx: Tensor, sigma_yx: Tensor, constants: PbeConstants) -> Tensor:
+    """The correlation part of `energy_density`."""
+    points = prepare(density_sx, GGA_FLOOR)
+    electron_x = correlation(points, not_negative(total_gradient(points, sigma_yx)), constants)
+    return (points.electrons_x * electron_x).where(points.filled_x, 0.0)
+
+
 def _gga(
     tag: str, title: str, constants: PbeConstants, libxc: tuple[str, str], data: tuple[str, ...], *aliases: str,
     offered: bool = True,
@@ -164,4 +178,23 @@ FUNCTIONALS = (
     _gga("RP", "RPBE", RPBE, ("gga_x_rpbe", "gga_c_pbe"), ("RPBE", "PBE")),
     _gga("RE", "revPBE", REVPBE, ("gga_x_pbe_r", "gga_c_pbe"), ("revPBE", "PBE")),
     _gga("PE-EXACT", "PBE with unrounded constants", PBE, ("gga_x_pbe", "gga_c_pbe"), ("PBE",), offered=False),
+)
+
+
+def _exchange_part(name: str, number: int, constants: PbeConstants, *data: str) -> LibxcPart:
+    energy = partial(gga_exchange, factor=partial(enhancement, constants=constants), floor=GGA_FLOOR)
+    return LibxcPart(name, number, (DENSITY, SIGMA), energy, data)
+
+
+def _correlation_part(name: str, number: int, constants: PbeConstants, *data: str) -> LibxcPart:
+    return LibxcPart(name, number, (DENSITY, SIGMA), partial(correlation_density, constants=constants), data)
+
+
+PARTS = (
+    _exchange_part("GGA_X_PBE", 101, PBE, "PBE"),
+    _exchange_part("GGA_X_PBE_R", 102, REVPBE, "revPBE", "PBE"),
+    _exchange_part("GGA_X_PBE_SOL", 116, PBESOL, "PBEsol", "PBE"),
+    _exchange_part("GGA_X_RPBE", 117, RPBE, "RPBE", "PBE"),
+    _correlation_part("GGA_C_PBE", 130, PBE, "PBE"),
+    _correlation_part("GGA_C_PBE_SOL", 133, PBESOL, "PBEsol", "PBE"),
 )

@@ -11,13 +11,14 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
+from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional, LibxcPart
 from eigenwerk.functionals.lda import PW92_PRINTED, WIGNER_SEITZ, Points, exchange, prepare, spin_roots
 from eigenwerk.functionals.pbe import (
     GGA_FLOOR,
     PbeConstants,
     correlation,
     exchange_reduced_gradient,
+    gga_exchange,
     not_negative,
     reduced_gradient,
     total_gradient,
@@ -76,10 +77,21 @@ def second_gradient_term(points: Points, sigma_x: Tensor, cubic: float) -> Tenso
 def energy_density(density_sx: Tensor, sigma_yx: Tensor, cubic: float) -> Tensor:
     """PW91 exchange-correlation energy per volume, hartree/bohr^3; arguments as in `pbe.energy_density`."""
     points = prepare(density_sx, GGA_FLOOR)
-    sigma_x = not_negative(total_gradient(points, sigma_yx))
     exchange_x = exchange(points, enhancement(exchange_reduced_gradient(points, sigma_yx)))
-    electron_x = correlation(points, sigma_x, _H0) + second_gradient_term(points, sigma_x, cubic)
-    return (exchange_x + points.electrons_x * electron_x).where(points.filled_x, 0.0)
+    correlation_x = points.electrons_x * electron_correlation(points, sigma_yx, cubic)
+    return (exchange_x + correlation_x).where(points.filled_x, 0.0)
+
+
+def electron_correlation(points: Points, sigma_yx: Tensor, cubic: float) -> Tensor:
+    """Correlation energy per electron, e_c + H_0 + H_1, hartree; (x,)."""
+    sigma_x = not_negative(total_gradient(points, sigma_yx))
+    return correlation(points, sigma_x, _H0) + second_gradient_term(points, sigma_x, cubic)
+
+
+def correlation_density(density_sx: Tensor, sigma_yx: Tensor, cubic: float) -> Tensor:
+    """The correlation part of `energy_density`."""
+    points = prepare(density_sx, GGA_FLOOR)
+    return (points.electrons_x * electron_correlation(points, sigma_yx, cubic)).where(points.filled_x, 0.0)
 
 
 def _pw91(tag: str, title: str, cubic: float, libxc: tuple[str, ...], *aliases: str, offered: bool) -> Functional:
@@ -91,4 +103,11 @@ FUNCTIONALS = (
     _pw91("91", "PW91", 0.07389, (), "PW91", offered=True),
     # libxc (5.2) leaves the term out: up to 3e-4 of the correlation energy where the density is low
     _pw91("91-LIBXC", "PW91 without the cubic term of C_xc", 0.0, ("gga_x_pw91", "gga_c_pw91"), offered=False),
+)
+
+_EXCHANGE = partial(gga_exchange, factor=enhancement, floor=GGA_FLOOR)
+
+PARTS = (
+    LibxcPart("GGA_X_PW91", 109, (DENSITY, SIGMA), _EXCHANGE, ("PBE",)),
+    LibxcPart("GGA_C_PW91", 134, (DENSITY, SIGMA), partial(correlation_density, cubic=0.0), ("PBE",)),
 )

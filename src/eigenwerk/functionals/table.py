@@ -1,24 +1,32 @@
 """The one table of functionals: all that the files of this folder declare.
 
-A file with a tuple FUNCTIONALS is enough: tags, messages, the choice of data sets and the page of INCAR tags follow.
+A file with a tuple FUNCTIONALS, or PARTS of libxc's names, is enough: tags, messages, the choice of data sets and the
+page of INCAR tags follow.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
 
 from eigenwerk.errors import InputError
-from eigenwerk.functionals.functional import DENSITY, Functional
+from eigenwerk.functionals.functional import DENSITY, INGREDIENTS, Functional, LibxcPart
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 DEFAULT = "PE"
 """Tag of the functional of an INCAR that names none."""
 
 
-def _declared() -> Iterator[Functional]:
+def _declared(name: str) -> Iterator[Any]:
     for file in iter_modules([str(Path(__file__).parent)]):
         if file.name != "table":
-            yield from getattr(import_module(f"eigenwerk.functionals.{file.name}"), "FUNCTIONALS", ())
+            yield from getattr(import_module(f"eigenwerk.functionals.{file.name}"), name, ())
 
 
 def _order(functional: Functional) -> tuple[bool, bool]:
@@ -26,11 +34,17 @@ def _order(functional: Functional) -> tuple[bool, bool]:
     return functional.tag != DEFAULT, functional.ingredients == (DENSITY,)
 
 
-FUNCTIONALS = {functional.tag: functional for functional in sorted(_declared(), key=_order)}
+FUNCTIONALS: dict[str, Functional] = {entry.tag: entry for entry in sorted(_declared("FUNCTIONALS"), key=_order)}
 """By tag."""
 
+PARTS: dict[str, LibxcPart] = {
+    part.name: part
+    for part in sorted(_declared("PARTS"), key=lambda part: (not part.is_exchange, part.number))
+}
+"""By libxc's name, exchange first."""
+
 OFFERED = tuple(functional for functional in FUNCTIONALS.values() if functional.offered)
-"""Those that INCAR may ask for."""
+"""Those that INCAR may ask for by tag."""
 
 
 def listed(functionals: tuple[Functional, ...] = OFFERED) -> str:
@@ -39,8 +53,53 @@ def listed(functionals: tuple[Functional, ...] = OFFERED) -> str:
 
 
 def find_functional(tag: str) -> Functional:
-    """The functional of a GGA tag; raises InputError where there is none."""
+    """The functional of a GGA tag, or of libxc's names: GGA_X_PBE+GGA_C_PBE; raises InputError where there is none."""
     found = FUNCTIONALS.get(tag.strip().upper())
+    if found is not None:
+        return found
+    if "_" in tag:
+        return libxc_functional(*tag.split("+"))
+    raise InputError(f"GGA = {tag}: no such functional. Known are {listed(tuple(FUNCTIONALS.values()))}.")
+
+
+def libxc_functional(*words: str) -> Functional:
+    """The functional that one or two of libxc's names or numbers mean: exchange, correlation or their sum.
+
+    The very functional of the table where it is that.  Raises InputError for others than `PARTS`, and for two of a
+    kind.
+    """
+    parts = sorted((_part(word) for word in words), key=lambda part: not part.is_exchange)
+    if [part.is_exchange for part in parts] not in ([True], [False], [True, False]):
+        given = " and ".join(part.name for part in parts)
+        raise InputError(f"{given} are no exchange and correlation. Name one of each kind, or one alone.")
+    return _sum_of(tuple(parts))
+
+
+def _part(word: str) -> LibxcPart:
+    word = word.strip()
+    name = word.upper().removeprefix("XC_")
+    found = PARTS.get(name) or next((part for part in PARTS.values() if word == str(part.number)), None)
     if found is None:
-        raise InputError(f"GGA = {tag}: no such functional. Known are {listed(tuple(FUNCTIONALS.values()))}.")
+        known = ", ".join(f"{part.name} ({part.number})" for part in PARTS.values())
+        raise InputError(f"there is no formula of libxc's {word or 'empty name'}. There are {known}.")
     return found
+
+
+@cache
+def _sum_of(parts: tuple[LibxcPart, ...]) -> Functional:
+    names = tuple(part.name.lower() for part in parts)
+    # of two with the same parts the later: PE has the printed constants, PE-EXACT those of libxc
+    same = [functional for functional in FUNCTIONALS.values() if set(functional.libxc) == set(names)]
+    if same:
+        return same[-1]
+    ingredients = tuple(name for name in INGREDIENTS if any(name in part.ingredients for part in parts))
+    tag = "+".join(part.name for part in parts)
+    energy = partial(_summed, parts, ingredients)
+    # data made with this very functional would have its name
+    return Functional(tag, tag, ingredients, energy, names, (tag, *parts[0].data), offered=False)
+
+
+def _summed(parts: tuple[LibxcPart, ...], ingredients: tuple[str, ...], *values: Tensor) -> Tensor:
+    given = dict(zip(ingredients, values, strict=True))
+    first, *others = (part.energy(*(given[name] for name in part.ingredients)) for part in parts)
+    return first + others[0] if others else first

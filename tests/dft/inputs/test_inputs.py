@@ -161,7 +161,9 @@ def test_values_of_the_user_arrive_in_the_units_of_the_engine(read):
 @pytest.mark.parametrize(
     ("tag", "functional", "name"),
     [("PE", "PE", "Si.PBE"), ("RE", "RE", "Si.revPBE"), ("PS", "PS", "Si.PBE"), ("CA", "CA", "Si.LDA"),
-     ("PZ", "CA", "Si.LDA"), ("PW92", "PW92", "Si.LDA"), ("rp", "RP", "Si.RPBE")],
+     ("PZ", "CA", "Si.LDA"), ("PW92", "PW92", "Si.LDA"), ("rp", "RP", "Si.RPBE"),
+     ("LIBXC\nLIBXC2 = 101\nLIBXC1 = gga_c_pbe", "PE-EXACT", "Si.PBE"), ("GGA_X_RPBE+GGA_C_PBE", "RP", "Si.RPBE"),
+     ("LIBXC\nLIBXC1 = 117\nLIBXC2 = 133", "GGA_X_RPBE+GGA_C_PBE_SOL", "Si.RPBE")],
 )  # fmt: skip
 def test_the_functional_chooses_the_data_sets(read, tag, functional, name):
     inputs = read(f"GGA = {tag}")

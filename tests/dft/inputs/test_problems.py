@@ -233,11 +233,29 @@ NOTES = {
     ),
     "charge": ({"INCAR": "NELECT = 9"}, "the cell has charge -1"),
     "other functional": ({"INCAR": "GGA = PS"}, "no data sets were made for PBEsol; Si.PBE serve"),
+    "combined functional": (
+        {"INCAR": "GGA = LDA_X+GGA_C_PBE"}, r"no data sets were made for LDA_X\+GGA_C_PBE; Si.LDA serve"
+    ),
+    "idle names of libxc": ({"INCAR": "LIBXC1 = 101"}, "LIBXC1 = 101: not used: it acts only with GGA = LIBXC"),
     "idealised": (
         {"INCAR": "SYMPREC = 1e-2", "POSCAR": POSCAR.replace(".25 .25 .25", ".2505 .25 .25")},
         r"moved by up to \S+ Å to be",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("GGA = LIBXC", "INCAR line 1: GGA = LIBXC: neither LIBXC1 nor LIBXC2 is set. Name exchange and correlation"),
+        ("GGA = LIBXC\nLIBXC1 = 101\nLIBXC2 = GGA_C_LYP", "INCAR line 3: LIBXC2 = GGA_C_LYP: there is no formula of"),
+        ("GGA = LIBXC\nLIBXC1 = 263\nLIBXC2 = 130", "INCAR line 2: LIBXC1 = 263: there is no formula of libxc's 263."),
+        ("GGA = LIBXC\nLIBXC1 = 101\nLIBXC2 = 116", "INCAR line 3: LIBXC2 = 116: GGA_X_PBE and GGA_X_PBE_SOL are no"),
+    ],
+)
+def test_functionals_of_libxc_that_are_not_here_are_errors_of_their_tag(read, text, expected):
+    (problem,) = read(INCAR=text).errors
+    assert str(problem).startswith(expected)
 
 
 @pytest.mark.parametrize(("files", "message"), NOTES.values(), ids=NOTES)

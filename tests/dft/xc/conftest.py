@@ -48,6 +48,9 @@ class Libxc:
         self.library.xc_func_free(handle)
         return energy * density_sx.sum(axis=0), vrho.T, vsigma.T
 
+    def number(self, part: str) -> int:
+        return int(self.library.xc_functional_get_number(part.lower().encode()))
+
     def evaluate_sum(self, parts: Sequence[str], density_sx: np.ndarray, sigma_yx: np.ndarray):
         """The three arrays summed over parts, and the sums of their absolute values (the scale of rounding errors)."""
         pieces = [self.evaluate(part, density_sx, sigma_yx) for part in parts]

@@ -8,7 +8,7 @@ import torch
 
 from eigenwerk.dft.xc.evaluation import Evaluation, energy_and_derivatives, energy_density, uncompiled
 from eigenwerk.functionals.functional import Functional
-from eigenwerk.functionals.table import FUNCTIONALS, find_functional
+from eigenwerk.functionals.table import FUNCTIONALS, PARTS, find_functional
 
 NAMES = [tag for tag, functional in FUNCTIONALS.items() if functional.libxc and tag != "PE"]
 """Of PBE the form with unrounded constants, which is libxc's."""
@@ -36,6 +36,35 @@ def test_energy_and_derivatives_agree_with_libxc(name, spins, libxc, libxc_parts
         evaluated(name, density_sx, sigma_yx), expected, scale, (1e-11, 1e-11, 1e-9), strict=True
     ):
         assert np.all(np.abs(ours - theirs) <= tolerance * size + 1e-18)
+
+
+@pytest.mark.parametrize("spins", [1, 2])
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_agree_with_libxc(name, spins, libxc, points):
+    density_sx, sigma_yx = points(spins)
+    """The scale is that of exchange, too: correlation, and the exponential end of RPBE's dE/dsigma, lose digits."""
+    expected, _ = libxc.evaluate_sum((name.lower(),), density_sx, sigma_yx)
+    _, scale = libxc.evaluate_sum((name.lower(), "lda_x"), density_sx, sigma_yx)
+    scale[2] += 0.01 * density_sx.sum(axis=0) ** (-4 / 3)
+    assert libxc.number(name) == PARTS[name].number
+    for ours, theirs, size, tolerance in zip(
+        evaluated(name, density_sx, sigma_yx), expected, scale, (1e-11, 1e-11, 1e-9), strict=True
+    ):
+        assert np.all(np.abs(ours - theirs) <= tolerance * size + 1e-18)
+
+
+@pytest.mark.parametrize("spins", [1, 2])
+def test_any_exchange_goes_with_any_correlation(spins, points):
+    values = {name: torch.tensor(array) for name, array in zip(("density", "sigma"), points(spins), strict=True)}
+    for exchange, correlation in (("GGA_X_PBE_SOL", "GGA_C_PBE"), ("LDA_X", "GGA_C_AM05"), ("GGA_X_PW91", "LDA_C_PZ")):
+        both = find_functional(f"{exchange}+{correlation}")
+        assert uncompiled(both, spins) == () and both.ingredients == ("density", "sigma")
+        at = energy_and_derivatives(both, values)
+        parts = [energy_and_derivatives(find_functional(name), values) for name in (exchange, correlation)]
+        torch.testing.assert_close(at.energy_x, parts[0].energy_x + parts[1].energy_x, rtol=1e-13, atol=0.0)
+        for name, slope in at.slopes.items():
+            expected = sum(part.slopes.get(name, 0.0) for part in parts)
+            torch.testing.assert_close(slope, expected, rtol=1e-9, atol=1e-18)
 
 
 @pytest.mark.parametrize("table", ["unpolarised.csv", "polarised.csv"])

@@ -342,6 +342,33 @@ def test_what_works_or_is_switched_off_needs_no_words(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("GGA = gga_x_pbe + XC_GGA_C_PBE  the usual", "GGA_X_PBE+XC_GGA_C_PBE"),
+        ("GGA = LDA_X", "LDA_X"),
+        ("GGA = li", "LIBXC"),
+        ("GGA = PBE", "PE"),
+    ],
+)
+def test_functionals_have_tags_or_names_of_libxc(text, value):
+    incar = parse_incar(text)
+    assert incar.values["GGA"] == value and not incar.problems and not judge(incar)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("GGA = GGA_X_B88+GGA_C_LYP", "there is no formula of libxc's GGA_X_B88. There are LDA_X (1)"),
+        ("GGA = GGA_X_PBE GGA_C_PBE", "there is no + between GGA_X_PBE and GGA_C_PBE"),
+        ("GGA = XX", "XX is none of PE, "),
+    ],
+)
+def test_functionals_that_there_are_not_are_errors_of_their_line(text, expected):
+    (problem,) = parse_incar(text).problems
+    assert problem.severity == "error" and problem.line == 1 and expected in str(problem)
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("LHFCALC = T", "exact exchange is not available. Remove the line or set LHFCALC = .FALSE."),
@@ -353,7 +380,6 @@ def test_what_works_or_is_switched_off_needs_no_words(text):
         ("NSW = 99", "Set NSW = 0"),
         ("IBRION = 6", "vibrations and linear response are not available"),
         ("GGA = BO", "Choose one of PE (PBE)"),
-        ("GGA = LIBXC", "this functional is not available"),
         ("ALGO = GW0", "many-body methods are not available. Set ALGO = Normal."),
         ("ALGO = Eigenval", "leave the orbitals alone"),
         ("IALGO = 2", "leave the orbitals alone"),

@@ -55,6 +55,8 @@ class Settings(TypedDict, total=False):
     ldauu: Sequence[float] | Mapping[str, float]  # U, per species; eV
     ldauj: Sequence[float] | Mapping[str, float]  # J, per species; eV
     gga: str  # LDA or GGA functional: PE (PBE), AM (AM05), PS (PBEsol), RP (RPBE), RE (revPBE), 91 (PW91), CA (LDA o...
+    libxc1: str  # With GGA = LIBXC: exchange by libxc's name or number
+    libxc2: str  # The same for correlation, which LIBXC1 may name too
     isif: int  # What moves, and whether the stress is computed: not with 0
     isym: int  # -1 no symmetry, 0 only k = -k, 1 to 3 full symmetry (the three give the same result here)
     symprec: float  # Tolerance of the search for symmetry; Å

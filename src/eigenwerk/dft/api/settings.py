@@ -23,7 +23,7 @@ from eigenwerk.io.vasp.tags.table import find_tag
 ENDS_A_VALUE = "#!;\n\r\\"
 """Characters that have a meaning of their own in INCAR."""
 
-SINGLE = ("int", "float", "bool", "str", "word", "bool|word")
+SINGLE = ("int", "float", "bool", "str", "word", "bool|word", "functional")
 """Kinds of tags with one value."""
 
 PLACES = {"POSCAR": "structure", "KPOINTS": "kpts", "KPOINTS_OPT": "kpts"}

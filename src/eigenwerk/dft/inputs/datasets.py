@@ -7,7 +7,7 @@ from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, line_of
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import Functional
-from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS
+from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS, find_functional, libxc_functional
 from eigenwerk.io.paw_library import choose_dataset, list_datasets, recommended_cutoff
 from eigenwerk.io.paw_xml import read_paw_header
 from eigenwerk.io.vasp.incar import Incar
@@ -18,9 +18,32 @@ LARGE_ERROR = 0.1
 """Expected error of energy differences, eV per atom, from which on a cutoff is a mistake rather than a choice."""
 
 
-def choose_datasets(poscar: Poscar, incar: Incar, findings: Findings) -> dict[str, DataSet]:
+def choose_functional(incar: Incar, findings: Findings) -> Functional:
+    """The functional of GGA, LIBXC1 and LIBXC2; that of an INCAR that names none where they cannot be used."""
+    words = [tag for tag in ("LIBXC1", "LIBXC2") if tag in incar.values]
+    if str(incar.get("GGA")) != "LIBXC":
+        # beside METAGGA, which is refused, they are not worth words of their own
+        unused = [] if "METAGGA" in incar.raw else words
+        for tag in unused:
+            findings.add(incar.problem(tag, "not used: it acts only with GGA = LIBXC", severity="note"))
+        return find_functional(str(incar.get("GGA")))
+    if not words and not incar.broken("LIBXC1"):
+        findings.add(incar.problem("GGA", "neither LIBXC1 nor LIBXC2 is set", "Name exchange and correlation there."))
+    functional, names = FUNCTIONALS[DEFAULT], []
+    for tag in words:
+        names.append(str(incar.values[tag]))
+        try:
+            functional = libxc_functional(*names)
+        except InputError as error:
+            findings.add(incar.problem(tag, str(error).rstrip(".")))
+            break
+    return functional
+
+
+def choose_datasets(
+    poscar: Poscar, incar: Incar, functional: Functional, findings: Findings
+) -> dict[str, DataSet]:
     """Data sets of all elements that have one, in the order of the structure; what is missing becomes an error."""
-    functional = FUNCTIONALS.get(str(incar.get("GGA")).upper(), FUNCTIONALS[DEFAULT])
     variants = _variants(poscar, incar, functional, findings)
     found = {}
     for symbol in dict.fromkeys(poscar.symbols):

@@ -17,7 +17,7 @@ from eigenwerk.dft.crystal.symmetry import (
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.bands import BandRequest, second_list
 from eigenwerk.dft.inputs.checks import check_idealised, check_mesh, check_smearing, check_structure, check_vacuum
-from eigenwerk.dft.inputs.datasets import choose_cutoff, choose_datasets
+from eigenwerk.dft.inputs.datasets import choose_cutoff, choose_datasets, choose_functional
 from eigenwerk.dft.inputs.dipole import dipole_correction
 from eigenwerk.dft.inputs.electrons import (
     band_count,
@@ -42,6 +42,8 @@ from eigenwerk.dft.plan.job_size import JobSize, job_size
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import processor
 from eigenwerk.dft.plan.memory import MemoryEstimate, estimate_memory
+from eigenwerk.functionals.functional import Functional
+from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.kpoints import KpointsFile
 from eigenwerk.io.vasp.poscar import Poscar
@@ -77,6 +79,7 @@ class Draft:
     path_words: str | None = None
     fixed_density: bool = False
     bands: BandRequest | None = None
+    _functional: Functional = FUNCTIONALS[DEFAULT]
     _cutoff_ev: float | None = None
     _electrons: float | None = None
     _moment: float | None = None
@@ -97,7 +100,8 @@ class Draft:
 
     def _data(self) -> None:
         """Data sets, cutoff and electrons."""
-        self.datasets = choose_datasets(self.poscar, self.incar, self.findings)
+        self._functional = choose_functional(self.incar, self.findings)
+        self.datasets = choose_datasets(self.poscar, self.incar, self._functional, self.findings)
         if self.datasets and "LMAXMIX" not in self.incar.values:
             highest = 2 * max(state.l for data in self.datasets.values() for state in data.header.states)
             self.computed["LMAXMIX"] = Computed(max(highest, 2), "from the data sets")
@@ -220,6 +224,7 @@ class Draft:
             real_space=accuracy,
             projection=projection,
             solver=chosen.solver,
+            functional=self._functional.tag,
             dipole=dipole,
             **loop_settings(self.incar, chosen.frozen_steps, self.findings),
         )

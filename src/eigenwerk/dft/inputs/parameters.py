@@ -12,7 +12,7 @@ from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 
 def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, Any]:
-    """Functional, spin, smearing, self-consistency and symmetry as arguments of `Parameters`; frozen: |NELMDL|."""
+    """Spin, smearing, self-consistency and symmetry as arguments of `Parameters`; frozen: |NELMDL|."""
     steps = whole(incar, "NELM")
     if frozen >= steps:
         message = f"the density is kept for {frozen} steps, but NELM = {steps}: the run cannot become self-consistent"
@@ -20,7 +20,6 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
     return {
         "title": str(incar.get("SYSTEM")),
         "precision": str(incar.get("PREC")),
-        "functional": str(incar.get("GGA")),
         "spins": whole(incar, "ISPIN"),
         "ismear": whole(incar, "ISMEAR"),
         "width": number(incar, "SIGMA") / HARTREE_EV,

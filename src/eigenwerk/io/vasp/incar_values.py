@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from eigenwerk.errors import InputError
+from eigenwerk.functionals.table import PARTS, libxc_functional
 from eigenwerk.io.vasp.elements import ELEMENTS
 from eigenwerk.io.vasp.fortran import is_int, is_number, to_bool, to_float
 from eigenwerk.io.vasp.tags.base import Tag, TagValue, show
@@ -49,7 +51,7 @@ def value_error(tag: Tag, value: object) -> str:
     for number in value if isinstance(value, tuple) else (value,):
         if tag.has_bounds() and isinstance(number, int | float) and not tag.within_bounds(number):
             return f"the value must be {tag.bounds_text()}{_or_choices(tag)}"
-    if tag.choices and not tag.has_bounds() and not tag.kind.startswith("float"):
+    if tag.choices and not tag.has_bounds() and not tag.kind.startswith(("float", "functional")):
         return f"the value is none of {choices_text(tag)}"
     return ""
 
@@ -127,6 +129,21 @@ def _read_word(tag: Tag, text: str) -> ReadValue:
         doubt = () if word.casefold().startswith(token.casefold()) else (f"read as {word} by its first letter",)
         return ReadValue(word, rest, doubt)
     raise BadValue(f"{token} is none of {choices_text(tag)}")
+
+
+def _read_functional(tag: Tag, text: str) -> ReadValue:
+    """A word of the choices, or libxc's names joined by +, in capitals."""
+    words = re.sub(r"\s*\+\s*", "+", text).split()
+    name = words[0].rstrip(",").upper()
+    if "_" not in name or any(name.casefold() in _spellings(choice) for choice in tag.choices):
+        return _read_word(tag, text)
+    if len(words) > 1 and words[1].upper().removeprefix("XC_") in PARTS:
+        raise BadValue(f"there is no + between {words[0]} and {words[1]}")
+    try:
+        libxc_functional(*name.split("+"))
+    except InputError as error:
+        raise BadValue(str(error).rstrip(".")) from None
+    return ReadValue(name, " ".join(words[1:]))
 
 
 def _spellings(choice: TagValue) -> set[str]:
@@ -217,4 +234,5 @@ _READERS: dict[str, Callable[[Tag, str], ReadValue]] = {
     "bool|word": _read_bool_or_word,
     "float|word": _read_float_or_word,
     "variants": _read_variants,
+    "functional": _read_functional,
 }

@@ -18,10 +18,10 @@ STATES = ("honoured", "inert", "refused")
 
 KINDS = (
     "int", "float", "bool", "str", "word", "ints", "floats", "bools", "words",
-    "bool|word", "float|word", "variants",
+    "bool|word", "float|word", "variants", "functional",
 )  # fmt: skip
 """int … one value; ints … a list; str: the rest of the statement as it stands; word: one word;
-a|b: either; variants: pairs Element:variant."""
+a|b: either; variants: pairs Element:variant; functional: one word, or libxc's names joined by +."""
 
 
 class Derived(str):

@@ -1,29 +1,34 @@
 """INCAR tags: exchange-correlation functional, exact exchange, van der Waals."""
 
-from eigenwerk.functionals.table import DEFAULT, OFFERED, listed
+from eigenwerk.functionals.table import DEFAULT, OFFERED, PARTS, listed
 from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, group, switches
 
 SECTION = "Functional"
 EXACT = "Exact exchange"
 DISPERSION = "Van der Waals"
 
+_PARTS = ", ".join(f"{part.name} ({part.number})" for part in PARTS.values())
 _FUNCTIONAL_REMEDY = f"Choose one of {listed()}."
 
 _OF_VASP = (
-    "AM", "91", "B3", "B5", "OR", "BO", "MK", "ML", "CX", "BF", "VW", "HL", "WI", "SL", "LIBXC", "LI", "CA_C", "PZ_C",
+    "AM", "91", "B3", "B5", "OR", "BO", "MK", "ML", "CX", "BF", "VW", "HL", "WI", "SL", "CA_C", "PZ_C",
     "PW92_C", "PBE_X", "PBE_C", "N",
 )  # fmt: skip
 """Words of VASP; those that no functional has are refused by name."""
 
-_CHOICES = tuple(TagValue(functional.tag, aliases=functional.aliases) for functional in OFFERED)
+_CHOICES = (
+    *(TagValue(functional.tag, aliases=functional.aliases) for functional in OFFERED),
+    TagValue("LIBXC", aliases=("LI",)),
+)
 _KNOWN = {word for choice in _CHOICES for word in (choice.value, *choice.aliases)}
 _MISSING = (TagValue(word, "refused", "this functional is not available") for word in _OF_VASP if word not in _KNOWN)
 
 
 SEMILOCAL = (
     Tag(
-        "GGA", "word", DEFAULT, "", SECTION, "honoured",
-        f"LDA or GGA functional: {listed()}. It also chooses the PAW data sets.",
+        "GGA", "functional", DEFAULT, "", SECTION, "honoured",
+        f"LDA or GGA functional: {listed()}; or LIBXC with LIBXC1 and LIBXC2. Not in VASP: libxc's names, such as "
+        "GGA_X_PBE+GGA_C_PBE. It also chooses the PAW data sets.",
         remedy=_FUNCTIONAL_REMEDY,
         choices=(*_CHOICES, *_MISSING),
     ),
@@ -31,11 +36,9 @@ SEMILOCAL = (
         "meta-GGA functionals are not available", "Remove the line, or set METAGGA = None.", off_values=("None", "--")),
     Tag("XC", "words", None, "", SECTION, "refused", "Linear combination of functionals.",
         "combinations of functionals are not available", f"Remove the line. {_FUNCTIONAL_REMEDY} with the tag GGA."),
-    *group(
-        SECTION, "inert", "it acts only with GGA = LIBXC or METAGGA = LIBXC",
-        ("LIBXC1", "word", None, "", "Functional of the library Libxc."),
-        ("LIBXC2", "word", None, "", "Second functional of the library Libxc."),
-    ),
+    Tag("LIBXC1", "word", None, "", SECTION, "honoured",
+        f"With GGA = LIBXC: exchange by libxc's name or number. The formulas are eigenwerk's own: {_PARTS}."),
+    Tag("LIBXC2", "word", None, "", SECTION, "honoured", "The same for correlation, which LIBXC1 may name too."),
     *(Tag(name, "float", 1.0, "", SECTION, "refused", text, "scaled parts of a functional are not available",
           f"Remove the line, or set {name} = 1.", off_values=(1.0,))
       for name, text in (
