@@ -9,11 +9,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from eigenwerk.cli.run_text import formula
 from eigenwerk.dft.building.build import BuildRequest, built
 from eigenwerk.dft.building.slab import SlabCut
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable
+from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.poscar import Poscar, format_poscar, read_poscar, write_poscar
 
 LAYERS, VACUUM = 5, 15.0

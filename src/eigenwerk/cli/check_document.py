@@ -10,7 +10,6 @@ import numpy as np
 
 from eigenwerk import __version__
 from eigenwerk.cli.output_sizes import output_sizes
-from eigenwerk.cli.run_text import formula
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure, shortest_distance
 from eigenwerk.dft.crystal.symmetry import Symmetry
@@ -19,6 +18,7 @@ from eigenwerk.dft.default_bands import fewest_bands
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plan.memory import MemoryEstimate
+from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.problem import SEVERITIES, Problem
 from eigenwerk.parallel.main_memory import installed_memory
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV

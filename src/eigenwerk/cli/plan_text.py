@@ -6,9 +6,9 @@ from typing import Any
 from eigenwerk import __version__
 from eigenwerk.cli.check_document import band_lists
 from eigenwerk.cli.check_text import FAINT, HEAD, PLAIN, STYLES, Line, size, under_titles
-from eigenwerk.cli.run_text import formula
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.plan import Plan
+from eigenwerk.io.vasp.elements import formula
 
 Document = dict[str, Any]
 

@@ -21,7 +21,7 @@ import typer
 
 from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_ranks, team_rows
-from eigenwerk.cli.run_text import formula, heading, labelled, summary, threads_row
+from eigenwerk.cli.run_text import heading, labelled, summary, threads_row
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
@@ -31,6 +31,7 @@ from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.folder_lock import refuse_locked, release_locks
 from eigenwerk.io.run_stamp import new_run
+from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.early_gpu import wake_gpu
 from eigenwerk.parallel.launch.environment import Launch, wished_threads

@@ -9,13 +9,10 @@ import numpy as np
 
 from eigenwerk import __version__
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.parameters import filling_words
+from eigenwerk.dft.running.account import counted, description, level_rows, spin_words, vacuum_rows
 from eigenwerk.dft.running.report import RunResult
-from eigenwerk.dft.spectrum.band_gap import BandEdge
-from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.output.projections import L_COLUMNS
 from eigenwerk.io.vasp.output.record import StepRecord
-from eigenwerk.units import HARTREE_EV
 
 MANY_ATOMS = 20
 """Above this number of atoms the tables of forces and moments are left to the files."""
@@ -25,9 +22,6 @@ SMALL_SHARE = 0.01
 
 NO_FORCE = 1e-4
 """Forces below this (eV/Å) are noise, mostly zero by symmetry."""
-
-FLAT = 2e-3
-"""Levels of both sides of a vacuum (eV) that differ by less are one."""
 
 SMEARED = 1e-3
 """An entropy term (eV per cell) above this means that levels are filled in parts."""
@@ -40,67 +34,13 @@ UNRELIABLE = ", NOT RELIABLE without convergence"
 
 def heading(inputs: Inputs, folder: Path) -> list[str]:
     """What is about to be computed; rows about threads, or ranks and devices, are to follow."""
-    parameters, kpoints, symmetry = inputs.parameters, inputs.kpoints, inputs.symmetry
-    functional = find_functional(parameters.functional).title
-    cutoff = f"cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}"
-    spin = "two spin channels" if parameters.spins == 2 else "no spin"
-    used = kpoints.symmetry.order
-    limited = f", {used} of them with these k-points" if used != symmetry.order else ""
-    full = f" of {kpoints.full_count}" if kpoints.full_count != len(kpoints.point_kc) else ""
-    rows = [
-        ("system", f"{formula(inputs.structure.symbols)}: {inputs.poscar.title.strip()}"),
-        ("method", f"{functional}, {cutoff}, {spin}"),
-        ("electrons", f"{parameters.electrons:g} in {parameters.bands} bands, {_smearing(inputs)}"),
-        ("k-points", f"{kpoints.source}: {len(kpoints.point_kc)}{full}"),
-        ("symmetry", f"{symmetry.spacegroup}, {_counted(symmetry.order, 'operation')}{limited}"),
-        *(("PAW data", line) for line in _datasets(inputs)),
-        *_band_rows(inputs),
-        ("stops when", _stop_words(inputs)),
-    ]
-    return [f"eigenwerk {__version__}: {folder}", "", *labelled(rows)]
-
-
-def _band_rows(inputs: Inputs) -> Iterator[tuple[str, str]]:
-    """What bands come besides."""
-    where = "fixed" if inputs.fixed_density else "converged"
-    for kpoints in inputs.bands.lists:
-        yield "bands", f"{kpoints.source}: {len(kpoints.point_kc)}, in the {where} potential"
-
-
-def _stop_words(inputs: Inputs) -> str:
-    parameters = inputs.parameters
-    if inputs.fixed_density:
-        return f"all bands have converged in the fixed density, or after {_counted(parameters.max_steps, 'sweep')}"
-    return (
-        f"the free energy is within {parameters.energy_tolerance * HARTREE_EV:g} eV, by its change and the residual, "
-        f"or after {_counted(parameters.max_steps, 'step')}"
-    )
+    return [f"eigenwerk {__version__}: {folder}", "", *labelled(description(inputs))]
 
 
 def threads_row(used: int, available: int) -> str:
     """How many threads of how many cores compute."""
     rest = f" (of {available}; for a cell of this size more would wait for each other)" if used < available else ""
-    return _counted(used, "thread") + rest
-
-
-def formula(symbols: Sequence[str]) -> str:
-    """Si2, or Mg2O for Mg Mg O; elements in the order of the file."""
-    counts = {symbol: list(symbols).count(symbol) for symbol in symbols}
-    return "".join(f"{symbol}{count if count > 1 else ''}" for symbol, count in counts.items())
-
-
-def _smearing(inputs: Inputs) -> str:
-    return filling_words(inputs.parameters.ismear, inputs.parameters.width * HARTREE_EV)
-
-
-def _datasets(inputs: Inputs) -> Iterator[str]:
-    for symbol, data in inputs.data.items():
-        header = data.header
-        yield f"{symbol}: {header.name}, {_counted(header.valence, 'valence electron')}, md5 {header.md5}"
-
-
-def _counted(number: float, noun: str) -> str:
-    return f"{number:g} {noun}{'' if number == 1 else 's'}"
+    return counted(used, "thread") + rest
 
 
 def labelled(rows: Sequence[tuple[str, str]]) -> list[str]:
@@ -156,22 +96,21 @@ def _energies(result: RunResult) -> list[str]:
 
 
 def _levels(result: RunResult) -> list[str]:
-    gap, fermi = result.gap, f"  {'Fermi level':<22}{result.fermi_level:>12.4f} eV"
+    gap = result.gap
     if result.fixed_density and result.bands is not None:  # whose gap follows
         return [f"Fermi level {result.fermi_level:.4f} eV"]
+    rows = _rows(level_rows(gap, result.fermi_level, len(result.eig_skn)))
     if gap.metal:
-        return ["Electrons: a metal", fermi]
-    if gap.gap is None or gap.top is None or gap.bottom is None:
-        top = [] if gap.top is None else [_edge_line("highest filled level", gap.top, result)]
-        return ["Electrons: all bands are filled, so no gap is known (NBANDS)", *top]
-    kind = "direct" if gap.is_direct else "indirect"
-    lines = [f"  {'band gap':<22}{gap.gap:>12.4f} eV, {kind} (on this mesh)"]
-    lines += [_edge_line("valence band top", gap.top, result), _edge_line("conduction band bottom", gap.bottom, result)]
-    if not gap.is_direct and gap.direct_at is not None:
-        lines.append(f"  {'direct gap':<22}{gap.direct_gap:>12.4f} eV  at {_place(gap.direct_at, result)}")
+        return ["Electrons: a metal", *rows]
+    if gap.gap is None:
+        return ["Electrons: all bands are filled, so no gap is known (NBANDS)", *rows]
     smeared = abs(result.free_energy - result.energy_without_entropy) > SMEARED
     filled = "levels beside the gap partly filled by smearing" if smeared else "an insulator or semiconductor"
-    return [f"Electrons: {filled}", *lines]
+    return [f"Electrons: {filled}", *rows]
+
+
+def _rows(rows: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"  {label:<22}{words}" for label, words in rows]
 
 
 def _vacuum(result: RunResult) -> list[str]:
@@ -183,22 +122,8 @@ def _vacuum(result: RunResult) -> list[str]:
     ]
     if vacuum is None:
         return moments
-    lines = [*moments, f"Vacuum of {vacuum.thickness:.1f} Å along axis {vacuum.axis + 1}"]
-    alike = abs(vacuum.field) < FLAT
-    sides = [("", vacuum.below)] if alike else [(", upper side", vacuum.below), (", lower side", vacuum.above)]
-    for side, level in sides:
-        work = level - result.fermi_level
-        lines.append(f"  {'level' + side:<22}{level:>12.4f} eV, {work:.4f} eV above the Fermi level (work function)")
-    return lines
-
-
-def _edge_line(name: str, edge: BandEdge, result: RunResult) -> str:
-    return f"  {name:<22}{edge.energy:>12.4f} eV  at {_place(edge, result)}, band {edge.band}"
-
-
-def _place(edge: BandEdge, result: RunResult) -> str:
-    point = " ".join(f"{x + 0.0:.4g}" for x in edge.point_c)
-    return f"k-point {edge.kpoint} ({point}){_spin(edge, result)}"
+    about = f"Vacuum of {vacuum.thickness:.1f} Å along axis {vacuum.axis + 1}"
+    return [*moments, about, *_rows(vacuum_rows(vacuum, result.fermi_level))]
 
 
 def _bands(result: RunResult) -> list[str]:
@@ -207,16 +132,16 @@ def _bands(result: RunResult) -> list[str]:
     if bands is None:
         return []
     lines = [f"Bands: {bands.source}, {len(bands.point_kc)} k-points"]
-    gap = bands.gap
+    gap, spins = bands.gap, len(result.eig_skn)
     if gap.metal:
         return [*lines, "  bands cross the Fermi level"]
     for name, edge in (("valence band top", gap.top), ("conduction band bottom", gap.bottom)):
         if edge is not None:
-            lines.append(f"  {name:<22}{edge.energy:>12.4f} eV  at {bands.place(edge)}{_spin(edge, result)}")
+            lines.append(f"  {name:<22}{edge.energy:>12.4f} eV  at {bands.place(edge)}{spin_words(edge, spins)}")
     if gap.gap is not None:
         lines.append(f"  {'band gap':<22}{gap.gap:>12.4f} eV, {'direct' if gap.is_direct else 'indirect'}")
     if not gap.is_direct and gap.direct_at is not None:
-        at = f"at {bands.place(gap.direct_at)}{_spin(gap.direct_at, result)}"
+        at = f"at {bands.place(gap.direct_at)}{spin_words(gap.direct_at, spins)}"
         lines.append(f"  {'direct gap':<22}{gap.direct_gap:>12.4f} eV  {at}")
     if bands.masses:
         lines.append("  effective masses along the path (electron masses)")
@@ -227,10 +152,6 @@ def _bands(result: RunResult) -> list[str]:
         error = max(0.001, *(mass.error for mass in masses))
         lines.append(f"    {where:<44}{value:>8.3f} ± {error:.3f}")
     return lines
-
-
-def _spin(edge: BandEdge, result: RunResult) -> str:
-    return f", spin {'up' if edge.spin == 1 else 'down'}" if len(result.eig_skn) == 2 else ""
 
 
 def _moments(result: RunResult) -> list[str]:
@@ -298,7 +219,7 @@ def _column(number: float, width: int = 0) -> str:
 
 def _times(result: RunResult) -> list[str]:
     """Phases that took more than SMALL_SHARE of the time, inner ones indented."""
-    lines = [f"Time: {result.seconds:.1f} s with {_counted(result.threads, 'thread')}, "
+    lines = [f"Time: {result.seconds:.1f} s with {counted(result.threads, 'thread')}, "
              f"{result.applications} applications of the Hamiltonian to an orbital, FFTs by {result.fft}"]  # fmt: skip
     for depth, phase in _phases(result.trace["phases"]):
         share = phase["seconds"] / result.seconds

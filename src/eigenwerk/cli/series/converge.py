@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eigenwerk.cli.run import jsonable
-from eigenwerk.cli.run_text import formula
 from eigenwerk.cli.series.words import (
     AsJson,
     Device,
@@ -28,6 +27,7 @@ from eigenwerk.cli.series.words import (
 )
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError, InputError
+from eigenwerk.io.vasp.elements import formula
 from eigenwerk.perf.series_plot import converge_figure
 
 if TYPE_CHECKING:

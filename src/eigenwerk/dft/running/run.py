@@ -46,7 +46,7 @@ from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset, read_paw_xml
 from eigenwerk.io.run_stamp import new_run, others_of_set, stamp_of
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
-from eigenwerk.io.vasp.output.record import RunRecord, StepRecord
+from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.clock_offset import clock_offset
 from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.runtime import Runtime
@@ -177,7 +177,7 @@ class _Run:
         """Keep words for the result and hand them on, each once."""
         for text in words:
             if text not in self.notes:
-                self.notes = (*self.notes, text)
+                self.notes = self.saver.notes = (*self.notes, text)
                 if self.on_note is not None:
                     self.on_note(text)
 
@@ -321,6 +321,7 @@ class _Run:
         )
 
     def _result(self, state: State, observables: Observables, status: str, ground: GroundState | None) -> RunResult:
+        self.saver.advice = self._advice(state, ground is None)
         record, files = self.saver.write(state, observables, status)
         problems = [str(problem) for problem in self.inputs.problems if problem.severity == "warning"]
         doubts = state.occupations.warnings
@@ -331,20 +332,21 @@ class _Run:
             interrupted=ground is None and observables.main is None, seconds=trace.seconds, trace=trace.as_dict(),
             files=files,
             unwritten=self.saver.unwritten, warnings=(*problems, *doubts, *self.saver.moved), notes=self.notes,
-            advice=self._advice(record, state, ground is None), folder=self.saver.folder.path,
+            advice=self.saver.advice, folder=self.saver.folder.path,
             fixed_density=self.inputs.fixed_density, bands=structure_of_bands(self.inputs, state, observables),
             bands_converged="BANDS NOT" not in status,
         )  # fmt: skip
         return make_result(record, state, summary, ground)
 
-    def _advice(self, record: RunRecord, state: State, interrupted: bool) -> tuple[str, ...]:
+    def _advice(self, state: State, interrupted: bool) -> tuple[str, ...]:
         if self.inputs.fixed_density:
             return () if state.converged else (f"more sweeps: NELM = {2 * state.subject.parameters.max_steps}",)
         if interrupted:
             return ("set ISTART = 1 to go on from eigenwerk.h5",)
         if state.converged:
             return ()
-        return advice(record.last.steps, tags_in_force(self.inputs), state.occupations.warnings)
+        steps = tuple(step_record(step) for step in state.history)
+        return advice(steps, tags_in_force(self.inputs), state.occupations.warnings)
 
 
 def _force_words(state: State) -> str:

@@ -28,6 +28,7 @@ from eigenwerk.dft.inputs.bands import PATH_FILE
 from eigenwerk.dft.inputs.field_files import wants_wavecar
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
+from eigenwerk.dft.running.account import account
 from eigenwerk.dft.running.checkpoint import ionic_steps_tree, projections_tree, state_tree
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.records import Observables, incar_tags, run_record, structure_of_bands, tags_in_force
@@ -44,6 +45,7 @@ from eigenwerk.io.vasp.wavecar import wavecar_bytes
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.parallel.watch.coordinator import NO_STEP
+from eigenwerk.units import HARTREE_EV
 
 BANDS_FILE = "bands.json"
 """Bands along a path, or at a second list of k-points, with gap and masses."""
@@ -68,7 +70,8 @@ class Saver:
 
     every: seconds between saved steps; 0 saves each step whatever it takes.  earlier: ionic steps that are done, before
     that of the states given.  latest: what a rescue saves.  unwritten: what could not be written, in words, since the
-    last call of `write`; moved: that the folder vanished and files go elsewhere, in words.
+    last call of `write`; moved: that the folder vanished and files go elsewhere, in words.  notes,
+    advice: what the files are to tell people besides.
     """
 
     inputs: Inputs
@@ -80,6 +83,8 @@ class Saver:
     latest: State | None = None
     unwritten: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._saves = itertools.count(1)
@@ -163,6 +168,10 @@ class Saver:
         record = replace(
             record, basis=self._basis(record.kpoint_kc), ranks=grid.world.size,
             resources=resources(self._before) if finished else None,
+            account=account(
+                self.inputs, record, [level * HARTREE_EV for level in state.occupations.fermi_level_s],
+                state.occupations.warnings, self.notes, self.advice,
+            ),
         )
         if not self.folder.writes:
             return record, {}

@@ -1,4 +1,6 @@
-"""The chemical symbols, hydrogen to oganesson, in the order of the atomic numbers."""
+"""The chemical symbols, hydrogen to oganesson, in the order of the atomic numbers; formulas."""
+
+from collections.abc import Sequence
 
 SYMBOLS: tuple[str, ...] = tuple(
     """
@@ -14,3 +16,9 @@ SYMBOLS: tuple[str, ...] = tuple(
 
 ELEMENTS = frozenset(SYMBOLS)
 """The same symbols as a set, for questions of membership."""
+
+
+def formula(symbols: Sequence[str]) -> str:
+    """Si2, or Mg2O for Mg Mg O; elements in the order of the file."""
+    counts = {symbol: list(symbols).count(symbol) for symbol in symbols}
+    return "".join(f"{symbol}{count if count > 1 else ''}" for symbol, count in counts.items())

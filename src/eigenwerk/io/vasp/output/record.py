@@ -257,6 +257,22 @@ class FinalRecord:
     dipole: Mapping[int, float] | None = None
 
 
+@dataclass(frozen=True)
+class Account:
+    """A run in words for people.
+
+    described: (label, words) of what was to be computed; settings: (tag, value with its unit, where the value comes
+    from) of all tags in force; found: (label, words) of the levels.  warnings, notes, advice: sentences.
+    """
+
+    described: tuple[tuple[str, str], ...] = ()
+    settings: tuple[tuple[str, str, str], ...] = ()
+    found: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class RunRecord:
     """Everything the writers need from one run.
@@ -269,6 +285,7 @@ class RunRecord:
     or None.  stamp: the mark of the run, or None.  fields: densities and potentials by the names of their files.
     ranks: processes of the run.  resources: None as long as it is not over.
     second: bands at a second list of k-points, or None.  orbitals: those for WAVECAR, or None.
+    account: the run in words, or None.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
@@ -294,6 +311,7 @@ class RunRecord:
     resources: ResourceRecord | None = None
     second: BandsRecord | None = None
     orbitals: OrbitalRecord | None = None
+    account: Account | None = None
 
     @property
     def last(self) -> IonicStep:

@@ -7,11 +7,13 @@ differs on purpose.  The generator block names eigenwerk.
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.vasp.output.record import (
+    Account,
     BandsRecord,
     FinalRecord,
     IonicStep,
@@ -58,7 +60,7 @@ def _calculation(record: RunRecord, ionic: IonicStep) -> Iterator[str]:
         yield from _eigenvalues(record.final.eig_skn, record.final.occ_skn)
         if record.second is not None:
             yield from _second_list(record.second)
-    yield _own_results(ionic, record.final.status if last else None)
+    yield _own_results(ionic, record.final.status if last else None, record.account if last else None)
     if last:
         yield from _dos(record.final)
         yield from _projected(record.final)
@@ -240,13 +242,28 @@ def _projected(bands: FinalRecord | BandsRecord, opening: str = "projected") -> 
     yield f"    </set>\n   </array>\n  </{opening.split()[0]}>\n"
 
 
-def _own_results(ionic: IonicStep, status: str | None) -> str:
+def _own_results(ionic: IonicStep, status: str | None, account: Account | None) -> str:
     """What VASP's file has no place for, in a separator of our own that the readers pass over."""
     entries: dict[str, Any] = {"converged": ionic.converged, "status": status, "absolute_energy": ionic.absolute_energy}
     entries |= {"magnetization": ionic.moment, "magnetization_per_atom": ionic.moment_a}
     entries |= {"force_error": ionic.force_error, "pulay_stress": ionic.pulay}
     body = "".join(item(name, value, 3) for name, value in entries.items() if value is not None)
-    return block('separator name="eigenwerk" ', body, 2)
+    return block('separator name="eigenwerk" ', body + ("" if account is None else _account(account)), 2)
+
+
+def _account(account: Account) -> str:
+    """The run in words; a setting has where its value comes from in the attribute `origin`."""
+    remarks = {"warning": account.warnings, "note": account.notes, "advice": account.advice}
+    settings = "".join(
+        f'    <i type="string" name="{text(tag)}" origin={quoteattr(text(origin))}>{text(value)}</i>\n'
+        for tag, value, origin in account.settings
+    )
+    parts = {
+        "described": "".join(item(*row, 4) for row in account.described), "settings": settings,
+        "found": "".join(item(*row, 4) for row in account.found),
+        "remarks": "".join(item(kind, words, 4) for kind, several in remarks.items() for words in several),
+    }  # fmt: skip
+    return "".join(block(f'separator name="{name}" ', body, 3) for name, body in parts.items() if body)
 
 
 def _dos(final: FinalRecord) -> Iterator[str]:

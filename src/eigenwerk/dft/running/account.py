@@ -1,0 +1,134 @@
+"""What a run is and what it found, as rows of a label and words: the terminal and the files say the same (no torch)."""
+
+from collections.abc import Iterator, Sequence
+
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.parameters import filling_words
+from eigenwerk.dft.spectrum.band_gap import BandEdge, BandGap, band_gap
+from eigenwerk.functionals.table import find_functional
+from eigenwerk.io.vasp.elements import formula
+from eigenwerk.io.vasp.output.record import Account, RunRecord, VacuumLevels
+from eigenwerk.units import HARTREE_EV
+
+FLAT = 2e-3
+"""Levels of both sides of a vacuum (eV) that differ by less are one."""
+
+Row = tuple[str, str]
+
+
+def account(
+    inputs: Inputs, record: RunRecord, fermi_s: Sequence[float], doubts: Sequence[str], notes: Sequence[str],
+    advice: Sequence[str],
+) -> Account:  # fmt: skip
+    """All of it for the files of a run.
+
+    fermi_s: Fermi level of each spin, eV; doubts: warnings about the result, which follow those about the input.
+    """
+    final = record.final
+    gap = band_gap(final.eig_skn, final.occ_skn, record.kpoint_kc, fermi_s)
+    found = level_rows(gap, final.fermi_level, len(final.eig_skn))
+    if final.vacuum is not None:
+        found += vacuum_rows(final.vacuum, final.fermi_level)
+    found += [(f"dipole moment along axis {c + 1}", f"{p:.5f} e Å") for c, p in (final.dipole or {}).items()]
+    settings = [(one.tag, f"{one.text} {one.unit}".strip(), one.origin) for one in inputs.settings]
+    warnings = [str(problem) for problem in inputs.problems if problem.severity == "warning"]
+    return Account(
+        tuple(description(inputs)), tuple(settings), tuple((label, words.strip()) for label, words in found),
+        (*warnings, *doubts), tuple(notes), tuple(advice),
+    )  # fmt: skip
+
+
+# -- before ------------------------------------------------------------------------------------------------------------
+
+
+def description(inputs: Inputs) -> list[Row]:
+    """What is to be computed."""
+    parameters, kpoints, symmetry = inputs.parameters, inputs.kpoints, inputs.symmetry
+    functional = find_functional(parameters.functional).title
+    cutoff = f"cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}"
+    spin = "two spin channels" if parameters.spins == 2 else "no spin"
+    used = kpoints.symmetry.order
+    limited = f", {used} of them with these k-points" if used != symmetry.order else ""
+    full = f" of {kpoints.full_count}" if kpoints.full_count != len(kpoints.point_kc) else ""
+    filling = filling_words(parameters.ismear, parameters.width * HARTREE_EV)
+    return [
+        ("system", f"{formula(inputs.structure.symbols)}: {inputs.poscar.title.strip()}"),
+        ("method", f"{functional}, {cutoff}, {spin}"),
+        ("electrons", f"{parameters.electrons:g} in {parameters.bands} bands, {filling}"),
+        ("k-points", f"{kpoints.source}: {len(kpoints.point_kc)}{full}"),
+        ("symmetry", f"{symmetry.spacegroup}, {counted(symmetry.order, 'operation')}{limited}"),
+        *(("PAW data", line) for line in _datasets(inputs)),
+        *_band_rows(inputs),
+        ("stops when", _stop_words(inputs)),
+    ]
+
+
+def _band_rows(inputs: Inputs) -> Iterator[Row]:
+    """What bands come besides."""
+    where = "fixed" if inputs.fixed_density else "converged"
+    for kpoints in inputs.bands.lists:
+        yield "bands", f"{kpoints.source}: {len(kpoints.point_kc)}, in the {where} potential"
+
+
+def _stop_words(inputs: Inputs) -> str:
+    parameters = inputs.parameters
+    if inputs.fixed_density:
+        return f"all bands have converged in the fixed density, or after {counted(parameters.max_steps, 'sweep')}"
+    return (
+        f"the free energy is within {parameters.energy_tolerance * HARTREE_EV:g} eV, by its change and the residual, "
+        f"or after {counted(parameters.max_steps, 'step')}"
+    )
+
+
+def _datasets(inputs: Inputs) -> Iterator[str]:
+    for symbol, data in inputs.data.items():
+        header = data.header
+        yield f"{symbol}: {header.name}, {counted(header.valence, 'valence electron')}, md5 {header.md5}"
+
+
+def counted(number: float, noun: str) -> str:
+    """1 step, 2 steps."""
+    return f"{number:g} {noun}{'' if number == 1 else 's'}"
+
+
+# -- after -------------------------------------------------------------------------------------------------------------
+
+
+def level_rows(gap: BandGap, fermi_level: float, spins: int) -> list[Row]:
+    """The gap of the k-points of a run with its edges, or the Fermi level; eV."""
+    if gap.metal:
+        return [("Fermi level", f"{fermi_level:>12.4f} eV")]
+    if gap.gap is None or gap.top is None or gap.bottom is None:
+        return [] if gap.top is None else [("highest filled level", _edge_words(gap.top, spins))]
+    kind = "direct" if gap.is_direct else "indirect"
+    rows = [
+        ("band gap", f"{gap.gap:>12.4f} eV, {kind} (on this mesh)"),
+        ("valence band top", _edge_words(gap.top, spins)), ("conduction band bottom", _edge_words(gap.bottom, spins)),
+    ]  # fmt: skip
+    if not gap.is_direct and gap.direct_at is not None:
+        rows.append(("direct gap", f"{gap.direct_gap:>12.4f} eV  at {_place(gap.direct_at, spins)}"))
+    return rows
+
+
+def _edge_words(edge: BandEdge, spins: int) -> str:
+    return f"{edge.energy:>12.4f} eV  at {_place(edge, spins)}, band {edge.band}"
+
+
+def _place(edge: BandEdge, spins: int) -> str:
+    point = " ".join(f"{x + 0.0:.4g}" for x in edge.point_c)
+    return f"k-point {edge.kpoint} ({point}){spin_words(edge, spins)}"
+
+
+def spin_words(edge: BandEdge, spins: int) -> str:
+    """In which channel an edge lies, if there are two."""
+    return f", spin {'up' if edge.spin == 1 else 'down'}" if spins == 2 else ""
+
+
+def vacuum_rows(vacuum: VacuumLevels, fermi_level: float) -> list[Row]:
+    """The levels of both sides, one where they are alike, with the work functions."""
+    alike = abs(vacuum.field) < FLAT
+    sides = [("", vacuum.below)] if alike else [(", upper side", vacuum.below), (", lower side", vacuum.above)]
+    return [
+        (f"level{side}", f"{level:>12.4f} eV, {level - fermi_level:.4f} eV above the Fermi level (work function)")
+        for side, level in sides
+    ]
