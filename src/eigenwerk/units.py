@@ -32,3 +32,9 @@ NUCLEON_MASS_MEV = 938.92
 
 COULOMB_MEV_FM = HBAR_C_MEV_FM / 137.035999084
 """e² of the Coulomb energy e²/r in MeV fm."""
+
+BOLTZMANN_EV_KELVIN = 1.380649e-23 / 1.602176634e-19
+"""Boltzmann's constant in electronvolt per kelvin."""
+
+AMU_EV_FS2_PER_ANGSTROM2 = 1.66053906660e-17 / 1.602176634e-19
+"""One atomic mass unit in eV fs²/Å², so that a mass times a squared velocity in Å/fs is an energy in eV."""
