@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from moving_crystals import HarmonicCrystal
 
 from eigenwerk.errors import InputError
 from eigenwerk.motion.dynamics.build import dynamics
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.mover import drive
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
+from moving_crystals import HarmonicCrystal
 
 NVE = DynamicsSettings(steps=50, time_step=1.0, temperature=300.0)
 ENSEMBLES = {

@@ -35,6 +35,8 @@ def dynamics(
     vector c; None: all may.  species_a: number of each atom's species, for frictions; None: all the same.
     Raises InputError if nothing is left to move, or settings and atoms do not fit each other.
     """
+    if settings.barostat != "none":
+        raise InputError("Molecular dynamics in a cell that moves is not available.")
     count = len(start.scaled_ac)
     free_ac = np.ones((count, 3), bool) if free_ac is None else np.asarray(free_ac, bool)
     friction_a = frictions(settings, np.zeros(count, int) if species_a is None else np.asarray(species_a, int))
@@ -66,9 +68,7 @@ def first_velocities(
     constant = settings.thermostat == "constant velocities"
     shape = freedom.free_ac.shape
     if velocities_av is not None and (np.shape(velocities_av) != shape or not np.isfinite(velocities_av).all()):
-        raise InputError(
-            f"Molecular dynamics: velocities of shape {np.shape(velocities_av)} do not fit {shape[0]} atoms."
-        )
+        raise InputError(f"Molecular dynamics: velocities {np.shape(velocities_av)} do not fit {shape[0]} atoms.")
     given = velocities_av is not None and bool(np.any(velocities_av))
     if constant and not given:
         raise InputError("Dynamics with constant velocities needs velocities in POSCAR (SMASS = -2).")

@@ -91,7 +91,7 @@ class DynamicsSettings:
             (min((*self.friction, self.cell_friction), default=0.0) < 0, "a negative friction would drive the motion."),
             (chain and not 1 <= self.chain_length <= 20, f"a chain of {self.chain_length} thermostats: 1 to 20."),
             (chain and no_mass, f"thermostats of the chain need a time above 0 fs, not {self.thermostat_time:g}."),
-            (chain and self.nose_mass is not None and self.nose_mass <= 0, "the mass of the thermostat must be above 0."),
+            (chain and self.nose_mass is not None and self.nose_mass <= 0, "the thermostat's mass must be above 0."),
             (chain and self.chain_substeps < 1, f"{self.chain_substeps} pieces of a step: set at least 1."),
             (chain and self.chain_yoshida not in YOSHIDA_STEPS, f"{self.chain_yoshida} pieces in the scheme of Suzuki "
                                                                 "and Yoshida: 1, 3 or 7."),

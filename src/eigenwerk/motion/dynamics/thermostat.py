@@ -116,7 +116,7 @@ class Andersen(Bath):
 
 
 class Langevin(Bath):
-    """Friction and random forces on every atom, solved exactly over a step: v → c v + √(1 - c²) v_thermal, c = e^(-γ δ).
+    """Friction and random forces on every atom, solved over a step δ: v → c v + √(1 - c²) v_thermal, c = e^(-γδ).
 
     Together with velocity Verlet this is the integrator of Bussi and Parrinello: velocities have the exact
     distribution, positions that of velocity Verlet (variance larger by 1 / (1 - ω²δ²/4) in a harmonic well).

@@ -57,9 +57,7 @@ def settings_of_tags(
         thermostat = "andersen"
     elif mdalgo == 2:
         if smass < 0:
-            raise InputError(
-                f"MDALGO = 2, the thermostat of Nosé and Hoover, needs SMASS of at least 0, not {smass:g}."
-            )
+            raise InputError(f"MDALGO = 2 (Nosé and Hoover) needs SMASS of at least 0, not {smass:g}.")
         thermostat = "nose-hoover"
     elif mdalgo == 3:
         thermostat = "langevin"
@@ -116,16 +114,14 @@ def _barostat(isif: int, mdalgo: int, thermostat: str, cell_rescaling: str) -> s
             raise InputError(f"Cell rescaling moves the cell, ISIF = {isif} keeps it. Set ISIF = 3.")
         return "none"
     if isif != 3:
-        raise InputError(
-            f"ISIF = {isif} is not available in molecular dynamics. Set 0, 1 or 2, or 3 for a cell that moves."
-        )
+        raise InputError(f"ISIF = {isif} is not available in dynamics. Set 0, 1 or 2, or 3 for a cell that moves.")
     if cell_rescaling != "none":
         if thermostat not in ("langevin", "csvr"):
             raise InputError("Stochastic cell rescaling needs a thermostat of random forces: MDALGO = 3 or 5.")
         return "cell rescaling" if cell_rescaling == "full" else "isotropic cell rescaling"
     if mdalgo != 3:
         raise InputError(
-            f"ISIF = 3 with MDALGO = {mdalgo}: a cell that moves needs MDALGO = 3 (Parrinello and Rahman with Langevin's "
-            "bath), or stochastic cell rescaling with MDALGO = 3 or 5."
+            f"ISIF = 3 with MDALGO = {mdalgo}: a cell that moves needs MDALGO = 3 (Parrinello and Rahman with "
+            "Langevin's bath), or stochastic cell rescaling with MDALGO = 3 or 5."
         )
     return "parrinello-rahman"
