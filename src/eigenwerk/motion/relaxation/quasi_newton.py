@@ -1,0 +1,128 @@
+"""Quasi-Newton steps on a model of second derivatives, within a trust radius, with an eye on the noise of forces."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from eigenwerk.motion.relaxation.chart import Chart
+from eigenwerk.motion.relaxation.method import Trial
+from eigenwerk.motion.relaxation.model import model_hessian
+from eigenwerk.motion.relaxation.secant import Secant, learnt_factors, updated
+from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.relaxation.trust import bounded_step
+
+STRAIN_LENGTH = 4.0
+"""Å: a strain counts in the trust radius as the movement of an atom so far from the origin."""
+
+STEEP = 1e-5
+"""eV, a rise of the energy that is never minded."""
+
+MOST_SECANTS = 40
+
+LEAST_RADIUS = 2e-3
+"""Å."""
+
+
+class QuasiNewton:
+    """The Method of IBRION = 2.
+
+    The matrix of a step is the model at the best point, with factors learnt from all changes of the gradient that are
+    kept, updated by these changes (BFGS).  A step is accepted unless the energy rises by more than the noise of
+    the forces explains; a refused one teaches its change of the gradient all the same.
+    """
+
+    def __init__(
+        self,
+        settings: RelaxationSettings,
+        chart: Chart,
+        symbols: tuple[str, ...],
+        scaled: Callable[[np.ndarray], np.ndarray],
+    ) -> None:
+        self._chart, self._symbols, self._scaled = chart, symbols, scaled
+        self._longest, self._radius = settings.longest_radius, settings.first_radius
+        self._best: Trial | None = None
+        self._secants: list[Secant] = []
+        self._hessian: np.ndarray | None = None
+        self._predicted = self._proposed = 0.0
+        atoms = chart.atoms
+        self._metric = np.concatenate([np.ones(3 * atoms), np.full(6, STRAIN_LENGTH**2 * max(atoms, 1) / 4)])
+
+    @property
+    def best(self) -> Trial | None:
+        return self._best
+
+    def _size(self, step: np.ndarray) -> float:
+        """Å, how far the atom goes that goes farthest."""
+        ions = np.linalg.norm(step[:-6].reshape(-1, 3), axis=1).max(initial=0.0)
+        return max(float(ions), STRAIN_LENGTH * float(np.linalg.norm(step[-6:])))
+
+    def take(self, trial: Trial) -> tuple[bool, str]:
+        """Whether the point is the best now, and a remark."""
+        if self._best is None:
+            self._best = trial
+            return True, ""
+        best = self._best
+        step = trial.z - best.z
+        self._secants.append(Secant(step, trial.gradient - best.gradient, trial.error + best.error))
+        self._secants = self._secants[-MOST_SECANTS:]
+        self._hessian = None
+        rise = trial.energy - best.energy
+        noise = 2 * max(trial.error, best.error) * float(np.linalg.norm(step)) + STEEP
+        size = self._size(step)
+        unseen = abs(self._predicted) < noise and abs(rise) < 2 * noise
+        ratio = rise / self._predicted if self._predicted else 1.0
+        if unseen or ratio > 0.75:
+            if size > 0.8 * self._radius:
+                self._radius = min(2 * self._radius, self._longest)
+        elif ratio < 0.25:
+            self._radius = max(min(0.5 * size, self._radius), LEAST_RADIUS)
+        if rise > noise and not unseen:
+            return False, f"the energy rose by {rise:.2e} eV: the step is taken back"
+        self._best = trial
+        return True, ""
+
+    def propose(self) -> np.ndarray:
+        """Where to look next."""
+        best = self._best
+        assert best is not None
+        if self._hessian is None:
+            scaled = self._scaled(best.z)
+            model = model_hessian(self._chart, best.z, scaled, self._symbols)
+            project = self._chart.project
+            factors = learnt_factors(model, self._secants, project)
+            matrix = model.matrix(factors)
+            free = project(project(matrix).T)
+            hessian = free + np.diag(model.floor_z) - project(project(np.diag(model.floor_z)).T)
+            self._hessian = updated(hessian, self._secants, project)
+        step = self._chart.project(bounded_step(self._hessian, best.gradient, self._metric, self._size, self._radius))
+        self._proposed = self._size(step)
+        self._predicted = float(best.gradient @ step + step @ self._hessian @ step / 2)
+        return best.z + step
+
+    def shorten(self, share: float = 0.5) -> bool:
+        """The last proposal was of no use: the next ones go less far.  False if they can hardly be shorter."""
+        self._radius = share * min(self._radius, self._proposed)
+        return self._radius > LEAST_RADIUS / 10
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "radius": self._radius,
+            "predicted": self._predicted,
+            "proposed": self._proposed,
+            "best": None if self._best is None else self._best.state(),
+            "secant_steps": np.array([secant.step_z for secant in self._secants]),
+            "secant_changes": np.array([secant.change_z for secant in self._secants]),
+            "secant_errors": np.array([secant.error for secant in self._secants]),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._radius, self._predicted, self._proposed = (float(state[x]) for x in ("radius", "predicted", "proposed"))
+        self._best = None if state["best"] is None else Trial.of(state["best"])
+        self._secants = [
+            Secant(np.array(step), np.array(change), float(error))
+            for step, change, error in zip(
+                state["secant_steps"], state["secant_changes"], state["secant_errors"], strict=True
+            )
+        ]
+        self._hessian = None

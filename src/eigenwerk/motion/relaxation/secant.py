@@ -1,0 +1,80 @@
+"""What changes of the gradient tell about second derivatives."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from eigenwerk.motion.relaxation.model import PRIOR_WIDTH, ModelHessian
+
+LEAST_CURVATURE = 0.2
+"""Share of the expected curvature along a step that is kept where the surface shows less (Powell's damping)."""
+
+MODEL_ERROR = 0.35
+"""Relative error of the model's second derivatives that is expected when its factors are learnt."""
+
+FADING = 0.8
+"""Weight of a change against the one after it, for the factors."""
+
+
+Project = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Secant:
+    """A step s and the change y of the gradient along it; error: of y, eV/Å, the largest of a component."""
+
+    step_z: np.ndarray
+    change_z: np.ndarray
+    error: float
+
+
+def learnt_factors(model: ModelHessian, secants: list[Secant], project: Project) -> np.ndarray:
+    """Factors of the kinds by least squares, whose logarithms are expected near 0.
+
+    Minimises Σ_i w_i |B^(-1/2) (y_i - Σ_k c_k H_k s_i)|² / (MODEL_ERROR² s_i B s_i) + Σ_k (ln c_k / PRIOR_WIDTH)² over
+    ln c by Gauss and Newton; B is the model with factors 1.
+    """
+    logs = np.zeros(len(model.kinds) + 1)
+    if not secants:
+        return np.exp(logs)
+    matrix = model.matrix(np.exp(logs))
+    lower = np.linalg.cholesky(matrix)
+    designs, targets = [], []
+    for age, secant in enumerate(reversed(secants)):
+        product = project(model.products(secant.step_z))
+        expected = secant.step_z @ product.sum(axis=0)
+        noise = secant.error**2 * np.sum(1 / np.diagonal(matrix))
+        weight = np.sqrt(FADING**age / (MODEL_ERROR**2 * expected + noise + 1e-12))
+        designs.append(np.linalg.solve(lower, product.T) * weight)
+        targets.append(np.linalg.solve(lower, secant.change_z) * weight)
+    design, target = np.concatenate(designs), np.concatenate(targets)
+    normal, right = design.T @ design, design.T @ target
+    for _ in range(20):
+        factor = np.exp(logs)
+        slope = factor * (normal @ factor - right) + logs / PRIOR_WIDTH**2
+        curve = normal * factor * factor[:, None] + np.diag(1 / PRIOR_WIDTH**2 + 0 * logs)
+        change = -np.linalg.solve(curve, slope)
+        change *= min(1.0, 1.0 / max(np.abs(change).max(), 1e-300))
+        logs = np.clip(logs + change, -3, 3)
+        if np.abs(change).max() < 1e-6:
+            break
+    return np.exp(logs)
+
+
+def updated(hessian: np.ndarray, secants: list[Secant], project: Project) -> np.ndarray:
+    """BFGS updates of a positive definite matrix, one after the other, damped where the curvature is too small."""
+    hessian = hessian.copy()
+    for secant in secants:
+        s = project(secant.step_z)
+        y = secant.change_z
+        product = hessian @ s
+        expected, seen = s @ product, s @ y
+        if expected <= 0 or secant.error * np.linalg.norm(s) > 0.5 * expected:
+            continue  # noise alone
+        if seen < LEAST_CURVATURE * expected:
+            share = (1 - LEAST_CURVATURE) * expected / (expected - seen)
+            y = share * y + (1 - share) * product
+            seen = s @ y
+        hessian += np.outer(y, y) / seen - np.outer(product, product) / expected
+    return hessian

@@ -1,0 +1,157 @@
+"""Relaxations end in minima, in few points, and move what they may move."""
+
+import numpy as np
+import pytest
+
+from eigenwerk.motion.mover import drive
+from eigenwerk.motion.relaxation.chart import ISIF, Chart, free_strains
+from eigenwerk.motion.relaxation.relaxation import relaxation
+from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.surface import Arrangement, SurfacePoint
+from pair_surface import FCC, Pairwise, cluster, crystal
+
+
+def mover(start, free_ac=None, **settings):
+    atoms = len(start.scaled_ac)
+    return relaxation(RelaxationSettings(**settings), start, np.full(atoms, 40.0), ("Ag",) * atoms, free_ac)
+
+
+def test_gradient_is_the_derivative_of_the_energy_by_atoms_and_strain():
+    start = crystal(rattle=0.1, strain=0.1)
+    chart = Chart(start.lattice_cv, np.ones((4, 3), bool), np.eye(6))
+    origin, surface = chart.vector(start), Pairwise()
+    random = np.random.default_rng(2)
+    z = origin + np.concatenate([random.normal(size=12) * 0.05, random.normal(size=6) * 0.05])
+    direction = chart.project(random.normal(size=18))
+
+    def energy(share):
+        return surface(chart.arrangement(z + share * direction, start.scaled_ac, origin)).free_energy
+
+    gradient = chart.gradient(z, surface(chart.arrangement(z, start.scaled_ac, origin)))
+    slope = (energy(1e-4) - energy(-1e-4)) / 2e-4
+    assert gradient @ direction == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize(("start", "isif", "most"), [
+    (cluster(4), 2, 18), (cluster(7), 2, 20), (cluster(8), 2, 22), (crystal(rattle=0.3), 2, 12),
+    (crystal(rattle=0.2, strain=0.1), 3, 16), (crystal(4.5, strain=0.05), 3, 18), (crystal(3.6), 7, 10),
+])  # fmt: skip
+def test_few_points_lead_to_a_minimum(start, isif, most):
+    relax, surface = mover(start, isif=isif), Pairwise()
+    found = drive(relax, surface)
+    point, report = found[-1]
+    assert relax.finished and report.largest_force <= 0.01
+    assert len(found) == surface.calls <= most
+    assert point.free_energy < found[0][0].free_energy
+    if isif == 3:
+        assert np.abs(point.stress_vv).max() < 0.5 / 1602
+
+
+@pytest.mark.parametrize("isif", ISIF)
+def test_isif_says_what_moves(isif):
+    start = crystal(4.2, rattle=0.1, strain=0.08)
+    relax = mover(start, isif=isif, most_points=6)
+    last = drive(relax, Pairwise())[-1][0].arrangement
+    ions, cell = ISIF[isif]
+    metric = [x.lattice_cv @ x.lattice_cv.T for x in (start, last)]
+    assert np.array_equal(start.scaled_ac, last.scaled_ac) != ions
+    assert np.array_equal(start.lattice_cv, last.lattice_cv) == (cell == "")
+    if cell == "shape":
+        assert last.volume == pytest.approx(start.volume, rel=1e-12)
+    if cell == "volume":
+        assert np.allclose(metric[1] / metric[0], (last.volume / start.volume) ** (2 / 3), rtol=1e-12)
+    if cell in ("all", "volume"):
+        assert abs(last.volume / start.volume - 1) > 0.01
+
+
+def test_constrained_directions_of_the_lattice_keep_their_vectors():
+    start = crystal(4.2, rattle=0.1)
+    relax = mover(start, isif=3, lattice_free=(True, True, False), most_points=40)
+    last = drive(relax, Pairwise())[-1][0]
+    assert relax.finished
+    assert np.array_equal(last.arrangement.lattice_cv[2], [0, 0, 4.2]) and not last.arrangement.lattice_cv[:2, 2].any()
+    assert np.abs(last.stress_vv[:2, :2]).max() < 0.5 / 1602 < np.abs(last.stress_vv[2, 2])
+    assert len(free_strains("all", (True, True, False))) == 3
+
+
+def test_selective_dynamics_keeps_direct_coordinates_to_the_last_bit():
+    lattice = np.array([[3.9, 0, 0], [0.8, 3.8, 0], [0.2, 0.5, 4.0]])
+    start = Arrangement(lattice, FCC + 0.05 * np.random.default_rng(0).uniform(-1, 1, (4, 3)))
+    free = np.array([[1, 1, 1], [0, 1, 0], [1, 0, 1], [0, 0, 0]], bool)
+    relax = mover(start, free, isif=3, most_points=60)
+    last = drive(relax, Pairwise())[-1][0].arrangement
+    assert relax.finished
+    assert np.array_equal(last.scaled_ac[~free], start.scaled_ac[~free])
+    assert (last.scaled_ac != start.scaled_ac)[free].all()
+
+
+def test_the_centre_of_the_atoms_stays():
+    start = crystal(rattle=0.3)
+    last = drive(mover(start), Pairwise())[-1][0].arrangement
+    assert np.allclose(last.scaled_ac.mean(axis=0), start.scaled_ac.mean(axis=0), atol=1e-12)
+
+
+def test_symmetry_of_the_start_is_kept():
+    """A cube with its face centres pushed along the axes: mirror planes and a threefold axis, in every point."""
+    pushed = FCC + 0.02 * np.array([[1, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    found = drive(mover(Arrangement(4.1 * np.eye(3), pushed), isif=3), Pairwise())
+    for point, _ in found:
+        scaled = point.arrangement.scaled_ac
+        turned = np.roll(scaled, 1, axis=1)[[0, 3, 1, 2]]
+        assert np.allclose(turned - turned[0], scaled - scaled[0], atol=1e-10)
+        assert np.allclose(np.roll(point.arrangement.lattice_cv, 1, (0, 1)), point.arrangement.lattice_cv, atol=1e-10)
+
+
+def test_pressure_is_what_the_stress_becomes():
+    pressure = 0.05
+    relax = mover(crystal(), isif=3, pressure=pressure)
+    last = drive(relax, Pairwise())[-1][0]
+    assert relax.finished and np.allclose(last.stress_vv, -pressure * np.eye(3), atol=0.5 / 1602)
+
+
+@pytest.mark.parametrize("noise", [0.003, 0.008, 0.03])
+def test_noise_of_the_size_told_ends(noise):
+    relax = mover(crystal(rattle=0.3), most_points=80)
+    found = drive(relax, Pairwise(noise=noise))
+    assert len(found) < 40 and relax.ask() is None
+    exact = Pairwise()(found[-1][0].arrangement)
+    assert np.abs(exact.forces_av).max() < 0.01 + 5 * noise
+
+
+def test_a_point_that_did_not_converge_is_not_believed():
+    surface, calls = Pairwise(), []
+
+    def sometimes(arrangement):
+        calls.append(arrangement)
+        point = surface(arrangement)
+        if len(calls) in (1, 3, 5, 6):
+            return SurfacePoint(arrangement, -1e3, 100 + 0 * point.forces_av, None, converged=False)
+        return point
+
+    relax = mover(crystal(rattle=0.3))
+    found = drive(relax, sometimes)
+    assert relax.finished
+    assert [bool(report.words) for _, report in found[:6]] == [True, False, True, False, True, True]
+    last = [arrangement.position_av for arrangement in calls]
+    assert np.linalg.norm(last[6] - last[3]) < np.linalg.norm(last[5] - last[3]) < np.linalg.norm(last[4] - last[3])
+
+
+def test_a_surface_that_never_converges_is_given_up():
+    start = crystal(rattle=0.3)
+    relax = mover(start)
+    found = drive(relax, lambda at: SurfacePoint(at, 0.0, np.zeros((4, 3)), None, converged=False))
+    assert len(found) == 6 and not relax.finished and "given up" in relax.status
+    assert np.array_equal(relax.arrangement.scaled_ac, start.scaled_ac)
+
+
+@pytest.mark.parametrize("stop", [1, 2, 5, 9])
+def test_a_relaxation_goes_on_to_the_last_bit(stop):
+    start = crystal(rattle=0.3, strain=0.1)
+    whole = [point.arrangement for point, _ in drive(mover(start, isif=3), Pairwise())]
+    first, second = mover(start, isif=3), mover(start, isif=3)
+    drive(first, Pairwise(), stop)
+    second.restore(first.state())
+    rest = [point.arrangement for point, _ in drive(second, Pairwise())]
+    assert len(rest) == len(whole) - stop
+    for one, other in zip(rest, whole[stop:], strict=True):
+        assert np.array_equal(one.scaled_ac, other.scaled_ac) and np.array_equal(one.lattice_cv, other.lattice_cv)
