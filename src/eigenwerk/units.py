@@ -24,6 +24,15 @@ STRESS_KILOBAR = HARTREE_EV / BOHR_ANGSTROM**3 * 10 * EV_PER_ANGSTROM3_GPA
 EV_PER_CUBIC_ANGSTROM_GPA = 160.2176634
 """One electronvolt per cubic angstrom in gigapascal."""
 
+FREQUENCY_THZ = 15.633304239856193
+"""√(eV/amu)/Å/2π in terahertz: from the root of a force constant over a mass to a frequency."""
+
+THZ_PER_CM = 33.3564095198152
+"""One terahertz in waves per centimetre."""
+
+THZ_MEV = 4.135667696923859
+"""The energy of a quantum of one terahertz in millielectronvolt."""
+
 HBAR_C_MEV_FM = 197.3269804
 """Planck's constant / 2π times the speed of light in MeV fm."""
 

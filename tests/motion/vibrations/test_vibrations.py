@@ -8,9 +8,8 @@ from eigenwerk.errors import InputError
 from eigenwerk.motion.mover import drive
 from eigenwerk.motion.surface import Arrangement
 from eigenwerk.motion.vibrations.elastic import PAIRS, strain_vv
-from eigenwerk.motion.vibrations.modes import THZ
 from eigenwerk.motion.vibrations.vibrations import VibrationSettings, displacement_of, vibrations
-from eigenwerk.units import EV_PER_ANGSTROM3_GPA
+from eigenwerk.units import EV_PER_ANGSTROM3_GPA, FREQUENCY_THZ
 from pair_crystals import LennardJones, Springs, diamond, fcc, hcp, operations_of, repeated
 
 MASS = 28.0855
@@ -31,7 +30,7 @@ def test_springs_of_diamond_have_the_frequency_of_the_closed_form():
     surface = Springs(diamond(5.43), 2.5, stiffness=3.0, sideways=0.4)
     masses_a = np.array([28.0, 12.0])
     result = found(surface, operations_of(surface.start, ["Si", "C"]), masses_a).result
-    expected = THZ * np.sqrt(4 / 3 * (3.0 + 2 * 0.4) * (1 / 28 + 1 / 12))
+    expected = FREQUENCY_THZ * np.sqrt(4 / 3 * (3.0 + 2 * 0.4) * (1 / 28 + 1 / 12))
     assert np.allclose(result.modes.thz_n[:3], expected, atol=1e-10)
     assert np.allclose(result.modes.thz_n[3:], 0, atol=1e-5)
     assert np.allclose(np.einsum("nav,mav->nm", result.modes.vector_nav, result.modes.vector_nav), np.eye(6))
@@ -41,7 +40,7 @@ def test_supercell_of_a_chain_folds_its_dispersion():
     """ω² = 4 k/m sin²(qa/2) at the q that fit, along x; k' across."""
     chain = repeated(Arrangement(np.diag([2.0, 9.0, 9.0]), np.zeros((1, 3))), (6, 1, 1))
     result = found(Springs(chain, 2.1, stiffness=2.0, sideways=0.0), operations_of(chain, ["Si"] * 6)).result
-    expected = THZ * np.sqrt(4 * 2.0 / MASS) * np.abs(np.sin(np.pi * np.arange(6) / 6))
+    expected = FREQUENCY_THZ * np.sqrt(4 * 2.0 / MASS) * np.abs(np.sin(np.pi * np.arange(6) / 6))
     assert np.allclose(result.modes.thz_n[:6], np.sort([*expected, 0])[::-1][:6], atol=1e-5)
 
 
@@ -157,7 +156,7 @@ def test_frozen_atoms_do_not_vibrate():
     free_av = np.array([[False] * 3, [True, False, True]])
     mover = found(surface, operations_of(surface.start, ["Si", "Si"]), free_av=free_av)
     modes = mover.result.modes
-    assert np.allclose(modes.thz_n, THZ * np.sqrt(4 / 3 * 3.8 / MASS), atol=1e-10)
+    assert np.allclose(modes.thz_n, FREQUENCY_THZ * np.sqrt(4 / 3 * 3.8 / MASS), atol=1e-10)
     assert (modes.vector_nav[:, ~free_av] == 0).all() and mover.result.constants.translation_yx.shape == (0, 2)
     plain = found(surface, None, free_av=free_av, symmetry=False).result.constants.matrix_xx
     assert np.allclose(mover.result.constants.matrix_xx, plain, atol=1e-10)

@@ -8,15 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eigenwerk.motion.vibrations.force_constants import ForceConstants
-
-THZ = 15.633302300230191
-"""√(eV/amu)/Å/2π in THz (CODATA 2018)."""
-
-PER_CM = 1e12 / 29979245800
-"""One THz in cm⁻¹."""
-
-MEV = 4.135667696923859
-"""One THz in meV, Planck's constant (CODATA 2018)."""
+from eigenwerk.units import FREQUENCY_THZ, THZ_MEV, THZ_PER_CM
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +32,12 @@ class Modes:
     @property
     def per_cm_n(self) -> np.ndarray:
         """Frequencies in cm⁻¹."""
-        return self.thz_n * PER_CM
+        return self.thz_n * THZ_PER_CM
 
     @property
     def mev_n(self) -> np.ndarray:
         """Energies of quanta in meV."""
-        return self.thz_n * MEV
+        return self.thz_n * THZ_MEV
 
 
 def modes_of(constants: ForceConstants, masses_a: np.ndarray) -> Modes:
@@ -76,4 +68,4 @@ def _raw_acoustic(constants: ForceConstants, mass_x: np.ndarray) -> np.ndarray:
 
 def signed_thz(square: np.ndarray) -> np.ndarray:
     """ω² in eV/(Å² amu) to THz, negative if unstable."""
-    return np.sign(square) * np.sqrt(np.abs(square)) * THZ
+    return np.sign(square) * np.sqrt(np.abs(square)) * FREQUENCY_THZ

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.io.run_stamp import RunStamp
+from eigenwerk.io.vasp.output.vibrations import VibrationRecord
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.volumetric import Volumetric
 
@@ -284,7 +285,8 @@ class RunRecord:
     None.  poscar: the file the run started from, whose suffixes of names and velocities of the lattice CONTCAR keeps,
     or None.  stamp: the mark of the run, or None.  fields: densities and potentials by the names of their files.
     ranks: processes of the run.  resources: None as long as it is not over.
-    second: bands at a second list of k-points, or None.  orbitals: those for WAVECAR, or None.
+    second: bands at a second list of k-points, or None.  orbitals: those for WAVECAR, or None.  vibrations: what finite
+    displacements found, or None.
     account: the run in words, or None.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
@@ -311,6 +313,7 @@ class RunRecord:
     resources: ResourceRecord | None = None
     second: BandsRecord | None = None
     orbitals: OrbitalRecord | None = None
+    vibrations: VibrationRecord | None = None
     account: Account | None = None
 
     @property

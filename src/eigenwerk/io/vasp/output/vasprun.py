@@ -22,6 +22,7 @@ from eigenwerk.io.vasp.output.record import (
     StepRecord,
 )
 from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force, separators
+from eigenwerk.io.vasp.output.vibrations import dynmat
 from eigenwerk.io.vasp.output.xml_text import ENERGY, GEOMETRY, block, item, number, table, text, varray
 
 
@@ -56,6 +57,8 @@ def _calculation(record: RunRecord, ionic: IonicStep) -> Iterator[str]:
     yield from (_scstep(ionic, step) for step in ionic.steps)
     yield _structure(record, ionic, "structure", 2, dynamics=False)
     yield _forces_and_energy(ionic)
+    if last and record.vibrations is not None:
+        yield from dynmat(record.vibrations)
     if last:
         yield from _eigenvalues(record.final.eig_skn, record.final.occ_skn)
         if record.second is not None:

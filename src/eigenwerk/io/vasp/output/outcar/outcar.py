@@ -12,6 +12,7 @@ from eigenwerk.io.vasp.output.outcar.header import cell, header
 from eigenwerk.io.vasp.output.outcar.results import charges, eigenvalues, energies, forces, stress
 from eigenwerk.io.vasp.output.outcar.steps import electronic_step
 from eigenwerk.io.vasp.output.outcar.text import RULE, banner
+from eigenwerk.io.vasp.output.outcar.vibrations import vibrations
 from eigenwerk.io.vasp.output.record import IonicStep, ResourceRecord, RunRecord
 
 
@@ -26,6 +27,9 @@ def _pieces(record: RunRecord) -> Iterator[str]:
     yield from header(record)
     for number, ionic in enumerate(record.ionic_steps, start=1):
         yield from _ionic_step(record, number, ionic)
+    if record.vibrations is not None:
+        first = record.ionic_steps[0]
+        yield from vibrations(record.vibrations, first.scaled_ac @ first.lattice_cv)
     if record.resources is not None:
         yield from charges(record.last)
         yield _accounts(record.resources)
