@@ -26,3 +26,53 @@ class HarmonicCrystal:
         return SurfacePoint(
             arrangement, 0.5 * moved_x @ self.hessian @ moved_x, -(self.hessian @ moved_x).reshape(-1, 3)
         )
+
+
+class ElasticCrystal(HarmonicCrystal):
+    """Springs between scaled coordinates, as long as in the cell of the start, and a cell with elastic constants.
+
+    U = ½ uᵀ A u + ½ B Ω₀ (tr e)² + G Ω₀ |e - tr e/3|², u = (s - s₀) h₀, e = ½ ln FᵀF, F = h₀⁻¹ h.  Atoms and cell are
+    independent of each other, so the laws of volume and shape are integrals over one and three numbers.
+    """
+
+    def __init__(self, atoms=8, seed=0, bulk=0.5, shear=0.3):
+        super().__init__(atoms, seed)
+        self.bulk, self.shear = bulk * EDGE**3, shear * EDGE**3  # eV/Å³ times Å³
+
+    def __call__(self, arrangement):
+        start = self.start
+        moved_x = ((arrangement.scaled_ac - start.scaled_ac) @ start.lattice_cv).ravel()
+        push_ac = -(self.hessian @ moved_x).reshape(-1, 3) @ start.lattice_cv.T
+        forces_av = push_ac @ np.linalg.inv(arrangement.lattice_cv).T
+        deformation_vv = np.linalg.solve(start.lattice_cv, arrangement.lattice_cv)
+        square_x, axis_vx = np.linalg.eigh(deformation_vv.T @ deformation_vv)
+        strain_x = 0.5 * np.log(square_x)
+        total, other_x = strain_x.sum(), strain_x - strain_x.mean()
+        energy = 0.5 * moved_x @ self.hessian @ moved_x + self.cell_energy(strain_x)
+        stress_vv = (axis_vx * (self.bulk * total + 2 * self.shear * other_x)) @ axis_vx.T / arrangement.volume
+        return SurfacePoint(arrangement, energy, forces_av, stress_vv)
+
+    def cell_energy(self, strain_x):
+        """Of principal logarithmic strains, the last axis."""
+        total = strain_x.sum(-1)
+        other_x = strain_x - total[..., None] / 3
+        return 0.5 * self.bulk * total**2 + self.shear * (other_x**2).sum(-1)
+
+    def law_of_volume(self, kt, pressure):
+        """Mean and deviation of ln(Ω/Ω₀), and the mean of |e - tr e/3|² for a cell of any shape.
+
+        P(Ω) ~ Ω^N e^{-(½ B Ω₀ ln²(Ω/Ω₀) + pΩ)/kT}; of the other strains dh Ω⁻³ leaves Π sinh |eᵢ - eⱼ|.
+        """
+        atoms, volume = len(self.masses_a), EDGE**3
+        total_x = np.linspace(-1.0, 1.0, 20001)
+        weight_x = (atoms + 1) * total_x - (0.5 * self.bulk * total_x**2 + pressure * volume * np.exp(total_x)) / kt
+        weight_x = np.exp(weight_x - weight_x.max())
+        mean = (weight_x * total_x).sum() / weight_x.sum()
+        spread = np.sqrt((weight_x * (total_x - mean) ** 2).sum() / weight_x.sum())
+        first_xy, second_xy = np.meshgrid(*2 * [np.linspace(-0.6, 0.6, 601)], indexing="ij")
+        strain_xyx = np.stack([first_xy, second_xy, -first_xy - second_xy], -1)
+        measure_xy = np.exp(-self.shear * (strain_xyx**2).sum(-1) / kt)
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            measure_xy = measure_xy * np.sinh(np.abs(strain_xyx[..., i] - strain_xyx[..., j]))
+        other = (measure_xy * (strain_xyx**2).sum(-1)).sum() / measure_xy.sum()
+        return mean, spread, other

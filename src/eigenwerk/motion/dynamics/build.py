@@ -3,9 +3,11 @@
 import numpy as np
 
 from eigenwerk.errors import InputError
+from eigenwerk.motion.dynamics.cell_rescaling import CellRescaling
 from eigenwerk.motion.dynamics.freedom import SMALL, Freedom
 from eigenwerk.motion.dynamics.noise import VELOCITIES, Noise
 from eigenwerk.motion.dynamics.nose_hoover import NoseHooverChain, chain_masses
+from eigenwerk.motion.dynamics.parrinello_rahman import ParrinelloRahman
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.dynamics.thermostat import (
     Andersen,
@@ -27,16 +29,16 @@ def dynamics(
     velocities_av: np.ndarray | None = None,
     free_ac: np.ndarray | None = None,
     species_a: np.ndarray | None = None,
+    lattice_rate_cv: np.ndarray | None = None,
 ) -> Trajectory:
     """A molecular dynamics that begins at `start`.
 
     masses_a: amu.  velocities_av: Å/fs; None, or all of them zero with a temperature above it: of Maxwell and
     Boltzmann, without a drift, scaled to the temperature of the start.  free_ac: whether atom a may move along lattice
     vector c; None: all may.  species_a: number of each atom's species, for frictions; None: all the same.
+    lattice_rate_cv: of the lattice vectors of Parrinello and Rahman, Å/fs; None: of Maxwell and Boltzmann.
     Raises InputError if nothing is left to move, or settings and atoms do not fit each other.
     """
-    if settings.barostat != "none":
-        raise InputError("Molecular dynamics in a cell that moves is not available.")
     count = len(start.scaled_ac)
     free_ac = np.ones((count, 3), bool) if free_ac is None else np.asarray(free_ac, bool)
     friction_a = frictions(settings, np.zeros(count, int) if species_a is None else np.asarray(species_a, int))
@@ -45,8 +47,14 @@ def dynamics(
     noise = Noise.seeded(settings.seed, start.scaled_ac)
     velocity_av, words = first_velocities(settings, freedom, noise, velocities_av)
     thermostat = thermostat_of(settings, freedom, noise, friction_a)
-    kind = ConstantVelocities if settings.thermostat == "constant velocities" else FixedCell
-    return kind(settings, start, velocity_av, freedom, thermostat, noise, words)
+    parts = (settings, start, velocity_av, freedom, thermostat, noise, words)
+    if settings.barostat == "none":
+        return (ConstantVelocities if settings.thermostat == "constant velocities" else FixedCell)(*parts)
+    if not free_ac.all():
+        raise InputError("Molecular dynamics in a cell that moves needs atoms that are all free. Set ISIF = 2.")
+    if settings.barostat != "parrinello-rahman":
+        return CellRescaling(*parts)
+    return ParrinelloRahman(*parts, lattice_rate_cv)
 
 
 def frictions(settings: DynamicsSettings, species_a: np.ndarray) -> np.ndarray:

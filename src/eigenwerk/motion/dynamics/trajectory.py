@@ -15,7 +15,10 @@ from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.dynamics.thermostat import Thermostat
 from eigenwerk.motion.mover import Report
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
-from eigenwerk.units import BOLTZMANN_EV_KELVIN
+from eigenwerk.units import BOLTZMANN_EV_KELVIN, EV_PER_ANGSTROM3_GPA
+
+KILOBAR = 10 * EV_PER_ANGSTROM3_GPA
+"""One eV/Å³ in kilobar."""
 
 MOST_UNCONVERGED = 5
 """Points in a row whose forces mean little, after which a trajectory means nothing."""
@@ -144,7 +147,11 @@ class Trajectory(ABC):
             temperature=self.freedom.temperature(kinetic),
             velocities_av=self.velocity_av.copy(),
             words=(*words, *bath.words),
-            more={"target_temperature": self.settings.target(self.told), **more},
+            more={
+                "target_temperature": self.settings.target(self.told),
+                "kinetic_pressure": 2 * kinetic / (3 * point.arrangement.volume) * KILOBAR,
+                **more,
+            },
         )
 
     def state(self) -> dict[str, Any]:
