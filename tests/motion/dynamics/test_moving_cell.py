@@ -101,8 +101,9 @@ def test_error_of_the_conserved_quantity_falls_with_the_step(cell, factor):
     """With its square for a cell with a mass; random scaling has a bounded part M δ |dE/dε|² / 4 of first order."""
     crystal = ElasticCrystal()
     errors = []
+    no_bath = {"friction": (0.0,), "cell_friction": 0.0} if cell == "parrinello-rahman" else {}
     for refined in (1, 2, 4):
-        settings = replace(CELLS[cell], steps=200 * refined, time_step=1.0 / refined)
+        settings = replace(CELLS[cell], steps=200 * refined, time_step=1.0 / refined, **no_bath)
         energies = [
             report.conserved for _, report in drive(dynamics(settings, crystal.start, crystal.masses_a), crystal)
         ]
