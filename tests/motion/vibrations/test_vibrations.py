@@ -8,7 +8,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.motion.mover import drive
 from eigenwerk.motion.surface import Arrangement
 from eigenwerk.motion.vibrations.elastic import PAIRS, strain_vv
-from eigenwerk.motion.vibrations.vibrations import VibrationSettings, displacement_of, vibrations
+from eigenwerk.motion.vibrations.vibrations import VibrationSettings, vibrations
 from eigenwerk.units import EV_PER_ANGSTROM3_GPA, FREQUENCY_THZ
 from pair_crystals import LennardJones, Springs, diamond, fcc, hcp, operations_of, repeated
 
@@ -255,9 +255,3 @@ def test_remarks_on_a_start_that_is_not_relaxed():
     start = Arrangement(diamond(5.43).lattice_cv, np.array([[0.0, 0, 0], [0.26, 0.25, 0.24]]))
     remarks = " ".join(found(LennardJones(start, 4.0), strains=True).result.remarks)
     assert "Atoms of the start feel up to" in remarks and "under a stress of" in remarks
-
-
-def test_potim_of_relaxations_is_replaced():
-    assert displacement_of(None) == (0.015, None) and displacement_of(0.02) == (0.02, None)
-    step, words = displacement_of(0.5)
-    assert step == 0.015 and "POTIM = 0.5 is too large" in words

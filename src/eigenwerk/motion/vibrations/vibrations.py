@@ -58,18 +58,6 @@ class VibrationSettings:
             raise InputError(f"NFREE = {self.samples}: each direction is tried 1, 2 or 4 times. Set NFREE = 2.")
 
 
-def displacement_of(potim: float | None) -> tuple[float, str | None]:
-    """The displacement in Å that a POTIM stands for, and what a user should know; None if POTIM is not given.
-
-    As in VASP, whose default of 0.5 is meant for relaxations.
-    """
-    if potim is None:
-        return USUAL_STEP, None
-    if potim <= LARGEST_STEP:
-        return potim, None
-    return USUAL_STEP, f"POTIM = {potim:g} is too large for finite differences: atoms move by {USUAL_STEP} Å."
-
-
 @dataclass(frozen=True, eq=False)
 class VibrationResult:
     """What a run of finite displacements found; elastic without strains is None.
@@ -123,10 +111,10 @@ class Vibrations:
         operations: Operations,
     ) -> None:
         self.settings, self.start = settings, start
-        self._masses_a, self._free_av = np.asarray(masses_a, dtype=float), np.asarray(free_av, dtype=bool)
+        self.masses_a, self._free_av = np.asarray(masses_a, dtype=float), np.asarray(free_av, dtype=bool)
         self._all = operations
         atoms = len(start.scaled_ac)
-        _check(atoms, self._masses_a, self._free_av, operations)
+        _check(atoms, self.masses_a, self._free_av, operations)
         used = operations if settings.symmetry else Operations.identity(atoms)
         self._used = used.keeping(self._free_av, start.lattice_cv)
         self._rotation_ovv = self._used.cartesian(start.lattice_cv)
@@ -176,7 +164,7 @@ class Vibrations:
             "steps": [step.name for step in self.steps],
             "displacement": self.settings.displacement,
             "energies": np.array([point.free_energy for point in self._points]),
-            "forces": np.array([point.forces_av for point in self._points]).reshape(-1, len(self._masses_a), 3),
+            "forces": np.array([point.forces_av for point in self._points]).reshape(-1, len(self.masses_a), 3),
             "stresses": np.array(stresses) if len(stresses) == len(self._points) and stresses else None,
             "errors": np.array([point.force_error for point in self._points]),
             "converged": np.array([point.converged for point in self._points], dtype=bool),
@@ -276,7 +264,7 @@ class Vibrations:
         lattice_cv = self.start.lattice_cv
         constants = force_constants(rows, self._used, lattice_cv, self._free_av)
         tensor = elastic(strains, self._used, lattice_cv, constants) if strains else None
-        modes = modes_of(constants, self._masses_a)
+        modes = modes_of(constants, self.masses_a)
         missed = tuple(x for x, point in enumerate(self._points) if not point.converged)
         largest = float(np.abs(self._points[0].forces_av[self._free_av]).max())
         stress_vv = self._points[0].stress_vv if strains else None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.output.record import Account
 from eigenwerk.io.vasp.output.vasprun import write_vasprun
 
 
@@ -170,6 +171,16 @@ def test_phonopy_reads_forces_and_energy_at_zero_smearing(written):
     assert run.NELECT == 26 and run.efermi == 2.25 and run.fft_grid == [24, 24, 30]
     np.testing.assert_allclose(run.volume, abs(np.linalg.det(record.last.lattice_cv)))
     assert list(run.cell.symbols) == ["Mg", "Mg", "O"]
+
+
+def test_settings_in_words_are_no_numbers_that_readers_find(written):
+    """phonopy takes every <i name="NELECT"> for the number of electrons."""
+    words = (("NELECT", "64 electrons", "sum of the valences"), ("NGX", "24", "from PREC & ENCUT"))
+    path, _ = written(account=Account(described=(), settings=words, found=()))
+    root = ElementTree.parse(path).getroot()
+    assert {float(found.text) for found in root.iter("i") if found.get("name") == "NELECT"} == {26.0}
+    settings = [(s.get("name"), s.text, s.get("origin")) for s in root.iter("setting")]
+    assert settings == list(words)
 
 
 def test_boltztrap2_finds_its_elements(written):

@@ -255,10 +255,13 @@ def _own_results(ionic: IonicStep, status: str | None, account: Account | None) 
 
 
 def _account(account: Account) -> str:
-    """The run in words; a setting has where its value comes from in the attribute `origin`."""
+    """The run in words; a setting has where its value comes from in the attribute `origin`.
+
+    Not in an <i>, of which phonopy takes NELECT and others for numbers wherever they stand.
+    """
     remarks = {"warning": account.warnings, "note": account.notes, "advice": account.advice}
     settings = "".join(
-        f'    <i type="string" name="{text(tag)}" origin={quoteattr(text(origin))}>{text(value)}</i>\n'
+        f'    <setting name="{text(tag)}" origin={quoteattr(text(origin))}>{text(value)}</setting>\n'
         for tag, value, origin in account.settings
     )
     parts = {
