@@ -7,7 +7,6 @@ differs on purpose.  The generator block names eigenwerk.
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from eigenwerk.io.vasp.output.record import (
 )
 from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force, separators
 from eigenwerk.io.vasp.output.vibrations import dynmat
-from eigenwerk.io.vasp.output.xml_text import ENERGY, GEOMETRY, block, item, number, table, text, varray
+from eigenwerk.io.vasp.output.xml_text import ENERGY, GEOMETRY, block, item, number, quoted, table, text, varray
 
 
 def write_vasprun(path: str | Path, record: RunRecord) -> None:
@@ -261,7 +260,7 @@ def _account(account: Account) -> str:
     """
     remarks = {"warning": account.warnings, "note": account.notes, "advice": account.advice}
     settings = "".join(
-        f'    <setting name="{text(tag)}" origin={quoteattr(text(origin))}>{text(value)}</setting>\n'
+        f'    <setting name="{text(tag)}" origin={quoted(origin)}>{text(value)}</setting>\n'
         for tag, value, origin in account.settings
     )
     parts = {

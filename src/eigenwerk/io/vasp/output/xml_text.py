@@ -7,7 +7,7 @@ formatted by one `%` over all numbers, about a microsecond each.
 import re
 from collections.abc import Sequence
 from typing import Any
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
@@ -23,6 +23,11 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def text(value: str) -> str:
     """A string with the three special characters escaped; characters that XML forbids become question marks."""
     return escape(_FORBIDDEN.sub("?", value))
+
+
+def quoted(value: str) -> str:
+    """A string as the value of an attribute, with its quotes."""
+    return quoteattr(_FORBIDDEN.sub("?", value))
 
 
 def number(value: float) -> str:
