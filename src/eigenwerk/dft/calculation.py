@@ -101,6 +101,21 @@ class Calculation:
         self.structure, self.kpoints, self.parameters = structure, kpoints, parameters
         self.datasets, self.runtime = datasets, runtime or Runtime()
 
+    def moved(self, structure: Structure) -> "Calculation":
+        """The same calculation for atoms elsewhere, or in another cell, on the same plane waves and k-points.
+
+        The operations of the k-points have to be symmetries of the new structure, too.
+        """
+        kpoints = self.kpoints
+        if not np.array_equal(structure.lattice_cv, self.structure.lattice_cv):
+            kpoints = replace(kpoints, symmetry=replace(kpoints.symmetry, lattice_cv=structure.lattice_cv))
+        other = Calculation(structure, kpoints, self.parameters, self.datasets, self.runtime, self.real)
+        with self.runtime.trace.span("data sets"):
+            other.atoms = self.atoms.moved(structure)
+        other.basis = other.atoms.basis
+        other.symmetrise = replace(self.symmetrise, atoms=other.atoms, symmetry=kpoints.symmetry)
+        return other
+
     @cached_property
     def basis(self) -> PlaneWaveBasis:
         """Plane waves and grids."""

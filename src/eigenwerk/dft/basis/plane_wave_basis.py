@@ -88,6 +88,15 @@ class PlaneWaveBasis:
         structure = replace(self.structure, lattice_cv=lattice.vector_cv.detach().numpy())
         return replace(self, structure=structure, lattice=lattice)
 
+    def moved(self, structure: Structure) -> "PlaneWaveBasis":
+        """The same plane waves, grids and maps for atoms elsewhere, also in another cell (`strained`)."""
+        if not np.array_equal(structure.lattice_cv, self.structure.lattice_cv):
+            return replace(self.strained(torch.tensor(structure.lattice_cv)), structure=structure)
+        other = replace(self, structure=structure)
+        for name, value in vars(self).items():  # what has been made of the lattice holds here, too
+            vars(other).setdefault(name, value)
+        return other
+
     def at_points(self, kpoints: KPoints, real: bool = True) -> "PlaneWaveBasis":
         """Orbitals of other k-points, on the same grids and beside the same waves of the density."""
         radius = sphere_radius(self.cutoff)

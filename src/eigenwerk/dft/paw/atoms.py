@@ -16,6 +16,7 @@ import torch
 from eigenwerk.dft.basis.grids import sphere_radius
 from eigenwerk.dft.basis.lattice import length
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.paw.filtered import FilteredProjectors
 from eigenwerk.dft.paw.inversion_pairs import InversionPairs, inversion_pairs
 from eigenwerk.dft.paw.radial_table import RadialTable, fourier_table
@@ -142,6 +143,15 @@ class PawAtoms:
         setups = {species.setup.symbol: species.setup for species in self.layout.species}
         other = PawAtoms(self.basis.strained(lattice_cv), setups, self.filtered)
         other._tables, other.factors = self._tables, self.factors
+        return other
+
+    def moved(self, structure: Structure) -> "PawAtoms":
+        """The same atoms elsewhere, also in another cell, on the same plane waves (`PlaneWaveBasis.moved`)."""
+        setups = {species.setup.symbol: species.setup for species in self.layout.species}
+        other = PawAtoms(self.basis.moved(structure), setups, self.filtered)
+        other._constants = self._constants
+        if other.basis.lattice is self.basis.lattice:
+            other._tables, other._gauss_g, other.multipoles = self._tables, self._gauss_g, self.multipoles
         return other
 
     def at_points(self, basis: PlaneWaveBasis) -> "PawAtoms":

@@ -186,6 +186,8 @@ class ScfLoop:
             precision.restore(progress.precision)
             if (memory := progress.mixer()) is not None:
                 self.mixer.restore(memory, start.density.parts)
+        elif start.learned is not None and (memory := start.learned()) is not None:
+            self.mixer.learn(memory, start.density.parts)
         self._tries = self.mixer.tries
         return choice, precision
 

@@ -208,6 +208,11 @@ class PulayMixer:
         if stored["history"] is not None:
             self._started(parts).restore(stored["history"], self._tensor(stored["change_ixjy"]))
 
+    def learn(self, stored: Mapping[str, Any], parts: Parts) -> None:
+        """Begin with the changes, and the factors fitted to them, of a mixer for the same fields of a like system."""
+        fresh = {"last_ixy": None, "best_ixy": None, "best_is_last": True, "guard": self._guard.state(), "turns": 0}
+        self.restore({**stored, **fresh}, parts)
+
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return torch.as_tensor(array).to(self.norm2_g)
 

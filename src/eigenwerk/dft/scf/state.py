@@ -74,7 +74,8 @@ class Progress:
 class StartingPoint:
     """Where a loop begins: a density, orbitals (s, k, n, G) if there are any, and notes on how they were obtained.
 
-    wanted_skn: 1 for the bands that matter; progress: of the same calculation, which goes on as if never interrupted.
+    wanted_skn: 1 for the bands that matter; progress: of the same calculation, which goes on as if never interrupted;
+    learned: memory of a mixer that has served a like system.
     """
 
     density: Density
@@ -82,6 +83,7 @@ class StartingPoint:
     wanted_skn: torch.Tensor | None = None
     progress: Progress | None = None
     notes: tuple[str, ...] = ()
+    learned: Memory | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Self-consistency of atoms that move: the state follows them."""

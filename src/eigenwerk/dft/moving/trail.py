@@ -1,0 +1,112 @@
+"""The last states of moving atoms, and the next one as they predict it.
+
+Densities are predicted as what is left when superposed atoms are taken away, orbitals after each set has been turned so
+that it is as near to the newest one as a unitary matrix between bands allows (the polar factor of their overlaps).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.density import Density, moment_per_atom, superposed_atoms
+from eigenwerk.dft.fields import KINDS
+from eigenwerk.dft.moving.prediction import LONGEST, NONE, weights
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.scf.carried import with_electrons
+from eigenwerk.dft.scf.state import StartingPoint, State, wanted_bands
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What is kept of a state.
+
+    rest: its density without superposed atoms, times the volume of its cell, and its occupancies; moment_a: of these
+    atoms; coeff_sknG: orbitals, turned to those of the newest state.
+    """
+
+    structure: Structure
+    rest: Density
+    moment_a: np.ndarray | None
+    coeff_sknG: torch.Tensor
+
+
+class Trail:
+    """States of one system on the same plane waves, newest first, as many as the method can use."""
+
+    def __init__(self, method: str, electrons: float, longest: int | None = None):
+        self.method, self.electrons = method, electrons
+        self.longest = LONGEST[method] if longest is None else longest
+        self.kept: list[Footprint] = []
+        self._occ_skn: torch.Tensor | None = None
+
+    def add(self, state: State, atoms: PawAtoms) -> None:
+        """Take in the newest state; those before are turned to it."""
+        density = state.following
+        moment_a = moment_per_atom(density, atoms) if density.spin.polarised else None
+        new = Footprint(state.structure, _without_atoms(density, atoms, moment_a), moment_a, state.coeff_sknG)
+        older = self.kept[: self.longest - 1]
+        self.kept = [new, *(_turned(one, new.coeff_sknG, atoms) for one in older)]
+        self._occ_skn = state.occupations.occ_skn
+        memory = state.progress.mixer()
+        self._learned = lambda: memory
+
+    def predict(self, atoms: PawAtoms) -> StartingPoint | None:
+        """Where to begin for atoms elsewhere; None if nothing is known."""
+        if not self.kept or self._occ_skn is None:
+            return None
+        newest = self.kept[0]
+        wanted_skn = wanted_bands(self._occ_skn)
+        if self.method == NONE:
+            density = newest.rest.map_names(_times(1 / newest.structure.volume))
+            there = superposed_atoms(atoms, density.spin, newest.moment_a, newest.structure)
+            density = _plus(density, there)
+            return StartingPoint(with_electrons(density, atoms, self.electrons), newest.coeff_sknG, wanted_skn)
+        places = _unwrapped([one.structure for one in self.kept], atoms.basis.structure)
+        weight_x = weights(self.method, places[1:], places[0])
+        pairs = list(zip(weight_x.tolist(), self.kept, strict=False))
+        rest = newest.rest.map(lambda *values: sum(w * v for (w, _), v in zip(pairs, values, strict=True)),
+                               *(one.rest for _, one in pairs[1:]))  # fmt: skip
+        moment_a = None
+        if newest.moment_a is not None:
+            moment_a = sum(weight * one.moment_a for weight, one in pairs)  # type: ignore[assignment]
+        here = superposed_atoms(atoms, rest.spin, moment_a)
+        density = _plus(rest.map_names(_times(1 / float(atoms.basis.volume))), here)
+        coeff_sknG = sum(weight * one.coeff_sknG for weight, one in pairs)
+        assert isinstance(coeff_sknG, torch.Tensor)
+        return StartingPoint(with_electrons(density, atoms, self.electrons), coeff_sknG, wanted_skn, learned=self._learned)
+
+
+def _times(factor: float):  # type: ignore[no-untyped-def]
+    return lambda name, value_sx: value_sx * factor if KINDS[name].waves else value_sx
+
+
+def _plus(density: Density, atomic: Density) -> Density:
+    """Waves of both; matrices of the first."""
+    return density.map_names(lambda name, x_sx: x_sx + atomic.value[name] if KINDS[name].waves else x_sx)
+
+
+def _without_atoms(density: Density, atoms: PawAtoms, moment_a: np.ndarray | None) -> Density:
+    here, volume = superposed_atoms(atoms, density.spin, moment_a), float(atoms.basis.volume)
+    return density.map_names(
+        lambda name, x_sx: (x_sx - here.value[name]) * volume if KINDS[name].waves else x_sx
+    )
+
+
+def _turned(one: Footprint, newest_sknG: torch.Tensor, atoms: PawAtoms) -> Footprint:
+    """The orbitals turned by U of U P = ⟨old|newest⟩, the nearest that bands among themselves can come."""
+    overlap_sknm = atoms.runtime.bands.sum(one.coeff_sknG.conj() @ newest_sknG.mT)
+    left_sknm, _, right_sknm = torch.linalg.svd(overlap_sknm)
+    turn_sknm = left_sknm @ right_sknm
+    return Footprint(one.structure, one.rest, one.moment_a, turn_sknm.mT @ one.coeff_sknG)
+
+
+def _unwrapped(structures: list[Structure], wanted: Structure) -> list[np.ndarray]:
+    """Cartesian places of the wanted structure and of the earlier ones, each atom at its image next to the wanted one."""
+    places = [wanted.positions_av]
+    for structure in structures:
+        step_ac = structure.scaled_ac - wanted.scaled_ac
+        places.append((wanted.scaled_ac + step_ac - np.rint(step_ac)) @ structure.lattice_cv)
+    return places
