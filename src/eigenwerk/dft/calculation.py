@@ -116,6 +116,14 @@ class Calculation:
         other.symmetrise = replace(self.symmetrise, atoms=other.atoms, symmetry=kpoints.symmetry)
         return other
 
+    def at_points(self, kpoints: KPoints) -> "Calculation":
+        """The same with other k-points and operations, on the same grids."""
+        other = Calculation(self.structure, kpoints, self.parameters, self.datasets, self.runtime, self.real)
+        real = self.real and (kpoints.allow_real_orbitals or not self.parameters.real_space)
+        other.basis = self.basis.at_points(other.kpoints, real)
+        other.atoms = self.atoms.at_points(other.basis)
+        return other
+
     @cached_property
     def basis(self) -> PlaneWaveBasis:
         """Plane waves and grids."""

@@ -36,11 +36,13 @@ class Mover(Protocol):
     mover made with the same settings goes on to the last bit.
     """
 
-    status: str
-    """How it stands, one sentence; the end's where there is nothing more to ask for."""
+    @property
+    def status(self) -> str:
+        """How it stands, one sentence; the end's where there is nothing more to ask for."""
 
-    finished: bool
-    """Whether it has reached what it was made for; False at the end if it has run out of steps, or had to give up."""
+    @property
+    def finished(self) -> bool:
+        """Whether it has reached what it was made for; False at the end if it is out of steps, or had to give up."""
 
     def ask(self) -> Arrangement | None:
         """Where the next point is wanted; the same until it is told; None at the end."""

@@ -60,7 +60,7 @@ ERRORS = {
     ),
     "a step without width": ({"INCAR": "ISMEAR = -15\nSIGMA = 0"}, r"INCAR line 2: SIGMA = 0: the smearing must have"),
     "one energy": ({"INCAR": "NEDOS = 1"}, r"INCAR line 1: NEDOS = 1: .* at least 2.* Set NEDOS = 301"),
-    "relaxation": ({"INCAR": "NSW = 5"}, r"INCAR line 1: NSW = 5: .* Set NSW = 0"),
+    "relaxation": ({"INCAR": "NSW = 5"}, r"INCAR line 1: NSW = 5: .* needs a time step.*IBRION = 2 for a relaxation"),
     "no width": ({"INCAR": "ISMEAR = 0\nSIGMA = 0"}, r"INCAR line 2: SIGMA = 0: the smearing must have a width"),
     "too few bands": (
         {"INCAR": "\n\nNBANDS = 3"},

@@ -57,7 +57,34 @@ class Settings(TypedDict, total=False):
     gga: str  # LDA or GGA functional: PE (PBE), AM (AM05), PS (PBEsol), RP (RPBE), RE (revPBE), 91 (PW91), CA (LDA o...
     libxc1: str  # With GGA = LIBXC: exchange by libxc's name or number
     libxc2: str  # The same for correlation, which LIBXC1 may name too
-    isif: int  # What moves, and whether the stress is computed: not with 0
+    nsw: int  # Number of ionic steps: most points of a relaxation, all points of a molecular dynamics
+    ibrion: int  # How the ions move: -1 not at all, 0 molecular dynamics, 1 relaxation by DIIS, 2 quasi-Newton relax...
+    isif: int  # What moves, and whether the stress is computed, which 0 does not
+    ediffg: float  # End of a relaxation: change of the free energy (> 0) or largest force (< 0); eV or eV/Å
+    potim: float  # Time step of dynamics (fs), which needs it; displacement of finite differences (Å); scale of the ...
+    nfree: int  # Steps in the memory of IBRION = 1; displacements in each direction of finite differences: 1, 2 or 4
+    iwavpr: int  # How orbitals and density are predicted for the next ionic step: 0 not, 1 densities with their atom...
+    lattice_constraints: Sequence[bool]  # Lattice vectors that may change, three switches
+    pstress: float  # Pressure from outside on a cell that moves; kbar
+    pomass: Sequence[float] | Mapping[str, float]  # Masses of the atoms, one for each species, in dynamics and vibra...
+    smass: float  # With MDALGO = 0: -3 no thermostat, -2 constant velocities, -1 velocities scaled every NBLOCK step...
+    mdalgo: int  # Thermostat: 0 by SMASS, 1 Andersen, 2 Nosé-Hoover, 3 Langevin, 4 chain of Nosé-Hoover, 5 velocity ...
+    tebeg: float  # Temperature at the start, of the velocities too where POSCAR has none; K
+    teend: float  # Temperature at the end; linear in between; K
+    andersen_prob: float  # MDALGO = 1: chance of an atom to collide in a step
+    langevin_gamma: Sequence[float] | Mapping[str, float]  # MDALGO = 3: friction of the atoms, one for each species;...
+    langevin_gamma_l: float  # MDALGO = 3 with ISIF = 3: friction of the lattice; 1/ps
+    pmass: float  # MDALGO = 3 with ISIF = 3: mass of the lattice; amu
+    nhc_nchains: int  # MDALGO = 4: thermostats in the chain
+    nhc_period: float  # MDALGO = 4: period of the chain, in steps
+    nhc_nrespa: int  # MDALGO = 4: pieces of a step of the chain
+    nhc_ns: int  # MDALGO = 4: pieces of each of these, 1, 3 or 7
+    csvr_period: float  # MDALGO = 5: time of velocity rescaling; fs
+    random_seed: Sequence[int] | Mapping[str, int]  # Seeds of the random numbers of dynamics, which do not depend on...
+    nblock: int  # SMASS = -1: steps from one scaling of velocities to the next
+    cell_rescaling: str  # eigenwerk's own tag: a cell that moves by stochastic rescaling, Isotropic or Full (ISIF = ...
+    cell_time: float  # CELL_RESCALING: time in which the volume forgets; fs
+    bulk_modulus: float  # CELL_RESCALING: an estimate, which decides how fast the volume follows; GPa
     isym: int  # -1 no symmetry, 0 only k = -k, 1 to 3 full symmetry (the three give the same result here)
     symprec: float  # Tolerance of the search for symmetry; Å
     kspacing: float  # Without KPOINTS file: N_i = max(1, ceil(|b_i| / KSPACING)) points, |b_i| with the factor 2π; 1/Å

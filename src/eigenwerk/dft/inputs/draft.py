@@ -31,11 +31,11 @@ from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
 from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent, with_tetrahedra
-from eigenwerk.dft.inputs.parameters import loop_settings, mixing
+from eigenwerk.dft.inputs.motion import DYNAMICS, kind_of_motion, motion_request
+from eigenwerk.dft.inputs.parameters import loop_settings, mixing, solver_tags
 from eigenwerk.dft.inputs.projections import sphere_projection
 from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
 from eigenwerk.dft.inputs.settings import Computed, number, whole
-from eigenwerk.dft.inputs.solver import solver_tags
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.plan.job_size import JobSize, job_size
@@ -88,6 +88,8 @@ class Draft:
     def fill(self) -> None:
         """All steps in their order."""
         self._data()
+        self.motion, computed = motion_request(self.incar, self.poscar, self.findings)
+        self.computed |= computed
         check_structure(self.poscar, self.datasets, self.findings)
         check_smearing(self.incar, self.findings)
         self._crystal()
@@ -123,7 +125,10 @@ class Draft:
                 self.poscar.lattice_cv / BOHR_ANGSTROM, self.poscar.symbols, self.poscar.scaled_ac, moment_a, kinds
             )
             tolerance = number(self.incar, "SYMPREC") / BOHR_ANGSTROM
-            symmetry = find_symmetry(structure, tolerance, whole(self.incar, "ISYM"))
+            level = whole(self.incar, "ISYM")
+            if kind_of_motion(self.incar) == DYNAMICS:
+                level = min(level, 0)
+            symmetry = find_symmetry(structure, tolerance, level)
             if self._moment is not None:
                 symmetry = without_spin_flips(symmetry)
             axis = whole(self.incar, "IDIPOL")

@@ -21,8 +21,10 @@ from eigenwerk.dft.inputs.bands import BandRequest
 from eigenwerk.dft.inputs.density_file import require_fitting, require_fitting_waves
 from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent
+from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE, Restart, choose_restart
-from eigenwerk.dft.inputs.settings import Computed, Setting, settings_in_force
+from eigenwerk.dft.inputs.settings import Computed, Setting, number, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plan.job_size import JobSize
@@ -57,6 +59,7 @@ class InputParts:
     size: JobSize | None = None
     memory: MemoryEstimate | None = None
     bands: BandRequest | None = None
+    motion: MotionRequest | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +120,11 @@ class Inputs:
         return self._need(self.parts.bands)
 
     @property
+    def motion(self) -> MotionRequest | None:
+        """What moves; None for a ground state."""
+        return self.parts.motion
+
+    @property
     def parameters(self) -> Parameters:
         """All settings in hartree and bohr."""
         return self._need(self.parts.parameters)
@@ -135,6 +143,14 @@ class Inputs:
     def datasets(self) -> dict[str, Path]:
         """Files of the PAW data by element."""
         return {symbol: data.path for symbol, data in self.data.items()}
+
+    def kpoints_under(self, symmetry: Symmetry) -> KPoints:
+        """The k-points that fewer operations leave, with the same mesh, list or spacing."""
+        if self.kpoints_file is not None:
+            found = kpoints_of_file(self.kpoints_file, self.poscar, self.structure, symmetry)
+            return self_consistent(found, self.kpoints_file)[0]
+        spacing, centred = number(self.incar, "KSPACING"), bool(self.incar.get("KGAMMA"))
+        return kpoints_of_spacing(spacing, centred, self.structure, symmetry)
 
     def setting(self, tag: str) -> object:
         """The value of a tag in force, in the unit of the INCAR file; None if it is not in force."""
@@ -201,7 +217,7 @@ def _inputs(
     if draft is not None:
         parts = InputParts(
             draft.poscar, draft.structure, draft.symmetry, draft.kpoints, draft.parameters, draft.grids, draft.waves,
-            draft.size, draft.memory, draft.bands,
+            draft.size, draft.memory, draft.bands, draft.motion,
         )  # fmt: skip
     return Inputs(
         folder=folder,

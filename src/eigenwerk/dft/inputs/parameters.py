@@ -1,12 +1,15 @@
-"""INCAR tags that become parameters one by one, with their units."""
+"""INCAR tags that become parameters one by one, with their units; which eigensolvers a run uses."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.motion import DYNAMICS, kind_of_motion
 from eigenwerk.dft.inputs.settings import Computed, line_of, number, whole
 from eigenwerk.dft.parameters import Mixing
 from eigenwerk.dft.scf.mixing_extent import smallest_sloshing_g
+from eigenwerk.eigensolvers import ALGOS, NUMBERS, SEQUENCES
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -30,10 +33,16 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         "motion_time": number(incar, "TIME"),
         "start_single": incar.get("PRECISION_START") == "Single",
         "correct_forces": bool(incar.get("LCORR")),
-        "stress": incar.get("ISIF") != 0,
+        "stress": _wants_stress(incar),
         "symmetry_level": whole(incar, "ISYM"),
         "symmetry_tolerance": number(incar, "SYMPREC") / BOHR_ANGSTROM,
     }
+
+
+def _wants_stress(incar: Incar) -> bool:
+    """By ISIF, which is 0 in dynamics if it is not given."""
+    given = incar.values.get("ISIF")
+    return kind_of_motion(incar) != DYNAMICS if given is None else given != 0
 
 
 MOLECULE_AMIX = 0.5
@@ -74,3 +83,32 @@ def mixing(incar: Incar, structure: Structure) -> tuple[Mixing, dict[str, Comput
         by_extent=by_extent,
     )
     return made, computed
+
+
+@dataclass(frozen=True)
+class SolverTags:
+    """`Parameters.solver`, steps with the starting density, and the values of the tags in force."""
+
+    solver: str
+    frozen_steps: int
+    computed: dict[str, Computed]
+
+
+def solver_tags(incar: Incar) -> SolverTags:
+    """ALGO wins over IALGO; without both, the solver is chosen by the size of the job."""
+    computed: dict[str, Computed] = {}
+    if "ALGO" in incar.values or "IALGO" not in incar.values:
+        word = str(incar.get("ALGO"))
+        sequence = SEQUENCES.get(ALGOS.get(word, ""))
+        computed["IALGO"] = Computed(None if sequence is None else sequence.request.number, "from ALGO")
+        if word not in ALGOS:
+            computed["ALGO"] = Computed("Normal", f"{line_of(incar, 'ALGO')}, in place of {word}")
+    else:
+        word = NUMBERS.get(whole(incar, "IALGO"), "Normal")
+        computed["ALGO"] = Computed(word, f"IALGO, {line_of(incar, 'IALGO')}")
+    solver = ALGOS.get(word, "davidson")
+    if "NELMDL" in incar.values:
+        return SolverTags(solver, abs(whole(incar, "NELMDL")), computed)
+    frozen = SEQUENCES[solver].begins.frozen_steps if solver in SEQUENCES else 0
+    computed["NELMDL"] = Computed(-frozen, f"ALGO = {word}" if frozen else "default")
+    return SolverTags(solver, frozen, computed)

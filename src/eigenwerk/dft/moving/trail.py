@@ -4,7 +4,7 @@ Densities are predicted as what is left when superposed atoms are taken away, or
 that it is as near to the newest one as a unitary matrix between bands allows (the polar factor of their overlaps).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +13,10 @@ import torch
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, moment_per_atom, superposed_atoms
 from eigenwerk.dft.fields import KINDS
-from eigenwerk.dft.moving.prediction import LONGEST, NONE, weights
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.carried import with_electrons
 from eigenwerk.dft.scf.state import StartingPoint, State, wanted_bands
+from eigenwerk.motion.prediction import LONGEST, NONE, weights
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,16 @@ class Trail:
                                *(one.rest for _, one in pairs[1:]))  # fmt: skip
         moment_a = None
         if newest.moment_a is not None:
-            moment_a = sum(weight * one.moment_a for weight, one in pairs)  # type: ignore[assignment]
+            moment_a = sum(weight * one.moment_a for weight, one in pairs)
         here = superposed_atoms(atoms, rest.spin, moment_a)
         density = _plus(rest.map_names(_times(1 / float(atoms.basis.volume))), here)
         coeff_sknG = sum(weight * one.coeff_sknG for weight, one in pairs)
         assert isinstance(coeff_sknG, torch.Tensor)
-        return StartingPoint(with_electrons(density, atoms, self.electrons), coeff_sknG, wanted_skn, learned=self._learned)
+        density = with_electrons(density, atoms, self.electrons)
+        return StartingPoint(density, coeff_sknG, wanted_skn, learned=self._learned)
 
 
-def _times(factor: float):  # type: ignore[no-untyped-def]
+def _times(factor: float) -> Callable[[str, torch.Tensor], torch.Tensor]:
     return lambda name, value_sx: value_sx * factor if KINDS[name].waves else value_sx
 
 
@@ -104,7 +105,7 @@ def _turned(one: Footprint, newest_sknG: torch.Tensor, atoms: PawAtoms) -> Footp
 
 
 def _unwrapped(structures: list[Structure], wanted: Structure) -> list[np.ndarray]:
-    """Cartesian places of the wanted structure and of the earlier ones, each atom at its image next to the wanted one."""
+    """Cartesian places of the wanted structure and the earlier ones, each atom at its image next to the wanted one."""
     places = [wanted.positions_av]
     for structure in structures:
         step_ac = structure.scaled_ac - wanted.scaled_ac

@@ -46,8 +46,10 @@ from eigenwerk.io.vasp.output.record import (
     VacuumLevels,
     dataset_title,
 )
+from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.tags.base import show
 from eigenwerk.io.vasp.volumetric import Volumetric
+from eigenwerk.motion.mover import Report
 from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, STRESS_KILOBAR
 
 
@@ -59,7 +61,7 @@ class Observables:
     densities and potentials by the names of their files, in the units of files.  seconds: wall time of the ionic step;
     weightless, second: bands at the points of `BandRequest`; kept: the density that was kept, if one was, and main: its
     bands; vacuum: levels in that of a slab, eV; dipole: moment by axis, e Å; core_potentials: in
-    eV; projections: of the orbitals on atoms.
+    eV; projections: of the orbitals on atoms; report: of whoever moves the atoms.
     """
 
     forces_av: np.ndarray | None = None
@@ -78,6 +80,7 @@ class Observables:
     main: PointBands | None = None
     projections: Projections | None = None
     dipole: Mapping[int, float] | None = None
+    report: Report | None = None
 
 
 def run_record(
@@ -182,7 +185,7 @@ def _second(inputs: Inputs, state: State, bands: PointBands) -> BandsRecord:
 
 def ionic_step(inputs: Inputs, state: State, observables: Observables, converged: bool) -> IonicStep:
     """What a state says about one arrangement of the ions, in the units of files."""
-    poscar, structure, energies = inputs.poscar, state.structure, state.energies
+    poscar, structure, energies, report = inputs.poscar, state.structure, state.energies, observables.report
     steps = tuple(step_record(step) for step in state.history)
     if inputs.fixed_density:
         steps = tuple(replace(step, density_residual=None) for step in steps)
@@ -194,12 +197,24 @@ def ionic_step(inputs: Inputs, state: State, observables: Observables, converged
         forces_av=None if observables.forces_av is None else observables.forces_av * FORCE_EV_PER_ANGSTROM,
         moment=state.history[-1].moment, moment_a=observables.moment_a if inputs.parameters.spins == 2 else None,
         absolute_energy=energies.absolute_free * HARTREE_EV,
-        velocities_av=poscar.velocities_av if poscar.velocities_cartesian else None,
+        velocities_av=_velocities(poscar, report),
         force_error=None if observables.force_error is None else observables.force_error * FORCE_EV_PER_ANGSTROM,
         stress_vv=None if observables.stress_vv is None else -observables.stress_vv * STRESS_KILOBAR,
         pulay=None if observables.pulay is None else observables.pulay * STRESS_KILOBAR,
         seconds=observables.seconds, charge_xal=_charges(observables.projections),
+        **({} if report is None else {name: getattr(report, name) for name in OF_REPORT}),
+        remarks=() if report is None else report.words,
     )  # fmt: skip
+
+
+OF_REPORT = ("temperature", "kinetic", "thermostat", "thermostat_kinetic", "conserved")
+
+
+def _velocities(poscar: Poscar, report: Report | None) -> np.ndarray | None:
+    """Of the atoms that move, else those that POSCAR has."""
+    if report is not None:
+        return report.velocities_av
+    return poscar.velocities_av if poscar.velocities_cartesian else None
 
 
 def step_record(step: ScfStep) -> StepRecord:

@@ -15,7 +15,7 @@ from eigenwerk.dft.spectrum.band_gap import BandGap
 from eigenwerk.dft.spectrum.band_structure import BandStructure
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.projections import L_COLUMNS
-from eigenwerk.io.vasp.output.record import ProjectionRecord, StepRecord, VacuumLevels
+from eigenwerk.io.vasp.output.record import IonicStep, ProjectionRecord, StepRecord, VacuumLevels
 
 if TYPE_CHECKING:
     from eigenwerk.dft.calculation import GroundState
@@ -51,6 +51,28 @@ class SphereCharges:
 
 
 @dataclass(frozen=True, eq=False)
+class Journey:
+    """How atoms have moved.
+
+    kind: relaxation, dynamics or vibrations; status: how it ended, one sentence; finished: whether it has reached what
+    it was for; steps: all its ionic steps; more: results of its own kind, ready for JSON.
+    """
+
+    kind: str
+    status: str
+    finished: bool
+    steps: tuple[IonicStep, ...]
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "kind": self.kind, "status": self.status, "finished": self.finished, **self.more,
+            "steps": [_ionic(number, step) for number, step in enumerate(self.steps, start=1)],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
 class RunResult:
     """One finished, unconverged or interrupted calculation.
 
@@ -70,7 +92,8 @@ class RunResult:
     something for a mesh at most; bands: along a path or at a second list of k-points, if asked for.
     vacuum: potential in that of a slab, or None.  charges: electrons of the atoms, and projections: of the orbitals on
     them; None unless LORBIT asks for them, and on ranks of other k-groups than the first.
-    dipole: moment by axis from 0, e Å, where a correction was asked for.
+    dipole: moment by axis from 0, e Å, where a correction was asked for.  journey: of atoms that move, or None: what
+    else is here then belongs to the last ionic step.
     """
 
     converged: bool
@@ -113,6 +136,7 @@ class RunResult:
     bands: BandStructure | None = field(default=None, repr=False)
     charges: SphereCharges | None = None
     projections: ProjectionRecord | None = field(default=None, repr=False)
+    journey: Journey | None = field(default=None, repr=False)
 
     @property
     def entropy_term(self) -> float:
@@ -171,6 +195,7 @@ class RunResult:
             "occupations": _listed(self.occ_skn),
             "fixed_density": self.fixed_density,
             "bands": None if self.bands is None else self.bands.as_dict(),
+            "motion": None if self.journey is None else self.journey.as_dict(),
             "steps": [asdict(step) for step in self.steps],
             "warnings": list(self.warnings),
             "notes": list(self.notes),
@@ -183,6 +208,23 @@ class RunResult:
             "files": {name: str(path) for name, path in self.files.items()},
             "files_not_written": list(self.unwritten),
         }
+
+
+def _ionic(number: int, step: IonicStep) -> dict[str, Any]:
+    found = {
+        "step": number, "free_energy_eV": step.free_energy, "converged": step.converged,
+        "scf_steps": len(step.steps), "applications": sum(one.applications for one in step.steps),
+        "largest_force_eV_per_A": None if step.forces_av is None else float(
+            np.linalg.norm(step.forces_av, axis=1).max()
+        ),
+        "pressure_GPa": None if step.stress_vv is None else float(np.trace(step.stress_vv)) / 30,
+        "volume_A3": abs(float(np.linalg.det(step.lattice_cv))), "seconds": step.seconds,
+        "lattice_A": _listed(step.lattice_cv), "positions_scaled": _listed(step.scaled_ac),
+        "forces_eV_per_A": _listed(step.forces_av), "moment_muB": step.moment,
+    }  # fmt: skip
+    if step.temperature is not None:
+        found |= {"temperature_K": step.temperature, "kinetic_eV": step.kinetic, "conserved_eV": step.conserved}
+    return found | ({"remarks": list(step.remarks)} if step.remarks else {})
 
 
 def _vacuum(vacuum: VacuumLevels, fermi_level: float) -> dict[str, Any]:

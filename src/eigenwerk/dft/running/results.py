@@ -9,7 +9,7 @@ import torch
 
 from eigenwerk.dft.basis.fftw import library
 from eigenwerk.dft.calculation import GroundState
-from eigenwerk.dft.running.report import RunResult, SphereCharges
+from eigenwerk.dft.running.report import Journey, RunResult, SphereCharges
 from eigenwerk.dft.scf.state import State
 from eigenwerk.dft.spectrum.band_gap import band_gap
 from eigenwerk.dft.spectrum.band_structure import BandStructure
@@ -33,6 +33,7 @@ class RunSummary:
     fixed_density: bool = False
     bands: BandStructure | None = None
     bands_converged: bool = True
+    journey: Journey | None = None
 
 
 def make_result(
@@ -42,8 +43,9 @@ def make_result(
     final, last = record.final, record.last
     fermi_s = [level * HARTREE_EV for level in state.occupations.fermi_level_s]
     gap = band_gap(final.eig_skn, final.occ_skn, record.kpoint_kc, fermi_s)
+    arrived = summary.journey is None or summary.journey.finished
     return RunResult(
-        converged=last.converged and summary.bands_converged, interrupted=summary.interrupted,
+        converged=last.converged and summary.bands_converged and arrived, interrupted=summary.interrupted,
         status=final.status, symbols=record.symbols,
         free_energy=last.free_energy, energy_zero=last.energy_zero,
         energy_without_entropy=last.energy_without_entropy,
@@ -58,6 +60,7 @@ def make_result(
         stamp=record.stamp, vacuum=final.vacuum, dipole=final.dipole, ground_state=ground_state,
         charges=_charges(record, state), projections=final.projections,
         fixed_density=summary.fixed_density, bands=summary.bands,
+        journey=summary.journey,
     )  # fmt: skip
 
 

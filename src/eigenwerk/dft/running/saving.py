@@ -31,7 +31,14 @@ from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.running.account import account
 from eigenwerk.dft.running.checkpoint import ionic_steps_tree, projections_tree, state_tree
 from eigenwerk.dft.running.output_folder import OutputFolder
-from eigenwerk.dft.running.records import Observables, incar_tags, run_record, structure_of_bands, tags_in_force
+from eigenwerk.dft.running.records import (
+    Observables,
+    incar_tags,
+    ionic_step,
+    run_record,
+    structure_of_bands,
+    tags_in_force,
+)
 from eigenwerk.dft.running.resources import basis_record, resources
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import EigenwerkError, InputError
@@ -83,6 +90,7 @@ class Saver:
     latest: State | None = None
     unwritten: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
+    done: IonicStep | None = None
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
 
@@ -109,6 +117,24 @@ class Saver:
         self._last = time.perf_counter()
         self._duration = self._last - now
         self._spent += self._duration
+
+    def ionic_step_done(self, state: State, observables: Observables, status: str) -> IonicStep:
+        """Save an ionic step that is over, unless saving would take too much of the time; what was found for it."""
+        now, expected = time.perf_counter(), self.expected(state)
+        due = self.every == 0 or self._spent + expected <= SAVE_SHARE * (now - self._began)
+        runtime = self.calculation.runtime
+        self.done = ionic_step(self.inputs, state, observables, state.converged)
+        if self.folder.writes and runtime.world.any(due and runtime.writes):
+            self.write(state, observables, f"unfinished: {len(self.earlier) + 1} ionic steps; {status}", False)
+            self._last = time.perf_counter()
+            self._duration = self._last - now
+            self._spent += self._duration
+        return self.done
+
+    def next_ionic_step(self) -> None:
+        """The ionic step that is over belongs to those before the next one."""
+        if self.done is not None:
+            self.earlier, self.done = (*self.earlier, self.done), None
 
     def expected(self, state: State) -> float:
         """Seconds that saving takes."""
@@ -162,7 +188,8 @@ class Saver:
     ) -> tuple[RunRecord, dict[str, Path]]:  # fmt: skip
         record = run_record(
             self.inputs, self.calculation.datasets, state, observables, status, self.start,
-            converged=finished and state.converged, earlier=self.earlier,
+            # forces are known of an ionic step that is over
+            converged=(finished or observables.forces_av is not None) and state.converged, earlier=self.earlier,
             stamp=RunStamp(self.folder.run, next(self._saves)),
         )  # fmt: skip
         record = replace(

@@ -17,8 +17,9 @@ class Stopped(Exception):
 class StopRules:
     """folders: where STOPCAR is looked for; until: when the run has to be over, by `time.monotonic`, or None."""
 
-    def __init__(self, folders: Sequence[Path], until: float | None = None):
-        self.files, self.until = StopFiles(folders), until
+    def __init__(self, folders: Sequence[Path], until: float | None = None, moving: bool = False):
+        """moving: whether there are several ionic steps."""
+        self.files, self.until, self.moving = StopFiles(folders), until, moving
 
     def notes(self) -> list[str]:
         """What is worth saying at the beginning."""
@@ -35,7 +36,9 @@ class StopRules:
         if "LABORT" in wanted:
             return f"LABORT = .TRUE. in {STOP_FILE}", ""
         note = ""
-        if "LSTOP" in wanted:
+        if "LSTOP" in wanted and self.moving:
+            note = f"LSTOP = .TRUE. in {STOP_FILE}: the run ends after this ionic step"
+        elif "LSTOP" in wanted:
             note = f"LSTOP = .TRUE. in {STOP_FILE}: there is no other ionic step, so the run ends when it is converged"
         if self.until is not None:
             left = self.until - time.monotonic()
@@ -43,3 +46,9 @@ class StopRules:
             if left < needed:
                 return f"--max-time leaves {max(left, 0):.0f} s, and one more step needs about {needed:.0f} s", note
         return "", note
+
+    def reason_between(self, seconds: Sequence[float], saving: float) -> str:
+        """Why there is to be no other ionic step; empty if it may come.  As for `reason`, of the last ionic step."""
+        if "LSTOP" in self.files.switches():
+            return f"LSTOP = .TRUE. in {STOP_FILE}"
+        return self.reason(seconds, saving)[0]

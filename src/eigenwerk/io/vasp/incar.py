@@ -232,7 +232,7 @@ def _verdict(incar: Incar, tag: Tag, value: object) -> Problem | None:
     note = choice.note or tag.note
     if any(same_value(value, off_value) for off_value in tag.off_values):
         return None
-    if tag.name == "NSW" and incar.values.get("IBRION") == -1:
+    if tag.name == "NSW" and incar.values.get("IBRION") == -1 and value not in (0, -1):
         status, note = "inert", "with IBRION = -1 the ions do not move"
     if status == "refused":
         return incar.problem(tag.name, note, choice.remedy or tag.remedy)

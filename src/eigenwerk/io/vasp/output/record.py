@@ -174,6 +174,8 @@ class IonicStep:
     error of forces from a density that is not self-consistent, eV/Angstrom, or None.  pulay: Pulay stress in the
     pressure, kB, or None.  seconds: wall time with forces, or None.  charge_xal: (x, a, l)
     electrons in the spheres of the atoms by angular momentum, x: all and, with spin, the magnetisation, or None.
+    temperature (K), kinetic energy, potential and kinetic energy of a thermostat and the conserved quantity (eV) of
+    dynamics, or None.  remarks: what whoever moves the atoms says, in words.
 
     Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
     """
@@ -196,6 +198,12 @@ class IonicStep:
     pulay: float | None = None
     seconds: float | None = None
     charge_xal: np.ndarray | None = None
+    temperature: float | None = None
+    kinetic: float | None = None
+    thermostat: float | None = None
+    thermostat_kinetic: float | None = None
+    conserved: float | None = None
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.steps:

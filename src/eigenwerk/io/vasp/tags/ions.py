@@ -7,79 +7,106 @@ DYNAMICS = "Molecular dynamics"
 SYMMETRY = "Symmetry"
 
 _FIXED = "ions do not move in a ground-state run"
+_MOVING = "Acts where ions move (NSW above 0)."
 
 RELAXATION = (
-    Tag("NSW", "int", 0, "", SECTION, "refused", "Number of ionic steps.",
-        "relaxation and molecular dynamics are not available",
-        "Set NSW = 0 for the ground state at the positions given.", off_values=(0, -1)),
+    Tag("NSW", "int", 0, "", SECTION, "honoured",
+        "Number of ionic steps: most points of a relaxation, all points of a molecular dynamics. Finite differences "
+        "(IBRION = 5, 6) take as many as they need; 0 is a ground state.", at_least=-1, at_most=10_000_000),
     Tag(
-        "IBRION", "int", Derived("-1 if NSW is 0 or -1, else 0"), "", SECTION, "inert", "How the ions move.", _FIXED,
-        remedy="Set IBRION = -1 and NSW = 0.",
+        "IBRION", "int", Derived("-1 if NSW is 0 or -1, else 0"), "", SECTION, "honoured",
+        "How the ions move: -1 not at all, 0 molecular dynamics, 1 relaxation by DIIS, 2 quasi-Newton relaxation, "
+        "3 damped relaxation, 5 and 6 finite differences for vibrations, 6 with symmetry.",
         choices=(
-            TagValue(-1, "honoured"),
-            *(TagValue(number) for number in (0, 1, 2, 3)),
-            *(TagValue(n, "refused", "vibrations and linear response are not available") for n in (5, 6, 7, 8)),
-            *(TagValue(number, "refused", "steering from outside is not available") for number in (11, 12)),
-            *(TagValue(number, "refused", "reaction paths are not available") for number in (40, 44)),
+            *(TagValue(number, "honoured") for number in (-1, 0, 1, 2, 3, 5, 6)),
+            *(TagValue(n, "refused", "linear response is not available",
+                       "Set IBRION = 5 or 6 for vibrations by finite differences.") for n in (7, 8)),
+            *(TagValue(number, "refused", "steering from outside is not available",
+                       "Set IBRION = -1; ASE moves atoms by eigenwerk.ase.") for number in (11, 12)),
+            *(TagValue(number, "refused", "reaction paths are not available", "Set IBRION = 2 for a relaxation.")
+              for number in (40, 44)),
         ),
     ),
     Tag(
         "ISIF", "int", Derived("0 for dynamics, else 2"), "", SECTION, "honoured",
-        "What moves, and whether the stress is computed: not with 0. Ions and cell do not move in a ground-state run.",
+        "What moves, and whether the stress is computed, which 0 does not. Ions move with 0 to 4, the shape of the "
+        "cell with 3 to 6, its volume with 3, 6, 7 and 8 (8: with the ions).",
         choices=tuple(TagValue(number, "honoured") for number in range(9)),
     ),
-    *group(
-        SECTION, "inert", _FIXED,
-        ("EDIFFG", "float", Derived("10 EDIFF"), "eV or eV/Å", "End of a relaxation: energy (> 0) or force (< 0)."),
-        ("POTIM", "float", 0.5, "", "Step of the ions."),
-        ("NFREE", "int", Derived("from IBRION"), "", "History of the optimiser."),
-        ("IWAVPR", "int", Derived("from IBRION"), "", "Extrapolation between ionic steps."),
-        ("LATTICE_CONSTRAINTS", "bools", None, "", "Directions in which the cell may change."),
-    ),
-    Tag("PSTRESS", "float", 0.0, "kbar", SECTION, "refused", "External pressure.",
-        "an external pressure is not available", "Remove the line, or set PSTRESS = 0.", off_values=(0.0,)),
+    Tag("EDIFFG", "float", Derived("10 EDIFF"), "eV or eV/Å", SECTION, "honoured",
+        f"End of a relaxation: change of the free energy (> 0) or largest force (< 0). {_MOVING}"),
+    Tag("POTIM", "float", Derived("0.5, 0.015 with IBRION = 5, 6; none in dynamics"), "", SECTION, "honoured",
+        f"Time step of dynamics (fs), which needs it; displacement of finite differences (Å); scale of the steps of "
+        f"IBRION = 1 and 3. {_MOVING}"),
+    Tag("NFREE", "int", Derived("from IBRION"), "", SECTION, "honoured",
+        "Steps in the memory of IBRION = 1; displacements in each direction of finite differences: 1, 2 or 4. "
+        f"{_MOVING}"),
+    Tag("IWAVPR", "int", Derived("from IBRION"), "", SECTION, "honoured",
+        "How orbitals and density are predicted for the next ionic step: 0 not, 1 densities with their atoms and the "
+        "last orbitals, 2 a parabola, 3 as the atoms' places follow from earlier ones; dynamics by default nearly "
+        "reversibly in time.",
+        choices=(*(TagValue(number, "honoured") for number in (0, 1, 2, 3)),
+                 *(TagValue(number, "honoured", f"read as {number - 10}: nothing is kept on the disk")
+                   for number in (10, 11, 12, 13)))),
+    Tag("LATTICE_CONSTRAINTS", "bools", None, "", SECTION, "honoured",
+        f"Lattice vectors that may change, three switches. {_MOVING}"),
+    Tag("PSTRESS", "float", 0.0, "kbar", SECTION, "honoured",
+        f"Pressure from outside on a cell that moves. {_MOVING}"),
     Tag("IMAGES", "int", 0, "", SECTION, "refused", "Images of a reaction path.",
         "reaction paths are not available", "Remove the line, or set IMAGES = 0.", off_values=(0,)),
     Tag("SPRING", "float", -5.0, "eV/Å²", SECTION, "inert", "Springs between images.", "it acts only with IMAGES"),
-    Tag("POMASS", "floats", Derived("from the data sets"), "amu", SECTION, "inert", "Masses of the atoms.",
-        "masses do not enter the ground state"),
+    Tag("POMASS", "floats", Derived("standard weights"), "amu", SECTION, "honoured",
+        "Masses of the atoms, one for each species, in dynamics and vibrations."),
     *switches(SECTION, "machine-learned force fields are not available",
               ("ML_LMLFF", "Switch of machine-learned force fields.")),
     Tag("ML_MODE", "word", "None", "", SECTION, "refused", "Mode of machine-learned force fields.",
         "machine-learned force fields are not available", "Remove the line.", off_values=("None",)),
 )  # fmt: skip
 
-_THERMOSTAT_ROWS: tuple[Row, ...] = (
-    ("SMASS", "float", -3.0, "", "Ensemble and Nosé mass."),
-    ("MDALGO", "int", 0, "", "Thermostat."),
-    ("TEBEG", "float", 0.0, "K", "Temperature at the start."),
-    ("TEEND", "float", Derived("TEBEG"), "K", "Temperature at the end."),
-    ("ANDERSEN_PROB", "float", 0.0, "", "Collision probability."),
-    ("LANGEVIN_GAMMA", "floats", 0.0, "1/ps", "Friction of the atoms, per species."),
-    ("LANGEVIN_GAMMA_L", "float", 0.0, "1/ps", "Friction of the lattice."),
-    ("PMASS", "float", 1000.0, "amu", "Mass of the lattice."),
-    ("NHC_NCHAINS", "int", 0, "", "Length of the thermostat chain."),
-    ("NHC_PERIOD", "int", 40, "", "Period of the chain, in steps."),
-    ("NHC_NRESPA", "int", 1, "", "Sub-steps of the chain."),
-    ("NHC_NS", "int", 1, "", "Order of the chain integrator."),
-    ("CSVR_PERIOD", "int", 0, "", "Period of velocity rescaling, in steps."),
-    ("RANDOM_SEED", "ints", Derived("fixed, printed"), "", "Seeds of the random numbers."),
-    ("NBLOCK", "int", 1, "", "Stride of outputs."),
-    ("KBLOCK", "int", Derived("NSW"), "", "Stride of averages."),
-    ("NPACO", "int", 256, "", "Slots of the pair correlation."),
-    ("APACO", "float", 16.0, "Å", "Range of the pair correlation."),
+_DYNAMICS_ROWS: tuple[Row, ...] = (
+    ("SMASS", "float", Derived("-3 in dynamics, 2 with IBRION = 3"), "",
+     "With MDALGO = 0: -3 no thermostat, -2 constant velocities, -1 velocities scaled every NBLOCK steps, 0 and above "
+     "the mass of Nosé's thermostat; that of MDALGO = 2 too. Damping of IBRION = 3."),
+    ("MDALGO", "int", 0, "",
+     "Thermostat: 0 by SMASS, 1 Andersen, 2 Nosé-Hoover, 3 Langevin, 4 chain of Nosé-Hoover, 5 velocity rescaling."),
+    ("TEBEG", "float", 0.0, "K", "Temperature at the start, of the velocities too where POSCAR has none."),
+    ("TEEND", "float", Derived("TEBEG"), "K", "Temperature at the end; linear in between."),
+    ("ANDERSEN_PROB", "float", 0.0, "", "MDALGO = 1: chance of an atom to collide in a step."),
+    ("LANGEVIN_GAMMA", "floats", Derived("0"), "1/ps", "MDALGO = 3: friction of the atoms, one for each species."),
+    ("LANGEVIN_GAMMA_L", "float", 0.0, "1/ps", "MDALGO = 3 with ISIF = 3: friction of the lattice."),
+    ("PMASS", "float", 1000.0, "amu", "MDALGO = 3 with ISIF = 3: mass of the lattice."),
+    ("NHC_NCHAINS", "int", 0, "", "MDALGO = 4: thermostats in the chain."),
+    ("NHC_PERIOD", "float", 40.0, "", "MDALGO = 4: period of the chain, in steps."),
+    ("NHC_NRESPA", "int", 1, "", "MDALGO = 4: pieces of a step of the chain."),
+    ("NHC_NS", "int", 1, "", "MDALGO = 4: pieces of each of these, 1, 3 or 7."),
+    ("CSVR_PERIOD", "float", 0.0, "fs", "MDALGO = 5: time of velocity rescaling."),
+    ("RANDOM_SEED", "ints", Derived("0"), "",
+     "Seeds of the random numbers of dynamics, which do not depend on the ranks."),
+    ("NBLOCK", "int", 1, "", "SMASS = -1: steps from one scaling of velocities to the next."),
+    ("CELL_RESCALING", "word", "None", "",
+     "eigenwerk's own tag: a cell that moves by stochastic rescaling, Isotropic or Full (ISIF = 3, MDALGO = 3 or 5)."),
+    ("CELL_TIME", "float", 1000.0, "fs", "CELL_RESCALING: time in which the volume forgets."),
+    ("BULK_MODULUS", "float", 50.0, "GPa", "CELL_RESCALING: an estimate, which decides how fast the volume follows."),
 )
 
-THERMOSTATS = group(DYNAMICS, "inert", f"it acts only in molecular dynamics; {_FIXED}", *_THERMOSTAT_ROWS)
+DYNAMICS_TAGS = (
+    *group(DYNAMICS, "honoured", "", *_DYNAMICS_ROWS),
+    *group(
+        DYNAMICS, "inert", "it decides what VASP writes, not what is computed",
+        ("KBLOCK", "int", Derived("NSW"), "", "Stride of averages."),
+        ("NPACO", "int", 256, "", "Slots of the pair correlation."),
+        ("APACO", "float", 16.0, "Å", "Range of the pair correlation."),
+    ),
+)
 
 SYMMETRIES = (
     Tag(
         "ISYM", "int", 2, "", SYMMETRY, "honoured",
-        "-1 no symmetry, 0 only k = -k, 1 to 3 full symmetry (the three give the same result here).",
+        "-1 no symmetry, 0 only k = -k, 1 to 3 full symmetry (the three give the same result here). Dynamics has none.",
         choices=tuple(TagValue(number) for number in (-1, 0, 1, 2, 3)),
     ),
     Tag("SYMPREC", "float", 1e-5, "Å", SYMMETRY, "honoured", "Tolerance of the search for symmetry.", at_least=1e-9,
         at_most=1),
 )  # fmt: skip
 
-TAGS: tuple[Tag, ...] = RELAXATION + THERMOSTATS + SYMMETRIES
+TAGS: tuple[Tag, ...] = RELAXATION + DYNAMICS_TAGS + SYMMETRIES

@@ -1,0 +1,239 @@
+"""What moves in a run, by its tags: relaxation, molecular dynamics or finite displacements (no torch here)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.settings import Computed, number, whole
+from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.output.masses import MASSES
+from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.tags.ions import DYNAMICS_TAGS
+from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.vasp_tags import settings_of_tags
+from eigenwerk.motion.prediction import ASPC, ATOMS, FIT, NONE, SECOND
+from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.vibrations.vibrations import VibrationSettings, displacement_of
+from eigenwerk.units import EV_PER_ANGSTROM3_GPA
+
+RELAXATION, DYNAMICS, VIBRATIONS = "relaxation", "dynamics", "vibrations"
+
+METHODS = {1: "diis", 2: "quasi-newton", 3: "damped"}
+"""Of relaxation, by IBRION."""
+
+PREDICTIONS = {0: NONE, 1: ATOMS, 2: SECOND, 3: FIT}
+"""By IWAVPR."""
+
+OF_DYNAMICS = tuple(tag.name for tag in DYNAMICS_TAGS if tag.status == "honoured")
+OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS", "PSTRESS", "POMASS", *OF_DYNAMICS)
+"""Tags that are in force where ions move."""
+
+FIXED_ATOMS, MOVING_CELL = (5, 6, 7), (3, 4, 5, 6, 7, 8)
+"""Values of ISIF."""
+
+
+@dataclass(frozen=True, eq=False)
+class MotionRequest:
+    """Atoms that are to move.
+
+    kind: relaxation, dynamics or vibrations, with the settings of that kind; steps: NSW; prediction: how states follow
+    the atoms.  masses_a: amu; velocities_av: Å/fs, of POSCAR, or None; free_ac: whether atom a may move along lattice
+    vector c, or None; species_a: (a,) place of its species.
+    """
+
+    kind: str
+    steps: int
+    prediction: str
+    settings: RelaxationSettings | DynamicsSettings | VibrationSettings
+    masses_a: np.ndarray
+    velocities_av: np.ndarray | None
+    free_ac: np.ndarray | None
+    species_a: np.ndarray
+
+    @property
+    def moves_cell(self) -> bool:
+        """Whether the cell may change."""
+        given = self.settings
+        if isinstance(given, RelaxationSettings):
+            return given.isif in MOVING_CELL
+        return given.barostat != "none" if isinstance(given, DynamicsSettings) else given.strains
+
+
+def kind_of_motion(incar: Incar) -> str | None:
+    """By NSW and IBRION; None where nothing moves."""
+    steps, ibrion = whole(incar, "NSW"), incar.values.get("IBRION")
+    if steps <= 0 or ibrion == -1:
+        return None
+    if ibrion in (5, 6):
+        return VIBRATIONS
+    return RELAXATION if ibrion in METHODS else DYNAMICS
+
+
+def motion_request(
+    incar: Incar, poscar: Poscar, findings: Findings
+) -> tuple[MotionRequest | None, dict[str, Computed]]:
+    """What the tags ask for, and those of its tags that follow from others or are out of force."""
+    kind = kind_of_motion(incar)
+    if kind is None:
+        given = [name for name in OF_MOTION if name != "NSW" and name in incar.values]
+        if given:
+            findings.note(incar.file, f"not used, because ions do not move in this run: {', '.join(given)}")
+        return None, {name: Computed(None) for name in OF_MOTION} | {"IBRION": Computed(-1, "nothing moves")}
+    computed = dict(_computed(incar, kind))
+    before = _errors(findings)
+    free_ac = poscar.selective_ac
+    if free_ac is not None and not np.any(free_ac) and _atoms_move(incar, kind):
+        findings.error(
+            poscar.file, "selective dynamics leaves nothing to move: every coordinate has F",
+            "Give T to what may move, or set NSW = 0.",
+        )  # fmt: skip
+    _check_masses(incar, poscar, findings)
+    settings: RelaxationSettings | DynamicsSettings | VibrationSettings | None = None
+    with findings.collecting(incar.file):
+        if kind == DYNAMICS:
+            settings = _dynamics(incar, poscar, findings)
+        elif kind == VIBRATIONS:
+            settings = _vibrations(incar, findings)
+        else:
+            settings = _relaxation(incar)
+    if settings is None or _errors(findings) > before:
+        return None, computed
+    return MotionRequest(
+        kind, whole(incar, "NSW"), _prediction(incar, kind), settings, masses(incar, poscar),
+        _velocities(poscar, settings), free_ac, _species(poscar),
+    ), computed  # fmt: skip
+
+
+def _errors(findings: Findings) -> int:
+    return sum(problem.severity == "error" for problem in findings.problems)
+
+
+def _atoms_move(incar: Incar, kind: str) -> bool:
+    return kind != RELAXATION or incar.get("ISIF") not in FIXED_ATOMS
+
+
+def _computed(incar: Incar, kind: str) -> Iterator[tuple[str, Computed]]:
+    """Values of tags that are not given, and tags of other kinds of motion."""
+    if "IBRION" not in incar.values:
+        yield "IBRION", Computed(0, "as in VASP, where NSW is above 0")
+    if kind != DYNAMICS:
+        for name in OF_DYNAMICS:
+            if not (name == "SMASS" and incar.values.get("IBRION") == 3):
+                yield name, Computed(None)
+    if kind == RELAXATION and "EDIFFG" not in incar.values:
+        yield "EDIFFG", Computed(10 * number(incar, "EDIFF"), "10 EDIFF")
+    if kind != RELAXATION:
+        yield "EDIFFG", Computed(None)
+        yield "LATTICE_CONSTRAINTS", Computed(None)
+    if kind == DYNAMICS and "ISYM" not in incar.values:
+        yield "ISYM", Computed(0, "of dynamics")
+
+
+def masses(incar: Incar, poscar: Poscar) -> np.ndarray:
+    """Of the atoms, amu: POMASS, else standard weights."""
+    given = incar.values.get("POMASS")
+    if isinstance(given, tuple) and len(given) == len(poscar.species_runs):
+        return np.array([float(given[species]) for species in _species(poscar)])
+    return np.array([MASSES[symbol] for symbol in poscar.symbols])
+
+
+def _check_masses(incar: Incar, poscar: Poscar, findings: Findings) -> None:
+    given, species = incar.values.get("POMASS"), len(poscar.species_runs)
+    if not isinstance(given, tuple):
+        return
+    if len(given) != species or not all(isinstance(mass, float | int) and mass > 0 for mass in given):
+        message = f"{len(given)} masses for the {species} species of POSCAR, or one that is not above 0"
+        findings.add(incar.problem("POMASS", message, "Give one mass in amu for each species, or remove the line."))
+
+
+def _species(poscar: Poscar) -> np.ndarray:
+    return np.repeat(np.arange(len(poscar.species_runs)), [count for _, count in poscar.species_runs])
+
+
+def _velocities(poscar: Poscar, settings: object) -> np.ndarray | None:
+    """Those of POSCAR in Å/fs; a block in direct coordinates is per time step."""
+    if not isinstance(settings, DynamicsSettings) or poscar.velocities_av is None:
+        return None
+    if poscar.velocities_cartesian:
+        return poscar.velocities_av
+    return poscar.velocities_av @ poscar.lattice_cv / settings.time_step
+
+
+def _prediction(incar: Incar, kind: str) -> str:
+    """IWAVPR, or what serves each kind best (docs/equations/moving.md)."""
+    given = incar.values.get("IWAVPR")
+    if isinstance(given, int):
+        return PREDICTIONS[given % 10]
+    return {DYNAMICS: ASPC, RELAXATION: FIT, VIBRATIONS: ATOMS}[kind]
+
+
+def _relaxation(incar: Incar) -> RelaxationSettings:
+    limit = incar.values.get("EDIFFG", 10 * number(incar, "EDIFF"))
+    assert isinstance(limit, float | int)
+    free = incar.values.get("LATTICE_CONSTRAINTS")
+    # .TRUE. means that a vector may change
+    free_c = tuple(map(bool, free)) if isinstance(free, tuple) else (True, True, True)
+    isif, nfree, smass = incar.values.get("ISIF"), incar.values.get("NFREE"), incar.values.get("SMASS")
+    return RelaxationSettings(
+        method=METHODS[whole(incar, "IBRION")], most_points=whole(incar, "NSW"),
+        isif=isif if isinstance(isif, int) else 2,
+        force_tolerance=-float(limit) if limit < 0 else None, energy_tolerance=float(limit) if limit > 0 else None,
+        pressure=number(incar, "PSTRESS") / (10 * EV_PER_ANGSTROM3_GPA), lattice_free=free_c,  # type: ignore[arg-type]
+        potim=float(incar.values.get("POTIM", 0.5)),  # type: ignore[arg-type]
+        nfree=nfree if isinstance(nfree, int) else None, smass=smass if isinstance(smass, float) else None,
+    )  # fmt: skip
+
+
+def _dynamics(incar: Incar, poscar: Poscar, findings: Findings) -> DynamicsSettings | None:
+    """None, and an error, without a time step."""
+    step = incar.values.get("POTIM")
+    if "IBRION" not in incar.values:
+        findings.add(incar.problem(
+            "NSW", "without IBRION this is molecular dynamics, as in VASP", "Set IBRION = 2 for a relaxation.",
+            severity="warning",
+        ))  # fmt: skip
+    if not isinstance(step, float):
+        findings.add(incar.problem(
+            "NSW", "molecular dynamics (IBRION = 0) needs a time step",
+            "Set POTIM in fs: 0.5 with hydrogen, 1 to 2 without; or IBRION = 2 for a relaxation.",
+        ))  # fmt: skip
+        return None
+    if whole(incar, "ISYM") > 0 and "ISYM" in incar.values:
+        findings.add(incar.problem(
+            "ISYM", "acts as 0: molecular dynamics breaks the symmetry of its start", severity="note"
+        ))  # fmt: skip
+
+    def value(tag: str) -> object:
+        return incar.get(tag)
+
+    names = ("ANDERSEN_PROB", "LANGEVIN_GAMMA_L", "MDALGO", "NBLOCK", "NHC_NCHAINS", "NHC_NRESPA", "NHC_NS",
+             "NHC_PERIOD", "PMASS", "PSTRESS", "TEBEG", "CSVR_PERIOD", "BULK_MODULUS")  # fmt: skip
+    rest = {name.lower(): value(name) for name in names}
+    gamma, seed = incar.values.get("LANGEVIN_GAMMA"), incar.values.get("RANDOM_SEED")
+    rest["langevin_gamma"] = gamma if isinstance(gamma, tuple) else (0.0,) * len(poscar.species_runs)
+    if isinstance(seed, tuple):
+        rest["random_seed"] = seed
+    for name in ("SMASS", "TEEND", "ISIF"):
+        if name in incar.values:
+            rest[name.lower()] = incar.values[name]
+    return settings_of_tags(
+        nsw=whole(incar, "NSW"), potim=step, first_vector=float(np.linalg.norm(poscar.lattice_cv[0])),
+        cell_rescaling=str(value("CELL_RESCALING")).lower(), cell_rescaling_time=number(incar, "CELL_TIME"),
+        **rest,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _vibrations(incar: Incar, findings: Findings) -> VibrationSettings:
+    potim, samples = incar.values.get("POTIM"), incar.values.get("NFREE")
+    step, words = displacement_of(potim if isinstance(potim, float) else None)
+    if words is not None:
+        findings.add(incar.problem("POTIM", words, severity="note"))
+    isif = incar.get("ISIF")
+    return VibrationSettings(
+        displacement=step, samples=samples if isinstance(samples, int) else 2,
+        symmetry=incar.values.get("IBRION") == 6, strains=isinstance(isif, int) and isif >= 3,
+    )  # fmt: skip
+
+

@@ -1,0 +1,88 @@
+"""The energy surface of density-functional theory, on which each state begins where those before it point to."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from eigenwerk.dft.calculation import Calculation, GroundState
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.moving.trail import Trail
+from eigenwerk.dft.scf.earlier import earlier_of
+from eigenwerk.dft.scf.state import StartingPoint, State
+from eigenwerk.motion.surface import Arrangement, SurfacePoint
+from eigenwerk.units import (
+    BOHR_ANGSTROM,
+    EV_PER_CUBIC_ANGSTROM_GPA,
+    FORCE_EV_PER_ANGSTROM,
+    HARTREE_EV,
+    STRESS_KILOBAR,
+)
+
+Operations = tuple[int, ...] | None
+
+STRESS_EV_PER_ANGSTROM3 = STRESS_KILOBAR / (10 * EV_PER_CUBIC_ANGSTROM_GPA)
+
+
+class DensityFunctionalSurface:
+    """Calculations of one system at arrangements that somebody asks for, all on the plane waves of the first one.
+
+    Arrangements that keep all operations of the start, or the same of them, have k-points and orbitals in common: those
+    are predicted from one to the next (`Trail`).  Where operations change, the density alone is taken along.
+    """
+
+    def __init__(self, first: Calculation, method: str, kpoints_of: Callable[[tuple[int, ...]], KPoints]):
+        """first: at the start; method: of prediction; kpoints_of: those that some operations of the start leave."""
+        self._first, self._kpoints_of, self.method = first, kpoints_of, method
+        self._bases: dict[Operations, Calculation] = {None: first}
+        self._trails: dict[Operations, Trail] = {}
+        self._latest: State | None = None
+
+    def calculation_at(self, arrangement: Arrangement) -> Calculation:
+        """Ready to be solved there."""
+        base = self._base(arrangement.operation_x)
+        structure = self.structure_at(arrangement)
+        same = np.array_equal(structure.lattice_cv, base.structure.lattice_cv)
+        if same and np.array_equal(structure.scaled_ac, base.structure.scaled_ac):
+            return base
+        return base.moved(structure)
+
+    def structure_at(self, arrangement: Arrangement) -> Structure:
+        """In bohr; the lattice of the start, to the bit, where it is the same."""
+        first = self._first.structure
+        lattice_cv = arrangement.lattice_cv / BOHR_ANGSTROM
+        if np.allclose(lattice_cv, first.lattice_cv, rtol=0, atol=1e-12):
+            lattice_cv = first.lattice_cv
+        return replace(first, lattice_cv=lattice_cv, scaled_ac=arrangement.scaled_ac)
+
+    def _base(self, operations: Operations) -> Calculation:
+        if operations not in self._bases:
+            assert operations is not None
+            self._bases[operations] = self._first.at_points(self._kpoints_of(operations))
+        return self._bases[operations]
+
+    def start(self, arrangement: Arrangement, calculation: Calculation) -> StartingPoint | None:
+        """As the states before predict it; None at the first one."""
+        trail = self._trails.get(arrangement.operation_x)
+        if trail is not None and trail.kept:
+            return trail.predict(calculation.atoms)
+        if self._latest is not None:
+            return calculation.start_from(earlier_of(self._latest), orbitals=False)
+        return None
+
+    def add(self, arrangement: Arrangement, calculation: Calculation, ground: GroundState) -> SurfacePoint:
+        """Take in what was found there; the same as a point of the surface."""
+        operations, state = arrangement.operation_x, ground.state
+        if operations not in self._trails:
+            self._trails = {None: self._trails[None]} if None in self._trails and operations is not None else {}
+            self._trails[operations] = Trail(self.method, calculation.parameters.electrons)
+        if state.converged:
+            self._trails[operations].add(state, calculation.atoms)
+            self._latest = state
+        stress_vv = ground.stress_vv
+        return SurfacePoint(
+            arrangement, state.energies.free * HARTREE_EV, ground.forces_av * FORCE_EV_PER_ANGSTROM,
+            None if stress_vv is None else stress_vv * STRESS_EV_PER_ANGSTROM3,
+            ground.force_error * FORCE_EV_PER_ANGSTROM, state.converged,
+        )  # fmt: skip

@@ -1,0 +1,99 @@
+"""Ionic steps of a run, one after the other, until whoever moves the atoms is done."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eigenwerk.dft.calculation import GroundState
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.symmetry import subgroup
+from eigenwerk.dft.inputs.motion import MotionRequest
+from eigenwerk.dft.moving.surface import DensityFunctionalSurface
+from eigenwerk.dft.running.course import Course
+from eigenwerk.dft.running.movers import make_mover
+from eigenwerk.dft.running.records import Observables
+from eigenwerk.dft.running.report import Journey, RunResult
+from eigenwerk.dft.scf.state import State
+from eigenwerk.io.vasp.output.record import IonicStep
+from eigenwerk.motion.mover import Mover, Report
+from eigenwerk.motion.surface import SurfacePoint
+from eigenwerk.parallel.runtime import Runtime
+
+OnIonicStep = Callable[[int, IonicStep], None]
+
+
+@dataclass
+class IonicLoop:
+    """course: the run that this is part of; mover: who asks for points; surface: what answers."""
+
+    course: Course
+    motion: MotionRequest
+    mover: Mover
+    surface: DensityFunctionalSurface
+    on_ionic_step: OnIonicStep | None = None
+
+    @staticmethod
+    def of(course: Course, motion: MotionRequest, on_ionic_step: OnIonicStep | None = None) -> "IonicLoop":
+        """At the start of a run."""
+        inputs, first = course.inputs, course.calculation
+
+        def kpoints_of(operation_x: tuple[int, ...]) -> KPoints:
+            keep_o = np.isin(np.arange(first.kpoints.symmetry.order), operation_x)
+            return inputs.kpoints_under(subgroup(first.kpoints.symmetry, keep_o))
+
+        surface = DensityFunctionalSurface(first, motion.prediction, kpoints_of)
+        return IonicLoop(course, motion, make_mover(inputs, motion), surface, on_ionic_step)
+
+    def run(self, start: State | None = None) -> RunResult:
+        """To the end; start: a state to go on from, in place of what INCAR asks for."""
+        course, given = self.course, self.course.calculation.parameters
+        ground, report = None, None
+        while (asked := self.mover.ask()) is not None:
+            course.saver.next_ionic_step()
+            calculation = self.surface.calculation_at(asked)
+            course.calculation = course.saver.calculation = calculation
+            begin = self.surface.start(asked, calculation) if ground else start or course.start()
+            ground = calculation.run(course.step, begin)
+            calculation.parameters = given  # steps with a density that is kept are for the first ionic step
+            point = _agreed(self.surface.add(asked, calculation, ground), calculation.runtime)
+            report = self.mover.tell(point)
+            self._step_done(ground, report)
+        assert ground is not None, "a mover asks for one point at least"
+        return course.finish(ground, self._journey(), report)
+
+    def _step_done(self, ground: GroundState, report: Report) -> None:
+        """Keep what was found, save it, tell, and stop if that is wanted."""
+        course, state = self.course, ground.state
+        if not state.converged:
+            course.note(f"ionic step {len(course.saver.earlier) + 1}: {course.unconverged_words(state)}")
+        found = Observables(
+            ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
+            seconds=ground.seconds, projections=ground.projections, report=report,
+        )  # fmt: skip
+        ionic = course.saver.ionic_step_done(state, found, self.mover.status)
+        course.note(*course.saver.unwritten, *course.saver.moved)
+        if self.on_ionic_step is not None:
+            self.on_ionic_step(len(course.saver.earlier) + 1, ionic)
+        if self.mover.ask() is not None:
+            course.stop_between(state)
+
+    def _journey(self) -> Journey:
+        saver = self.course.saver
+        steps = saver.earlier if saver.done is None else (*saver.earlier, saver.done)
+        return Journey(self.motion.kind, self.mover.status, self.mover.finished, steps)
+
+
+def _agreed(point: SurfacePoint, runtime: Runtime) -> SurfacePoint:
+    """Rank 0's numbers for all: a mover of another rank must not come to other decisions."""
+    if runtime.world.size == 1:
+        return point
+    stress_vv = point.stress_vv
+    numbers = [np.array([point.free_energy, point.force_error]), point.forces_av.ravel()]
+    numbers += [] if stress_vv is None else [stress_vv.ravel()]
+    flat = runtime.world.broadcast(runtime.tensor(np.concatenate(numbers))).cpu().numpy()
+    count = point.forces_av.size
+    return replace(
+        point, free_energy=float(flat[0]), force_error=float(flat[1]), forces_av=flat[2 : 2 + count].reshape(-1, 3),
+        stress_vv=None if stress_vv is None else flat[2 + count :].reshape(3, 3),
+    )  # fmt: skip
