@@ -7,7 +7,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.motion.mover import drive
 from eigenwerk.motion.vibrations.record import vibration_record
 from eigenwerk.motion.vibrations.text import summary
-from eigenwerk.motion.vibrations.vasp_tags import settings_of_tags
+from eigenwerk.motion.vibrations.vasp_tags import vibration_settings_of_tags
 from eigenwerk.motion.vibrations.vibrations import VibrationSettings, vibrations
 from pair_crystals import LennardJones, Springs, diamond, hcp, operations_of, repeated
 
@@ -31,20 +31,25 @@ def found(surface, **settings):
     ],
 )
 def test_tags_have_the_meaning_of_vasp(tags, expected):
-    assert settings_of_tags(**tags) == (expected, ())
+    assert vibration_settings_of_tags(**tags) == (expected, ())
 
 
 @pytest.mark.parametrize(
     ("tags", "words"),
     [
-        ({"ibrion": 6, "potim": 0.5}, "POTIM = 0.5 is too large for finite differences: atoms move by 0.015 Å"),
+        ({"ibrion": 6, "potim": 0.5}, "too large for finite differences: atoms move by 0.015 Å"),
         ({"ibrion": 6, "nfree": 1}, "forward differences"),
         ({"ibrion": 5, "isif": 3}, "elastic constants come with IBRION = 6"),
     ],
 )
 def test_what_a_user_should_know_is_said(tags, words):
-    settings, notes = settings_of_tags(**tags)
-    assert words in notes[0] and settings.displacement == 0.015 and not settings.strains
+    settings, notes = vibration_settings_of_tags(**tags)
+    assert (
+        words in notes[0][1]
+        and notes[0][0] in ("POTIM", "NFREE", "ISIF")
+        and settings.displacement == 0.015
+        and not settings.strains
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +63,7 @@ def test_what_a_user_should_know_is_said(tags, words):
 )
 def test_what_is_not_available_is_refused_by_name(tags, words):
     with pytest.raises(InputError, match=words):
-        settings_of_tags(**tags)
+        vibration_settings_of_tags(**tags)
 
 
 def test_record_is_in_units_of_files():
@@ -72,9 +77,7 @@ def test_record_is_in_units_of_files():
 def test_summary_is_short_and_says_what_matters():
     mover = found(Springs(diamond(5.43), 2.5), strains=True)
     text = summary(mover.result)
-    assert (
-        "        1-3      9.3905     313.23     38.836" in text and "acoustic before the sum rule: " in text
-    )
+    assert "        1-3      9.3905     313.23     38.836" in text and "acoustic before the sum rule: " in text
     assert "bulk modulus" in text and "xx" in text and "imaginary" not in text.replace("(negative: imaginary)", "")
     large = summary(found(Springs(repeated(hcp(2.5, 1.6), (3, 3, 2)), 2.7)).result)
     assert max(map(len, (text + large).splitlines())) <= 90 and len(large.splitlines()) < 50

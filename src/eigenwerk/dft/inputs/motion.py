@@ -15,7 +15,8 @@ from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.dynamics.vasp_tags import settings_of_tags
 from eigenwerk.motion.prediction import ASPC, ATOMS, FIT, NONE, SECOND
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
-from eigenwerk.motion.vibrations.vibrations import VibrationSettings, displacement_of
+from eigenwerk.motion.vibrations.vasp_tags import vibration_settings_of_tags
+from eigenwerk.motion.vibrations.vibrations import VibrationSettings
 from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
 RELAXATION, DYNAMICS, VIBRATIONS = "relaxation", "dynamics", "vibrations"
@@ -226,14 +227,11 @@ def _dynamics(incar: Incar, poscar: Poscar, findings: Findings) -> DynamicsSetti
 
 
 def _vibrations(incar: Incar, findings: Findings) -> VibrationSettings:
-    potim, samples = incar.values.get("POTIM"), incar.values.get("NFREE")
-    step, words = displacement_of(potim if isinstance(potim, float) else None)
-    if words is not None:
-        findings.add(incar.problem("POTIM", words, severity="note"))
-    isif = incar.get("ISIF")
-    return VibrationSettings(
-        displacement=step, samples=samples if isinstance(samples, int) else 2,
-        symmetry=incar.values.get("IBRION") == 6, strains=isinstance(isif, int) and isif >= 3,
+    potim, samples, isif = (incar.values.get(name) for name in ("POTIM", "NFREE", "ISIF"))
+    settings, notes = vibration_settings_of_tags(
+        ibrion=whole(incar, "IBRION"), isif=isif if isinstance(isif, int) else 2,
+        potim=potim if isinstance(potim, float) else None, nfree=samples if isinstance(samples, int) else None,
     )  # fmt: skip
-
-
+    for tag, words in notes:
+        findings.add(incar.problem(tag, words, severity="note"))
+    return settings

@@ -29,5 +29,5 @@ def make_mover(inputs: Inputs, motion: MotionRequest) -> Mover:
     if isinstance(settings, RelaxationSettings):
         return relaxation(settings, start, motion.masses_a, inputs.structure.symbols, motion.free_ac)
     symmetry = inputs.kpoints.symmetry
-    operations = Operations(symmetry.rotation_occ, symmetry.translation_oc, symmetry.atom_map_oa)
+    operations = Operations.of(symmetry.rotation_occ, symmetry.atom_map_oa)
     return vibrations(settings, start, motion.masses_a, motion.free_ac, operations)

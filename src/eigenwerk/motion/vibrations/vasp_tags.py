@@ -4,10 +4,10 @@ from eigenwerk.errors import InputError
 from eigenwerk.motion.vibrations.vibrations import LARGEST_STEP, USUAL_STEP, VibrationSettings
 
 
-def settings_of_tags(
+def vibration_settings_of_tags(
     *, ibrion: int, isif: int = 2, potim: float | None = None, nfree: int | None = None
-) -> tuple[VibrationSettings, tuple[str, ...]]:
-    """Settings of an IBRION = 5 or 6 run, and what a user should know of them, one sentence each.
+) -> tuple[VibrationSettings, tuple[tuple[str, str], ...]]:
+    """Settings of an IBRION = 5 or 6 run, and what a user should know of them: the tag, a sentence.
 
     potim: Å; None if it is not given.  As in VASP a POTIM above 0.1 Å, which is meant for relaxations, is replaced.
     Raises InputError for what is not available.
@@ -21,12 +21,12 @@ def settings_of_tags(
         raise InputError(f"IBRION = {ibrion} is not about vibrations. Set IBRION = 6, or 5 to use no symmetry.")
     notes = []
     if potim is not None and potim > LARGEST_STEP:
-        notes.append(f"POTIM = {potim:g} is too large for finite differences: atoms move by {USUAL_STEP} Å.")
+        notes.append(("POTIM", f"too large for finite differences: atoms move by {USUAL_STEP} Å"))
         potim = None
     if nfree == 1:
-        notes.append("NFREE = 1: forward differences contain the third derivatives. NFREE = 2 does not.")
+        notes.append(("NFREE", "forward differences contain third derivatives; with NFREE = 2 they do not"))
     if isif >= 3 and ibrion == 5:
-        notes.append(f"ISIF = {isif}: elastic constants come with IBRION = 6, not with 5.")
+        notes.append(("ISIF", "elastic constants come with IBRION = 6, not with 5"))
     settings = VibrationSettings(
         displacement=USUAL_STEP if potim is None else potim,
         samples=2 if nfree is None else nfree,
