@@ -372,6 +372,33 @@ def test_the_row_about_threads_says_why_cores_are_left_alone():
     assert threads_row(2, 16) == "2 threads (of 16; for a cell of this size more would wait for each other)"
 
 
+def test_a_charged_molecule_is_told_what_could_be_added_and_nothing_is(folder, capsys):
+    box = "He+\n4.6\n1 0 0\n0 1 0\n0 0 1\nHe\n1\nDirect\n0.9 0.5 0.3\n"
+    path = folder(box, "point\n0\nGamma\n1 1 1\n", NELECT=1, ISPIN=2, NBANDS=2, ENCUT=120, ISIF=0)
+    assert main(["run", str(path), "--no-plot", "--json"]) == 0
+    done = json.loads(capsys.readouterr().out)
+    cell, parts = done["charged_cell"], done["charged_cell"]["corrections_not_in_the_energies_eV"]
+    assert cell["charge_e"] == 1.0 and cell["madelung_constant"] == pytest.approx(2.837297, abs=1e-6)
+    assert cell["length_A"] == pytest.approx(4.6) and cell["dielectric_constant"] == 1.0
+    assert parts["monopole"] == -cell["background_eV"] == pytest.approx(14.39964548 * 2.837297479 / 2 / 4.6, abs=1e-6)
+    assert parts["potential_alignment"] == pytest.approx(parts["quadrupole"], abs=0.02)
+    assert sum(done["energies_eV"]["components"].values()) == pytest.approx(done["energies_eV"]["free"], abs=1e-6)
+    outcar = (path / "OUTCAR").read_text()
+    assert " charged cell, corrections that are NOT in TOTEN: charge     1.000000 e" in outcar
+    assert f"  Makov-Payne, first order        {parts['monopole']:14.6f} eV" in outcar
+    assert main(["run", str(path), "--no-plot"]) == 0
+    out = capsys.readouterr().out
+    assert f"  Makov-Payne, second order         {parts['quadrupole']:+12.4f} eV, not added\n" in out
+    assert "not added, in place of the second order" in out
+
+
+def test_a_charged_crystal_is_told_of_its_medium(folder, capsys):
+    assert main(["run", str(folder(NELECT=7, EPSILON=12)), "--no-plot"]) == 0
+    out = capsys.readouterr().out
+    assert "Makov-Payne, first order (ε = 12)" in out and "potential alignment: from the neutral cell" in out
+    assert "second order" not in out
+
+
 def test_the_functional_has_its_whole_name(folder):
     path = folder(GGA="PZ")
     assert any("LDA of Perdew and Zunger, cutoff 150 eV" in line for line in heading(read_inputs(path), path))

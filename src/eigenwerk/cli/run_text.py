@@ -78,7 +78,7 @@ def step_row(step: StepRecord) -> str:
 
 def summary(result: RunResult, folder: Path, files: Sequence[str]) -> list[str]:
     """Everything about a run that a person wants to see at its end; the status line comes apart from this."""
-    parts = (_energies, _levels, _vacuum, _bands, _moments, _charges, _forces, _stress, _times)
+    parts = (_energies, _charged, _levels, _vacuum, _bands, _moments, _charges, _forces, _stress, _times)
     lines = [line for part in parts if (found := part(result)) for line in (*found, "")]
     lines += [f"Files in {folder}", f"  {'  '.join(files)}"]
     return lines
@@ -111,6 +111,24 @@ def _levels(result: RunResult) -> list[str]:
 
 def _rows(rows: Sequence[tuple[str, str]]) -> list[str]:
     return [f"  {label:<22}{words}" for label, words in rows]
+
+
+def _charged(result: RunResult) -> list[str]:
+    """Energies of a charged cell's background and images; none of them is in the energies above."""
+    cell = result.charged
+    if cell is None:
+        return []
+    lines = [f"Charged cell: {cell.charge:+g} e in a uniform background, Madelung constant {cell.madelung:.6f}"]
+    lines.append(f"  {'point charge in it':<34}{cell.background:>12.4f} eV, in the energies above")
+    if cell.monopole is None:
+        return [*lines, "  no correction is known for slabs and chains: their energy grows with the vacuum"]
+    rows = [(f"Makov-Payne, first order (ε = {cell.epsilon:g})", cell.monopole),
+            ("Makov-Payne, second order", cell.quadrupole)]  # fmt: skip
+    lines += [f"  {name:<34}{value:>+12.4f} eV, not added" for name, value in rows if value is not None]
+    if cell.alignment is None:
+        return [*lines, "  potential alignment: from the neutral cell, by the potentials at cores in both OUTCARs"]
+    instead = "" if cell.quadrupole is None else ", in place of the second order"
+    return [*lines, f"  {'potential alignment':<34}{cell.alignment:>+12.4f} eV, not added{instead}"]
 
 
 def _vacuum(result: RunResult) -> list[str]:

@@ -183,6 +183,10 @@ WARNINGS = {
         {"INCAR": "", "POSCAR": POSCAR.replace("5.43", "24")},
         r"SIGMA = 0.2 eV may fill its levels in parts. Set ISMEAR = 0",
     ),
+    "charged slab": (
+        {"INCAR": "NELECT = 7", "POSCAR": POSCAR.replace(".5 .5 0\n", "0 0 4\n")},
+        "NELECT = 7: a charged slab: the background fills the vacuum",
+    ),
     "grid without symmetry": ({"INCAR": "NGX = 33\nNGY = 33\nNGZ = 33"}, "NGX = 33: symmetry translates by 1/4"),
 }
 
@@ -232,6 +236,7 @@ NOTES = {
         "2 x 2 x 2 mesh has several points along axis 3, across",
     ),
     "charge": ({"INCAR": "NELECT = 9"}, "the cell has charge -1"),
+    "medium of no charge": ({"INCAR": "EPSILON = 12"}, "EPSILON = 12: it acts only in a charged cell"),
     "other functional": ({"INCAR": "GGA = PS"}, "no data sets were made for PBEsol; Si.PBE serve"),
     "combined functional": (
         {"INCAR": "GGA = LDA_X+GGA_C_PBE"}, r"no data sets were made for LDA_X\+GGA_C_PBE; Si.LDA serve"

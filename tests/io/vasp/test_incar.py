@@ -389,7 +389,7 @@ def test_functionals_that_there_are_not_are_errors_of_their_line(text, expected)
         ("PREC = Single", "Set PREC = Normal or PREC = Accurate"),
         ("EFERMI = 3.2", "a Fermi level set by hand is not available"),
         ("AGGAC = 0", "scaled parts of a functional"),
-        ("LMONO = T", "corrections of charged cells are not available"),
+        ("LMONO = T", "corrections of charged cells are reported, and never added"),
         ("EDIFF_PER_ATOM = 1e-5", "the number of atoms"),
         ("ISMEAR = -3", "Run once for each of them."),
     ],

@@ -76,6 +76,17 @@ def vacuum(structure: Structure) -> np.ndarray:
     return gap_c * 2.0 * np.pi / np.linalg.norm(structure.reciprocal_cv, axis=1)
 
 
+CUBIC = 0.01
+"""Edges of a box that is as good as cubic differ by this part at most, and their cosines."""
+
+
+def is_cubic(lattice_cv: np.ndarray) -> bool:
+    """Whether edges are alike and at right angles."""
+    length_c = np.linalg.norm(lattice_cv, axis=1)
+    cosine_cc = (lattice_cv @ lattice_cv.T) / np.outer(length_c, length_c) - np.eye(3)
+    return bool(np.ptp(length_c) <= CUBIC * length_c.max() and np.abs(cosine_cc).max() <= CUBIC)
+
+
 def away_from_vacuum(structure: Structure) -> np.ndarray:
     """Cartesian positions with each atom moved by lattice vectors so that the widest gaps lie outside all; (a, 3)."""
     wrapped_ac = structure.scaled_ac % 1.0

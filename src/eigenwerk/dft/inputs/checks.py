@@ -6,6 +6,7 @@ from eigenwerk.dft.crystal.kpoints import NO_SHIFT, KPoints, mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.inputs.electrons import NEUTRAL
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.parameters import SHARP
 from eigenwerk.dft.scf.mixing_extent import APART
@@ -85,6 +86,23 @@ def check_vacuum(
         findings.warn(incar.file, message, "Set ISMEAR = 0 and SIGMA = 0.01.")
     if molecule and incar.get("ISPIN") == 1 and electrons is not None and round(electrons) % 2:
         findings.note(incar.file, f"a molecule with {electrons:g} electrons has an unpaired spin", "Set ISPIN = 2.")
+
+
+def check_charge(structure: Structure, charge: float, incar: Incar, findings: Findings) -> None:
+    """A word about what a charge is not defined with, and EPSILON without a charge."""
+    if abs(charge) <= NEUTRAL:
+        if "EPSILON" in incar.values:
+            message = "it acts only in a charged cell, on the corrections that are reported"
+            findings.add(incar.problem("EPSILON", message, severity="note"))
+        return
+    empty = int((vacuum(structure) >= APART / BOHR_ANGSTROM).sum())
+    if 0 < empty < 3:
+        message = (
+            f"a charged {'slab' if empty == 1 else 'chain'}: the background fills the vacuum, and energy, levels and "
+            "work function change with its width without limit; no correction is given"
+        )
+        remedy = "Keep the cell neutral, or put a counter charge into it."
+        findings.add(incar.problem("NELECT", message, remedy, severity="warning"))
 
 
 def check_mesh(kpoints: KPoints, symmetry: Symmetry, source: str, findings: Findings) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from eigenwerk.dft.crystal.structure import Structure, vacuum, widest_gaps
+from eigenwerk.dft.crystal.structure import Structure, is_cubic, vacuum, widest_gaps
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, number, whole
 from eigenwerk.dft.parameters import DipoleCorrection
@@ -11,9 +11,6 @@ from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 LEAST_VACUUM, LEAST_DISTANCE = 4.0, 2.0
 """Vacuum (Å) that the axis of a correction must have, and how far its step must be from planes of atoms."""
-
-CUBIC = 0.01
-"""Edges of a box that is as good as cubic differ by this part at most, and their cosines."""
 
 ALL_AXES = 4
 
@@ -75,13 +72,11 @@ def _check_cell(incar: Incar, structure: Structure, axes: tuple[int, ...], charg
             "IDIPOL", f"the cell has a charge of {charge:+g}, and the moment of a charge depends on the origin",
             "Remove the line, or NELECT.",
         ))  # fmt: skip
-    if len(axes) == 3:
-        length_c = np.linalg.norm(structure.lattice_cv, axis=1)
-        cosine_cc = (structure.lattice_cv @ structure.lattice_cv.T) / np.outer(length_c, length_c) - np.eye(3)
-        if np.ptp(length_c) > CUBIC * length_c.max() or np.abs(cosine_cc).max() > CUBIC:
-            edges = ", ".join(f"{length * BOHR_ANGSTROM:.2f}" for length in length_c)
-            message = f"the correction for all axes is known of cubic boxes; the edges here are {edges} Å"
-            findings.add(incar.problem("IDIPOL", message, "Take a cubic box, or set IDIPOL to the axis of a slab."))
+    if len(axes) == 3 and not is_cubic(structure.lattice_cv):
+        lengths_c = np.linalg.norm(structure.lattice_cv, axis=1) * BOHR_ANGSTROM
+        edges = ", ".join(f"{length:.2f}" for length in lengths_c)
+        message = f"the correction for all axes is known of cubic boxes; the edges here are {edges} Å"
+        findings.add(incar.problem("IDIPOL", message, "Take a cubic box, or set IDIPOL to the axis of a slab."))
     return len(findings.problems) == before
 
 

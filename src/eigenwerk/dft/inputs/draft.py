@@ -16,10 +16,18 @@ from eigenwerk.dft.crystal.symmetry import (
 )
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.bands import BandRequest, second_list
-from eigenwerk.dft.inputs.checks import check_idealised, check_mesh, check_smearing, check_structure, check_vacuum
+from eigenwerk.dft.inputs.checks import (
+    check_charge,
+    check_idealised,
+    check_mesh,
+    check_smearing,
+    check_structure,
+    check_vacuum,
+)
 from eigenwerk.dft.inputs.datasets import choose_cutoff, choose_datasets, choose_functional
 from eigenwerk.dft.inputs.dipole import dipole_correction
 from eigenwerk.dft.inputs.electrons import (
+    NEUTRAL,
     band_count,
     electron_count,
     fixed_moment,
@@ -209,6 +217,9 @@ class Draft:
         chosen = solver_tags(self.incar)
         self.computed |= from_structure | idle_tags(self.incar, self.findings) | chosen.computed
         charge = sum(self.datasets[symbol].header.valence for symbol in self.poscar.symbols) - self._electrons
+        check_charge(self.structure, charge, self.incar, self.findings)
+        if abs(charge) <= NEUTRAL:
+            self.computed["EPSILON"] = Computed(None)
         dipole, computed = dipole_correction(self.incar, self.structure, charge, self.findings)
         self.computed |= computed
         accuracy, self.computed["ROPT"] = projector_accuracy(self.incar, self.poscar, self.kpoints, self.findings)

@@ -58,7 +58,7 @@ def electron_count(
     if abs(charge) > NEUTRAL:
         message = (
             f"the data sets bring {neutral:g} electrons; the cell has charge {charge:+g}, balanced by a uniform "
-            "background. Its energy depends on the size of the cell"
+            "background. Its energy depends on the size of the cell; corrections are said at the end, and added nowhere"
         )
         findings.add(incar.problem("NELECT", message, severity="note"))
     return given, Computed(given, line_of(incar, "NELECT"))

@@ -3,13 +3,17 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import fsum
 from pathlib import Path
 
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.density import Density
+from eigenwerk.dft.inputs.electrons import NEUTRAL
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE
+from eigenwerk.dft.inputs.settings import number
+from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.fixed_density import band_words, fixed_density, fixed_state, level_words
 from eigenwerk.dft.running.records import Observables, step_record, structure_of_bands, tags_in_force
@@ -20,13 +24,14 @@ from eigenwerk.dft.running.stopping import Stopped, StopRules
 from eigenwerk.dft.running.wave_start import wave_start
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.dft.volumetric.charge import charge_start
+from eigenwerk.dft.volumetric.charged_cell import charged_cell
 from eigenwerk.dft.volumetric.core_potentials import core_potentials
 from eigenwerk.dft.volumetric.fields import fields_of
 from eigenwerk.dft.volumetric.vacuum import dipole_moment, slab_axis, vacuum_levels
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.io.run_stamp import others_of_set, stamp_of
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
-from eigenwerk.io.vasp.output.record import StepRecord
+from eigenwerk.io.vasp.output.record import ChargedCell, StepRecord
 from eigenwerk.motion.mover import Report
 from eigenwerk.units import HARTREE_EV
 
@@ -132,7 +137,7 @@ class Course:
             fields_of(self.calculation, state, self.inputs), ground.seconds,
             vacuum=None if axis is None else vacuum_levels(potential, axis, builder.dipole),
             dipole=dipole_moment(potential, builder.dipole),
-            core_potentials=core_potentials(potential, builder.dipole),
+            core_potentials=core_potentials(potential, builder.dipole), charged=self._charged(potential),
             projections=ground.projections, report=report,
         )  # fmt: skip
         asked = self.inputs.bands
@@ -144,6 +149,12 @@ class Course:
             found, ended = self._bands(state.density, found)
             status = "; ".join([status, *ended])
         return self._result(state, found, status, ground, journey)
+
+    def _charged(self, potential: Potential) -> ChargedCell | None:
+        inputs = self.inputs
+        valence = fsum(inputs.data[symbol].header.valence for symbol in inputs.structure.symbols)
+        charge, epsilon = valence - inputs.parameters.electrons, number(inputs.incar, "EPSILON")
+        return charged_cell(potential, charge, epsilon) if abs(charge) > NEUTRAL else None
 
     def _bands(self, density: Density, found: Observables) -> tuple[Observables, list[str]]:
         """The bands of `BandRequest`, as far as there is time, and how they have ended."""

@@ -34,6 +34,7 @@ from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.output.projections import BY_L, by_l, columns
 from eigenwerk.io.vasp.output.record import (
     BandsRecord,
+    ChargedCell,
     CorePotentials,
     DensityOfStates,
     FinalRecord,
@@ -61,7 +62,8 @@ class Observables:
     densities and potentials by the names of their files, in the units of files.  seconds: wall time of the ionic step;
     weightless, second: bands at the points of `BandRequest`; kept: the density that was kept, if one was, and main: its
     bands; vacuum: levels in that of a slab, eV; dipole: moment by axis, e Å; core_potentials: in
-    eV; projections: of the orbitals on atoms; report: of whoever moves the atoms.
+    eV; charged: corrections of a charged cell, eV; projections: of the orbitals on atoms; report: of whoever moves the
+    atoms.
     """
 
     forces_av: np.ndarray | None = None
@@ -81,6 +83,7 @@ class Observables:
     projections: Projections | None = None
     dipole: Mapping[int, float] | None = None
     report: Report | None = None
+    charged: ChargedCell | None = None
 
 
 def run_record(
@@ -251,6 +254,7 @@ def _final(inputs: Inputs, state: State, observables: Observables, status: str) 
         fermi_level=state.occupations.fermi_level * HARTREE_EV, eig_skn=eig_skn,
         occ_skn=state.occupations.occ_skn.cpu().numpy(), status=status,
         dos=_dos(inputs, eig_skn, projections), vacuum=observables.vacuum, dipole=observables.dipole,
+        charged=observables.charged,
         core_potentials=observables.core_potentials,
         projections=projection_record(inputs, projections),
     )  # fmt: skip

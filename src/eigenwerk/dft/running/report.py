@@ -15,7 +15,7 @@ from eigenwerk.dft.spectrum.band_gap import BandGap
 from eigenwerk.dft.spectrum.band_structure import BandStructure
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.projections import L_COLUMNS
-from eigenwerk.io.vasp.output.record import IonicStep, ProjectionRecord, StepRecord, VacuumLevels
+from eigenwerk.io.vasp.output.record import ChargedCell, IonicStep, ProjectionRecord, StepRecord, VacuumLevels
 
 if TYPE_CHECKING:
     from eigenwerk.dft.calculation import GroundState
@@ -92,8 +92,8 @@ class RunResult:
     something for a mesh at most; bands: along a path or at a second list of k-points, if asked for.
     vacuum: potential in that of a slab, or None.  charges: electrons of the atoms, and projections: of the orbitals on
     them; None unless LORBIT asks for them, and on ranks of other k-groups than the first.
-    dipole: moment by axis from 0, e Å, where a correction was asked for.  journey: of atoms that move, or None: what
-    else is here then belongs to the last ionic step.
+    dipole: moment by axis from 0, e Å, where a correction was asked for; charged: of a cell with a net charge.
+    journey: of atoms that move, or None: what else is here then belongs to the last ionic step.
     """
 
     converged: bool
@@ -131,6 +131,7 @@ class RunResult:
     stamp: RunStamp | None = None
     vacuum: VacuumLevels | None = None
     dipole: Mapping[int, float] | None = None
+    charged: ChargedCell | None = None
     ground_state: "GroundState | None" = field(default=None, repr=False)
     fixed_density: bool = False
     bands: BandStructure | None = field(default=None, repr=False)
@@ -180,6 +181,7 @@ class RunResult:
             "gap_eV": asdict(self.gap) | {"direct": self.gap.is_direct},
             "vacuum": None if self.vacuum is None else _vacuum(self.vacuum, self.fermi_level),
             "dipole_eA": None if self.dipole is None else {str(axis + 1): p for axis, p in self.dipole.items()},
+            "charged_cell": None if self.charged is None else _charged(self.charged),
             "moment_muB": self.moment,
             "moment_per_atom_muB": _listed(self.moment_a),
             "spheres": _spheres(self.charges),
@@ -232,6 +234,17 @@ def _vacuum(vacuum: VacuumLevels, fermi_level: float) -> dict[str, Any]:
     return {
         "axis": vacuum.axis + 1, "thickness_A": vacuum.thickness, "levels_eV": levels,
         "work_functions_eV": [level - fermi_level for level in levels],
+    }  # fmt: skip
+
+
+def _charged(cell: ChargedCell) -> dict[str, Any]:
+    return {
+        "charge_e": cell.charge, "madelung_constant": cell.madelung, "length_A": cell.length,
+        "dielectric_constant": cell.epsilon, "background_eV": cell.background,
+        "corrections_not_in_the_energies_eV": {
+            "monopole": cell.monopole, "quadrupole": cell.quadrupole, "potential_alignment": cell.alignment,
+        },
+        "potential_shift_eV": cell.potential_shift,
     }  # fmt: skip
 
 

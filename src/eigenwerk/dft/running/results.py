@@ -57,7 +57,7 @@ def make_result(
         warnings=summary.warnings, notes=summary.notes, advice=summary.advice, seconds=summary.seconds,
         threads=torch.get_num_threads(), fft=library(), trace=summary.trace, files=summary.files,
         unwritten=summary.unwritten, folder=summary.folder,
-        stamp=record.stamp, vacuum=final.vacuum, dipole=final.dipole, ground_state=ground_state,
+        stamp=record.stamp, vacuum=final.vacuum, dipole=final.dipole, charged=final.charged, ground_state=ground_state,
         charges=_charges(record, state), projections=final.projections,
         fixed_density=summary.fixed_density, bands=summary.bands,
         journey=summary.journey,

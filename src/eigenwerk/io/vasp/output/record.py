@@ -243,6 +243,27 @@ class CorePotentials:
     radius: Mapping[str, float]
 
 
+@dataclass(frozen=True)
+class ChargedCell:
+    """A net charge (e, positive where electrons are missing) in a uniform background, and corrections of the energy.
+
+    madelung: constant α of the cell; length: cube root of its volume, Angstrom; epsilon: dielectric constant.  In eV:
+    background: energy of a point charge in the background among its images, unscreened, -q² α/2L; monopole,
+    quadrupole, alignment: to be added to the energy if at all, and never both of the last two; potential_shift: behind
+    the alignment, of electrons.  None where they are not defined.
+    """
+
+    charge: float
+    madelung: float
+    length: float
+    epsilon: float
+    background: float
+    monopole: float | None
+    quadrupole: float | None
+    potential_shift: float | None
+    alignment: float | None
+
+
 @dataclass(frozen=True, eq=False)
 class FinalRecord:
     """The electrons of the last ionic step, and how the run ended.
@@ -250,7 +271,7 @@ class FinalRecord:
     fermi_level in eV; eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1 per state of one spin, also without
     spin polarisation.  status: one sentence for people.  `dos` is needed because readers find the Fermi level in that
     block only.  vacuum: of a slab, or None.  projections: on atoms, or None; with them the density of states has parts.
-    core_potentials: or None.
+    core_potentials: or None.  charged: of a cell with a net charge, or None.
     dipole: moment by axis (from 0), from negative to positive charge, electrons times Angstrom, or None where no
     correction was asked for.
     """
@@ -264,6 +285,7 @@ class FinalRecord:
     core_potentials: CorePotentials | None = None
     projections: ProjectionRecord | None = None
     dipole: Mapping[int, float] | None = None
+    charged: ChargedCell | None = None
 
 
 @dataclass(frozen=True)

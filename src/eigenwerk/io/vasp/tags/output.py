@@ -95,12 +95,11 @@ RESPONSE = (
         "Centre of the slab or molecule in direct coordinates; the potential has its step half a cell away."),
     Tag("EFIELD", "float", 0.0, "eV/Å", PROPERTIES, "honoured",
         "Force of an electric field on an electron along the axis of IDIPOL = 1 to 3, with LDIPOL = .TRUE."),
-    *switches(PROPERTIES, "corrections of charged cells are not available",
+    *switches(PROPERTIES, "corrections of charged cells are reported, and never added to the energy",
               ("LMONO", "Monopole correction of the energy.")),
-    *group(
-        PROPERTIES, "inert", "it acts only with LMONO, which is not available",
-        ("EPSILON", "float", 1.0, "", "Dielectric constant of the medium."),
-    ),
+    Tag("EPSILON", "float", 1.0, "", PROPERTIES, "honoured",
+        "Dielectric constant of what is in a charged cell, for the correction of its energy that is reported.",
+        at_least=1.0),
 )  # fmt: skip
 
 TAGS: tuple[Tag, ...] = MESH + OUTPUT + RESPONSE

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from eigenwerk.io.vasp.output.outcar.text import RULE
-from eigenwerk.io.vasp.output.record import CorePotentials, IonicStep, RunRecord
+from eigenwerk.io.vasp.output.record import ChargedCell, CorePotentials, IonicStep, RunRecord
 
 _EV_PER_KILOBAR = 1 / 1602.176634
 """kB times cubic Angstrom in eV."""
@@ -21,6 +21,15 @@ def _core_potentials(core: CorePotentials) -> Iterator[str]:
         yield "".join(f"{atom:8d}{value:9.4f}" for atom, value in pairs) + "\n"
 
 
+def _charged(cell: ChargedCell) -> Iterator[str]:
+    """In words of its own: those of VASP mean corrections that TOTEN holds."""
+    yield f"\n charged cell, corrections that are NOT in TOTEN: charge {cell.charge:12.6f} e\n"
+    yield f"  Madelung constant {cell.madelung:10.6f} for the length {cell.length:10.6f} Angstrom\n"
+    parts = (("point charge in the background", cell.background), ("Makov-Payne, first order", cell.monopole),
+             ("Makov-Payne, second order", cell.quadrupole), ("potential alignment", cell.alignment))  # fmt: skip
+    yield from (f"  {name:<32}{value:14.6f} eV\n" for name, value in parts if value is not None)
+
+
 def eigenvalues(record: RunRecord) -> Iterator[str]:
     """Fermi level and bands; occupations without spin polarisation count both spins, as in VASP's file.
 
@@ -30,6 +39,8 @@ def eigenvalues(record: RunRecord) -> Iterator[str]:
     if final.vacuum is not None:
         levels = final.vacuum.below, final.vacuum.above
         yield "\n vacuum level on the upper side and lower side of the slab {:14.6f} {:14.6f}\n".format(*levels)
+    if final.charged is not None:
+        yield from _charged(final.charged)
     if final.core_potentials is not None:
         yield from _core_potentials(final.core_potentials)
     yield f"\n E-fermi : {final.fermi_level:15.8f}\n\n"

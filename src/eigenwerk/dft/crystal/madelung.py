@@ -1,0 +1,52 @@
+"""The potential of a lattice of point charges in a uniform background that makes it neutral.
+
+    φ(r) = Σ_R erfc(η|r-R|)/|r-R| + 4π/Ω Σ_{g≠0} exp(-g²/4η²)/g² cos(g·r) - π/(Ωη²),   mean of φ over the cell = 0
+
+Source: P. P. Ewald, Ann. Phys. 369, 253 (1921).  The Madelung constant α of a cell says it at a charge, without the
+charge's own 1/r: φ = -α/L, L = Ω^(1/3); α = 2.837297 for a simple cubic cell.
+"""
+
+from itertools import product
+
+import numpy as np
+from scipy.special import erfc
+
+_REACH = 6.5
+"""Both sums end where erfc and the Gaussian are below 1e-18."""
+
+
+def point_charge_potential(lattice_cv: np.ndarray, place_v: np.ndarray | None = None) -> float:
+    """φ at a place (3,), or at the charge itself (None) without its own 1/r; lengths in bohr, per unit charge, hartree.
+
+    A place must not be a lattice point.
+    """
+    volume = abs(np.linalg.det(lattice_cv))
+    reciprocal_cv = 2 * np.pi * np.linalg.inv(lattice_cv).T
+    eta = np.sqrt(np.pi) / volume ** (1 / 3)
+    at_v = np.zeros(3) if place_v is None else np.asarray(place_v)
+    # by its nearest image or one near that: the sums reach as far beyond
+    scaled_c = at_v @ reciprocal_cv.T / (2 * np.pi)
+    at_v = (scaled_c - np.rint(scaled_c)) @ lattice_cv
+    image_xv = _points(lattice_cv, _REACH / eta + np.linalg.norm(lattice_cv, axis=1).sum() / 2)
+    distance_x = np.linalg.norm(image_xv - at_v, axis=1)
+    if place_v is None:
+        distance_x = distance_x[distance_x > 0]
+    wave_xv = _points(reciprocal_cv, 2 * eta * _REACH)
+    square_x = (wave_xv**2).sum(axis=1)
+    wave_xv, square_x = wave_xv[square_x > 0], square_x[square_x > 0]
+    near = float((erfc(eta * distance_x) / distance_x).sum())
+    far = float((np.exp(-square_x / (4 * eta**2)) / square_x * np.cos(wave_xv @ at_v)).sum())
+    own = 2 * eta / np.sqrt(np.pi) if place_v is None else 0.0
+    return near + 4 * np.pi / volume * far - np.pi / (volume * eta**2) - own
+
+
+def madelung_constant(lattice_cv: np.ndarray) -> float:
+    """α of a cell: a point charge q has the energy -q² α / 2L, L = Ω^(1/3), among its images in the background."""
+    return -point_charge_potential(lattice_cv) * abs(np.linalg.det(lattice_cv)) ** (1 / 3)
+
+
+def _points(lattice_cv: np.ndarray, radius: float) -> np.ndarray:
+    """All lattice points within a radius, and some more; (x, 3)."""
+    steps = np.floor(radius * np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)).astype(int)
+    index_xc = np.array(list(product(*(range(-n, n + 1) for n in steps))))
+    return index_xc @ lattice_cv
