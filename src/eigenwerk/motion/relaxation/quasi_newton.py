@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
+from eigenwerk.motion.relaxation.curved import skeleton
 from eigenwerk.motion.relaxation.method import Trial
 from eigenwerk.motion.relaxation.model import model_hessian
 from eigenwerk.motion.relaxation.secant import Secant, learnt_factors, updated
@@ -22,6 +23,11 @@ MOST_SECANTS = 40
 
 LEAST_RADIUS = 2e-3
 """Å."""
+
+
+def turned(z: np.ndarray, turn_avw: np.ndarray) -> np.ndarray:
+    """Vectors of the atoms turned, each its own way; the strain as it is."""
+    return np.concatenate([np.einsum("av,avw->aw", z[:-6].reshape(-1, 3), turn_avw).ravel(), z[-6:]])
 
 
 class QuasiNewton:
@@ -45,6 +51,7 @@ class QuasiNewton:
         self._secants: list[Secant] = []
         self._hessian: np.ndarray | None = None
         self._predicted = self._proposed = 0.0
+        self._step = np.zeros(0)
         atoms = chart.atoms
         self._metric = np.concatenate([np.ones(3 * atoms), np.full(6, STRAIN_LENGTH**2 * max(atoms, 1) / 4)])
 
@@ -63,8 +70,11 @@ class QuasiNewton:
             self._best = trial
             return True, ""
         best = self._best
-        step = trial.z - best.z
-        self._secants.append(Secant(step, trial.gradient - best.gradient, trial.error + best.error))
+        frame = skeleton(self._chart, best.z, self._scaled(best.z), self._symbols)
+        turns = frame.turns(best.z, trial.z)
+        step = self._step
+        there = self._chart.project(turned(trial.gradient, turns.transpose(0, 2, 1)))
+        self._secants.append(Secant(step, there - best.gradient, trial.error + best.error))
         self._secants = self._secants[-MOST_SECANTS:]
         self._hessian = None
         rise = trial.energy - best.energy
@@ -79,6 +89,10 @@ class QuasiNewton:
             self._radius = max(min(0.5 * size, self._radius), LEAST_RADIUS)
         if rise > noise and not unseen:
             return False, f"the energy rose by {rise:.2e} eV: the step is taken back"
+        project = self._chart.project
+        self._secants = [
+            Secant(project(turned(x.step_z, turns)), project(turned(x.change_z, turns)), x.error) for x in self._secants
+        ]
         self._best = trial
         return True, ""
 
@@ -98,7 +112,8 @@ class QuasiNewton:
         step = self._chart.project(bounded_step(self._hessian, best.gradient, self._metric, self._size, self._radius))
         self._proposed = self._size(step)
         self._predicted = float(best.gradient @ step + step @ self._hessian @ step / 2)
-        return best.z + step
+        self._step = step
+        return skeleton(self._chart, best.z, self._scaled(best.z), self._symbols).bent(best.z, step)
 
     def shorten(self, share: float = 0.5) -> bool:
         """The last proposal was of no use: the next ones go less far.  False if they can hardly be shorter."""
@@ -110,6 +125,7 @@ class QuasiNewton:
             "radius": self._radius,
             "predicted": self._predicted,
             "proposed": self._proposed,
+            "step": self._step,
             "best": None if self._best is None else self._best.state(),
             "secant_steps": np.array([secant.step_z for secant in self._secants]),
             "secant_changes": np.array([secant.change_z for secant in self._secants]),
@@ -118,6 +134,7 @@ class QuasiNewton:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self._radius, self._predicted, self._proposed = (float(state[x]) for x in ("radius", "predicted", "proposed"))
+        self._step = np.array(state["step"])
         self._best = None if state["best"] is None else Trial.of(state["best"])
         self._secants = [
             Secant(np.array(step), np.array(change), float(error))

@@ -10,7 +10,7 @@ from eigenwerk.motion.relaxation.model import PRIOR_WIDTH, ModelHessian
 LEAST_CURVATURE = 0.2
 """Share of the expected curvature along a step that is kept where the surface shows less (Powell's damping)."""
 
-MODEL_ERROR = 0.35
+MODEL_ERROR = 0.08
 """Relative error of the model's second derivatives that is expected when its factors are learnt."""
 
 FADING = 0.8
