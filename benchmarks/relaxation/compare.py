@@ -3,7 +3,7 @@
 `OMP_NUM_THREADS=1 python benchmarks/relaxation/compare.py run ase` (ASE's optimisers; what is in results.json is kept),
 `run ours`, then `report` (results.md).  `--only WORD` takes the cases whose name or kind contains a word.  Needs
 `tblite` and `chgnet` besides ASE.  At rest: every force below 10 meV/Å and, where the cell moves, every component of
-the stress below 0.5 kbar, by the same test for all: the first arrangement that any of them computes and that is at rest.
+the stress below 0.5 kbar; the same test for all, of every arrangement that they compute.
 An optimiser that needs more than twice the calls of a better one of ASE, and 20, is stopped there.
 """
 

@@ -10,6 +10,9 @@ from eigenwerk.motion.relaxation.model import PRIOR_WIDTH, ModelHessian
 LEAST_CURVATURE = 0.2
 """Share of the expected curvature along a step that is kept where the surface shows less (Powell's damping)."""
 
+STABLE = 0.1
+"""Share of the expected curvature along a step below which its change of the gradient teaches nothing about factors."""
+
 MODEL_ERROR = 0.08
 """Relative error of the model's second derivatives that is expected when its factors are learnt."""
 
@@ -44,10 +47,14 @@ def learnt_factors(model: ModelHessian, secants: list[Secant], project: Project)
     for age, secant in enumerate(reversed(secants)):
         product = project(model.products(secant.step_z))
         expected = secant.step_z @ product.sum(axis=0)
+        if secant.step_z @ secant.change_z < STABLE * expected:
+            continue  # not the neighbourhood of a minimum
         noise = secant.error**2 * np.sum(1 / np.diagonal(matrix))
         weight = np.sqrt(FADING**age / (MODEL_ERROR**2 * expected + noise + 1e-12))
         designs.append(np.linalg.solve(lower, product.T) * weight)
         targets.append(np.linalg.solve(lower, secant.change_z) * weight)
+    if not designs:
+        return np.exp(logs)
     design, target = np.concatenate(designs), np.concatenate(targets)
     normal, right = design.T @ design, design.T @ target
     for _ in range(20):
