@@ -37,7 +37,7 @@ def output_sizes(inputs: Inputs) -> dict[str, int] | None:
         sizes["IBZKPT"] = 120 + 75 * size.kpoints
     sizes |= field_sizes(inputs.incar, found.parameters, found.grids)
     wavecar = wavecar_bytes(size.spins, size.kpoints, size.bands, waves.most)
-    if wants_wavecar(inputs.incar, wavecar) and not inputs.fixed_density:
+    if wants_wavecar(inputs.incar, wavecar):
         sizes[WAVE_FILE] = wavecar
     for name, count in _projection_sizes(inputs, levels).items():
         sizes[name] = sizes.get(name, 0) + count

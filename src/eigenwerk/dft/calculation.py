@@ -250,13 +250,17 @@ class Calculation:
         )
 
     def bands_at(
-        self, density: Density, kpoints: KPoints, visit: Visit | None = None, on_batch: OnBatch | None = None
+        self, density: Density, kpoints: KPoints, visit: Visit | None = None, on_batch: OnBatch | None = None,
+        keep: bool = False,
     ) -> PointBands:
-        """Bands at any k-points in the potential of a density, to a tolerance that follows from EDIFF."""
+        """Bands at any k-points in the potential of a density, to a tolerance that follows from EDIFF.
+
+        keep: the orbitals too, of the k-points of this calculation.
+        """
         given, parts = self.parameters, list[Projections]()
 
         def potential_for(atoms: PawAtoms) -> Potential:
-            if potential.rows is None:
+            if potential.rows is None or atoms is self.atoms:
                 return potential
             # rows of terms belong to k-points
             return PotentialBuilder(atoms, make_terms(given, atoms, self.kpoints.symmetry))(density)
@@ -275,7 +279,7 @@ class Calculation:
             potential = self.builder(density)
             found = bands_in_potential(
                 self.atoms, potential_for, kpoints, given.bands, real=real, visit=look, on_batch=on_batch,
-                tolerance=residual_tolerance(given.energy_tolerance), max_sweeps=given.max_steps,
+                tolerance=residual_tolerance(given.energy_tolerance), max_sweeps=given.max_steps, keep=keep,
             )
             return replace(found, projections=Projections.joined(parts)) if parts else found
 

@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from pymatgen.io.vasp.outputs import BSVasprun, Vasprun
+from pymatgen.io.vasp.outputs import BSVasprun, Elfcar, Vasprun, Wavecar
 
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.running.run import run_folder, run_inputs
@@ -57,7 +57,10 @@ def test_a_path_in_the_same_run_and_in_its_density_is_the_same(ground, kept):
     np.testing.assert_allclose(other.bands.eig_skn, one.bands.eig_skn, atol=MICRO)
     np.testing.assert_allclose(other.eig_skn, one.bands.eig_skn, atol=MICRO)
     assert other.fermi_level == pytest.approx(one.fermi_level, abs=1e-9)
-    assert other.forces_av is None and other.stress_vv is None and other.ground_state is None
+    np.testing.assert_array_equal(other.forces_av, one.forces_av)  # sums over a path mean nothing
+    np.testing.assert_allclose(other.stress_vv, one.stress_vv, rtol=1e-12)
+    assert any("forces and stress are those of the run that made" in note for note in other.notes)
+    assert other.ground_state is None
     assert one.bands.gap.gap == pytest.approx(other.bands.gap.gap, abs=MICRO) and not one.bands.gap.metal
     json.dumps(other.as_dict(), allow_nan=False)
 
@@ -120,6 +123,7 @@ def test_the_density_of_chgcar_can_be_kept_and_has_no_fermi_level(ground, kept, 
     assert "CHGCAR" in result.status and any("no other is known" in note for note in result.notes)
     assert "CHGCAR" not in result.files and result.bands.gap.gap == pytest.approx(kept[1].bands.gap.gap, abs=1e-4)
     np.testing.assert_allclose(result.eig_skn, kept[1].eig_skn, atol=1e-4)
+    assert result.forces_av is None and result.stress_vv is None
     other = make_folder(tmp_path / "other", kpoints=PATH, ICHARG=11, ISPIN=2)
     shutil.copy(ground[0] / "CHGCAR", other)
     with pytest.raises(InputError, match="cannot be kept: it was made with ISPIN = 1, and here ISPIN = 2"):
@@ -214,3 +218,57 @@ def test_a_second_mesh_by_its_spacing(tmp_path):
     result = run_folder(folder)
     assert len(result.bands.point_kc) == 10 and result.bands.line_k is None
     assert read(folder).kpoints_opt_props.kpoints.style.name == "Gamma"
+
+FIELDS = {"LVHAR": "T", "LAECHG": "T", "LELF": "T"}
+RATTLED = POSCAR.replace(".25 .25 .25", ".26 .245 .252")
+
+
+@pytest.fixture(scope="module")
+def rattled(tmp_path_factory):
+    """Silicon with forces, and what a mesh and a path in its density leave: three pairs (folder, result)."""
+    top = tmp_path_factory.mktemp("rattled")
+    folders = [make_folder(top / "ground", poscar=RATTLED, **FIELDS)]
+    results = [run_folder(folders[0])]
+    for name, kpoints, tags in (("mesh", MESH, {}), ("path", PATH, {"LPARD": "T", "IBAND": 4, "KPUSE": 7})):
+        folders.append(make_folder(top / name, folders[0], RATTLED, kpoints, ICHARG=11, **FIELDS, **tags))
+        results.append(run_folder(folders[-1]))
+    return list(zip(folders, results, strict=True))
+
+
+def test_a_mesh_has_forces_and_stress_of_its_own(rattled):
+    ground, mesh = rattled[0][1], rattled[1][1]
+    assert np.abs(ground.forces_av).max() > 0.3 and not any("forces" in note for note in mesh.notes)
+    np.testing.assert_allclose(mesh.forces_av, ground.forces_av, atol=1e-4)
+    np.testing.assert_allclose(mesh.stress_vv, ground.stress_vv, atol=1e-3)
+    assert 0 <= mesh.force_error < 1e-3
+
+
+def test_orbitals_and_fields_are_written_as_in_the_run_that_made_the_density(rattled):
+    (ground_folder, ground), (mesh_folder, mesh), (path_folder, path) = rattled
+    for folder, result in rattled[1:]:
+        assert {"WAVECAR", "LOCPOT", "AECCAR0", "AECCAR1", "AECCAR2", "ELFCAR"} <= result.files.keys()
+        assert not {"CHGCAR", "CHG", "eigenwerk.h5"} & result.files.keys()
+        for name in ("LOCPOT", "AECCAR0", "AECCAR1"):
+            assert lines_of(folder / name) == lines_of(ground_folder / name)
+        orbitals = Wavecar(str(folder / "WAVECAR"), verbose=False)
+        energies = np.array([[level[0].real for level in levels] for levels in orbitals.band_energy])
+        np.testing.assert_allclose(energies, result.eig_skn[0], atol=1e-8)
+    assert "IBZKPT" in mesh.files and "IBZKPT" not in path.files and "PARCHG" in path.files
+    one, other = (Elfcar.from_file(folder / "ELFCAR").data["total"] for folder in (ground_folder, mesh_folder))
+    np.testing.assert_allclose(one, other, atol=1e-4)
+    assert any("sum over its k-points" in str(problem) for problem in read_inputs(path_folder).problems)
+    assert not any("sum over its k-points" in str(problem) for problem in read_inputs(mesh_folder).problems)
+    np.testing.assert_allclose(mesh.eig_skn, ground.eig_skn, atol=MICRO)
+
+
+def lines_of(path):
+    """Without that which has the mark of the run."""
+    return [line for line in path.read_text().splitlines() if not line.startswith("Direct")]
+
+
+def test_orbitals_that_nobody_wants_are_not_kept_and_change_nothing(kept, ground, tmp_path):
+    folder = make_folder(tmp_path / "batches", ground[0], kpoints=PATH, ICHARG=11, LWAVE="F")
+    assert not read_inputs(folder).parts.keeps_orbitals and read_inputs(kept[0]).parts.keeps_orbitals
+    result = run_folder(folder)
+    assert "WAVECAR" not in result.files and "WAVECAR" in kept[1].files
+    np.testing.assert_allclose(result.eig_skn, kept[1].eig_skn, atol=MICRO)

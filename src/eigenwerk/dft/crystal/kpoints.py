@@ -59,6 +59,11 @@ class KPoints:
     cells_cc: np.ndarray | None = None
     tetrahedra: Tetrahedra | None = None
 
+    @property
+    def samples_zone(self) -> bool:
+        """Whether sums over the points mean something: not on a path, and not for a list, of which nobody knows."""
+        return self.irreducible_of_full is not None or self.tetrahedra is not None
+
     def with_tetrahedra(self, structure: Structure) -> "KPoints":
         """The same points of a mesh with the tetrahedra between them.
 

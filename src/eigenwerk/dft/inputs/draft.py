@@ -34,7 +34,7 @@ from eigenwerk.dft.inputs.electrons import (
     fixed_occupations,
     starting_moments,
 )
-from eigenwerk.dft.inputs.field_files import band_selection, idle_fields
+from eigenwerk.dft.inputs.field_files import band_selection, keeps_orbitals, sums_over_path
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
@@ -55,6 +55,7 @@ from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.kpoints import KpointsFile
 from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.wavecar import wavecar_bytes
 from eigenwerk.parallel.block_sizes import BATCH_POINTS
 from eigenwerk.parallel.main_memory import installed_memory
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
@@ -65,7 +66,8 @@ class Draft:
     """What is known so far; None where the input does not allow it.
 
     incar: without the tags that have errors; computed: values (and origins) of tags that depend on other input;
-    second_file: KPOINTS_OPT; path_words: of `--bands`; fixed_density: whether the density is kept.
+    second_file: KPOINTS_OPT; path_words: of `--bands`; fixed_density: whether the density is kept;
+    keeps_orbitals: whether those of all k-points are in memory.
     """
 
     incar: Incar
@@ -86,6 +88,7 @@ class Draft:
     second_file: KpointsFile | None = None
     path_words: str | None = None
     fixed_density: bool = False
+    keeps_orbitals: bool = True
     bands: BandRequest | None = None
     _functional: Functional = FUNCTIONALS[DEFAULT]
     _cutoff_ev: float | None = None
@@ -226,7 +229,7 @@ class Draft:
         projection, self.computed["RWIGS"] = sphere_projection(self.incar, self.poscar, self.datasets, self.findings)
         with self.findings.collecting(self.incar.file):
             band_selection(self.incar, bands, len(self.kpoints.point_kc))
-        self.findings.add(*idle_fields(self.incar))
+        self.findings.add(*sums_over_path(self.incar, self.kpoints.samples_zone))
         self.parameters = Parameters(
             cutoff=self._cutoff_ev / HARTREE_EV,
             electrons=self._electrons,
@@ -245,7 +248,10 @@ class Draft:
             **loop_settings(self.incar, chosen.frozen_steps, self.findings),
         )
         self.size = job_size(self.structure, self.kpoints, self.parameters, self.grids, self.waves, self.datasets)
-        if self.fixed_density:  # batch by batch
+        wavecar = wavecar_bytes(self.parameters.spins, len(self.kpoints.point_kc), bands, self.waves.most)
+        if self.fixed_density:
+            self.keeps_orbitals = keeps_orbitals(self.incar, self.kpoints.samples_zone, wavecar)
+        if not self.keeps_orbitals:  # batch by batch
             self.size = replace(self.size, kpoints=min(self.size.kpoints, BATCH_POINTS))
         if accuracy:
             limits = wave_limits(self.structure, self.grids, self.parameters.cutoff)

@@ -29,10 +29,9 @@ UP_TO = 100_000_000
 
 
 def wanted_fields(incar: Incar) -> tuple[str, ...]:
-    """Names of the files; none where the density is kept: its files are those of the run that made it."""
-    if incar.get("ICHARG") in FIXED:
-        return ()
-    return tuple(name for tags, names in FILES.items() if any(incar.get(tag) for tag in tags) for name in names)
+    """Names of the files; CHGCAR of a density that is kept is that of the run that made it."""
+    asked = tuple(name for tags, names in FILES.items() if any(incar.get(tag) for tag in tags) for name in names)
+    return tuple(name for name in asked if incar.get("ICHARG") not in FIXED or name not in FILES["LCHARG",])
 
 
 @dataclass(frozen=True)
@@ -90,14 +89,23 @@ def _numbers(incar: Incar, tag: str, most: int) -> tuple[int, ...]:
     return tuple(sorted({int(number) - 1 for number in given}))
 
 
-def idle_fields(incar: Incar) -> list[Problem]:
-    """A warning for each file that is asked for and not written because the density is kept."""
-    if incar.get("ICHARG") not in FIXED:
+def sums_over_path(incar: Incar, sampled: bool) -> list[Problem]:
+    """A warning where a file sums over k-points that do not sample the zone, and keeps a density that does."""
+    if sampled or incar.get("ICHARG") not in FIXED:
         return []
-    message = "no such file comes of a density that is kept (ICHARG = 11, 12)"
-    remedy = "Set it in the run that makes the density."
-    tags = [tag for tag in ("LVTOT", "LVHAR", "LAECHG", "LELF", "LPARD") if incar.get(tag)]
-    return [incar.problem(tag, message, remedy, severity="warning") for tag in tags]
+    return [
+        incar.problem(
+            tag, "of a path or list it is a sum over its k-points as if they sampled the zone",
+            "Set it in the run that makes the density.", severity="warning",
+        )
+        for tag in ("LELF",) if incar.get(tag)
+    ]  # fmt: skip
+
+
+def keeps_orbitals(incar: Incar, sampled: bool, size: int) -> bool:
+    """Whether the orbitals in a density that is kept are kept as well, of all k-points at once: for forces, which a
+    mesh has (sampled), for files that are made of them, or for a WAVECAR of so many bytes."""
+    return sampled or bool(incar.get("LELF") or incar.get("LPARD")) or wants_wavecar(incar, size)
 
 
 def field_sizes(incar: Incar, parameters: Parameters, grids: GridSizes) -> dict[str, int]:
@@ -107,7 +115,7 @@ def field_sizes(incar: Incar, parameters: Parameters, grids: GridSizes) -> dict[
         one = name.startswith("AECCAR") or (name == "LOCPOT" and incar.get("LVHAR"))
         points = prod(grids.wave if name == "ELFCAR" else grids.fine)
         found[name] = (1 if one else parameters.spins) * bytes_of(points, name == "CHG")
-    if incar.get("ICHARG") not in FIXED and incar.get("LPARD") and not incar.get("LSEPB") and not incar.get("LSEPK"):
+    if incar.get("LPARD") and not incar.get("LSEPB") and not incar.get("LSEPK"):
         found["PARCHG"] = parameters.spins * bytes_of(prod(grids.fine))
     return found
 

@@ -60,6 +60,7 @@ class InputParts:
     memory: MemoryEstimate | None = None
     bands: BandRequest | None = None
     motion: MotionRequest | None = None
+    keeps_orbitals: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +218,7 @@ def _inputs(
     if draft is not None:
         parts = InputParts(
             draft.poscar, draft.structure, draft.symmetry, draft.kpoints, draft.parameters, draft.grids, draft.waves,
-            draft.size, draft.memory, draft.bands, draft.motion,
+            draft.size, draft.memory, draft.bands, draft.motion, draft.keeps_orbitals,
         )  # fmt: skip
     return Inputs(
         folder=folder,

@@ -91,10 +91,6 @@ def _fixed(incar: Incar, folders: tuple[Path, ...], findings: Findings) -> tuple
     if incar.values.get("ISTART") == 1:
         findings.add(incar.problem("ISTART", f"not used with ICHARG = {value}: orbitals start afresh", severity="note"))
     in_force = {"ISTART": Computed(0, DEFAULT), "ICHARG": Computed(value, line_of(incar, "ICHARG"))}
-    for tag in ("LVHAR", "LVTOT", "LAECHG", "LELF"):
-        if incar.values.get(tag):
-            message = f"no such file is written with ICHARG = {value}: the run that made the density writes it"
-            findings.add(incar.problem(tag, message, severity="warning"))
     if value == FIXED[1]:
         return Restart(None, None, True), in_force
     file = density_source(folders)

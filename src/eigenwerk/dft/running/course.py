@@ -5,17 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import fsum
 from pathlib import Path
+from typing import Any
 
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
-from eigenwerk.dft.density import Density
+from eigenwerk.dft.density import Density, moment_per_atom
 from eigenwerk.dft.inputs.electrons import NEUTRAL
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE
 from eigenwerk.dft.inputs.settings import number
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.running.checkpoint import load_start
-from eigenwerk.dft.running.fixed_density import band_words, fixed_density, fixed_state, level_words
+from eigenwerk.dft.running.fixed_density import FixedDensity, band_words, fixed_density, fixed_state, level_words
 from eigenwerk.dft.running.records import Observables, step_record, structure_of_bands, tags_in_force
 from eigenwerk.dft.running.report import Journey, RunResult, advice
 from eigenwerk.dft.running.results import RunSummary, make_result
@@ -130,15 +131,10 @@ class Course:
         if journey is not None:
             status = journey.status if state.converged else f"{journey.status}; the last ionic step: {status}"
         self.note(*filter(None, [_force_words(state)]))
-        axis, builder = slab_axis(state.structure), self.calculation.builder
-        potential = builder(state.density)
-        found = Observables(
-            ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
-            fields_of(self.calculation, state, self.inputs), ground.seconds,
-            vacuum=None if axis is None else vacuum_levels(potential, axis, builder.dipole),
-            dipole=dipole_moment(potential, builder.dipole),
-            core_potentials=core_potentials(potential, builder.dipole), charged=self._charged(potential),
-            projections=ground.projections, report=report,
+        found = replace(
+            self._of_density(state), forces_av=ground.forces_av, moment_a=ground.moment_a,
+            correction_av=ground.correction_av, force_error=ground.force_error, stress_vv=ground.stress_vv,
+            pulay=ground.pulay, seconds=ground.seconds, projections=ground.projections, report=report,
         )  # fmt: skip
         asked = self.inputs.bands
         if asked and not state.converged:
@@ -155,6 +151,17 @@ class Course:
         valence = fsum(inputs.data[symbol].header.valence for symbol in inputs.structure.symbols)
         charge, epsilon = valence - inputs.parameters.electrons, number(inputs.incar, "EPSILON")
         return charged_cell(potential, charge, epsilon) if abs(charge) > NEUTRAL else None
+
+    def _of_density(self, state: State) -> Observables:
+        """What the density of a state and its potential give: fields for files, levels in the vacuum and at atoms."""
+        axis, builder = slab_axis(state.structure), self.calculation.builder
+        potential = builder(state.density)
+        return Observables(
+            fields=fields_of(self.calculation, state, self.inputs),
+            vacuum=None if axis is None else vacuum_levels(potential, axis, builder.dipole),
+            dipole=dipole_moment(potential, builder.dipole),
+            core_potentials=core_potentials(potential, builder.dipole), charged=self._charged(potential),
+        )
 
     def _bands(self, density: Density, found: Observables) -> tuple[Observables, list[str]]:
         """The bands of `BandRequest`, as far as there is time, and how they have ended."""
@@ -194,18 +201,37 @@ class Course:
         self.note(f"the density of {kept.name} is kept", *kept.notes, level_words(kept, calculation))
         began = self.began = time.perf_counter()
         try:
-            main = calculation.bands_at(kept.density, calculation.kpoints, on_batch=self._on_batch)
+            main = calculation.bands_at(
+                kept.density, calculation.kpoints, on_batch=self._on_batch, keep=self.inputs.parts.keeps_orbitals
+            )
         except Stopped as stop:
             raise ConvergenceError(f"{stop}: the run ended before all bands were found; nothing was written") from stop
         state = fixed_state(calculation, kept, main, time.perf_counter() - began)
         self.saver.latest = state
         projections = main.projections and main.projections.filled(state.filling_skn)
-        found = Observables(kept=kept, main=main, seconds=state.history[-1].seconds, projections=projections)
+        found = replace(
+            self._of_density(state), kept=kept, main=replace(main, coeff_sknG=None), seconds=state.history[-1].seconds,
+            projections=projections, moment_a=moment_per_atom(kept.density, calculation.atoms),
+            **self._forces_of_kept(kept, state),
+        )  # fmt: skip
         status = state.status
         if self.inputs.bands:
             found, ended = self._bands(kept.density, found)
             status = "; ".join([status, *ended])
         return self._result(state, found, status, None)
+
+    def _forces_of_kept(self, kept: FixedDensity, state: State) -> dict[str, Any]:
+        """Those of a mesh; of a path, sums over which mean nothing, those of the run that made the density."""
+        if not self.calculation.kpoints.samples_zone:
+            if kept.forces_av is not None:
+                self.note(f"forces and stress are those of the run that made {kept.name}")
+            return {"forces_av": kept.forces_av, "stress_vv": kept.stress_vv}
+        found = self.calculation.forces_of(state)
+        stress_vv, pulay = self.calculation.stress_of(state) if self.inputs.parameters.stress else (None, None)
+        return {
+            "forces_av": found.force_av.cpu().numpy(), "correction_av": found.correction_av.cpu().numpy(),
+            "force_error": found.error, "stress_vv": stress_vv, "pulay": pulay,
+        }  # fmt: skip
 
     def stop(self, reason: str) -> RunResult:
         """Write the last finished step, after which the run was to end."""

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.symmetry import no_symmetry
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.energies import band_energy, harris_energies
 from eigenwerk.dft.inputs.restart import CHARGE_FILE
 from eigenwerk.dft.running.checkpoint import density_of, matching_lengths, read_earlier
+from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.carried import Places, carried_density
 from eigenwerk.dft.scf.earlier import require_same_crystal
 from eigenwerk.dft.scf.fixed_potential import PointBands
@@ -21,6 +21,7 @@ from eigenwerk.dft.spectrum.band_structure import filled_bands_of
 from eigenwerk.dft.spectrum.occupations import Occupations, occupations, occupations_at
 from eigenwerk.dft.volumetric.charge import charge_start
 from eigenwerk.errors import InputError
+from eigenwerk.io.hdf5_state import read_with_header
 from eigenwerk.units import HARTREE_EV
 
 UNSYMMETRIC = 1e-5
@@ -32,13 +33,16 @@ class FixedDensity:
     """A density that is kept.
 
     name: where it is from, in words; fermi_s: Fermi level of each spin channel of the run that made it, hartree, None
-    if nobody knows; filled_s: bands that were full in it, None for a metal or if nobody knows; notes: on the way.
+    if nobody knows; filled_s: bands that were full in it, None for a metal or if nobody knows; forces_av, stress_vv: of
+    that run, hartree and bohr, None if nobody knows; notes: on the way.
     """
 
     density: Density
     name: str
     fermi_s: tuple[float, ...] | None = None
     filled_s: tuple[int, ...] | None = None
+    forces_av: np.ndarray | None = None
+    stress_vv: np.ndarray | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -58,7 +62,7 @@ def fixed_density(path: Path | None, calculation: Calculation) -> tuple[Calculat
     symmetric = calculation.symmetrise(found.density)
     if _distance(found.density, symmetric) <= UNSYMMETRIC:
         return calculation, found
-    if samples_zone(calculation.kpoints):
+    if calculation.kpoints.samples_zone:
         raise InputError(
             f"{path}: this density does not have the symmetry by which the k-points of the mesh were reduced. Set "
             "MAGMOM as in the run that made it, or ISYM = 0."
@@ -92,14 +96,29 @@ def _of_state(path: Path, calculation: Calculation) -> FixedDensity:
     notes = [f"the earlier run had not converged ({earlier.unfinished})"] if earlier.unfinished else []
     if changes:
         notes.append(f"the density was made with other settings: {'; '.join(changes)}")
+    forces_av, stress_vv = _known_forces(path, len(tree["structure"]["symbols"]))
+    kept = FixedDensity(density, str(path), None, None, forces_av, stress_vv, tuple(notes))
     bands = tree["bands"]
     fermi_s = tuple(float(level) for level in bands["fermi_level_s"]) if "fermi_level_s" in bands else None
     channels = len(bands["eig_skn"])
     if fermi_s is None:
-        return FixedDensity(density, str(path), notes=tuple(notes))
+        return kept
     fermi_s = fermi_s if len(fermi_s) == channels else fermi_s[:1] * channels
     filled_s = filled_bands_of(bands["eig_skn"], bands["occ_skn"], tree["kpoints"]["point_kc"], fermi_s)
-    return FixedDensity(density, str(path), fermi_s, filled_s, tuple(notes))
+    return replace(kept, fermi_s=fermi_s, filled_s=filled_s)
+
+
+def _known_forces(path: Path, atoms: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Forces and stress that a run has left in its file, if they are of a converged density."""
+    found = read_with_header(path, only=("results",))[1].get("results")
+    if not isinstance(found, dict) or not found.get("forces_reliable"):
+        return None, None
+    wanted = {"forces_av": (atoms, 3), "stress_vv": (3, 3)}
+    forces_av, stress_vv = (
+        value if isinstance(value, np.ndarray) and value.shape == shape and value.dtype.kind == "f" else None
+        for value, shape in ((found.get(name), shape) for name, shape in wanted.items())
+    )
+    return forces_av, stress_vv
 
 
 def _distance(one: Density, other: Density) -> float:
@@ -108,14 +127,9 @@ def _distance(one: Density, other: Density) -> float:
     return max(float((a - b).abs().max() / a.abs().max().clamp_min(1e-30)) for a, b in pairs)
 
 
-def samples_zone(kpoints: KPoints) -> bool:
-    """Whether sums over k-points mean something: not on a path, and not for a list, of which nobody knows."""
-    return kpoints.irreducible_of_full is not None or kpoints.tetrahedra is not None
-
-
 def level_words(fixed: FixedDensity, calculation: Calculation) -> str:
     """Which Fermi level is given."""
-    if samples_zone(calculation.kpoints):
+    if calculation.kpoints.samples_zone:
         return "the Fermi level is that of this mesh"
     if fixed.fermi_s is None:
         return "the Fermi level is found from these k-points as if they sampled the zone: no other is known"
@@ -123,7 +137,7 @@ def level_words(fixed: FixedDensity, calculation: Calculation) -> str:
 
 
 def fixed_state(calculation: Calculation, fixed: FixedDensity, found: PointBands, seconds: float) -> State:
-    """The bands of a density that is kept as a state without orbitals, of one step.
+    """The bands of a density that is kept as a state of one step, with their orbitals if they were kept.
 
     A mesh samples the zone and has a Fermi level of its own; a path or list has that of the run that made the density.
     Energies are those of Harris and Foulkes with these k-points, which mean something for a mesh only.
@@ -141,11 +155,16 @@ def fixed_state(calculation: Calculation, fixed: FixedDensity, found: PointBands
         step=1, energies=energies, change=energies.free, band_change=band, residual=0.0,
         orbital_residual=found.residual, moment=moment, applications=found.applications, seconds=seconds,
     )
-    nothing = torch.zeros((len(found.eig_skn), 0, 0, 0), dtype=basis.form.dtype)
+    coeff_sknG, output = found.coeff_sknG, density
+    if coeff_sknG is None:
+        coeff_sknG = torch.zeros((len(found.eig_skn), 0, 0, 0), dtype=basis.form.dtype)
+    else:
+        with calculation.runtime.trace.span("density"):
+            output = calculation.symmetrise(density_of_bands(calculation.atoms, coeff_sknG, filling_skn))
     progress = Progress(1, 0.0, energies.free, band, {}, {}, _no_memory)
     words = f"{band_words(found, settings.max_steps)}, in the density of {fixed.name}"
     return State(
-        calculation.subject, density, density, density, nothing, found.eig_skn, filled, energies, (step,),
+        calculation.subject, density, output, density, coeff_sknG, found.eig_skn, filled, energies, (step,),
         found.converged, words, progress,
     )
 
@@ -156,7 +175,7 @@ def _no_memory() -> None:
 
 def _filled(calculation: Calculation, fixed: FixedDensity, found: PointBands) -> Occupations:
     settings, basis = calculation.settings, calculation.basis
-    if samples_zone(calculation.kpoints) or fixed.fermi_s is None:
+    if calculation.kpoints.samples_zone or fixed.fermi_s is None:
         return occupations(
             found.eig_skn, basis.weight_k.cpu(), settings.electrons, settings.smearing, settings.width,
             basis.spin.degeneracy, settings.fixed_moment,

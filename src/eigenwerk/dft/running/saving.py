@@ -202,7 +202,7 @@ class Saver:
         )
         if not self.folder.writes:
             return record, {}
-        orbitals = None if self.inputs.fixed_density else self._orbitals(state, grid)  # those are not kept
+        orbitals = self._orbitals(state, grid) if self.inputs.parts.keeps_orbitals else None
         if grid.world.rank != 0:
             return record, {}
         whole = record

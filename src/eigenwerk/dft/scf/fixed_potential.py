@@ -1,8 +1,8 @@
 """Bands at any number of k-points in a potential that does not change.
 
-The points are taken batch by batch, so that memory does not grow with their number.  Each batch starts as a
-self-consistent run does, from atomic orbitals, and blocked Davidson goes on until all bands have converged; some bands
-more than asked for go along, so that the highest ones are as good as the others.
+The points are taken batch by batch, so that memory does not grow with their number, or all at once where their orbitals
+are kept.  Each batch starts as a self-consistent run does, from atomic orbitals, and blocked Davidson goes on until all
+bands have converged; some bands more than asked for go along, so that the highest ones are as good as the others.
 """
 
 from collections.abc import Callable, Iterator
@@ -46,7 +46,8 @@ class PointBands:
     """Bands of a list of k-points, the same on every rank, in host memory.
 
     eig_skn, residual_skn: (s, k, n) hartree; tolerance: on the residuals; applications of H to single orbitals.
-    projections: of the orbitals on atoms, if they are wanted.
+    projections: of the orbitals on atoms, if wanted.  coeff_sknG: the orbitals on the basis of the calculation,
+    of this group's k-points and this rank's plane waves, if they were kept.
     """
 
     kpoints: KPoints
@@ -55,6 +56,7 @@ class PointBands:
     tolerance: float
     applications: int
     projections: Projections | None = None
+    coeff_sknG: torch.Tensor | None = None
 
     @property
     def residual(self) -> float:
@@ -88,15 +90,30 @@ def bands_in_potential(
     real: Callable[[KPoints], bool] = lambda kpoints: True,
     visit: Visit | None = None,
     on_batch: OnBatch | None = None,
+    keep: bool = False,
 ) -> PointBands:
     """The lowest bands at all points of a list; called on all ranks.
 
     atoms: of the calculation, for other k-points; potential_for: its potential for the atoms of a batch; tolerance: on
     residuals |H ψ - ε S ψ|, hartree; max_sweeps: of EXPANSIONS each, after which a batch is left as it is; real:
-    whether real orbitals may be used for a batch; visit, on_batch: see there.
+    whether real orbitals may be used for a batch; visit, on_batch: see there; keep: the orbitals, of all points at
+    once, which must be those of the atoms' basis.
     """
     found: list[Bands] = []
     done, count = 0, len(kpoints.point_kc)
+    if keep:
+
+        def told(one: Bands) -> None:
+            if on_batch is not None:
+                open_k = (one.residual_skn[..., :bands] > tolerance).any(2).any(0)
+                on_batch(count - int(open_k.sum()), count, float(one.residual_skn[..., :bands].max()))
+
+        one = _solve(atoms, potential_for(atoms), bands, tolerance, max_sweeps, told)
+        if visit is not None:
+            visit(atoms, one, slice(0, count))
+        return PointBands(
+            kpoints, one.eig_skn, one.residual_skn, tolerance, one.applications, coeff_sknG=one.coeff_sknG
+        )
     for own in _batches(atoms, count, bands):
         batch = _padded(kpoints, own, atoms.runtime.grid.groups)
         here = atoms.at_points(atoms.basis.at_points(batch, real(batch)))
@@ -145,8 +162,11 @@ def _with_guards(bands: int) -> int:
     return bands + max(FEWEST_GUARDS, bands // GUARD_SHARE)
 
 
-def _solve(atoms: PawAtoms, potential: Potential, bands: int, tolerance: float, max_sweeps: int) -> Bands:
-    """All bands of the points of a basis."""
+def _solve(
+    atoms: PawAtoms, potential: Potential, bands: int, tolerance: float, max_sweeps: int,
+    on_sweep: Callable[[Bands], None] = lambda found: None,
+) -> Bands:  # fmt: skip
+    """All bands of the points of a basis; on_sweep is told after each sweep."""
     runtime, basis = atoms.runtime, atoms.basis
     fewest = -int(runtime.world.max(runtime.index(-min(basis.count_k))))
     start_sknG = first_orbitals(atoms, potential, max(bands, min(_with_guards(bands), fewest)))
@@ -160,6 +180,7 @@ def _solve(atoms: PawAtoms, potential: Potential, bands: int, tolerance: float, 
             proj_sknI=proj_sknI,
         )
         start_sknG, proj_sknI, applications = found.coeff_sknG, found.proj_sknI, applications + found.applications
+        on_sweep(found)
         # band ranks may differ in the last digits, and must go on together
         if not runtime.world.any(bool((found.residual_skn[..., :bands] > tolerance).any())):
             break

@@ -36,7 +36,8 @@ def fields_of(calculation: Calculation, state: State, inputs: Inputs) -> dict[st
         if "AECCAR0" in wanted:
             found["AECCAR0"] = _plain(core_density(calculation.atoms))
             found["AECCAR1"] = _plain(proto_valence_density(calculation.atoms))
-            found["AECCAR2"] = _plain(valence_density(state.output, calculation.atoms))
+            valence = state.density if inputs.fixed_density else state.output
+            found["AECCAR2"] = _plain(valence_density(valence, calculation.atoms))
         if "ELFCAR" in wanted:
             found["ELFCAR"] = _plain(*localisation_blocks(state, calculation.symmetrise))
         if selection is not None:
