@@ -22,7 +22,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 
-ALL_FILES = "NSW = 0\nLORBIT = 11\nLVHAR = T\nLELF = T\nLAECHG = T\nLWAVE = T\n"
+# with PREC = Normal the density is cut, and ripples in a vacuum are below zero, which custodian takes for damage
+ALL_FILES = "NSW = 0\nPREC = Accurate\nLORBIT = 11\nLVHAR = T\nLELF = T\nLAECHG = T\nLWAVE = T\n"
 PATH_TAGS = ALL_FILES + "ICHARG = 11\n"
 PATH = "Gamma to X, L to Gamma\n10\nLine-mode\nreciprocal\n0 0 0 \\Gamma\n0.5 0 0.5 X\n\n0.5 0.5 0.5 L\n0 0 0 \\Gamma\n"
 CASES = {"Si": "01_silicon_pbe", "Fe, spin": "03_iron_magnet", "H2O": "04_water_molecule", "Si, path": None}
