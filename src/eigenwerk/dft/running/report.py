@@ -89,7 +89,8 @@ class RunResult:
     processor; fft: whose FFTs made orbitals (FFTW or PyTorch); trace: `Trace.as_dict()`. files: by name, in
     folder; stamp: the mark that they have in common. ground_state: the engine's own quantities in hartree and bohr,
     None after an interruption or with a fixed density.  fixed_density: the density was kept, so that energies mean
-    something for a mesh at most, and forces and stress of a path are those of the run that made it; bands: along a path or at a second list of k-points, if asked for.
+    something for a mesh at most, and forces and stress of a path are those of the run that made it; bands: along a
+    path or at a second list of k-points, if asked for.
     vacuum: potential in that of a slab, or None.  charges: electrons of the atoms, and projections: of the orbitals on
     them; None unless LORBIT asks for them, and on ranks of other k-groups than the first.
     dipole: moment by axis from 0, e Å, where a correction was asked for; charged: of a cell with a net charge.

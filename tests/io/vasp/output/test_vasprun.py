@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.output.record import Account
 from eigenwerk.io.vasp.output.vasprun import write_vasprun
 
 
