@@ -1,7 +1,10 @@
 """A metal by tetrahedra, from folder to files: its density of states holds the electrons, its forces have a note."""
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
+from pymatgen.io.vasp.inputs import Kpoints
 
 from eigenwerk.dft.running.run import run_folder
 
@@ -47,3 +50,21 @@ def test_integral_of_the_density_of_states_at_the_fermi_level_is_the_electrons(r
 def test_forces_of_a_metal_by_corrected_tetrahedra_have_a_note(run):
     assert any("not variational" in note for note in run("ISMEAR = -5").notes)
     assert not any("variational" in note for note in run("ISMEAR = -4").notes)
+
+
+def test_tetrahedra_stand_in_vasprun_and_in_an_ibzkpt_that_serves_as_kpoints(run, tmp_path):
+    result = run("ISMEAR = -5")
+    points = ElementTree.parse(result.files["vasprun.xml"]).find("kpoints")
+    rows_Tx = np.array([row.text.split() for row in points.find("varray[@name='tetrahedronlist']")], int)
+    volume = float(points.find("i[@name='volumeweight']").text)
+    assert rows_Tx[:, 0].sum() == 6 * 64 and volume == pytest.approx(1 / 384, abs=1e-8)
+    assert rows_Tx[:, 1:].min() == 1 and rows_Tx[:, 1:].max() == len(result.weight_k)
+    listed = Kpoints.from_file(result.files["IBZKPT"])
+    assert listed.tet_number == len(rows_Tx) and listed.tet_weight == pytest.approx(1 / 384)
+    assert [[count, *corners] for count, corners in listed.tet_connections] == rows_Tx.tolist()
+    (tmp_path / "again").mkdir()
+    for name, source in (("KPOINTS", "IBZKPT"), ("POSCAR", "POSCAR"), ("INCAR", "INCAR")):
+        (tmp_path / "again" / name).write_text((tmp_path / source).read_text())
+    again = run_folder(tmp_path / "again")
+    assert again.free_energy == pytest.approx(result.free_energy, abs=1e-7)
+    assert "tetrahedronlist" not in run("ISMEAR = 1").files["vasprun.xml"].read_text()

@@ -149,3 +149,13 @@ def test_ranks_find_the_same_fields(ranks, solved, name, groups):
     for found in ranks(2, "gloo").run(all_fields, parts, groups):
         for one, other in zip(found, alone, strict=True):
             np.testing.assert_allclose(one, other, atol=2e-4, rtol=1e-5)
+
+
+def test_all_electron_density_is_nowhere_negative_where_all_its_waves_are_kept(calculation):
+    """In a vacuum, where custodian counts negative points; PREC = Normal cuts the density off, which then rings."""
+    atom = Structure(np.diag([9.0, 9.5, 10.0]), ("He",), np.full((1, 3), 0.3))
+    least = {}
+    for precision in ("Accurate", "Normal"):
+        calc = calculation(atom, precision=precision)
+        least[precision] = float(valence_density(calc.run().state.output, calc.atoms).min())
+    assert least["Accurate"] > -1e-12 and least["Normal"] < -1e-3

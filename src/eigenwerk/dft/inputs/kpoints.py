@@ -90,12 +90,16 @@ def kpoints_of_file(file: KpointsFile, poscar: Poscar, structure: Structure, sym
     if file.kind == "line":
         return _path(file, point_kc, symmetry)
     weight_k = np.ones(len(point_kc)) if file.weights_k is None else file.weights_k
-    source = f"list of {len(point_kc)} points in {file.file}"
+    source = f"list of {_points(len(point_kc))} in {file.file}"
     if not weight_k.any():
         return replace(
             explicit(point_kc, np.ones(len(point_kc)), symmetry, source), weight_k=weight_k, label_k=file.labels
         )
     return replace(explicit(point_kc, weight_k, symmetry, source), label_k=file.labels)
+
+
+def _points(count: int) -> str:
+    return f"{count} point{'s' if count != 1 else ''}"
 
 
 def _path(file: KpointsFile, point_kc: np.ndarray, symmetry: Symmetry) -> KPoints:
@@ -124,16 +128,17 @@ def self_consistent(kpoints: KPoints, file: KpointsFile) -> tuple[KPoints, Weigh
     count = int((~weighted_k).sum())
     if count == len(weighted_k):
         raise InputError(
-            f"{file.file}: all {count} k-points have weight 0, so that no density can be made of them. Put the points "
-            "of a mesh with their weights before them, or set ICHARG = 11 beside eigenwerk.h5 of an earlier run."
+            f"{file.file}: {'the only k-point has' if count == 1 else f'all {count} k-points have'} weight 0, so that "
+            "no density can be made of them. Put the points of a mesh with their weights before them, or set ICHARG = "
+            "11 beside eigenwerk.h5 of an earlier run."
         )
     rest = kpoints.point_kc[~weighted_k]
     labels = kpoints.label_k or ("",) * len(weighted_k)
     weightless = replace(
-        explicit(rest, np.ones(count), kpoints.symmetry, f"{count} points of weight 0 in {file.file}"),
+        explicit(rest, np.ones(count), kpoints.symmetry, f"{_points(count)} of weight 0 in {file.file}"),
         label_k=tuple(label for label, weighted in zip(labels, weighted_k, strict=True) if not weighted),
     )
-    source = f"list of {len(weighted_k) - count} points in {file.file}"
+    source = f"list of {_points(len(weighted_k) - count)} in {file.file}"
     made = explicit(kpoints.point_kc[weighted_k], kpoints.weight_k[weighted_k], kpoints.symmetry, source)
     return made, WeightlessPoints(weightless, np.flatnonzero(~weighted_k))
 

@@ -44,6 +44,7 @@ from eigenwerk.io.vasp.output.record import (
     RunRecord,
     SpeciesRecord,
     StepRecord,
+    TetrahedraRecord,
     VacuumLevels,
     dataset_title,
 )
@@ -122,7 +123,7 @@ def run_record(
         ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)),
         final=final,
         generation=_generation(inputs.kpoints), poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
-        fields=observables.fields,
+        fields=observables.fields, tetrahedra=_tetrahedra(inputs),
         second=None if observables.second is None else _second(inputs, state, observables.second),
     )  # fmt: skip
 
@@ -316,6 +317,17 @@ def package_of(file: Path) -> str:
     """Name and version of the package a data set comes from; 'own-file' for one of the user's."""
     inside = file.resolve().is_relative_to(Path(datapath()).resolve())
     return f"gpaw-data {version('gpaw-data')}" if inside else "own-file"
+
+
+def _tetrahedra(inputs: Inputs) -> TetrahedraRecord | None:
+    """As whole numbers of tetrahedra of one volume: six in each cell of a mesh, or as the KPOINTS file lists them."""
+    kpoints, file = inputs.kpoints, inputs.kpoints_file
+    if kpoints.tetrahedra is None:
+        return None
+    listed = file is not None and file.tetrahedra is not None
+    total = int(file.tetrahedra[:, 0].sum()) if listed else 6 * kpoints.full_count  # type: ignore[union-attr, index]
+    count_T = np.rint(kpoints.tetrahedra.weight_T * total).astype(int)
+    return TetrahedraRecord(np.column_stack([count_T, kpoints.tetrahedra.corner_Tc + 1]), 1 / total)
 
 
 def _generation(kpoints: KPoints) -> KpointGeneration | None:

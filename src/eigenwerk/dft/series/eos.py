@@ -183,7 +183,8 @@ def doubts(series: VolumeSeries) -> Iterator[str]:
         yield f"the point at {point.volume:.4f} Å³ is left out of the curve: {point.status}"
     used = series.used
     if len(used) < FEWEST:
-        yield f"{len(used)} points converged, and a curve needs {FEWEST}: there is none"
+        points = f"{len(used)} point{'s' if len(used) != 1 else ''}"
+        yield f"{points} converged, and a curve needs {FEWEST}: there is none"
         return
     if not series.bracketed:
         yield _not_bracketed(series)

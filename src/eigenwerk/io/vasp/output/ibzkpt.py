@@ -9,7 +9,7 @@ from eigenwerk.io.vasp.output.record import RunRecord
 
 
 def write_ibzkpt(path: str | Path, record: RunRecord) -> None:
-    """Write the k-points of a mesh; weights are numbers of points of the whole mesh.
+    """Write the k-points of a mesh; weights are numbers of points of the whole mesh.  With tetrahedra, if there are.
 
     Raises InputError if the file cannot be written, ValueError if the record has no mesh.
     """
@@ -21,6 +21,10 @@ def write_ibzkpt(path: str | Path, record: RunRecord) -> None:
     text += f"\n{len(count_k):8d}\nReciprocal lattice\n"
     for point_c, count in zip(record.kpoint_kc[of_mesh_k], count_k, strict=True):
         text += "".join(f" {value:19.14f}" for value in point_c) + f"  {_weight(count)}\n"
+    if record.tetrahedra is not None:
+        rows_Tx = record.tetrahedra.rows_Tx
+        text += f"Tetrahedra\n{len(rows_Tx):10d}{record.tetrahedra.volume:20.14f}\n"
+        text += ("%10d" * 5 + "\n") * len(rows_Tx) % tuple(rows_Tx.ravel().tolist())
     with replacing(path) as new:
         new.write_text(text, encoding="utf-8")
 

@@ -33,6 +33,15 @@ class KpointGeneration:
 
 
 @dataclass(frozen=True, eq=False)
+class TetrahedraRecord:
+    """Tetrahedra between the k-points: rows_Tx, (T, 5) integers, how many are alike and their corners, from 1; volume:
+    the part of the Brillouin zone that one of them fills."""
+
+    rows_Tx: np.ndarray
+    volume: float
+
+
+@dataclass(frozen=True, eq=False)
 class BandsRecord:
     """Bands at a second list of k-points (KPOINTS_OPT); fields as those of `RunRecord` and `FinalRecord`."""
 
@@ -317,7 +326,7 @@ class RunRecord:
     ranks: processes of the run.  resources: None as long as it is not over.
     second: bands at a second list of k-points, or None.  orbitals: those for WAVECAR, or None.  vibrations: what finite
     displacements found, or None.
-    account: the run in words, or None.
+    account: the run in words, or None.  tetrahedra: with which occupations were found, or None.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
@@ -345,6 +354,7 @@ class RunRecord:
     orbitals: OrbitalRecord | None = None
     vibrations: VibrationRecord | None = None
     account: Account | None = None
+    tetrahedra: TetrahedraRecord | None = None
 
     @property
     def last(self) -> IonicStep:

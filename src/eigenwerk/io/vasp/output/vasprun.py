@@ -19,6 +19,7 @@ from eigenwerk.io.vasp.output.record import (
     KpointGeneration,
     RunRecord,
     StepRecord,
+    TetrahedraRecord,
 )
 from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force, separators
 from eigenwerk.io.vasp.output.vibrations import dynmat
@@ -39,7 +40,7 @@ def _pieces(record: RunRecord) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<modeling>\n'
     yield _generator(record)
     yield block("incar", "".join(item(tag, value, 2) for tag, value in record.incar.items()), 1)
-    yield _points(record.generation, record.kpoint_kc, record.weight_k)
+    yield _points(record.generation, record.kpoint_kc, record.weight_k, record.tetrahedra)
     yield block("parameters", separators(parameters_in_force(record)), 1)
     yield _atominfo(record)
     yield _structure(record, record.ionic_steps[0], 'structure name="initialpos" ', 1, dynamics=True)
@@ -84,11 +85,20 @@ def _string(name: str, value: str) -> str:
     return f'  <i name="{name}" type="string">{text(value)} </i>\n'
 
 
-def _points(generation: KpointGeneration | None, kpoint_kc: np.ndarray, weight_k: np.ndarray) -> str:
-    """The mesh or path that was asked for, if there was one, and the k-points used."""
+def _points(
+    generation: KpointGeneration | None, kpoint_kc: np.ndarray, weight_k: np.ndarray,
+    tetrahedra: TetrahedraRecord | None = None,
+) -> str:  # fmt: skip
+    """The mesh or path that was asked for, if there was one, and the k-points used, with tetrahedra between them."""
     body = "" if generation is None else _generation(generation)
     body += varray("kpointlist", kpoint_kc, GEOMETRY, 2)
-    return block("kpoints", body + varray("weights", weight_k[:, None], GEOMETRY, 2), 1)
+    body += varray("weights", weight_k[:, None], GEOMETRY, 2)
+    if tetrahedra is not None:
+        line = f'   <v type="int" >{" %8d" * 5} </v>\n'
+        rows = line * len(tetrahedra.rows_Tx) % tuple(tetrahedra.rows_Tx.ravel().tolist())
+        body += f'  <varray name="tetrahedronlist"  type="int" >\n{rows}  </varray>\n'
+        body += item("volumeweight", tetrahedra.volume, 2)
+    return block("kpoints", body, 1)
 
 
 def _generation(generation: KpointGeneration) -> str:
