@@ -50,6 +50,8 @@ LAZY_ENGINES = {
     "eigenwerk.parallel.launch.start", "eigenwerk.dft.running.warm_up",
     "eigenwerk.cli.main", "eigenwerk.cli.missing",
     "eigenwerk.dft.series.eos", "eigenwerk.dft.series.convergence",
+    "eigenwerk.perf.looking.choice", "eigenwerk.perf.looking.dos_plot", "eigenwerk.perf.looking.folder",
+    "eigenwerk.perf.looking.report",
 }  # fmt: skip
 """Modules that a function of `cli` may import: they load PyTorch, scipy or h5py, which `--help` and `check` must not
 wait for; and those with which the command can begin where packages are missing."""

@@ -92,7 +92,7 @@ def test_every_page_stands_in_the_menu_and_shows_modules_that_exist():
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(is_quick, commands(page)))])
 def test_quick_commands_run(page, ground, job_folder, request):
     quick = [words for words in commands(page) if is_quick(words)]
-    if any("perf" in words for words in quick):
+    if any(words[1] in ("perf", "plot", "report") for words in quick):
         request.getfixturevalue("recorded")
     if any("pdo4" in words for words in quick):
         (ground / "pdo4").symlink_to(job_folder("pdo4"))

@@ -6,7 +6,7 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.output.record import StepRecord
-from eigenwerk.perf.convergence_plot import draw_convergence
+from eigenwerk.perf.looking.convergence_plot import draw_convergence
 from eigenwerk.perf.plot_process import PlotProcess
 
 STEPS = [

@@ -16,7 +16,9 @@ from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.ncci import app as ncci
 from eigenwerk.cli.perf import app as perf
 from eigenwerk.cli.plan import plan
+from eigenwerk.cli.plot import plot
 from eigenwerk.cli.potcars import potcars
+from eigenwerk.cli.report import report
 from eigenwerk.cli.run import run
 from eigenwerk.cli.series.converge import converge
 from eigenwerk.cli.series.eos import eos
@@ -24,8 +26,8 @@ from eigenwerk.errors import EigenwerkError
 
 ABOUT = (
     "Two engines. Materials: plane-wave PAW density-functional theory; INCAR, POSCAR, KPOINTS in, energies out (run, "
-    "check, plan, eos, converge, build, potcars). Light nuclei: configuration interaction; a case file in, levels out "
-    "(ncci)."
+    "check, plan, eos, converge, build, potcars), pictures and pages of them (plot, report). Light nuclei: "
+    "configuration interaction; a case file in, levels out (ncci)."
 )
 
 INTERNAL_ERROR = 1
@@ -59,7 +61,9 @@ app.command()(check)
 app.command()(converge)
 app.command()(eos)
 app.command()(plan)
+app.command()(plot)
 app.command()(potcars)
+app.command()(report)
 app.command()(run)
 app.add_typer(perf, name="perf")
 app.add_typer(ncci, name="ncci")

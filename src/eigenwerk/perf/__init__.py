@@ -1,1 +1,1 @@
-"""The laboratory: reads the records of runs, never an engine."""
+"""The laboratory: reads the records of runs, never an engine (but for the numpy of band gaps)."""

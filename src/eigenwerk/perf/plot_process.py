@@ -15,8 +15,8 @@ from typing import Any
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.output.record import StepRecord
-from eigenwerk.perf.bands_plot import draw_bands
-from eigenwerk.perf.convergence_plot import convergence_figure, draw_convergence
+from eigenwerk.perf.looking.bands_plot import draw_bands
+from eigenwerk.perf.looking.convergence_plot import convergence_figure, draw_convergence
 
 COMMAND = (sys.executable, "-m", "eigenwerk.perf.plot_process")
 

@@ -28,7 +28,7 @@ from eigenwerk.cli.series.words import (
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.vasp.elements import formula
-from eigenwerk.perf.series_plot import converge_figure
+from eigenwerk.perf.looking.series_plot import converge_figure
 
 if TYPE_CHECKING:
     from eigenwerk.dft.series.convergence import SettingSeries

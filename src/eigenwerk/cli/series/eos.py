@@ -28,7 +28,7 @@ from eigenwerk.cli.series.words import (
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.io.vasp.elements import formula
-from eigenwerk.perf.series_plot import eos_figure
+from eigenwerk.perf.looking.series_plot import eos_figure
 
 if TYPE_CHECKING:
     from eigenwerk.dft.series.points import Point

@@ -19,7 +19,7 @@ from eigenwerk.io.atomic_write import ensure_writable, write_text
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import find_launch, wished_threads
 from eigenwerk.parallel.main_memory import installed_memory
-from eigenwerk.perf.series_plot import save_figure
+from eigenwerk.perf.pictures import require_suffix, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,8 +92,8 @@ def write_document(path: Path, document: dict[str, Any]) -> None:
 def require_places(target: Path, plot: Path | None) -> None:
     """Raise InputError, before anything is computed, where files could not be written."""
     ensure_writable(target)
-    if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
-        raise InputError(f"--plot {plot}: pictures are PNG or SVG. Give a name that ends in .png or .svg.")
+    if plot is not None:
+        require_suffix(plot, "--plot")
 
 
 def draw(figure: Callable[[], "Figure"], wanted: Path | None, usual: Path, voice: Voice) -> None:

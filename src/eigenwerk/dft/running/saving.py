@@ -216,7 +216,7 @@ class Saver:
                 path, self.tree(state, record, observables, orbitals, trace), __version__, stamp=str(record.stamp)
             )
         writers |= {file.name: partial(_write_file, file, whole) for file in output_files(whole) if file.due(whole)}
-        writers |= self._band_files(state, observables)
+        writers |= self._band_files(state, observables, record)
         with self._writing:
             written, self.unwritten = self._put(writers)
             if self.unwritten and (words := self.folder.move_if_vanished()):
@@ -224,12 +224,15 @@ class Saver:
                 written, self.unwritten = self._put(writers)
         return record, written
 
-    def _band_files(self, state: State, observables: Observables) -> dict[str, Callable[[Path], None]]:
+    def _band_files(
+        self, state: State, observables: Observables, record: RunRecord
+    ) -> dict[str, Callable[[Path], None]]:
         """bands.json, and the path where no file holds it."""
         found = structure_of_bands(self.inputs, state, observables)
         if found is None:
             return {}
-        words, path_text = json.dumps(found.as_dict()), self.inputs.bands.path_text
+        words = json.dumps({"mark": str(record.stamp)} | found.as_dict())
+        path_text = self.inputs.bands.path_text
         texts = {BANDS_FILE: words} | ({PATH_FILE: path_text} if path_text else {})
         return {name: partial(write_text, text=text) for name, text in texts.items()}
 

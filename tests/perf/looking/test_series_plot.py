@@ -2,7 +2,8 @@
 
 import pytest
 
-from eigenwerk.perf.series_plot import converge_figure, eos_figure, save_figure
+from eigenwerk.perf.looking.series_plot import converge_figure, eos_figure
+from eigenwerk.perf.pictures import save_figure
 
 FIT = {"energy_eV": -10.8, "volume_A3": 40.9, "bulk_modulus_GPa": 88.0, "bulk_modulus_derivative": 4.3}
 

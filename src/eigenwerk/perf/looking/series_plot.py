@@ -1,12 +1,10 @@
 """Pictures of series of calculations, from the documents eos.json and converge.json."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenwerk.io.atomic_write import replacing
 from eigenwerk.perf.pictures import BLUE, DARK, QUIET, RUST, plain_axes
 from eigenwerk.units import EV_PER_CUBIC_ANGSTROM_GPA
 
@@ -14,11 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def save_figure(figure: "Figure", path: str | Path) -> None:
-    """As PNG, or as SVG if the name of the file ends so.  Raises InputError if it cannot be written."""
-    kind = "svg" if Path(path).suffix.lower() == ".svg" else "png"
-    with replacing(path) as new:
-        figure.savefig(new, format=kind)
+VARIED = {"cutoff": "ENCUT (eV)", "k-points": "mesh of k-points", "smearing": "SIGMA (eV)"}
+"""What settings of a series are, below its axes."""
 
 
 def eos_figure(document: Mapping[str, Any], title: str) -> "Figure":
@@ -92,8 +87,10 @@ def converge_figure(document: Mapping[str, Any], title: str) -> "Figure":
         axes[1].plot([place for place, _ in known], [value for _, value in known], "-o", color=BLUE, markersize=4.5)
         axes[1].set_xticks(list(places), names, fontsize=8)
         axes[1].axhline(0.0, color=QUIET, linewidth=0.8)
+        for panel in axes:
+            panel.set_xlabel(VARIED.get(one["name"], one["name"]), fontsize=9)
         plain_axes(axes[1], f"{one['name']}: pressure to the best (GPa)", "y")
-    figure.subplots_adjust(left=0.08, right=0.98, bottom=0.16 / len(series), top=1 - 0.22 / len(series), hspace=0.4)
+    figure.subplots_adjust(left=0.08, right=0.98, bottom=0.19 / len(series), top=1 - 0.22 / len(series), hspace=0.55)
     return figure
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from eigenwerk.perf.bands_plot import bands_figure, draw_bands, label_places
+from eigenwerk.perf.looking.bands_plot import bands_figure, draw_bands, label_places
+from eigenwerk.perf.looking.dos_plot import DosCurves
 from eigenwerk.perf.plot_process import PlotProcess
 
 
@@ -29,12 +30,12 @@ def test_each_line_of_the_path_has_curves_of_its_own():
     curves = [line for line in axes.lines if len(line.get_xdata()) == 4]
     assert len(curves) == 2 * 2 * 4
     assert axes.get_title(loc="left") == "Si2: gap 1.200 eV, indirect"
-    assert [text.get_text() for text in axes.texts] == ["Γ", "X|U", "Γ"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["Γ", "X|U", "Γ"]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["spin up", "spin down"]
 
 
 def test_names_that_meet_stand_together():
-    assert label_places(np.array([0.0, 1.0, 1.0, 2.0]), ["G", "X", "X", ""]) == [(0.0, "Γ"), (1.0, "X")]
+    assert label_places(np.array([0.0, 1.0, 1.0, 2.0]), ["G", "X_0", "X_0", ""]) == [(0.0, "Γ"), (1.0, "X₀")]
 
 
 def test_process_draws_it_too(tmp_path):
@@ -43,3 +44,11 @@ def test_process_draws_it_too(tmp_path):
     plotter.close()
     draw_bands(tmp_path / "here.png", document(), "Si2")
     assert (tmp_path / "here.png").read_bytes() == (tmp_path / "there.png").read_bytes()
+
+
+def test_densities_of_states_stand_beside_the_bands_on_the_same_energies():
+    dos = DosCurves(np.linspace(-5, 5, 21), np.ones((2, 21)), {"Si s": 0.5 * np.ones((2, 21))})
+    left, right = bands_figure(document(spins=2), "Si2", dos, (-3.0, 2.0)).axes
+    assert left.get_ylim() == right.get_ylim() == (-3.0, 2.0)
+    (total,) = (line for line in right.lines if line.get_label() == "total")
+    assert total.get_ydata()[0] == -5.5  # counted from the zero of the bands

@@ -1,0 +1,284 @@
+"""Read vasprun.xml, written by eigenwerk or by VASP: what pictures and reports are made of.
+
+The large blocks that they do not need (projections of single orbitals) are passed over.
+Layout: docs/formats/vasprun.md.
+"""
+
+import xml.etree.ElementTree as ET
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+
+from eigenwerk.errors import InputError
+from eigenwerk.io.bounded import MEGABYTE, gunzipped, read_bounded
+from eigenwerk.io.vasp.elements import ELEMENTS
+from eigenwerk.io.vasp.output.record import Account, DensityOfStates
+
+LARGEST = 2000 * MEGABYTE
+"""Bytes of a file that are read."""
+
+PROGRAM = "eigenwerk"
+"""The word in the generator block of our own files."""
+
+_PASSED_OVER = {"projected", "projected_kpoints_opt", "eigenvalues_kpoints_opt", "dielectricfunction", "dynmat"}
+
+
+@dataclass(frozen=True, eq=False)
+class ReadStep:
+    """One ionic step.
+
+    lattice_cv: (c, v) Angstrom; scaled_ac: (a, c); free_x, zero_x, seconds_x: of each step of self-consistency, free
+    energy and energy extrapolated to no smearing (eV), wall time.  energy: entries by name, eV; components: of the last
+    step of self-consistency.  forces_av: eV/Angstrom, stress_vv: kB, positive where the cell wants to expand; None if
+    absent.  own: what eigenwerk alone writes, as text.
+    """
+
+    lattice_cv: np.ndarray
+    scaled_ac: np.ndarray
+    free_x: np.ndarray
+    zero_x: np.ndarray
+    seconds_x: np.ndarray
+    energy: Mapping[str, float]
+    components: Mapping[str, float]
+    forces_av: np.ndarray | None
+    stress_vv: np.ndarray | None
+    own: Mapping[str, str]
+
+    @property
+    def largest_force(self) -> float | None:
+        """Largest norm of the forces on one atom, eV/Angstrom."""
+        return None if self.forces_av is None else float(np.linalg.norm(self.forces_av, axis=1).max())
+
+
+@dataclass(frozen=True, eq=False)
+class VasprunFile:
+    """The file.
+
+    generator: program, version, date, time, run; incar, parameters: tags as text; generation: words about the mesh;
+    point_kc: reduced, weight_k: sum one; symbols: one per atom; titles: data set of each element; steps: ionic steps.
+    fermi_level, eig_skn: eV; occ_skn: 0 to 1; dos with the names of the columns of its parts; None where the file has
+    none.  account: the run in words, of files of eigenwerk.
+    """
+
+    path: Path
+    generator: Mapping[str, str]
+    incar: Mapping[str, str]
+    parameters: Mapping[str, str]
+    generation: str
+    point_kc: np.ndarray
+    weight_k: np.ndarray
+    symbols: tuple[str, ...]
+    titles: Mapping[str, str]
+    steps: tuple[ReadStep, ...]
+    fermi_level: float | None
+    eig_skn: np.ndarray | None
+    occ_skn: np.ndarray | None
+    dos: DensityOfStates | None
+    columns: tuple[str, ...]
+    account: Account | None
+
+    @property
+    def own(self) -> bool:
+        """Whether eigenwerk wrote it."""
+        return self.generator.get("program", "").lower() == PROGRAM
+
+    @property
+    def last(self) -> ReadStep:
+        """The last ionic step."""
+        return self.steps[-1]
+
+    @property
+    def converged(self) -> bool | None:
+        """What a file of eigenwerk says of its last ionic step; None for other programs."""
+        return {"T": True, "F": False}.get(self.last.own.get("converged", "").strip())
+
+
+def read_vasprun(path: str | Path) -> VasprunFile:
+    """Read a file, gzipped or not.
+
+    Raises InputError, naming file and remedy, if it cannot be read, is cut off (a run that was killed, or is at work),
+    is damaged, or has no ionic step.
+    """
+    path = Path(path)
+    data = read_bounded(path, LARGEST)
+    try:
+        data = gunzipped(data, LARGEST) if data[:2] == b"\x1f\x8b" else data
+        return _content(path, _parts(data))
+    except (ET.ParseError, zlib.error, EOFError, OverflowError) as error:
+        raise InputError(
+            f"{path}: not a whole XML file ({error}). It was cut off, by a run that was killed or is still at work, or "
+            "changed afterwards. Let the run end, take another copy, or run the calculation again."
+        ) from error
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{path}: XML, but not as VASP and eigenwerk write it ({type(error).__name__}: {error}). Is it damaged? "
+            "Take another copy, or run the calculation again."
+        ) from error
+
+
+def _parts(data: bytes) -> ET.Element:
+    """The tree without what is passed over."""
+    root, inside = None, 0
+    for event, element in ET.iterparse(BytesIO(data), events=("start", "end")):
+        if root is None:
+            root = element
+        if element.tag in _PASSED_OVER:
+            inside += 1 if event == "start" else -1
+        if event == "end" and (inside or element.tag in _PASSED_OVER):
+            element.clear()
+    if root is None or root.tag != "modeling":
+        raise ValueError("the outermost element is not <modeling>")
+    return root
+
+
+def _content(path: Path, root: ET.Element) -> VasprunFile:
+    symbols, titles = _atoms(root)
+    found = [element for element in root.findall("calculation") if element.find("structure") is not None]
+    if not found:
+        raise InputError(f"{path}: holds no ionic step: its run ended before the first one was done. Run it again.")
+    steps = tuple(_step(element, len(symbols)) for element in found)
+    eig_skn, occ_skn = _eigenvalues(found[-1].find("eigenvalues"))
+    dos, columns = _dos(found[-1].find("dos"), len(symbols))
+    fermi = found[-1].find("dos/i[@name='efermi']")
+    points = root.find("kpoints/varray[@name='kpointlist']")
+    weights = root.find("kpoints/varray[@name='weights']")
+    account = found[-1].find(f"separator[@name='{PROGRAM}']")
+    return VasprunFile(
+        path, _tags(root.find("generator")), _tags(root.find("incar")), _tags(root.find("parameters")),
+        _generation(root.find("kpoints/generation")),
+        _rows(points, 3), _rows(weights, 1)[:, 0], symbols, titles, steps,
+        None if fermi is None else float(_text(fermi)), eig_skn, occ_skn, dos, columns,
+        None if account is None else _account(account),
+    )  # fmt: skip
+
+
+def _text(element: ET.Element | None) -> str:
+    return "" if element is None else (element.text or "").strip()
+
+
+def _tags(element: ET.Element | None) -> dict[str, str]:
+    """All tags below an element, whatever their groups; the first of each name."""
+    tags: dict[str, str] = {}
+    for one in () if element is None else element.iter():
+        if one.tag in ("i", "v") and "name" in one.attrib:
+            tags.setdefault(one.attrib["name"], " ".join(_text(one).split()))
+    return tags
+
+
+def _atoms(root: ET.Element) -> tuple[tuple[str, ...], dict[str, str]]:
+    symbols = tuple(_text(row.find("c")) for row in root.findall("atominfo/array[@name='atoms']/set/rc"))
+    rows = [row.findall("c") for row in root.findall("atominfo/array[@name='atomtypes']/set/rc")]
+    if not symbols:
+        raise ValueError("there are no atoms")
+    # VASP calls potentials such as r, X and Zr_sv by the first two letters
+    names = tuple(symbol if symbol in ELEMENTS else symbol[:1] for symbol in symbols)
+    return names, {_text(row[1]): _text(row[4]) for row in rows}
+
+
+def _generation(element: ET.Element | None) -> str:
+    """Gamma 4 x 4 x 4; empty for a list."""
+    if element is None:
+        return ""
+    kind, divisions = element.attrib.get("param", ""), _text(element.find("*[@name='divisions']")).split()
+    if kind == "listgenerated":
+        return f"path, {' '.join(divisions)} points on each line"
+    return f"{kind} {' x '.join(divisions)}"
+
+
+def _rows(element: ET.Element | None, columns: int) -> np.ndarray:
+    """The numbers of <v> or <r>, (x, columns)."""
+    if element is None:
+        raise ValueError("an array is missing")
+    words = " ".join(row.text or "" for row in element if row.tag in ("v", "r")).split()
+    return np.array([_number(word) for word in words] if "*" in "".join(words) else words, dtype=float).reshape(
+        -1, columns
+    )
+
+
+def _number(word: str) -> float:
+    """nan for a column that was too narrow and is full of stars."""
+    return float("nan") if "*" in word else float(word)
+
+
+def _energies(element: ET.Element | None) -> dict[str, float]:
+    return {name: _number(value) for name, value in _tags(element).items()}
+
+
+def _step(element: ET.Element, atoms: int) -> ReadStep:
+    steps = element.findall("scstep")
+    inner = [_energies(step.find("energy")) for step in steps]
+    times = [_text(step.find("time[@name='total']")).split()[-1:] or ["nan"] for step in steps]
+    forces = element.find("varray[@name='forces']")
+    stress = element.find("varray[@name='stress']")
+    structure = element.find("structure")
+    assert structure is not None
+    step = ReadStep(
+        _rows(structure.find("crystal/varray[@name='basis']"), 3),
+        _rows(structure.find("varray[@name='positions']"), 3),
+        np.array([entry.get("e_fr_energy", np.nan) for entry in inner]),
+        np.array([entry.get("e_0_energy", np.nan) for entry in inner]),
+        np.array([_number(time) for (time,) in times]),
+        _energies(element.find("energy")) or (inner[-1] if inner else {}),
+        {name: value for name, value in (inner[-1] if inner else {}).items() if not name.startswith("e_")},
+        None if forces is None else _rows(forces, 3), None if stress is None else _rows(stress, 3),
+        {
+            one.attrib["name"]: _text(one)
+            for one in element.findall(f"separator[@name='{PROGRAM}']/*") if one.tag in ("i", "v")
+        },
+    )  # fmt: skip
+    if step.lattice_cv.shape != (3, 3) or abs(np.linalg.det(step.lattice_cv)) < 1e-6:
+        raise ValueError("a cell has no three independent vectors")
+    shapes = {"positions": step.scaled_ac, "forces": step.forces_av}
+    for name, value in shapes.items():
+        if value is not None and len(value) != atoms:
+            raise ValueError(f"{len(value)} {name} for {atoms} atoms")
+    return step
+
+
+def _eigenvalues(element: ET.Element | None) -> tuple[np.ndarray | None, np.ndarray | None]:
+    sets = [] if element is None else element.findall("array/set/set")
+    if not sets:
+        return None, None
+    value_skny = np.array([[_rows(point, 2) for point in spin.findall("set")] for spin in sets])
+    return value_skny[..., 0], value_skny[..., 1]
+
+
+def _dos(element: ET.Element | None, atoms: int) -> tuple[DensityOfStates | None, tuple[str, ...]]:
+    sets = [] if element is None else element.findall("total/array/set/set")
+    if element is None or not sets:
+        return None, ()
+    value_sxy = np.array([_rows(spin, 3) for spin in sets])
+    dos = DensityOfStates(value_sxy[0, :, 0], value_sxy[..., 1], value_sxy[..., 2])
+    if len(dos.energy_x) < 2 or not (np.diff(dos.energy_x) > 0).all():
+        raise ValueError("the energies of the density of states do not rise")
+    fields = [_text(field) for field in element.findall("partial/array/field")]
+    ions = element.findall("partial/array/set/set")
+    if not ions:
+        return dos, ()
+    part_asxL = np.array([[_rows(s, len(fields))[:, 1:] for s in ion.findall("set")[: len(sets)]] for ion in ions])
+    if part_asxL.shape[:3] != (atoms, *dos.total_sx.shape):
+        raise ValueError(f"parts of the density of states of shape {part_asxL.shape} for {atoms} atoms")
+    parts = DensityOfStates(dos.energy_x, dos.total_sx, dos.integrated_sx, part_asxL.transpose(1, 2, 0, 3))
+    return parts, tuple(fields[1:])
+
+
+def _account(element: ET.Element) -> Account | None:
+    def rows(name: str, tag: str = "i") -> list[ET.Element]:
+        return element.findall(f"separator[@name='{name}']/{tag}")
+
+    def pairs(name: str) -> tuple[tuple[str, str], ...]:
+        return tuple((row.attrib["name"], _text(row)) for row in rows(name))
+
+    def remarks(kind: str) -> tuple[str, ...]:
+        return tuple(_text(row) for row in rows("remarks") if row.attrib["name"] == kind)
+
+    settings = tuple((row.attrib["name"], _text(row), row.attrib["origin"]) for row in rows("settings", "setting"))
+    if not settings:
+        return None
+    return Account(
+        pairs("described"), settings, pairs("found"), remarks("warning"), remarks("note"), remarks("advice")
+    )

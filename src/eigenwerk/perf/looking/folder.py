@@ -1,0 +1,172 @@
+"""The files of a folder that pictures and reports are made of, each read when it is asked for, and once."""
+
+import json
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from eigenwerk.dft.spectrum.band_gap import band_gap
+from eigenwerk.errors import InputError
+from eigenwerk.io.bounded import MEGABYTE, read_bounded
+from eigenwerk.io.hdf5_state import read_state
+from eigenwerk.io.run_stamp import RunStamp, stamp_of
+from eigenwerk.io.vasp.elements import formula
+from eigenwerk.io.vasp.output.record import StepRecord
+from eigenwerk.io.vasp.vasprun_reader import VasprunFile, read_vasprun
+from eigenwerk.perf.looking.fields import is_field
+from eigenwerk.units import HARTREE_EV
+
+VASPRUN, STATE = ("vasprun.xml", "vasprun.xml.gz"), "eigenwerk.h5"
+BANDS, EOS, CONVERGE = "bands.json", "eos.json", "converge.json"
+
+LARGEST = 500 * MEGABYTE
+"""Bytes of a document that are read."""
+
+Made = TypeVar("Made")
+
+
+class RunFolder:
+    """A folder with results.  Raises InputError if there is no such folder."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        if not self.path.is_dir():
+            raise InputError(f"{path}: no such folder. Give the output folder of a run or of a series.")
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file of this name."""
+        return (self.path / name).is_file()
+
+    @cached_property
+    def vasprun_path(self) -> Path | None:
+        """vasprun.xml, or None."""
+        return next((self.path / name for name in VASPRUN if self.has(name)), None)
+
+    @cached_property
+    def vasprun(self) -> VasprunFile:
+        """Its content.  Raises InputError as `read_vasprun` does, also if there is none."""
+        if self.vasprun_path is None:
+            raise InputError(f"{self.path}: no vasprun.xml in this folder. Give the output folder of a run.")
+        return read_vasprun(self.vasprun_path)
+
+    @cached_property
+    def fields(self) -> list[str]:
+        """Names of the files with fields on grids."""
+        return sorted(entry.name for entry in self.path.iterdir() if is_field(entry.name) and entry.is_file())
+
+    def document(self, name: str) -> dict[str, Any]:
+        """A JSON document of a run or series.  Raises InputError if it cannot be read or is none."""
+        path = self.path / name
+        try:
+            found = json.loads(read_bounded(path, LARGEST))
+        except (ValueError, RecursionError) as error:
+            raise _damaged(path, error) from error
+        if not isinstance(found, dict):
+            raise _damaged(path, TypeError("no object"))
+        return found
+
+    def drawn(self, name: str, make: Callable[[dict[str, Any]], Made]) -> Made:
+        """What is made of a document.  Raises InputError where it does not hold what it should."""
+        found = self.document(name)
+        try:
+            return make(found)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise _damaged(self.path / name, error) from error
+
+    @property
+    def formula(self) -> str:
+        """Of the structure; of a series, the name of the folder."""
+        return self.path.resolve().name if self.vasprun_path is None else formula(self.vasprun.symbols)
+
+    @property
+    def mark(self) -> str:
+        """For titles: how a run has not ended well."""
+        if self.vasprun_path is None or self.vasprun.converged is not False:
+            return ""
+        return ", NOT CONVERGED"
+
+    @cached_property
+    def zero(self) -> tuple[float, str]:
+        """The energy (eV) that pictures count from, and what it is: the valence band top, or the Fermi level."""
+        found = self.vasprun
+        fermi = found.fermi_level or 0.0
+        if found.eig_skn is not None and found.occ_skn is not None:
+            gap = band_gap(found.eig_skn, found.occ_skn, found.point_kc, [fermi] * len(found.eig_skn))
+            if not gap.metal and gap.top is not None:
+                return gap.top.energy, "valence band top"
+        return fermi, "Fermi level"
+
+    @cached_property
+    def moment_a(self) -> np.ndarray | None:
+        """Moments of the atoms, Bohr magnetons, if known."""
+        words = self.vasprun.last.own.get("magnetization_per_atom", "").split()
+        return np.array(words, dtype=float) if len(words) == len(self.vasprun.symbols) else None
+
+    @property
+    def stamp(self) -> RunStamp | None:
+        """The mark of run and save, in files of eigenwerk."""
+        return None if self.vasprun_path is None else stamp_of(self.vasprun_path)
+
+    @cached_property
+    def fixed_density(self) -> bool:
+        """Whether the density was kept (ICHARG = 11 or 12)."""
+        words = self.vasprun.parameters.get("ICHARG", self.vasprun.incar.get("ICHARG", "0"))
+        return words.strip().lstrip("-").isdigit() and int(words) >= 10
+
+    @cached_property
+    def tolerance(self) -> float:
+        """EDIFF, eV."""
+        words = self.vasprun.parameters.get("EDIFF", "1E-4")
+        try:
+            return float(words)
+        except ValueError:
+            return 1e-4
+
+    @cached_property
+    def steps(self) -> list[StepRecord]:
+        """Steps of self-consistency of the last ionic step: those of eigenwerk.h5 if it is of the same save, which
+        has residuals and events; else what vasprun.xml knows of them."""
+        state = self.path / STATE
+        if state.is_file() and self.stamp is not None and stamp_of(state) == self.stamp:
+            history = read_state(state, only=["history"])["history"]
+            try:
+                return _steps(history)
+            except (LookupError, TypeError, ValueError) as error:
+                raise InputError(f"{state}: its /history is not as it should be ({error}). Run it again.") from error
+        free_x = self.vasprun.last.free_x
+        change_x = np.diff(free_x, prepend=0.0)
+        return [
+            StepRecord(number, "", float(free), np.nan, float(zero), float(change), np.nan, 0, np.nan, seconds=float(s))
+            for number, (free, zero, change, s) in enumerate(
+                zip(free_x, self.vasprun.last.zero_x, change_x, self.vasprun.last.seconds_x, strict=True), start=1
+            )
+        ]
+
+
+def _steps(history: dict[str, Any]) -> list[StepRecord]:
+    moment_x = history["moment"]
+    events: dict[int, list[str]] = {}
+    for words in history["events"]:
+        number, _, event = words.removeprefix("step ").partition(": ")
+        events.setdefault(int(number), []).append(event)
+    return [
+        StepRecord(
+            int(history["step"][x]), "", float(history["free"][x]) * HARTREE_EV,
+            float(history["internal"][x]) * HARTREE_EV, float(history["extrapolated"][x]) * HARTREE_EV,
+            float(history["change"][x]) * HARTREE_EV, float(history["band_change"][x]) * HARTREE_EV,
+            int(history["applications"][x]), float(history["orbital_residual"][x]) * HARTREE_EV,
+            float(history["residual"][x]), None if moment_x is None else float(moment_x[x]),
+            float(history["seconds"][x]), tuple(events.get(int(history["step"][x]), ())),
+        )
+        for x in range(len(history["step"]))
+    ]  # fmt: skip
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"{path}: not a whole document of eigenwerk ({type(error).__name__}: {error}). Take another copy, or compute "
+        "it again."
+    )
