@@ -28,6 +28,43 @@ class HarmonicCrystal:
         )
 
 
+class LennardJones:
+    """Thirty-two atoms of argon's size and of masses of 20 to 60 amu, cubic close-packed; soon without memory.
+
+    U = Σ w(r), w the potential of Lennard and Jones shifted such that it and its force end at `reach`.
+    """
+
+    depth, size, reach = 0.0104, 3.4, 4.7  # eV, Å, Å
+
+    def __init__(self, edge=10.7):
+        corners = np.stack(np.meshgrid(*3 * [np.arange(2)], indexing="ij"), -1).reshape(-1, 1, 3)
+        faces = np.array([[0, 0, 0], [0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]])
+        self.start = Arrangement(np.eye(3) * edge, (0.5 * (corners + faces)).reshape(-1, 3))
+        self.masses_a = np.random.default_rng(0).uniform(20.0, 60.0, 32)
+        self.upper = np.triu_indices(32, 1)
+
+    def pair(self, distance):
+        """Energy and slope without the shift."""
+        sixth = (self.size / distance) ** 6
+        return 4 * self.depth * (sixth**2 - sixth), -24 * self.depth * (2 * sixth**2 - sixth) / distance
+
+    def __call__(self, arrangement):
+        scaled_ac = arrangement.scaled_ac
+        apart_xc = scaled_ac[self.upper[0]] - scaled_ac[self.upper[1]]
+        apart_xv = (apart_xc - np.round(apart_xc)) @ arrangement.lattice_cv
+        distance_x = np.sqrt((apart_xv**2).sum(1))
+        near_x = distance_x < self.reach
+        apart_xv, distance_x = apart_xv[near_x], distance_x[near_x]
+        energy_x, slope_x = self.pair(distance_x)
+        energy_at_end, slope_at_end = self.pair(self.reach)
+        energy = (energy_x - energy_at_end - slope_at_end * (distance_x - self.reach)).sum()
+        pull_xv = ((slope_x - slope_at_end) / distance_x)[:, None] * apart_xv
+        forces_av = np.zeros_like(scaled_ac)
+        np.add.at(forces_av, self.upper[0][near_x], -pull_xv)
+        np.add.at(forces_av, self.upper[1][near_x], pull_xv)
+        return SurfacePoint(arrangement, float(energy), forces_av, apart_xv.T @ pull_xv / arrangement.volume)
+
+
 class ElasticCrystal(HarmonicCrystal):
     """Springs between scaled coordinates, as long as in the cell of the start, and a cell with elastic constants.
 
@@ -59,7 +96,7 @@ class ElasticCrystal(HarmonicCrystal):
         return 0.5 * self.bulk * total**2 + self.shear * (other_x**2).sum(-1)
 
     def law_of_volume(self, kt, pressure):
-        """Mean and deviation of ln(Ω/Ω₀), and the mean of |e - tr e/3|² for a cell of any shape.
+        """ln(Ω/Ω₀) and its law's sums; mean and deviation; the mean of |e - tr e/3|² for a cell of any shape.
 
         P(Ω) ~ Ω^N e^{-(½ B Ω₀ ln²(Ω/Ω₀) + pΩ)/kT}; of the other strains dh Ω⁻³ leaves Π sinh |eᵢ - eⱼ|.
         """
@@ -75,4 +112,4 @@ class ElasticCrystal(HarmonicCrystal):
         for i, j in ((0, 1), (0, 2), (1, 2)):
             measure_xy = measure_xy * np.sinh(np.abs(strain_xyx[..., i] - strain_xyx[..., j]))
         other = (measure_xy * (strain_xyx**2).sum(-1)).sum() / measure_xy.sum()
-        return mean, spread, other
+        return total_x, np.cumsum(weight_x) / weight_x.sum(), mean, spread, other
