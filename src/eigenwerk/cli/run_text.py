@@ -78,7 +78,7 @@ def step_row(step: StepRecord) -> str:
 
 def summary(result: RunResult, folder: Path, files: Sequence[str]) -> list[str]:
     """Everything about a run that a person wants to see at its end; the status line comes apart from this."""
-    parts = (_energies, _charged, _levels, _vacuum, _bands, _moments, _charges, _forces, _stress, _times)
+    parts = (_energies, _charged, _levels, _vacuum, _bands, _moments, _charges, _forces, _stress, _journey, _times)
     lines = [line for part in parts if (found := part(result)) for line in (*found, "")]
     lines += [f"Files in {folder}", f"  {'  '.join(files)}"]
     return lines
@@ -93,6 +93,10 @@ def _energies(result: RunResult) -> list[str]:
     lines = [f"  {name:<32}{energy:>18.8f} eV{energy / atoms:>18.8f} eV/atom" for name, energy in rows]
     lines.append(f"  {'free energy of all electrons':<32}{result.absolute_energy:>18.6f} eV")
     return ["Energy (relative to the atoms of the data sets)", *lines]
+
+
+def _journey(result: RunResult) -> list[str]:
+    return [] if result.journey is None else result.journey.text.splitlines()
 
 
 def _levels(result: RunResult) -> list[str]:

@@ -18,6 +18,9 @@ from eigenwerk.dft.scf.state import State
 from eigenwerk.io.vasp.output.record import IonicStep
 from eigenwerk.motion.mover import Mover, Report
 from eigenwerk.motion.surface import SurfacePoint
+from eigenwerk.motion.vibrations.record import vibration_record
+from eigenwerk.motion.vibrations.text import as_dict, summary
+from eigenwerk.motion.vibrations.vibrations import Vibrations
 from eigenwerk.parallel.runtime import Runtime
 
 OnIonicStep = Callable[[int, IonicStep], None]
@@ -60,6 +63,8 @@ class IonicLoop:
             report = self.mover.tell(point)
             self._step_done(ground, report)
         assert ground is not None, "a mover asks for one point at least"
+        if isinstance(self.mover, Vibrations):
+            course.saver.vibrations = vibration_record(self.mover)
         return course.finish(ground, self._journey(), report)
 
     def _step_done(self, ground: GroundState, report: Report) -> None:
@@ -81,7 +86,9 @@ class IonicLoop:
     def _journey(self) -> Journey:
         saver = self.course.saver
         steps = saver.earlier if saver.done is None else (*saver.earlier, saver.done)
-        return Journey(self.motion.kind, self.mover.status, self.mover.finished, steps)
+        result = self.mover.result if isinstance(self.mover, Vibrations) else None
+        more, text = ({}, "") if result is None else (as_dict(result), summary(result))
+        return Journey(self.motion.kind, self.mover.status, self.mover.finished, steps, more, text)
 
 
 def _agreed(point: SurfacePoint, runtime: Runtime) -> SurfacePoint:

@@ -104,6 +104,8 @@ def run_record(
     steps before that of the state; stamp: the mark of files of this run.
     """
     poscar = inputs.poscar
+    if inputs.motion is not None:  # displaced atoms have fewer operations than the start, and more k-points
+        inputs = replace(inputs, parts=replace(inputs.parts, kpoints=state.subject.basis.kpoints))
     kpoint_kc, weight_k = inputs.kpoints.point_kc, inputs.kpoints.weight_k
     final = _final(inputs, state, observables, status)
     if observables.weightless is not None and inputs.bands.weightless is not None:

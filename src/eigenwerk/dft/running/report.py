@@ -55,7 +55,8 @@ class Journey:
     """How atoms have moved.
 
     kind: relaxation, dynamics or vibrations; status: how it ended, one sentence; finished: whether it has reached what
-    it was for; steps: all its ionic steps; more: results of its own kind, ready for JSON.
+    it was for; steps: all its ionic steps; more: results of its own kind, ready for JSON;
+    text: the same for people.
     """
 
     kind: str
@@ -63,6 +64,7 @@ class Journey:
     finished: bool
     steps: tuple[IonicStep, ...]
     more: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""

@@ -48,6 +48,7 @@ from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.io.vasp.output.files import OutputFile, output_files
 from eigenwerk.io.vasp.output.record import BasisRecord, IonicStep, OrbitalRecord, RunRecord
+from eigenwerk.io.vasp.output.vibrations import VibrationRecord
 from eigenwerk.io.vasp.wavecar import wavecar_bytes
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
@@ -78,7 +79,7 @@ class Saver:
     every: seconds between saved steps; 0 saves each step whatever it takes.  earlier: ionic steps that are done, before
     that of the states given.  latest: what a rescue saves.  unwritten: what could not be written, in words, since the
     last call of `write`; moved: that the folder vanished and files go elsewhere, in words.  notes,
-    advice: what the files are to tell people besides.
+    advice: what the files are to tell people besides.  vibrations: what finite displacements found, or None.
     """
 
     inputs: Inputs
@@ -93,10 +94,11 @@ class Saver:
     done: IonicStep | None = None
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    vibrations: VibrationRecord | None = None
 
     def __post_init__(self) -> None:
         self._saves = itertools.count(1)
-        self._counted: BasisRecord | None = None
+        self._counted: tuple[np.ndarray, BasisRecord] | None = None
         self._began = self._last = time.perf_counter()
         self._spent, self._duration = 0.0, 0.0
         self._before = resources()
@@ -193,7 +195,7 @@ class Saver:
             stamp=RunStamp(self.folder.run, next(self._saves)),
         )  # fmt: skip
         record = replace(
-            record, basis=self._basis(record.kpoint_kc), ranks=grid.world.size,
+            record, basis=self._basis(record.kpoint_kc), ranks=grid.world.size, vibrations=self.vibrations,
             resources=resources(self._before) if finished else None,
             account=account(
                 self.inputs, record, [level * HARTREE_EV for level in state.occupations.fermi_level_s],
@@ -293,9 +295,9 @@ class Saver:
 
     def _basis(self, point_kc: np.ndarray) -> BasisRecord:
         """Counted once for the points of all saves, again where others have joined them."""
-        if self._counted is None or len(self._counted.count_k) != len(point_kc):
-            self._counted = basis_record(self.calculation, point_kc)
-        return self._counted
+        if self._counted is None or not np.array_equal(self._counted[0], point_kc):
+            self._counted = point_kc, basis_record(self.calculation, point_kc)
+        return self._counted[1]
 
     def _wanted_orbitals(self, orbitals: WholeOrbitals) -> OrbitalRecord | None:
         """Those for WAVECAR, if it is to be written."""

@@ -1,6 +1,7 @@
 """A result as a table for people."""
 
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,25 @@ def summary(result: VibrationResult) -> str:
     if result.elastic is not None:
         lines += ["", "Elastic constants, ions relaxed (GPa)", *_elastic(result.elastic)]
     return "\n".join(lines + [f"  {remark}" for remark in result.remarks]) + "\n"
+
+
+def as_dict(result: VibrationResult) -> dict[str, Any]:
+    """The same ready for JSON."""
+    modes, tensor = result.modes, result.elastic
+    found: dict[str, Any] = {
+        "frequencies_THz": modes.thz_n.tolist(),
+        "frequencies_per_cm": modes.per_cm_n.tolist(),
+        "acoustic_before_sum_rule_per_cm": (modes.acoustic_thz_y * THZ_PER_CM).tolist(),
+        "force_constant_asymmetry_eV_per_A2": result.constants.asymmetry,
+        "sum_rule_violation_eV_per_A2": result.constants.sum_rule,
+        "remarks": list(result.remarks),
+    }
+    if tensor is not None:
+        found["elastic_GPa"] = tensor.total_jj.tolist()
+        found["elastic_clamped_GPa"] = tensor.clamped_jj.tolist()
+        if (moduli := tensor.moduli) is not None:
+            found |= {"bulk_modulus_GPa": moduli.bulk, "shear_modulus_GPa": moduli.shear}
+    return found
 
 
 def _modes(modes: Modes) -> list[str]:

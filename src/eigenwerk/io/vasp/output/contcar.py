@@ -13,7 +13,7 @@ def write_contcar(path: str | Path, record: RunRecord) -> None:
     What a record does not hold itself (suffixes of names such as _pv, the predictor block, velocities of the lattice)
     is kept from the POSCAR of its start.  Raises InputError if the file cannot be written.
     """
-    last, poscar = record.last, record.poscar
+    last, poscar = record.at_rest, record.poscar
     if poscar is None:
         runs = tuple((species.element, species.count) for species in record.species)
         poscar = Poscar(record.title, last.lattice_cv, record.symbols, last.scaled_ac, runs)

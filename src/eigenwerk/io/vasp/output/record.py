@@ -361,6 +361,11 @@ class RunRecord:
         """The last ionic step, to which `final` belongs."""
         return self.ionic_steps[-1]
 
+    @property
+    def at_rest(self) -> IonicStep:
+        """The ionic step with the structure that a run ends with: atoms displaced for vibrations go back."""
+        return self.ionic_steps[0] if self.parameters.get("IBRION") in (5, 6) else self.last
+
     def __post_init__(self) -> None:
         if not self.ionic_steps:
             raise ValueError("RunRecord without ionic steps: readers of the files expect at least one")

@@ -46,7 +46,7 @@ def _pieces(record: RunRecord) -> Iterator[str]:
     yield _structure(record, record.ionic_steps[0], 'structure name="initialpos" ', 1, dynamics=True)
     for ionic in record.ionic_steps:
         yield from _calculation(record, ionic)
-    yield _structure(record, record.last, 'structure name="finalpos" ', 1, dynamics=True)
+    yield _structure(record, record.at_rest, 'structure name="finalpos" ', 1, dynamics=True)
     yield "</modeling>\n"
 
 
