@@ -5,6 +5,7 @@ import json
 import pytest
 
 from eigenwerk.cli.main import main
+from eigenwerk.dft.series import points
 
 FILES = {
     "INCAR": "ENCUT = 180\nISMEAR = 0\nSIGMA = 0.05\n",
@@ -56,3 +57,25 @@ def test_by_itself_it_varies_cutoff_and_mesh_and_says_the_cost(folder, capsys):
 def test_bad_options_are_exit_code_2(folder, words, capsys):
     assert main(["converge", str(folder), *words]) == 2
     assert words[0] in capsys.readouterr().err
+
+
+def test_ctrl_c_keeps_finished_settings(folder, capsys, monkeypatch):
+    computed, attempt = [], points._attempt
+
+    def stopping(inputs, runtime, start):
+        if len(computed) == 3:
+            raise KeyboardInterrupt
+        computed.append(inputs)
+        return attempt(inputs, runtime, start)
+
+    monkeypatch.setattr(points, "_attempt", stopping)
+    words = ["converge", str(folder), "--encut", "140,180", "--kpoints", "1,2", "--no-plot", "--tolerance", "1e5"]
+    assert main(words) == 130
+    assert "3 finished points are kept in " in capsys.readouterr().out
+    document = json.loads((folder / "converge.json").read_text())
+    assert document["interrupted"] and [len(series["settings"]) for series in document["series"]] == [2, 1]
+    computed.clear()
+    assert main(words) == 0
+    assert "3 of 4 are those of " in capsys.readouterr().out and len(computed) == 1
+    document = json.loads((folder / "converge.json").read_text())
+    assert not document["interrupted"] and all(series["complete"] for series in document["series"])

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from eigenwerk.cli.main import main
+from eigenwerk.dft.series import points
 
 POSCAR = "silicon\n5.58\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
 
@@ -61,7 +62,7 @@ def test_bad_numbers_and_folders_are_exit_code_2(folder, capsys):
     assert main(["eos", str(folder), "--points", "3"]) == 2
     assert "--points 3" in capsys.readouterr().err
     assert main(["eos", str(folder / "none")]) == 2
-    assert main(["eos", str(folder), "--plot", "curve.pdf"]) == 2
+    assert main(["eos", str(folder), "--plot", "curve.txt"]) == 2
     assert "ends in .png or .svg" in capsys.readouterr().err
 
 
@@ -80,3 +81,44 @@ def test_help_waits_for_no_slow_package():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0 and "Birch-Murnaghan" in done.stdout, done.stderr
+
+
+def test_ctrl_c_keeps_finished_points_and_the_same_command_goes_on(folder, capsys, monkeypatch):
+    whole = folder / "whole"
+    assert main(["eos", str(folder), "--points", "5", "--no-plot", "-o", str(whole)]) == 0
+    computed, attempt = [], points._attempt
+
+    def stopping(inputs, runtime, start):
+        if len(computed) == 2:
+            raise KeyboardInterrupt
+        computed.append(inputs.poscar.volume)
+        return attempt(inputs, runtime, start)
+
+    monkeypatch.setattr(points, "_attempt", stopping)
+    words = ["eos", str(folder), "--points", "5", "--no-plot"]
+    capsys.readouterr()
+    assert main(words) == 130
+    assert "2 finished points are kept in " in capsys.readouterr().out
+    document = json.loads((folder / "eos.json").read_text())
+    assert document["interrupted"] and not document["complete"] and len(document["points"]) == 2
+    computed[:] = [0.0] * 3  # no more stops
+    assert main(words) == 0
+    assert "2 of 5 are those of " in capsys.readouterr().out and len(computed) == 3 + 3
+    again, expected = (json.loads((place / "eos.json").read_text()) for place in (folder, whole))
+    assert again["complete"] and not again["interrupted"]
+    for one, other in zip(again["points"], expected["points"], strict=True):
+        assert one["free_energy_eV"] == pytest.approx(other["free_energy_eV"], abs=2e-6)
+    # a whole series is computed again, and so is one of other inputs
+    assert points.finished_points(folder / "eos.json") == {}
+    (folder / "INCAR").write_text("ENCUT = 190\nISMEAR = 0\nSIGMA = 0.05\n")
+    (folder / "eos.json").write_text(json.dumps(document))
+    assert len(points.finished_points(folder / "eos.json")) == 2
+    assert main(words) == 0 and "are those of" not in capsys.readouterr().out
+
+
+def test_documents_of_others_are_no_finished_points(tmp_path):
+    marked = [{"interrupted": True, **rest} for rest in ({}, {"points": [{}]}, {"points": 1}, {"series": 3})]
+    for text in ("", "[]", "{}", *map(json.dumps, marked)):
+        (tmp_path / "eos.json").write_text(text)
+        assert points.finished_points(tmp_path / "eos.json") == {}
+    assert points.finished_points(tmp_path / "none.json") == {}

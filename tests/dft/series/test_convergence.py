@@ -125,11 +125,11 @@ def test_series_that_cannot_be_are_refused(folder):
 
 def test_tiny_silicon_converges_with_the_cutoff_from_above(folder):
     told = []
-    series = compute_series(cutoffs(folder(), [140, 180, 220]), Runtime(), lambda setting, point: told.append(point))
+    series = compute_series(cutoffs(folder(), [140, 180, 220]), Runtime(), lambda so_far, point: told.append(point))
     energies = series.energies()
     assert series.complete and len(told) == 3 and (np.diff(energies) < 0).all()
     assert [point.kept for point in told] == [False, True, True]
-    better = compute_series(cutoffs(series.settings[0].inputs, [300, 350]), Runtime(), lambda setting, point: None)
+    better = compute_series(cutoffs(series.settings[0].inputs, [300, 350]), Runtime(), lambda so_far, point: None)
     wrong = energies - better.energies()[-1]
     assert (wrong[:2] < 2 * series.errors()[:2]).all(), "the estimate is one within a factor of two"
     changes = series.pressure_changes(), series.force_changes()

@@ -50,7 +50,7 @@ def series(made):
 
 def test_tiny_silicon_has_a_curve_whose_pressures_are_those_of_the_stress(folder):
     inputs, told = folder(), []
-    found = equation_of_state(inputs, volumes(inputs, 0.06, 5), Runtime(), lambda scale, point: told.append(point))
+    found = equation_of_state(inputs, volumes(inputs, 0.06, 5), Runtime(), lambda so_far, point: told.append(point))
     assert found.complete and len(told) == 5 and list(doubts(found)) == []
     assert [point.kept for point in told] == [False, True, True, True, True]
     pressures = [point.pressure - point.pulay for point in found.points]

@@ -5,7 +5,7 @@ Exit codes: 0 done, 2 bad input, 3 a calculation did not converge, or no setting
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,8 +21,10 @@ from eigenwerk.cli.series.words import (
     Voice,
     cost_lines,
     draw,
+    kept_when_interrupted,
     one_rank,
     require_places,
+    reused,
     write_document,
 )
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
@@ -66,7 +68,8 @@ def converge(
 
     Without options: four cutoffs and four meshes around those of the folder, with the cost said first. Prints
     differences of energy, forces and pressure to the best setting, and estimates what that one still lacks. Writes
-    converge.json and converge.png; the folder's own results are neither read nor touched.
+    converge.json and converge.png; the folder's own results are neither read nor touched. After Ctrl-C the same
+    command goes on from what is in converge.json.
 
     Exit codes: 0 done; 2 bad input; 3 a calculation did not converge, or no setting keeps --tolerance.
     """
@@ -87,12 +90,22 @@ def converge(
     if dry_run:
         return
     from eigenwerk.dft.series.convergence import compute_series, remarks
+    from eigenwerk.dft.series.points import finished_points, mark_of
 
-    with one_rank(device) as runtime:
-        done = [
-            compute_series(one, runtime, lambda setting, point: voice(_row(setting.words, point))) for one in planned
-        ]
-    document = {"format": "eigenwerk-converge", "version": 1, "series": [series.as_dict() for series in done]}
+    known = finished_points(target / DOCUMENT)
+    marks = [mark_of(setting.inputs) for series in planned for setting in series.settings]
+    voice(*reused(sum(mark in known for mark in marks), len(marks), target / DOCUMENT))
+    done: list[SettingSeries] = []
+
+    def on_point(so_far: "SettingSeries", point: "Point") -> None:
+        voice(_row(so_far.settings[-1].words, point))
+        series = [*(one.as_dict() for one in done), so_far.as_dict() | {"complete": False}]
+        write_document(target / DOCUMENT, _document(series, interrupted=True))
+
+    with one_rank(device) as runtime, kept_when_interrupted(target / DOCUMENT, finished_points, voice):
+        for one in planned:
+            done.append(compute_series(one, runtime, on_point, known))
+    document = _document([series.as_dict() for series in done])
     write_document(target / DOCUMENT, document)
     for series in done:
         voice("", *_table(series), "", *_recommended(series, tolerance))
@@ -106,6 +119,10 @@ def converge(
         typer.echo(json.dumps(jsonable(document), indent=1))
     if not all(series.complete and series.sufficient(tolerance / 1000) is not None for series in done):
         raise typer.Exit(ConvergenceError.exit_code)
+
+
+def _document(series: list[dict[str, Any]], interrupted: bool = False) -> dict[str, Any]:
+    return {"format": "eigenwerk-converge", "version": 1, "interrupted": interrupted, "series": series}
 
 
 def _planned(

@@ -21,8 +21,10 @@ from eigenwerk.cli.series.words import (
     Voice,
     cost_lines,
     draw,
+    kept_when_interrupted,
     one_rank,
     require_places,
+    reused,
     write_document,
 )
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
@@ -31,6 +33,7 @@ from eigenwerk.io.vasp.elements import formula
 from eigenwerk.perf.looking.series_plot import eos_figure
 
 if TYPE_CHECKING:
+    from eigenwerk.dft.series.eos import VolumeSeries
     from eigenwerk.dft.series.points import Point
 
 DOCUMENT, PICTURE = "eos.json", "eos.png"
@@ -55,6 +58,7 @@ def eos(
     All volumes have the k-points and ENCUT of the folder; atoms keep their places in the cell, whose shape is kept.
     EDIFF is lowered to 1E-7 eV per atom if it is larger. Free energies are fitted; pressures from the stress stand
     beside those of the curve. Writes eos.json and eos.png; the folder's own results are neither read nor touched.
+    After Ctrl-C the same command goes on from the points in eos.json.
 
     Exit codes: 0 done; 2 bad input; 3 a point did not converge, or the minimum is not between the points.
     """
@@ -64,6 +68,7 @@ def eos(
     if not dry_run:
         require_places(target, plot)
     from eigenwerk.dft.series.eos import doubts, equation_of_state, pressure_mismatch, vacuum_doubt, volumes
+    from eigenwerk.dft.series.points import finished_points, mark_of
 
     series = volumes(inputs, reach, points)
     voice(f"{formula(inputs.poscar.symbols)}: {_described(inputs)}")
@@ -74,9 +79,16 @@ def eos(
         return
     voice("", "   volume     free energy")
     voice("     (Å³)            (eV)  steps  began with")
-    with one_rank(device) as runtime:
-        found = equation_of_state(inputs, series, runtime, lambda _, point: voice(_row(point)))
-    document = found.as_dict()
+    known = finished_points(target / DOCUMENT)
+    voice(*reused(len(known.keys() & {mark_of(changed) for _, changed in series}), len(series), target / DOCUMENT))
+
+    def on_point(so_far: "VolumeSeries", point: "Point") -> None:
+        voice(_row(point))
+        write_document(target / DOCUMENT, so_far.as_dict() | {"interrupted": True, "complete": False})
+
+    with one_rank(device) as runtime, kept_when_interrupted(target / DOCUMENT, finished_points, voice):
+        found = equation_of_state(inputs, series, runtime, on_point, known)
+    document = found.as_dict() | {"interrupted": False}
     write_document(target / DOCUMENT, document)
     voice("", *_table(document), "", *_summary(document))
     worst, _ = pressure_mismatch(found)

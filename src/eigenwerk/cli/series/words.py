@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,6 +87,25 @@ def _machine(device: str) -> Machine:
 def write_document(path: Path, document: dict[str, Any]) -> None:
     """As JSON."""
     write_text(path, json.dumps(jsonable(document), indent=1) + "\n")
+
+
+@contextmanager
+def kept_when_interrupted(path: Path, finished: Callable[[Path], Sized], voice: Voice) -> Iterator[None]:
+    """Ctrl-C leaves the document of the points so far, and words about it; finished: those in a document."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if count := len(finished(path)):
+            kept = "1 finished point is" if count == 1 else f"{count} finished points are"
+            voice.warn(f"interrupted: {kept} kept in {path}, and the same command goes on from there")
+        raise
+
+
+def reused(known: int, count: int, path: Path) -> list[str]:
+    """Words about points that are taken from an interrupted series."""
+    return [f"{known} of {count} are those of {path}, which was interrupted; remove it to compute them again"] * (
+        known > 0
+    )
 
 
 def require_places(target: Path, plot: Path | None) -> None:

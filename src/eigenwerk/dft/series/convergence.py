@@ -5,7 +5,7 @@ in equal steps whose last changes fall, d₂ < d₁, the rest of a geometric ser
 other case, k-points and smearing among them, the size of the last change.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -235,16 +235,20 @@ def _series(name: str, inputs: Inputs, made: Sequence[Made]) -> SettingSeries:
 
 
 def compute_series(
-    series: SettingSeries, runtime: Runtime, on_point: Callable[[Setting, Point], None]
-) -> SettingSeries:
-    """Compute all settings from the cheapest on, each from the state before; on_point is called after each."""
+    series: SettingSeries, runtime: Runtime, on_point: Callable[[SettingSeries, Point], None],
+    known: Mapping[str, Point] | None = None,
+) -> SettingSeries:  # fmt: skip
+    """Compute all settings from the cheapest on, each from the state before.
+
+    on_point is called after each with the series so far; known: points that need not be computed, by `mark_of` them.
+    """
     points: list[Point] = []
     state: State | None = None
     for setting in series.settings:
-        point, following = compute(setting.inputs, runtime, state)
+        point, following = compute(setting.inputs, runtime, state, known)
         state = following or state
         points.append(point)
-        on_point(setting, point)
+        on_point(SettingSeries(series.name, series.settings[: len(points)], tuple(points)), point)
     return SettingSeries(series.name, series.settings, tuple(points))
 
 

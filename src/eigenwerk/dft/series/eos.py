@@ -1,6 +1,6 @@
 """Energy by volume: calculations of scaled cells, the curve through them, and what speaks against it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -142,11 +142,12 @@ def vacuum_doubt(inputs: Inputs) -> str:
 
 
 def equation_of_state(
-    inputs: Inputs, series: list[tuple[float, Inputs]], runtime: Runtime, on_point: Callable[[float, Point], None]
-) -> VolumeSeries:
+    inputs: Inputs, series: list[tuple[float, Inputs]], runtime: Runtime,
+    on_point: Callable[[VolumeSeries, Point], None], known: Mapping[str, Point] | None = None,
+) -> VolumeSeries:  # fmt: skip
     """Compute the series of `volumes`, from the volume of the folder outwards, and fit the free energies.
 
-    on_point is called after each with the scale of lengths.
+    on_point is called after each with the series so far; known: points that need not be computed, by `mark_of` them.
     """
     found: dict[int, Point] = {}
     middle, first = len(series) // 2, None
@@ -154,14 +155,15 @@ def equation_of_state(
     for number in (*range(middle, len(series)), *reversed(range(middle))):
         if number == middle - 1:
             state = first
-        scale, changed = series[number]
-        point, following = compute(changed, runtime, state)
+        point, following = compute(series[number][1], runtime, state, known)
         state = following or state
         first = following if number == middle else first
         found[number] = point
-        on_point(scale, point)
-    points = tuple(found[number] for number in range(len(series)))
-    return VolumeSeries(tuple(scale for scale, _ in series), points, _fit(points), inputs.poscar.volume)
+        points = tuple(found[place] for place in sorted(found))
+        scales = tuple(series[place][0] for place in sorted(found))
+        so_far = VolumeSeries(scales, points, _fit(points), inputs.poscar.volume)
+        on_point(so_far, point)
+    return so_far
 
 
 def _fit(points: tuple[Point, ...]) -> EquationOfState | None:

@@ -1,11 +1,16 @@
 """One calculation of a series: from the state of its neighbour where that works, else from atoms."""
 
+import json
 import os
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from eigenwerk import __version__
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.running.report import RunResult
@@ -22,7 +27,8 @@ class Point:
 
     status: how it ended; atoms; energy: free; energy_zero: extrapolated to no smearing; entropy_term: -TS; pressure at
     fixed plane waves, and pulay, what waves beyond the cutoff add to it, with a minus sign; moment: total, None without
-    spin.  kept: whether it began with the state of a neighbour.  All None or empty if it failed.
+    spin.  kept: whether it began with the state of a neighbour; inputs: `mark_of` them.  All other None or empty if it
+    failed.
     """
 
     converged: bool
@@ -45,25 +51,64 @@ class Point:
     seconds: float = 0.0
     kept: bool = False
     warnings: tuple[str, ...] = ()
+    inputs: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON, with units in the names."""
-        units = {
-            "volume": "volume_A3", "energy": "free_energy_eV", "energy_zero": "energy_zero_smearing_eV",
-            "entropy_term": "entropy_term_eV", "pressure": "pressure_GPa", "pulay": "pulay_pressure_GPa",
-            "stress_vv": "stress_GPa", "forces_av": "forces_eV_per_A", "moment": "moment_muB",
-            "moment_a": "moment_per_atom_muB", "kept": "from_neighbour",
-        }  # fmt: skip
         listed = {name: _listed(value) for name, value in asdict(self).items()}
-        return {units.get(name, name): value for name, value in listed.items()}
+        return {UNITS.get(name, name): value for name, value in listed.items()}
+
+    @staticmethod
+    def of_dict(words: Mapping[str, Any]) -> "Point":
+        """Inverse of `as_dict`, whatever else is there; raises KeyError or TypeError for what is no point."""
+        given = {entry.name: words[UNITS.get(entry.name, entry.name)] for entry in fields(Point)}
+        for name in ("stress_vv", "forces_av", "moment_a"):
+            given[name] = None if given[name] is None else np.array(given[name], dtype=float)
+        return Point(**given | {"warnings": tuple(given["warnings"])})
 
 
-def compute(inputs: Inputs, runtime: Runtime, start: State | None) -> tuple[Point, State | None]:
-    """One calculation, and its state for the next one if it has converged.
+UNITS = {
+    "volume": "volume_A3", "energy": "free_energy_eV", "energy_zero": "energy_zero_smearing_eV",
+    "entropy_term": "entropy_term_eV", "pressure": "pressure_GPa", "pulay": "pulay_pressure_GPa",
+    "stress_vv": "stress_GPa", "forces_av": "forces_eV_per_A", "moment": "moment_muB",
+    "moment_a": "moment_per_atom_muB", "kept": "from_neighbour",
+}  # fmt: skip
+"""Fields of a point in documents."""
+
+
+def finished_points(path: Path) -> dict[str, Point]:
+    """Converged points, by their inputs, of a document that was written before its series was interrupted.
+
+    None of a document of a whole series, and of what is no such document: a series then begins from its first point.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if not document["interrupted"]:
+            return {}
+        rows = document["points"] if "points" in document else [r for s in document["series"] for r in s["settings"]]
+        points = [Point.of_dict(row) for row in rows]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return {}
+    return {point.inputs: point for point in points if point.converged and point.inputs}
+
+
+def mark_of(inputs: Inputs) -> str:
+    """The same for calculations that are the same: texts of the folder, data sets, and version."""
+    parts = [__version__, *(f"{name}\n{text}" for name, text in sorted(inputs.texts.text.items()))]
+    parts += [data.header.md5 for _, data in sorted(inputs.data.items())]
+    return sha256("\0".join(parts).encode()).hexdigest()[:20]
+
+
+def compute(
+    inputs: Inputs, runtime: Runtime, start: State | None, known: Mapping[str, Point] | None = None
+) -> tuple[Point, State | None]:
+    """One calculation, and its state for the next one if it has converged; or a known point of these inputs.
 
     What does not converge, or cannot begin, from the neighbour's state is begun again from atoms.  A calculation that
     fails is a point that says so: the others are still worth something.
     """
+    if known and (found := known.get(mark_of(inputs))):
+        return found, None
     point, state = _attempt(inputs, runtime, start)
     if start is not None and not point.converged:
         point, state = _attempt(inputs, runtime, None)
@@ -74,7 +119,7 @@ def _attempt(inputs: Inputs, runtime: Runtime, start: State | None) -> tuple[Poi
     threads = wished_threads() or useful_threads(inputs.size, len(os.sched_getaffinity(0)))
     about: dict[str, Any] = {
         "volume": inputs.poscar.volume, "atoms": len(inputs.poscar.symbols), "kpoints": inputs.size.kpoints,
-        "bands": inputs.size.bands, "kept": start is not None,
+        "bands": inputs.size.bands, "kept": start is not None, "inputs": mark_of(inputs),
     }  # fmt: skip
     try:
         result = run_inputs(inputs, in_memory=True, runtime=runtime, threads=threads, start=start)
