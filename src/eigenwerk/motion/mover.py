@@ -14,7 +14,8 @@ class Report:
     """What a mover says after a point: numbers for tables and files; None where they have no meaning.
 
     kinetic, potential energies of the thermostat and the conserved quantity: eV; temperature: K; velocities_av: Å/fs;
-    volume_pressure: kbar; largest_force: of the free atoms, eV/Å.  words: what happened, one remark each.
+    volume_pressure: kbar; largest_force, largest_stress: of what may move, eV/Å and kbar.  words: what happened, one
+    remark each.
     """
 
     largest_force: float | None = None

@@ -3,7 +3,7 @@
 This is the one place of the engine where results leave its own units.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version
@@ -48,7 +48,6 @@ from eigenwerk.io.vasp.output.record import (
     VacuumLevels,
     dataset_title,
 )
-from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.tags.base import show
 from eigenwerk.io.vasp.volumetric import Volumetric
 from eigenwerk.motion.mover import Report
@@ -64,7 +63,7 @@ class Observables:
     weightless, second: bands at the points of `BandRequest`; kept: the density that was kept, if one was, and main: its
     bands; vacuum: levels in that of a slab, eV; dipole: moment by axis, e Å; core_potentials: in
     eV; charged: corrections of a charged cell, eV; projections: of the orbitals on atoms; report: of whoever moves the
-    atoms.
+    atoms; relaxed: that a relaxation has found what it was for.
     """
 
     forces_av: np.ndarray | None = None
@@ -85,6 +84,7 @@ class Observables:
     dipole: Mapping[int, float] | None = None
     report: Report | None = None
     charged: ChargedCell | None = None
+    relaxed: bool = False
 
 
 def run_record(
@@ -121,11 +121,11 @@ def run_record(
     return RunRecord(
         version=__version__, start=start, title=poscar.title, incar=incar_tags(inputs),
         parameters=tags_in_force(inputs), kpoint_kc=kpoint_kc, weight_k=weight_k,
-        symbols=poscar.symbols, species=tuple(_species(run, datasets) for run in poscar.species_runs),
+        symbols=poscar.symbols, species=tuple(_species_of(inputs, datasets)),
         ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)),
         final=final,
         generation=_generation(inputs.kpoints), poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
-        fields=observables.fields, tetrahedra=_tetrahedra(inputs),
+        fields=observables.fields, relaxed=observables.relaxed, tetrahedra=_tetrahedra(inputs),
         second=None if observables.second is None else _second(inputs, state, observables.second),
     )  # fmt: skip
 
@@ -191,7 +191,7 @@ def _second(inputs: Inputs, state: State, bands: PointBands) -> BandsRecord:
 
 def ionic_step(inputs: Inputs, state: State, observables: Observables, converged: bool) -> IonicStep:
     """What a state says about one arrangement of the ions, in the units of files."""
-    poscar, structure, energies, report = inputs.poscar, state.structure, state.energies, observables.report
+    structure, energies, report = state.structure, state.energies, observables.report
     steps = tuple(step_record(step) for step in state.history)
     if inputs.fixed_density:
         steps = tuple(replace(step, density_residual=None) for step in steps)
@@ -203,23 +203,27 @@ def ionic_step(inputs: Inputs, state: State, observables: Observables, converged
         forces_av=None if observables.forces_av is None else observables.forces_av * FORCE_EV_PER_ANGSTROM,
         moment=state.history[-1].moment, moment_a=observables.moment_a if inputs.parameters.spins == 2 else None,
         absolute_energy=energies.absolute_free * HARTREE_EV,
-        velocities_av=_velocities(poscar, report),
+        velocities_av=_velocities(inputs, report),
         force_error=None if observables.force_error is None else observables.force_error * FORCE_EV_PER_ANGSTROM,
         stress_vv=None if observables.stress_vv is None else -observables.stress_vv * STRESS_KILOBAR,
         pulay=None if observables.pulay is None else observables.pulay * STRESS_KILOBAR,
         seconds=observables.seconds, charge_xal=_charges(observables.projections),
         **({} if report is None else {name: getattr(report, name) for name in OF_REPORT}),
+        lattice_kinetic=None if report is None else report.more.get("cell_kinetic"),
         remarks=() if report is None else report.words,
     )  # fmt: skip
 
 
-OF_REPORT = ("temperature", "kinetic", "thermostat", "thermostat_kinetic", "conserved")
+OF_REPORT = (
+    "temperature", "kinetic", "thermostat", "thermostat_kinetic", "conserved", "largest_force", "largest_stress",
+)  # fmt: skip
 
 
-def _velocities(poscar: Poscar, report: Report | None) -> np.ndarray | None:
-    """Of the atoms that move, else those that POSCAR has."""
-    if report is not None:
-        return report.velocities_av
+def _velocities(inputs: Inputs, report: Report | None) -> np.ndarray | None:
+    """Of atoms that move, as far as they are known yet; else those that POSCAR has."""
+    if report is not None or inputs.motion is not None:
+        return None if report is None else report.velocities_av
+    poscar = inputs.poscar
     return poscar.velocities_av if poscar.velocities_cartesian else None
 
 
@@ -305,6 +309,15 @@ def dos_counting(inputs: Inputs) -> Counting:
     parameters, kpoints = inputs.parameters, inputs.kpoints
     smearing = make_smearing(parameters.ismear, parameters.fixed_occupations, kpoints.tetrahedra)
     return counting(smearing, parameters.width * HARTREE_EV, kpoints.weight_k)
+
+
+def _species_of(inputs: Inputs, datasets: Mapping[str, PawDataset]) -> Iterator[SpeciesRecord]:
+    """With the masses that atoms move with, if they do."""
+    first = 0
+    for run in inputs.poscar.species_runs:
+        found = _species(run, datasets)
+        yield found if inputs.motion is None else replace(found, mass=float(inputs.motion.masses_a[first]))
+        first += run[1]
 
 
 def _species(run: tuple[str, int], datasets: Mapping[str, PawDataset]) -> SpeciesRecord:

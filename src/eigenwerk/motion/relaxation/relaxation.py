@@ -100,7 +100,8 @@ class Relaxation:
             self._with(Trial(self._z, enthalpy, gradient, point.force_error), force, stress, words)
         if not self._ended and self._points >= self._settings.most_points:
             self._ended, self.status = True, f"not at rest after {self._points} points"
-        return Report(largest_force=force, largest_stress=stress, words=tuple(words))
+        largest = None if stress is None else stress / KILOBAR
+        return Report(largest_force=force, largest_stress=largest, words=tuple(words))
 
     def _largest(self, gradient: np.ndarray, point: SurfacePoint) -> tuple[float, float | None]:
         """Largest force on an atom that may move, eV/Å, and component of the stress that the cell may follow."""

@@ -18,7 +18,7 @@ def write_contcar(path: str | Path, record: RunRecord) -> None:
         runs = tuple((species.element, species.count) for species in record.species)
         poscar = Poscar(record.title, last.lattice_cv, record.symbols, last.scaled_ac, runs)
         poscar = replace(poscar, selective_ac=record.selective_ac, velocities_av=last.velocities_av)
-    if len(record.ionic_steps) > 1:
+    if len(record.ionic_steps) > 1 or last.kinetic is not None:
         poscar = replace(poscar, velocities_av=last.velocities_av, velocities_cartesian=True, predictor="")
     mark = "" if record.stamp is None else str(record.stamp)
     write_poscar(path, replace(poscar, lattice_cv=last.lattice_cv, scaled_ac=last.scaled_ac), mark)

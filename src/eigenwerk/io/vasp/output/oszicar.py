@@ -5,11 +5,14 @@ The columns stand where VASP puts them; docs/formats/oszicar.md gives widths and
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.kept_text import KeptText
 from eigenwerk.io.vasp.output.record import IonicStep, RunRecord, StepRecord
 
+_KEPT = KeptText()
 _HEAD = "       N       E                     dE             d eps       ncg     rms          rms(c)\n"
 
 
@@ -24,9 +27,15 @@ def _pieces(record: RunRecord) -> Iterator[str]:
     moving = len(record.ionic_steps) > 1 or int(record.parameters.get("NSW", 0)) > 0
     before = 0.0
     for number, ionic in enumerate(record.ionic_steps, start=1):
-        yield _head(record, number) + "".join(_step_line(step) for step in ionic.steps)
-        yield _result_line(number, ionic, before if moving else ionic.energy_without_entropy)
+        yield _head(record, number)
+        base = before if moving else ionic.energy_without_entropy
+        yield _KEPT.of(ionic, (number, base), partial(_ionic_step, number, ionic, base))
         before = ionic.free_energy
+
+
+def _ionic_step(number: int, ionic: IonicStep, before: float) -> Iterator[str]:
+    yield from map(_step_line, ionic.steps)
+    yield _result_line(number, ionic, before) if ionic.kinetic is None else _dynamics_line(number, ionic)
 
 
 def _head(record: RunRecord, number: int) -> str:
@@ -48,7 +57,23 @@ def _result_line(number: int, ionic: IonicStep, before: float) -> str:
     """
     line = f"{number:4d} F= {_short(ionic.free_energy, 8)} E0= {_short(ionic.energy_zero, 8)}"
     line += f"  d E ={_short(ionic.free_energy - before, 6)}"
-    return line + ("" if ionic.moment is None else f"  mag={ionic.moment:11.4f}") + "\n"
+    return line + _moment(ionic)
+
+
+def _dynamics_line(number: int, ionic: IonicStep) -> str:
+    """`    1 T=  2000. E= -.322E+03 F= -.338E+03 E0= -.338E+03  EK= 0.16287E+02 SP= 0.00E+00 SK= 0.00E+00`.
+
+    Energies have eight digits.  E is the conserved quantity; SP and SK are the energies of the thermostat.
+    """
+    line = f"{number:5d} T={ionic.temperature or 0.0:6.0f}. E= {_short(ionic.total, 8)}"
+    line += f" F= {_short(ionic.free_energy, 8)} E0= {_short(ionic.energy_zero, 8)}"
+    line += f"  EK= {fortran(ionic.kinetic or 0.0, 5)}"
+    line += f" SP= {_short(ionic.thermostat or 0.0, 2)} SK= {_short(ionic.thermostat_kinetic or 0.0, 2)}"
+    return line + _moment(ionic)
+
+
+def _moment(ionic: IonicStep) -> str:
+    return ("" if ionic.moment is None else f"  mag={ionic.moment:11.4f}") + "\n"
 
 
 def fortran(value: float, digits: int) -> str:

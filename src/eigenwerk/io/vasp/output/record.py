@@ -183,8 +183,9 @@ class IonicStep:
     error of forces from a density that is not self-consistent, eV/Angstrom, or None.  pulay: Pulay stress in the
     pressure, kB, or None.  seconds: wall time with forces, or None.  charge_xal: (x, a, l)
     electrons in the spheres of the atoms by angular momentum, x: all and, with spin, the magnetisation, or None.
-    temperature (K), kinetic energy, potential and kinetic energy of a thermostat and the conserved quantity (eV) of
-    dynamics, or None.  remarks: what whoever moves the atoms says, in words.
+    largest_force, largest_stress: those that may move atoms or cell, eV/Angstrom and kB, or None.
+    temperature (K), kinetic energy, potential and kinetic energy of a thermostat, kinetic energy of the cell and the
+    conserved quantity (eV) of dynamics, or None.  remarks: what whoever moves the atoms says, in words.
 
     Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
     """
@@ -212,6 +213,9 @@ class IonicStep:
     thermostat: float | None = None
     thermostat_kinetic: float | None = None
     conserved: float | None = None
+    lattice_kinetic: float | None = None
+    largest_force: float | None = None
+    largest_stress: float | None = None
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -222,6 +226,11 @@ class IonicStep:
             _require(name, getattr(self, name), (atoms, 3))
         _require("stress_vv", self.stress_vv, (3, 3))
         _require("moment_a", self.moment_a, (atoms,))
+
+    @property
+    def total(self) -> float:
+        """The quantity that dynamics conserves; free and kinetic energy where nothing is conserved, eV."""
+        return self.free_energy + (self.kinetic or 0.0) if self.conserved is None else self.conserved
 
 
 @dataclass(frozen=True)
@@ -326,7 +335,8 @@ class RunRecord:
     ranks: processes of the run.  resources: None as long as it is not over.
     second: bands at a second list of k-points, or None.  orbitals: those for WAVECAR, or None.  vibrations: what finite
     displacements found, or None.
-    account: the run in words, or None.  tetrahedra: with which occupations were found, or None.
+    account: the run in words, or None.  tetrahedra: with which occupations were found, or None.  relaxed: whether a
+    relaxation has found what it was for; False as long as it has not, and of runs that are none.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
@@ -355,6 +365,7 @@ class RunRecord:
     vibrations: VibrationRecord | None = None
     account: Account | None = None
     tetrahedra: TetrahedraRecord | None = None
+    relaxed: bool = False
 
     @property
     def last(self) -> IonicStep:
@@ -363,8 +374,14 @@ class RunRecord:
 
     @property
     def at_rest(self) -> IonicStep:
-        """The ionic step with the structure that a run ends with: atoms displaced for vibrations go back."""
-        return self.ionic_steps[0] if self.parameters.get("IBRION") in (5, 6) else self.last
+        """The ionic step with the structure that a run ends with, and where the next one begins.
+
+        Atoms displaced for vibrations go back; dynamics goes on from the last point whose velocities are known.
+        """
+        if self.parameters.get("IBRION") in (5, 6):
+            return self.ionic_steps[0]
+        known = [ionic for ionic in self.ionic_steps[-2:] if ionic.kinetic is not None]
+        return known[-1] if known else self.last
 
     def __post_init__(self) -> None:
         if not self.ionic_steps:

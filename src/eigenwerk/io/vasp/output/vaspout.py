@@ -27,6 +27,10 @@ LAYOUT = (6, 5, 0)
 """The version of VASP whose layout the file has."""
 
 _STEPS = ("N", "E", "dE", "deps", "ncg", "rms", "rms(c)")
+_DYNAMICS = (
+    "ion-electron   TOTEN", "kinetic energy EKIN", "kin. lattice   EKIN_LAT", "temperature    TEIN",
+    "nose potential ES", "nose kinetic   EPS", "total energy   ETOTAL",
+)  # fmt: skip
 _ENERGIES = ("free energy    TOTEN   ", "energy without entropy ", "energy(sigma->0)       ")
 
 
@@ -113,8 +117,7 @@ def _trajectory(record: RunRecord) -> dict[str, Any]:
         "scale": 1.0,
         "lattice_vectors": np.stack([ionic.lattice_cv for ionic in steps]),
         "position_ions": np.stack([ionic.scaled_ac for ionic in steps]),
-        "energies_tags": _ENERGIES,
-        "energies": [[ionic.free_energy, ionic.energy_without_entropy, ionic.energy_zero] for ionic in steps],
+        **_energies(steps),
         "oszicar_label": _STEPS,
         "oszicar": [_electronic(step) for ionic in steps for step in ionic.steps],
         "electronic_step_converged": [0 if ionic.converged else 1 for ionic in steps],
@@ -122,6 +125,15 @@ def _trajectory(record: RunRecord) -> dict[str, Any]:
     found |= _of_all(steps, "forces_av", "forces") | _of_all(steps, "stress_vv", "stress")
     found |= _of_all(steps, "velocities_av", "ion_velocities")
     return found | _of_all(steps, "charge_xal", "magnetism/spin_moments/values")
+
+
+def _energies(steps: tuple[IonicStep, ...]) -> dict[str, Any]:
+    """The energies that VASP gives of each step, others in dynamics."""
+    if any(ionic.kinetic is None for ionic in steps):
+        rows = [[ionic.free_energy, ionic.energy_without_entropy, ionic.energy_zero] for ionic in steps]
+        return {"energies_tags": _ENERGIES, "energies": rows}
+    names = ("free_energy", "kinetic", "lattice_kinetic", "temperature", "thermostat", "thermostat_kinetic", "total")
+    return {"energies_tags": _DYNAMICS, "energies": [[getattr(one, name) or 0.0 for name in names] for one in steps]}
 
 
 def _of_all(steps: tuple[IonicStep, ...], name: str, dataset: str) -> dict[str, Any]:

@@ -4,13 +4,15 @@ The elements and their order follow VASP's file; docs/formats/vasprun.md lists t
 differs on purpose.  The generator block names eigenwerk.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.kept_text import KeptText
 from eigenwerk.io.vasp.output.record import (
     Account,
     BandsRecord,
@@ -24,6 +26,8 @@ from eigenwerk.io.vasp.output.record import (
 from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force, separators
 from eigenwerk.io.vasp.output.vibrations import dynmat
 from eigenwerk.io.vasp.output.xml_text import ENERGY, GEOMETRY, block, item, number, quoted, table, text, varray
+
+_KEPT = KeptText()
 
 
 def write_vasprun(path: str | Path, record: RunRecord) -> None:
@@ -44,14 +48,18 @@ def _pieces(record: RunRecord) -> Iterator[str]:
     yield block("parameters", separators(parameters_in_force(record)), 1)
     yield _atominfo(record)
     yield _structure(record, record.ionic_steps[0], 'structure name="initialpos" ', 1, dynamics=True)
-    for ionic in record.ionic_steps:
-        yield from _calculation(record, ionic)
+    for ionic in record.ionic_steps[:-1]:
+        yield _KEPT.of(ionic, None, partial(_calculation, record, ionic))
+    yield from _calculation(record, record.last)
     yield _structure(record, record.at_rest, 'structure name="finalpos" ', 1, dynamics=True)
     yield "</modeling>\n"
 
 
 def _calculation(record: RunRecord, ionic: IonicStep) -> Iterator[str]:
-    """One ionic step; the electrons of the last one alone, as in VASP's file."""
+    """One ionic step; the electrons of the last one alone, as in VASP's file.
+
+    Nothing else of the run may enter what is said of those before it, which is kept from one writing to the next.
+    """
     last = ionic is record.last
     yield " <calculation>\n"
     yield from (_scstep(ionic, step) for step in ionic.steps)
@@ -180,13 +188,25 @@ def _time(name: str, seconds: float, depth: int) -> str:
     return f'{" " * depth}<time name="{text(name)}"> {seconds:.2f} {seconds:.2f}</time>\n'
 
 
-def _energy(components: Any, free: float, zero: float, without: float, depth: int) -> str:
-    """An energy block, eV.
+def _of_dynamics(ionic: IonicStep) -> dict[str, float]:
+    """Kinetic energies, those of the thermostat, and what is conserved."""
+    if ionic.kinetic is None:
+        return {}
+    return {
+        "kinetic": ionic.kinetic, "lattice kinetic": ionic.lattice_kinetic or 0.0, "nosepot": ionic.thermostat or 0.0,
+        "nosekinetic": ionic.thermostat_kinetic or 0.0, "total": ionic.total,
+    }  # fmt: skip
+
+
+def _energy(
+    components: Any, free: float, zero: float, without: float, depth: int, further: Mapping[str, float] | None = None
+) -> str:
+    """An energy block, eV; further: what comes behind.
 
     Readers that know the program only by its version take versions below 6 for VASP 5, whose final block has the
     energy at zero smearing in second place (phonopy does).  With this order names and places are both right.
     """
-    entries = dict(components) | {"e_fr_energy": free, "e_0_energy": zero, "e_wo_entrp": without}
+    entries = dict(components) | {"e_fr_energy": free, "e_0_energy": zero, "e_wo_entrp": without} | dict(further or {})
     return block("energy", "".join(item(name, float(value), depth + 1) for name, value in entries.items()), depth)
 
 
@@ -194,7 +214,7 @@ def _forces_and_energy(ionic: IonicStep) -> str:
     """Forces and stress, where there are any (an absent array reads as 'not computed'), energy and total time."""
     body = "" if ionic.forces_av is None else varray("forces", ionic.forces_av, ENERGY, 2)
     body += "" if ionic.stress_vv is None else varray("stress", ionic.stress_vv, ENERGY, 2)
-    body += _energy({}, ionic.free_energy, ionic.energy_zero, ionic.energy_without_entropy, 2)
+    body += _energy({}, ionic.free_energy, ionic.energy_zero, ionic.energy_without_entropy, 2, _of_dynamics(ionic))
     return body + _time("totalsc", sum(step.seconds for step in ionic.steps), 2)
 
 
@@ -259,6 +279,8 @@ def _own_results(ionic: IonicStep, status: str | None, account: Account | None) 
     entries: dict[str, Any] = {"converged": ionic.converged, "status": status, "absolute_energy": ionic.absolute_energy}
     entries |= {"magnetization": ionic.moment, "magnetization_per_atom": ionic.moment_a}
     entries |= {"force_error": ionic.force_error, "pulay_stress": ionic.pulay}
+    entries |= {"temperature": ionic.temperature, "largest_force": ionic.largest_force}
+    entries |= {"largest_stress": ionic.largest_stress, "motion": "; ".join(ionic.remarks) or None}
     body = "".join(item(name, value, 3) for name, value in entries.items() if value is not None)
     return block('separator name="eigenwerk" ', body + ("" if account is None else _account(account)), 2)
 

@@ -102,7 +102,8 @@ def parameters_in_force(record: RunRecord) -> dict[str, Any]:
     given = {("ENMAX" if tag == "ENCUT" else tag): value for tag, value in record.parameters.items()}
     tags = {"SYSTEM": record.title, "NBANDS": record.final.eig_skn.shape[2], "MAGMOM": [1.0] * len(record.symbols)}
     tags |= _EXPECTED | {tag: value for tag, value in given.items() if value is not None}
-    return {tag: _as_real(value) if tag in _REAL else value for tag, value in tags.items()} | {"NELM": _nelm(record)}
+    tags |= {"NELM": _nelm(record), "NSW": _nsw(record, tags)}
+    return {tag: _as_real(value) if tag in _REAL else value for tag, value in tags.items()}
 
 
 def _nelm(record: RunRecord) -> int:
@@ -112,6 +113,17 @@ def _nelm(record: RunRecord) -> int:
     """
     limit = int(record.parameters["NELM"])
     return limit if record.last.converged else min(limit, len(record.last.steps))
+
+
+def _nsw(record: RunRecord, tags: Mapping[str, Any]) -> int:
+    """The limit of ionic steps that acted.
+
+    Readers call a relaxation converged if it has fewer steps than NSW; one that gave up or was stopped must not pass.
+    """
+    limit = int(tags["NSW"])
+    relaxation = tags["IBRION"] in (1, 2, 3) and limit > 0 and tags.get("EDIFFG") != 0
+    over = record.resources is not None and not record.relaxed
+    return max(min(limit, len(record.ionic_steps)), 2) if relaxation and over else limit
 
 
 def _as_real(value: Any) -> Any:

@@ -1,12 +1,16 @@
 """Write XDATCAR: the structures of all ionic steps."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.kept_text import KeptText
 from eigenwerk.io.vasp.output.record import IonicStep, RunRecord
+
+_CELLS, _POSITIONS = KeptText(), KeptText()
 
 
 def write_xdatcar(path: str | Path, record: RunRecord) -> None:
@@ -20,15 +24,18 @@ def _pieces(record: RunRecord) -> Iterator[str]:
     before: IonicStep | None = None
     for number, ionic in enumerate(record.ionic_steps, start=1):
         if before is None or not np.array_equal(before.lattice_cv, ionic.lattice_cv):
-            yield _head(record, ionic)
+            yield _head(record, _CELLS.of(ionic, None, partial(_rows, ionic.lattice_cv)))
         yield f"Direct configuration={number:6d}\n"
-        yield " %19.14f %19.14f %19.14f\n" * len(ionic.scaled_ac) % tuple(ionic.scaled_ac.ravel().tolist())
+        yield _POSITIONS.of(ionic, None, partial(_rows, ionic.scaled_ac))
         before = ionic
 
 
-def _head(record: RunRecord, ionic: IonicStep) -> str:
-    """The lines of a POSCAR before the positions; the first one with the mark of the run."""
+def _rows(vectors: np.ndarray) -> Iterator[str]:
+    yield " %19.14f %19.14f %19.14f\n" * len(vectors) % tuple(vectors.ravel().tolist())
+
+
+def _head(record: RunRecord, cell: str) -> str:
+    """The lines of a POSCAR before the positions; the first one, by which readers know it again, with the mark."""
     text = f"{' '.join(record.title.split()) or 'unknown system'}   {record.stamp or ''}".rstrip() + "\n           1\n"
-    text += " %19.14f %19.14f %19.14f\n" * 3 % tuple(ionic.lattice_cv.ravel().tolist())
-    text += "".join(f" {species.element:>4}" for species in record.species) + "\n"
+    text += cell + "".join(f" {species.element:>4}" for species in record.species) + "\n"
     return text + "".join(f" {species.count:>4}" for species in record.species) + "\n"

@@ -140,7 +140,7 @@ def test_end_of_the_loop_is_told_in_words_of_vasp(written, converged, nelm, word
 
 
 def test_a_run_on_its_way_has_no_results_yet(written):
-    path, _ = written(converged=False, resources=None)
+    path, _ = written(converged=False, resources=None, forces_av=None)
     text = path.read_text()
     for phrase in ("aborting loop", "E-fermi", "TOTAL-FORCE", "FREE ENERGIE", "General timing"):
         assert phrase not in text

@@ -56,6 +56,7 @@ def header(record: RunRecord) -> Iterator[str]:
     yield _kpoints(record)
     yield _positions(record)
     yield from _plane_waves(record)
+    yield " molecular dynamics for ions\n" if tags["IBRION"] == 0 and tags["NSW"] > 0 else ""
 
 
 def _program(record: RunRecord) -> str:

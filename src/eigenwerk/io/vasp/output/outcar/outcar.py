@@ -5,15 +5,20 @@ file has beyond.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.kept_text import KeptText
 from eigenwerk.io.vasp.output.outcar.header import cell, header
-from eigenwerk.io.vasp.output.outcar.results import charges, eigenvalues, energies, forces, stress
+from eigenwerk.io.vasp.output.outcar.results import charges, dynamics, eigenvalues, energies, forces, stress
 from eigenwerk.io.vasp.output.outcar.steps import electronic_step
 from eigenwerk.io.vasp.output.outcar.text import RULE, banner
 from eigenwerk.io.vasp.output.outcar.vibrations import vibrations
 from eigenwerk.io.vasp.output.record import IonicStep, ResourceRecord, RunRecord
+
+_KEPT = KeptText()
+_AT_REST = " reached required accuracy - stopping structural energy minimisation\n"
 
 
 def write_outcar(path: str | Path, record: RunRecord) -> None:
@@ -25,8 +30,10 @@ def write_outcar(path: str | Path, record: RunRecord) -> None:
 def _pieces(record: RunRecord) -> Iterator[str]:
     """Header, ionic steps, and the accounts of a run that is over."""
     yield from header(record)
-    for number, ionic in enumerate(record.ionic_steps, start=1):
-        yield from _ionic_step(record, number, ionic)
+    said = tuple(record.parameters.get(tag) for tag in ("NELECT", "NELM", "ENCUT", "PSTRESS"))
+    for number, ionic in enumerate(record.ionic_steps[:-1], start=1):
+        yield _KEPT.of(ionic, (number, said), partial(_ionic_step, record, number, ionic))
+    yield from _ionic_step(record, len(record.ionic_steps), record.last)
     if record.vibrations is not None:
         first = record.ionic_steps[0]
         yield from vibrations(record.vibrations, first.scaled_ac @ first.lattice_cv)
@@ -36,10 +43,13 @@ def _pieces(record: RunRecord) -> Iterator[str]:
 
 
 def _ionic_step(record: RunRecord, number: int, ionic: IonicStep) -> Iterator[str]:
-    """One arrangement of the ions; readers take it for done when the free energies follow the forces."""
+    """One arrangement of the ions; readers take it for done when the free energies follow the forces.
+
+    What is said of those before the last is kept from one writing to the next: of the run only numbers and tags enter.
+    """
     for step in ionic.steps:
         yield electronic_step(record, ionic, number, step)
-    if ionic is record.last and record.resources is None:
+    if ionic is record.last and record.resources is None and ionic.forces_av is None:
         return
     if ionic is record.last:
         yield from eigenvalues(record)
@@ -51,6 +61,10 @@ def _ionic_step(record: RunRecord, number: int, ionic: IonicStep) -> Iterator[st
         yield f"\n\n VOLUME and BASIS-vectors are now :\n {'-' * 77}\n{cell(record, ionic.lattice_cv)}"
         yield forces(ionic.lattice_cv, ionic.scaled_ac, ionic.forces_av)
         yield energies(ionic)
+    if ionic.kinetic is not None:
+        yield dynamics(ionic)
+    if ionic is record.last and record.relaxed:
+        yield _AT_REST
     if ionic.seconds is not None:
         yield f"{RULE}     LOOP+:  cpu time       n/a: real time{ionic.seconds:11.4f}\n\n"
 

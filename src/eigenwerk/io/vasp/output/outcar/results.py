@@ -6,9 +6,13 @@ import numpy as np
 
 from eigenwerk.io.vasp.output.outcar.text import RULE
 from eigenwerk.io.vasp.output.record import ChargedCell, CorePotentials, IonicStep, RunRecord
+from eigenwerk.units import AMU_EV_FS2_PER_ANGSTROM2
 
 _EV_PER_KILOBAR = 1 / 1602.176634
 """kB times cubic Angstrom in eV."""
+
+_PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
+"""Components of a stress in VASP's order."""
 
 
 def _core_potentials(core: CorePotentials) -> Iterator[str]:
@@ -76,7 +80,7 @@ def charges(ionic: IonicStep) -> Iterator[str]:
 def stress(record: RunRecord, ionic: IonicStep) -> str:
     """Stress as VASP prints it: positive where the cell wants to expand; XX YY ZZ XY YZ ZX."""
     assert ionic.stress_vv is not None
-    kilobar_x = [ionic.stress_vv[v, w] for v, w in ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))]
+    kilobar_x = np.array([ionic.stress_vv[p] for p in _PLACES])
     volume = abs(np.linalg.det(ionic.lattice_cv))
     pressure = float(np.trace(ionic.stress_vv)) / 3
     outside = float(record.parameters.get("PSTRESS") or 0.0)
@@ -85,7 +89,36 @@ def stress(record: RunRecord, ionic: IonicStep) -> str:
     text += f"  Direction    XX          YY          ZZ          XY          YZ          ZX\n{rule}"
     text += "  Total " + "".join(f" {value * volume * _EV_PER_KILOBAR:14.5f}" for value in kilobar_x)
     text += "\n  in kB " + "".join(f" {value:14.5f}" for value in kilobar_x)
-    return text + f"\n  external pressure = {pressure - outside:14.4f} kB  Pullay stress = {outside:11.2f} kB\n"
+    text += f"\n  external pressure = {pressure - outside:14.4f} kB  Pullay stress = {outside:11.2f} kB\n"
+    if ionic.kinetic is None or ionic.velocities_av is None:
+        return text
+    gas_x = _gas(record, ionic) / volume
+    gas = float(gas_x[:3].sum()) / 3
+    text += f"\n  kinetic pressure (ideal gas correction) = {gas:14.4f} kB\n"
+    text += f"  total pressure  = {pressure - outside + gas:14.4f} kB\n"
+    return text + "  Total+kin. " + "".join(f" {value:14.5f}" for value in kilobar_x + gas_x) + "\n"
+
+
+def _gas(record: RunRecord, ionic: IonicStep) -> np.ndarray:
+    """Σ m v v of the atoms, kB times cubic Angstrom, in the order of the stress."""
+    assert ionic.velocities_av is not None
+    mass_a = np.repeat([species.mass for species in record.species], [species.count for species in record.species])
+    tensor_vv = np.einsum("a,av,aw->vw", mass_a, ionic.velocities_av, ionic.velocities_av)
+    return np.array([tensor_vv[p] for p in _PLACES]) * AMU_EV_FS2_PER_ANGSTROM2 / _EV_PER_KILOBAR
+
+
+def dynamics(ionic: IonicStep) -> str:
+    """What is conserved, and its parts."""
+    rows = (
+        ("  kinetic energy EKIN   =", ionic.kinetic, ""),
+        ("  kin. lattice  EKIN_LAT=", ionic.lattice_kinetic, f"  (temperature {ionic.temperature or 0.0:7.2f} K)"),
+        ("  nose potential ES     =", ionic.thermostat, ""),
+        ("  nose kinetic   EPS    =", ionic.thermostat_kinetic, ""),
+    )
+    text = f"  ENERGY OF THE ELECTRON-ION-THERMOSTAT SYSTEM (eV)\n  {'-' * 51}\n"
+    text += f"% ion-electron   TOTEN  = {ionic.free_energy:18.8f}  see above\n"
+    text += "".join(f"{name} {energy or 0.0:18.8f}{rest}\n" for name, energy, rest in rows)
+    return text + f"  {'-' * 51}\n  total energy   ETOTAL = {ionic.total:18.8f} eV\n\n"
 
 
 def forces(lattice_cv: np.ndarray, scaled_ac: np.ndarray, forces_av: np.ndarray) -> str:
