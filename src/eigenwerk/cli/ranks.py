@@ -49,6 +49,7 @@ class RunOptions:
     began: float
     bands: str | None = None
     vasp_exit_codes: bool = False
+    restart: bool = False
 
     @property
     def until(self) -> float | None:
@@ -84,7 +85,7 @@ class RunOptions:
         words += [] if self.bands is None else ["--bands", self.bands]
         words += [] if self.until is None else ["--max-time", f"{max(self.until - time.monotonic(), 1):.0f}"]
         flags = {"--json": self.as_json, "--quiet": self.quiet, "--no-plot": self.no_plot}
-        flags["--vasp-exit-codes"] = self.vasp_exit_codes
+        flags |= {"--vasp-exit-codes": self.vasp_exit_codes, "--restart": self.restart}
         return words + [flag for flag, given in flags.items() if given]
 
 
@@ -139,7 +140,7 @@ def saved_words(folder: Path, run: str) -> str:
     stamp = stamp_of(folder / STATE_FILE)
     if stamp is None or stamp.run != run:
         return ""
-    return f"{folder / STATE_FILE} holds the last step that was saved (ISTART = 1 goes on from it)."
+    return f"{folder / STATE_FILE} holds the last step that was saved (--restart, or ISTART = 1, goes on from it)."
 
 
 def _say_in_red(words: str) -> None:

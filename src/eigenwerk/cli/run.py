@@ -24,6 +24,7 @@ from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_r
 from eigenwerk.cli.run_text import heading, labelled, summary, threads_row
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.running.report import RunInterrupted, RunResult
@@ -85,6 +86,9 @@ Reductions = Annotated[
 VaspExitCodes = Annotated[
     bool, typer.Option("--vasp-exit-codes", help="0 also if not converged, as ASE's Vasp, custodian, atomate2 expect.")
 ]
+Restart = Annotated[
+    bool, typer.Option("--restart", help="Go on with a run of this folder that was stopped or killed, ionic steps too.")
+]
 Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...")]
 
 
@@ -103,6 +107,7 @@ def run(
     grace: Grace = GRACE,
     bands: BandsPath = None,
     vasp_exit_codes: VaspExitCodes = False,
+    restart: Restart = False,
 ) -> None:
     """Compute the ground state of a folder: energy, forces, bands, moments.
 
@@ -116,6 +121,9 @@ def run(
     Exit codes: 0 converged; 3 not converged, results are written and marked; 2 bad input, nothing is written; 130
     interrupted, the last finished step is saved.
 
+    --restart goes on with a run of the folder that was stopped, killed or out of time, within a step of
+    self-consistency or between ionic steps, also on other numbers of ranks; it ends at once where nothing is left.
+
     --vasp-exit-codes: 0 for every run that wrote its results, converged or not (OUTCAR tells), for programs that drive
     VASP, as in ASE_VASP_COMMAND="eigenwerk run . --vasp-exit-codes".
     """
@@ -123,7 +131,7 @@ def run(
     launch = become_rank()
     options = RunOptions(
         folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device, reductions,
-        None if max_time is None else seconds_of(max_time), grace, began, bands, vasp_exit_codes,
+        None if max_time is None else seconds_of(max_time), grace, began, bands, vasp_exit_codes, restart,
     )  # fmt: skip
     request = options.device_request()
     count = ranks_to_start(options, launch)
@@ -195,7 +203,22 @@ def _read(options: RunOptions) -> Inputs:
     inputs.raise_on_errors()
     ensure_writable(options.target)
     refuse_locked(options.target)
+    if options.restart:
+        _end_if_over(options.target / STATE_FILE)
     return inputs
+
+
+def _end_if_over(path: Path) -> None:
+    """A run that is over needs no going on: that is no mistake of a script that goes on until it is."""
+    from eigenwerk.io.hdf5_state import read_with_header
+
+    found = read_with_header(path, only=("motion", "status"))[1] if path.is_file() else {}
+    motion, status = found.get("motion"), found.get("status") or {}
+    over = motion.get("finished") if isinstance(motion, dict) else status.get("converged")
+    if over is True:
+        words = (motion or {}).get("status") or status.get("words")
+        print(f"Nothing is left to do: {path} is of a run that is over ({words}). Leave --restart out to begin anew.")
+        raise typer.Exit(0)
 
 
 def _finish(
@@ -328,6 +351,7 @@ def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView, r
     return run_inputs(
         inputs, options.target, on_step, on_note=view.note, threads=threads, save_every=options.save_every,
         runtime=team.runtime, protect=team.protect, until=_moments(options)[0], run=run,
+        resume=options.restart,
     )  # fmt: skip
 
 

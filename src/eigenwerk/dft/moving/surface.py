@@ -62,6 +62,14 @@ class DensityFunctionalSurface:
             self._bases[operations] = self._first.at_points(self._kpoints_of(operations))
         return self._bases[operations]
 
+    def trail_for(self, operations: Operations) -> Trail:
+        """The states with these operations so far."""
+        if operations not in self._trails:
+            # others are not come back to, but for those with all operations
+            self._trails = {None: self._trails[None]} if None in self._trails else {}
+            self._trails[operations] = Trail(self.method, self._first.parameters.electrons)
+        return self._trails[operations]
+
     def start(self, arrangement: Arrangement, calculation: Calculation) -> StartingPoint | None:
         """As the states before predict it; None at the first one."""
         trail = self._trails.get(arrangement.operation_x)
@@ -73,12 +81,9 @@ class DensityFunctionalSurface:
 
     def add(self, arrangement: Arrangement, calculation: Calculation, ground: GroundState) -> SurfacePoint:
         """Take in what was found there; the same as a point of the surface."""
-        operations, state = arrangement.operation_x, ground.state
-        if operations not in self._trails:
-            self._trails = {None: self._trails[None]} if None in self._trails and operations is not None else {}
-            self._trails[operations] = Trail(self.method, calculation.parameters.electrons)
+        state = ground.state
         if state.converged:
-            self._trails[operations].add(state, calculation.atoms)
+            self.trail_for(arrangement.operation_x).add(state, calculation.atoms)
             self._latest = state
         stress_vv = ground.stress_vv
         return SurfacePoint(

@@ -4,8 +4,9 @@ Densities are predicted as what is left when superposed atoms are taken away, or
 that it is as near to the newest one as a unitary matrix between bands allows (the polar factor of their overlaps).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,6 +34,10 @@ class Footprint:
     coeff_sknG: torch.Tensor
 
 
+LEARNED = 12
+"""Changes of the density that the mixer of the next ionic step begins with."""
+
+
 class Trail:
     """States of one system on the same plane waves, newest first, as many as the method can use."""
 
@@ -40,7 +45,14 @@ class Trail:
         self.method, self.electrons = method, electrons
         self.longest = LONGEST[method] if longest is None else longest
         self.kept: list[Footprint] = []
-        self._occ_skn: torch.Tensor | None = None
+        self.occ_skn: torch.Tensor | None = None
+        self.learned: Mapping[str, Any] | None = None
+
+    def copy(self) -> "Trail":
+        """As it is now."""
+        other = Trail(self.method, self.electrons, self.longest)
+        other.kept, other.occ_skn, other.learned = list(self.kept), self.occ_skn, self.learned
+        return other
 
     def add(self, state: State, atoms: PawAtoms) -> None:
         """Take in the newest state; those before are turned to it."""
@@ -49,16 +61,15 @@ class Trail:
         new = Footprint(state.structure, _without_atoms(density, atoms, moment_a), moment_a, state.coeff_sknG)
         older = self.kept[: self.longest - 1]
         self.kept = [new, *(_turned(one, new.coeff_sknG, atoms) for one in older)]
-        self._occ_skn = state.occupations.occ_skn
-        memory = state.progress.mixer()
-        self._learned = lambda: memory
+        self.occ_skn = state.occupations.occ_skn
+        self.learned = _newest(state.progress.mixer())
 
     def predict(self, atoms: PawAtoms) -> StartingPoint | None:
         """Where to begin for atoms elsewhere; None if nothing is known."""
-        if not self.kept or self._occ_skn is None:
+        if not self.kept or self.occ_skn is None:
             return None
         newest = self.kept[0]
-        wanted_skn = wanted_bands(self._occ_skn)
+        wanted_skn = wanted_bands(self.occ_skn)
         if self.method == NONE:
             density = newest.rest.map_names(_times(1 / newest.structure.volume))
             there = superposed_atoms(atoms, density.spin, newest.moment_a, newest.structure)
@@ -77,7 +88,17 @@ class Trail:
         coeff_sknG = sum(weight * one.coeff_sknG for weight, one in pairs)
         assert isinstance(coeff_sknG, torch.Tensor)
         density = with_electrons(density, atoms, self.electrons)
-        return StartingPoint(density, coeff_sknG, wanted_skn, learned=self._learned)
+        return StartingPoint(density, coeff_sknG, wanted_skn, learned=lambda: self.learned)
+
+
+def _newest(memory: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """What a mixer has learned, in single precision: what is saved is what is used."""
+    if memory is None or memory["history"] is None or memory["change_ixjy"] is None:
+        return None
+    places = memory["history"]["places"][-LEARNED:]
+    change_ixjy = memory["change_ixjy"][:, :, -LEARNED:].astype(np.float32)
+    forgotten = {"last_ixy": None, "best_ixy": None}
+    return {**memory, **forgotten, "history": {**memory["history"], "places": places}, "change_ixjy": change_ixjy}
 
 
 def _times(factor: float) -> Callable[[str, torch.Tensor], torch.Tensor]:

@@ -4,7 +4,7 @@ What is saved does not depend on FFT grids, device or padding: density and orbit
 integer indices g and G.  Layout: docs/formats/eigenwerk_h5.md.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -26,14 +26,15 @@ from eigenwerk.dft.spectrum.projections import OF_ORBITALS, Projections
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_with_header
 from eigenwerk.io.tree_check import TreeProblem
-from eigenwerk.io.vasp.output.record import IonicStep
-from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, STRESS_KILOBAR
 
 GROUPS = ("structure", "parameters", "kpoints", "setups", "density", "occupancy", "next", "bands", "status", "progress")
 """What a start can use of a state; `next` and `progress` came with version 2, `occupancy` went."""
 
 NEEDED = {"structure", "parameters", "kpoints", "setups", "density", "bands", "status"}
 """What every ground state has."""
+
+MEMORY_BYTES = 5e8
+"""Up to this size the whole memory of a mixer is saved while its run is on the way."""
 
 _REMEDY = "Remove the file, or set ISTART = 0 and ICHARG = 2 to start from atoms."
 
@@ -65,7 +66,7 @@ def state_tree(state: State, orbitals: WholeOrbitals | None) -> dict[str, Any]:
         "bands": bands,
         "energies": asdict(state.energies),
         "history": history_tree(state.history),
-        "progress": _progress_tree(state.progress, orbitals),
+        "progress": _progress_tree(state, orbitals),
         "status": {"converged": state.converged, "words": state.status, "events": state.events},
     }
 
@@ -84,14 +85,21 @@ def fields_tree(density: Density) -> dict[str, Any]:
     }
 
 
-def _progress_tree(progress: Progress, orbitals: WholeOrbitals | None) -> dict[str, Any]:
-    """Where the loop stands; the memory of the mixer takes no more bytes than the orbitals."""
+def _progress_tree(state: State, orbitals: WholeOrbitals | None) -> dict[str, Any]:
+    """Where the loop stands; of a state that has converged, the memory of the mixer takes no more bytes than the
+    orbitals and is in single precision; of one on its way it is whole, so that the next steps are the same."""
+    progress = state.progress
     memory = None if orbitals is None else progress.mixer()
+    whole = not state.converged and memory is not None and _bytes(memory) < MEMORY_BYTES
     return {
         "steps": progress.steps, "residual": progress.residual, "free": progress.free, "band": progress.band,
         "solver": progress.solver, "precision": progress.precision,
-        "mixer": None if memory is None or orbitals is None else _fitting(memory, orbitals.coeff_sknG.nbytes),
+        "mixer": memory if whole or memory is None or orbitals is None else _fitting(memory, orbitals.coeff_sknG.nbytes),
     }  # fmt: skip
+
+
+def _bytes(stored: Mapping[str, Any]) -> int:
+    return sum(stored[name].nbytes for name in ("last_ixy", "best_ixy", "change_ixjy") if stored[name] is not None)
 
 
 def _fitting(stored: Mapping[str, Any], size: int) -> Mapping[str, Any] | None:
@@ -135,27 +143,6 @@ def history_tree(history: tuple[ScfStep, ...]) -> dict[str, Any]:
     columns["moment"] = np.array([step.moment for step in history]) if polarised else None
     columns["events"] = [f"step {step.step}: {event}" for step in history for event in step.events]
     return columns
-
-
-def ionic_steps_tree(ionic_steps: Sequence[IonicStep]) -> dict[str, Any]:
-    """Structures and results of a sequence x as columns; hartree and bohr; numbers that were not computed are nan."""
-    atoms = len(ionic_steps[0].scaled_ac)
-
-    def column(name: str, unit: float = 1.0, shape: tuple[int, ...] = ()) -> np.ndarray | None:
-        found = [getattr(ionic, name) for ionic in ionic_steps]
-        if all(value is None for value in found):
-            return None
-        return np.array([np.full(shape, np.nan) if value is None else value for value in found], dtype=float) / unit
-
-    return {
-        "lattice_xcv": column("lattice_cv", BOHR_ANGSTROM), "scaled_xac": column("scaled_ac"),
-        "free_x": column("free_energy", HARTREE_EV), "internal_x": column("energy_without_entropy", HARTREE_EV),
-        "extrapolated_x": column("energy_zero", HARTREE_EV),
-        "forces_xav": column("forces_av", FORCE_EV_PER_ANGSTROM, (atoms, 3)),
-        "stress_xvv": column("stress_vv", -STRESS_KILOBAR, (3, 3)), "moment_x": column("moment"),
-        "steps_x": np.array([len(ionic.steps) for ionic in ionic_steps]),
-        "converged_x": np.array([ionic.converged for ionic in ionic_steps]),
-    }  # fmt: skip
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
@@ -203,7 +190,7 @@ def read_earlier(path: str | Path) -> Earlier:
         str(path), tree, "" if status["converged"] else status["words"],
         torch.as_tensor(tree["density"]["index_gc"].astype(np.int64)), density_of(tree["next"]),
         torch.as_tensor(bands["occ_skn"].astype(float)), _progress(tree["progress"]),
-        Stored(bands["coeff_sknG"].shape[2], _spheres(bands)) if "coeff_sknG" in bands else None, _REMEDY,
+        Stored(bands["coeff_sknG"].shape[2], spheres_of(bands)) if "coeff_sknG" in bands else None, _REMEDY,
     )  # fmt: skip
 
 
@@ -234,7 +221,7 @@ def _progress(tree: Mapping[str, Any] | None) -> Progress | None:
     return None if tree is None else Progress(**{**tree, "mixer": lambda: tree["mixer"]})
 
 
-def _spheres(bands: Mapping[str, Any]) -> Callable[[PlaneWaveBasis, int], Sphere]:
+def spheres_of(bands: Mapping[str, Any]) -> Callable[[PlaneWaveBasis, int], Sphere]:
     """The stored orbitals as `Stored` gives them."""
 
     def sphere(basis: PlaneWaveBasis, k: int) -> Sphere:

@@ -48,7 +48,7 @@ Protect = Callable[[Callable[[], str]], None]
 
 @dataclass
 class Course:
-    """One run on its way, and how it ends."""
+    """One run on its way, and how it ends.  journey: how atoms have moved so far, if they do."""
 
     inputs: Inputs
     calculation: Calculation
@@ -58,6 +58,7 @@ class Course:
     on_note: OnNote | None = None
     protect: Protect | None = None
     notes: tuple[str, ...] = ()
+    journey: Callable[[], Journey] | None = None
     began: float = field(default_factory=time.perf_counter)
 
     def note(self, *words: str) -> None:
@@ -120,15 +121,14 @@ class Course:
         if runtime.world.any(bool(reason)):
             raise Stopped(reason)
 
-    def finish(
-        self, ground: GroundState, journey: Journey | None = None, report: Report | None = None
-    ) -> RunResult:  # fmt: skip
+    def finish(self, ground: GroundState, report: Report | None = None) -> RunResult:
         """Bands at k-points of their own, if there are any, and the final files; the result.
 
-        journey: of the atoms, if they have moved; report: of what moves them, for the last ionic step.
+        report: of what moves the atoms, for the last ionic step.
         """
         state = ground.state
         status = converged_words(state) if state.converged else self.unconverged_words(state)
+        journey = None if self.journey is None else self.journey()
         if journey is not None:
             status = journey.status if state.converged else f"{journey.status}; the last ionic step: {status}"
         self.note(*filter(None, [_force_words(state)]))
@@ -146,7 +146,7 @@ class Course:
             self.saver.write(state, replace(found, fields={}), f"{status}, bands are to follow")
             found, ended = self._bands(state.density, found)
             status = "; ".join([status, *ended])
-        return self._result(state, found, status, ground, journey)
+        return self._result(state, found, status, ground)
 
     def _charged(self, potential: Potential) -> ChargedCell | None:
         inputs = self.inputs
@@ -254,10 +254,7 @@ class Course:
             "electrons out of place"
         )
 
-    def _result(
-        self, state: State, observables: Observables, status: str, ground: GroundState | None,
-        journey: Journey | None = None,
-    ) -> RunResult:  # fmt: skip
+    def _result(self, state: State, observables: Observables, status: str, ground: GroundState | None) -> RunResult:
         self.saver.advice = self._advice(state, ground is None)
         record, files = self.saver.write(state, observables, status)
         problems = [str(problem) for problem in self.inputs.problems if problem.severity == "warning"]
@@ -271,7 +268,7 @@ class Course:
             unwritten=self.saver.unwritten, warnings=(*problems, *doubts, *self.saver.moved), notes=self.notes,
             advice=self.saver.advice, folder=self.saver.folder.path,
             fixed_density=self.inputs.fixed_density, bands=structure_of_bands(self.inputs, state, observables),
-            bands_converged="BANDS NOT" not in status, journey=journey,
+            bands_converged="BANDS NOT" not in status, journey=None if self.journey is None else self.journey(),
         )  # fmt: skip
         return make_result(record, state, summary, ground)
 
@@ -279,7 +276,9 @@ class Course:
         if self.inputs.fixed_density:
             return () if state.converged else (f"more sweeps: NELM = {2 * state.subject.parameters.max_steps}",)
         if interrupted:
-            return ("set ISTART = 1 to go on from eigenwerk.h5",)
+            if self.journey is not None:
+                return ("eigenwerk run --restart goes on from eigenwerk.h5",)
+            return ("set ISTART = 1 to go on from eigenwerk.h5", "or go on by eigenwerk run --restart")
         if state.converged:
             return ()
         steps = tuple(step_record(step) for step in state.history)

@@ -5,19 +5,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eigenwerk.dft.calculation import GroundState
+from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.symmetry import subgroup
 from eigenwerk.dft.inputs.motion import MotionRequest
-from eigenwerk.dft.moving.surface import DensityFunctionalSurface
+from eigenwerk.dft.moving.surface import DensityFunctionalSurface, Operations
+from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.course import Course
+from eigenwerk.dft.running.motion_tree import REMEDY, Resumption, Snapshot, require_same_run, trail_of
 from eigenwerk.dft.running.movers import make_mover
 from eigenwerk.dft.running.records import Observables
 from eigenwerk.dft.running.report import Journey, RunResult
-from eigenwerk.dft.scf.state import State
+from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
+from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.output.record import IonicStep
 from eigenwerk.motion.mover import Mover, Report
-from eigenwerk.motion.surface import SurfacePoint
+from eigenwerk.motion.surface import Arrangement, SurfacePoint
 from eigenwerk.motion.vibrations.record import vibration_record
 from eigenwerk.motion.vibrations.text import as_dict, summary
 from eigenwerk.motion.vibrations.vibrations import Vibrations
@@ -35,6 +38,7 @@ class IonicLoop:
     mover: Mover
     surface: DensityFunctionalSurface
     on_ionic_step: OnIonicStep | None = None
+    resumed: Resumption | None = None
 
     @staticmethod
     def of(course: Course, motion: MotionRequest, on_ionic_step: OnIonicStep | None = None) -> "IonicLoop":
@@ -51,21 +55,65 @@ class IonicLoop:
     def run(self, start: State | None = None) -> RunResult:
         """To the end; start: a state to go on from, in place of what INCAR asks for."""
         course, given = self.course, self.course.calculation.parameters
+        course.journey = self._journey
         ground, report = None, None
         while (asked := self.mover.ask()) is not None:
-            course.saver.next_ionic_step()
             calculation = self.surface.calculation_at(asked)
             course.calculation = course.saver.calculation = calculation
-            begin = self.surface.start(asked, calculation) if ground else start or course.start()
-            ground = calculation.run(course.step, begin)
+            ground = calculation.run(self._scf_step, self._begin(asked, calculation, start))
             calculation.parameters = given  # steps with a density that is kept are for the first ionic step
             point = _agreed(self.surface.add(asked, calculation, ground), calculation.runtime)
             report = self.mover.tell(point)
+            self._keep(asked.operation_x)
             self._step_done(ground, report)
         assert ground is not None, "a mover asks for one point at least"
         if isinstance(self.mover, Vibrations):
             course.saver.vibrations = vibration_record(self.mover)
-        return course.finish(ground, self._journey(), report)
+        return course.finish(ground, report)
+
+    def _begin(
+        self, asked: Arrangement, calculation: Calculation, start: State | None
+    ) -> State | StartingPoint | None:  # fmt: skip
+        """Where self-consistency begins at an arrangement."""
+        course, resumed = self.course, self.resumed
+        if resumed is not None and resumed.begun:
+            self.resumed = None
+            return load_start(resumed.path, calculation)
+        if course.saver.earlier or course.saver.done:
+            return self.surface.start(asked, calculation)
+        return start or course.start()
+
+    def _scf_step(self, step: ScfStep, state: State) -> None:
+        """After each step of self-consistency; the first one makes the ionic step before one of the past."""
+        self.course.saver.next_ionic_step()
+        self.course.step(step, state)
+
+    def _keep(self, operations: Operations) -> None:
+        """All that is needed to go on after the point just told."""
+        mover, trail = self.mover, self.surface.trail_for(operations)
+        self.course.saver.snapshot = Snapshot(
+            self.motion.kind, mover.state(), mover.finished, mover.status, trail.copy(), operations
+        )
+
+    def resume(self, found: Resumption) -> None:
+        """Go on where a run was saved.  Raises InputError if that was another one."""
+        course = self.course
+        require_same_run(found, self.motion.kind, course.inputs)
+        try:
+            self.mover.restore(found.mover)
+            asked = self.mover.ask()
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise InputError(f"{found.path}: atoms cannot go on from there ({error}). {REMEDY}") from error
+        if asked is None:
+            raise InputError(f"{found.path}: this run is over: {found.status}. Leave --restart out to begin anew.")
+        course.saver.earlier = found.steps
+        self.resumed = found
+        words = f"going on after {len(found.steps)} ionic steps of {found.path}"
+        course.note(f"{words}, within the next one" if found.begun else words)
+        trail = self.surface.trail_for(found.operations)
+        if not trail_of(found, trail, course.calculation.atoms):
+            course.note("no earlier orbitals were saved: the next ionic steps take longer")
+        self._keep(found.operations)
 
     def _step_done(self, ground: GroundState, report: Report) -> None:
         """Keep what was found, save it, tell, and stop if that is wanted."""

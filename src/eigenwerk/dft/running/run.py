@@ -20,15 +20,18 @@ import torch
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.plan.room import with_room
+from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.course import Course, OnNote, OnStep, Protect
 from eigenwerk.dft.running.ionic_loop import IonicLoop, OnIonicStep
+from eigenwerk.dft.running.motion_tree import Resumption, read_resumption
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.report import RunInterrupted, RunResult
 from eigenwerk.dft.running.saving import SAVE_EVERY, Saver
 from eigenwerk.dft.running.stopping import Stopped, StopRules
 from eigenwerk.dft.running.warm_up import warm_up
-from eigenwerk.dft.scf.state import State
+from eigenwerk.dft.scf.state import StartingPoint, State
 from eigenwerk.dft.xc.evaluation import uncompiled
 from eigenwerk.errors import EigenwerkError
 from eigenwerk.functionals.table import find_functional
@@ -79,6 +82,7 @@ def run_inputs(
     run: str = "",
     in_memory: bool = False,
     start: State | None = None,
+    resume: bool = False,
 ) -> RunResult:
     """The same for inputs that have been read already.
 
@@ -88,7 +92,8 @@ def run_inputs(
     which saves the last finished step at any time, called on all ranks together from another thread, as soon as there
     is one. until: when the run has to be over, by `time.monotonic`. run: its identifier (default: a new one).
     in_memory: no file is written, no folder touched. start: a state of the same atoms and data sets to go on from, in
-    place of what INCAR asks for.
+    place of what INCAR asks for.  resume: go on with what the output folder holds of a run that was stopped, ionic steps
+    included.
     """
     inputs.raise_on_errors()
     runtime = with_room(inputs.size, runtime or Runtime())
@@ -112,8 +117,12 @@ def run_inputs(
                 if inputs.fixed_density:
                     return work.keep_density()
                 if inputs.motion is not None:
-                    return IonicLoop.of(work, inputs.motion, on_ionic_step).run(start)
-                return work.finish(calculation.run(work.step, start or work.start()))
+                    loop = IonicLoop.of(work, inputs.motion, on_ionic_step)
+                    if resume and (found := _resumption(folder.path, work)) is not None:
+                        loop.resume(found)
+                    return loop.run(start)
+                begin = start or (_saved(folder.path, work) if resume else None) or work.start()
+                return work.finish(calculation.run(work.step, begin))
             except Stopped as stop:
                 return work.stop(str(stop))
             except KeyboardInterrupt as interrupt:
@@ -126,6 +135,25 @@ def _dataset(data: DataSet, start: State | None) -> PawDataset:
     """The content of a file, that of the state to start from if it is the same."""
     known = None if start is None else start.subject.datasets.get(data.symbol)
     return known if known is not None and known.sha256 == data.header.sha256 else read_paw_xml(data.path)
+
+
+def _resumption(folder: Path, work: Course) -> Resumption | None:
+    """Atoms on their way in a folder; None, and a note, if nothing has been saved yet."""
+    path = folder / STATE_FILE
+    found = read_resumption(path) if path.is_file() else None
+    if found is None:
+        work.note(f"no ionic step has been saved in {folder}: this run begins at its start")
+    return found
+
+
+def _saved(folder: Path, work: Course) -> StartingPoint | None:
+    """The state of a ground state in a folder; None, and a note, if there is none yet."""
+    path = folder / STATE_FILE
+    if not path.is_file():
+        work.note(f"nothing has been saved in {folder}: this run begins at its start")
+        return None
+    work.note(f"going on with {path}")
+    return load_start(path, work.calculation)
 
 
 @contextmanager

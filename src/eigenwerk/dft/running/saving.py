@@ -29,7 +29,9 @@ from eigenwerk.dft.inputs.field_files import wants_wavecar
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.running.account import account
-from eigenwerk.dft.running.checkpoint import ionic_steps_tree, projections_tree, state_tree
+from eigenwerk.dft.running.checkpoint import projections_tree, state_tree
+from eigenwerk.dft.running.ionic_tree import ionic_steps_tree
+from eigenwerk.dft.running.motion_tree import Snapshot, motion_tree
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.records import (
     Observables,
@@ -70,7 +72,7 @@ SAVE_RATE = 1e8
 ATTEMPTS, PAUSE = 20, 0.25
 """How often, and after how many seconds, a rescue looks again while ranks have not all entered the same step."""
 
-RESCUED = "Interrupted within a step; the last finished step is saved (ISTART = 1 goes on from it)."
+RESCUED = "Interrupted within a step; the last finished step is saved (--restart, or ISTART = 1, goes on from it)."
 
 @dataclass
 class Saver:
@@ -78,8 +80,9 @@ class Saver:
 
     every: seconds between saved steps; 0 saves each step whatever it takes.  earlier: ionic steps that are done, before
     that of the states given.  latest: what a rescue saves.  unwritten: what could not be written, in words, since the
-    last call of `write`; moved: that the folder vanished and files go elsewhere, in words.  notes,
-    advice: what the files are to tell people besides.  vibrations: what finite displacements found, or None.
+    last call of `write`; moved: that the folder vanished and files go elsewhere, in words.  done: the ionic step that
+    is over, if no other has begun; snapshot: of what moves the atoms, after the last of them.  notes, advice: what the
+    files are to tell people besides.  vibrations: what finite displacements found, or None.
     """
 
     inputs: Inputs
@@ -92,6 +95,7 @@ class Saver:
     unwritten: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     done: IonicStep | None = None
+    snapshot: Snapshot | None = None
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     vibrations: VibrationRecord | None = None
@@ -205,6 +209,7 @@ class Saver:
         if not self.folder.writes:
             return record, {}
         orbitals = self._orbitals(state, grid) if self.inputs.parts.keeps_orbitals else None
+        motion = self._motion(grid)
         if grid.world.rank != 0:
             return record, {}
         whole = record
@@ -215,7 +220,8 @@ class Saver:
         if not self.inputs.fixed_density:  # whose file is that of the run that made the density
             # the state first: all that is in the others follows from it
             writers[STATE_FILE] = lambda path: write_state(
-                path, self.tree(state, record, observables, orbitals, trace), __version__, stamp=str(record.stamp)
+                path, {**self.tree(state, record, observables, orbitals, trace), "motion": motion}, __version__,
+                stamp=str(record.stamp),
             )
         writers |= {file.name: partial(_write_file, file, whole) for file in output_files(whole) if file.due(whole)}
         writers |= self._band_files(state, observables, record)
@@ -286,12 +292,20 @@ class Saver:
 
     def _orbitals(self, state: State, grid: ProcessGrid) -> WholeOrbitals | None:
         """Those of all ranks, on the rank that writes, if they are to be saved."""
-        if not bool(self.inputs.incar.get("LWAVE", True)):
+        on_the_way = self.inputs.motion is not None and not (self.snapshot is not None and self.snapshot.finished)
+        if not (bool(self.inputs.incar.get("LWAVE", True)) or on_the_way):
             return None
         coeff_sknG = state.coeff_sknG
         if grid is not self.calculation.runtime.grid:
             coeff_sknG = coeff_sknG.cpu()
         return whole_orbitals(grid, self.calculation.basis, coeff_sknG)
+
+    def _motion(self, grid: ProcessGrid) -> dict[str, Any] | None:
+        """Atoms on their way, if there are any: from all ranks."""
+        if self.snapshot is None:
+            return None
+        steps = self.earlier if self.done is None else (*self.earlier, self.done)
+        return motion_tree(self.snapshot, steps, self.done is None, self.calculation.basis, grid)
 
     def _basis(self, point_kc: np.ndarray) -> BasisRecord:
         """Counted once for the points of all saves, again where others have joined them."""

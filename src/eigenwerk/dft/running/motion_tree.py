@@ -1,0 +1,187 @@
+"""Atoms on their way as a tree for eigenwerk.h5, and back: so that a run goes on as if it had never stopped."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.basis.gathering import whole_orbitals
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.inputs.motion import VIBRATIONS
+from eigenwerk.dft.moving.trail import Footprint, Trail
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.running.checkpoint import density_of, fields_tree, spheres_of
+from eigenwerk.dft.running.ionic_tree import exact_tree, ionic_steps_of
+from eigenwerk.dft.scf.carried import Places, Stored, carried_orbitals
+from eigenwerk.errors import InputError
+from eigenwerk.io.hdf5_state import read_with_header
+from eigenwerk.io.tree_check import TreeProblem
+from eigenwerk.io.vasp.output.record import IonicStep
+from eigenwerk.parallel.process_grid import ProcessGrid
+from eigenwerk.units import BOHR_ANGSTROM
+
+TRAIL_BYTES = 4e9
+"""Orbitals of earlier ionic steps are saved up to this size; without them the next steps take a little longer."""
+
+SAME_START = 1e-4
+"""Largest distance, in Å, between the starts of one and the same run."""
+
+Operations = tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Where atoms that move stand between two points.
+
+    kind: of motion; mover: its state after the last point it was told; finished, status: how it stands; trail: of the
+    states so far, and the operations that they have.
+    """
+
+    kind: str
+    mover: Mapping[str, Any]
+    finished: bool
+    status: str
+    trail: Trail | None
+    operations: Operations
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """What a file knows of atoms on their way.
+
+    steps: ionic steps that are over; begun: whether the state of the file is one of the next step, on its way to
+    self-consistency; trail: as it was written; status: how the run stood, words.
+    """
+
+    path: Path
+    kind: str
+    mover: Mapping[str, Any]
+    steps: tuple[IonicStep, ...]
+    begun: bool
+    trail: Mapping[str, Any] | None
+    operations: Operations
+    finished: bool
+    status: str
+
+
+def motion_tree(
+    snapshot: Snapshot, steps: Sequence[IonicStep], begun: bool, basis: PlaneWaveBasis, grid: ProcessGrid
+) -> dict[str, Any]:
+    """For eigenwerk.h5; collective.  steps: those that are over; begun: whether the next one is."""
+    trail, operations = snapshot.trail, snapshot.operations
+    return {
+        "kind": snapshot.kind, "mover": dict(snapshot.mover), "steps": exact_tree(steps), "begun": begun,
+        "operations": None if operations is None else np.array(operations),
+        "finished": snapshot.finished, "status": snapshot.status,
+        "trail": None if trail is None or snapshot.finished else _trail_tree(trail, basis, grid),
+    }  # fmt: skip
+
+
+def _trail_tree(trail: Trail, basis: PlaneWaveBasis, grid: ProcessGrid) -> dict[str, Any] | None:
+    size = sum(one.coeff_sknG.nbytes for one in trail.kept) * grid.world.size
+    if not trail.kept or size > TRAIL_BYTES:
+        return None
+    learned = trail.learned
+    return {
+        "method": trail.method, "occ_skn": None if trail.occ_skn is None else trail.occ_skn.cpu().numpy(),
+        "learned": learned, "index_gc": basis.index_gc[: basis.density_count].cpu().numpy().astype(np.int32),
+        "states": {str(place): _footprint_tree(one, basis, grid) for place, one in enumerate(trail.kept)},
+    }  # fmt: skip
+
+
+def _footprint_tree(one: Footprint, basis: PlaneWaveBasis, grid: ProcessGrid) -> dict[str, Any]:
+    coeff_sknG = one.coeff_sknG if grid is basis.runtime.grid else one.coeff_sknG.cpu()
+    orbitals = whole_orbitals(grid, basis, coeff_sknG)
+    return {
+        "lattice_cv": one.structure.lattice_cv, "scaled_ac": one.structure.scaled_ac, "moment_a": one.moment_a,
+        "rest": fields_tree(one.rest),
+        "orbitals": None if orbitals is None else {
+            "count_k": orbitals.count_k, "index_kGc": orbitals.index_kGc, "coeff_sknG": orbitals.coeff_sknG,
+        },
+    }  # fmt: skip
+
+
+def read_resumption(path: Path) -> Resumption | None:
+    """What a state file knows of atoms on their way; None if nothing has moved in its run.
+
+    Raises InputError if it cannot be read.
+    """
+    _, tree = read_with_header(path, only=("motion",))
+    found = tree.get("motion")
+    if found is None:
+        return None
+    try:
+        operations = found["operations"]
+        return Resumption(
+            path, str(found["kind"]), dict(found["mover"]), ionic_steps_of(found["steps"]), bool(found["begun"]),
+            found["trail"], None if operations is None else tuple(int(o) for o in operations),
+            bool(found["finished"]), str(found["status"]),
+        )  # fmt: skip
+    except (TreeProblem, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}: this file does not hold atoms on their way ({error}). {REMEDY}") from error
+
+
+REMEDY = "Leave --restart out to begin anew, from CONTCAR if it is there."
+
+
+def trail_of(found: Resumption, trail: Trail, atoms: PawAtoms) -> bool:
+    """Fill a trail with the states that a file has; False if it has none of this kind.  Raises InputError."""
+    stored = found.trail
+    if stored is None or stored.get("method") != trail.method:
+        return False
+    try:
+        basis = atoms.basis
+        same = np.array_equal(stored["index_gc"], basis.index_gc[: basis.density_count].cpu().numpy())
+        kept = [_footprint(stored["states"][str(place)], atoms) for place in range(len(stored["states"]))]
+        if not same or any(one is None for one in kept):
+            return False
+        trail.kept = [one for one in kept if one is not None]
+        trail.occ_skn = torch.as_tensor(np.array(stored["occ_skn"], dtype=float))
+        trail.learned = stored["learned"]
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InputError(f"{found.path}: earlier states of these atoms cannot be used ({error}). {REMEDY}") from error
+    return True
+
+
+def _footprint(tree: Mapping[str, Any], atoms: PawAtoms) -> Footprint | None:
+    """One state; None if its orbitals do not fit."""
+    here = atoms.basis.structure
+    structure = Structure(tree["lattice_cv"], here.symbols, tree["scaled_ac"], here.magmom_a, here.kinds)
+    bands = tree["orbitals"]
+    stored = Stored(bands["coeff_sknG"].shape[2], spheres_of(bands))
+    places = Places({"lattice_cv": here.lattice_cv, "symbols": here.symbols, "scaled_ac": here.scaled_ac}, False)
+    coeff_sknG = carried_orbitals(stored, places, atoms, stored.bands)
+    if coeff_sknG is None:
+        return None
+    runtime = atoms.runtime
+    rest = density_of(tree["rest"]).map(lambda value_sx: value_sx.to(runtime.device))
+    moment_a = tree["moment_a"]
+    return Footprint(structure, rest, None if moment_a is None else np.asarray(moment_a, dtype=float), coeff_sknG)
+
+
+def require_same_run(found: Resumption, kind: str, inputs: Inputs) -> None:
+    """Raise InputError unless a file is of the run that a folder describes: same motion, same atoms, same start."""
+    if found.kind != kind:
+        raise InputError(f"{found.path}: this was a run of {found.kind}, and INCAR asks for {kind}. {REMEDY}")
+    first = found.steps[0] if found.steps else None
+    if first is None:
+        return
+    here = inputs.structure
+    if first.scaled_ac.shape != here.scaled_ac.shape:
+        raise InputError(
+            f"{found.path}: this run has {len(first.scaled_ac)} atoms, and POSCAR has {len(here.symbols)}. {REMEDY}"
+        )
+    lattice_cv = here.lattice_cv * BOHR_ANGSTROM
+    step_ac = first.scaled_ac - here.scaled_ac
+    apart = float(np.linalg.norm((step_ac - np.rint(step_ac)) @ lattice_cv, axis=1).max())
+    stretched = float(np.abs(first.lattice_cv - lattice_cv).max())
+    if kind != VIBRATIONS and max(apart, stretched) > SAME_START:
+        raise InputError(
+            f"{found.path}: this run began elsewhere: its first atoms lie up to {apart:.4f} Å from those of POSCAR, "
+            f"its lattice vectors differ by up to {stretched:.4f} Å. Restore its POSCAR to go on with it. {REMEDY}"
+        )
