@@ -34,7 +34,8 @@ NEEDED = {"structure", "parameters", "kpoints", "setups", "density", "bands", "s
 """What every ground state has."""
 
 MEMORY_BYTES = 5e8
-"""Up to this size the whole memory of a mixer is saved while its run is on the way."""
+"""Up to this size the whole memory of a mixer is saved on the way of atoms that move, so that all is as if they had not
+been stopped."""
 
 _REMEDY = "Remove the file, or set ISTART = 0 and ICHARG = 2 to start from atoms."
 
@@ -42,11 +43,11 @@ _REMEDY = "Remove the file, or set ISTART = 0 and ICHARG = 2 to start from atoms
 # -- State -> tree -----------------------------------------------------------------------------------------------------
 
 
-def state_tree(state: State, orbitals: WholeOrbitals | None) -> dict[str, Any]:
+def state_tree(state: State, orbitals: WholeOrbitals | None, moving: bool = False) -> dict[str, Any]:
     """Everything a State consists of, as nested mappings of numpy arrays and plain values; hartree and bohr.
 
     orbitals: those of the state from all ranks; None (LWAVE = .FALSE.) leaves out by far the largest part, and the
-    memory of the mixer, which is to take no more room than they do.
+    memory of the mixer, which is to take no more room than they do.  moving: atoms are on their way.
     """
     basis, occupations = state.subject.basis, state.occupations
     bands: dict[str, Any] = {
@@ -66,7 +67,7 @@ def state_tree(state: State, orbitals: WholeOrbitals | None) -> dict[str, Any]:
         "bands": bands,
         "energies": asdict(state.energies),
         "history": history_tree(state.history),
-        "progress": _progress_tree(state, orbitals),
+        "progress": _progress_tree(state, orbitals, moving and not state.converged),
         "status": {"converged": state.converged, "words": state.status, "events": state.events},
     }
 
@@ -85,16 +86,16 @@ def fields_tree(density: Density) -> dict[str, Any]:
     }
 
 
-def _progress_tree(state: State, orbitals: WholeOrbitals | None) -> dict[str, Any]:
-    """Where the loop stands; of a state that has converged, the memory of the mixer takes no more bytes than the
-    orbitals and is in single precision; of one on its way it is whole, so that the next steps are the same."""
+def _progress_tree(state: State, orbitals: WholeOrbitals | None, whole: bool) -> dict[str, Any]:
+    """Where the loop stands; the memory of the mixer takes no more bytes than the orbitals, unless it is to be whole."""
     progress = state.progress
     memory = None if orbitals is None else progress.mixer()
-    whole = not state.converged and memory is not None and _bytes(memory) < MEMORY_BYTES
+    if memory is not None and orbitals is not None and not (whole and _bytes(memory) < MEMORY_BYTES):
+        memory = _fitting(memory, orbitals.coeff_sknG.nbytes)
     return {
         "steps": progress.steps, "residual": progress.residual, "free": progress.free, "band": progress.band,
         "solver": progress.solver, "precision": progress.precision,
-        "mixer": memory if whole or memory is None or orbitals is None else _fitting(memory, orbitals.coeff_sknG.nbytes),
+        "mixer": memory,
     }  # fmt: skip
 
 

@@ -92,7 +92,9 @@ class Course:
 
     def step(self, step: ScfStep, state: State) -> None:
         """After each step: keep it, save it now and then, tell the caller; Stopped if the run is to end."""
-        self.saver.latest = state
+        if not (state.converged and self.journey is not None and self.saver.latest is not None):
+            # an ionic step is over when its forces are known: what goes on before takes the last step anew
+            self.saver.latest = state
         if self.protect is not None:
             self.protect(self.saver.rescue)
             self.protect = None

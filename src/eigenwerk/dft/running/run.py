@@ -92,8 +92,8 @@ def run_inputs(
     which saves the last finished step at any time, called on all ranks together from another thread, as soon as there
     is one. until: when the run has to be over, by `time.monotonic`. run: its identifier (default: a new one).
     in_memory: no file is written, no folder touched. start: a state of the same atoms and data sets to go on from, in
-    place of what INCAR asks for.  resume: go on with what the output folder holds of a run that was stopped, ionic steps
-    included.
+    place of what INCAR asks for.  resume: go on with what the output folder holds of a run that was stopped, also
+    between ionic steps.
     """
     inputs.raise_on_errors()
     runtime = with_room(inputs.size, runtime or Runtime())

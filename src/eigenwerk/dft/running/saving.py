@@ -129,7 +129,7 @@ class Saver:
         now, expected = time.perf_counter(), self.expected(state)
         due = self.every == 0 or self._spent + expected <= SAVE_SHARE * (now - self._began)
         runtime = self.calculation.runtime
-        self.done = ionic_step(self.inputs, state, observables, state.converged)
+        self.done, self.latest = ionic_step(self.inputs, state, observables, state.converged), state
         if self.folder.writes and runtime.world.any(due and runtime.writes):
             self.write(state, observables, f"unfinished: {len(self.earlier) + 1} ionic steps; {status}", False)
             self._last = time.perf_counter()
@@ -325,7 +325,7 @@ class Saver:
         trace: dict[str, Any],
     ) -> dict[str, Any]:  # fmt: skip
         """The state and everything that tells where it comes from."""
-        tree = state_tree(state, orbitals)
+        tree = state_tree(state, orbitals, self.inputs.motion is not None)
         tree["status"] = {
             "converged": record.last.converged, "words": record.final.status, "events": state.events,
         }  # fmt: skip

@@ -1,0 +1,160 @@
+"""Runs whose atoms move: they end where they should, and go on after a stop as if there had been none."""
+
+import numpy as np
+import pytest
+from pymatgen.io.vasp.outputs import Oszicar, Vasprun, Xdatcar
+
+from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.running.report import RunInterrupted
+from eigenwerk.dft.running.run import run_folder, run_inputs
+from eigenwerk.errors import InputError
+from eigenwerk.motion.prediction import ASPC, FIT
+
+POSCAR = "silicon\n{a}\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n{last}\n"
+INCAR = {"ENCUT": 150, "EDIFF": "1E-6", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6, "ISYM": 0, "LCHARG": "F"}
+RELAX = {"NSW": 20, "IBRION": 2, "EDIFFG": -0.01}
+MOVE = {"NSW": 6, "IBRION": 0, "POTIM": 2.0, "TEBEG": 300, "RANDOM_SEED": 7}
+FORCE = 0.01
+
+
+def make_folder(path, a=5.43, last=".26 .24 .255", mesh="2 2 1", **tags):
+    path.mkdir(exist_ok=True, parents=True)
+    (path / "POSCAR").write_text(POSCAR.format(a=a, last=last))
+    (path / "KPOINTS").write_text(f"mesh\n0\nGamma\n{mesh}\n")
+    (path / "INCAR").write_text("".join(f"{tag} = {value}\n" for tag, value in (INCAR | tags).items()))
+    return path
+
+
+def places(result):
+    return np.array([step.scaled_ac for step in result.journey.steps])
+
+
+class StopAfter:
+    """Ctrl-C after so many steps of self-consistency."""
+
+    def __init__(self, steps):
+        self.left = steps
+
+    def __call__(self, step):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def relaxed(tmp_path_factory):
+    folder = make_folder(tmp_path_factory.mktemp("relaxed") / "run", **RELAX)
+    return folder, run_folder(folder)
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory):
+    folder = make_folder(tmp_path_factory.mktemp("moved") / "run", **MOVE)
+    return folder, run_folder(folder)
+
+
+def test_a_relaxation_ends_at_rest_where_the_crystal_is_symmetric(relaxed):
+    _, result = relaxed
+    assert result.converged and result.journey.finished and result.journey.kind == "relaxation"
+    assert result.largest_force < FORCE
+    np.testing.assert_allclose(np.diff(places(result)[-1], axis=0), [[0.25, 0.25, 0.25]], atol=0.01)  # 2 x 2 x 1
+
+
+def test_the_last_point_is_the_ground_state_of_its_structure(relaxed, tmp_path):
+    """What is predicted from earlier states is where self-consistency begins, and not what comes out."""
+    _, result = relaxed
+    last = " ".join(f"{x:.14f}" for x in places(result)[-1][1])
+    shift = places(result)[-1][0]
+    again = make_folder(tmp_path / "again")
+    (again / "POSCAR").write_text(
+        POSCAR.format(a=5.43, last=last).replace("Direct\n0 0 0", "Direct\n" + " ".join(f"{x:.14f}" for x in shift))
+    )
+    fresh = run_folder(again)
+    assert result.free_energy == pytest.approx(fresh.free_energy, abs=2e-6)
+    np.testing.assert_allclose(result.forces_av, fresh.forces_av, atol=3e-3)
+
+
+def test_files_have_all_ionic_steps(relaxed):
+    folder, result = relaxed
+    count = len(result.journey.steps)
+    assert count > 1
+    assert len(Oszicar(folder / "OSZICAR").ionic_steps) == len(Xdatcar(folder / "XDATCAR").structures) == count
+    run = Vasprun(folder / "vasprun.xml", parse_potcar_file=False)
+    assert run.nionic_steps == count and run.converged
+    assert run.ionic_steps[-1]["e_fr_energy"] == pytest.approx(result.free_energy, abs=1e-6)
+
+
+def test_states_that_follow_the_atoms_need_few_steps(moved):
+    _, result = moved
+    steps = [len(step.steps) for step in result.journey.steps]
+    assert all(step.converged for step in result.journey.steps)
+    assert max(steps[3:]) < steps[0] and max(steps[3:]) <= 5
+
+
+def test_dynamics_without_a_bath_conserves_its_energy(moved):
+    _, result = moved
+    conserved = [step.conserved for step in result.journey.steps]
+    kinetic = [step.kinetic for step in result.journey.steps]
+    assert np.ptp(conserved) < 0.02 * max(np.ptp(kinetic), 0.02)
+
+
+@pytest.mark.parametrize(("kind", "stop"), [("relaxed", 7), ("moved", 9), ("moved", 14), ("moved", 15)])
+def test_a_run_that_was_stopped_goes_on_to_the_same_end(kind, stop, request, tmp_path):
+    _, whole = request.getfixturevalue(kind)
+    folder = make_folder(tmp_path / "run", **(RELAX if kind == "relaxed" else MOVE))
+    with pytest.raises(RunInterrupted) as stopped:
+        run_folder(folder, on_step=StopAfter(stop))
+    assert not stopped.value.result.converged
+    assert len(stopped.value.result.journey.steps) < len(whole.journey.steps)
+    result = run_inputs(read_inputs(folder), resume=True)
+    assert len(result.journey.steps) == len(whole.journey.steps)
+    np.testing.assert_allclose(places(result), places(whole), rtol=0, atol=1e-11)
+    assert len(Oszicar(folder / "OSZICAR").ionic_steps) == len(whole.journey.steps)
+
+
+def test_a_cell_that_relaxes_ends_without_stress_at_its_own_volume(tmp_path):
+    result = run_folder(make_folder(tmp_path / "run", a=5.3, last=".25 .25 .25", mesh="2 2 2", ISIF=3, ENCUT=200, **RELAX))
+    assert result.converged
+    first, last = result.journey.steps[0], result.journey.steps[-1]
+    assert first.stress_vv.trace() / 3 > 20 and np.abs(last.stress_vv).max() < 0.6  # kB
+    volumes = [abs(np.linalg.det(step.lattice_cv)) for step in result.journey.steps]
+    assert volumes[-1] > 1.02 * volumes[0]
+    # on the fixed plane waves the energy goes down with the stress
+    assert last.free_energy < first.free_energy
+
+
+def test_a_relaxation_without_enough_steps_has_not_converged(tmp_path):
+    result = run_folder(make_folder(tmp_path / "run", **(RELAX | {"NSW": 1})))
+    assert not result.converged and not result.journey.finished
+    assert len(result.journey.steps) == 1
+
+
+def test_what_is_over_does_not_go_on(relaxed):
+    folder, _ = relaxed
+    with pytest.raises(InputError, match="this run is over"):
+        run_inputs(read_inputs(folder), resume=True)
+
+
+def test_another_structure_does_not_go_on_with_a_run(tmp_path):
+    folder = make_folder(tmp_path / "run", **MOVE)
+    with pytest.raises(RunInterrupted):
+        run_folder(folder, on_step=StopAfter(9))
+    make_folder(folder, last=".27 .24 .255", **MOVE)
+    with pytest.raises(InputError, match=r"began elsewhere.*Restore its POSCAR"):
+        run_inputs(read_inputs(folder), resume=True)
+    make_folder(folder, **RELAX)
+    with pytest.raises(InputError, match="a run of dynamics, and INCAR asks for relaxation"):
+        run_inputs(read_inputs(folder), resume=True)
+
+
+def test_going_on_without_anything_saved_begins_at_the_start(tmp_path):
+    folder = make_folder(tmp_path / "run", **(MOVE | {"NSW": 1}))
+    result = run_inputs(read_inputs(folder), resume=True)
+    assert result.converged and any("begins at its start" in note for note in result.notes)
+
+
+def test_dynamics_and_relaxation_are_predicted_by_the_method_that_serves_each_best(tmp_path):
+    kinds = {"moved": (MOVE, ASPC), "relaxed": (RELAX, FIT)}
+    for name, (tags, method) in kinds.items():
+        assert read_inputs(make_folder(tmp_path / name, **tags)).motion.prediction == method
+    assert read_inputs(make_folder(tmp_path / "second", **MOVE, IWAVPR=12)).motion.prediction == "second"
