@@ -49,7 +49,8 @@ LAZY_ENGINES = {
     "eigenwerk.dft.running.run", "eigenwerk.ncci.run", "eigenwerk.ncci.sources", "eigenwerk.ncci.results.levels_file",
     "eigenwerk.parallel.launch.start", "eigenwerk.dft.running.warm_up",
     "eigenwerk.cli.main", "eigenwerk.cli.missing",
-    "eigenwerk.dft.series.eos", "eigenwerk.dft.series.convergence", "eigenwerk.io.hdf5_state",
+    "eigenwerk.dft.series.eos", "eigenwerk.dft.series.convergence", "eigenwerk.dft.series.points",
+    "eigenwerk.io.hdf5_state",
     "eigenwerk.perf.looking.choice", "eigenwerk.perf.looking.dos_plot", "eigenwerk.perf.looking.folder",
     "eigenwerk.perf.looking.report",
 }  # fmt: skip

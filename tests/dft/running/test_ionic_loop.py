@@ -113,7 +113,8 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(kind, stop, request, tmp
 
 
 def test_a_cell_that_relaxes_ends_without_stress_at_its_own_volume(tmp_path):
-    result = run_folder(make_folder(tmp_path / "run", a=5.3, last=".25 .25 .25", mesh="2 2 2", ISIF=3, ENCUT=200, **RELAX))
+    folder = make_folder(tmp_path / "run", a=5.3, last=".25 .25 .25", mesh="2 2 2", ISIF=3, ENCUT=200, **RELAX)
+    result = run_folder(folder)
     assert result.converged
     first, last = result.journey.steps[0], result.journey.steps[-1]
     assert first.stress_vv.trace() / 3 > 20 and np.abs(last.stress_vv).max() < 0.6  # kB

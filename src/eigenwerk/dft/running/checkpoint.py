@@ -87,7 +87,7 @@ def fields_tree(density: Density) -> dict[str, Any]:
 
 
 def _progress_tree(state: State, orbitals: WholeOrbitals | None, whole: bool) -> dict[str, Any]:
-    """Where the loop stands; the memory of the mixer takes no more bytes than the orbitals, unless it is to be whole."""
+    """Where the loop stands; the memory of the mixer takes no more bytes than orbitals, unless it is to be whole."""
     progress = state.progress
     memory = None if orbitals is None else progress.mixer()
     if memory is not None and orbitals is not None and not (whole and _bytes(memory) < MEMORY_BYTES):

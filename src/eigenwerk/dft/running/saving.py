@@ -360,4 +360,5 @@ def interrupted_words(state: State, reason: str = "") -> str:
 
 def converged_words(state: State) -> str:
     """That a run has ended well."""
-    return f"converged in {len(state.history)} steps"
+    count = len(state.history)
+    return f"converged in {count} step{'s' if count != 1 else ''}"

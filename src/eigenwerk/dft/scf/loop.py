@@ -268,5 +268,5 @@ class ScfLoop:
         tolerance = settings.energy_tolerance
         # the free energy's error goes with the square of the residual: a small change alone may be a standstill
         square = record.residual**2 / (tolerance * settings.electrons) if tolerance > 0 else float("inf")
-        enough = record.step >= settings.min_steps and done > settings.frozen_steps
+        enough = done + 1 >= settings.min_steps and done > settings.frozen_steps
         return enough and abs(record.change) < tolerance and square < RESIDUAL_SQUARE

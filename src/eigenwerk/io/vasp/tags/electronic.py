@@ -28,7 +28,8 @@ _FROZEN = "; ".join(f"-{solver.frozen_steps} for {one.word}" for one, solver in 
 LOOP = (
     Tag("NELM", "int", 60, "", SECTION, "honoured",
         "Largest number of self-consistency steps, those of all tries together.", at_least=1),
-    Tag("NELMIN", "int", 2, "", SECTION, "honoured", "Smallest number of self-consistency steps.", at_least=0),
+    Tag("NELMIN", "int", 2, "", SECTION, "honoured",
+        "Smallest number of self-consistency steps, those that an earlier run has done included.", at_least=0),
     Tag("NELMDL", "int", Derived(f"0; {_FROZEN}"), "", SECTION, "honoured",
         "Steps at the start during which the density is kept. 0 by default, because the start from atomic orbitals "
         "needs few (VASP: -5, -12 for VeryFast); the sign says for which ionic steps and does not matter for one."),
