@@ -110,12 +110,12 @@ def outcome(counted, end):
     return entry
 
 
-def run(who, only, again):
+def run(optimisers, only, again):
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name, case in CASES.items():
         if only and not any(word in name or word in case.kind for word in only):
             continue
-        for optimiser in ASE if who == "ase" else (who,):
+        for optimiser in optimisers:
             known = results.get(name, {})
             if optimiser in known and not again:
                 continue
@@ -134,6 +134,7 @@ if __name__ == "__main__":
     parser.add_argument("what", choices=("run",))
     parser.add_argument("who", nargs="?", default="ours")
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--optimisers", nargs="*", default=ASE)
     parser.add_argument("--again", action="store_true")
     words = parser.parse_args()
-    run(words.who, words.only, words.again)
+    run(words.optimisers if words.who == "ase" else (words.who,), words.only, words.again)

@@ -47,6 +47,19 @@ def test_few_points_lead_to_a_minimum(start, isif, most):
         assert np.abs(point.stress_vv).max() < 0.5 / 1602
 
 
+@pytest.mark.parametrize(("settings", "most"), [
+    ({"method": "diis"}, 16), ({"method": "damped"}, 80), ({"method": "damped", "smass": 0.4}, 45),
+    ({"method": "damped", "smass": 2.0}, 45),
+])  # fmt: skip
+def test_other_methods_find_the_same_minimum(settings, most):
+    start = crystal(rattle=0.2, strain=0.1)
+    best = drive(mover(start, isif=3), Pairwise())[-1][0]
+    relax = mover(start, isif=3, **settings)
+    found = drive(relax, Pairwise())
+    assert relax.finished and len(found) <= most
+    assert found[-1][0].free_energy == pytest.approx(best.free_energy, abs=1e-4)
+
+
 @pytest.mark.parametrize("isif", ISIF)
 def test_isif_says_what_moves(isif):
     start = crystal(4.2, rattle=0.1, strain=0.08)
@@ -136,6 +149,87 @@ def test_a_point_that_did_not_converge_is_not_believed():
     assert np.linalg.norm(last[6] - last[3]) < np.linalg.norm(last[5] - last[3]) < np.linalg.norm(last[4] - last[3])
 
 
+def test_atoms_that_would_meet_are_kept_apart():
+    """Two atoms that an energy without repulsion pulls together."""
+
+    def attractive(arrangement):
+        vector = arrangement.position_av[1] - arrangement.position_av[0]
+        distance = np.linalg.norm(vector)
+        pull = 20 * vector / distance
+        return SurfacePoint(arrangement, 20 * distance, np.stack([pull, -pull]))
+
+    relax = mover(Arrangement(20 * np.eye(3), np.array([[0.4, 0.5, 0.5], [0.6, 0.5, 0.5]])))
+    found = drive(relax, attractive)
+    last = relax.arrangement.position_av
+    assert not relax.finished and "given up: atoms 1 and 2 would come as near" in relax.status
+    assert 1.2 < np.linalg.norm(last[1] - last[0]) < 1.6 and len(found) < 60
+
+
+def test_a_cell_that_collapses_is_given_up():
+    def shrinking(arrangement):
+        stress = 0.5 * np.eye(3)
+        return SurfacePoint(arrangement, 0.5 * arrangement.volume, np.zeros((4, 3)), stress)
+
+    relax = mover(crystal(8.0), isif=7)
+    drive(relax, shrinking)
+    assert not relax.finished and "given up" in relax.status
+    assert relax.arrangement.volume > 0.19 * 8.0**3
+
+
+def test_an_energy_criterion_ends_where_the_energy_stays():
+    relax = mover(crystal(rattle=0.3), force_tolerance=None, energy_tolerance=1e-3)
+    found = drive(relax, Pairwise())
+    energies = [point.free_energy for point, _ in found]
+    assert relax.finished and abs(energies[-1] - energies[-2]) < 1e-3 <= abs(energies[-2] - energies[-3])
+
+
+def test_without_a_criterion_all_points_are_used():
+    relax = mover(crystal(rattle=0.1), force_tolerance=None, most_points=15)
+    assert len(drive(relax, Pairwise())) == 15 and relax.ask() is None and not relax.finished
+
+
+def test_the_error_that_forces_may_have_falls_with_them():
+    found = drive(mover(crystal(rattle=0.3)), Pairwise())
+    wanted = [point.arrangement.force_error for point, _ in found]
+    assert wanted[0] is None
+    for (_, report), error in zip(found[:-1], wanted[1:], strict=True):
+        assert 0.003 <= error <= max(0.05 * report.largest_force, 0.003)
+
+
+def test_small_forces_that_are_not_well_known_are_computed_again():
+    """An answer as exact as asked for costs one point of the same arrangement, and no step."""
+
+    def as_asked(arrangement):
+        error = 0.02 if arrangement.force_error is None or arrangement.force_error > 0.0031 else 0.001
+        exact = Pairwise()(arrangement)
+        return SurfacePoint(arrangement, exact.free_energy, exact.forces_av, exact.stress_vv, error)
+
+    relax = mover(Arrangement(3.9 * np.eye(3), FCC))
+    found = drive(relax, as_asked)
+    assert relax.finished and len(found) == 2
+    assert np.array_equal(found[0][0].arrangement.scaled_ac, found[1][0].arrangement.scaled_ac)
+
+
+def test_a_molecule_turns_without_growing():
+    """A bent step keeps bonds: a stiff dimer beside a plane that turns it."""
+
+    def torque(arrangement):
+        one, two = arrangement.position_av
+        vector = two - one
+        length = np.linalg.norm(vector)
+        push = 40 * (length - 2.4) * vector / length
+        forces = np.stack([push, -push]) + 0.4 * np.array([[0, 0, -1], [0, 0, 1]])
+        energy = 20 * (length - 2.4) ** 2 - 0.4 * vector[2]
+        return SurfacePoint(arrangement, energy, forces)
+
+    relax = mover(Arrangement(20 * np.eye(3), np.array([[0.5, 0.5, 0.5], [0.62, 0.5, 0.51]])))
+    found = drive(relax, torque)
+    last = relax.arrangement.position_av
+    assert relax.finished and len(found) <= 16
+    lengths = [np.linalg.norm(np.diff(point.arrangement.position_av, axis=0)) for point, _ in found]
+    assert max(lengths) < 2.6 and (last[1] - last[0])[2] == pytest.approx(2.41, abs=0.01)
+
+
 def test_a_surface_that_never_converges_is_given_up():
     start = crystal(rattle=0.3)
     relax = mover(start)
@@ -144,11 +238,15 @@ def test_a_surface_that_never_converges_is_given_up():
     assert np.array_equal(relax.arrangement.scaled_ac, start.scaled_ac)
 
 
-@pytest.mark.parametrize("stop", [1, 2, 5, 9])
-def test_a_relaxation_goes_on_to_the_last_bit(stop):
+@pytest.mark.parametrize("stop", [1, 2, 6])
+@pytest.mark.parametrize(
+    "settings", [{}, {"method": "diis"}, {"method": "damped", "smass": 0.4}, {"method": "damped"}], ids=str
+)
+def test_a_relaxation_goes_on_to_the_last_bit(stop, settings):
     start = crystal(rattle=0.3, strain=0.1)
-    whole = [point.arrangement for point, _ in drive(mover(start, isif=3), Pairwise())]
-    first, second = mover(start, isif=3), mover(start, isif=3)
+    settings = {"isif": 3, "most_points": 12, **settings}
+    whole = [point.arrangement for point, _ in drive(mover(start, **settings), Pairwise())]
+    first, second = mover(start, **settings), mover(start, **settings)
     drive(first, Pairwise(), stop)
     second.restore(first.state())
     rest = [point.arrangement for point, _ in drive(second, Pairwise())]

@@ -22,8 +22,14 @@ GAMMA = 3.75
 REACH = 2.2
 """Å beyond the covalent radii, where the weakest stretches end."""
 
-STRETCH, BEND, TORSION = 80.0, 4.5, 0.6
+STRETCH, BEND, TORSION = 80.0, 3.5, 0.6
 """eV/Å², eV and eV: scales of stiffnesses."""
+
+ORDER = 1.5
+"""Power of the strength of a bond by which torsions about it are stiff."""
+
+CROWDED = 1.75
+"""Power of the number of neighbours, beyond four, by which bends grow softer."""
 
 WEAK = 0.15
 """Strength at which a stretch counts as half a bond, half a weak contact."""
@@ -110,7 +116,7 @@ def _forward(image_xc: np.ndarray) -> np.ndarray:
 def _bends(bonds: _Bonds) -> list[Coordinates]:
     """Angles at the first atoms of two pairs; near 180° both directions across the line, in part."""
     pairs = bonds.pairs
-    share = np.minimum(bonds.strength_x, 2.0) / np.maximum(bonds.count_a[pairs.first] / 4, 1)
+    share = np.minimum(bonds.strength_x, 2.0) / np.maximum(bonds.count_a[pairs.first] / 4, 1) ** CROWDED
     left, right = [], []
     for begin, end in pairwise(bonds.starts_a):
         strong = begin + np.nonzero(share[begin:end] > 0.02)[0]
@@ -157,7 +163,7 @@ def _bends(bonds: _Bonds) -> list[Coordinates]:
 def _torsions(bonds: _Bonds) -> list[Coordinates]:
     """Dihedral angles about bonds between atoms of at most about four neighbours."""
     pairs, strength, count, starts = bonds.pairs, bonds.strength_x, bonds.count_a, bonds.starts_a
-    share = np.minimum(strength, 4.0) * np.clip((6.5 - count[pairs.first]) / 2, 0, 1)
+    share = np.minimum(strength, 1.0) * np.clip((6.5 - count[pairs.first]) / 2, 0, 1)
     share = share * np.clip((6.5 - count[pairs.second]) / 2, 0, 1)
     end = np.minimum(strength, 1.0)
     atoms, places, stiffness = [], [], []
@@ -180,7 +186,7 @@ def _torsions(bonds: _Bonds) -> list[Coordinates]:
         total = weight.sum()
         if total <= 0:
             continue
-        weight = weight * TORSION / max(total, 1.0)
+        weight = weight * TORSION * strength[middle] ** ORDER / max(total, 1.0)
         keep = weight > 0
         origin = bonds.place_av[j]
         zero = np.zeros_like(a)

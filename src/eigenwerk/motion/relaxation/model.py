@@ -12,13 +12,13 @@ import numpy as np
 from eigenwerk.motion.relaxation.chart import Chart
 from eigenwerk.motion.relaxation.internal import Coordinates, internal_coordinates
 
-FLOOR = 0.6
+FLOOR = 0.4
 """eV/Å², added for each atom: no direction is flat."""
 
 STRAIN_FLOOR = 2.0
 """eV for each atom, of strains."""
 
-PRIOR_WIDTH = 0.7
+PRIOR_WIDTH = 0.85
 """Of the logarithm of a factor, before anything was learnt."""
 
 

@@ -7,14 +7,11 @@ import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
 from eigenwerk.motion.relaxation.curved import skeleton
-from eigenwerk.motion.relaxation.method import Trial
+from eigenwerk.motion.relaxation.method import STRAIN_LENGTH, Trial, confined, size
 from eigenwerk.motion.relaxation.model import model_hessian
 from eigenwerk.motion.relaxation.secant import Secant, learnt_factors, updated
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
 from eigenwerk.motion.relaxation.trust import bounded_step
-
-STRAIN_LENGTH = 4.0
-"""Å: a strain counts in the trust radius as the movement of an atom so far from the origin."""
 
 STEEP = 1e-5
 """eV, a rise of the energy that is never minded."""
@@ -59,11 +56,6 @@ class QuasiNewton:
     def best(self) -> Trial | None:
         return self._best
 
-    def _size(self, step: np.ndarray) -> float:
-        """Å, how far the atom goes that goes farthest."""
-        ions = np.linalg.norm(step[:-6].reshape(-1, 3), axis=1).max(initial=0.0)
-        return max(float(ions), STRAIN_LENGTH * float(np.linalg.norm(step[-6:])))
-
     def take(self, trial: Trial) -> tuple[bool, str]:
         """Whether the point is the best now, and a remark."""
         if self._best is None:
@@ -79,14 +71,14 @@ class QuasiNewton:
         self._hessian = None
         rise = trial.energy - best.energy
         noise = 2 * max(trial.error, best.error) * float(np.linalg.norm(step)) + STEEP
-        size = self._size(step)
+        length = size(step)
         unseen = abs(self._predicted) < noise and abs(rise) < 2 * noise
         ratio = rise / self._predicted if self._predicted else 1.0
         if unseen or ratio > 0.75:
-            if size > 0.8 * self._radius:
+            if length > 0.8 * self._radius:
                 self._radius = min(2 * self._radius, self._longest)
         elif ratio < 0.25:
-            self._radius = max(min(0.5 * size, self._radius), LEAST_RADIUS)
+            self._radius = max(min(0.5 * length, self._radius), LEAST_RADIUS)
         if rise > noise and not unseen:
             return False, f"the energy rose by {rise:.2e} eV: the step is taken back"
         project = self._chart.project
@@ -106,11 +98,9 @@ class QuasiNewton:
             project = self._chart.project
             factors = learnt_factors(model, self._secants, project)
             matrix = model.matrix(factors)
-            free = project(project(matrix).T)
-            hessian = free + np.diag(model.floor_z) - project(project(np.diag(model.floor_z)).T)
-            self._hessian = updated(hessian, self._secants, project)
-        step = self._chart.project(bounded_step(self._hessian, best.gradient, self._metric, self._size, self._radius))
-        self._proposed = self._size(step)
+            self._hessian = updated(confined(matrix, model.floor_z, self._chart), self._secants, project)
+        step = self._chart.project(bounded_step(self._hessian, best.gradient, self._metric, size, self._radius))
+        self._proposed = size(step)
         self._predicted = float(best.gradient @ step + step @ self._hessian @ step / 2)
         self._step = step
         return skeleton(self._chart, best.z, self._scaled(best.z), self._symbols).bent(best.z, step)

@@ -1,17 +1,22 @@
 """The mover of relaxations: when it ends, and what happens to points that are of no use."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from eigenwerk.motion.mover import Report
 from eigenwerk.motion.relaxation.chart import ISIF, Chart, free_strains
+from eigenwerk.motion.relaxation.damped import Damped
+from eigenwerk.motion.relaxation.diis import Diis
 from eigenwerk.motion.relaxation.method import Method, Trial
 from eigenwerk.motion.relaxation.neighbours import covalent_radii, near_pairs
 from eigenwerk.motion.relaxation.quasi_newton import QuasiNewton
 from eigenwerk.motion.relaxation.settings import KILOBAR, RelaxationSettings
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
+
+METHODS: dict[str, Callable[..., Method]] = {"quasi-newton": QuasiNewton, "diis": Diis, "damped": Damped}
+"""By the name in `RelaxationSettings`."""
 
 NEAREST = 0.45
 """Of the sum of two covalent radii: atoms nearer than this, and nearer than they were, have met."""
@@ -52,8 +57,6 @@ class Relaxation:
     def __init__(
         self, settings: RelaxationSettings, start: Arrangement, symbols: tuple[str, ...], free_ac: np.ndarray | None
     ) -> None:
-        if settings.method != "quasi-newton":
-            raise ValueError(f"there is no method {settings.method!r} of relaxation")
         ions, cell = ISIF[settings.isif]
         free = np.ones((len(symbols), 3), bool) if free_ac is None else np.array(free_ac, bool)
         self._settings, self._start, self._symbols = settings, start, symbols
@@ -62,7 +65,7 @@ class Relaxation:
             settings.translations,
         )  # fmt: skip
         self._origin = self._chart.vector(start)
-        self._method: Method = QuasiNewton(settings, self._chart, symbols, self._scaled)
+        self._method: Method = METHODS[settings.method](settings, self._chart, symbols, self._scaled)
         self.status, self.finished = "nothing was computed yet", False
         self._points = self._failures = self._unseen = 0
         self._last_energy: float | None = None
