@@ -1,13 +1,18 @@
 """Which input folders does eigenwerk accept, and why not the others?
 
     python benchmarks/acceptance/accept.py FOLDER...          # every folder below with INCAR and POSCAR
+    python benchmarks/acceptance/accept.py --xml FOLDER...    # input as every vasprun.xml below tells it
     python benchmarks/acceptance/accept.py --sets             # pymatgen's input sets for five structures, made here
 
-Each is read as `eigenwerk check` reads it, with the KPOINTS it has.  Folders that ask for hybrids, meta-GGA, van der
-Waals functionals, motion of ions or many-body methods are counted apart.  Results: results.json and results.md here.
+A FOLDER is best an unpacked source archive of a package, `pip download --no-deps --no-binary NAME NAME`: its name is
+that of the row in the table.  Each input is read as `eigenwerk check` reads it, with the KPOINTS it has, equal ones
+once; a density that ICHARG asks for is taken to be there.  Folders that ask for hybrids, meta-GGA, van der Waals
+functionals, many-body methods or reaction paths are counted apart, those whose atoms move as well.  Results:
+results.json and results.md here.
 """
 
 import argparse
+import hashlib
 import json
 import shutil
 import sys
@@ -30,7 +35,8 @@ INPUTS = ("INCAR", "POSCAR", "KPOINTS", "KPOINTS_OPT", "POTCAR")
 
 ASKED = {
     "hybrids": ("LHFCALC", "AEXX", "HFSCREEN"), "meta-GGA": ("METAGGA",), "van der Waals": ("LUSE_VDW", "IVDW"),
-    "motion": ("NSW",), "many-body": ("NOMEGA", "LOPTICS", "LEPSILON", "LCHIMAG", "LNONCOLLINEAR", "LSORBIT"),
+    "motion": ("NSW",), "reaction paths": ("IMAGES",),
+    "many-body": ("NOMEGA", "LOPTICS", "LEPSILON", "LCHIMAG", "LPEAD", "LNONCOLLINEAR", "LSORBIT"),
 }  # fmt: skip
 """What a folder may ask for that this part of the program does not do, by the tags that ask."""
 
@@ -53,12 +59,14 @@ def judged(folder: Path) -> dict[str, Any]:
             found = next((path for path in (folder / file, folder / f"{file}.gz") if path.is_file()), None)
             if found is not None:
                 shutil.copy(found, Path(name) / found.name)
+        (Path(name) / "CHGCAR").touch()  # of the run before, which is not looked at: its words are left out below
         try:
             wanted = asks(Path(name))
             inputs = read_inputs(name)
         except InputError as error:
             return {"accepted": False, "asks": (), "errors": [words(error, name)]}
-        errors = [words(problem, name) for problem in inputs.problems if problem.severity == "error"]
+        problems = [problem for problem in inputs.problems if "CHGCAR" not in problem.file]
+        errors = [words(problem, name) for problem in problems if problem.severity == "error"]
         return {"accepted": not errors, "asks": wanted, "errors": errors}
 
 
@@ -67,12 +75,49 @@ def words(error: object, folder: str) -> str:
     return str(error).replace(folder + "/", "").replace(folder, "the folder")
 
 
-def folders(roots: list[Path]) -> Iterator[tuple[str, Path]]:
-    """Every folder with INCAR and POSCAR below the roots, with a name."""
+def folders(roots: list[Path]) -> Iterator[tuple[str, str, Path]]:
+    """Every folder with INCAR and POSCAR below the roots, with a name and its root's, equal ones once."""
+    seen = set()
     for root in roots:
-        for incar in sorted(root.rglob("INCAR")):
-            if (incar.parent / "POSCAR").is_file():
-                yield str(incar.parent.relative_to(root)), incar.parent
+        for incar in sorted([*root.rglob("INCAR"), *root.rglob("INCAR.gz")]):
+            place = incar.parent
+            files = [path for name in INPUTS for path in (place / name, place / f"{name}.gz") if path.is_file()]
+            content = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).digest()
+            if any(path.name.startswith("POSCAR") for path in files) and content not in seen:
+                seen.add(content)
+                yield f"{root.name}/{place.relative_to(root)}", root.name, place
+
+
+def told_by_xml(roots: list[Path], target: Path) -> Iterator[tuple[str, str, Path]]:
+    """The input of every vasprun.xml below the roots, written as files; equal ones once."""
+    from pymatgen.io.vasp import Incar, Kpoints, Poscar, Vasprun
+
+    warnings.simplefilter("ignore")
+    seen = set()
+    for root in roots:
+        for xml in sorted(path for path in root.rglob("*vasprun*.xml*") if path.is_file()):
+            place = target / str(len(list(target.iterdir())))
+            place.mkdir()
+            title = f"{root.name}/{xml.relative_to(root)}"
+            try:
+                run = Vasprun(xml, parse_dos=False, parse_eigen=False, parse_potcar_file=False)
+                Incar({tag: value for tag, value in run.incar.items() if value is not None}).write_file(place / "INCAR")
+                Poscar(run.initial_structure).write_file(place / "POSCAR")
+                if "KSPACING" not in run.incar:
+                    points = run.kpoints
+                    if len(points.kpts) > 1:  # its own count is not that of its list
+                        weights = points.kpts_weights or run.actual_kpoints_weights
+                        least = min((weight for weight in weights if weight > 0), default=1)
+                        points = Kpoints("list", len(points.kpts), Kpoints.supported_modes.Reciprocal, points.kpts,
+                                         kpts_weights=[weight / least for weight in weights])  # fmt: skip
+                    points.write_file(place / "KPOINTS")
+            except Exception as error:
+                print(f"{title} cannot be read: {type(error).__name__}: {str(error)[:80]}")
+                continue
+            content = b"".join((place / name).read_bytes() for name in INPUTS if (place / name).is_file())
+            if content not in seen:
+                seen.add(content)
+                yield title, f"{root.name}, vasprun.xml", place
 
 
 def made_sets(target: Path) -> Iterator[tuple[str, Path]]:
@@ -105,24 +150,31 @@ def made_sets(target: Path) -> Iterator[tuple[str, Path]]:
             yield f"{kind}/{title}", folder
 
 
+LARGE = ("hybrids", "meta-GGA", "van der Waals", "many-body", "reaction paths")
+"""What is another subject; motion is counted with it in one column, and with the rest in another."""
+
+
 def report(found: Mapping[str, Mapping[str, Any]]) -> str:
     """Shares and reasons as text."""
-    lines = ["# Input folders that are accepted", ""]
-    for title, group in groups(found).items():
-        plain = {name: entry for name, entry in group.items() if not entry["asks"]}
-        good, plain_good = (sum(entry["accepted"] for entry in some.values()) for some in (group, plain))
-        lines += [f"## {title}", "", f"Accepted: {good} of {len(group)}; of those that ask for nothing that is still "
-                  f"to come, {plain_good} of {len(plain)}.", ""]  # fmt: skip
-        asked = Counter(what for entry in group.values() for what in entry["asks"])
-        lines += [f"Asked for: {', '.join(f'{what} {count}' for what, count in asked.most_common())}.", ""]
-        reasons = Counter(reason(error) for entry in group.values() for error in dict.fromkeys(entry["errors"]))
-        lines += ["| folders | what is said |", "|---|---|"]
-        lines += [f"| {count} | {words} |" for words, count in reasons.most_common()]
-        lines += ["", "Refused although they ask for nothing of the kind:", ""]
-        lines += [f"- {name}: {'; '.join(entry['errors'])[:300]}" for name, entry in plain.items()
-                  if not entry["accepted"]]  # fmt: skip
-        lines.append("")
-    return "\n".join(lines)
+    lines = ["# Input that is accepted", "", "Shares: of all; of those that ask for no hybrids, meta-GGA, van der "
+             "Waals functional, many-body method or reaction path; and of these those whose ions stay.", "",
+             "| source | all | none of these | and ions stay |", "|---|---|---|---|"]  # fmt: skip
+    whole = {"**all**": dict(found), **groups(found)}
+    for title, group in whole.items():
+        plain = [entry for entry in group.values() if not set(LARGE) & set(entry["asks"])]
+        still = [entry for entry in plain if "motion" not in entry["asks"]]
+        parts = [*group.values()], plain, still
+        cells = [f"{sum(entry['accepted'] for entry in part)} of {len(part)}" for part in parts]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    asked = Counter(what for entry in found.values() for what in entry["asks"])
+    lines += ["", f"Asked for: {', '.join(f'{what} {count}' for what, count in asked.most_common())}.", ""]
+    reasons = Counter(reason(error) for entry in found.values() for error in dict.fromkeys(entry["errors"]))
+    lines += ["| inputs | what is said |", "|---|---|"]
+    lines += [f"| {count} | {words} |" for words, count in reasons.most_common()]
+    lines += ["", "Refused although they ask for nothing of the kind:", ""]
+    lines += [f"- {name}: {'; '.join(entry['errors'])[:300]}" for name, entry in found.items()
+              if not entry["accepted"] and not set(LARGE) & set(entry["asks"])]  # fmt: skip
+    return "\n".join([*lines, ""])
 
 
 def groups(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Mapping[str, Any]]]:
@@ -141,12 +193,13 @@ def reason(error: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("roots", nargs="*", type=Path)
+    parser.add_argument("--xml", action="store_true", help="input as vasprun.xml tells it")
     parser.add_argument("--sets", action="store_true", help="pymatgen's input sets")
     options = parser.parse_args()
     results = HERE / "results.json"
     known = json.loads(results.read_text()) if results.is_file() else {}
     with tempfile.TemporaryDirectory() as name:
-        chosen = [(f"folders: {title}", "folders", path) for title, path in folders(options.roots)]
+        chosen = list(told_by_xml(options.roots, Path(name)) if options.xml else folders(options.roots))
         if options.sets:
             chosen += [(f"sets: {title}", "input sets of pymatgen", path) for title, path in made_sets(Path(name))]
         sources = {source for _, source, _ in chosen}

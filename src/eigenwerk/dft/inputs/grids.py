@@ -10,12 +10,19 @@ from eigenwerk.dft.crystal.symmetry import Symmetry, equivalent_axes, translatio
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, line_of
 from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.tags.start import PRESENT
 
 MOST_POINTS = 2**32
 """Of a grid: 34 GB for one real field, and a calculation holds dozens."""
 
 WAVE_TAGS = ("NGX", "NGY", "NGZ")
 FINE_TAGS = ("NGXF", "NGYF", "NGZF")
+
+
+def precision_of(incar: Incar) -> str:
+    """PREC, in place of an old setting the one whose grids serve for it."""
+    word = str(incar.get("PREC"))
+    return PRESENT.get(word, word)
 
 
 def grid_sizes(
@@ -26,7 +33,7 @@ def grid_sizes(
     Numbers that are not given follow from PREC and the cutoff (hartree), those of the density grid from the orbital
     grid.  Given ones that cannot hold the plane waves of the density are errors with the smallest possible number.
     """
-    precision = str(incar.get("PREC"))
+    precision = precision_of(incar)
     denominators = translation_denominators(symmetry)
     automatic = choose_grids(structure, cutoff, precision, denominators, tuple(equivalent_axes(symmetry)))
     wave = _with_given(incar, WAVE_TAGS, automatic.wave)

@@ -135,6 +135,11 @@ class _Collector:
         if self._same(statement, tag):
             self._report("note", statement, f"the tag was given on line {first} already, with the same value")
             return
+        if statement.line == first and _opens(self.raw[statement.name]):
+            first_text = _shown(self.raw[statement.name])
+            message = f"it stands in brackets behind {statement.name} = {first_text}, which counts"
+            self._report("warning", statement, message)
+            return
         if tag is not None and tag.status == "inert" and not any(choice.status == "refused" for choice in tag.choices):
             self._report("note", statement, f"the tag was given on line {first} already; neither value counts")
             return
@@ -207,6 +212,11 @@ def _lost_statement(note: Skipped, file: str) -> Problem | None:
 
 def _is_value(word: str) -> bool:
     return is_number(word) or word.strip(".").upper() in ("T", "F", "TRUE", "FALSE")
+
+
+def _opens(text: str) -> bool:
+    """Whether brackets are open at its end: what follows behind a semicolon belongs to a remark."""
+    return text.count("(") > text.count(")")
 
 
 def judge(incar: Incar) -> tuple[Problem, ...]:

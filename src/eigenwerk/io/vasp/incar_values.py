@@ -81,8 +81,11 @@ def _scalar_rest(value: object, rest: str, *doubts: str) -> ReadValue:
     return ReadValue(value, rest, doubts)
 
 
-def _read_int(_: Tag, text: str) -> ReadValue:
+def _read_int(tag: Tag, text: str) -> ReadValue:
     token, rest = _first(text)
+    for choice in tag.choices:
+        if choice.aliases and token.casefold() in _spellings(choice):
+            return _scalar_rest(choice.value, rest)
     if is_int(token):
         return _scalar_rest(_whole(token), rest)
     if is_number(token) and to_float(token).is_integer() and abs(to_float(token)) <= _LARGEST_INT:
@@ -90,9 +93,12 @@ def _read_int(_: Tag, text: str) -> ReadValue:
     raise BadValue(f"{token} is not a whole number")
 
 
-def _read_float(_: Tag, text: str) -> ReadValue:
+def _read_float(tag: Tag, text: str) -> ReadValue:
     token, rest = _first(text)
-    return _scalar_rest(_number(token), rest)
+    value = _number(token)
+    if tag.unsigned and value < 0:
+        return _scalar_rest(-value, rest, f"the sign does not count, as in VASP: read as {show(-value)}")
+    return _scalar_rest(value, rest)
 
 
 def _number(token: str) -> float:

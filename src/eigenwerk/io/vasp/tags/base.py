@@ -55,7 +55,7 @@ class Tag:
     nothing, or what a refused one would need; remedy: what to write instead of a refused value;
     off_values: values of a refused tag that mean "off"; choices: the legal values where they can be
     listed; at_least, above, at_most: bounds of numbers (numbers within bounds are legal besides the
-    choices); first_letter: a word is recognised by its first letter alone.
+    choices); first_letter: a word is recognised by its first letter alone; unsigned: the sign does not count.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Tag:
     above: float | None = None
     at_most: float | None = None
     first_letters: str = ""
+    unsigned: bool = False
 
     def choice(self, value: object) -> TagValue | None:
         """The row for one value, None when the value has none."""

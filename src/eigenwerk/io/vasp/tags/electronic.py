@@ -35,7 +35,7 @@ LOOP = (
         "needs few (VASP: -5, -12 for VeryFast); the sign says for which ionic steps and does not matter for one."),
     Tag("EDIFF", "float", 1e-4, "eV", SECTION, "honoured",
         "Self-consistency ends when the free energy changes by less and the density residual allows no larger error "
-        "of it; one more step follows where forces may be off by more than 1.5 meV/Å.", at_least=0.0),
+        "of it; one more step follows where forces may be off by more than 1.5 meV/Å.", at_least=0.0, unsigned=True),
     Tag(
         "ALGO", "word", "Automatic", "", SECTION, "honoured",
         f"Solver of the electronic problem: {_MEANINGS}, Automatic by the size of the job. The first letter decides, "

@@ -38,13 +38,14 @@ OPTIMISERS = group(
 )  # fmt: skip
 
 OLD = (
-    Tag("EDIFF_PER_ATOM", "float", None, "eV", OTHER, "refused", "Pseudo-tag of pymatgen, not of VASP.",
-        "no input file may contain it", "Write EDIFF = (this value times the number of atoms) instead."),
+    Tag("EDIFF_PER_ATOM", "float", None, "eV", OTHER, "inert", "A setting of pymatgen, not a tag of VASP.",
+        "VASP does not know it either, and only EDIFF counts"),
     *group(
         OTHER, "inert", "an obsolete tag without effect on the ground state; it is kept and ignored",
         ("ISPIND", "int", 1, "", "Spin of the density of states in old versions."),
         ("LPETIM", "bool", False, "", "Timing of old versions."),
         ("LCOMPAT", "bool", False, "", "Compatibility with old versions."),
+        ("LRHFATM", "bool", False, "", "Relativistic atoms of Hartree and Fock inside VASP."),
         ("LNBO", "bool", False, "", "Natural bond orbitals of a patched version."),
     ),
     *switches(OTHER, "implicit solvents are not available", ("LSOL", "Implicit solvent of VASPsol.")),

@@ -33,7 +33,8 @@ OUTPUT = (
         "Projections of the orbitals on atoms, in PROCAR, vasprun.xml, DOSCAR, OUTCAR: by l (10), by l and m (11), and "
         "with phases (12); 0, 5, 1, 2 are the same on spheres of RWIGS (0 without RWIGS: none).",
         choices=(
-            *map(TagValue, (0, 1, 2)), TagValue(5, note="PROCAR is written by l as with LORBIT = 10; PROOUT is not"),
+            TagValue(0, aliases=(".FALSE.", "F", "False")), *map(TagValue, (1, 2)),
+            TagValue(5, note="PROCAR is written by l as with LORBIT = 10; PROOUT is not"),
             *map(TagValue, (10, 11, 12)),
             TagValue(13, note="the same as LORBIT = 12"),
             TagValue(14, note="the same as LORBIT = 12: weights are charges in spheres, with nothing to optimise"),

@@ -4,8 +4,11 @@ from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, group
 
 SECTION = "Start, basis, precision"
 
-_OLD_PRECISION = "is one of the deprecated settings whose grids follow ENAUG"
 _PRECISION_REMEDY = "Set PREC = Normal or PREC = Accurate, and ENCUT by hand."
+_OLD_PRECISION = "the grids are those of PREC = {}; in VASP those of this setting follow ENAUG, which data sets lack"
+
+PRESENT = {"Low": "Normal", "Medium": "Normal", "High": "Accurate"}
+"""Old settings of PREC, and whose grids serve for them."""
 
 START = (
     Tag("SYSTEM", "str", "unknown system", "", SECTION, "honoured", "Title of the calculation, copied to the outputs."),
@@ -52,9 +55,7 @@ BASIS = (
             TagValue("Accurate"),
             TagValue("Single", "refused", "a density grid as coarse as the orbital grid has no test"),
             TagValue("SingleN", "refused", "a density grid as coarse as the orbital grid has no test"),
-            TagValue("Low", "refused", _OLD_PRECISION),
-            TagValue("Medium", "refused", _OLD_PRECISION),
-            TagValue("High", "refused", _OLD_PRECISION),
+            *(TagValue(old, note=_OLD_PRECISION.format(new), severity="warning") for old, new in PRESENT.items()),
         ),
     ),
     *(Tag(f"NG{axis}", "int", Derived("from PREC and ENCUT"), "", SECTION, "honoured",
