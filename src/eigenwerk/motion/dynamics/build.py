@@ -47,6 +47,8 @@ def dynamics(
     noise = Noise.seeded(settings.seed, start.scaled_ac)
     velocity_av, words = first_velocities(settings, freedom, noise, velocities_av)
     thermostat = thermostat_of(settings, freedom, noise, friction_a)
+    if settings.thermostat in ("andersen", "langevin", "csvr"):
+        words = (*words, f"Random numbers of the bath: {seed_words(settings)}.")
     parts = (settings, start, velocity_av, freedom, thermostat, noise, words)
     if settings.barostat == "none":
         return (ConstantVelocities if settings.thermostat == "constant velocities" else FixedCell)(*parts)
@@ -69,6 +71,11 @@ def frictions(settings: DynamicsSettings, species_a: np.ndarray) -> np.ndarray:
     return np.array(settings.friction, float)[species_a]
 
 
+def seed_words(settings: DynamicsSettings) -> str:
+    """Where random numbers come from."""
+    return f"RANDOM_SEED = {' '.join(map(str, settings.seed))} and the positions"
+
+
 def first_velocities(
     settings: DynamicsSettings, freedom: Freedom, noise: Noise, velocities_av: np.ndarray | None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -84,7 +91,8 @@ def first_velocities(
         kt = BOLTZMANN_EV_KELVIN * settings.temperature
         drawn_av = freedom.start(noise.normal(0, VELOCITIES, shape), kt)
         ignored = "" if velocities_av is None else " in place of those of POSCAR, which are all zero"
-        return drawn_av, (f"Velocities drawn for {settings.temperature:g} K{ignored}.",)
+        drawn = f"Velocities drawn for {settings.temperature:g} K{ignored}: {seed_words(settings)}."
+        return drawn_av, (drawn,) if kt > 0 else ()
     velocity_av = np.array(velocities_av, float)
     if constant:
         return velocity_av, ()

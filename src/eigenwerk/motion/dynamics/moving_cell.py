@@ -51,7 +51,7 @@ class MovingCell(Trajectory):
         pressure = float(np.trace(self.pressure(point))) / 3
         outside = self.settings.pressure * volume + self.cell_energy(volume)
         more = {"pressure": pressure * KILOBAR, "volume": volume, **self.more()}
-        return self.report(point, outside, (), **more)
+        return self.report(point, outside, **more)
 
     @abstractmethod
     def _cell_arrives(self, point: SurfacePoint) -> None:

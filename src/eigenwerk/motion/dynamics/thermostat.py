@@ -18,11 +18,9 @@ class Thermostat(ABC):
     random numbers `energy` is what they have taken out, the effective energy of Bussi et al.
     """
 
-    words: tuple[str, ...] = ()
-    """What happened at the last point."""
-
     def __init__(self) -> None:
         self.energy = 0.0
+        self.more: dict[str, float] = {}  # numbers for the report of a point
 
     @property
     def kinetic(self) -> float:
@@ -108,7 +106,7 @@ class Andersen(Bath):
         struck_a = generator.random(len(velocity_av)) < self.chance
         thermal_av = self.freedom.thermal(generator.standard_normal(velocity_av.shape), kt)
         common_v = self.freedom.drift(self.freedom.thermal(generator.standard_normal(velocity_av.shape), kt))
-        self.words = (f"{int(struck_a.sum())} atoms met the bath",)
+        self.more = {"collisions": float(struck_a.sum())}
         if not struck_a.any():
             return velocity_av
         changed_av = np.where(struck_a[:, None], thermal_av, velocity_av + common_v)

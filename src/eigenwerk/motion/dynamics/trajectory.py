@@ -133,7 +133,7 @@ class Trajectory(ABC):
     def _leave(self, point: SurfacePoint) -> None:
         """Half a step of velocities and the step to the next arrangement."""
 
-    def report(self, point: SurfacePoint, outside: float, words: tuple[str, ...], **more: float) -> Report:
+    def report(self, point: SurfacePoint, outside: float = 0.0, **more: float) -> Report:
         """What is known at a point; outside: eV, of everything conserved beside atoms and thermostat."""
         kinetic = self.freedom.kinetic(self.velocity_av)
         bath = self.thermostat
@@ -146,10 +146,10 @@ class Trajectory(ABC):
             conserved=point.free_energy + kinetic + bath.energy + bath.kinetic + outside,
             temperature=self.freedom.temperature(kinetic),
             velocities_av=self.velocity_av.copy(),
-            words=(*words, *bath.words),
             more={
                 "target_temperature": self.settings.target(self.told),
                 "kinetic_pressure": 2 * kinetic / (3 * point.arrangement.volume) * KILOBAR,
+                **bath.more,
                 **more,
             },
         )
@@ -204,7 +204,7 @@ class FixedCell(Trajectory):
             self.velocity_av = self.thermostat.arrive(self.velocity_av, self.kt(), self.told)
         elif self.settings.thermostat == "scaling":
             self.velocity_av = self.thermostat.arrive(self.velocity_av, self.kt(), self.told)
-        return self.report(point, 0.0, ())
+        return self.report(point)
 
     def _leave(self, point: SurfacePoint) -> None:
         step = self.settings.time_step
@@ -222,7 +222,7 @@ class ConstantVelocities(FixedCell):
     """Atoms that fly past each other: positions along given directions, not dynamics; nothing is conserved."""
 
     def _arrive(self, point: SurfacePoint) -> Report:
-        return replace(self.report(point, 0.0, ()), conserved=None)
+        return replace(self.report(point), conserved=None)
 
     def _leave(self, point: SurfacePoint) -> None:
         self._move(self.settings.time_step)
