@@ -7,6 +7,7 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.motion.dynamics.build import dynamics
+from eigenwerk.motion.dynamics.guards import nearest_pair
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.mover import drive
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
@@ -212,8 +213,14 @@ def test_run_stops_before_atoms_meet_across_the_boundary():
     mover = dynamics(NVE, start, np.ones(3), velocities_av)
     found = drive(mover, free_flight)
     assert 0.8 - 0.08 * len(found) < 0.4 <= 0.8 - 0.08 * (len(found) - 1) + 1e-9
-    assert not mover.finished and "Atoms 2 and 1 meet: 0.3" in mover.status.replace("Atoms 1 and 2", "Atoms 2 and 1")
-    assert found[-1][1].words[-1] == mover.status
+    assert not mover.finished and "atoms 2 and 1 meet: 0.3" in mover.status.replace("atoms 1 and 2", "atoms 2 and 1")
+    assert found[-1][1].words[-1] in mover.status
+
+
+def test_a_start_with_atoms_on_top_of_each_other_is_refused():
+    start = Arrangement(np.eye(3) * 8, np.array([[0.0, 0.5, 0.5], [0.99, 0.5, 0.5], [0.5, 0.1, 0.1]]))
+    with pytest.raises(InputError, match="cannot begin here: atoms 2 and 1 meet"):
+        dynamics(NVE, start, np.ones(3))
 
 
 def test_run_stops_where_a_step_is_too_long():
@@ -240,3 +247,21 @@ def test_a_trajectory_of_another_ensemble_is_not_continued():
         mover_of(crystal, settings_of("csvr")).restore(state)
     with pytest.raises(InputError, match="start anew"):
         mover_of(crystal, replace(NVE, time_step=0.5)).restore(state)
+
+
+def test_nearest_pair_is_that_of_all_pairs():
+    generator = np.random.default_rng(3)
+    for atoms in (2, 5, 40):
+        lattice_cv = np.diag([5.0, 7.0, 6.0]) + generator.normal(size=(3, 3))
+        arrangement = Arrangement(lattice_cv, generator.normal(size=(atoms, 3)))
+        apart_aac = arrangement.scaled_ac[:, None] - arrangement.scaled_ac[None]
+        images_xc = np.stack(np.meshgrid(*3 * [np.arange(-1, 2)], indexing="ij"), -1).reshape(-1, 3)
+        apart_aaxc = (apart_aac - np.round(apart_aac))[:, :, None] + images_xc
+        distance_aa = np.linalg.norm(apart_aaxc @ lattice_cv, axis=3).min(2) + np.diag(np.full(atoms, np.inf))
+        least = distance_aa.min()
+        found = nearest_pair(arrangement, least * 1.01) if least < 2 else None
+        if least < 2:
+            assert found[0] == pytest.approx(least) and distance_aa[found[1:]] == pytest.approx(least)
+            assert nearest_pair(arrangement, least * 0.99) is None
+        else:
+            assert nearest_pair(arrangement, 1.0) is None

@@ -6,11 +6,11 @@ ensembles: benchmarks/dynamics.
 
 import pytest
 
-from ensemble_statistics import drift, isobaric, kinetic, modes, positions, pressures
 from eigenwerk.motion.dynamics.build import dynamics
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.mover import drive
 from eigenwerk.units import BOLTZMANN_EV_KELVIN
+from ensemble_statistics import drift, isobaric, kinetic, modes, positions, pressures
 from moving_crystals import ElasticCrystal, HarmonicCrystal, LennardJones
 
 KELVIN, STEP, PRESSURE, LEAST = 600.0, 1.0, 0.001, 1e-3

@@ -48,7 +48,7 @@ def dynamics(
     velocity_av, words = first_velocities(settings, freedom, noise, velocities_av)
     thermostat = thermostat_of(settings, freedom, noise, friction_a)
     if settings.thermostat in ("andersen", "langevin", "csvr"):
-        words = (*words, f"Random numbers of the bath: {seed_words(settings)}.")
+        words = (*words, f"random numbers of the bath: {seed_words(settings)}")
     parts = (settings, start, velocity_av, freedom, thermostat, noise, words)
     if settings.barostat == "none":
         return (ConstantVelocities if settings.thermostat == "constant velocities" else FixedCell)(*parts)
@@ -91,7 +91,7 @@ def first_velocities(
         kt = BOLTZMANN_EV_KELVIN * settings.temperature
         drawn_av = freedom.start(noise.normal(0, VELOCITIES, shape), kt)
         ignored = "" if velocities_av is None else " in place of those of POSCAR, which are all zero"
-        drawn = f"Velocities drawn for {settings.temperature:g} K{ignored}: {seed_words(settings)}."
+        drawn = f"velocities drawn for {settings.temperature:g} K{ignored}: {seed_words(settings)}"
         return drawn_av, (drawn,) if kt > 0 else ()
     velocity_av = np.array(velocities_av, float)
     if constant:
@@ -100,12 +100,12 @@ def first_velocities(
     fastest = max(float(np.abs(velocity_av).max()), SMALL)
     allowed_av = freedom.allowed(velocity_av)
     if np.abs(allowed_av - velocity_av).max() > 1e-6 * fastest:
-        words.append("Velocities along fixed lattice vectors have been set to zero.")
+        words.append("velocities along fixed lattice vectors have been set to zero")
     drift_v = freedom.drift(allowed_av)
     if settings.thermostat != "none" and not freedom.drifts:
         allowed_av = allowed_av - drift_v
         if np.abs(drift_v).max() > 1e-6 * fastest:
-            words.append(f"A drift of {np.linalg.norm(drift_v):.3g} Å/fs has been taken out of the velocities.")
+            words.append(f"a drift of {np.linalg.norm(drift_v):.3g} Å/fs has been taken out of the velocities")
     return allowed_av, tuple(words)
 
 

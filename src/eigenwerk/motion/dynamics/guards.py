@@ -23,18 +23,19 @@ def nearest_pair(arrangement: Arrangement, within: float) -> tuple[float, int, i
     axis = int(np.argmax(heights_c))
     order_a = np.argsort(folded_ac[:, axis], kind="stable")
     sorted_ac = folded_ac[order_a]
-    best: tuple[float, int, int] | None = None
-    for shift in range(1, len(order_a)):
-        apart_ac = np.roll(sorted_ac, -shift, axis=0) - sorted_ac
-        if (np.mod(apart_ac[:, axis], 1.0) * heights_c[axis]).min() > within:
-            break
-        apart_av = (apart_ac - np.round(apart_ac)) @ lattice_cv
-        distance_a = np.sqrt((apart_av**2).sum(1))
-        a = int(np.argmin(distance_a))
-        if distance_a[a] < (within if best is None else best[0]):
-            b = (a + shift) % len(order_a)
-            best = float(distance_a[a]), int(order_a[a]), int(order_a[b])
-    return best
+    count, along_a = len(order_a), sorted_ac[:, axis]
+    # of atom a those that follow it within the distance along this vector, those behind the boundary among them
+    ends_a = np.searchsorted(np.concatenate([along_a, along_a + 1]), along_a + within / heights_c[axis], side="right")
+    most = min(int((ends_a - np.arange(count)).max()) - 1, count - 1)
+    if most < 1:
+        return None
+    next_ax = (np.arange(count)[:, None] + np.arange(1, most + 1)) % count
+    apart_axc = sorted_ac[next_ax] - sorted_ac[:, None]
+    apart_axv = (apart_axc - np.round(apart_axc)) @ lattice_cv
+    square_ax = np.einsum("axv,axv->ax", apart_axv, apart_axv)
+    a, x = divmod(int(np.argmin(square_ax)), most)
+    distance = float(np.sqrt(square_ax[a, x]))
+    return (distance, int(order_a[a]), int(order_a[next_ax[a, x]])) if distance < within else None
 
 
 def trouble(before: Arrangement, after: Arrangement, start_volume: float, closest: float, longest: float) -> str | None:
@@ -43,32 +44,32 @@ def trouble(before: Arrangement, after: Arrangement, start_volume: float, closes
     longest: Å, the step of one atom beyond the motion of the cell.
     """
     if not (np.isfinite(after.scaled_ac).all() and np.isfinite(after.lattice_cv).all()):
-        return "The atoms have left all bounds: their positions are no numbers any more."
+        return "the atoms have left all bounds: their positions are no numbers any more"
     if after.lattice_cv is not before.lattice_cv:
         share = float(np.linalg.det(after.lattice_cv)) / float(np.linalg.det(before.lattice_cv)) * before.volume
         strain = np.abs(np.linalg.solve(before.lattice_cv, after.lattice_cv) - np.eye(3)).max()
         if not SMALLEST_VOLUME <= share / start_volume <= LARGEST_VOLUME:
             what = "collapses" if share < start_volume else "flies apart"
             return (
-                f"The cell {what}: {after.volume:.1f} Å³ after {start_volume:.1f} Å³ at the start. "
-                "Look at the pressure and at the settings of the cell."
+                f"the cell {what}: {after.volume:.1f} Å³ after {start_volume:.1f} Å³ at the start; "
+                "look at the pressure and at the settings of the cell"
             )
         if strain > LARGEST_STRAIN:
             return (
-                f"The cell would change by {100 * strain:.0f} % in one step. "
-                "Give it a larger mass or a longer time, or take shorter steps."
+                f"the cell would change by {100 * strain:.0f} % in one step; "
+                "give it a larger mass or a longer time, or take shorter steps"
             )
     move_a = np.linalg.norm((after.scaled_ac - before.scaled_ac) @ after.lattice_cv, axis=1)
     a = int(np.argmax(move_a))
     if move_a[a] > longest:
         return (
-            f"Atom {a + 1} would move {move_a[a]:.2f} Å in one step, more than {longest:g} Å: "
-            "the step is too long, or the start too far from equilibrium."
+            f"atom {a + 1} would move {move_a[a]:.2f} Å in one step, more than {longest:g} Å: "
+            "the step is too long, or the start too far from equilibrium"
         )
     if pair := nearest_pair(after, closest):
         distance, a, b = pair
         return (
-            f"Atoms {a + 1} and {b + 1} meet: {distance:.2f} Å apart in the next step, nearer than {closest:g} Å. "
-            "Look at the start, at the temperature and at the step."
+            f"atoms {a + 1} and {b + 1} meet: {distance:.2f} Å apart, nearer than {closest:g} Å; "
+            "look at the start, at the temperature and at the step"
         )
     return None

@@ -29,7 +29,8 @@ class Trajectory(ABC):
 
     velocity_av: Å/fs, relative to the cell where that moves; between `tell` and the next `tell` those in the middle of
     the step.  words: remarks that belong to the first point.  trouble: why the next arrangement must not be computed;
-    failure: why nothing could be done with the last point, which then counts as not told.
+    failure: why nothing could be done with the last point, which then counts as not told.  Raises InputError where the
+    start is in trouble already.
     """
 
     def __init__(
@@ -51,11 +52,13 @@ class Trajectory(ABC):
         self.start_volume = start.volume
         self.told = 0
         self.unconverged = 0
-        self.trouble = trouble(start, start, start.volume, settings.closest, settings.longest_move)
+        self.trouble: str | None = None
+        if why := trouble(start, start, start.volume, settings.closest, settings.longest_move):
+            raise InputError(f"Molecular dynamics cannot begin here: {why}.")
         self.failure: str | None = None
         self.first_words = words
         self.conserved_at_start: float | None = None
-        self.last_words = "Nothing has been computed yet."
+        self.last_words = "nothing has been computed yet"
 
     @property
     def finished(self) -> bool:
@@ -65,7 +68,8 @@ class Trajectory(ABC):
     @property
     def status(self) -> str:
         """How it stands, one sentence."""
-        return self.failure or (self.trouble if self.trouble and not self.finished else self.last_words)
+        why = self.failure or ("" if self.finished else self.trouble)
+        return f"given up: {why}; the last good arrangement stays" if why else self.last_words
 
     def ask(self) -> Arrangement | None:
         """The next point of the trajectory; None when all have been told, or at the first trouble."""
@@ -94,26 +98,26 @@ class Trajectory(ABC):
         words = self.first_words if self.told == 0 else ()
         number, stress_vv = self.told + 1, point.stress_vv
         if not (np.isfinite(point.forces_av).all() and np.isfinite(point.free_energy)):
-            self.failure = f"Point {number}: energy or forces are no numbers."
+            self.failure = f"point {number}: energy or forces are no numbers"
         if self.settings.barostat != "none" and (stress_vv is None or not np.isfinite(stress_vv).all()):
-            self.failure = f"Point {number} has no stress, without which the cell cannot move."
+            self.failure = f"point {number} has no stress, without which the cell cannot move"
         self.unconverged = 0 if point.converged else self.unconverged + 1
         if self.unconverged >= MOST_UNCONVERGED:
             self.failure = (
-                f"{self.unconverged} points in a row did not converge: their forces lead nowhere. Help the electrons "
-                "to converge and go on from an earlier point."
+                f"{self.unconverged} points in a row did not converge: their forces lead nowhere; help the electrons "
+                "to converge and go on from an earlier point"
             )
         elif self.unconverged:
-            words = (*words, f"Point {number} did not converge; the trajectory goes on with its forces.")
+            words = (*words, f"point {number} did not converge; the trajectory goes on with its forces")
         return words
 
     def _summary(self, report: Report) -> str:
         """One sentence for people who look how it stands."""
-        text = f"Point {self.told} of {self.settings.steps}: {report.temperature:.1f} K"
+        text = f"point {self.told} of {self.settings.steps}: {report.temperature:.1f} K"
         if report.conserved is not None and self.conserved_at_start is not None:
             change = 1000 * (report.conserved - self.conserved_at_start) / len(self.velocity_av)
             text += f", the conserved quantity has changed by {change:.3f} meV per atom"
-        return text + "."
+        return text
 
     @property
     def ensemble(self) -> str:
