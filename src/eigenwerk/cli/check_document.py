@@ -16,6 +16,7 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.default_bands import fewest_bands
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.moving.displacements import motion_words
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.io.vasp.elements import formula
@@ -46,6 +47,7 @@ def document(inputs: Inputs) -> Document:
         "symmetry": found.symmetry and _symmetry(found.symmetry, found.kpoints),
         "kpoints": found.kpoints and _kpoints(found.kpoints),
         "fixed_density": inputs.fixed_density,
+        "motion": None if inputs.errors else motion_words(inputs),
         "band_lists": band_lists(inputs),
         "electrons": found.parameters and _electrons(found.parameters, inputs),
         "bands": found.parameters and _bands(found.parameters),

@@ -41,6 +41,7 @@ def lines(document: Document) -> Iterator[Line]:
         ("Settings", _settings(document["settings"])),
         ("Structure", _structure(document["structure"])),
         ("Symmetry", _symmetry(document["symmetry"])),
+        ("Ionic steps", [_row("", document["motion"])] if document["motion"] else []),
         ("k-points", (*_kpoints(document["kpoints"]), *_bands_besides(document))),
         ("Electrons and bands", _electrons(document["electrons"], document["bands"])),
         ("Plane waves", _plane_waves(document["grids"], document["plane_waves"])),

@@ -126,7 +126,7 @@ class Vibrations:
         self._asked: Arrangement | None = None
         self.result: VibrationResult | None = None
         self.finished = False
-        self.status = f"{len(self.steps)} points to do: the start, {len(self._ways)} directions"
+        self.status = f"{len(self.steps)} points to do: the start, and {len(self._ways)} directions"
 
     def ask(self) -> Arrangement | None:
         """The next point, None at the end."""
@@ -289,7 +289,8 @@ def _remarks(
         )
     if stress > RELAXED_STRESS:
         remarks.append(
-            f"The start is under a stress of {stress:.1f} kbar, which elastic constants contain. Relax first."
+            f"The start is under a stress of {stress:.1f} kbar, which elastic constants contain. "
+            "Relax first, or raise ENCUT."
         )
     unstable = int((modes.thz_n < -1e-3).sum())
     if unstable:
