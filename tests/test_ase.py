@@ -79,11 +79,11 @@ def test_spin_comes_from_the_moments_of_the_atoms():
     with pytest.warns(UserWarning, match="encut"):
         assert oxygen.get_magnetic_moment() == pytest.approx(2, abs=1e-3)
     assert oxygen.get_magnetic_moments().shape == (1,)
-    first = oxygen.calc._state
+    first = oxygen.calc._follower
     oxygen.set_initial_magnetic_moments([0.0])
     with pytest.warns(UserWarning, match="encut"):
         assert oxygen.get_magnetic_moment() == 0
-    assert first is not oxygen.calc._state
+    assert first is not oxygen.calc._follower
 
 
 def test_an_unconverged_structure_raises_and_leaves_no_results():

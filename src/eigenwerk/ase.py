@@ -20,7 +20,7 @@ import numpy as np
 from eigenwerk.dft.api.keywords import Settings
 from eigenwerk.dft.api.result import Result
 from eigenwerk.dft.api.run import InputWarning, solve
-from eigenwerk.dft.scf.state import State
+from eigenwerk.dft.moving.follower import Follower
 from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
 try:
@@ -43,9 +43,9 @@ OTHER_DATA = {"setups", "gga", "libxc1", "libxc2"}
 class Eigenwerk(Calculator):
     """Energy, forces, stress and moments of ASE's Atoms, by the settings of `dft.run`.
 
-    The density and orbitals of one structure are where the next one of the same atoms begins; keep=False begins each
-    from atoms.  kpts, gamma, device, threads, folder: as of `dft.run`.  `result` is the last `Result`: gap, eigenvalues
-    and all that ASE has no word for.
+    Densities and orbitals of the structures before predict where the next one of the same atoms begins; keep=False
+    begins each from atoms.  kpts, gamma, device, threads, folder: as of `dft.run`.  `result` is the last `Result`: gap,
+    eigenvalues and all that ASE has no word for.
 
     energy is extrapolated to zero smearing, free_energy is what forces and stress are derivatives of.  Raises SCFError,
     and has no results, where self-consistency is not reached: an optimiser must not walk by such forces.  Raises
@@ -70,7 +70,7 @@ class Eigenwerk(Calculator):
         self.result: Result | None = None
         self.where: dict[str, Any] = {"device": device, "threads": threads, "folder": folder}
         self.keep = keep
-        self._state: State | None = None
+        self._follower: Follower | None = None
         super().__init__(atoms=atoms, kpts=kpts, gamma=gamma, **settings)
 
     def set(self, **settings: Any) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Eigenwerk(Calculator):
         if changed:
             self.reset()
         if OTHER_DATA & changed.keys():
-            self._state = None
+            self._follower = None
         return changed
 
     def calculate(
@@ -90,23 +90,27 @@ class Eigenwerk(Calculator):
         self.results, self.result = {}, None
         assert self.atoms is not None
         symbols = tuple(self.atoms.get_chemical_symbols())
-        start, self._state = self._start(symbols, system_changes), None
+        follower, self._follower = self._start(symbols, system_changes), None
         settings = dict(self.parameters)
         mesh = {name: settings.pop(name) for name in ("kpts", "gamma")}
-        result = solve(self.atoms, settings, **mesh, start=start, **self.where)
+        result = solve(self.atoms, settings, **mesh, start=follower, **self.where)
         for text in result.warnings:
             warnings.warn(text, InputWarning, stacklevel=2)
         if not result.converged:
             raise SCFError("; ".join([result.status, *result.advice]))
-        self.result, self._state = result, result.state if self.keep else None
+        self.result = result
+        if self.keep and result.state is not None:
+            follower.add(result.state)
+            self._follower = follower
         self.results = _properties(result)
 
-    def _start(self, symbols: tuple[str, ...], system_changes: Any) -> State | None:
-        """The state of the structure before, if this one has the same atoms and asks for no other moments."""
-        state = self._state
-        if state is None or "initial_magmoms" in system_changes:
-            return None
-        return state if state.structure.symbols == symbols else None
+    def _start(self, symbols: tuple[str, ...], system_changes: Any) -> Follower:
+        """The states of structures before, if this one has the same atoms and asks for no other moments."""
+        follower = self._follower
+        latest = None if follower is None else follower.latest
+        if follower is None or latest is None or "initial_magmoms" in system_changes:
+            return Follower()
+        return follower if latest.structure.symbols == symbols else Follower()
 
 
 def _properties(result: Result) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from eigenwerk.dft.api.result import Result
 from eigenwerk.dft.api.settings import inputs_of
 from eigenwerk.dft.api.structures import structure_given
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.moving.follower import Follower
 from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.running.run import run_inputs
 from eigenwerk.dft.scf.state import State
@@ -91,7 +92,7 @@ def solve(
     gamma: bool = True,
     bands: str | None = None,
     folder: str | Path | None = None,
-    start: State | None = None,
+    start: State | Follower | None = None,
     device: str = "auto",
     threads: int | None = None,
     on_step: Callable[[StepRecord], None] | None = None,

@@ -21,6 +21,7 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
+from eigenwerk.dft.moving.follower import Follower
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.course import Course, OnNote, OnStep, Protect
@@ -81,7 +82,7 @@ def run_inputs(
     until: float | None = None,
     run: str = "",
     in_memory: bool = False,
-    start: State | None = None,
+    start: State | Follower | None = None,
     resume: bool = False,
 ) -> RunResult:
     """The same for inputs that have been read already.
@@ -91,9 +92,9 @@ def run_inputs(
     rank calls this function and gets the result, the first one writes the files. protect is given `Saver.rescue`,
     which saves the last finished step at any time, called on all ranks together from another thread, as soon as there
     is one. until: when the run has to be over, by `time.monotonic`. run: its identifier (default: a new one).
-    in_memory: no file is written, no folder touched. start: a state of the same atoms and data sets to go on from, in
-    place of what INCAR asks for.  resume: go on with what the output folder holds of a run that was stopped, also
-    between ionic steps.
+    in_memory: no file is written, no folder touched. start: a state, or several, of the same atoms and data sets to go
+    on from, in place of what INCAR asks for.  resume: go on with what the output folder holds of a run that was
+    stopped, also between ionic steps.
     """
     inputs.raise_on_errors()
     runtime = with_room(inputs.size, runtime or Runtime())
@@ -107,7 +108,8 @@ def run_inputs(
             record_device(runtime.trace, runtime.device)
             runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
             with runtime.trace.span("input files"):
-                datasets = {symbol: _dataset(data, start) for symbol, data in inputs.data.items()}
+                latest = start.latest if isinstance(start, Follower) else start
+                datasets = {symbol: _dataset(data, latest) for symbol, data in inputs.data.items()}
             calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
             saver = Saver(inputs, calculation, folder, save_every)
             work = Course(inputs, calculation, saver, rules, on_step, on_note, protect)
@@ -120,8 +122,9 @@ def run_inputs(
                     loop = IonicLoop.of(work, inputs.motion, on_ionic_step)
                     if resume and (found := _resumption(folder.path, work)) is not None:
                         loop.resume(found)
-                    return loop.run(start)
-                begin = start or (_saved(folder.path, work) if resume else None) or work.start()
+                    return loop.run(latest)
+                begin = start.start(calculation) if isinstance(start, Follower) else start
+                begin = begin or (_saved(folder.path, work) if resume else None) or work.start()
                 return work.finish(calculation.run(work.step, begin))
             except Stopped as stop:
                 return work.stop(str(stop))
