@@ -13,7 +13,7 @@ from eigenwerk.io.vasp.vasprun_reader import read_vasprun
 ACCOUNT = Account(
     (("system", "Mg2O: <made> & up"), ("PAW data", "Mg"), ("PAW data", "O")),
     (("ENCUT", "450 eV", 'INCAR line 3 "a"'), ("SIGMA", "0.05 eV", "default")),
-    (("band gap", "1.2 eV, direct"),), ("first", "second"), (), ("try < again",),
+    (("band gap", "1.2 eV, direct"),), ("first", "second"), (), ("try < again",), False,
 )  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def written(tmp_path, make_record):
 def test_what_was_written_comes_back(written, spins):
     path, record = written(spins=spins, ionic=3, account=ACCOUNT)
     found = read_vasprun(path)
-    assert found.own and found.converged and found.generator["version"] == "0.1.0"
+    assert found.own and found.converged and not found.reached and found.generator["version"] == "0.1.0"
     assert found.symbols == record.symbols and found.account == ACCOUNT
     assert found.titles == {species.element: species.title for species in record.species}
     assert found.generation == "Monkhorst-Pack 4 x 3 x 1"
@@ -62,6 +62,15 @@ def test_parts_of_the_density_of_states_keep_atom_spin_and_column(tmp_path, make
     write_vasprun(tmp_path / "vasprun.xml", replace(record, final=final))
     found = read_vasprun(tmp_path / "vasprun.xml")
     assert found.columns == columns and found.dos.partial_sxaL == pytest.approx(parts)
+
+
+def test_dynamics_have_energies_under_the_names_of_vasp(written):
+    path, _ = written(kinetic=1.5, thermostat=-0.25, thermostat_kinetic=0.125, conserved=-11.0, temperature=301.5)
+    last = read_vasprun(path).last
+    assert {name: value for name, value in last.energy.items() if not name.startswith("e_")} == {
+        "kinetic": 1.5, "lattice kinetic": 0.0, "nosepot": -0.25, "nosekinetic": 0.125, "total": -11.0,
+    }  # fmt: skip
+    assert float(last.own["temperature"]) == 301.5
 
 
 def test_what_is_absent_is_none(written):

@@ -88,6 +88,14 @@ def test_a_run_on_its_way_is_not_converged(copied):
     assert 'bad">\n<p class="">NOT CONVERGED: unfinished: step 3 of at most 60.' in report(RunFolder(copied))
 
 
+def test_atoms_that_are_not_at_rest_are_not_finished(copied):
+    path = copied / "vasprun.xml"
+    text = re.sub(r'(name="reached"> )T', r"\1F", path.read_text())
+    path.write_text(re.sub(r'(name="status">)[^<]*', r"\1not at rest after 3 points", text))
+    text = report(RunFolder(copied))
+    assert 'bad">\n<p class="">NOT FINISHED: not at rest after 3 points.' in text and "not reliable" not in text
+
+
 def test_files_of_other_runs_are_not_mixed_in(copied, unconverged):
     for name in ("eigenwerk.h5", "eigenwerk-trace.json"):
         shutil.copy(unconverged[0] / name, copied / name)

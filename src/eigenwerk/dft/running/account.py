@@ -19,7 +19,7 @@ Row = tuple[str, str]
 
 def account(
     inputs: Inputs, record: RunRecord, fermi_s: Sequence[float], doubts: Sequence[str], notes: Sequence[str],
-    advice: Sequence[str],
+    advice: Sequence[str], reached: bool,
 ) -> Account:  # fmt: skip
     """All of it for the files of a run.
 
@@ -35,7 +35,7 @@ def account(
     warnings = [str(problem) for problem in inputs.problems if problem.severity == "warning"]
     return Account(
         tuple(description(inputs)), tuple(settings), tuple((label, words.strip()) for label, words in found),
-        (*warnings, *doubts), tuple(notes), tuple(advice),
+        (*warnings, *doubts), tuple(notes), tuple(advice), reached,
     )  # fmt: skip
 
 

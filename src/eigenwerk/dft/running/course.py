@@ -257,7 +257,9 @@ class Course:
         )
 
     def _result(self, state: State, observables: Observables, status: str, ground: GroundState | None) -> RunResult:
+        interrupted = ground is None and observables.main is None
         self.saver.advice = self._advice(state, ground is None)
+        self.saver.arrived = not interrupted and (self.journey is None or self.journey().finished)
         record, files = self.saver.write(state, observables, status)
         problems = [str(problem) for problem in self.inputs.problems if problem.severity == "warning"]
         doubts = state.occupations.warnings
@@ -265,7 +267,7 @@ class Course:
         self.note(*self.saver.moved)
         trace = self.calculation.runtime.trace
         summary = RunSummary(
-            interrupted=ground is None and observables.main is None, seconds=trace.seconds, trace=trace.as_dict(),
+            interrupted=interrupted, seconds=trace.seconds, trace=trace.as_dict(),
             files=files,
             unwritten=self.saver.unwritten, warnings=(*problems, *doubts, *self.saver.moved), notes=self.notes,
             advice=self.saver.advice, folder=self.saver.folder.path,

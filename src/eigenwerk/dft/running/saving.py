@@ -82,7 +82,8 @@ class Saver:
     that of the states given.  latest: what a rescue saves.  unwritten: what could not be written, in words, since the
     last call of `write`; moved: that the folder vanished and files go elsewhere, in words.  done: the ionic step that
     is over, if no other has begun; snapshot: of what moves the atoms, after the last of them.  notes, advice: what the
-    files are to tell people besides.  vibrations: what finite displacements found, or None.
+    files are to tell people besides; arrived: whether atoms that move have come where they should.  vibrations: what
+    finite displacements found, or None.
     """
 
     inputs: Inputs
@@ -98,6 +99,7 @@ class Saver:
     snapshot: Snapshot | None = None
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    arrived: bool = True
     vibrations: VibrationRecord | None = None
 
     def __post_init__(self) -> None:
@@ -204,6 +206,7 @@ class Saver:
             account=account(
                 self.inputs, record, [level * HARTREE_EV for level in state.occupations.fermi_level_s],
                 state.occupations.warnings, self.notes, self.advice,
+                finished and state.converged and self.arrived and "BANDS NOT" not in status,
             ),
         )
         if not self.folder.writes:

@@ -96,6 +96,11 @@ class VasprunFile:
         """What a file of eigenwerk says of its last ionic step; None for other programs."""
         return {"T": True, "F": False}.get(self.last.own.get("converged", "").strip())
 
+    @property
+    def reached(self) -> bool | None:
+        """Whether the run has reached all it was for: electrons, bands, atoms at rest; None if that is not told."""
+        return self.converged if self.account is None else bool(self.converged) and self.account.reached
+
 
 def read_vasprun(path: str | Path) -> VasprunFile:
     """Read a file, gzipped or not.
@@ -222,7 +227,7 @@ def _step(element: ET.Element, atoms: int) -> ReadStep:
         np.array([entry.get("e_fr_energy", np.nan) for entry in inner]),
         np.array([entry.get("e_0_energy", np.nan) for entry in inner]),
         np.array([_number(time) for (time,) in times]),
-        _energies(element.find("energy")) or (inner[-1] if inner else {}),
+        _energies(element.find("energy")),
         {name: value for name, value in (inner[-1] if inner else {}).items() if not name.startswith("e_")},
         None if forces is None else _rows(forces, 3), None if stress is None else _rows(stress, 3),
         {
@@ -280,5 +285,6 @@ def _account(element: ET.Element) -> Account | None:
     if not settings:
         return None
     return Account(
-        pairs("described"), settings, pairs("found"), remarks("warning"), remarks("note"), remarks("advice")
-    )
+        pairs("described"), settings, pairs("found"), remarks("warning"), remarks("note"), remarks("advice"),
+        _text(element.find("i[@name='reached']")) != "F",
+    )  # fmt: skip

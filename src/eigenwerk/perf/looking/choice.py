@@ -139,7 +139,8 @@ def _bands_dos(folder: RunFolder, options: Options) -> "Figure":
 def _scf(folder: RunFolder, options: Options) -> "Figure":
     steps = folder.steps
     ended = {True: "converged, ", False: "NOT CONVERGED, ", None: ""}[folder.vasprun.converged]
-    return convergence_figure(steps, f"{folder.formula}: {ended}{len(steps)} steps", folder.tolerance)
+    title = f"{folder.formula}: {ended}{len(steps)} step{'s' * (len(steps) > 1)}"
+    return convergence_figure(steps, title, folder.tolerance)
 
 
 def _ionic(folder: RunFolder, options: Options) -> "Figure":

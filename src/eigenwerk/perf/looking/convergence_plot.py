@@ -34,6 +34,8 @@ def convergence_figure(steps: Sequence[StepRecord], title: str, tolerance: float
     change = [(step.step, abs(step.change)) for step in steps[1:]]
     _curve(panels[0], bands, LIGHT, "s", "band energy")
     _curve(panels[0], change, BLUE, "o", "free energy")
+    if len(steps) < 2:  # nothing has changed yet
+        panels[0].set_ylim(0.1 * tolerance, 10 * tolerance)
     panels[0].set_ylabel("change (eV)", fontsize=10)
     panels[0].axhline(tolerance, color=QUIET, linewidth=1, linestyle="--", label=f"EDIFF = {tolerance:g} eV")
     # above the curves, beside the title

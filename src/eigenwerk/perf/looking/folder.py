@@ -84,9 +84,9 @@ class RunFolder:
     @property
     def mark(self) -> str:
         """For titles: how a run has not ended well."""
-        if self.vasprun_path is None or self.vasprun.converged is not False:
+        if self.vasprun_path is None or self.vasprun.reached is not False:
             return ""
-        return ", NOT CONVERGED"
+        return ", NOT FINISHED" if self.vasprun.converged else ", NOT CONVERGED"
 
     @cached_property
     def zero(self) -> tuple[float, str]:

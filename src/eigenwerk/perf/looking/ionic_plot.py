@@ -12,13 +12,17 @@ from eigenwerk.units import BOLTZMANN_EV_KELVIN
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+FALLS = 10.0
+"""Forces that change by more have a logarithmic scale."""
+
 
 def ionic_figure(
     steps: Sequence[ReadStep], title: str, force_limit: float | None = None, freedom: int | None = None
 ) -> "Figure":
     """A panel for each quantity that is known.
 
-    force_limit: where a relaxation ends, eV/Å; freedom: degrees of freedom of dynamics, for the temperature.  Raises
+    force_limit: where a relaxation ends, eV/Å; freedom: degrees of freedom of dynamics, for
+    temperatures that the file does not have.  Raises
     ImportError if matplotlib is missing.
     """
     from matplotlib.figure import Figure
@@ -31,8 +35,9 @@ def ionic_figure(
         total = _column([step.energy.get("total") for step in steps])
         if not np.isnan(total).all():
             panels.append(("conserved energy\n(eV, from its mean)", total - np.nanmean(total)))
-        if freedom:
-            panels.append(("temperature (K)", 2 * kinetic / (freedom * BOLTZMANN_EV_KELVIN)))
+        said = _column([float(step.own["temperature"]) if "temperature" in step.own else None for step in steps])
+        counted = 2 * kinetic / (freedom * BOLTZMANN_EV_KELVIN) if freedom else np.full(len(steps), np.nan)
+        panels.append(("temperature (K)", np.where(np.isnan(said), counted, said)))
     else:
         panels.append(("largest force\n(eV/Å)", _column([step.largest_force for step in steps])))
     panels.append(("pressure (GPa)", _column([None if step.stress_vv is None else pressure(step) for step in steps])))
@@ -43,13 +48,13 @@ def ionic_figure(
     height = 0.9 + 1.75 * len(panels)
     figure = Figure(figsize=(7.0, height), dpi=130)
     all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-    figure.subplots_adjust(left=0.14, right=0.975, bottom=0.6 / height, top=1 - 0.4 / height, hspace=0.12)
+    figure.subplots_adjust(left=0.17, right=0.975, bottom=0.6 / height, top=1 - 0.4 / height, hspace=0.12)
     for place, (axes, (words, value)) in enumerate(zip(all_axes, panels, strict=True)):
         marker = "o" if len(steps) <= 60 else ""
         axes.plot(number, value, "-", marker=marker, markersize=4, color=(BLUE, RUST)[place % 2], linewidth=1.2)
         axes.set_ylabel(words, fontsize=9)
         plain_axes(axes, "" if place else title, "y")
-        if words.startswith("largest force") and np.nanmin(value) > 0:
+        if words.startswith("largest force") and np.nanmin(value) > 0 and np.nanmax(value) > FALLS * np.nanmin(value):
             _force_scale(axes, force_limit)
         elif words.startswith("pressure"):
             axes.axhline(0.0, color=QUIET, linewidth=0.8)

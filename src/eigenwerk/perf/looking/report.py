@@ -85,12 +85,11 @@ def _require_own(folder: RunFolder) -> None:
 def _head(folder: RunFolder, account: Account) -> str:
     found = folder.vasprun
     status = found.last.own.get("status", "")
-    good = found.converged is True
+    good = found.reached is True
+    status = status.rstrip(".")
     words = status[:1].upper() + status[1:] if status else "Converged" if good else "NOT CONVERGED"
-    if not good and not words.startswith(("NOT CONVERGED", "BANDS NOT")):
-        words = f"NOT CONVERGED: {status}"
-    elif "BANDS NOT" in status:
-        good = False
+    if not good and not words.startswith("NOT CONVERGED"):
+        words = f"{'NOT FINISHED' if found.converged else 'NOT CONVERGED'}: {status}"
     about = dict(reversed(account.described))  # the first row of each name
     return "\n".join([
         f"<header><h1>{folder.formula}</h1>", text(found.generator.get("SYSTEM") or about.get("system", ""), "soft"),

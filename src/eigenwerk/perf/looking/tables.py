@@ -111,7 +111,7 @@ def ionic_table(steps: Sequence[ReadStep]) -> str:
         ])  # fmt: skip
         marked.append(step.own.get("converged") == "F")
     heads = ("step", "free energy (eV)", "from the lowest (meV)", "largest force (eV/Å)", "pressure (GPa)",
-             "volume (Å³)", "steps of self-consistency")  # fmt: skip
+             "volume (Å³)", "SCF steps")  # fmt: skip
     return table(heads, rows, marked)
 
 

@@ -312,6 +312,7 @@ class Account:
 
     described: (label, words) of what was to be computed; settings: (tag, value with its unit, where the value comes
     from) of all tags in force; found: (label, words) of the levels.  warnings, notes, advice: sentences.
+    reached: whether the run has reached all it was for: electrons, bands, atoms at rest.
     """
 
     described: tuple[tuple[str, str], ...] = ()
@@ -320,6 +321,7 @@ class Account:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    reached: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -281,6 +281,7 @@ def _own_results(ionic: IonicStep, status: str | None, account: Account | None) 
     entries |= {"force_error": ionic.force_error, "pulay_stress": ionic.pulay}
     entries |= {"temperature": ionic.temperature, "largest_force": ionic.largest_force}
     entries |= {"largest_stress": ionic.largest_stress, "motion": "; ".join(ionic.remarks) or None}
+    entries |= {"reached": None if account is None else account.reached}
     body = "".join(item(name, value, 3) for name, value in entries.items() if value is not None)
     return block('separator name="eigenwerk" ', body + ("" if account is None else _account(account)), 2)
 
