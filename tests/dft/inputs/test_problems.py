@@ -60,6 +60,14 @@ ERRORS = {
     ),
     "a step without width": ({"INCAR": "ISMEAR = -15\nSIGMA = 0"}, r"INCAR line 2: SIGMA = 0: the smearing must have"),
     "one energy": ({"INCAR": "NEDOS = 1"}, r"INCAR line 1: NEDOS = 1: .* at least 2.* Set NEDOS = 301"),
+    "linear response": (
+        {"INCAR": "NSW = 1\nIBRION = 7"},
+        r"INCAR line 2: IBRION = 7: linear response is not available. Set IBRION = 5 or 6",
+    ),
+    "displacements": (
+        {"INCAR": "NSW = 1\nIBRION = 6\nNFREE = 3\nEDIFF = 1E-8"},
+        r"INCAR: NFREE = 3: each direction is tried 1, 2 or 4 times. Set NFREE = 2",
+    ),
     "relaxation": ({"INCAR": "NSW = 5"}, r"INCAR line 1: NSW = 5: .* needs a time step.*IBRION = 2 for a relaxation"),
     "no width": ({"INCAR": "ISMEAR = 0\nSIGMA = 0"}, r"INCAR line 2: SIGMA = 0: the smearing must have a width"),
     "too few bands": (

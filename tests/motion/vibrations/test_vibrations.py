@@ -1,5 +1,7 @@
 """Finite displacements and strains on crystals whose answers are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize
@@ -249,6 +251,14 @@ def test_bad_input_is_refused(change, words):
 def test_elastic_constants_without_stress_are_refused():
     with pytest.raises(InputError, match="need the stress"):
         found(LennardJones(diamond(5.43), 2.5, stress=False), strains=True)
+
+
+def test_forces_that_are_uncertain_are_told():
+    surface = Springs(diamond(5.43), 2.5)
+    mover = vibrations(VibrationSettings(displacement=0.01), surface.start, np.full(2, MASS), None, None)
+    while (arrangement := mover.ask()) is not None:
+        mover.tell(replace(surface(arrangement), force_error=2e-3))
+    assert "Force constants are uncertain by up to 0.20 eV/Å²" in mover.result.remarks[0]
 
 
 def test_remarks_on_a_start_that_is_not_relaxed():

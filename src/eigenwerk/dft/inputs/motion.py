@@ -31,6 +31,9 @@ OF_DYNAMICS = tuple(tag.name for tag in DYNAMICS_TAGS if tag.status == "honoured
 OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS", "PSTRESS", "POMASS", *OF_DYNAMICS)
 """Tags that are in force where ions move."""
 
+FINE_EDIFF = 1e-6
+"""eV; finite differences want it at least as small."""
+
 FIXED_ATOMS, MOVING_CELL = (5, 6, 7), (3, 4, 5, 6, 7, 8)
 """Values of ISIF."""
 
@@ -63,9 +66,9 @@ class MotionRequest:
 
 
 def kind_of_motion(incar: Incar) -> str | None:
-    """By NSW and IBRION; None where nothing moves."""
+    """By NSW and IBRION; None where nothing moves, or nobody knows what because IBRION is refused."""
     steps, ibrion = whole(incar, "NSW"), incar.values.get("IBRION")
-    if steps <= 0 or ibrion == -1:
+    if steps <= 0 or ibrion == -1 or incar.broken("IBRION"):
         return None
     if ibrion in (5, 6):
         return VIBRATIONS
@@ -234,4 +237,7 @@ def _vibrations(incar: Incar, findings: Findings) -> VibrationSettings:
     )  # fmt: skip
     for tag, words in notes:
         findings.add(incar.problem(tag, words, severity="note"))
+    if number(incar, "EDIFF") > FINE_EDIFF:
+        words = f"too coarse for differences of forces at steps of {settings.displacement:g} Å"
+        findings.add(incar.problem("EDIFF", words, f"Set EDIFF = {FINE_EDIFF:g} or less.", severity="warning"))
     return settings

@@ -29,6 +29,9 @@ USUAL_STEP, LARGEST_STEP = 0.015, 0.1
 RELAXED_FORCE, RELAXED_STRESS = 0.05, 5.0
 """Forces (eV/Å) and stresses (kbar) of the start above which a remark is due."""
 
+DOUBTFUL = 0.1
+"""Error of force constants, eV/Å², that comes from forces and is worth a remark; bonds have 5 to 50."""
+
 _AXES = ("x", "y", "z")
 _STRAINS = ("xx", "yy", "zz", "yz", "zx", "xy")
 
@@ -268,7 +271,9 @@ class Vibrations:
         missed = tuple(x for x, point in enumerate(self._points) if not point.converged)
         largest = float(np.abs(self._points[0].forces_av[self._free_av]).max())
         stress_vv = self._points[0].stress_vv if strains else None
-        remarks = _remarks(modes, tensor, missed, largest, 0.0 if stress_vv is None else _kilobar(stress_vv))
+        stress = 0.0 if stress_vv is None else _kilobar(stress_vv)
+        doubt = max(point.force_error for point in self._points) / self.settings.displacement
+        remarks = _remarks(modes, tensor, missed, doubt, largest, stress)
         self.result = VibrationResult(constants, modes, tensor, missed, largest, remarks)
         self.finished = not missed
         self.status = f"{len(modes.square_n)} modes from {len(self.steps)} points"
@@ -276,13 +281,15 @@ class Vibrations:
 
 
 def _remarks(
-    modes: Modes, tensor: Elastic | None, missed: tuple[int, ...], force: float, stress: float
+    modes: Modes, tensor: Elastic | None, missed: tuple[int, ...], doubt: float, force: float, stress: float
 ) -> tuple[str, ...]:
-    """What a user should know of a result."""
+    """What a user should know of a result; doubt: error of force constants, force, stress: of the start."""
     remarks = []
     if missed:
         names = ", ".join(str(x + 1) for x in missed)
         remarks.append(f"The electrons of points {names} did not converge: frequencies mean little. Raise NELM.")
+    if doubt > DOUBTFUL:
+        remarks.append(f"Force constants are uncertain by up to {doubt:.2f} eV/Å², by their forces. Lower EDIFF.")
     if force > RELAXED_FORCE:
         remarks.append(
             f"Atoms of the start feel up to {force:.3f} eV/Å: frequencies have a meaning at rest. Relax first."
