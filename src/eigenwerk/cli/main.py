@@ -22,11 +22,12 @@ from eigenwerk.cli.report import report
 from eigenwerk.cli.run import run
 from eigenwerk.cli.series.converge import converge
 from eigenwerk.cli.series.eos import eos
+from eigenwerk.cli.series.relax import relax
 from eigenwerk.errors import EigenwerkError
 
 ABOUT = (
     "Two engines. Materials: plane-wave PAW density-functional theory; INCAR, POSCAR, KPOINTS in, energies out (run, "
-    "check, plan, eos, converge, build, potcars), pictures and pages of them (plot, report). Light nuclei: "
+    "relax, check, plan, eos, converge, build, potcars), pictures and pages of them (plot, report). Light nuclei: "
     "configuration interaction; a case file in, levels out (ncci)."
 )
 
@@ -63,6 +64,7 @@ app.command()(eos)
 app.command()(plan)
 app.command()(plot)
 app.command()(potcars)
+app.command()(relax)
 app.command()(report)
 app.command()(run)
 app.add_typer(perf, name="perf")

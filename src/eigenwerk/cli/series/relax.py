@@ -1,0 +1,138 @@
+"""`eigenwerk relax`: atoms, and the cell of a crystal, brought to rest on plane waves that fit the cell they end in.
+
+Rounds in folders of their own: each is a run as `eigenwerk run` does it, and begins at the structure of the one before.
+Exit codes are those of `eigenwerk run`.
+"""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from eigenwerk.cli.run import Device, MaxTime, Quiet, Ranks, Transport, run
+from eigenwerk.dft.crystal.structure import vacuum
+from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.dft.inputs.texts import read_texts
+from eigenwerk.errors import InputError
+from eigenwerk.io.atomic_write import ensure_writable, write_text
+from eigenwerk.io.vasp.incar import parse_incar
+from eigenwerk.io.vasp.poscar import parse_poscar, read_poscar
+from eigenwerk.parallel.launch.environment import find_launch
+from eigenwerk.units import BOHR_ANGSTROM
+
+SENSIBLE: Mapping[str, str] = {"NSW": "150", "IBRION": "2", "EDIFF": "1E-5", "EDIFFG": "-0.01"}
+"""Tags of a relaxation where INCAR is silent: forces below 10 meV/Å."""
+
+LEAST_VACUUM = 6.0
+"""A layer without atoms of this thickness, Å, is a vacuum, whose cell stays as it is."""
+
+MOST_ROUNDS = 4
+
+SAME_CELL = 0.002
+"""Strain of a round below which its plane waves fit the cell it ends in."""
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder with INCAR, POSCAR and KPOINTS.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="DIR", help="For rounds and CONTCAR; default: DIR/relaxed.")
+]
+
+
+def relax(
+    folder: Folder = Path("."),
+    output: Output = None,
+    ranks: Ranks = None,
+    transport: Transport = "auto",
+    device: Device = "auto",
+    max_time: MaxTime = None,
+    quiet: Quiet = False,
+) -> None:
+    """Bring the atoms of a folder to rest, and the cell of a crystal without stress.
+
+    What INCAR does not say about it is chosen: IBRION = 2, NSW = 150, EDIFFG = -0.01 (eV/Å), EDIFF = 1E-5, and
+    ISIF = 3, or 2 where the cell has a vacuum. A run keeps the plane waves of the cell it starts in, as VASP does;
+    where the cell has changed, another round begins with those of the new one, until they fit. Each round has a
+    folder, DIR/relaxed/1 and so on; the structure at the end is DIR/relaxed/CONTCAR.
+
+    The same command goes on after a kill or the end of its time.
+
+    Exit codes: 0 at rest; 3 not at rest, or not self-consistent; 2 bad input; 130 interrupted.
+    """
+    launch = find_launch()
+    if launch.several:
+        raise InputError(f"{launch.starter} has started {launch.size} of it. Start it once, with --ranks.")
+    target = folder / "relaxed" if output is None else output
+    texts = _round_texts(folder)
+    ensure_writable(target)
+    for number in range(1, MOST_ROUNDS + 1):
+        place = target / str(number)
+        _prepare(place, texts)
+        if not quiet:
+            print(f"Round {number}: {place}\n")
+        try:
+            run(place, ranks=ranks, transport=transport, device=device, max_time=max_time, quiet=quiet, restart=True)
+        except typer.Exit as end:
+            if end.exit_code:
+                raise
+        end_text = (place / "CONTCAR").read_text(encoding="utf-8")
+        strain = _strain(parse_poscar(texts["POSCAR"]).lattice_cv, read_poscar(place / "CONTCAR").lattice_cv)
+        shutil.copyfile(place / "CONTCAR", target / "CONTCAR")
+        if strain < SAME_CELL:
+            print(f"\nAt rest after {number} round{'s' if number > 1 else ''}: {target / 'CONTCAR'}")
+            return
+        if not quiet:
+            print(f"\nThe cell has changed by a strain of {strain:.4f}: another round, with its plane waves.\n")
+        texts = texts | {"POSCAR": end_text}
+    raise InputError(
+        f"{target}: the cell still changes by more than {SAME_CELL:g} after {MOST_ROUNDS} rounds. "
+        "Raise ENCUT, and start again from CONTCAR."
+    )
+
+
+def _round_texts(folder: Path) -> dict[str, str]:
+    """The files of the first round: those of the folder, with the tags that INCAR leaves out."""
+    inputs = read_inputs(folder)
+    inputs.raise_on_errors()
+    given = inputs.incar.values
+    if given.get("IBRION") in (-1, 0, 5, 6):
+        raise InputError(
+            f"INCAR: IBRION = {given['IBRION']} is no relaxation. Set IBRION = 1, 2 or 3, or leave it out; "
+            "`eigenwerk run` does the rest."
+        )
+    tags = SENSIBLE | {"ISIF": "2" if _has_vacuum(inputs) else "3"}
+    missing = {name: value for name, value in tags.items() if name not in given}
+    if given.get("NSW") in (0, -1):
+        missing["NSW"] = SENSIBLE["NSW"]
+    texts = dict(read_texts(folder).text)
+    incar = "\n".join(line for line in texts["INCAR"].splitlines() if not ("NSW" in missing and _is_nsw(line)))
+    texts["INCAR"] = incar.rstrip() + "\n" + "".join(f"{name} = {value}\n" for name, value in missing.items())
+    return texts
+
+
+def _is_nsw(line: str) -> bool:
+    return "NSW" in parse_incar(line).values and len(parse_incar(line).values) == 1
+
+
+def _has_vacuum(inputs: Inputs) -> bool:
+    return bool((vacuum(inputs.structure) * BOHR_ANGSTROM > LEAST_VACUUM).any())
+
+
+def _prepare(place: Path, texts: Mapping[str, str]) -> None:
+    """The input of a round; the same that lies there already, if the round has begun."""
+    place.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        path = place / name
+        if path.is_file() and path.read_text(encoding="utf-8") != text:
+            raise InputError(
+                f"{path} is of another relaxation than the one asked for. Remove {place.parent}, or give another "
+                "folder by --output."
+            )
+        write_text(path, text)
+
+
+def _strain(before_cv: np.ndarray, after_cv: np.ndarray) -> float:
+    """The largest principal strain from one cell to another."""
+    stretch_cc = np.linalg.solve(before_cv, after_cv)
+    return float(np.abs(np.linalg.svd(stretch_cc)[1] - 1).max())

@@ -1,0 +1,68 @@
+"""`eigenwerk relax`: rounds until the plane waves fit the cell, and what INCAR leaves out is chosen."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from eigenwerk.cli.main import main
+from eigenwerk.io.vasp.incar import read_incar
+from eigenwerk.io.vasp.poscar import read_poscar
+
+POSCAR = "silicon\n{a}\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
+
+
+def relax(folder):
+    command = [sys.executable, "-m", "eigenwerk.cli.main", "relax", str(folder), "--quiet"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "POSCAR").write_text(POSCAR.format(a=5.35))
+    (tmp_path / "KPOINTS").write_text("mesh\n0\nGamma\n2 2 2\n")
+    (tmp_path / "INCAR").write_text("ENCUT = 160\nISMEAR = 0\nSIGMA = 0.05\nLCHARG = F\nNSW = 0\n")
+    return tmp_path
+
+
+def test_a_crystal_ends_in_a_cell_that_its_plane_waves_fit(folder):
+    done = relax(folder)
+    assert done.returncode == 0, done.stderr
+    rounds = sorted(path.name for path in (folder / "relaxed").iterdir() if path.is_dir())
+    assert len(rounds) >= 2 and "At rest after" in done.stdout
+    edges = [read_poscar(folder / "relaxed" / name / "CONTCAR").lattice_cv for name in rounds]
+    assert np.abs(np.linalg.solve(edges[-2], edges[-1]) - np.eye(3)).max() < 0.002
+    assert (folder / "relaxed" / "CONTCAR").read_text() == (folder / "relaxed" / rounds[-1] / "CONTCAR").read_text()
+    incar = read_incar(folder / "relaxed" / "1" / "INCAR")
+    assert (incar.values["ISIF"], incar.values["IBRION"], incar.values["NSW"]) == (3, 2, 150)
+    assert not (folder / "eigenwerk.h5").exists()
+    again = relax(folder)
+    assert again.returncode == 0 and again.stdout.count("Nothing is left to do") == len(rounds)
+
+
+def test_a_cell_with_a_vacuum_stays(folder):
+    (folder / "POSCAR").write_text("h2\n1\n8 0 0\n0 8 0\n0 0 8\nH\n2\nCartesian\n0 0 0\n0 0 0.76\n")
+    (folder / "KPOINTS").write_text("mesh\n0\nGamma\n1 1 1\n")
+    done = relax(folder)
+    assert done.returncode == 0, done.stderr
+    found = read_poscar(folder / "relaxed" / "CONTCAR")
+    assert np.array_equal(found.lattice_cv, 8 * np.eye(3))
+    bond = np.linalg.norm(np.diff(found.scaled_ac, axis=0) * 8)
+    assert bond == pytest.approx(0.75, abs=0.01)  # PBE, at this low cutoff
+
+
+def test_no_relaxation_is_refused(folder, capsys):
+    with (folder / "INCAR").open("a") as incar:
+        incar.write("IBRION = 0\n")
+    assert main(["relax", str(folder)]) == 2
+    assert "IBRION = 0 is no relaxation" in capsys.readouterr().err
+    assert not (folder / "relaxed").exists()
+
+
+def test_rounds_of_another_relaxation_are_not_gone_on_with(folder, capsys):
+    place = folder / "relaxed" / "1"
+    place.mkdir(parents=True)
+    (place / "INCAR").write_text("ENCUT = 300\n")
+    assert main(["relax", str(folder)]) == 2
+    assert "is of another relaxation" in capsys.readouterr().err
