@@ -75,7 +75,7 @@ TABLES = {
     ),
     "argon": Table("Thirty-two Lennard-Jones atoms, 90 K, 8 fs", LennardJones, 90.0, 8.0, NVE | baths(200.0)),
     "argon in a moving cell": Table(
-        "The same at 1.6 kbar", LennardJones, 90.0, 8.0, cells(200.0, 1000.0, 60.0, 100.0)
+        "The same at 40 K and 1.6 kbar", LennardJones, 40.0, 8.0, cells(200.0, 1000.0, 60.0, 100.0)
     ),
 }  # fmt: skip
 

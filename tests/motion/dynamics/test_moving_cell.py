@@ -135,3 +135,15 @@ def test_run_stops_before_the_cell_collapses_and_without_stress():
     mover = dynamics(CELLS["full"], crystal.start, crystal.masses_a)
     drive(mover, lambda arrangement: replace(crystal(arrangement), stress_vv=None))
     assert mover.told == 0 and "no stress" in mover.status
+
+
+@pytest.mark.parametrize("cell", [*CELLS, "chain"])
+def test_the_conserved_quantity_stays_when_the_wanted_temperature_changes(cell):
+    chain = {"thermostat": "nose-hoover", "thermostat_time": 20.0, "chain_length": 3}
+    settings = replace(CELLS["csvr"], barostat="none", **chain) if cell == "chain" else CELLS[cell]
+    crystal = ElasticCrystal()
+    mover = dynamics(replace(settings, end_temperature=100.0, steps=600), crystal.start, crystal.masses_a)
+    found = drive(mover, crystal)
+    conserved = np.array([report.conserved for _, report in found])
+    heat = np.ptp([point.free_energy + report.kinetic for point, report in found])
+    assert np.abs(conserved - conserved[0]).max() < (0.03 if "rescaling" in settings.barostat else 0.001) * heat

@@ -138,7 +138,11 @@ class Trajectory(ABC):
         """Half a step of velocities and the step to the next arrangement."""
 
     def report(self, point: SurfacePoint, outside: float = 0.0, **more: float) -> Report:
-        """What is known at a point; outside: eV, of everything conserved beside atoms and thermostat."""
+        """What is known at a point; outside: eV, of everything conserved beside atoms and thermostat.
+
+        In `more`: target_temperature (K), kinetic_pressure (kbar, 2K/3Ω); collisions (Andersen's bath); of a cell that
+        moves pressure (kbar, inner), volume (Å³); cell_kinetic (eV) and cell_temperature (K) where it has a mass.
+        """
         kinetic = self.freedom.kinetic(self.velocity_av)
         bath = self.thermostat
         forces_av = self.freedom.allowed(point.forces_av)
