@@ -101,7 +101,7 @@ def _round_texts(folder: Path) -> dict[str, str]:
             f"INCAR: IBRION = {given['IBRION']} is no relaxation. Set IBRION = 1, 2 or 3, or leave it out; "
             "`eigenwerk run` does the rest."
         )
-    tags = SENSIBLE | {"ISIF": "2" if _has_vacuum(inputs) else "3"}
+    tags = dict(SENSIBLE) | {"ISIF": "2" if _has_vacuum(inputs) else "3"}
     missing = {name: value for name, value in tags.items() if name not in given}
     if given.get("NSW") in (0, -1):
         missing["NSW"] = SENSIBLE["NSW"]
