@@ -63,7 +63,7 @@ def test_bad_numbers_and_folders_are_exit_code_2(folder, capsys):
     assert "--points 3" in capsys.readouterr().err
     assert main(["eos", str(folder / "none")]) == 2
     assert main(["eos", str(folder), "--plot", "curve.txt"]) == 2
-    assert "ends in .png or .svg" in capsys.readouterr().err
+    assert "ends in .png, .svg or .pdf" in capsys.readouterr().err
 
 
 def test_one_process_computes_a_series(folder, monkeypatch, capsys):
