@@ -21,6 +21,9 @@ DEVICE_BLOCK_SHARE = 1 / 40
 BATCH_POINTS = 32
 """k-points whose bands are found together in a fixed potential, at most: only theirs are in memory."""
 
+GUARD_SHARE, FEWEST_GUARDS = 8, 4
+"""Bands above those wanted in a fixed potential: one for each eight, four at least."""
+
 BLOCKS_PER_THREAD = 2
 """Blocks of k-points for each thread, where there are enough: the last to finish is not waited for long."""
 

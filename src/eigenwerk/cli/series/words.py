@@ -34,7 +34,7 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", he
 Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the document, progress to stderr.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be computed and what it costs; stop there.")]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Where the picture goes: .png, .svg or .pdf.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Picture: .png, .svg or .pdf.")]
 NoPlot = Annotated[bool, typer.Option("--no-plot", help="Draw no picture.")]
 
 

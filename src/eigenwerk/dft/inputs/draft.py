@@ -46,7 +46,7 @@ from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
 from eigenwerk.dft.inputs.settings import Computed, number, whole
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.wave_limits import wave_limits
-from eigenwerk.dft.plan.job_size import JobSize, job_size
+from eigenwerk.dft.plan.job_size import JobSize, job_size, with_lists
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import processor
 from eigenwerk.dft.plan.memory import MemoryEstimate, estimate_memory
@@ -193,12 +193,11 @@ class Draft:
         self.computed |= origins
         self.waves = count_plane_waves(self.structure, sphere_radius(cutoff), self.kpoints.point_kc)
 
-    def _fewest_waves(self, waves: PlaneWaveCounts, cutoff: float) -> int:
-        """Plane waves of the point that has the fewest, those whose bands come besides included."""
-        lists = () if self.bands is None else self.bands.lists
-        assert self.structure is not None
-        counts = [count_plane_waves(self.structure, sphere_radius(cutoff), points.point_kc) for points in lists]
-        return min(one.fewest for one in (waves, *counts))
+    def _listed(self) -> list[tuple[KPoints, PlaneWaveCounts]]:
+        """k-points whose bands come besides, with their plane waves."""
+        assert self.structure is not None and self._cutoff_ev is not None
+        radius, lists = sphere_radius(self._cutoff_ev / HARTREE_EV), () if self.bands is None else self.bands.lists
+        return [(points, count_plane_waves(self.structure, radius, points.point_kc)) for points in lists]
 
     def _bands(self) -> None:
         """Bands and occupations; then everything is known that `Parameters` holds."""
@@ -211,7 +210,7 @@ class Draft:
         occupations = fixed_occupations(self.incar, self._electrons, bands, points, self.findings)
         if self.waves is None or self.grids is None or self.kpoints is None or self._cutoff_ev is None:
             return
-        fewest = self._fewest_waves(self.waves, self._cutoff_ev / HARTREE_EV)
+        fewest = min(one.fewest for one in (self.waves, *(waves for _, waves in self._listed())))
         if bands > fewest:
             message = f"{bands} bands are more than the {fewest} plane waves of one k-point"
             self.findings.add(self.incar.problem("NBANDS", message, "Raise ENCUT, or set a smaller NBANDS."))
@@ -253,6 +252,7 @@ class Draft:
             self.keeps_orbitals = keeps_orbitals(self.incar, self.kpoints.samples_zone, wavecar)
         if not self.keeps_orbitals:  # batch by batch
             self.size = replace(self.size, kpoints=min(self.size.kpoints, BATCH_POINTS))
+        self.size = with_lists(self.size, self._listed(), self.parameters, self.kpoints.symmetry)
         if accuracy:
             limits = wave_limits(self.structure, self.grids, self.parameters.cutoff)
             self.size = check_spheres(

@@ -1,6 +1,7 @@
 """The numbers that decide what a ground state costs, in memory and in time."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -14,6 +15,9 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.default_bands import guard_bands
 from eigenwerk.dft.parameters import Parameters
+
+PROJECTED = 16
+"""Angular momenta (l, m) of a projection, l up to 3."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,9 @@ class JobSize:
     density and electrostatics; columns: of plane waves, of both half spheres; wave_points, fine_points: of the FFT
     grids; history: steps of the mixing; operations: of the symmetry, pure translations counted once; real: orbitals are
     real (wave_form.py); exact: whole matrices are diagonalised; start_single: the first steps are in single precision.
+    listed: k-points of the longest list whose bands are found besides, batch by batch, with whether their orbitals are
+    real; weighed: k-points whose orbitals are projected on atoms, 0 for none, and the numbers of bytes that are kept
+    of an orbital for each atom.
     """
 
     spins: int
@@ -55,6 +62,10 @@ class JobSize:
     real: bool = False
     exact: bool = False
     start_single: bool = False
+    listed: int = 0
+    listed_real: bool = False
+    weighed: int = 0
+    weight_bytes: int = 0
 
     @property
     def number_bytes(self) -> int:
@@ -129,6 +140,26 @@ def job_size(
         exact=parameters.solver == "exact",
         start_single=parameters.start_single,
     )
+
+
+def with_lists(
+    size: JobSize, lists: Sequence[tuple[KPoints, PlaneWaveCounts]], parameters: Parameters, symmetry: Symmetry
+) -> JobSize:
+    """The same with k-points whose bands are found besides, and with projections on atoms, where they are asked for."""
+    longest = max(lists, key=lambda one: len(one[0].point_kc), default=None)
+    if longest is not None:
+        points, waves = longest
+        size = replace(
+            size, listed=len(points.point_kc), plane_waves=max(size.plane_waves, waves.most),
+            listed_real=points.allow_real_orbitals
+            or (not parameters.real_space and inversion_of_orbitals(points) is not None),
+        )  # fmt: skip
+    if parameters.projection is None:
+        return size
+    # w, its average over the star, what that gives to the other spin, and complex phases
+    numbers = 2 + bool(symmetry.spin_flip_o.any()) + 2 * parameters.projection.phases
+    weighed = size.kpoints + sum(len(points.point_kc) for points, _ in lists)
+    return replace(size, weighed=weighed, weight_bytes=8 * PROJECTED * numbers)
 
 
 def _species_size(structure: Structure, symbol: str, data: DataSet) -> SpeciesSize:

@@ -8,13 +8,14 @@ Numbers of arrays are counted in the code and checked against peaks of live tens
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import Machine
 from eigenwerk.dft.plan.step_cost import points_per_block
+from eigenwerk.parallel.block_sizes import BATCH_POINTS, FEWEST_GUARDS, GUARD_SHARE
 
 COMPLEX, REAL, ORBITAL = 16, 8, 0
 """Bytes of a number; ORBITAL: of one of an orbital's, which is real or complex."""
@@ -92,8 +93,12 @@ STAYING = (
     Arrays("density mixing", "jsd", 2, COMPLEX),  # changes of densities and of residuals
     Arrays("density mixing", "jsD", 2),
     Arrays("symmetry", "od", 1, 25),  # a place, a phase, a mark
+    Arrays("weights on atoms", "sKnaw", 1, 1, lambda size: size.weighed > 0),  # of all k-points, to the end
 )
 """What is there from beginning to end."""
+
+BESIDES = "bands besides"
+"""A batch of other k-points, with all that belongs to them, beside the state of the run."""
 
 SOLVER = "eigensolver"
 GROWN, APPLYING, MATRICES = 20, 16, 8
@@ -142,6 +147,8 @@ def estimate_memory(size: JobSize, layout: Layout, machine: Machine, block: int 
     staying, passing = (_by_item(rows, size, axes) for rows in (STAYING, PASSING))
     staying["programs"] = machine.programs + (machine.talking if layout.ranks > 1 else 0.0)
     passing[SOLVER] = _solver_bytes(size, layout, machine, axes)
+    if size.listed:
+        passing[BESIDES] = _batch_bytes(size, layout, machine)
     items = [MemoryItem(name, round(count)) for name, count in staying.items()]
     return MemoryEstimate((*items, *(MemoryItem(name, round(count), True) for name, count in passing.items())))
 
@@ -152,7 +159,8 @@ def axes_of(size: JobSize, layout: Layout, machine: Machine, block: int) -> dict
     s, k, n, G, W, I, g, c, a, o as in docs/vocabulary.md (k: of the fullest group; o: pure translations counted once);
     b: k-points of a block of the eigensolver; d: plane waves of the density; D: entries of all one-centre matrices;
     j: steps of mixing history; x: species; r: kinds of atoms that are worked on together; m: vectors at the start;
-    P, S: points of the fine grid, of the spheres of all atoms; Q: values of the projectors on the latter.
+    P, S: points of the fine grid, of the spheres of all atoms; Q: values of the projectors on the latter; K: k-points
+    whose orbitals are projected on atoms; w: bytes of such a projection.
     """
     return {
         "s": size.spins, "k": layout.points(size.kpoints), "n": size.bands, "G": _waves(size, layout),
@@ -161,7 +169,8 @@ def axes_of(size: JobSize, layout: Layout, machine: Machine, block: int) -> dict
         "D": sum(species.atoms * species.projectors**2 for species in size.species), "j": size.history,
         "x": len(size.species), "r": min(ceil(size.kinds / layout.ranks), machine.atoms_per_batch),
         "m": max(size.projectors + size.bound_states, 5 * size.starting_orbitals),
-        "P": size.fine_points, "S": size.sphere_points, "Q": size.sphere_values,
+        "P": size.fine_points, "S": size.sphere_points, "Q": size.sphere_values, "K": size.weighed,
+        "w": size.weight_bytes,
     }  # fmt: skip
 
 
@@ -172,6 +181,21 @@ def _by_item(rows: Iterable[Arrays], size: JobSize, axes: Mapping[str, float]) -
         if row.where(size):
             found[row.item] = found.get(row.item, 0.0) + row.bytes(size, axes)
     return found
+
+
+def _batch_bytes(size: JobSize, layout: Layout, machine: Machine) -> float:
+    """One batch of a list: tables, projectors and orbitals of its k-points, and the larger of start and eigensolver."""
+    guards = max(FEWEST_GUARDS, size.bands // GUARD_SHARE)
+    other = replace(size, bands=size.bands + guards, real=size.listed_real, start_single=False)
+    groups = layout.groups
+    rows = (size.spins * other.bands + size.projectors) * _waves(other, layout) * COMPLEX
+    together = groups * max(1, min(int(machine.block_bytes // rows), BATCH_POINTS // groups))
+    batch = ceil(size.listed / ceil(size.listed / together))
+    other = replace(other, kpoints=batch)
+    axes = axes_of(other, layout, machine, points_per_block(other, layout, machine))
+    staying = _by_item((row for row in STAYING if "k" in row.axes), other, axes)
+    start = _by_item((row for row in PASSING if row.item == "start"), other, axes)["start"]
+    return sum(staying.values()) + max(start, _solver_bytes(other, layout, machine, axes))
 
 
 def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mapping[str, float]) -> float:

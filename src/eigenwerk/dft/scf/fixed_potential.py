@@ -19,7 +19,7 @@ from eigenwerk.dft.scf.bands import Bands, first_orbitals, solve_bands
 from eigenwerk.dft.scf.solvers import Method
 from eigenwerk.dft.spectrum.projections import Projections
 from eigenwerk.eigensolvers import EIGENSOLVERS
-from eigenwerk.parallel.block_sizes import BATCH_POINTS
+from eigenwerk.parallel.block_sizes import BATCH_POINTS, FEWEST_GUARDS, GUARD_SHARE
 from eigenwerk.units import HARTREE_EV
 
 LARGEST_RESIDUAL = 1e-4 / HARTREE_EV
@@ -30,9 +30,6 @@ NARROW = 0.1 / HARTREE_EV
 
 EXPANSIONS = 6
 """Of the space of blocked Davidson in one sweep."""
-
-GUARD_SHARE, FEWEST_GUARDS = 8, 4
-"""Bands above those wanted: one for each eight, four at least."""
 
 Visit = Callable[[PawAtoms, Bands, slice], None]
 """What is to be done with the orbitals of a batch, on all ranks: its atoms and bands, and which points of the list."""
