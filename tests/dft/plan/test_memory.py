@@ -135,3 +135,20 @@ def test_exact_diagonalisation_is_refused_with_numbers_where_its_matrices_do_not
     with pytest.raises(InputError, match=r"needs 6\d\.\d GB .*dense matrices of ALGO = Exact: 64\.0 GB.* Remove ALGO"):
         require_room(large, Layout(), processor(32e9))
     require_room(replace(large, exact=False), Layout(), processor(32e9))
+
+
+def test_weights_on_atoms_and_a_batch_of_other_points_are_rows(tmp_path):
+    silicon = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
+    read = folder_reader(tmp_path, begin="ENCUT = 150\nISMEAR = 0\nNELM = 20\n", poscar=silicon, mesh="2 2 2")
+    plain = read("NBANDS = 8")
+    (tmp_path / "KPOINTS_OPT").write_text("path\n40\nLine-mode\nreciprocal\n0 0 0\n.5 .3 .1\n")
+    both = read("NBANDS = 8\nLORBIT = 12")
+    points, atoms = len(plain.kpoints.point_kc) + 40, len(plain.structure.symbols)
+    assert (both.size.weighed, both.size.listed) == (points, 40)
+    assert items_of(both.parts.memory)["weights on atoms"] == 8 * 16 * 4 * points * 8 * atoms
+    assert plain.size == replace(both.size, listed=0, listed_real=plain.size.listed_real, weighed=0, weight_bytes=0,
+                                 plane_waves=plain.size.plane_waves)  # fmt: skip
+    # 40 points are two batches of 20, with four bands more, complex
+    batch = items_of(both.parts.memory)["bands besides"]
+    assert batch > 16 * 20 * both.size.plane_waves * (both.size.projectors + 2 * 12)
+    assert "bands besides" not in items_of(plain.parts.memory)

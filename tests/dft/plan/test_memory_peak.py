@@ -36,14 +36,19 @@ def peak_of_a_run(folder):
     [
         ("ENCUT = 250\nNBANDS = 64\nISYM = -1\nISMEAR = 0\nNELM = 2\nLWAVE = .FALSE.\n", "2 2 2", "one-centre terms"),
         ("ENCUT = 300\nNBANDS = 36\nISMEAR = 0\nNELM = 2\nLWAVE = .FALSE.\nPREC = Accurate\n", "1 1 1", "grids"),
+        ("ENCUT = 300\nNBANDS = 64\nISMEAR = 0\nLWAVE = .FALSE.\nISIF = 0\n#path\n", "1 1 1", "bands besides"),
+        ("ENCUT = 250\nNBANDS = 64\nISYM = -1\nISMEAR = 0\nNELM = 2\nLORBIT = 12\n", "2 2 2", "one-centre terms"),
     ],
 )
 def test_estimates_are_within_fifteen_percent(repository, tmp_path, incar, mesh, largest):
-    """Sixteen atoms of silicon: with several k-points the one-centre terms count, with one point the grids."""
+    """Sixteen atoms of silicon: with several k-points the one-centre terms count, with one point the grids, or a batch
+    of those whose bands come besides."""
     poscar = supercell(read_poscar(repository / "examples" / "01_silicon_pbe" / "POSCAR"), np.diag([2, 2, 2]))
     write_poscar(tmp_path / "POSCAR", poscar)
     (tmp_path / "INCAR").write_text(incar)
     (tmp_path / "KPOINTS").write_text(f"mesh\n0\nGamma\n{mesh}\n")
+    if "path" in incar:
+        (tmp_path / "KPOINTS_OPT").write_text("path\n24\nLine-mode\nreciprocal\n0 0 0\n.5 .3 .1\n")
     memory = read_inputs(tmp_path).parts.memory
     passing = [item for item in memory.items if item.passing]
     assert max(passing, key=lambda item: item.bytes).name == largest
