@@ -1,4 +1,4 @@
-"""The one table of files in VASP's formats: a file is its writer's module and a row here.
+"""The one table of files in the formats of other programs, most of them VASP's: a file is its writer's module and a row here.
 
 A writer gets a path and a `RunRecord` and writes what that holds; a file whose data a record lacks is not wanted of it.
 A run on its way writes all wanted files again whenever it is saved, but for those that come at its end.
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from eigenwerk.io.h5md import TRAJECTORY_FILE, has_trajectory, write_trajectory
 from eigenwerk.io.vasp.output.contcar import write_contcar
 from eigenwerk.io.vasp.output.doscar import write_doscar
 from eigenwerk.io.vasp.output.eigenval import write_eigenval
@@ -66,6 +67,7 @@ OUTPUT_FILES = (
     OutputFile("OSZICAR", write_oszicar),
     OutputFile("CONTCAR", write_contcar),
     OutputFile("XDATCAR", write_xdatcar),
+    OutputFile(TRAJECTORY_FILE, write_trajectory, has_trajectory),
     OutputFile("EIGENVAL", write_eigenval, at_end=True),
     OutputFile("IBZKPT", write_ibzkpt, has_mesh),
     OutputFile("PROCAR", write_procar, lambda record: record.final.projections is not None, at_end=True),
