@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eigenwerk.cli.crash import crash_words
+from eigenwerk.cli.moving.table import IonicTable
+from eigenwerk.cli.moving.words import points
 from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_ranks, team_rows
 from eigenwerk.cli.run_text import heading, labelled, summary, threads_row
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
@@ -181,6 +183,8 @@ def _signals_restored() -> Iterator[None]:
 def _introduce(inputs: Inputs, options: RunOptions, view: RunView) -> None:
     """What is about to be computed."""
     view.lines(heading(inputs, options.folder))
+    if inputs.motion is not None:
+        view.table = IonicTable(inputs.motion, points(inputs), len(inputs.structure.symbols))
     view.begin()
 
 
@@ -349,7 +353,8 @@ def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView, r
         team.step_finished()
 
     return run_inputs(
-        inputs, options.target, on_step, on_note=view.note, threads=threads, save_every=options.save_every,
+        inputs, options.target, on_step, on_note=view.note, on_ionic_step=view.ionic_step, threads=threads,
+        save_every=options.save_every,
         runtime=team.runtime, protect=team.protect, until=_moments(options)[0], run=run,
         resume=options.restart,
     )  # fmt: skip
@@ -357,8 +362,9 @@ def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView, r
 
 def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView, plotter: PlotProcess) -> dict[str, Path]:
     """The pictures, if they can be drawn; a run does not fail for want of one."""
-    words = "converged" if result.converged else "NOT CONVERGED"
-    title = f"{formula(result.symbols)}: {words}, {len(result.steps)} steps, {result.free_energy:.6f} eV"
+    words = "converged" if result.reliable else "NOT CONVERGED"
+    last = "" if result.journey is None else f"last of {len(result.journey.steps)} ionic steps, "
+    title = f"{formula(result.symbols)}: {last}{words}, {len(result.steps)} steps, {result.free_energy:.6f} eV"
     pictures = {} if result.fixed_density else {PLOT_FILE: target / PLOT_FILE}
     bands = None if result.bands is None else result.bands.as_dict()
     if bands is not None and bands["lines"] is not None:
@@ -385,7 +391,7 @@ def _tell(result: RunResult, files: dict[str, Path], target: Path, view: RunView
     view.lines(["", *summary(result, target, [*result.files, *files]), ""])
     for text in (*result.unwritten, *result.warnings):
         view.warn(text)
-    view.say(f"{result.status[:1].upper()}{result.status[1:]}.", GOOD if result.converged else BAD)
+    view.say(f"{result.status[:1].upper()}{result.status[1:].rstrip('.')}.", GOOD if result.converged else BAD)
     if result.advice:
         view.lines(["What to try:", *(f"  - {idea}" for idea in result.advice)])
 

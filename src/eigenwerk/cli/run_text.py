@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from eigenwerk import __version__
+from eigenwerk.cli.moving.found import found_lines
+from eigenwerk.cli.moving.words import motion_rows
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.running.account import counted, description, level_rows, spin_words, vacuum_rows
 from eigenwerk.dft.running.report import RunResult
@@ -34,7 +36,7 @@ UNRELIABLE = ", NOT RELIABLE without convergence"
 
 def heading(inputs: Inputs, folder: Path) -> list[str]:
     """What is about to be computed; rows about threads, or ranks and devices, are to follow."""
-    return [f"eigenwerk {__version__}: {folder}", "", *labelled(description(inputs))]
+    return [f"eigenwerk {__version__}: {folder}", "", *labelled([*description(inputs), *motion_rows(inputs)])]
 
 
 def threads_row(used: int, available: int) -> str:
@@ -96,7 +98,7 @@ def _energies(result: RunResult) -> list[str]:
 
 
 def _journey(result: RunResult) -> list[str]:
-    return [] if result.journey is None else result.journey.text.splitlines()
+    return [] if result.journey is None else found_lines(result.journey)
 
 
 def _levels(result: RunResult) -> list[str]:
@@ -208,12 +210,12 @@ def _charges(result: RunResult) -> list[str]:
 def _forces(result: RunResult) -> list[str]:
     if result.forces_av is None or result.largest_force is None:
         return [] if result.fixed_density else ["Forces: not computed"]
-    doubt = f" (error about {result.force_error:.0e})" if result.converged and result.force_error else ""
+    doubt = f" (error about {result.force_error:.0e})" if result.reliable and result.force_error else ""
     if result.largest_force < NO_FORCE:
-        return [f"Forces: none above {NO_FORCE:g} eV/Å{doubt if result.converged else UNRELIABLE}"]
+        return [f"Forces: none above {NO_FORCE:g} eV/Å{doubt if result.reliable else UNRELIABLE}"]
     largest = int(np.linalg.norm(result.forces_av, axis=1).argmax())
     where = f"{result.largest_force:.4f} eV/Å on atom {largest + 1} ({result.symbols[largest]})"
-    lines = [f"Forces: the largest is {where}{doubt if result.converged else UNRELIABLE}"]
+    lines = [f"Forces: the largest is {where}{doubt if result.reliable else UNRELIABLE}"]
     if len(result.symbols) > MANY_ATOMS:
         return lines
     for atom, (symbol, force_v) in enumerate(zip(result.symbols, result.forces_av, strict=True), start=1):
@@ -226,7 +228,7 @@ def _stress(result: RunResult) -> list[str]:
     if result.stress_vv is None or result.pressure is None:
         return []
     pulay = "" if not result.pulay_pressure else f", {result.pulay_pressure:.2g} of it from the limited basis (Pulay)"
-    reliable = "" if result.converged else UNRELIABLE
+    reliable = "" if result.reliable else UNRELIABLE
     lines = [f"Pressure: {round(result.pressure, 3) + 0.0:.3f} GPa{pulay}{reliable}"]
     lines.append("  stress (kB), positive where the cell wants to expand, as VASP has it")
     places = {"XX": (0, 0), "YY": (1, 1), "ZZ": (2, 2), "XY": (0, 1), "YZ": (1, 2), "ZX": (2, 0)}

@@ -3,6 +3,7 @@
 import os
 import re
 import textwrap
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TextIO
@@ -10,8 +11,9 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from eigenwerk.cli.moving.table import IonicTable, remarks
 from eigenwerk.cli.run_text import step_heading, step_row
-from eigenwerk.io.vasp.output.record import StepRecord
+from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
 
 GOOD, BAD, DOUBT, FAINT = "bold green", "bold red", "yellow", "dim"
 
@@ -31,7 +33,8 @@ class PatientConsole(Console):
 class RunView:
     """Writes lines to a stream; on a terminal also one that moves while a step is being computed.
 
-    quiet: only status, warnings and errors; plain: plain lines whatever the stream seems to be.
+    quiet: only status, warnings and errors; plain: plain lines whatever the stream seems to be.  table: of ionic steps,
+    where atoms move; it takes the place of that of the steps of self-consistency.
     """
 
     def __init__(self, stream: TextIO, quiet: bool, plain: bool = False):
@@ -43,6 +46,8 @@ class RunView:
         self.moving: Progress | None = None
         self.headed = False
         self.warned: set[str] = set()
+        self.table: IonicTable | None = None
+        self.steps: list[StepRecord] = []
 
     def lines(self, lines: Sequence[str], style: str = "") -> None:
         """Lines that --quiet leaves out."""
@@ -86,13 +91,37 @@ class RunView:
 
     def step(self, step: StepRecord) -> None:
         """A row of the table, and what happened on the way."""
+        words = f"step {step.step + 1}"
+        if self.table is None:
+            self._electronic(step)
+        else:
+            self.steps.append(step)
+            words = self.table.on_its_way(step)
+        if self.moving is not None:
+            self.moving.update(self.task, description=words)
+
+    def _electronic(self, step: StepRecord) -> None:
         if not self.headed:
             self.lines(step_heading(step.moment is not None), FAINT)
             self.headed = True
         self.lines([step_row(step)])
         self.lines([f"      {event}" for event in step.events if self._is_new(event)], DOUBT)
-        if self.moving is not None:
-            self.moving.update(self.task, description=f"step {step.step + 1}")
+
+    def ionic_step(self, number: int, ionic: IonicStep) -> None:
+        """A row of the table of ionic steps; the steps of self-consistency only if they did not converge."""
+        table, now = self.table, time.monotonic()
+        if table is None:
+            return
+        if not ionic.converged:
+            self.headed = False
+            for step in self.steps:
+                self._electronic(step)
+        if not ionic.converged or not table.headed:
+            self.lines(table.heading(), FAINT)
+            table.headed = True
+        self.lines([table.row(number, ionic, now)])
+        self.lines([f"      {words}" for words in remarks(table.motion, ionic)], DOUBT)
+        self.steps.clear()
 
     def _is_new(self, event: str) -> bool:
         """False for what was said before with other numbers."""

@@ -96,7 +96,8 @@ class _Times:
     """
 
     def __init__(self, file: h5py.File, record: RunRecord, number_x: np.ndarray) -> None:
-        self._number_x, self._shared = number_x.astype(np.int32), None
+        self._number_x = number_x.astype(np.int32)
+        self._shared: tuple[h5py.Dataset, h5py.Dataset] | None = None
         dynamics = record.parameters.get("IBRION") == 0 and record.parameters.get("POTIM") is not None
         self._time_x = number_x.astype(float)
         self._unit = ""

@@ -19,6 +19,7 @@ from eigenwerk.dft.running.report import Journey, RunResult
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.output.record import IonicStep
+from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.mover import Mover, Report
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 from eigenwerk.motion.vibrations.record import vibration_record
@@ -136,6 +137,8 @@ class IonicLoop:
         steps = saver.earlier if saver.done is None else (*saver.earlier, saver.done)
         result = self.mover.result if isinstance(self.mover, Vibrations) else None
         more, text = ({}, "") if result is None else (as_dict(result), summary(result))
+        if isinstance(self.motion.settings, DynamicsSettings):
+            more = {"time_step_fs": self.motion.settings.time_step}
         return Journey(self.motion.kind, self.mover.status, self.mover.finished, steps, more, text)
 
 

@@ -13,6 +13,7 @@ from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, ST
 NUMBERS = (
     "free_energy", "energy_without_entropy", "energy_zero", "absolute_energy", "moment", "force_error", "pulay",
     "seconds", "temperature", "kinetic", "thermostat", "thermostat_kinetic", "conserved",
+    "lattice_kinetic", "largest_force", "largest_stress",
 )  # fmt: skip
 ARRAYS = ("lattice_cv", "scaled_ac", "forces_av", "stress_vv", "moment_a", "velocities_av", "charge_xal")
 OF_SCF = tuple(one.name for one in fields(StepRecord) if one.name not in ("algorithm", "events", "precision"))

@@ -97,6 +97,7 @@ class RunResult:
     them; None unless LORBIT asks for them, and on ranks of other k-groups than the first.
     dipole: moment by axis from 0, e Å, where a correction was asked for; charged: of a cell with a net charge.
     journey: of atoms that move, or None: what else is here then belongs to the last ionic step.
+    electrons_converged: in that, whatever the atoms did; None where it is what `converged` says.
     """
 
     converged: bool
@@ -141,6 +142,12 @@ class RunResult:
     charges: SphereCharges | None = None
     projections: ProjectionRecord | None = field(default=None, repr=False)
     journey: Journey | None = field(default=None, repr=False)
+    electrons_converged: bool | None = None
+
+    @property
+    def reliable(self) -> bool:
+        """Whether energies, forces and stress mean something: the electrons converged, in the last ionic step."""
+        return self.converged if self.electrons_converged is None else self.electrons_converged
 
     @property
     def entropy_term(self) -> float:
@@ -194,7 +201,7 @@ class RunResult:
             "stress_GPa": _listed(self.stress_vv),
             "pressure_GPa": self.pressure,
             "pulay_pressure_GPa": self.pulay_pressure,
-            "forces_reliable": self.converged and self.forces_av is not None,
+            "forces_reliable": self.reliable and self.forces_av is not None,
             "kpoints": {"reduced": _listed(self.kpoint_kc), "weights": _listed(self.weight_k)},
             "eigenvalues_eV": _listed(self.eig_skn),
             "occupations": _listed(self.occ_skn),

@@ -60,7 +60,7 @@ def make_result(
         stamp=record.stamp, vacuum=final.vacuum, dipole=final.dipole, charged=final.charged, ground_state=ground_state,
         charges=_charges(record, state), projections=final.projections,
         fixed_density=summary.fixed_density, bands=summary.bands,
-        journey=summary.journey,
+        journey=summary.journey, electrons_converged=None if summary.journey is None else last.converged,
     )  # fmt: skip
 
 

@@ -219,6 +219,11 @@ class Relaxation:
         z = self._origin if self._method.best is None else self._method.best.z
         return self._chart.arrangement(z, self._start.scaled_ac, self._origin)
 
+    @property
+    def freedom(self) -> tuple[int, int]:
+        """How many coordinates of ions may change, and how many strains of the cell."""
+        return int(self._chart.free_ac.sum()), len(self._chart.strain_mz)
+
     def state(self) -> dict[str, Any]:
         return {
             "method": self._method.state(),

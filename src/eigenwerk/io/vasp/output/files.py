@@ -1,4 +1,4 @@
-"""The one table of files in the formats of other programs, most of them VASP's: a file is its writer's module and a row here.
+"""The one table of files in formats of other programs, mostly VASP's: a file is its writer's module and a row here.
 
 A writer gets a path and a `RunRecord` and writes what that holds; a file whose data a record lacks is not wanted of it.
 A run on its way writes all wanted files again whenever it is saved, but for those that come at its end.

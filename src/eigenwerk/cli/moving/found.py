@@ -1,0 +1,111 @@
+"""What a motion has found, for the end of a run: one list of lines for each kind."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eigenwerk.cli.moving.table import largest_force
+from eigenwerk.dft.inputs.motion import DYNAMICS, RELAXATION
+from eigenwerk.dft.running.account import counted
+from eigenwerk.dft.running.report import Journey
+from eigenwerk.io.vasp.output.record import IonicStep
+
+SMALL = 1e-6
+"""Relative change of a cell that is none."""
+
+
+def found_lines(journey: Journey) -> list[str]:
+    """Of the ionic steps that are over."""
+    steps = [ionic for ionic in journey.steps if ionic.forces_av is not None]
+    if not steps:
+        return []
+    if journey.kind == RELAXATION:
+        return [*_relaxation(steps), *_unconverged(steps)]
+    if journey.kind == DYNAMICS:
+        return [*_dynamics(steps, float(journey.more.get("time_step_fs", 0.0))), *_unconverged(steps)]
+    return journey.text.splitlines()
+
+
+def _unconverged(steps: Sequence[IonicStep]) -> list[str]:
+    count = sum(not ionic.converged for ionic in steps)
+    return [f"  {counted(count, 'ionic step')} did not converge: see the remarks above, and OUTCAR"] if count else []
+
+
+def _row(label: str, words: str) -> str:
+    return f"  {label:<22}{words}"
+
+
+# -- relaxation --------------------------------------------------------------------------------------------------------
+
+
+def _relaxation(steps: Sequence[IonicStep]) -> list[str]:
+    first, last = steps[0], steps[-1]
+    lines = [f"Relaxation: {counted(len(steps), 'ionic step')}"]
+    lines.append(_row("energy gained", f"{first.free_energy - last.free_energy:.6f} eV"))
+    before, after = largest_force(first), largest_force(last)
+    if before is not None and after is not None:
+        lines.append(_row("largest force", f"{before:.4f} at first, {after:.4f} eV/Å now"))
+    if last.largest_stress is not None and first.largest_stress is not None:
+        lines.append(_row("largest stress", f"{first.largest_stress:.2f} at first, {last.largest_stress:.2f} kbar now"))
+    lines.append(_row("farthest atom", f"{_farthest(first, last):.4f} Å from where it was"))
+    return lines + _cell(first, last)
+
+
+def _farthest(first: IonicStep, last: IonicStep) -> float:
+    """Largest displacement relative to the cell and to the mean of all atoms, Å."""
+    moved_ac = last.scaled_ac - first.scaled_ac
+    return float(np.linalg.norm((moved_ac - moved_ac.mean(axis=0)) @ last.lattice_cv, axis=1).max())
+
+
+def _cell(first: IonicStep, last: IonicStep) -> list[str]:
+    """Lengths, angles and volume, if the cell has changed."""
+    if np.allclose(first.lattice_cv, last.lattice_cv, rtol=0, atol=SMALL * np.abs(first.lattice_cv).max()):
+        return []
+    lengths, angles = _shape(last.lattice_cv)
+    old, new = (abs(float(np.linalg.det(ionic.lattice_cv))) for ionic in (first, last))
+    shape = f"{', '.join(f'{x:.4f}' for x in lengths)} Å; {', '.join(f'{x:.2f}' for x in angles)}°"
+    return [_row("cell", shape), _row("volume", f"{new:.4f} Å³, {100 * (new / old - 1):+.2f} %")]
+
+
+def _shape(lattice_cv: np.ndarray) -> tuple[list[float], list[float]]:
+    lengths = np.linalg.norm(lattice_cv, axis=1)
+    unit_cv = lattice_cv / lengths[:, None]
+    cosines = [unit_cv[1] @ unit_cv[2], unit_cv[0] @ unit_cv[2], unit_cv[0] @ unit_cv[1]]
+    return lengths.tolist(), np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0))).tolist()
+
+
+# -- dynamics ----------------------------------------------------------------------------------------------------------
+
+
+def _dynamics(steps: Sequence[IonicStep], time_step: float) -> list[str]:
+    lines = [f"Molecular dynamics: {counted(len(steps), 'point')}, {(len(steps) - 1) * time_step:g} fs"]
+    heat = _known([ionic.temperature for ionic in steps])
+    if len(heat):
+        lines.append(_row("temperature", f"{heat.mean():.1f} K in the mean, from {heat.min():.1f} to {heat.max():.1f}"))
+    lines += _conserved(steps, time_step)
+    pressure = _known([None if one.stress_vv is None else float(np.trace(one.stress_vv)) / 30 for one in steps])
+    if len(pressure):
+        lines.append(_row("pressure", f"{pressure.mean():.3f} GPa in the mean, without that of the atoms' motion"))
+    volume = np.array([abs(float(np.linalg.det(one.lattice_cv))) for one in steps])
+    if np.ptp(volume) > SMALL * volume[0]:
+        words = f"{volume.mean():.3f} Å³ in the mean, from {volume.min():.3f} to {volume.max():.3f}"
+        lines.append(_row("volume", words))
+    return lines
+
+
+def _conserved(steps: Sequence[IonicStep], time_step: float) -> list[str]:
+    """By how much the conserved quantity has changed, and the slope of the line through it."""
+    value = _known([ionic.conserved for ionic in steps])
+    if len(value) != len(steps) or len(steps) < 2:
+        return []
+    per_atom = 1000 * value / len(steps[0].scaled_ac)
+    most = np.abs(per_atom - per_atom[0]).max()
+    words = f"changed by {per_atom[-1] - per_atom[0]:.3f} meV per atom, at most by {most:.3f}"
+    if len(steps) > 2 and time_step > 0:
+        slope = float(np.polyfit(time_step * np.arange(len(steps)) / 1000, per_atom, 1)[0])
+        words += f"; drift {slope:.2f} meV per atom and ps"
+    return [_row("conserved quantity", words)]
+
+
+def _known(values: Sequence[float | None]) -> np.ndarray:
+    return np.array([value for value in values if value is not None])

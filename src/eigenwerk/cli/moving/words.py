@@ -1,0 +1,121 @@
+"""What is about to move, and how: rows for the heading of a run, for `check` and `plan` (no torch)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.inputs.motion import MotionRequest
+from eigenwerk.dft.running.account import counted
+from eigenwerk.dft.running.movers import make_mover
+from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.trajectory import Trajectory
+from eigenwerk.motion.prediction import ASPC, ATOMS, FIT, NONE, SECOND
+from eigenwerk.motion.relaxation.relaxation import Relaxation
+from eigenwerk.motion.relaxation.settings import KILOBAR, RelaxationSettings
+from eigenwerk.motion.vibrations.vibrations import Vibrations, VibrationSettings
+
+Row = tuple[str, str]
+
+METHODS = {"quasi-newton": "quasi-Newton steps", "diis": "DIIS", "damped": "damped dynamics"}
+
+PREDICTIONS = {
+    NONE: "each state begins with the one before it", ATOMS: "the density of atoms moves with them",
+    SECOND: "a parabola through the last three states", ASPC: "Kolafa's predictor of the last four states",
+    FIT: "the last states, as their structures make the new one",
+}  # fmt: skip
+
+CELLS = {
+    3: "ions and cell", 4: "ions and shape of the cell", 5: "shape of the cell", 6: "cell", 7: "volume of the cell",
+    8: "ions and volume of the cell",
+}  # fmt: skip
+
+
+def motion_rows(inputs: Inputs) -> list[Row]:
+    """What moves, how, for how long; nothing where nothing moves.  Raises InputError for what cannot move."""
+    motion = inputs.motion
+    if motion is None:
+        return []
+    mover = make_mover(inputs, motion)
+    if isinstance(mover, Relaxation):
+        rows = _relaxation(motion, mover)
+    elif isinstance(mover, Trajectory):
+        rows = _dynamics(inputs, motion, mover)
+    else:
+        assert isinstance(mover, Vibrations)
+        rows = _vibrations(motion, mover)
+    return [*(("motion", words) for words in rows), ("prediction", PREDICTIONS[motion.prediction])]
+
+
+def points(inputs: Inputs) -> int:
+    """Ionic steps that a run has, or at most has; 1 where nothing moves."""
+    motion = inputs.motion
+    if motion is None:
+        return 1
+    if isinstance(motion.settings, VibrationSettings):
+        mover = make_mover(inputs, motion)
+        return len(mover.steps) if isinstance(mover, Vibrations) else motion.steps
+    return motion.steps
+
+
+def _relaxation(motion: MotionRequest, mover: Relaxation) -> Iterator[str]:
+    settings = motion.settings
+    assert isinstance(settings, RelaxationSettings)
+    what = CELLS.get(settings.isif, "ions")
+    ions, strains = mover.freedom
+    free = [counted(ions, "coordinate") + " of ions"] if ions else []
+    free += [counted(strains, "strain") + " of the cell"] if strains else []
+    outside = f", pressure {settings.pressure / KILOBAR:g} kbar" if settings.pressure else ""
+    yield f"relaxation of {what} by {METHODS[settings.method]}: {' and '.join(free) or 'nothing is free'}{outside}"
+    if settings.force_tolerance is not None:
+        stress = f" and stresses of {settings.stress_tolerance / KILOBAR:g} kbar" if strains else ""
+        end = f"at forces of {settings.force_tolerance:g} eV/Å{stress}"
+    elif settings.energy_tolerance is not None:
+        end = f"when the energy changes by less than {settings.energy_tolerance:g} eV"
+    else:
+        yield f"ends after {counted(motion.steps, 'step')}"
+        return
+    yield f"ends {end}, or after {counted(motion.steps, 'step')}"
+
+
+def _dynamics(inputs: Inputs, motion: MotionRequest, mover: Trajectory) -> Iterator[str]:
+    settings = motion.settings
+    assert isinstance(settings, DynamicsSettings)
+    length = (settings.steps - 1) * settings.time_step
+    first, last = settings.temperature, settings.last_temperature
+    heat = f"{first:g} K" if first == last else f"{first:g} to {last:g} K"
+    yield f"molecular dynamics: {counted(settings.steps, 'point')} of {settings.time_step:g} fs, {length:g} fs, {heat}"
+    yield f"thermostat: {settings.thermostat}{_details(settings)}; barostat: {settings.barostat}"
+    masses = zip((symbol for symbol, _ in inputs.poscar.species_runs), _first_of_each(motion), strict=True)
+    mass_words = ", ".join(f"{symbol} {mass:g} u" for symbol, mass in masses)
+    yield f"{counted(mover.freedom.count, 'degree')} of freedom; {mass_words}; random numbers from {_seed(settings)}"
+
+
+def _details(settings: DynamicsSettings) -> str:
+    if settings.thermostat == "nose-hoover":
+        mass = f"mass {settings.nose_mass:g} eV fs²" if settings.nose_mass is not None else (
+            f"period {settings.thermostat_time:g} fs"
+        )
+        return f" ({counted(settings.chain_length, 'thermostat')}, {mass})"
+    if settings.thermostat == "langevin":
+        return f" (friction {', '.join(f'{1000 * rate:g}' for rate in settings.friction)} per ps)"
+    if settings.thermostat == "andersen":
+        return f" (collisions with probability {settings.collision_chance:g})"
+    return f" ({settings.thermostat_time:g} fs)" if settings.thermostat == "csvr" else ""
+
+
+def _first_of_each(motion: MotionRequest) -> np.ndarray:
+    """The mass of each species."""
+    return motion.masses_a[np.unique(motion.species_a, return_index=True)[1]]
+
+
+def _seed(settings: DynamicsSettings) -> str:
+    return "RANDOM_SEED = " + " ".join(map(str, settings.seed))
+
+
+def _vibrations(motion: MotionRequest, mover: Vibrations) -> Iterator[str]:
+    settings = motion.settings
+    assert isinstance(settings, VibrationSettings)
+    strains = " and strains" if settings.strains else ""
+    kinds = "inequivalent" if settings.symmetry else "all"
+    yield f"finite displacements of {settings.displacement:g} Å{strains}, {kinds} directions: {mover.status}"
