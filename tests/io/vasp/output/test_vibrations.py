@@ -2,10 +2,12 @@
 
 import warnings
 
+import h5py
 import numpy as np
 import pytest
 
 from eigenwerk.io.vasp.output.outcar.outcar import write_outcar
+from eigenwerk.io.vasp.output.vaspout import write_vaspout
 from eigenwerk.io.vasp.output.vasprun import write_vasprun
 from eigenwerk.io.vasp.output.vibrations import ElasticRecord, VibrationRecord
 from eigenwerk.units import FREQUENCY_THZ, THZ_MEV, THZ_PER_CM
@@ -103,3 +105,23 @@ def test_pymatgen_reads_elastic_constants_and_internal_strain(tmp_path, make_rec
     assert np.allclose(run.data["elastic_tensor"], found.elastic.total_jj[np.ix_(ORDER, ORDER)], atol=1e-4)
     run.read_internal_strain_tensor()
     assert np.allclose(run.internal_strain_tensor, found.elastic.internal_strain_avj[:, :, ORDER], atol=1e-5)
+
+
+def test_py4vasp_reads_force_constants_and_elastic_constants(tmp_path, make_record, found):
+    write_vaspout(tmp_path / "vaspout.h5", make_record(ionic=2, selective_ac=found.free_av, vibrations=found))
+    with h5py.File(tmp_path / "vaspout.h5") as file:
+        assert np.allclose(file["results/linear_response/force_constants"], -found.constants_xx)
+        assert np.allclose(
+            file["results/linear_response/relaxed_ion_elastic_modulus"][0, 1, 2, 2], found.elastic.total_jj[5, 2]
+        )
+        assert np.allclose(
+            file["results/linear_response/internal_strain"][:, 2, 0, 2], found.elastic.internal_strain_avj[:, 2, 4]
+        )
+    py4vasp = pytest.importorskip("py4vasp", reason="py4vasp is not installed")
+    run = py4vasp.Calculation.from_path(tmp_path)
+    shown = [line.split() for line in str(run.elastic_modulus).splitlines()]
+    total_jj = found.elastic.total_jj[np.ix_(ORDER, ORDER)]
+    row = [float(x) for x in [words for words in shown if words[:1] == ["YZ"]][-1][1:]]
+    assert np.allclose(row, total_jj[4], atol=1e-3)
+    assert np.allclose(run.force_constant.to_dict()["force_constants"], -found.constants_xx)
+    assert "Internal strain" in str(run.internal_strain) and "atom(i)" in str(run.force_constant)

@@ -22,6 +22,7 @@ from eigenwerk.io.vasp.output.record import (
     StepRecord,
 )
 from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force
+from eigenwerk.io.vasp.output.vibrations import linear_response
 
 LAYOUT = (6, 5, 0)
 """The version of VASP whose layout the file has."""
@@ -72,6 +73,7 @@ def _datasets(record: RunRecord) -> dict[str, Any]:
             "dos": record.final.dos.total_sx, "dosi": record.final.dos.integrated_sx,
         },
         "results/projectors": _projections(record.final.projections),
+        "results/linear_response": linear_response(record.vibrations),
     }  # fmt: skip
     if record.final.dos.partial_sxaL is not None:
         groups["results/electron_dos"]["dospar"] = record.final.dos.partial_sxaL.transpose(0, 2, 3, 1)
@@ -150,14 +152,14 @@ def _electronic(step: StepRecord) -> list[float]:
 
 def _positions(record: RunRecord) -> dict[str, Any]:
     """The structure at the end; without a scale, a number with which py4vasp cannot print it."""
-    last = record.last
+    last = record.at_rest
     found: dict[str, Any] = {
         "system": " ".join(record.title.split()), "lattice_vectors": last.lattice_cv,
         "position_ions": last.scaled_ac, "ion_types": [species.element for species in record.species],
         "number_ion_types": [species.count for species in record.species],
     }  # fmt: skip
     if record.selective_ac is not None:
-        found["selective_dynamics_ions"] = record.selective_ac.astype(np.int8)
+        found["selective_dynamics_ions"] = record.selective_ac.astype(bool)
     if last.velocities_av is not None:
         found["ion_velocities"] = last.velocities_av
     return found

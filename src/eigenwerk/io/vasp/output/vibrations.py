@@ -1,4 +1,4 @@
-"""What finite displacements found, as vasprun.xml and OUTCAR hold it; the block `dynmat` of vasprun.xml."""
+"""What finite displacements found, as files hold it; the block `dynmat` of vasprun.xml, datasets of vaspout.h5."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,3 +65,17 @@ def dynmat(record: VibrationRecord) -> Iterator[str]:
     yield f'   <v name="eigenvalues">{"".join(f" {-square:.8E}" for square in record.square_n)} </v>\n'
     yield varray("eigenvectors", record.vector_nav[:, moving_a].reshape(len(record.square_n), -1), VECTOR, 3)
     yield "  </dynmat>\n"
+
+
+def linear_response(record: VibrationRecord | None) -> dict[str, np.ndarray]:
+    """What vaspout.h5 has of them: -Φ of the free coordinates (eV/Å²), elastic constants (kB) and forces by strain
+    (eV/Å) with two axes for each strain."""
+    if record is None:
+        return {}
+    found = {"force_constants": -record.constants_xx}
+    if record.elastic is not None:
+        place_vw = np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])
+        for name, matrix_jj in (("clamped", record.elastic.clamped_jj), ("relaxed", record.elastic.total_jj)):
+            found[f"{name}_ion_elastic_modulus"] = matrix_jj[place_vw][:, :, place_vw]
+        found["internal_strain"] = record.elastic.internal_strain_avj[:, :, place_vw]
+    return found
