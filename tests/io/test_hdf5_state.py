@@ -255,3 +255,32 @@ def test_full_disk_leaves_the_old_state_and_says_so(tmp_path, limit):
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     assert f"cannot write {tmp_path / 'x.h5'}: " in run.stdout and "limit on file sizes" in run.stdout
     assert read_state(tmp_path / "x.h5") == {"old": 1} and os.listdir(tmp_path) == ["x.h5"]
+
+
+def test_datasets_are_those_of_the_plain_way(tmp_path, monkeypatch):
+    def plain(group, name, data, kind):
+        if data is None:
+            data = h5py.Empty("i1")
+        words = not isinstance(data, h5py.Empty) and data.dtype.kind == "O"
+        made = group.create_dataset(name, data=data, **({"dtype": h5py.string_dtype()} if words else {}))
+        if kind is not None:
+            made.attrs["kind"] = kind
+
+    class Noon(hdf5_state.datetime):
+        @classmethod
+        def now(cls, zone=None):
+            return cls(2026, 1, 1, 12, tzinfo=zone)
+
+    tree = {
+        "numbers": {"one": 1, "half": 0.5, "i": 1j, "yes": True, "none": None, "list": [1, 2], "pair": (0.5, 1.5)},
+        "words": {"word": "ä", "empty": "", "several": ["x", "yy"], "array": np.array(["u", "vv"]), "odd": "\0"},
+        "arrays": {
+            "turned": np.arange(12.0).reshape(3, 4).T, "nothing": np.zeros((0, 3)), "point": np.array(3.0),
+            "flags": np.array([True, False]), "complex": np.ones(3, complex), "big end": np.arange(3, dtype=">i4"),
+        },
+    }  # fmt: skip
+    monkeypatch.setattr(hdf5_state, "datetime", Noon)
+    write_state(tmp_path / "fast.h5", tree, "1")
+    monkeypatch.setattr(hdf5_state, "_dataset", plain)
+    write_state(tmp_path / "plain.h5", tree, "1")
+    assert (tmp_path / "fast.h5").read_bytes() == (tmp_path / "plain.h5").read_bytes()

@@ -5,6 +5,7 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.run_stamp import RunStamp, stamp_of
+from eigenwerk.io.vasp.output import volumetric
 from eigenwerk.io.vasp.output.volumetric import bytes_of, write_fields, write_volumetric
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric, read_head, read_volumetric
@@ -65,6 +66,27 @@ def test_numbers_have_fortrans_form(tmp_path, digits):
     np.testing.assert_allclose([float(word) for word in text], np.array(values), rtol=relative, atol=1e-98)
     values_text = "".join((tmp_path / "X").read_text().splitlines(keepends=True)[13:])
     assert abs(len(values_text) - bytes_of(12, digits == "short")) <= 1
+
+
+@pytest.mark.parametrize(("digits", "per_line"), [(11, 5), (5, 10)])
+def test_lines_are_those_of_number_by_number(digits, per_line):
+    rng = np.random.default_rng(3)
+    powers = 10.0 ** np.arange(-97, 99)
+    value_x = np.concatenate([
+        rng.lognormal(size=401) * rng.choice([-1, 1], 401), [0.0, -0.0, 1e-99, -1e-99, 1.0, -100.0], powers,
+        np.nextafter(powers, 0), np.nextafter(powers, 1e300), 10.0 ** rng.uniform(-105, 98, 300),
+    ])  # fmt: skip
+    words = [plainly(value, digits) for value in value_x.tolist()]
+    expected = "".join("".join(words[i : i + per_line]) + "\n" for i in range(0, len(words), per_line))
+    assert b"".join(volumetric._lines(value_x, digits, per_line)).decode() == expected
+
+
+def plainly(value, digits):
+    """Fortran's form of one number, of which an exponent has two digits."""
+    if abs(value) < 1e-98:
+        return f" 0.{'0' * digits}E+00"
+    mantissa, power = f"{abs(value):.{digits - 1}E}".split("E")
+    return f" {'-' if value < 0 else '0'}.{mantissa.replace('.', '')}E{int(power) + 1:+03d}"
 
 
 @pytest.mark.parametrize("blocks", [1, 2])

@@ -61,45 +61,70 @@ def bytes_of(points: int, short: bool = False) -> int:
 def _lines(value_x: np.ndarray, digits: int, per_line: int) -> Iterator[bytes]:
     """Lines of numbers, many at once."""
     for start in range(0, len(value_x), AT_ONCE):
-        text_xz = _numbers(value_x[start : start + AT_ONCE], digits)
-        whole = len(text_xz) // per_line * per_line
-        lines = text_xz[:whole].reshape(-1, per_line * text_xz.shape[1])
-        yield np.pad(lines, ((0, 0), (0, 1)), constant_values=ord("\n")).tobytes()
-        if whole < len(text_xz):
-            yield text_xz[whole:].tobytes() + b"\n"
+        part_x = value_x[start : start + AT_ONCE]
+        whole = len(part_x) // per_line * per_line
+        for some_x, columns in ((part_x[:whole], per_line), (part_x[whole:], len(part_x) - whole)):
+            if len(some_x):
+                yield _text(some_x, digits, columns)
 
 
-def _numbers(value_x: np.ndarray, digits: int) -> np.ndarray:
-    """Each number as ' 0.12345678901E+02' or ' -.12345678901E+02'; characters, (x, digits + 7)."""
+def _text(value_x: np.ndarray, digits: int, columns: int) -> bytes:
+    """Numbers as ' 0.12345678901E+02' or ' -.12345678901E+02', so many in each line."""
+    number_x, power_x, some_x = _decimal(value_x, digits)
+    width = digits + 7
+    line_yz = np.empty((len(value_x) // columns, columns * width + 1), dtype=np.uint8)
+    line_yz[:, -1] = ord("\n")
+    strides = line_yz.strides[0], width
+    text = np.ndarray((len(line_yz), columns), _layout(digits), line_yz.data, strides=strides)
+
+    def put(name: str, value_x: np.ndarray) -> None:
+        text[name] = value_x.reshape(text.shape)
+
+    text["blank"] = ord(" ")
+    put("sign", np.where(some_x & (value_x < 0), ord("-"), ord("0")).astype(np.uint8))
+    put("exponent", _exponents().take(power_x + 99))
+    for place in range(digits // 4 - 1, -1, -1):  # four digits at a time from the last on
+        rest_x = number_x // 10_000
+        put(f"four{place}", _numbered(4).take(number_x - 10_000 * rest_x))
+        number_x = rest_x
+    put("first", _numbered(digits % 4, ".").take(number_x))
+    return line_yz.tobytes()
+
+
+def _decimal(value_x: np.ndarray, digits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Digits as a whole number, powers of ten in front of which the point stands, and which values are not zero."""
     if not np.isfinite(value_x).all():
         raise ValueError("a field has values that are not finite")
     size_x = np.abs(value_x)
     size_x[size_x < TINY] = 0
     some_x = size_x > 0
-    power_x = np.zeros(len(size_x), dtype=np.int64)
-    power_x[some_x] = np.floor(np.log10(size_x[some_x])).astype(np.int64) + 1
+    power_x = (np.floor(np.log10(np.where(some_x, size_x, 0.1))) + 1).astype(np.int64)
     # in two factors: neither of them, nor their product, leaves the range of numbers
     half_x = (digits - power_x) // 2
     number_x = np.rint(size_x * 10.0**half_x * 10.0 ** (digits - power_x - half_x)).astype(np.int64)
     over_x, under_x = number_x >= 10**digits, some_x & (number_x < 10 ** (digits - 1))
     number_x[over_x] = (number_x[over_x] + 5) // 10
     number_x[under_x] *= 10  # the logarithm of a power of ten was rounded up
-    power_x = power_x + over_x - under_x
-    text_xz = np.empty((len(value_x), digits + 7), dtype=np.uint8)
-    text_xz[:, :3] = np.frombuffer(b" 0.", dtype=np.uint8)
-    text_xz[value_x < 0, 1] = ord("-")
-    text_xz[size_x == 0, 1] = ord("0")
-    for place in range(digits - 1, -1, -3):  # three digits at a time from the last on
-        first = max(0, place - 2)
-        number_x, last_x = np.divmod(number_x, 1000)
-        text_xz[:, 3 + first : 4 + place] = _three_digits()[last_x, 2 - place + first :]
-    text_xz[:, 3 + digits] = ord("E")
-    text_xz[:, 4 + digits] = np.where(power_x < 0, ord("-"), ord("+"))
-    text_xz[:, 5 + digits :] = _three_digits()[np.abs(power_x), 1:]
-    return text_xz
+    return number_x, power_x + over_x - under_x, some_x
 
 
 @cache
-def _three_digits() -> np.ndarray:
-    """'000' ... '999' as characters; (1000, 3)."""
-    return np.frombuffer("".join(f"{n:03d}" for n in range(1000)).encode(), dtype=np.uint8).reshape(1000, 3)
+def _layout(digits: int) -> np.dtype:
+    """The characters of one number as integers of one, two or four of them, which are copied as fast as numbers."""
+    first = digits % 4 + 1
+    formats = {"blank": "u1", "sign": "u1", "first": f"u{first}"}
+    formats |= {f"four{place}": "u4" for place in range(digits // 4)} | {"exponent": "u4"}
+    return np.dtype(list(formats.items()))
+
+
+@cache
+def _numbered(digits: int, before: str = "") -> np.ndarray:
+    """'0000' ... '9999' as integers of as many characters."""
+    texts = [f"{before}{n:0{digits}d}" for n in range(10**digits)]
+    return np.array(texts, dtype=f"S{digits + len(before)}").view(f"u{digits + len(before)}")
+
+
+@cache
+def _exponents() -> np.ndarray:
+    """'E-99' ... 'E+99' in the same way."""
+    return np.array([f"E{power:+03d}" for power in range(-99, 100)], dtype="S4").view("u4")
