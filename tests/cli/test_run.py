@@ -378,6 +378,7 @@ def test_a_charged_molecule_is_told_what_could_be_added_and_nothing_is(folder, c
     assert main(["run", str(path), "--no-plot", "--json"]) == 0
     done = json.loads(capsys.readouterr().out)
     cell, parts = done["charged_cell"], done["charged_cell"]["corrections_not_in_the_energies_eV"]
+    assert len(done["core_potentials_eV"]) == 1 and done["core_potentials_eV"][0] < -10.0
     assert cell["charge_e"] == 1.0 and cell["madelung_constant"] == pytest.approx(2.837297, abs=1e-6)
     assert cell["length_A"] == pytest.approx(4.6) and cell["dielectric_constant"] == 1.0
     assert parts["monopole"] == -cell["background_eV"] == pytest.approx(14.39964548 * 2.837297479 / 2 / 4.6, abs=1e-6)

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.crystal.madelung import point_charge_potential
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.terms.hartree import hartree
-from eigenwerk.dft.volumetric.charged_cell import charged_cell
+from eigenwerk.dft.volumetric.charged_cell import alignment_at_cores, charged_cell
+from eigenwerk.errors import InputError
 from eigenwerk.units import HARTREE_EV
 
 WIDTH = 1.1
@@ -85,3 +87,20 @@ def test_slabs_and_chains_get_no_correction(basis_of):
     for edges in ((5.0, 5.0, 20.0), (5.0, 20.0, 20.0)):
         found, *_ = cell_of(basis_of, "one", np.diag(edges))
         assert found.monopole is found.quadrupole is found.alignment is None and found.background != 0.0
+
+
+def test_potentials_at_cores_far_from_a_defect_give_the_shift_behind_the_point_charge():
+    lattice_cv = np.array([[15.0, 0, 0], [0, 16, 0], [2, 0, 17]])
+    scaled_ac = np.array(list(product((0.1, 0.6), (0.2, 0.7), (0.3, 0.8))))
+    structure, place_c = Structure(lattice_cv, ("Si",) * 8, scaled_ac), (0.1, 0.2, 0.3)
+    host_a = np.linspace(-80, -79, 8)
+    far_a = np.arange(8) != 0
+    offset_av = (scaled_ac - place_c) @ lattice_cv
+    point_a = np.array([0.0, *(point_charge_potential(lattice_cv, offset_v) for offset_v in offset_av[1:])])
+    charged_a = host_a - 2 / 11.7 * HARTREE_EV * point_a + 0.25 + 5.0 * ~far_a
+    found = alignment_at_cores(structure, place_c, charged_a, host_a, 2.0, 11.7)
+    assert found == pytest.approx((0.25, 0.5), abs=1e-9), "the atom at the defect does not count"
+    with pytest.raises(InputError, match="7 and 8 potentials for 8 atoms"):
+        alignment_at_cores(structure, place_c, charged_a[1:], host_a, 2.0, 11.7)
+    with pytest.raises(InputError, match="take a larger cell"):
+        alignment_at_cores(Structure(lattice_cv, ("Si",), [place_c]), place_c, host_a[:1], host_a[:1], 2.0, 11.7)

@@ -96,6 +96,7 @@ class RunResult:
     vacuum: potential in that of a slab, or None.  charges: electrons of the atoms, and projections: of the orbitals on
     them; None unless LORBIT asks for them, and on ranks of other k-groups than the first.
     dipole: moment by axis from 0, e Å, where a correction was asked for; charged: of a cell with a net charge.
+    core_potentials_eV: electrostatic potential at each atom, (a,), of electrons, as in OUTCAR.
     journey: of atoms that move, or None: what else is here then belongs to the last ionic step.
     electrons_converged: in that, whatever the atoms did; None where it is what `converged` says.
     """
@@ -136,6 +137,7 @@ class RunResult:
     vacuum: VacuumLevels | None = None
     dipole: Mapping[int, float] | None = None
     charged: ChargedCell | None = None
+    core_potentials_eV: np.ndarray | None = None
     ground_state: "GroundState | None" = field(default=None, repr=False)
     fixed_density: bool = False
     bands: BandStructure | None = field(default=None, repr=False)
@@ -192,6 +194,7 @@ class RunResult:
             "vacuum": None if self.vacuum is None else _vacuum(self.vacuum, self.fermi_level),
             "dipole_eA": None if self.dipole is None else {str(axis + 1): p for axis, p in self.dipole.items()},
             "charged_cell": None if self.charged is None else _charged(self.charged),
+            "core_potentials_eV": _listed(self.core_potentials_eV),
             "moment_muB": self.moment,
             "moment_per_atom_muB": _listed(self.moment_a),
             "spheres": _spheres(self.charges),

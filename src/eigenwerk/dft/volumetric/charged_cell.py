@@ -13,6 +13,8 @@ Sources: Makov and Payne, Phys. Rev. B 51, 4014 (1995); sign of the second order
 Marzari, Phys. Rev. B 77, 115139 (2008); Freysoldt, Neugebauer and Van de Walle, Phys. Rev. Lett. 102, 016402 (2009).
 """
 
+from collections.abc import Sequence
+from itertools import product
 from math import pi
 
 import numpy as np
@@ -24,6 +26,7 @@ from eigenwerk.dft.inputs.checks import APART
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.terms.hartree import hartree
 from eigenwerk.dft.terms.term import Charges
+from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.output.record import ChargedCell
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -49,6 +52,39 @@ def charged_cell(potential: Potential, charge: float, epsilon: float) -> Charged
         charge, alpha, length * BOHR_ANGSTROM, epsilon, -first, first / epsilon if empty in (0, 3) else None, second,
         shift, None if shift is None else charge * shift,
     )  # fmt: skip
+
+
+def alignment_at_cores(
+    structure: Structure, place_c: Sequence[float], charged_a: np.ndarray, neutral_a: np.ndarray, charge: float,
+    epsilon: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Alignment for a defect in a crystal, from potentials at cores: (mean difference far away, correction), eV.
+
+    ΔV = mean over atoms beyond R of v_charged - v_neutral + q φ/ε, v in eV of an electron; the correction is q ΔV.  R
+    is the radius of the largest sphere between neighbouring defects, half the shortest lattice vector.
+    Source: Y. Kumagai and F. Oba, Phys. Rev. B 89, 195205 (2014), in an isotropic medium.
+
+    structure: the atoms that both cells have, in one order; place_c: of the defect, fractional; charged_a, neutral_a:
+    their potentials (`RunResult.core_potentials_eV`); charge: e, positive where electrons are missing.  Raises
+    InputError for arrays of other lengths, and where no atom is far enough.
+    """
+    atoms = len(structure.symbols)
+    if len(charged_a) != atoms or len(neutral_a) != atoms:
+        raise InputError(
+            f"{len(charged_a)} and {len(neutral_a)} potentials for {atoms} atoms: give those of the atoms that both "
+            "cells have, in the order of the structure."
+        )
+    image_xv = np.array(list(product((-1, 0, 1), repeat=3))) @ structure.lattice_cv
+    size_x = np.linalg.norm(image_xv, axis=1)
+    offset_ac = structure.scaled_ac - np.asarray(place_c)
+    offset_av = (offset_ac - np.rint(offset_ac)) @ structure.lattice_cv
+    distance_a = np.linalg.norm(offset_av[:, None] + image_xv, axis=2).min(axis=1)
+    far_a = np.flatnonzero(distance_a > size_x[size_x > 0].min() / 2)
+    if not len(far_a):
+        raise InputError("no atom is beyond half the shortest lattice vector from the defect: take a larger cell.")
+    point_a = [point_charge_potential(structure.lattice_cv, offset_av[a]) for a in far_a]
+    shift_a = charged_a[far_a] - neutral_a[far_a] + charge / epsilon * HARTREE_EV * np.array(point_a)
+    return float(shift_a.mean()), charge * float(shift_a.mean())
 
 
 def _middle(structure: Structure) -> np.ndarray:
