@@ -89,7 +89,9 @@ class Chart:
         ions = z[..., :-6].reshape(*z.shape[:-1], self.atoms, 3)
         if self._atom_projector is not None:
             ions = np.einsum("...av,avw->...aw", ions, self._atom_projector)
-        for shift in self._shifts:
+        if len(self._shifts) == 3:
+            ions = ions - ions.mean(axis=-2, keepdims=True)
+        for shift in self._shifts if len(self._shifts) < 3 else ():
             ions = ions - (ions @ shift).mean(axis=-1)[..., None, None] * shift
         strain = (z[..., -6:] @ self.strain_mz.T) @ self.strain_mz
         return np.concatenate([ions.reshape(*z.shape[:-1], -1), strain], axis=-1)

@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
+from eigenwerk.motion.relaxation.model import Rows, confined
 from eigenwerk.motion.relaxation.neighbours import covalent_radii, near_pairs
 
 BOND_REACH = 0.9
@@ -69,18 +70,17 @@ class Skeleton:
         found = goal
         strained = self.chart.atoms * 10.0
         penalty = SOFTNESS * np.concatenate([np.ones(len(z) - 6), np.full(6, strained)])
+        index = np.concatenate([3 * x[:, None] + np.arange(3) for x in (self.second_x, self.first_x)], axis=1)
         for _ in range(ROUNDS):
             missing = wanted - self.lengths(found)
             by_place, by_strain = self.slopes(found)
-            rows = np.zeros((len(missing), len(z)))
-            where = np.arange(len(missing))[:, None]
-            np.add.at(rows, (where, 3 * self.second_x[:, None] + np.arange(3)), by_place)
-            np.add.at(rows, (where, 3 * self.first_x[:, None] + np.arange(3)), -by_place)
-            rows[:, -6:] = by_strain
-            rows = self.chart.project(rows)
-            matrix = (rows * self.weight_x[:, None]).T @ rows + np.diag(penalty)
-            right = rows.T @ (self.weight_x * missing) + penalty * (goal - found)
-            change = self.chart.project(np.linalg.solve(matrix, right))
+            rows = Rows(
+                np.concatenate([index, np.broadcast_to(len(z) - 6 + np.arange(6), (len(missing), 6))], axis=1),
+                np.concatenate([by_place, -by_place, by_strain], axis=1), self.weight_x, index[:, 0] * 0,
+            )  # fmt: skip
+            right = rows.transposed(self.weight_x * missing, len(z)) + penalty * (goal - found)
+            matrix = confined(rows.squares(len(z)) + np.diag(penalty), penalty, self.chart)
+            change = self.chart.project(np.linalg.solve(matrix, self.chart.project(right)))
             found = found + change
             if np.abs(change).max() < 1e-4:
                 break

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.relaxation.model import model_hessian
+from eigenwerk.motion.relaxation.model import confined, model_hessian
 
 STRAIN_LENGTH = 4.0
 """Å: a strain counts as the movement of an atom so far from the origin."""
@@ -28,12 +28,6 @@ def preconditioner(chart: Chart, z: np.ndarray, scaled_ac: np.ndarray, symbols: 
     """The model of second derivatives by rule of thumb at z, of what may change; elsewhere its floor."""
     model = model_hessian(chart, z, scaled_ac, symbols)
     return confined(model.matrix(np.ones(len(model.kinds) + 1)), model.floor_z, chart)
-
-
-def confined(matrix: np.ndarray, floor_z: np.ndarray, chart: Chart) -> np.ndarray:
-    """A matrix on what may change, a diagonal one elsewhere."""
-    floor = np.diag(floor_z)
-    return chart.project(chart.project(matrix - floor).T) + floor
 
 
 @dataclass(frozen=True, eq=False)

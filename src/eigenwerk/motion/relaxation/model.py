@@ -31,6 +31,17 @@ class Rows:
     stiffness_x: np.ndarray
     kind_x: np.ndarray
 
+    def squares(self, size: int, weight_x: np.ndarray | None = None) -> np.ndarray:
+        """Σ_x k_x w_x (∂q_x/∂z)(∂q_x/∂z)ᵀ, (size, size); w: 1 unless given."""
+        weight = self.stiffness_x if weight_x is None else self.stiffness_x * weight_x
+        value = self.value_xy[:, :, None] * (self.value_xy * weight[:, None])[:, None, :]
+        where = self.index_xy[:, :, None] * size + self.index_xy[:, None, :]
+        return np.bincount(where.ravel(), value.ravel(), minlength=size * size).reshape(size, size)
+
+    def transposed(self, along_x: np.ndarray, size: int) -> np.ndarray:
+        """Σ_x a_x ∂q_x/∂z."""
+        return np.bincount(self.index_xy.ravel(), (self.value_xy * along_x[:, None]).ravel(), minlength=size)
+
 
 @dataclass(frozen=True, eq=False)
 class ModelHessian:
@@ -43,13 +54,10 @@ class ModelHessian:
     def matrix(self, factor_k: np.ndarray) -> np.ndarray:
         """H (z, z); factor_k: of each kind and, last, of the floor."""
         size = len(self.floor_z)
-        flat = np.diag(self.floor_z * factor_k[-1]).ravel()
+        found = np.diag(self.floor_z * factor_k[-1])
         for rows in self.rows:
-            weight = rows.stiffness_x * factor_k[np.searchsorted(self.kinds, rows.kind_x)]
-            value = rows.value_xy[:, :, None] * (rows.value_xy * weight[:, None])[:, None, :]
-            where = rows.index_xy[:, :, None] * size + rows.index_xy[:, None, :]
-            flat += np.bincount(where.ravel(), value.ravel(), minlength=size * size)
-        return flat.reshape(size, size)
+            found += rows.squares(size, factor_k[np.searchsorted(self.kinds, rows.kind_x)])
+        return found
 
     def products(self, s: np.ndarray) -> np.ndarray:
         """H s by kinds, (k + 1, z), with factors 1; the last is the floor's."""
@@ -89,3 +97,9 @@ def _rows(part: Coordinates, deform: np.ndarray, changes_mvw: np.ndarray, size: 
         np.concatenate([index, np.broadcast_to(3 * size + np.arange(6), (count, 6))], axis=1),
         np.concatenate([ions, strain], axis=1), part.stiffness_x, part.kind_x,
     )  # fmt: skip
+
+
+def confined(matrix: np.ndarray, floor_z: np.ndarray, chart: Chart) -> np.ndarray:
+    """A matrix on what may change, a diagonal one elsewhere."""
+    floor = np.diag(floor_z)
+    return chart.project(chart.project(matrix - floor).T) + floor

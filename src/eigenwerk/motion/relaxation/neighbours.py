@@ -33,22 +33,29 @@ def near_pairs(lattice_cv: np.ndarray, scaled_ac: np.ndarray, reach_a: np.ndarra
     Raises ValueError where the cell is so thin that there are too many images.
     """
     folds = np.floor(scaled_ac)
-    position_av = (scaled_ac - folds) @ lattice_cv
+    inside = scaled_ac - folds
+    position_av = inside @ lattice_cv
     farthest = 2 * reach_a.max() + extra
     heights = 1 / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
     most = np.ceil(farthest / heights)
     if not np.all(most <= MOST_IMAGES):
         raise ValueError(f"the cell has a height of {heights.min():.3f} Å")
-    limit = reach_a[:, None] + reach_a[None] + extra
+    limit = (reach_a[:, None] + reach_a[None] + extra) ** 2
     found = []
     for image in np.ndindex(*(2 * most.astype(int) + 1)):
         cell = np.array(image) - most
-        shifted = position_av + cell @ lattice_cv
-        distance = np.linalg.norm(shifted[None] - position_av[:, None], axis=2)
+        margin = farthest / heights
+        close = np.nonzero(((inside + cell > -margin) & (inside + cell < 1 + margin)).all(axis=1))[0]
+        shifted = position_av[close] + cell @ lattice_cv
+        square = np.zeros((len(inside), len(close)))
+        for v in range(3):
+            square += (shifted[None, :, v] - position_av[:, None, v]) ** 2
         if not cell.any():
-            np.fill_diagonal(distance, np.inf)
-        first, second = np.nonzero(distance < limit)
-        found.append((first, second, np.broadcast_to(cell, (len(first), 3)), shifted[second] - position_av[first]))
+            square[close, np.arange(len(close))] = np.inf
+        first, second = np.nonzero(square < limit[:, close])
+        found.append(
+            (first, close[second], np.broadcast_to(cell, (len(first), 3)), shifted[second] - position_av[first])
+        )
     first, second, cell, vector = (np.concatenate(parts) for parts in zip(*found, strict=True))
     image = cell - folds[second] + folds[first]
     order = np.lexsort((second, first))

@@ -7,8 +7,8 @@ import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
 from eigenwerk.motion.relaxation.curved import skeleton
-from eigenwerk.motion.relaxation.method import STRAIN_LENGTH, Trial, confined, size
-from eigenwerk.motion.relaxation.model import model_hessian
+from eigenwerk.motion.relaxation.method import STRAIN_LENGTH, Trial, size
+from eigenwerk.motion.relaxation.model import confined, model_hessian
 from eigenwerk.motion.relaxation.secant import Secant, learnt_factors, updated
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
 from eigenwerk.motion.relaxation.trust import bounded_step

@@ -43,19 +43,20 @@ def learnt_factors(model: ModelHessian, secants: list[Secant], project: Project)
         return np.exp(logs)
     matrix = model.matrix(np.exp(logs))
     lower = np.linalg.cholesky(matrix)
-    designs, targets = [], []
+    columns, weights = [], []
     for age, secant in enumerate(reversed(secants)):
         product = project(model.products(secant.step_z))
         expected = secant.step_z @ product.sum(axis=0)
         if secant.step_z @ secant.change_z < STABLE * expected:
             continue  # not the neighbourhood of a minimum
         noise = secant.error**2 * np.sum(1 / np.diagonal(matrix))
-        weight = np.sqrt(FADING**age / (MODEL_ERROR**2 * expected + noise + 1e-12))
-        designs.append(np.linalg.solve(lower, product.T) * weight)
-        targets.append(np.linalg.solve(lower, secant.change_z) * weight)
-    if not designs:
+        weights.append(np.sqrt(FADING**age / (MODEL_ERROR**2 * expected + noise + 1e-12)))
+        columns.append(np.concatenate([product, secant.change_z[None]]))
+    if not columns:
         return np.exp(logs)
-    design, target = np.concatenate(designs), np.concatenate(targets)
+    white = np.linalg.solve(lower, np.concatenate(columns).T).reshape(len(matrix), len(columns), -1)
+    white = (white * np.array(weights)[:, None]).reshape(-1, white.shape[2])
+    design, target = white[:, :-1], white[:, -1]
     normal, right = design.T @ design, design.T @ target
     for _ in range(20):
         factor = np.exp(logs)
