@@ -22,7 +22,9 @@ SILICON = {
 CUBE = "1 0 0\n0 1 0\n0 0 1\nGa As\n4 4\nDirect\n0 0 0\n0 .5 .5\n.5 0 .5\n.5 .5 0\n"
 GAAS = f"GaAs\n5.65\n{CUBE}.25 .25 .25\n.25 .75 .75\n.75 .25 .75\n.75 .75 .25\n"
 COPPER = "Cu\n3.61\n0 .5 .5\n.5 0 .5\n.5 .5 0\nCu\n1\nDirect\n0 0 0\n"
-QUICK_CODE = ("docs/guides/build.md", "docs/guides/check.md", "docs/guides/vibrations.md")
+QUICK_CODE = (
+    "docs/guides/build.md", "docs/guides/check.md", "docs/guides/relaxation.md", "docs/guides/vibrations.md",
+)  # fmt: skip
 LONG_CODE = (
     "README.md", "docs/guides/python.md", "docs/guides/run.md", "docs/guides/parallel.md", "docs/guides/ncci.md",
 )  # fmt: skip

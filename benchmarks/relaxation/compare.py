@@ -129,12 +129,60 @@ def run(optimisers, only, again):
             RESULTS.write_text(json.dumps(results, indent=1))
 
 
+def report():
+    """results.md: by kinds, and every case."""
+    results = json.loads(RESULTS.read_text())
+    rows, kinds = [], {}
+    for name, case in CASES.items():
+        found = results.get(name, {})
+        ours, theirs = found.get("ours"), {who: found[who] for who in ASE if who in found}
+        ended = {who: entry for who, entry in theirs.items() if entry["calls"]}
+        if not ours or not ended:
+            continue
+        best = min(entry["calls"] for entry in ended.values())
+        energies = [entry["energy"] for entry in ended.values()]
+        above = 1000 * (ours["energy"] - min(energies))
+        nearest = 1000 * min((abs(ours["energy"] - energy), ours["energy"] - energy) for energy in energies)[1]
+        ratio = ours["calls"] / best if ours["calls"] else np.inf
+        kinds.setdefault(case.kind, []).append((ratio, above, nearest))
+        cells = [_calls(theirs.get(who)) for who in ASE]
+        rows.append(f"| {name} | {case.kind} | {found.get('atoms', len(case.atoms()))} | {_calls(ours)} | "
+                    f"{' | '.join(cells)} | {ratio:.2f} | {above:+.2f} |")  # fmt: skip
+    everything = [entry for entries in kinds.values() for entry in entries]
+    lines = [
+        "# Force calls of relaxations", "",
+        "Written by `compare.py report`: arrangements that were computed up to the first at rest (10 meV/Å; cells: "
+        "0.5 kbar too), by `IBRION = 2` and by ASE's optimisers with their defaults (cells: `FrechetCellFilter`, "
+        "PreconLBFGS with its own). Surfaces: GFN2-xTB for molecules and clusters, GFN1-xTB, CHGNet in double "
+        "precision, EMT and Lennard-Jones. Ratio: ours over the best of ASE's. > n: stopped there without being at "
+        "rest; -: not run. Energy: ours above the lowest of ASE's, meV for the whole structure.", "",
+        "| kind | cases | median ratio | worst | at most 0.7 | within 1 meV of one of ASE's, or below all |",
+        "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for kind, entries in [*kinds.items(), ("**all**", everything)]:
+        ratios = [entry[0] for entry in entries]
+        good = sum(ratio <= 0.7 for ratio in ratios)
+        same = sum(abs(entry[2]) < 1 or entry[1] < 0 for entry in entries)
+        lines.append(f"| {kind} | {len(entries)} | {np.median(ratios):.2f} | {max(ratios):.2f} | {good} | {same} |")
+    lines += ["", f"| case | kind | atoms | ours | {' | '.join(ASE)} | ratio | energy |", "|---" * (7 + len(ASE)) + "|"]
+    (HERE / "results.md").write_text("\n".join([*lines, *rows]) + "\n")
+
+
+def _calls(entry):
+    if entry is None:
+        return "-"
+    return str(entry["calls"]) if entry["calls"] else f"> {entry.get('gone', MOST)}"
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("run",))
+    parser.add_argument("what", choices=("run", "report"))
     parser.add_argument("who", nargs="?", default="ours")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--optimisers", nargs="*", default=ASE)
     parser.add_argument("--again", action="store_true")
     words = parser.parse_args()
-    run(words.optimisers if words.who == "ase" else (words.who,), words.only, words.again)
+    if words.what == "report":
+        report()
+    else:
+        run(words.optimisers if words.who == "ase" else (words.who,), words.only, words.again)

@@ -34,7 +34,8 @@ RELAXATION = (
         choices=tuple(TagValue(number, "honoured") for number in range(9)),
     ),
     Tag("EDIFFG", "float", Derived("10 EDIFF"), "eV or eV/Å", SECTION, "honoured",
-        f"End of a relaxation: change of the free energy (> 0) or largest force (< 0). {_MOVING}"),
+        "End of a relaxation: change of the free energy (> 0), largest force (< 0; stress of a cell: 0.5 kbar), or "
+        f"NSW alone (0). {_MOVING}"),
     Tag("POTIM", "float", Derived("0.5, 0.015 with IBRION = 5, 6; none in dynamics"), "", SECTION, "honoured",
         f"Time step of dynamics (fs), which needs it; displacement of finite differences (Å); scale of the steps of "
         f"IBRION = 1 and 3. {_MOVING}"),
@@ -49,7 +50,7 @@ RELAXATION = (
                  *(TagValue(number, "honoured", f"read as {number - 10}: nothing is kept on the disk")
                    for number in (10, 11, 12, 13)))),
     Tag("LATTICE_CONSTRAINTS", "bools", None, "", SECTION, "honoured",
-        f"Lattice vectors that may change, three switches. {_MOVING}"),
+        f"Cartesian directions that strains of the cell may have to do with, three switches. {_MOVING}"),
     Tag("PSTRESS", "float", 0.0, "kbar", SECTION, "honoured",
         f"Pressure from outside on a cell that moves. {_MOVING}"),
     Tag("IMAGES", "int", 0, "", SECTION, "refused", "Images of a reaction path.",
@@ -64,9 +65,10 @@ RELAXATION = (
 )  # fmt: skip
 
 _DYNAMICS_ROWS: tuple[Row, ...] = (
-    ("SMASS", "float", Derived("-3 in dynamics, 2 with IBRION = 3"), "",
+    ("SMASS", "float", -3.0, "",
      "With MDALGO = 0: -3 no thermostat, -2 constant velocities, -1 velocities scaled every NBLOCK steps, 0 and above "
-     "the mass of Nosé's thermostat; that of MDALGO = 2 too. Damping of IBRION = 3."),
+     "the mass of Nosé's thermostat; that of MDALGO = 2 too. With IBRION = 3: friction (0 to "
+     "2); negative: motion that stops uphill (FIRE)."),
     ("MDALGO", "int", 0, "",
      "Thermostat: 0 by SMASS, 1 Andersen, 2 Nosé-Hoover, 3 Langevin, 4 chain of Nosé-Hoover, 5 velocity rescaling."),
     ("TEBEG", "float", 0.0, "K", "Temperature at the start, of the velocities too where POSCAR has none."),
