@@ -1,6 +1,6 @@
 """Statistics of every ensemble of molecular dynamics, beside laws that are known exactly.
 
-    OMP_NUM_THREADS=1 python benchmarks/dynamics/ensembles.py [TABLE ...] [--steps 60000]
+    OMP_NUM_THREADS=1 python benchmarks/dynamics/ensembles.py [TABLE ...] [--steps 20000]
 
 Three crystals: of springs, in a cell with elastic constants, and of Lennard-Jones atoms; they and the statistics stand
 beside the tests of the package.  To results.json and results.md.
@@ -114,7 +114,7 @@ Atoms of different masses; made by `ensembles.py`. Conserved: slope of the conse
 and its spread about that line in meV per atom. The other rows are probabilities of a trajectory at least so far from
 the exact law: among so many some of a few per cent are to be expected, one below 0.001 is not.
 
-Baths of all atoms together cannot move energy between the modes of a harmonic crystal: there the rows by atom and by
+Baths of all atoms together cannot move energy between the modes of springs: there the rows by atom and by
 mode are expected to fail for them, and for one Nosé-Hoover thermostat all may. The Lennard-Jones crystal shows them
 where modes do exchange energy.
 """
@@ -143,7 +143,7 @@ def main():
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tables", nargs="*", help=f"of {', '.join(TABLES)}; all if none is given")
-    parser.add_argument("--steps", type=int, default=60_000)
+    parser.add_argument("--steps", type=int, default=20_000)
     arguments = parser.parse_args()
     for table in arguments.tables or TABLES:
         for name, changes in TABLES[table].ensembles.items():
