@@ -43,6 +43,25 @@ def test_a_kept_state_gives_what_a_fresh_start_gives():
     np.testing.assert_allclose(kept.get_stress(), fresh.get_stress(), atol=1e-5)
 
 
+def test_several_structures_predict_the_next_one_better_than_the_last_alone():
+    """Steps along a line: from the third on two states and more say where the next one is."""
+    def carbide(**more):
+        atoms = bulk("SiC", "zincblende", a=4.36)
+        atoms.rattle(0.05, seed=1)
+        atoms.calc = Eigenwerk(**(SETTINGS | {"kpts": (2, 1, 1), "encut": 200} | more))
+        return atoms
+
+    atoms, counts = carbide(), []
+    for _ in range(5):
+        counts.append(applications(atoms))
+        atoms.positions[0] += 0.02
+    assert counts[-1] < 0.8 * counts[1] < counts[0]
+    fresh = carbide(keep=False)
+    fresh.set_positions(atoms.get_positions())
+    assert atoms.get_potential_energy() == pytest.approx(fresh.get_potential_energy(), abs=1e-5)
+    np.testing.assert_allclose(atoms.get_forces(), fresh.get_forces(), atol=1e-3)
+
+
 def test_forces_and_stress_are_derivatives_of_the_free_energy():
     atoms = silicon(encut=250)
     force, step = atoms.get_forces()[0, 0], 0.01

@@ -8,7 +8,9 @@ from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.running.report import RunInterrupted
 from eigenwerk.dft.running.run import run_folder, run_inputs
 from eigenwerk.errors import InputError
+from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.motion.prediction import ASPC, FIT
+from running import run
 
 POSCAR = "silicon\n{a}\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n{last}\n"
 INCAR = {"ENCUT": 150, "EDIFF": "1E-6", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6, "ISYM": 0, "LCHARG": "F"}
@@ -159,3 +161,14 @@ def test_dynamics_and_relaxation_are_predicted_by_the_method_that_serves_each_be
     for name, (tags, method) in kinds.items():
         assert read_inputs(make_folder(tmp_path / name, **tags)).motion.prediction == method
     assert read_inputs(make_folder(tmp_path / "second", **MOVE, IWAVPR=12)).motion.prediction == "second"
+
+
+def test_two_ranks_move_atoms_as_one_does(moved, tmp_path):
+    """By the command, which shares out bands and plane waves."""
+    folder = make_folder(tmp_path / "run", **MOVE)
+    done = run(str(folder), "--ranks", "2", "--quiet", "--no-plot", "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    steps = read_state(folder / "eigenwerk.h5", only=["motion"])["motion"]["steps"]
+    np.testing.assert_allclose(steps["scaled_ac"], places(moved[1]), rtol=0, atol=1e-10)
+    energies = [step.free_energy for step in moved[1].journey.steps]
+    np.testing.assert_allclose(steps["free_energy"], energies, rtol=0, atol=2e-8)

@@ -1,0 +1,83 @@
+"""Tags of atoms that move: what they ask for, in which units, and what is refused."""
+
+import numpy as np
+import pytest
+
+from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from input_folders import folder_reader, words
+
+POSCAR = "ice\n1\n6 0 0\n0 6 0\n0 0 6\nH O\n2 1\n{mode}Cartesian\n.76 0 .59{a}\n-.76 0 .59{b}\n0 0 0{c}\n{rest}"
+PLAIN = {"mode": "", "a": "", "b": "", "c": "", "rest": ""}
+
+
+@pytest.fixture
+def read(tmp_path):
+    return folder_reader(tmp_path, begin="ENCUT = 400\n", poscar=POSCAR.format(**PLAIN), mesh="1 1 1")
+
+
+def test_nothing_moves_without_steps_and_says_which_tags_are_idle(read):
+    inputs = read("IBRION = 2\nEDIFFG = -0.01\nTEBEG = 300\n")
+    assert inputs.motion is None and not inputs.errors
+    assert "ions do not move in this run: EDIFFG, TEBEG" in words(inputs, "note")
+    assert inputs.setting("NSW") is None or inputs.setting("NSW") == 0
+
+
+def test_a_relaxation_has_its_limits_in_its_own_units(read):
+    given = read("NSW = 30\nIBRION = 1\nEDIFFG = -0.02\nISIF = 3\nPSTRESS = 10\nPOTIM = 0.3\nNFREE = 5\n").motion
+    assert given is not None and given.kind == "relaxation" and given.moves_cell
+    settings = given.settings
+    assert isinstance(settings, RelaxationSettings)
+    assert (settings.method, settings.most_points, settings.isif, settings.nfree) == ("diis", 30, 3, 5)
+    assert settings.force_tolerance == 0.02 and settings.energy_tolerance is None
+    assert settings.pressure == pytest.approx(1 / 160.2176634)  # 10 kbar = 1 GPa
+
+
+def test_a_relaxation_ends_by_ten_times_ediff_if_nothing_is_said(read):
+    inputs = read("NSW = 30\nIBRION = 2\nEDIFF = 1E-5\n")
+    assert inputs.setting("EDIFFG") == pytest.approx(1e-4)
+    assert inputs.motion.settings.energy_tolerance == pytest.approx(1e-4)
+    assert inputs.setting("TEBEG") is None and inputs.setting("SMASS") is None
+
+
+def test_dynamics_has_masses_velocities_and_no_symmetry(read):
+    rest = "\n".join(["", "0.01 0 0", "0 0.01 0", "0 0 0.001", ""])
+    lines = "NSW = 9\nIBRION = 0\nPOTIM = 0.5\nTEBEG = 300\nMDALGO = 3\nLANGEVIN_GAMMA = 10 5\nPOMASS = 2.014 16\n"
+    inputs = read(lines, poscar=POSCAR.format(**(PLAIN | {"rest": rest})))
+    given = inputs.motion
+    assert given is not None and isinstance(given.settings, DynamicsSettings)
+    assert given.settings.thermostat == "langevin" and given.settings.friction == (0.01, 0.005)
+    np.testing.assert_allclose(given.masses_a, [2.014, 2.014, 16])
+    np.testing.assert_allclose(given.velocities_av, [[0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.001]])
+    assert inputs.symmetry.order == 1 and not inputs.parameters.stress
+
+
+def test_velocities_in_direct_coordinates_are_per_step(read):
+    rest = "Direct\n0.001 0 0\n0 0 0\n0 0 0\n"
+    inputs = read("NSW = 9\nIBRION = 0\nPOTIM = 0.5\n", poscar=POSCAR.format(**(PLAIN | {"rest": rest})))
+    np.testing.assert_allclose(inputs.motion.velocities_av[0], [0.001 * 6 / 0.5, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("NSW = 5", "molecular dynamics (IBRION = 0) needs a time step"),
+        ("NSW = 5\nIBRION = 0\nPOTIM = 0", "a time step of 0 fs goes nowhere"),
+        ("NSW = 5\nIBRION = 0\nPOTIM = 1\nTEBEG = -10", "below absolute zero"),
+        ("NSW = 5\nIBRION = 0\nPOTIM = 1\nISIF = 3\nTEBEG = 10", "a cell that moves needs MDALGO = 3"),
+        ("NSW = 5\nIBRION = 0\nPOTIM = 1\nMDALGO = 9", "MDALGO = 9 is not available"),
+        ("NSW = 5\nIBRION = 2\nPOMASS = 1", "1 masses for the 2 species"),
+        ("NSW = 1\nIBRION = 5\nNFREE = 3", "NFREE = 3"),
+        ("NSW = 1\nIBRION = 8", "linear response is not available"),
+        ("NSW = 1\nIBRION = 44", "reaction paths are not available"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_the_number(read, lines, expected):
+    assert expected in words(read(lines + "\n"), "error")
+
+
+def test_selective_dynamics_that_leaves_nothing_is_refused(read):
+    fixed = PLAIN | {"mode": "Selective\n", "a": " F F F", "b": " F F F", "c": " F F F"}
+    assert "leaves nothing to move" in words(
+        read("NSW = 5\nIBRION = 2\n", poscar=POSCAR.format(**fixed)), "error"
+    )  # fmt: skip
