@@ -41,7 +41,7 @@ class DensityFunctionalSurface:
 
     def calculation_at(self, arrangement: Arrangement) -> Calculation:
         """Ready to be solved there."""
-        base = self._base(arrangement.operation_x)
+        base = self.base(arrangement.operation_x)
         structure = self.structure_at(arrangement)
         same = np.array_equal(structure.lattice_cv, base.structure.lattice_cv)
         if same and np.array_equal(structure.scaled_ac, base.structure.scaled_ac):
@@ -56,7 +56,8 @@ class DensityFunctionalSurface:
             lattice_cv = first.lattice_cv
         return replace(first, lattice_cv=lattice_cv, scaled_ac=arrangement.scaled_ac)
 
-    def _base(self, operations: Operations) -> Calculation:
+    def base(self, operations: Operations) -> Calculation:
+        """At the start, with the k-points that some operations leave."""
         if operations not in self._bases:
             assert operations is not None
             self._bases[operations] = self._first.at_points(self._kpoints_of(operations))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, moment_per_atom, superposed_atoms
 from eigenwerk.dft.fields import KINDS
@@ -39,19 +40,21 @@ LEARNED = 12
 
 
 class Trail:
-    """States of one system on the same plane waves, newest first, as many as the method can use."""
+    """States of one system on the same plane waves, those of `basis`, newest first, as many as the method can use."""
 
     def __init__(self, method: str, electrons: float, longest: int | None = None):
         self.method, self.electrons = method, electrons
         self.longest = LONGEST[method] if longest is None else longest
         self.kept: list[Footprint] = []
+        self.basis: PlaneWaveBasis | None = None
         self.occ_skn: torch.Tensor | None = None
         self.learned: Mapping[str, Any] | None = None
 
     def copy(self) -> "Trail":
         """As it is now."""
         other = Trail(self.method, self.electrons, self.longest)
-        other.kept, other.occ_skn, other.learned = list(self.kept), self.occ_skn, self.learned
+        other.kept, other.basis = list(self.kept), self.basis
+        other.occ_skn, other.learned = self.occ_skn, self.learned
         return other
 
     def add(self, state: State, atoms: PawAtoms) -> None:
@@ -61,7 +64,7 @@ class Trail:
         new = Footprint(state.structure, _without_atoms(density, atoms, moment_a), moment_a, state.coeff_sknG)
         older = self.kept[: self.longest - 1]
         self.kept = [new, *(_turned(one, new.coeff_sknG, atoms) for one in older)]
-        self.occ_skn = state.occupations.occ_skn
+        self.occ_skn, self.basis = state.occupations.occ_skn, atoms.basis
         self.learned = _newest(state.progress.mixer())
 
     def predict(self, atoms: PawAtoms) -> StartingPoint | None:

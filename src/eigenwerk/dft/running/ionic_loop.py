@@ -112,7 +112,7 @@ class IonicLoop:
         words = f"going on after {len(found.steps)} ionic steps of {found.path}"
         course.note(f"{words}, within the next one" if found.begun else words)
         trail = self.surface.trail_for(found.operations)
-        if not trail_of(found, trail, course.calculation.atoms):
+        if not trail_of(found, trail, self.surface.base(found.operations).atoms):
             course.note("no earlier orbitals were saved: the next ionic steps take longer")
         self._keep(found.operations)
 

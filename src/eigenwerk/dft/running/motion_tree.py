@@ -70,7 +70,7 @@ class Resumption:
 
 
 def motion_tree(
-    snapshot: Snapshot, steps: Sequence[IonicStep], begun: bool, basis: PlaneWaveBasis, grid: ProcessGrid
+    snapshot: Snapshot, steps: Sequence[IonicStep], begun: bool, grid: ProcessGrid
 ) -> dict[str, Any]:
     """For eigenwerk.h5; collective.  steps: those that are over; begun: whether the next one is."""
     trail, operations = snapshot.trail, snapshot.operations
@@ -78,13 +78,14 @@ def motion_tree(
         "kind": snapshot.kind, "mover": dict(snapshot.mover), "steps": exact_tree(steps), "begun": begun,
         "operations": None if operations is None else np.array(operations),
         "finished": snapshot.finished, "status": snapshot.status,
-        "trail": None if trail is None or snapshot.finished else _trail_tree(trail, basis, grid),
+        "trail": None if trail is None or snapshot.finished else _trail_tree(trail, grid),
     }  # fmt: skip
 
 
-def _trail_tree(trail: Trail, basis: PlaneWaveBasis, grid: ProcessGrid) -> dict[str, Any] | None:
+def _trail_tree(trail: Trail, grid: ProcessGrid) -> dict[str, Any] | None:
+    basis = trail.basis
     size = sum(one.coeff_sknG.nbytes for one in trail.kept) * grid.world.size
-    if not trail.kept or size > TRAIL_BYTES:
+    if basis is None or not trail.kept or size > TRAIL_BYTES:
         return None
     learned = trail.learned
     return {
@@ -141,6 +142,7 @@ def trail_of(found: Resumption, trail: Trail, atoms: PawAtoms) -> bool:
         if not same or any(one is None for one in kept):
             return False
         trail.kept = [one for one in kept if one is not None]
+        trail.basis = basis
         trail.occ_skn = torch.as_tensor(np.array(stored["occ_skn"], dtype=float))
         trail.learned = stored["learned"]
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

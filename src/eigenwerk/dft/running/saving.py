@@ -308,7 +308,7 @@ class Saver:
         if self.snapshot is None:
             return None
         steps = self.earlier if self.done is None else (*self.earlier, self.done)
-        return motion_tree(self.snapshot, steps, self.done is None, self.calculation.basis, grid)
+        return motion_tree(self.snapshot, steps, self.done is None, grid)
 
     def _basis(self, point_kc: np.ndarray) -> BasisRecord:
         """Counted once for the points of all saves, again where others have joined them."""
