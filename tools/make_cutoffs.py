@@ -3,7 +3,8 @@
 The rule (docs/formats/paw_xml.md): for the free reference atom in its frozen potential (`atom_model`),
   total(E)      = Σ_j f_j [ε_j(E) - ε_j(∞)],   the error of the band energy with waves up to the cutoff E,
   difference(E) = total(E) of the atom in a confining potential ½ω²r² minus total(E) of the free one,
-and a cutoff is the lowest multiple of 10 eV from which on both stay below the limits of its level.
+and a cutoff is the lowest multiple of 10 eV from which on both stay below the limits of its level; beside them stand
+those from which on difference(E) alone stays below 10, 5 and 1 meV, by which errors are told.
 
 Usage: python tools/make_cutoffs.py     (about two minutes; rewrites the whole file)
 """
@@ -16,7 +17,7 @@ import numpy as np
 from atom_model import Channel, channels, eigenvalues
 from numpy.typing import NDArray
 
-from eigenwerk.io.paw_library import DatasetEntry, list_datasets
+from eigenwerk.io.paw_library import KNOWN_ERRORS, DatasetEntry, list_datasets
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.units import HARTREE_EV
 
@@ -39,17 +40,18 @@ def errors(parts: list[Channel], cutoff_x: NDArray[np.float64]) -> NDArray[np.fl
     return (np.array([band(cutoff) for cutoff in cutoff_x]) - band(LIMIT)) * HARTREE_EV
 
 
-def cutoffs(entry: DatasetEntry) -> dict[str, int]:
-    """The cutoff of each level for one data set, in eV."""
+def cutoffs(entry: DatasetEntry) -> dict[str, int | list[int]]:
+    """The cutoff of each level for one data set, and those of `KNOWN_ERRORS`, in eV."""
     data = read_paw_xml(entry.file)
     q_max = np.sqrt(2 * LIMIT / HARTREE_EV)
     cutoff_x = np.arange(100.0, 2001.0, 25.0)
     total_x = errors(channels(data, q_max), cutoff_x)
     difference_x = errors(channels(data, q_max, CONFINEMENT), cutoff_x) - total_x
-    return {
+    levels: dict[str, int | list[int]] = {
         level: max(least, _reached(cutoff_x, total_x, limit), _reached(cutoff_x, difference_x, difference_limit))
         for level, (limit, difference_limit, least) in LEVELS.items()
     }
+    return levels | {"differences_eV": [_reached(cutoff_x, difference_x, limit) for limit in KNOWN_ERRORS]}
 
 
 def _reached(cutoff_x: NDArray[np.float64], error_x: NDArray[np.float64], limit: float) -> int:

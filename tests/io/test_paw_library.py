@@ -2,6 +2,7 @@
 
 import gzip
 import shutil
+from itertools import pairwise
 
 import pytest
 from gpaw_data import datapath
@@ -109,6 +110,18 @@ def test_every_set_has_cutoffs_by_checksum(functional):
         advice = recommended_cutoff(read_paw_header(entry.file))
         assert advice is not None and advice.source == "eigenwerk's table", entry
         assert 150 <= advice.minimum_eV <= advice.recommended_eV <= 1200, entry
+        at_ten, at_five, at_one = advice.differences_eV
+        assert 100 <= at_ten <= at_five <= at_one <= 1500 and at_ten <= advice.minimum_eV, entry
+        assert [round(1000 * advice.expected_error_eV(at_one + more), 6) for more in (0, 1e6)] == [1, 0]
+        ladder = [advice.expected_error_eV(cutoff) for cutoff in range(50, 1600, 7)]
+        assert all(high > low for high, low in pairwise(ladder)), entry
+
+
+def test_errors_are_those_of_the_table_where_it_has_them_and_lie_between():
+    advice = recommended_cutoff(read_paw_header(choose_dataset("Si")))
+    assert [round(1000 * advice.expected_error_eV(cutoff), 6) for cutoff in advice.differences_eV] == [10, 5, 1]
+    assert 0.005 > advice.expected_error_eV(180) > 0.001 > advice.expected_error_eV(300) > 0
+    assert advice.expected_error_eV(100) > 0.010
 
 
 def test_a_changed_file_is_not_in_the_table(tmp_path):

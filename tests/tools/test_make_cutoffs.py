@@ -56,7 +56,8 @@ def test_eigenvalues_of_every_free_atom_come_out(tools, functional):
 def test_table_equals_the_rule(tools, repository, name):
     rows = json.loads((repository / "src/eigenwerk/io/cutoffs.json").read_text())["datasets"]
     row = next(row for row in rows if row["name"] == name)
-    assert {key: row[key] for key in ("minimum_eV", "recommended_eV")} == tools[1].cutoffs(entry(name))
+    kinds = "minimum_eV", "recommended_eV", "differences_eV"
+    assert {key: row[key] for key in kinds} == tools[1].cutoffs(entry(name))
 
 
 CRYSTALS = [  # case, label, atoms by set, relative tolerance

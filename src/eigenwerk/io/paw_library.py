@@ -12,7 +12,9 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from gpaw_data import datapath  # type: ignore[import-untyped]
 
@@ -21,7 +23,13 @@ from eigenwerk.io.paw_xml import PawHeader, read_paw_header, split_dataset_name
 from eigenwerk.units import HARTREE_EV
 
 RECOMMENDED_ERROR, NARROWEST = 0.002, 50.0
-"""eV per atom, by the rule of `CutoffAdvice`; the least distance in eV of its two cutoffs that is extrapolated from."""
+"""eV per atom, by the rule of `CutoffAdvice`; the least distance in eV of two cutoffs that is extrapolated from."""
+
+STEEPEST = 20.0
+"""The least distance in eV over which an error is taken to double below the lowest known cutoff."""
+
+KNOWN_ERRORS = (0.010, 0.005, 0.001)
+"""Errors of energy differences, eV per atom, of the cutoffs `CutoffAdvice.differences_eV`."""
 
 _CUTOFF_FILE = Path(__file__).with_name("cutoffs.json")
 
@@ -41,20 +49,37 @@ class CutoffAdvice:
     """Plane-wave cutoffs for one data set in eV, and where they come from.
 
     recommended: energy differences converged to about 2 meV per atom (the total energy to 30 meV or better);
-    minimum: to about 10 meV (100 meV), enough for a first look.  The rule: `docs/formats/paw_xml.md`.
+    minimum: to about 10 meV (100 meV), enough for a first look.  differences: where energy differences have the errors
+    `KNOWN_ERRORS`, if they were found.  The rule: `docs/formats/paw_xml.md`.
     """
 
     minimum_eV: float
     recommended_eV: float
     source: str
+    differences_eV: tuple[float, ...] = ()
 
     def expected_error_eV(self, cutoff_eV: float) -> float:
         """About how far energy differences are from their converged values at a cutoff, in eV per atom.
 
-        2 meV at the recommended cutoff, 10 at the minimum; between and beyond, its logarithm is a straight line.
+        Its logarithm is a straight line between cutoffs whose error is known, and beyond them: those of 10, 5 and 1 meV
+        if they were found, else the minimum (10 meV) and the recommended one (2 meV).
         """
+        if self.differences_eV:
+            return self._between(cutoff_eV)
         width = max(self.recommended_eV - self.minimum_eV, NARROWEST)
         return float(RECOMMENDED_ERROR * 5.0 ** ((self.recommended_eV - cutoff_eV) / width))
+
+    def _between(self, cutoff_eV: float) -> float:
+        """The same by the cutoffs of known errors."""
+        known = list(zip(self.differences_eV, KNOWN_ERRORS, strict=True))
+        for (low, large), (high, small) in pairwise(known):
+            if low <= cutoff_eV < high:
+                return float(large * (small / large) ** ((cutoff_eV - low) / (high - low)))
+        # as steep as at the nearer end: errors grow ever faster towards low cutoffs
+        (first, large), (second, less), (last, small) = known
+        if cutoff_eV < first:
+            return float(large * (large / less) ** ((first - cutoff_eV) / max(second - first, STEEPEST)))
+        return float(small * (small / less) ** ((cutoff_eV - last) / max(last - second, NARROWEST)))
 
 
 def list_datasets(functional: str = "PBE", folders: tuple[str | Path, ...] = ()) -> tuple[DatasetEntry, ...]:
@@ -95,7 +120,8 @@ def recommended_cutoff(header: PawHeader) -> CutoffAdvice | None:
     """Cutoffs for a data set: from our table by checksum, else from the file's own <pw_ecut>, else None."""
     row = _cutoffs().get(header.sha256)
     if row is not None:
-        return CutoffAdvice(row["minimum_eV"], row["recommended_eV"], "eigenwerk's table")
+        known = tuple(map(float, row["differences_eV"]))
+        return CutoffAdvice(row["minimum_eV"], row["recommended_eV"], "eigenwerk's table", known)
     if header.pw_ecut is not None:
         low, _, high = header.pw_ecut
         return CutoffAdvice(low * HARTREE_EV, high * HARTREE_EV, "the data set's <pw_ecut>")
@@ -163,6 +189,6 @@ def _nothing(element: str, served: tuple[str, ...], variant: str | None, folders
 
 
 @cache
-def _cutoffs() -> dict[str, dict[str, float]]:
+def _cutoffs() -> dict[str, dict[str, Any]]:
     rows = json.loads(_CUTOFF_FILE.read_text())["datasets"]
     return {row["sha256"]: row for row in rows}

@@ -235,7 +235,7 @@ def test_what_deserves_a_look_is_a_warning_and_forbids_nothing(read, files, mess
 
 NOTES = {
     "all bands filled": ({"INCAR": "NBANDS = 4"}, "NBANDS = 4: there is no empty band"),
-    "cutoff": ({"INCAR": "ENCUT = 150"}, "converged to about 10 meV per atom; to 2 meV at Si.PBE 220 eV"),
+    "cutoff": ({"INCAR": "ENCUT = 150"}, "converged to about 5 meV per atom; recommended: Si.PBE 220 eV"),
     "smearing": ({"INCAR": ""}, r"ISMEAR = 1 \(default\) is made for metals"),
     "moments without spin": ({"INCAR": "MAGMOM = 2*1"}, "it acts only with ISPIN = 2"),
     "occupations": ({"INCAR": "FERWE = 4*1"}, "it acts only with ISMEAR = -2"),

@@ -146,7 +146,7 @@ def _judge_cutoff(
         message = (
             f"energy differences are expected to be converged to about {float(f'{1000 * error:.1g}'):g} meV per atom"
         )
-        findings.add(incar.problem("ENCUT", f"{message}; to 2 meV at {names} eV", severity="note"))
+        findings.add(incar.problem("ENCUT", f"{message}; recommended: {names} eV", severity="note"))
     else:
         message = (
             f"energy differences may be off by {1000 * LARGE_ERROR:g} meV per atom or more; recommended: {names} eV"
