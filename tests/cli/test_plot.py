@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -134,3 +136,14 @@ def test_report_is_written_where_it_is_wanted(run, tmp_path, capsys):
     assert main(["report", str(run), "-o", str(tmp_path / "page.html")]) == 0 and (tmp_path / "page.html").is_file()
     assert "ends in .html" in refused(capsys, "report", run, "-o", tmp_path / "page.txt")
     assert "does not exist" in refused(capsys, "report", run, "-o", tmp_path / "none" / "page.html")
+
+
+def test_help_waits_for_no_slow_package_and_pictures_for_no_pytorch(run):
+    program = (
+        "import sys\nfrom eigenwerk.cli.main import main\nmain(['plot', '--help'])\nmain(['report', '--help'])\n"
+        "assert not {'torch', 'scipy', 'matplotlib', 'h5py'} & set(sys.modules), sorted(sys.modules)\n"
+        f"assert main(['plot', {str(run)!r}]) == 0 and main(['report', {str(run)!r}]) == 0\n"
+        "assert not {'torch', 'ase', 'pymatgen'} & set(sys.modules), sorted(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0 and "bands+dos" in done.stdout, done.stderr

@@ -1,5 +1,6 @@
 """vasprun.xml is read back as it was written; those of VASP are read; damaged ones are refused with a remedy."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -90,6 +91,20 @@ def test_files_of_vasp_are_read(shared_dir, case, steps, spins, columns):
     assert not found.own and found.account is None and found.converged is None
     assert len(found.steps) == steps and len(found.dos.total_sx) == spins and len(found.columns) == columns
     assert found.last.largest_force is not None and found.eig_skn.shape[:2] == (spins, len(found.point_kc))
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), [(">eigene<", "level"), ('name="efermi"', "level"), ('name="positions"', "positions")]
+)
+def test_numbers_that_are_not_finite_are_refused(written, place, words):
+    path, _ = written()
+    before, found, after = path.read_text().partition(place)
+    path.write_text(before + found + re.sub(r"-?[0-9]+\.[0-9]+", "nan", after, count=1))
+    with pytest.raises(InputError, match=words):
+        if place == 'name="positions"':  # those of the first structure are not those of an ionic step
+            first = r'(?s)(<calculation>.*?name="positions" >\s*<v>\s*)[-0-9.]+'
+            path.write_text(re.sub(first, r"\1nan", before + found + after))
+        read_vasprun(path)
 
 
 def test_every_cut_is_refused_with_a_remedy(written, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.output.record import DensityOfStates
-from eigenwerk.perf.looking.dos_plot import broadened, dos_curves, dos_figure, parse_atoms
+from eigenwerk.perf.looking.dos_plot import DosCurves, broadened, dos_curves, dos_figure, parse_atoms
 
 COLUMNS = ("s", "py", "pz", "px", "dxy", "dyz", "dz2", "dxz", "x2-y2")
 SYMBOLS = ("Ni", "Ni", "O")
@@ -63,7 +63,8 @@ def test_broadening_keeps_the_number_of_states_and_has_its_width():
     value_sx = np.zeros((1, 401))
     value_sx[0, 200] = 10.0
     energy_x = np.linspace(-10, 10, 401)
-    wide = broadened(DensityOfStates(energy_x, value_sx, value_sx), 0.5)
+    wide = broadened(DosCurves(energy_x, value_sx, {"Si s": value_sx[:, ::-1]}), 0.5)
+    assert wide.part["Si s"] == pytest.approx(wide.total_sx[:, ::-1])
     assert wide.total_sx.sum() == pytest.approx(10.0)
     assert (wide.total_sx[0] * energy_x**2).sum() / 10 == pytest.approx(0.25, rel=2e-3)
     assert broadened(wide, 0.01) is wide

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eigenwerk.perf.looking.series_plot import converge_figure, eos_figure
+from eigenwerk.perf.looking.series_plot import converge_figure, eos_figure, eos_title
 from eigenwerk.perf.pictures import save_figure
 
 FIT = {"energy_eV": -10.8, "volume_A3": 40.9, "bulk_modulus_GPa": 88.0, "bulk_modulus_derivative": 4.3}
@@ -34,6 +34,12 @@ def test_what_is_not_known_is_not_drawn(document, tmp_path):
     assert ("Birch–Murnaghan" in curves(figure.axes[0])) == (document["birch_murnaghan"] is not None)
     assert "stress − Pulay estimate" not in curves(figure.axes[1]) or document["points"][0]["pressure_GPa"]
     save_figure(figure, tmp_path / "eos.png")
+
+
+def test_title_of_a_curve_says_where_it_is_and_whether_it_is_extrapolated():
+    document = eos_document() | {"bracketed": False}
+    assert eos_title(document) == "V0 = 20.450 Å³ per atom, B0 = 88.0 GPa, B0' = 4.30 (extrapolated)"
+    assert eos_title(eos_document(None)) == "no equation of state"
 
 
 def test_each_series_has_energy_and_pressure_and_svg_is_by_name(tmp_path):

@@ -30,7 +30,7 @@ from eigenwerk.cli.series.words import (
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.io.vasp.elements import formula
-from eigenwerk.perf.looking.series_plot import eos_figure
+from eigenwerk.perf.looking.series_plot import eos_figure, eos_title
 
 if TYPE_CHECKING:
     from eigenwerk.dft.series.eos import VolumeSeries
@@ -97,7 +97,7 @@ def eos(
     for text in doubts(found):
         voice.warn(text)
     if not no_plot:
-        title = f"{formula(inputs.poscar.symbols)}: {_title(document)}"
+        title = f"{formula(inputs.poscar.symbols)}: {eos_title(document)}"
         draw(lambda: eos_figure(document, title), plot, target / PICTURE, voice)
     voice(f"Document: {target / DOCUMENT}")
     if as_json:
@@ -158,12 +158,3 @@ def _summary(document: dict[str, Any]) -> list[str]:
     ]
     lines = [f"{name:<17} {value:12.5f} ± {error:.5f} {unit}".rstrip() for name, value, error, unit in rows]
     return [*lines, f"{'residual':<17} {1000 * fit['residual_eV'] / atoms:12.5f} meV per atom, root mean square"]
-
-
-def _title(document: dict[str, Any]) -> str:
-    fit, atoms = document["birch_murnaghan"], document["atoms"]
-    if fit is None:
-        return "no equation of state"
-    volume, modulus = fit["volume_A3"] / atoms, fit["bulk_modulus_GPa"]
-    words = f"V0 = {volume:.3f} Å³ per atom, B0 = {modulus:.1f} GPa, B0' = {fit['bulk_modulus_derivative']:.2f}"
-    return words if document["bracketed"] else f"{words} (extrapolated)"

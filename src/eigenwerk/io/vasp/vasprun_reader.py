@@ -152,11 +152,16 @@ def _content(path: Path, root: ET.Element) -> VasprunFile:
     points = root.find("kpoints/varray[@name='kpointlist']")
     weights = root.find("kpoints/varray[@name='weights']")
     account = found[-1].find(f"separator[@name='{PROGRAM}']")
+    fermi_level = None if fermi is None else float(_text(fermi))
+    levels = () if dos is None else (dos.energy_x, dos.total_sx, dos.partial_sxaL)
+    for value in (eig_skn, occ_skn, fermi_level, *levels):
+        if value is not None and not np.isfinite(value).all():
+            raise ValueError("a level or density of states is not finite")
     return VasprunFile(
         path, _tags(root.find("generator")), _tags(root.find("incar")), _tags(root.find("parameters")),
         _generation(root.find("kpoints/generation")),
         _rows(points, 3), _rows(weights, 1)[:, 0], symbols, titles, steps,
-        None if fermi is None else float(_text(fermi)), eig_skn, occ_skn, dos, columns,
+        fermi_level, eig_skn, occ_skn, dos, columns,
         None if account is None else _account(account),
     )  # fmt: skip
 
@@ -235,12 +240,13 @@ def _step(element: ET.Element, atoms: int) -> ReadStep:
             for one in element.findall(f"separator[@name='{PROGRAM}']/*") if one.tag in ("i", "v")
         },
     )  # fmt: skip
-    if step.lattice_cv.shape != (3, 3) or abs(np.linalg.det(step.lattice_cv)) < 1e-6:
+    lattice_cv = step.lattice_cv
+    if lattice_cv.shape != (3, 3) or not np.isfinite(lattice_cv).all() or abs(np.linalg.det(lattice_cv)) < 1e-6:
         raise ValueError("a cell has no three independent vectors")
     shapes = {"positions": step.scaled_ac, "forces": step.forces_av}
     for name, value in shapes.items():
-        if value is not None and len(value) != atoms:
-            raise ValueError(f"{len(value)} {name} for {atoms} atoms")
+        if value is not None and (len(value) != atoms or not np.isfinite(value).all()):
+            raise ValueError(f"{len(value)} {name} for {atoms} atoms, or some that are not finite")
     return step
 
 

@@ -13,7 +13,7 @@ from eigenwerk.perf.looking.field_plot import field_figure
 from eigenwerk.perf.looking.fields import atom_plane, best_axis, is_field, lattice_plane, read_fields
 from eigenwerk.perf.looking.folder import BANDS, CONVERGE, EOS, RunFolder
 from eigenwerk.perf.looking.ionic_plot import ionic_figure
-from eigenwerk.perf.looking.series_plot import converge_figure, eos_figure
+from eigenwerk.perf.looking.series_plot import converge_figure, eos_figure, eos_title
 from eigenwerk.perf.looking.structure_plot import structure_figure
 
 if TYPE_CHECKING:
@@ -106,9 +106,9 @@ def curves_of(folder: RunFolder, options: Options) -> tuple[DosCurves, str]:
     found = folder.vasprun
     assert found.dos is not None
     width = _own_broadening(found.parameters) if options.broaden is None else options.broaden
-    dos = broadened(found.dos, width)
-    words = "" if dos is found.dos else f"Gaussian broadening {width:.2g} eV"
-    return dos_curves(dos, found.columns, found.symbols, options.parts, options.atoms, folder.moment_a), words
+    curves = dos_curves(found.dos, found.columns, found.symbols, options.parts, options.atoms, folder.moment_a)
+    spread = broadened(curves, width)
+    return spread, "" if spread is curves else f"Gaussian broadening {width:.2g} eV"
 
 
 def _own_broadening(tags: Mapping[str, str]) -> float:
@@ -181,7 +181,8 @@ PICTURES = (
     Picture("bands", "bands", "bands along a path", _no_bands, _bands),
     Picture("dos", "dos", "density of states, total and of elements and orbitals", _no_dos, _dos),
     Picture("eos", "eos", "energy and pressure by volume", _needs(EOS, "eos"),
-            lambda folder, options: folder.drawn(EOS, lambda found: eos_figure(found, folder.formula))),
+            lambda folder, options: folder.drawn(
+                EOS, lambda found: eos_figure(found, f"{folder.formula}: {eos_title(found)}"))),
     Picture("converge", "converge", "errors by cutoff, k-points, smearing", _needs(CONVERGE, "converge"),
             lambda folder, options: folder.drawn(CONVERGE, lambda found: converge_figure(found, folder.formula))),
     Picture("ionic", "ionic", "energy, forces, pressure or temperature of ionic steps", _no_ionic, _ionic),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.output.record import DensityOfStates
@@ -72,19 +71,23 @@ def dos_curves(
     return DosCurves(middle_x, dos.total_sx, group)
 
 
-def broadened(dos: DensityOfStates, width: float) -> DensityOfStates:
-    """The same with every level spread by a Gaussian of a width (eV); a width below the step changes nothing.
+def broadened(curves: DosCurves, width: float) -> DosCurves:
+    """The same with every level spread by a Gaussian of a width (eV); a width below half the step changes nothing.
 
-    D'(E_i) = Σ_j D(E_j) exp(-(E_i - E_j)² / 2 width²) / Σ_j exp(...), so that integrals stay.
+    D'(E_i) = Σ_j D(E_j) g(E_i - E_j) / Σ_j g(E_j),  g(E) = exp(-E² / 2 width²), so that integrals stay.
     """
-    step = float(dos.energy_x[1] - dos.energy_x[0])
+    step = float(curves.energy_x[-1] - curves.energy_x[0]) / (len(curves.energy_x) - 1)
     if width < 0.5 * step:
-        return dos
-    return DensityOfStates(
-        dos.energy_x, gaussian_filter1d(dos.total_sx, width / step, axis=1, mode="constant"), dos.integrated_sx,
-        None if dos.partial_sxaL is None
-        else gaussian_filter1d(dos.partial_sxaL, width / step, axis=1, mode="constant"),
-    )  # fmt: skip
+        return curves
+    reach = min(int(np.ceil(5 * width / step)), len(curves.energy_x))
+    weight_x = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2)
+    weight_x /= weight_x.sum()
+
+    def spread(value_sx: np.ndarray) -> np.ndarray:
+        return np.array([np.convolve(value_x, weight_x)[reach : len(value_x) + reach] for value_x in value_sx])
+
+    part = {name: spread(value_sx) for name, value_sx in curves.part.items()}
+    return DosCurves(curves.energy_x, spread(curves.total_sx), part)
 
 
 def _letter(column: str) -> str:

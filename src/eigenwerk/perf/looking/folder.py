@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.io.run_stamp import RunStamp, stamp_of
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.output.record import StepRecord
+from eigenwerk.io.vasp.poscar import read_poscar
 from eigenwerk.io.vasp.vasprun_reader import VasprunFile, read_vasprun
 from eigenwerk.perf.looking.fields import is_field
 from eigenwerk.units import HARTREE_EV
@@ -78,8 +80,12 @@ class RunFolder:
 
     @property
     def formula(self) -> str:
-        """Of the structure; of a series, the name of the folder."""
-        return self.path.resolve().name if self.vasprun_path is None else formula(self.vasprun.symbols)
+        """Of the structure of the run, else of POSCAR; without either, the name of the folder."""
+        if self.vasprun_path is not None:
+            return formula(self.vasprun.symbols)
+        with suppress(InputError):
+            return formula(read_poscar(self.path / "POSCAR").symbols)
+        return self.path.resolve().name
 
     @property
     def mark(self) -> str:

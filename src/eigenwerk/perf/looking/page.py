@@ -40,6 +40,7 @@ pre { background: var(--card); padding: .7rem; overflow-x: auto; font-size: .82r
 .bar { display: inline-block; height: .65rem; background: var(--bar); vertical-align: middle; min-width: 1px; }
 @media print { :root { --ink: #000; --page: #fff; --card: #fff; --soft: #444; --line: #bbb; --good: #000; --bad: #900;
     --doubt: #640; --bar: #135; } body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; }
+  .scroll { overflow: visible; } table { font-size: 8.5pt; } th, td { padding-right: .7rem; }
   img.lines { filter: none; } h2 { break-after: avoid; } figure, .card, tr, .status { break-inside: avoid; }
   .cards { grid-template-columns: repeat(3, 1fr); } .card { border: 1px solid #bbb; } figure img { max-height: 11cm; } }
 """

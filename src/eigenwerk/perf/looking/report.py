@@ -257,7 +257,8 @@ def _time(trace: RunTrace | None) -> Iterator[str]:
         return
     devices = ", ".join(sorted({rank.device for rank in trace.ranks}))
     ranks = f"{len(trace.ranks)} rank{'s' if len(trace.ranks) > 1 else ''}"
-    threads = f", {trace.ranks[0].threads} threads each" if "cpu" in devices else ""
+    count = trace.ranks[0].threads
+    threads = f", {count} thread{'s' if count > 1 else ''} each" if "cpu" in devices else ""
     yield text(f"{trace.elapsed:.1f} s on {ranks} ({devices}{threads}), {trace.about.get('transport', '')}.")
     yield phase_table(profile(trace))
 

@@ -47,6 +47,16 @@ def eos_figure(document: Mapping[str, Any], title: str) -> "Figure":
     return figure
 
 
+def eos_title(document: Mapping[str, Any]) -> str:
+    """Volume, bulk modulus and its derivative, if there is a curve."""
+    fit, atoms = document["birch_murnaghan"], document["atoms"]
+    if fit is None:
+        return "no equation of state"
+    volume, modulus = fit["volume_A3"] / atoms, fit["bulk_modulus_GPa"]
+    words = f"V0 = {volume:.3f} Å³ per atom, B0 = {modulus:.1f} GPa, B0' = {fit['bulk_modulus_derivative']:.2f}"
+    return words if document["bracketed"] else f"{words} (extrapolated)"
+
+
 def _curves(above: Any, below: Any, fit: Mapping[str, Any], atoms: int, volume: np.ndarray) -> None:
     v0, b0, b1 = fit["volume_A3"] / atoms, fit["bulk_modulus_GPa"], fit["bulk_modulus_derivative"]
     ends = min(volume.min(), v0), max(volume.max(), v0)
