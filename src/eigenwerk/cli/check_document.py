@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from eigenwerk import __version__
+from eigenwerk.cli.moving.words import motion_rows, points
 from eigenwerk.cli.output_sizes import output_sizes
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure, shortest_distance
@@ -16,9 +17,9 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.default_bands import fewest_bands
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.moving.displacements import motion_words
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plan.memory import MemoryEstimate
+from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.problem import SEVERITIES, Problem
 from eigenwerk.parallel.main_memory import installed_memory
@@ -33,21 +34,22 @@ LARGEST_PAIR_SEARCH = 2000
 def document(inputs: Inputs) -> Document:
     """Everything known; parts that the input does not allow are None."""
     found = inputs.parts
-    problems = [*inputs.problems, *memory_problems(found.memory)]
+    motion, unmovable = _motion(inputs)
+    problems = [*inputs.problems, *unmovable, *memory_problems(found.memory)]
     return {
         "eigenwerk": __version__,
         "folder": str(inputs.folder),
         "title": inputs.setting("SYSTEM"),
         "formula": found.poscar and formula(found.poscar.symbols),
-        "ok": not inputs.errors,
+        "ok": not inputs.errors and not unmovable,
         "problems": problem_list(problems),
         "settings": [asdict(setting) | {"text": setting.text} for setting in inputs.settings],
         "restart": {"from": inputs.restart, "file": inputs.restart_file and str(inputs.restart_file)},
         "structure": found.structure and _structure(found.structure, inputs),
         "symmetry": found.symmetry and _symmetry(found.symmetry, found.kpoints),
         "kpoints": found.kpoints and _kpoints(found.kpoints),
+        "motion": motion,
         "fixed_density": inputs.fixed_density,
-        "motion": None if inputs.errors else motion_words(inputs),
         "band_lists": band_lists(inputs),
         "electrons": found.parameters and _electrons(found.parameters, inputs),
         "bands": found.parameters and _bands(found.parameters),
@@ -55,8 +57,20 @@ def document(inputs: Inputs) -> Document:
         "plane_waves": found.waves and asdict(found.waves),
         "datasets": [_dataset(data) for data in inputs.data.values()],
         "memory": found.memory and _memory(found.memory),
-        "files": output_sizes(inputs),
+        "files": None if unmovable else output_sizes(inputs),
     }
+
+
+def _motion(inputs: Inputs) -> tuple[Document | None, list[Problem]]:
+    """What moves, in words, with its number of ionic steps; or why it cannot."""
+    found = inputs.parts
+    if inputs.errors or found.motion is None:
+        return None, []
+    try:
+        rows = [text for label, text in motion_rows(inputs) if label == "motion"]
+        return {"kind": found.motion.kind, "ionic_steps": points(inputs), "words": rows}, []
+    except InputError as error:
+        return None, [Problem("error", "INCAR", None, str(error))]
 
 
 def problem_list(problems: list[Problem]) -> list[Document]:

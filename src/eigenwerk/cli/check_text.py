@@ -41,8 +41,8 @@ def lines(document: Document) -> Iterator[Line]:
         ("Settings", _settings(document["settings"])),
         ("Structure", _structure(document["structure"])),
         ("Symmetry", _symmetry(document["symmetry"])),
-        ("Ionic steps", [_row("", document["motion"])] if document["motion"] else []),
         ("k-points", (*_kpoints(document["kpoints"]), *_bands_besides(document))),
+        ("Motion", _motion(document["motion"], document["files"])),
         ("Electrons and bands", _electrons(document["electrons"], document["bands"])),
         ("Plane waves", _plane_waves(document["grids"], document["plane_waves"])),
         ("Data sets", _datasets(document["datasets"])),
@@ -147,6 +147,20 @@ def _bands_besides(document: Document) -> Iterator[Line]:
         yield _row("density", f"that of {source} is kept; only bands are computed")
     for one in document["band_lists"]:
         yield _row("bands besides", f"{one['source']}: {_points(one['points'])}, in the potential of the run")
+
+
+def _motion(motion: Document | None, sizes: Document | None) -> Iterator[Line]:
+    """What moves, and how long its files get."""
+    if motion is None:
+        return
+    for number, words in enumerate(motion["words"]):
+        for place, text in enumerate(wrap(words, WIDTH - 20)):
+            yield _row("" if number or place else motion["kind"], text)
+    names = [name for name in ("vasprun.xml", "OUTCAR", "trajectory.h5") if sizes and name in sizes]
+    if sizes and names:
+        most = "at most " if motion["kind"] == "relaxation" else ""
+        files = ", ".join(f"{name} {size(sizes[name])}" for name in names)
+        yield _row("ionic steps", f"{most}{motion['ionic_steps']}, after which {files}")
 
 
 def _electrons(electrons: Document | None, bands: Document | None) -> Iterator[Line]:

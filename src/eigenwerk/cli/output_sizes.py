@@ -1,5 +1,6 @@
 """Which files a run will leave, and about how large they become (no torch: `check` asks)."""
 
+from eigenwerk.cli.moving.words import points
 from eigenwerk.dft.inputs.field_files import field_sizes, wants_wavecar
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE, WAVE_FILE
@@ -22,8 +23,36 @@ ATOM_BYTES = {"vasprun.xml": 500, "OUTCAR": 250, "CONTCAR": 70, "XDATCAR": 60, "
 POINT_BYTES = {"vasprun.xml": 160, "OUTCAR": 250, "EIGENVAL": 65, "vaspout.h5": 32}
 
 
+SCF_STEPS = 5
+"""Of an ionic step, where many follow each other; a guess."""
+
+STEP_BYTES = {"vasprun.xml": (1440, 265, 135), "OUTCAR": (2260, 757, 90), "OSZICAR": (200, 91, 0),
+              "XDATCAR": (27, 0, 61), "trajectory.h5": (280, 0, 72), "vaspout.h5": (200, 56, 72),
+              "eigenwerk.h5": (900, 80, 170)}  # fmt: skip
+"""Of each further ionic step: itself, each step of self-consistency, each atom."""
+
+CELL_BYTES = {"XDATCAR": 270}
+"""Of each further ionic step in a cell that moves."""
+
+
+def motion_sizes(inputs: Inputs, steps: int) -> dict[str, int]:
+    """What so many ionic steps add; nothing for one."""
+    motion, atoms, more = inputs.parts.motion, inputs.size.atoms, steps - 1
+    if motion is None or more < 1:
+        return {}
+    cell = CELL_BYTES if motion.moves_cell else {}
+    found = {
+        name: more * (own + SCF_STEPS * scf + atom * atoms + cell.get(name, 0))
+        for name, (own, scf, atom) in STEP_BYTES.items()
+    }  # fmt: skip
+    return found | {"trajectory.h5": found["trajectory.h5"] + 24_000}
+
+
 def output_sizes(inputs: Inputs) -> dict[str, int] | None:
-    """Bytes by name, the largest first: exact for WAVECAR, estimates for the others; None for incomplete input."""
+    """Bytes by name, the largest first: exact for WAVECAR, estimates for the others; None for incomplete input.
+
+    Of a relaxation that takes all the ionic steps it may.
+    """
     size, waves, found = inputs.parts.size, inputs.parts.waves, inputs.parts
     if size is None or waves is None or found.parameters is None or found.grids is None or found.kpoints is None:
         return None
@@ -51,6 +80,8 @@ def output_sizes(inputs: Inputs) -> dict[str, int] | None:
         if found.parameters.projection is not None:
             numbers = 4 if found.parameters.projection.phases else 2  # weights, averages, phases
             sizes[STATE_FILE] += 8 * numbers * len(columns(11)) * size.atoms * levels
+    for name, count in motion_sizes(inputs, points(inputs)).items():
+        sizes[name] = sizes.get(name, 0) + count
     return dict(sorted(sizes.items(), key=lambda entry: -entry[1]))
 
 

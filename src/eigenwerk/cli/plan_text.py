@@ -6,6 +6,9 @@ from typing import Any
 from eigenwerk import __version__
 from eigenwerk.cli.check_document import band_lists
 from eigenwerk.cli.check_text import FAINT, HEAD, PLAIN, STYLES, Line, size, under_titles
+from eigenwerk.cli.moving.table import clock
+from eigenwerk.cli.moving.words import points
+from eigenwerk.cli.output_sizes import SCF_STEPS
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.plan import Plan
 from eigenwerk.io.vasp.elements import formula
@@ -30,6 +33,7 @@ def document(inputs: Inputs, plan: Plan, others: list[Plan], smallest: Plan | No
         },
         "fits": plan.fits,
         "fixed_density": inputs.fixed_density and len(inputs.kpoints.point_kc),
+        "motion": inputs.motion and {"kind": inputs.motion.kind, "ionic_steps": points(inputs)},
         "band_lists": band_lists(inputs),
         "plan": _plan(plan),
         "others": [_plan(other) for other in others],
@@ -72,6 +76,8 @@ def lines(found: Document) -> Iterator[Line]:
     if found["fixed_density"]:
         count = _count(found["fixed_density"], "k-point")
         yield f"bands of {count} in a fixed density, as many at a time; a step is one sweep over those", PLAIN
+    if found["motion"]:
+        yield _motion(found["motion"], plan["step"]["seconds"]), PLAIN
     for one in found["band_lists"]:
         yield f"and, in the potential of the run, bands of {one['source']}: {_count(one['points'], 'k-point')}", PLAIN
     yield from under_titles((
@@ -81,6 +87,14 @@ def lines(found: Document) -> Iterator[Line]:
         ("Other numbers of devices", _others(found["others"])),
     ))  # fmt: skip
     yield _verdict(found)
+
+
+def _motion(motion: Document, seconds: float) -> str:
+    """How many ionic steps, and about how long all of them take."""
+    most = "at most " if motion["kind"] == "relaxation" else ""
+    count = motion["ionic_steps"]
+    took = clock(count * SCF_STEPS * seconds)
+    return f"{motion['kind']}: {most}{_count(count, 'ionic step')}; with {SCF_STEPS} steps each, without forces, {took}"
 
 
 def _layout(plan: Document) -> Iterator[Line]:

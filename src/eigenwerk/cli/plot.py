@@ -23,7 +23,8 @@ Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder with resul
 What = Annotated[
     list[str] | None, typer.Argument(
         metavar="[WHAT]...",
-        help="bands, dos, bands+dos, eos, converge, ionic, scf, structure, fields, a file like CHGCAR; default: all.",
+        help="bands, dos, bands+dos, eos, converge, ionic, trajectory, scf, structure, fields, a file like CHGCAR; "
+        "default: all.",
     )
 ]  # fmt: skip
 Output = Annotated[

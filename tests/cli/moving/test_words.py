@@ -2,8 +2,11 @@
 
 import pytest
 
+from eigenwerk.cli.check_document import document
+from eigenwerk.cli.check_text import lines
 from eigenwerk.cli.moving.words import motion_rows, points
 from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.errors import InputError
 
 POSCAR = "Si2\n5.43\n 0 .5 .5\n .5 0 .5\n .5 .5 0\nSi\n2\nDirect\n 0 0 0\n .25 .25 .25\n"
 KPOINTS = "k\n0\nGamma\n2 2 2\n"
@@ -72,3 +75,26 @@ def test_what_moves_in_words(inputs_of, tags, count, words):
     rows = motion_rows(inputs)
     assert [text for label, text in rows if label == "motion"] == words and points(inputs) == count
     assert rows[-1][0] == "prediction"
+
+
+def test_check_says_what_moves_and_how_long_files_get(inputs_of):
+    found = {}
+    for steps in (1, 11):
+        inputs = inputs_of(f"NSW = {steps}\nIBRION = 0\nPOTIM = 1\nTEBEG = 300")
+        found[steps] = document(inputs)
+        text = "\n".join(line for line, _ in lines(found[steps]))
+        assert f"ionic steps       {steps}, after which" in text and "3 degrees of freedom" in text
+    assert found[11]["motion"]["ionic_steps"] == 11 and found[11]["motion"]["kind"] == "dynamics"
+    more = {name: size - found[1]["files"].get(name, 0) for name, size in found[11]["files"].items()}
+    assert more["XDATCAR"] == 10 * (27 + 2 * 61) and more["trajectory.h5"] > 24_000 and more["DOSCAR"] == 0
+    assert document(inputs_of("NSW = 0"))["motion"] is None
+
+
+def test_check_says_that_a_single_atom_cannot_move(inputs_of, tmp_path):
+    inputs = inputs_of("NSW = 5\nIBRION = 0\nPOTIM = 1\nTEBEG = 300")
+    (tmp_path / "POSCAR").write_text(POSCAR.replace("\n2\n", "\n1\n").replace(" .25 .25 .25\n", ""))
+    found = document(read_inputs(tmp_path))
+    assert found["motion"] is None and not found["ok"] and "nothing is left to move" in found["problems"][0]["text"]
+    with pytest.raises(InputError, match="nothing is left to move"):
+        motion_rows(read_inputs(tmp_path))
+    assert motion_rows(inputs)

@@ -21,13 +21,3 @@ def displacements(inputs: Inputs, motion: MotionRequest, settings: VibrationSett
     symmetry = inputs.kpoints.symmetry
     operations = Operations.of(symmetry.rotation_occ, symmetry.atom_map_oa)
     return vibrations(settings, first_arrangement(inputs), motion.masses_a, motion.free_ac, operations)
-
-
-def motion_words(inputs: Inputs) -> str | None:
-    """What is to move and for how long; None for a ground state."""
-    motion = inputs.motion
-    if motion is None:
-        return None
-    if isinstance(motion.settings, VibrationSettings):
-        return f"vibrations by finite differences, {displacements(inputs, motion, motion.settings).status}"
-    return f"{motion.kind}, at most {motion.steps} ionic steps"

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.moving.displacements import motion_words
 from eigenwerk.dft.parameters import filling_words
 from eigenwerk.dft.spectrum.band_gap import BandEdge, BandGap, band_gap
 from eigenwerk.functionals.table import find_functional
@@ -60,7 +59,6 @@ def description(inputs: Inputs) -> list[Row]:
         ("symmetry", f"{symmetry.spacegroup}, {counted(symmetry.order, 'operation')}{limited}"),
         *(("PAW data", line) for line in _datasets(inputs)),
         *_band_rows(inputs),
-        *([("atoms", words)] if (words := motion_words(inputs)) else []),
         ("stops when", _stop_words(inputs)),
     ]
 

@@ -15,9 +15,13 @@ from eigenwerk.perf.looking.folder import BANDS, CONVERGE, EOS, RunFolder
 from eigenwerk.perf.looking.ionic_plot import ionic_figure
 from eigenwerk.perf.looking.series_plot import converge_figure, eos_figure, eos_title
 from eigenwerk.perf.looking.structure_plot import structure_figure
+from eigenwerk.perf.looking.trajectory import read_trajectory
+from eigenwerk.perf.looking.trajectory_plot import trajectory_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+TRAJECTORY_FILE = "trajectory.h5"
 
 SMOOTH = 0.15
 """Levels of a mesh are spread to this width (eV) at least, because the mesh is not dense enough to be looked at."""
@@ -94,6 +98,14 @@ def _no_ionic(folder: RunFolder, options: Options) -> str:
     return "" if len(folder.vasprun.steps) > 1 else "the run has one ionic step only"
 
 
+def _no_trajectory(folder: RunFolder, options: Options) -> str:
+    if reason := _no_ionic(folder, options):
+        return reason
+    if not folder.has(TRAJECTORY_FILE):
+        return f"there is no {TRAJECTORY_FILE}"
+    return "" if any("kinetic" in step.energy for step in folder.vasprun.steps) else "the run is no dynamics"
+
+
 def _needs(name: str, command: str) -> Callable[[RunFolder, Options], str]:
     return lambda folder, options: "" if folder.has(name) else f"there is no {name}; `eigenwerk {command}` makes one"
 
@@ -153,6 +165,11 @@ def _ionic(folder: RunFolder, options: Options) -> "Figure":
     return ionic_figure(found.steps, title, limit if limit > 0 else None, 3 * len(found.symbols) - 3)
 
 
+def _trajectory(folder: RunFolder, options: Options) -> "Figure":
+    found = read_trajectory(folder.path / TRAJECTORY_FILE)
+    return trajectory_figure(found, f"{folder.formula}: {len(found.time_t)} points of dynamics{folder.mark}")
+
+
 def _structure(folder: RunFolder, options: Options) -> "Figure":
     last = folder.vasprun.last
     return structure_figure(last.lattice_cv, last.scaled_ac, folder.vasprun.symbols, folder.formula, folder.moment_a)
@@ -186,6 +203,8 @@ PICTURES = (
     Picture("converge", "converge", "errors by cutoff, k-points, smearing", _needs(CONVERGE, "converge"),
             lambda folder, options: folder.drawn(CONVERGE, lambda found: converge_figure(found, folder.formula))),
     Picture("ionic", "ionic", "energy, forces, pressure or temperature of ionic steps", _no_ionic, _ionic),
+    Picture("trajectory", "trajectory", "distances of pairs, mean square displacements, velocity autocorrelations",
+            _no_trajectory, _trajectory),
     Picture("scf", "convergence", "the way to self-consistency", _no_scf, _scf),
     Picture("structure", "structure", "the atoms in their cell", _no_run, _structure),
 )  # fmt: skip
