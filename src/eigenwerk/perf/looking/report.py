@@ -149,7 +149,7 @@ def _structure(folder: RunFolder) -> str:
 
 def _settings(folder: RunFolder, account: Account) -> Iterator[str]:
     yield table(("", ""), account.described)
-    settings = [(tag, value.replace("μ_B", "μB"), origin) for tag, value, origin in account.settings]
+    settings = [(tag, value.replace("_B", "B"), origin) for tag, value, origin in account.settings]
     given = [row for row in settings if row[2].startswith(("INCAR", "in place"))]
     heads = ("tag", "value", "from")
     yield "<h3>Set in the input</h3>" if given else ""
