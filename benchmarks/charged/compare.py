@@ -65,7 +65,7 @@ def gpaw() -> None:
         for kind, box in (("periodic", "8"), ("isolated", "12")):
             atoms = Atoms(symbols, placed(name, BOXES[box]), cell=BOXES[box], pbc=kind == "periodic")
             atoms.calc = GPAW(
-                mode=PW(CUTOFF), h=0.13, xc="PBE", charge=charge, occupations=FermiDirac(0.01), symmetry="off",
+                mode=PW(CUTOFF), xc="PBE", charge=charge, occupations=FermiDirac(0.01), symmetry="off",
                 txt=str(BUILD / name / f"gpaw_{kind}.txt"), convergence={"density": 1e-6},
             )  # fmt: skip
             found[kind] = atoms.get_potential_energy()
@@ -109,8 +109,8 @@ Largest distance of the four ions from GPAW's isolated energy (last column of th
 |---|---|---|---|---|
 {chr(10).join(summary)}
 
-The same by GPAW on the same data: periodic in the box of 8 Å, and isolated (its solver for charged molecules,
-box of 12 Å):
+The same by GPAW on the same data and its own grids: periodic in the box of 8 Å, and isolated (its solver for charged
+molecules, box of 12 Å):
 
 | ion | eigenwerk, 8 Å | GPAW, 8 Å | GPAW, isolated |
 |---|---|---|---|
