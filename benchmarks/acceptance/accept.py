@@ -157,7 +157,8 @@ WITHOUT = (
     "emmet-builders 0.87.3, quacc 1.8.2, dfttk 0.3.4, MPInterfaces 2020.6.19, pycdt 2.0.2, pyiron_atomistics 0.8.12, "
     "pyiron_vasp 0.2.19, fireworks 2.1.4, fairchem-data-omat 0.2.0, lobsterpy 0.6.1, matminer 0.10.1, siman 1.12.3, "
     "vasppy 1.0.0, ifermi 0.3.8, easyunfold 0.4.0, nonrad 1.2.0, hiphive 1.5, py4vasp 0.11.3, dpdata 1.1.0, "
-    "sisl 0.20.0, sumo 3.0.0, boltztrap2 26.3.1, vaspvis 1.4.4, vaspy 0.9.0, aim2dat 0.4.0; with INCAR but no POSCAR: effmass 2.3.1"
+    "sisl 0.20.0, sumo 3.0.0, boltztrap2 26.3.1, vaspvis 1.4.4, vaspy 0.9.0, aim2dat 0.4.0; with INCAR "
+    "but no POSCAR: effmass 2.3.1"
 )
 """Source archives that hold no such input, looked at in November 2026."""
 
