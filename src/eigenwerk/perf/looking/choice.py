@@ -99,10 +99,10 @@ def _no_ionic(folder: RunFolder, options: Options) -> str:
 
 
 def _no_trajectory(folder: RunFolder, options: Options) -> str:
-    if reason := _no_ionic(folder, options):
-        return reason
     if not folder.has(TRAJECTORY_FILE):
         return f"there is no {TRAJECTORY_FILE}"
+    if reason := _no_ionic(folder, options):
+        return reason
     return "" if any("kinetic" in step.energy for step in folder.vasprun.steps) else "the run is no dynamics"
 
 
