@@ -56,6 +56,17 @@ def chgnet():
     return CHGNetCalculator(model, use_device="cpu")
 
 
+def eigenwerk(**settings):
+    """The density-functional calculation of this package; a new one for each optimiser."""
+
+    def make():
+        from eigenwerk.ase import Eigenwerk
+
+        return Eigenwerk(**{"ediff": 1e-6, "ismear": 0, "sigma": 0.02, "threads": 1, **settings})
+
+    return make
+
+
 @dataclass(frozen=True)
 class Case:
     """kind: of structure; make: the atoms; surface: makes the calculator; cell: whether it moves too (ISIF = 3)."""
@@ -372,3 +383,23 @@ case(
 def _replaced(atoms, symbol):
     atoms.symbols[0] = symbol
     return atoms
+
+
+case(
+    "H2O by PBE",
+    "this package's DFT",
+    eigenwerk(encut=500, kpts=(1, 1, 1)),
+    lambda: rattled(molecule("H2O", vacuum=3.0), 0.08, 3),
+)
+case(
+    "CH3OH by PBE",
+    "this package's DFT",
+    eigenwerk(encut=500, kpts=(1, 1, 1)),
+    lambda: rattled(molecule("CH3OH", vacuum=2.5), 0.08, 3),
+)
+case(
+    "Si 8 by PBE",
+    "this package's DFT",
+    eigenwerk(encut=250, kpts=(1, 1, 1)),
+    lambda: rattled(bulk("Si", cubic=True), 0.1, 5),
+)

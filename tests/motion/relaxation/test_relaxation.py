@@ -238,6 +238,13 @@ def test_a_surface_that_never_converges_is_given_up():
     assert np.array_equal(relax.arrangement.scaled_ac, start.scaled_ac)
 
 
+def only_plain(value):
+    """Whether a state is of what files can hold: `Mover.state`."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and only_plain(entry) for key, entry in value.items())
+    return value is None or isinstance(value, np.ndarray | float | int | str)
+
+
 @pytest.mark.parametrize("stop", [1, 2, 6])
 @pytest.mark.parametrize(
     "settings", [{}, {"method": "diis"}, {"method": "damped", "smass": 0.4}, {"method": "damped"}], ids=str
@@ -248,6 +255,7 @@ def test_a_relaxation_goes_on_to_the_last_bit(stop, settings):
     whole = [point.arrangement for point, _ in drive(mover(start, **settings), Pairwise())]
     first, second = mover(start, **settings), mover(start, **settings)
     drive(first, Pairwise(), stop)
+    assert only_plain(first.state())
     second.restore(first.state())
     rest = [point.arrangement for point, _ in drive(second, Pairwise())]
     assert len(rest) == len(whole) - stop

@@ -82,13 +82,14 @@ class Diis:
 
     def state(self) -> dict[str, Any]:
         return {
-            "points": [point.state() for point in self._points],
+            "points": {str(number): point.state() for number, point in enumerate(self._points)},
             "matrix": self._matrix,
             "shortened": self._shortened,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self._points = [Trial.of(point) for point in state["points"]]
+        points = state.get("points") or {}  # a file keeps no empty group
+        self._points = [Trial.of(points[str(number)]) for number in range(len(points))]
         self._matrix = None if state["matrix"] is None else np.array(state["matrix"])
         self._shortened = float(state["shortened"])
 
