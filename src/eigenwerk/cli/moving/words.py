@@ -94,7 +94,7 @@ def _dynamics(inputs: Inputs, motion: MotionRequest, mover: Trajectory) -> Itera
 def _details(settings: DynamicsSettings) -> str:
     if settings.thermostat == "nose-hoover":
         mass = f"mass {settings.nose_mass:g} eV fs²" if settings.nose_mass is not None else (
-            f"period {settings.thermostat_time:g} fs"
+            f"time constant {settings.thermostat_time:.4g} fs"
         )
         return f" ({counted(settings.chain_length, 'thermostat')}, {mass})"
     if settings.thermostat == "langevin":

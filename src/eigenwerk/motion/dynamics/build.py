@@ -121,7 +121,7 @@ def thermostat_of(settings: DynamicsSettings, freedom: Freedom, noise: Noise, fr
     if settings.thermostat == "csvr":
         return VelocityRescaling(freedom, noise, settings.thermostat_time, step)
     if settings.thermostat == "nose-hoover":
-        kt = BOLTZMANN_EV_KELVIN * settings.temperature
+        kt = BOLTZMANN_EV_KELVIN * (settings.temperature or settings.last_temperature)
         time, first = settings.thermostat_time, settings.nose_mass
         mass_x = chain_masses(freedom.count, kt, settings.chain_length, time, first)
         return NoseHooverChain(freedom, mass_x, step, settings.chain_substeps, settings.chain_yoshida)

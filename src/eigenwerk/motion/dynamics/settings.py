@@ -75,7 +75,8 @@ class DynamicsSettings:
     def _checks(self) -> tuple[tuple[bool, str], ...]:
         """What must not be, each with its words."""
         bath = self.thermostat in ("andersen", "nose-hoover", "langevin", "csvr")
-        coldest = min(self.temperature, self.last_temperature)
+        coldest, hottest = sorted((self.temperature, self.last_temperature))
+        cold = coldest == 0 if self.thermostat == "csvr" else hottest == 0
         rescaling = self.barostat.endswith("cell rescaling")
         chain = self.thermostat == "nose-hoover"
         no_mass = self.nose_mass is None and self.thermostat_time <= 0
@@ -84,7 +85,7 @@ class DynamicsSettings:
             (self.time_step <= 0, f"a time step of {self.time_step:g} fs goes nowhere. Typical: 0.5 fs with hydrogen, "
                                   "1 to 2 fs without."),
             (coldest < 0, f"a temperature of {coldest:g} K is below absolute zero."),
-            (bath and coldest == 0, f"the thermostat {self.thermostat!r} needs temperatures above 0 K."),
+            (bath and cold, f"the thermostat {self.thermostat!r} needs temperatures above 0 K."),
             (self.scaling_stride < 1, f"velocities scaled every {self.scaling_stride} steps: set at least 1."),
             (not 0 <= self.collision_chance <= 1, f"{self.collision_chance:g} is no probability of a collision: "
                                                   "0 to 1."),
