@@ -12,6 +12,7 @@ from pathlib import Path
 from eigenwerk.io.h5md import TRAJECTORY_FILE, has_trajectory, write_trajectory
 from eigenwerk.io.vasp.output.contcar import write_contcar
 from eigenwerk.io.vasp.output.doscar import write_doscar
+from eigenwerk.io.vasp.output.dynamics_report import is_dynamics, write_report
 from eigenwerk.io.vasp.output.eigenval import write_eigenval
 from eigenwerk.io.vasp.output.ibzkpt import write_ibzkpt
 from eigenwerk.io.vasp.output.oszicar import write_oszicar
@@ -67,6 +68,7 @@ OUTPUT_FILES = (
     OutputFile("OSZICAR", write_oszicar),
     OutputFile("CONTCAR", write_contcar),
     OutputFile("XDATCAR", write_xdatcar),
+    OutputFile("REPORT", write_report, is_dynamics),
     OutputFile(TRAJECTORY_FILE, write_trajectory, has_trajectory),
     OutputFile("EIGENVAL", write_eigenval, at_end=True),
     OutputFile("IBZKPT", write_ibzkpt, has_mesh),
