@@ -81,3 +81,11 @@ def test_selective_dynamics_that_leaves_nothing_is_refused(read):
     assert "leaves nothing to move" in words(
         read("NSW = 5\nIBRION = 2\n", poscar=POSCAR.format(**fixed)), "error"
     )  # fmt: skip
+
+
+def test_states_that_predict_are_in_the_estimate_of_memory(read):
+    still, moving = read(""), read("NSW = 9\nIBRION = 0\nPOTIM = 0.5\n")
+    earlier = {item.name: item.bytes for item in moving.parts.memory.items}["earlier ionic steps"]
+    orbitals = {item.name: item.bytes for item in moving.parts.memory.items}["orbitals"]
+    assert 2 * orbitals <= earlier <= 4 * orbitals  # four states; "orbitals" are two
+    assert "earlier ionic steps" not in {item.name for item in still.parts.memory.items}

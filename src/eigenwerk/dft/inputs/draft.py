@@ -56,6 +56,7 @@ from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.kpoints import KpointsFile
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.wavecar import wavecar_bytes
+from eigenwerk.motion.prediction import LONGEST
 from eigenwerk.parallel.block_sizes import BATCH_POINTS
 from eigenwerk.parallel.main_memory import installed_memory
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
@@ -253,6 +254,8 @@ class Draft:
         if not self.keeps_orbitals:  # batch by batch
             self.size = replace(self.size, kpoints=min(self.size.kpoints, BATCH_POINTS))
         self.size = with_lists(self.size, self._listed(), self.parameters, self.kpoints.symmetry)
+        if self.motion is not None:
+            self.size = replace(self.size, earlier=LONGEST[self.motion.prediction])
         if accuracy:
             limits = wave_limits(self.structure, self.grids, self.parameters.cutoff)
             self.size = check_spheres(

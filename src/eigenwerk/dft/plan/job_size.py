@@ -42,7 +42,7 @@ class JobSize:
     real (wave_form.py); exact: whole matrices are diagonalised; start_single: the first steps are in single precision.
     listed: k-points of the longest list whose bands are found besides, batch by batch, with whether their orbitals are
     real; weighed: k-points whose orbitals are projected on atoms, 0 for none, and the numbers of bytes that are kept
-    of an orbital for each atom.
+    of an orbital for each atom; earlier: states of earlier ionic steps that predict the next one.
     """
 
     spins: int
@@ -66,6 +66,7 @@ class JobSize:
     listed_real: bool = False
     weighed: int = 0
     weight_bytes: int = 0
+    earlier: int = 0
 
     @property
     def number_bytes(self) -> int:

@@ -94,6 +94,8 @@ STAYING = (
     Arrays("density mixing", "jsD", 2),
     Arrays("symmetry", "od", 1, 25),  # a place, a phase, a mark
     Arrays("weights on atoms", "sKnaw", 1, 1, lambda size: size.weighed > 0),  # of all k-points, to the end
+    Arrays("earlier ionic steps", "esknG", 1, ORBITAL, lambda size: size.earlier > 0),
+    Arrays("earlier ionic steps", "esd", 1, COMPLEX, lambda size: size.earlier > 0),
 )
 """What is there from beginning to end."""
 
@@ -160,7 +162,7 @@ def axes_of(size: JobSize, layout: Layout, machine: Machine, block: int) -> dict
     b: k-points of a block of the eigensolver; d: plane waves of the density; D: entries of all one-centre matrices;
     j: steps of mixing history; x: species; r: kinds of atoms that are worked on together; m: vectors at the start;
     P, S: points of the fine grid, of the spheres of all atoms; Q: values of the projectors on the latter; K: k-points
-    whose orbitals are projected on atoms; w: bytes of such a projection.
+    whose orbitals are projected on atoms; w: bytes of such a projection; e: states of earlier ionic steps.
     """
     return {
         "s": size.spins, "k": layout.points(size.kpoints), "n": size.bands, "G": _waves(size, layout),
@@ -170,7 +172,7 @@ def axes_of(size: JobSize, layout: Layout, machine: Machine, block: int) -> dict
         "x": len(size.species), "r": min(ceil(size.kinds / layout.ranks), machine.atoms_per_batch),
         "m": max(size.projectors + size.bound_states, 5 * size.starting_orbitals),
         "P": size.fine_points, "S": size.sphere_points, "Q": size.sphere_values, "K": size.weighed,
-        "w": size.weight_bytes,
+        "w": size.weight_bytes, "e": size.earlier,
     }  # fmt: skip
 
 
