@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eigenwerk.dft.inputs.field_files import BandSelection, band_selection, idle_fields
+from eigenwerk.dft.inputs.field_files import BandSelection, band_selection, sums_over_path, wanted_fields
 from eigenwerk.dft.volumetric.charge import charge_blocks
 from eigenwerk.dft.volumetric.partial_charge import chosen_orbitals, partial_charges
 from eigenwerk.errors import InputError
@@ -76,7 +76,9 @@ def test_choices_that_are_not_there_are_refused(text, words):
     assert band_selection(parse_incar(text), 8, 3) is None
 
 
-def test_files_of_a_density_that_is_kept_are_told_not_to_come():
-    told = idle_fields(parse_incar("ICHARG = 11\nLPARD = T\nIBAND = 1\nLVHAR = T\nLELF = F\n"))
-    assert [problem.tag for problem in told] == ["LVHAR", "LPARD"] and told[0].severity == "warning"
-    assert idle_fields(parse_incar("LVHAR = T\n")) == []
+def test_of_a_density_that_is_kept_a_sum_over_a_path_is_told():
+    kept = parse_incar("ICHARG = 11\nLPARD = T\nIBAND = 1\nLVHAR = T\nLELF = T\n")
+    told = sums_over_path(kept, sampled=False)
+    assert [problem.tag for problem in told] == ["LELF"] and told[0].severity == "warning"
+    assert sums_over_path(kept, sampled=True) == sums_over_path(parse_incar("LELF = T\n"), sampled=False) == []
+    assert "LOCPOT" in wanted_fields(kept) and "CHGCAR" not in wanted_fields(kept)
