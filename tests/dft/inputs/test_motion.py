@@ -70,6 +70,10 @@ def test_velocities_in_direct_coordinates_are_per_step(read):
         ("NSW = 1\nIBRION = 5\nNFREE = 3", "NFREE = 3"),
         ("NSW = 1\nIBRION = 8", "linear response is not available"),
         ("NSW = 1\nIBRION = 44", "reaction paths are not available"),
+        ("NSW = 5\nIBRION = 2\nICHARG = 12", "line 2: NSW = 5: ICHARG = 12 keeps the density"),
+        ("NSW = 5\nIBRION = 0\nPOTIM = 0", "line 4: POTIM = 0: a time step of 0 fs"),
+        ("NSW = 5\nIBRION = 0\nPOTIM = 1\nTEBEG = -5", "line 5: TEBEG = -5: a temperature of -5 K"),
+        ("NSW = 5\nIBRION = 0\nPOTIM = 1\nTEBEG = 9\nMDALGO = 3\nLANGEVIN_GAMMA = 3*1", "3 frictions for 2 species"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_the_number(read, lines, expected):

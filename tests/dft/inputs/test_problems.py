@@ -66,7 +66,7 @@ ERRORS = {
     ),
     "displacements": (
         {"INCAR": "NSW = 1\nIBRION = 6\nNFREE = 3\nEDIFF = 1E-8"},
-        r"INCAR: NFREE = 3: each direction is tried 1, 2 or 4 times. Set NFREE = 2",
+        r"INCAR line 3: NFREE = 3: each direction is tried 1, 2 or 4 times. Set NFREE = 2",
     ),
     "relaxation": ({"INCAR": "NSW = 5"}, r"INCAR line 1: NSW = 5: .* needs a time step.*IBRION = 2 for a relaxation"),
     "no width": ({"INCAR": "ISMEAR = 0\nSIGMA = 0"}, r"INCAR line 2: SIGMA = 0: the smearing must have a width"),

@@ -100,7 +100,7 @@ class Draft:
     def fill(self) -> None:
         """All steps in their order."""
         self._data()
-        self.motion, computed = motion_request(self.incar, self.poscar, self.findings)
+        self.motion, computed = motion_request(self.incar, self.poscar, self.findings, self.fixed_density)
         self.computed |= computed
         check_structure(self.poscar, self.datasets, self.findings)
         check_smearing(self.incar, self.findings)

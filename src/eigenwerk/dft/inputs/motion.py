@@ -1,5 +1,6 @@
 """What moves in a run, by its tags: relaxation, molecular dynamics or finite displacements (no torch here)."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -7,9 +8,11 @@ import numpy as np
 
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, number, whole
+from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.problem import Problem
 from eigenwerk.io.vasp.tags.ions import DYNAMICS_TAGS
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.dynamics.vasp_tags import settings_of_tags
@@ -76,7 +79,7 @@ def kind_of_motion(incar: Incar) -> str | None:
 
 
 def motion_request(
-    incar: Incar, poscar: Poscar, findings: Findings
+    incar: Incar, poscar: Poscar, findings: Findings, fixed_density: bool = False
 ) -> tuple[MotionRequest | None, dict[str, Computed]]:
     """What the tags ask for, and those of its tags that follow from others or are out of force."""
     kind = kind_of_motion(incar)
@@ -95,19 +98,44 @@ def motion_request(
         )  # fmt: skip
     _check_masses(incar, poscar, findings)
     settings: RelaxationSettings | DynamicsSettings | VibrationSettings | None = None
-    with findings.collecting(incar.file):
+    try:
         if kind == DYNAMICS:
             settings = _dynamics(incar, poscar, findings)
         elif kind == VIBRATIONS:
             settings = _vibrations(incar, findings)
         else:
             settings = _relaxation(incar)
+    except InputError as error:
+        findings.add(_placed(incar, str(error).removeprefix("Molecular dynamics: ")))
+    if fixed_density:
+        findings.add(incar.problem(
+            "NSW", f"ICHARG = {incar.get('ICHARG')} keeps the density, and atoms that move would take it along",
+            "Set NSW = 0, or remove ICHARG.",
+        ))  # fmt: skip
     if settings is None or _errors(findings) > before:
         return None, computed
     return MotionRequest(
         kind, whole(incar, "NSW"), _prediction(incar, kind), settings, masses(incar, poscar),
         _velocities(poscar, settings), free_ac, _species(poscar),
     ), computed  # fmt: skip
+
+
+PLACES = {
+    "time step": "POTIM", "displacement": "POTIM", "friction": "LANGEVIN_GAMMA", "collision": "ANDERSEN_PROB",
+    "temperature": "TEBEG", "absolute zero": "TEBEG", "above 0 K": "TEBEG", "chain": "NHC_NCHAINS",
+    "scaled every": "NBLOCK", "cell of mass": "PMASS", "csvr": "CSVR_PERIOD", "velocities": "SMASS",
+}  # fmt: skip
+"""Words of what is wrong with settings, and the tags that mean them."""
+
+
+def _placed(incar: Incar, message: str) -> Problem:
+    """A problem of the tag that a message names or means, if that is given; else of NSW, which asks for all of it."""
+    named = [tag for tag in (*OF_MOTION, "ISIF", "IBRION") if f"{tag} =" in message or message.startswith(tag)]
+    meant = [tag for words, tag in PLACES.items() if words in message]
+    tag = next((tag for tag in (*named, *meant) if tag in incar.values), "NSW")
+    message = re.sub(rf"^{tag} = [^:]*: ", "", message)
+    what, _, remedy = message.rstrip(".").rpartition(". ")
+    return incar.problem(tag, what or message.rstrip("."), f"{remedy}." if what else "")
 
 
 def _errors(findings: Findings) -> int:
@@ -216,7 +244,10 @@ def _dynamics(incar: Incar, poscar: Poscar, findings: Findings) -> DynamicsSetti
              "NHC_PERIOD", "PMASS", "PSTRESS", "TEBEG", "CSVR_PERIOD", "BULK_MODULUS")  # fmt: skip
     rest = {name.lower(): value(name) for name in names}
     gamma, seed = incar.values.get("LANGEVIN_GAMMA"), incar.values.get("RANDOM_SEED")
-    rest["langevin_gamma"] = gamma if isinstance(gamma, tuple) else (0.0,) * len(poscar.species_runs)
+    species = len(poscar.species_runs)
+    rest["langevin_gamma"] = gamma if isinstance(gamma, tuple) else (0.0,) * species
+    if isinstance(gamma, tuple) and len(gamma) != species:
+        raise InputError(f"LANGEVIN_GAMMA has {len(gamma)} frictions for {species} species. Give one for each.")
     if isinstance(seed, tuple):
         rest["random_seed"] = seed
     for name in ("SMASS", "TEEND", "ISIF"):
