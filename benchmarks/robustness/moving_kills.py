@@ -106,7 +106,7 @@ def main() -> None:
             chains[kind] += 1
             if process.returncode == 0:
                 faults += compared(kind, end_of(folder), whole[kind][0], worst)
-            print(f"{sum(kills.values())} kills, {kind}: {len(faults)} faults", flush=True)
+            print(f"{sum(kills.values())} kills, {kind}: {len(faults)} faults {faults[-1:]}", flush=True)
     print(f"{sum(kills.values())} kills in {sum(chains.values())} chains: {dict(kills)}")
     shown = {kind: [f"{value:.1e}" for value in values] for kind, values in worst.items()}
     print("largest differences of places (Å) and energies (eV):", shown)

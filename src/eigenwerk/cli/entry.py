@@ -23,3 +23,7 @@ def command() -> NoReturn:
         print("Interrupted.", file=sys.stderr)
         sys.exit(130)
     run_command()
+
+
+if __name__ == "__main__":  # ranks
+    command()

@@ -67,7 +67,7 @@ def run_ranks(
 
 def rank_command(arguments: Sequence[str]) -> list[str]:
     """The command line of a rank: this Python and eigenwerk, whatever is called that on PATH."""
-    return [sys.executable, "-m", "eigenwerk.cli.main", *arguments]
+    return [sys.executable, "-m", "eigenwerk.cli.entry", *arguments]
 
 
 def die_with_parent(environ: Mapping[str, str] = os.environ) -> None:
