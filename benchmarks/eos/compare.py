@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from eigenwerk.units import EV_PER_CUBIC_ANGSTROM_GPA
+from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -56,7 +56,7 @@ def reference(name: str, code: str) -> tuple[float, float, float]:
     document = json.loads((REFERENCE / f"results-{kind}-verification-PBE-v1-{code}.json").read_text())
     key = next(one for one in document["BM_fit_data"] if one == system)
     fit, count = document["BM_fit_data"][key], document["num_atoms_in_sim_cell"][key]
-    return fit["min_volume"] / count, fit["bulk_modulus_ev_ang3"] * EV_PER_CUBIC_ANGSTROM_GPA, fit["bulk_deriv"]
+    return fit["min_volume"] / count, fit["bulk_modulus_ev_ang3"] * EV_PER_ANGSTROM3_GPA, fit["bulk_deriv"]
 
 
 PAGE = """# Equations of state

@@ -26,7 +26,7 @@ from eigenwerk.dft.api.settings import inputs_of
 from eigenwerk.dft.api.structures import structure_given
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.moving.surface import DensityFunctionalSurface
-from eigenwerk.dft.running.movers import first_arrangement, make_mover
+from eigenwerk.dft.running.movers import make_mover
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.motion.prediction import METHODS
 
@@ -75,7 +75,6 @@ def one(name: str, method: str, steps: int) -> dict[str, Any]:
     mover = make_mover(inputs, inputs.motion)
     surface = DensityFunctionalSurface(first, method if method != FRESH else "none", lambda operations: inputs.kpoints)
     begun, counts, applied, conserved, worst = time.perf_counter(), [], [], [], 0.0
-    assert first_arrangement(inputs).scaled_ac.shape == inputs.structure.scaled_ac.shape
     while (asked := mover.ask()) is not None:
         calculation = surface.calculation_at(asked)
         begin = None if method == FRESH else surface.start(asked, calculation)

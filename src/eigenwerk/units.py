@@ -21,9 +21,6 @@ EV_PER_ANGSTROM3_GPA = 160.2176634
 STRESS_KILOBAR = HARTREE_EV / BOHR_ANGSTROM**3 * 10 * EV_PER_ANGSTROM3_GPA
 """One hartree per bohr³ in kilobar; ten of these are a gigapascal."""
 
-EV_PER_CUBIC_ANGSTROM_GPA = 160.2176634
-"""One electronvolt per cubic angstrom in gigapascal."""
-
 FREQUENCY_THZ = 15.633304239856193
 """√(eV/amu)/Å/2π in terahertz: from the root of a force constant over a mass to a frequency."""
 

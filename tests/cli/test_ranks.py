@@ -249,7 +249,7 @@ def spoil_rank_1(tmp_path, body):
         "if os.environ.get('RANK') == '1':\n"
         "    import time\n"
         "    import eigenwerk.dft.running.run\n"
-        "    kind = eigenwerk.dft.running.course.Course\n"
+        "    kind = eigenwerk.dft.running.active_run.ActiveRun\n"
         "    before = kind.step\n"
         "    def step(self, step, state):\n"
         f"        {body}\n"

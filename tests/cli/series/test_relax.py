@@ -60,6 +60,15 @@ def test_no_relaxation_is_refused(folder, capsys):
     assert not (folder / "relaxed").exists()
 
 
+def test_tags_that_share_a_line_are_taken_apart(folder):
+    (folder / "INCAR").write_text("ENCUT = 160; NSW = 0\nISMEAR = 0; SIGMA = 0.05\nLCHARG = F\n")
+    (folder / "POSCAR").write_text(POSCAR.format(a=5.45))
+    done = relax(folder)
+    assert done.returncode == 0, done.stderr
+    incar = read_incar(folder / "relaxed" / "1" / "INCAR")
+    assert (incar.values["NSW"], incar.values["ENCUT"], incar.values["SIGMA"]) == (150, 160.0, 0.05)
+
+
 def test_rounds_of_another_relaxation_are_not_gone_on_with(folder, capsys):
     place = folder / "relaxed" / "1"
     place.mkdir(parents=True)

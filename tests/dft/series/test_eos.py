@@ -12,7 +12,7 @@ from eigenwerk.dft.series.points import Point
 from eigenwerk.dft.series.variants import fixed_points
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.units import EV_PER_CUBIC_ANGSTROM_GPA
+from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
 INCAR = "ENCUT = 180\nISMEAR = 0\nSIGMA = 0.05\nEDIFF = 1E-4\nLORBIT = 11\nISTART = 1\n"
 POSCAR = "silicon\n5.58\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
@@ -37,7 +37,7 @@ def points(shares, **changes):
     made = []
     for share in shares:
         volume = 40.9 * share
-        pressure = float(CURVE.pressure(np.array(volume))) * EV_PER_CUBIC_ANGSTROM_GPA
+        pressure = float(CURVE.pressure(np.array(volume))) * EV_PER_ANGSTROM3_GPA
         made.append(replace(point, volume=volume, energy=float(CURVE.energy(np.array(volume))), pressure=pressure))
     return tuple(replace(one, **changes) for one in made)
 

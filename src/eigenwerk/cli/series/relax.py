@@ -15,10 +15,9 @@ import typer
 from eigenwerk.cli.run import Device, MaxTime, Quiet, Ranks, Transport, run
 from eigenwerk.dft.crystal.structure import vacuum
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
-from eigenwerk.dft.inputs.texts import read_texts
+from eigenwerk.dft.series.variants import incar_with
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, write_text
-from eigenwerk.io.vasp.incar import parse_incar
 from eigenwerk.io.vasp.poscar import parse_poscar, read_poscar
 from eigenwerk.parallel.launch.environment import find_launch
 from eigenwerk.units import BOHR_ANGSTROM
@@ -105,14 +104,7 @@ def _round_texts(folder: Path) -> dict[str, str]:
     missing = {name: value for name, value in tags.items() if name not in given}
     if given.get("NSW") in (0, -1):
         missing["NSW"] = SENSIBLE["NSW"]
-    texts = dict(read_texts(folder).text)
-    incar = "\n".join(line for line in texts["INCAR"].splitlines() if not ("NSW" in missing and _is_nsw(line)))
-    texts["INCAR"] = incar.rstrip() + "\n" + "".join(f"{name} = {value}\n" for name, value in missing.items())
-    return texts
-
-
-def _is_nsw(line: str) -> bool:
-    return "NSW" in parse_incar(line).values and len(parse_incar(line).values) == 1
+    return {**inputs.texts.text, "INCAR": incar_with(inputs.incar, missing)}
 
 
 def _has_vacuum(inputs: Inputs) -> bool:

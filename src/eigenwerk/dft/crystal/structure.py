@@ -102,6 +102,11 @@ def widest_gaps(wrapped_ac: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return sorted_ac[after_c, np.arange(3)], gap_ac.max(axis=0)
 
 
+def shortest(step_ac: np.ndarray) -> np.ndarray:
+    """Fractional displacements to the nearest image, axis by axis."""
+    return np.asarray(step_ac - np.rint(step_ac))
+
+
 def shortest_distance(structure: Structure) -> tuple[int, int, float]:
     """The closest pair of atoms, periodic images included.
 

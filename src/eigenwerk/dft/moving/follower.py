@@ -6,6 +6,7 @@ import torch
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.moving.trail import Trail
+from eigenwerk.dft.scf.carried import same_vectors
 from eigenwerk.dft.scf.state import StartingPoint, State
 from eigenwerk.motion.prediction import FIT
 
@@ -43,12 +44,11 @@ class Follower:
 def _same_waves(old: PlaneWaveBasis, new: PlaneWaveBasis) -> bool:
     """Whether coefficients of one mean the same in the other."""
     return (
-        old.form.dtype == new.form.dtype
+        same_vectors(old, new)
         and old.spin == new.spin
         and old.inversion is None
         and new.inversion is None
         and np.array_equal(old.kpoints.point_kc, new.kpoints.point_kc)
         and old.density_count == new.density_count
-        and torch.equal(old.index_khc, new.index_khc)
         and torch.equal(old.index_gc[: old.density_count], new.index_gc[: new.density_count])
     )

@@ -14,7 +14,7 @@ from eigenwerk.dft.scf.state import StartingPoint, State
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 from eigenwerk.units import (
     BOHR_ANGSTROM,
-    EV_PER_CUBIC_ANGSTROM_GPA,
+    EV_PER_ANGSTROM3_GPA,
     FORCE_EV_PER_ANGSTROM,
     HARTREE_EV,
     STRESS_KILOBAR,
@@ -22,7 +22,7 @@ from eigenwerk.units import (
 
 Operations = tuple[int, ...] | None
 
-STRESS_EV_PER_ANGSTROM3 = STRESS_KILOBAR / (10 * EV_PER_CUBIC_ANGSTROM_GPA)
+STRESS_EV_PER_ANGSTROM3 = STRESS_KILOBAR / (10 * EV_PER_ANGSTROM3_GPA)
 
 
 class DensityFunctionalSurface:

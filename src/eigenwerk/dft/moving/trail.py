@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.dft.density import Density, moment_per_atom, superposed_atoms
 from eigenwerk.dft.fields import KINDS
 from eigenwerk.dft.paw.atoms import PawAtoms
@@ -42,9 +42,8 @@ LEARNED = 12
 class Trail:
     """States of one system on the same plane waves, those of `basis`, newest first, as many as the method can use."""
 
-    def __init__(self, method: str, electrons: float, longest: int | None = None):
+    def __init__(self, method: str, electrons: float):
         self.method, self.electrons = method, electrons
-        self.longest = LONGEST[method] if longest is None else longest
         self.kept: list[Footprint] = []
         self.basis: PlaneWaveBasis | None = None
         self.occ_skn: torch.Tensor | None = None
@@ -52,7 +51,7 @@ class Trail:
 
     def copy(self) -> "Trail":
         """As it is now."""
-        other = Trail(self.method, self.electrons, self.longest)
+        other = Trail(self.method, self.electrons)
         other.kept, other.basis = list(self.kept), self.basis
         other.occ_skn, other.learned = self.occ_skn, self.learned
         return other
@@ -62,7 +61,7 @@ class Trail:
         density = state.following
         moment_a = moment_per_atom(density, atoms) if density.spin.polarised else None
         new = Footprint(state.structure, _without_atoms(density, atoms, moment_a), moment_a, state.coeff_sknG)
-        older = self.kept[: self.longest - 1]
+        older = self.kept[: LONGEST[self.method] - 1]
         self.kept = [new, *(_turned(one, new.coeff_sknG, atoms) for one in older)]
         self.occ_skn, self.basis = state.occupations.occ_skn, atoms.basis
         self.learned = _newest(state.progress.mixer())
@@ -132,6 +131,6 @@ def _unwrapped(structures: list[Structure], wanted: Structure) -> list[np.ndarra
     """Cartesian places of the wanted structure and the earlier ones, each atom at its image next to the wanted one."""
     places = [wanted.positions_av]
     for structure in structures:
-        step_ac = structure.scaled_ac - wanted.scaled_ac
-        places.append((wanted.scaled_ac + step_ac - np.rint(step_ac)) @ structure.lattice_cv)
+        step_ac = shortest(structure.scaled_ac - wanted.scaled_ac)
+        places.append((wanted.scaled_ac + step_ac) @ structure.lattice_cv)
     return places

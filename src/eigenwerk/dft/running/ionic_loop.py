@@ -10,8 +10,8 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.symmetry import subgroup
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.moving.surface import DensityFunctionalSurface, Operations
+from eigenwerk.dft.running.active_run import ActiveRun
 from eigenwerk.dft.running.checkpoint import load_start
-from eigenwerk.dft.running.course import Course
 from eigenwerk.dft.running.motion_tree import REMEDY, Resumption, Snapshot, require_same_run, trail_of
 from eigenwerk.dft.running.movers import make_mover
 from eigenwerk.dft.running.records import Observables
@@ -32,9 +32,9 @@ OnIonicStep = Callable[[int, IonicStep], None]
 
 @dataclass
 class IonicLoop:
-    """course: the run that this is part of; mover: who asks for points; surface: what answers."""
+    """active: the run that this is part of; mover: who asks for points; surface: what answers."""
 
-    course: Course
+    active: ActiveRun
     motion: MotionRequest
     mover: Mover
     surface: DensityFunctionalSurface
@@ -42,25 +42,25 @@ class IonicLoop:
     resumed: Resumption | None = None
 
     @staticmethod
-    def of(course: Course, motion: MotionRequest, on_ionic_step: OnIonicStep | None = None) -> "IonicLoop":
+    def of(active: ActiveRun, motion: MotionRequest, on_ionic_step: OnIonicStep | None = None) -> "IonicLoop":
         """At the start of a run."""
-        inputs, first = course.inputs, course.calculation
+        inputs, first = active.inputs, active.calculation
 
         def kpoints_of(operation_x: tuple[int, ...]) -> KPoints:
             keep_o = np.isin(np.arange(first.kpoints.symmetry.order), operation_x)
             return inputs.kpoints_under(subgroup(first.kpoints.symmetry, keep_o))
 
         surface = DensityFunctionalSurface(first, motion.prediction, kpoints_of)
-        return IonicLoop(course, motion, make_mover(inputs, motion), surface, on_ionic_step)
+        return IonicLoop(active, motion, make_mover(inputs, motion), surface, on_ionic_step)
 
     def run(self, start: State | None = None) -> RunResult:
         """To the end; start: a state to go on from, in place of what INCAR asks for."""
-        course, given = self.course, self.course.calculation.parameters
-        course.journey = self._journey
+        active, given = self.active, self.active.calculation.parameters
+        active.journey = self._journey
         ground, report = None, None
         while (asked := self.mover.ask()) is not None:
             calculation = self.surface.calculation_at(asked)
-            course.calculation = course.saver.calculation = calculation
+            active.calculation = active.saver.calculation = calculation
             ground = calculation.run(self._scf_step, self._begin(asked, calculation, start))
             calculation.parameters = given  # steps with a density that is kept are for the first ionic step
             point = _agreed(self.surface.add(asked, calculation, ground), calculation.runtime)
@@ -69,37 +69,37 @@ class IonicLoop:
             self._step_done(ground, report)
         assert ground is not None, "a mover asks for one point at least"
         if isinstance(self.mover, Vibrations):
-            course.saver.vibrations = vibration_record(self.mover)
-        return course.finish(ground, report)
+            active.saver.vibrations = vibration_record(self.mover)
+        return active.finish(ground, report)
 
     def _begin(
         self, asked: Arrangement, calculation: Calculation, start: State | None
     ) -> State | StartingPoint | None:  # fmt: skip
         """Where self-consistency begins at an arrangement."""
-        course, resumed = self.course, self.resumed
+        active, resumed = self.active, self.resumed
         if resumed is not None and resumed.begun:
             self.resumed = None
             return load_start(resumed.path, calculation)
-        if course.saver.earlier or course.saver.done:
+        if active.saver.earlier or active.saver.done:
             return self.surface.start(asked, calculation)
-        return start or course.start()
+        return start or active.start()
 
     def _scf_step(self, step: ScfStep, state: State) -> None:
         """After each step of self-consistency; the first one makes the ionic step before one of the past."""
-        self.course.saver.next_ionic_step()
-        self.course.step(step, state)
+        self.active.saver.next_ionic_step()
+        self.active.step(step, state)
 
     def _keep(self, operations: Operations) -> None:
         """All that is needed to go on after the point just told."""
         mover, trail = self.mover, self.surface.trail_for(operations)
-        self.course.saver.snapshot = Snapshot(
+        self.active.saver.snapshot = Snapshot(
             self.motion.kind, mover.state(), mover.finished, mover.status, trail.copy(), operations
         )
 
     def resume(self, found: Resumption) -> None:
         """Go on where a run was saved.  Raises InputError if that was another one."""
-        course = self.course
-        require_same_run(found, self.motion.kind, course.inputs)
+        active = self.active
+        require_same_run(found, self.motion.kind, active.inputs)
         try:
             self.mover.restore(found.mover)
             asked = self.mover.ask()
@@ -107,33 +107,33 @@ class IonicLoop:
             raise InputError(f"{found.path}: atoms cannot go on from there ({error}). {REMEDY}") from error
         if asked is None:
             raise InputError(f"{found.path}: this run is over: {found.status}. Leave --restart out to begin anew.")
-        course.saver.earlier = found.steps
+        active.saver.earlier = found.steps
         self.resumed = found
         words = f"going on after {len(found.steps)} ionic steps of {found.path}"
-        course.note(f"{words}, within the next one" if found.begun else words)
+        active.note(f"{words}, within the next one" if found.begun else words)
         trail = self.surface.trail_for(found.operations)
         if not trail_of(found, trail, self.surface.base(found.operations).atoms):
-            course.note("no earlier orbitals were saved: the next ionic steps take longer")
+            active.note("no earlier orbitals were saved: the next ionic steps take longer")
         self._keep(found.operations)
 
     def _step_done(self, ground: GroundState, report: Report) -> None:
         """Keep what was found, save it, tell, and stop if that is wanted."""
-        course, state = self.course, ground.state
+        active, state = self.active, ground.state
         if not state.converged:
-            course.note(f"ionic step {len(course.saver.earlier) + 1}: {course.unconverged_words(state)}")
+            active.note(f"ionic step {len(active.saver.earlier) + 1}: {active.unconverged_words(state)}")
         found = Observables(
             ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
             seconds=ground.seconds, projections=ground.projections, report=report,
         )  # fmt: skip
-        ionic = course.saver.ionic_step_done(state, found, self.mover.status)
-        course.note(*course.saver.unwritten, *course.saver.moved)
+        ionic = active.saver.ionic_step_done(state, found, self.mover.status)
+        active.note(*active.saver.unwritten, *active.saver.moved)
         if self.on_ionic_step is not None:
-            self.on_ionic_step(len(course.saver.earlier) + 1, ionic)
+            self.on_ionic_step(len(active.saver.earlier) + 1, ionic)
         if self.mover.ask() is not None:
-            course.stop_between(state)
+            active.stop_between(state)
 
     def _journey(self) -> Journey:
-        saver = self.course.saver
+        saver = self.active.saver
         steps = saver.earlier if saver.done is None else (*saver.earlier, saver.done)
         result = self.mover.result if isinstance(self.mover, Vibrations) else None
         more, text = ({}, "") if result is None else (as_dict(result), summary(result))

@@ -10,7 +10,7 @@ import torch
 
 from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import VIBRATIONS
 from eigenwerk.dft.moving.trail import Footprint, Trail
@@ -65,7 +65,6 @@ class Resumption:
     begun: bool
     trail: Mapping[str, Any] | None
     operations: Operations
-    finished: bool
     status: str
 
 
@@ -121,7 +120,7 @@ def read_resumption(path: Path) -> Resumption | None:
         return Resumption(
             path, str(found["kind"]), dict(found["mover"]), ionic_steps_of(found["steps"]), bool(found["begun"]),
             found["trail"], None if operations is None else tuple(int(o) for o in operations),
-            bool(found["finished"]), str(found["status"]),
+            str(found["status"]),
         )  # fmt: skip
     except (TreeProblem, KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: this file does not hold atoms on their way ({error}). {REMEDY}") from error
@@ -179,8 +178,7 @@ def require_same_run(found: Resumption, kind: str, inputs: Inputs) -> None:
             f"{found.path}: this run has {len(first.scaled_ac)} atoms, and POSCAR has {len(here.symbols)}. {REMEDY}"
         )
     lattice_cv = here.lattice_cv * BOHR_ANGSTROM
-    step_ac = first.scaled_ac - here.scaled_ac
-    apart = float(np.linalg.norm((step_ac - np.rint(step_ac)) @ lattice_cv, axis=1).max())
+    apart = float(np.linalg.norm(shortest(first.scaled_ac - here.scaled_ac) @ lattice_cv, axis=1).max())
     stretched = float(np.abs(first.lattice_cv - lattice_cv).max())
     if kind != VIBRATIONS and max(apart, stretched) > SAME_START:
         raise InputError(

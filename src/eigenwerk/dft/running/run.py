@@ -23,8 +23,8 @@ from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.moving.follower import Follower
 from eigenwerk.dft.plan.room import with_room
+from eigenwerk.dft.running.active_run import ActiveRun, OnNote, OnStep, Protect
 from eigenwerk.dft.running.checkpoint import load_start
-from eigenwerk.dft.running.course import Course, OnNote, OnStep, Protect
 from eigenwerk.dft.running.ionic_loop import IonicLoop, OnIonicStep
 from eigenwerk.dft.running.motion_tree import Resumption, read_resumption
 from eigenwerk.dft.running.output_folder import OutputFolder
@@ -112,7 +112,7 @@ def run_inputs(
                 datasets = {symbol: _dataset(data, latest) for symbol, data in inputs.data.items()}
             calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
             saver = Saver(inputs, calculation, folder, save_every)
-            work = Course(inputs, calculation, saver, rules, on_step, on_note, protect)
+            work = ActiveRun(inputs, calculation, saver, rules, on_step, on_note, protect)
             work.note(*filter(None, [note, *rules.notes()]))
             work.note(*uncompiled(find_functional(inputs.parameters.functional), inputs.parameters.spins))
             try:
@@ -140,7 +140,7 @@ def _dataset(data: DataSet, start: State | None) -> PawDataset:
     return known if known is not None and known.sha256 == data.header.sha256 else read_paw_xml(data.path)
 
 
-def _resumption(folder: Path, work: Course) -> Resumption | None:
+def _resumption(folder: Path, work: ActiveRun) -> Resumption | None:
     """Atoms on their way in a folder; None, and a note, if nothing has been saved yet."""
     path = folder / STATE_FILE
     found = read_resumption(path) if path.is_file() else None
@@ -149,7 +149,7 @@ def _resumption(folder: Path, work: Course) -> Resumption | None:
     return found
 
 
-def _saved(folder: Path, work: Course) -> StartingPoint | None:
+def _saved(folder: Path, work: ActiveRun) -> StartingPoint | None:
     """The state of a ground state in a folder; None, and a note, if there is none yet."""
     path = folder / STATE_FILE
     if not path.is_file():

@@ -114,29 +114,28 @@ class Saver:
         """Save a state on the way, now and then."""
         if not self.folder.writes:
             return
-        now, expected = time.perf_counter(), self.expected(state)
-        cheap = self._spent + expected <= SAVE_SHARE * (now - self._began)
-        due = self.every == 0 or (now - self._last >= self.every and cheap)
-        runtime = self.calculation.runtime
-        if not runtime.world.any(due and runtime.writes):
-            return
+        due = time.perf_counter() - self._last >= self.every
         limit = self.inputs.parameters.max_steps
-        self.write(state, Observables(), f"unfinished: step {state.history[-1].step} of at most {limit}", False)
+        words = f"unfinished: step {state.history[-1].step} of at most {limit}"
+        self._save_if_cheap(state, Observables(), words, due)
+
+    def _save_if_cheap(self, state: State, observables: Observables, words: str, due: bool) -> None:
+        """Save what is due unless saving would take too much of the time, and measure how long it takes."""
+        now, runtime = time.perf_counter(), self.calculation.runtime
+        cheap = self._spent + self.expected(state) <= SAVE_SHARE * (now - self._began)
+        if not runtime.world.any((self.every == 0 or (due and cheap)) and runtime.writes):
+            return
+        self.write(state, observables, words, False)
         self._last = time.perf_counter()
         self._duration = self._last - now
         self._spent += self._duration
 
     def ionic_step_done(self, state: State, observables: Observables, status: str) -> IonicStep:
         """Save an ionic step that is over, unless saving would take too much of the time; what was found for it."""
-        now, expected = time.perf_counter(), self.expected(state)
-        due = self.every == 0 or self._spent + expected <= SAVE_SHARE * (now - self._began)
-        runtime = self.calculation.runtime
         self.done, self.latest = ionic_step(self.inputs, state, observables, state.converged), state
-        if self.folder.writes and runtime.world.any(due and runtime.writes):
-            self.write(state, observables, f"unfinished: {len(self.earlier) + 1} ionic steps; {status}", False)
-            self._last = time.perf_counter()
-            self._duration = self._last - now
-            self._spent += self._duration
+        if self.folder.writes:
+            words = f"unfinished: {len(self.earlier) + 1} ionic steps; {status}"
+            self._save_if_cheap(state, observables, words, due=True)
         return self.done
 
     def next_ionic_step(self) -> None:

@@ -15,7 +15,7 @@ from eigenwerk.dft.basis.gathering import with_partners
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.wave_form import partners
 from eigenwerk.dft.crystal.inversion import turns
-from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.dft.density import Density, electrons_of, moved, starting_density
 from eigenwerk.dft.fields import KINDS
 from eigenwerk.dft.paw.atoms import PawAtoms
@@ -66,10 +66,14 @@ def of_basis(basis: PlaneWaveBasis, coeff_sknG: torch.Tensor) -> Stored:
         return with_partners(*whole, basis.point_kc[k]) if basis.form.real_in_space else whole
 
     def vectors(new: PlaneWaveBasis) -> torch.Tensor | None:
-        same = _kind(basis) == _kind(new) and torch.equal(basis.index_khc, new.index_khc)
-        return coeff_sknG if new.runtime.world.all(same) else None
+        return coeff_sknG if new.runtime.world.all(same_vectors(basis, new)) else None
 
     return Stored(coeff_sknG.shape[2], sphere, vectors)
+
+
+def same_vectors(old: PlaneWaveBasis, new: PlaneWaveBasis) -> bool:
+    """Whether orbitals have the same waves in the same form in both, on this rank."""
+    return _kind(old) == _kind(new) and torch.equal(old.index_khc, new.index_khc)
 
 
 def _kind(basis: PlaneWaveBasis) -> tuple[object, ...]:
@@ -180,11 +184,6 @@ def _is_real(index_Gc: np.ndarray, coeff_snG: np.ndarray, point_c: np.ndarray, b
             return False
         wrong_snG = coeff_snG[..., here_G] - coeff_snG[..., there_G].conj()
     return float(np.abs(wrong_snG).max()) <= REAL
-
-
-def shortest(step_ac: np.ndarray) -> np.ndarray:
-    """Fractional displacements to the nearest image."""
-    return np.asarray(step_ac - np.rint(step_ac))
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:

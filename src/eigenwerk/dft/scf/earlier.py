@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from eigenwerk.dft.crystal.structure import shortest
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.carried import (
@@ -15,7 +16,6 @@ from eigenwerk.dft.scf.carried import (
     carried_density,
     carried_orbitals,
     of_basis,
-    shortest,
     with_electrons,
 )
 from eigenwerk.dft.scf.state import Progress, StartingPoint, State, Subject, wanted_bands

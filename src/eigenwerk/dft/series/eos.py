@@ -15,7 +15,7 @@ from eigenwerk.dft.series.points import Point, compute
 from eigenwerk.dft.series.variants import fixed_points, require_series, sharp_enough, variant
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.units import BOHR_ANGSTROM, EV_PER_CUBIC_ANGSTROM_GPA
+from eigenwerk.units import BOHR_ANGSTROM, EV_PER_ANGSTROM3_GPA
 
 TOLERANCE = 1e-7
 """Largest EDIFF, eV for each atom: energies of the points differ by millielectronvolts, and B1 hangs on their third
@@ -78,7 +78,7 @@ class VolumeSeries:
         """-dE/dV at the points, GPa."""
         if self.found is None:
             return None
-        return self.found.pressure(np.array([point.volume for point in self.points])) * EV_PER_CUBIC_ANGSTROM_GPA
+        return self.found.pressure(np.array([point.volume for point in self.points])) * EV_PER_ANGSTROM3_GPA
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON, with units in the names."""
@@ -101,8 +101,8 @@ def _fit_document(found: EquationOfState, volume: float) -> dict[str, Any]:
     return {
         "energy_eV": found.e0, "energy_error_eV": e0, "volume_A3": found.v0, "volume_error_A3": v0,
         "length_scale": scale, "length_scale_error": scale * v0 / (3 * found.v0),
-        "bulk_modulus_GPa": found.b0 * EV_PER_CUBIC_ANGSTROM_GPA,
-        "bulk_modulus_error_GPa": b0 * EV_PER_CUBIC_ANGSTROM_GPA,
+        "bulk_modulus_GPa": found.b0 * EV_PER_ANGSTROM3_GPA,
+        "bulk_modulus_error_GPa": b0 * EV_PER_ANGSTROM3_GPA,
         "bulk_modulus_derivative": found.b1, "bulk_modulus_derivative_error": b1, "residual_eV": found.residual,
     }  # fmt: skip
 
@@ -290,5 +290,5 @@ def pressure_mismatch(series: VolumeSeries) -> tuple[float | None, float]:
     pairs = zip(series.points, pressures, strict=True)
     gaps = [abs(p.pressure - (p.pulay or 0.0) - value) for p, value in pairs if p.converged and p.pressure is not None]
     span = (series.used[-1].volume - series.used[0].volume) / found.v0
-    allowed = max(0.1, PRESSURE_AGREEMENT * found.b0 * EV_PER_CUBIC_ANGSTROM_GPA * span)
+    allowed = max(0.1, PRESSURE_AGREEMENT * found.b0 * EV_PER_ANGSTROM3_GPA * span)
     return (max(gaps) if gaps else None), allowed

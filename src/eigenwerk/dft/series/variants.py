@@ -8,6 +8,7 @@ import numpy as np
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.poscar import format_poscar
 
 ALWAYS = {"ISTART": "0", "ICHARG": "2", "ISIF": "2", "NSW": "0", "LWAVE": ".FALSE.", "LCHARG": ".FALSE."}
@@ -33,16 +34,21 @@ def variant(inputs: Inputs, tags: Mapping[str, object], kpoints: str | None = No
     A tag with the value None is left out.  The problems of the result are those of the changed folder.
     """
     changed = {**ALWAYS, **dict.fromkeys(LEFT_OUT), **tags}
-    kept = {name: _quoted(text) for name, text in inputs.incar.raw.items() if name not in changed}
-    given = {name: str(value) for name, value in changed.items() if value is not None}
     text = dict(inputs.texts.text)
     text.pop("KPOINTS_OPT", None)
-    text["INCAR"] = "".join(f"{name} = {value}\n" for name, value in {**kept, **given}.items())
+    text["INCAR"] = incar_with(inputs.incar, changed)
     if scale != 1.0:
         text["POSCAR"] = format_poscar(replace(inputs.poscar, lattice_cv=scale * inputs.poscar.lattice_cv))
     if kpoints is not None:
         text["KPOINTS"] = kpoints
     return read_inputs(inputs.folder, texts=InputTexts(text, {}, inputs.texts.species))
+
+
+def incar_with(incar: Incar, changed: Mapping[str, object]) -> str:
+    """An INCAR with these tags beside, or in place of, those that it has; a tag with the value None is left out."""
+    kept = {name: _quoted(text) for name, text in incar.raw.items() if name not in changed}
+    given = {name: str(value) for name, value in changed.items() if value is not None}
+    return "".join(f"{name} = {value}\n" for name, value in {**kept, **given}.items())
 
 
 def fixed_points(inputs: Inputs) -> str:

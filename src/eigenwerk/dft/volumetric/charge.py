@@ -15,7 +15,7 @@ import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.dft.density import Density, electrons_of, moment_per_atom, moved
 from eigenwerk.dft.inputs.density_file import require_fitting
 from eigenwerk.dft.paw.atoms import PawAtoms
@@ -93,8 +93,7 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
     spin = COLLINEAR if len(file.blocks) == 2 else UNPOLARISED
     density = total.map(spin.channels_of)
     old = Structure(basis.structure.lattice_cv, basis.structure.symbols, head.poscar.scaled_ac)
-    step_ac = old.scaled_ac - basis.structure.scaled_ac
-    distance = np.linalg.norm((step_ac - np.rint(step_ac)) @ old.lattice_cv, axis=1).max()
+    distance = np.linalg.norm(shortest(old.scaled_ac - basis.structure.scaled_ac) @ old.lattice_cv, axis=1).max()
     if kept:
         magnetised = float(value_sR[1:].abs().sum()) / value_sR[0].numel()
         _require_same(name, distance, density, calculation, magnetised)

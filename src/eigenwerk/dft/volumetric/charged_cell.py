@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.crystal.madelung import madelung_constant, point_charge_potential
-from eigenwerk.dft.crystal.structure import Structure, is_cubic, vacuum, widest_gaps
+from eigenwerk.dft.crystal.structure import Structure, is_cubic, shortest, vacuum, widest_gaps
 from eigenwerk.dft.inputs.checks import APART
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.terms.hartree import hartree
@@ -76,8 +76,7 @@ def alignment_at_cores(
         )
     image_xv = np.array(list(product((-1, 0, 1), repeat=3))) @ structure.lattice_cv
     size_x = np.linalg.norm(image_xv, axis=1)
-    offset_ac = structure.scaled_ac - np.asarray(place_c)
-    offset_av = (offset_ac - np.rint(offset_ac)) @ structure.lattice_cv
+    offset_av = shortest(structure.scaled_ac - np.asarray(place_c)) @ structure.lattice_cv
     distance_a = np.linalg.norm(offset_av[:, None] + image_xv, axis=2).min(axis=1)
     far_a = np.flatnonzero(distance_a > size_x[size_x > 0].min() / 2)
     if not len(far_a):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eigenwerk.perf.pictures import BLUE, DARK, QUIET, RUST, plain_axes
-from eigenwerk.units import EV_PER_CUBIC_ANGSTROM_GPA
+from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +62,7 @@ def _curves(above: Any, below: Any, fit: Mapping[str, Any], atoms: int, volume: 
     ends = min(volume.min(), v0), max(volume.max(), v0)
     fine = np.linspace(ends[0] - 0.005 * v0, ends[1] + 0.005 * v0, 200)
     x = (v0 / fine) ** (2 / 3)
-    energy = 9 / 16 * v0 * b0 / EV_PER_CUBIC_ANGSTROM_GPA * ((x - 1) ** 3 * b1 + (x - 1) ** 2 * (6 - 4 * x))
+    energy = 9 / 16 * v0 * b0 / EV_PER_ANGSTROM3_GPA * ((x - 1) ** 3 * b1 + (x - 1) ** 2 * (6 - 4 * x))
     above.plot(fine, 1000 * energy, color=DARK, linewidth=1.2, label="Birch–Murnaghan")
     pressure = 1.5 * b0 * (x**3.5 - x**2.5) * (1 + 0.75 * (b1 - 4) * (x - 1))
     below.plot(fine, pressure, color=DARK, linewidth=1.2, label="−dE/dV of the curve")

@@ -47,7 +47,7 @@ Protect = Callable[[Callable[[], str]], None]
 
 
 @dataclass
-class Course:
+class ActiveRun:
     """One run on its way, and how it ends.  journey: how atoms have moved so far, if they do."""
 
     inputs: Inputs
