@@ -1,6 +1,7 @@
 """How many steps self-consistency takes when atoms move, by the way in which earlier states predict the next one.
 
     OMP_NUM_THREADS=1 python benchmarks/moving/prediction.py run [--only si8 ...] [--methods aspc ...] [--steps 20]
+    PYTHONPATH=src:.device/site python3 benchmarks/moving/prediction.py run --device cuda --only water64 si64_melt
     python benchmarks/moving/prediction.py table           # prediction.md from prediction.json
 
 NVE dynamics by `eigenwerk.motion.dynamics` on the surface that `eigenwerk run` uses, in memory.  Counted from the sixth
@@ -21,6 +22,7 @@ import numpy as np
 import torch
 from ase import Atoms
 from ase.build import bulk, molecule
+from ase.io import read
 
 from eigenwerk.dft.api.settings import inputs_of
 from eigenwerk.dft.api.structures import structure_given
@@ -29,13 +31,16 @@ from eigenwerk.dft.moving.surface import DensityFunctionalSurface
 from eigenwerk.dft.running.movers import make_mover
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.motion.prediction import METHODS
+from eigenwerk.parallel.runtime import Runtime
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from entries import changing, load  # noqa: E402
 
-RESULTS, PAGE = HERE / "prediction.json", HERE / "prediction.md"
+RESULTS = HERE / "prediction.json"
 FRESH, SETTLED = "fresh", 5
+LARGE = ("water64", "si64_melt")
+"""For a GPU; left out where none are named."""
 
 
 def _rattled(atoms: Atoms, by: float = 0.05) -> Atoms:
@@ -53,6 +58,8 @@ def systems() -> dict[str, tuple[Atoms, dict[str, Any], tuple[int, int, int], fl
     dimer = pair + other
     dimer.set_cell(dimer.cell + np.diag([0, 0, 2.9]))
     semi = {"ismear": 0, "sigma": 0.1}
+    melt = _rattled(bulk("Si", cubic=True, a=5.30) * (2, 2, 2), 0.2)  # liquid silicon is denser than the crystal
+    water = read(HERE / "structures" / "water_64.vasp")
     return {
         "water2": (_rattled(dimer, 0.02), {"encut": 400, **semi}, (1, 1, 1), 0.5, 350),
         "si8": (_rattled(bulk("Si", cubic=True)), {"encut": 250, **semi}, (1, 1, 1), 1.0, 600),
@@ -60,10 +67,12 @@ def systems() -> dict[str, tuple[Atoms, dict[str, Any], tuple[int, int, int], fl
         "al4": (_rattled(bulk("Al", cubic=True)), {"encut": 240, "ismear": 1, "sigma": 0.2}, (3, 3, 3), 2.0, 600),
         "fe2": (iron, {"encut": 300, "ismear": 1, "sigma": 0.2}, (2, 2, 2), 2.0, 600),
         "nacl8": (_rattled(bulk("NaCl", "rocksalt", a=5.69, cubic=True)), {"encut": 300, **semi}, (1, 1, 1), 2.0, 500),
+        "water64": (water, {"encut": 400, **semi}, (1, 1, 1), 0.5, 330),
+        "si64_melt": (melt, {"encut": 250, "ismear": -1, "sigma": 0.2}, (1, 1, 1), 1.0, 2000),
     }
 
 
-def one(name: str, method: str, steps: int) -> dict[str, Any]:
+def one(name: str, method: str, steps: int, device: torch.device) -> dict[str, Any]:
     """One trajectory."""
     atoms, settings, mesh, step, temperature = systems()[name]
     tags = {"nsw": steps, "ibrion": 0, "potim": step, "tebeg": temperature, "ediff": 1e-5, **settings}
@@ -71,7 +80,7 @@ def one(name: str, method: str, steps: int) -> dict[str, Any]:
     inputs.raise_on_errors()
     assert inputs.motion is not None
     datasets = {symbol: read_paw_xml(data.path) for symbol, data in inputs.data.items()}
-    first = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets)
+    first = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, Runtime(device=device))
     mover = make_mover(inputs, inputs.motion)
     surface = DensityFunctionalSurface(first, method if method != FRESH else "none", lambda operations: inputs.kpoints)
     begun, counts, applied, conserved, worst = time.perf_counter(), [], [], [], 0.0
@@ -91,6 +100,7 @@ def one(name: str, method: str, steps: int) -> dict[str, Any]:
         "steps": counts, "applications": applied, "conserved_eV": conserved, "drift": float(slope),
         "spread": float(np.ptp(conserved) / len(atoms) * 1e3), "atoms": len(atoms), "time_step_fs": step,
         "seconds": time.perf_counter() - begun, "load": os.getloadavg()[0], "cores": os.cpu_count(),
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
         "torch": torch.__version__, "python": python_version(), "date": time.strftime("%Y-%m-%d"),
     }  # fmt: skip
 
@@ -129,20 +139,22 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("run", "table"))
-    parser.add_argument("--only", nargs="*", default=list(systems()))
+    parser.add_argument("--only", nargs="*", default=[name for name in systems() if name not in LARGE])
     parser.add_argument("--methods", nargs="*", default=[FRESH, *METHODS])
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--device", type=torch.device, default=torch.device("cpu"))
+    parser.add_argument("--json", type=Path, default=RESULTS)
     given = parser.parse_args()
     if given.what == "run":
         for name in given.only:
             for method in given.methods:
-                found = one(name, method, given.steps)
-                with changing(RESULTS) as entries:
+                found = one(name, method, given.steps, given.device)
+                with changing(given.json) as entries:
                     entries.setdefault(name, {})[method] = found
                 print(f"{name:8} {method:7} {np.mean(found['steps'][SETTLED:]):6.2f} steps "
                       f"{np.mean(found['applications'][SETTLED:]):8.0f} H {found['seconds']:8.1f} s "
                       f"spread {found['spread']:.3f} meV", flush=True)  # fmt: skip
-    PAGE.write_text(table(load(RESULTS)), encoding="utf-8")
+    given.json.with_suffix(".md").write_text(table(load(given.json)), encoding="utf-8")
 
 
 if __name__ == "__main__":
