@@ -1,5 +1,7 @@
 """A calculator that counts, and ends the run of an optimiser at the first arrangement that is at rest."""
 
+import time
+
 import numpy as np
 from ase.calculators.calculator import Calculator, all_changes
 
@@ -11,22 +13,22 @@ class AtRest(Exception):
 
 
 class TooLong(Exception):
-    """So many calls were made."""
+    """So many calls were made, or so much time was spent."""
 
 
 class Counted(Calculator):
     """Energy, forces and, with cell, stress of another calculator.
 
     calls: arrangements computed; largest: force, eV/Å, of each; energies, eV.  Raises AtRest once forces on atoms that
-    are not fixed and (cell) the stress are below the limits, TooLong after most calls.
+    are not fixed and (cell) the stress are below the limits, TooLong after most calls or so many seconds.
     """
 
     implemented_properties = ("energy", "free_energy", "forces", "stress")
 
-    def __init__(self, inner, cell, free_ac, force=0.01, stress=0.5 * KILOBAR, most=500):
+    def __init__(self, inner, cell, free_ac, force=0.01, stress=0.5 * KILOBAR, most=500, seconds=np.inf):
         super().__init__()
         self.inner, self.cell, self.free_ac = inner, cell, free_ac
-        self.limits, self.most = (force, stress), most
+        self.limits, self.most, self.end = (force, stress), most, time.monotonic() + seconds
         self.calls, self.largest, self.energies = 0, [], []
 
     def calculate(self, atoms=None, properties=(), system_changes=all_changes):
@@ -49,4 +51,6 @@ class Counted(Calculator):
         if largest <= self.limits[0] and stress <= self.limits[1]:
             raise AtRest
         if self.calls >= self.most:
-            raise TooLong
+            raise TooLong(f"{self.calls} calls are too many")
+        if time.monotonic() > self.end:
+            raise TooLong("the seconds are over")
