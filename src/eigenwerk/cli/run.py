@@ -345,7 +345,7 @@ def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView, r
         from eigenwerk.dft.running.warm_up import warm_up
 
         # `run_inputs` does it too; here it has begun when the next line loads modules for half a second
-        warm_up(team.runtime.device, inputs.parameters.functional, inputs.parameters.spins)
+        warm_up(team.runtime.device, inputs.parameters)
         from eigenwerk.dft.running.run import run_inputs
 
     def on_step(step: StepRecord) -> None:

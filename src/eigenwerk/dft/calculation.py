@@ -143,6 +143,7 @@ class Calculation:
     def atoms(self) -> PawAtoms:
         """PAW tables on the basis."""
         with self.runtime.trace.span("data sets"):
+            # energies of hybrids count from the atoms of the functional that they are made of
             functional = find_functional(self.parameters.functional)
             data = {symbol: self.datasets[symbol] for symbol in self.structure.species}
             setups = {symbol: make_setup(one, reference_energy(one, functional)) for symbol, one in data.items()}

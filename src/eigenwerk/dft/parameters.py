@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from eigenwerk.functionals.hybrid import Hybrid
+
 FILLINGS = {
     -2: "fixed occupations", -1: "Fermi-Dirac smearing", 0: "Gaussian smearing",
     -4: "tetrahedra", -5: "tetrahedra with Blöchl's correction",
@@ -67,7 +69,8 @@ class Parameters:
     """What defines a ground state apart from structure, k-points and data sets; hartree and bohr.
 
     cutoff: plane-wave cutoff; precision: PREC; wave_grid, fine_grid: FFT sizes or None for automatic;
-    functional: GGA tag; spins: 1 or 2; electrons: valence electrons; bands: NBANDS;
+    functional: GGA tag; hybrid: exact exchange beside shares of that functional, or None; spins: 1 or 2;
+    electrons: valence electrons; bands: NBANDS;
     ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton, -4, -5, -14, -15 tetrahedra;
     width: SIGMA;
     fixed_occupations: per spin and band (0..1) for ismear = -2; fixed_moment: NUPDOWN;
@@ -88,6 +91,7 @@ class Parameters:
     wave_grid: tuple[int, int, int] | None = None
     fine_grid: tuple[int, int, int] | None = None
     functional: str = "PE"
+    hybrid: Hybrid | None = None
     spins: int = 1
     ismear: int = 1
     width: float = 0.2 / 27.211386245988

@@ -10,9 +10,9 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional, LibxcPart
-from eigenwerk.functionals.lda import LDA_FLOOR, PW92_MODIFIED, Points, exchange, perdew_wang, prepare
-from eigenwerk.functionals.pbe import exchange_reduced_gradient, gga_exchange
+from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional, LibxcPart, Shares
+from eigenwerk.functionals.lda import LDA_FLOOR, PW92_MODIFIED, Points, exchange, exchange_density, perdew_wang, prepare
+from eigenwerk.functionals.pbe import exchange_reduced_gradient, gas_correlation, gga_exchange
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -91,7 +91,13 @@ def correlation_density(density_sx: Tensor, sigma_yx: Tensor, floor: float) -> T
 
 def _am05(tag: str, title: str, floor: float, libxc: tuple[str, ...], *aliases: str, offered: bool) -> Functional:
     energy = partial(energy_density, floor=floor)
-    return Functional(tag, title, (DENSITY, SIGMA), energy, libxc, ("PBE",), aliases, offered)
+    shares = Shares(
+        partial(gga_exchange, factor=enhancement, floor=floor),
+        partial(exchange_density, floor=floor),
+        partial(correlation_density, floor=floor),
+        gas_correlation(PW92_MODIFIED, floor),
+    )
+    return Functional(tag, title, (DENSITY, SIGMA), energy, libxc, ("PBE",), aliases, offered, shares)
 
 
 FUNCTIONALS = (

@@ -32,6 +32,23 @@ INGREDIENTS = {
 """density: n, or up and down, electrons/bohr³; sigma: |∇n|², or up-up, up-down, down-down; tau: ½ Σ f |∇ψ|²."""
 
 
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """The parts of a functional of which hybrids take shares; their sum is the functional.
+
+    exchange, correlation: energies per volume from the functional's ingredients; local_exchange, local_correlation:
+    what is left of them without gradients, from the density alone; short_exchange, short_local: the exchange of the
+    interaction erfc(omega r)/r, with omega (bohr⁻¹) as a last argument, or None where there is no such form.
+    """
+
+    exchange: Callable[..., Tensor]
+    local_exchange: Callable[[Tensor], Tensor]
+    correlation: Callable[..., Tensor]
+    local_correlation: Callable[[Tensor], Tensor]
+    short_exchange: Callable[..., Tensor] | None = None
+    short_local: Callable[[Tensor, float], Tensor] | None = None
+
+
 @dataclass(frozen=True, eq=False)  # each stands once in the table: looked up by identity at every call
 class Functional:
     """One exchange-correlation functional.
@@ -39,7 +56,7 @@ class Functional:
     tag: its word in INCAR; title: the usual name; ingredients: arguments of the energy density in order; energy: energy
     per volume in hartree/bohr³ from these, (c, ...) each -> (...); libxc: the same functional in the naming of libxc
     (PE: but for rounding); data: functionals of the PAW data sets that serve it, best first; aliases: other spellings
-    of the tag; offered: whether INCAR may ask for it.
+    of the tag; offered: whether INCAR may ask for it; shares: its parts, without which there are no hybrids of it.
     """
 
     tag: str
@@ -50,6 +67,7 @@ class Functional:
     data: tuple[str, ...]
     aliases: tuple[str, ...] = ()
     offered: bool = True
+    shares: Shares | None = None
 
 
 @dataclass(frozen=True, eq=False)

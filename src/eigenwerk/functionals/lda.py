@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from eigenwerk.functionals.functional import DENSITY, Functional, LibxcPart
+from eigenwerk.functionals.functional import DENSITY, Functional, LibxcPart, Shares
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -203,21 +203,25 @@ def energy_density(density_sx: Tensor, correlation: Callable[[Points], Tensor]) 
     return energy_x.where(points.filled_x, 0.0)
 
 
-def exchange_density(density_sx: Tensor) -> Tensor:
+def exchange_density(density_sx: Tensor, floor: float = LDA_FLOOR) -> Tensor:
     """The exchange part of `energy_density`."""
-    points = prepare(density_sx, LDA_FLOOR)
+    points = prepare(density_sx, floor)
     return exchange(points).where(points.filled_x, 0.0)
 
 
-def correlation_density(density_sx: Tensor, correlation: Callable[[Points], Tensor]) -> Tensor:
+def correlation_density(
+    density_sx: Tensor, correlation: Callable[[Points], Tensor], floor: float = LDA_FLOOR
+) -> Tensor:
     """The correlation part of `energy_density`."""
-    points = prepare(density_sx, LDA_FLOOR)
+    points = prepare(density_sx, floor)
     return (points.electrons_x * correlation(points)).where(points.filled_x, 0.0)
 
 
 def _lda(tag: str, title: str, correlation: Callable[[Points], Tensor], part: str, *aliases: str) -> Functional:
     energy = partial(energy_density, correlation=correlation)
-    return Functional(tag, title, (DENSITY,), energy, ("lda_x", part), ("LDA",), aliases)
+    gas = partial(correlation_density, correlation=correlation)
+    shares = Shares(exchange_density, exchange_density, gas, gas)
+    return Functional(tag, title, (DENSITY,), energy, ("lda_x", part), ("LDA",), aliases, shares=shares)
 
 
 FUNCTIONALS = (

@@ -12,17 +12,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional, LibxcPart
+from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional, LibxcPart, Shares
 from eigenwerk.functionals.lda import (
     PW92_MODIFIED,
     PW92_PRINTED,
     PerdewWang,
     Points,
     exchange,
+    exchange_density,
     perdew_wang,
     prepare,
     spin_roots,
 )
+from eigenwerk.functionals.lda import correlation_density as lda_correlation
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -163,12 +165,23 @@ def correlation_density(density_sx: Tensor, sigma_yx: Tensor, constants: PbeCons
     return (points.electrons_x * electron_x).where(points.filled_x, 0.0)
 
 
+def gas_correlation(gas: PerdewWang, floor: float) -> Callable[[Tensor], Tensor]:
+    """Correlation energy per volume of the uniform gas with the floor of a gradient functional."""
+    return partial(lda_correlation, correlation=partial(perdew_wang, constants=gas), floor=floor)
+
+
 def _gga(
     tag: str, title: str, constants: PbeConstants, libxc: tuple[str, str], data: tuple[str, ...], *aliases: str,
     offered: bool = True,
 ) -> Functional:  # fmt: skip
     energy = partial(energy_density, constants=constants)
-    return Functional(tag, title, (DENSITY, SIGMA), energy, libxc, data, aliases, offered)
+    shares = Shares(
+        partial(gga_exchange, factor=partial(enhancement, constants=constants), floor=GGA_FLOOR),
+        partial(exchange_density, floor=GGA_FLOOR),
+        partial(correlation_density, constants=constants),
+        gas_correlation(constants.gas, GGA_FLOOR),
+    )
+    return Functional(tag, title, (DENSITY, SIGMA), energy, libxc, data, aliases, offered, shares)
 
 
 FUNCTIONALS = (

@@ -11,13 +11,22 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional, LibxcPart
-from eigenwerk.functionals.lda import PW92_PRINTED, WIGNER_SEITZ, Points, exchange, prepare, spin_roots
+from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional, LibxcPart, Shares
+from eigenwerk.functionals.lda import (
+    PW92_PRINTED,
+    WIGNER_SEITZ,
+    Points,
+    exchange,
+    exchange_density,
+    prepare,
+    spin_roots,
+)
 from eigenwerk.functionals.pbe import (
     GGA_FLOOR,
     PbeConstants,
     correlation,
     exchange_reduced_gradient,
+    gas_correlation,
     gga_exchange,
     not_negative,
     reduced_gradient,
@@ -96,7 +105,13 @@ def correlation_density(density_sx: Tensor, sigma_yx: Tensor, cubic: float) -> T
 
 def _pw91(tag: str, title: str, cubic: float, libxc: tuple[str, ...], *aliases: str, offered: bool) -> Functional:
     energy = partial(energy_density, cubic=cubic)
-    return Functional(tag, title, (DENSITY, SIGMA), energy, libxc, ("PBE",), aliases, offered)
+    shares = Shares(
+        partial(gga_exchange, factor=enhancement, floor=GGA_FLOOR),
+        partial(exchange_density, floor=GGA_FLOOR),
+        partial(correlation_density, cubic=cubic),
+        gas_correlation(PW92_PRINTED, GGA_FLOOR),
+    )
+    return Functional(tag, title, (DENSITY, SIGMA), energy, libxc, ("PBE",), aliases, offered, shares)
 
 
 FUNCTIONALS = (

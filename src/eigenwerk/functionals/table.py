@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import DENSITY, INGREDIENTS, Functional, LibxcPart
+from eigenwerk.functionals.hybrid import Hybrid, semilocal_part
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,8 +53,16 @@ def listed(functionals: tuple[Functional, ...] = OFFERED) -> str:
     return ", ".join(f"{functional.tag} ({functional.title})" for functional in functionals)
 
 
-def find_functional(tag: str) -> Functional:
-    """The functional of a GGA tag, or of libxc's names: GGA_X_PBE+GGA_C_PBE; raises InputError where there is none."""
+def find_functional(tag: str, hybrid: Hybrid | None = None) -> Functional:
+    """The functional of a GGA tag, or of libxc's names: GGA_X_PBE+GGA_C_PBE; of a hybrid its semilocal part.
+
+    The same functional at every call.  Raises InputError where there is none.
+    """
+    found = _found(tag)
+    return found if hybrid is None else semilocal_part(found, hybrid)
+
+
+def _found(tag: str) -> Functional:
     found = FUNCTIONALS.get(tag.strip().upper())
     if found is not None:
         return found

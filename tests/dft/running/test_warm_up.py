@@ -5,20 +5,22 @@ import threading
 import pytest
 import torch
 
+from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.running import warm_up
+from eigenwerk.functionals.table import find_functional
 
 
 @pytest.mark.parametrize("spins", [1, 2])
 @pytest.mark.parametrize("functional", ["PE", "CA"])
 def test_all_calls_are_valid(functional, spins, monkeypatch):
     monkeypatch.setattr(warm_up, "can_compile", lambda: True)
-    warm_up._compile(functional, spins, torch.device("cpu"))
+    warm_up._compile(find_functional(functional), spins, torch.device("cpu"))
     warm_up._load_libraries(torch.device("cpu"))
 
 
 def test_processor_needs_nothing(monkeypatch):
     monkeypatch.setattr(warm_up, "_begin", lambda *words: pytest.fail("begun"))
-    warm_up.warm_up(torch.device("cpu"), "PE", 1)
+    warm_up.warm_up(torch.device("cpu"), Parameters(cutoff=10.0, electrons=2.0, bands=2))
 
 
 def test_error_of_a_thread_is_left_to_the_calculation(monkeypatch):

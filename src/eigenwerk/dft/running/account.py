@@ -44,7 +44,7 @@ def account(
 def description(inputs: Inputs) -> list[Row]:
     """What is to be computed."""
     parameters, kpoints, symmetry = inputs.parameters, inputs.kpoints, inputs.symmetry
-    functional = find_functional(parameters.functional).title
+    functional = find_functional(parameters.functional, parameters.hybrid).title
     cutoff = f"cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}"
     spin = "two spin channels" if parameters.spins == 2 else "no spin"
     used = kpoints.symmetry.order

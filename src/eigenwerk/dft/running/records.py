@@ -371,7 +371,7 @@ def tags_in_force(inputs: Inputs) -> dict[str, Any]:
         "EDIFF": parameters.energy_tolerance * HARTREE_EV, "ISMEAR": parameters.ismear,
         "SIGMA": parameters.width * HARTREE_EV,
     }  # fmt: skip
-    if SIGMA not in find_functional(parameters.functional).ingredients:
+    if SIGMA not in find_functional(parameters.functional, parameters.hybrid).ingredients:
         tags["GGA"] = ""  # readers take any other word for a gradient functional
     return tags
 

@@ -103,7 +103,7 @@ def run_inputs(
         note = folder.take() if runtime.writes else ""
         watched = [folder.path, inputs.folder] if runtime.writes and not in_memory else []
         rules = StopRules(watched, until, inputs.motion is not None)
-        warm_up(runtime.device, inputs.parameters.functional, inputs.parameters.spins)
+        warm_up(runtime.device, inputs.parameters)
         with intraop_threads(threads, runtime.device), _memory_errors():
             record_device(runtime.trace, runtime.device)
             runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
@@ -114,7 +114,8 @@ def run_inputs(
             saver = Saver(inputs, calculation, folder, save_every)
             work = ActiveRun(inputs, calculation, saver, rules, on_step, on_note, protect)
             work.note(*filter(None, [note, *rules.notes()]))
-            work.note(*uncompiled(find_functional(inputs.parameters.functional), inputs.parameters.spins))
+            functional = find_functional(inputs.parameters.functional, inputs.parameters.hybrid)
+            work.note(*uncompiled(functional, inputs.parameters.spins))
             try:
                 if inputs.fixed_density:
                     return work.keep_density()

@@ -12,8 +12,9 @@ from functools import cache, partial
 
 import torch
 
+from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.xc.evaluation import energy_and_derivatives
-from eigenwerk.functionals.functional import DENSITY, INGREDIENTS
+from eigenwerk.functionals.functional import DENSITY, INGREDIENTS, Functional
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.linalg.dense import dense_eigh
 from eigenwerk.parallel.kernels.cuda import can_compile
@@ -26,14 +27,14 @@ GRID = 60
 """Points along each side of the FFTs: with the factors 2, 3 and 5 that most grids have."""
 
 
-def warm_up(device: torch.device, functional: str, spins: int) -> None:
-    """Begin to get a GPU ready for a calculation with a functional (GGA tag); other devices are always ready."""
+def warm_up(device: torch.device, given: Parameters) -> None:
+    """Begin to get a GPU ready for a calculation with such settings; other devices are always ready."""
     if device.type == "cuda":
-        _begin(device, functional, spins)
+        _begin(device, find_functional(given.functional, given.hybrid), given.spins)
 
 
 @cache
-def _begin(device: torch.device, functional: str, spins: int) -> None:
+def _begin(device: torch.device, functional: Functional, spins: int) -> None:
     for work in (partial(_compile, functional, spins), _load_libraries):
         threading.Thread(target=_in_silence, args=(work, device), name="warm-up", daemon=True).start()
 
@@ -46,13 +47,13 @@ def _in_silence(work: Callable[[torch.device], None], device: torch.device) -> N
         work(device)
 
 
-def _compile(functional: str, spins: int, device: torch.device) -> None:
+def _compile(functional: Functional, spins: int, device: torch.device) -> None:
     """Kernels that are compiled, that which is needed first at first."""
     if not can_compile():  # PyTorch's operations do the same, and come ready
         return
     channels = {name: ingredient.channels[spins - 1] for name, ingredient in INGREDIENTS.items()}
     values = {name: torch.ones((c, 1), dtype=torch.float64, device=device) for name, c in channels.items()}
-    energy_and_derivatives(find_functional(functional), values)
+    energy_and_derivatives(functional, values)
     # PyTorch compiles these two of its own
     torch.erfc(values[DENSITY])
     torch.exp(torch.complex(values[DENSITY], values[DENSITY]))

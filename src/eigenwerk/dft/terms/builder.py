@@ -26,7 +26,7 @@ def make_terms(given: Parameters, atoms: PawAtoms, symmetry: Symmetry | None = N
 
     symmetry: of all densities to come; without it every atom and point is computed on its own.
     """
-    functional = find_functional(given.functional)
+    functional = find_functional(given.functional, given.hybrid)
     return [
         OneCentre(atoms, functional, symmetry),
         Hartree(atoms),
