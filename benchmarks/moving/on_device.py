@@ -115,7 +115,9 @@ def one(name: str, options: list[str]) -> dict[str, Any]:
         return {"failed": done.stderr[-1500:], "rc": done.returncode}
     found = json.loads(done.stdout)
     moved = found["motion"]["steps"] if found["motion"] else []
+    started = found["trace"]["started"] - began  # both by the clock of the machine
     return {
+        "before": started, "after": whole - started - found["trace"]["seconds"],
         "whole": whole, "inside": found["seconds"], "seconds": [step["seconds"] for step in moved],
         "scf_steps": [step["scf_steps"] for step in moved] or [len(found["steps"])],
         "scf_seconds": [step["seconds"] for step in found["steps"]],
@@ -193,8 +195,8 @@ def main() -> None:
                     print(f"{name}: exit {run['rc']}: {run['failed'][-600:]}", flush=True)
                 else:
                     points = " ".join(f"{value:.2f}" for value in run["seconds"] or run["scf_seconds"])
-                    print(f"{name}: {run['whole']:.1f} s, inside {run['inside']:.1f}; {points}; SCF {run['scf_steps']}",
-                          flush=True)  # fmt: skip
+                    lags = f"before {run['before']:.1f}, inside {run['inside']:.1f}, after {run['after']:.1f}"
+                    print(f"{name}: {run['whole']:.1f} s, {lags}; {points}; SCF {run['scf_steps']}", flush=True)
     given.json.with_suffix(".md").write_text(table(load(given.json)), encoding="utf-8")
 
 

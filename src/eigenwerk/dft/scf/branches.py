@@ -1,8 +1,12 @@
-"""Other states that a run has come by: magnets have several, and which one is found depends on the way."""
+"""Other states that a run has come by, or should look for: magnets have several; which is found depends on the way."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from eigenwerk.dft.scf.state import ScfStep
+import numpy as np
+
+from eigenwerk.dft.scf.state import ScfStep, State
+from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.units import HARTREE_EV
 
 STOOD, LEFT = 0.3, 3.0
@@ -11,6 +15,80 @@ left it where the residual grows to this multiple."""
 
 OTHER_MOMENT = 0.3
 """A moment so far from that of the end, per cell and in Bohr magnetons, belongs to another state."""
+
+GONE, UNASKED = 0.05, 0.5
+"""Bohr magnetons: no atom of a state without moments carries more; an atom that started with less was not asked."""
+
+OPEN_SHELLS = ((3, 2), (4, 3), (5, 3))
+"""n and l of the shells whose moments survive in solids: 3d, 4f, 5f."""
+
+
+def hund_moment(dataset: PawDataset) -> float:
+    """Bohr magnetons of the free atom's open 3d, 4f and 5f shells by Hund's first rule: min(f, 2(2l + 1) - f) each."""
+    states = dataset.states
+    return sum(min(one.f, 4 * one.l + 2 - one.f) for one in states if (one.n, one.l) in OPEN_SHELLS)
+
+
+def unasked_moments(
+    symbols: Sequence[str], datasets: Mapping[str, PawDataset], started_a: np.ndarray, ended_a: np.ndarray
+) -> np.ndarray | None:
+    """Moments to start from once more, (a,) Bohr magnetons, where those of the start have died; else None.
+
+    A moment on atoms that cannot carry one dies, and with it the question whether the atoms with open shells would have
+    kept one: moments in another order than the atoms are a common mistake.  These get Hund's, all parallel.
+    """
+    if np.abs(ended_a).max() > GONE or np.abs(started_a).max() < UNASKED:
+        return None
+    hund_a = np.array([hund_moment(datasets[symbol]) for symbol in symbols])
+    asked = np.abs(started_a) >= UNASKED
+    if not hund_a.any() or (asked & (hund_a > 0)).any():
+        return None
+    return hund_a
+
+
+@dataclass
+class SecondStart:
+    """A run that starts once more where its moments have died on atoms that carry none, and ends in the lower state.
+
+    started_a: moments of the first start, None where nothing is to be asked (no spin, a state to go on from, a moment
+    that is held); aside: the state that waits for the second one; note: what the next step tells.
+    """
+
+    started_a: np.ndarray | None
+    aside: State | None = None
+    note: str = ""
+
+    def moments(self, state: State, ended_a: np.ndarray) -> np.ndarray | None:
+        """Those to start from once more after this converged state, which is put aside; None if it is the end."""
+        if self.started_a is None or self.aside is not None:
+            return None
+        symbols, datasets = state.subject.structure.symbols, state.subject.datasets
+        hund_a = unasked_moments(symbols, datasets, self.started_a, ended_a)
+        if hund_a is not None:
+            self.aside = state
+            names = ", ".join(dict.fromkeys(s for s, moment in zip(symbols, hund_a, strict=True) if moment))
+            self.note = (
+                f"the starting moments have died, and {names} had none (is MAGMOM in the order of the atoms?): once "
+                "more, with moments there"
+            )
+        return hund_a
+
+    def verdict(self, free: float, converged: bool) -> str:
+        """Which of the two states is lower, in words, once the second is there."""
+        if self.aside is None:
+            return ""
+        if not converged:
+            return "the state without moments, which had converged, is taken"
+        lower = (self.aside.energies.free - free) * HARTREE_EV
+        which, side = ("with", "lower") if lower > 0 else ("without", "lower or the same")
+        return f"the state {which} moments is taken: it is {side}, by {abs(lower):.4f} eV"
+
+    def better(self, state: State) -> State:
+        """The lower one of the two that has converged."""
+        aside = self.aside
+        if aside is None or (state.converged and state.energies.free < aside.energies.free):
+            return state
+        return replace(aside, history=state.history)
 
 
 def other_states(history: Sequence[ScfStep]) -> tuple[str, ...]:

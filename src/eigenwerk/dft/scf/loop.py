@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from eigenwerk.dft.density import Density, electrons_of
+from eigenwerk.dft.density import Density, atomic_density, electrons_of, moment_per_atom
 from eigenwerk.dft.energies import Energies, band_energy, harris_energies
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
-from eigenwerk.dft.scf.branches import other_states
+from eigenwerk.dft.scf.branches import SecondStart, other_states
 from eigenwerk.dft.scf.ghosts import deepest_level, overfilled, unbelievable
 from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
 from eigenwerk.dft.scf.precision import PrecisionChoice
@@ -72,15 +72,11 @@ class ScfLoop:
     ):  # fmt: skip
         self.subject, self.atoms, self.builder = subject, atoms, builder
         self.symmetrise, self.settings = symmetrise, settings
-        basis = atoms.basis
-        self.weight_k = basis.weight_k.cpu()  # occupations are found in host memory
+        self.weight_k = atoms.basis.weight_k.cpu()  # occupations are found in host memory
         self._deepest = deepest_level(subject.datasets)
         self._neutral = sum(subject.datasets[symbol].valence for symbol in subject.structure.symbols)
         self._compensated: tuple[torch.Tensor, torch.Tensor] | None = None
-        self.mixer = PulayMixer(
-            settings.mixing, basis.norm2_g[: basis.density_count], basis.weight_g[: basis.density_count],
-            float(basis.volume),
-        )
+        self.mixer = self._new_mixer()
 
     def run(
         self, start: StartingPoint, on_step: Callable[[ScfStep, State], None] | None = None,
@@ -96,7 +92,7 @@ class ScfLoop:
         density, coeff_sknG, wanted_skn, proj_sknI = start.density, start.coeff_sknG, start.wanted_skn, None
         progress, state = start.progress, None
         choice, precision = self._begun(start)
-        objected = ""
+        objected, second = "", self._second_start(start)
         for step in range(1, settings.max_steps + 1):
             started = time.perf_counter()
             with trace.span("potential"):
@@ -134,7 +130,7 @@ class ScfLoop:
             if self._tries > 1:
                 choice.take_over()
             events = (
-                *filter(None, [objected]), *choice_events, *precision_events, *bands.notes,
+                *filter(None, [objected, second.note]), *choice_events, *precision_events, *bands.notes,
                 *choice.observe(bands, filling_skn, tolerance), *self.mixer.events[events_before:],
             )
             record = self._record(
@@ -147,8 +143,11 @@ class ScfLoop:
             # what has converged stays converged after a step for something else
             there = bool(objected) or (final and self._converged(record, done))
             converged = self.atoms.runtime.world.all(there and not unlikely)
+            second.note = ""
             if converged or step == settings.max_steps:  # what is said of sloshing occupations on the way is not true
-                last_words = (*filter(None, [unlikely]), *filled.warnings, *other_states([*history, record]))
+                verdict = second.verdict(energies.free, converged)
+                others = () if verdict else other_states([*history, record])
+                last_words = (*filter(None, [unlikely, verdict]), *filled.warnings, *others)
                 record = replace(record, events=(*record.events, *last_words))
             history.append(record)
             progress = Progress(
@@ -161,6 +160,14 @@ class ScfLoop:
             )
             if on_step is not None:
                 on_step(record, state)
+            if converged and step < settings.max_steps:
+                moment_a = second.moments(state, moment_per_atom(output, self.atoms))
+                if moment_a is not None:
+                    density = self.symmetrise(atomic_density(self.atoms, settings.electrons, moment_a))
+                    self.mixer = self._new_mixer()
+                    continue
+                if second.better(state) is not state:
+                    break
             asked = converged and not objected and objection is not None and step < settings.max_steps
             if asked and objection is not None:
                 objected = objection(state)
@@ -168,7 +175,16 @@ class ScfLoop:
                 break
             density = following
         assert state is not None
-        return state
+        return second.better(state)
+
+    def _new_mixer(self) -> PulayMixer:
+        basis, count = self.atoms.basis, self.atoms.basis.density_count
+        return PulayMixer(self.settings.mixing, basis.norm2_g[:count], basis.weight_g[:count], float(basis.volume))
+
+    def _second_start(self, start: StartingPoint) -> SecondStart:
+        fresh = start.progress is None and start.coeff_sknG is None and self.settings.fixed_moment is None
+        asked = fresh and start.density.spin.polarised
+        return SecondStart(moment_per_atom(start.density, self.atoms) if asked else None)
 
     def _begun(self, start: StartingPoint) -> tuple[SolverChoice, PrecisionChoice]:
         """The choices of solver and precision, and the mixer, as they stand at a start."""
