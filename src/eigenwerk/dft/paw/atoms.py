@@ -336,7 +336,7 @@ class PawAtoms:
         return self._gauss_g[setup.symbol]
 
     @cached_property
-    def _shape_factor_L(self) -> torch.Tensor:
+    def shape_factor_L(self) -> torch.Tensor:
         """(-i)^l / (2l+1)!!."""
         l_L = [l for l in range(COMPENSATION_LMAX + 1) for _ in range(2 * l + 1)]
         return self.runtime.tensor([(-1j) ** l / prod(range(2 * l + 1, 0, -2)) for l in l_L], self.runtime.complex)
@@ -403,7 +403,7 @@ class PawAtoms:
     def _charge_of(self, species: Species, moment_aL: torch.Tensor, count: int) -> torch.Tensor:
         """Σ_aL Q_aL g_L(g) exp(-i g·R_a) on a sphere; (g,)."""
         factors = self.structure_factors(species, count)
-        charge_g = factors.multipole_waves(self.multipoles[count], moment_aL * self._shape_factor_L)
+        charge_g = factors.multipole_waves(self.multipoles[count], moment_aL * self.shape_factor_L)
         return charge_g.mul_(self.compensation_gauss_g(species.setup)[:count])
 
     def compensation_potential(self, potential_g: torch.Tensor) -> Iterator[tuple[Species, torch.Tensor]]:
@@ -416,4 +416,4 @@ class PawAtoms:
         """Re Σ_g f_g g_L(g) exp(-i g·R_a) on the electrostatic sphere; (a, L)."""
         field_g = weighted_g * self.compensation_gauss_g(species.setup)
         value_aL = self.structure_factors(species).multipoles_at(self.multipoles[len(self.length_g)], field_g)
-        return (value_aL * self._shape_factor_L).real
+        return (value_aL * self.shape_factor_L).real

@@ -11,6 +11,7 @@ and imaginary for odd l, up to one phase.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
@@ -24,17 +25,38 @@ from eigenwerk.dft.crystal.structure import Structure
 class InversionPairs:
     """What inversion does to atoms and projectors.
 
-    position_ac: from the centre of inversion, x_partner = cell - x; partner_I, parity_I: the partner's row and (-1)^l;
-    partner_x, parity_x: the same for the entries of one-centre matrices in flat order, (-1)^(l+l').
+    counts_a: projectors of each atom; position_ac: from the centre of inversion, x_partner = cell - x; partner_I,
+    parity_I: the partner's row and (-1)^l; partner_x, parity_x: the same for the entries of one-centre matrices in flat
+    order, (-1)^(l+l').
     """
 
     inversion: Inversion
+    counts_a: tuple[int, ...]
     position_ac: torch.Tensor
     cell_ac: torch.Tensor
     partner_I: torch.Tensor
     parity_I: torch.Tensor
     partner_x: torch.Tensor
     parity_x: torch.Tensor
+
+    @cached_property
+    def cell_Ic(self) -> torch.Tensor:
+        """n of the pair that a row belongs to, that of its first atom."""
+        size_a = np.array(self.counts_a)
+        first_a = np.minimum(np.arange(len(size_a)), self.inversion.partner_a)
+        return self.cell_ac[torch.as_tensor(np.repeat(first_a, size_a), device=self.cell_ac.device)]
+
+    @cached_property
+    def first_I(self) -> torch.Tensor:
+        """Whether a row is of the first atom of a pair."""
+        place_I = torch.arange(len(self.partner_I), device=self.partner_I.device)
+        return place_I < self.partner_I
+
+    @cached_property
+    def alone_I(self) -> torch.Tensor:
+        """Whether a row's atom is its own partner."""
+        place_I = torch.arange(len(self.partner_I), device=self.partner_I.device)
+        return place_I == self.partner_I
 
     def rows(
         self, a: int, wave_kih: torch.Tensor, point_kc: torch.Tensor, parity_i: torch.Tensor
@@ -65,6 +87,33 @@ class InversionPairs:
         other_kni = parity_i * half_k11**2 * (rows[0] + mirrored_kni)
         return [(a, (rows[0] - mirrored_kni) / sqrt(2)), (partner, other_kni / sqrt(2))]
 
+    def whole_projections(self, rows_knI: torch.Tensor, point_kc: torch.Tensor) -> torch.Tensor:
+        """<p|ψ̃> of all projectors, complex, from products of the rows with orbitals, or with complex sums of these.
+
+        P = U R, U unitary, by `projections` of all atoms at once.
+        """
+        other_knI = rows_knI[..., self.partner_I] * self._other_kI(point_kc)[:, None]
+        return rows_knI * self._own_kI(point_kc)[:, None] + other_knI
+
+    def rows_of_projections(self, proj_knI: torch.Tensor, point_kc: torch.Tensor) -> torch.Tensor:
+        """R = U† P; real where P is that of a real orbital, else with real and imaginary part of a sum of two."""
+        other_knI = (proj_knI * self._other_kI(point_kc)[:, None].conj())[..., self.partner_I]
+        return proj_knI * self._own_kI(point_kc)[:, None].conj() + other_knI
+
+    def _own_kI(self, point_kc: torch.Tensor) -> torch.Tensor:
+        """Diagonal of U."""
+        half_kI = torch.exp(1j * torch.pi * (point_kc @ self.cell_Ic.T))
+        alone_I = torch.where(self.parity_I > 0, 1.0, -1j)
+        # first of a pair: 1/√2; second: i/√2 with the whole turn
+        paired_kI = torch.where(self.first_I, torch.ones_like(half_kI), 1j * half_kI**2) / sqrt(2)
+        return torch.where(self.alone_I, alone_I * half_kI, paired_kI)
+
+    def _other_kI(self, point_kc: torch.Tensor) -> torch.Tensor:
+        """Elements of U between a projector and the row of its partner."""
+        turn_kI = torch.exp(2j * torch.pi * (point_kc @ self.cell_Ic.T))
+        paired_kI = torch.where(self.first_I, -1j * self.parity_I + 0 * turn_kI, self.parity_I * turn_kI) / sqrt(2)
+        return torch.where(self.alone_I, torch.zeros_like(turn_kI), paired_kI)
+
     def even(self, flat_sx: torch.Tensor) -> torch.Tensor:
         """One-centre matrices that inversion leaves unchanged to the last bit; (..., x)."""
         return 0.5 * (flat_sx + flat_sx[..., self.partner_x] * self.parity_x)
@@ -87,7 +136,7 @@ def inversion_pairs(
     parity_x = np.concatenate([np.outer(parity_i, parity_i).ravel() for parity_i in parity_a])
     device = like.device
     return InversionPairs(
-        inversion, like.new_tensor(position_ac), like.new_tensor(cell_ac),
+        inversion, tuple(map(int, counts_a)), like.new_tensor(position_ac), like.new_tensor(cell_ac),
         torch.as_tensor(partner_I, device=device), like.new_tensor(np.concatenate(parity_a)),
         torch.as_tensor(partner_x, device=device), like.new_tensor(parity_x),
     )  # fmt: skip

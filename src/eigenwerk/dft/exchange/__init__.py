@@ -1,0 +1,1 @@
+"""Exact exchange between the orbitals."""

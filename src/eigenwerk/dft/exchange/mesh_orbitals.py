@@ -1,0 +1,206 @@
+"""Occupied orbitals of all points of a mesh, made of those of the irreducible points by symmetry.
+
+An operation x -> W x + t with Cartesian part R takes ψ of the point k to one of k' = W^-T k,
+
+    c'(q') = c(q) exp(-2πi q'·t),  q' = W^-T q;     P'_b,i = exp(-2πi k'·n) Σ_j M_ij P_a,j,  W x_a + t = x_b + n,
+
+q = k+G in fractional coordinates, M the matrix of the harmonics, Y_i(R x) = Σ_j M_ij Y_j(x).  Time reversal takes the
+complex conjugate of either and -k'.  An operation that exchanges the spins takes the orbital of the other channel.
+
+Every rank holds the coefficients of all occupied orbitals of the irreducible points.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points
+from eigenwerk.dft.basis.wave_form import partners
+from eigenwerk.dft.crystal.inversion import turns
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.density import filled_bands
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.equivalence import projector_rotation
+from eigenwerk.dft.paw.one_centre import projections
+from eigenwerk.errors import InputError
+from eigenwerk.parallel.process_grid import share
+
+
+@dataclass(frozen=True)
+class MeshPoint:
+    """A point of the whole mesh: point_c fractional; the irreducible point and the operation that it is made of."""
+
+    point_c: np.ndarray
+    irreducible: int
+    operation: int
+    reverses: bool
+    flips: bool
+
+
+def mesh_points(kpoints: KPoints) -> tuple[MeshPoint, ...]:
+    """All points of a mesh, each as its operation makes it (not wrapped).  Raises InputError for a list of points."""
+    if kpoints.irreducible_of_full is None:
+        raise InputError(
+            f"KPOINTS: exact exchange (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}. Give a "
+            "Gamma or Monkhorst-Pack mesh."
+        )
+    symmetry, count = kpoints.symmetry, len(kpoints.irreducible_of_full)
+    operation_k = np.zeros(count, int) if kpoints.operation_of_full is None else kpoints.operation_of_full
+    reversed_k = np.zeros(count, bool) if kpoints.reversed_of_full is None else kpoints.reversed_of_full
+    found = []
+    for k, o, reverses in zip(kpoints.irreducible_of_full, operation_k, reversed_k, strict=True):
+        point_c = symmetry.reciprocal_occ[o] @ kpoints.point_kc[k]
+        found.append(
+            MeshPoint(-point_c if reverses else point_c, int(k), int(o), bool(reverses), bool(symmetry.spin_flip_o[o]))
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class SourceBlock:
+    """Some orbitals of one point and spin: u_nR on the grid, weight_n = f/N_k; proj_nI: <p̃_I|ψ̃_n>."""
+
+    u_nR: torch.Tensor
+    proj_nI: torch.Tensor
+    weight_n: torch.Tensor
+
+
+class MeshOrbitals:
+    """The occupied orbitals of all spins and points of a mesh."""
+
+    def __init__(self, stars: "Stars", coeff_sknW: torch.Tensor, proj_sknI: torch.Tensor, occ_skn: torch.Tensor):
+        """coeff_sknW, proj_sknI, occ_skn (0 to 1): of all irreducible points, complex, whole spheres."""
+        self.stars, self.coeff_sknW, self.proj_sknI, self.occ_skn = stars, coeff_sknW, proj_sknI, occ_skn
+
+    def blocks(self, s: int, point: MeshPoint, size: int) -> Iterator[SourceBlock]:
+        """Occupied orbitals of a spin and a point, so many at a time."""
+        stars, spin = self.stars, 1 - s if point.flips else s
+        coeff_nW, proj_nI = self.coeff_sknW[spin, point.irreducible], self.proj_sknI[spin, point.irreducible]
+        occ_n = self.occ_skn[spin, point.irreducible]
+        used = filled_bands(occ_n[None])
+        index_W, phase_W = stars.turned_waves(point)
+        turned_nI = stars.turned_projections(point, proj_nI[:used])
+        for first in range(0, used, size):
+            n = slice(first, min(first + size, used))
+            turned_nW = stars.on_whole_sphere(coeff_nW[n], point.irreducible) * phase_W
+            if point.reverses:
+                turned_nW = turned_nW.conj().resolve_conj()
+            grid_nR = turned_nW.new_zeros((len(turned_nW), stars.points))
+            grid_nR.index_copy_(1, index_W, turned_nW)
+            u_nR = to_points(grid_nR.unflatten(1, stars.grid.size_c)[None], stars.grid)[0].flatten(1)
+            weight_n = occ_n[n].to(proj_nI.device) / len(stars.mesh)
+            yield SourceBlock(u_nR.real.contiguous() if stars.real else u_nR, turned_nI[n], weight_n)
+
+
+class Stars:
+    """How the orbitals of a basis become those of all points of its mesh: integers and phases, made once.
+
+    The grid may be shifted against the origin of the cell (`Inversion.grid_shift`), which the phases hold.
+    """
+
+    def __init__(self, atoms: PawAtoms):
+        self.atoms, self.basis = atoms, atoms.basis
+        basis, kpoints = atoms.basis, atoms.basis.kpoints
+        self.mesh = mesh_points(kpoints)
+        self.grid = FilledGrid(basis.grids.wave)
+        self.points = int(np.prod(basis.grids.wave))
+        inversion = basis.inversion
+        self.shift_c = np.zeros(3) if inversion is None else inversion.grid_shift(basis.grids.wave)
+        # orbitals of Gamma alone are real on the grid
+        self.real = basis.form.real_in_space and len(self.mesh) == 1 and not kpoints.point_kc.any()
+        self._index_kWc, self._used_kW = self._whole_spheres()
+        rotation_ovv = kpoints.symmetry.rotation_ovv
+        self._rotation_oij = {
+            one.setup.symbol: atoms.runtime.tensor(
+                projector_rotation(rotation_ovv, one.setup.l_j), atoms.runtime.complex
+            )
+            for one in atoms.layout.species
+        }
+
+    def of(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> MeshOrbitals:
+        """From the orbitals of this k-group on this rank's plane waves; occ_skn: of all points, in host memory."""
+        atoms, basis, runtime = self.atoms, self.basis, self.basis.runtime
+        used = filled_bands(occ_skn.flatten(0, 1))
+        own_coeff, own_proj = [], []
+        for x_knG in coeff_sknG[:, :, :used]:
+            own_coeff.append(basis.form.waves(x_knG).to(runtime.complex))
+            rows_knI = runtime.bands.sum(projections(x_knG, atoms.projector_kIG))
+            own_proj.append(true_projections(atoms, rows_knI))
+        coeff_ksnW = self._of_all_points(torch.stack(own_coeff, 1), True)
+        proj_ksnI = self._of_all_points(torch.stack(own_proj, 1), False)
+        return MeshOrbitals(self, coeff_ksnW.movedim(0, 1), proj_ksnI.movedim(0, 1), occ_skn[..., :used])
+
+    def on_whole_sphere(self, coeff_nW: torch.Tensor, k: int) -> torch.Tensor:
+        """With the partners of waves, if half of them is kept, and without padding."""
+        if self.basis.form.real_in_space:
+            coeff_nW = torch.cat([coeff_nW, coeff_nW.conj()], 1)
+        return coeff_nW.index_select(1, self._used_kW[k])
+
+    def turned_waves(self, point: MeshPoint) -> tuple[torch.Tensor, torch.Tensor]:
+        """Places on the grid of what becomes of the waves, and phases (before a complex conjugation)."""
+        symmetry, o = self.basis.kpoints.symmetry, point.operation
+        sign = -1 if point.reverses else 1
+        turned_Wc = self._index_kWc[point.irreducible] @ symmetry.reciprocal_occ[o].T  # q' - k'
+        wave_Wc = turned_Wc + sign * point.point_c
+        size_c = self.grid.size_c
+        flat_W = np.ravel_multi_index(tuple((sign * turned_Wc % np.array(size_c)).T), size_c)
+        phase_W = turns(wave_Wc, self.shift_c - symmetry.translation_oc[o])
+        return self.basis.runtime.index(flat_W), self.basis.runtime.tensor(phase_W, self.basis.runtime.complex)
+
+    def turned_projections(self, point: MeshPoint, proj_nI: torch.Tensor) -> torch.Tensor:
+        """<p̃_I|ψ̃> of the turned orbitals."""
+        layout, symmetry, o = self.atoms.layout, self.basis.kpoints.symmetry, point.operation
+        scaled_ac, target_a = self.basis.structure.scaled_ac, symmetry.atom_map_oa[o]
+        moved_ac = scaled_ac @ symmetry.rotation_occ[o].T + symmetry.translation_oc[o] - scaled_ac[target_a]
+        sign = -1 if point.reverses else 1
+        phase_a = self.basis.runtime.tensor(turns(-np.rint(moved_ac), sign * point.point_c), proj_nI.dtype)
+        out_nI = torch.empty_like(proj_nI)
+        for species in layout.species:
+            column_ai = layout.columns(species, proj_nI.device)
+            place = {int(a): x for x, a in enumerate(species.atom_a)}
+            target_x = [place[int(target_a[a])] for a in species.atom_a]
+            turned_nai = proj_nI[:, column_ai] @ self._rotation_oij[species.setup.symbol][o].T
+            factor_a = phase_a[torch.as_tensor(species.atom_a, device=phase_a.device)]
+            out_nI[:, column_ai[target_x]] = turned_nai * factor_a[:, None]
+        return out_nI.conj().resolve_conj() if point.reverses else out_nI
+
+    def _whole_spheres(self) -> tuple[list[np.ndarray], list[torch.Tensor]]:
+        """Of all irreducible points: integer waves of whole spheres, and which of the gathered numbers they are."""
+        basis, point_kc = self.basis, self.basis.kpoints.point_kc
+        index_kWc = self._of_all_points(basis.index_khc, True).cpu().numpy()
+        mask_kW = self._of_all_points(basis.mask_kh, True).cpu().numpy() > 0
+        waves, used = [], []
+        for index_Wc, mask_W, point_c in zip(index_kWc, mask_kW, point_kc, strict=True):
+            if basis.form.real_in_space:
+                partner_Wc = partners(index_Wc, point_c)
+                mask_W = np.concatenate([mask_W, mask_W & (partner_Wc != index_Wc).any(1)])
+                index_Wc = np.concatenate([index_Wc, partner_Wc])
+            waves.append(index_Wc[mask_W])
+            used.append(basis.runtime.index(np.flatnonzero(mask_W)))
+        return waves, used
+
+    def _of_all_points(self, value_kx: torch.Tensor, waves: bool) -> torch.Tensor:
+        """Values of this k-group's points -> those of all points.
+
+        waves: the last axis (the second of integers) is that of this rank's plane waves, and becomes whole spheres.
+        """
+        grid, count = self.basis.runtime.grid, len(self.basis.kpoints.point_kc)
+        if waves:
+            axis = 1 if not value_kx.is_floating_point() and not value_kx.is_complex() else value_kx.dim() - 1
+            whole_Wx = grid.bands.all_gather(value_kx.movedim(axis, 0).contiguous())
+            longest = int(grid.kpoints.max(self.basis.runtime.index([len(whole_Wx)])))
+            if longest > len(whole_Wx):
+                missing = whole_Wx.new_zeros((longest - len(whole_Wx), *whole_Wx.shape[1:]))
+                whole_Wx = torch.cat([whole_Wx, missing])
+            value_kx = whole_Wx.movedim(0, axis)
+        lengths = [(own := share(count, grid.groups, group)).stop - own.start for group in range(grid.groups)]
+        return grid.kpoints.all_gather(value_kx.contiguous(), lengths)
+
+
+def true_projections(atoms: PawAtoms, rows_knI: torch.Tensor) -> torch.Tensor:
+    """<p̃_I|ψ̃>, complex, from the products of orbitals with the rows of projectors of their form."""
+    if atoms.pairs is None:
+        return rows_knI.to(atoms.runtime.complex)
+    return atoms.pairs.whole_projections(rows_knI, atoms.runtime.tensor(atoms.basis.point_kc))

@@ -1,0 +1,123 @@
+"""Exact exchange inside the spheres: what partial waves have more than pair densities with compensation charges.
+
+With occupancies D of one spin, M_ij,kl half the difference of the integrals (φ_iφ_j|φ_kφ_l) and the same of smooth
+waves with compensation charges, X the exchange with the core as data sets store it, and α the share of exact exchange,
+
+    E_vv = -α g Σ_aσ Σ_ijkl D_ik M_ij,kl D_jl,   E_cv = -α Σ_aσ Σ_ij X_ij D_ij,   E_cc = α Σ_a E_x(core)
+
+(g D = all electrons without spin polarisation).  For a screened interaction M is that of erfc(ωr)/r: of erf(ωr)/r
+there is taken away
+
+    (a|b) = 8 ∫ exp(-k²/4ω²) A(k) B(k) dk,   A(k) = ∫ r² j_l(kr) a(r) dr inside the matching radius.
+
+X and E_x(core) are those of 1/r in any case: data sets hold no other, a constant for each atom but for what differs
+between the valence electrons near it.
+Source: J. Paier, R. Hirschl, M. Marsman and G. Kresse, J. Chem. Phys. 122, 234102 (2005).
+"""
+
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.radial import integrate, spherical_bessel
+from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup, compensation_shape, matching_radius
+from eigenwerk.dft.terms.term import Charges, Contribution, Term
+from eigenwerk.errors import InputError
+
+WAVES, REACH = 48, 6.5
+"""Points of the quadrature over k, which ends at 2 ω REACH, where the Gaussian is below 1e-18."""
+
+
+class OneCentreExchange(Term):
+    """The one-centre part of exact exchange of all atoms, and that with their cores."""
+
+    def __init__(self, atoms: PawAtoms, fraction: float, omega: float):
+        """fraction: α; omega: screening, bohr⁻¹, 0 for none.
+
+        Raises InputError for data sets without exchange with the core.
+        """
+        runtime, species = atoms.runtime, atoms.layout.species
+        self.fraction = fraction
+        self._core = fraction * sum(one.count * core_exchange(one.setup) for one in species)
+        self._valence_core_ij = [runtime.tensor(-fraction * valence_core_exchange(one.setup)) for one in species]
+        # M as a matrix between (i, k) and (j, l)
+        self._pair_xx = [
+            runtime.tensor(_pairs_crossed(exchange_integrals(one.setup, omega), one.setup.projector_count))
+            for one in species
+        ]
+
+    def __call__(self, charges: Charges) -> Contribution:
+        """The three energies and ∂E/∂D."""
+        energies, blocks = [], []
+        per_spin = 1 / charges.density.spin.degeneracy
+        for block_saij, pair_xx, core_ij in zip(charges.blocks, self._pair_xx, self._valence_core_ij, strict=True):
+            flat_sax = block_saij.real.flatten(2)
+            field_sax = (-self.fraction * per_spin) * (flat_sax @ pair_xx)
+            energies.append(torch.stack([(flat_sax * field_sax).sum(), (block_saij.real * core_ij).sum()]))
+            blocks.append((2 * field_sax).view_as(block_saij.real) + core_ij)
+        valence, core = torch.stack(energies).sum(0)
+        names = ("exact exchange in spheres", "exact exchange with cores", "exact exchange of cores")
+        energy_e = torch.stack([valence, core, torch.full_like(core, self._core)])
+        return Contribution(names, energy_e, blocks={"occupancy": blocks})
+
+
+def valence_core_exchange(setup: Setup) -> np.ndarray:
+    """X_ij, hartree, of 1/r.  Raises InputError if the data set does not have it."""
+    x_jj = setup.dataset.exact_exchange_jj
+    if x_jj is None:
+        raise _missing(setup, "of valence electrons with the core (exact_exchange_X_matrix)")
+    same_ij = np.equal.outer(setup.L_i, setup.L_i)
+    return np.asarray(x_jj[setup.j_i[:, None], setup.j_i] * same_ij)
+
+
+def core_exchange(setup: Setup) -> float:
+    """E_x of the core, hartree.  Raises InputError if the data set does not have it."""
+    if setup.dataset.core_core_exchange is None:
+        raise _missing(setup, "of the core (exact_exchange)")
+    return setup.dataset.core_core_exchange
+
+
+def _missing(setup: Setup, what: str) -> InputError:
+    return InputError(
+        f"{setup.dataset.file}: the data set of {setup.symbol} does not hold the exact exchange {what}, which LHFCALC "
+        "needs. Use a data set of gpaw-data, or set LHFCALC = .FALSE."
+    )
+
+
+def exchange_integrals(setup: Setup, omega: float) -> np.ndarray:
+    """M_ij,kl, hartree, of 1/r (omega = 0) or erfc(ωr)/r; (i·i, i·i)."""
+    if not omega:
+        return setup.coulomb_xx
+    total_xx = setup.coulomb_xx.copy()
+    for l in range(2 * max(setup.l_j) + 1):
+        long_qq = _long_ranged(setup, omega, l)
+        for expand_qx in setup.expand_Lqx[l * l : (l + 1) ** 2]:
+            total_xx -= expand_qx.T @ long_qq @ expand_qx
+    return total_xx
+
+
+def _long_ranged(setup: Setup, omega: float, l: int) -> np.ndarray:
+    """What erf(ωr)/r gives to M between pairs of channels of angular momentum l; (q, q)."""
+    pairs, node_x, weight_x = setup.pairs, *np.polynomial.legendre.leggauss(WAVES)
+    grid, top = pairs.grid, 2 * omega * REACH
+    k_x, weight_x = 0.5 * top * (node_x + 1), 0.5 * top * weight_x
+    weight_x = 8 * weight_x * np.exp(-(k_x**2) / (4 * omega**2))
+    bessel_xg = spherical_bessel(l, np.multiply.outer(k_x, grid.r_g))
+
+    def transform(f_qg: np.ndarray) -> np.ndarray:
+        return np.stack([integrate(grid, f_qg * bessel_g) for bessel_g in bessel_xg], -1)
+
+    inside_g = grid.r_g <= matching_radius(setup.dataset)
+    ae_qx, pseudo_qx = transform(pairs.ae_qg * inside_g), transform(pairs.pseudo_qg * inside_g)
+    if l <= COMPENSATION_LMAX:
+        moment_q = integrate(grid, pairs.ae_qg - pairs.pseudo_qg, l)
+        shape_x = transform(compensation_shape(l, setup.shape_radius, grid.r_g)[None])[0]
+        pseudo_qx = pseudo_qx + np.multiply.outer(moment_q, shape_x)
+    return np.asarray(0.5 * ((ae_qx * weight_x) @ ae_qx.T - (pseudo_qx * weight_x) @ pseudo_qx.T))
+
+
+def _pairs_crossed(integral_xx: np.ndarray, count: int) -> np.ndarray:
+    """M_ij,kl -> M_ik,jl."""
+    integral_ijkl = integral_xx.reshape((count,) * 4)
+    return np.ascontiguousarray(integral_ijkl.transpose(0, 2, 1, 3).reshape(count**2, count**2))

@@ -1,0 +1,123 @@
+"""The operator of exact exchange between orbitals, applied to orbitals as solvers see them.
+
+V_x of the occupied orbitals of the whole mesh (pairs.py), for the points of this k-group; each rank takes the bands it
+has in the layout of bands, so that pairs are shared by all ranks and every sum has one order.  One-centre parts are
+functions of the occupancies D and stand on their own (one_centre.py).
+"""
+
+from math import ceil
+
+import torch
+
+from eigenwerk.dft.basis.distribution import ToBands, ToWaves, own_bands
+from eigenwerk.dft.exchange.kernel import ExchangeKernel
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, Stars, true_projections
+from eigenwerk.dft.exchange.pairs import PairExchange, Targets, block_of_sources, blocks_of
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.paw.one_centre import projections
+from eigenwerk.parallel.threads import threads_for
+
+TARGET_BYTES = 2**27
+"""Orbitals on the grid that the exchange is applied to at a time."""
+
+
+class ExchangeOperator:
+    """-α times the exchange with occupied orbitals."""
+
+    def __init__(self, atoms: PawAtoms, kernel: ExchangeKernel, fraction: float):
+        self.atoms, self.basis, self.fraction = atoms, atoms.basis, fraction
+        self.kernel, self.stars = kernel, Stars(atoms)
+        self.pairs = PairExchange(atoms, kernel, self.stars.grid, self.stars.shift_c)
+
+    def sources(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> MeshOrbitals:
+        """The orbitals to exchange with; occ_skn: occupations 0 to 1 of all irreducible points, in host memory."""
+        return self.stars.of(coeff_sknG, occ_skn)
+
+    def apply(self, sources: MeshOrbitals, coeff_sknG: torch.Tensor) -> torch.Tensor:
+        """V_x of all orbitals of this k-group's points, on this rank's plane waves; (s, k, n, G)."""
+        with self.basis.runtime.trace.span("exact exchange"):
+            out_sknG = torch.empty_like(coeff_sknG)
+            for s, x_knG in enumerate(coeff_sknG):
+                for k in range(len(x_knG)):
+                    out_sknG[s, k] = self._of_point(sources, s, k, x_knG[k : k + 1])[0]
+            return out_sknG
+
+    def energy(self, coeff_sknG: torch.Tensor, image_sknG: torch.Tensor, filling_skn: torch.Tensor) -> float:
+        """E_x = 1/2 Σ w g f <ψ|V_x ψ>, hartree; filling = w_k g f of all points, in host memory."""
+        filling_skn = filling_skn[:, self.basis.own_k].to(coeff_sknG.device)
+        value_skn = (coeff_sknG.conj() * image_sknG).real.sum(-1)
+        return 0.5 * float(self.basis.runtime.world.sum((value_skn * filling_skn).sum()))
+
+    def _of_point(self, sources: MeshOrbitals, s: int, k: int, x_1nG: torch.Tensor) -> torch.Tensor:
+        """Of one point: to bands, exchange, and back; the part between projectors in the layout of waves."""
+        atoms, comm, here = self.atoms, self.basis.runtime.bands, slice(k, k + 1)
+        projector_1IG, count = atoms.projector_kIG[here], x_1nG.shape[1]
+        rows_1nI = comm.sum(projections(x_1nG, projector_1IG))
+        own_1bW, own_n = ToBands(comm, x_1nG).wait(), own_bands(comm, count)
+        image_1bW, rows_bI = self._of_bands(sources, s, k, own_1bW[:, : own_n.stop - own_n.start], rows_1nI[:, own_n])
+        padded_1bW = torch.zeros_like(own_1bW)
+        padded_1bW[:, : image_1bW.shape[1]] = image_1bW
+        out_1nG = ToWaves(comm, padded_1bW, count).wait()
+        sizes = [_length(own_bands_of(comm.size, count, rank)) for rank in range(comm.size)]
+        all_nI = comm.all_gather(rows_bI.contiguous(), sizes)
+        out_1nG = torch.baddbmm(out_1nG, all_nI[None], projector_1IG)
+        return out_1nG.mul_(-self.fraction * self.basis.mask_kG[here][:, None])
+
+    def _of_bands(
+        self, sources: MeshOrbitals, s: int, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """V_x of whole orbitals, without the factor -α: their local part (1, b, W), coefficients of rows (b, I)."""
+        basis, sphere_map = self.basis, self.basis.sphere_map.problems(slice(k, k + 1))
+        sharing, grid_bytes = basis.form.orbitals_on_grid, 16 * self.pairs.points
+        # blocks of equal size, and an even number of orbitals where two share a grid
+        most = max(1, TARGET_BYTES // grid_bytes) * sharing
+        count = x_1bW.shape[1]
+        size = ceil(count / max(1, ceil(count / most)) / sharing) * sharing if count else 1
+        images, rows = [x_1bW[:, :0]], [rows_1bI[0, :0]]
+        for n in blocks_of(count, size):
+            image_1bW, rows_bI = self._of_block(sources, s, k, sphere_map.to_grid(x_1bW[:, n])[0], rows_1bI[:, n])
+            images.append(sphere_map.from_grid(image_1bW, n.stop - n.start))
+            rows.append(rows_bI)
+        return torch.cat(images, 1), torch.cat(rows)
+
+    def _of_block(
+        self, sources: MeshOrbitals, s: int, k: int, u_tR: torch.Tensor, rows_1bI: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Fields of several orbitals; real ones in pairs."""
+        atoms, basis, stars = self.atoms, self.basis, self.stars
+        point_kc = basis.runtime.tensor(basis.point_kc[k : k + 1])
+        paired, count = basis.form.real, rows_1bI.shape[1]
+        field_1tI = _paired(rows_1bI) if paired else rows_1bI
+        if atoms.pairs is not None:
+            field_1tI = atoms.pairs.whole_projections(field_1tI, point_kc)
+        targets = Targets.of(u_tR.flatten(1), field_1tI[0])
+        threads = threads_for(u_tR.device)
+        size = block_of_sources(self.pairs.points, -(-len(u_tR) // threads), basis.runtime.grid_bytes)
+        for point in stars.mesh:
+            waves = self.pairs.waves(basis.point_kc[k] - point.point_c)
+            for block in sources.blocks(s, point, size):
+                self.pairs.add(block, waves, targets)
+        out_1tI = targets.out_tI[None]
+        if atoms.pairs is not None:
+            out_1tI = atoms.pairs.rows_of_projections(out_1tI, point_kc)
+        if paired:
+            out_1tI = torch.view_as_real(out_1tI).movedim(-1, 2).flatten(1, 2)[:, :count]
+        return targets.out_tR.view_as(u_tR)[None], out_1tI[0].to(basis.form.dtype)
+
+
+def _paired(rows_1bI: torch.Tensor) -> torch.Tensor:
+    """Real projections of neighbours as one complex number."""
+    first_1tI, second_1tI = rows_1bI[:, 0::2], rows_1bI[:, 1::2]
+    if rows_1bI.shape[1] % 2:
+        second_1tI = torch.cat([second_1tI, torch.zeros_like(rows_1bI[:, :1])], 1)
+    return torch.complex(first_1tI, second_1tI)
+
+
+def own_bands_of(ranks: int, count: int, rank: int) -> slice:
+    """`own_bands` of any rank."""
+    size = ceil(count / ranks)
+    return slice(min(rank * size, count), min((rank + 1) * size, count))
+
+
+def _length(part: slice) -> int:
+    return int(part.stop - part.start)
