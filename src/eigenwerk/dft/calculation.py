@@ -17,6 +17,11 @@ from eigenwerk.dft.density import Density, moment_per_atom, starting_density
 from eigenwerk.dft.derivatives.forces import Forces, forces
 from eigenwerk.dft.derivatives.pulay import cutoff_slope, pulay_pressure
 from eigenwerk.dft.derivatives.stress import stress
+from eigenwerk.dft.exchange.exact_exchange import ExactExchange
+from eigenwerk.dft.exchange.kernel import kernel_for
+from eigenwerk.dft.exchange.one_centre import OneCentreExchange
+from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.exchange.outer_loop import OuterLoop
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
@@ -36,6 +41,7 @@ from eigenwerk.dft.spectrum.projections import Projections, site_projections
 from eigenwerk.dft.spin import FORMS
 from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
+from eigenwerk.dft.terms.term import Term
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
@@ -160,7 +166,34 @@ class Calculation:
     @cached_property
     def builder(self) -> PotentialBuilder:
         """Density -> potential, for densities with the symmetry of the k-points."""
-        return PotentialBuilder(self.atoms, make_terms(self.parameters, self.atoms, self.kpoints.symmetry))
+        terms = make_terms(self.parameters, self.atoms, self.kpoints.symmetry)
+        return PotentialBuilder(self.atoms, [*terms, *self._exchange_terms()])
+
+    def _exchange_terms(self) -> list[Term]:
+        """Those of exact exchange, if there is any."""
+        hybrid = self.parameters.hybrid
+        if hybrid is None or self.exchange is None:
+            return []
+        return [OneCentreExchange(self.atoms, hybrid.fraction, hybrid.screening), self.exchange]
+
+    @cached_property
+    def exchange(self) -> ExactExchange | None:
+        """The exact exchange between orbitals, None without."""
+        hybrid = self.parameters.hybrid
+        if hybrid is None or not hybrid.fraction:
+            return None
+        with self.runtime.trace.span("exact exchange"):
+            kernel = kernel_for(self.structure.lattice_cv, self.kpoints, hybrid.screening)
+            return ExactExchange(ExchangeOperator(self.atoms, kernel, hybrid.fraction))
+
+    def _outer(self) -> OuterLoop | None:
+        """The self-consistency of exact exchange, None without."""
+        if self.exchange is None:
+            return None
+        semilocal = make_terms(replace(self.parameters, hybrid=None), self.atoms, self.kpoints.symmetry)
+        return OuterLoop(
+            self.exchange, self.builder, PotentialBuilder(self.atoms, semilocal), self.parameters.energy_tolerance
+        )
 
     @cached_property
     def settings(self) -> ScfSettings:
@@ -208,7 +241,7 @@ class Calculation:
 
     def loop(self) -> ScfLoop:
         """The self-consistency cycle, at its beginning."""
-        return ScfLoop(self.subject, self.atoms, self.builder, self.symmetrise, self.settings)
+        return ScfLoop(self.subject, self.atoms, self.builder, self.symmetrise, self.settings, self._outer())
 
     def run(self, on_step: StepCallback | None = None, start: State | StartingPoint | None = None) -> GroundState:
         """Solve; `start`: a state to go on from, of this or of another structure of the same atoms, in place of

@@ -53,12 +53,14 @@ def harris_energies(
     """Harris-Foulkes energy: bands of the potential made from `density`, all other terms at `density`.
 
     F = Σ w g f ε - Σ_s ∫ ṽ_s n_s - ΔH·D + Σ_terms E - TS,  second-order in the difference between input and output
-    density; what is counted twice is the product of the density with the derivatives by its fields.
+    density; what is counted twice is the product of the density with the derivatives by its fields, and what rows of
+    terms give for the orbitals that they were made of.
     Source: Harris, Phys. Rev. B 31, 1770 (1985); Foulkes and Haydock, Phys. Rev. B 39, 12520 (1989).
     """
     counted = potential.derivative.inner(density, atoms.basis)
     *energies, double_counting = torch.cat([potential.energy_e, counted[None]]).tolist()
     terms = potential.named(energies)
+    double_counting += potential.rows_counted
     return Energies(band, double_counting, terms, entropy, extrapolation, energy_of_atoms(atoms))
 
 

@@ -15,7 +15,8 @@ class Potential:
     """The derivative of the energy by each field of a density, and the energies that depend on the density alone.
 
     charges: the density, in the forms that its terms needed; names, energy_e: energies in hartree, each as often as
-    terms give to it, on the device so that nothing waits for them; rows: what terms add to H in another form.
+    terms give to it, on the device so that nothing waits for them; rows: what terms add to H in another form;
+    rows_counted: what these give to the energies of the bands, hartree, for the orbitals that they were made of.
     """
 
     charges: Charges
@@ -23,6 +24,7 @@ class Potential:
     names: tuple[str, ...]
     energy_e: torch.Tensor
     rows: LowRank | None = None
+    rows_counted: float = 0.0
 
     @property
     def vt_sg(self) -> torch.Tensor:

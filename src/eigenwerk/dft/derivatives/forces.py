@@ -5,13 +5,15 @@ occupancies D, so only what moves with an atom counts: smooth core, projectors, 
 
     F_a = Σ_terms F_a - ∫ ṽ ∂ñ_c/∂R - 2 Re Σ_n f_n Σ_ij P*_ni (ΔH_ij - ε_n ΔS_ij) ∂P_nj/∂R_a.
 
-The last two hold for all terms together, by the fields through which every term sees them: ñ + ñ_c and D.  What a
-density that is not self-consistent leaves to first order is corrected (`force_correction`).
+The last two hold for all terms together, by the fields through which every term sees them: ñ + ñ_c and D.  Terms that
+depend on the orbitals themselves (exact exchange) add what they put between projectors.  What a density that is not
+self-consistent leaves to first order is corrected (`force_correction`).
 Source: Kresse and Joubert, Phys. Rev. B 59, 1758 (1999), section IV; Goedecker and Maschke,
 Phys. Rev. B 45, 1597 (1992).
 """
 
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 
@@ -59,9 +61,16 @@ def forces(
     w_k g f: of all k-points; correct: whether the forces hold the correction (LCORR), which is found in any case.
     """
     atoms, potential = builder.atoms, builder(density)
-    moving_av = projector_forces(atoms, potential.dH_sx, coeff_sknG, eig_skn, filling_skn)
+    found = [term.orbital_forces(coeff_sknG, filling_skn) for term in builder.terms]
+    of_orbitals = [part for part in found if part is not None]
+    pencils = [part.pencil_sknI for part in of_orbitals]
+    moving_av = projector_forces(
+        atoms, potential.dH_sx, coeff_sknG, eig_skn, filling_skn, reduce(torch.add, pencils) if pencils else None
+    )
     fixed_av = fixed_fields_forces(builder, density)
     uncorrected_av = fixed_av + atoms.runtime.world.sum(moving_av)
+    for part in of_orbitals:
+        uncorrected_av = uncorrected_av + part.force_av
     after = builder(output)
     correction_av = fixed_fields_forces(builder, output) - fixed_av + moving_atoms_forces(atoms, potential, after)
     error_a = error_left(atoms, potential, after)

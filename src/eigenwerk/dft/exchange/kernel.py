@@ -17,7 +17,9 @@ from math import pi
 import numpy as np
 import torch
 
+from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.madelung import point_charge_potential
+from eigenwerk.errors import InputError
 
 ZERO = 1e-12
 """|q|² below this (bohr⁻²) is zero."""
@@ -67,3 +69,22 @@ def cut_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> ExchangeKernel:
     volume = abs(np.linalg.det(cells_cc @ lattice_cv))
     radius = (3 * volume / (4 * pi)) ** (1 / 3)
     return ExchangeKernel(0.0, radius, 2 * pi * radius**2, f"unscreened, cut at {radius:.2f} bohr")
+
+
+def kernel_for(lattice_cv: np.ndarray, kpoints: KPoints, omega: float) -> ExchangeKernel:
+    """The interaction for the orbitals of a mesh.  Raises InputError for a list of points."""
+    if omega:
+        return screened_kernel(omega)
+    return probe_charge_kernel(lattice_cv, cells_of(kpoints))
+
+
+def cells_of(kpoints: KPoints) -> np.ndarray:
+    """Integers that make of the cell the one in which Bloch waves of the mesh are periodic, (3, 3)."""
+    if kpoints.cells_cc is not None:
+        return kpoints.cells_cc
+    if len(kpoints.point_kc) == 1 and kpoints.irreducible_of_full is not None:
+        return np.eye(3, dtype=np.int64)
+    raise InputError(
+        f"KPOINTS: exact exchange (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}. Give a Gamma "
+        "or Monkhorst-Pack mesh."
+    )

@@ -15,7 +15,6 @@ between the valence electrons near it.
 Source: J. Paier, R. Hirschl, M. Marsman and G. Kresse, J. Chem. Phys. 122, 234102 (2005).
 """
 
-
 import numpy as np
 import torch
 

@@ -9,12 +9,14 @@ from math import ceil
 
 import torch
 
-from eigenwerk.dft.basis.distribution import ToBands, ToWaves, own_bands
+from eigenwerk.dft.basis.distribution import ToBands, ToWaves, bands_per_rank, own_bands
+from eigenwerk.dft.density import filled_bands
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, Stars, true_projections
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, Stars
 from eigenwerk.dft.exchange.pairs import PairExchange, Targets, block_of_sources, blocks_of
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
+from eigenwerk.dft.terms.term import OrbitalForces
 from eigenwerk.parallel.threads import threads_for
 
 TARGET_BYTES = 2**27
@@ -48,61 +50,95 @@ class ExchangeOperator:
         value_skn = (coeff_sknG.conj() * image_sknG).real.sum(-1)
         return 0.5 * float(self.basis.runtime.world.sum((value_skn * filling_skn).sum()))
 
+    def forces(self, sources: MeshOrbitals, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalForces:
+        """Forces of compensation charges, and f_n c_nI of the projectors; filling = w_k g f of all points, in host
+        memory."""
+        atoms, basis, comm = self.atoms, self.basis, self.basis.runtime.bands
+        used, filling_skn = filled_bands(filling_skn.flatten(0, 1)), filling_skn[:, basis.own_k].to(coeff_sknG.device)
+        shape = (*coeff_sknG.shape[:2], used, atoms.layout.projector_count)
+        pencil_sknI = coeff_sknG.new_empty(shape)
+        slope_av = filling_skn.new_zeros((len(basis.structure.symbols), 3))
+        with basis.runtime.trace.span("exact exchange"):
+            for s, x_knG in enumerate(coeff_sknG[:, :, :used]):
+                for k in range(len(x_knG)):
+                    here, own_n = slice(k, k + 1), own_bands(comm, used)
+                    rows_1nI = comm.sum(projections(x_knG[here], atoms.projector_kIG[here]))[:, own_n]
+                    own_1bW = ToBands(comm, x_knG[here]).wait()[:, : rows_1nI.shape[1]]
+                    _, rows_bI, slope_bav = self._of_bands(sources, s, k, own_1bW, rows_1nI, slopes=True)
+                    rows_nI = comm.all_gather(rows_bI.contiguous(), self._band_counts(used))
+                    pencil_sknI[s, k] = -self.fraction * filling_skn[s, k, :used, None] * rows_nI
+                    slope_av += torch.einsum("b,bav->av", filling_skn[s, k, :used][own_n], slope_bav)
+        return OrbitalForces(basis.runtime.world.sum(self.fraction * slope_av), pencil_sknI)
+
+    def _band_counts(self, count: int) -> list[int]:
+        """Bands of each band rank."""
+        size = bands_per_rank(self.basis.runtime.bands, count)
+        ranks = range(self.basis.runtime.bands.size)
+        return [min((rank + 1) * size, count) - min(rank * size, count) for rank in ranks]
+
     def _of_point(self, sources: MeshOrbitals, s: int, k: int, x_1nG: torch.Tensor) -> torch.Tensor:
         """Of one point: to bands, exchange, and back; the part between projectors in the layout of waves."""
         atoms, comm, here = self.atoms, self.basis.runtime.bands, slice(k, k + 1)
         projector_1IG, count = atoms.projector_kIG[here], x_1nG.shape[1]
         rows_1nI = comm.sum(projections(x_1nG, projector_1IG))
         own_1bW, own_n = ToBands(comm, x_1nG).wait(), own_bands(comm, count)
-        image_1bW, rows_bI = self._of_bands(sources, s, k, own_1bW[:, : own_n.stop - own_n.start], rows_1nI[:, own_n])
+        mine_1bW = own_1bW[:, : own_n.stop - own_n.start]
+        image_1bW, rows_bI, _ = self._of_bands(sources, s, k, mine_1bW, rows_1nI[:, own_n])
         padded_1bW = torch.zeros_like(own_1bW)
         padded_1bW[:, : image_1bW.shape[1]] = image_1bW
         out_1nG = ToWaves(comm, padded_1bW, count).wait()
-        sizes = [_length(own_bands_of(comm.size, count, rank)) for rank in range(comm.size)]
-        all_nI = comm.all_gather(rows_bI.contiguous(), sizes)
+        all_nI = comm.all_gather(rows_bI.contiguous(), self._band_counts(count))
         out_1nG = torch.baddbmm(out_1nG, all_nI[None], projector_1IG)
         return out_1nG.mul_(-self.fraction * self.basis.mask_kG[here][:, None])
 
     def _of_bands(
-        self, sources: MeshOrbitals, s: int, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """V_x of whole orbitals, without the factor -α: their local part (1, b, W), coefficients of rows (b, I)."""
+        self, sources: MeshOrbitals, s: int, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor, slopes: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """V_x of whole orbitals, without the factor -α: their local part (1, b, W), coefficients of rows (b, I); and
+        slopes (b, a, v), if they are wanted."""
         basis, sphere_map = self.basis, self.basis.sphere_map.problems(slice(k, k + 1))
-        sharing, grid_bytes = basis.form.orbitals_on_grid, 16 * self.pairs.points
+        sharing = 1 if slopes else basis.form.orbitals_on_grid
         # blocks of equal size, and an even number of orbitals where two share a grid
-        most = max(1, TARGET_BYTES // grid_bytes) * sharing
-        count = x_1bW.shape[1]
+        most = max(1, TARGET_BYTES // (16 * self.pairs.points)) * sharing
+        count, atoms = x_1bW.shape[1], len(basis.structure.symbols)
         size = ceil(count / max(1, ceil(count / most)) / sharing) * sharing if count else 1
         images, rows = [x_1bW[:, :0]], [rows_1bI[0, :0]]
+        slope_parts = [x_1bW.real.new_zeros((0, atoms, 3))]
         for n in blocks_of(count, size):
-            image_1bW, rows_bI = self._of_block(sources, s, k, sphere_map.to_grid(x_1bW[:, n])[0], rows_1bI[:, n])
-            images.append(sphere_map.from_grid(image_1bW, n.stop - n.start))
-            rows.append(rows_bI)
-        return torch.cat(images, 1), torch.cat(rows)
+            x_here, rows_here = x_1bW[:, n], rows_1bI[:, n]
+            if slopes and basis.form.real:  # each on a grid of its own
+                x_here, rows_here = _alone(x_here), _alone(rows_here)
+            targets, rows_bI = self._of_block(sources, s, k, sphere_map.to_grid(x_here), rows_here, slopes)
+            rows.append(rows_bI[:: len(rows_bI) // (n.stop - n.start)])
+            if targets.out_tav is not None:
+                slope_parts.append(targets.out_tav)
+                continue
+            field_1tR = targets.out_tR.unflatten(1, basis.grids.wave)[None]
+            images.append(sphere_map.from_grid(field_1tR, n.stop - n.start))
+        return torch.cat(images, 1), torch.cat(rows), torch.cat(slope_parts)
 
     def _of_block(
-        self, sources: MeshOrbitals, s: int, k: int, u_tR: torch.Tensor, rows_1bI: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Fields of several orbitals; real ones in pairs."""
-        atoms, basis, stars = self.atoms, self.basis, self.stars
+        self, sources: MeshOrbitals, s: int, k: int, u_1tR: torch.Tensor, rows_1bI: torch.Tensor, slopes: bool
+    ) -> tuple[Targets, torch.Tensor]:
+        """Fields of several orbitals, real ones in pairs; and the coefficients of rows (b, I)."""
+        atoms, basis = self.atoms, self.basis
         point_kc = basis.runtime.tensor(basis.point_kc[k : k + 1])
-        paired, count = basis.form.real, rows_1bI.shape[1]
-        field_1tI = _paired(rows_1bI) if paired else rows_1bI
+        field_1tI = _paired(rows_1bI) if basis.form.real else rows_1bI
         if atoms.pairs is not None:
             field_1tI = atoms.pairs.whole_projections(field_1tI, point_kc)
-        targets = Targets.of(u_tR.flatten(1), field_1tI[0])
-        threads = threads_for(u_tR.device)
-        size = block_of_sources(self.pairs.points, -(-len(u_tR) // threads), basis.runtime.grid_bytes)
-        for point in stars.mesh:
+        targets = Targets.of(u_1tR[0].flatten(1), field_1tI[0], len(basis.structure.symbols) if slopes else 0)
+        per_thread = ceil(u_1tR.shape[1] / threads_for(u_1tR.device))
+        size = block_of_sources(self.pairs.points, per_thread, basis.runtime.grid_bytes)
+        for point in self.stars.mesh:
             waves = self.pairs.waves(basis.point_kc[k] - point.point_c)
             for block in sources.blocks(s, point, size):
                 self.pairs.add(block, waves, targets)
         out_1tI = targets.out_tI[None]
         if atoms.pairs is not None:
             out_1tI = atoms.pairs.rows_of_projections(out_1tI, point_kc)
-        if paired:
-            out_1tI = torch.view_as_real(out_1tI).movedim(-1, 2).flatten(1, 2)[:, :count]
-        return targets.out_tR.view_as(u_tR)[None], out_1tI[0].to(basis.form.dtype)
+        if basis.form.real:
+            out_1tI = torch.view_as_real(out_1tI).movedim(-1, 2).flatten(1, 2)[:, : rows_1bI.shape[1]]
+        return targets, out_1tI[0].to(basis.form.dtype)
 
 
 def _paired(rows_1bI: torch.Tensor) -> torch.Tensor:
@@ -113,11 +149,6 @@ def _paired(rows_1bI: torch.Tensor) -> torch.Tensor:
     return torch.complex(first_1tI, second_1tI)
 
 
-def own_bands_of(ranks: int, count: int, rank: int) -> slice:
-    """`own_bands` of any rank."""
-    size = ceil(count / ranks)
-    return slice(min(rank * size, count), min((rank + 1) * size, count))
-
-
-def _length(part: slice) -> int:
-    return int(part.stop - part.start)
+def _alone(x_1bx: torch.Tensor) -> torch.Tensor:
+    """With zeros as neighbours."""
+    return torch.stack([x_1bx, torch.zeros_like(x_1bx)], 2).flatten(1, 2)

@@ -3,6 +3,7 @@
     ρ_nm(q+G) = 1/Ω ∫ u_n* u_m exp(-iG·r) + Σ_aL Q_nm,aL g_aL(q+G),   Q_nm,aL = Σ_ij P*_ni Δ_L,ij P_mj,   q = k - k'
     V_nm = v(q+G) ρ_nm(q+G)
     V_x ψ_m = -α Σ_n w_n [ψ_n(r) V_nm(r) + Σ_j p̃_j Σ_iaL P_ni Δ_L,ij ∫ g_aL V_nm],   w_n = f_n/N_k
+    ∂E_x/∂R_a = -α Σ_m f_m w_k g Σ_n w_n Re Σ_L Q*_nm,aL ∫ g_aL ∇V_nm     (fixed P: compensation charges that move)
 
 V_x is linear, so two real orbitals may be given as one complex one, ψ₁ + iψ₂.  Pair densities are kept on the sphere of
 the density, as far as the wave grid holds it around every q.
@@ -35,9 +36,11 @@ HARMONICS = (COMPENSATION_LMAX + 1) ** 2
 class PairWaves:
     """Plane waves q+G of pair densities: their places on the grid, the interaction, compensation charges.
 
-    kernel_S: v(q+G); charge_AS: g_aL(q+G) of all atoms and L, A = (a, L), per volume of the cell.
+    vector_Sv: q+G, bohr⁻¹; kernel_S: v(q+G); charge_AS: g_aL(q+G) of all atoms and L, A = (a, L), per volume of the
+    cell.
     """
 
+    vector_Sv: torch.Tensor
     place_S: torch.Tensor
     kernel_S: torch.Tensor
     charge_AS: torch.Tensor
@@ -45,17 +48,27 @@ class PairWaves:
 
 @dataclass(frozen=True)
 class Targets:
-    """Orbitals that V_x is applied to, and what it makes of them: tR on the grid, tI coefficients of projectors."""
+    """Orbitals that V_x is applied to, and what it makes of them: tR on the grid, tI coefficients of projectors.
+
+    out_tav: if wanted, Σ_n w_n Re Σ_L Q*_nm,aL ∫ g_aL ∇V_nm; not of two orbitals in one.
+    """
 
     u_tR: torch.Tensor
     proj_tI: torch.Tensor
     out_tR: torch.Tensor
     out_tI: torch.Tensor
+    out_tav: torch.Tensor | None = None
 
     @staticmethod
-    def of(u_tR: torch.Tensor, proj_tI: torch.Tensor) -> "Targets":
-        """With nothing made of them yet."""
-        return Targets(u_tR, proj_tI, torch.zeros_like(u_tR), torch.zeros_like(proj_tI))
+    def of(u_tR: torch.Tensor, proj_tI: torch.Tensor, slopes_of: int = 0) -> "Targets":
+        """With nothing made of them yet; slopes_of: so many atoms, 0 if they are not wanted."""
+        slopes = proj_tI.real.new_zeros((len(u_tR), slopes_of, 3)) if slopes_of else None
+        return Targets(u_tR, proj_tI, torch.zeros_like(u_tR), torch.zeros_like(proj_tI), slopes)
+
+    def some(self, t: slice) -> "Targets":
+        """Some of them; what is added to their results is added to these."""
+        slopes = None if self.out_tav is None else self.out_tav[t]
+        return Targets(self.u_tR[t], self.proj_tI[t], self.out_tR[t], self.out_tI[t], slopes)
 
 
 class PairExchange:
@@ -88,14 +101,16 @@ class PairExchange:
         vector_Sv = basis.lattice.waves(runtime.tensor(wave_Sc))
         norm2_S = square(vector_Sv)
         harmonic_LS = solid_harmonics(COMPENSATION_LMAX, vector_Sv).T * self.atoms.shape_factor_L[:, None]
-        charge_AS = torch.empty((len(self.scaled_ac), HARMONICS, len(flat_S)), dtype=runtime.complex, device=runtime.device)
+        charge_AS = torch.empty(
+            (len(self.scaled_ac), HARMONICS, len(flat_S)), dtype=runtime.complex, device=runtime.device
+        )
         for species in self.atoms.layout.species:
             gauss_S = torch.exp(-0.25 * species.setup.shape_radius**2 * norm2_S) * (4 * pi / self.volume)
             shape_LS = harmonic_LS * gauss_S
             for a in species.atom_a:
                 phase_S = runtime.tensor(turns(wave_Sc, -self.scaled_ac[a]), runtime.complex)
                 torch.mul(shape_LS, phase_S, out=charge_AS[int(a)])
-        return PairWaves(runtime.index(flat_S), self.kernel(norm2_S), charge_AS.flatten(0, 1))
+        return PairWaves(vector_Sv, runtime.index(flat_S), self.kernel(norm2_S), charge_AS.flatten(0, 1))
 
     def _sphere(self, q_c: np.ndarray) -> np.ndarray:
         """Integer G with |q+G| in the sphere of pair densities; (S, 3)."""
@@ -108,7 +123,7 @@ class PairExchange:
         return index_Sc[(vector_Sv**2).sum(1) <= self.radius**2]
 
     def add(self, sources: SourceBlock, waves: PairWaves, targets: Targets) -> None:
-        """What the exchange with some orbitals adds to all targets, without the factor -α; threads share the targets."""
+        """What exchange with some orbitals adds to all targets, without the factor -α; threads share the targets."""
         charges_nIL = self._source_charges(sources.proj_nI)
         threads = threads_for(targets.u_tR.device)
         pieces = min(len(targets.u_tR), threads)
@@ -116,8 +131,7 @@ class PairExchange:
         parts = [slice(first, first + step) for first in range(0, len(targets.u_tR), step)]
 
         def work(t: slice) -> None:
-            part = Targets(targets.u_tR[t], targets.proj_tI[t], targets.out_tR[t], targets.out_tI[t])
-            self._add(sources, charges_nIL, waves, part)
+            self._add(sources, charges_nIL, waves, targets.some(t))
 
         each(work, parts, threads)
 
@@ -138,11 +152,23 @@ class PairExchange:
         pair_yS.addmm_(pair_ntA.flatten(0, 1), waves.charge_AS)
         pair_yS.mul_(waves.kernel_S)
         integral_ntA = (pair_yS @ waves.charge_AS.mH).mul_(self.volume).unflatten(0, shape[:2])
+        if targets.out_tav is not None:
+            self._add_slopes(pair_ntA, pair_ntS, sources.weight_n, waves, targets.out_tav)
         grid_ntR.zero_().index_copy_(-1, waves.place_S, pair_ntS)
         grid_ntR = to_points(grid_ntR.unflatten(-1, self.grid.size_c), self.grid).flatten(-3)
         for u_R, weight, grid_tR in zip(sources.u_nR, sources.weight_n.tolist(), grid_ntR, strict=True):
             targets.out_tR.addcmul_(grid_tR, u_R.to(grid_tR.dtype), value=weight)
         self._collect(charges_nIL, integral_ntA, sources.weight_n, targets.out_tI)
+
+    def _add_slopes(
+        self, pair_ntA: torch.Tensor, potential_ntS: torch.Tensor, weight_n: torch.Tensor, waves: PairWaves,
+        out_tav: torch.Tensor,
+    ) -> None:  # fmt: skip
+        """Forces of compensation charges: i(q+G) V for ∇V."""
+        for v in range(3):
+            slope_ntA = (potential_ntS * (1j * self.volume * waves.vector_Sv[:, v])) @ waves.charge_AS.mH
+            product_ntA = (pair_ntA.conj() * slope_ntA).real * weight_n[:, None, None]
+            out_tav[..., v] += product_ntA.sum(0).unflatten(1, (-1, HARMONICS)).sum(2)
 
     def _pair_charges(self, charges_nIL: torch.Tensor, proj_tI: torch.Tensor) -> torch.Tensor:
         """Q_nm,aL; (n, t, A)."""

@@ -114,7 +114,8 @@ def starting_point(earlier: Earlier, subject: Subject, atoms: PawAtoms, orbitals
     if changes and coeff_sknG is not None and earlier.progress is not None:
         notes.append(f"mixing starts afresh: not the same {'; '.join(changes)}")
     return StartingPoint(
-        density, coeff_sknG, wanted_bands(earlier.occ_skn) if same_bands else None, progress, tuple(notes)
+        density, coeff_sknG, wanted_bands(earlier.occ_skn) if same_bands else None, progress, tuple(notes),
+        occ_skn=earlier.occ_skn if same_bands else None,
     )
 
 

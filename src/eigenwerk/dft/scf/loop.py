@@ -8,6 +8,7 @@ import torch
 
 from eigenwerk.dft.density import Density, atomic_density, electrons_of, moment_per_atom
 from eigenwerk.dft.energies import Energies, band_energy, harris_energies
+from eigenwerk.dft.exchange.outer_loop import OuterLoop
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
 from eigenwerk.dft.scf.branches import SecondStart, other_states
@@ -68,15 +69,21 @@ class ScfLoop:
 
     def __init__(
         self, subject: Subject, atoms: PawAtoms, builder: PotentialBuilder, symmetrise: Symmetriser,
-        settings: ScfSettings,
+        settings: ScfSettings, outer: OuterLoop | None = None,
     ):  # fmt: skip
-        self.subject, self.atoms, self.builder = subject, atoms, builder
+        """outer: the self-consistency of exact exchange around this one, if there is any."""
+        self.subject, self.atoms, self._builder, self.outer = subject, atoms, builder, outer
         self.symmetrise, self.settings = symmetrise, settings
         self.weight_k = atoms.basis.weight_k.cpu()  # occupations are found in host memory
         self._deepest = deepest_level(subject.datasets)
         self._neutral = sum(subject.datasets[symbol].valence for symbol in subject.structure.symbols)
         self._compensated: tuple[torch.Tensor, torch.Tensor] | None = None
         self.mixer = self._new_mixer()
+
+    @property
+    def builder(self) -> PotentialBuilder:
+        """Density -> potential of the next step."""
+        return self._builder if self.outer is None else self.outer.builder
 
     def run(
         self, start: StartingPoint, on_step: Callable[[ScfStep, State], None] | None = None,
@@ -93,6 +100,9 @@ class ScfLoop:
         progress, state = start.progress, None
         choice, precision = self._begun(start)
         objected, second = "", self._second_start(start)
+        if self.outer is not None and coeff_sknG is not None and start.occ_skn is not None:
+            filling_skn = self.weight_k[:, None] * start.occ_skn * degeneracy
+            self.outer.renew(coeff_sknG, start.occ_skn, filling_skn)
         for step in range(1, settings.max_steps + 1):
             started = time.perf_counter()
             with trace.span("potential"):
@@ -144,6 +154,9 @@ class ScfLoop:
             there = bool(objected) or (final and self._converged(record, done))
             converged = self.atoms.runtime.world.all(there and not unlikely)
             second.note = ""
+            if converged and self.outer is not None and not (objected or self.outer.stands):
+                converged = False
+                record = replace(record, events=(*record.events, self._renewed(coeff_sknG, filled, filling_skn)))
             if converged or step == settings.max_steps:  # what is said of sloshing occupations on the way is not true
                 verdict = second.verdict(energies.free, converged)
                 others = () if verdict else other_states([*history, record])
@@ -183,8 +196,14 @@ class ScfLoop:
 
     def _second_start(self, start: StartingPoint) -> SecondStart:
         fresh = start.progress is None and start.coeff_sknG is None and self.settings.fixed_moment is None
-        asked = fresh and start.density.spin.polarised
+        asked = fresh and start.density.spin.polarised and self.outer is None
         return SecondStart(moment_per_atom(start.density, self.atoms) if asked else None)
+
+    def _renewed(self, coeff_sknG: torch.Tensor, filled: Occupations, filling_skn: torch.Tensor) -> str:
+        """Exact exchange with the orbitals found; in words."""
+        assert self.outer is not None
+        self.mixer.renewed()
+        return self.outer.renew(coeff_sknG, filled.occ_skn, filling_skn)
 
     def _begun(self, start: StartingPoint) -> tuple[SolverChoice, PrecisionChoice]:
         """The choices of solver and precision, and the mixer, as they stand at a start."""
@@ -281,7 +300,7 @@ class ScfLoop:
     def _converged(self, record: ScfStep, done: int) -> bool:
         """done: steps before this one, those of earlier runs included."""
         settings = self.settings
-        tolerance = settings.energy_tolerance
+        tolerance = settings.energy_tolerance if self.outer is None else self.outer.tolerance
         # the free energy's error goes with the square of the residual: a small change alone may be a standstill
         square = record.residual**2 / (tolerance * settings.electrons) if tolerance > 0 else float("inf")
         enough = done + 1 >= settings.min_steps and done > settings.frozen_steps

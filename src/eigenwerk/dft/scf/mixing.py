@@ -213,6 +213,10 @@ class PulayMixer:
         fresh = {"last_ixy": None, "best_ixy": None, "best_is_last": True, "guard": self._guard.state(), "turns": 0}
         self.restore({**stored, **fresh}, parts)
 
+    def renewed(self) -> None:
+        """The next step is one of a like problem: what changes make of each other holds on, where the way stood not."""
+        self._last, self._guard, self._turns = None, Guard(), 0
+
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return torch.as_tensor(array).to(self.norm2_g)
 

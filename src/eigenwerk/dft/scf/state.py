@@ -75,7 +75,8 @@ class StartingPoint:
     """Where a loop begins: a density, orbitals (s, k, n, G) if there are any, and notes on how they were obtained.
 
     wanted_skn: 1 for the bands that matter; progress: of the same calculation, which goes on as if never interrupted;
-    learned: memory of a mixer that has served a like system.
+    learned: memory of a mixer that has served a like system; occ_skn: occupations of the orbitals, 0 to 1, of all
+    k-points, where they are known.
     """
 
     density: Density
@@ -84,6 +85,7 @@ class StartingPoint:
     progress: Progress | None = None
     notes: tuple[str, ...] = ()
     learned: Memory | None = None
+    occ_skn: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)

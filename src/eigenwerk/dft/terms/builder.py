@@ -66,7 +66,12 @@ class PotentialBuilder:
         derivative = Fields({name: self._sum(parts, name, like_sx) for name, like_sx in density.value.items()})
         names, rows = (name for part in parts for name in part.names), [part.rows for part in parts if part.rows]
         energy_e = torch.cat([part.energy_e for part in parts])
-        return Potential(charges, derivative, tuple(names), energy_e, LowRank.joined(rows))
+        counted = sum(part.rows_counted for part in parts)
+        return Potential(charges, derivative, tuple(names), energy_e, LowRank.joined(rows), counted)
+
+    def forget(self) -> None:
+        """What was kept is not true any more: a term has changed."""
+        self._kept.clear()
 
     def _sum(self, parts: Sequence[Contribution], name: str, like_sx: torch.Tensor) -> torch.Tensor:
         """The derivative by one field, of the shape and kind of that field."""

@@ -21,12 +21,16 @@ BANDS_PER_BATCH = 64
 
 
 def projector_forces(
-    atoms: PawAtoms, dH_sx: torch.Tensor, coeff_sknG: torch.Tensor, eig_skn: torch.Tensor, filling_skn: torch.Tensor
-) -> torch.Tensor:
-    """What this rank's orbitals give to the sum over all, (a, 3); eig_skn and filling_skn: of all k-points."""
+    atoms: PawAtoms, dH_sx: torch.Tensor, coeff_sknG: torch.Tensor, eig_skn: torch.Tensor, filling_skn: torch.Tensor,
+    more_sknI: torch.Tensor | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """What this rank's orbitals give to the sum over all, (a, 3); eig_skn and filling_skn: of all k-points.
+
+    more_sknI: what terms of the orbitals add to the pencils (`OrbitalForces`).
+    """
     counts_a, device = atoms.layout.projectors_a, coeff_sknG.device
     gradient_Iv = torch.zeros((atoms.layout.projector_count, 3), dtype=atoms.runtime.real, device=device)
-    pencils = Pencils(atoms, dH_sx, coeff_sknG, eig_skn, filling_skn)
+    pencils = Pencils(atoms, dH_sx, coeff_sknG, eig_skn, filling_skn, more_sknI)
     for s, k in np.ndindex(*coeff_sknG.shape[:2]):
         weights = [(x_knG[0], pencil_knI[0]) for x_knG, pencil_knI in pencils(s, slice(k, k + 1))]
         for v in range(3):
@@ -42,9 +46,9 @@ class Pencils:
 
     def __init__(
         self, atoms: PawAtoms, dH_sx: torch.Tensor, coeff_sknG: torch.Tensor, eig_skn: torch.Tensor,
-        filling_skn: torch.Tensor,
+        filling_skn: torch.Tensor, more_sknI: torch.Tensor | None = None,
     ):  # fmt: skip
-        self.atoms, self.coeff_sknG = atoms, coeff_sknG
+        self.atoms, self.coeff_sknG, self.more_sknI = atoms, coeff_sknG, more_sknI
         self.dH = OneCentreMatrix(atoms.layout, atoms.even(dH_sx), atoms.basis.form.dtype)
         self.dS = OneCentreMatrix(atoms.layout, atoms.overlap_x[None], atoms.basis.form.dtype)
         own_k, device = atoms.basis.own_k, coeff_sknG.device
@@ -58,7 +62,8 @@ class Pencils:
             x_knG = self.coeff_sknG[s, k, n]
             proj_knI = self.atoms.runtime.bands.sum(projections(x_knG, self.atoms.projector_kIG[k]))
             pencil_knI = self.dH.times(proj_knI, s) - self.eig_skn[s, k, n, None] * self.dS.times(proj_knI)
-            yield x_knG, self.filling_skn[s, k, n, None] * pencil_knI
+            pencil_knI = self.filling_skn[s, k, n, None] * pencil_knI
+            yield x_knG, pencil_knI if self.more_sknI is None else pencil_knI + self.more_sknI[s, k, n]
 
 
 def projector_strain(

@@ -72,7 +72,8 @@ class Contribution:
 
     names, energy_e: energies in hartree, on the device so that nothing waits for them; terms may share a name.
     waves, blocks: the derivative by each field of the density that the term knows, as (g,) or (s, g), or as matrices of
-    each species, (a, i, i) or (s, a, i, i); rows: what it adds to H in another form.
+    each species, (a, i, i) or (s, a, i, i); rows: what it adds to H in another form; rows_counted: what these give to
+    the energies of the bands, hartree, for the orbitals that they were made of.
     """
 
     names: tuple[str, ...]
@@ -80,6 +81,19 @@ class Contribution:
     waves: Mapping[str, torch.Tensor] = field(default_factory=dict)
     blocks: Mapping[str, list[torch.Tensor]] = field(default_factory=dict)
     rows: LowRank | None = None
+    rows_counted: float = 0.0
+
+
+@dataclass(frozen=True)
+class OrbitalForces:
+    """Forces of a term that depends on the orbitals themselves.
+
+    force_av: -∂E/∂R at fixed orbitals and projections, hartree per bohr, over all ranks; pencil_sknI: f_n c_nI of this
+    group's orbitals that hold electrons, where Σ_I p̃_I c_nI is what the term adds to H ψ̃_n between projectors.
+    """
+
+    force_av: torch.Tensor
+    pencil_sknI: torch.Tensor
 
 
 class Term(ABC):
@@ -98,6 +112,13 @@ class Term(ABC):
 
     def forces(self, charges: Charges) -> torch.Tensor | None:
         """-∂E/∂R at fixed ñ + ñ_c and D, (a, 3) in hartree per bohr; None where nothing else moves with the atoms."""
+        return None
+
+    def orbital_forces(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalForces | None:
+        """What depends on the orbitals and not on densities alone; None for most terms.
+
+        filling_skn = w_k g f: of all points, in host memory.
+        """
         return None
 
 

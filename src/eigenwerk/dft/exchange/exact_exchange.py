@@ -1,0 +1,75 @@
+"""Exact exchange as a term of the energy: its operator for the orbitals last given, compressed to rows.
+
+    E_x = -α/2 Σ_σ g Σ_kk' w_k w_k' Σ_nm f_nk f_mk' (ρ_nm|v|ρ_nm)
+
+depends on the orbitals.  While a density becomes self-consistent the operator stays as it is, V_x[γ₀], and the energy
+is that of its tangent, E_x[γ₀] + Tr V_x[γ₀] (γ - γ₀), which agrees with E_x[γ] to first order in γ - γ₀.
+"""
+
+import numpy as np
+import torch
+
+from eigenwerk.dft.exchange.compressed import applied, compressed, expectation
+from eigenwerk.dft.exchange.extrapolation import OperatorHistory
+from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalForces, Term
+
+NAME = "exact exchange"
+
+
+class ExactExchange(Term):
+    """The term for some atoms; `renew` gives it orbitals.
+
+    rows: of the operator in use, None before there are orbitals; energy: E_x[γ₀] of what it was made of, hartree;
+    applications: how often orbitals were given.
+    """
+
+    def __init__(self, operator: ExchangeOperator):
+        self.operator, self.applications = operator, 0
+        self.rows: LowRank | None = None
+        self.energy = 0.0
+        self._history = OperatorHistory()
+        self._shares: np.ndarray | None = None
+
+    @property
+    def atoms(self) -> PawAtoms:
+        """Those of the orbitals."""
+        return self.operator.atoms
+
+    def renew(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor, filling_skn: torch.Tensor) -> float | None:
+        """Take a new operator, from these orbitals and those before (extrapolation.py).
+
+        occ_skn, filling_skn = w_k g f: of all points, in host memory.  Returns E_x of the orbitals less what the
+        tangent of the operator before gives for them (never above zero), hartree; None if there was none.
+        """
+        basis, history = self.atoms.basis, self._history
+        image_sknG = self.operator.apply(self.operator.sources(coeff_sknG, occ_skn), coeff_sknG)
+        energy = self.operator.energy(coeff_sknG, image_sknG, filling_skn)
+        excess = None
+        if self.rows is not None:
+            excess = energy - (expectation(basis, self.rows, coeff_sknG, filling_skn) - self.energy)
+        overlap_j = [expectation(basis, rows, coeff_sknG, filling_skn) for rows in history.rows]
+        history.add(compressed(basis, coeff_sknG, image_sknG), [*overlap_j, 2 * energy], self._shares)
+        self._shares = shares = history.next_input()
+        self.rows, self.energy = history.rows[-1], history.energy(shares)
+        if np.count_nonzero(shares) > 1:
+            image_sknG *= shares[-1]
+            for rows, share in zip(history.rows[:-1], shares[:-1], strict=True):
+                if share:
+                    image_sknG += share * applied(basis, rows, coeff_sknG)
+            self.rows = compressed(basis, coeff_sknG, image_sknG)
+        self.applications += 1
+        return excess
+
+    def __call__(self, charges: Charges) -> Contribution:
+        """E_x of the orbitals last given, and the rows of V_x."""
+        energy_e = charges.density.occupancy_sx.real.new_tensor([self.energy])
+        return Contribution((NAME,), energy_e, rows=self.rows, rows_counted=2 * self.energy)
+
+    def orbital_forces(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalForces:
+        """What moves with the atoms in E_x of these orbitals, whatever `renew` was given."""
+        basis = self.atoms.basis
+        full_k = (basis.weight_k.cpu() * basis.spin.degeneracy)[:, None]
+        occ_skn = torch.where(full_k > 0, filling_skn / full_k.clamp_min(1e-300), 0.0)
+        return self.operator.forces(self.operator.sources(coeff_sknG, occ_skn), coeff_sknG, filling_skn)

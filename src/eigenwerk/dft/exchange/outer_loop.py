@@ -1,0 +1,69 @@
+"""Self-consistency of exact exchange around that of the density.
+
+The density becomes self-consistent for an operator V_x[γ₀] that stays; then the operator is made anew of the orbitals
+found, until E_x of the orbitals and the tangent at γ₀ (exact_exchange.py), by which their energy was counted, are the
+same within the energy tolerance.  Their difference is of second order in γ - γ₀ and never positive: it bounds what is
+missing to self-consistency.  A run without orbitals begins with those of the semilocal functional.
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+
+from eigenwerk.dft.exchange.exact_exchange import ExactExchange
+from eigenwerk.dft.terms.builder import PotentialBuilder
+from eigenwerk.units import HARTREE_EV
+
+START_TOLERANCE = 1e-3 / HARTREE_EV
+"""Energy tolerance of the semilocal run that gives the first orbitals."""
+
+FIRST_TOLERANCE = 1e-3 / HARTREE_EV
+"""Energy tolerance for the first operator."""
+
+SHARE = 0.003
+"""Energy tolerance for the next operators, in units of what the last one changed."""
+
+
+@dataclass
+class OuterLoop:
+    """Where the self-consistency of exchange stands.
+
+    hybrid, semilocal: potentials with and without exact exchange; energy_tolerance: hartree; excess: what the last
+    operators changed, hartree.
+    """
+
+    exchange: ExactExchange
+    hybrid: PotentialBuilder
+    semilocal: PotentialBuilder
+    energy_tolerance: float
+    excess: list[float] = field(default_factory=list)
+
+    @property
+    def builder(self) -> PotentialBuilder:
+        """The potential of the next step."""
+        return self.hybrid if self.exchange.rows is not None else self.semilocal
+
+    @property
+    def stands(self) -> bool:
+        """Whether the operator is that of the orbitals within the tolerance."""
+        return bool(self.excess) and abs(self.excess[-1]) < self.energy_tolerance
+
+    @property
+    def tolerance(self) -> float:
+        """Energy tolerance of the density for the operator there is, hartree."""
+        if self.exchange.rows is None:
+            return max(START_TOLERANCE, self.energy_tolerance)
+        if self.stands:
+            return self.energy_tolerance
+        wanted = SHARE * abs(self.excess[-1]) if self.excess else FIRST_TOLERANCE
+        return max(min(wanted, FIRST_TOLERANCE), self.energy_tolerance)
+
+    def renew(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor, filling_skn: torch.Tensor) -> str:
+        """The operator of these orbitals from now on; returns words."""
+        excess = self.exchange.renew(coeff_sknG, occ_skn, filling_skn)
+        self.hybrid.forget()
+        words = f"exact exchange {self.exchange.applications}: {self.exchange.energy * HARTREE_EV:.6f} eV"
+        if excess is None:
+            return words
+        self.excess.append(excess)
+        return f"{words}, {excess * HARTREE_EV:.1e} eV from the operator before"

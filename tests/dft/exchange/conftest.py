@@ -1,0 +1,47 @@
+"""Orbitals of small crystals, and exact exchange between them."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from eigenwerk.dft.exchange.kernel import screened_kernel
+from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.wavefunctions import starting_orbitals
+from eigenwerk.linalg.davidson import davidson
+
+
+@pytest.fixture(scope="session")
+def exchanging(calculation, crystal):
+    """(crystal or structure, occupied, bands, kernel, settings) -> orbitals of superposed atoms, their exchange.
+
+    A namespace of calc, operator, coeff (s, k, n, G), occ and filling (s, k, n), sources and image = V_x coeff.
+    """
+
+    def build(name="sic_bent", occupied=3, bands=5, kernel=None, structure=None, **settings):
+        calc = calculation(structure or crystal(name), **{"cutoff_eV": 90.0, **settings})
+        hamiltonian = Hamiltonian.of(calc.atoms, calc.builder(calc.symmetrise(calc.starting_density())))
+        found = []
+        for s in range(calc.basis.spin.channels):
+            block = hamiltonian.block(s)
+            start_knG = starting_orbitals(calc.atoms, block, bands + 2)
+            found.append(davidson(block, start_knG, expansions=80, tolerance=1e-9).vectors_knx[:, :bands])
+        coeff = torch.stack(found)
+        operator = ExchangeOperator(calc.atoms, kernel or screened_kernel(0.15), 0.4)
+        occ = torch.zeros(coeff.shape[:3], dtype=torch.float64)
+        occ[..., :occupied] = 1.0
+        weight_k = torch.as_tensor(calc.kpoints.weight_k)
+        filling = weight_k[:, None] * occ * calc.basis.spin.degeneracy
+        sources = operator.sources(coeff, occ)
+        return SimpleNamespace(
+            calc=calc,
+            operator=operator,
+            coeff=coeff,
+            occ=occ,
+            filling=filling,
+            sources=sources,
+            image=operator.apply(sources, coeff),
+        )
+
+    return build

@@ -1,0 +1,39 @@
+"""The interaction: its limits, and what stands for zero."""
+
+from math import pi
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.crystal.kpoints import explicit
+from eigenwerk.dft.crystal.madelung import madelung_constant
+from eigenwerk.dft.crystal.symmetry import no_symmetry
+from eigenwerk.dft.exchange.kernel import cut_kernel, kernel_for, probe_charge_kernel, screened_kernel
+from eigenwerk.errors import InputError
+
+
+def test_screened_interaction_is_finite_at_zero_and_plain_at_short_waves():
+    kernel = screened_kernel(0.11)
+    small, large = kernel(torch.tensor([1e-8, 16.0], dtype=torch.float64))
+    assert float(kernel(torch.zeros(1))) == pytest.approx(pi / 0.11**2)
+    assert float(small) == pytest.approx(pi / 0.11**2, rel=1e-6)
+    assert float(large) == pytest.approx(4 * pi / 16.0, rel=1e-12)
+
+
+def test_probe_charge_of_a_mesh_is_that_of_the_larger_cell():
+    lattice_cv = 7.0 * np.eye(3)
+    one, many = probe_charge_kernel(lattice_cv, 2 * np.eye(3)), probe_charge_kernel(2 * lattice_cv, np.eye(3))
+    assert one.at_zero == pytest.approx(many.at_zero)
+    assert one.at_zero == pytest.approx(14.0**2 * madelung_constant(lattice_cv))
+
+
+def test_interaction_cut_at_a_radius_has_the_limit_of_its_formula():
+    kernel = cut_kernel(7.0 * np.eye(3), np.eye(3))
+    assert float(kernel(torch.full((1,), 1e-7, dtype=torch.float64))) == pytest.approx(kernel.at_zero, rel=1e-6)
+
+
+def test_lists_of_points_are_refused(crystal):
+    points = explicit(np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]), np.ones(2), no_symmetry(crystal("si")))
+    with pytest.raises(InputError, match="needs a mesh of k-points"):
+        kernel_for(crystal("si").lattice_cv, points, 0.0)

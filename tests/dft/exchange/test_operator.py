@@ -1,0 +1,152 @@
+"""Exact exchange between orbitals: with a density's own Hartree energy, differences of the energy, and itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.density import band_density, band_occupancies
+from eigenwerk.dft.exchange.kernel import ExchangeKernel, probe_charge_kernel
+from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.exchange.pairs import pair_radius
+from eigenwerk.dft.paw.one_centre import projections
+from eigenwerk.dft.terms.projectors import projector_forces
+from eigenwerk.units import BOHR_ANGSTROM
+
+
+def energy_of(case, coeff):
+    """E_x of any orbitals."""
+    image = case.operator.apply(case.operator.sources(coeff, case.occ), coeff)
+    return case.operator.energy(coeff, image, case.filling)
+
+
+def matrix(case):
+    return case.coeff.conj() @ case.image.mT
+
+
+def test_exchange_of_one_orbital_with_itself_is_its_hartree_energy(exchanging):
+    """By the densities of the package, which know nothing of pairs, on the same sphere."""
+    plain = ExchangeKernel(0.0, 0.0, 0.0, "1/r")
+    case = exchanging(occupied=1, bands=2, spins=2, kernel=plain)
+    atoms, basis = case.calc.atoms, case.calc.basis
+    coeff_knG, filling_kn = case.coeff[0, :, :1], case.filling[0, :, :1]
+    proj_knI = projections(coeff_knG, atoms.projector_kIG)
+    density_R = band_density(basis, coeff_knG, filling_kn)
+    density_sg = basis.density_of_orbitals(density_R[None])
+    occupancy_sx = band_occupancies(atoms, proj_knI, filling_kn)[None]
+    rho_g = (density_sg + atoms.valence_compensation(occupancy_sx))[0]
+    inside_g = basis.norm2_g[: len(rho_g)] <= pair_radius(basis) ** 2
+    weight_g = (basis.coulomb_g * basis.weight_g)[: len(rho_g)] * inside_g
+    hartree = 0.5 * float(basis.volume) * float((weight_g * rho_g.abs().square()).sum())
+    filling = torch.zeros_like(case.filling)
+    filling[0, :, :1] = filling_kn
+    assert case.operator.energy(case.coeff, case.image, filling) == pytest.approx(-0.4 * hartree, rel=1e-10)
+    assert hartree > 1e-3
+
+
+CASES = {
+    "complex": {"mesh": (1, 1, 2), "symmetry_level": -1},
+    # random changes have no symmetry: points that are their own images are left out
+    "time reversal": {"mesh": (1, 1, 2), "shift": (0, 0, 0.5), "symmetry_level": 0},
+    "real in space": {"name": "lih_bent", "occupied": 2, "mesh": (1, 1, 2), "real": True, "cutoff_eV": 150.0},
+    "real by inversion, grid shifted": {
+        "name": "pairs", "occupied": 11, "bands": 13, "mesh": (2, 1, 1), "shift": (0.5, 0, 0), "symmetry_level": 2,
+        "real": True,
+    },
+    "two spins": {"name": "o2", "occupied": 6, "bands": 8, "spins": 2, "cutoff_eV": 150.0},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request, exchanging):
+    return exchanging(**CASES[request.param])
+
+
+def test_operator_is_hermitian_and_negative(case):
+    m_sknn = matrix(case)
+    assert float((m_sknn - m_sknn.mH).abs().max()) < 1e-13
+    assert float(torch.linalg.eigvalsh(m_sknn).max()) < 0
+
+
+def test_operator_is_the_derivative_of_the_energy(case):
+    """By all orbitals at once, projections and compensation charges included."""
+    draw = torch.Generator().manual_seed(3)
+    noise = torch.randn(case.coeff.shape, generator=draw, dtype=case.coeff.dtype)
+    change = noise * case.coeff.abs().mean() * case.calc.basis.mask_kG[:, None]
+    step = 1e-4
+    difference = (energy_of(case, case.coeff + step * change) - energy_of(case, case.coeff - step * change)) / step / 2
+    slope = 2 * float(((change.conj() * case.image).real.sum(-1) * case.filling).sum())
+    assert abs(slope) > 1e-4
+    assert difference == pytest.approx(slope, rel=1e-6)
+
+
+SAME = {
+    "real in space": ({"name": "lih_bent", "occupied": 2, "mesh": (1, 1, 2)}, {"real": True}),
+    "Gamma": ({}, {"real": True}),
+    "rotations": ({"name": "si", "occupied": 4, "mesh": (2, 2, 1)}, {"symmetry_level": 2}),
+    "real by inversion, grid shifted": (
+        {"name": "pairs", "occupied": 11, "bands": 13, "mesh": (3, 1, 1)}, {"symmetry_level": 2, "real": True},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_real_orbitals_and_reduced_meshes_give_what_complex_ones_of_whole_meshes_give(name, exchanging):
+    settings, reduced = SAME[name]
+    whole, part = exchanging(**settings), exchanging(**settings, **reduced)
+    energies = [one.operator.energy(one.coeff, one.image, one.filling) for one in (whole, part)]
+    assert energies[1] == pytest.approx(energies[0], abs=2e-9)
+    occupied = slice(0, settings.get("occupied", 3))
+    full_of = part.calc.kpoints.irreducible_of_full
+    for k, first in enumerate(full_of):
+        levels = [
+            torch.linalg.eigvalsh(matrix(one)[0, at][occupied, occupied]) for one, at in ((whole, k), (part, first))
+        ]
+        torch.testing.assert_close(levels[1], levels[0], atol=3e-8, rtol=0)
+
+
+def test_spins_that_an_operation_exchanges_are_in_one_another_s_stars(exchanging):
+    """An antiferromagnet with a mirror that exchanges the spins, and a third atom that leaves no other operation."""
+    cell_cv = np.array([[3.2, 0, 0], [0, 4.0, 0], [0.4, 0, 3.4]]) / BOHR_ANGSTROM
+    scaled_ac = np.array([[0.1, 0.2, 0.3], [0.1, -0.2, 0.3], [0.6, 0.0, 0.8]])
+    structure = Structure(cell_cv, ("H", "H", "He"), scaled_ac, (1.0, -1.0, 0.0))
+    grids = {"wave_grid": (10, 14, 20), "fine_grid": (20, 28, 40)}
+    settings = {"structure": structure, "occupied": 2, "bands": 3, "mesh": (3, 3, 1), "spins": 2, **grids}
+    whole, part = (exchanging(symmetry_level=level, **settings) for level in (-1, 2))
+    assert any(point.flips for point in part.operator.stars.mesh)
+    energies = [one.operator.energy(one.coeff, one.image, one.filling) for one in (whole, part)]
+    assert energies[1] == pytest.approx(energies[0], abs=2e-9)
+
+
+def test_probe_charge_moves_the_levels_of_occupied_orbitals_alone(exchanging):
+    """By -α v(0)/Ω, for orbitals are orthogonal with their compensation charges."""
+    calc = exchanging().calc
+    kernel, bare = probe_charge_kernel(calc.structure.lattice_cv, np.eye(3)), ExchangeKernel(0.0, 0.0, 0.0, "1/r")
+    with_charge, without = (exchanging(kernel=one) for one in (kernel, bare))
+    change_nn = (matrix(with_charge) - matrix(without))[0, 0]
+    expected_n = -0.4 * kernel.at_zero / float(calc.basis.volume) * with_charge.occ[0, 0]
+    torch.testing.assert_close(change_nn, torch.diag(expected_n).to(change_nn.dtype), atol=1e-8, rtol=0)
+
+
+def test_forces_on_compensation_charges_and_projectors_are_the_derivative(exchanging, calculation, crystal):
+    """Of E_x at fixed coefficients, an atom displaced."""
+    case = exchanging(mesh=(1, 1, 2), symmetry_level=-1)
+    found = case.operator.forces(case.sources, case.coeff, case.filling)
+    zero_sx = torch.zeros_like(case.calc.starting_density().occupancy_sx)
+    eig = torch.zeros_like(case.filling)
+    moving_av = projector_forces(case.calc.atoms, zero_sx, case.coeff, eig, case.filling, found.pencil_sknI)
+    force_av = found.force_av + moving_av
+    structure, step = crystal("sic_bent"), 1e-3
+    for a, v in ((0, 0), (1, 2)):
+        energies = []
+        for sign in (1, -1):
+            position_av = structure.positions_av.copy()
+            position_av[a, v] += sign * step
+            moved = replace(structure, scaled_ac=position_av @ np.linalg.inv(structure.lattice_cv))
+            calc = calculation(moved, mesh=(1, 1, 2), symmetry_level=-1, cutoff_eV=90.0)
+            operator = ExchangeOperator(calc.atoms, case.operator.kernel, 0.4)
+            image = operator.apply(operator.sources(case.coeff, case.occ), case.coeff)
+            energies.append(operator.energy(case.coeff, image, case.filling))
+        assert (energies[1] - energies[0]) / (2 * step) == pytest.approx(float(force_av[a, v]), rel=1e-5, abs=1e-7)

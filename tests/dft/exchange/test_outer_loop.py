@@ -1,0 +1,73 @@
+"""Self-consistent hybrids: few applications, the energy of direct exchange, forces as its derivative, starts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.units import HARTREE_EV
+
+PBE0 = {"hybrid": Hybrid.of(0.25), "symmetry_level": 2, "real": True, "stress": False, "cutoff_eV": 120.0}
+
+
+@pytest.fixture(scope="module")
+def solved(calculation, crystal):
+    calc = calculation(crystal("sic_bent"), ediff_eV=1e-6, **PBE0)
+    return calc, calc.run()
+
+
+def test_few_applications_lead_to_self_consistency(solved):
+    calc, found = solved
+    assert found.state.converged
+    assert calc.exchange.applications <= 7
+    assert found.state.energies.terms["exact exchange"] * HARTREE_EV == pytest.approx(-18.536, abs=1e-3)
+
+
+def test_energy_is_that_of_direct_exchange_with_the_final_orbitals(solved):
+    calc, found = solved
+    state = found.state
+    operator = calc.exchange.operator
+    image = operator.apply(operator.sources(state.coeff_sknG, state.occupations.occ_skn), state.coeff_sknG)
+    energy = operator.energy(state.coeff_sknG, image, state.filling_skn)
+    # the tangent's energy of the final orbitals: bands hold twice what the term counts
+    hamiltonian = Hamiltonian.of(calc.atoms, calc.builder(state.density))
+    rows = hamiltonian.rows
+    proj = state.coeff_sknG @ rows.row_skmG.mH
+    tangent = float((((proj @ rows.weight_smm[:, None]) * proj.conj()).sum(-1) * state.filling_skn).sum())
+    assert energy <= tangent - calc.exchange.energy + 1e-12
+    assert energy == pytest.approx(tangent - calc.exchange.energy, abs=1e-6 / HARTREE_EV)
+
+
+def test_forces_are_the_derivative_of_the_free_energy(solved, calculation):
+    calc, found = solved
+    energies = []
+    for sign in (1, -1):
+        position_av = calc.structure.positions_av.copy()
+        position_av[0, 0] += sign * 0.01
+        scaled_ac = position_av @ np.linalg.inv(calc.structure.lattice_cv)
+        grids = {"wave_grid": calc.basis.grids.wave, "fine_grid": calc.basis.grids.fine}
+        moved = calculation(replace(calc.structure, scaled_ac=scaled_ac), ediff_eV=1e-6, **PBE0, **grids)
+        energies.append(moved.run().state.energies.free)
+    assert (energies[1] - energies[0]) / 0.02 == pytest.approx(found.forces_av[0, 0], abs=3e-5)
+
+
+def test_a_run_goes_on_from_a_state_without_the_semilocal_functional(solved, calculation):
+    calc, found = solved
+    again = calculation(calc.structure, ediff_eV=1e-6, **PBE0)
+    repeated = again.run(start=found.state)
+    assert again.exchange.applications <= 2 < calc.exchange.applications
+    assert repeated.state.energies.free == pytest.approx(found.state.energies.free, abs=2e-6 / HARTREE_EV)
+
+
+def test_reduced_and_whole_meshes_give_one_energy(calculation, crystal):
+    """With gaps of the same levels, spins apart or not."""
+    settings = {**PBE0, "mesh": (2, 1, 1), "ediff_eV": 1e-7, "cutoff_eV": 90.0}
+    reduced = calculation(crystal("si"), **settings).run().state
+    whole = calculation(crystal("si"), **{**settings, "symmetry_level": -1, "real": False}).run().state
+    apart = calculation(crystal("si"), spins=2, **settings).run().state
+    assert whole.energies.free == pytest.approx(reduced.energies.free, abs=2e-8)
+    assert apart.energies.free == pytest.approx(reduced.energies.free, abs=2e-8)
+    torch.testing.assert_close(apart.eig_skn[0, :, :4], reduced.eig_skn[0, :, :4], atol=2e-6, rtol=0)
