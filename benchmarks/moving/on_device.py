@@ -137,9 +137,11 @@ def table(results: dict[str, Any]) -> str:
     lines = [
         "# Atoms that move on one GPU", "",
         "`eigenwerk run`, whole commands in seconds (first: kernels not yet on the disk; again: the next run), points, "
-        "steps of self-consistency per point, seconds per point (mean from the third on) and per step of "
-        "self-consistency.", "",
-        "| case | atoms | asked | first | again | points | SCF steps | per point | device, date |", "|---" * 9 + "|",
+        "steps of self-consistency per point, seconds per point (mean from the third on) and of all points together; "
+        "what is left is Python, PyTorch, CUDA and files.  al108, si64 to si512 and water_256_md were run while 14 "
+        "processes were at work on the 16 cores.", "",
+        "| case | atoms | asked | first | again | points | SCF steps | per point | "
+        "all points | device, date |", "|---" * 10 + "|",
     ]  # fmt: skip
     for name, runs in results.items():
         good = [run for run in runs if "failed" not in run]
@@ -152,6 +154,7 @@ def table(results: dict[str, Any]) -> str:
         lines.append(
             f"| {name} | {last['atoms']} | {ASKED.get(name, '')} | {first['whole']:.1f} | {last['whole']:.1f} | "
             f"{len(last['seconds']) or 1} | {steps:.1f} | {f'{np.mean(later):.3f}' if later else ''} | "
+            f"{sum(last['seconds'] or last['scf_seconds']):.1f} | "
             f"{last['device']}, torch {last['torch']}, {last['date']} |"
         )
     for name, runs in results.items():
