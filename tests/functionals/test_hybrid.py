@@ -5,8 +5,9 @@ import torch
 
 from eigenwerk.dft.xc.evaluation import energy_and_derivatives, energy_density, uncompiled
 from eigenwerk.errors import InputError
-from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.functionals.hybrid import B3LYP, HARTREE_FOCK, Hybrid
 from eigenwerk.functionals.table import FUNCTIONALS, find_functional
+from eigenwerk.units import BOHR_ANGSTROM
 
 
 def values(spins: int, points: int = 40) -> dict[str, torch.Tensor]:
@@ -22,7 +23,7 @@ def test_shares_of_one_are_the_functional(name, spins):
     """Whole parts by one path, and gradient corrections apart from the uniform gas by another."""
     at = values(spins)
     whole_x = energy_density(find_functional(name), at)
-    for hybrid in (Hybrid(0.0, 0.0, 1.0, 1.0), Hybrid(0.0, 0.0, 1.0 - 1e-15, 1.0, 1.0 - 1e-15, 1.0)):
+    for hybrid in (Hybrid.of(0.0), Hybrid(0.0, 0.0, 1.0 - 1e-15, 1.0, 1.0 - 1e-15, 1.0)):
         torch.testing.assert_close(energy_density(find_functional(name, hybrid), at), whole_x, rtol=1e-13, atol=0)
 
 
@@ -55,6 +56,25 @@ def test_a_hybrid_is_the_same_functional_at_every_call():
     """Compiled programs are kept by identity."""
     assert find_functional("PE", Hybrid.of(0.25)) is find_functional("PE", Hybrid.of(0.25))
     assert find_functional("PE", Hybrid.of(0.25)) is not find_functional("PE", Hybrid.of(0.3))
+
+
+@pytest.mark.parametrize(
+    ("tag", "hybrid", "title"),
+    [
+        ("PE", Hybrid.of(0.25), "PBE0: 25 % exact exchange"),
+        ("PE", Hybrid.of(0.25, 0.2 * BOHR_ANGSTROM), "HSE06: 25 % exact exchange screened by 0.2 per Å"),
+        ("PE", Hybrid.of(0.25, 0.11), "HSE06: 25 % exact exchange screened by 0.208 per Å"),
+        ("PE", Hybrid.of(0.25, 0.3 * BOHR_ANGSTROM), "HSE03: 25 % exact exchange screened by 0.3 per Å"),
+        ("PE", Hybrid.of(0.3, 0.11), "hybrid of PBE: 30 % exact exchange screened by 0.208 per Å"),
+        ("PS", Hybrid.of(0.25, 0.11), "HSEsol: 25 % exact exchange screened by 0.208 per Å"),
+        ("RP", Hybrid.of(0.25), "hybrid of RPBE: 25 % exact exchange"),
+        ("B3", B3LYP, "B3LYP: 20 % exact exchange"),
+        ("B3", Hybrid.of(0.2), "hybrid of Becke's exchange with LYP and VWN3: 20 % exact exchange"),
+        ("PE", HARTREE_FOCK, "Hartree-Fock"),
+    ],
+)
+def test_titles_are_the_usual_names_with_numbers(tag, hybrid, title):
+    assert find_functional(tag, hybrid).title == title
 
 
 def test_missing_parts_are_named():

@@ -52,8 +52,8 @@ def test_names_are_found_without_case_and_unknown_ones_refused():
 
 def test_names_of_libxc_in_any_order_and_spelling_mean_the_rows_that_have_these_parts():
     for functional in FUNCTIONALS.values():
-        # PE has its parts but for the digits of its constants
-        if functional.libxc and functional.tag != "PE":
+        # PE has its parts but for the digits of its constants; B3 and B5 have three, more than INCAR can name
+        if len(functional.libxc) == 2 and functional.tag != "PE":
             assert libxc_functional(*functional.libxc) is libxc_functional(*reversed(functional.libxc)) is functional
     assert libxc_functional("101", "130") is find_functional("XC_GGA_X_PBE + gga_c_pbe") is FUNCTIONALS["PE-EXACT"]
     other = libxc_functional("133", "GGA_X_RPBE")
@@ -64,7 +64,7 @@ def test_names_of_libxc_in_any_order_and_spelling_mean_the_rows_that_have_these_
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("GGA_X_B88",), r"no formula of libxc's GGA_X_B88\. There are LDA_X \(1\), GGA_X_PBE \(101\)"),
+        (("GGA_X_G96",), r"no formula of libxc's GGA_X_G96\. There are LDA_X \(1\), GGA_X_PBE \(101\)"),
         (("406",), "no formula of libxc's 406"),
         (("GGA_X_PBE", ""), "no formula of libxc's empty name"),
         (("101", "117"), "GGA_X_PBE and GGA_X_RPBE are no exchange and correlation"),

@@ -37,16 +37,26 @@ class Shares:
     """The parts of a functional of which hybrids take shares; their sum is the functional.
 
     exchange, correlation: energies per volume from the functional's ingredients; local_exchange, local_correlation:
-    what is left of them without gradients, from the density alone; short_exchange, short_local: the exchange of the
-    interaction erfc(omega r)/r, with omega (bohr⁻¹) as a last argument, or None where there is no such form.
+    what is left of them without gradients, from the density alone.
     """
 
     exchange: Callable[..., Tensor]
     local_exchange: Callable[[Tensor], Tensor]
     correlation: Callable[..., Tensor]
     local_correlation: Callable[[Tensor], Tensor]
-    short_exchange: Callable[..., Tensor] | None = None
-    short_local: Callable[[Tensor, float], Tensor] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ShortRange:
+    """The exchange of some functionals (tags) with the interaction erfc(omega r)/r.
+
+    exchange: energy per volume from the functionals' ingredients and omega, bohr⁻¹; local: what is left of it without
+    gradients, from the density and omega.
+    """
+
+    tags: tuple[str, ...]
+    exchange: Callable[..., Tensor]
+    local: Callable[[Tensor, float], Tensor]
 
 
 @dataclass(frozen=True, eq=False)  # each stands once in the table: looked up by identity at every call

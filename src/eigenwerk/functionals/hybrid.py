@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from eigenwerk.errors import InputError
-from eigenwerk.functionals.functional import Functional
+from eigenwerk.functionals.functional import Functional, Shares, ShortRange
+from eigenwerk.units import BOHR_ANGSTROM
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,45 +46,68 @@ class Hybrid:
 
 
 @cache
-def semilocal_part(functional: Functional, hybrid: Hybrid) -> Functional:
+def semilocal_part(functional: Functional, hybrid: Hybrid, short: ShortRange | None = None) -> Functional:
     """What a hybrid of a functional has besides exact exchange, itself a functional.
 
+    short: the functional's exchange of short range, if there is such.
     Raises InputError where the functional has no shares, or no exchange of short range.
     """
-    shares = functional.shares
-    if shares is None:
+    if functional.shares is None:
         raise InputError(f"there are no hybrids of {functional.title}.")
-    if hybrid.screening and shares.short_exchange is None:
+    if hybrid.screening and short is None:
         raise InputError(f"there is no screened exchange of {functional.title}, so no screened hybrid of it.")
-    energy = partial(_energy, functional, hybrid)
+    energy = partial(_energy, functional.shares, hybrid, short)
     title = title_of(functional, hybrid)
     return Functional(title, title, functional.ingredients, energy, (), functional.data, offered=False)
 
 
 def title_of(functional: Functional, hybrid: Hybrid) -> str:
-    """The usual name of a hybrid with the numbers behind it: 'PBE0, 25 % exact exchange'."""
-    numbers = f"{100 * hybrid.fraction:g} % exact exchange"
-    return f"hybrid of {functional.title}, {numbers}"
+    """The usual name with the numbers behind it: 'HSE06: 25 % exact exchange screened by 0.2 per Å'."""
+    if hybrid == HARTREE_FOCK:
+        return "Hartree-Fock"
+    numbers = f"{100 * hybrid.fraction:.6g} % exact exchange"
+    if hybrid.screening:
+        numbers += f" screened by {hybrid.screening / BOHR_ANGSTROM:.3g} per Å"
+    found = [name for name, tags, known in NAMES if functional.tag in tags and _alike(hybrid, known)]
+    return f"{found[0] if found else f'hybrid of {functional.title}'}: {numbers}"
 
 
-def _energy(functional: Functional, hybrid: Hybrid, *values: Tensor) -> Tensor:
+def _alike(one: Hybrid, other: Hybrid) -> bool:
+    """Screenings of 0.2 per Å and of 0.11 per bohr have one name."""
+    near = abs(one.screening - other.screening) <= 0.006
+    return near and bool(one.screening) == bool(other.screening) and replace(one, screening=other.screening) == other
+
+
+HARTREE_FOCK = Hybrid(1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+B3LYP = Hybrid(0.2, 0.0, 0.72, 0.8, 0.81, 0.19)
+"""Stephens et al., J. Phys. Chem. 98, 11623 (1994); of the functional B3 or B5 (`b3lyp`)."""
+
+_PBE, _HSE06, _HSE03 = ("PE", "PE-EXACT", "PE-HOLE"), 0.2 * BOHR_ANGSTROM, 0.3 * BOHR_ANGSTROM
+
+NAMES = (
+    ("PBE0", _PBE, Hybrid.of(0.25)), ("HSE06", _PBE, Hybrid.of(0.25, _HSE06)), ("HSE03", _PBE, Hybrid.of(0.25, _HSE03)),
+    ("PBEsol0", ("PS",), Hybrid.of(0.25)), ("HSEsol", ("PS",), Hybrid.of(0.25, _HSE06)),
+    ("B3LYP", ("B3",), B3LYP), ("B3LYP with VWN5", ("B5",), B3LYP),
+)  # fmt: skip
+"""Usual names: name, functionals, hybrid."""
+
+
+def _energy(shares: Shares, hybrid: Hybrid, short: ShortRange | None, *values: Tensor) -> Tensor:
     """Semilocal energy per volume of a hybrid, hartree/bohr³, from the ingredients of its functional."""
-    shares, density_sx = functional.shares, values[0]
-    assert shares is not None
+    density_sx = values[0]
     correlation = _weighted(
         hybrid.gradient_correlation, lambda: shares.correlation(*values),
         hybrid.local_correlation, lambda: shares.local_correlation(density_sx),
     )  # fmt: skip
-    short, short_local = shares.short_exchange, shares.short_local
-    if not hybrid.screening or short is None or short_local is None:
+    if not hybrid.screening or short is None:
         exchange = _weighted(
             hybrid.gradient_exchange, lambda: shares.exchange(*values),
             hybrid.local_exchange, lambda: shares.local_exchange(density_sx),
         )  # fmt: skip
     else:
         exchange = [shares.exchange(*values)] + _weighted(
-            hybrid.gradient_exchange - 1.0, lambda: short(*values, hybrid.screening),
-            hybrid.local_exchange - 1.0, lambda: short_local(density_sx, hybrid.screening),
+            hybrid.gradient_exchange - 1.0, lambda: short.exchange(*values, hybrid.screening),
+            hybrid.local_exchange - 1.0, lambda: short.local(density_sx, hybrid.screening),
         )  # fmt: skip
     # derivatives by all that the functional takes, also where nothing depends on it, as in Hartree-Fock
     nothing = [0.0 * value.sum(0) for value in values]

@@ -29,6 +29,7 @@ EXCHANGE = -0.75 * (3.0 / math.pi) ** (1.0 / 3.0)
 WIGNER_SEITZ = (3.0 / (4.0 * math.pi)) ** (1.0 / 3.0)
 """r_s = WIGNER_SEITZ / n^(1/3)."""
 
+_FERMI = (3.0 * math.pi**2) ** (1.0 / 3.0)
 _CBRT2 = 2.0 ** (1.0 / 3.0)
 _SPIN_NORM = 1.0 / (2.0 * _CBRT2 - 2.0)
 
@@ -72,6 +73,11 @@ def prepare(density_sx: Tensor, floor: float) -> Points:
     total_x = raised_sx[0] if density_sx.shape[0] == 1 else raised_sx[0] + raised_sx[1]
     root_x = root_sx[0] if density_sx.shape[0] == 1 else cube_root(total_x)
     return Points(raised_sx, root_sx, total_x, root_x, electrons_x, density_sx > floor, electrons_x > floor)
+
+
+def fermi_wave_vector(points: Points) -> Tensor:
+    """k_F = (3 pi² n)^(1/3) of each channel, which counts with twice its density, bohr^-1; (s, x)."""
+    return (_FERMI * (_CBRT2 if points.polarised else 1.0)) * points.root_sx
 
 
 def exchange(points: Points, enhancement_sx: Tensor | None = None) -> Tensor:
@@ -147,7 +153,7 @@ def spin_roots(points: Points) -> Tensor:
     return points.root_sx * (_CBRT2 / points.root_x)
 
 
-def _spin_interpolation(points: Points) -> Tensor:
+def spin_interpolation(points: Points) -> Tensor:
     """f(zeta) = ((1 + zeta)^(4/3) + (1 - zeta)^(4/3) - 2) / (2^(4/3) - 2)."""
     square_sx = spin_roots(points).square()
     return (square_sx[0].square() + square_sx[1].square() - 2.0) * _SPIN_NORM
@@ -167,7 +173,7 @@ def perdew_wang(points: Points, constants: PerdewWang) -> Tensor:
     ferro_x = _gas_fit(constants.ferro, rs_x, sqrt_rs_x)
     stiff_x = _gas_fit(constants.stiffness, rs_x, sqrt_rs_x) * (1.0 / constants.curvature)
     zeta4_x = ((points.density_sx[0] - points.density_sx[1]) / points.total_x).square().square()
-    return para_x + _spin_interpolation(points) * (zeta4_x * (ferro_x - para_x + stiff_x) - stiff_x)
+    return para_x + spin_interpolation(points) * (zeta4_x * (ferro_x - para_x + stiff_x) - stiff_x)
 
 
 def _zunger_fit(rs_x: Tensor, gamma: float, beta: tuple[float, float], dense: tuple[float, ...]) -> Tensor:
@@ -190,7 +196,7 @@ def perdew_zunger(points: Points) -> Tensor:
     if not points.polarised:
         return para_x
     ferro_x = _zunger_fit(rs_x, -0.0843, (1.3981, 0.2611), (0.01555, -0.0269, 0.0007, -0.0048))
-    return para_x + _spin_interpolation(points) * (ferro_x - para_x)
+    return para_x + spin_interpolation(points) * (ferro_x - para_x)
 
 
 def energy_density(density_sx: Tensor, correlation: Callable[[Points], Tensor]) -> Tensor:

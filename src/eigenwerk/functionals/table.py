@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from eigenwerk.errors import InputError
-from eigenwerk.functionals.functional import DENSITY, INGREDIENTS, Functional, LibxcPart
+from eigenwerk.functionals.functional import DENSITY, INGREDIENTS, Functional, LibxcPart, ShortRange
 from eigenwerk.functionals.hybrid import Hybrid, semilocal_part
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ PARTS: dict[str, LibxcPart] = {
 }
 """By libxc's name, exchange first."""
 
+SHORT_RANGES: dict[str, ShortRange] = {tag: entry for entry in _declared("SHORT_RANGES") for tag in entry.tags}
+"""By the tag of the functional."""
+
 OFFERED = tuple(functional for functional in FUNCTIONALS.values() if functional.offered)
 """Those that INCAR may ask for by tag."""
 
@@ -59,7 +62,7 @@ def find_functional(tag: str, hybrid: Hybrid | None = None) -> Functional:
     The same functional at every call.  Raises InputError where there is none.
     """
     found = _found(tag)
-    return found if hybrid is None else semilocal_part(found, hybrid)
+    return found if hybrid is None else semilocal_part(found, hybrid, SHORT_RANGES.get(found.tag))
 
 
 def _found(tag: str) -> Functional:

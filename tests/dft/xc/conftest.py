@@ -20,6 +20,12 @@ PARTS = {tag: functional.libxc for tag, functional in FUNCTIONALS.items() if fun
 
 TABLES = Path(__file__).resolve().parents[2] / "data" / "xc"
 
+SCREENED = {
+    "PE-HOLE": ("gga_x_wpbeh", 0.11), "PS": ("gga_x_hjs_pbe_sol", 0.11), "CA": ("lda_x_erf", 0.11),
+    "HSE06": ("hyb_gga_xc_hse06", None), "PBE0": ("hyb_gga_xc_pbeh", None), "B3LYP": ("hyb_gga_xc_b3lyp", None),
+}  # fmt: skip
+"""Short-range exchange of functionals, and hybrids: libxc's name and screening."""
+
 _DOUBLES = ctypes.POINTER(ctypes.c_double)
 
 
@@ -30,8 +36,8 @@ class Libxc:
     library: ctypes.CDLL
     version: str
 
-    def evaluate(self, part: str, density_sx: np.ndarray, sigma_yx: np.ndarray):
-        """Energy per volume (x,), vrho (s, x) and vsigma (1 or 3, x) of one part."""
+    def evaluate(self, part: str, density_sx: np.ndarray, sigma_yx: np.ndarray, omega: float | None = None):
+        """Energy per volume (x,), vrho (s, x) and vsigma (1 or 3, x) of one part; omega: its screening, bohr^-1."""
         count = density_sx.shape[1]
         rho, sigma = np.ascontiguousarray(density_sx.T), np.ascontiguousarray(sigma_yx.T)
         energy, vrho, vsigma = np.zeros(count), np.zeros_like(rho), np.zeros_like(sigma)
@@ -39,6 +45,8 @@ class Libxc:
         number = self.library.xc_functional_get_number(part.encode())
         if self.library.xc_func_init(handle, number, density_sx.shape[0]) != 0:
             raise ValueError(f"libxc has no functional {part}")
+        if omega is not None:
+            self.library.xc_func_set_ext_params_name(handle, b"_omega", omega)
         pointers = [array.ctypes.data_as(_DOUBLES) for array in (rho, sigma, energy, vrho, vsigma)]
         if part.startswith("lda"):
             self.library.xc_lda_exc_vxc(handle, count, pointers[0], *pointers[2:4])
@@ -69,6 +77,7 @@ def load_libxc() -> Libxc | None:
     library.xc_functional_get_number.argtypes = [ctypes.c_char_p]
     for name in ("xc_func_end", "xc_func_free"):
         getattr(library, name).argtypes = [ctypes.c_void_p]
+    library.xc_func_set_ext_params_name.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_double]
     library.xc_func_init.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
     library.xc_lda_exc_vxc.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [_DOUBLES] * 3
     library.xc_gga_exc_vxc.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [_DOUBLES] * 5
@@ -127,16 +136,26 @@ def _write_tables() -> None:
         density_sx, sigma_yx = make_points(
             spins, np.array([1e-8, 1e-4, 1e-2, 0.3, 10, 1e3]), (0, 0.1, 1, 5), (0, 0.4, -0.99)
         )
-        axes = (("n",), ("sigma",)) if spins == 1 else (("up", "down"), ("upup", "updown", "downdown"))
-        columns = [*axes[0], *axes[1], "energy"] + [f"v_{name}" for name in (*axes[0], *axes[1])]
-        with open(TABLES / name, "w", newline="") as file:
-            file.write(f"# energy per volume and its derivatives, atomic units, computed with libxc {libxc.version}\n")
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["functional", *columns])
-            for functional, parts in PARTS.items():
-                (energy, vrho, vsigma), _ = libxc.evaluate_sum(parts, density_sx, sigma_yx)
-                rows = np.vstack((density_sx, sigma_yx, energy[None], vrho, vsigma)).T
-                writer.writerows([functional, *(repr(float(value)) for value in row)] for row in rows)
+        parts = {ours: [(part, None) for part in parts] for ours, parts in PARTS.items()}
+        _write_table(libxc, name, density_sx, sigma_yx, parts)
+        # libxc has no s below 0.01 in the hole of PBEsol, and goes over to another formula at s = 1
+        density_sx, sigma_yx = make_points(spins, np.array([1e-4, 1e-2, 0.1, 1, 30]), (0.02, 0.3, 0.9, 2, 4), (0, 0.4))
+        hybrids = {ours: [part] for ours, part in SCREENED.items()}
+        _write_table(libxc, f"hybrids_{name}", density_sx, sigma_yx, hybrids)
+
+
+def _write_table(libxc: Libxc, name: str, density_sx: np.ndarray, sigma_yx: np.ndarray, parts_of: dict) -> None:
+    axes = (("n",), ("sigma",)) if len(density_sx) == 1 else (("up", "down"), ("upup", "updown", "downdown"))
+    columns = [*axes[0], *axes[1], "energy"] + [f"v_{name}" for name in (*axes[0], *axes[1])]
+    with open(TABLES / name, "w", newline="") as file:
+        file.write(f"# energy per volume and its derivatives, atomic units, computed with libxc {libxc.version}\n")
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["functional", *columns])
+        for functional, parts in parts_of.items():
+            pieces = [libxc.evaluate(part, density_sx, sigma_yx, omega) for part, omega in parts]
+            energy, vrho, vsigma = (np.sum([piece[i] for piece in pieces], axis=0) for i in range(3))
+            rows = np.vstack((density_sx, sigma_yx, energy[None], vrho, vsigma)).T
+            writer.writerows([functional, *(repr(float(value)) for value in row)] for row in rows)
 
 
 if __name__ == "__main__":
