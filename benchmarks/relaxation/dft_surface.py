@@ -21,6 +21,7 @@ from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.motion.prediction import FIT
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
+from eigenwerk.units import HARTREE_EV
 
 
 @dataclass
@@ -33,10 +34,22 @@ class Spent:
     unconverged: int = 0
 
 
-class Surface:
-    """Points of a case, each of which begins where those before point to."""
+LOOSE = 0.02
+"""Å; EDIFF over the error that forces may have, where EDIFF follows it."""
 
-    def __init__(self, case: DftCase, **tags: Any):
+LOOSEST = 1e-3
+"""eV."""
+
+
+class Surface:
+    """Points of a case, each of which begins where those before point to.
+
+    follow: what of the accuracy that is asked for counts: "forces" (self-consistency goes on until they are known so
+    well), "energies" too (EDIFF grows with it), or nothing ("").
+    """
+
+    def __init__(self, case: DftCase, follow: str = "forces", **tags: Any):
+        self.follow = follow
         poscar, moments, charge = structure_given(case.atoms())
         settings = {"ediff": 1e-5, "isym": 0, "lcharg": False, "lwave": False, **case.tags, **tags}
         inputs = inputs_of(poscar, moments, charge, settings, case.mesh)
@@ -56,7 +69,12 @@ class Surface:
             spent.scf_steps += 1
             spent.applications += step.applications
 
-        ground = calculation.run(count, self._inner.start(arrangement, calculation))
+        given, asked = calculation.parameters, self._inner.force_error(arrangement) if self.follow else None
+        if self.follow == "energies" and arrangement.force_error is not None:
+            tolerance = min(LOOSE * arrangement.force_error, LOOSEST) / HARTREE_EV
+            calculation.parameters = replace(given, energy_tolerance=max(tolerance, given.energy_tolerance))
+        ground = calculation.run(count, self._inner.start(arrangement, calculation), asked)
+        calculation.parameters = given
         point = self._inner.add(arrangement, calculation, ground)
         spent.points += 1
         spent.unconverged += not point.converged
@@ -71,14 +89,16 @@ class OnSurface(Calculator):
     def __init__(self, surface: Surface):
         super().__init__()
         self.surface = surface
+        self.force_error: float | None = None
+        """That the next point may have, eV/Å."""
 
     def calculate(self, atoms: Atoms | None = None, properties: Any = (), system_changes: Any = all_changes) -> None:
         super().calculate(atoms, properties, system_changes)
         assert self.atoms is not None
         cell_cv = np.array(self.atoms.cell)
         scaled_ac = np.linalg.solve(cell_cv.T, self.atoms.positions.T).T
-        point = self.surface(Arrangement(cell_cv, scaled_ac))
+        point = self.surface(Arrangement(cell_cv, scaled_ac, self.force_error))
         self.results = {"energy": point.free_energy, "free_energy": point.free_energy, "forces": point.forces_av}
         if point.stress_vv is not None:
             self.results["stress"] = point.stress_vv[(0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1)]
-        self.last = replace(point)
+        self.last = point

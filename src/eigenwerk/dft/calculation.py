@@ -32,6 +32,7 @@ from eigenwerk.dft.reference_atoms import reference_energy
 from eigenwerk.dft.scf.bands import Bands
 from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.fixed_potential import OnBatch, PointBands, Visit, bands_in_potential, residual_tolerance
+from eigenwerk.dft.scf.force_goal import ForceGoal
 from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
 from eigenwerk.dft.scf.mixing_extent import screens_locally, smallest_factor
@@ -45,7 +46,6 @@ from eigenwerk.dft.terms.term import Term
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.units import FORCE_EV_PER_ANGSTROM
 
 FIT_MAG_FROM = 15
 """Steps with AMIX_MAG in crystals before the response decides: most magnets are done by then, and a magnetisation that
@@ -55,9 +55,6 @@ fill at once, need it from the start; they have one k-point."""
 NEAR_SQUARE = 30.0
 """The mixer of atoms and molecules counts the end as near where the squared residual is so many times that of
 convergence."""
-
-FORCE_ERROR = 1.5e-3 / FORCE_EV_PER_ANGSTROM
-"""Forces with a larger estimated error (hartree per bohr) are worth one more step."""
 
 StepCallback = Callable[[ScfStep, State], None]
 
@@ -243,9 +240,12 @@ class Calculation:
         """The self-consistency cycle, at its beginning."""
         return ScfLoop(self.subject, self.atoms, self.builder, self.symmetrise, self.settings, self._outer())
 
-    def run(self, on_step: StepCallback | None = None, start: State | StartingPoint | None = None) -> GroundState:
+    def run(
+        self, on_step: StepCallback | None = None, start: State | StartingPoint | None = None,
+        force_error: float | None = None,
+    ) -> GroundState:  # fmt: skip
         """Solve; `start`: a state to go on from, of this or of another structure of the same atoms, in place of
-        superposed atoms."""
+        superposed atoms; force_error: hartree per bohr, until forces are known so well (`ForceGoal`)."""
         trace, started = self.runtime.trace, time.perf_counter()
         symmetrise = self.symmetrise
         with trace.span("start"):
@@ -254,25 +254,10 @@ class Calculation:
             start = start or StartingPoint(self.starting_density())
             if start.progress is None:  # else nothing may change, not by rounding either
                 start = replace(start, density=symmetrise(start.density))
-        asked: list[tuple[State, Forces]] = []
-
-        def objection(state: State) -> str:
-            asked.append((state, self.forces_of(state)))
-            error = asked[0][1].error
-            if not self.runtime.world.any(error > FORCE_ERROR):
-                return ""
-            millis = 1e3 * error * FORCE_EV_PER_ANGSTROM
-            return f"this step is for the forces, which the one before left uncertain by some {millis:.1f} meV/Å"
-
-        state = self.loop().run(start, on_step, objection if self.parameters.correct_forces else None)
-        if asked and asked[0][0] is state:
-            found = asked[0][1]
-        else:
-            found = self.forces_of(state)
-            if asked:  # the step may have gone astray: then the forces before it are the better ones
-                before = asked[0][1]
-                worse = self.runtime.world.any(found.error > before.error)
-                found = before if worse else found.after(before)
+        world = self.runtime.world
+        goal = ForceGoal(self.forces_of, lambda error: float(world.max(self.runtime.tensor(error))), force_error)
+        state = self.loop().run(start, on_step, goal.objection if self.parameters.correct_forces else None)
+        found = goal.forces(state)
         stress_vv, pulay = self.stress_of(state) if self.parameters.stress else (None, None)
         projections = self.projections_of(self.atoms, state.coeff_sknG, state.filling_skn)
         moment_a = moment_per_atom(state.density, self.atoms)

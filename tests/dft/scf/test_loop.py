@@ -110,19 +110,20 @@ def test_converged_is_a_quiet_free_energy_with_a_small_residual(calc, ground, ch
     assert not calc.loop()._converged(replace(step, step=1), done=0)
 
 
-def test_one_more_step_if_a_converged_state_still_lacks_something(calc, ground):
-    """It is asked once, the step says why, and what was converged stays so."""
+@pytest.mark.parametrize("times", [1, 3])
+def test_more_steps_while_a_converged_state_still_lacks_something(calc, ground, times):
+    """Each converged state is asked, the steps say why, and what was converged stays so."""
     asked = []
 
     def objection(state):
         asked.append(state)
-        return "the colour is wrong"
+        return "the colour is wrong" if len(asked) <= times else ""
 
     start = calc.start_from(earlier_of(ground[0]))
     state = calc.loop().run(start, objection=objection)
     before = calc.loop().run(start, objection=lambda state: "")
-    assert len(asked) == 1 and asked[0].converged and state.converged
-    assert len(state.history) == len(before.history) + 1
+    assert len(asked) == times + 1 and all(one.converged for one in asked) and state is asked[-1]
+    assert len(state.history) == len(before.history) + times
     assert "the colour is wrong" in state.history[-1].events
     assert not any("colour" in event for step in before.history for event in step.events)
 

@@ -63,6 +63,12 @@ class DensityFunctionalSurface:
             self._bases[operations] = self._first.at_points(self._kpoints_of(operations))
         return self._bases[operations]
 
+    @staticmethod
+    def force_error(arrangement: Arrangement) -> float | None:
+        """How well forces have to be known there, hartree per bohr; None where nobody says it."""
+        asked = arrangement.force_error
+        return None if asked is None else asked / FORCE_EV_PER_ANGSTROM
+
     def trail_for(self, operations: Operations) -> Trail:
         """The states with these operations so far."""
         if operations not in self._trails:

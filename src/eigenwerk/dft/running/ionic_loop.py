@@ -61,7 +61,8 @@ class IonicLoop:
         while (asked := self.mover.ask()) is not None:
             calculation = self.surface.calculation_at(asked)
             active.calculation = active.saver.calculation = calculation
-            ground = calculation.run(self._scf_step, self._begin(asked, calculation, start))
+            begin = self._begin(asked, calculation, start)
+            ground = calculation.run(self._scf_step, begin, self.surface.force_error(asked))
             calculation.parameters = given  # steps with a density that is kept are for the first ionic step
             point = _agreed(self.surface.add(asked, calculation, ground), calculation.runtime)
             report = self.mover.tell(point)

@@ -91,7 +91,7 @@ class ScfLoop:
     ) -> State:  # fmt: skip
         """Iterate from a starting point until converged or out of steps.
 
-        objection: asked of the first converged state; one more step follows if it has any.
+        objection: asked of converged states; another step follows as long as it has any.
         """
         settings, trace = self.settings, self.atoms.runtime.trace
         degeneracy = self.atoms.basis.spin.degeneracy
@@ -181,11 +181,10 @@ class ScfLoop:
                     continue
                 if second.better(state) is not state:
                     break
-            asked = converged and not objected and objection is not None and step < settings.max_steps
-            if asked and objection is not None:
-                objected = objection(state)
-            if converged and not (asked and objected):
+            lacking = objection(state) if converged and objection is not None and step < settings.max_steps else ""
+            if converged and not lacking:
                 break
+            objected = lacking or objected
             density = following
         assert state is not None
         return second.better(state)
