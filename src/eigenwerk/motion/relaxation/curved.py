@@ -11,8 +11,10 @@ from itertools import pairwise
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.relaxation.model import Rows, confined
+from eigenwerk.motion.relaxation.model import confined
 from eigenwerk.motion.relaxation.neighbours import covalent_radii, near_pairs
+from eigenwerk.motion.relaxation.products import MANY_ATOMS, Products, solved
+from eigenwerk.motion.relaxation.rows import Rows
 
 BOND_REACH = 0.9
 """Å beyond the covalent radii, up to which pairs are kept together."""
@@ -21,6 +23,9 @@ SOFTNESS = 0.05
 """Weight of straightness against that of a bond of strength 1."""
 
 ROUNDS = 6
+
+BEND_TOLERANCE = 1e-4
+"""Of the equations of a round, of many atoms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +84,20 @@ class Skeleton:
                 np.concatenate([by_place, -by_place, by_strain], axis=1), self.weight_x, index[:, 0] * 0,
             )  # fmt: skip
             right = rows.transposed(self.weight_x * missing, len(z)) + penalty * (goal - found)
-            matrix = confined(rows.squares(len(z)) + np.diag(penalty), penalty, self.chart)
-            change = self.chart.project(np.linalg.solve(matrix, self.chart.project(right)))
+            change = self._change(rows, right, penalty)
             found = found + change
             if np.abs(change).max() < 1e-4:
                 break
         return found
+
+    def _change(self, rows: Rows, right: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+        """(Σ_x w_x r_x' r_x'ᵀ + penalty)⁻¹ right, of what may change."""
+        project = self.chart.project
+        if self.chart.atoms < MANY_ATOMS:
+            matrix = confined(rows.squares(len(right)) + np.diag(penalty), penalty, self.chart)
+            return project(np.linalg.solve(matrix, project(right)))
+        normal = Products([rows], [self.weight_x], penalty)
+        return solved(normal, normal.preconditioner(), right, project, BEND_TOLERANCE)
 
     def turns(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """How the surroundings of each atom have turned, (a, 3, 3) as v @ turn: from the way its neighbours lie."""

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.relaxation.method import Trial, capped, preconditioner
+from eigenwerk.motion.relaxation.hessian import Hessian, model_at
+from eigenwerk.motion.relaxation.method import Trial, capped
+from eigenwerk.motion.relaxation.products import Apply
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
 
 FIRST_MIXING, MIXING_FALL, GROWTH, FALL, PATIENCE = 0.1, 0.99, 1.1, 0.5, 5
@@ -55,8 +57,8 @@ class Damped:
 
     def take(self, trial: Trial) -> tuple[bool, str]:
         if self._diagonal is None:
-            matrix = preconditioner(self._chart, trial.z, self._scaled(trial.z), self._symbols)
-            self._diagonal = np.diagonal(matrix) * _largest(matrix) / FASTEST
+            model = model_at(self._chart, trial.z, self._scaled(trial.z), self._symbols)
+            self._diagonal = model.diagonal * _largest(model, self._chart.project) / FASTEST
         self._last = trial
         push = -trial.gradient / self._diagonal
         if self._friction is not None:
@@ -111,10 +113,10 @@ class Damped:
         self._downhill = int(state["downhill"])
 
 
-def _largest(matrix: np.ndarray) -> float:
-    """The largest eigenvalue of a matrix scaled to a diagonal of 1, by the power method."""
-    scale = 1 / np.sqrt(np.diagonal(matrix))
+def _largest(hessian: Hessian, project: Apply) -> float:
+    """The largest eigenvalue of a matrix scaled to a diagonal of 1, of what may change, by the power method."""
+    scale = 1 / np.sqrt(hessian.diagonal)
     vector = np.random.default_rng(0).normal(size=len(scale))
     for _ in range(50):
-        vector = scale * (matrix @ (scale * vector)) / np.linalg.norm(vector)
+        vector = scale * hessian.times(project(scale * vector)) / np.linalg.norm(vector)
     return float(np.linalg.norm(vector))

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.relaxation.method import Trial, capped, preconditioner
+from eigenwerk.motion.relaxation.hessian import Hessian, model_at
+from eigenwerk.motion.relaxation.method import Trial, capped
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
 
 MOST_KEPT = 8
@@ -40,7 +41,8 @@ class Diis:
         self._kept = settings.nfree or MOST_KEPT
         self._longest = settings.longest_radius
         self._points: list[Trial] = []
-        self._matrix: np.ndarray | None = None
+        self._model: Hessian | None = None
+        self._origin: np.ndarray | None = None
         self._shortened = 1.0
 
     @property
@@ -48,12 +50,16 @@ class Diis:
         return self._points[-1] if self._points else None
 
     def _residual(self, trial: Trial) -> np.ndarray:
-        assert self._matrix is not None
-        return np.linalg.solve(self._matrix, trial.gradient)
+        assert self._model is not None
+        return self._model.solve(trial.gradient)
+
+    def _begin(self, z: np.ndarray) -> None:
+        """The model is that of the first point."""
+        self._origin, self._model = z, model_at(self._chart, z, self._scaled(z), self._symbols)
 
     def take(self, trial: Trial) -> tuple[bool, str]:
-        if self._matrix is None:
-            self._matrix = preconditioner(self._chart, trial.z, self._scaled(trial.z), self._symbols)
+        if self._model is None:
+            self._begin(trial.z)
         self._shortened = 1.0
         sizes = [float(np.linalg.norm(point.gradient)) for point in self._points]
         if sizes and np.linalg.norm(trial.gradient) > DIVERGED * min(sizes):
@@ -83,14 +89,16 @@ class Diis:
     def state(self) -> dict[str, Any]:
         return {
             "points": {str(number): point.state() for number, point in enumerate(self._points)},
-            "matrix": self._matrix,
+            "origin": self._origin,
             "shortened": self._shortened,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         points = state.get("points") or {}  # a file keeps no empty group
         self._points = [Trial.of(points[str(number)]) for number in range(len(points))]
-        self._matrix = None if state["matrix"] is None else np.array(state["matrix"])
+        self._model = self._origin = None
+        if state["origin"] is not None:
+            self._begin(np.array(state["origin"]))
         self._shortened = float(state["shortened"])
 
 

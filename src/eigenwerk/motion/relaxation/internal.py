@@ -162,42 +162,35 @@ def _bends(bonds: _Bonds) -> list[Coordinates]:
 
 def _torsions(bonds: _Bonds) -> list[Coordinates]:
     """Dihedral angles about bonds between atoms of at most about four neighbours."""
-    pairs, strength, count, starts = bonds.pairs, bonds.strength_x, bonds.count_a, bonds.starts_a
+    pairs, strength, count = bonds.pairs, bonds.strength_x, bonds.count_a
     share = np.minimum(strength, 1.0) * np.clip((6.5 - count[pairs.first]) / 2, 0, 1)
     share = share * np.clip((6.5 - count[pairs.second]) / 2, 0, 1)
     end = np.minimum(strength, 1.0)
-    atoms, places, stiffness = [], [], []
-    for middle in np.nonzero(bonds.once_x & (share > 0.1))[0]:
-        j, k = pairs.first[middle], pairs.second[middle]
-        axis = pairs.vector_xv[middle]
-        left = np.arange(starts[j], starts[j + 1])
-        right = np.arange(starts[k], starts[k + 1])
-        left, right = left[end[left] > 0.1], right[end[right] > 0.1]
-        left = left[np.linalg.norm(pairs.vector_xv[left] - axis, axis=1) > 1e-3]
-        right = right[np.linalg.norm(pairs.vector_xv[right] + axis, axis=1) > 1e-3]
-        if not len(left) or not len(right):
-            continue
-        one, other = (x.ravel() for x in np.meshgrid(left, right, indexing="ij"))
-        a, d = pairs.vector_xv[one], axis + pairs.vector_xv[other]
-        weight = _fade(end[one], 0.1) * _fade(end[other], 0.1) * _fade(share[middle : middle + 1], 0.1)
-        for vector, of in ((a, -axis), (d - axis, axis)):
-            cosine = (vector @ of) / np.linalg.norm(vector, axis=1) / np.linalg.norm(axis)
-            weight = weight * np.clip((0.95 - np.abs(cosine)) / 0.10, 0, 1)
-        total = weight.sum()
-        if total <= 0:
-            continue
-        weight = weight * TORSION * strength[middle] ** ORDER / max(total, 1.0)
-        keep = weight > 0
-        origin = bonds.place_av[j]
-        zero = np.zeros_like(a)
-        atoms.append(
-            np.stack([pairs.second[one], np.full_like(one, j), np.full_like(one, k), pairs.second[other]], axis=1)[keep]
-        )
-        places.append(np.stack([origin + a, origin + zero, origin + zero + axis, origin + d], axis=1)[keep])
-        stiffness.append(weight[keep])
-    if not atoms:
+    strong = np.nonzero(end > 0.1)[0]
+    first = np.searchsorted(pairs.first[strong], np.arange(len(count) + 1))
+    middle = np.nonzero(bonds.once_x & (share > 0.1))[0]
+    j, k = pairs.first[middle], pairs.second[middle]
+    rights = first[k + 1] - first[k]
+    number = (first[j + 1] - first[j]) * rights
+    which = np.repeat(np.arange(len(middle)), number)  # of the middles, for each torsion
+    place = np.arange(len(which)) - np.repeat(np.cumsum(number) - number, number)
+    one, other = strong[first[j[which]] + place // rights[which]], strong[first[k[which]] + place % rights[which]]
+    middle, axis = middle[which], pairs.vector_xv[middle[which]]
+    a, d = pairs.vector_xv[one], axis + pairs.vector_xv[other]
+    weight = _fade(end[one], 0.1) * _fade(end[other], 0.1) * _fade(share[middle], 0.1)
+    weight *= (np.linalg.norm(a - axis, axis=1) > 1e-3) & (np.linalg.norm(d, axis=1) > 1e-3)
+    for vector, of in ((a, -axis), (d - axis, axis)):
+        cosine = (vector * of).sum(axis=1) / np.linalg.norm(vector, axis=1) / np.linalg.norm(axis, axis=1)
+        weight = weight * np.clip((0.95 - np.abs(cosine)) / 0.10, 0, 1)
+    total = np.bincount(which, weight, minlength=len(number))[which]
+    weight = weight * TORSION * strength[middle] ** ORDER / np.maximum(total, 1.0)
+    keep = weight > 0
+    if not keep.any():
         return []
-    atom, place, weight = np.concatenate(atoms), np.concatenate(places), np.concatenate(stiffness)
+    one, other, middle, a, d, axis, weight = (x[keep] for x in (one, other, middle, a, d, axis, weight))
+    atom = np.stack([pairs.second[one], pairs.first[middle], pairs.second[middle], pairs.second[other]], axis=1)
+    origin = bonds.place_av[pairs.first[middle]]
+    place = np.stack([origin + a, origin, origin + axis, origin + d], axis=1)
     return [Coordinates(atom, place, _torsion_slopes(place), weight, np.full(len(atom), 3 << 16))]
 
 

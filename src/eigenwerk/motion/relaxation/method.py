@@ -6,9 +6,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.relaxation.model import confined, model_hessian
-
 STRAIN_LENGTH = 4.0
 """Å: a strain counts as the movement of an atom so far from the origin."""
 
@@ -22,12 +19,6 @@ def size(step: np.ndarray) -> float:
 def capped(step: np.ndarray, most: float) -> np.ndarray:
     """The step, or the part of it that is most Å long."""
     return step * min(1.0, most / max(size(step), 1e-300))
-
-
-def preconditioner(chart: Chart, z: np.ndarray, scaled_ac: np.ndarray, symbols: tuple[str, ...]) -> np.ndarray:
-    """The model of second derivatives by rule of thumb at z, of what may change; elsewhere its floor."""
-    model = model_hessian(chart, z, scaled_ac, symbols)
-    return confined(model.matrix(np.ones(len(model.kinds) + 1)), model.floor_z, chart)
 
 
 @dataclass(frozen=True, eq=False)

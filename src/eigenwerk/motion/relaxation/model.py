@@ -11,6 +11,8 @@ import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
 from eigenwerk.motion.relaxation.internal import Coordinates, internal_coordinates
+from eigenwerk.motion.relaxation.products import Products
+from eigenwerk.motion.relaxation.rows import Rows
 
 FLOOR = 0.4
 """eV/Å², added for each atom: no direction is flat."""
@@ -23,33 +25,17 @@ PRIOR_WIDTH = 0.85
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """∂q_x/∂z of coordinates with the same number of atoms: index_xy: entries of z, value_xy, stiffness_x, kind_x."""
-
-    index_xy: np.ndarray
-    value_xy: np.ndarray
-    stiffness_x: np.ndarray
-    kind_x: np.ndarray
-
-    def squares(self, size: int, weight_x: np.ndarray | None = None) -> np.ndarray:
-        """Σ_x k_x w_x (∂q_x/∂z)(∂q_x/∂z)ᵀ, (size, size); w: 1 unless given."""
-        weight = self.stiffness_x if weight_x is None else self.stiffness_x * weight_x
-        value = self.value_xy[:, :, None] * (self.value_xy * weight[:, None])[:, None, :]
-        where = self.index_xy[:, :, None] * size + self.index_xy[:, None, :]
-        return np.bincount(where.ravel(), value.ravel(), minlength=size * size).reshape(size, size)
-
-    def transposed(self, along_x: np.ndarray, size: int) -> np.ndarray:
-        """Σ_x a_x ∂q_x/∂z."""
-        return np.bincount(self.index_xy.ravel(), (self.value_xy * along_x[:, None]).ravel(), minlength=size)
-
-
-@dataclass(frozen=True, eq=False)
 class ModelHessian:
     """The model at one arrangement; kinds: of its coordinates, in order; floor_z: the diagonal floor."""
 
     rows: list[Rows]
     kinds: np.ndarray
     floor_z: np.ndarray
+
+    @property
+    def atoms(self) -> int:
+        """Their number."""
+        return (len(self.floor_z) - 6) // 3
 
     def matrix(self, factor_k: np.ndarray) -> np.ndarray:
         """H (z, z); factor_k: of each kind and, last, of the floor."""
@@ -58,6 +44,11 @@ class ModelHessian:
         for rows in self.rows:
             found += rows.squares(size, factor_k[np.searchsorted(self.kinds, rows.kind_x)])
         return found
+
+    def products_with(self, factor_k: np.ndarray) -> Products:
+        """H as products; factor_k: of each kind and, last, of the floor."""
+        weights = [rows.stiffness_x * factor_k[np.searchsorted(self.kinds, rows.kind_x)] for rows in self.rows]
+        return Products(self.rows, weights, self.floor_z * factor_k[-1])
 
     def products(self, s: np.ndarray) -> np.ndarray:
         """H s by kinds, (k + 1, z), with factors 1; the last is the floor's."""

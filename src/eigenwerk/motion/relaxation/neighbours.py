@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from eigenwerk.motion.relaxation.radii import COVALENT_RADII, OTHER_RADIUS
 
@@ -40,24 +41,23 @@ def near_pairs(lattice_cv: np.ndarray, scaled_ac: np.ndarray, reach_a: np.ndarra
     most = np.ceil(farthest / heights)
     if not np.all(most <= MOST_IMAGES):
         raise ValueError(f"the cell has a height of {heights.min():.3f} Å")
-    limit = (reach_a[:, None] + reach_a[None] + extra) ** 2
-    found = []
+    margin = farthest / heights
+    atom, cell = [], []
     for image in np.ndindex(*(2 * most.astype(int) + 1)):
-        cell = np.array(image) - most
-        margin = farthest / heights
-        close = np.nonzero(((inside + cell > -margin) & (inside + cell < 1 + margin)).all(axis=1))[0]
-        shifted = position_av[close] + cell @ lattice_cv
-        square = np.zeros((len(inside), len(close)))
-        for v in range(3):
-            square += (shifted[None, :, v] - position_av[:, None, v]) ** 2
-        if not cell.any():
-            square[close, np.arange(len(close))] = np.inf
-        first, second = np.nonzero(square < limit[:, close])
-        found.append(
-            (first, close[second], np.broadcast_to(cell, (len(first), 3)), shifted[second] - position_av[first])
-        )
-    first, second, cell, vector = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    image = cell - folds[second] + folds[first]
-    order = np.lexsort((second, first))
+        shift = np.array(image) - most
+        close = np.nonzero(((inside + shift > -margin) & (inside + shift < 1 + margin)).all(axis=1))[0]
+        atom.append(close)
+        cell.append(np.broadcast_to(shift, (len(close), 3)))
+    atom_p, cell_p = np.concatenate(atom), np.concatenate(cell)
+    place_pv = position_av[atom_p] + cell_p @ lattice_cv
+    near = cKDTree(position_av).sparse_distance_matrix(cKDTree(place_pv), farthest, output_type="ndarray")
+    first, image = near["i"], near["j"]
+    second, cell = atom_p[image], cell_p[image]
+    vector = place_pv[image] - position_av[first]
+    keep = (vector**2).sum(axis=1) < (reach_a[first] + reach_a[second] + extra) ** 2
+    keep &= (first != second) | cell.any(axis=1)
+    first, second, cell, vector, image = (x[keep] for x in (first, second, cell, vector, image))
+    order = np.lexsort((image, second, first))
+    image_xc = cell - folds[second] + folds[first]
     vector = vector[order]
-    return Pairs(first[order], second[order], image[order], vector, np.linalg.norm(vector, axis=1))
+    return Pairs(first[order], second[order], image_xc[order], vector, np.linalg.norm(vector, axis=1))

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.relaxation.curved import skeleton
+from eigenwerk.motion.relaxation.curved import Skeleton, skeleton
+from eigenwerk.motion.relaxation.hessian import Hessian, hessian
 from eigenwerk.motion.relaxation.method import STRAIN_LENGTH, Trial, size
-from eigenwerk.motion.relaxation.model import confined, model_hessian
-from eigenwerk.motion.relaxation.secant import Secant, learnt_factors, updated
+from eigenwerk.motion.relaxation.model import model_hessian
+from eigenwerk.motion.relaxation.secant import Secant, learnt_factors
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
-from eigenwerk.motion.relaxation.trust import bounded_step
 
 STEEP = 1e-5
 """eV, a rise of the energy that is never minded."""
@@ -46,7 +46,8 @@ class QuasiNewton:
         self._longest, self._radius = settings.longest_radius, settings.first_radius
         self._best: Trial | None = None
         self._secants: list[Secant] = []
-        self._hessian: np.ndarray | None = None
+        self._hessian: Hessian | None = None
+        self._skeleton: tuple[np.ndarray, Skeleton] | None = None
         self._predicted = self._proposed = 0.0
         self._step = np.zeros(0)
         atoms = chart.atoms
@@ -62,8 +63,7 @@ class QuasiNewton:
             self._best = trial
             return True, ""
         best = self._best
-        frame = skeleton(self._chart, best.z, self._scaled(best.z), self._symbols)
-        turns = frame.turns(best.z, trial.z)
+        turns = self._frame(best.z).turns(best.z, trial.z)
         step = self._step
         there = self._chart.project(turned(trial.gradient, turns.transpose(0, 2, 1)))
         self._secants.append(Secant(step, there - best.gradient, trial.error + best.error))
@@ -93,17 +93,20 @@ class QuasiNewton:
         best = self._best
         assert best is not None
         if self._hessian is None:
-            scaled = self._scaled(best.z)
-            model = model_hessian(self._chart, best.z, scaled, self._symbols)
-            project = self._chart.project
-            factors = learnt_factors(model, self._secants, project)
-            matrix = model.matrix(factors)
-            self._hessian = updated(confined(matrix, model.floor_z, self._chart), self._secants, project)
-        step = self._chart.project(bounded_step(self._hessian, best.gradient, self._metric, size, self._radius))
+            model = model_hessian(self._chart, best.z, self._scaled(best.z), self._symbols)
+            factors = learnt_factors(model, self._secants, self._chart.project)
+            self._hessian = hessian(model, factors, self._secants, self._chart)
+        step = self._chart.project(self._hessian.step(best.gradient, self._metric, size, self._radius))
         self._proposed = size(step)
-        self._predicted = float(best.gradient @ step + step @ self._hessian @ step / 2)
+        self._predicted = float(best.gradient @ step + step @ self._hessian.times(step) / 2)
         self._step = step
-        return skeleton(self._chart, best.z, self._scaled(best.z), self._symbols).bent(best.z, step)
+        return self._frame(best.z).bent(best.z, step)
+
+    def _frame(self, z: np.ndarray) -> Skeleton:
+        """That of the best point; made once."""
+        if self._skeleton is None or self._skeleton[0] is not z:
+            self._skeleton = z, skeleton(self._chart, z, self._scaled(z), self._symbols)
+        return self._skeleton[1]
 
     def shorten(self, share: float = 0.5) -> bool:
         """The last proposal was of no use: the next ones go less far.  False if they can hardly be shorter."""

@@ -1,11 +1,13 @@
 """What changes of the gradient tell about second derivatives."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from eigenwerk.motion.relaxation.model import PRIOR_WIDTH, ModelHessian
+from eigenwerk.motion.relaxation.products import Apply
+from eigenwerk.motion.relaxation.whitening import whitening
 
 LEAST_CURVATURE = 0.2
 """Share of the expected curvature along a step that is kept where the surface shows less (Powell's damping)."""
@@ -41,20 +43,19 @@ def learnt_factors(model: ModelHessian, secants: list[Secant], project: Project)
     logs = np.zeros(len(model.kinds) + 1)
     if not secants:
         return np.exp(logs)
-    matrix = model.matrix(np.exp(logs))
-    lower = np.linalg.cholesky(matrix)
+    units = whitening(model)
     columns, weights = [], []
     for age, secant in enumerate(reversed(secants)):
         product = project(model.products(secant.step_z))
         expected = secant.step_z @ product.sum(axis=0)
         if secant.step_z @ secant.change_z < STABLE * expected:
             continue  # not the neighbourhood of a minimum
-        noise = secant.error**2 * np.sum(1 / np.diagonal(matrix))
+        noise = secant.error**2 * units.inverse_trace
         weights.append(np.sqrt(FADING**age / (MODEL_ERROR**2 * expected + noise + 1e-12)))
         columns.append(np.concatenate([product, secant.change_z[None]]))
     if not columns:
         return np.exp(logs)
-    white = np.linalg.solve(lower, np.concatenate(columns).T).reshape(len(matrix), len(columns), -1)
+    white = units.white(np.concatenate(columns).T).reshape(len(model.floor_z), len(columns), -1)
     white = (white * np.array(weights)[:, None]).reshape(-1, white.shape[2])
     design, target = white[:, :-1], white[:, -1]
     normal, right = design.T @ design, design.T @ target
@@ -70,19 +71,24 @@ def learnt_factors(model: ModelHessian, secants: list[Secant], project: Project)
     return np.exp(logs)
 
 
-def updated(hessian: np.ndarray, secants: list[Secant], project: Project) -> np.ndarray:
-    """BFGS updates of a positive definite matrix, one after the other, damped where the curvature is too small."""
-    hessian = hessian.copy()
+Update = tuple[np.ndarray, float, np.ndarray, float]
+"""y, y s, p = H s and p s of H ← H + y yᵀ / y s - p pᵀ / p s."""
+
+
+def updates(times: Apply, secants: list[Secant], project: Project) -> Iterator[Update]:
+    """BFGS updates of a positive definite matrix, one after the other, damped where the curvature is too small.
+
+    times: the matrix, which has to hold all updates before when the next one is asked for.
+    """
     for secant in secants:
         s = project(secant.step_z)
         y = secant.change_z
-        product = hessian @ s
-        expected, seen = s @ product, s @ y
+        product = times(s)
+        expected, seen = float(s @ product), float(s @ y)
         if expected <= 0 or secant.error * np.linalg.norm(s) > 0.5 * expected:
             continue  # noise alone
         if seen < LEAST_CURVATURE * expected:
             share = (1 - LEAST_CURVATURE) * expected / (expected - seen)
             y = share * y + (1 - share) * product
-            seen = s @ y
-        hessian += np.outer(y, y) / seen - np.outer(product, product) / expected
-    return hessian
+            seen = float(s @ y)
+        yield y, seen, product, expected
