@@ -106,9 +106,9 @@ def _ionic_ring(one: str, other: str, side: float) -> Atoms:
 
 # crystals at lattice constants near those of PBE: P. Haas, F. Tran, P. Blaha, Phys. Rev. B 79, 085104 (2009)
 
-_case("bulk", "Si 8", lambda: rattled(bulk("Si", "diamond", 5.47, cubic=True), 0.1, 1), GAMMA, 200)
+_case("bulk", "Si 8", lambda: rattled(bulk("Si", "diamond", 5.47, cubic=True), 0.1, 1), (2, 2, 2), 200)
 _case("bulk", "Si 2", lambda: rattled(bulk("Si", "diamond", 5.47), 0.15, 2), (3, 3, 3), 200)
-_case("bulk", "C 8", lambda: rattled(bulk("C", "diamond", 3.57, cubic=True), 0.08, 3), GAMMA, 350)
+_case("bulk", "C 2", lambda: rattled(bulk("C", "diamond", 3.57), 0.08, 3), (3, 3, 3), 350)
 _case("bulk", "Al 4", lambda: rattled(bulk("Al", "fcc", 4.04, cubic=True), 0.15, 1), (3, 3, 3), 240, **METAL)
 _case("bulk", "Cu 4", lambda: rattled(bulk("Cu", "fcc", 3.63, cubic=True), 0.1, 1), (2, 2, 2), 300, **METAL)
 _case("bulk", "Na 4", lambda: rattled(bulk("Na", "bcc", 4.2, cubic=True) * (2, 1, 1), 0.2, 1), (2, 3, 3), 200, **METAL)
@@ -303,9 +303,9 @@ def _si8() -> Atoms:
 
 _case("defects", "vacancy in Si 8", lambda: rattled(_without(_si8(), 0), 0.05, 1), (2, 2, 2), 200, **METAL)
 _case(
-    "defects", "Si interstitial", lambda: rattled(_with(_si8(), "Si", (0.5, 0.46, 0.53)), 0.03, 2), GAMMA, 200, **METAL
+    "defects", "Si interstitial", lambda: rattled(_with(_si8(), "Si", (0.5, 0.46, 0.53)), 0.03, 2), (2, 2, 2), 200, **METAL
 )
-_case("defects", "Li in Si 8", lambda: rattled(_with(_si8(), "Li", (0.52, 0.46, 0.53)), 0.03, 3), GAMMA, 220, **METAL)
+_case("defects", "Li in Si 8", lambda: rattled(_with(_si8(), "Li", (0.52, 0.46, 0.53)), 0.03, 3), (2, 2, 2), 220, **METAL)
 _case(
     "defects",
     "vacancy in Al 8",

@@ -44,7 +44,7 @@ def both(request):
 
 
 def test_products_are_those_of_the_matrix(both):
-    chart, v, dense, sparse = both
+    _, v, dense, sparse = both
     np.testing.assert_allclose(sparse.times(v), dense.times(v), rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(sparse.solve(v), dense.solve(v), rtol=1e-5, atol=1e-7)
 
@@ -78,7 +78,9 @@ def test_equations_are_solved_among_the_vectors_that_may_change():
     np.testing.assert_allclose((matrix @ found)[:6], right.normal(size=9)[:6], rtol=1e-9)
 
 
-@pytest.mark.parametrize(("start", "isif"), [(crystal(rattle=0.3), 2), (crystal(rattle=0.2, strain=0.1), 3), (cluster(8), 2)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("start", "isif"), [(crystal(rattle=0.3), 2), (crystal(rattle=0.2, strain=0.1), 3), (cluster(8), 2)]
+)
 def test_relaxations_without_a_matrix_take_as_many_points(monkeypatch, start, isif):
     def points():
         atoms = len(start.scaled_ac)
