@@ -180,7 +180,8 @@ class Calculation:
         if hybrid is None or not hybrid.fraction:
             return None
         with self.runtime.trace.span("exact exchange"):
-            kernel = kernel_for(self.structure.lattice_cv, self.kpoints, hybrid.screening)
+            wanted = hybrid.screening, self.parameters.exchange_range
+            kernel = kernel_for(self.structure.lattice_cv, self.kpoints, *wanted)
             return ExactExchange(ExchangeOperator(self.atoms, kernel, hybrid.fraction))
 
     def _outer(self) -> OuterLoop | None:

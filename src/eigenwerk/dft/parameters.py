@@ -69,7 +69,8 @@ class Parameters:
     """What defines a ground state apart from structure, k-points and data sets; hartree and bohr.
 
     cutoff: plane-wave cutoff; precision: PREC; wave_grid, fine_grid: FFT sizes or None for automatic;
-    functional: GGA tag; hybrid: exact exchange beside shares of that functional, or None; spins: 1 or 2;
+    functional: GGA tag; hybrid: exact exchange beside shares of that functional, or None;
+    exchange_range: what becomes of unscreened exchange at long range (`UNSCREENED` of exchange/kernel.py); spins: 1 or 2;
     electrons: valence electrons; bands: NBANDS;
     ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton, -4, -5, -14, -15 tetrahedra;
     width: SIGMA;
@@ -92,6 +93,7 @@ class Parameters:
     fine_grid: tuple[int, int, int] | None = None
     functional: str = "PE"
     hybrid: Hybrid | None = None
+    exchange_range: str = "probe charge"
     spins: int = 1
     ismear: int = 1
     width: float = 0.2 / 27.211386245988

@@ -1,0 +1,60 @@
+"""Hybrids on grids of ranks: one energy, one set of forces."""
+
+import numpy as np
+import pytest
+
+from eigenwerk.dft.calculation import Calculation
+from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.parallel.process_grid import make_process_grid
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.serial import SerialCommunicator
+from ground_states import ENERGY_PER_ATOM, FORCE, pieces
+
+pytestmark = pytest.mark.ranks
+
+CASES = {
+    # name: crystal of tests/dft/conftest.py, settings
+    "complex": ("sic_bent", {"mesh": (1, 1, 2), "hybrid": Hybrid.of(0.25)}),
+    "Gamma": ("lih_bent", {"cutoff_eV": 150.0, "real": True, "hybrid": Hybrid.of(0.25)}),
+    "inversion": ("si", {"mesh": (3, 1, 1), "symmetry_level": 2, "real": True, "hybrid": Hybrid.of(0.25)}),
+    "spins": ("o2", {"spins": 2, "cutoff_eV": 150.0, "real": True, "hybrid": Hybrid.of(0.25)}),
+}
+
+
+def solve(world, parts, groups):
+    """On one rank: a ground state, as plain values."""
+    structure, kpoints, parameters, datasets, real = parts
+    runtime = Runtime(grid=make_process_grid(world, groups))
+    calc = Calculation(structure, kpoints, parameters, datasets, runtime, real)
+    found = calc.run()
+    state = found.state
+    return state.converged, state.energies.free, found.forces_av, state.eig_skn.numpy(), calc.exchange.applications
+
+
+@pytest.fixture(scope="module")
+def reference(calculation, crystal):
+    known = {}
+
+    def find(name):
+        if name not in known:
+            crystal_name, settings = CASES[name]
+            settings = {"cutoff_eV": 90.0, "ediff_eV": 1e-8, "stress": False, **settings}
+            parts = pieces(calculation(crystal(crystal_name), **settings))
+            known[name] = parts, solve(SerialCommunicator(), parts, 1)
+        return known[name]
+
+    return find
+
+
+@pytest.mark.parametrize(
+    ("case", "size", "groups"),
+    [("complex", 2, 1), ("complex", 2, 2), ("complex", 4, 2), ("Gamma", 2, 1), ("inversion", 2, 2), ("spins", 3, 1)],
+)
+def test_hybrids_are_the_same_on_every_grid_of_ranks(ranks, reference, case, size, groups):
+    parts, (there, free, forces_av, eig_skn, applications) = reference(case)
+    assert there
+    for converged, other, other_av, other_skn, count in ranks(size, "gloo").run(solve, parts, groups):
+        assert converged and count == applications
+        assert other == pytest.approx(free, abs=ENERGY_PER_ATOM * len(parts[0].symbols))
+        np.testing.assert_allclose(other_av, forces_av, atol=FORCE)
+        np.testing.assert_allclose(other_skn[..., :-2], eig_skn[..., :-2], atol=4 * ENERGY_PER_ATOM)
