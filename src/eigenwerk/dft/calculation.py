@@ -43,6 +43,7 @@ from eigenwerk.dft.spin import FORMS
 from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.dft.terms.term import Term
+from eigenwerk.errors import InputError
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
@@ -282,8 +283,14 @@ class Calculation:
         def potential_for(atoms: PawAtoms) -> Potential:
             if potential.rows is None or atoms is self.atoms:
                 return potential
-            # rows of terms belong to k-points
-            return PotentialBuilder(atoms, make_terms(given, atoms, self.kpoints.symmetry))(density)
+            # rows of terms belong to k-points; those of exchange are made of orbitals, first of semilocal ones
+            start = given if self.exchange is None else replace(given, hybrid=None)
+            return PotentialBuilder(atoms, make_terms(start, atoms, self.kpoints.symmetry))(density)
+
+        def renew(atoms: PawAtoms) -> Callable[[torch.Tensor], Potential]:
+            assert self.exchange is not None
+            rows_of = self.exchange.rows_at(atoms)
+            return lambda coeff_sknG: replace(potential, rows=rows_of(coeff_sknG))
 
         def real(points: KPoints) -> bool:
             return self.real and (points.allow_real_orbitals or not given.real_space)
@@ -297,11 +304,23 @@ class Calculation:
 
         with self.runtime.trace.span("band structure"):
             potential = self.builder(density)
+            self._require_screening(kpoints)
             found = bands_in_potential(
                 self.atoms, potential_for, kpoints, given.bands, real=real, visit=look, on_batch=on_batch,
                 tolerance=residual_tolerance(given.energy_tolerance), max_sweeps=given.max_steps, keep=keep,
+                renew=None if self.exchange is None else renew,
             )
             return replace(found, projections=Projections.joined(parts)) if parts else found
+
+    def _require_screening(self, kpoints: KPoints) -> None:
+        """Raise unless exchange with the mesh means something for bands at these points."""
+        hybrid = self.parameters.hybrid
+        if self.exchange is None or hybrid is None or hybrid.screening or kpoints is self.kpoints:
+            return
+        raise InputError(
+            f"LHFCALC: bands at k-points beside the mesh ({kpoints.source}) need a screened interaction; that of 1/r "
+            "diverges between neighbouring points. Set HFSCREEN = 0.2 (HSE06), or leave these k-points out."
+        )
 
     def forces_of(self, state: State) -> Forces:
         """Forces of a state and their error."""

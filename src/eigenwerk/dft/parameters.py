@@ -70,8 +70,8 @@ class Parameters:
 
     cutoff: plane-wave cutoff; precision: PREC; wave_grid, fine_grid: FFT sizes or None for automatic;
     functional: GGA tag; hybrid: exact exchange beside shares of that functional, or None;
-    exchange_range: what becomes of unscreened exchange at long range (`UNSCREENED` of exchange/kernel.py); spins: 1 or 2;
-    electrons: valence electrons; bands: NBANDS;
+    exchange_range: what becomes of unscreened exchange at long range (`UNSCREENED` of exchange/kernel.py);
+    spins: 1 or 2; electrons: valence electrons; bands: NBANDS;
     ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton, -4, -5, -14, -15 tetrahedra;
     width: SIGMA;
     fixed_occupations: per spin and band (0..1) for ismear = -2; fixed_moment: NUPDOWN;

@@ -14,12 +14,13 @@ from eigenwerk.linalg.davidson import davidson
 
 @pytest.fixture(scope="session")
 def exchanging(calculation, crystal):
-    """(crystal or structure, occupied, bands, kernel, settings) -> orbitals of superposed atoms, their exchange.
+    """(crystal or structure, occupied, bands, kernel, top, settings) -> orbitals of superposed atoms, their exchange.
 
+    top: occupation of the highest occupied band.
     A namespace of calc, operator, coeff (s, k, n, G), occ and filling (s, k, n), sources and image = V_x coeff.
     """
 
-    def build(name="sic_bent", occupied=3, bands=5, kernel=None, structure=None, **settings):
+    def build(name="sic_bent", occupied=3, bands=5, kernel=None, structure=None, top=1.0, **settings):
         calc = calculation(structure or crystal(name), **{"cutoff_eV": 90.0, **settings})
         hamiltonian = Hamiltonian.of(calc.atoms, calc.builder(calc.symmetrise(calc.starting_density())))
         found = []
@@ -31,6 +32,7 @@ def exchanging(calculation, crystal):
         operator = ExchangeOperator(calc.atoms, kernel or screened_kernel(0.15), 0.4)
         occ = torch.zeros(coeff.shape[:3], dtype=torch.float64)
         occ[..., :occupied] = 1.0
+        occ[..., occupied - 1] = top
         weight_k = torch.as_tensor(calc.kpoints.weight_k)
         filling = weight_k[:, None] * occ * calc.basis.spin.degeneracy
         sources = operator.sources(coeff, occ)

@@ -9,7 +9,13 @@ import torch
 from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.crystal.madelung import madelung_constant
 from eigenwerk.dft.crystal.symmetry import no_symmetry
-from eigenwerk.dft.exchange.kernel import cut_kernel, kernel_for, probe_charge_kernel, screened_kernel
+from eigenwerk.dft.exchange.kernel import (
+    cut_kernel,
+    kernel_for,
+    probe_charge_kernel,
+    screened_kernel,
+    wigner_seitz_kernel,
+)
 from eigenwerk.errors import InputError
 
 
@@ -37,3 +43,18 @@ def test_lists_of_points_are_refused(crystal):
     points = explicit(np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0]]), np.ones(2), no_symmetry(crystal("si")))
     with pytest.raises(InputError, match="needs a mesh of k-points"):
         kernel_for(crystal("si").lattice_cv, points, 0.0)
+
+
+@pytest.mark.parametrize("cells", [np.eye(3), np.diag([1, 2, 1])])
+def test_interaction_that_ends_at_the_wigner_seitz_cell_is_that_of_an_isolated_charge(cells):
+    """A Gaussian charge narrow enough to lie inside the cell, exp(-r²/w²): E = 1/(w√2π), no images."""
+    lattice_cv = np.array([[9.0, 0, 0], [0, 8.0, 1.0], [0, 0, 10.0]])
+    kernel, width = wigner_seitz_kernel(lattice_cv, cells), 0.5
+    crystal_cv = cells @ lattice_cv
+    reach_c = np.ceil(8.0 / width * np.linalg.norm(crystal_cv, axis=1) / (2 * pi)).astype(int)
+    index_xc = np.stack(np.meshgrid(*(np.arange(-n, n + 1) for n in reach_c), indexing="ij"), -1).reshape(-1, 3)
+    wave_xc = index_xc @ np.linalg.inv(cells).T
+    norm2_x = torch.as_tensor(((wave_xc @ (2 * pi * np.linalg.inv(lattice_cv).T)) ** 2).sum(1))
+    value_x = kernel.of_waves(wave_xc, norm2_x) * torch.exp(-0.5 * width**2 * norm2_x)
+    energy = 0.5 * float(value_x.sum()) / abs(np.linalg.det(crystal_cv))
+    assert energy == pytest.approx(1 / (width * np.sqrt(2 * pi)), rel=1e-6)

@@ -130,22 +130,35 @@ def test_probe_charge_moves_the_levels_of_occupied_orbitals_alone(exchanging):
     torch.testing.assert_close(change_nn, torch.diag(expected_n).to(change_nn.dtype), atol=1e-8, rtol=0)
 
 
-def test_forces_on_compensation_charges_and_projectors_are_the_derivative(exchanging, calculation, crystal):
+MOVED = {
+    "complex": {"mesh": (1, 1, 2), "symmetry_level": -1},
+    "real in space, fractional": {
+        "name": "lih_bent", "occupied": 2, "mesh": (1, 1, 2), "real": True, "cutoff_eV": 150.0, "top": 0.6,
+    },
+    "two spins, fractional": {
+        "name": "o2", "occupied": 6, "bands": 8, "spins": 2, "cutoff_eV": 150.0, "real": True, "top": 0.3,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_forces_on_compensation_charges_and_projectors_are_the_derivative(name, exchanging, calculation):
     """Of E_x at fixed coefficients, an atom displaced."""
-    case = exchanging(mesh=(1, 1, 2), symmetry_level=-1)
+    settings = MOVED[name]
+    case = exchanging(**settings)
     found = case.operator.forces(case.sources, case.coeff, case.filling)
     zero_sx = torch.zeros_like(case.calc.starting_density().occupancy_sx)
     eig = torch.zeros_like(case.filling)
     moving_av = projector_forces(case.calc.atoms, zero_sx, case.coeff, eig, case.filling, found.pencil_sknI)
-    force_av = found.force_av + moving_av
-    structure, step = crystal("sic_bent"), 1e-3
+    force_av, structure, step = found.force_av + moving_av, case.calc.structure, 1e-3
+    names = ("mesh", "symmetry_level", "real", "spins")
+    same = {"cutoff_eV": 90.0, **{k: v for k, v in settings.items() if k in (*names, "cutoff_eV")}}
     for a, v in ((0, 0), (1, 2)):
         energies = []
         for sign in (1, -1):
             position_av = structure.positions_av.copy()
             position_av[a, v] += sign * step
-            moved = replace(structure, scaled_ac=position_av @ np.linalg.inv(structure.lattice_cv))
-            calc = calculation(moved, mesh=(1, 1, 2), symmetry_level=-1, cutoff_eV=90.0)
+            calc = calculation(replace(structure, scaled_ac=position_av @ np.linalg.inv(structure.lattice_cv)), **same)
             operator = ExchangeOperator(calc.atoms, case.operator.kernel, 0.4)
             image = operator.apply(operator.sources(case.coeff, case.occ), case.coeff)
             energies.append(operator.energy(case.coeff, image, case.filling))

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.errors import InputError
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.units import HARTREE_EV
 
@@ -71,3 +73,18 @@ def test_reduced_and_whole_meshes_give_one_energy(calculation, crystal):
     assert whole.energies.free == pytest.approx(reduced.energies.free, abs=2e-8)
     assert apart.energies.free == pytest.approx(reduced.energies.free, abs=2e-8)
     torch.testing.assert_close(apart.eig_skn[0, :, :4], reduced.eig_skn[0, :, :4], atol=2e-6, rtol=0)
+
+
+def test_bands_beside_the_mesh_are_those_of_its_points_where_they_meet(calculation, crystal):
+    """And 1/r, whose exchange diverges between points, is refused."""
+    settings = {**PBE0, "mesh": (2, 1, 1), "ediff_eV": 1e-7, "cutoff_eV": 90.0}
+    calc = calculation(crystal("si"), **{**settings, "hybrid": Hybrid.of(0.25, 0.11)})
+    state = calc.run().state
+    point_kc = np.concatenate([calc.kpoints.point_kc, [[0.1, 0.2, 0.3]]])
+    points = explicit(point_kc, np.ones(len(point_kc)), calc.kpoints.symmetry)
+    found = calc.bands_at(state.density, points)
+    assert found.converged
+    torch.testing.assert_close(found.eig_skn[:, :-1, :6], state.eig_skn[:, :, :6], atol=2e-6, rtol=0)
+    plain = calculation(crystal("si"), **settings)
+    with pytest.raises(InputError, match=r"need a screened interaction.*Set HFSCREEN"):
+        plain.bands_at(state.density, points)

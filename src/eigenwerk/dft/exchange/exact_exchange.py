@@ -29,6 +29,7 @@ class ExactExchange(Term):
         self.operator, self.applications = operator, 0
         self.rows: LowRank | None = None
         self.energy = 0.0
+        self._orbitals: tuple[torch.Tensor, torch.Tensor] | None = None
         self._history = OperatorHistory()
         self._shares: np.ndarray | None = None
 
@@ -44,6 +45,7 @@ class ExactExchange(Term):
         tangent of the operator before gives for them (never above zero), hartree; None if there was none.
         """
         basis, history = self.atoms.basis, self._history
+        self._orbitals = coeff_sknG, occ_skn
         image_sknG = self.operator.apply(self.operator.sources(coeff_sknG, occ_skn), coeff_sknG)
         energy = self.operator.energy(coeff_sknG, image_sknG, filling_skn)
         excess = None
@@ -62,6 +64,11 @@ class ExactExchange(Term):
         self.applications += 1
         return excess
 
+    def rows_at(self, atoms: PawAtoms) -> "RowsAt":
+        """What makes rows for orbitals of other points, in the exchange with the orbitals last given."""
+        assert self._orbitals is not None
+        return RowsAt(self.operator.at(atoms), *self._orbitals)
+
     def __call__(self, charges: Charges) -> Contribution:
         """E_x of the orbitals last given, and the rows of V_x."""
         energy_e = charges.density.occupancy_sx.real.new_tensor([self.energy])
@@ -73,3 +80,15 @@ class ExactExchange(Term):
         full_k = (basis.weight_k.cpu() * basis.spin.degeneracy)[:, None]
         occ_skn = torch.where(full_k > 0, filling_skn / full_k.clamp_min(1e-300), 0.0)
         return self.operator.forces(self.operator.sources(coeff_sknG, occ_skn), coeff_sknG, filling_skn)
+
+
+class RowsAt:
+    """The operator for orbitals of points beside the mesh."""
+
+    def __init__(self, operator: ExchangeOperator, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor):
+        """coeff_sknG, occ_skn: the occupied orbitals, those of the mesh."""
+        self.operator, self.sources = operator, operator.sources(coeff_sknG, occ_skn)
+
+    def __call__(self, coeff_sknG: torch.Tensor) -> LowRank:
+        """Rows that are exact for these orbitals."""
+        return compressed(self.operator.basis, coeff_sknG, self.operator.apply(self.sources, coeff_sknG))

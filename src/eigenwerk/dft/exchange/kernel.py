@@ -112,7 +112,7 @@ def wigner_seitz_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> Exchang
     """1/r inside the Wigner-Seitz cell of the lattice in which Bloch waves are periodic."""
     crystal_cv = cells_cc @ lattice_cv
     image_xv = np.array(list(product((-2, -1, 0, 1, 2), repeat=3))) @ crystal_cv
-    inner = 0.5 * min(np.linalg.norm(image_v) for image_v in image_xv if image_v.any())
+    inner = 0.5 * min(float(np.linalg.norm(image_v)) for image_v in image_xv if image_v.any())
     a = WIDTH / inner
     # the Gaussian of erf(a r)/r has died at the edge of the grid of waves
     height_c = 1 / np.linalg.norm(np.linalg.inv(crystal_cv), axis=0)
@@ -150,7 +150,7 @@ def cells_of(kpoints: KPoints) -> np.ndarray:
     """Integers that make of the cell the one in which Bloch waves of the mesh are periodic, (3, 3)."""
     if kpoints.cells_cc is not None:
         return kpoints.cells_cc
-    if len(kpoints.point_kc) == 1 and kpoints.irreducible_of_full is not None:
+    if len(kpoints.point_kc) == 1 and not kpoints.point_kc.any():
         return np.eye(3, dtype=np.int64)
     raise InputError(
         f"KPOINTS: exact exchange (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}. Give a Gamma "

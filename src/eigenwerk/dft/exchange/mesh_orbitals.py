@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.wave_form import partners
 from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.crystal.kpoints import KPoints
@@ -39,8 +40,15 @@ class MeshPoint:
     flips: bool
 
 
+def grid_shift(basis: PlaneWaveBasis) -> np.ndarray:
+    """Fractional shift of the grid on which the orbitals of a basis are given."""
+    return np.zeros(3) if basis.inversion is None else basis.inversion.grid_shift(basis.grids.wave)
+
+
 def mesh_points(kpoints: KPoints) -> tuple[MeshPoint, ...]:
     """All points of a mesh, each as its operation makes it (not wrapped).  Raises InputError for a list of points."""
+    if kpoints.irreducible_of_full is None and len(kpoints.point_kc) == 1 and not kpoints.point_kc.any():
+        return (MeshPoint(kpoints.point_kc[0], 0, 0, False, False),)
     if kpoints.irreducible_of_full is None:
         raise InputError(
             f"KPOINTS: exact exchange (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}. Give a "
@@ -97,17 +105,15 @@ class MeshOrbitals:
 class Stars:
     """How the orbitals of a basis become those of all points of its mesh: integers and phases, made once.
 
-    The grid may be shifted against the origin of the cell (`Inversion.grid_shift`), which the phases hold.
+    shift_c: of the grid against the origin of the cell, fractional (`grid_shift`), which the phases hold.
     """
 
-    def __init__(self, atoms: PawAtoms):
-        self.atoms, self.basis = atoms, atoms.basis
+    def __init__(self, atoms: PawAtoms, shift_c: np.ndarray):
+        self.atoms, self.basis, self.shift_c = atoms, atoms.basis, shift_c
         basis, kpoints = atoms.basis, atoms.basis.kpoints
         self.mesh = mesh_points(kpoints)
         self.grid = FilledGrid(basis.grids.wave)
         self.points = int(np.prod(basis.grids.wave))
-        inversion = basis.inversion
-        self.shift_c = np.zeros(3) if inversion is None else inversion.grid_shift(basis.grids.wave)
         # orbitals of Gamma alone are real on the grid
         self.real = basis.form.real_in_space and len(self.mesh) == 1 and not kpoints.point_kc.any()
         self._index_kWc, self._used_kW = self._whole_spheres()

@@ -12,7 +12,7 @@ import torch
 from eigenwerk.dft.basis.distribution import ToBands, ToWaves, bands_per_rank, own_bands
 from eigenwerk.dft.density import filled_bands
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, Stars
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, Stars, grid_shift
 from eigenwerk.dft.exchange.pairs import PairExchange, Targets, block_of_sources, blocks_of
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
@@ -24,12 +24,18 @@ TARGET_BYTES = 2**27
 
 
 class ExchangeOperator:
-    """-α times the exchange with occupied orbitals."""
+    """-α times the exchange with occupied orbitals, for those of the same points or of others."""
 
-    def __init__(self, atoms: PawAtoms, kernel: ExchangeKernel, fraction: float):
-        self.atoms, self.basis, self.fraction = atoms, atoms.basis, fraction
-        self.kernel, self.stars = kernel, Stars(atoms)
-        self.pairs = PairExchange(atoms, kernel, self.stars.grid, self.stars.shift_c)
+    def __init__(self, occupied: PawAtoms, kernel: ExchangeKernel, fraction: float, atoms: PawAtoms | None = None):
+        """occupied: of the occupied orbitals, on a mesh; atoms: of the orbitals that it is applied to, if others."""
+        self.occupied, self.atoms = occupied, atoms or occupied
+        self.basis, self.kernel, self.fraction = self.atoms.basis, kernel, fraction
+        self.stars = Stars(occupied, grid_shift(self.basis))
+        self.pairs = PairExchange(self.atoms, kernel, self.stars.grid, self.stars.shift_c)
+
+    def at(self, atoms: PawAtoms) -> "ExchangeOperator":
+        """The same for orbitals of other points."""
+        return ExchangeOperator(self.occupied, self.kernel, self.fraction, atoms)
 
     def sources(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> MeshOrbitals:
         """The orbitals to exchange with; occ_skn: occupations 0 to 1 of all irreducible points, in host memory."""

@@ -110,7 +110,8 @@ class PairExchange:
             for a in species.atom_a:
                 phase_S = runtime.tensor(turns(wave_Sc, -self.scaled_ac[a]), runtime.complex)
                 torch.mul(shape_LS, phase_S, out=charge_AS[int(a)])
-        return PairWaves(vector_Sv, runtime.index(flat_S), self.kernel.of_waves(wave_Sc, norm2_S), charge_AS.flatten(0, 1))
+        kernel_S = self.kernel.of_waves(wave_Sc, norm2_S)
+        return PairWaves(vector_Sv, runtime.index(flat_S), kernel_S, charge_AS.flatten(0, 1))
 
     def _sphere(self, q_c: np.ndarray) -> np.ndarray:
         """Integer G with |q+G| in the sphere of pair densities; (S, 3)."""

@@ -34,6 +34,12 @@ EXPANSIONS = 6
 Visit = Callable[[PawAtoms, Bands, slice], None]
 """What is to be done with the orbitals of a batch, on all ranks: its atoms and bands, and which points of the list."""
 
+Renew = Callable[[PawAtoms], Callable[[torch.Tensor], Potential]]
+"""For the atoms of a batch what gives the potential again from orbitals found with it, where it is made of them."""
+
+RENEWALS = 12
+"""Potentials that are made anew of orbitals, at most: each leaves some percent of the error."""
+
 OnBatch = Callable[[int, int, float], None]
 """Told after each batch: points done, all points, largest residual in hartree."""
 
@@ -88,6 +94,7 @@ def bands_in_potential(
     visit: Visit | None = None,
     on_batch: OnBatch | None = None,
     keep: bool = False,
+    renew: Renew | None = None,
 ) -> PointBands:
     """The lowest bands at all points of a list; called on all ranks.
 
@@ -114,7 +121,8 @@ def bands_in_potential(
     for own in _batches(atoms, count, bands):
         batch = _padded(kpoints, own, atoms.runtime.grid.groups)
         here = atoms.at_points(atoms.basis.at_points(batch, real(batch)))
-        one = _solve(here, potential_for(here), bands, tolerance, max_sweeps)
+        again = None if renew is None else renew(here)
+        one = _solve(here, potential_for(here), bands, tolerance, max_sweeps, again=again)
         if visit is not None:
             visit(here, one, own)
         length = own.stop - own.start
@@ -161,13 +169,36 @@ def _with_guards(bands: int) -> int:
 
 def _solve(
     atoms: PawAtoms, potential: Potential, bands: int, tolerance: float, max_sweeps: int,
-    on_sweep: Callable[[Bands], None] = lambda found: None,
+    on_sweep: Callable[[Bands], None] = lambda found: None, again: Callable[[torch.Tensor], Potential] | None = None,
 ) -> Bands:  # fmt: skip
-    """All bands of the points of a basis; on_sweep is told after each sweep."""
+    """All bands of the points of a basis; on_sweep is told after each sweep; again: gives the potential anew."""
     runtime, basis = atoms.runtime, atoms.basis
     fewest = -int(runtime.world.max(runtime.index(-min(basis.count_k))))
     start_sknG = first_orbitals(atoms, potential, max(bands, min(_with_guards(bands), fewest)))
-    wanted_skn = torch.zeros((len(start_sknG), len(basis.kpoints.point_kc), start_sknG.shape[2]), dtype=runtime.real)
+    found = _swept(atoms, potential, start_sknG, bands, tolerance, max_sweeps, on_sweep)
+    for _ in range(RENEWALS if again is not None else 0):
+        assert again is not None
+        before = found
+        found = _swept(atoms, again(before.coeff_sknG), before.coeff_sknG, bands, tolerance, max_sweeps, on_sweep)
+        found = replace(found, applications=found.applications + before.applications)
+        moved = float((found.eig_skn - before.eig_skn)[..., :bands].abs().max())
+        if not runtime.world.any(moved > tolerance):
+            break
+    else:
+        if again is not None:  # the last change says how far the levels may be off
+            found = replace(found, residual_skn=found.residual_skn + (found.eig_skn - before.eig_skn).abs())
+    return found.lowest(bands)
+
+
+def _swept(
+    atoms: PawAtoms, potential: Potential, start_sknG: torch.Tensor, bands: int, tolerance: float, max_sweeps: int,
+    on_sweep: Callable[[Bands], None],
+) -> Bands:  # fmt: skip
+    """Bands of one potential, guards included."""
+    runtime = atoms.runtime
+    wanted_skn = torch.zeros(
+        (len(start_sknG), len(atoms.basis.kpoints.point_kc), start_sknG.shape[2]), dtype=runtime.real
+    )
     wanted_skn[..., :bands] = 1.0
     method = Method.of(EIGENSOLVERS[0], expansions=EXPANSIONS, final_residual=True)
     applications, proj_sknI = 0, None
@@ -181,4 +212,4 @@ def _solve(
         # band ranks may differ in the last digits, and must go on together
         if not runtime.world.any(bool((found.residual_skn[..., :bands] > tolerance).any())):
             break
-    return replace(found, applications=applications).lowest(bands)
+    return replace(found, applications=applications)
