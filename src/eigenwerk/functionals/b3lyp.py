@@ -180,7 +180,7 @@ def _b3(tag: str, title: str, constants: Vosko, part: str) -> Functional:
     shares = Shares(_EXCHANGE, partial(exchange_density, floor=GGA_FLOOR), correlation, _gas(constants))
     return Functional(
         tag, title, (DENSITY, SIGMA), partial(_energy, constants=constants), ("gga_x_b88", "gga_c_lyp", part), ("PBE",),
-        offered=False, shares=shares,
+        shares=shares,
     )  # fmt: skip
 
 

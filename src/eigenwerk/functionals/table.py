@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import DENSITY, INGREDIENTS, Functional, LibxcPart, ShortRange
-from eigenwerk.functionals.hybrid import Hybrid, semilocal_part
+from eigenwerk.functionals.hybrid import B3LYP, Hybrid, semilocal_part
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,6 +46,14 @@ PARTS: dict[str, LibxcPart] = {
 
 SHORT_RANGES: dict[str, ShortRange] = {tag: entry for entry in _declared("SHORT_RANGES") for tag in entry.tags}
 """By the tag of the functional."""
+
+LIBXC_HYBRIDS: dict[str, tuple[str, Hybrid]] = {
+    "HYB_GGA_XC_B3LYP": ("B3", B3LYP),
+    "HYB_GGA_XC_B3LYP5": ("B5", B3LYP),
+    "HYB_GGA_XC_PBEH": ("PE-EXACT", Hybrid.of(0.25)),
+    "HYB_GGA_XC_HSE06": ("PE-HOLE", Hybrid.of(0.25, 0.11)),
+}
+"""libxc's names of hybrids: the tag of the functional and what is taken of it."""
 
 OFFERED = tuple(functional for functional in FUNCTIONALS.values() if functional.offered)
 """Those that INCAR may ask for by tag."""

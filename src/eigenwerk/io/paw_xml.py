@@ -85,7 +85,8 @@ class PawHeader:
     relativity: "scalar-relativistic" or what the file says; variant: the middle of a name like Cr.14.PBE, or "";
     md5, sha256: of the unzipped XML; shape_kind, shape_rc (bohr), shape_exponent: compensation charge
     g_l ∝ r^l k(r) with k = exp(-(r/rc)²) "gauss", sinc²(πr/rc) "sinc", exp(-(r/rc)^exponent) "exp", or "bessel";
-    energies in hartree; pw_ecut: low, medium and high plane-wave cutoff in hartree, as far as the file advises.
+    energies in hartree; pw_ecut: low, medium and high plane-wave cutoff in hartree, as far as the file advises;
+    has_exact_exchange: whether the file has the exact exchange of the core, with itself and with valence electrons.
     """
 
     symbol: str
@@ -109,6 +110,7 @@ class PawHeader:
     ae_energy: AtomEnergy
     core_kinetic_energy: float
     pw_ecut: tuple[float, ...] | None
+    has_exact_exchange: bool
 
     @property
     def functional(self) -> str:
@@ -264,6 +266,9 @@ class _Source(XmlSource):
             ae_energy=AtomEnergy(*(self.number(energy, kind) for kind in kinds)),
             core_kinetic_energy=self.number(self.element("core_energy"), "kinetic"),
             pw_ecut=self.pw_ecut(),
+            has_exact_exchange=all(
+                self.root.find(name) is not None for name in ("exact_exchange_X_matrix", "exact_exchange")
+            ),
         )
 
     def pw_ecut(self) -> tuple[float, ...] | None:

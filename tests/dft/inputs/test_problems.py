@@ -261,7 +261,7 @@ NOTES = {
     ("text", "expected"),
     [
         ("GGA = LIBXC", "INCAR line 1: GGA = LIBXC: neither LIBXC1 nor LIBXC2 is set. Name exchange and correlation"),
-        ("GGA = LIBXC\nLIBXC1 = 101\nLIBXC2 = GGA_C_LYP", "INCAR line 3: LIBXC2 = GGA_C_LYP: there is no formula of"),
+        ("GGA = LIBXC\nLIBXC1 = 101\nLIBXC2 = GGA_C_P86", "INCAR line 3: LIBXC2 = GGA_C_P86: there is no formula of"),
         ("GGA = LIBXC\nLIBXC1 = 263\nLIBXC2 = 130", "INCAR line 2: LIBXC1 = 263: there is no formula of libxc's 263."),
         ("GGA = LIBXC\nLIBXC1 = 101\nLIBXC2 = 116", "INCAR line 3: LIBXC2 = 116: GGA_X_PBE and GGA_X_PBE_SOL are no"),
     ],

@@ -54,9 +54,20 @@ class Settings(TypedDict, total=False):
     ldaul: Sequence[int] | Mapping[str, int]  # Quantum number l of the corrected shell, per species; -1 for none
     ldauu: Sequence[float] | Mapping[str, float]  # U, per species; eV
     ldauj: Sequence[float] | Mapping[str, float]  # J, per species; eV
-    gga: str  # LDA or GGA functional: PE (PBE), AM (AM05), PS (PBEsol), RP (RPBE), RE (revPBE), 91 (PW91), CA (LDA o...
+    gga: str  # LDA or GGA functional: PE (PBE), AM (AM05), B3 (Becke's exchange with LYP and VWN3), B5 (Becke's exch...
     libxc1: str  # With GGA = LIBXC: exchange by libxc's name or number
     libxc2: str  # The same for correlation, which LIBXC1 may name too
+    aggax: float  # Fraction of the gradient correction to exchange; with HFSCREEN of its short range
+    aldax: float  # Fraction of the local exchange; with HFSCREEN of its short range
+    aggac: float  # Fraction of the gradient correction to correlation; of GGA = B3 and B5 that of LYP
+    aldac: float  # Fraction of the local correlation
+    lhfcalc: bool  # Exact exchange: alone PBE0 (with GGA = PE), with HFSCREEN = 0.2 HSE06, with GGA = B3 B3LYP, with...
+    aexx: float  # Fraction of exact exchange
+    hfscreen: float  # Screening of the exact exchange, whose interaction is erfc(HFSCREEN r)/r: 0.2 HSE06, 0.3 HSE03...
+    nkred: int  # Exact exchange on a mesh of q-points with as many times fewer points along each axis
+    nkredx: int  # The same along the first axis
+    nkredy: int  # The same along the second axis
+    nkredz: int  # The same along the third axis
     nsw: int  # Number of ionic steps: most points of a relaxation, all points of a molecular dynamics
     ibrion: int  # How the ions move: -1 not at all, 0 molecular dynamics, 1 relaxation by DIIS, 2 quasi-Newton relax...
     isif: int  # What moves, and whether the stress is computed, which 0 does not

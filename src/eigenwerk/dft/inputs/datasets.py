@@ -7,7 +7,7 @@ from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, line_of
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import Functional
-from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS, find_functional, libxc_functional
+from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS, LIBXC_HYBRIDS, find_functional, libxc_functional
 from eigenwerk.io.paw_library import choose_dataset, list_datasets, recommended_cutoff
 from eigenwerk.io.paw_xml import read_paw_header
 from eigenwerk.io.vasp.incar import Incar
@@ -32,6 +32,10 @@ def choose_functional(incar: Incar, findings: Findings) -> Functional:
     functional, names = FUNCTIONALS[DEFAULT], []
     for tag in words:
         names.append(str(incar.values[tag]))
+        hybrid = LIBXC_HYBRIDS.get(names[0].upper().removeprefix("XC_"))
+        if hybrid is not None:
+            functional = FUNCTIONALS[hybrid[0]]
+            continue
         try:
             functional = libxc_functional(*names)
         except InputError as error:

@@ -34,6 +34,7 @@ from eigenwerk.dft.inputs.electrons import (
     fixed_occupations,
     starting_moments,
 )
+from eigenwerk.dft.inputs.exchange import check_data_of_exchange, check_points_of_exchange, hybrid_of
 from eigenwerk.dft.inputs.field_files import band_selection, keeps_orbitals, sums_over_path
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
@@ -51,6 +52,7 @@ from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import processor
 from eigenwerk.dft.plan.memory import MemoryEstimate, estimate_memory
 from eigenwerk.functionals.functional import Functional
+from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.kpoints import KpointsFile
@@ -92,6 +94,7 @@ class Draft:
     keeps_orbitals: bool = True
     bands: BandRequest | None = None
     _functional: Functional = FUNCTIONALS[DEFAULT]
+    _hybrid: Hybrid | None = None
     _cutoff_ev: float | None = None
     _electrons: float | None = None
     _moment: float | None = None
@@ -115,10 +118,14 @@ class Draft:
     def _data(self) -> None:
         """Data sets, cutoff and electrons."""
         self._functional = choose_functional(self.incar, self.findings)
+        self._hybrid, computed = hybrid_of(self.incar, self._functional, self.findings)
+        self.computed |= computed
         self.datasets = choose_datasets(self.poscar, self.incar, self._functional, self.findings)
         if self.datasets and "LMAXMIX" not in self.incar.values:
             highest = 2 * max(state.l for data in self.datasets.values() for state in data.header.states)
             self.computed["LMAXMIX"] = Computed(max(highest, 2), "from the data sets")
+        if self.incar.get("LHFCALC"):
+            check_data_of_exchange(self.datasets, self.incar, self.findings)
         missing = set(self.poscar.symbols) - self.datasets.keys()
         if not missing or "ENCUT" in self.incar.values:
             self._cutoff_ev, self.computed["ENCUT"] = choose_cutoff(
@@ -173,6 +180,8 @@ class Draft:
             for note in self.symmetry.notes:
                 self.findings.note("POSCAR", note)
             check_mesh(self.kpoints, self.symmetry, source, self.findings)
+            if self.incar.get("LHFCALC"):
+                check_points_of_exchange(self.kpoints, self.incar, source, self.findings)
 
     def _second_points(self) -> None:
         """A second list of k-points, or a path."""
@@ -244,6 +253,7 @@ class Draft:
             projection=projection,
             solver=chosen.solver,
             functional=self._functional.tag,
+            hybrid=self._hybrid,
             dipole=dipole,
             **loop_settings(self.incar, chosen.frozen_steps, self.findings),
         )

@@ -17,8 +17,8 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.fitting_files import require_fitting, require_fitting_waves
 from eigenwerk.dft.inputs.bands import BandRequest
-from eigenwerk.dft.inputs.density_file import require_fitting, require_fitting_waves
 from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent

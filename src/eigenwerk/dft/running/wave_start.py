@@ -11,8 +11,8 @@ import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.fitting_files import require_fitting_waves
 from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.dft.inputs.density_file import require_fitting_waves
 from eigenwerk.dft.scf.bands import density_of_bands, on_k_blocks
 from eigenwerk.dft.scf.carried import Places, Sphere, Stored, carried_orbitals, with_electrons
 from eigenwerk.dft.scf.state import StartingPoint, wanted_bands

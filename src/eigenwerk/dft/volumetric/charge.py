@@ -17,7 +17,7 @@ from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.dft.density import Density, electrons_of, moment_per_atom, moved
-from eigenwerk.dft.inputs.density_file import require_fitting
+from eigenwerk.dft.fitting_files import require_fitting
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.carried import with_electrons
 from eigenwerk.dft.scf.state import StartingPoint

@@ -1,6 +1,6 @@
 """INCAR tags: exchange-correlation functional, exact exchange, van der Waals."""
 
-from eigenwerk.functionals.table import DEFAULT, OFFERED, PARTS, listed
+from eigenwerk.functionals.table import DEFAULT, LIBXC_HYBRIDS, OFFERED, PARTS, listed
 from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, group, switches
 
 SECTION = "Functional"
@@ -23,6 +23,8 @@ _CHOICES = (
 _KNOWN = {word for choice in _CHOICES for word in (choice.value, *choice.aliases)}
 _MISSING = (TagValue(word, "refused", "this functional is not available") for word in _OF_VASP if word not in _KNOWN)
 
+_SHARE_X = "1 - AEXX with LHFCALC, else 1; with GGA = B3 and B5 those of B3LYP"
+_SHARE_C = "1; 0 with LHFCALC and AEXX = 1; with GGA = B3 and B5 those of B3LYP"
 
 SEMILOCAL = (
     Tag(
@@ -37,15 +39,15 @@ SEMILOCAL = (
     Tag("XC", "words", None, "", SECTION, "refused", "Linear combination of functionals.",
         "combinations of functionals are not available", f"Remove the line. {_FUNCTIONAL_REMEDY} with the tag GGA."),
     Tag("LIBXC1", "word", None, "", SECTION, "honoured",
-        f"With GGA = LIBXC: exchange by libxc's name or number. The formulas are eigenwerk's own: {_PARTS}."),
+        f"With GGA = LIBXC: exchange by libxc's name or number. The formulas are eigenwerk's own: {_PARTS}; with "
+        f"LHFCALC also {', '.join(LIBXC_HYBRIDS)}."),
     Tag("LIBXC2", "word", None, "", SECTION, "honoured", "The same for correlation, which LIBXC1 may name too."),
-    *(Tag(name, "float", 1.0, "", SECTION, "refused", text, "scaled parts of a functional are not available",
-          f"Remove the line, or set {name} = 1.", off_values=(1.0,))
-      for name, text in (
-          ("AGGAX", "Fraction of the gradient correction to exchange."),
-          ("ALDAX", "Fraction of the local exchange."),
-          ("AGGAC", "Fraction of the gradient correction to correlation."),
-          ("ALDAC", "Fraction of the local correlation."),
+    *(Tag(name, "float", Derived(default), "", SECTION, "honoured", text)
+      for name, default, text in (
+          ("AGGAX", _SHARE_X, "Fraction of the gradient correction to exchange; with HFSCREEN of its short range."),
+          ("ALDAX", _SHARE_X, "Fraction of the local exchange; with HFSCREEN of its short range."),
+          ("AGGAC", _SHARE_C, "Fraction of the gradient correction to correlation; of GGA = B3 and B5 that of LYP."),
+          ("ALDAC", _SHARE_C, "Fraction of the local correlation."),
       )),
     Tag("VOSKOWN", "int", 0, "", SECTION, "inert", "Interpolation of the correlation energy between spin states.",
         "the functionals bring their own interpolation"),
@@ -59,32 +61,48 @@ SEMILOCAL = (
 )  # fmt: skip
 
 HYBRID = (
+    Tag("LHFCALC", "bool", False, "", EXACT, "honoured",
+        "Exact exchange: alone PBE0 (with GGA = PE), with HFSCREEN = 0.2 HSE06, with GGA = B3 B3LYP, with AEXX = 1 "
+        "Hartree-Fock."),
+    Tag("AEXX", "float", Derived("0.25 with LHFCALC (GGA = B3: 0.2), else 0"), "", EXACT, "honoured",
+        "Fraction of exact exchange."),
+    Tag("HFSCREEN", "float", Derived("0"), "1/Å", EXACT, "honoured",
+        "Screening of the exact exchange, whose interaction is erfc(HFSCREEN r)/r: 0.2 HSE06, 0.3 HSE03, 0 none. With "
+        "GGA = PE, PS and CA.", at_least=0.0),
+    *(Tag(name, "int", default, "", EXACT, "honoured", text, at_least=1)
+      for name, default, text in (
+          ("NKRED", 1, "Exact exchange on a mesh of q-points with as many times fewer points along each axis. Not "
+                       "available yet but for 1, all of them."),
+          ("NKREDX", Derived("NKRED"), "The same along the first axis."),
+          ("NKREDY", Derived("NKRED"), "The same along the second axis."),
+          ("NKREDZ", Derived("NKRED"), "The same along the third axis."),
+      )),
     *switches(
-        EXACT, "exact exchange is not available",
-        ("LHFCALC", "Exact exchange (hybrid functionals, Hartree-Fock)."),
+        EXACT, "exact exchange on a part of the q-points is not available",
+        ("EVENONLY", "Exchange on even q-points only."),
+        ("ODDONLY", "Exchange on odd q-points only."),
+    ),
+    *switches(
+        EXACT, "this interaction of exact exchange is not available",
         ("LMODELHF", "Dielectric-dependent hybrid."),
         ("LRHFCALC", "Long-range exact exchange."),
         ("LTHOMAS", "Thomas-Fermi screening of the exchange."),
+        remedy="Remove the line; LHFCALC with HFSCREEN screens the exchange at long range.",
     ),
+    Tag("HFRCUT", "float", 0.0, "Å", EXACT, "refused", "Radius beyond which the interaction of exact exchange ends.",
+        "a radius by hand is not available", "Remove the line, or set HFRCUT = 0.", off_values=(0.0,)),
+    Tag("PRECFOCK", "word", "Normal", "", EXACT, "inert", "Grid of the exact exchange.",
+        "products of orbitals are taken on the grid of the orbitals, which follows from PREC"),
     *group(
-        EXACT, "inert", "it acts only with LHFCALC = .TRUE.",
-        ("AEXX", "float", Derived("0.25 with LHFCALC, else 0"), "", "Fraction of exact exchange."),
-        ("HFSCREEN", "float", 0.0, "1/Å", "Range separation."),
-        ("PRECFOCK", "word", "Normal", "", "Grid of the exact exchange."),
-        ("ENCUTFOCK", "float", None, "eV", "Obsolete cutoff of the exact exchange."),
-        ("NKRED", "int", 1, "", "Reduction of the q-points of the exchange."),
-        ("NKREDX", "int", 1, "", "The same along the first axis."),
-        ("NKREDY", "int", 1, "", "The same along the second axis."),
-        ("NKREDZ", "int", 1, "", "The same along the third axis."),
-        ("EVENONLY", "bool", False, "", "Exchange on even q-points only."),
-        ("ODDONLY", "bool", False, "", "Exchange on odd q-points only."),
+        EXACT, "inert", "products of orbitals have all the moments that the data sets give them",
         ("LMAXFOCK", "int", 4, "", "Largest l of the exchange augmentation."),
         ("LMAXFOCKAE", "int", -1, "", "Largest l restored to all-electron accuracy."),
         ("NMAXFOCKAE", "int", 1, "", "Radial functions of that restoration."),
-        ("LFOCKACE", "bool", True, "", "Compressed exchange operator."),
-        ("HFRCUT", "float", 0.0, "Å", "Truncation of the Coulomb interaction."),
-        ("NBLOCK_FOCK", "int", 64, "", "Bands handled together."),
     ),
+    Tag("LFOCKACE", "bool", True, "", EXACT, "inert", "Compressed exchange operator.", "it always is compressed"),
+    Tag("ENCUTFOCK", "float", None, "eV", EXACT, "inert", "Cutoff of the exact exchange.",
+        "it is obsolete in VASP, too"),
+    Tag("NBLOCK_FOCK", "int", 64, "", EXACT, "inert", "Bands handled together.", "blocks follow from the memory"),
 )  # fmt: skip
 
 VDW = (

@@ -1,0 +1,176 @@
+"""LHFCALC and its tags: exact exchange beside shares of a functional (no torch here)."""
+
+from collections.abc import Iterator
+
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.restart import FIXED
+from eigenwerk.dft.inputs.settings import Computed, line_of
+from eigenwerk.errors import InputError
+from eigenwerk.functionals.functional import Functional
+from eigenwerk.functionals.hybrid import B3LYP, Hybrid
+from eigenwerk.functionals.table import LIBXC_HYBRIDS, SHORT_RANGES, find_functional
+from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.units import BOHR_ANGSTROM
+
+SHARES = {
+    "AGGAX": "gradient_exchange", "ALDAX": "local_exchange", "AGGAC": "gradient_correlation",
+    "ALDAC": "local_correlation",
+}  # fmt: skip
+"""Tags of shares of the functional, and the fields of `Hybrid` that they are."""
+
+REDUCTIONS = ("NKREDX", "NKREDY", "NKREDZ")
+ONLY_HYBRID = ("AEXX", "HFSCREEN", "NKRED", *REDUCTIONS)
+"""Tags that mean nothing without LHFCALC."""
+
+OF_B3LYP = ("B3", "B5")
+"""Words of GGA that serve in hybrids alone, with the shares of B3LYP."""
+
+AVAILABLE = False
+"""Whether there is an operator of exact exchange that runs may use; all of a hybrid's input is judged anyhow."""
+
+
+def hybrid_of(
+    incar: Incar, functional: Functional, findings: Findings
+) -> tuple[Hybrid | None, dict[str, Computed]]:
+    """What INCAR says of exact exchange and of shares of a functional, None if all of it counts; tags in force.
+
+    Problems go to the findings; the hybrid is None then, too.
+    """
+    if not incar.get("LHFCALC"):
+        return _without(incar, functional, findings)
+    known = _known(incar, functional)
+    fraction = _number(incar, "AEXX", known.fraction)
+    shares = known if fraction == known.fraction else Hybrid.of(fraction)
+    none = fraction == 1.0 and known != B3LYP  # Hartree-Fock, unless INCAR says more
+    values = {tag: _number(incar, tag, 0.0 if none else getattr(shares, field)) for tag, field in SHARES.items()}
+    screening = _number(incar, "HFSCREEN", known.screening / BOHR_ANGSTROM)
+    found = Hybrid(fraction, screening * BOHR_ANGSTROM, **{SHARES[tag]: value for tag, value in values.items()})
+    origins = {"AEXX": fraction, "HFSCREEN": screening, **values}
+    computed = {
+        tag: Computed(value, line_of(incar, tag) if tag in incar.values else _origin(functional, known))
+        for tag, value in origins.items()
+    }
+    problems = list(_doubts(incar, functional, found, findings))
+    return (None if problems else found), computed
+
+
+def _known(incar: Incar, functional: Functional) -> Hybrid:
+    """The defaults: of a functional that is named as a hybrid, of B3LYP, else a quarter of exact exchange."""
+    if str(incar.get("GGA")) == "LIBXC":
+        named = LIBXC_HYBRIDS.get(str(incar.get("LIBXC1", "")).upper().removeprefix("XC_"))
+        if named is not None:
+            return named[1]
+    return B3LYP if functional.tag in OF_B3LYP else Hybrid.of(0.25)
+
+
+def _origin(functional: Functional, known: Hybrid) -> str:
+    if known == B3LYP:
+        return "of B3LYP"
+    return "from LIBXC1" if known != Hybrid.of(0.25) else "from LHFCALC and AEXX"
+
+
+def _number(incar: Incar, tag: str, default: float) -> float:
+    given = incar.values.get(tag)
+    return float(given) if isinstance(given, int | float) else default
+
+
+def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Findings) -> Iterator[str]:
+    """Tags with errors; warnings and notes go to the findings alone."""
+    if not AVAILABLE:
+        findings.add(incar.problem(
+            "LHFCALC", f"exact exchange is not available yet (this input asks for {_title(functional, hybrid)})",
+            "Remove the line or set LHFCALC = .FALSE.",
+        ))  # fmt: skip
+        yield "LHFCALC"
+    if not 0.0 <= hybrid.fraction <= 1.0:
+        findings.add(incar.problem("AEXX", "a fraction of exact exchange outside 0 to 1", severity="warning"))
+    if incar.get("LDAU"):
+        findings.add(incar.problem(
+            "LDAU", "+U and exact exchange correct the same error, and both together are not available",
+            "Remove LDAU, or set LHFCALC = .FALSE.",
+        ))  # fmt: skip
+        yield "LDAU"
+    if hybrid.screening and functional.tag not in SHORT_RANGES:
+        known = ", ".join(tag for tag in SHORT_RANGES if find_functional(tag).offered)
+        message = f"there is no screened exchange of {functional.title}, so no screened hybrid of it"
+        findings.add(incar.problem("HFSCREEN", message, f"Set HFSCREEN = 0, or choose GGA among {known}."))
+        yield "HFSCREEN"
+    if incar.values.get("ICHARG") in FIXED:
+        message = "a hybrid's potential depends on the orbitals, not on the density alone, so no density can be kept"
+        remedy = "Give bands in KPOINTS_OPT, or as k-points of weight 0, in a self-consistent run."
+        findings.add(incar.problem("ICHARG", message, remedy))
+        yield "ICHARG"
+    if int(incar.values.get("NSW", 0)) > 0 and incar.values.get("ISIF") not in (None, 0, 1, 2):  # type: ignore[call-overload]
+        message = "the stress of exact exchange is not available, so no cell can move in it"
+        findings.add(incar.problem("ISIF", message, "Set ISIF = 2, or find the cell without LHFCALC."))
+        yield "ISIF"
+    elif incar.values.get("ISIF") not in (None, 0):
+        findings.add(incar.problem("ISIF", "there is no stress of exact exchange; none is computed", severity="note"))
+    if functional.tag in OF_B3LYP and not set(SHARES) & set(incar.values):
+        message = "AGGAX = 0.72, ALDAX = 0.8, AGGAC = 0.81, ALDAC = 0.19 are taken, as in B3LYP; in VASP write them"
+        findings.add(incar.problem("GGA", message, severity="note"))
+
+
+def _title(functional: Functional, hybrid: Hybrid) -> str:
+    try:
+        return find_functional(functional.tag, hybrid).title
+    except InputError:
+        return f"{100 * hybrid.fraction:g} % of it"
+
+
+def _without(
+    incar: Incar, functional: Functional, findings: Findings
+) -> tuple[Hybrid | None, dict[str, Computed]]:
+    """Without LHFCALC: shares of the functional may still be other than 1."""
+    computed = {tag: Computed(None) for tag in ONLY_HYBRID}
+    if not incar.broken("LHFCALC"):
+        for tag in ONLY_HYBRID:
+            if tag in incar.values and incar.values[tag] not in (0.0, 1):
+                severity = "warning" if tag in ("AEXX", "HFSCREEN") else "note"
+                message = f"not used: it acts only with LHFCALC = .TRUE.; this is a calculation with {functional.title}"
+                findings.add(incar.problem(tag, message, severity=severity))
+        if functional.tag in OF_B3LYP:
+            message = f"{functional.title} serve in B3LYP alone, which has 20 % of exact exchange"
+            findings.add(incar.problem("GGA", message, "Set LHFCALC = .TRUE., or choose another functional."))
+        elif str(incar.get("LIBXC1", "")).upper().removeprefix("XC_") in LIBXC_HYBRIDS:
+            findings.add(incar.problem("LIBXC1", "a hybrid, but LHFCALC is not set", "Set LHFCALC = .TRUE."))
+    values = {tag: _number(incar, tag, 1.0) for tag in SHARES}
+    computed |= {tag: Computed(1.0, "default") for tag in SHARES if tag not in incar.values}
+    if all(value == 1.0 for value in values.values()):
+        return None, computed
+    return Hybrid(0.0, 0.0, **{SHARES[tag]: value for tag, value in values.items()}), computed
+
+
+def check_points_of_exchange(kpoints: KPoints, incar: Incar, file: str, findings: Findings) -> None:
+    """A mesh of k-points, which NKRED divides: exact exchange sums over all of the zone."""
+    if not kpoints.samples_zone and len(kpoints.point_kc) > 1:
+        findings.error(
+            file, f"exact exchange (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}",
+            "Give a mesh, and the path in KPOINTS_OPT or as points of weight 0.",
+        )  # fmt: skip
+        return
+    asked = {"NKRED": (0, 1, 2)} | {tag: (c,) for c, tag in enumerate(REDUCTIONS)}
+    for tag, axes in asked.items():
+        parts = incar.values.get(tag, 1)
+        if not isinstance(parts, int) or parts == 1:
+            continue
+        mesh = kpoints.mesh or (parts,) * 3
+        uneven = [c for c in axes if mesh[c] % parts]
+        if uneven:
+            shown = " x ".join(map(str, mesh))
+            message = f"{parts} does not divide the {mesh[uneven[0]]} points of {shown} along axis {uneven[0] + 1}"
+            findings.add(incar.problem(tag, message, "Choose a divisor, or remove the line."))
+        else:
+            message = "exact exchange on a part of the q-points is not available yet"
+            findings.add(incar.problem(tag, message, "Remove the line: all q-points count then."))
+
+
+def check_data_of_exchange(datasets: dict[str, DataSet], incar: Incar, findings: Findings) -> None:
+    """Data sets must hold the exchange of their cores."""
+    silent = [data.header.name for data in datasets.values() if not data.header.has_exact_exchange]
+    if silent:
+        names = ", ".join(silent)
+        message = f"{names} {'do' if len(silent) > 1 else 'does'} not hold the exact exchange with the core"
+        findings.add(incar.problem("LHFCALC", message, "Use data sets of gpaw-data, which have it for all elements."))

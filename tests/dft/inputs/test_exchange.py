@@ -1,0 +1,143 @@
+"""LHFCALC and its tags: which hybrid they mean, and what is said about wrong ones."""
+
+from dataclasses import replace
+
+import pytest
+
+from eigenwerk.dft.inputs import exchange
+from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.running.account import description
+from eigenwerk.functionals.hybrid import B3LYP, HARTREE_FOCK, Hybrid
+from eigenwerk.units import BOHR_ANGSTROM
+from input_folders import folder_reader, words
+
+SI = "Si\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
+HYBRID = "ISMEAR = 0\nSIGMA = 0.05\nLHFCALC = .TRUE.\n"
+
+
+@pytest.fixture
+def read(tmp_path, monkeypatch):
+    """INCAR lines after LHFCALC = .TRUE. -> Inputs, as if there were an operator of exact exchange."""
+    monkeypatch.setattr(exchange, "AVAILABLE", True)
+    return folder_reader(tmp_path, begin=HYBRID, poscar=SI, mesh="2 2 2")
+
+
+def hse(fraction: float, screening: float) -> Hybrid:
+    return Hybrid.of(fraction, screening * BOHR_ANGSTROM)
+
+
+@pytest.mark.parametrize(
+    ("lines", "functional", "hybrid", "title"),
+    [
+        ("", "PE", Hybrid.of(0.25), "PBE0: 25 % exact exchange"),
+        ("HFSCREEN = 0.2\n", "PE", hse(0.25, 0.2), "HSE06: 25 % exact exchange screened by 0.2 per Å"),
+        ("HFSCREEN = 0.3\n", "PE", hse(0.25, 0.3), "HSE03: 25 % exact exchange screened by 0.3 per Å"),
+        ("HFSCREEN = 0.2\nGGA = PS\n", "PS", hse(0.25, 0.2), "HSEsol: 25 % exact exchange screened by 0.2 per Å"),
+        ("AEXX = 0.4\n", "PE", Hybrid.of(0.4), "hybrid of PBE: 40 % exact exchange"),
+        ("AEXX = 1\n", "PE", HARTREE_FOCK, "Hartree-Fock"),
+        ("AEXX = 1\nALDAC = 1\nAGGAC = 1\n", "PE", Hybrid(1.0, 0.0, 0.0, 0.0), "hybrid of PBE: 100 % exact exchange"),
+        ("AGGAX = 0.5\n", "PE", Hybrid(0.25, 0.0, 0.5, 0.75), "hybrid of PBE: 25 % exact exchange"),
+        ("GGA = B3\n", "B3", B3LYP, "B3LYP: 20 % exact exchange"),
+        ("GGA = B3\nAEXX = 0.2\nAGGAX = 0.72\nAGGAC = 0.81\nALDAC = 0.19\n", "B3", B3LYP, "B3LYP: 20 % exact exchange"),
+        ("GGA = LIBXC\nLIBXC1 = HYB_GGA_XC_HSE06\n", "PE-HOLE", Hybrid.of(0.25, 0.11),
+         "HSE06: 25 % exact exchange screened by 0.208 per Å"),
+        ("GGA = LIBXC\nLIBXC1 = hyb_gga_xc_pbeh\n", "PE-EXACT", Hybrid.of(0.25), "PBE0: 25 % exact exchange"),
+    ],
+)  # fmt: skip
+def test_tags_mean_the_usual_hybrids(read, lines, functional, hybrid, title):
+    inputs = read(lines)
+    assert words(inputs, "error") == ""
+    assert inputs.parameters.functional == functional
+    found = inputs.parameters.hybrid
+    assert (found.fraction, found.screening) == pytest.approx((hybrid.fraction, hybrid.screening), rel=1e-12)
+    assert [getattr(found, field) for field in exchange.SHARES.values()] == pytest.approx(
+        [getattr(hybrid, field) for field in exchange.SHARES.values()], rel=1e-12
+    )
+    assert dict(description(inputs))["method"].startswith(f"{title}, cutoff")
+
+
+def test_tags_in_force_are_shown_with_their_origin(read):
+    inputs = read("HFSCREEN = 0.2\n")
+    rows = {one.tag: (one.value, one.origin) for one in inputs.settings}
+    assert rows["AEXX"] == (0.25, "from LHFCALC and AEXX")
+    assert rows["HFSCREEN"] == (0.2, "INCAR line 4")
+    assert rows["AGGAX"][0] == rows["ALDAX"][0] == 0.75 and rows["AGGAC"][0] == rows["ALDAC"][0] == 1.0
+    assert not inputs.parameters.stress
+
+
+def test_without_lhfcalc_there_is_no_hybrid_and_none_of_its_tags(read):
+    inputs = read("", begin="ISMEAR = 0\n")
+    assert inputs.parameters.hybrid is None
+    assert not {"AEXX", "HFSCREEN", "NKRED"} & {one.tag for one in inputs.settings}
+
+
+def test_shares_count_without_exact_exchange(read):
+    inputs = read("AGGAC = 0\n", begin="ISMEAR = 0\n")
+    assert words(inputs, "error") == ""
+    assert inputs.parameters.hybrid == Hybrid(0.0, 0.0, 1.0, 1.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("HFSCREEN = 0.2\nGGA = RP\n", "INCAR line 4: HFSCREEN = 0.2: there is no screened exchange of RPBE"),
+        ("LDAU = .TRUE.\nLDAUL = 0\nLDAUU = 1\n", "LDAU = .TRUE.: +U and exact exchange correct the same error"),
+        ("NKRED = 3\n", "INCAR line 4: NKRED = 3: 3 does not divide the 2 points of 2 x 2 x 2 along axis 1"),
+        ("NKREDZ = 2\n", "NKREDZ = 2: exact exchange on a part of the q-points is not available yet"),
+        ("ODDONLY = .TRUE.\n", "ODDONLY = .TRUE.: exact exchange on a part of the q-points is not available"),
+        ("LTHOMAS = .TRUE.\n", "LTHOMAS = .TRUE.: this interaction of exact exchange is not available"),
+        ("LRHFCALC = .TRUE.\n", "LRHFCALC = .TRUE.: this interaction of exact exchange is not available"),
+        ("LMODELHF = .TRUE.\n", "LMODELHF = .TRUE.: this interaction of exact exchange is not available"),
+        ("HFRCUT = -1\n", "HFRCUT = -1: a radius by hand is not available"),
+        ("HFSCREEN = -0.2\n", "HFSCREEN = -0.2: "),
+        ("METAGGA = SCAN\n", "METAGGA = SCAN: meta-GGA functionals are not available"),
+        ("ICHARG = 11\n", "ICHARG = 11: a hybrid's potential depends on the orbitals"),
+        ("NSW = 5\nIBRION = 2\nISIF = 3\n", "ISIF = 3: the stress of exact exchange is not available"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_tag(read, lines, expected):
+    assert expected in words(read(lines), "error")
+
+
+@pytest.mark.parametrize(
+    ("lines", "begin", "severity", "expected"),
+    [
+        ("AEXX = 1.2\n", HYBRID, "warning", "AEXX = 1.2: a fraction of exact exchange outside 0 to 1"),
+        ("HFSCREEN = 0.2\n", "ISMEAR = 0\n", "warning", "HFSCREEN = 0.2: not used: it acts only with LHFCALC = .TRUE.; "
+         "this is a calculation with PBE"),
+        ("AEXX = 0.25\n", "ISMEAR = 0\n", "warning", "AEXX = 0.25: not used"),
+        ("NKRED = 2\n", "ISMEAR = 0\n", "note", "NKRED = 2: not used"),
+        ("PRECFOCK = Fast\n", HYBRID, "note", "PRECFOCK = Fast: accepted and ignored: products of orbitals"),
+        ("ISIF = 2\n", HYBRID, "note", "ISIF = 2: there is no stress of exact exchange; none is computed"),
+        ("GGA = B3\n", HYBRID, "note", "AGGAX = 0.72, ALDAX = 0.8, AGGAC = 0.81, ALDAC = 0.19 are taken, as in B3LYP"),
+        ("GGA = B3\n", "ISMEAR = 0\n", "error", "serve in B3LYP alone, which has 20 % of exact exchange"),
+        ("GGA = LIBXC\nLIBXC1 = HYB_GGA_XC_HSE06\n", "ISMEAR = 0\n", "error", "a hybrid, but LHFCALC is not set"),
+    ],
+)  # fmt: skip
+def test_what_deserves_a_word_gets_one(read, lines, begin, severity, expected):
+    assert expected in words(read(lines, begin=begin), severity)
+
+
+def test_a_path_is_no_mesh(read, tmp_path):
+    read("")
+    (tmp_path / "KPOINTS").write_text("points\n2\nReciprocal\n0 0 0 1\n.5 0 0 3\n")
+    assert "exact exchange (LHFCALC) needs a mesh of k-points" in words(read_inputs(tmp_path), "error")
+
+
+def test_data_sets_without_the_exchange_of_their_cores_are_named(read):
+    inputs, findings = read(""), Findings()
+    assert inputs.data["Si"].header.has_exact_exchange
+    header = replace(inputs.data["Si"].header, has_exact_exchange=False)
+    exchange.check_data_of_exchange({"Si": replace(inputs.data["Si"], header=header)}, inputs.incar, findings)
+    assert [str(problem) for problem in findings.problems] == [
+        "INCAR line 3: LHFCALC = .TRUE.: Si.PBE does not hold the exact exchange with the core. Use data sets of "
+        "gpaw-data, which have it for all elements."
+    ]
+
+
+def test_runs_are_refused_while_there_is_no_operator(tmp_path, monkeypatch):
+    monkeypatch.setattr(exchange, "AVAILABLE", False)
+    inputs = folder_reader(tmp_path, begin=HYBRID, poscar=SI, mesh="2 2 2")("HFSCREEN = 0.2\n")
+    expected = "exact exchange is not available yet (this input asks for HSE06: 25 % exact exchange screened by 0.2"
+    assert expected in words(inputs, "error")
