@@ -44,3 +44,19 @@ def test_nothing_is_said_of_no_steps(kind):
 
 def test_vibrations_bring_their_text():
     assert found_lines(Journey("vibrations", "", True, (STEP,), {}, "Modes\n  1")) == ["Modes", "  1"]
+
+
+def test_a_relaxation_out_of_steps_says_which_step_was_better_than_the_last():
+    low = replace(STEP, free_energy=-9.0, largest_force=0.3)
+    lost = replace(STEP, free_energy=-20.0, largest_force=0.0, converged=False)
+    soft = replace(STEP, free_energy=-8.5, largest_force=0.02)
+    journey = Journey("relaxation", "not at rest after 5 points", False, (STEP, low, lost, soft, STEP))
+    assert (journey.as_dict()["lowest_energy_step"], journey.as_dict()["smallest_force_step"]) == (2, 4)
+    lines = found_lines(journey)
+    rows = {line[2:24].strip(): line[24:] for line in lines[1:]}
+    assert rows["lowest energy"] == "-9.000000 eV in ionic step 2, now -8.250000 eV"
+    assert rows["smallest force"] == "0.0200 eV/Å in ionic step 4"
+    assert any("CONTCAR holds the last step" in line for line in lines)
+    for quiet in (replace(journey, finished=True), replace(journey, steps=(STEP, soft, replace(low, largest_force=0)))):
+        assert not any("CONTCAR" in line for line in found_lines(quiet))
+    assert "lowest_energy_step" not in replace(journey, kind="dynamics").as_dict()

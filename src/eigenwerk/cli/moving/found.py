@@ -20,7 +20,7 @@ def found_lines(journey: Journey) -> list[str]:
     if not steps:
         return []
     if journey.kind == RELAXATION:
-        return [*_relaxation(steps), *_unconverged(steps)]
+        return [*_relaxation(steps), *_best(journey), *_unconverged(steps)]
     if journey.kind == DYNAMICS:
         return [*_dynamics(steps, float(journey.more.get("time_step_fs", 0.0))), *_unconverged(steps)]
     return journey.text.splitlines()
@@ -49,6 +49,21 @@ def _relaxation(steps: Sequence[IonicStep]) -> list[str]:
         lines.append(_row("largest stress", f"{first.largest_stress:.2f} at first, {last.largest_stress:.2f} kbar now"))
     lines.append(_row("farthest atom", f"{_farthest(first, last):.4f} Å from where it was"))
     return lines + _cell(first, last)
+
+
+def _best(journey: Journey) -> list[str]:
+    """Steps that were better than the last one, whose structure CONTCAR holds, where that is not at rest."""
+    if journey.finished:
+        return []
+    lines, last, count = [], journey.steps[-1], len(journey.steps)
+    lowest, smallest = journey.lowest("free_energy"), journey.lowest("largest_force")
+    if lowest is not None and lowest < count:
+        energy = journey.steps[lowest - 1].free_energy
+        lines.append(_row("lowest energy", f"{energy:.6f} eV in ionic step {lowest}, now {last.free_energy:.6f} eV"))
+    if smallest is not None and smallest < count:
+        force = journey.steps[smallest - 1].largest_force
+        lines.append(_row("smallest force", f"{force:.4f} eV/Å in ionic step {smallest}"))
+    return [*lines, *(["  CONTCAR holds the last step; XDATCAR and vasprun.xml hold all"] if lines else [])]
 
 
 def _farthest(first: IonicStep, last: IonicStep) -> float:

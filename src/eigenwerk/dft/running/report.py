@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eigenwerk.dft.inputs.motion import RELAXATION
 from eigenwerk.dft.spectrum.band_gap import BandGap
 from eigenwerk.dft.spectrum.band_structure import BandStructure
 from eigenwerk.io.run_stamp import RunStamp
@@ -66,10 +67,19 @@ class Journey:
     more: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
 
+    def lowest(self, name: str) -> int | None:
+        """Number, from 1, of the self-consistent ionic step whose value of that name is lowest; the last of equals."""
+        values = [(getattr(step, name), -number) for number, step in enumerate(self.steps, start=1) if step.converged]
+        found = min((pair for pair in values if pair[0] is not None), default=None)
+        return None if found is None else -found[1]
+
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
+        best = {} if self.kind != RELAXATION else {
+            "lowest_energy_step": self.lowest("free_energy"), "smallest_force_step": self.lowest("largest_force"),
+        }  # fmt: skip
         return {
-            "kind": self.kind, "status": self.status, "finished": self.finished, **self.more,
+            "kind": self.kind, "status": self.status, "finished": self.finished, **self.more, **best,
             "steps": [_ionic(number, step) for number, step in enumerate(self.steps, start=1)],
         }  # fmt: skip
 
