@@ -75,6 +75,43 @@ def test_forces_and_stress_are_derivatives_of_the_free_energy():
     assert stress == pytest.approx(stress.T) and np.abs(stress).max() > 0.01
 
 
+def test_on_a_fixed_basis_the_stress_is_the_derivative_of_the_energy_from_cell_to_cell():
+    """At a cutoff at which plane waves that come and go change the energy by much more."""
+    slopes = {}
+    for fixed in (True, False):
+        atoms = silicon(fixed_basis=fixed)
+        cell, energies = atoms.cell.copy(), []
+        stress = np.trace(atoms.get_stress(voigt=False)) * atoms.get_volume()
+        for strain in (0.01, -0.01):
+            atoms.set_cell(cell * (1 + strain), scale_atoms=True)
+            energies.append(atoms.get_potential_energy(force_consistent=True))
+        slopes[fixed] = (energies[0] - energies[1]) / 0.02 - stress
+    assert abs(slopes[True]) < 0.1 < abs(slopes[False])
+
+
+def test_a_fixed_basis_is_made_anew_where_settings_or_atoms_change():
+    atoms = silicon(fixed_basis=True)
+    first = atoms.get_potential_energy()
+    atoms.calc.set(encut=180)
+    finer = atoms.get_potential_energy()
+    fresh = silicon(encut=180).get_potential_energy()
+    assert finer == pytest.approx(fresh, abs=1e-5) and abs(finer - first) > 1e-3
+    other = Atoms("SiC", positions=atoms.positions, cell=atoms.cell, pbc=True)
+    alone = silicon(encut=180).calc
+    assert atoms.calc.get_potential_energy(other) == pytest.approx(alone.get_potential_energy(other), abs=1e-4)
+
+
+def test_crystals_with_an_inversion_are_predicted_from_several_states():
+    """Their orbitals are real numbers about a centre that stays."""
+    atoms, counts = silicon(kpts=(3, 1, 1)), []
+    for _ in range(3):
+        counts.append(applications(atoms))
+        atoms.positions[0] += 0.01
+        atoms.positions[1] -= 0.01
+    assert atoms.calc.result.state.subject.basis.inversion is not None
+    assert counts[2] < 0.7 * counts[1] < counts[0]
+
+
 def test_an_optimiser_finds_the_place_of_the_atoms():
     atoms = silicon()
     BFGS(atoms, logfile=None).run(fmax=0.02, steps=15)

@@ -303,9 +303,16 @@ def _si8() -> Atoms:
 
 _case("defects", "vacancy in Si 8", lambda: rattled(_without(_si8(), 0), 0.05, 1), (2, 2, 2), 200, **METAL)
 _case(
-    "defects", "Si interstitial", lambda: rattled(_with(_si8(), "Si", (0.5, 0.46, 0.53)), 0.03, 2), (2, 2, 2), 200, **METAL
+    "defects",
+    "Si interstitial",
+    lambda: rattled(_with(_si8(), "Si", (0.5, 0.46, 0.53)), 0.03, 2),
+    (2, 2, 2),
+    200,
+    **METAL,
 )
-_case("defects", "Li in Si 8", lambda: rattled(_with(_si8(), "Li", (0.52, 0.46, 0.53)), 0.03, 3), (2, 2, 2), 220, **METAL)
+_case(
+    "defects", "Li in Si 8", lambda: rattled(_with(_si8(), "Li", (0.52, 0.46, 0.53)), 0.03, 3), (2, 2, 2), 220, **METAL
+)
 _case(
     "defects",
     "vacancy in Al 8",

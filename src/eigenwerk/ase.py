@@ -44,8 +44,12 @@ class Eigenwerk(Calculator):
     """Energy, forces, stress and moments of ASE's Atoms, by the settings of `dft.run`.
 
     Densities and orbitals of the structures before predict where the next one of the same atoms begins; keep=False
-    begins each from atoms.  kpts, gamma, device, threads, folder: as of `dft.run`.  `result` is the last `Result`: gap,
-    eigenvalues and all that ASE has no word for.
+    begins each from atoms.  fixed_basis: plane waves, grids and k-points of the first structure serve all others of the
+    same atoms, whatever their cells, until settings change: then the stress is the derivative of the energy from cell
+    to cell, which line searches need; else each cell has its own to the cutoff.
+
+    kpts, gamma, device, threads, folder: as of `dft.run`.  `result` is the last `Result`: gap, eigenvalues and all that
+    ASE has no word for.
 
     energy is extrapolated to zero smearing, free_energy is what forces and stress are derivatives of.  Raises SCFError,
     and has no results, where self-consistency is not reached: an optimiser must not walk by such forces.  Raises
@@ -64,12 +68,13 @@ class Eigenwerk(Calculator):
         threads: int | None = None,
         folder: str | Path | None = None,
         keep: bool = True,
+        fixed_basis: bool = False,
         atoms: Atoms | None = None,
         **settings: Unpack[Settings],
     ):
         self.result: Result | None = None
         self.where: dict[str, Any] = {"device": device, "threads": threads, "folder": folder}
-        self.keep = keep
+        self.keep, self.fixed_basis = keep, fixed_basis
         self._follower: Follower | None = None
         super().__init__(atoms=atoms, kpts=kpts, gamma=gamma, **settings)
 
@@ -78,7 +83,7 @@ class Eigenwerk(Calculator):
         changed: dict[str, Any] = super().set(**settings)
         if changed:
             self.reset()
-        if OTHER_DATA & changed.keys():
+        if OTHER_DATA & changed.keys() or (changed and self.fixed_basis):
             self._follower = None
         return changed
 
@@ -109,8 +114,8 @@ class Eigenwerk(Calculator):
         follower = self._follower
         latest = None if follower is None else follower.latest
         if follower is None or latest is None or "initial_magmoms" in system_changes:
-            return Follower()
-        return follower if latest.structure.symbols == symbols else Follower()
+            return Follower(self.fixed_basis)
+        return follower if latest.structure.symbols == symbols else Follower(self.fixed_basis)
 
 
 def _properties(result: Result) -> dict[str, Any]:

@@ -111,6 +111,8 @@ def run_inputs(
                 latest = start.latest if isinstance(start, Follower) else start
                 datasets = {symbol: _dataset(data, latest) for symbol, data in inputs.data.items()}
             calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
+            if isinstance(start, Follower):
+                calculation = start.on_kept_waves(calculation)
             saver = Saver(inputs, calculation, folder, save_every)
             work = ActiveRun(inputs, calculation, saver, rules, on_step, on_note, protect)
             work.note(*filter(None, [note, *rules.notes()]))
