@@ -23,6 +23,10 @@ FIRST_TOLERANCE = 1e-3 / HARTREE_EV
 SHARE = 0.003
 """Energy tolerance for the next operators, in units of what the last one changed."""
 
+LEAST_SHARE = 0.03
+"""The smallest one, in units of the tolerance asked for: noise of the density misleads what is made of several
+operators."""
+
 
 @dataclass
 class OuterLoop:
@@ -56,7 +60,7 @@ class OuterLoop:
         if self.stands:
             return self.energy_tolerance
         wanted = SHARE * abs(self.excess[-1]) if self.excess else FIRST_TOLERANCE
-        return max(min(wanted, FIRST_TOLERANCE), self.energy_tolerance)
+        return max(min(wanted, FIRST_TOLERANCE), LEAST_SHARE * self.energy_tolerance)
 
     def renew(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor, filling_skn: torch.Tensor) -> str:
         """The operator of these orbitals from now on; returns words."""

@@ -31,6 +31,12 @@ from eigenwerk.parallel.threads import each, threads_for
 
 HARMONICS = (COMPENSATION_LMAX + 1) ** 2
 
+KEPT_BYTES = 2**28
+"""Compensation charges by wave that are kept from one application to the next."""
+
+SAME_WAVE = 1e8
+"""Wave vectors that agree to as many parts are one."""
+
 
 @dataclass(frozen=True)
 class PairWaves:
@@ -93,7 +99,20 @@ class PairExchange:
         return found
 
     def waves(self, q_c: np.ndarray) -> PairWaves:
-        """Those of pairs with the wave vector q, fractional."""
+        """Those of pairs with the wave vector q, fractional; kept for the next application while there is room."""
+        key = tuple(np.rint(np.asarray(q_c) * SAME_WAVE).astype(int).tolist())
+        if key not in self._kept:
+            found = self._waves(q_c)
+            if sum(one.charge_AS.nbytes for one in self._kept.values()) + found.charge_AS.nbytes > KEPT_BYTES:
+                return found
+            self._kept[key] = found
+        return self._kept[key]
+
+    @cached_property
+    def _kept(self) -> dict[tuple[int, ...], PairWaves]:
+        return {}
+
+    def _waves(self, q_c: np.ndarray) -> PairWaves:
         basis, runtime = self.basis, self.basis.runtime
         index_Sc = self._sphere(q_c)
         flat_S = np.ravel_multi_index(tuple((index_Sc % np.array(self.grid.size_c)).T), self.grid.size_c)
