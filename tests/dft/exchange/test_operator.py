@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import band_density, band_occupancies
 from eigenwerk.dft.exchange.kernel import ExchangeKernel, probe_charge_kernel
+from eigenwerk.dft.exchange.mesh_orbitals import mesh_points
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pairs import pair_radius
 from eigenwerk.dft.paw.one_centre import projections
@@ -118,6 +120,20 @@ def test_spins_that_an_operation_exchanges_are_in_one_another_s_stars(exchanging
     assert any(point.flips for point in part.operator.stars.mesh)
     energies = [one.operator.energy(one.coeff, one.image, one.filling) for one in (whole, part)]
     assert energies[1] == pytest.approx(energies[0], abs=2e-9)
+
+
+def test_irreducible_points_as_a_list_are_the_mesh(exchanging):
+    """Each shares its weight with its star; a point without weight adds nothing."""
+    case = exchanging("si", occupied=4, mesh=(2, 2, 1), symmetry_level=2)
+    kpoints = case.calc.kpoints
+    listed = explicit(kpoints.point_kc, kpoints.weight_k, kpoints.symmetry)
+    operator = ExchangeOperator(case.calc.at_points(listed).atoms, case.operator.kernel, 0.4)
+    assert len(operator.stars.mesh) == kpoints.full_count
+    image = operator.apply(operator.sources(case.coeff, case.occ), case.coeff)
+    torch.testing.assert_close(image, case.image, atol=1e-9, rtol=0)
+    weight_k = np.append(np.ones(len(kpoints.point_kc)), 0.0)
+    longer = explicit(np.concatenate([kpoints.point_kc, [[0.1, 0.2, 0.3]]]), weight_k, kpoints.symmetry)
+    assert {point.irreducible for point in mesh_points(longer)} == set(range(len(kpoints.point_kc)))
 
 
 def test_probe_charge_moves_the_levels_of_occupied_orbitals_alone(exchanging):

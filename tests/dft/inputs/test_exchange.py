@@ -17,9 +17,8 @@ HYBRID = "ISMEAR = 0\nSIGMA = 0.05\nLHFCALC = .TRUE.\n"
 
 
 @pytest.fixture
-def read(tmp_path, monkeypatch):
-    """INCAR lines after LHFCALC = .TRUE. -> Inputs, as if there were an operator of exact exchange."""
-    monkeypatch.setattr(exchange, "AVAILABLE", True)
+def read(tmp_path):
+    """INCAR lines after LHFCALC = .TRUE. -> Inputs."""
     return folder_reader(tmp_path, begin=HYBRID, poscar=SI, mesh="2 2 2")
 
 
@@ -119,10 +118,19 @@ def test_what_deserves_a_word_gets_one(read, lines, begin, severity, expected):
     assert expected in words(read(lines, begin=begin), severity)
 
 
-def test_a_path_is_no_mesh(read, tmp_path):
-    read("")
-    (tmp_path / "KPOINTS").write_text("points\n2\nReciprocal\n0 0 0 1\n.5 0 0 3\n")
-    assert "exact exchange (LHFCALC) needs a mesh of k-points" in words(read_inputs(tmp_path), "error")
+def test_a_list_of_points_serves_screened_exchange_alone(read, tmp_path):
+    for lines, expected in (("", "exact exchange of 1/r (LHFCALC) needs a mesh of k-points"), ("HFSCREEN = 0.2\n", "")):
+        read(lines)
+        (tmp_path / "KPOINTS").write_text("points\n2\nReciprocal\n0 0 0 1\n.5 0 0 3\n")
+        errors = words(read_inputs(tmp_path), "error")
+        assert expected in errors and bool(expected) == bool(errors)
+
+
+def test_bands_beside_the_mesh_need_a_screened_interaction(read, tmp_path):
+    (tmp_path / "KPOINTS_OPT").write_text("path\n4\nLine-mode\nReciprocal\n0 0 0\n.5 0 0\n")
+    assert "need a screened interaction: 1/r diverges there. Set HFSCREEN = 0.2" in words(read(""), "error")
+    assert words(read("HFSCREEN = 0.2\n"), "error") == ""
+
 
 
 def test_data_sets_without_the_exchange_of_their_cores_are_named(read):
@@ -134,10 +142,3 @@ def test_data_sets_without_the_exchange_of_their_cores_are_named(read):
         "INCAR line 3: LHFCALC = .TRUE.: Si.PBE does not hold the exact exchange with the core. Use data sets of "
         "gpaw-data, which have it for all elements."
     ]
-
-
-def test_runs_are_refused_while_there_is_no_operator(tmp_path, monkeypatch):
-    monkeypatch.setattr(exchange, "AVAILABLE", False)
-    inputs = folder_reader(tmp_path, begin=HYBRID, poscar=SI, mesh="2 2 2")("HFSCREEN = 0.2\n")
-    expected = "exact exchange is not available yet (this input asks for HSE06: 25 % exact exchange screened by 0.2"
-    assert expected in words(inputs, "error")

@@ -25,15 +25,19 @@ from eigenwerk.dft.density import filled_bands
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import projector_rotation
 from eigenwerk.dft.paw.one_centre import projections
-from eigenwerk.errors import InputError
 from eigenwerk.parallel.process_grid import share
+
+SAME_POINT = 10**7
+"""Coordinates of k-points that agree to as many parts are one."""
 
 
 @dataclass(frozen=True)
 class MeshPoint:
-    """A point of the whole mesh: point_c fractional; the irreducible point and the operation that it is made of."""
+    """A point of the whole mesh: point_c fractional; weight, of all 1 in sum; the irreducible point and the operation
+    that it is made of."""
 
     point_c: np.ndarray
+    weight: float
     irreducible: int
     operation: int
     reverses: bool
@@ -46,29 +50,41 @@ def grid_shift(basis: PlaneWaveBasis) -> np.ndarray:
 
 
 def mesh_points(kpoints: KPoints) -> tuple[MeshPoint, ...]:
-    """All points of a mesh, each as its operation makes it (not wrapped).  Raises InputError for a list of points."""
-    if kpoints.irreducible_of_full is None and len(kpoints.point_kc) == 1 and not kpoints.point_kc.any():
-        return (MeshPoint(kpoints.point_kc[0], 0, 0, False, False),)
+    """All points of a mesh, each as its operation makes it (not wrapped); of a list, the stars of its points.
+
+    Points of a list share their weights with their stars, as their density does.
+    """
     if kpoints.irreducible_of_full is None:
-        raise InputError(
-            f"KPOINTS: exact exchange (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}. Give a "
-            "Gamma or Monkhorst-Pack mesh."
-        )
-    symmetry, count = kpoints.symmetry, len(kpoints.irreducible_of_full)
+        return tuple(point for k in range(len(kpoints.point_kc)) for point in _star(kpoints, k))
+    count = len(kpoints.irreducible_of_full)
     operation_k = np.zeros(count, int) if kpoints.operation_of_full is None else kpoints.operation_of_full
     reversed_k = np.zeros(count, bool) if kpoints.reversed_of_full is None else kpoints.reversed_of_full
-    found = []
-    for k, o, reverses in zip(kpoints.irreducible_of_full, operation_k, reversed_k, strict=True):
-        point_c = symmetry.reciprocal_occ[o] @ kpoints.point_kc[k]
-        found.append(
-            MeshPoint(-point_c if reverses else point_c, int(k), int(o), bool(reverses), bool(symmetry.spin_flip_o[o]))
-        )
-    return tuple(found)
+    made_of = zip(kpoints.irreducible_of_full, operation_k, reversed_k, strict=True)
+    return tuple(_made(kpoints, int(k), int(o), bool(reverses), 1 / count) for k, o, reverses in made_of)
+
+
+def _made(kpoints: KPoints, k: int, o: int, reverses: bool, weight: float) -> MeshPoint:
+    point_c = kpoints.symmetry.reciprocal_occ[o] @ kpoints.point_kc[k]
+    flips = bool(kpoints.symmetry.spin_flip_o[o])
+    return MeshPoint(-point_c if reverses else point_c, weight, k, o, reverses, flips)
+
+
+def _star(kpoints: KPoints, k: int) -> list[MeshPoint]:
+    """The different images of a point of a list; none without weight."""
+    if kpoints.weight_k[k] == 0:
+        return []
+    symmetry, found = kpoints.symmetry, dict[tuple[int, ...], tuple[int, bool]]()
+    for reverses in (False, True) if symmetry.time_reversal else (False,):
+        for o, matrix_cc in enumerate(symmetry.reciprocal_occ):
+            image_c = (-1 if reverses else 1) * (matrix_cc @ kpoints.point_kc[k])
+            key = tuple(int(x) % SAME_POINT for x in np.rint(image_c * SAME_POINT))
+            found.setdefault(key, (o, reverses))
+    return [_made(kpoints, k, *way, float(kpoints.weight_k[k]) / len(found)) for way in found.values()]
 
 
 @dataclass(frozen=True)
 class SourceBlock:
-    """Some orbitals of one point and spin: u_nR on the grid, weight_n = f/N_k; proj_nI: <p̃_I|ψ̃_n>."""
+    """Some orbitals of one point and spin: u_nR on the grid, weight_n = f times that of the point; proj_nI: <p̃_I|ψ̃_n>."""
 
     u_nR: torch.Tensor
     proj_nI: torch.Tensor
@@ -98,7 +114,7 @@ class MeshOrbitals:
             grid_nR = turned_nW.new_zeros((len(turned_nW), stars.points))
             grid_nR.index_copy_(1, index_W, turned_nW)
             u_nR = to_points(grid_nR.unflatten(1, stars.grid.size_c)[None], stars.grid)[0].flatten(1)
-            weight_n = occ_n[n].to(proj_nI.device) / len(stars.mesh)
+            weight_n = occ_n[n].to(proj_nI.device) * point.weight
             yield SourceBlock(u_nR.real.contiguous() if stars.real else u_nR, turned_nI[n], weight_n)
 
 

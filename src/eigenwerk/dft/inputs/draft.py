@@ -34,7 +34,12 @@ from eigenwerk.dft.inputs.electrons import (
     fixed_occupations,
     starting_moments,
 )
-from eigenwerk.dft.inputs.exchange import check_data_of_exchange, check_points_of_exchange, hybrid_of
+from eigenwerk.dft.inputs.exchange import (
+    check_bands_of_exchange,
+    check_data_of_exchange,
+    check_points_of_exchange,
+    hybrid_of,
+)
 from eigenwerk.dft.inputs.field_files import band_selection, keeps_orbitals, sums_over_path
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
@@ -181,7 +186,7 @@ class Draft:
                 self.findings.note("POSCAR", note)
             check_mesh(self.kpoints, self.symmetry, source, self.findings)
             if self.incar.get("LHFCALC"):
-                check_points_of_exchange(self.kpoints, self.incar, source, self.findings)
+                check_points_of_exchange(self.kpoints, self._hybrid, self.incar, source, self.findings)
 
     def _second_points(self) -> None:
         """A second list of k-points, or a path."""
@@ -191,6 +196,7 @@ class Draft:
             self.incar, self.second_file, self.path_words, self.poscar, self.structure, self.symmetry, self.findings
         )
         self.bands = replace(self.bands, second=second, path_text=text)
+        check_bands_of_exchange(self.bands, self._hybrid, self.incar, self.findings)
         if second is None:
             self.computed["KSPACING_OPT"] = Computed(None)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.inputs.bands import BandRequest
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.settings import Computed, line_of
@@ -26,9 +27,6 @@ ONLY_HYBRID = ("AEXX", "HFSCREEN", "NKRED", *REDUCTIONS)
 
 OF_B3LYP = ("B3", "B5")
 """Words of GGA that serve in hybrids alone, with the shares of B3LYP."""
-
-AVAILABLE = False
-"""Whether there is an operator of exact exchange that runs may use; all of a hybrid's input is judged anyhow."""
 
 
 def hybrid_of(
@@ -78,12 +76,6 @@ def _number(incar: Incar, tag: str, default: float) -> float:
 
 def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Findings) -> Iterator[str]:
     """Tags with errors; warnings and notes go to the findings alone."""
-    if not AVAILABLE:
-        findings.add(incar.problem(
-            "LHFCALC", f"exact exchange is not available yet (this input asks for {_title(functional, hybrid)})",
-            "Remove the line or set LHFCALC = .FALSE.",
-        ))  # fmt: skip
-        yield "LHFCALC"
     if not 0.0 <= hybrid.fraction <= 1.0:
         findings.add(incar.problem("AEXX", "a fraction of exact exchange outside 0 to 1", severity="warning"))
     if incar.get("LDAU"):
@@ -113,13 +105,6 @@ def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Find
         findings.add(incar.problem("GGA", message, severity="note"))
 
 
-def _title(functional: Functional, hybrid: Hybrid) -> str:
-    try:
-        return find_functional(functional.tag, hybrid).title
-    except InputError:
-        return f"{100 * hybrid.fraction:g} % of it"
-
-
 def _without(
     incar: Incar, functional: Functional, findings: Findings
 ) -> tuple[Hybrid | None, dict[str, Computed]]:
@@ -143,12 +128,18 @@ def _without(
     return Hybrid(0.0, 0.0, **{SHARES[tag]: value for tag, value in values.items()}), computed
 
 
-def check_points_of_exchange(kpoints: KPoints, incar: Incar, file: str, findings: Findings) -> None:
-    """A mesh of k-points, which NKRED divides: exact exchange sums over all of the zone."""
-    if not kpoints.samples_zone and len(kpoints.point_kc) > 1:
+def check_points_of_exchange(
+    kpoints: KPoints, hybrid: Hybrid | None, incar: Incar, file: str, findings: Findings
+) -> None:
+    """k-points that exact exchange can sum over; a mesh of them that NKRED divides.
+
+    hybrid: None where INCAR has errors.
+    """
+    single = len(kpoints.point_kc) == 1 and not kpoints.point_kc.any()
+    if kpoints.irreducible_of_full is None and not single and hybrid is not None and not hybrid.screening:
         findings.error(
-            file, f"exact exchange (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}",
-            "Give a mesh, and the path in KPOINTS_OPT or as points of weight 0.",
+            file, f"exact exchange of 1/r (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}",
+            "Give a mesh, or set HFSCREEN = 0.2.",
         )  # fmt: skip
         return
     asked = {"NKRED": (0, 1, 2)} | {tag: (c,) for c, tag in enumerate(REDUCTIONS)}
@@ -174,3 +165,13 @@ def check_data_of_exchange(datasets: dict[str, DataSet], incar: Incar, findings:
         names = ", ".join(silent)
         message = f"{names} {'do' if len(silent) > 1 else 'does'} not hold the exact exchange with the core"
         findings.add(incar.problem("LHFCALC", message, "Use data sets of gpaw-data, which have it for all elements."))
+
+
+def check_bands_of_exchange(
+    bands: BandRequest, hybrid: Hybrid | None, incar: Incar, findings: Findings
+) -> None:
+    """Bands beside the mesh need an interaction that does not diverge between its points."""
+    if bands and hybrid is not None and hybrid.fraction and not hybrid.screening:
+        sources = " and the ".join(points.source for points in bands.lists)
+        message = f"bands at k-points beside the mesh (the {sources}) need a screened interaction: 1/r diverges there"
+        findings.add(incar.problem("LHFCALC", message, "Set HFSCREEN = 0.2 (HSE06), or leave these k-points out."))
