@@ -84,7 +84,7 @@ def _star(kpoints: KPoints, k: int) -> list[MeshPoint]:
 
 @dataclass(frozen=True)
 class SourceBlock:
-    """Some orbitals of one point and spin: u_nR on the grid, weight_n = f times that of the point; proj_nI: <p̃_I|ψ̃_n>."""
+    """Some orbitals of one point and spin: u_nR on the grid, proj_nI = <p̃_I|ψ̃_n>, weight_n = f times the point's."""
 
     u_nR: torch.Tensor
     proj_nI: torch.Tensor

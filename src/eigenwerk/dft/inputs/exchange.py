@@ -8,7 +8,6 @@ from eigenwerk.dft.inputs.bands import BandRequest
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.settings import Computed, line_of
-from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.hybrid import B3LYP, Hybrid
 from eigenwerk.functionals.table import LIBXC_HYBRIDS, SHORT_RANGES, find_functional
