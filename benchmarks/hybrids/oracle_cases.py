@@ -48,7 +48,7 @@ def solids():
                   base="mgo_2"),
         **several("c_2", ("HSE06", "PBE0", "PBE"), ["C", "C"], fcc(3.57), DIAMOND, (2, 2, 2), 8, wanted=6),
         **several("gaas_2", ("HSE06", "PBE"), ["Ga", "As"], fcc(5.65), DIAMOND, (2, 2, 2), 14, wanted=11, ecut=300),
-        **several("al_4", ("HSE06", "PBE0", "PBE"), ["Al"], fcc(4.05), ORIGIN, (4, 4, 4), 8, wanted=4, ecut=300,
+        **several("al_3", ("HSE06", "PBE"), ["Al"], fcc(4.05), ORIGIN, (3, 3, 3), 6, wanted=3, ecut=300,
                   occupations=WIDE),
     }  # fmt: skip
 
@@ -73,7 +73,7 @@ def magnets():
     return {
         **several("o2", ("PBE0", "HSE06", "PBE"), ["O", "O"], SMALL_BOX, o2, (1, 1, 1), 10, wanted=7,
                   moments=[1.0, 1.0]),
-        **several("fe_3", ("HSE06", "PBE"), ["Fe"], bcc(2.87), ORIGIN, (3, 3, 3), 10, wanted=7, moments=[2.3],
+        **several("fe_2", ("HSE06", "PBE"), ["Fe"], bcc(2.87), ORIGIN, (2, 2, 2), 10, wanted=7, moments=[2.3],
                   occupations=WIDE),
         **several("nio_1", ("HSE06",), ["Ni", "Ni", "O", "O"], double_fcc(4.17), ANTIFERRO, (1, 1, 1), 20, wanted=17,
                   moments=[1.8, -1.8, 0.0, 0.0], occupations=COLD),

@@ -70,6 +70,7 @@ def test_a_hybrid_is_the_same_functional_at_every_call():
         ("RP", Hybrid.of(0.25), "hybrid of RPBE: 25 % exact exchange"),
         ("B3", B3LYP, "B3LYP: 20 % exact exchange"),
         ("B3", Hybrid.of(0.2), "hybrid of Becke's exchange with LYP and VWN3: 20 % exact exchange"),
+        ("PE", Hybrid(0.0, 0.0, 1.0, 1.0, 0.0, 0.5), "PBE with AGGAC = 0, ALDAC = 0.5"),
         ("PE", HARTREE_FOCK, "Hartree-Fock"),
     ],
 )

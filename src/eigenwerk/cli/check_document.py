@@ -20,6 +20,7 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.errors import InputError
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.problem import SEVERITIES, Problem
 from eigenwerk.parallel.main_memory import installed_memory
@@ -154,6 +155,7 @@ def _electrons(parameters: Parameters, inputs: Inputs) -> Document:
         "spins": parameters.spins,
         "starting_moment": None if structure.magmom_a is None else float(structure.magmom_a.sum()),
         "fixed_moment": parameters.fixed_moment,
+        "functional": find_functional(parameters.functional, parameters.hybrid).title,
         "smearing": parameters.ismear,
         "width": parameters.width * HARTREE_EV,
     }

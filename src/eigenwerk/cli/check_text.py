@@ -174,6 +174,7 @@ def _electrons(electrons: Document | None, bands: Document | None) -> Iterator[L
         yield _row("spin", f"two channels, moment {moment}")
     else:
         yield _row("spin", "none")
+    yield _row("functional", electrons["functional"])
     yield _row("occupations", filling_words(electrons["smearing"], electrons["width"]))
     yield _row("bands", f"{bands['count']}, of which the electrons need {bands['needed']}")
 

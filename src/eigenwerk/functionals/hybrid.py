@@ -69,7 +69,14 @@ def title_of(functional: Functional, hybrid: Hybrid) -> str:
     if hybrid.screening:
         numbers += f" screened by {hybrid.screening / BOHR_ANGSTROM:.3g} per Å"
     found = [name for name, tags, known in NAMES if functional.tag in tags and _alike(hybrid, known)]
-    return f"{found[0] if found else f'hybrid of {functional.title}'}: {numbers}"
+    if found:
+        return f"{found[0]}: {numbers}"
+    usual = Hybrid.of(hybrid.fraction, hybrid.screening)
+    odd = [f"{tag} = {getattr(hybrid, field):g}" for tag, field in SHARES.items()
+           if getattr(hybrid, field) != getattr(usual, field)]  # fmt: skip
+    if not hybrid.fraction:
+        return f"{functional.title} with {', '.join(odd)}" if odd else functional.title
+    return f"hybrid of {functional.title}: {', '.join([numbers, *odd])}"
 
 
 def _alike(one: Hybrid, other: Hybrid) -> bool:
@@ -77,6 +84,12 @@ def _alike(one: Hybrid, other: Hybrid) -> bool:
     near = abs(one.screening - other.screening) <= 0.006
     return near and bool(one.screening) == bool(other.screening) and replace(one, screening=other.screening) == other
 
+
+SHARES = {
+    "AGGAX": "gradient_exchange", "ALDAX": "local_exchange", "AGGAC": "gradient_correlation",
+    "ALDAC": "local_correlation",
+}  # fmt: skip
+"""Tags of INCAR for shares of the functional, and the fields of `Hybrid` that they are."""
 
 HARTREE_FOCK = Hybrid(1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 B3LYP = Hybrid(0.2, 0.0, 0.72, 0.8, 0.81, 0.19)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from eigenwerk.cli.check_document import document
 from eigenwerk.dft.inputs import exchange
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.inputs import read_inputs
@@ -36,7 +37,8 @@ def hse(fraction: float, screening: float) -> Hybrid:
         ("AEXX = 0.4\n", "PE", Hybrid.of(0.4), "hybrid of PBE: 40 % exact exchange"),
         ("AEXX = 1\n", "PE", HARTREE_FOCK, "Hartree-Fock"),
         ("AEXX = 1\nALDAC = 1\nAGGAC = 1\n", "PE", Hybrid(1.0, 0.0, 0.0, 0.0), "hybrid of PBE: 100 % exact exchange"),
-        ("AGGAX = 0.5\n", "PE", Hybrid(0.25, 0.0, 0.5, 0.75), "hybrid of PBE: 25 % exact exchange"),
+        ("AGGAX = 0.5\n", "PE", Hybrid(0.25, 0.0, 0.5, 0.75),
+         "hybrid of PBE: 25 % exact exchange, AGGAX = 0.5"),
         ("GGA = B3\n", "B3", B3LYP, "B3LYP: 20 % exact exchange"),
         ("GGA = B3\nAEXX = 0.2\nAGGAX = 0.72\nAGGAC = 0.81\nALDAC = 0.19\n", "B3", B3LYP, "B3LYP: 20 % exact exchange"),
         ("GGA = LIBXC\nLIBXC1 = HYB_GGA_XC_HSE06\n", "PE-HOLE", Hybrid.of(0.25, 0.11),
@@ -75,6 +77,7 @@ def test_shares_count_without_exact_exchange(read):
     inputs = read("AGGAC = 0\n", begin="ISMEAR = 0\n")
     assert words(inputs, "error") == ""
     assert inputs.parameters.hybrid == Hybrid(0.0, 0.0, 1.0, 1.0, 0.0, 1.0)
+    assert document(inputs)["electrons"]["functional"] == "PBE with AGGAC = 0"
 
 
 @pytest.mark.parametrize(

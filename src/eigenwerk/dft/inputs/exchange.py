@@ -1,7 +1,5 @@
 """LHFCALC and its tags: exact exchange beside shares of a functional (no torch here)."""
 
-from collections.abc import Iterator
-
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.bands import BandRequest
@@ -9,16 +7,10 @@ from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.settings import Computed, line_of
 from eigenwerk.functionals.functional import Functional
-from eigenwerk.functionals.hybrid import B3LYP, Hybrid
+from eigenwerk.functionals.hybrid import B3LYP, SHARES, Hybrid
 from eigenwerk.functionals.table import LIBXC_HYBRIDS, SHORT_RANGES, find_functional
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.units import BOHR_ANGSTROM
-
-SHARES = {
-    "AGGAX": "gradient_exchange", "ALDAX": "local_exchange", "AGGAC": "gradient_correlation",
-    "ALDAC": "local_correlation",
-}  # fmt: skip
-"""Tags of shares of the functional, and the fields of `Hybrid` that they are."""
 
 REDUCTIONS = ("NKREDX", "NKREDY", "NKREDZ")
 ONLY_HYBRID = ("AEXX", "HFSCREEN", "NKRED", *REDUCTIONS)
@@ -33,7 +25,7 @@ def hybrid_of(
 ) -> tuple[Hybrid | None, dict[str, Computed]]:
     """What INCAR says of exact exchange and of shares of a functional, None if all of it counts; tags in force.
 
-    Problems go to the findings; the hybrid is None then, too.
+    Problems go to the findings; the hybrid is None then, too, where it makes no sense.
     """
     if not incar.get("LHFCALC"):
         return _without(incar, functional, findings)
@@ -49,8 +41,8 @@ def hybrid_of(
         tag: Computed(value, line_of(incar, tag) if tag in incar.values else _origin(functional, known))
         for tag, value in origins.items()
     }
-    problems = list(_doubts(incar, functional, found, findings))
-    return (None if problems else found), computed
+    _doubts(incar, functional, found, findings)
+    return (found if _exists(functional, found) else None), computed
 
 
 def _known(incar: Incar, functional: Functional) -> Hybrid:
@@ -73,8 +65,8 @@ def _number(incar: Incar, tag: str, default: float) -> float:
     return float(given) if isinstance(given, int | float) else default
 
 
-def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Findings) -> Iterator[str]:
-    """Tags with errors; warnings and notes go to the findings alone."""
+def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Findings) -> None:
+    """What stands against a calculation with exact exchange, or deserves a word."""
     if not 0.0 <= hybrid.fraction <= 1.0:
         findings.add(incar.problem("AEXX", "a fraction of exact exchange outside 0 to 1", severity="warning"))
     if incar.get("LDAU"):
@@ -82,26 +74,26 @@ def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Find
             "LDAU", "+U and exact exchange correct the same error, and both together are not available",
             "Remove LDAU, or set LHFCALC = .FALSE.",
         ))  # fmt: skip
-        yield "LDAU"
-    if hybrid.screening and functional.tag not in SHORT_RANGES:
+    if not _exists(functional, hybrid):
         known = ", ".join(tag for tag in SHORT_RANGES if find_functional(tag).offered)
         message = f"there is no screened exchange of {functional.title}, so no screened hybrid of it"
         findings.add(incar.problem("HFSCREEN", message, f"Set HFSCREEN = 0, or choose GGA among {known}."))
-        yield "HFSCREEN"
     if incar.values.get("ICHARG") in FIXED:
         message = "a hybrid's potential depends on the orbitals, not on the density alone, so no density can be kept"
         remedy = "Give bands in KPOINTS_OPT, or as k-points of weight 0, in a self-consistent run."
         findings.add(incar.problem("ICHARG", message, remedy))
-        yield "ICHARG"
     if int(incar.values.get("NSW", 0)) > 0 and incar.values.get("ISIF") not in (None, 0, 1, 2):  # type: ignore[call-overload]
         message = "the stress of exact exchange is not available, so no cell can move in it"
         findings.add(incar.problem("ISIF", message, "Set ISIF = 2, or find the cell without LHFCALC."))
-        yield "ISIF"
     elif incar.values.get("ISIF") not in (None, 0):
         findings.add(incar.problem("ISIF", "there is no stress of exact exchange; none is computed", severity="note"))
     if functional.tag in OF_B3LYP and not set(SHARES) & set(incar.values):
         message = "AGGAX = 0.72, ALDAX = 0.8, AGGAC = 0.81, ALDAC = 0.19 are taken, as in B3LYP; in VASP write them"
         findings.add(incar.problem("GGA", message, severity="note"))
+
+
+def _exists(functional: Functional, hybrid: Hybrid) -> bool:
+    return not hybrid.screening or functional.tag in SHORT_RANGES
 
 
 def _without(
