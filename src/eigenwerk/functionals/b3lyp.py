@@ -131,7 +131,7 @@ def lee_yang_parr(density_sx: Tensor, sigma_yx: Tensor) -> Tensor:
     below_x = (1.0 + _D_LYP * length_x).reciprocal()
     delta_x = length_x * (_C_LYP + _D_LYP * below_x)
     # every term below has n^(8/3) and more in it: w is taken without as much
-    weight_x = (-_C_LYP * length_x).exp() * below_x / points.root_x.pow(11)
+    weight_x = (-_C_LYP * length_x).exp() * below_x / (total_x.square() * total_x * points.root_x.square())
     share_u, share_d = up_x / total_x, down_x / total_x
     thirds_x = _eight_thirds(up_x) + _eight_thirds(down_x)
     inner_x = (
