@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eigenwerk.cli.crash import crash_words
+from eigenwerk.cli.moving.path import PathTable, path_picture, path_summary
+from eigenwerk.cli.moving.path_run import compute_path
 from eigenwerk.cli.moving.table import IonicTable
 from eigenwerk.cli.moving.words import points
 from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_ranks, team_rows
@@ -28,6 +30,8 @@ from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
+from eigenwerk.dft.paths.report import STATE as PATH_STATE
+from eigenwerk.dft.paths.report import PathResult
 from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.running.report import RunInterrupted, RunResult
 from eigenwerk.errors import ConvergenceError, InputError
@@ -183,7 +187,9 @@ def _signals_restored() -> Iterator[None]:
 def _introduce(inputs: Inputs, options: RunOptions, view: RunView) -> None:
     """What is about to be computed."""
     view.lines(heading(inputs, options.folder))
-    if inputs.motion is not None:
+    if inputs.images:
+        view.path = PathTable(len(inputs.images) - 2, points(inputs))
+    elif inputs.motion is not None:
         view.table = IonicTable(inputs.motion, points(inputs), len(inputs.structure.symbols))
     view.begin()
 
@@ -208,7 +214,7 @@ def _read(options: RunOptions) -> Inputs:
     ensure_writable(options.target)
     refuse_locked(options.target)
     if options.restart:
-        _end_if_over(options.target / STATE_FILE)
+        _end_if_over(options.target / (PATH_STATE if inputs.images else STATE_FILE))
     return inputs
 
 
@@ -226,10 +232,15 @@ def _end_if_over(path: Path) -> None:
 
 
 def _finish(
-    result: RunResult, number: int, inputs: Inputs, options: RunOptions, view: RunView, plotter: PlotProcess | None
-) -> None:
+    result: RunResult | PathResult, number: int, inputs: Inputs, options: RunOptions, view: RunView,
+    plotter: PlotProcess | None,
+) -> None:  # fmt: skip
     """Picture, summary, exit code."""
-    files = {} if plotter is None else _plot(result, inputs, result.folder, view, plotter)
+    files: dict[str, Path] = {}
+    if plotter is not None and isinstance(result, PathResult):
+        files = path_picture(result, lambda words: view.say(words, DOUBT))
+    elif plotter is not None and isinstance(result, RunResult):
+        files = _plot(result, inputs, result.folder, view, plotter)
     _tell(result, files, result.folder, view)
     if options.as_json:
         print(json.dumps(jsonable(result.as_dict() | {"files": _names(result, files)}), indent=1))
@@ -268,7 +279,9 @@ def threads_for(inputs: Inputs) -> int:
     return available if wished_threads() else useful_threads(inputs.size, available)
 
 
-def _solve(inputs: Inputs | None, options: RunOptions, launch: Launch, view: RunView) -> tuple[Inputs, RunResult, int]:
+def _solve(
+    inputs: Inputs | None, options: RunOptions, launch: Launch, view: RunView
+) -> tuple[Inputs, RunResult | PathResult, int]:  # fmt: skip
     """The input, read here unless it is given, the result, and the signal that ended the run (0 for none)."""
     prepare_process()
     found = [] if inputs is None else [inputs]
@@ -332,7 +345,9 @@ def seconds_of(text: str) -> float:
     return seconds
 
 
-def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView, run: str) -> RunResult:
+def _compute(
+    inputs: Inputs, options: RunOptions, team: "Team", view: RunView, run: str
+) -> RunResult | PathResult:  # fmt: skip
     """The calculation, on this rank."""
     threads, rows = team.placement.threads, team_rows(team)
     if not team.launch.several and team.runtime.device.type == "cpu":
@@ -347,6 +362,9 @@ def _compute(inputs: Inputs, options: RunOptions, team: "Team", view: RunView, r
         # `run_inputs` does it too; here it has begun when the next line loads modules for half a second
         warm_up(team.runtime.device, inputs.parameters)
         from eigenwerk.dft.running.run import run_inputs
+
+    if inputs.images:
+        return compute_path(inputs, options, team, view, run, threads, _moments(options)[0])
 
     def on_step(step: StepRecord) -> None:
         view.step(step)
@@ -382,13 +400,15 @@ def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView, plotte
     return pictures
 
 
-def _names(result: RunResult, more: dict[str, Path]) -> dict[str, str]:
+def _names(result: RunResult | PathResult, more: dict[str, Path]) -> dict[str, str]:
     return {name: str(path) for name, path in {**result.files, **more}.items()}
 
 
-def _tell(result: RunResult, files: dict[str, Path], target: Path, view: RunView) -> None:
+def _tell(result: RunResult | PathResult, files: dict[str, Path], target: Path, view: RunView) -> None:
     """Summary, warnings, and last of all how it ended."""
-    view.lines(["", *summary(result, target, [*result.files, *files]), ""])
+    names = [*result.files, *files]
+    found = path_summary(result, names) if isinstance(result, PathResult) else summary(result, target, names)
+    view.lines(["", *found, ""])
     for text in (*result.unwritten, *result.warnings):
         view.warn(text)
     view.say(f"{result.status[:1].upper()}{result.status[1:].rstrip('.')}.", GOOD if result.converged else BAD)
@@ -396,7 +416,7 @@ def _tell(result: RunResult, files: dict[str, Path], target: Path, view: RunView
         view.lines(["What to try:", *(f"  - {idea}" for idea in result.advice)])
 
 
-def _exit_code(result: RunResult, number: int, as_vasp: bool = False) -> int:
+def _exit_code(result: RunResult | PathResult, number: int, as_vasp: bool = False) -> int:
     """as_vasp: unconverged results are no failure of the program; their files say what they are."""
     if number:
         return 128 + number

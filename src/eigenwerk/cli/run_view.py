@@ -11,8 +11,10 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from eigenwerk.cli.moving.path import PathTable
 from eigenwerk.cli.moving.table import IonicTable, remarks
 from eigenwerk.cli.run_text import step_heading, step_row
+from eigenwerk.dft.paths.report import BandStep
 from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
 
 GOOD, BAD, DOUBT, FAINT = "bold green", "bold red", "yellow", "dim"
@@ -34,7 +36,7 @@ class RunView:
     """Writes lines to a stream; on a terminal also one that moves while a step is being computed.
 
     quiet: only status, warnings and errors; plain: plain lines whatever the stream seems to be.  table: of ionic steps,
-    where atoms move; it takes the place of that of the steps of self-consistency.
+    where atoms move; it takes the place of that of the steps of self-consistency.  path: the table of a path's steps.
     """
 
     def __init__(self, stream: TextIO, quiet: bool, plain: bool = False):
@@ -47,6 +49,7 @@ class RunView:
         self.headed = False
         self.warned: set[str] = set()
         self.table: IonicTable | None = None
+        self.path: PathTable | None = None
         self.steps: list[StepRecord] = []
 
     def lines(self, lines: Sequence[str], style: str = "") -> None:
@@ -106,6 +109,16 @@ class RunView:
             self.headed = True
         self.lines([step_row(step)])
         self.lines([f"      {event}" for event in step.events if self._is_new(event)], DOUBT)
+
+    def image_step(self, step: StepRecord, image: int) -> None:
+        """A step of self-consistency of an image of a path, for the line that moves."""
+        if self.moving is not None and self.path is not None:
+            self.moving.update(self.task, description=self.path.on_its_way(step, image))
+
+    def band_step(self, step: BandStep) -> None:
+        """A row of the table of a path."""
+        if self.path is not None:
+            self.lines(self.path.lines(step))
 
     def ionic_step(self, number: int, ionic: IonicStep) -> None:
         """A row of the table of ionic steps; the steps of self-consistency only if they did not converge."""

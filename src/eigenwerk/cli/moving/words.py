@@ -1,18 +1,22 @@
 """What is about to move, and how: rows for the heading of a run, for `check` and `plan` (no torch)."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.running.account import counted
-from eigenwerk.dft.running.movers import make_mover
+from eigenwerk.dft.running.movers import make_band, make_mover
+from eigenwerk.io.vasp.images import distances
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.dynamics.trajectory import Trajectory
 from eigenwerk.motion.prediction import ASPC, ATOMS, FIT, NONE, SECOND
 from eigenwerk.motion.relaxation.relaxation import Relaxation
 from eigenwerk.motion.relaxation.settings import KILOBAR, RelaxationSettings
+from eigenwerk.motion.saddle.dimer import Dimer
+from eigenwerk.motion.saddle.settings import BandSettings, DimerSettings
 from eigenwerk.motion.vibrations.vibrations import Vibrations, VibrationSettings
 
 Row = tuple[str, str]
@@ -36,19 +40,27 @@ def motion_rows(inputs: Inputs) -> list[Row]:
     motion = inputs.motion
     if motion is None:
         return []
+    return [*(("motion", words) for words in _words(inputs, motion)), ("prediction", PREDICTIONS[motion.prediction])]
+
+
+def _words(inputs: Inputs, motion: MotionRequest) -> Iterator[str]:
+    """Of each kind of motion."""
+    if isinstance(motion.settings, BandSettings):
+        make_band(inputs, motion)
+        return _path(inputs, motion, motion.settings)
     mover = make_mover(inputs, motion)
+    if isinstance(mover, Dimer):
+        return _dimer(motion, motion.settings)
     if isinstance(mover, Relaxation):
-        rows = _relaxation(motion, mover)
-    elif isinstance(mover, Trajectory):
-        rows = _dynamics(inputs, motion, mover)
-    else:
-        assert isinstance(mover, Vibrations)
-        rows = _vibrations(motion, mover)
-    return [*(("motion", words) for words in rows), ("prediction", PREDICTIONS[motion.prediction])]
+        return _relaxation(motion, mover)
+    if isinstance(mover, Trajectory):
+        return _dynamics(inputs, motion, mover)
+    assert isinstance(mover, Vibrations)
+    return _vibrations(motion, mover)
 
 
 def points(inputs: Inputs) -> int:
-    """Ionic steps that a run has, or at most has; 1 where nothing moves."""
+    """Ionic steps that a run has, or at most has; 1 where nothing moves.  Of a path: steps of the band."""
     motion = inputs.motion
     if motion is None:
         return 1
@@ -56,6 +68,39 @@ def points(inputs: Inputs) -> int:
         mover = make_mover(inputs, motion)
         return len(mover.steps) if isinstance(mover, Vibrations) else motion.steps
     return motion.steps
+
+
+def _path(inputs: Inputs, motion: MotionRequest, settings: BandSettings) -> Iterator[str]:
+    largest = max(float(distances(one, other).max()) for one, other in pairwise(inputs.images))
+    climbs = ", the highest climbs" if settings.climb else ""
+    yield (
+        f"nudged elastic band of {counted(settings.images, 'image')} between two end points "
+        f"(springs of {settings.spring:g} eV/Å²{climbs}); atoms go up to {largest:.2f} Å from image to image"
+    )
+    if settings.most_points <= 0:
+        yield "every image is computed once, where it is (NSW = 0)"
+        return
+    how = {"diis": "DIIS of the whole band", "quick-min": "quick-min (damped motion)"}[settings.method]
+    yield f"steps by {how}, none longer than {settings.longest_radius:g} Å; {_end(settings, motion.steps)}"
+
+
+def _end(settings: BandSettings | DimerSettings, steps: int) -> str:
+    if settings.force_tolerance is not None:
+        return f"ends at forces of {settings.force_tolerance:g} eV/Å, or after {counted(steps, 'step')}"
+    if isinstance(settings, BandSettings) and settings.energy_tolerance is not None:
+        tolerance = settings.energy_tolerance
+        return f"ends when no image's energy changes by {tolerance:g} eV, or after {counted(steps, 'step')}"
+    return f"ends after {counted(steps, 'step')}"
+
+
+def _dimer(motion: MotionRequest, settings: object) -> Iterator[str]:
+    assert isinstance(settings, DimerSettings)
+    given = motion.direction_av is not None and bool(np.any(motion.direction_av))
+    whence = "its direction is that of POSCAR" if given else f"a random direction, seed {settings.seed}"
+    ends = "both ends" if settings.central else "one end"
+    yield f"a dimer that climbs to a saddle point: {settings.separation:g} Å to an end, forces of {ends}; {whence}"
+    limit = settings.force_tolerance
+    yield f"ends at forces of {limit:g} eV/Å with a negative curvature, or after {counted(motion.steps, 'point')}"
 
 
 def _relaxation(motion: MotionRequest, mover: Relaxation) -> Iterator[str]:

@@ -78,6 +78,17 @@ class Settings(TypedDict, total=False):
     lattice_constraints: Sequence[bool]  # Cartesian directions that strains of the cell may have to do with, three s...
     pstress: float  # Pressure from outside on a cell that moves; kbar
     pomass: Sequence[float] | Mapping[str, float]  # Masses of the atoms, one for each species, in dynamics and vibra...
+    images: int  # Images of a path between two end points, in folders 00 (the first end point), 01 .
+    spring: float  # IMAGES: minus the constant of the springs between images, along the band (nudged); eV/Å²
+    lclimb: bool  # IMAGES: the highest image climbs to the saddle point, once forces are below 0.5 eV/Å
+    maxmove: float  # IMAGES: the farthest that an atom goes in a step; Å
+    iopt: int  # IMAGES: optimiser of the VTST patches in place of IBRION; POTIM then means nothing
+    ichain: int  # Method of the VTST patches; 0: a nudged elastic band with IMAGES
+    dimer_dist: float  # IBRION = 44: from the middle of the dimer to an end; Å
+    findiff: int  # IBRION = 44: forces of one end of the dimer (1), or of both (2)
+    minrot: int  # IBRION = 44: rotations of the dimer in each step, at most
+    step_size: float  # IBRION = 44: trial step of the dimer; Å
+    step_max: float  # IBRION = 44: longest step of the dimer; Å
     smass: float  # With MDALGO = 0: -3 no thermostat, -2 constant velocities, -1 velocities scaled every NBLOCK step...
     mdalgo: int  # Thermostat: 0 by SMASS, 1 Andersen, 2 Nosé-Hoover, 3 Langevin, 4 chain of Nosé-Hoover, 5 velocity ...
     tebeg: float  # Temperature at the start, of the velocities too where POSCAR has none; K

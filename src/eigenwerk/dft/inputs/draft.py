@@ -45,7 +45,7 @@ from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
 from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent, with_tetrahedra
-from eigenwerk.dft.inputs.motion import DYNAMICS, kind_of_motion, motion_request
+from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, PATH, kind_of_motion, motion_request
 from eigenwerk.dft.inputs.parameters import loop_settings, mixing, solver_tags
 from eigenwerk.dft.inputs.projections import sphere_projection
 from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
@@ -150,7 +150,7 @@ class Draft:
             )
             tolerance = number(self.incar, "SYMPREC") / BOHR_ANGSTROM
             level = whole(self.incar, "ISYM")
-            if kind_of_motion(self.incar) == DYNAMICS:
+            if kind_of_motion(self.incar) in (DYNAMICS, PATH, DIMER):
                 level = min(level, 0)
             symmetry = find_symmetry(structure, tolerance, level)
             if self._moment is not None:
@@ -271,7 +271,10 @@ class Draft:
             self.size = replace(self.size, kpoints=min(self.size.kpoints, BATCH_POINTS))
         self.size = with_lists(self.size, self._listed(), self.parameters, self.kpoints.symmetry)
         if self.motion is not None:
-            self.size = replace(self.size, earlier=LONGEST[self.motion.prediction])
+            states = LONGEST[self.motion.prediction]
+            if self.motion.kind == PATH:  # which are kept of each image
+                states = (states + 1) * (whole(self.incar, "IMAGES") + 2)
+            self.size = replace(self.size, earlier=states)
         if accuracy:
             limits = wave_limits(self.structure, self.grids, self.parameters.cutoff)
             self.size = check_spheres(

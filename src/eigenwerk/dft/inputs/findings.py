@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.problem import Problem
 
-_PLACE = re.compile(r"(?P<file>[\w.+-]+)(?: line (?P<line>[0-9]+))?: (?P<message>.*)", re.DOTALL)
+_PLACE = re.compile(r"(?P<file>[\w.+/-]+)(?: line (?P<line>[0-9]+))?: (?P<message>.*)", re.DOTALL)
 
 
 @dataclass

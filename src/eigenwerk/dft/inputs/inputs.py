@@ -30,6 +30,7 @@ from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.images import image_file, image_folder, read_images
 from eigenwerk.io.vasp.incar import Incar, judge, parse_incar
 from eigenwerk.io.vasp.kpoints import KpointsFile, parse_kpoints
 from eigenwerk.io.vasp.poscar import Poscar, parse_poscar
@@ -46,7 +47,7 @@ class InputParts:
 
     structure: in bohr, exactly symmetric under the operations found within SYMPREC (poscar has it as given);
     symmetry: of the structure (kpoints.symmetry: those operations that the k-points allow); size: what the cost
-    depends on; memory: of one process on a processor.
+    depends on; memory: of one process on a processor; images: of a path, both end points among them.
     """
 
     poscar: Poscar | None = None
@@ -61,6 +62,7 @@ class InputParts:
     bands: BandRequest | None = None
     motion: MotionRequest | None = None
     keeps_orbitals: bool = True
+    images: tuple[Poscar, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +128,11 @@ class Inputs:
         return self.parts.motion
 
     @property
+    def images(self) -> tuple[Poscar, ...]:
+        """The images of a path, of which `poscar` is the first end point; none for any other run."""
+        return self.parts.images
+
+    @property
     def parameters(self) -> Parameters:
         """All settings in hartree and bohr."""
         return self._need(self.parts.parameters)
@@ -180,14 +187,14 @@ def read_inputs(
     findings, texts = Findings(), read_texts(folder) if texts is None else texts
     incar = _incar(folder, texts, findings)
     usable = _without_errors(incar, findings)
-    poscar = _poscar(folder, texts, findings)
+    poscar, images = _structures(folder, texts, usable, findings)
     kpoints_file, kpoints_broken = _kpoints_file(texts, "KPOINTS", findings)
     second_file, _ = _kpoints_file(texts, "KPOINTS_OPT", findings)
     places = tuple(dict.fromkeys([Path(output_folder or folder), folder]))
     restart, computed = choose_restart(usable, places, findings)
     computed |= _mesh_tags(usable, kpoints_file is not None or kpoints_broken, findings)
     if poscar is None:
-        return _inputs(folder, texts, incar, usable, kpoints_file, computed, restart, findings)
+        return _inputs(folder, texts, incar, usable, kpoints_file, computed, restart, findings, images=images)
     draft = Draft(
         usable, poscar, kpoints_file, kpoints_broken, findings, computed, second_file=second_file, path_words=bands,
         fixed_density=restart.fixed,
@@ -200,7 +207,7 @@ def read_inputs(
     if restart.file is not None and restart.file.name == WAVE_FILE and draft.kpoints and draft.parameters:
         with findings.collecting(WAVE_FILE):
             require_fitting_waves(read_wavecar(restart.file), draft.kpoints.point_kc, draft.parameters.spins)
-    return _inputs(folder, texts, incar, usable, kpoints_file, draft.computed, restart, findings, draft)
+    return _inputs(folder, texts, incar, usable, kpoints_file, draft.computed, restart, findings, draft, images)
 
 
 def _inputs(
@@ -213,12 +220,13 @@ def _inputs(
     restart: Restart,
     findings: Findings,
     draft: Draft | None = None,
+    images: tuple[Poscar, ...] = (),
 ) -> Inputs:
-    parts = InputParts()
+    parts = InputParts(images=images)
     if draft is not None:
         parts = InputParts(
             draft.poscar, draft.structure, draft.symmetry, draft.kpoints, draft.parameters, draft.grids, draft.waves,
-            draft.size, draft.memory, draft.bands, draft.motion, draft.keeps_orbitals,
+            draft.size, draft.memory, draft.bands, draft.motion, draft.keeps_orbitals, images,
         )  # fmt: skip
     return Inputs(
         folder=folder,
@@ -252,6 +260,32 @@ def _without_errors(incar: Incar, findings: Findings) -> Incar:
     """The tags that can be used, so that the rest of the input can still be looked at."""
     bad = {problem.tag for problem in errors(findings.problems)}
     return replace(incar, values={tag: value for tag, value in incar.values.items() if tag not in bad})
+
+
+def image_inputs(inputs: Inputs, number: int, output_folder: Path) -> Inputs:
+    """The calculation of one image of a path: its folder, with INCAR and KPOINTS of the folder above.
+
+    output_folder: of the path.  Raises InputError if it cannot be read.
+    """
+    texts = inputs.texts
+    mine = {name: text for name, text in texts.text.items() if "/" not in name and name != "POSCAR"}
+    mine["POSCAR"] = texts.of(image_file(number))
+    name = image_folder(number)
+    return read_inputs(inputs.folder / name, output_folder / name, InputTexts(mine, {}, texts.species, image=True))
+
+
+def _structures(
+    folder: Path, texts: InputTexts, incar: Incar, findings: Findings
+) -> tuple[Poscar | None, tuple[Poscar, ...]]:
+    """The structure, and all images where it is the first of a path; an image of its own has no others."""
+    count = incar.values.get("IMAGES", 0)
+    if not isinstance(count, int) or count <= 0 or texts.image:
+        return _poscar(folder, texts, findings), ()
+    images, problems = read_images(texts.text, texts.problem, count, texts.species)
+    findings.add(*problems)
+    if "POSCAR" in texts:
+        findings.note("POSCAR", "not used: IMAGES takes the structures of the folders 00, 01 ...")
+    return (images[0] if images else None), images
 
 
 def _poscar(folder: Path, texts: InputTexts, findings: Findings) -> Poscar | None:

@@ -1,4 +1,4 @@
-"""What moves in a run, by its tags: relaxation, molecular dynamics or finite displacements (no torch here)."""
+"""What moves in a run, by its tags: relaxation, dynamics, vibrations, searches for saddle points (no torch here)."""
 
 import re
 from collections.abc import Iterator
@@ -13,16 +13,18 @@ from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.problem import Problem
-from eigenwerk.io.vasp.tags.ions import DYNAMICS_TAGS
+from eigenwerk.io.vasp.tags.ions import BAND_TAGS, DIMER_TAGS, DYNAMICS_TAGS
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.dynamics.vasp_tags import settings_of_tags
 from eigenwerk.motion.prediction import ASPC, ATOMS, FIT, NONE, SECOND
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.saddle.settings import BandSettings, DimerSettings
+from eigenwerk.motion.saddle.vasp_tags import USUAL_FORCE, band_settings_of_tags, dimer_settings_of_tags
 from eigenwerk.motion.vibrations.vasp_tags import vibration_settings_of_tags
 from eigenwerk.motion.vibrations.vibrations import VibrationSettings
 from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
-RELAXATION, DYNAMICS, VIBRATIONS = "relaxation", "dynamics", "vibrations"
+RELAXATION, DYNAMICS, VIBRATIONS, PATH, DIMER = "relaxation", "dynamics", "vibrations", "path", "dimer"
 
 METHODS = {1: "diis", 2: "quasi-newton", 3: "damped"}
 """Of relaxation, by IBRION."""
@@ -31,8 +33,23 @@ PREDICTIONS = {0: NONE, 1: ATOMS, 2: SECOND, 3: FIT}
 """By IWAVPR."""
 
 OF_DYNAMICS = tuple(tag.name for tag in DYNAMICS_TAGS if tag.status == "honoured")
-OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS", "PSTRESS", "POMASS", *OF_DYNAMICS)
+OF_BAND, OF_DIMER = (tuple(tag.name for tag in tags) for tags in (BAND_TAGS, DIMER_TAGS))
+OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS", "PSTRESS", "POMASS", *OF_DYNAMICS,
+             *OF_BAND, *OF_DIMER)  # fmt: skip
 """Tags that are in force where ions move."""
+
+OF_RELAXATION = ("NFREE", "LATTICE_CONSTRAINTS", "PSTRESS")
+"""Tags of moving cells, and of memories, that no search for a saddle point has."""
+
+SearchSettings = RelaxationSettings | DynamicsSettings | VibrationSettings | BandSettings | DimerSettings
+"""Of each kind of motion."""
+
+OTHER_BANDS = {
+    "LNEBCELL": ("error", "a band whose cell changes is not available"),
+    "LDNEB": ("warning", "not done: the band is nudged once, with the improved tangent"),
+    "LTANGENTOLD": ("warning", "not done: the improved tangent serves"),
+}
+"""Switches of the VTST patches that ask for another band than there is: what becomes of each."""
 
 FINE_EDIFF = 1e-6
 """eV; finite differences want it at least as small."""
@@ -45,19 +62,20 @@ FIXED_ATOMS, MOVING_CELL = (5, 6, 7), (3, 4, 5, 6, 7, 8)
 class MotionRequest:
     """Atoms that are to move.
 
-    kind: relaxation, dynamics or vibrations, with the settings of that kind; steps: NSW; prediction: how states follow
-    the atoms.  masses_a: amu; velocities_av: Å/fs, of POSCAR, or None; free_ac: whether atom a may move along lattice
-    vector c, or None; species_a: (a,) place of its species.
+    kind: relaxation, dynamics, vibrations, path or dimer, with the settings of that kind; steps: NSW; prediction: how
+    states follow the atoms.  masses_a: amu; velocities_av: Å/fs, of POSCAR, or None; free_ac: whether atom a may move
+    along lattice vector c, or None; species_a: (a,) place of its species; direction_av: of a dimer, as POSCAR has it.
     """
 
     kind: str
     steps: int
     prediction: str
-    settings: RelaxationSettings | DynamicsSettings | VibrationSettings
+    settings: SearchSettings
     masses_a: np.ndarray
     velocities_av: np.ndarray | None
     free_ac: np.ndarray | None
     species_a: np.ndarray
+    direction_av: np.ndarray | None = None
 
     @property
     def moves_cell(self) -> bool:
@@ -65,16 +83,22 @@ class MotionRequest:
         given = self.settings
         if isinstance(given, RelaxationSettings):
             return given.isif in MOVING_CELL
-        return given.barostat != "none" if isinstance(given, DynamicsSettings) else given.strains
+        if isinstance(given, DynamicsSettings):
+            return given.barostat != "none"
+        return isinstance(given, VibrationSettings) and given.strains
 
 
 def kind_of_motion(incar: Incar) -> str | None:
     """By NSW and IBRION; None where nothing moves, or nobody knows what because IBRION is refused."""
     steps, ibrion = whole(incar, "NSW"), incar.values.get("IBRION")
+    if whole(incar, "IMAGES") > 0 and not incar.broken("IBRION"):
+        return PATH
     if steps <= 0 or ibrion == -1 or incar.broken("IBRION"):
         return None
     if ibrion in (5, 6):
         return VIBRATIONS
+    if ibrion == 44:
+        return DIMER
     return RELAXATION if ibrion in METHODS else DYNAMICS
 
 
@@ -97,12 +121,16 @@ def motion_request(
             "Give T to what may move, or set NSW = 0.",
         )  # fmt: skip
     _check_masses(incar, poscar, findings)
-    settings: RelaxationSettings | DynamicsSettings | VibrationSettings | None = None
+    settings: SearchSettings | None = None
     try:
         if kind == DYNAMICS:
             settings = _dynamics(incar, poscar, findings)
         elif kind == VIBRATIONS:
             settings = _vibrations(incar, findings)
+        elif kind == PATH:
+            settings = _band(incar, findings)
+        elif kind == DIMER:
+            settings = _dimer(incar, poscar, findings)
         else:
             settings = _relaxation(incar)
     except InputError as error:
@@ -116,7 +144,7 @@ def motion_request(
         return None, computed
     return MotionRequest(
         kind, whole(incar, "NSW"), _prediction(incar, kind), settings, masses(incar, poscar),
-        _velocities(poscar, settings), free_ac, _species(poscar),
+        _velocities(poscar, settings), free_ac, _species(poscar), poscar.velocities_av if kind == DIMER else None,
     ), computed  # fmt: skip
 
 
@@ -152,8 +180,20 @@ def _computed(incar: Incar, kind: str) -> Iterator[tuple[str, Computed]]:
         yield "IBRION", Computed(0, "as in VASP, where NSW is above 0")
     if kind != DYNAMICS:
         for name in OF_DYNAMICS:
-            if not (name == "SMASS" and incar.values.get("IBRION") == 3):
+            friction = kind == RELAXATION and name == "SMASS" and incar.values.get("IBRION") == 3
+            if not friction and not (kind == DIMER and name == "RANDOM_SEED"):
                 yield name, Computed(None)
+    others = [name for tags, wanted in ((OF_BAND, PATH), (OF_DIMER, DIMER)) if kind != wanted for name in tags]
+    for name in others:
+        yield name, Computed(None)
+    if kind in (PATH, DIMER):
+        for name in (*OF_RELAXATION, *(("POTIM",) if kind == DIMER else ())):
+            yield name, Computed(None)
+        if "EDIFFG" not in incar.values:
+            yield "EDIFFG", Computed(-USUAL_FORCE, "of searches for saddle points")
+        if "ISYM" not in incar.values:
+            yield "ISYM", Computed(0, "of searches for saddle points")
+        return
     if kind == RELAXATION and "EDIFFG" not in incar.values:
         yield "EDIFFG", Computed(10 * number(incar, "EDIFF"), "10 EDIFF")
     if kind != RELAXATION:
@@ -198,7 +238,7 @@ def _prediction(incar: Incar, kind: str) -> str:
     given = incar.values.get("IWAVPR")
     if isinstance(given, int):
         return PREDICTIONS[given % 10]
-    return {DYNAMICS: ASPC, RELAXATION: FIT, VIBRATIONS: ATOMS}[kind]
+    return {DYNAMICS: ASPC, VIBRATIONS: ATOMS}.get(kind, FIT)
 
 
 def _relaxation(incar: Incar) -> RelaxationSettings:
@@ -232,10 +272,7 @@ def _dynamics(incar: Incar, poscar: Poscar, findings: Findings) -> DynamicsSetti
             "Set POTIM in fs: 0.5 with hydrogen, 1 to 2 without; or IBRION = 2 for a relaxation.",
         ))  # fmt: skip
         return None
-    if whole(incar, "ISYM") > 0 and "ISYM" in incar.values:
-        findings.add(incar.problem(
-            "ISYM", "acts as 0: molecular dynamics breaks the symmetry of its start", severity="note"
-        ))  # fmt: skip
+    _no_symmetry(incar, findings, "molecular dynamics")
 
     def value(tag: str) -> object:
         return incar.get(tag)
@@ -270,5 +307,48 @@ def _vibrations(incar: Incar, findings: Findings) -> VibrationSettings:
         findings.add(incar.problem(tag, words, severity="note"))
     if number(incar, "EDIFF") > FINE_EDIFF:
         words = f"too coarse for differences of forces at steps of {settings.displacement:g} Å"
+        findings.add(incar.problem("EDIFF", words, f"Set EDIFF = {FINE_EDIFF:g} or less.", severity="warning"))
+    return settings
+
+
+def _no_symmetry(incar: Incar, findings: Findings, what: str) -> None:
+    if whole(incar, "ISYM") > 0 and "ISYM" in incar.values:
+        findings.add(incar.problem("ISYM", f"acts as 0: {what} breaks the symmetry of its start", severity="note"))
+
+
+def _band(incar: Incar, findings: Findings) -> BandSettings:
+    _no_symmetry(incar, findings, "a path")
+    for tag, (severity, words) in OTHER_BANDS.items():
+        if incar.values.get(tag) is True:
+            findings.add(incar.problem(tag, words, "Remove the line.", severity))
+    if "VCAIMAGES" in incar.values:
+        findings.add(incar.problem("VCAIMAGES", "mixtures of images are not available", "Remove the line."))
+    ibrion, isif, potim, ediffg = (incar.values.get(tag) for tag in ("IBRION", "ISIF", "POTIM", "EDIFFG"))
+    return band_settings_of_tags(
+        images=whole(incar, "IMAGES"), nsw=whole(incar, "NSW"), ibrion=ibrion if isinstance(ibrion, int) else None,
+        isif=isif if isinstance(isif, int) else 2, spring=number(incar, "SPRING"), lclimb=bool(incar.get("LCLIMB")),
+        iopt=whole(incar, "IOPT"), potim=potim if isinstance(potim, float) else None,
+        maxmove=number(incar, "MAXMOVE"), ediffg=ediffg if isinstance(ediffg, float) else None,
+    )  # fmt: skip
+
+
+def _dimer(incar: Incar, poscar: Poscar, findings: Findings) -> DimerSettings:
+    _no_symmetry(incar, findings, "a dimer")
+    isif, ediffg, seed = (incar.values.get(tag) for tag in ("ISIF", "EDIFFG", "RANDOM_SEED"))
+    settings = dimer_settings_of_tags(
+        nsw=whole(incar, "NSW"), isif=isif if isinstance(isif, int) else 2,
+        ediffg=ediffg if isinstance(ediffg, float) else None, dimer_dist=number(incar, "DIMER_DIST"),
+        findiff=whole(incar, "FINDIFF"), minrot=whole(incar, "MINROT"), step_size=number(incar, "STEP_SIZE"),
+        step_max=number(incar, "STEP_MAX"),
+        **({"random_seed": seed} if isinstance(seed, tuple) else {}),
+    )  # fmt: skip
+    if poscar.velocities_av is None or not np.any(poscar.velocities_av):
+        findings.warn(
+            poscar.file,
+            f"no direction of the dimer behind the positions: a random one is taken (RANDOM_SEED = {settings.seed})",
+            "Give one that leads over the barrier, behind a blank line: three numbers for each atom, Cartesian.",
+        )  # fmt: skip
+    if number(incar, "EDIFF") > FINE_EDIFF:
+        words = f"too coarse for differences of forces at steps of {settings.separation:g} Å"
         findings.add(incar.problem("EDIFF", words, f"Set EDIFF = {FINE_EDIFF:g} or less.", severity="warning"))
     return settings

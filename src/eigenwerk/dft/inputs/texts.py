@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.images import image_count, image_file
 from eigenwerk.io.vasp.potcar import read_potcar_species
 from eigenwerk.io.vasp.textfile import read_text
 
@@ -17,13 +18,14 @@ TEXTS = ("INCAR", "POSCAR", "KPOINTS", "KPOINTS_OPT")
 class InputTexts:
     """What was found when the files were read.
 
-    text: of each that is there; problem: why one could not be read, in words; species: their order in POTCAR, None
-    without one.
+    text: of each that is there, those of images by the name 01/POSCAR; problem: why one could not be read, in words;
+    species: their order in POTCAR, None without one; image: whether they are of one image of a path, by itself.
     """
 
     text: Mapping[str, str]
     problem: Mapping[str, str]
     species: tuple[str, ...] | None = None
+    image: bool = False
 
     def __contains__(self, name: str) -> bool:
         """Whether there is such a file, readable or not."""
@@ -53,12 +55,19 @@ class InputTexts:
 def read_texts(folder: str | Path) -> InputTexts:
     """Read the files of a folder; those that are missing or cannot be read are told by who asks for them."""
     folder, text, problem, species = Path(folder), {}, {}, None
-    for name in TEXTS:
+
+    def read(name: str) -> None:
         if os.path.lexists(folder / name):
             try:
                 text[name] = read_text(folder / name)
             except InputError as error:
                 problem[name] = str(error)
+
+    for name in TEXTS:
+        read(name)
+    if images := image_count(text.get("INCAR", "")):
+        for number in range(images + 2):
+            read(image_file(number))
     if os.path.lexists(folder / "POTCAR"):
         try:
             species = read_potcar_species(folder / "POTCAR")

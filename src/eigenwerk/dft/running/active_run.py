@@ -12,7 +12,7 @@ from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.density import Density, moment_per_atom
 from eigenwerk.dft.inputs.electrons import NEUTRAL
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.inputs.motion import RELAXATION
+from eigenwerk.dft.inputs.motion import DIMER, PATH, RELAXATION
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE
 from eigenwerk.dft.inputs.settings import number
 from eigenwerk.dft.potential import Potential
@@ -138,7 +138,7 @@ class ActiveRun:
             self._of_density(state), forces_av=ground.forces_av, moment_a=ground.moment_a,
             correction_av=ground.correction_av, force_error=ground.force_error, stress_vv=ground.stress_vv,
             pulay=ground.pulay, seconds=ground.seconds, projections=ground.projections, report=report,
-            relaxed=journey is not None and journey.kind == RELAXATION and journey.finished,
+            relaxed=journey is not None and journey.kind in (RELAXATION, PATH, DIMER) and journey.finished,
         )  # fmt: skip
         asked = self.inputs.bands
         if asked and not state.converged:

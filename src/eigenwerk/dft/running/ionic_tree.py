@@ -13,9 +13,11 @@ from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, ST
 NUMBERS = (
     "free_energy", "energy_without_entropy", "energy_zero", "absolute_energy", "moment", "force_error", "pulay",
     "seconds", "temperature", "kinetic", "thermostat", "thermostat_kinetic", "conserved",
-    "lattice_kinetic", "largest_force", "largest_stress",
+    "lattice_kinetic", "largest_force", "largest_stress", "tangent_force", "spring_force", "curvature",
 )  # fmt: skip
-ARRAYS = ("lattice_cv", "scaled_ac", "forces_av", "stress_vv", "moment_a", "velocities_av", "charge_xal")
+ARRAYS = (
+    "lattice_cv", "scaled_ac", "forces_av", "stress_vv", "moment_a", "velocities_av", "charge_xal", "direction_av",
+)  # fmt: skip
 OF_SCF = tuple(one.name for one in fields(StepRecord) if one.name not in ("algorithm", "events", "precision"))
 
 
@@ -83,7 +85,7 @@ def _ionic_steps(tree: Mapping[str, Any]) -> Iterable[IonicStep]:
     if len(ends) == 0 or ends[-1] != len(steps):
         raise ValueError("other numbers of steps of self-consistency")
     for x, end in enumerate(ends.tolist()):
-        values = {name: _entry(tree[name], x) for name in NUMBERS + ARRAYS}
+        values = {name: _entry(tree.get(name), x) for name in NUMBERS + ARRAYS}  # older files lack some
         values |= {name: None if value is None else float(value) for name, value in values.items() if name in NUMBERS}
         yield IonicStep(
             steps=tuple(steps[end - int(tree["count"][x]) : end]), converged=bool(tree["converged"][x]),

@@ -1,5 +1,7 @@
 """From what INCAR asks for to the mover that does it."""
 
+import numpy as np
+
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.moving.displacements import displacements, first_arrangement
@@ -8,6 +10,11 @@ from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.mover import Mover
 from eigenwerk.motion.relaxation.relaxation import relaxation
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.saddle.band import Band, unwrapped
+from eigenwerk.motion.saddle.dimer import Dimer
+from eigenwerk.motion.saddle.settings import BandSettings, DimerSettings
+from eigenwerk.motion.vibrations.vibrations import VibrationSettings
+from eigenwerk.units import BOHR_ANGSTROM
 
 
 def make_mover(inputs: Inputs, motion: MotionRequest) -> Mover:
@@ -17,4 +24,17 @@ def make_mover(inputs: Inputs, motion: MotionRequest) -> Mover:
         return dynamics(settings, start, motion.masses_a, motion.velocities_av, motion.free_ac, motion.species_a)
     if isinstance(settings, RelaxationSettings):
         return relaxation(settings, start, motion.masses_a, inputs.structure.symbols, motion.free_ac)
+    if isinstance(settings, DimerSettings):
+        return Dimer(settings, start, motion.direction_av, motion.free_ac)
+    assert isinstance(settings, VibrationSettings), "a path has several movers in one: make_band"
     return displacements(inputs, motion, settings)
+
+
+def make_band(inputs: Inputs, motion: MotionRequest) -> Band:
+    """The images of a path.  Raises InputError where ASE is missing."""
+    settings = motion.settings
+    assert isinstance(settings, BandSettings)
+    image_xac = unwrapped([poscar.scaled_ac for poscar in inputs.images])
+    symbols, shape = inputs.structure.symbols, image_xac[0].shape
+    free_ac = np.ones(shape, bool) if motion.free_ac is None else np.array(motion.free_ac, bool)
+    return Band(settings, inputs.structure.lattice_cv * BOHR_ANGSTROM, image_xac, symbols, free_ac)

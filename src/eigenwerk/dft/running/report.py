@@ -32,7 +32,7 @@ class RunInterrupted(KeyboardInterrupt):
     What was written is marked as interrupted, and a run with ISTART = 1 goes on from it.
     """
 
-    def __init__(self, result: "RunResult | None"):
+    def __init__(self, result: Any) -> None:
         super().__init__("interrupted before the first step was finished" if result is None else result.status)
         self.result = result
 

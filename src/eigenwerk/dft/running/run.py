@@ -104,12 +104,12 @@ def run_inputs(
         watched = [folder.path, inputs.folder] if runtime.writes and not in_memory else []
         rules = StopRules(watched, until, inputs.motion is not None)
         warm_up(runtime.device, inputs.parameters)
-        with intraop_threads(threads, runtime.device), _memory_errors():
+        with intraop_threads(threads, runtime.device), memory_errors():
             record_device(runtime.trace, runtime.device)
             runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
             with runtime.trace.span("input files"):
                 latest = start.latest if isinstance(start, Follower) else start
-                datasets = {symbol: _dataset(data, latest) for symbol, data in inputs.data.items()}
+                datasets = {symbol: read_dataset(data, latest) for symbol, data in inputs.data.items()}
             calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
             if isinstance(start, Follower):
                 calculation = start.on_kept_waves(calculation)
@@ -137,7 +137,7 @@ def run_inputs(
         folder.release()
 
 
-def _dataset(data: DataSet, start: State | None) -> PawDataset:
+def read_dataset(data: DataSet, start: State | None) -> PawDataset:
     """The content of a file, that of the state to start from if it is the same."""
     known = None if start is None else start.subject.datasets.get(data.symbol)
     return known if known is not None and known.sha256 == data.header.sha256 else read_paw_xml(data.path)
@@ -163,7 +163,7 @@ def _saved(folder: Path, work: ActiveRun) -> StartingPoint | None:
 
 
 @contextmanager
-def _memory_errors() -> Iterator[None]:
+def memory_errors() -> Iterator[None]:
     """Say what to do when memory is short; torch has no exception of its own for it on a CPU."""
     try:
         yield

@@ -73,7 +73,7 @@ class Diis:
         points = self._points
         residuals = np.array([self._residual(point) for point in points])
         while True:
-            shares = _shares(residuals)
+            shares = combination(residuals)
             if len(points) == 1 or np.abs(shares).max() < LARGEST_SHARE:
                 break
             points, residuals = points[1:], residuals[1:]
@@ -102,7 +102,7 @@ class Diis:
         self._shortened = float(state["shortened"])
 
 
-def _shares(residual_xz: np.ndarray) -> np.ndarray:
+def combination(residual_xz: np.ndarray) -> np.ndarray:
     """c with Σ c = 1 and the smallest |Σ c_x residual_x|."""
     overlaps = residual_xz @ residual_xz.T
     scale = np.sqrt(np.maximum(np.diagonal(overlaps), 1e-300))

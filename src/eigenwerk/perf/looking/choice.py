@@ -11,8 +11,9 @@ from eigenwerk.perf.looking.convergence_plot import convergence_figure
 from eigenwerk.perf.looking.dos_plot import DosCurves, broadened, dos_curves, dos_figure
 from eigenwerk.perf.looking.field_plot import field_figure
 from eigenwerk.perf.looking.fields import atom_plane, best_axis, is_field, lattice_plane, read_fields
-from eigenwerk.perf.looking.folder import BANDS, CONVERGE, EOS, RunFolder
+from eigenwerk.perf.looking.folder import BANDS, CONVERGE, EOS, NEB, RunFolder
 from eigenwerk.perf.looking.ionic_plot import ionic_figure
+from eigenwerk.perf.looking.path_plot import path_figure, path_title
 from eigenwerk.perf.looking.series_plot import converge_figure, eos_figure, eos_title
 from eigenwerk.perf.looking.structure_plot import structure_figure
 from eigenwerk.perf.looking.trajectory import read_trajectory
@@ -104,6 +105,12 @@ def _no_trajectory(folder: RunFolder, options: Options) -> str:
     if reason := _no_ionic(folder, options):
         return reason
     return "" if any("kinetic" in step.energy for step in folder.vasprun.steps) else "the run is no dynamics"
+
+
+def _no_path(folder: RunFolder, options: Options) -> str:
+    if not folder.has(NEB):
+        return "there is no neb.json; `eigenwerk run` makes one of a folder with IMAGES"
+    return "" if folder.drawn(NEB, lambda found: found["images"]) else "its images were not all computed yet"
 
 
 def _needs(name: str, command: str) -> Callable[[RunFolder, Options], str]:
@@ -202,6 +209,9 @@ PICTURES = (
                 EOS, lambda found: eos_figure(found, f"{folder.formula}: {eos_title(found)}"))),
     Picture("converge", "converge", "errors by cutoff, k-points, smearing", _needs(CONVERGE, "converge"),
             lambda folder, options: folder.drawn(CONVERGE, lambda found: converge_figure(found, folder.formula))),
+    Picture("neb", "neb", "energy along a path between two minima, with its images", _no_path,
+            lambda folder, options: folder.drawn(
+                NEB, lambda found: path_figure(found, f"{folder.formula}: {path_title(found)}"))),
     Picture("ionic", "ionic", "energy, forces, pressure or temperature of ionic steps", _no_ionic, _ionic),
     Picture("trajectory", "trajectory", "distances of pairs, mean square displacements, velocity autocorrelations",
             _no_trajectory, _trajectory),

@@ -22,7 +22,7 @@ from eigenwerk.perf.looking.fields import is_field
 from eigenwerk.units import HARTREE_EV
 
 VASPRUN, STATE = ("vasprun.xml", "vasprun.xml.gz"), "eigenwerk.h5"
-BANDS, EOS, CONVERGE = "bands.json", "eos.json", "converge.json"
+BANDS, EOS, CONVERGE, NEB = "bands.json", "eos.json", "converge.json", "neb.json"
 
 LARGEST = 500 * MEGABYTE
 """Bytes of a document that are read."""
@@ -83,8 +83,9 @@ class RunFolder:
         """Of the structure of the run, else of POSCAR; without either, the name of the folder."""
         if self.vasprun_path is not None:
             return formula(self.vasprun.symbols)
-        with suppress(InputError):
-            return formula(read_poscar(self.path / "POSCAR").symbols)
+        for name in ("POSCAR", "00/POSCAR"):
+            with suppress(InputError):
+                return formula(read_poscar(self.path / name).symbols)
         return self.path.resolve().name
 
     @property

@@ -20,5 +20,7 @@ def write_contcar(path: str | Path, record: RunRecord) -> None:
         poscar = replace(poscar, selective_ac=record.selective_ac, velocities_av=last.velocities_av)
     if len(record.ionic_steps) > 1 or last.kinetic is not None:
         poscar = replace(poscar, velocities_av=last.velocities_av, velocities_cartesian=True, predictor="")
+    if last.direction_av is not None:  # of a dimer: it stands where POSCAR has it
+        poscar = replace(poscar, velocities_av=last.direction_av, velocities_cartesian=True, predictor="")
     mark = "" if record.stamp is None else str(record.stamp)
     write_poscar(path, replace(poscar, lattice_cv=last.lattice_cv, scaled_ac=last.scaled_ac), mark)

@@ -185,7 +185,9 @@ class IonicStep:
     electrons in the spheres of the atoms by angular momentum, x: all and, with spin, the magnetisation, or None.
     largest_force, largest_stress: those that may move atoms or cell, eV/Angstrom and kB, or None.
     temperature (K), kinetic energy, potential and kinetic energy of a thermostat, kinetic energy of the cell and the
-    conserved quantity (eV) of dynamics, or None.  remarks: what whoever moves the atoms says, in words.
+    conserved quantity (eV) of dynamics, or None.  tangent_force, spring_force: along a path between images, of the
+    energy and of the springs, eV/Angstrom, or None; curvature along a dimer, eV/Angstrom², and direction_av, (a, v), of
+    it, or None.  remarks: what whoever moves the atoms says, in words.
 
     Raises ValueError if there is no step or if shapes do not fit together: a mistake of the caller, not of the user.
     """
@@ -216,13 +218,17 @@ class IonicStep:
     lattice_kinetic: float | None = None
     largest_force: float | None = None
     largest_stress: float | None = None
+    tangent_force: float | None = None
+    spring_force: float | None = None
+    curvature: float | None = None
+    direction_av: np.ndarray | None = None
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.steps:
             raise ValueError("IonicStep without steps: readers of the files expect at least one")
         atoms = len(self.scaled_ac)
-        for name in ("scaled_ac", "velocities_av", "forces_av"):
+        for name in ("scaled_ac", "velocities_av", "forces_av", "direction_av"):
             _require(name, getattr(self, name), (atoms, 3))
         _require("stress_vv", self.stress_vv, (3, 3))
         _require("moment_a", self.moment_a, (atoms,))

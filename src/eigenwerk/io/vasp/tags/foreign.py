@@ -11,13 +11,9 @@ OTHER = "Other programs and older versions"
 
 OPTIMISERS = group(
     VTST, "inert", "a tag of the VTST patches that acts only when ions move; it is kept and ignored",
-    ("IOPT", "int", 0, "", "Optimiser of the VTST patches."),
-    ("ICHAIN", "int", 0, "", "Method of the VTST patches."),
-    ("LCLIMB", "bool", True, "", "Climbing image."),
     ("LTANGENTOLD", "bool", False, "", "Old definition of the tangent."),
     ("LDNEB", "bool", False, "", "Doubly nudged elastic band."),
     ("LNEBCELL", "bool", False, "", "Elastic band with changing cell."),
-    ("MAXMOVE", "float", 0.2, "Å", "Largest step."),
     ("TIMESTEP", "float", 0.1, "", "Time step of the optimiser."),
     ("ILBFGSMEM", "int", 20, "", "History of the LBFGS optimiser."),
     ("LGLOBAL", "bool", True, "", "Optimise the band as a whole."),

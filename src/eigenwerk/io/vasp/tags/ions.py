@@ -5,6 +5,7 @@ from eigenwerk.io.vasp.tags.base import Derived, Row, Tag, TagValue, group, swit
 SECTION = "Ions and cell"
 DYNAMICS = "Molecular dynamics"
 SYMMETRY = "Symmetry"
+SADDLE = "Saddle points"
 
 _FIXED = "ions do not move in a ground-state run"
 _MOVING = "Acts where ions move (NSW above 0)."
@@ -16,15 +17,16 @@ RELAXATION = (
     Tag(
         "IBRION", "int", Derived("-1 if NSW is 0 or -1, else 0"), "", SECTION, "honoured",
         "How the ions move: -1 not at all, 0 molecular dynamics, 1 relaxation by DIIS, 2 quasi-Newton relaxation, "
-        "3 damped relaxation, 5 and 6 finite differences for vibrations, 6 with symmetry.",
+        "3 damped relaxation, 5 and 6 finite differences for vibrations, 6 with symmetry, 44 a dimer that climbs to a "
+        "saddle point. With IMAGES: 1 and 2 DIIS of the whole band, 3 damped motion (quick-min).",
         choices=(
-            *(TagValue(number, "honoured") for number in (-1, 0, 1, 2, 3, 5, 6)),
+            *(TagValue(number, "honoured") for number in (-1, 0, 1, 2, 3, 5, 6, 44)),
             *(TagValue(n, "refused", "linear response is not available",
                        "Set IBRION = 5 or 6 for vibrations by finite differences.") for n in (7, 8)),
             *(TagValue(number, "refused", "steering from outside is not available",
                        "Set IBRION = -1; ASE moves atoms by eigenwerk.ase.") for number in (11, 12)),
-            *(TagValue(number, "refused", "reaction paths are not available", "Set IBRION = 2 for a relaxation.")
-              for number in (40, 44)),
+            TagValue(40, "refused", "reaction coordinates (IRC) are not followed",
+                     "Set IMAGES for a path between two minima, or IBRION = 44 for a saddle point."),
         ),
     ),
     Tag(
@@ -53,9 +55,6 @@ RELAXATION = (
         f"Cartesian directions that strains of the cell may have to do with, three switches. {_MOVING}"),
     Tag("PSTRESS", "float", 0.0, "kbar", SECTION, "honoured",
         f"Pressure from outside on a cell that moves. {_MOVING}"),
-    Tag("IMAGES", "int", 0, "", SECTION, "refused", "Images of a reaction path.",
-        "reaction paths are not available", "Remove the line, or set IMAGES = 0.", off_values=(0,)),
-    Tag("SPRING", "float", -5.0, "eV/Å²", SECTION, "inert", "Springs between images.", "it acts only with IMAGES"),
     Tag("POMASS", "floats", Derived("standard weights"), "amu", SECTION, "honoured",
         "Masses of the atoms, one for each species, in dynamics and vibrations."),
     *switches(SECTION, "machine-learned force fields are not available",
@@ -83,12 +82,48 @@ _DYNAMICS_ROWS: tuple[Row, ...] = (
     ("NHC_NS", "int", 1, "", "MDALGO = 4: pieces of each of these, 1, 3 or 7."),
     ("CSVR_PERIOD", "float", 0.0, "fs", "MDALGO = 5: time of velocity rescaling."),
     ("RANDOM_SEED", "ints", Derived("0"), "",
-     "Seeds of the random numbers of dynamics, which do not depend on the ranks."),
+     "Seeds of the random numbers of dynamics, which do not depend on the ranks; the first: of a dimer's direction."),
     ("NBLOCK", "int", 1, "", "SMASS = -1: steps from one scaling of velocities to the next."),
     ("CELL_RESCALING", "word", "None", "",
      "eigenwerk's own tag: a cell that moves by stochastic rescaling, Isotropic or Full (ISIF = 3, MDALGO = 3 or 5)."),
     ("CELL_TIME", "float", 1000.0, "fs", "CELL_RESCALING: time in which the volume forgets."),
     ("BULK_MODULUS", "float", 50.0, "GPa", "CELL_RESCALING: an estimate, which decides how fast the volume follows."),
+)
+
+BAND_TAGS = (
+    Tag("IMAGES", "int", 0, "", SADDLE, "honoured",
+        "Images of a path between two end points, in folders 00 (the first end point), 01 ... each with its POSCAR: a "
+        "nudged elastic band.", at_least=0, at_most=97),
+    Tag("SPRING", "float", -5.0, "eV/Å²", SADDLE, "honoured",
+        "IMAGES: minus the constant of the springs between images, along the band (nudged)."),
+    Tag("LCLIMB", "bool", True, "", SADDLE, "honoured",
+        "IMAGES: the highest image climbs to the saddle point, once forces are below 0.5 eV/Å."),
+    Tag("MAXMOVE", "float", 0.2, "Å", SADDLE, "honoured", "IMAGES: the farthest that an atom goes in a step."),
+    Tag("IOPT", "int", 0, "", SADDLE, "honoured",
+        "IMAGES: optimiser of the VTST patches in place of IBRION; POTIM then means nothing. In place of 1, 2 and 4 "
+        "(LBFGS, conjugate gradients, steepest descent) DIIS of the whole band serves, of 3 and 7 (quick-min, FIRE) "
+        "quick-min.",
+        choices=tuple(TagValue(number, "honoured") for number in (0, 1, 2, 3, 4, 7))),
+    Tag("ICHAIN", "int", 0, "", SADDLE, "honoured", "Method of the VTST patches; 0: a nudged elastic band with IMAGES.",
+        choices=(
+            TagValue(0, "honoured"),
+            TagValue(1, "refused", "dynamical matrices come by finite differences", "Set IBRION = 5."),
+            TagValue(2, "refused", "the dimer of the VTST patches has tags of its own",
+                     "Remove the line and set IBRION = 44."),
+            TagValue(3, "refused", "Lanczos' method for saddle points is not available",
+                     "Remove the line and set IBRION = 44, a dimer."),
+        )),
+)
+
+DIMER_TAGS = (
+    Tag("DIMER_DIST", "float", 0.01, "Å", SADDLE, "honoured", "IBRION = 44: from the middle of the dimer to an end.",
+        above=0, at_most=0.5),
+    Tag("FINDIFF", "int", 1, "", SADDLE, "honoured",
+        "IBRION = 44: forces of one end of the dimer (1), or of both (2).", choices=(TagValue(1), TagValue(2))),
+    Tag("MINROT", "int", 1, "", SADDLE, "honoured", "IBRION = 44: rotations of the dimer in each step, at most.",
+        at_least=1, at_most=100),
+    Tag("STEP_SIZE", "float", 0.01, "Å", SADDLE, "honoured", "IBRION = 44: trial step of the dimer.", above=0),
+    Tag("STEP_MAX", "float", 0.1, "Å", SADDLE, "honoured", "IBRION = 44: longest step of the dimer.", above=0),
 )
 
 DYNAMICS_TAGS = (
@@ -111,4 +146,4 @@ SYMMETRIES = (
         at_most=1),
 )  # fmt: skip
 
-TAGS: tuple[Tag, ...] = RELAXATION + DYNAMICS_TAGS + SYMMETRIES
+TAGS: tuple[Tag, ...] = RELAXATION + BAND_TAGS + DIMER_TAGS + DYNAMICS_TAGS + SYMMETRIES

@@ -11,7 +11,15 @@ from pathlib import Path
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.kept_text import KeptText
 from eigenwerk.io.vasp.output.outcar.header import cell, header
-from eigenwerk.io.vasp.output.outcar.results import charges, dynamics, eigenvalues, energies, forces, stress
+from eigenwerk.io.vasp.output.outcar.results import (
+    charges,
+    dynamics,
+    eigenvalues,
+    energies,
+    forces,
+    path_forces,
+    stress,
+)
 from eigenwerk.io.vasp.output.outcar.steps import electronic_step
 from eigenwerk.io.vasp.output.outcar.text import RULE, banner
 from eigenwerk.io.vasp.output.outcar.vibrations import vibrations
@@ -60,6 +68,7 @@ def _ionic_step(record: RunRecord, number: int, ionic: IonicStep) -> Iterator[st
     if ionic.forces_av is not None:
         yield f"\n\n VOLUME and BASIS-vectors are now :\n {'-' * 77}\n{cell(record, ionic.lattice_cv)}"
         yield forces(ionic.lattice_cv, ionic.scaled_ac, ionic.forces_av)
+        yield path_forces(ionic)
         yield energies(ionic)
     if ionic.kinetic is not None:
         yield dynamics(ionic)

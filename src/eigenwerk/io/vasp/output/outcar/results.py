@@ -131,6 +131,17 @@ def forces(lattice_cv: np.ndarray, scaled_ac: np.ndarray, forces_av: np.ndarray)
     return text + f"{rule}    total drift:                                 {drift}\n"
 
 
+def path_forces(ionic: IonicStep) -> str:
+    """Forces of an image of a path, in the words of the VTST patches, for which pymatgen and scripts look."""
+    if ionic.tangent_force is None or ionic.forces_av is None:
+        return ""
+    size_a = np.linalg.norm(ionic.forces_av, axis=1)
+    largest = float(size_a.max()) if ionic.largest_force is None else ionic.largest_force
+    both = f"{ionic.spring_force or 0.0:14.6f} {ionic.tangent_force:14.6f}"
+    text = f"  NEB: projections on to tangent (spring, REAL) {both}"
+    return f"{text}\n  largest force on an atom of the band (eV/Angst) {largest:14.6f}\n"
+
+
 def energies(ionic: IonicStep) -> str:
     """The energies of an ionic step; ASE takes the third and the fifth line of this block."""
     text = f"\n\n{'-' * 104}\n\n\n\n  FREE ENERGIE OF THE ION-ELECTRON SYSTEM (eV)\n  {'-' * 51}\n"

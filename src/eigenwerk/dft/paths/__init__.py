@@ -1,0 +1,1 @@
+"""Paths between two minima: a band of images, each a calculation of its own."""
