@@ -69,7 +69,7 @@ def test_velocities_in_direct_coordinates_are_per_step(read):
         ("NSW = 5\nIBRION = 2\nPOMASS = 1", "1 masses for the 2 species"),
         ("NSW = 1\nIBRION = 5\nNFREE = 3", "NFREE = 3"),
         ("NSW = 1\nIBRION = 8", "linear response is not available"),
-        ("NSW = 1\nIBRION = 44", "reaction paths are not available"),
+        ("NSW = 1\nIBRION = 40", "reaction coordinates (IRC) are not followed"),
         ("NSW = 5\nIBRION = 2\nICHARG = 12", "line 2: NSW = 5: ICHARG = 12 keeps the density"),
         ("NSW = 5\nIBRION = 0\nPOTIM = 0", "line 4: POTIM = 0: a time step of 0 fs"),
         ("NSW = 5\nIBRION = 0\nPOTIM = 1\nTEBEG = -5", "line 5: TEBEG = -5: a temperature of -5 K"),

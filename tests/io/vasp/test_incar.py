@@ -377,7 +377,8 @@ def test_functionals_that_there_are_not_are_errors_of_their_line(text, expected)
         ("LUSE_VDW = T", "non-local correlation"),
         ("LSORBIT = T", "spin-orbit coupling is not available"),
         ("IBRION = 8", "linear response is not available"),
-        ("IBRION = 44", "reaction paths are not available"),
+        ("IBRION = 40", "reaction coordinates (IRC) are not followed"),
+        ("ICHAIN = 2", "Remove the line and set IBRION = 44."),
         ("GGA = BO", "Choose one of PE (PBE)"),
         ("ALGO = GW0", "many-body methods are not available. Set ALGO = Normal."),
         ("ALGO = Eigenval", "leave the orbitals alone"),
@@ -413,7 +414,7 @@ def test_what_would_change_the_result_is_refused_by_name(text, expected):
         ("LDAUPRINT = 2", "not printed"),
         ("KBLOCK = 5", "it decides what VASP writes"),
         ("IBRION = -1\nNSW = 5", "with IBRION = -1 the ions do not move"),
-        ("IOPT = 7", "VTST"),
+        ("TIMESTEP = 0.1", "VTST"),
         ("ISPIND = 2", "obsolete"),
     ],
 )

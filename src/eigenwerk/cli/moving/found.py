@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from eigenwerk.cli.moving.table import largest_force
-from eigenwerk.dft.inputs.motion import DYNAMICS, RELAXATION
+from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, RELAXATION
 from eigenwerk.dft.running.account import counted
 from eigenwerk.dft.running.report import Journey
 from eigenwerk.io.vasp.output.record import IonicStep
@@ -23,6 +23,8 @@ def found_lines(journey: Journey) -> list[str]:
         return [*_relaxation(steps), *_best(journey), *_unconverged(steps)]
     if journey.kind == DYNAMICS:
         return [*_dynamics(steps, float(journey.more.get("time_step_fs", 0.0))), *_unconverged(steps)]
+    if journey.kind == DIMER:
+        return [*_dimer(steps), *_unconverged(steps)]
     return journey.text.splitlines()
 
 
@@ -64,6 +66,17 @@ def _best(journey: Journey) -> list[str]:
         force = journey.steps[smallest - 1].largest_force
         lines.append(_row("smallest force", f"{force:.4f} eV/Å in ionic step {smallest}"))
     return [*lines, *(["  CONTCAR holds the last step; XDATCAR and vasprun.xml hold all"] if lines else [])]
+
+
+def _dimer(steps: Sequence[IonicStep]) -> list[str]:
+    first, last = steps[0], steps[-1]
+    lines = [f"Dimer: {counted(len(steps), 'point')}"]
+    lines.append(_row("energy", f"{last.free_energy - first.free_energy:+.6f} eV from the first point"))
+    if last.largest_force is not None:
+        lines.append(_row("largest force", f"{last.largest_force:.4f} eV/Å"))
+    if last.curvature is not None:
+        lines.append(_row("curvature", f"{last.curvature:.4f} eV/Å² along its direction, which CONTCAR has"))
+    return [*lines, _row("farthest atom", f"{_farthest(first, last):.4f} Å from where it was")]
 
 
 def _farthest(first: IonicStep, last: IonicStep) -> float:

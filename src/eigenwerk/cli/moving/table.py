@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from eigenwerk.dft.inputs.motion import DYNAMICS, RELAXATION, VIBRATIONS, MotionRequest
+from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, RELAXATION, VIBRATIONS, MotionRequest
 from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 
@@ -19,6 +19,10 @@ Column = tuple[str, str, int]
 RELAXATION_COLUMNS: tuple[Column, ...] = (
     ("step", "", 5), ("free energy", "eV", 18), ("change", "eV", 12), ("force", "eV/Å", 11), ("stress", "kbar", 10),
     ("SCF", "steps", 7), ("time", "s", 9),
+)  # fmt: skip
+DIMER_COLUMNS: tuple[Column, ...] = (
+    ("point", "", 5), ("free energy", "eV", 18), ("force", "eV/Å", 11), ("curvature", "eV/Å²", 12), ("SCF", "steps", 7),
+    ("time", "s", 9),
 )  # fmt: skip
 DYNAMICS_COLUMNS: tuple[Column, ...] = (
     ("step", "", 6), ("time", "fs", 10), ("temperature", "K", 13), ("potential", "eV", 17), ("kinetic", "eV", 11),
@@ -48,6 +52,8 @@ class IonicTable:
         """Of this kind of motion."""
         if self.motion.kind == DYNAMICS:
             return DYNAMICS_COLUMNS
+        if self.motion.kind == DIMER:
+            return DIMER_COLUMNS
         if self.motion.kind == RELAXATION:
             return tuple(one for one in RELAXATION_COLUMNS if one[0] != "stress" or self.motion.moves_cell)
         return VIBRATION_COLUMNS
@@ -73,7 +79,11 @@ class IonicTable:
             cells |= self._dynamics(number, ionic)
         else:
             cells |= self._relaxation(number, ionic)
+        if self.motion.kind == DIMER:
+            cells |= {"point": str(number), "curvature": "" if ionic.curvature is None else f"{ionic.curvature:.4f}"}
         line = "".join(f"{cells.get(name, ''):>{width}}" for name, _, width in self.columns)
+        if self.motion.kind == DIMER:
+            return f"{line}  {ionic.remarks[0] if ionic.remarks else ''}".rstrip()
         return line if self.motion.kind != VIBRATIONS else f"{line}  {_displaced(ionic)}"
 
     def _dynamics(self, number: int, ionic: IonicStep) -> dict[str, str]:
@@ -95,6 +105,8 @@ class IonicTable:
             cells["change"] = f"{ionic.free_energy - self.before:.2e}"
         self.before = ionic.free_energy
         force, stress = largest_force(ionic), ionic.largest_stress
+        if self.motion.kind == DIMER:  # forces beside the middle mean nothing for the end
+            force = ionic.largest_force
         return cells | {
             "force": "" if force is None else f"{force:.4f}", "stress": "" if stress is None else f"{stress:.2f}",
         }  # fmt: skip
@@ -120,7 +132,7 @@ def clock(seconds: float) -> str:
 
 def remarks(motion: MotionRequest, ionic: IonicStep) -> Sequence[str]:
     """What is worth a line of its own; which displacement it was stands in its row."""
-    return ionic.remarks[1:] if motion.kind == VIBRATIONS else ionic.remarks
+    return ionic.remarks[1:] if motion.kind in (VIBRATIONS, DIMER) else ionic.remarks
 
 
 def _displaced(ionic: IonicStep) -> str:

@@ -113,6 +113,11 @@ def motion_request(
             findings.note(incar.file, f"not used, because ions do not move in this run: {', '.join(given)}")
         return None, {name: Computed(None) for name in OF_MOTION} | {"IBRION": Computed(-1, "nothing moves")}
     computed = dict(_computed(incar, kind))
+    others = [(OF_BAND, PATH, "IMAGES"), (OF_DIMER, DIMER, "IBRION = 44")]
+    for idle, wanted, words in others:
+        given = [name for name in idle if kind != wanted and name in incar.values and name != "IMAGES"]
+        if given:
+            findings.note(incar.file, f"not used, because they act with {words} only: {', '.join(given)}")
     before = _errors(findings)
     free_ac = poscar.selective_ac
     if free_ac is not None and not np.any(free_ac) and _atoms_move(incar, kind):
@@ -159,6 +164,7 @@ PLACES = {
 def _placed(incar: Incar, message: str) -> Problem:
     """A problem of the tag that a message names or means, if that is given; else of NSW, which asks for all of it."""
     named = [tag for tag in (*OF_MOTION, "ISIF", "IBRION") if f"{tag} =" in message or message.startswith(tag)]
+    named.sort(key=lambda tag: not message.startswith(f"{tag} ="))
     meant = [tag for words, tag in PLACES.items() if words in message]
     tag = next((tag for tag in (*named, *meant) if tag in incar.values), "NSW")
     message = re.sub(rf"^{tag} = [^:]*: ", "", message)
