@@ -13,7 +13,8 @@ from eigenwerk.motion.saddle.nudged import require_ase
 from eigenwerk.motion.saddle.settings import BandSettings, DimerSettings
 from input_folders import words
 
-POSCAR = "ice\n1\n6 0 0\n0 6 0\n0 0 {c}\nH O\n2 1\n{mode}Cartesian\n.76 0 .59{flag}\n-.76 0 {z}{flag}\n0 0 0{flag}\n{rest}"
+CELL = "ice\n1\n6 0 0\n0 6 0\n0 0 {c}\nH O\n2 1\n"
+POSCAR = CELL + "{mode}Cartesian\n.76 0 .59{flag}\n-.76 0 {z}{flag}\n0 0 0{flag}\n{rest}"
 PLAIN = {"c": 6, "mode": "", "flag": "", "rest": ""}
 
 
