@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.relaxation.method import preconditioner
+from eigenwerk.motion.relaxation.hessian import Hessian, model_at
 from eigenwerk.motion.saddle.barrier import PathEnergy
 from eigenwerk.motion.saddle.nudged import BandForces, nudged_forces, require_ase
 from eigenwerk.motion.saddle.settings import BandSettings
@@ -82,17 +82,17 @@ class Band:
         self._energy_x, self._force_xav = np.full(count, np.nan), np.zeros((count, atoms, 3))
         self._chart = Chart(self.lattice_cv, self.free_ac, np.zeros((0, 6)), translations=False)
         self._steps: BandSteps = METHODS[self.settings.method](
-            self._model(), self.settings.pace, self.settings.longest_radius
+            self._model(self.image_xac), self.settings.pace, self.settings.longest_radius
         )
 
-    def _model(self) -> np.ndarray:
-        """Second derivatives of each image by rule of thumb, those of what may not move diagonal."""
+    def _model(self, image_xac: np.ndarray) -> list[Hessian]:
+        """Second derivatives of each image between the end points by rule of thumb."""
+        self._modelled_xac = image_xac
         found = []
-        self._modelled_xav = self.image_xac[1:-1] @ self.lattice_cv
-        for scaled_ac in self.image_xac[1:-1]:
+        for scaled_ac in image_xac[1:-1]:
             z = np.concatenate([(scaled_ac @ self.lattice_cv).ravel(), np.zeros(6)])
-            found.append(preconditioner(self._chart, z, scaled_ac, self.symbols)[:-6, :-6])
-        return np.array(found)
+            found.append(model_at(self._chart, z, scaled_ac, self.symbols))
+        return found
 
     @property
     def last(self) -> int:
@@ -141,8 +141,9 @@ class Band:
             self.status = f"largest force {largest:.2e} eV/Å"
             self._error = max(ERROR_SHARE * largest, FINAL_ERROR_SHARE * (settings.force_tolerance or 0.0))
             position_xav = self.image_xac[1:-1] @ self.lattice_cv
-            if np.linalg.norm(position_xav - self._modelled_xav, axis=-1).max() > STALE:
-                self._steps.renew(self._model())
+            moved_xac = self.image_xac - self._modelled_xac
+            if np.linalg.norm(moved_xac @ self.lattice_cv, axis=-1).max() > STALE:
+                self._steps.renew(self._model(self.image_xac))
             words += filter(None, [self._steps.take(position_xav, forces.force_xav, self._stiff(forces))])
             self._next()
         self._before_x = self._energy_x.copy()
@@ -173,7 +174,7 @@ class Band:
 
     def _stiff(self, forces: BandForces) -> np.ndarray:
         """√(2k) τ of each image, which the springs add to its second derivatives as 2k ττᵀ; 0 where an image climbs."""
-        along_xav = np.sqrt(2 * self.settings.spring) * forces.along_xav
+        along_xav = np.sqrt(2 * self.settings.spring) * np.array([self._free(one_av) for one_av in forces.along_xav])
         if self._climbing:
             along_xav[forces.highest - 1] = 0.0
         return along_xav
@@ -212,7 +213,7 @@ class Band:
         return {
             "images": self.image_xac, "computed": self.computed_xac, "energies": self._energy_x,
             "forces": self._force_xav, "before": self._before_x, "steps": self._steps.state(),
-            "modelled": self._modelled_xav,
+            "modelled": self._modelled_xac,
             "counts": np.array([self.steps_done, self._failures]), "climbing": self._climbing, "error": self._error,
             "ended": self.ended, "finished": self.finished, "status": self.status, "method": self.settings.method,
         }  # fmt: skip
@@ -231,7 +232,7 @@ class Band:
         self._energy_x, self._force_xav = np.array(state["energies"]), np.array(state["forces"])
         self._before_x = None if state["before"] is None else np.array(state["before"])
         self._steps.restore(state["steps"])
-        self._modelled_xav = np.array(state["modelled"])
+        self._steps.renew(self._model(np.array(state["modelled"])))
         self.steps_done, self._failures = (int(count) for count in state["counts"])
         self._climbing = bool(state["climbing"])
         self._error = None if state["error"] is None else float(state["error"])

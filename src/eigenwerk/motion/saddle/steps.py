@@ -9,12 +9,13 @@ P is, for each image, a model of the second derivatives of its energy, to which 
 the energy may be soft and P alone would send images too far.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from eigenwerk.motion.relaxation.diis import DIVERGED, LARGEST_SHARE, MOST_KEPT, combination
+from eigenwerk.motion.relaxation.hessian import Hessian
 
 SHORTEST = 1e-3
 """Share of a step below which a shorter one is of no use."""
@@ -26,7 +27,7 @@ class BandSteps(Protocol):
     def take(self, position_xav: np.ndarray, force_xav: np.ndarray, stiff_xav: np.ndarray) -> str:
         """Learn from a band; a remark ("" for none)."""
 
-    def renew(self, model_xyz: np.ndarray) -> None:
+    def renew(self, model_x: Sequence[Hessian]) -> None:
         """Another model, because the band has moved."""
 
     def propose(self) -> np.ndarray:
@@ -39,7 +40,7 @@ class BandSteps(Protocol):
         """The forces mean something else from now on."""
 
     def state(self) -> dict[str, Any]:
-        """All that it needs to go on."""
+        """All that it needs to go on, but for the model."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on where `state` was taken."""
@@ -50,20 +51,29 @@ def capped(step_xav: np.ndarray, most: float) -> np.ndarray:
     return step_xav * min(1.0, most / max(float(np.linalg.norm(step_xav, axis=-1).max(initial=0.0)), 1e-300))
 
 
-def pushes(model_xyz: np.ndarray, stiff_xav: np.ndarray, force_yxav: np.ndarray) -> np.ndarray:
-    """(P + s sᵀ)⁻¹ F of each image x, for several bands y."""
-    bands, images = force_yxav.shape[:2]
-    stiff_xz = stiff_xav.reshape(images, -1)
-    model_xyz = model_xyz + stiff_xz[:, :, None] * stiff_xz[:, None, :]
-    force_xzy = force_yxav.reshape(bands, images, -1).transpose(1, 2, 0)
-    return np.linalg.solve(model_xyz, force_xzy).transpose(2, 0, 1).reshape(force_yxav.shape)
+def pushes(model_x: Sequence[Hessian], stiff_xav: np.ndarray, force_yxav: np.ndarray) -> np.ndarray:
+    """(P + s sᵀ)⁻¹ F of each image x, for several bands y (Sherman and Morrison)."""
+    found_yxav = np.zeros_like(force_yxav)
+    for x, model in enumerate(model_x):
+        stiff_z = _padded(stiff_xav[x])
+        soft_z = model.solve(stiff_z)
+        for y, force_xav in enumerate(force_yxav):
+            push_z = model.solve(_padded(force_xav[x]))
+            push_z = push_z - soft_z * (stiff_z @ push_z) / (1 + stiff_z @ soft_z)
+            found_yxav[y, x] = push_z[:-6].reshape(-1, 3)
+    return found_yxav
+
+
+def _padded(vector_av: np.ndarray) -> np.ndarray:
+    """With the strain of a chart, which is none."""
+    return np.concatenate([vector_av.ravel(), np.zeros(6)])
 
 
 class BandDiis:
-    """model_xyz: P of each image, (images, 3a, 3a), eV/Å²; pace: multiplies P⁻¹F; most: Å of a step."""
+    """model_x: P of each image, eV/Å²; pace: multiplies P⁻¹F; most: Å of a step."""
 
-    def __init__(self, model_xyz: np.ndarray, pace: float, most: float) -> None:
-        self._model, self._pace, self._most = model_xyz, pace, most
+    def __init__(self, model_x: Sequence[Hessian], pace: float, most: float) -> None:
+        self._model, self._pace, self._most = model_x, pace, most
         self._position: list[np.ndarray] = []
         self._force: list[np.ndarray] = []
         self._shortened = 1.0
@@ -80,8 +90,8 @@ class BandDiis:
         self._force = [*self._force, force_xav][-MOST_KEPT:]
         return remark
 
-    def renew(self, model_xyz: np.ndarray) -> None:
-        self._model = model_xyz
+    def renew(self, model_x: Sequence[Hessian]) -> None:
+        self._model = model_x
 
     def propose(self) -> np.ndarray:
         assert self._stiff is not None, "a band is taken before"
@@ -105,12 +115,11 @@ class BandDiis:
 
     def state(self) -> dict[str, Any]:
         return {
-            "model": self._model, "position": np.array(self._position), "force": np.array(self._force),
+            "position": np.array(self._position), "force": np.array(self._force),
             "shortened": self._shortened, "stiff": self._stiff,
         }  # fmt: skip
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self._model = np.array(state["model"])
         self._position, self._force = list(np.array(state["position"])), list(np.array(state["force"]))
         self._shortened = float(state["shortened"])
         self._stiff = None if state["stiff"] is None else np.array(state["stiff"])
@@ -120,7 +129,7 @@ class BandQuickMin:
     """As `BandDiis`, but without the model; pace: the time step, in which a force of 1 eV/Å moves an atom at rest
     by its square in Å."""
 
-    def __init__(self, model_xyz: np.ndarray, pace: float, most: float) -> None:
+    def __init__(self, model_x: Sequence[Hessian], pace: float, most: float) -> None:
         self._most, self._time = most, pace
         self._velocity: np.ndarray | None = None
         self._position: np.ndarray | None = None
@@ -136,7 +145,7 @@ class BandQuickMin:
         self._velocity, self._position = velocity + kick_xav, position_xav
         return remark
 
-    def renew(self, model_xyz: np.ndarray) -> None:
+    def renew(self, model_x: Sequence[Hessian]) -> None:
         pass
 
     def propose(self) -> np.ndarray:
