@@ -86,7 +86,8 @@ class Image:
         active.calculation = active.saver.calculation = calculation
         active.protect = self.callers.protect  # what is to be rescued is the image at work
         began = time.perf_counter()
-        ground = calculation.run(self._scf_step, self._begin(asked, calculation))
+        begin = self._begin(asked, calculation)
+        ground = calculation.run(self._scf_step, begin, self.surface.force_error(asked))
         calculation.parameters = given  # steps with a density that is kept are for the first arrangement
         self.ground, self.resumed = ground, None
         self.seconds.append(time.perf_counter() - began)
