@@ -24,6 +24,7 @@ Compare gaps, eigenvalues relative to the band top, and energy differences: of t
 import argparse
 import sys
 from pathlib import Path
+from tempfile import gettempdir
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "accuracy" / "oracle")]
@@ -49,7 +50,7 @@ def main() -> None:
             continue
         case = CASES[name]
         try:
-            results = run(case["structure"], {**case["settings"], "log": f"/tmp/gpaw_hybrid_{name}.txt"})
+            results = run(case["structure"], {**case["settings"], "log": str(Path(gettempdir()) / f"gpaw_hybrid_{name}.txt")})
         except Exception as error:
             print(name, "failed:", repr(error), flush=True)
             continue
