@@ -48,9 +48,9 @@ def main() -> None:
     for name in given.cases or CASES:
         if name in load(given.out) and not given.again:
             continue
-        case = CASES[name]
+        case, log = CASES[name], Path(gettempdir()) / f"gpaw_hybrid_{name}.txt"
         try:
-            results = run(case["structure"], {**case["settings"], "log": str(Path(gettempdir()) / f"gpaw_hybrid_{name}.txt")})
+            results = run(case["structure"], {**case["settings"], "log": str(log)})
         except Exception as error:
             print(name, "failed:", repr(error), flush=True)
             continue
