@@ -18,6 +18,15 @@ DEVICE_GRID_BYTES = 2**28
 DEVICE_BLOCK_SHARE = 1 / 40
 """Share of a GPU's memory for the coefficients of one block of k-points; solvers hold some 20 times as much."""
 
+EXCHANGE_GRID_BYTES = 2**27
+"""Orbitals on the grid that exact exchange is applied to at a time."""
+
+EXCHANGE_TABLE_BYTES = 2**28
+"""Compensation charges by wave that are kept from one application of exact exchange to the next."""
+
+EXCHANGE_OPERATORS = 6
+"""Operators of exact exchange that are kept as rows; then only the last one is, and their way begins anew."""
+
 BATCH_POINTS = 32
 """k-points whose bands are found together in a fixed potential, at most: only theirs are in memory."""
 

@@ -4,7 +4,8 @@ dimensions."""
 import numpy as np
 import pytest
 
-from eigenwerk.dft.exchange.extrapolation import LONGEST, OperatorHistory
+from eigenwerk.dft.exchange.extrapolation import OperatorHistory
+from eigenwerk.parallel.block_sizes import EXCHANGE_OPERATORS
 
 
 def iterate(count, steps, factor=0.9):
@@ -37,5 +38,5 @@ def test_two_dimensions_take_three_steps_and_no_noise_comes_after():
 
 
 def test_many_dimensions_converge_faster_than_the_map_and_beyond_the_longest_history():
-    residuals = iterate(12, 3 * LONGEST)
+    residuals = iterate(12, 3 * EXCHANGE_OPERATORS)
     assert residuals[-1] < 1e-3 * 0.9 ** len(residuals) * residuals[0]

@@ -152,3 +152,14 @@ def test_weights_on_atoms_and_a_batch_of_other_points_are_rows(tmp_path):
     batch = items_of(both.parts.memory)["bands besides"]
     assert batch > 16 * 20 * both.size.plane_waves * (both.size.projectors + 2 * 12)
     assert "bands besides" not in items_of(plain.parts.memory)
+
+
+def test_exact_exchange_keeps_operators_and_gathers_occupied_orbitals(inputs):
+    """Rows of the operators stay; every rank has all occupied orbitals while it is applied."""
+    size, alone = replace(inputs.size, mesh=8), Layout(1, 1)
+    plain, found = (items_of(estimate_memory(one, alone, processor(1))) for one in (inputs.size, size))
+    assert found["operators of exact exchange"] == 4 * plain["orbitals"]
+    occupied = 2 * 16 * size.kpoints * size.filled * (size.plane_waves + size.projectors)
+    assert found["exact exchange"] > occupied and "exact exchange" not in plain
+    shared = items_of(estimate_memory(size, Layout(1, 2), processor(1)))
+    assert shared["exact exchange"] > occupied

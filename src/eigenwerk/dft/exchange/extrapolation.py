@@ -12,9 +12,7 @@ Source: P. Pulay, Chem. Phys. Lett. 73, 393 (1980).
 import numpy as np
 
 from eigenwerk.dft.terms.term import LowRank
-
-LONGEST = 6
-"""Operators that are kept; then only the last one is, and the way begins anew."""
+from eigenwerk.parallel.block_sizes import EXCHANGE_OPERATORS
 
 SMALLEST = 1e-6
 """Directions whose squared residual is below this share of the largest are left out."""
@@ -34,7 +32,7 @@ class OperatorHistory:
         overlap_j: Tr V[γ_i] γ of all before and itself, hartree; share_j: how γ̄ was made of those before, None if the
         orbitals are of no operator.
         """
-        if len(self.rows) == LONGEST:
+        if len(self.rows) == EXCHANGE_OPERATORS:
             self.rows, self.inputs, self.overlap_jj = [], [], np.zeros((0, 0))
             overlap_j, share_j = overlap_j[-1:], None
         count = len(self.rows) + 1

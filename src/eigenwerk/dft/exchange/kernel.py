@@ -70,7 +70,7 @@ class ExchangeKernel:
 
 def screened_kernel(omega: float) -> ExchangeKernel:
     """erfc(ωr)/r, ω in bohr⁻¹."""
-    return ExchangeKernel(omega, 0.0, pi / omega**2, "screened: its limit at zero wave vector, π/ω²")
+    return ExchangeKernel(omega, 0.0, pi / omega**2, "screened, at zero wave vector its limit")
 
 
 def probe_charge_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> ExchangeKernel:
@@ -80,14 +80,14 @@ def probe_charge_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> Exchang
     """
     crystal_cv = cells_cc @ lattice_cv
     at_zero = -abs(np.linalg.det(crystal_cv)) * point_charge_potential(crystal_cv)
-    return ExchangeKernel(0.0, 0.0, at_zero, "unscreened: a probe charge for zero wave vector")
+    return ExchangeKernel(0.0, 0.0, at_zero, "1/r, at zero wave vector by a probe charge")
 
 
 def cut_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> ExchangeKernel:
     """1/r inside the sphere that has the volume of the cell in which Bloch waves are periodic."""
     volume = abs(np.linalg.det(cells_cc @ lattice_cv))
     radius = (3 * volume / (4 * pi)) ** (1 / 3)
-    return ExchangeKernel(0.0, radius, 2 * pi * radius**2, f"unscreened, cut at {radius:.2f} bohr")
+    return ExchangeKernel(0.0, radius, 2 * pi * radius**2, f"1/r cut at {radius:.2f} bohr")
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def wigner_seitz_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> Exchang
         place[:] = np.where(near_R, 2 * a / np.sqrt(pi), erf(a * distance_R) / np.where(near_R, 1.0, distance_R))
     weight = abs(np.linalg.det(crystal_cv)) / value_R.size
     long_range = LongRange(cells_cc, np.fft.fftn(value_R).real * weight)
-    return ExchangeKernel(a, 0.0, pi / a**2, "unscreened, ends at the Wigner-Seitz cell of the mesh", long_range)
+    return ExchangeKernel(a, 0.0, pi / a**2, "1/r that ends at the Wigner-Seitz cell of the mesh", long_range)
 
 
 UNSCREENED = {"probe charge": probe_charge_kernel, "cut": cut_kernel, "Wigner-Seitz": wigner_seitz_kernel}

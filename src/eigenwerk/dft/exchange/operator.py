@@ -17,10 +17,8 @@ from eigenwerk.dft.exchange.pairs import PairExchange, Targets, block_of_sources
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.terms.term import OrbitalForces
+from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES
 from eigenwerk.parallel.threads import threads_for
-
-TARGET_BYTES = 2**27
-"""Orbitals on the grid that the exchange is applied to at a time."""
 
 
 class ExchangeOperator:
@@ -105,7 +103,7 @@ class ExchangeOperator:
         basis, sphere_map = self.basis, self.basis.sphere_map.problems(slice(k, k + 1))
         sharing = 1 if slopes else basis.form.orbitals_on_grid
         # blocks of equal size, and an even number of orbitals where two share a grid
-        most = max(1, TARGET_BYTES // (16 * self.pairs.points)) * sharing
+        most = max(1, EXCHANGE_GRID_BYTES // (16 * self.pairs.points)) * sharing
         count, atoms = x_1bW.shape[1], len(basis.structure.symbols)
         size = ceil(count / max(1, ceil(count / most)) / sharing) * sharing if count else 1
         images, rows = [x_1bW[:, :0]], [rows_1bI[0, :0]]

@@ -68,6 +68,7 @@ class OuterLoop:
         self.hybrid.forget()
         words = f"exact exchange {self.exchange.applications}: {self.exchange.energy * HARTREE_EV:.6f} eV"
         if excess is None:
-            return words
+            kernel = self.exchange.operator.kernel
+            return f"{words} ({kernel.words}; with and between cores 1/r, as data sets hold it)"
         self.excess.append(excess)
         return f"{words}, {excess * HARTREE_EV:.1e} eV from the operator before"

@@ -27,12 +27,10 @@ from eigenwerk.dft.exchange.mesh_orbitals import SourceBlock
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX
 from eigenwerk.dft.paw.spherical import solid_harmonics
+from eigenwerk.parallel.block_sizes import EXCHANGE_TABLE_BYTES
 from eigenwerk.parallel.threads import each, threads_for
 
 HARMONICS = (COMPENSATION_LMAX + 1) ** 2
-
-KEPT_BYTES = 2**28
-"""Compensation charges by wave that are kept from one application to the next."""
 
 SAME_WAVE = 1e8
 """Wave vectors that agree to as many parts are one."""
@@ -103,7 +101,7 @@ class PairExchange:
         key = tuple(np.rint(np.asarray(q_c) * SAME_WAVE).astype(int).tolist())
         if key not in self._kept:
             found = self._waves(q_c)
-            if sum(one.charge_AS.nbytes for one in self._kept.values()) + found.charge_AS.nbytes > KEPT_BYTES:
+            if sum(one.charge_AS.nbytes for one in self._kept.values()) + found.charge_AS.nbytes > EXCHANGE_TABLE_BYTES:
                 return found
             self._kept[key] = found
         return self._kept[key]

@@ -76,7 +76,8 @@ class Trail:
             density = newest.rest.map_names(_times(1 / newest.structure.volume))
             there = superposed_atoms(atoms, density.spin, newest.moment_a, newest.structure)
             density = _plus(density, there)
-            return StartingPoint(with_electrons(density, atoms, self.electrons), newest.coeff_sknG, wanted_skn)
+            density = with_electrons(density, atoms, self.electrons)
+            return StartingPoint(density, newest.coeff_sknG, wanted_skn, occ_skn=self.occ_skn)
         places = _unwrapped([one.structure for one in self.kept], atoms.basis.structure)
         weight_x = weights(self.method, places[1:], places[0])
         pairs = list(zip(weight_x.tolist(), self.kept, strict=False))
@@ -90,7 +91,7 @@ class Trail:
         coeff_sknG = sum(weight * one.coeff_sknG for weight, one in pairs)
         assert isinstance(coeff_sknG, torch.Tensor)
         density = with_electrons(density, atoms, self.electrons)
-        return StartingPoint(density, coeff_sknG, wanted_skn, learned=lambda: self.learned)
+        return StartingPoint(density, coeff_sknG, wanted_skn, learned=lambda: self.learned, occ_skn=self.occ_skn)
 
 
 def _newest(memory: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

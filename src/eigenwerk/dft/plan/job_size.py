@@ -42,7 +42,8 @@ class JobSize:
     real (wave_form.py); exact: whole matrices are diagonalised; start_single: the first steps are in single precision.
     listed: k-points of the longest list whose bands are found besides, batch by batch, with whether their orbitals are
     real; weighed: k-points whose orbitals are projected on atoms, 0 for none, and the numbers of bytes that are kept
-    of an orbital for each atom; earlier: states of earlier ionic steps that predict the next one.
+    of an orbital for each atom; earlier: states of earlier ionic steps that predict the next one; mesh: points of the
+    whole mesh that exact exchange sums over, 0 without.
     """
 
     spins: int
@@ -67,6 +68,7 @@ class JobSize:
     weighed: int = 0
     weight_bytes: int = 0
     earlier: int = 0
+    mesh: int = 0
 
     @property
     def number_bytes(self) -> int:
@@ -140,6 +142,7 @@ def job_size(
         or (not parameters.real_space and inversion_of_orbitals(kpoints) is not None),
         exact=parameters.solver == "exact",
         start_single=parameters.start_single,
+        mesh=kpoints.full_count if parameters.hybrid is not None and parameters.hybrid.fraction else 0,
     )
 
 

@@ -15,7 +15,14 @@ from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import Machine
 from eigenwerk.dft.plan.step_cost import points_per_block
-from eigenwerk.parallel.block_sizes import BATCH_POINTS, FEWEST_GUARDS, GUARD_SHARE
+from eigenwerk.parallel.block_sizes import (
+    BATCH_POINTS,
+    EXCHANGE_GRID_BYTES,
+    EXCHANGE_OPERATORS,
+    EXCHANGE_TABLE_BYTES,
+    FEWEST_GUARDS,
+    GUARD_SHARE,
+)
 
 COMPLEX, REAL, ORBITAL = 16, 8, 0
 """Bytes of a number; ORBITAL: of one of an orbital's, which is real or complex."""
@@ -25,6 +32,9 @@ EXACT_MATRICES = 10
 
 POLYNOMIALS = 27
 """Powers 0, 1 and 2 of h_3 in the nine shapes (l, m) of compensation charges."""
+
+HARMONICS = 9
+"""Compensation charges of an atom, (l, m) with l up to 2."""
 
 ONE_CENTRE_BYTES = 26e6
 """Densities, gradients and derivatives of one atom and spin on its angular mesh."""
@@ -69,6 +79,10 @@ def _single(size: JobSize) -> bool:
     return size.start_single
 
 
+def _exchanges(size: JobSize) -> bool:
+    return size.mesh > 0
+
+
 STAYING = (
     Arrays("orbitals", "sknG", 2, ORBITAL),  # old and new
     Arrays("projections", "sknI", 2, ORBITAL, _in_waves),  # of both, on every rank
@@ -94,6 +108,8 @@ STAYING = (
     Arrays("density mixing", "jsD", 2),
     Arrays("symmetry", "od", 1, 25),  # a place, a phase, a mark
     Arrays("weights on atoms", "sKnaw", 1, 1, lambda size: size.weighed > 0),  # of all k-points, to the end
+    # rows of the operators that are kept and of the one in use, and the orbitals last given
+    Arrays("operators of exact exchange", "sknG", EXCHANGE_OPERATORS + 2, ORBITAL, _exchanges),
     Arrays("earlier ionic steps", "esknG", 1, ORBITAL, lambda size: size.earlier > 0),
     Arrays("earlier ionic steps", "esd", 1, COMPLEX, lambda size: size.earlier > 0),
 )
@@ -101,6 +117,9 @@ STAYING = (
 
 BESIDES = "bands besides"
 """A batch of other k-points, with all that belongs to them, beside the state of the run."""
+
+EXCHANGE = "exact exchange"
+"""An application to all bands."""
 
 SOLVER = "eigensolver"
 GROWN, APPLYING, MATRICES = 20, 16, 8
@@ -149,6 +168,8 @@ def estimate_memory(size: JobSize, layout: Layout, machine: Machine, block: int 
     staying, passing = (_by_item(rows, size, axes) for rows in (STAYING, PASSING))
     staying["programs"] = machine.programs + (machine.talking if layout.ranks > 1 else 0.0)
     passing[SOLVER] = _solver_bytes(size, layout, machine, axes)
+    if size.mesh:
+        passing[EXCHANGE] = _exchange_bytes(size, layout, machine, axes)
     if size.listed:
         passing[BESIDES] = _batch_bytes(size, layout, machine)
     items = [MemoryItem(name, round(count)) for name, count in staying.items()]
@@ -216,6 +237,17 @@ def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mapping
     travelling = 2 * vectors if layout.band_ranks > 1 else 0.0
     conjugated = 2 * vectors if block > 1 and not size.real else 0.0
     return max(GROWN * images + matrices + conjugated, APPLYING * images + on_grid + 3 * projections) + travelling
+
+
+def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mapping[str, float]) -> float:
+    """Occupied orbitals of all points on every rank, twice while they are gathered; images; grids; charges by wave."""
+    occupied = size.spins * size.kpoints * size.filled * (size.plane_waves + size.projectors) * COMPLEX
+    images = 2 * size.number_bytes * axes["s"] * axes["k"] * axes["n"] * axes["G"]
+    grid = COMPLEX * size.wave_points
+    targets = min(EXCHANGE_GRID_BYTES, max(grid, grid * size.bands / layout.band_ranks))
+    table = HARMONICS * size.atoms * 2 * size.density_waves * COMPLEX
+    tables = table + min(EXCHANGE_TABLE_BYTES, size.mesh * axes["k"] * table)
+    return 2 * occupied + images + 2 * targets + 4 * max(grid, machine.grid_bytes) + tables
 
 
 def _waves(size: JobSize, layout: Layout) -> int:

@@ -50,7 +50,9 @@ def wave_start(path: str | Path, calculation: Calculation) -> StartingPoint | No
     coeff_sknG = orthonormal(calculation, coeff_sknG, str(path))
     density = calculation.symmetrise(density_of_bands(atoms, coeff_sknG, filling_skn))
     density = with_electrons(density, atoms, parameters.electrons)
-    return StartingPoint(density, coeff_sknG, wanted_bands(occ_skn) if kept == bands else None)
+    if kept < bands:
+        return StartingPoint(density, coeff_sknG)
+    return StartingPoint(density, coeff_sknG, wanted_bands(occ_skn), occ_skn=occ_skn)
 
 
 def _stored(file: Wavecar) -> Stored:
