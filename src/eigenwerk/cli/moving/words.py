@@ -1,4 +1,7 @@
-"""What is about to move, and how: rows for the heading of a run, for `check` and `plan` (no torch)."""
+"""What is about to move, and how: rows for the heading of a run, for `check` and `plan`.
+
+No torch; scipy, which the model of bonds needs, where something moves.
+"""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -8,14 +11,11 @@ import numpy as np
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.running.account import counted
-from eigenwerk.dft.running.movers import make_band, make_mover
 from eigenwerk.io.vasp.images import distances
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.dynamics.trajectory import Trajectory
 from eigenwerk.motion.prediction import ASPC, ATOMS, FIT, NONE, SECOND
-from eigenwerk.motion.relaxation.relaxation import Relaxation
 from eigenwerk.motion.relaxation.settings import KILOBAR, RelaxationSettings
-from eigenwerk.motion.saddle.dimer import Dimer
 from eigenwerk.motion.saddle.settings import BandSettings, DimerSettings
 from eigenwerk.motion.vibrations.vibrations import Vibrations, VibrationSettings
 
@@ -45,14 +45,17 @@ def motion_rows(inputs: Inputs) -> list[Row]:
 
 def _words(inputs: Inputs, motion: MotionRequest) -> Iterator[str]:
     """Of each kind of motion."""
+    from eigenwerk.dft.running.movers import make_band, make_mover
+    from eigenwerk.motion.relaxation.relaxation import Relaxation
+
     if isinstance(motion.settings, BandSettings):
         make_band(inputs, motion)
         return _path(inputs, motion, motion.settings)
     mover = make_mover(inputs, motion)
-    if isinstance(mover, Dimer):
+    if isinstance(motion.settings, DimerSettings):
         return _dimer(motion, motion.settings)
     if isinstance(mover, Relaxation):
-        return _relaxation(motion, mover)
+        return _relaxation(motion, mover.freedom)
     if isinstance(mover, Trajectory):
         return _dynamics(inputs, motion, mover)
     assert isinstance(mover, Vibrations)
@@ -65,6 +68,8 @@ def points(inputs: Inputs) -> int:
     if motion is None:
         return 1
     if isinstance(motion.settings, VibrationSettings):
+        from eigenwerk.dft.running.movers import make_mover
+
         mover = make_mover(inputs, motion)
         return len(mover.steps) if isinstance(mover, Vibrations) else motion.steps
     return motion.steps
@@ -103,11 +108,11 @@ def _dimer(motion: MotionRequest, settings: object) -> Iterator[str]:
     yield f"ends at forces of {limit:g} eV/Å with a negative curvature, or after {counted(motion.steps, 'point')}"
 
 
-def _relaxation(motion: MotionRequest, mover: Relaxation) -> Iterator[str]:
+def _relaxation(motion: MotionRequest, freedom: tuple[int, int]) -> Iterator[str]:
     settings = motion.settings
     assert isinstance(settings, RelaxationSettings)
     what = CELLS.get(settings.isif, "ions")
-    ions, strains = mover.freedom
+    ions, strains = freedom
     free = [counted(ions, "coordinate") + " of ions"] if ions else []
     free += [counted(strains, "strain") + " of the cell"] if strains else []
     outside = f", pressure {settings.pressure / KILOBAR:g} kbar" if settings.pressure else ""
