@@ -10,6 +10,7 @@ from eigenwerk.motion.relaxation.chart import Chart
 from eigenwerk.motion.relaxation.hessian import Hessian, model_at
 from eigenwerk.motion.saddle.barrier import PathEnergy
 from eigenwerk.motion.saddle.nudged import BandForces, nudged_forces, require_ase
+from eigenwerk.motion.saddle.rigid import turns_freely, without_rigid_motions
 from eigenwerk.motion.saddle.settings import BandSettings
 from eigenwerk.motion.saddle.steps import BandDiis, BandQuickMin, BandSteps
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
@@ -81,6 +82,8 @@ class Band:
         count, atoms = self.image_xac.shape[:2]
         self._energy_x, self._force_xav = np.full(count, np.nan), np.zeros((count, atoms, 3))
         self._chart = Chart(self.lattice_cv, self.free_ac, np.zeros((0, 6)), translations=False)
+        self._rigid = bool(self.free_ac.all())
+        self._turns = self._rigid and turns_freely(self.lattice_cv, self.image_xac)
         self._steps: BandSteps = METHODS[self.settings.method](
             self._model(self.image_xac), self.settings.pace, self.settings.longest_radius
         )
@@ -169,12 +172,19 @@ class Band:
         found = nudged_forces(
             self.lattice_cv, position_xav, self._energy_x, self._force_xav, self.settings.spring, self._climbing
         )
-        free_xav = np.array([self._free(force_av) for force_av in found.force_xav])
-        return replace(found, force_xav=free_xav)
+        pairs = zip(found.force_xav, position_xav[1:-1], strict=True)
+        return replace(found, force_xav=np.array([self._useful(force_av, place_av) for force_av, place_av in pairs]))
+
+    def _useful(self, force_av: np.ndarray, position_av: np.ndarray) -> np.ndarray:
+        """Without what is fixed and, where nothing is, without motions of all atoms together."""
+        if not self._rigid:
+            return self._free(force_av)
+        return without_rigid_motions(force_av, position_av, self._turns)
 
     def _stiff(self, forces: BandForces) -> np.ndarray:
         """√(2k) τ of each image, which the springs add to its second derivatives as 2k ττᵀ; 0 where an image climbs."""
-        along_xav = np.sqrt(2 * self.settings.spring) * np.array([self._free(one_av) for one_av in forces.along_xav])
+        pairs = zip(forces.along_xav, self.image_xac[1:-1] @ self.lattice_cv, strict=True)
+        along_xav = np.sqrt(2 * self.settings.spring) * np.array([self._useful(one, place) for one, place in pairs])
         if self._climbing:
             along_xav[forces.highest - 1] = 0.0
         return along_xav
