@@ -14,9 +14,9 @@ class Report:
     """What a mover says after a point: numbers for tables and files; None where they have no meaning.
 
     kinetic, potential energies of the thermostat and the conserved quantity: eV; temperature: K; velocities_av: Å/fs;
-    volume_pressure: kbar; largest_force, largest_stress: of what may move, eV/Å and kbar.  tangent_force, spring_force:
-    along a path, of the surface and of springs, eV/Å; curvature: along a dimer, eV/Å², and direction_av: of it.
-    words: what happened, one remark each.
+    lattice_velocity_cv: of lattice vectors with a mass, Å/fs; largest_force, largest_stress: of what may move, eV/Å
+    and kbar.  tangent_force, spring_force: along a path, of the surface and of springs, eV/Å; curvature: along a dimer,
+    eV/Å², and direction_av: of it.  words: what happened, one remark each.
     """
 
     largest_force: float | None = None
@@ -31,6 +31,7 @@ class Report:
     spring_force: float | None = None
     curvature: float | None = None
     direction_av: np.ndarray | None = None
+    lattice_velocity_cv: np.ndarray | None = None
     words: tuple[str, ...] = ()
     more: Mapping[str, float] = field(default_factory=dict)
 

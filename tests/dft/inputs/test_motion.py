@@ -33,6 +33,18 @@ def test_a_relaxation_has_its_limits_in_its_own_units(read):
     assert settings.pressure == pytest.approx(1 / 160.2176634)  # 10 kbar = 1 GPa
 
 
+def test_lattice_velocities_of_poscar_are_those_of_a_cell_with_a_mass(read):
+    vectors = "6 0 0\n0 6 0\n0 0 6"
+    rest = f"Lattice velocities and vectors\n1\n.001 0 0\n0 0 0\n0 0 0\n{vectors}\n"
+    lines = "NSW = 9\nIBRION = 0\nPOTIM = 0.5\nTEBEG = 300\nMDALGO = 3\nLANGEVIN_GAMMA = 10 5\n"
+    poscar = POSCAR.format(**(PLAIN | {"rest": rest}))
+    moving = read(lines + "ISIF = 3\nLANGEVIN_GAMMA_L = 10\n", poscar=poscar)
+    np.testing.assert_array_equal(moving.motion.lattice_velocity_cv, np.diag([0.001, 0, 0]))
+    fixed = read(lines, poscar=poscar)
+    assert fixed.motion.lattice_velocity_cv is None
+    assert "the lattice velocities are not used" in words(fixed, "note")
+
+
 def test_a_relaxation_ends_by_ten_times_ediff_if_nothing_is_said(read):
     inputs = read("NSW = 30\nIBRION = 2\nEDIFF = 1E-5\n")
     assert inputs.setting("EDIFFG") == pytest.approx(1e-4)

@@ -100,6 +100,28 @@ def test_dynamics_without_a_bath_conserves_its_energy(moved):
     assert np.ptp(conserved) < 0.02 * max(np.ptp(kinetic), 0.02)
 
 
+def test_a_run_that_was_stopped_in_its_first_ionic_step_goes_on_within_it(moved, tmp_path):
+    _, whole = moved
+    folder = make_folder(tmp_path / "run", **MOVE)
+    with pytest.raises(RunInterrupted) as stopped:
+        run_folder(folder, on_step=StopAfter(4))
+    assert stopped.value.result.journey.steps == ()
+    steps = []
+    result = run_inputs(read_inputs(folder), on_step=steps.append, resume=True)
+    assert any("within the first ionic step" in note for note in result.notes)
+    assert len(steps) == sum(len(step.steps) for step in whole.journey.steps) - 4
+    np.testing.assert_allclose(places(result), places(whole), rtol=0, atol=1e-11)
+
+
+def test_a_state_of_other_places_does_not_begin_a_run_that_goes_on(tmp_path):
+    folder = make_folder(tmp_path / "run", **MOVE)
+    with pytest.raises(RunInterrupted):
+        run_folder(folder, on_step=StopAfter(2))
+    make_folder(folder, last=".27 .24 .255", **(MOVE | {"NSW": 1}))
+    result = run_inputs(read_inputs(folder), resume=True)
+    assert result.converged and any("begins at its start" in note for note in result.notes)
+
+
 @pytest.mark.parametrize(("kind", "stop"), [("relaxed", 7), ("moved", 9), ("moved", 14), ("moved", 15)])
 def test_a_run_that_was_stopped_goes_on_to_the_same_end(kind, stop, request, tmp_path):
     _, whole = request.getfixturevalue(kind)

@@ -85,8 +85,39 @@ def test_selective_dynamics_velocities_and_predictor_are_kept(data):
     assert poscar.selective_ac.tolist() == [[True, False, True], [False, True, False]]
     assert poscar.velocities_av == pytest.approx(np.array([[0.01, 0.02, 0.03], [-0.01, 0.0, 0.001]]))
     assert poscar.velocities_cartesian
-    assert poscar.lattice_velocities.splitlines()[0] == "Lattice velocities and vectors"
+    np.testing.assert_array_equal(poscar.lattice_velocity_cv, 0.1 * np.eye(3))
     assert poscar.predictor.split() == ["1", "0.15000000E+01", "0.1", "0.2", "0.3", "0.4"]
+
+
+LATTICE_VELOCITIES = "Lattice velocities and vectors\n  {state}\n{velocity}\n 0 1e-4 0\n 0 0 2e-4\n{vectors}\n"
+
+
+@pytest.mark.parametrize(("state", "known"), [("1", True), ("0", False)])
+def test_lattice_velocities_count_where_they_are_set(state, known):
+    cell = parse_poscar(SILICON).lattice_cv
+    vectors = "\n".join(" ".join(map(repr, row)) for row in cell.tolist())
+    block = LATTICE_VELOCITIES.format(state=state, velocity=" 3E-4 0 0", vectors=vectors)
+    poscar = parse_poscar(SILICON + block + "\n 0.1 0 0\n 0 0 0\n")
+    assert (poscar.lattice_velocity_cv is not None) == known and not poscar.problems
+    assert not known or np.array_equal(poscar.lattice_velocity_cv, np.diag([3e-4, 1e-4, 2e-4]))
+    np.testing.assert_array_equal(poscar.velocities_av, [[0.1, 0, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize(("part", "text", "complaint"), [
+    ("state", "x", "a line with 1"), ("state", "1 0 0", "a line with 1"), ("velocity", "0 nan 0", "lattice vector 1"),
+    ("vectors", "1 0 0\n0 1 0", "lattice vector 3"),
+])  # fmt: skip
+def test_a_damaged_block_of_lattice_velocities_is_an_error_with_its_line(part, text, complaint):
+    parts = {"state": "1", "velocity": "0 0 0", "vectors": "1 0 0\n0 1 0\n0 0 1", part: text}
+    with pytest.raises(InputError, match=f"POSCAR.*{complaint}"):
+        parse_poscar(SILICON + LATTICE_VELOCITIES.format(**parts))
+
+
+def test_another_cell_beside_lattice_velocities_is_a_warning():
+    block = LATTICE_VELOCITIES.format(state="1", velocity="0 0 0", vectors="9 0 0\n0 9 0\n0 0 9")
+    poscar = parse_poscar(SILICON + block)
+    assert [problem.severity for problem in poscar.problems] == ["warning"]
+    assert "Lines 3 to 5 count" in poscar.problems[0].remedy
 
 
 def test_velocities_with_another_first_line_are_direct():
@@ -325,7 +356,10 @@ def test_files_survive_writing_and_reading(data, tmp_path, name):
     again = read_poscar(tmp_path / "POSCAR")
     assert again.scaled_ac == pytest.approx(poscar.scaled_ac, abs=1e-15)
     assert again.species_runs == poscar.species_runs
-    assert (again.lattice_velocities, again.predictor) == (poscar.lattice_velocities, poscar.predictor)
+    assert (again.lattice_velocity_cv is None) == (poscar.lattice_velocity_cv is None)
+    if poscar.lattice_velocity_cv is not None:
+        np.testing.assert_array_equal(again.lattice_velocity_cv, poscar.lattice_velocity_cv)
+    assert again.predictor == poscar.predictor
     assert [path.name for path in tmp_path.iterdir()] == ["POSCAR"]
 
 

@@ -88,12 +88,32 @@ def test_cell_of_parrinello_and_rahman_is_reversible_without_baths():
     rate_cv = np.random.default_rng(2).normal(size=(3, 3)) * 0.002
     there = dynamics(settings, crystal.start, crystal.masses_a, lattice_rate_cv=rate_cv)
     point, report = drive(there, crystal)[-1]
-    back_av, back_cv = -report.velocities_av, -there.point_rate_cv
+    back_av, back_cv = -report.velocities_av, -report.lattice_velocity_cv
     back = dynamics(settings, point.arrangement, crystal.masses_a, back_av, lattice_rate_cv=back_cv)
     home = drive(back, crystal)[-1][0].arrangement
     turned_vv = np.linalg.solve(home.lattice_cv, crystal.start.lattice_cv)  # the orientation is that of the new start
     assert np.abs(turned_vv @ turned_vv.T - np.eye(3)).max() < 1e-11
     assert np.abs(home.scaled_ac - crystal.start.scaled_ac).max() < 1e-11
+
+
+def test_velocities_of_atoms_and_cell_are_all_that_a_run_without_baths_goes_on_from():
+    """As a CONTCAR has them: the points after it are those of the run that was not stopped."""
+    crystal = ObliqueCrystal()
+    settings = replace(CELLS["parrinello-rahman"], friction=(0.0,), cell_friction=0.0, steps=40)
+    rate_cv = np.random.default_rng(2).normal(size=(3, 3)) * 0.002
+    whole = drive(dynamics(settings, crystal.start, crystal.masses_a, lattice_rate_cv=rate_cv), crystal)
+    point, report = whole[15]
+    again = dynamics(
+        settings, point.arrangement, crystal.masses_a, report.velocities_av,
+        lattice_rate_cv=report.lattice_velocity_cv,
+    )  # fmt: skip
+    rest = drive(again, crystal, most=25)
+    assert "velocities of the lattice vectors: as they are given" in rest[0][1].words
+    for (one, _), (other, _) in zip(rest, whole[15:], strict=True):
+        np.testing.assert_allclose(one.arrangement.scaled_ac, other.arrangement.scaled_ac, rtol=0, atol=1e-12)
+        # each keeps the orientation of its own start
+        turned_vv = np.linalg.solve(other.arrangement.lattice_cv, one.arrangement.lattice_cv)
+        assert np.abs(turned_vv @ turned_vv.T - np.eye(3)).max() < 1e-12
 
 
 @pytest.mark.parametrize(("cell", "factor"), [("parrinello-rahman", 4.0), ("full", 2.0), ("isotropic", 2.0)])

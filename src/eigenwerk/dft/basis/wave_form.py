@@ -89,6 +89,16 @@ class WaveForm:
         scale_k1h = self.scale_kh[k][:, None]
         return complex_pairs(x_knG) / torch.where(scale_k1h > 0, scale_k1h, 1)
 
+    def rounding(self, x_knG: torch.Tensor, wave_knh: torch.Tensor, k: slice = slice(None)) -> torch.Tensor:
+        """What real vectors have lost when they come back from coefficients, `vectors(wave_knh)`: by how many units in
+        the last place each number of `x_knG` is larger; (k, n, h), the numbers of a wave as real and imaginary part.
+
+        So few that a byte holds them: each number has been divided and multiplied by a factor near one.
+        """
+        lost_knhx = last_places(x_knG, self.vectors(wave_knh, k)).unflatten(-1, (-1, self.numbers)).to(x_knG.dtype)
+        second_knh = lost_knhx[..., 1] if self.real_in_space else torch.zeros_like(lost_knhx[..., 0])
+        return torch.complex(lost_knhx[..., 0], second_knh)
+
     def slots(self, value_kh: torch.Tensor) -> torch.Tensor:
         """What belongs to waves, repeated for the numbers of a vector; (k, h) -> (k, G)."""
         return value_kh.repeat_interleave(2, -1) if self.real_in_space else value_kh
@@ -103,6 +113,22 @@ class WaveForm:
             return x_knG * (1j * factor_kG)[:, None]
         turned_knG = torch.view_as_real(complex_pairs(x_knG) * 1j).flatten(-2)
         return turned_knG * factor_kG[:, None]
+
+
+MOST_PLACES = 127
+"""What a byte can hold."""
+
+
+def last_places(x_x: torch.Tensor, near_x: torch.Tensor) -> torch.Tensor:
+    """By how many units in the last place numbers in double precision are larger in magnitude than those near them,
+    whole numbers; zero where they are equal."""
+    lost_x = x_x.contiguous().view(torch.int64) - near_x.contiguous().view(torch.int64)
+    return torch.where(x_x == near_x, 0, lost_x).clamp(-MOST_PLACES, MOST_PLACES)
+
+
+def with_last_places(near_x: torch.Tensor, lost_x: torch.Tensor) -> torch.Tensor:
+    """Inverse of `last_places`."""
+    return (near_x.contiguous().view(torch.int64) + lost_x).view(near_x.dtype)
 
 
 def complex_pairs(x_knG: torch.Tensor) -> torch.Tensor:

@@ -60,7 +60,7 @@ def wrapped(scaled_xc: np.ndarray) -> np.ndarray:
 
 def without_motion(poscar: Poscar) -> Poscar:
     """Without velocities and the other blocks of a molecular-dynamics run, which belong to the old structure."""
-    return replace(poscar, velocities_av=None, velocities_cartesian=True, lattice_velocities="", predictor="")
+    return replace(poscar, velocities_av=None, velocities_cartesian=True, lattice_velocity_cv=None, predictor="")
 
 
 def _checked(matrix_cc: np.ndarray, atoms: int) -> np.ndarray:

@@ -65,6 +65,7 @@ class MotionRequest:
     kind: relaxation, dynamics, vibrations, path or dimer, with the settings of that kind; steps: NSW; prediction: how
     states follow the atoms.  masses_a: amu; velocities_av: Å/fs, of POSCAR, or None; free_ac: whether atom a may move
     along lattice vector c, or None; species_a: (a,) place of its species; direction_av: of a dimer, as POSCAR has it.
+    lattice_velocity_cv: of lattice vectors with a mass, Å/fs, of POSCAR, or None.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class MotionRequest:
     free_ac: np.ndarray | None
     species_a: np.ndarray
     direction_av: np.ndarray | None = None
+    lattice_velocity_cv: np.ndarray | None = None
 
     @property
     def moves_cell(self) -> bool:
@@ -150,6 +152,7 @@ def motion_request(
     return MotionRequest(
         kind, whole(incar, "NSW"), _prediction(incar, kind), settings, masses(incar, poscar),
         _velocities(poscar, settings), free_ac, _species(poscar), poscar.velocities_av if kind == DIMER else None,
+        _lattice_velocities(poscar, settings, findings),
     ), computed  # fmt: skip
 
 
@@ -237,6 +240,16 @@ def _velocities(poscar: Poscar, settings: object) -> np.ndarray | None:
     if poscar.velocities_cartesian:
         return poscar.velocities_av
     return poscar.velocities_av @ poscar.lattice_cv / settings.time_step
+
+
+def _lattice_velocities(poscar: Poscar, settings: object, findings: Findings) -> np.ndarray | None:
+    """Those of POSCAR where the cell has a mass."""
+    if poscar.lattice_velocity_cv is None:
+        return None
+    if isinstance(settings, DynamicsSettings) and settings.barostat == "parrinello-rahman":
+        return poscar.lattice_velocity_cv
+    findings.note(poscar.file, "the lattice velocities are not used: in this run the cell has no velocity of its own")
+    return None
 
 
 def _prediction(incar: Incar, kind: str) -> str:

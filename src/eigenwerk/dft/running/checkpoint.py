@@ -4,7 +4,7 @@ What is saved does not depend on FFT grids, device or padding: density and orbit
 integer indices g and G.  Layout: docs/formats/eigenwerk_h5.md.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -55,7 +55,7 @@ def state_tree(state: State, orbitals: WholeOrbitals | None, moving: bool = Fals
         "fermi_level_s": occupations.fermi_level_s,
     }  # fmt: skip
     if orbitals is not None:
-        bands |= {"count_k": orbitals.count_k, "index_kGc": orbitals.index_kGc, "coeff_sknG": orbitals.coeff_sknG}
+        bands |= orbitals_tree(orbitals)
     return {
         **subject_tree(state.subject),
         "basis": {"cutoff": basis.cutoff, "wave_grid": basis.grids.wave, "fine_grid": basis.grids.fine},
@@ -70,6 +70,13 @@ def state_tree(state: State, orbitals: WholeOrbitals | None, moving: bool = Fals
         "progress": _progress_tree(state, orbitals, moving and not state.converged),
         "status": {"converged": state.converged, "words": state.status, "events": state.events},
     }
+
+
+def orbitals_tree(orbitals: WholeOrbitals) -> dict[str, Any]:
+    """Orbitals by plane waves; with what real vectors lack if they are to come back to the last bit."""
+    tree = {"count_k": orbitals.count_k, "index_kGc": orbitals.index_kGc, "coeff_sknG": orbitals.coeff_sknG}
+    rounding_sknGx = orbitals.rounding_sknGx
+    return tree if rounding_sknGx is None else {**tree, "rounding_sknGx": rounding_sknGx}
 
 
 def _projectors(subject: Subject) -> np.ndarray:
@@ -191,7 +198,7 @@ def read_earlier(path: str | Path) -> Earlier:
         str(path), tree, "" if status["converged"] else status["words"],
         torch.as_tensor(tree["density"]["index_gc"].astype(np.int64)), density_of(tree["next"]),
         torch.as_tensor(bands["occ_skn"].astype(float)), _progress(tree["progress"]),
-        Stored(bands["coeff_sknG"].shape[2], spheres_of(bands)) if "coeff_sknG" in bands else None, _REMEDY,
+        stored_orbitals(bands) if "coeff_sknG" in bands else None, _REMEDY,
     )  # fmt: skip
 
 
@@ -222,12 +229,17 @@ def _progress(tree: Mapping[str, Any] | None) -> Progress | None:
     return None if tree is None else Progress(**{**tree, "mixer": lambda: tree["mixer"]})
 
 
-def spheres_of(bands: Mapping[str, Any]) -> Callable[[PlaneWaveBasis, int], Sphere]:
-    """The stored orbitals as `Stored` gives them."""
+def stored_orbitals(bands: Mapping[str, Any]) -> Stored:
+    """Orbitals as a file holds them; inverse of `orbitals_tree`."""
+    rounding_sknGx = bands.get("rounding_sknGx")
 
     def sphere(basis: PlaneWaveBasis, k: int) -> Sphere:
         point = basis.own_k.start + k
         count = bands["count_k"][point]
         return bands["index_kGc"][point, :count], bands["coeff_sknG"][:, point, :, :count]
 
-    return sphere
+    def rounding(basis: PlaneWaveBasis, k: int) -> np.ndarray | None:
+        point = basis.own_k.start + k
+        return None if rounding_sknGx is None else rounding_sknGx[:, point, :, : bands["count_k"][point]]
+
+    return Stored(bands["coeff_sknG"].shape[2], sphere, rounding=rounding)

@@ -53,7 +53,7 @@ class IonicLoop:
         surface = DensityFunctionalSurface(first, motion.prediction, kpoints_of)
         return IonicLoop(active, motion, make_mover(inputs, motion), surface, on_ionic_step)
 
-    def run(self, start: State | None = None) -> RunResult:
+    def run(self, start: State | StartingPoint | None = None) -> RunResult:
         """To the end; start: a state to go on from, in place of what INCAR asks for."""
         active, given = self.active, self.active.calculation.parameters
         active.journey = self._journey
@@ -74,7 +74,7 @@ class IonicLoop:
         return active.finish(ground, report)
 
     def _begin(
-        self, asked: Arrangement, calculation: Calculation, start: State | None
+        self, asked: Arrangement, calculation: Calculation, start: State | StartingPoint | None
     ) -> State | StartingPoint | None:  # fmt: skip
         """Where self-consistency begins at an arrangement."""
         active, resumed = self.active, self.resumed

@@ -17,6 +17,7 @@ NUMBERS = (
 )  # fmt: skip
 ARRAYS = (
     "lattice_cv", "scaled_ac", "forces_av", "stress_vv", "moment_a", "velocities_av", "charge_xal", "direction_av",
+    "lattice_velocity_cv",
 )  # fmt: skip
 OF_SCF = tuple(one.name for one in fields(StepRecord) if one.name not in ("algorithm", "events", "precision"))
 

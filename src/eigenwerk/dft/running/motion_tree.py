@@ -15,9 +15,9 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import VIBRATIONS
 from eigenwerk.dft.moving.trail import Footprint, Trail
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.running.checkpoint import density_of, fields_tree, spheres_of
+from eigenwerk.dft.running.checkpoint import density_of, fields_tree, orbitals_tree, stored_orbitals
 from eigenwerk.dft.running.ionic_tree import exact_tree, ionic_steps_of
-from eigenwerk.dft.scf.carried import Places, Stored, carried_orbitals
+from eigenwerk.dft.scf.carried import Places, carried_orbitals
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_with_header
 from eigenwerk.io.tree_check import TreeProblem
@@ -96,13 +96,11 @@ def _trail_tree(trail: Trail, grid: ProcessGrid) -> dict[str, Any] | None:
 
 def _footprint_tree(one: Footprint, basis: PlaneWaveBasis, grid: ProcessGrid) -> dict[str, Any]:
     coeff_sknG = one.coeff_sknG if grid is basis.runtime.grid else one.coeff_sknG.cpu()
-    orbitals = whole_orbitals(grid, basis, coeff_sknG)
+    orbitals = whole_orbitals(grid, basis, coeff_sknG, exact=True)
     return {
         "lattice_cv": one.structure.lattice_cv, "scaled_ac": one.structure.scaled_ac, "moment_a": one.moment_a,
         "rest": fields_tree(one.rest),
-        "orbitals": None if orbitals is None else {
-            "count_k": orbitals.count_k, "index_kGc": orbitals.index_kGc, "coeff_sknG": orbitals.coeff_sknG,
-        },
+        "orbitals": None if orbitals is None else orbitals_tree(orbitals),
     }  # fmt: skip
 
 
@@ -124,6 +122,21 @@ def read_resumption(path: Path) -> Resumption | None:
         )  # fmt: skip
     except (TreeProblem, KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: this file does not hold atoms on their way ({error}). {REMEDY}") from error
+
+
+def is_begun(path: Path, inputs: Inputs) -> bool:
+    """Whether a state in which nothing has moved yet is one of the first ionic step of this run, on its way.
+
+    It is unconverged then (what has converged is saved with its forces, as an ionic step), with the same atoms in the
+    same places.  Raises InputError if the file cannot be read.
+    """
+    _, tree = read_with_header(path, only=("structure", "status"))
+    here, there = inputs.structure, tree.get("structure")
+    if not isinstance(there, dict) or tree["status"]["converged"] or tuple(there["symbols"]) != tuple(here.symbols):
+        return False
+    apart_av = shortest(there["scaled_ac"] - here.scaled_ac) @ here.lattice_cv
+    stretched = np.abs(there["lattice_cv"] - here.lattice_cv).max()
+    return max(float(np.abs(apart_av).max()), float(stretched)) * BOHR_ANGSTROM < SAME_START
 
 
 REMEDY = "Leave --restart out to begin anew, from CONTCAR if it is there."
@@ -153,8 +166,7 @@ def _footprint(tree: Mapping[str, Any], atoms: PawAtoms) -> Footprint | None:
     """One state; None if its orbitals do not fit."""
     here = atoms.basis.structure
     structure = Structure(tree["lattice_cv"], here.symbols, tree["scaled_ac"], here.magmom_a, here.kinds)
-    bands = tree["orbitals"]
-    stored = Stored(bands["coeff_sknG"].shape[2], spheres_of(bands))
+    stored = stored_orbitals(tree["orbitals"])
     places = Places({"lattice_cv": here.lattice_cv, "symbols": here.symbols, "scaled_ac": here.scaled_ac}, False)
     coeff_sknG = carried_orbitals(stored, places, atoms, stored.bands)
     if coeff_sknG is None:

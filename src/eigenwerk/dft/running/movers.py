@@ -21,7 +21,10 @@ def make_mover(inputs: Inputs, motion: MotionRequest) -> Mover:
     """What moves the atoms of a run.  Raises InputError for settings that do not fit the atoms."""
     start, settings = first_arrangement(inputs), motion.settings
     if isinstance(settings, DynamicsSettings):
-        return dynamics(settings, start, motion.masses_a, motion.velocities_av, motion.free_ac, motion.species_a)
+        return dynamics(
+            settings, start, motion.masses_a, motion.velocities_av, motion.free_ac, motion.species_a,
+            motion.lattice_velocity_cv,
+        )  # fmt: skip
     if isinstance(settings, RelaxationSettings):
         return relaxation(settings, start, motion.masses_a, inputs.structure.symbols, motion.free_ac)
     if isinstance(settings, DimerSettings):

@@ -217,6 +217,7 @@ def ionic_step(inputs: Inputs, state: State, observables: Observables, converged
 OF_REPORT = (
     "temperature", "kinetic", "thermostat", "thermostat_kinetic", "conserved", "largest_force", "largest_stress",
     "tangent_force", "spring_force", "curvature", "direction_av",
+    "lattice_velocity_cv",
 )  # fmt: skip
 
 

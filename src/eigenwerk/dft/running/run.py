@@ -26,7 +26,7 @@ from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.running.active_run import ActiveRun, OnNote, OnStep, Protect
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.ionic_loop import IonicLoop, OnIonicStep
-from eigenwerk.dft.running.motion_tree import Resumption, read_resumption
+from eigenwerk.dft.running.motion_tree import is_begun, read_resumption
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.report import RunInterrupted, RunResult
 from eigenwerk.dft.running.saving import SAVE_EVERY, Saver
@@ -123,9 +123,7 @@ def run_inputs(
                     return work.keep_density()
                 if inputs.motion is not None:
                     loop = IonicLoop.of(work, inputs.motion, on_ionic_step)
-                    if resume and (found := _resumption(folder.path, work)) is not None:
-                        loop.resume(found)
-                    return loop.run(latest)
+                    return loop.run(_resumed(loop, folder.path, latest) if resume else latest)
                 begin = start.start(calculation) if isinstance(start, Follower) else start
                 begin = begin or (_saved(folder.path, work) if resume else None) or work.start()
                 return work.finish(calculation.run(work.step, begin))
@@ -143,13 +141,21 @@ def read_dataset(data: DataSet, start: State | None) -> PawDataset:
     return known if known is not None and known.sha256 == data.header.sha256 else read_paw_xml(data.path)
 
 
-def _resumption(folder: Path, work: ActiveRun) -> Resumption | None:
-    """Atoms on their way in a folder; None, and a note, if nothing has been saved yet."""
-    path = folder / STATE_FILE
+def _resumed(loop: IonicLoop, folder: Path, start: State | None) -> State | StartingPoint | None:
+    """Have atoms go on where a folder has them; where to begin in the first ionic step, if they are still there.
+
+    With a note: that nothing has been saved yet, or that the first ionic step is not over.
+    """
+    path, work = folder / STATE_FILE, loop.active
     found = read_resumption(path) if path.is_file() else None
-    if found is None:
-        work.note(f"no ionic step has been saved in {folder}: this run begins at its start")
-    return found
+    if found is not None:
+        loop.resume(found)
+        return start
+    if path.is_file() and is_begun(path, work.inputs):
+        work.note(f"going on with {path}, within the first ionic step")
+        return load_start(path, work.calculation)
+    work.note(f"no ionic step has been saved in {folder}: this run begins at its start")
+    return start
 
 
 def _saved(folder: Path, work: ActiveRun) -> StartingPoint | None:

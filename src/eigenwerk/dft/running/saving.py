@@ -300,7 +300,7 @@ class Saver:
         coeff_sknG = state.coeff_sknG
         if grid is not self.calculation.runtime.grid:
             coeff_sknG = coeff_sknG.cpu()
-        return whole_orbitals(grid, self.calculation.basis, coeff_sknG)
+        return whole_orbitals(grid, self.calculation.basis, coeff_sknG, exact=on_the_way)
 
     def _motion(self, grid: ProcessGrid) -> dict[str, Any] | None:
         """Atoms on their way, if there are any: from all ranks."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from eigenwerk.dft.basis.wave_form import MOST_PLACES
 from eigenwerk.dft.fields import KINDS
 from eigenwerk.dft.scf.earlier import Earlier
 from eigenwerk.dft.scf.state import StartingPoint
@@ -89,6 +90,7 @@ _STATE = Group({
         "fermi_level_s": Numbers("real", "f"), "count_k": Numbers("whole", "k", 1),
         "index_kGc": Array("whole", "k G 3", -LARGEST_INDEX, LARGEST_INDEX),
         "coeff_sknG": Array("complex", "s k n G", 0.0, LARGEST_VALUE),
+        "rounding_sknGx": Array("whole", "s k n G r", -MOST_PLACES, MOST_PLACES),
     }),
     "status": Group({"converged": Flag(), "words": Text()}),
     "progress": Maybe(_PROGRESS),

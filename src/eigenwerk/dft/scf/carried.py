@@ -13,7 +13,7 @@ import torch
 
 from eigenwerk.dft.basis.gathering import with_partners
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.basis.wave_form import partners
+from eigenwerk.dft.basis.wave_form import partners, with_last_places
 from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.dft.density import Density, electrons_of, moved, starting_density
@@ -46,12 +46,14 @@ class Stored:
     """Orbitals as they are kept.
 
     bands: how many there are; sphere: that of an own k-point of a basis, by its place (collective over band ranks);
-    vectors: they themselves, for a basis with the same waves in the same form, else None.
+    vectors: they themselves, for a basis with the same waves in the same form, else None; rounding: what real vectors
+    lack that are made of the sphere, (s, n, G, x), None if that is not known.
     """
 
     bands: int
     sphere: Callable[[PlaneWaveBasis, int], Sphere]
     vectors: Callable[[PlaneWaveBasis], torch.Tensor | None] = lambda basis: None
+    rounding: Callable[[PlaneWaveBasis, int], np.ndarray | None] = lambda basis, k: None
 
 
 def of_basis(basis: PlaneWaveBasis, coeff_sknG: torch.Tensor) -> Stored:
@@ -158,7 +160,7 @@ def _by_spheres(stored: Stored, places: Places, basis: PlaneWaveBasis) -> torch.
     if basis.inversion is not None and places.changed:
         # the centre moves with the atoms on average, and so do orbitals that are real about it
         shift_c = -shortest(basis.structure.scaled_ac - places.saved["scaled_ac"]).mean(axis=0)
-    real, waves = True, []
+    real, waves, lacking = True, [], []
     for k, point_c in enumerate(basis.point_kc):
         index_Gc, coeff_snG = stored.sphere(basis, k)
         if shift_c.any():
@@ -168,10 +170,27 @@ def _by_spheres(stored: Stored, places: Places, basis: PlaneWaveBasis) -> torch.
         wave_snh = np.zeros((*coeff_snG.shape[:2], index_khc.shape[1]), dtype=coeff_snG.dtype)
         wave_snh[..., here_h] = coeff_snG[..., there_G]
         waves.append(wave_snh)
+        lacking.append(_lacking(stored.rounding(basis, k), wave_snh.shape, here_h, there_G, basis))
     if not basis.runtime.world.all(real):
         return None
     wave_sknh = basis.runtime.tensor(np.stack(waves, 1), basis.runtime.complex)
-    return torch.stack([basis.form.vectors(wave_knh) for wave_knh in wave_sknh])
+    x_sknG = torch.stack([basis.form.vectors(wave_knh) for wave_knh in wave_sknh])
+    if shift_c.any() or any(one is None for one in lacking):
+        return x_sknG
+    return with_last_places(x_sknG, torch.as_tensor(np.stack(lacking, 1), device=x_sknG.device))
+
+
+def _lacking(
+    rounding_snGx: np.ndarray | None, shape: tuple[int, ...], here_h: np.ndarray, there_G: np.ndarray,
+    basis: PlaneWaveBasis,
+) -> np.ndarray | None:  # fmt: skip
+    """What the vectors of one k-point lack, (s, n, G) in the order of their numbers; None if that is not known."""
+    form = basis.form
+    if rounding_snGx is None or not form.real or rounding_snGx.shape[-1] != form.numbers:
+        return None
+    lacking_snhx = np.zeros((*shape, form.numbers), dtype=np.int64)
+    lacking_snhx[..., here_h, :] = rounding_snGx[..., there_G, :]
+    return lacking_snhx.reshape(*shape[:-1], -1)
 
 
 def _is_real(index_Gc: np.ndarray, coeff_snG: np.ndarray, point_c: np.ndarray, basis: PlaneWaveBasis) -> bool:

@@ -18,6 +18,8 @@ from eigenwerk.lattice_reduction import reduced
 _MOST_PAIRS = 10_000
 """So many pairs of atoms that are too close are enough to know of."""
 
+LATTICE_VELOCITIES = "Lattice velocities and vectors"
+
 CLOSEST = 0.3
 """Distance in Angstrom below which two atoms count as overlapping."""
 
@@ -32,9 +34,10 @@ class Poscar:
     suffixes: what followed the element in each run's name ('_pv' of Si_pv), a hint at a data-set
     variant; selective_ac: (a, 3) true where a direct coordinate may move, or None; velocities_av:
     (a, 3) or None, in Angstrom/fs if velocities_cartesian, else direct coordinates per step;
-    lattice_velocities and predictor: text blocks of a molecular-dynamics run, kept as they are; scale:
-    the universal scale factor, to which Cartesian k-points refer (None when three factors were given);
-    file: name for messages; problems: warnings and notes of the reader.
+    lattice_velocity_cv: (3, 3) Angstrom/fs or None, rows belong to the lattice vectors; predictor: text
+    block of a molecular-dynamics run, kept as it is; scale: the universal scale factor, to which
+    Cartesian k-points refer (None when three factors were given); file: name for messages; problems:
+    warnings and notes of the reader.
     """
 
     title: str
@@ -46,7 +49,7 @@ class Poscar:
     selective_ac: np.ndarray | None = None
     velocities_av: np.ndarray | None = None
     velocities_cartesian: bool = True
-    lattice_velocities: str = ""
+    lattice_velocity_cv: np.ndarray | None = None
     predictor: str = ""
     scale: float | None = 1.0
     file: str = "POSCAR"
@@ -98,11 +101,11 @@ def parse_poscar(text: str, file: str = "POSCAR", species_order: tuple[str, ...]
     selective, cartesian = reader.modes()
     coordinates, selective_ac = reader.positions(symbols, selective)
     scaled_ac = np.linalg.solve(reader.lattice_cv.T, (coordinates * scales).T).T if cartesian else coordinates
-    lattice_velocities = reader.lattice_velocities()
+    lattice_velocity_cv = reader.lattice_velocities()
     velocities_av, velocities_cartesian = reader.velocities(len(symbols))
     return Poscar(
         title, reader.lattice_cv, symbols, scaled_ac, runs, suffixes, selective_ac, velocities_av, velocities_cartesian,
-        lattice_velocities, reader.rest(), scale, file, limited(reader.problems),
+        lattice_velocity_cv, reader.rest(), scale, file, limited(reader.problems),
     )  # fmt: skip
 
 
@@ -118,7 +121,9 @@ def format_poscar(poscar: Poscar, mark: str = "") -> str:
     lines += [] if poscar.selective_ac is None else ["Selective dynamics"]
     lines.append(f"Direct  {mark}".rstrip())
     lines += [_row(scaled) + _flags(poscar, atom) for atom, scaled in enumerate(poscar.scaled_ac)]
-    lines += poscar.lattice_velocities.splitlines()
+    if poscar.lattice_velocity_cv is not None:
+        lines += [LATTICE_VELOCITIES, "  1"]  # 1: there are velocities
+        lines += [_exponential(row) for row in (*poscar.lattice_velocity_cv, *poscar.lattice_cv)]
     if poscar.velocities_av is not None:
         lines.append("" if poscar.velocities_cartesian else "Direct")
         lines += [_row(velocity) for velocity in poscar.velocities_av]
@@ -180,6 +185,10 @@ def _suffixes(poscar: Poscar) -> tuple[str, ...]:
 
 def _row(vector: np.ndarray) -> str:
     return "".join(f" {component:21.16f}" for component in vector)
+
+
+def _exponential(vector: np.ndarray) -> str:
+    return "".join(f" {component:23.16E}" for component in vector)
 
 
 def _flags(poscar: Poscar, atom: int) -> str:

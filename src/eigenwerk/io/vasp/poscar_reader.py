@@ -13,12 +13,14 @@ from eigenwerk.io.vasp.problem import Problem
 _ELEMENT = re.compile(r"([A-Z][a-z]?)(.*)")
 _FORMULA = re.compile(r"(?:[A-Z][a-z]?[0-9]*)+")
 _PART = re.compile(r"([A-Z][a-z]?)([0-9]*)")
-_LATTICE_VELOCITY_LINES = 8
 _LARGEST = 1e6
 _SHORTEST = 1e-3
 _MOST_ATOMS = 20_000
 _LEAST_VOLUME = 0.1
 """Cubic Angstrom for each atom; a hydrogen atom in a metal has two."""
+
+_SAME_CELL = 1e-4
+"""Largest difference, in Angstrom, of lattice vectors that a file gives twice."""
 
 
 def _names_only(tokens: list[str]) -> bool:
@@ -247,12 +249,24 @@ class PoscarReader:
             message = f"atom {number} is labelled {tokens[0]}, but by the order of species it is {symbol}"
             self.note("warning", message, "Sort the positions in the order of the species.")
 
-    def lattice_velocities(self) -> str:
-        """The block 'Lattice velocities and vectors' of a variable-cell run, as text."""
+    def lattice_velocities(self) -> np.ndarray | None:
+        """Of the block 'Lattice velocities and vectors' of a cell that moves, (3, 3), rows as the lattice vectors.
+
+        None if there is no such block, or if its second line says 0: velocities that nobody has set.
+        """
         if (self.peek() or "").strip()[:1] not in ("L", "l"):
-            return ""
-        block = [self.next("the lattice velocities") for _ in range(_LATTICE_VELOCITY_LINES)]
-        return "\n".join(block)
+            return None
+        self.next("the lattice velocities")
+        state = self.next("the state of the lattice velocities").split()
+        if len(state) != 1 or state[0] not in ("0", "1"):
+            raise self.error("below 'Lattice velocities and vectors' a line with 1 (or 0: none are set) is expected.")
+        velocity_cv = np.array([self.numbers(f"the velocity of lattice vector {c}")[0] for c in (1, 2, 3)])
+        vectors = np.array([self.numbers(f"lattice vector {c} beside its velocity")[0] for c in (1, 2, 3)])
+        apart = np.abs(vectors - self.lattice_cv).max()
+        if apart > _SAME_CELL:
+            message = f"lattice vectors beside their velocities differ by up to {apart:.4f} Å from those of lines 3 to 5"
+            self.note("warning", message, "Lines 3 to 5 count; remove the block, or make both the same.")
+        return velocity_cv if state[0] == "1" else None
 
     def velocities(self, count: int) -> tuple[np.ndarray | None, bool]:
         """Velocities (a, 3) and whether they are Cartesian (Angstrom/fs); None if the file has none."""

@@ -49,6 +49,9 @@ def dynamics(
     thermostat = thermostat_of(settings, freedom, noise, friction_a)
     if settings.thermostat in ("andersen", "langevin", "csvr"):
         words = (*words, f"random numbers of the bath: {seed_words(settings)}")
+    if settings.barostat == "parrinello-rahman":
+        given = f"drawn for {settings.temperature:g} K" if lattice_rate_cv is None else "as they are given"
+        words = (*words, f"velocities of the lattice vectors: {given}")
     parts = (settings, start, velocity_av, freedom, thermostat, noise, words)
     if settings.barostat == "none":
         return (ConstantVelocities if settings.thermostat == "constant velocities" else FixedCell)(*parts)

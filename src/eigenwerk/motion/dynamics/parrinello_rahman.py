@@ -44,6 +44,10 @@ class ParrinelloRahman(MovingCell):
         """W |dh/dt|² / 2, eV."""
         return 0.5 * self.mass * float((self.rate_cv**2).sum())
 
+    def lattice_velocity(self) -> np.ndarray:
+        """dh/dt at the point, Å/fs."""
+        return self.point_rate_cv.copy()
+
     def more(self) -> dict[str, float]:
         """Kinetic energy of the cell, eV, and its temperature, K, of nine degrees of freedom."""
         kinetic = self.cell_kinetic

@@ -154,6 +154,7 @@ class Trajectory(ABC):
             conserved=point.free_energy + kinetic + bath.energy + bath.kinetic + outside,
             temperature=self.freedom.temperature(kinetic),
             velocities_av=self.velocity_av.copy(),
+            lattice_velocity_cv=self.lattice_velocity(),
             more={
                 "target_temperature": self.settings.target(self.told),
                 "kinetic_pressure": 2 * kinetic / (3 * point.arrangement.volume) * KILOBAR,
@@ -161,6 +162,10 @@ class Trajectory(ABC):
                 **more,
             },
         )
+
+    def lattice_velocity(self) -> np.ndarray | None:
+        """Of lattice vectors with a mass at the point, Å/fs; None for others."""
+        return None
 
     def state(self) -> dict[str, Any]:
         """All that it needs to go on, to the last bit."""

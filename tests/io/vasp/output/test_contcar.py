@@ -57,6 +57,34 @@ def test_what_the_poscar_held_beyond_the_record_is_kept(tmp_path, make_record):
     np.testing.assert_allclose(found.scaled_ac, record.last.scaled_ac, atol=1e-14)
 
 
+def test_velocities_of_a_cell_with_a_mass_are_read_back(tmp_path, make_record):
+    inputs = pytest.importorskip("pymatgen.io.vasp.inputs", reason="pymatgen is not installed")
+    velocity_cv = np.array([[1e-4, 2e-5, 0.0], [0.0, -3.25e-4, 0.0], [1e-7, 0.0, 1 / 3]])
+    moving = {"kinetic": 0.1, "velocities_av": np.array([[0.001, -0.002, 0.0035]] * 3)}
+    record = make_record(ionic=2, lattice_velocity_cv=velocity_cv, **moving)
+    write_contcar(tmp_path / "CONTCAR", record)
+    found = read_poscar(tmp_path / "CONTCAR")
+    np.testing.assert_array_equal(found.lattice_velocity_cv, velocity_cv)
+    np.testing.assert_allclose(found.velocities_av, record.last.velocities_av, rtol=0, atol=1e-15)
+    assert not found.problems
+    other = inputs.Poscar.from_file(str(tmp_path / "CONTCAR"))
+    expected_xv = np.concatenate([velocity_cv, record.last.lattice_cv])
+    np.testing.assert_allclose(other.lattice_velocities, expected_xv, rtol=1e-12)
+    np.testing.assert_allclose(other.velocities, record.last.velocities_av, atol=1e-12)
+    start = replace(found, lattice_velocity_cv=np.eye(3))
+    write_contcar(tmp_path / "CONTCAR", replace(make_record(ionic=2, **moving), poscar=start))
+    assert read_poscar(tmp_path / "CONTCAR").lattice_velocity_cv is None  # those of a cell that has no mass any more
+
+
+def test_ase_reads_past_velocities_of_the_lattice(tmp_path, make_record):
+    io = pytest.importorskip("ase.io", reason="ASE is not installed")
+    moving = {"kinetic": 0.1, "velocities_av": np.array([[0.001, -0.002, 0.0035]] * 3)}
+    record = make_record(ionic=2, lattice_velocity_cv=np.eye(3) * 1e-3, **moving)
+    write_contcar(tmp_path / "CONTCAR", record)
+    atoms = io.read(tmp_path / "CONTCAR", format="vasp")
+    np.testing.assert_allclose(atoms.get_scaled_positions(wrap=False), record.last.scaled_ac, atol=1e-12)
+
+
 def test_species_that_repeat_stay_apart(tmp_path, make_record):
     record = make_record()
     magnesium, oxygen = record.species

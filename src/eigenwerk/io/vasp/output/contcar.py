@@ -10,8 +10,8 @@ from eigenwerk.io.vasp.poscar import Poscar, write_poscar
 def write_contcar(path: str | Path, record: RunRecord) -> None:
     """Write the structure of a record with its selective flags and velocities.
 
-    What a record does not hold itself (suffixes of names such as _pv, the predictor block, velocities of the lattice)
-    is kept from the POSCAR of its start.  Raises InputError if the file cannot be written.
+    What a record does not hold itself (suffixes of names such as _pv, blocks of dynamics where nothing has moved) is
+    kept from the POSCAR of its start.  Raises InputError if the file cannot be written.
     """
     last, poscar = record.at_rest, record.poscar
     if poscar is None:
@@ -19,7 +19,10 @@ def write_contcar(path: str | Path, record: RunRecord) -> None:
         poscar = Poscar(record.title, last.lattice_cv, record.symbols, last.scaled_ac, runs)
         poscar = replace(poscar, selective_ac=record.selective_ac, velocities_av=last.velocities_av)
     if len(record.ionic_steps) > 1 or last.kinetic is not None:
-        poscar = replace(poscar, velocities_av=last.velocities_av, velocities_cartesian=True, predictor="")
+        poscar = replace(
+            poscar, velocities_av=last.velocities_av, velocities_cartesian=True, predictor="",
+            lattice_velocity_cv=last.lattice_velocity_cv,
+        )  # fmt: skip
     if last.direction_av is not None:  # of a dimer: it stands where POSCAR has it
         poscar = replace(poscar, velocities_av=last.direction_av, velocities_cartesian=True, predictor="")
     mark = "" if record.stamp is None else str(record.stamp)

@@ -184,6 +184,7 @@ class IonicStep:
     pressure, kB, or None.  seconds: wall time with forces, or None.  charge_xal: (x, a, l)
     electrons in the spheres of the atoms by angular momentum, x: all and, with spin, the magnetisation, or None.
     largest_force, largest_stress: those that may move atoms or cell, eV/Angstrom and kB, or None.
+    lattice_velocity_cv: (c, v) Angstrom per femtosecond, of a cell with a mass, or None.
     temperature (K), kinetic energy, potential and kinetic energy of a thermostat, kinetic energy of the cell and the
     conserved quantity (eV) of dynamics, or None.  tangent_force, spring_force: along a path between images, of the
     energy and of the springs, eV/Angstrom, or None; curvature along a dimer, eV/Angstrom², and direction_av, (a, v), of
@@ -216,6 +217,7 @@ class IonicStep:
     thermostat_kinetic: float | None = None
     conserved: float | None = None
     lattice_kinetic: float | None = None
+    lattice_velocity_cv: np.ndarray | None = None
     largest_force: float | None = None
     largest_stress: float | None = None
     tangent_force: float | None = None
@@ -231,6 +233,7 @@ class IonicStep:
         for name in ("scaled_ac", "velocities_av", "forces_av", "direction_av"):
             _require(name, getattr(self, name), (atoms, 3))
         _require("stress_vv", self.stress_vv, (3, 3))
+        _require("lattice_velocity_cv", self.lattice_velocity_cv, (3, 3))
         _require("moment_a", self.moment_a, (atoms,))
 
     @property

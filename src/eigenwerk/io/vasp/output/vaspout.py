@@ -162,4 +162,6 @@ def _positions(record: RunRecord) -> dict[str, Any]:
         found["selective_dynamics_ions"] = record.selective_ac.astype(bool)
     if last.velocities_av is not None:
         found["ion_velocities"] = last.velocities_av
+    if last.lattice_velocity_cv is not None:
+        found["lattice_velocities"] = last.lattice_velocity_cv
     return found
