@@ -37,8 +37,9 @@ from eigenwerk.motion.surface import SurfacePoint
 
 HERE = Path(__file__).resolve().parent
 sys.path += [str(HERE.parent), str(HERE.parents[1] / "tests")]
-from ensemble_statistics import correlation_time  # noqa: E402
 from entries import changing, load  # noqa: E402
+
+from ensemble_statistics import correlation_time  # noqa: E402
 
 RESULTS, PAGE = HERE / "drift.json", HERE / "drift.md"
 EVERY = 50
@@ -180,8 +181,8 @@ def table(results: dict[str, Any]) -> str:
     lines = [
         "# Energy that is conserved, and the way back", "",
         f"Made by `drift.py`: dynamics at constant energy, prediction as by default. torch {some['torch']}, "
-        f"{some['cores']} cores, {some['date']}. EDIFF 1e-04 is the default. Drift: slope of the conserved quantity and "
-        "its standard error; spread: root mean square about that line.", "",
+        f"{some['cores']} cores, {some['date']}. EDIFF 1e-04 is the default. Drift: slope of the conserved quantity "
+        "and its standard error; spread: root mean square about that line.", "",
         "| system | atoms | ENCUT, eV | POTIM, fs | EDIFF, eV | points | SCF steps | drift, meV per atom and ps | "
         "spread, meV per atom |", "|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip

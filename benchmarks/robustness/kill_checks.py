@@ -66,7 +66,7 @@ def looked_at(folder: Path) -> list[str]:
         "vasprun.xml": lambda path: (ElementTree.parse(path), read_vasprun(path)),
         "CONTCAR": read_poscar,
         "XDATCAR": lambda path: read(path, format="vasp-xdatcar", index=":"),
-        "OUTCAR": lambda path: read(path, format="vasp-out", index=":") if _ionic_steps_over(folder) else path.read_text(),
+        "OUTCAR": lambda path: _ionic_steps_over(folder) and read(path, format="vasp-out", index=":"),
         "trajectory.h5": _read_trajectory,
     }  # fmt: skip
     found = []
@@ -120,7 +120,8 @@ def unfit(folder: Path, whole: Path, kind: str, same: bool) -> tuple[dict[str, f
         places = float(np.abs(end["places"][-1] - wanted["places"][-1]).max())
     else:
         places = float(np.abs(end["places"] - wanted["places"]).max())
-    limit = SAME if same else CLOSE
+    # states of displacements with other operations are not kept, and begin from the density alone
+    limit = SAME if same and tags.get("IBRION") not in (5, 6) else CLOSE
     if tags.get("IBRION") == 2 and not same:
         if not (end["force"] is not None and end["force"] <= -tags["EDIFFG"]):
             faults.append(f"the largest force is {end['force']}")

@@ -23,12 +23,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from platform import python_version
 from typing import Any
-
-import numpy as np
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
@@ -36,6 +35,7 @@ sys.path += [str(HERE), str(HERE.parent), str(REPOSITORY / "tests")]
 from entries import changing, load  # noqa: E402
 from kill_checks import Position, looked_at, position, unfit  # noqa: E402
 from tiny_runs import KINDS, prepare  # noqa: E402
+
 from warm_start import PIPE, STDOUT, WarmProcess  # noqa: E402
 
 RESULTS, PAGE = HERE / "moving_kills.json", HERE / "moving_kills.md"
@@ -67,11 +67,12 @@ class Chain:
     blows: Counter[str] = field(default_factory=Counter)
     ranks: list[int] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    at: Position = Position()
+    at: Position = field(default_factory=Position)
 
     def fault(self, *words: str) -> None:
         """Remember what is wrong, with the last words of the run."""
-        self.faults += [f"{self.kind}, run {len(self.ranks)} on {self.ranks[-1]} ranks: {one[:200]} {one[200:][-1800:]}" for one in words]
+        where = f"{self.kind}, run {len(self.ranks)} on {self.ranks[-1]} ranks"
+        self.faults += [f"{where}: {one[:200]} {one[200:][-1800:]}" for one in words]
 
 
 def start(inputs: Path, folder: Path, ranks: int, fresh: bool = False) -> Any:
@@ -159,7 +160,8 @@ def strike(chain: Chain, process: Any, blow: str, draw: random.Random, typical: 
         if draw.random() < 0.5:
             shutil.rmtree(chain.folder, ignore_errors=True)
         else:
-            chain.folder.rename(chain.folder.with_name(f"{chain.folder.name}-away{len(chain.ranks)}"))
+            with suppress(FileNotFoundError):  # not yet made
+                chain.folder.rename(chain.folder.with_name(f"{chain.folder.name}-away{len(chain.ranks)}"))
         chain.at = Position()
         time.sleep(draw.random() * typical)
         process.send_signal(draw.choice([signal.SIGKILL, 0]))
@@ -294,7 +296,8 @@ def table(results: dict[str, Any]) -> str:
     lines = [
         "# Runs that are disturbed", "",
         f"Made by `moving_kills.py`. {sum(blows.values())} blows in {len(chains)} chains of runs, "
-        f"{chains[-1]['date']}, {chains[-1]['cores']} cores with other programs on them, Python {chains[-1]['python']}. "
+        f"{chains[-1]['date']}, {chains[-1]['cores']} cores with other programs on them, "
+        f"Python {chains[-1]['python']}. "
         f"Runs by ranks (Gloo): {', '.join(f'{by_ranks[n]} on {n}' for n in sorted(by_ranks))}. "
         f"Full disks: a tmpfs of {DISK_MEGABYTES} MB.", "",
         "| blow | times |", "|---|---|", *(f"| {name} | {times} |" for name, times in sorted(blows.items())), "",

@@ -3,8 +3,8 @@
     OMP_NUM_THREADS=1 python benchmarks/robustness/restarts.py run --restarts 100 --seconds 8
     python benchmarks/robustness/restarts.py table             # restarts.md
 
-Jobs of `eigenwerk run --restart --max-time SECONDS`, one after the other, as a queue with short limits would have them:
-each ends by itself with exit code 3 and its last step saved.  Then the same number of points in one run.  Jobs are forks
+Jobs of `eigenwerk run --restart --max-time SECONDS`, one after the other, as a queue with short limits has them: each
+ends by itself with exit code 3 and its last step saved.  Then the same number of points in one run.  Jobs are forks
 of a process that has loaded PyTorch (`warm_start`), so that seconds are those of the work.
 """
 
@@ -24,9 +24,9 @@ HERE = Path(__file__).resolve().parent
 sys.path += [str(HERE), str(HERE.parent), str(HERE.parents[1] / "tests")]
 from entries import changing, load  # noqa: E402
 from tiny_runs import KINDS, prepare  # noqa: E402
-from warm_start import PIPE, STDOUT, WarmProcess  # noqa: E402
 
 from eigenwerk.io.hdf5_state import read_state  # noqa: E402
+from warm_start import PIPE, STDOUT, WarmProcess  # noqa: E402
 
 RESULTS, PAGE = HERE / "restarts.json", HERE / "restarts.md"
 COMMAND = ["-c", "from eigenwerk.cli.entry import command; command()", "run"]

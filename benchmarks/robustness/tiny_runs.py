@@ -1,4 +1,4 @@
-"""Runs of a few seconds: self-consistency with forces, atoms and cells that move.  Cutoffs are far too low for physics."""
+"""Runs of a few seconds: ground states, atoms and cells that move.  Cutoffs are far too low for physics."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,9 @@ KINDS: dict[str, tuple[str, tuple[str, dict[str, Any]]]] = {
         "ENCUT": 120, "NSW": 20, "IBRION": 2, "ISIF": 3, "EDIFFG": -0.005,
     })),
     "nve": ("dynamics, NVE, H2", ("h2", {"ENCUT": 150, "POTIM": 0.5, **MD})),
-    "langevin": ("dynamics, Langevin, H2", ("h2", {"ENCUT": 150, "POTIM": 0.5, "MDALGO": 3, "LANGEVIN_GAMMA": 10, **MD})),
+    "langevin": ("dynamics, Langevin, H2", ("h2", {
+        "ENCUT": 150, "POTIM": 0.5, "MDALGO": 3, "LANGEVIN_GAMMA": 10, **MD,
+    })),
     "chain": ("dynamics, Nosé-Hoover chain, Si2", ("si", {
         "ENCUT": 120, "POTIM": 2.0, "MDALGO": 4, "NHC_NCHAINS": 3, **MD,
     })),

@@ -56,6 +56,20 @@ def test_json_has_the_same(hafnia, capsys):
     assert found["smallest"]["ranks"] == 1
 
 
+def test_time_of_atoms_that_move_counts_the_first_step_apart_and_forces(tmp_path, capsys):
+    (tmp_path / "POSCAR").write_text("Si\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n")
+    (tmp_path / "KPOINTS").write_text("mesh\n0\nGamma\n2 2 2\n")
+    motion = "IBRION = 0\nNSW = 100001\nPOTIM = 1\nTEBEG = 300\n"
+    (tmp_path / "INCAR").write_text(f"ENCUT = 200\nISMEAR = 0\n{motion}")
+    assert main(["plan", str(tmp_path), "--gpus", "1", "--json"]) == 0
+    seconds = json.loads(capsys.readouterr().out)["plan"]["step"]["seconds"]
+    assert main(["plan", str(tmp_path), "--gpus", "1"]) == 0
+    found = re.search(r"8 steps for the first, 3 for each other.*forces, (\d+):(\d\d):(\d\d)", capsys.readouterr().out)
+    hours, minutes, rest = map(int, found.groups())
+    # 8 + 3 for each other, half a step for the forces of each
+    assert 3600 * hours + 60 * minutes + rest == pytest.approx((8.5 + 3.5 * 100_000) * seconds, abs=1)
+
+
 def test_kpar_of_the_input_is_obeyed(hafnia, tmp_path, capsys):
     folder = shutil.copytree(hafnia, tmp_path / "job")
     (folder / "INCAR").write_text((folder / "INCAR").read_text() + "KPAR = 2\n")

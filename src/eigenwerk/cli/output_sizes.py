@@ -3,6 +3,7 @@
 from eigenwerk.cli.moving.words import points
 from eigenwerk.dft.inputs.field_files import field_sizes, wants_wavecar
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.inputs.motion import DYNAMICS, RELAXATION, VIBRATIONS
 from eigenwerk.dft.inputs.restart import STATE_FILE, WAVE_FILE
 from eigenwerk.dft.inputs.settings import whole
 from eigenwerk.io.vasp.output.procar import bytes_of as procar_bytes
@@ -23,8 +24,20 @@ ATOM_BYTES = {"vasprun.xml": 500, "OUTCAR": 250, "CONTCAR": 70, "XDATCAR": 60, "
 POINT_BYTES = {"vasprun.xml": 160, "OUTCAR": 250, "EIGENVAL": 65, "vaspout.h5": 32}
 
 
-SCF_STEPS = 5
-"""Of an ionic step, where many follow each other; a guess."""
+FIRST_STEPS = 8
+"""Steps of self-consistency of a first ionic step."""
+
+SCF_STEPS = {DYNAMICS: 3, RELAXATION: 3, VIBRATIONS: 5}
+"""Of those after it, as measured (benchmarks/moving/prediction.md)."""
+
+FORCE_STEPS = 0.5
+"""Time of forces in steps of self-consistency: 0.1 to 0.6 as measured."""
+
+
+def steps_of_motion(kind: str, ionic_steps: int) -> int:
+    """Steps of self-consistency that so many ionic steps are expected to need."""
+    return FIRST_STEPS + SCF_STEPS[kind] * (ionic_steps - 1)
+
 
 STEP_BYTES = {"vasprun.xml": (1440, 265, 135), "OUTCAR": (2260, 757, 90), "OSZICAR": (200, 91, 0),
               "XDATCAR": (27, 0, 61), "trajectory.h5": (280, 0, 72), "vaspout.h5": (200, 56, 72),
@@ -42,7 +55,7 @@ def motion_sizes(inputs: Inputs, steps: int) -> dict[str, int]:
         return {}
     cell = CELL_BYTES if motion.moves_cell else {}
     found = {
-        name: more * (own + SCF_STEPS * scf + atom * atoms + cell.get(name, 0))
+        name: more * (own + SCF_STEPS[motion.kind] * scf + atom * atoms + cell.get(name, 0))
         for name, (own, scf, atom) in STEP_BYTES.items()
     }  # fmt: skip
     return found | {"trajectory.h5": found["trajectory.h5"] + 24_000}

@@ -8,7 +8,7 @@ from eigenwerk.cli.check_document import band_lists
 from eigenwerk.cli.check_text import FAINT, HEAD, PLAIN, STYLES, Line, size, under_titles
 from eigenwerk.cli.moving.table import clock
 from eigenwerk.cli.moving.words import points
-from eigenwerk.cli.output_sizes import SCF_STEPS
+from eigenwerk.cli.output_sizes import FIRST_STEPS, FORCE_STEPS, SCF_STEPS, steps_of_motion
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.plan import Plan
 from eigenwerk.io.vasp.elements import formula
@@ -93,8 +93,9 @@ def _motion(motion: Document, seconds: float) -> str:
     """How many ionic steps, and about how long all of them take."""
     most = "at most " if motion["kind"] == "relaxation" else ""
     count = motion["ionic_steps"]
-    took = clock(count * SCF_STEPS * seconds)
-    return f"{motion['kind']}: {most}{_count(count, 'ionic step')}; with {SCF_STEPS} steps each, without forces, {took}"
+    took = clock((steps_of_motion(motion["kind"], count) + FORCE_STEPS * count) * seconds)
+    usual = f"{FIRST_STEPS} steps for the first, {SCF_STEPS[motion['kind']]} for each other (as measured)"
+    return f"{motion['kind']}: {most}{_count(count, 'ionic step')}; with {usual}, and forces, {took}"
 
 
 def _layout(plan: Document) -> Iterator[Line]:

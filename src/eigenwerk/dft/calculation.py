@@ -244,10 +244,11 @@ class Calculation:
 
     def run(
         self, on_step: StepCallback | None = None, start: State | StartingPoint | None = None,
-        force_error: float | None = None,
+        force_error: float | None = None, repeatable: bool = False,
     ) -> GroundState:  # fmt: skip
         """Solve; `start`: a state to go on from, of this or of another structure of the same atoms, in place of
-        superposed atoms; force_error: hartree per bohr, until forces are known so well (`ForceGoal`)."""
+        superposed atoms; force_error: hartree per bohr, until forces are known so well (`ForceGoal`); repeatable: see
+        `ScfLoop.run`."""
         trace, started = self.runtime.trace, time.perf_counter()
         symmetrise = self.symmetrise
         with trace.span("start"):
@@ -258,7 +259,7 @@ class Calculation:
                 start = replace(start, density=symmetrise(start.density))
         world = self.runtime.world
         goal = ForceGoal(self.forces_of, lambda error: float(world.max(self.runtime.tensor(error))), force_error)
-        state = self.loop().run(start, on_step, goal.objection if self.parameters.correct_forces else None)
+        state = self.loop().run(start, on_step, goal.objection if self.parameters.correct_forces else None, repeatable)
         found = goal.forces(state)
         stress_vv, pulay = self.stress_of(state) if self.parameters.stress else (None, None)
         projections = self.projections_of(self.atoms, state.coeff_sknG, state.filling_skn)

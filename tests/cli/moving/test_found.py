@@ -37,6 +37,18 @@ def test_dynamics_with_a_known_drift():
     assert "changed by 0.004 meV per atom, at most by 0.004; drift 0.50 meV per atom and ps" in lines[2]
 
 
+@pytest.mark.parametrize(("slope", "swing", "points", "warned"), [
+    (3e-6, 0.0, 50, True), (-3e-6, 2e-5, 50, True), (1e-6, 0.0, 50, False), (3e-6, 1e-3, 50, False),
+    (3e-6, 0.0, 10, False),
+])  # fmt: skip
+def test_a_large_drift_is_told_if_it_is_one(slope, swing, points, warned):
+    """eV per point of 1 fs in a cell of two atoms: 3e-6 is 1.5 meV per atom and ps; swings of ten points are none."""
+    value_x = -8 + slope * np.arange(points) + swing * np.sin(2 * np.pi * np.arange(points) / 10)
+    steps = tuple(replace(STEP, kinetic=0.1, conserved=value) for value in value_x.tolist())
+    lines = found_lines(Journey("dynamics", "", True, steps, {"time_step_fs": 1.0}))
+    assert any("this drift is large: try a smaller EDIFF" in line for line in lines) == warned
+
+
 @pytest.mark.parametrize("kind", ["relaxation", "dynamics"])
 def test_nothing_is_said_of_no_steps(kind):
     assert found_lines(Journey(kind, "", False, (replace(STEP, forces_av=None),))) == []

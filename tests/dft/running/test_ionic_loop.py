@@ -113,6 +113,38 @@ def test_a_run_that_was_stopped_in_its_first_ionic_step_goes_on_within_it(moved,
     np.testing.assert_allclose(places(result), places(whole), rtol=0, atol=1e-11)
 
 
+HYDROGEN = "hydrogen\n1\n4 0 0\n0 4.2 0\n0 0 5\nH\n2\nCartesian\n2 2 2.1\n2 2.05 2.9\n"
+
+
+@pytest.mark.parametrize("stop", [3, 7])
+@pytest.mark.parametrize("form", ["real in space", "real by inversion", "complex"])
+def test_dynamics_that_is_stopped_again_and_again_is_the_same_to_the_last_bit(form, stop, tmp_path):
+    """In whichever form orbitals are, files give them back as they were, and nothing else is needed to go on."""
+    tags = MOVE | {"NSW": 4, "MDALGO": 3, "LANGEVIN_GAMMA": 10}
+    tags |= {"ISIF": 3, "LANGEVIN_GAMMA_L": 10} if form == "real by inversion" else {}
+
+    def make(name):
+        folder = make_folder(tmp_path / name, last=".25 .25 .25" if "inv" in form else ".26 .24 .255", **tags)
+        if form == "real in space":
+            (folder / "POSCAR").write_text(HYDROGEN)
+            (folder / "KPOINTS").write_text("Gamma\n0\nGamma\n1 1 1\n")
+        elif form == "complex":
+            text = (folder / "POSCAR").read_text().replace("\nSi\n2\n", "\nSi C\n1 1\n")
+            (folder / "POSCAR").write_text(text)
+            (folder / "INCAR").write_text((folder / "INCAR").read_text().replace("GAMMA = 10", "GAMMA = 10 10"))
+        return folder
+
+    whole, folder, jobs, result = run_folder(make("whole")), make("pieces"), 0, None
+    while result is None:
+        try:
+            result = run_inputs(read_inputs(folder), on_step=StopAfter(stop), resume=jobs > 0)
+        except RunInterrupted:
+            jobs += 1
+    assert jobs > 1
+    np.testing.assert_array_equal(places(result), places(whole))
+    assert [step.conserved for step in result.journey.steps] == [step.conserved for step in whole.journey.steps]
+
+
 def test_a_state_of_other_places_does_not_begin_a_run_that_goes_on(tmp_path):
     folder = make_folder(tmp_path / "run", **MOVE)
     with pytest.raises(RunInterrupted):

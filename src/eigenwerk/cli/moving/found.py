@@ -13,6 +13,10 @@ from eigenwerk.io.vasp.output.record import IonicStep
 SMALL = 1e-6
 """Relative change of a cell that is none."""
 
+DRIFT, CERTAIN, LEAST = 1.0, 3.0, 20
+"""A drift above so many meV per atom and ps is worth a warning, if in the time of the run it comes to so many times the
+root mean square about the line, of so many points."""
+
 
 def found_lines(journey: Journey) -> list[str]:
     """Of the ionic steps that are over."""
@@ -129,10 +133,15 @@ def _conserved(steps: Sequence[IonicStep], time_step: float) -> list[str]:
     per_atom = 1000 * value / len(steps[0].scaled_ac)
     most = np.abs(per_atom - per_atom[0]).max()
     words = f"changed by {per_atom[-1] - per_atom[0]:.3f} meV per atom, at most by {most:.3f}"
-    if len(steps) > 2 and time_step > 0:
-        slope = float(np.polyfit(time_step * np.arange(len(steps)) / 1000, per_atom, 1)[0])
-        words += f"; drift {slope:.2f} meV per atom and ps"
-    return [_row("conserved quantity", words)]
+    if len(steps) < 3 or time_step <= 0:
+        return [_row("conserved quantity", words)]
+    time_x = time_step * np.arange(len(steps)) / 1000
+    line = np.polyfit(time_x, per_atom, 1)
+    slope, scatter = float(line[0]), float(np.std(per_atom - np.polyval(line, time_x)))
+    lines = [_row("conserved quantity", f"{words}; drift {slope:.2f} meV per atom and ps")]
+    if abs(slope) > DRIFT and len(steps) >= LEAST and abs(slope) * time_x[-1] > CERTAIN * scatter:
+        lines.append(_row("", "this drift is large: try a smaller EDIFF, then a shorter POTIM or a higher ENCUT"))
+    return lines
 
 
 def _known(values: Sequence[float | None]) -> np.ndarray:

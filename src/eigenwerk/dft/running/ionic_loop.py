@@ -62,7 +62,7 @@ class IonicLoop:
             calculation = self.surface.calculation_at(asked)
             active.calculation = active.saver.calculation = calculation
             begin = self._begin(asked, calculation, start)
-            ground = calculation.run(self._scf_step, begin, self.surface.force_error(asked))
+            ground = calculation.run(self._scf_step, begin, self.surface.force_error(asked), repeatable=True)
             calculation.parameters = given  # steps with a density that is kept are for the first ionic step
             point = _agreed(self.surface.add(asked, calculation, ground), calculation.runtime)
             report = self.mover.tell(point)
@@ -82,7 +82,10 @@ class IonicLoop:
             self.resumed = None
             return load_start(resumed.path, calculation)
         if active.saver.earlier or active.saver.done:
-            return self.surface.start(asked, calculation)
+            found = self.surface.start(asked, calculation)
+            if found is None and resumed is not None:  # with other operations than the last point, whose density serves
+                found = load_start(resumed.path, calculation, orbitals=False)
+            return found
         return start or active.start()
 
     def _scf_step(self, step: ScfStep, state: State) -> None:

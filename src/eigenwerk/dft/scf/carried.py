@@ -175,9 +175,10 @@ def _by_spheres(stored: Stored, places: Places, basis: PlaneWaveBasis) -> torch.
         return None
     wave_sknh = basis.runtime.tensor(np.stack(waves, 1), basis.runtime.complex)
     x_sknG = torch.stack([basis.form.vectors(wave_knh) for wave_knh in wave_sknh])
-    if shift_c.any() or any(one is None for one in lacking):
+    known = [one for one in lacking if one is not None]
+    if shift_c.any() or len(known) < len(lacking):
         return x_sknG
-    return with_last_places(x_sknG, torch.as_tensor(np.stack(lacking, 1), device=x_sknG.device))
+    return with_last_places(x_sknG, torch.as_tensor(np.stack(known, 1), device=x_sknG.device))
 
 
 def _lacking(

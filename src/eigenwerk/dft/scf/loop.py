@@ -87,11 +87,13 @@ class ScfLoop:
 
     def run(
         self, start: StartingPoint, on_step: Callable[[ScfStep, State], None] | None = None,
-        objection: Objection | None = None,
+        objection: Objection | None = None, repeatable: bool = False,
     ) -> State:  # fmt: skip
         """Iterate from a starting point until converged or out of steps.
 
-        objection: asked of converged states; another step follows as long as it has any.
+        objection: asked of converged states; another step follows as long as it has any.  repeatable: each step begins
+        with its state and nothing else, so that a run which goes on from a file is the same to the last bit;
+        projections are made of the orbitals again then, in place of those that were turned with them.
         """
         settings, trace = self.settings, self.atoms.runtime.trace
         degeneracy = self.atoms.basis.spin.degeneracy
@@ -163,6 +165,8 @@ class ScfLoop:
                 last_words = (*filter(None, [unlikely, verdict]), *filled.warnings, *others)
                 record = replace(record, events=(*record.events, *last_words))
             history.append(record)
+            if repeatable:
+                proj_sknI = None
             progress = Progress(
                 done + 1, residual, energies.free, energies.band, choice.state(), precision.state(),
                 self.mixer.memory(),

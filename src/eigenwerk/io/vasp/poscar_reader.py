@@ -264,7 +264,7 @@ class PoscarReader:
         vectors = np.array([self.numbers(f"lattice vector {c} beside its velocity")[0] for c in (1, 2, 3)])
         apart = np.abs(vectors - self.lattice_cv).max()
         if apart > _SAME_CELL:
-            message = f"lattice vectors beside their velocities differ by up to {apart:.4f} Å from those of lines 3 to 5"
+            message = f"lattice vectors beside their velocities differ from lines 3 to 5 by up to {apart:.4f} Å"
             self.note("warning", message, "Lines 3 to 5 count; remove the block, or make both the same.")
         return velocity_cv if state[0] == "1" else None
 
