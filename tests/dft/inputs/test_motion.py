@@ -45,6 +45,37 @@ def test_lattice_velocities_of_poscar_are_those_of_a_cell_with_a_mass(read):
     assert "the lattice velocities are not used" in words(fixed, "note")
 
 
+@pytest.mark.parametrize(("lines", "message"), [
+    ("MDALGO = 5", "MDALGO = 5: without CSVR_PERIOD there is no bath"),
+    ("MDALGO = 3", "without LANGEVIN_GAMMA there is no bath"),
+    ("MDALGO = 1", "Set ANDERSEN_PROB = 0.05, or MDALGO = 0"),
+    ("POMASS = 0.01 16", "long for atoms of 0.01 u: their bonds may swing in 0.9 fs"),
+    ("POTIM = 2", "long for atoms of 1.008 u: their bonds may swing in 9 fs"),
+])  # fmt: skip
+def test_dynamics_that_is_hardly_meant_is_a_warning(read, lines, message):
+    begin = "NSW = 9\nIBRION = 0\nTEBEG = 300\n" + ("" if "POTIM" in lines else "POTIM = 0.5\n")
+    inputs = read(begin + lines + "\n")
+    assert message in words(inputs, "warning") and not inputs.errors
+
+
+@pytest.mark.parametrize("lines", ["MDALGO = 1\nANDERSEN_PROB = 0", "MDALGO = 5\nCSVR_PERIOD = 100", "SMASS = 0"])
+def test_dynamics_that_is_meant_so_is_none(read, lines):
+    found = words(read(f"NSW = 9\nIBRION = 0\nTEBEG = 300\nPOTIM = 0.5\n{lines}\n"), "warning")
+    assert "bath" not in found and "swing" not in found
+
+
+@pytest.mark.parametrize(("lines", "warned"), [
+    ("ISIF = 4", True), ("ISIF = 3", True), ("ISIF = 2", False),
+    ("ISIF = 3\nLATTICE_CONSTRAINTS = .TRUE. .TRUE. .FALSE.", False),
+])  # fmt: skip
+def test_a_vacuum_that_may_change_is_a_warning(read, lines, warned):
+    layer = "layer\n1\n2.46 0 0\n-1.23 2.1304 0\n0 0 9\nC\n2\nDirect\n0 0 .5\n.333333 .666667 .5\n"
+    inputs = read(f"NSW = 9\nIBRION = 2\nISMEAR = 0\n{lines}\n", poscar=layer)
+    found = words(inputs, "warning")
+    assert ("there is vacuum along axis 3" in found) == warned
+    assert ("LATTICE_CONSTRAINTS = .TRUE. .TRUE. .FALSE." in found) == warned
+
+
 def test_a_relaxation_ends_by_ten_times_ediff_if_nothing_is_said(read):
     inputs = read("NSW = 30\nIBRION = 2\nEDIFF = 1E-5\n")
     assert inputs.setting("EDIFFG") == pytest.approx(1e-4)

@@ -1,4 +1,6 @@
-"""What deserves a word before a calculation starts: atoms, vacuum, smearing."""
+"""What deserves a word before a calculation starts: atoms, vacuum, smearing, and how atoms are to move."""
+
+from math import sqrt
 
 import numpy as np
 
@@ -8,10 +10,13 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.electrons import NEUTRAL
 from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.parameters import SHARP
 from eigenwerk.dft.scf.mixing_extent import APART
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
+from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.relaxation.settings import RelaxationSettings
 from eigenwerk.units import BOHR_ANGSTROM
 
 SPHERE_OVERLAP = 0.3
@@ -28,6 +33,20 @@ NARROWEST = 1e-6
 
 SMALL_SHIFT = 1e-4
 """Atoms that symmetry moves by less (Å) are not worth a word."""
+
+BATHS = {
+    1: ("ANDERSEN_PROB", "ANDERSEN_PROB = 0.05"), 3: ("LANGEVIN_GAMMA", "LANGEVIN_GAMMA = 10 for each species"),
+    4: ("NHC_NCHAINS", "NHC_NCHAINS = 3"), 5: ("CSVR_PERIOD", "CSVR_PERIOD = 100 (fs)"),
+}  # fmt: skip
+"""The tag without which a bath of MDALGO does nothing, and a value that is usual."""
+
+PROTON_PERIOD, LEAST_STEPS = 9.0, 6
+"""A stretched bond of a hydrogen atom swings in so many fs (3700 cm⁻¹), and wants at least so many steps for it."""
+
+VACUUM_MODES = {3: "the vacuum closes, or opens, with the cell", 4: "the vacuum shrinks where the slab grows",
+                5: "the vacuum shrinks where the slab grows", 6: "the vacuum closes, or opens, with the cell",
+                7: "the vacuum scales with the slab", 8: "the vacuum scales with the slab"}  # fmt: skip
+"""What becomes of a vacuum, by ISIF."""
 
 
 def check_structure(poscar: Poscar, datasets: dict[str, DataSet], findings: Findings) -> None:
@@ -150,3 +169,53 @@ def check_idealised(given: Structure, idealised: Structure, findings: Findings) 
     if shift > SMALL_SHIFT:
         message = f"atoms or lattice vectors are moved by up to {shift:.1e} Å to be exactly symmetric"
         findings.note("POSCAR", message, "A smaller SYMPREC finds less symmetry and moves less.")
+
+
+def check_motion(
+    incar: Incar, structure: Structure | None, motion: MotionRequest | None, findings: Findings
+) -> None:  # fmt: skip
+    """Warnings about settings that do what they say, and hardly what is meant."""
+    if motion is None:
+        return
+    if isinstance(motion.settings, DynamicsSettings):
+        _check_bath(incar, findings)
+        _check_step(incar, motion, findings)
+    if isinstance(motion.settings, RelaxationSettings) and structure is not None:
+        _check_open_vacuum(incar, structure, motion.settings, findings)
+
+
+def _check_bath(incar: Incar, findings: Findings) -> None:
+    mdalgo = incar.get("MDALGO")
+    tag, usual = BATHS.get(mdalgo if isinstance(mdalgo, int) else 0, ("", ""))
+    if tag and tag not in incar.values:
+        message = f"without {tag} there is no bath: the energy is constant, as in VASP"
+        remedy = f"Set {usual}, or MDALGO = 0 if that is meant."
+        findings.add(incar.problem("MDALGO", message, remedy, severity="warning"))
+
+
+def _check_step(incar: Incar, motion: MotionRequest, findings: Findings) -> None:
+    """Of the lightest atom that may move."""
+    assert isinstance(motion.settings, DynamicsSettings)
+    moves_a = np.ones(len(motion.masses_a), bool) if motion.free_ac is None else motion.free_ac.any(axis=1)
+    if not moves_a.any():
+        return
+    mass = float(motion.masses_a[moves_a].min())
+    period = PROTON_PERIOD * sqrt(mass / 1.008)
+    if motion.settings.time_step > period / LEAST_STEPS:
+        message = f"long for atoms of {mass:g} u: their bonds may swing in {period:.2g} fs"
+        remedy = f"Set POTIM = {period / 15:.1g} or so, and look at the conserved quantity."
+        findings.add(incar.problem("POTIM", message, remedy, severity="warning"))
+
+
+def _check_open_vacuum(incar: Incar, structure: Structure, settings: RelaxationSettings, findings: Findings) -> None:
+    """A slab or molecule in a cell that relaxes."""
+    words = VACUUM_MODES.get(settings.isif)
+    empty_c = vacuum(structure) > VACUUM / BOHR_ANGSTROM
+    open_c = empty_c & np.array(settings.lattice_free)
+    if words is None or not open_c.any():
+        return
+    axes = ", ".join(str(c + 1) for c in np.flatnonzero(open_c))
+    free = " ".join(".FALSE." if empty else ".TRUE." for empty in empty_c)
+    remedy = f"Set LATTICE_CONSTRAINTS = {free} with ISIF = 3 to keep it, or ISIF = 2."
+    message = f"there is vacuum along axis {axes}, and {words}"
+    findings.add(incar.problem("ISIF", message, remedy, severity="warning"))

@@ -20,6 +20,7 @@ from eigenwerk.dft.inputs.checks import (
     check_charge,
     check_idealised,
     check_mesh,
+    check_motion,
     check_smearing,
     check_structure,
     check_vacuum,
@@ -113,6 +114,7 @@ class Draft:
         check_structure(self.poscar, self.datasets, self.findings)
         check_smearing(self.incar, self.findings)
         self._crystal()
+        check_motion(self.incar, self.structure, self.motion, self.findings)
         self._points()
         self._second_points()
         self._grids()

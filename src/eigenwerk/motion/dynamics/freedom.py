@@ -31,6 +31,11 @@ class Freedom:
         self.drifts = drifts
         shared = round(float(np.trace(self.shared_vv)))
         self.count = int(self.free_ac.sum()) - (0 if drifts else shared)
+        if self.count < 1 and len(self.free_ac) == 1:
+            raise InputError(
+                "Molecular dynamics: nothing is left to move: one atom cannot move against others. Take a larger cell "
+                "(eigenwerk build makes one)."
+            )
         if self.count < 1:
             raise InputError(
                 f"Molecular dynamics: nothing is left to move: {int(self.free_ac.sum())} of {self.free_ac.size} "

@@ -131,9 +131,10 @@ class Relaxation:
         before, self._last_energy = self._last_energy, trial.energy if accepted else self._last_energy
         if small or self._still(accepted, before, trial):
             self._ended = self.finished = True
-            self.status = f"at rest after {self._points} points: largest force {force:.2e} eV/Å" + (
-                "" if stress is None else f", stress {stress / KILOBAR:.2f} kbar"
-            )
+            still = f"the energy changes by less than {settings.energy_tolerance or 0.0:g} eV"
+            self.status = f"{'at rest' if small else still} after {self._points} points"
+            self.status += f": largest force {force:.2e} eV/Å"
+            self.status += "" if stress is None else f", stress {stress / KILOBAR:.2f} kbar"
             return
         self._unseen = self._unseen + 1 if accepted and force < 2 * trial.error else 0
         if self._unseen >= UNSEEN_POINTS:
