@@ -9,7 +9,8 @@ from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.basis.wave_form import half_of, partners
 from eigenwerk.dft.density import atomic_density
 from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.dft.running.checkpoint import load_start, state_tree
+from eigenwerk.dft.running.checkpoint import load_start, orbitals_tree, state_tree, stored_orbitals
+from eigenwerk.dft.scf.carried import Places, carried_orbitals
 from eigenwerk.dft.wavefunctions import random_orbitals
 from eigenwerk.io.hdf5_state import write_state
 
@@ -89,6 +90,24 @@ def test_ground_state_with_real_orbitals_is_that_with_complex_ones(calculation, 
     np.testing.assert_allclose(ours.moment_a, theirs.moment_a, atol=1e-4)
     filled_n = (theirs.state.occupations.occ_skn > 1e-3).any(0).any(0)
     np.testing.assert_allclose(ours.state.eig_skn[..., filled_n], theirs.state.eig_skn[..., filled_n], atol=1e-6)
+
+
+@pytest.mark.parametrize("in_space", [True, False])
+def test_orbitals_come_back_from_files_to_the_last_bit_if_that_is_asked(calculation, crystal, in_space):
+    """Real in space where 2k is a lattice vector, real by inversion elsewhere."""
+    settings = {"mesh": (2, 2, 2)} if in_space else {"mesh": (3, 3, 3), "symmetry_level": 2}
+    real = calculation(crystal("sic_bent" if in_space else "si"), real=True, **settings)
+    assert real.basis.form.real_in_space == in_space
+    x_sknG = random_orbitals(real.atoms, 4)[None]
+    x_sknG = x_sknG * torch.linspace(0.5, 1.5, x_sknG.shape[-1], dtype=x_sknG.dtype)  # no coefficients any more
+    assert x_sknG.dtype == torch.float64
+    names = ("lattice_cv", "symbols", "scaled_ac")
+    places = Places({name: getattr(real.structure, name) for name in names}, False)
+    for exact in (True, False):
+        stored = stored_orbitals(orbitals_tree(whole_orbitals(real.runtime.grid, real.basis, x_sknG, exact)))
+        found_sknG = carried_orbitals(stored, places, real.atoms, 4)
+        assert torch.equal(found_sknG, x_sknG) == exact
+        np.testing.assert_allclose(found_sknG, x_sknG, rtol=0, atol=1e-15)
 
 
 def test_files_of_both_kinds_restart_as_far_as_they_can(calculation, crystal, tmp_path):
