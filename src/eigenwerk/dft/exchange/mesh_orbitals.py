@@ -12,6 +12,7 @@ Every rank holds the coefficients of all occupied orbitals of the irreducible po
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -161,7 +162,17 @@ class Stars:
         return coeff_nW.index_select(1, self._used_kW[k])
 
     def turned_waves(self, point: MeshPoint) -> tuple[torch.Tensor, torch.Tensor]:
-        """Places on the grid of what becomes of the waves, and phases (before a complex conjugation)."""
+        """Places on the grid of what becomes of the waves, and phases (before a complex conjugation); made once."""
+        key = point.irreducible, point.operation, point.reverses
+        if key not in self._turned:
+            self._turned[key] = self._places_and_phases(point)
+        return self._turned[key]
+
+    @cached_property
+    def _turned(self) -> dict[tuple[int, int, bool], tuple[torch.Tensor, torch.Tensor]]:
+        return {}
+
+    def _places_and_phases(self, point: MeshPoint) -> tuple[torch.Tensor, torch.Tensor]:
         symmetry, o = self.basis.kpoints.symmetry, point.operation
         sign = -1 if point.reverses else 1
         turned_Wc = self._index_kWc[point.irreducible] @ symmetry.reciprocal_occ[o].T  # q' - k'

@@ -1,0 +1,33 @@
+"""Hybrids on a GPU: the energy, forces and levels of a processor."""
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.calculation import Calculation
+from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.parallel.runtime import Runtime
+from ground_states import ENERGY_PER_ATOM, FORCE, pieces
+
+pytestmark = pytest.mark.gpu
+
+CASES = {
+    "complex": ("sic_bent", {"mesh": (1, 1, 2)}),
+    "Gamma": ("lih_bent", {"cutoff_eV": 150.0, "real": True}),
+    "inversion": ("si", {"mesh": (3, 1, 1), "symmetry_level": 2, "real": True}),
+    "spins": ("o2", {"spins": 2, "cutoff_eV": 150.0, "real": True}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_gpu_gives_the_answer_of_a_processor(calculation, crystal, name):
+    crystal_name, settings = CASES[name]
+    settings = {"cutoff_eV": 90.0, "ediff_eV": 1e-8, "stress": False, "hybrid": Hybrid.of(0.25), **settings}
+    *described, real = pieces(calculation(crystal(crystal_name), **settings))
+    found = [Calculation(*described, Runtime(device=torch.device(device)), real).run() for device in ("cpu", "cuda")]
+    atoms = len(found[0].state.structure.symbols)
+    assert all(one.state.converged for one in found)
+    assert abs(found[1].state.energies.free - found[0].state.energies.free) < ENERGY_PER_ATOM * atoms
+    np.testing.assert_allclose(found[1].forces_av, found[0].forces_av, atol=FORCE)
+    levels = [one.state.eig_skn.numpy()[..., :-2] for one in found]
+    np.testing.assert_allclose(levels[1], levels[0], atol=4 * ENERGY_PER_ATOM)
