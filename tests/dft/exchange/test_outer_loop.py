@@ -8,6 +8,7 @@ import torch
 
 from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.scf.earlier import earlier_of
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.units import HARTREE_EV
@@ -88,3 +89,15 @@ def test_bands_beside_the_mesh_are_those_of_its_points_where_they_meet(calculati
     plain = calculation(crystal("si"), **settings)
     with pytest.raises(InputError, match=r"need a screened interaction.*Set HFSCREEN"):
         plain.bands_at(state.density, points)
+
+
+def test_orbitals_of_the_semilocal_functional_begin_a_hybrid_but_are_not_its_state(solved, calculation):
+    calc, found = solved
+    plain = calculation(calc.structure, ediff_eV=1e-6, **{**PBE0, "hybrid": None}).run()
+    again = calculation(calc.structure, ediff_eV=1e-6, **PBE0)
+    start = again.start_from(earlier_of(plain.state))
+    assert start.progress is None and start.occ_skn is not None
+    assert any("LHFCALC" in note for note in start.notes)
+    repeated = again.run(start=start)
+    assert repeated.state.energies.free == pytest.approx(found.state.energies.free, abs=2e-6 / HARTREE_EV)
+    assert len(repeated.state.history) < len(found.state.history)

@@ -30,7 +30,8 @@ SAME_CELL, SAME_PLACE = 1e-8, 1e-6 / BOHR_ANGSTROM
 
 TAGS = {
     "cutoff": "ENCUT", "precision": "PREC", "wave_grid": "NGX, NGY, NGZ", "fine_grid": "NGXF, NGYF, NGZF",
-    "functional": "GGA", "spins": "ISPIN", "electrons": "NELECT", "ismear": "ISMEAR", "width": "SIGMA",
+    "functional": "GGA", "hybrid": "LHFCALC, AEXX, HFSCREEN", "spins": "ISPIN",
+    "electrons": "NELECT", "ismear": "ISMEAR", "width": "SIGMA",
     "fixed_occupations": "FERWE, FERDO", "fixed_moment": "NUPDOWN", "hubbard": "LDAU", "real_space": "LREAL",
     "mixing": "AMIX, BMIX, IMIX, MAXMIX", "symmetry_level": "ISYM", "symmetry_tolerance": "SYMPREC",
     "dipole": "IDIPOL, LDIPOL, DIPOL, EFIELD",
