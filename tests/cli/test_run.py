@@ -111,7 +111,7 @@ BAD = {
     "a wrong count": ({"poscar": POSCAR.replace("\n2\n", "\n3\n")}, "POSCAR"),
     "not a number": ({"poscar": POSCAR.replace(".26", "nan")}, "POSCAR line 10"),
     "an unknown element": ({"poscar": POSCAR.replace("Si", "Xx")}, "Xx"),
-    "a later capability": ({"LHFCALC": ".TRUE."}, "LHFCALC"),
+    "a later capability": ({"METAGGA": "SCAN"}, "METAGGA"),
     "no restart data": ({"ISTART": 2}, "ISTART"),
 }
 

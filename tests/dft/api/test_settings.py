@@ -63,7 +63,7 @@ def test_kpoints_may_be_a_mesh_points_or_a_text():
         ({"encut": "much"}, "settings: encut = much: much is not a finite number.*leave it out"),
         ({"encut": [300, 400]}, "several values where one belongs"),
         ({"nbands": 2}, "settings: nbands = 2, but 14 electrons need at least 7 bands"),
-        ({"lhfcalc": True}, "settings: lhfcalc = .TRUE.: exact exchange"),
+        ({"lsorbit": True}, "settings: lsorbit = .TRUE.: spin-orbit coupling"),
         ({"nelm": 2.5}, "nelm = 2.5: 2.5 is not a whole number"),
         ({"system": "a\nNELM = 1"}, "no value is empty, or has a character"),
         ({"nelm": None, "sigma": 1j}, "a complex is no value"),

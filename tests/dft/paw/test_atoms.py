@@ -17,7 +17,7 @@ L_OF = [l for l in range(COMPENSATION_LMAX + 1) for _ in range(2 * l + 1)]
 def shape_of(atoms, setup):
     """g_L(g) without the phase of the atom, (L, g): the plain twin of what `PawAtoms` does in columns."""
     harmonic_gL = solid_harmonics(COMPENSATION_LMAX, atoms.basis.vector_gv)
-    return atoms._shape_factor_L[:, None] * (harmonic_gL * atoms.compensation_gauss_g(setup)[:, None]).T
+    return atoms.shape_factor_L[:, None] * (harmonic_gL * atoms.compensation_gauss_g(setup)[:, None]).T
 
 
 @pytest.fixture(scope="module")

@@ -168,9 +168,7 @@ def test_tags_that_pymatgen_knows_are_known():
 
 
 def test_one_cause_gives_one_error(tmp_path):
-    (tmp_path / "INCAR").write_text(
-        "ENCUT = 300\nISPIN = 3\nMAGMOM = 2*1\nLHFCALC = .TRUE.\nAEXX = 0.25\nHFSCREEN = .2\n"
-    )
+    (tmp_path / "INCAR").write_text("ENCUT = 300\nISPIN = 3\nMAGMOM = 2*1\nMETAGGA = SCAN\nLASPH = .TRUE.\n")
     (tmp_path / "POSCAR").write_text(SILICON)
     told = {problem.tag for problem in read_inputs(tmp_path).problems if problem.tag}
-    assert told == {"ISPIN", "LHFCALC"}
+    assert told == {"ISPIN", "METAGGA"}
