@@ -1,9 +1,12 @@
 """Hybrids on grids of ranks: one energy, one set of forces."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.exchange.outer_loop import OuterLoop
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
@@ -58,3 +61,20 @@ def test_hybrids_are_the_same_on_every_grid_of_ranks(ranks, reference, case, siz
         assert other == pytest.approx(free, abs=ENERGY_PER_ATOM * len(parts[0].symbols))
         np.testing.assert_allclose(other_av, forces_av, atol=FORCE)
         np.testing.assert_allclose(other_skn[..., :-2], eig_skn[..., :-2], atol=4 * ENERGY_PER_ATOM)
+
+
+def outer_decision(world):
+    """On one rank: whether an operator stands that changed the tolerance itself, give or take rounding errors."""
+    excess = -1e-6 * (1 - 1e-12) if world.rank else -1e-6 * (1 + 1e-12)
+    atoms = SimpleNamespace(runtime=Runtime(grid=make_process_grid(world, 1)))
+    exchange = SimpleNamespace(
+        atoms=atoms, renew=lambda *orbitals: excess, applications=2, energy=-1.0, rows=(),
+    )  # fmt: skip
+    outer = OuterLoop(exchange, SimpleNamespace(forget=lambda: None), None, energy_tolerance=1e-6)
+    outer.renew(None, None, None)
+    return outer.stands, outer.tolerance
+
+
+def test_ranks_agree_on_whether_an_operator_stands(ranks):
+    first, other = ranks(2, "gloo").run(outer_decision)
+    assert first == other

@@ -6,10 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.scf import branches
 from eigenwerk.dft.scf.branches import SecondStart, hund_moment, unasked_moments
 from eigenwerk.io.paw_xml import PawState
+from eigenwerk.parallel.process_grid import make_process_grid
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.serial import SerialCommunicator
 from eigenwerk.units import HARTREE_EV
+from ground_states import ENERGY_PER_ATOM, pieces
 
 
 def _data(*shells):
@@ -18,6 +23,8 @@ def _data(*shells):
 
 DATA = {"Fe": _data((4, 0, 2), (3, 2, 6), (None, 2, 0)), "Cl": _data((3, 0, 2), (3, 1, 5)), "Ru": _data((4, 2, 7)),
         "Gd": _data((4, 3, 7), (5, 2, 1)), "Zn": _data((4, 0, 2), (3, 2, 10))}  # fmt: skip
+
+PARALLEL, OPPOSITE = (2.5, 2.5), (2.5, -2.5)
 
 
 @dataclass
@@ -60,49 +67,100 @@ def test_other_runs_are_left_alone(symbols, started, ended):
     assert _tried(symbols, started, ended) is None
 
 
-def _second(first: float) -> SecondStart:
-    second = SecondStart(np.array([4.0, 0.0]))
+def _second(first: float, on_all=bool) -> SecondStart:
+    second = SecondStart(np.array([4.0, 0.0]), on_all)
     assert second.moments(_State(first), np.array([0.0, 0.0])).tolist() == [0, 4]
     assert "Fe had none" in second.note
     return second
 
 
 @pytest.mark.parametrize(("free", "taken", "words"), [(-3.0, "second", "with"), (-1.0, "first", "without")])
-def test_the_lower_state_is_taken(free, taken, words):
+def test_the_lower_state_is_taken_and_told_once(free, taken, words):
     second = _second(-2.0)
     state = _State(free, history=(1, 2))
-    end = second.better(state)
-    assert (end is state) == (taken == "second") and end.history == (1, 2)
     assert second.verdict(free, True) == (
         f"the state {words} moments is taken: it is lower{'' if taken == 'second' else ' or the same'}, by "
         f"{HARTREE_EV:.4f} eV"
     )
+    end = second.end(state)
+    assert (end is state) == (taken == "second") and end.history == (1, 2)
+    assert not second.verdict(free, True)
 
 
-def test_a_second_start_that_does_not_converge_leaves_the_first():
+@pytest.mark.parametrize("verdicts", [[False], [True, False]])
+def test_a_second_start_that_does_not_end_converged_leaves_the_first(verdicts):
     second = _second(-2.0)
-    end = second.better(_State(-5.0, converged=False, history=(1, 2, 3)))
+    words = [second.verdict(-5.0, converged) for converged in verdicts][-1]
+    end = second.end(_State(-5.0, converged=False, history=(1, 2, 3)))
     assert end.converged and end.energies.free == -2.0 and end.history == (1, 2, 3)
-    assert "which had converged" in second.verdict(-5.0, False)
+    assert "which had converged" in words
 
 
 def test_it_is_asked_once_and_only_of_a_fresh_start():
-    second = _second(-2.0)
-    assert second.moments(_State(-2.0), np.zeros(2)) is None
-    assert SecondStart(None).moments(_State(-2.0), np.zeros(2)) is None
+    assert SecondStart(np.zeros(2), bool).open and not _second(-2.0).open
+    assert not SecondStart(None, bool).open
 
 
-@pytest.mark.parametrize(("first", "again"), [((2.5, -2.5), (2.5, 2.5)), ((2.5, 2.5), (2.5, -2.5))])
-def test_a_run_starts_once_more_and_ends_in_the_lower_state(first, again, crystal, calculation, monkeypatch):
-    def ends(moments):
-        iron = replace(crystal("fe_bent"), magmom_a=np.array(moments))
-        calc = calculation(iron, spins=2, cutoff_eV=200.0, ismear=1, sigma_eV=0.2)
-        return calc.run().state
+def decided(world):
+    """On one rank, with a tie that its rounding errors break in its own way: what it decides."""
+    mine = 1e-12 if world.rank else -1e-12
+    asked = SecondStart(np.array([4.0, 0.0]), world.all)
+    moments = asked.moments(_State(-2.0), np.full(2, branches.GONE + mine))
+    second = _second(-2.0, world.all)
+    words = second.verdict(-2.0 + mine, True)
+    return moments, second.end(_State(-2.0 + mine)).energies.free == -2.0, words
 
-    alone = [ends(moments).energies.free for moments in (first, again)]
-    assert abs(alone[0] - alone[1]) > 1e-3
-    monkeypatch.setattr(branches, "unasked_moments", lambda *given: np.array(again))
-    state = ends(first)
-    assert state.converged and state.energies.free == pytest.approx(min(alone), abs=2e-5)
-    told = [event for step in state.history for event in step.events]
-    assert any("once more" in event for event in told) and any("is taken" in event for event in told)
+
+@pytest.mark.ranks
+def test_ranks_decide_alike_where_rounding_errors_would_not(ranks):
+    first, other = ranks(2, "gloo").run(decided)
+    assert first == other
+    assert first[0] is None and first[1] and "without moments" in first[2]
+
+
+def ends(world, parts, again):
+    """On one rank: a run whose moments are said to have died where `again` gives others, as plain values."""
+    kept, died = branches.unasked_moments, None if again is None else np.array(again)
+    branches.unasked_moments = lambda *given: died
+    try:
+        structure, kpoints, parameters, datasets, real = parts
+        runtime = Runtime(grid=make_process_grid(world, 1))
+        state = Calculation(structure, kpoints, parameters, datasets, runtime, real).run().state
+    finally:
+        branches.unasked_moments = kept
+    told = [event for step in state.history for event in step.events if "once more" in event or "is taken" in event]
+    return state.converged, state.energies.free, told
+
+
+@pytest.fixture(scope="module")
+def iron(crystal, calculation):
+    """Moments -> what `ends` needs."""
+
+    def of(moments):
+        structure = replace(crystal("fe_bent"), magmom_a=np.array(moments))
+        return pieces(calculation(structure, spins=2, cutoff_eV=200.0, ismear=1, sigma_eV=0.2))
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def alone(iron):
+    """Free energies that single starts lead to, by moments."""
+    return {moments: ends(SerialCommunicator(), iron(moments), None)[1] for moments in (PARALLEL, OPPOSITE)}
+
+
+@pytest.mark.parametrize(("first", "again"), [(OPPOSITE, PARALLEL), (PARALLEL, OPPOSITE)])
+def test_a_run_starts_once_more_and_ends_in_the_lower_state(first, again, iron, alone):
+    assert abs(alone[first] - alone[again]) > 1e-3
+    converged, free, told = ends(SerialCommunicator(), iron(first), again)
+    assert converged and free == pytest.approx(min(alone.values()), abs=2e-5)
+    assert len(told) == 2 and "once more" in told[0] and "is taken" in told[1]
+
+
+@pytest.mark.ranks
+def test_two_ranks_start_once_more_as_one_does(ranks, iron, alone):
+    parts = iron(OPPOSITE)
+    _, free, told = ends(SerialCommunicator(), parts, PARALLEL)
+    for converged, other, words in ranks(2, "gloo").run(ends, parts, PARALLEL):
+        assert converged and words == told
+        assert other == pytest.approx(free, abs=ENERGY_PER_ATOM * 2)

@@ -70,5 +70,8 @@ class OuterLoop:
         if excess is None:
             kernel = self.exchange.operator.kernel
             return f"{words} ({kernel.words}; with and between cores 1/r, as data sets hold it)"
+        # rank 0's, for all: rounding errors of other ranks must not lead them to other decisions
+        runtime = self.exchange.atoms.runtime
+        excess = float(runtime.world.broadcast(runtime.tensor(excess)))
         self.excess.append(excess)
         return f"{words}, {excess * HARTREE_EV:.1e} eV from the operator before"

@@ -1,6 +1,6 @@
 """Other states that a run has come by, or should look for: magnets have several; which is found depends on the way."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,44 +51,55 @@ class SecondStart:
     """A run that starts once more where its moments have died on atoms that carry none, and ends in the lower state.
 
     started_a: moments of the first start, None where nothing is to be asked (no spin, a state to go on from, a moment
-    that is held); aside: the state that waits for the second one; note: what the next step tells.
+    that is held); on_all: whether all ranks say so, because each finds moments and energies with rounding errors of its
+    own; aside: the state that waits for the second one; taken: whether the second is the lower one, None before that
+    is known; note: what the next step tells.
     """
 
     started_a: np.ndarray | None
+    on_all: Callable[[bool], bool]
     aside: State | None = None
+    taken: bool | None = None
     note: str = ""
+
+    @property
+    def open(self) -> bool:
+        """Whether a converged state is to be asked for its moments."""
+        return self.started_a is not None and self.aside is None
 
     def moments(self, state: State, ended_a: np.ndarray) -> np.ndarray | None:
         """Those to start from once more after this converged state, which is put aside; None if it is the end."""
-        if self.started_a is None or self.aside is not None:
-            return None
+        assert self.started_a is not None
         symbols, datasets = state.subject.structure.symbols, state.subject.datasets
         hund_a = unasked_moments(symbols, datasets, self.started_a, ended_a)
-        if hund_a is not None:
-            self.aside = state
-            names = ", ".join(dict.fromkeys(s for s, moment in zip(symbols, hund_a, strict=True) if moment))
-            self.note = (
-                f"the starting moments have died, and {names} had none (is MAGMOM in the order of the atoms?): once "
-                "more, with moments there"
-            )
+        if not self.on_all(hund_a is not None):
+            return None
+        assert hund_a is not None
+        self.aside = state
+        names = ", ".join(dict.fromkeys(s for s, moment in zip(symbols, hund_a, strict=True) if moment))
+        self.note = (
+            f"the starting moments have died, and {names} had none (is MAGMOM in the order of the atoms?): once more, "
+            "with moments there"
+        )
         return hund_a
 
     def verdict(self, free: float, converged: bool) -> str:
-        """Which of the two states is lower, in words, once the second is there."""
-        if self.aside is None:
+        """Takes the lower one of two states that have converged, else the first; says so once."""
+        if self.aside is None or (converged and self.taken is not None):
             return ""
         if not converged:
+            self.taken = False
             return "the state without moments, which had converged, is taken"
         lower = (self.aside.energies.free - free) * HARTREE_EV
-        which, side = ("with", "lower") if lower > 0 else ("without", "lower or the same")
+        self.taken = self.on_all(lower > 0)
+        which, side = ("with", "lower") if self.taken else ("without", "lower or the same")
         return f"the state {which} moments is taken: it is {side}, by {abs(lower):.4f} eV"
 
-    def better(self, state: State) -> State:
-        """The lower one of the two that has converged."""
-        aside = self.aside
-        if aside is None or (state.converged and state.energies.free < aside.energies.free):
+    def end(self, state: State) -> State:
+        """This state, or by the verdict the one put aside."""
+        if self.aside is None or self.taken:
             return state
-        return replace(aside, history=state.history)
+        return replace(self.aside, history=state.history)
 
 
 def other_states(history: Sequence[ScfStep]) -> tuple[str, ...]:

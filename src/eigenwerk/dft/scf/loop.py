@@ -161,7 +161,7 @@ class ScfLoop:
                 record = replace(record, events=(*record.events, self._renewed(coeff_sknG, filled, filling_skn)))
             if converged or step == settings.max_steps:  # what is said of sloshing occupations on the way is not true
                 verdict = second.verdict(energies.free, converged)
-                others = () if verdict else other_states([*history, record])
+                others = other_states([*history, record]) if second.aside is None else ()
                 last_words = (*filter(None, [unlikely, verdict]), *filled.warnings, *others)
                 record = replace(record, events=(*record.events, *last_words))
             history.append(record)
@@ -178,12 +178,12 @@ class ScfLoop:
             if on_step is not None:
                 on_step(record, state)
             if converged and step < settings.max_steps:
-                moment_a = second.moments(state, moment_per_atom(output, self.atoms))
+                moment_a = second.moments(state, moment_per_atom(density, self.atoms)) if second.open else None
                 if moment_a is not None:
                     density = self.symmetrise(atomic_density(self.atoms, settings.electrons, moment_a))
                     self.mixer = self._new_mixer()
                     continue
-                if second.better(state) is not state:
+                if second.taken is False:
                     break
             lacking = objection(state) if converged and objection is not None and step < settings.max_steps else ""
             if converged and not lacking:
@@ -191,7 +191,7 @@ class ScfLoop:
             objected = lacking or objected
             density = following
         assert state is not None
-        return second.better(state)
+        return second.end(state)
 
     def _new_mixer(self) -> PulayMixer:
         basis, count = self.atoms.basis, self.atoms.basis.density_count
@@ -200,7 +200,8 @@ class ScfLoop:
     def _second_start(self, start: StartingPoint) -> SecondStart:
         fresh = start.progress is None and start.coeff_sknG is None and self.settings.fixed_moment is None
         asked = fresh and start.density.spin.polarised and self.outer is None
-        return SecondStart(moment_per_atom(start.density, self.atoms) if asked else None)
+        started_a = moment_per_atom(start.density, self.atoms) if asked else None
+        return SecondStart(started_a, self.atoms.runtime.world.all)
 
     def _renewed(self, coeff_sknG: torch.Tensor, filled: Occupations, filling_skn: torch.Tensor) -> str:
         """Exact exchange with the orbitals found; in words."""
