@@ -20,13 +20,12 @@ from eigenwerk.dft.paths.image import Callers, Image
 from eigenwerk.dft.paths.report import DOCUMENT, STATE, BandStep, ImageResult, PathResult
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.running.active_run import OnNote, Protect
+from eigenwerk.dft.running.computing import computing, read_datasets
 from eigenwerk.dft.running.movers import make_band
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.report import RunInterrupted
-from eigenwerk.dft.running.run import memory_errors, read_dataset
 from eigenwerk.dft.running.saving import SAVE_EVERY
 from eigenwerk.dft.running.stopping import Stopped, StopRules
-from eigenwerk.dft.running.warm_up import warm_up
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import write_text
 from eigenwerk.io.hdf5_state import read_with_header, write_state
@@ -36,10 +35,7 @@ from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.motion.mover import Report
 from eigenwerk.motion.saddle.band import Band, BandReport
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
-from eigenwerk.parallel.clock_offset import clock_offset
-from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.units import HARTREE_EV
 
 GOES_ON, STOPS, BREAKS = 0, 1, 2
@@ -319,12 +315,8 @@ def run_path(
         words = folder.take() if runtime.writes else ""
         locked.append(folder)
         rules = StopRules([folder.path, inputs.folder] if own.writes else [], until, True)
-        warm_up(runtime.device, inputs.parameters)
-        with intraop_threads(threads, runtime.device), memory_errors():
-            record_device(runtime.trace, runtime.device)
-            runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
-            with runtime.trace.span("input files"):
-                datasets = {symbol: read_dataset(data, None) for symbol, data in inputs.data.items()}
+        with computing(runtime, inputs.parameters, threads):
+            datasets = read_datasets(inputs, runtime)
             path = PathRun(inputs, band, folder, groups, {}, Callers(rules, None, None, protect, save_every),
                            on_band_step, on_note)  # fmt: skip
             for number in groups.numbers():

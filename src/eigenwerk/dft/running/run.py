@@ -11,37 +11,27 @@ The folder holds INCAR, POSCAR and KPOINTS; the results are those of `eigenwerk 
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import torch
-
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.moving.follower import Follower
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.running.active_run import ActiveRun, OnNote, OnStep, Protect
 from eigenwerk.dft.running.checkpoint import load_start
+from eigenwerk.dft.running.computing import computing, read_datasets
 from eigenwerk.dft.running.ionic_loop import IonicLoop, OnIonicStep
 from eigenwerk.dft.running.motion_tree import is_begun, read_resumption
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.report import RunInterrupted, RunResult
 from eigenwerk.dft.running.saving import SAVE_EVERY, Saver
 from eigenwerk.dft.running.stopping import Stopped, StopRules
-from eigenwerk.dft.running.warm_up import warm_up
 from eigenwerk.dft.scf.state import StartingPoint, State
 from eigenwerk.dft.xc.evaluation import uncompiled
-from eigenwerk.errors import EigenwerkError
 from eigenwerk.functionals.table import find_functional
-from eigenwerk.io.paw_xml import PawDataset, read_paw_xml
 from eigenwerk.io.run_stamp import new_run
-from eigenwerk.parallel.clock_offset import clock_offset
-from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.parallel.threads import intraop_threads
 
 
 def run_folder(
@@ -103,13 +93,9 @@ def run_inputs(
         note = folder.take() if runtime.writes else ""
         watched = [folder.path, inputs.folder] if runtime.writes and not in_memory else []
         rules = StopRules(watched, until, inputs.motion is not None)
-        warm_up(runtime.device, inputs.parameters)
-        with intraop_threads(threads, runtime.device), memory_errors():
-            record_device(runtime.trace, runtime.device)
-            runtime.trace.clock_offset = clock_offset(runtime.world, runtime.device)
-            with runtime.trace.span("input files"):
-                latest = start.latest if isinstance(start, Follower) else start
-                datasets = {symbol: read_dataset(data, latest) for symbol, data in inputs.data.items()}
+        with computing(runtime, inputs.parameters, threads):
+            latest = start.latest if isinstance(start, Follower) else start
+            datasets = read_datasets(inputs, runtime, latest)
             calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
             if isinstance(start, Follower):
                 calculation = start.on_kept_waves(calculation)
@@ -133,12 +119,6 @@ def run_inputs(
                 raise RunInterrupted(work.break_off()) from interrupt
     finally:
         folder.release()
-
-
-def read_dataset(data: DataSet, start: State | None) -> PawDataset:
-    """The content of a file, that of the state to start from if it is the same."""
-    known = None if start is None else start.subject.datasets.get(data.symbol)
-    return known if known is not None and known.sha256 == data.header.sha256 else read_paw_xml(data.path)
 
 
 def _resumed(loop: IonicLoop, folder: Path, start: State | None) -> State | StartingPoint | None:
@@ -166,17 +146,3 @@ def _saved(folder: Path, work: ActiveRun) -> StartingPoint | None:
         return None
     work.note(f"going on with {path}")
     return load_start(path, work.calculation)
-
-
-@contextmanager
-def memory_errors() -> Iterator[None]:
-    """Say what to do when memory is short; torch has no exception of its own for it on a CPU."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "can't allocate memory" not in str(error):
-            raise
-        raise EigenwerkError(
-            f"Not enough memory ({error}). `eigenwerk check` estimates the need: lower ENCUT, NBANDS or the number of "
-            "k-points, or use a machine with more memory."
-        ) from error
