@@ -17,19 +17,20 @@ from running import run
 
 pytest.importorskip("ase")
 pytestmark = pytest.mark.filterwarnings("ignore:.*unconverged VASP run")
-POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nSelective\nDirect\n0 0 0 F F F\n{last} T T T\n"
+POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\n{atoms}\nSelective\nDirect\n0 0 0 F F F\n{last} T T T\n"
 INCAR = {"ENCUT": 120, "EDIFF": "1E-6", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6, "LCHARG": "F"}
 BAND = {"IMAGES": 2, "IBRION": 2, "NSW": 3, "EDIFFG": -0.001}
 PLACES = ["0.25 0.25 0.25", "0.26 0.27 0.26", "0.28 0.28 0.27", "0.3 0.29 0.28"]
+STILL = {"NSW": 0, "atoms": "Si C\n1 1"}
 
 
-def make_path(folder, places=PLACES, **tags):
-    """Silicon that is pushed; nothing is symmetric about it."""
+def make_path(folder, places=PLACES, atoms="Si\n2", **tags):
+    """Silicon that is pushed, or other atoms; nothing is symmetric about it."""
     folder.mkdir(parents=True)
     for number, last in enumerate(places):
         image = folder / f"{number:02d}"
         image.mkdir()
-        (image / "POSCAR").write_text(POSCAR.format(last=last))
+        (image / "POSCAR").write_text(POSCAR.format(last=last, atoms=atoms))
     (folder / "KPOINTS").write_text("mesh\n0\nGamma\n2 1 1\n")
     lines = (f"{tag} = {value}\n" for tag, value in (INCAR | BAND | tags).items())
     (folder / "INCAR").write_text("".join(lines))
@@ -39,6 +40,12 @@ def make_path(folder, places=PLACES, **tags):
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     folder = make_path(tmp_path_factory.mktemp("path") / "run")
+    return folder, run_path(read_inputs(folder))
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    folder = make_path(tmp_path_factory.mktemp("still") / "run", **STILL)
     return folder, run_path(read_inputs(folder))
 
 
@@ -110,6 +117,18 @@ def test_a_path_goes_on_after_an_interruption(done, tmp_path):
         assert mine.free_energy == pytest.approx(theirs.free_energy, abs=2e-6)
 
 
+@pytest.mark.parametrize("image", [0, 1])
+def test_an_image_that_was_stopped_goes_on_as_if_it_had_not_been(image, still, tmp_path):
+    """To the last bit, also of complex orbitals; images before it are converged once more."""
+    folder, steps = make_path(tmp_path / "again", **STILL), [one.scf_steps for one in still[1].images]
+    with pytest.raises(RunInterrupted):
+        run_path(read_inputs(folder), on_step=StopAfter(sum(steps[:image]) + 4))
+    result = run_path(read_inputs(folder), resume=True)
+    for mine, theirs in zip(result.images[image:], still[1].images[image:], strict=True):
+        assert mine.free_energy == theirs.free_energy
+    assert result.images[image].scf_steps == steps[image] - 4
+
+
 @pytest.mark.slow
 def test_more_steps_are_allowed_afterwards(done, tmp_path):
     folder = tmp_path / "more"
@@ -126,10 +145,8 @@ def test_another_path_is_not_gone_on_with(done, tmp_path):
         run_path(read_inputs(folder), resume=True)
 
 
-@pytest.mark.slow
-def test_images_that_do_not_move_are_computed_once(tmp_path):
-    folder = make_path(tmp_path / "still", NSW=0)
-    result = run_path(read_inputs(folder))
+def test_images_that_do_not_move_are_computed_once(still):
+    folder, result = still
     assert result.converged and len(result.steps) == 1
     np.testing.assert_allclose(result.images[1].scaled_ac, read_poscar(folder / "01" / "POSCAR").scaled_ac)
 

@@ -87,7 +87,7 @@ class Image:
         active.protect = self.callers.protect  # what is to be rescued is the image at work
         began = time.perf_counter()
         begin = self._begin(asked, calculation)
-        ground = calculation.run(self._scf_step, begin, self.surface.force_error(asked))
+        ground = calculation.run(self._scf_step, begin, self.surface.force_error(asked), repeatable=True)
         calculation.parameters = given  # steps with a density that is kept are for the first arrangement
         self.ground, self.resumed = ground, None
         self.seconds.append(time.perf_counter() - began)
@@ -112,20 +112,12 @@ class Image:
         if not ground.state.converged:
             self.active.note(f"image {self.number:02d}: {self.active.unconverged_words(ground.state)}")
         saver.snapshot = Snapshot(PATH, {"number": self.number}, finished, status, None, None)
-        saver.ionic_step_done(ground.state, self._observables(ground), status)
+        saver.ionic_step_done(ground.state, Observables.of(ground, report), status)
         self.active.note(*saver.unwritten, *saver.moved)
-
-    def _observables(self, ground: GroundState) -> Observables:
-        return Observables(
-            ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
-            seconds=ground.seconds, projections=ground.projections, report=self.report,
-        )  # fmt: skip
 
     def journey(self) -> Journey:
         """How the image has moved so far."""
-        saver = self.active.saver
-        steps = saver.earlier if saver.done is None else (*saver.earlier, saver.done)
-        return Journey(PATH, self.status, self.finished, steps)
+        return Journey(PATH, self.status, self.finished, self.active.saver.ionic_steps)
 
     def finish(self) -> RunResult:
         """The final files."""

@@ -19,7 +19,7 @@ from eigenwerk.dft.paths.groups import ImageGroups, image_groups
 from eigenwerk.dft.paths.image import Callers, Image
 from eigenwerk.dft.paths.report import DOCUMENT, STATE, BandStep, ImageResult, PathResult
 from eigenwerk.dft.plan.room import with_room
-from eigenwerk.dft.running.active_run import OnNote, Protect
+from eigenwerk.dft.running.active_run import Notes, OnNote, Protect
 from eigenwerk.dft.running.computing import computing, read_datasets
 from eigenwerk.dft.running.movers import make_band
 from eigenwerk.dft.running.output_folder import OutputFolder
@@ -66,22 +66,18 @@ class PathRun:
     began: float = field(default_factory=time.monotonic)
     steps: list[BandStep] = field(default_factory=list)
     last: BandReport | None = None
-    notes: tuple[str, ...] = ()
     unwritten: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        self.notes = Notes(self.on_note)
         count, atoms = self.band.image_xac.shape[:2]
         self.table = np.full((count, WIDTH + 3 * atoms), np.nan)
         self.scf_x = np.zeros(count, dtype=int)
 
     def note(self, *words: str) -> None:
-        """Keep words for the result and hand them on, each once."""
-        for text in words:
-            if text not in self.notes:
-                self.notes = (*self.notes, text)
-                if self.on_note is not None:
-                    self.on_note(text)
+        """Keep words for the result, and hand on those that are new."""
+        self.notes.add(*words)
 
     def run(self) -> PathResult:
         """To the end, or until it is stopped."""
@@ -242,7 +238,7 @@ class PathRun:
             energies=None if last is None or not images else last.energies, steps=tuple(self.steps),
             seconds=time.monotonic() - self.began, threads=torch.get_num_threads(), folder=self.folder.path,
             files={name: path for name, path in names.items() if path.is_file()}, unwritten=self.unwritten,
-            warnings=(*problems, *self.warnings), notes=self.notes, advice=self._advice(bool(interrupted)),
+            warnings=(*problems, *self.warnings), notes=self.notes.words, advice=self._advice(bool(interrupted)),
             run=self.folder.run,
         )  # fmt: skip
 

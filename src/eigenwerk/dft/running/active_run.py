@@ -47,6 +47,23 @@ Protect = Callable[[Callable[[], str]], None]
 
 
 @dataclass
+class Notes:
+    """Words about the way of a run, each once; listener: who hears of them when they come."""
+
+    listener: OnNote | None
+    words: tuple[str, ...] = ()
+
+    def add(self, *words: str) -> tuple[str, ...]:
+        """Keep words and hand on those that are new; all there are."""
+        for text in words:
+            if text not in self.words:
+                self.words = (*self.words, text)
+                if self.listener is not None:
+                    self.listener(text)
+        return self.words
+
+
+@dataclass
 class ActiveRun:
     """One run on its way, and how it ends.  journey: how atoms have moved so far, if they do."""
 
@@ -57,17 +74,15 @@ class ActiveRun:
     on_step: OnStep | None = None
     on_note: OnNote | None = None
     protect: Protect | None = None
-    notes: tuple[str, ...] = ()
     journey: Callable[[], Journey] | None = None
     began: float = field(default_factory=time.perf_counter)
 
+    def __post_init__(self) -> None:
+        self.notes = Notes(self.on_note)
+
     def note(self, *words: str) -> None:
-        """Keep words for the result and hand them on, each once."""
-        for text in words:
-            if text not in self.notes:
-                self.notes = self.saver.notes = (*self.notes, text)
-                if self.on_note is not None:
-                    self.on_note(text)
+        """Keep words for the result and the files, and hand on those that are new."""
+        self.saver.notes = self.notes.add(*words)
 
     def start(self) -> StartingPoint | None:
         """Where to begin if INCAR asks to go on from an earlier run; None for superposed atoms."""
@@ -134,12 +149,8 @@ class ActiveRun:
         if journey is not None:
             status = journey.status if state.converged else f"{journey.status}; the last ionic step: {status}"
         self.note(*filter(None, [_force_words(state)]))
-        found = replace(
-            self._of_density(state), forces_av=ground.forces_av, moment_a=ground.moment_a,
-            correction_av=ground.correction_av, force_error=ground.force_error, stress_vv=ground.stress_vv,
-            pulay=ground.pulay, seconds=ground.seconds, projections=ground.projections, report=report,
-            relaxed=journey is not None and journey.kind in (RELAXATION, PATH, DIMER) and journey.finished,
-        )  # fmt: skip
+        relaxed = journey is not None and journey.kind in (RELAXATION, PATH, DIMER) and journey.finished
+        found = replace(Observables.of(ground, report), **self._of_density(state), relaxed=relaxed)
         asked = self.inputs.bands
         if asked and not state.converged:
             self.note("no bands: the density is not self-consistent")
@@ -156,16 +167,17 @@ class ActiveRun:
         charge, epsilon = valence - inputs.parameters.electrons, number(inputs.incar, "EPSILON")
         return charged_cell(potential, charge, epsilon) if abs(charge) > NEUTRAL else None
 
-    def _of_density(self, state: State) -> Observables:
-        """What the density of a state and its potential give: fields for files, levels in the vacuum and at atoms."""
+    def _of_density(self, state: State) -> dict[str, Any]:
+        """What the density of a state and its potential give `Observables`: fields for files, levels in the vacuum and
+        at atoms."""
         axis, builder = slab_axis(state.structure), self.calculation.builder
         potential = builder(state.density)
-        return Observables(
-            fields=fields_of(self.calculation, state, self.inputs),
-            vacuum=None if axis is None else vacuum_levels(potential, axis, builder.dipole),
-            dipole=dipole_moment(potential, builder.dipole),
-            core_potentials=core_potentials(potential, builder.dipole), charged=self._charged(potential),
-        )
+        return {
+            "fields": fields_of(self.calculation, state, self.inputs),
+            "vacuum": None if axis is None else vacuum_levels(potential, axis, builder.dipole),
+            "dipole": dipole_moment(potential, builder.dipole),
+            "core_potentials": core_potentials(potential, builder.dipole), "charged": self._charged(potential),
+        }  # fmt: skip
 
     def _bands(self, density: Density, found: Observables) -> tuple[Observables, list[str]]:
         """The bands of `BandRequest`, as far as there is time, and how they have ended."""
@@ -213,9 +225,9 @@ class ActiveRun:
         state = fixed_state(calculation, kept, main, time.perf_counter() - began)
         self.saver.latest = state
         projections = main.projections and main.projections.filled(state.filling_skn)
-        found = replace(
-            self._of_density(state), kept=kept, main=replace(main, coeff_sknG=None), seconds=state.history[-1].seconds,
-            projections=projections, moment_a=moment_per_atom(kept.density, calculation.atoms),
+        found = Observables(
+            kept=kept, main=replace(main, coeff_sknG=None), seconds=state.history[-1].seconds, projections=projections,
+            moment_a=moment_per_atom(kept.density, calculation.atoms), **self._of_density(state),
             **self._forces_of_kept(kept, state),
         )  # fmt: skip
         status = state.status
@@ -269,7 +281,7 @@ class ActiveRun:
         summary = RunSummary(
             interrupted=interrupted, seconds=trace.seconds, trace=trace.as_dict(),
             files=files,
-            unwritten=self.saver.unwritten, warnings=(*problems, *doubts, *self.saver.moved), notes=self.notes,
+            unwritten=self.saver.unwritten, warnings=(*problems, *doubts, *self.saver.moved), notes=self.notes.words,
             advice=self.saver.advice, folder=self.saver.folder.path,
             fixed_density=self.inputs.fixed_density, bands=structure_of_bands(self.inputs, state, observables),
             bands_converged="BANDS NOT" not in status, journey=None if self.journey is None else self.journey(),

@@ -125,11 +125,7 @@ class IonicLoop:
         active, state = self.active, ground.state
         if not state.converged:
             active.note(f"ionic step {len(active.saver.earlier) + 1}: {active.unconverged_words(state)}")
-        found = Observables(
-            ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
-            seconds=ground.seconds, projections=ground.projections, report=report,
-        )  # fmt: skip
-        ionic = active.saver.ionic_step_done(state, found, self.mover.status)
+        ionic = active.saver.ionic_step_done(state, Observables.of(ground, report), self.mover.status)
         active.note(*active.saver.unwritten, *active.saver.moved)
         if self.on_ionic_step is not None:
             self.on_ionic_step(len(active.saver.earlier) + 1, ionic)
@@ -137,8 +133,7 @@ class IonicLoop:
             active.stop_between(state)
 
     def _journey(self) -> Journey:
-        saver = self.active.saver
-        steps = saver.earlier if saver.done is None else (*saver.earlier, saver.done)
+        steps = self.active.saver.ionic_steps
         result = self.mover.result if isinstance(self.mover, Vibrations) else None
         more, text = ({}, "") if result is None else (as_dict(result), summary(result))
         if isinstance(self.motion.settings, DynamicsSettings):

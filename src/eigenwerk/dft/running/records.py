@@ -15,6 +15,7 @@ import torch
 from gpaw_data import datapath  # type: ignore[import-untyped]
 
 from eigenwerk import __version__
+from eigenwerk.dft.calculation import GroundState
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.energies import Energies
@@ -85,6 +86,14 @@ class Observables:
     report: Report | None = None
     charged: ChargedCell | None = None
     relaxed: bool = False
+
+    @staticmethod
+    def of(ground: GroundState, report: Report | None = None) -> "Observables":
+        """What a ground state has, with what whoever moves the atoms says of it."""
+        return Observables(
+            ground.forces_av, ground.moment_a, ground.correction_av, ground.force_error, ground.stress_vv, ground.pulay,
+            seconds=ground.seconds, projections=ground.projections, report=report,
+        )  # fmt: skip
 
 
 def run_record(

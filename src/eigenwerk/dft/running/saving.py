@@ -138,6 +138,11 @@ class Saver:
             self._save_if_cheap(state, observables, words, due=True)
         return self.done
 
+    @property
+    def ionic_steps(self) -> tuple[IonicStep, ...]:
+        """All that are over."""
+        return self.earlier if self.done is None else (*self.earlier, self.done)
+
     def next_ionic_step(self) -> None:
         """The ionic step that is over belongs to those before the next one."""
         if self.done is not None:
@@ -306,8 +311,7 @@ class Saver:
         """Atoms on their way, if there are any: from all ranks."""
         if self.snapshot is None:
             return None
-        steps = self.earlier if self.done is None else (*self.earlier, self.done)
-        return motion_tree(self.snapshot, steps, self.done is None, grid)
+        return motion_tree(self.snapshot, self.ionic_steps, self.done is None, grid)
 
     def _basis(self, point_kc: np.ndarray) -> BasisRecord:
         """Counted once for the points of all saves, again where others have joined them."""
