@@ -68,12 +68,17 @@ class Structure:
 
 
 def vacuum(structure: Structure) -> np.ndarray:
-    """Thickness in bohr of the widest layer without atoms across each lattice axis, (3,).
+    """Thickness in bohr of the widest layer without atoms across each lattice axis, (3,)."""
+    return empty_layers(structure.lattice_cv, structure.scaled_ac)
+
+
+def empty_layers(lattice_cv: np.ndarray, scaled_ac: np.ndarray) -> np.ndarray:
+    """The same of a list of positions, in the unit of the lattice.
 
     Along axis c the fractional coordinates leave gaps; a gap x is a layer of x 2π / |b_c|.
     """
-    _, gap_c = widest_gaps(structure.scaled_ac % 1.0)
-    return gap_c * 2.0 * np.pi / np.linalg.norm(structure.reciprocal_cv, axis=1)
+    _, gap_c = widest_gaps(scaled_ac % 1.0)
+    return np.asarray(gap_c / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0))
 
 
 CUBIC = 0.01

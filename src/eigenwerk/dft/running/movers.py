@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from eigenwerk.dft.crystal.structure import empty_layers
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.moving.displacements import displacements, first_arrangement
@@ -15,6 +16,9 @@ from eigenwerk.motion.saddle.dimer import Dimer
 from eigenwerk.motion.saddle.settings import BandSettings, DimerSettings
 from eigenwerk.motion.vibrations.vibrations import VibrationSettings
 from eigenwerk.units import BOHR_ANGSTROM
+
+TURNS = 3.0
+"""Å without atoms along each vector of the cell, in all images; a molecule with so much around it may be turned."""
 
 
 def make_mover(inputs: Inputs, motion: MotionRequest) -> Mover:
@@ -40,4 +44,6 @@ def make_band(inputs: Inputs, motion: MotionRequest) -> Band:
     image_xac = unwrapped([poscar.scaled_ac for poscar in inputs.images])
     symbols, shape = inputs.structure.symbols, image_xac[0].shape
     free_ac = np.ones(shape, bool) if motion.free_ac is None else np.array(motion.free_ac, bool)
-    return Band(settings, inputs.structure.lattice_cv * BOHR_ANGSTROM, image_xac, symbols, free_ac)
+    lattice_cv = inputs.structure.lattice_cv * BOHR_ANGSTROM
+    turns = bool(free_ac.all() and (empty_layers(lattice_cv, image_xac.reshape(-1, 3)) >= TURNS).all())
+    return Band(settings, lattice_cv, image_xac, symbols, free_ac, turns)

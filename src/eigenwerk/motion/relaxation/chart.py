@@ -46,6 +46,16 @@ def free_strains(cell: str, lattice_free: tuple[bool, bool, bool]) -> np.ndarray
     return allowed
 
 
+def of_ions(vector_av: np.ndarray) -> np.ndarray:
+    """z of what belongs to atoms, (a, 3): places, displacements or forces, without a strain."""
+    return np.concatenate([vector_av.ravel(), np.zeros(6)])
+
+
+def ions_of(z: np.ndarray) -> np.ndarray:
+    """The part of z that belongs to atoms, (a, 3)."""
+    return z[:-6].reshape(-1, 3)
+
+
 @dataclass(frozen=True, eq=False)
 class Chart:
     """The map between arrangements and vectors, and what may change.
@@ -96,6 +106,10 @@ class Chart:
         strain = (z[..., -6:] @ self.strain_mz.T) @ self.strain_mz
         return np.concatenate([ions.reshape(*z.shape[:-1], -1), strain], axis=-1)
 
+    def project_ions(self, vector_av: np.ndarray) -> np.ndarray:
+        """Displacements or forces without what may not change; (a, 3)."""
+        return ions_of(self.project(of_ions(vector_av)))
+
     def deformation(self, z: np.ndarray) -> np.ndarray:
         """F = exp(η)."""
         values, vectors = np.linalg.eigh(np.einsum("m,mij->ij", z[-6:], STRAIN_BASIS))
@@ -112,13 +126,13 @@ class Chart:
 
     def vector(self, arrangement: Arrangement) -> np.ndarray:
         """z of an arrangement whose lattice is h₀ strained; used for the start, where η = 0."""
-        return np.concatenate([(arrangement.scaled_ac @ self.lattice_cv).ravel(), np.zeros(6)])
+        return of_ions(arrangement.scaled_ac @ self.lattice_cv)
 
     def arrangement(
         self, z: np.ndarray, scaled_ac: np.ndarray, origin: np.ndarray, force_error: float | None = None
     ) -> Arrangement:
         """Of z; scaled_ac: the start's, whose vector is origin, so that what does not move stays to the last bit."""
-        moved = (z[:-6] - origin[:-6]).reshape(-1, 3) @ np.linalg.inv(self.lattice_cv)
+        moved = ions_of(z - origin) @ np.linalg.inv(self.lattice_cv)
         moved = np.where(self.free_ac, moved, 0.0)
         lattice = self.lattice_cv @ self.deformation(z) if z[-6:].any() else self.lattice_cv
         return Arrangement(lattice, scaled_ac + moved, force_error)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from eigenwerk.motion.relaxation.chart import Chart
+from eigenwerk.motion.relaxation.chart import Chart, of_ions
 from eigenwerk.motion.relaxation.hessian import Hessian, model_at
 from eigenwerk.motion.saddle.barrier import PathEnergy
 from eigenwerk.motion.saddle.nudged import BandForces, nudged_forces, require_ase
-from eigenwerk.motion.saddle.rigid import turns_freely, without_rigid_motions
+from eigenwerk.motion.saddle.rigid import without_turns
 from eigenwerk.motion.saddle.settings import BandSettings
 from eigenwerk.motion.saddle.steps import BandDiis, BandQuickMin, BandSteps
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
@@ -57,7 +57,8 @@ class Band:
     """Asks for points of all images, again and again, until none is pulled any more.
 
     image_xac: positions of all images in the lattice, both end points among them, unwrapped: neighbours are as near to
-    each other as periodicity allows; computed_xac: where the last points lie.  It is deterministic, as a `Mover` is.
+    each other as periodicity allows; computed_xac: where the last points lie; turns: whether all atoms may be turned
+    together.  It is deterministic, as a `Mover` is.
     """
 
     settings: BandSettings
@@ -65,6 +66,7 @@ class Band:
     image_xac: np.ndarray
     symbols: tuple[str, ...]
     free_ac: np.ndarray
+    turns: bool = False
     status: str = "nothing was computed yet"
     finished: bool = False
     ended: bool = False
@@ -81,9 +83,7 @@ class Band:
         self._start_xac = self.computed_xac = self.image_xac.copy()
         count, atoms = self.image_xac.shape[:2]
         self._energy_x, self._force_xav = np.full(count, np.nan), np.zeros((count, atoms, 3))
-        self._chart = Chart(self.lattice_cv, self.free_ac, np.zeros((0, 6)), translations=False)
-        self._rigid = bool(self.free_ac.all())
-        self._turns = self._rigid and turns_freely(self.lattice_cv, self.image_xac)
+        self._chart = Chart(self.lattice_cv, self.free_ac, np.zeros((0, 6)))
         self._steps: BandSteps = METHODS[self.settings.method](
             self._model(self.image_xac), self.settings.pace, self.settings.longest_radius
         )
@@ -93,8 +93,7 @@ class Band:
         self._modelled_xac = image_xac
         found = []
         for scaled_ac in image_xac[1:-1]:
-            z = np.concatenate([(scaled_ac @ self.lattice_cv).ravel(), np.zeros(6)])
-            found.append(model_at(self._chart, z, scaled_ac, self.symbols))
+            found.append(model_at(self._chart, of_ions(scaled_ac @ self.lattice_cv), scaled_ac, self.symbols))
         return found
 
     @property
@@ -113,7 +112,7 @@ class Band:
     def tell(self, points: Mapping[int, SurfacePoint]) -> BandReport:
         """Take all points that were asked for."""
         for x, point in points.items():
-            self._energy_x[x], self._force_xav[x] = point.free_energy, self._free(point.forces_av)
+            self._energy_x[x], self._force_xav[x] = point.free_energy, self._chart.project_ions(point.forces_av)
         words: list[str] = []
         self.steps_done += 1
         self.computed_xac = self.image_xac
@@ -122,10 +121,6 @@ class Band:
         if not self.ended and self.steps_done >= max(self.settings.most_points, 1):
             self.ended, self.status = True, self._out_of_steps(report)
         return report
-
-    def _free(self, force_av: np.ndarray) -> np.ndarray:
-        """Forces without those on what may not move."""
-        return self._chart.project(np.concatenate([force_av.ravel(), np.zeros(6)]))[:-6].reshape(-1, 3)
 
     def _with(self, words: list[str]) -> BandReport:
         settings, self._failures = self.settings, 0
@@ -176,10 +171,9 @@ class Band:
         return replace(found, force_xav=np.array([self._useful(force_av, place_av) for force_av, place_av in pairs]))
 
     def _useful(self, force_av: np.ndarray, position_av: np.ndarray) -> np.ndarray:
-        """Without what is fixed and, where nothing is, without motions of all atoms together."""
-        if not self._rigid:
-            return self._free(force_av)
-        return without_rigid_motions(force_av, position_av, self._turns)
+        """Without what is fixed, and without motions of all atoms together that change no energy."""
+        free_av = self._chart.project_ions(force_av)
+        return without_turns(free_av, position_av) if self.turns else free_av
 
     def _stiff(self, forces: BandForces) -> np.ndarray:
         """√(2k) τ of each image, which the springs add to its second derivatives as 2k ττᵀ; 0 where an image climbs."""

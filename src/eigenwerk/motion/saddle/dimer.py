@@ -36,7 +36,7 @@ class Dimer:
         self._chart = Chart(np.array(start.lattice_cv, float), free, np.zeros((0, 6)))
         if direction_av is None or not np.any(direction_av):
             direction_av = np.random.default_rng(settings.seed).normal(size=start.scaled_ac.shape)
-        direction_av = self._free(np.asarray(direction_av, dtype=float))
+        direction_av = self._chart.project_ions(np.asarray(direction_av, dtype=float))
         size = float(np.linalg.norm(direction_av))
         if size < 1e-12:
             raise ValueError("nothing that may move has a part in the direction of the dimer")
@@ -48,10 +48,6 @@ class Dimer:
         self._middle_av = start.position_av
         self._what, self._steps, self._arrived = "middle", 0, False
         self._search = Pulled(self._climb)
-
-    def _free(self, vector_av: np.ndarray) -> np.ndarray:
-        """Without what may not move, and without a motion of the whole."""
-        return self._chart.project(np.concatenate([vector_av.ravel(), np.zeros(6)]))[:-6].reshape(-1, 3)
 
     # -- the search, in its own thread -------------------------------------------------------------------------------
 
@@ -123,7 +119,7 @@ class Dimer:
             self._ended, self.status = True, "given up: the electrons do not converge"
             self._search.close()
             return Report(words=(self.status,))
-        force_av = self._free(point.forces_av)
+        force_av = self._chart.project_ions(point.forces_av)
         largest = float(np.linalg.norm(force_av, axis=1).max())
         what = self._take(point.free_energy, force_av)
         if self._ended:

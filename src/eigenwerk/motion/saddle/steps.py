@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from eigenwerk.motion.relaxation.chart import ions_of, of_ions
 from eigenwerk.motion.relaxation.diis import DIVERGED, LARGEST_SHARE, MOST_KEPT, combination
 from eigenwerk.motion.relaxation.hessian import Hessian
 
@@ -55,18 +56,13 @@ def pushes(model_x: Sequence[Hessian], stiff_xav: np.ndarray, force_yxav: np.nda
     """(P + s sᵀ)⁻¹ F of each image x, for several bands y (Sherman and Morrison)."""
     found_yxav = np.zeros_like(force_yxav)
     for x, model in enumerate(model_x):
-        stiff_z = _padded(stiff_xav[x])
+        stiff_z = of_ions(stiff_xav[x])
         soft_z = model.solve(stiff_z)
         for y, force_xav in enumerate(force_yxav):
-            push_z = model.solve(_padded(force_xav[x]))
+            push_z = model.solve(of_ions(force_xav[x]))
             push_z = push_z - soft_z * (stiff_z @ push_z) / (1 + stiff_z @ soft_z)
-            found_yxav[y, x] = push_z[:-6].reshape(-1, 3)
+            found_yxav[y, x] = ions_of(push_z)
     return found_yxav
-
-
-def _padded(vector_av: np.ndarray) -> np.ndarray:
-    """With the strain of a chart, which is none."""
-    return np.concatenate([vector_av.ravel(), np.zeros(6)])
 
 
 class BandDiis:
