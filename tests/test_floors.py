@@ -46,7 +46,7 @@ OPTIONAL_PACKAGES = {"ase", "mpi4py", "pynvml", "cuda", "triton", "matplotlib", 
 """Packages that a function may import, because they may be absent, or are slow and rarely needed."""
 
 LAZY_ENGINES = {
-    "eigenwerk.dft.running.run", "eigenwerk.dft.running.movers", "eigenwerk.dft.paths.run",
+    "eigenwerk.dft.running.run", "eigenwerk.dft.moving.movers", "eigenwerk.dft.paths.run",
     "eigenwerk.motion.relaxation.relaxation",
     "eigenwerk.ncci.run", "eigenwerk.ncci.sources", "eigenwerk.ncci.results.levels_file",
     "eigenwerk.parallel.launch.start", "eigenwerk.dft.running.warm_up",

@@ -27,8 +27,8 @@ from eigenwerk.dft.api.settings import inputs_of
 from eigenwerk.dft.api.structures import structure_given
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.moving.movers import make_mover
 from eigenwerk.dft.moving.surface import DensityFunctionalSurface
-from eigenwerk.dft.running.movers import make_mover
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.motion.dynamics.build import dynamics
 from eigenwerk.motion.dynamics.settings import DynamicsSettings

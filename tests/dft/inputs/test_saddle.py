@@ -7,7 +7,7 @@ import pytest
 
 from eigenwerk.cli.check_document import document
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.running.movers import make_mover
+from eigenwerk.dft.moving.movers import make_mover
 from eigenwerk.errors import InputError
 from eigenwerk.motion.saddle.nudged import require_ase
 from eigenwerk.motion.saddle.settings import BandSettings, DimerSettings

@@ -45,7 +45,7 @@ def motion_rows(inputs: Inputs) -> list[Row]:
 
 def _words(inputs: Inputs, motion: MotionRequest) -> Iterator[str]:
     """Of each kind of motion."""
-    from eigenwerk.dft.running.movers import make_band, make_mover
+    from eigenwerk.dft.moving.movers import make_band, make_mover
     from eigenwerk.motion.relaxation.relaxation import Relaxation
 
     if isinstance(motion.settings, BandSettings):
@@ -68,7 +68,7 @@ def points(inputs: Inputs) -> int:
     if motion is None:
         return 1
     if isinstance(motion.settings, VibrationSettings):
-        from eigenwerk.dft.running.movers import make_mover
+        from eigenwerk.dft.moving.movers import make_mover
 
         mover = make_mover(inputs, motion)
         return len(mover.steps) if isinstance(mover, Vibrations) else motion.steps

@@ -15,13 +15,13 @@ import torch
 from eigenwerk import __version__
 from eigenwerk.dft.inputs.inputs import Inputs, image_inputs
 from eigenwerk.dft.inputs.motion import PATH
+from eigenwerk.dft.moving.movers import make_band
 from eigenwerk.dft.paths.groups import ImageGroups, image_groups
 from eigenwerk.dft.paths.image import Callers, Image
 from eigenwerk.dft.paths.report import DOCUMENT, STATE, BandStep, ImageResult, PathResult
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.running.active_run import Notes, OnNote, Protect
 from eigenwerk.dft.running.computing import computing, read_datasets
-from eigenwerk.dft.running.movers import make_band
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.report import RunInterrupted
 from eigenwerk.dft.running.saving import SAVE_EVERY

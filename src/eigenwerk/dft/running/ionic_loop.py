@@ -9,11 +9,11 @@ from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.symmetry import subgroup
 from eigenwerk.dft.inputs.motion import MotionRequest
+from eigenwerk.dft.moving.movers import make_mover
 from eigenwerk.dft.moving.surface import DensityFunctionalSurface, Operations
 from eigenwerk.dft.running.active_run import ActiveRun
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.motion_tree import REMEDY, Resumption, Snapshot, require_same_run, trail_of
-from eigenwerk.dft.running.movers import make_mover
 from eigenwerk.dft.running.records import Observables
 from eigenwerk.dft.running.report import Journey, RunResult
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.running.movers import make_band
+from eigenwerk.dft.moving.movers import make_band
 from eigenwerk.motion.saddle.settings import BandSettings
 from eigenwerk.units import BOHR_ANGSTROM
 
