@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from eigenwerk.errors import InputError
-from eigenwerk.io import hdf5_state
+from eigenwerk.io import hdf5_state, hdf5_tree
 from eigenwerk.io.hdf5_state import LABEL, VERSION, read_header, read_state, seal, write_state
 
 
@@ -281,6 +281,6 @@ def test_datasets_are_those_of_the_plain_way(tmp_path, monkeypatch):
     }  # fmt: skip
     monkeypatch.setattr(hdf5_state, "datetime", Noon)
     write_state(tmp_path / "fast.h5", tree, "1")
-    monkeypatch.setattr(hdf5_state, "_dataset", plain)
+    monkeypatch.setattr(hdf5_tree, "_dataset", plain)
     write_state(tmp_path / "plain.h5", tree, "1")
     assert (tmp_path / "fast.h5").read_bytes() == (tmp_path / "plain.h5").read_bytes()

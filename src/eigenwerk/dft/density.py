@@ -18,7 +18,8 @@ from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.fields import KINDS, Fields
-from eigenwerk.dft.paw.atoms import PawAtoms, Species
+from eigenwerk.dft.paw.atom_layout import Species
+from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.spin import COLLINEAR, UNPOLARISED, SpinForm
 from eigenwerk.parallel.threads import each, threads_for

@@ -18,7 +18,8 @@ import torch
 
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.fields import KINDS, Fields
-from eigenwerk.dft.paw.atoms import PawAtoms, Species
+from eigenwerk.dft.paw.atom_layout import Species
+from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import projector_rotation
 from eigenwerk.dft.spin import FORMS
 from eigenwerk.errors import InputError

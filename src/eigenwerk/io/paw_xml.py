@@ -11,17 +11,14 @@ sqrt(4 pi) ∫ n_c(r) r² dr is the number of core electrons.
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eigenwerk.functionals.table import FUNCTIONALS
+from eigenwerk.io.radial_grid import GRID_FORMULAS, Array, RadialGrid, regrid
 from eigenwerk.io.xml_source import XmlSource, label
-
-Array = NDArray[np.float64]
 
 FUNCTIONAL_NAMES = {
     "PW": "LDA",
@@ -36,19 +33,6 @@ LARGEST_Z, LARGEST_L, RADII, FEWEST_POINTS = 130, 6, (0.01, 20.0), 10
 
 _FILE_NAME = re.compile(r"([A-Z][a-z]?)(?:\.(?P<variant>.+))?\.(?P<functional>[A-Za-z0-9]+)")
 _REMEDY = "Reinstall the data set (pip install --force-reinstall gpaw-data) or give another file."
-
-
-@dataclass(frozen=True, eq=False)
-class RadialGrid:
-    """Points r_i of a radial grid and the derivatives dr/di, i = istart...iend.
-
-    r_g, dr_g: (g,) in bohr, increasing; `eq` is the formula of the file, e.g. "r=a*i/(n-i)".
-    r_g[0] is 0 for most formulas, but positive for r=a*exp(d*i).
-    """
-
-    r_g: Array
-    dr_g: Array
-    eq: str
 
 
 @dataclass(frozen=True)
@@ -208,17 +192,6 @@ def _stem(file_name: str) -> str:
     return file_name.removesuffix(".gz").removesuffix(".xml")
 
 
-_GRID_FORMULAS: dict[str, tuple[str, Callable[..., tuple[Array, Array]]]] = {
-    # formula without blanks: its parameters, and (i, parameters) -> (r, dr/di)
-    "r=d*i": ("d", lambda i, d: (d * i, d + 0 * i)),
-    "r=a*exp(d*i)": ("ad", lambda i, a, d: (a * np.exp(d * i), a * d * np.exp(d * i))),
-    "r=a*(exp(d*i)-1)": ("ad", lambda i, a, d: (a * np.expm1(d * i), a * d * np.exp(d * i))),
-    "r=a*i/(1-b*i)": ("ab", lambda i, a, b: (a * i / (1 - b * i), a / (1 - b * i) ** 2)),
-    "r=a*i/(n-i)": ("an", lambda i, a, n: (a * i / (n - i), a * n / (n - i) ** 2)),
-    "r=(i/n+a)^5/a-a^4": ("an", lambda i, a, n: ((i / n + a) ** 5 / a - a**4, 5 * (i / n + a) ** 4 / (a * n))),
-}
-
-
 class _Source(XmlSource):
     """The elements of a PAW-XML file, one method each."""
 
@@ -311,14 +284,14 @@ class _Source(XmlSource):
         start, end = self.integer(element, "istart"), self.integer(element, "iend")
         if not (start >= 0 and start + FEWEST_POINTS <= end < 10**6):
             raise self.wrong(f"<radial_grid> runs from {start} to {end}")
-        if eq in _GRID_FORMULAS:
-            keys, formula = _GRID_FORMULAS[eq]
+        if eq in GRID_FORMULAS:
+            keys, formula = GRID_FORMULAS[eq]
             with np.errstate(all="ignore"):
                 r_g, dr_g = formula(np.arange(start, end + 1.0), *(self.number(element, key) for key in keys))
         elif (values := element.find("values")) is not None and (slopes := element.find("derivatives")) is not None:
             r_g, dr_g = (self.numbers(e, end + 1 - start) for e in (values, slopes))
         else:
-            raise self.wrong(f'the grid formula eq="{eq}" is none of {", ".join(_GRID_FORMULAS)}')
+            raise self.wrong(f'the grid formula eq="{eq}" is none of {", ".join(GRID_FORMULAS)}')
         # a^5/a - a^4 of the last formula is zero only up to rounding.
         r_g[:1] = np.where(np.abs(r_g[:1]) < 1e-15, 0.0, r_g[:1])
         if not (np.isfinite(r_g).all() and r_g[0] >= 0 and (np.diff(r_g) > 0).all() and (dr_g > 0).all()):
@@ -345,7 +318,7 @@ class _Source(XmlSource):
             raise self.wrong(f'{label(element)} is on grid "{name}", but the file defines {", ".join(grids)}')
         own = grids[name]
         value_g = self.numbers(element, own.r_g.size)
-        return value_g if own is main else _regrid(value_g, own.r_g, main.r_g)
+        return value_g if own is main else regrid(value_g, own.r_g, main.r_g)
 
     def kinetic_energy_differences(self, n_states: int) -> Array:
         matrix_jj = self.numbers(self.element("kinetic_energy_differences"), n_states**2).reshape(n_states, -1)
@@ -382,21 +355,3 @@ class _Source(XmlSource):
         if element is None:
             return None
         return self.number(element, "core-core" if "core-core" in element.attrib else "core")
-
-
-def _regrid(value_g: Array, r_g: Array, r_x: Array) -> Array:
-    """Cubic Lagrange interpolation through the four nearest points, exact at the old points, zero beyond them.
-
-    Below the first point (grids r=a*exp(d*i)) the same cubic extrapolates.
-    """
-    first_x = np.clip(np.searchsorted(r_g, r_x) - 2, 0, r_g.size - 4)
-    value_x = np.zeros_like(r_x)
-    for node in range(4):
-        weight_x = np.ones_like(r_x)
-        for other in range(4):
-            if other != node:
-                r_other_x, r_node_x = r_g[first_x + other], r_g[first_x + node]
-                weight_x *= (r_x - r_other_x) / (r_node_x - r_other_x)
-        value_x += weight_x * value_g[first_x + node]
-    value_x[r_x > r_g[-1]] = 0.0
-    return value_x

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.paw.atoms import atom_layout
+from eigenwerk.dft.paw.atom_layout import atom_layout
 from eigenwerk.dft.paw.radial import interpolate
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, compensation_shape
 from eigenwerk.dft.paw.spherical import solid_harmonics, sphere_quadrature

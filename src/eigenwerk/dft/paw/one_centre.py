@@ -4,7 +4,7 @@ from copy import copy
 
 import torch
 
-from eigenwerk.dft.paw.atoms import AtomLayout
+from eigenwerk.dft.paw.atom_layout import AtomLayout
 
 DENSE_LIMIT = 512
 """Up to this number of projectors one product with the whole block-diagonal matrix is faster than one for each atom."""

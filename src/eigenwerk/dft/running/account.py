@@ -7,7 +7,8 @@ from eigenwerk.dft.parameters import filling_words
 from eigenwerk.dft.spectrum.band_gap import BandEdge, BandGap, band_gap
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.elements import formula
-from eigenwerk.io.vasp.output.record import Account, RunRecord, VacuumLevels
+from eigenwerk.io.vasp.output.potentials import VacuumLevels
+from eigenwerk.io.vasp.output.record import Account, RunRecord
 from eigenwerk.units import HARTREE_EV
 
 FLAT = 2e-3

@@ -33,7 +33,8 @@ from eigenwerk.dft.volumetric.vacuum import dipole_moment, slab_axis, vacuum_lev
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.io.run_stamp import others_of_set, stamp_of
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
-from eigenwerk.io.vasp.output.record import ChargedCell, StepRecord
+from eigenwerk.io.vasp.output.potentials import ChargedCell
+from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.motion.mover import Report
 from eigenwerk.units import HARTREE_EV
 

@@ -32,11 +32,10 @@ from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.masses import MASSES
+from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials, VacuumLevels
 from eigenwerk.io.vasp.output.projections import BY_L, by_l, columns
 from eigenwerk.io.vasp.output.record import (
     BandsRecord,
-    ChargedCell,
-    CorePotentials,
     DensityOfStates,
     FinalRecord,
     IonicStep,
@@ -46,7 +45,6 @@ from eigenwerk.io.vasp.output.record import (
     SpeciesRecord,
     StepRecord,
     TetrahedraRecord,
-    VacuumLevels,
     dataset_title,
 )
 from eigenwerk.io.vasp.tags.base import show

@@ -15,8 +15,9 @@ from eigenwerk.dft.inputs.motion import RELAXATION
 from eigenwerk.dft.spectrum.band_gap import BandGap
 from eigenwerk.dft.spectrum.band_structure import BandStructure
 from eigenwerk.io.run_stamp import RunStamp
+from eigenwerk.io.vasp.output.potentials import ChargedCell, VacuumLevels
 from eigenwerk.io.vasp.output.projections import L_COLUMNS
-from eigenwerk.io.vasp.output.record import ChargedCell, IonicStep, ProjectionRecord, StepRecord, VacuumLevels
+from eigenwerk.io.vasp.output.record import IonicStep, ProjectionRecord, StepRecord
 
 if TYPE_CHECKING:
     from eigenwerk.dft.calculation import GroundState

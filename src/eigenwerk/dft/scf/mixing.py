@@ -14,6 +14,8 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.fields import Fields
+from eigenwerk.dft.scf.mixing_direction import judged, uphill
+from eigenwerk.dft.scf.mixing_fits import fitted_charge_factor, fitted_magnetic_factor, fitted_wave_vector
 from eigenwerk.dft.scf.mixing_guard import Guard
 from eigenwerk.dft.scf.mixing_history import History, Measured, Metric, MixingStep, Parts, Reduce, joined_parts
 from eigenwerk.dft.scf.screening import Screening
@@ -25,12 +27,6 @@ SomeFields = TypeVar("SomeFields", bound=Fields)
 Memory = Callable[[], Mapping[str, Any] | None]
 """What a mixer remembers, for a file; None if it is no longer there."""
 
-UPHILL_SHARE = 0.2
-"""A channel with this share of the squared residual must not be moved against it."""
-
-FITTED_STEPS = 5
-"""Newest changes that take part in that fit."""
-
 MOST_TURNS = 20
 """So often a step against the residual is not taken; then it is, lest the way from there lead back here in circles."""
 
@@ -40,12 +36,6 @@ SHORTER = 0.3
 TURNED, FEW_CHANGES = 0.3, 2
 """Share of the linear step that is taken where the history has just been dropped; the whole one if it held no more than
 so few changes: then mixing is on its way through a valley of |R| that is no solution, and must not stop in it."""
-
-LARGEST_AMIX = 1.0
-"""Upper end of fitted factors of the total density: a residual that nothing screens is taken whole."""
-
-LARGEST_BMIX = 1.5
-"""Upper end of fitted Kerker wave vectors, 1/bohr: the Thomas-Fermi value of 0.3 electrons per bohr^3 is 1.6."""
 
 
 @dataclass(frozen=True)
@@ -290,12 +280,13 @@ class PulayMixer:
     def _fit(self, history: History, channels: int) -> None:
         """What the preconditioner takes from the measured response."""
         if self.settings.bmix is None and len(history):
-            self._bmix = self._fitted_wave_vector(history)
+            self._bmix = fitted_wave_vector(history, self._bmix)
         if self.settings.fit_charge and self._screening is None:
-            self._amix = self._fitted_charge_factor(history) if len(history) else self.settings.amix
+            amix = self.settings.amix
+            self._amix = fitted_charge_factor(history, amix) if len(history) else amix
         fitting = self.settings.fit_mag and (self._count > self.settings.fit_mag_from or self.tries > 1)
         if fitting and len(history) and channels > 1:
-            self._take_factor(self._fitted_factor(history))
+            self._take_factor(fitted_magnetic_factor(history, self._gentle, self.settings.amix_mag))
 
     def _pulay(self, history: History, here: MixingStep, measured: Measured, doubt: str) -> torch.Tensor:
         """here - sum_j gamma_j dU_j + K (R - sum_j gamma_j dR_j), gamma the least-squares fit of R by the dR_j.
@@ -322,13 +313,13 @@ class PulayMixer:
         shift_xy, fitted_xy = history.combined(gamma_xj)
         fitted_xy = fitted_xy + here.residual_xy
         step_xy = self._preconditioned(fitted_xy)
-        fitted, along, flat = _judged(history.metric, here.residual_xy, shift_xy, step_xy, fitted_xy)
+        fitted, along, flat = judged(history.metric, here.residual_xy, shift_xy, step_xy, fitted_xy)
         trouble = self._guard.stuck(norm, fitted)
         if trouble:
             return self._restarted(history, here, trouble)
         scale = self._guard.scale  # just now it may have changed
         may_turn = self._turns < MOST_TURNS and measured.electrons > settings.near
-        if may_turn and _uphill(along.whole(scale), float(flat.whole(scale)), measured.square_x):
+        if may_turn and uphill(along.whole(scale), float(flat.whole(scale)), measured.square_x):
             share = TURNED if len(history) > FEW_CHANGES else 1.0
             self._turned(history)
             return torch.lerp(here.input_xy, self._linear(here), share)
@@ -370,76 +361,6 @@ class PulayMixer:
             )
             self._told_amix_mag = factor
         self._amix_mag = factor
-
-    def _fitted_factor(self, history: History) -> float:
-        """a of -dR a = dU for the magnetisation, by least squares over the last changes.
-
-        That is the second step length of J. Barzilai and J. M. Borwein, IMA J. Numer. Anal. 8, 141 (1988).  A magnet
-        answers a change of its magnetisation by less than that change, so a > 1; the levels of an atom, which empty and
-        fill at once, by more.  a lies between AMIX, what serves atoms best, and AMIX_MAG, which is also taken where the
-        residual grows with the change (a moment on its way to be found).
-        """
-        top, bottom = history.fits_c[history.places[-FITTED_STEPS:], :2].sum(0).tolist()
-        if top >= 0:
-            return self.settings.amix_mag
-        return min(max(-top / bottom, min(self.settings.amix, self.settings.amix_mag)), self.settings.amix_mag)
-
-    def _fitted_charge_factor(self, history: History) -> float:
-        """A of -A S dR = dU for the total density, S = K/A, by least squares over the last changes.
-
-        As `_fitted_factor`, for what the Kerker factor leaves to be screened.  Between AMIX and LARGEST_AMIX: where
-        charge answers by more than it was moved, the history has to learn it.
-        """
-        top, bottom = history.fits_c[history.places[-FITTED_STEPS:], 4:].sum(0).tolist()
-        smallest = self.settings.amix
-        return max(smallest, min(-top / bottom, LARGEST_AMIX)) if bottom > 0 else smallest
-
-    def _fitted_wave_vector(self, history: History) -> float:
-        """B of the response -dR = (1 + B^2 / g^2) dU that fits the history of the total density best, 1/bohr.
-
-        That is the dielectric function of a metal at small g; in an insulator B comes out small.
-        """
-        top, bottom = history.fits_c[history.places, 2:4].sum(0).tolist()
-        return math.sqrt(min(max(top / bottom, 0.0), LARGEST_BMIX**2)) if bottom > 0 else self._bmix
-
-
-@dataclass(frozen=True)
-class Along:
-    """Products of R with the shift by the history and with the preconditioned residual."""
-
-    shift: np.ndarray
-    step: np.ndarray
-
-    def whole(self, scale: float) -> np.ndarray:
-        """The product with the whole change."""
-        return self.shift + scale * self.step
-
-
-def _judged(
-    metric: Metric, residual_xy: torch.Tensor, shift_xy: torch.Tensor, step_xy: torch.Tensor, fitted_xy: torch.Tensor
-) -> tuple[float, Along, Along]:
-    """|R - sum_j gamma_j dR_j| and the products of a step's two parts with R, by channel and with f = 1 in all."""
-    weight_ky = torch.stack([metric.weight_y, metric.flat_y, metric.weight_y])
-    column_xky = weight_ky * torch.stack([residual_xy, residual_xy, fitted_xy], 1)
-    row_xjy = torch.stack([shift_xy, step_xy, fitted_xy], 1)
-    product_xjk = metric.products(row_xjy, column_xky).cpu().numpy()
-    along, flat = product_xjk[:, :2, 0], product_xjk[:, :2, 1].sum(0)
-    return math.sqrt(product_xjk[:, 2, 2].sum()), Along(*along.T), Along(*flat)
-
-
-def _uphill(along_x: np.ndarray, flat: float, square_x: np.ndarray) -> bool:
-    """Whether a step dU goes against the residual in a channel that holds much of it.
-
-    Near a stable solution U* the residual is -J (U - U*) with J positive, so a right step has <dU|R> > 0.
-    The smallest |R| may lie elsewhere, at an unstable solution or at none (magnets on their way to
-    another moment); a least-squares fit would go there, against R, and stay.
-    One channel may well go against its own residual where it follows the other (long ferromagnets), so the sum of
-    both, each g with the same weight, must say so, too: chi is nearly local, and chi^-1 J is symmetric.
-
-    along_x = <dU|R>_x; flat: the same with f = 1 over both channels; square_x = <R|R>_x.
-    """
-    against = bool(((along_x < 0) & (square_x > UPHILL_SHARE * square_x.sum())).any())
-    return against and flat < 0
 
 
 def _joined(step: MixingStep | None) -> np.ndarray | None:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from eigenwerk.dft.paw.atoms import PawAtoms, Species
+from eigenwerk.dft.paw.atom_layout import Species
+from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import Setup, matching_radius
 from eigenwerk.dft.terms.term import Charges, Contribution, Term

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.paw.atoms import PawAtoms, Species
+from eigenwerk.dft.paw.atom_layout import Species
+from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import EquivalentAtoms, equivalent_atoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.paw.shells import highest_harmonic, make_shells, shell_energies

@@ -20,7 +20,7 @@ from eigenwerk.dft.paw.real_space import sphere_points
 from eigenwerk.dft.paw.setup import matching_radius
 from eigenwerk.dft.paw.spherical import solid_harmonics
 from eigenwerk.dft.spin import UNPOLARISED
-from eigenwerk.io.paw_xml import RadialGrid
+from eigenwerk.io.radial_grid import RadialGrid
 
 CORE_LEFT = 1e-9
 """Core electrons beyond the radius within which an atom's core is put on the grid."""

@@ -27,7 +27,7 @@ from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.terms.hartree import hartree
 from eigenwerk.dft.terms.term import Charges
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.output.record import ChargedCell
+from eigenwerk.io.vasp.output.potentials import ChargedCell
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 

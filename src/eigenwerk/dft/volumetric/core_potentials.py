@@ -13,7 +13,7 @@ import numpy as np
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.volumetric.potential import electrostatic
-from eigenwerk.io.vasp.output.record import CorePotentials
+from eigenwerk.io.vasp.output.potentials import CorePotentials
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 

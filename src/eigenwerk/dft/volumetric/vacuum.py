@@ -15,7 +15,7 @@ from eigenwerk.dft.inputs.checks import VACUUM
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.volumetric.potential import electrostatic
-from eigenwerk.io.vasp.output.record import VacuumLevels
+from eigenwerk.io.vasp.output.potentials import VacuumLevels
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 PLACES, WIDTH = (0.35, 0.65), 0.1

@@ -49,32 +49,17 @@ def settings_of_tags(
 
     Sources: the pages of the tags in VASP's wiki; that of CSVR_PERIOD gave steps until it was corrected to fs in 2026.
     """
+    thermostat = _thermostat(mdalgo, smass, andersen_prob, nhc_nchains, nhc_period, csvr_period)
     rest: dict = {}
-    thermostat = "none"
-    if mdalgo == 0:
-        thermostat = _of_smass(smass)
-    elif mdalgo == 1 and andersen_prob:
-        thermostat = "andersen"
-    elif mdalgo == 2:
-        if smass < 0:
-            raise InputError(f"MDALGO = 2 (Nosé and Hoover) needs SMASS of at least 0, not {smass:g}.")
-        thermostat = "nose-hoover"
-    elif mdalgo == 3:
-        thermostat = "langevin"
-    elif mdalgo == 4 and nhc_nchains and nhc_period:
-        thermostat = "nose-hoover"
+    if thermostat == "csvr":
+        rest = {"thermostat_time": float(csvr_period)}
+    elif thermostat == "nose-hoover" and mdalgo == 4:
         rest = {"thermostat_time": nhc_period * potim, "chain_length": nhc_nchains}
         rest |= {"chain_substeps": nhc_nrespa, "chain_yoshida": nhc_ns}
-    elif mdalgo == 5 and csvr_period:
-        thermostat = "csvr"
-        rest = {"thermostat_time": float(csvr_period)}
-    elif mdalgo not in (1, 4, 5):
-        raise InputError(f"MDALGO = {mdalgo} is not available. Set one of 0 to 5.")
-    if thermostat == "nose-hoover" and mdalgo != 4:
-        if smass > 0:
-            rest = {"nose_mass": smass * AMU_EV_FS2_PER_ANGSTROM2 * first_vector**2}
-        else:  # Q₁ = f kT τ² is the mass 2 f kT (period / 2π)² of Nosé
-            rest = {"thermostat_time": sqrt(2) * NOSE_STEPS * potim / (2 * pi)}
+    elif thermostat == "nose-hoover" and smass > 0:
+        rest = {"nose_mass": smass * AMU_EV_FS2_PER_ANGSTROM2 * first_vector**2}
+    elif thermostat == "nose-hoover":  # Q₁ = f kT τ² is the mass 2 f kT (period / 2π)² of Nosé
+        rest = {"thermostat_time": sqrt(2) * NOSE_STEPS * potim / (2 * pi)}
     return DynamicsSettings(
         steps=nsw,
         time_step=potim,
@@ -93,6 +78,24 @@ def settings_of_tags(
         cell_time=cell_rescaling_time,
         **rest,
     )
+
+
+def _thermostat(
+    mdalgo: int, smass: float, andersen_prob: float, nhc_nchains: int, nhc_period: float, csvr_period: float
+) -> str:  # fmt: skip
+    """The thermostat that MDALGO means; none where what it needs is zero."""
+    if mdalgo == 0:
+        return _of_smass(smass)
+    if mdalgo == 2 and smass < 0:
+        raise InputError(f"MDALGO = 2 (Nosé and Hoover) needs SMASS of at least 0, not {smass:g}.")
+    known = {
+        1: ("andersen", andersen_prob), 2: ("nose-hoover", True), 3: ("langevin", True),
+        4: ("nose-hoover", nhc_nchains and nhc_period), 5: ("csvr", csvr_period),
+    }  # fmt: skip
+    if mdalgo not in known:
+        raise InputError(f"MDALGO = {mdalgo} is not available. Set one of 0 to 5.")
+    name, given = known[mdalgo]
+    return name if given else "none"
 
 
 def _of_smass(smass: float) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.io.run_stamp import RunStamp
+from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials, VacuumLevels
 from eigenwerk.io.vasp.output.vibrations import VibrationRecord
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.volumetric import Volumetric
@@ -240,55 +241,6 @@ class IonicStep:
     def total(self) -> float:
         """The quantity that dynamics conserves; free and kinetic energy where nothing is conserved, eV."""
         return self.free_energy + (self.kinetic or 0.0) if self.conserved is None else self.conserved
-
-
-@dataclass(frozen=True)
-class VacuumLevels:
-    """The electrostatic potential in the vacuum of a slab, eV, with the zero of the eigenvalues.
-
-    axis: that across the vacuum, from 0; thickness in Angstrom; below, above: where the coordinate is smaller and where
-    it is larger, so `below` is in front of the upper surface.
-    """
-
-    axis: int
-    thickness: float
-    below: float
-    above: float
-
-    @property
-    def field(self) -> float:
-        """How much the potential rises across a third of the vacuum, eV; 0 where it is flat, or has a step there."""
-        return self.above - self.below
-
-
-@dataclass(frozen=True, eq=False)
-class CorePotentials:
-    """Electrostatic potentials at the sites of atoms, eV, (a,); radius: root of the mean r² of each element's test
-    charge, Angstrom."""
-
-    value_a: np.ndarray
-    radius: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class ChargedCell:
-    """A net charge (e, positive where electrons are missing) in a uniform background, and corrections of the energy.
-
-    madelung: constant α of the cell; length: cube root of its volume, Angstrom; epsilon: dielectric constant.  In eV:
-    background: energy of a point charge in the background among its images, unscreened, -q² α/2L; monopole,
-    quadrupole, alignment: to be added to the energy if at all, and never both of the last two; potential_shift: behind
-    the alignment, of electrons.  None where they are not defined.
-    """
-
-    charge: float
-    madelung: float
-    length: float
-    epsilon: float
-    background: float
-    monopole: float | None
-    quadrupole: float | None
-    potential_shift: float | None
-    alignment: float | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.io.vasp.output.outcar.outcar import write_outcar
-from eigenwerk.io.vasp.output.record import CorePotentials, VacuumLevels
+from eigenwerk.io.vasp.output.potentials import CorePotentials, VacuumLevels
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from eigenwerk.io.vasp.output.outcar.text import RULE
-from eigenwerk.io.vasp.output.record import ChargedCell, CorePotentials, IonicStep, RunRecord
+from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials
+from eigenwerk.io.vasp.output.record import IonicStep, RunRecord
 from eigenwerk.units import AMU_EV_FS2_PER_ANGSTROM2
 
 _EV_PER_KILOBAR = 1 / 1602.176634
