@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -201,6 +202,28 @@ def test_a_run_with_a_killed_rank_goes_on_where_it_was(folder, tmp_path):
         rest, again = steps(f"again{ranks}", "--ranks", ranks)
         assert abs(saved + rest - whole) <= 1 or (saved >= whole - 1 and rest <= 3), (saved, rest, whole)
         assert again == pytest.approx(energy, abs=1e-8)
+
+
+def test_a_hybrid_with_a_killed_rank_goes_on_with_its_operators(folder, tmp_path):
+    """Within the outer loop of exact exchange, on two ranks or one, to one energy."""
+    path = folder(LHFCALC=".TRUE.", HFSCREEN=0.2, EDIFF="1E-7", ENCUT=100)
+    whole = run(path, "--output", tmp_path / "whole", "--json", "--device", "cpu", "--ranks", 2)
+    result = json.loads(whole.stdout)
+    assert result["converged"], whole.stderr
+    process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--device", "cpu", "--save-every", "0", "--no-plot")
+    process.wait_for_step(11)
+    os.kill(process.ranks[1], signal.SIGKILL)
+    process.end()
+    state = read_state(path / "eigenwerk.h5")
+    assert state["exchange"]["applications"] > 0 and not state["status"]["converged"]
+    for ranks in (2, 1):
+        into = tmp_path / f"again{ranks}"
+        shutil.copytree(path, into)
+        done = run(into, "--restart", "--json", "--device", "cpu", "--ranks", ranks)
+        again = json.loads(done.stdout)
+        assert again["converged"], done.stderr
+        assert again["energies_eV"]["free"] == pytest.approx(result["energies_eV"]["free"], abs=2e-8)
+        assert len(again["steps"]) < len(result["steps"]) - 8
 
 
 @pytest.mark.parametrize("dead", [0, 1])

@@ -266,8 +266,9 @@ class Calculation:
         moment_a = moment_per_atom(state.density, self.atoms)
         seconds = time.perf_counter() - started
         trace.lap("LOOP+", seconds)
+        # nothing of exact exchange is needed from here on but what orbitals feel
         return GroundState(
-            state, found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error, stress_vv,
+            replace(state, exchange=None), found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error, stress_vv,
             pulay, seconds, projections,
         )
 

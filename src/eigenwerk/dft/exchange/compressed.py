@@ -43,8 +43,13 @@ def compressed(basis: PlaneWaveBasis, coeff_sknG: torch.Tensor, image_sknG: torc
         used_kn = value_kn > LEAST * largest
         scale_kn = used_kn / torch.where(used_kn, value_kn, 1).sqrt()
         row_sknG[s] = (column_knn * scale_kn[:, None].to(column_knn.dtype)).mT @ w_knG
-    unit_mm = torch.eye(row_sknG.shape[2], dtype=row_sknG.dtype, device=row_sknG.device)
-    return LowRank(row_sknG, -unit_mm.expand(len(row_sknG), -1, -1))
+    return negative(row_sknG)
+
+
+def negative(row_skmG: torch.Tensor) -> LowRank:
+    """-ξ ξ†."""
+    unit_mm = torch.eye(row_skmG.shape[2], dtype=row_skmG.dtype, device=row_skmG.device)
+    return LowRank(row_skmG, -unit_mm.expand(len(row_skmG), -1, -1))
 
 
 def expectation(basis: PlaneWaveBasis, rows: LowRank, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> float:

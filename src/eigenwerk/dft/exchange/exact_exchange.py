@@ -6,11 +6,14 @@ depends on the orbitals.  While a density becomes self-consistent the operator s
 is that of its tangent, E_x[γ₀] + Tr V_x[γ₀] (γ - γ₀), which agrees with E_x[γ] to first order in γ - γ₀.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
 from eigenwerk.dft.exchange.compressed import applied, compressed, expectation
 from eigenwerk.dft.exchange.extrapolation import OperatorHistory
+from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalForces, Term
@@ -29,9 +32,9 @@ class ExactExchange(Term):
         self.operator, self.applications = operator, 0
         self.rows: LowRank | None = None
         self.energy = 0.0
-        self._orbitals: tuple[torch.Tensor, torch.Tensor] | None = None
         self._history = OperatorHistory()
         self._shares: np.ndarray | None = None
+        self._orbitals: tuple[torch.Tensor, torch.Tensor] | None = None
 
     @property
     def atoms(self) -> PawAtoms:
@@ -45,7 +48,6 @@ class ExactExchange(Term):
         tangent of the operator before gives for them (never above zero), hartree; None if there was none.
         """
         basis, history = self.atoms.basis, self._history
-        self._orbitals = coeff_sknG, occ_skn
         image_sknG = self.operator.apply(self.operator.sources(coeff_sknG, occ_skn), coeff_sknG)
         energy = self.operator.energy(coeff_sknG, image_sknG, filling_skn)
         excess = None
@@ -64,8 +66,26 @@ class ExactExchange(Term):
         self.applications += 1
         return excess
 
+    def memory(self, excess: Sequence[float]) -> ExchangeMemory:
+        """All that `renew` depends on, and what each operator has changed."""
+        history = self._history
+        return ExchangeMemory(
+            self.rows, self.energy, self.applications, tuple(excess), tuple(history.rows), tuple(history.inputs),
+            history.overlap_jj, self._shares,
+        )
+
+    def restore(self, memory: ExchangeMemory) -> None:
+        """Go on as after this memory was made."""
+        self.rows, self.energy, self.applications = memory.rows, memory.energy, memory.applications
+        self._history.restore(memory.kept, memory.inputs, memory.overlap_jj)
+        self._shares = memory.share_j
+
+    def settle(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> None:
+        """The orbitals at the end of a run, whose exchange orbitals of other points feel."""
+        self._orbitals = coeff_sknG, occ_skn
+
     def rows_at(self, atoms: PawAtoms) -> "RowsAt":
-        """What makes rows for orbitals of other points, in the exchange with the orbitals last given."""
+        """What makes rows for orbitals of other points, in the exchange with those of `settle`."""
         assert self._orbitals is not None
         return RowsAt(self.operator.at(atoms), *self._orbitals)
 

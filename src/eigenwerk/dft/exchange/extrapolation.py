@@ -9,6 +9,8 @@ R_j = γ_j - γ̄_j the next operator is that of
 Source: P. Pulay, Chem. Phys. Lett. 73, 393 (1980).
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from eigenwerk.dft.terms.term import LowRank
@@ -68,6 +70,13 @@ class OperatorHistory:
         share_j = np.zeros(count)
         share_j[known] = share_x
         return share_j
+
+    def restore(
+        self, rows: Sequence[LowRank], inputs: Sequence[np.ndarray | None], overlap_jj: np.ndarray | None
+    ) -> None:
+        """As it was when these were read from it."""
+        self.rows, self.inputs = list(rows), list(inputs)
+        self.overlap_jj = np.zeros((0, 0)) if overlap_jj is None else overlap_jj
 
     def energy(self, share_j: np.ndarray) -> float:
         """E_x[γ̄], hartree."""

@@ -6,11 +6,12 @@ same within the energy tolerance.  Their difference is of second order in Î³ - Î
 missing to self-consistency.  A run without orbitals begins with those of the semilocal functional.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
+from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.units import HARTREE_EV
 
@@ -33,7 +34,7 @@ class OuterLoop:
     """Where the self-consistency of exchange stands.
 
     hybrid, semilocal: potentials with and without exact exchange; energy_tolerance: hartree; excess: what the last
-    operators changed, hartree.
+    operators changed, hartree; shift: see `relative`.
     """
 
     exchange: ExactExchange
@@ -41,6 +42,8 @@ class OuterLoop:
     semilocal: PotentialBuilder
     energy_tolerance: float
     excess: list[float] = field(default_factory=list)
+    shift: float | None = None
+    _semilocal: float | None = None
 
     @property
     def builder(self) -> PotentialBuilder:
@@ -61,6 +64,36 @@ class OuterLoop:
             return self.energy_tolerance
         wanted = SHARE * abs(self.excess[-1]) if self.excess else FIRST_TOLERANCE
         return max(min(wanted, FIRST_TOLERANCE), LEAST_SHARE * self.energy_tolerance)
+
+    def memory(self) -> ExchangeMemory:
+        """Where it stands."""
+        return replace(self.exchange.memory(self.excess), shift=self.shift, semilocal=self._semilocal)
+
+    def restore(self, memory: ExchangeMemory) -> None:
+        """Go on from there; from `ExchangeMemory()`, anew with the semilocal functional."""
+        self.exchange.restore(memory)
+        self.excess, self.shift, self._semilocal = list(memory.excess), memory.shift, memory.semilocal
+        self.hybrid.forget()
+
+    def end(self, memory: ExchangeMemory | None, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> None:
+        """As it stood in the state that the run ends in, with its orbitals for bands at other points."""
+        if memory is not None and memory.rows is not self.exchange.rows:
+            self.restore(memory)
+        self.exchange.settle(coeff_sknG, occ_skn)
+
+    def relative(self, free: float) -> float:
+        """The free energy of a step as the semilocal functional counts it from its atoms, hartree.
+
+        Those of a hybrid differ from it by many eV, of their cores most of all.  The first step with exact exchange has
+        orbitals of the semilocal functional and tells the difference; 0 where there was none.
+        """
+        if self.exchange.rows is None:
+            self._semilocal = free
+        elif self.shift is None and self._semilocal is not None:
+            self.shift = free - self._semilocal
+        if self.exchange.rows is None:
+            return free
+        return 0.0 if self.shift is None else free - self.shift
 
     def renew(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor, filling_skn: torch.Tensor) -> str:
         """The operator of these orbitals from now on; returns words."""

@@ -7,6 +7,7 @@ integer indices g and G.  Layout: docs/formats/eigenwerk_h5.md.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.fields import KINDS
+from eigenwerk.dft.running.exchange_tree import stored_exchange
 from eigenwerk.dft.running.state_schema import check_lengths, check_start, check_state, check_version_1
 from eigenwerk.dft.scf.carried import Sphere, Stored
 from eigenwerk.dft.scf.earlier import Earlier, require_same_atoms, subject_tree
@@ -27,15 +29,18 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_with_header
 from eigenwerk.io.tree_check import TreeProblem
 
-GROUPS = ("structure", "parameters", "kpoints", "setups", "density", "occupancy", "next", "bands", "status", "progress")
+GROUPS = (
+    "structure", "parameters", "kpoints", "setups", "density", "occupancy", "next", "bands", "status", "progress",
+    "exchange",
+)  # fmt: skip
 """What a start can use of a state; `next` and `progress` came with version 2, `occupancy` went."""
 
 NEEDED = {"structure", "parameters", "kpoints", "setups", "density", "bands", "status"}
 """What every ground state has."""
 
 MEMORY_BYTES = 5e8
-"""Up to this size the whole memory of a mixer is saved on the way of atoms that move, so that all is as if they had not
-been stopped."""
+"""Up to this size the whole memory of a mixer is saved on the way of atoms that move, and of exact exchange, so that all
+is as if they had not been stopped."""
 
 _REMEDY = "Remove the file, or set ISTART = 0 and ICHARG = 2 to start from atoms."
 
@@ -67,7 +72,9 @@ def state_tree(state: State, orbitals: WholeOrbitals | None, moving: bool = Fals
         "bands": bands,
         "energies": asdict(state.energies),
         "history": history_tree(state.history),
-        "progress": _progress_tree(state, orbitals, moving and not state.converged),
+        "progress": _progress_tree(
+            state, orbitals, (moving or state.exchange is not None) and not state.converged
+        ),
         "status": {"converged": state.converged, "words": state.status, "events": state.events},
     }
 
@@ -194,11 +201,14 @@ def read_earlier(path: str | Path) -> Earlier:
             tree = _from_version_1(tree)
         check_state(tree)
     bands, status = tree["bands"], tree["status"]
+    exchange = None
+    if "coeff_sknG" in bands and tree.get("exchange") is not None:
+        exchange = stored_exchange(tree["exchange"], partial(_stored, bands))
     return Earlier(
         str(path), tree, "" if status["converged"] else status["words"],
         torch.as_tensor(tree["density"]["index_gc"].astype(np.int64)), density_of(tree["next"]),
         torch.as_tensor(bands["occ_skn"].astype(float)), _progress(tree["progress"]),
-        stored_orbitals(bands) if "coeff_sknG" in bands else None, _REMEDY,
+        stored_orbitals(bands) if "coeff_sknG" in bands else None, _REMEDY, exchange,
     )  # fmt: skip
 
 
@@ -231,15 +241,19 @@ def _progress(tree: Mapping[str, Any] | None) -> Progress | None:
 
 def stored_orbitals(bands: Mapping[str, Any]) -> Stored:
     """Orbitals as a file holds them; inverse of `orbitals_tree`."""
-    rounding_sknGx = bands.get("rounding_sknGx")
+    return _stored(bands, bands["coeff_sknG"], bands.get("rounding_sknGx"))
+
+
+def _stored(bands: Mapping[str, Any], coeff_sknG: np.ndarray, rounding_sknGx: np.ndarray | None) -> Stored:
+    """Vectors on the plane waves of orbitals."""
 
     def sphere(basis: PlaneWaveBasis, k: int) -> Sphere:
         point = basis.own_k.start + k
         count = bands["count_k"][point]
-        return bands["index_kGc"][point, :count], bands["coeff_sknG"][:, point, :, :count]
+        return bands["index_kGc"][point, :count], coeff_sknG[:, point, :, :count]
 
     def rounding(basis: PlaneWaveBasis, k: int) -> np.ndarray | None:
         point = basis.own_k.start + k
         return None if rounding_sknGx is None else rounding_sknGx[:, point, :, : bands["count_k"][point]]
 
-    return Stored(bands["coeff_sknG"].shape[2], sphere, rounding=rounding)
+    return Stored(coeff_sknG.shape[2], sphere, rounding=rounding)

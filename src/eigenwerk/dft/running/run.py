@@ -112,7 +112,8 @@ def run_inputs(
                     return loop.run(_resumed(loop, folder.path, latest) if resume else latest)
                 begin = start.start(calculation) if isinstance(start, Follower) else start
                 begin = begin or (_saved(folder.path, work) if resume else None) or work.start()
-                return work.finish(calculation.run(work.step, begin))
+                repeatable = calculation.exchange is not None  # applications are few and dear: none is done twice
+                return work.finish(calculation.run(work.step, begin, repeatable=repeatable))
             except Stopped as stop:
                 return work.stop(str(stop))
             except KeyboardInterrupt as interrupt:

@@ -30,6 +30,7 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.running.account import account
 from eigenwerk.dft.running.checkpoint import projections_tree, state_tree
+from eigenwerk.dft.running.exchange_tree import OPERATOR_BYTES, exchange_tree
 from eigenwerk.dft.running.ionic_tree import ionic_steps_tree
 from eigenwerk.dft.running.motion_tree import Snapshot, motion_tree
 from eigenwerk.dft.running.output_folder import OutputFolder
@@ -150,7 +151,8 @@ class Saver:
 
     def expected(self, state: State) -> float:
         """Seconds that saving takes."""
-        return self._duration or state.coeff_sknG.nbytes * self.calculation.runtime.world.size / SAVE_RATE
+        own = state.coeff_sknG.nbytes + (0 if state.exchange is None else min(state.exchange.bytes, OPERATOR_BYTES))
+        return self._duration or own * self.calculation.runtime.world.size / SAVE_RATE
 
     def write(
         self, state: State, observables: Observables, status: str, finished: bool = True
@@ -215,8 +217,8 @@ class Saver:
         )
         if not self.folder.writes:
             return record, {}
-        orbitals = self._orbitals(state, grid) if self.inputs.parts.keeps_orbitals else None
-        motion = self._motion(grid)
+        orbitals = self._orbitals(state, grid) if self._keeps_orbitals() else None
+        motion, exchange = self._motion(grid), self._exchange(state, grid)
         if grid.world.rank != 0:
             return record, {}
         whole = record
@@ -226,8 +228,9 @@ class Saver:
         writers: dict[str, Callable[[Path], None]] = {}
         if not self.inputs.fixed_density:  # whose file is that of the run that made the density
             # the state first: all that is in the others follows from it
+            more = {"motion": motion, "exchange": exchange}
             writers[STATE_FILE] = lambda path: write_state(
-                path, {**self.tree(state, record, observables, orbitals, trace), "motion": motion}, __version__,
+                path, {**self.tree(state, record, observables, orbitals, trace), **more}, __version__,
                 stamp=str(record.stamp),
             )
         writers |= {file.name: partial(_write_file, file, whole) for file in output_files(whole) if file.due(whole)}
@@ -297,15 +300,26 @@ class Saver:
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }  # fmt: skip
 
+    def _keeps_orbitals(self) -> bool:
+        """Whether orbitals are to be saved."""
+        return self.inputs.parts.keeps_orbitals and (bool(self.inputs.incar.get("LWAVE", True)) or self._on_the_way())
+
+    def _on_the_way(self) -> bool:
+        """Whether atoms are."""
+        return self.inputs.motion is not None and not (self.snapshot is not None and self.snapshot.finished)
+
     def _orbitals(self, state: State, grid: ProcessGrid) -> WholeOrbitals | None:
-        """Those of all ranks, on the rank that writes, if they are to be saved."""
-        on_the_way = self.inputs.motion is not None and not (self.snapshot is not None and self.snapshot.finished)
-        if not (bool(self.inputs.incar.get("LWAVE", True)) or on_the_way):
-            return None
+        """Those of all ranks, on the rank that writes."""
         coeff_sknG = state.coeff_sknG
         if grid is not self.calculation.runtime.grid:
             coeff_sknG = coeff_sknG.cpu()
-        return whole_orbitals(grid, self.calculation.basis, coeff_sknG, exact=on_the_way)
+        return whole_orbitals(grid, self.calculation.basis, coeff_sknG, self._on_the_way() or state.exchange is not None)
+
+    def _exchange(self, state: State, grid: ProcessGrid) -> dict[str, Any] | None:
+        """Where exact exchange stands, if the run is to go on with it: from all ranks."""
+        if state.exchange is None or not self._keeps_orbitals():
+            return None
+        return exchange_tree(state.exchange, self.calculation.basis, grid)
 
     def _motion(self, grid: ProcessGrid) -> dict[str, Any] | None:
         """Atoms on their way, if there are any: from all ranks."""

@@ -29,6 +29,7 @@ from eigenwerk.io.tree_check import (
     TreeProblem,
     check,
 )
+from eigenwerk.parallel.block_sizes import EXCHANGE_OPERATORS
 
 LARGEST_INDEX = 20_000
 """Of a plane wave along one axis."""
@@ -71,6 +72,17 @@ _PROGRESS = Group({
     "mixer": Maybe(_MIXER),
 })  # fmt: skip
 
+_ROWS = Group({"row_skmG": Array("complex", "s k n G", 0.0, LARGEST_VALUE)}, {
+    "rounding_skmGx": Array("whole", "s k n G r", -MOST_PLACES, MOST_PLACES),
+})  # fmt: skip
+
+_EXCHANGE = Group({
+    "applications": Number(int, 0), "energy": Number(float), "excess": Array("real", "e"),
+    "semilocal": Maybe(Number(float)), "shift": Maybe(Number(float)),
+    "share_j": Maybe(Array("real", "v")), "input_jj": Array("real", "v v"), "known_j": Array("truth", "v"),
+    "overlap_jj": Array("real", "v v"), "in_use": Maybe(_ROWS), "kept": Each(_ROWS),
+})  # fmt: skip
+
 _STATE = Group({
     "structure": Group({
         "lattice_cv": Array("real", "3 3", -1e6, 1e6), "symbols": Texts("a"),
@@ -94,7 +106,7 @@ _STATE = Group({
     }),
     "status": Group({"converged": Flag(), "words": Text()}),
     "progress": Maybe(_PROGRESS),
-})  # fmt: skip
+}, {"exchange": Maybe(_EXCHANGE)})  # fmt: skip
 
 _VERSION_1 = Group({
     "density": Group({"index_gc": Array("whole", "g 3"), "density_sg": _WAVES}),
@@ -119,6 +131,8 @@ def check_state(tree: Mapping[str, Any]) -> None:
     _require(bool((bands["occ_skn"] > 1e-6).any()), "/bands/occ_skn holds no electrons")
     if "coeff_sknG" in bands:
         _check_orbitals(bands)
+    if tree.get("exchange") is not None:
+        _check_exchange(tree["exchange"])
     if tree["progress"] is not None and tree["progress"]["mixer"] is not None:
         _check_mixer(tree["progress"]["mixer"], sizes)
 
@@ -159,6 +173,15 @@ def _check_orbitals(bands: Mapping[str, Any]) -> None:
         _require_once(f"/bands/index_kGc of k-point {k + 1}", index_Gc[:count])
         norm_sn = np.linalg.norm(coeff_sknG[:, k, :, :count], axis=-1)
         _require(bool((norm_sn > 1e-6).all()), f"/bands/coeff_sknG has an orbital at k-point {k + 1} that is zero")
+
+
+def _check_exchange(exchange: Mapping[str, Any]) -> None:
+    where, count = "/exchange", len(exchange["known_j"])
+    names = set(exchange["kept"])
+    _require(names == {str(j) for j in range(count)}, f"{where}/kept has {len(names)} operators, not {count}")
+    _require(count <= EXCHANGE_OPERATORS, f"{where}/kept has {count} operators, {EXCHANGE_OPERATORS} at most are kept")
+    there = bool(names) or exchange["in_use"] is not None
+    _require(there == (exchange["applications"] > 0), f"{where} has applications without an operator")
 
 
 def _check_mixer(mixer: Mapping[str, Any], sizes: Mapping[str, int]) -> None:

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.structure import shortest
 from eigenwerk.dft.density import Density
+from eigenwerk.dft.exchange.compressed import negative
+from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.carried import (
     Places,
@@ -19,6 +22,7 @@ from eigenwerk.dft.scf.carried import (
     with_electrons,
 )
 from eigenwerk.dft.scf.state import Progress, StartingPoint, State, Subject, wanted_bands
+from eigenwerk.dft.terms.term import LowRank
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -56,6 +60,37 @@ class Earlier:
     progress: Progress | None
     orbitals: Stored | None
     remedy: str = ""
+    exchange: "StoredExchange | None" = None
+
+
+@dataclass(frozen=True)
+class StoredExchange:
+    """Where exact exchange stood: `rest` without its rows, of which `in_use` is None if they are the last ones kept."""
+
+    rest: ExchangeMemory
+    in_use: Stored | None
+    kept: tuple[Stored, ...]
+
+    @staticmethod
+    def of(memory: ExchangeMemory, basis: PlaneWaveBasis) -> "StoredExchange":
+        """That of a state on a basis of the same ranks."""
+        own = None if memory.rows is None or memory.in_use_is_last else of_basis(basis, memory.rows.row_skmG)
+        kept = tuple(of_basis(basis, rows.row_skmG) for rows in memory.kept)
+        return StoredExchange(replace(memory, rows=None, kept=()), own, kept)
+
+    def on(self, places: Places, atoms: PawAtoms, bands: int) -> ExchangeMemory | None:
+        """On the basis of these atoms; None if rows are complex and the basis wants real ones."""
+        kept = [_rows(stored, places, atoms, bands) for stored in self.kept]
+        own = _rows(self.in_use, places, atoms, bands) if self.in_use is not None else kept[-1] if kept else None
+        known = tuple(rows for rows in kept if rows is not None)
+        if len(known) < len(kept) or (own is None and self.rest.applications):
+            return None
+        return replace(self.rest, rows=own, kept=known)
+
+
+def _rows(stored: Stored, places: Places, atoms: PawAtoms, bands: int) -> LowRank | None:
+    row_skmG = carried_orbitals(stored, places, atoms, bands)
+    return None if row_skmG is None else negative(row_skmG)
 
 
 def subject_tree(subject: Subject) -> dict[str, Any]:
@@ -85,6 +120,7 @@ def earlier_of(state: State) -> Earlier:
         "the state", subject_tree(state.subject), "" if state.converged else state.status,
         basis.index_gc[: basis.density_count], state.following, state.occupations.occ_skn, state.progress,
         of_basis(basis, state.coeff_sknG),
+        exchange=None if state.exchange is None else StoredExchange.of(state.exchange, basis),
     )  # fmt: skip
 
 
@@ -110,14 +146,28 @@ def starting_point(earlier: Earlier, subject: Subject, atoms: PawAtoms, orbitals
         notes.append(f"{reason}: density only")
     same_bands = coeff_sknG is not None and earlier.occ_skn.shape[::2] == coeff_sknG.shape[::2]
     progress = _progress(earlier, about, same_bands) if not changes and coeff_sknG is not None else None
+    exchange = None
+    if progress is not None and same_bands and earlier.exchange is not None:
+        exchange = earlier.exchange.on(places, atoms, about["parameters"]["bands"])
     if progress is None:
         density = with_electrons(density, atoms, subject.parameters.electrons)
     if changes and coeff_sknG is not None and earlier.progress is not None:
         notes.append(f"mixing starts afresh: not the same {'; '.join(changes)}")
     return StartingPoint(
         density, coeff_sknG, wanted_bands(earlier.occ_skn) if same_bands else None, progress, tuple(notes),
-        occ_skn=earlier.occ_skn if same_bands else None,
+        occ_skn=None if coeff_sknG is None else _occupations(earlier.occ_skn, coeff_sknG), exchange=exchange,
     )
+
+
+def _occupations(occ_skn: torch.Tensor, coeff_sknG: torch.Tensor) -> torch.Tensor | None:
+    """Those of orbitals with other spins or another number of bands; None if some that held electrons are gone."""
+    channels, bands = coeff_sknG.shape[::2]
+    if bool((occ_skn[..., bands:].abs() > 0).any()):
+        return None
+    found_skn = occ_skn.new_zeros((len(occ_skn), occ_skn.shape[1], bands))
+    found_skn[..., : occ_skn.shape[2]] = occ_skn[..., :bands]
+    # as orbitals are: the first channel is as good as the second, or both start alike
+    return found_skn if len(found_skn) == channels else found_skn[:1].expand(channels, -1, -1)
 
 
 def _orbitals(

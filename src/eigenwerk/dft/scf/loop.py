@@ -8,6 +8,7 @@ import torch
 
 from eigenwerk.dft.density import Density, atomic_density, electrons_of, moment_per_atom
 from eigenwerk.dft.energies import Energies, band_energy, harris_energies
+from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.exchange.outer_loop import OuterLoop
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
@@ -102,9 +103,7 @@ class ScfLoop:
         progress, state = start.progress, None
         choice, precision = self._begun(start)
         objected, second = "", self._second_start(start)
-        if self.outer is not None and coeff_sknG is not None and start.occ_skn is not None:
-            filling_skn = self.weight_k[:, None] * start.occ_skn * degeneracy
-            self.outer.renew(coeff_sknG, start.occ_skn, filling_skn)
+        second.note = self._begin_exchange(start)
         for step in range(1, settings.max_steps + 1):
             started = time.perf_counter()
             with trace.span("potential"):
@@ -165,6 +164,7 @@ class ScfLoop:
                 last_words = (*filter(None, [unlikely, verdict]), *filled.warnings, *others)
                 record = replace(record, events=(*record.events, *last_words))
             history.append(record)
+            exchange = None if self.outer is None else self.outer.memory()
             if repeatable:
                 proj_sknI = None
             progress = Progress(
@@ -173,7 +173,7 @@ class ScfLoop:
             )
             state = State(
                 self.subject, density, output, following, coeff_sknG, bands.eig_skn, filled, energies, tuple(history),
-                converged, "converged" if converged else f"not converged after {step} steps", progress,
+                converged, "converged" if converged else f"not converged after {step} steps", progress, exchange,
             )
             if on_step is not None:
                 on_step(record, state)
@@ -182,6 +182,8 @@ class ScfLoop:
                 if moment_a is not None:
                     density = self.symmetrise(atomic_density(self.atoms, settings.electrons, moment_a))
                     self.mixer = self._new_mixer()
+                    if self.outer is not None:
+                        self.outer.restore(ExchangeMemory())
                     continue
                 if second.taken is False:
                     break
@@ -191,7 +193,10 @@ class ScfLoop:
             objected = lacking or objected
             density = following
         assert state is not None
-        return second.end(state)
+        state = second.end(state)
+        if self.outer is not None:
+            self.outer.end(state.exchange, state.coeff_sknG, state.occupations.occ_skn)
+        return state
 
     def _new_mixer(self) -> PulayMixer:
         basis, count = self.atoms.basis, self.atoms.basis.density_count
@@ -199,9 +204,21 @@ class ScfLoop:
 
     def _second_start(self, start: StartingPoint) -> SecondStart:
         fresh = start.progress is None and start.coeff_sknG is None and self.settings.fixed_moment is None
-        asked = fresh and start.density.spin.polarised and self.outer is None
+        asked = fresh and start.density.spin.polarised
         started_a = moment_per_atom(start.density, self.atoms) if asked else None
         return SecondStart(started_a, self.atoms.runtime.world.all)
+
+    def _begin_exchange(self, start: StartingPoint) -> str:
+        """Exact exchange as it stood, or with the orbitals of a start; in words."""
+        outer, coeff_sknG, occ_skn = self.outer, start.coeff_sknG, start.occ_skn
+        if outer is None:
+            return ""
+        if start.exchange is not None:
+            outer.restore(start.exchange)
+        elif coeff_sknG is not None and occ_skn is not None:
+            filling_skn = self.weight_k[:, None] * occ_skn * self.atoms.basis.spin.degeneracy
+            return f"before this step {outer.renew(coeff_sknG, occ_skn, filling_skn)}"
+        return ""
 
     def _renewed(self, coeff_sknG: torch.Tensor, filled: Occupations, filling_skn: torch.Tensor) -> str:
         """Exact exchange with the orbitals found; in words."""
@@ -246,8 +263,7 @@ class ScfLoop:
         highest = bands.eig_skn[filled.occ_skn > 0.5]
         depth = float(highest.amax() - bands.eig_skn.amin()) if len(highest) else 0.0
         charge, atoms = self.settings.electrons - self._neutral, len(self.subject.structure.symbols)
-        # of hybrids it counts from atoms of the semilocal functional, whose cores differ by many eV
-        free = energies.free if self.outer is None or self.outer.exchange.rows is None else 0.0
+        free = energies.free if self.outer is None else self.outer.relative(energies.free)
         return unbelievable(depth, free, charge, atoms, self._deepest)
 
     def _screening(self, bands: Bands, filled: Occupations) -> Screening | None:

@@ -10,6 +10,7 @@ from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.energies import Energies
+from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.scf.mixing import Memory
 from eigenwerk.dft.spectrum.occupations import Occupations
@@ -76,7 +77,7 @@ class StartingPoint:
 
     wanted_skn: 1 for the bands that matter; progress: of the same calculation, which goes on as if never interrupted;
     learned: memory of a mixer that has served a like system; occ_skn: occupations of the orbitals, 0 to 1, of all
-    k-points, where they are known.
+    k-points, where they are known; exchange: where exact exchange stands in a calculation that goes on.
     """
 
     density: Density
@@ -86,6 +87,7 @@ class StartingPoint:
     notes: tuple[str, ...] = ()
     learned: Memory | None = None
     occ_skn: torch.Tensor | None = None
+    exchange: ExchangeMemory | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ class State:
 
     density: the one the Hamiltonian of the orbitals was made from; output: that of the orbitals; following: the next
     one; coeff_sknG: orbitals of this k-group on this rank's plane waves; eig_skn (hartree), occupations: of all
-    k-points, in host memory; energies; history: the steps of this run; converged, status: how it ended.
+    k-points, in host memory; energies; history: the steps of this run; converged, status: how it ended; exchange: where
+    exact exchange stands, until nothing of it is needed.
     """
 
     subject: Subject
@@ -109,6 +112,7 @@ class State:
     converged: bool
     status: str
     progress: Progress
+    exchange: ExchangeMemory | None = None
 
     @property
     def structure(self) -> Structure:

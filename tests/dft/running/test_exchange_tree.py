@@ -1,0 +1,132 @@
+"""Hybrids that are stopped within the outer loop of exact exchange go on as if they had not been."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.running import exchange_tree
+from eigenwerk.dft.running.run import run_inputs
+from eigenwerk.errors import InputError
+from eigenwerk.io.hdf5_state import read_state, write_state
+
+FOLDERS = {
+    # name: POSCAR, KPOINTS, INCAR
+    "real by inversion": (
+        "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n", "2 1 1",
+        "HFSCREEN = 0.2\n",
+    ),
+    "complex, two spins": (
+        "SiC\n4.36\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi C\n1 1\nDirect\n0 0 0\n.24 .26 .27\n", "1 1 2",
+        "HFSCREEN = 0.2\nISPIN = 2\nMAGMOM = 1 1\n",
+    ),
+    "Gamma": ("LiH\n4.0\n0 .5 .5\n.5 0 .5\n.5 .5 0\nLi H\n1 1\nDirect\n0 0 0\n.49 .5 .52\n", "1 1 1", "ENCUT = 150\n"),
+}  # fmt: skip
+COMMON = "ENCUT = 100\nEDIFF = 1E-6\nISMEAR = 0\nSIGMA = 0.05\nLHFCALC = .TRUE.\n"
+MESH = "mesh\n0\nGamma\n{}\n"
+
+
+def make_folder(path, name, more=""):
+    path.mkdir(parents=True)
+    poscar, mesh, lines = FOLDERS[name]
+    begin = COMMON if "ENCUT" not in lines else COMMON.replace("ENCUT = 100\n", "")
+    (path / "POSCAR").write_text(poscar)
+    (path / "KPOINTS").write_text(MESH.format(mesh))
+    (path / "INCAR").write_text(begin + lines + more)
+    return path
+
+
+def run_saving(folder, output, copies=None, resume=False, runtime=None):
+    """Run with every step saved; folders with the states after each step (numbers of ionic step and of step, if there
+    are several), as kill -9 would leave them."""
+    found, ionic = {}, [0]
+
+    def on_step(step):
+        file, several = output / "eigenwerk.h5", "NSW" in (folder / "INCAR").read_text()
+        ionic[0] += step.step == 1
+        if copies is not None and file.is_file():
+            key = (ionic[0], step.step) if several else step.step
+            found[key] = copies / str(len(found))
+            found[key].mkdir(parents=True)
+            shutil.copy(file, found[key])
+
+    result = run_inputs(read_inputs(folder, output), output, on_step, save_every=0, resume=resume, runtime=runtime)
+    return result, found
+
+
+def renewals(result):
+    """Steps after which there was a new operator."""
+    return [step.step for step in result.steps if any("exact exchange" in event for event in step.events)]
+
+
+def exchange_words(steps):
+    return [event for step in steps for event in step.events if "exact exchange" in event]
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_run_killed_after_any_step_ends_with_the_same_bits(tmp_path, name):
+    """Within PBE, with the first operator, and with one made of several; nothing is done twice, PBE least of all."""
+    folder = make_folder(tmp_path / "in", name)
+    whole, copies = run_saving(folder, tmp_path / "out", tmp_path / "killed")
+    first, *_, last = renewals(whole)
+    assert whole.converged and len(renewals(whole)) > 2
+    for step in (first - 1, first, last - 1):
+        again, _ = run_saving(folder, copies[step], resume=True)
+        assert len(again.steps) == len(whole.steps) - step
+        assert again.free_energy == whole.free_energy
+        np.testing.assert_array_equal(again.forces_av, whole.forces_av)
+        assert exchange_words(again.steps) == exchange_words(whole.steps[step:])
+
+
+def test_a_run_goes_on_within_an_ionic_step(tmp_path):
+    folder = make_folder(tmp_path / "in", "Gamma", "IBRION = 0\nNSW = 2\nPOTIM = 0.5\nTEBEG = 300\n")
+    whole, copies = run_saving(folder, tmp_path / "out", tmp_path / "killed")
+    last = max(copies)
+    assert last[0] == 2
+    again, _ = run_saving(folder, copies[2, last[1] - 2], resume=True)
+    assert again.free_energy == whole.free_energy
+    np.testing.assert_array_equal(again.forces_av, whole.forces_av)
+
+
+def test_beyond_the_limit_the_operator_in_use_is_saved_alone(tmp_path, monkeypatch):
+    """The next one is not made of those before then; the energy is the same within EDIFF, and PBE is not asked."""
+    folder = make_folder(tmp_path / "in", "Gamma")
+    monkeypatch.setattr(exchange_tree, "OPERATOR_BYTES", 0)
+    whole, copies = run_saving(folder, tmp_path / "out", tmp_path / "killed")
+    step = renewals(whole)[1]
+    kept = read_state(copies[step] / "eigenwerk.h5", only=["exchange"])["exchange"]
+    assert not kept["kept"] and kept["in_use"] is not None and kept["applications"] == 2
+    again, _ = run_saving(folder, copies[step], resume=True)
+    assert again.converged and "exact exchange 3" in exchange_words(again.steps)[0]
+    assert again.free_energy == pytest.approx(whole.free_energy, abs=1e-6)
+
+
+def test_what_has_converged_holds_no_operators(tmp_path):
+    folder = make_folder(tmp_path / "in", "Gamma")
+    run_saving(folder, tmp_path / "out")
+    assert read_state(tmp_path / "out" / "eigenwerk.h5", only=["exchange"])["exchange"] is None
+
+
+def spoiled(exchange, way):
+    if way == "missing":
+        del exchange["kept"]["0"]
+    elif way == "infinite":
+        exchange["kept"]["0"]["row_skmG"][0, 0, 0, 0] = np.inf
+    elif way == "another size":
+        exchange["kept"]["0"]["row_skmG"] = exchange["kept"]["0"]["row_skmG"][:, :, :-1]
+    else:
+        exchange["applications"] = 0
+    return exchange
+
+
+@pytest.mark.parametrize("way", ["missing", "infinite", "another size", "none applied"])
+def test_spoiled_operators_are_an_input_error(tmp_path, way):
+    folder = make_folder(tmp_path / "in", "Gamma")
+    _, copies = run_saving(folder, tmp_path / "out", tmp_path / "killed")
+    copy = copies[max(copies) - 1]
+    tree = read_state(copy / "eigenwerk.h5")
+    tree["exchange"] = spoiled(tree["exchange"], way)
+    write_state(copy / "eigenwerk.h5", tree, "0")
+    with pytest.raises(InputError, match=r"eigenwerk\.h5: not a state that a run can go on from"):
+        run_saving(folder, copy, resume=True)
