@@ -268,7 +268,8 @@ class Calculation:
         trace.lap("LOOP+", seconds)
         # nothing of exact exchange is needed from here on but what orbitals feel
         return GroundState(
-            replace(state, exchange=None), found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error, stress_vv,
+            replace(state, exchange=None), found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(),
+            found.error, stress_vv,
             pulay, seconds, projections,
         )
 

@@ -143,6 +143,15 @@ def test_polarised_state_serves_an_unpolarised_run(tmp_path):
     assert any("ISPIN was 2" in note for note in again.notes)
 
 
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_a_polarised_run_goes_on_from_any_of_its_first_steps(tmp_path, step):
+    """The memory of the mixer has one channel until there is a change of both."""
+    folder = make_folder(tmp_path / "x", ISPIN=2, MAGMOM="0.5 0.5", NELM=step)
+    run_folder(folder)
+    again = run_folder(make_folder(folder, ISPIN=2, MAGMOM="0.5 0.5", ISTART=1))
+    assert again.converged and len(again.steps) > 1
+
+
 def test_other_number_of_electrons_is_reached(folder_with_state):
     folder = folder_with_state(NELECT=7.5)
     calculation = make_calculation(folder)

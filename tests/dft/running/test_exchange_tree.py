@@ -22,6 +22,10 @@ FOLDERS = {
         "HFSCREEN = 0.2\nISPIN = 2\nMAGMOM = 1 1\n",
     ),
     "Gamma": ("LiH\n4.0\n0 .5 .5\n.5 0 .5\n.5 .5 0\nLi H\n1 1\nDirect\n0 0 0\n.49 .5 .52\n", "1 1 1", "ENCUT = 150\n"),
+    "nickel oxide": (
+        "NiO\n4.18\n0 .5 .5\n.5 0 .5\n.5 .5 0\nO Ni\n1 1\nDirect\n0 0 0\n.5 .5 .5\n", "2 2 2",
+        "ENCUT = 300\nHFSCREEN = 0.2\nISPIN = 2\nNBANDS = 14\n",
+    ),
 }  # fmt: skip
 COMMON = "ENCUT = 100\nEDIFF = 1E-6\nISMEAR = 0\nSIGMA = 0.05\nLHFCALC = .TRUE.\n"
 MESH = "mesh\n0\nGamma\n{}\n"
@@ -64,7 +68,7 @@ def exchange_words(steps):
     return [event for step in steps for event in step.events if "exact exchange" in event]
 
 
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize("name", ["real by inversion", "complex, two spins", "Gamma"])
 def test_a_run_killed_after_any_step_ends_with_the_same_bits(tmp_path, name):
     """Within PBE, with the first operator, and with one made of several; nothing is done twice, PBE least of all."""
     folder = make_folder(tmp_path / "in", name)
@@ -77,6 +81,20 @@ def test_a_run_killed_after_any_step_ends_with_the_same_bits(tmp_path, name):
         assert again.free_energy == whole.free_energy
         np.testing.assert_array_equal(again.forces_av, whole.forces_av)
         assert exchange_words(again.steps) == exchange_words(whole.steps[step:])
+
+
+@pytest.mark.parametrize("moments", [pytest.param("0 2", marks=pytest.mark.slow), "2 0"])
+def test_moments_that_pbe_does_not_keep_are_there_with_exact_exchange(tmp_path, moments):
+    """Whichever atom was asked; a run that was killed while fields held them goes on with these."""
+    folder = make_folder(tmp_path / "in", "nickel oxide", f"MAGMOM = {moments}\n")
+    free, copies = run_saving(folder, tmp_path / "out", tmp_path / "killed")
+    held = [step.step for step in free.steps if any("leaves no moments" in event for event in step.events)]
+    assert len(held) == 1 and abs(free.steps[held[0] - 1].moment) < 0.01
+    assert free.converged and free.moment == pytest.approx(2.0, abs=1e-3)
+    # with NUPDOWN = 2; without a moment -19.0234 eV
+    assert free.free_energy == pytest.approx(-19.47126, abs=1e-4)
+    again, _ = run_saving(folder, copies[held[0] + 1], resume=True)
+    assert again.free_energy == free.free_energy and len(again.steps) == len(free.steps) - held[0] - 1
 
 
 def test_a_run_goes_on_within_an_ionic_step(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.scf import branches
-from eigenwerk.dft.scf.branches import SecondStart, hund_moment, unasked_moments
+from eigenwerk.dft.scf.branches import SecondStart, dead_moments, hund_moment, unasked_moments
 from eigenwerk.io.paw_xml import PawState
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
@@ -164,3 +164,19 @@ def test_two_ranks_start_once_more_as_one_does(ranks, iron, alone):
     for converged, other, words in ranks(2, "gloo").run(ends, parts, PARALLEL):
         assert converged and words == told
         assert other == pytest.approx(free, abs=ENERGY_PER_ATOM * 2)
+
+
+@pytest.mark.parametrize(
+    ("started", "ended", "held"),
+    [
+        ([0, 3], [0, 0], [0, 3]),  # those that were asked
+        ([0, -3], [0.01, 0], [0, -3]),
+        ([2, 0], [0, 0], [0, 4]),  # moments in another order than the atoms
+        ([2, 3], [0, 0], [0, 3]),  # chlorine's are not held
+        ([0, 3], [0, 2], None),  # they are there
+        ([0.1, 0.1], [0, 0], None),  # none was wanted
+    ],
+)
+def test_moments_that_exact_exchange_may_keep_are_those_of_open_shells(started, ended, held):
+    found = dead_moments(["Cl", "Fe"], DATA, np.array(started, float), np.array(ended, float))
+    assert (None if found is None else found.tolist()) == held

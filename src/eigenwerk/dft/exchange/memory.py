@@ -27,6 +27,8 @@ class ExchangeMemory:
     share_j: np.ndarray | None = None
     shift: float | None = None
     semilocal: float | None = None
+    started_a: np.ndarray | None = None
+    field_a: np.ndarray | None = None
 
     @property
     def in_use_is_last(self) -> bool:

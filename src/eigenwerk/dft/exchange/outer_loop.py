@@ -4,15 +4,22 @@ The density becomes self-consistent for an operator V_x[γ₀] that stays; then 
 found, until E_x of the orbitals and the tangent at γ₀ (exact_exchange.py), by which their energy was counted, are the
 same within the energy tolerance.  Their difference is of second order in γ - γ₀ and never positive: it bounds what is
 missing to self-consistency.  A run without orbitals begins with those of the semilocal functional.
+
+Moments that this does not keep (nickel oxide with parallel moments is one of many) exact exchange may keep, but never
+finds again from orbitals without any.  Where they have died, fields hold those of atoms with open shells until there is
+an operator; then they are gone, and moments stay or do not.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+import numpy as np
 import torch
 
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.terms.builder import PotentialBuilder
+from eigenwerk.dft.terms.local_field import LocalField
 from eigenwerk.units import HARTREE_EV
 
 START_TOLERANCE = 1e-3 / HARTREE_EV
@@ -28,13 +35,18 @@ LEAST_SHARE = 0.03
 """The smallest one, in units of the tolerance asked for: noise of the density misleads what is made of several
 operators."""
 
+FIELD = 2.0 / HARTREE_EV
+"""Of atoms whose moments the semilocal functional does not keep: up and down are apart by twice as much then, about
+as much as a quarter of exact exchange adds to the splitting of 3d levels."""
+
 
 @dataclass
 class OuterLoop:
     """Where the self-consistency of exchange stands.
 
     hybrid, semilocal: potentials with and without exact exchange; energy_tolerance: hartree; excess: what the last
-    operators changed, hartree; shift: see `relative`.
+    operators changed, hartree; shift: see `relative`; started_a: starting moments that are to be asked for, Bohr
+    magneton, None for none.
     """
 
     exchange: ExactExchange
@@ -43,12 +55,39 @@ class OuterLoop:
     energy_tolerance: float
     excess: list[float] = field(default_factory=list)
     shift: float | None = None
+    started_a: np.ndarray | None = None
     _semilocal: float | None = None
+    _field_a: np.ndarray | None = None
 
     @property
     def builder(self) -> PotentialBuilder:
         """The potential of the next step."""
-        return self.hybrid if self.exchange.rows is not None else self.semilocal
+        if self.exchange.rows is not None:
+            return self.hybrid
+        return self.semilocal if self._field_a is None else self._held
+
+    @cached_property
+    def _held(self) -> PotentialBuilder:
+        """The semilocal potential with fields that hold moments."""
+        assert self._field_a is not None
+        atoms = self.semilocal.atoms
+        return PotentialBuilder(atoms, [*self.semilocal.terms, LocalField(atoms, self._field_a)])
+
+    @property
+    def asks(self) -> bool:
+        """Whether moments are to be looked at before there is an operator."""
+        return self.started_a is not None and self.exchange.rows is None
+
+    def hold(self, moment_a: np.ndarray | None) -> str:
+        """Have fields hold these moments until there is an operator; in words.  None: there is nothing to hold."""
+        self.started_a = None
+        if moment_a is None:
+            return ""
+        self._field_a = FIELD * np.sign(moment_a)
+        return (
+            f"the semilocal functional leaves no moments: orbitals for exact exchange come from a field of "
+            f"{FIELD * HARTREE_EV:g} eV at the atoms that had some"
+        )
 
     @property
     def stands(self) -> bool:
@@ -67,30 +106,31 @@ class OuterLoop:
 
     def memory(self) -> ExchangeMemory:
         """Where it stands."""
-        return replace(self.exchange.memory(self.excess), shift=self.shift, semilocal=self._semilocal)
+        return replace(
+            self.exchange.memory(self.excess), shift=self.shift, semilocal=self._semilocal, started_a=self.started_a,
+            field_a=self._field_a,
+        )
 
     def restore(self, memory: ExchangeMemory) -> None:
         """Go on from there; from `ExchangeMemory()`, anew with the semilocal functional."""
         self.exchange.restore(memory)
         self.excess, self.shift, self._semilocal = list(memory.excess), memory.shift, memory.semilocal
+        self.started_a, self._field_a = memory.started_a, memory.field_a
         self.hybrid.forget()
 
-    def end(self, memory: ExchangeMemory | None, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> None:
-        """As it stood in the state that the run ends in, with its orbitals for bands at other points."""
-        if memory is not None and memory.rows is not self.exchange.rows:
-            self.restore(memory)
-        self.exchange.settle(coeff_sknG, occ_skn)
-
-    def relative(self, free: float) -> float:
-        """The free energy of a step as the semilocal functional counts it from its atoms, hartree.
-
-        Those of a hybrid differ from it by many eV, of their cores most of all.  The first step with exact exchange has
-        orbitals of the semilocal functional and tells the difference; 0 where there was none.
-        """
+    def note(self, free: float) -> None:
+        """Take notice of the free energy of a step, hartree."""
         if self.exchange.rows is None:
             self._semilocal = free
         elif self.shift is None and self._semilocal is not None:
             self.shift = free - self._semilocal
+
+    def relative(self, free: float) -> float:
+        """A free energy as the semilocal functional counts it from its atoms, hartree; 0 where that is not known.
+
+        Those of a hybrid differ from it by many eV, of their cores most of all.  The first step with exact exchange has
+        orbitals of the semilocal functional and tells the difference.
+        """
         if self.exchange.rows is None:
             return free
         return 0.0 if self.shift is None else free - self.shift

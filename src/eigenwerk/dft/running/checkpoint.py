@@ -39,8 +39,8 @@ NEEDED = {"structure", "parameters", "kpoints", "setups", "density", "bands", "s
 """What every ground state has."""
 
 MEMORY_BYTES = 5e8
-"""Up to this size the whole memory of a mixer is saved on the way of atoms that move, and of exact exchange, so that all
-is as if they had not been stopped."""
+"""Up to this size the whole memory of a mixer is saved on the way of atoms that move, and of hybrids, so that all is as
+if they had not been stopped."""
 
 _REMEDY = "Remove the file, or set ISTART = 0 and ICHARG = 2 to start from atoms."
 

@@ -32,7 +32,7 @@ def exchange_tree(memory: ExchangeMemory, basis: PlaneWaveBasis, grid: ProcessGr
     own = None if memory.rows is None or memory.in_use_is_last else memory.rows
     return {
         "applications": memory.applications, "energy": memory.energy, "excess": np.array(memory.excess, dtype=float),
-        "semilocal": memory.semilocal, "shift": memory.shift,
+        "semilocal": memory.semilocal, "shift": memory.shift, "started_a": memory.started_a, "field_a": memory.field_a,
         "share_j": memory.share_j, "input_jj": input_jj, "known_j": known_j,
         "overlap_jj": np.zeros((0, 0)) if memory.overlap_jj is None else memory.overlap_jj,
         "in_use": None if own is None else _rows_tree(own.row_skmG, basis, grid),
@@ -52,8 +52,10 @@ def _rows_tree(row_skmG: torch.Tensor, basis: PlaneWaveBasis, grid: ProcessGrid)
 def stored_exchange(
     tree: Mapping[str, Any], stored: Callable[[np.ndarray, np.ndarray | None], Stored]
 ) -> StoredExchange:
-    """Inverse of `exchange_tree`.  stored: vectors on the plane waves of the orbitals of the file, (s, k, m, G) and what
-    rounding takes from them."""
+    """Inverse of `exchange_tree`.
+
+    stored: vectors on the plane waves of the orbitals of the file, of (s, k, m, G) and what rounding takes from them.
+    """
 
     def rows(one: Mapping[str, Any]) -> Stored:
         return stored(one["row_skmG"], one.get("rounding_skmGx"))
@@ -64,7 +66,7 @@ def stored_exchange(
         energy=tree["energy"], applications=tree["applications"], excess=tuple(tree["excess"].tolist()),
         inputs=tuple(share_j if known else None for known, share_j in pairs),
         overlap_jj=tree["overlap_jj"], share_j=tree["share_j"],
-        semilocal=tree["semilocal"], shift=tree["shift"],
+        semilocal=tree["semilocal"], shift=tree["shift"], started_a=tree["started_a"], field_a=tree["field_a"],
     )
     own = None if tree["in_use"] is None else rows(tree["in_use"])
     return StoredExchange(rest, own, tuple(rows(tree["kept"][str(j)]) for j in range(count)))

@@ -313,7 +313,8 @@ class Saver:
         coeff_sknG = state.coeff_sknG
         if grid is not self.calculation.runtime.grid:
             coeff_sknG = coeff_sknG.cpu()
-        return whole_orbitals(grid, self.calculation.basis, coeff_sknG, self._on_the_way() or state.exchange is not None)
+        exact = self._on_the_way() or state.exchange is not None
+        return whole_orbitals(grid, self.calculation.basis, coeff_sknG, exact)
 
     def _exchange(self, state: State, grid: ProcessGrid) -> dict[str, Any] | None:
         """Where exact exchange stands, if the run is to go on with it: from all ranks."""

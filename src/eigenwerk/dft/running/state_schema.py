@@ -55,7 +55,7 @@ _MIXER = Group({
         "best": Number(float, 0, infinite=True), "since": Number(int, 0), "better": Number(int, 0),
     }),
     "history": Maybe(Group({
-        "places": Numbers("whole", "j", 0), "length_c": Array("real", "c", 0.0), "gram_xcc": Array("real", "m c c"),
+        "places": Numbers("whole", "j", 0), "length_c": Array("real", "c", 0.0), "gram_xcc": Array("real", "u c c"),
         "fits_c": Array("real", "c 6", -np.inf, np.inf),
     })),
     "last_ixy": Maybe(_STEP), "best_ixy": Maybe(_STEP),
@@ -79,6 +79,7 @@ _ROWS = Group({"row_skmG": Array("complex", "s k n G", 0.0, LARGEST_VALUE)}, {
 _EXCHANGE = Group({
     "applications": Number(int, 0), "energy": Number(float), "excess": Array("real", "e"),
     "semilocal": Maybe(Number(float)), "shift": Maybe(Number(float)),
+    "started_a": Maybe(Array("real", "a", -1e3, 1e3)), "field_a": Maybe(Array("real", "a", -1.0, 1.0)),
     "share_j": Maybe(Array("real", "v")), "input_jj": Array("real", "v v"), "known_j": Array("truth", "v"),
     "overlap_jj": Array("real", "v v"), "in_use": Maybe(_ROWS), "kept": Each(_ROWS),
 })  # fmt: skip
@@ -190,6 +191,10 @@ def _check_mixer(mixer: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
     history = mixer["history"]
     if history is None:
         return
+    # one channel until there is a change of two
+    grams = len(history["gram_xcc"])
+    enough = grams == sizes.get("m", grams) or (grams == 1 and not history["places"])
+    _require(enough, f"{where}/history/gram_xcc has {grams} channels")
     places = list(history["places"])
     _require(
         len(set(places)) == len(places) and max(places, default=-1) < sizes["c"], f"{where}/history/places is wrong"

@@ -46,6 +46,22 @@ def unasked_moments(
     return hund_a
 
 
+def dead_moments(
+    symbols: Sequence[str], datasets: Mapping[str, PawDataset], started_a: np.ndarray, ended_a: np.ndarray
+) -> np.ndarray | None:
+    """Moments that exact exchange may keep, (a,) Bohr magnetons, where the semilocal functional has kept none.
+
+    Those of the start on atoms with open shells; where none of these was asked, Hund's (`unasked_moments`).
+    """
+    if np.abs(ended_a).max() > GONE or np.abs(started_a).max() < UNASKED:
+        return None
+    hund_a = np.array([hund_moment(datasets[symbol]) for symbol in symbols])
+    asked_a = np.where((np.abs(started_a) >= UNASKED) & (hund_a > 0), started_a, 0.0)
+    if asked_a.any():
+        return asked_a
+    return hund_a if hund_a.any() else None
+
+
 @dataclass
 class SecondStart:
     """A run that starts once more where its moments have died on atoms that carry none, and ends in the lower state.

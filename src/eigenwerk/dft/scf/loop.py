@@ -8,11 +8,10 @@ import torch
 
 from eigenwerk.dft.density import Density, atomic_density, electrons_of, moment_per_atom
 from eigenwerk.dft.energies import Energies, band_energy, harris_energies
-from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.exchange.outer_loop import OuterLoop
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
-from eigenwerk.dft.scf.branches import SecondStart, other_states
+from eigenwerk.dft.scf.branches import SecondStart, dead_moments, other_states
 from eigenwerk.dft.scf.ghosts import deepest_level, overfilled, unbelievable
 from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
 from eigenwerk.dft.scf.precision import PrecisionChoice
@@ -103,7 +102,7 @@ class ScfLoop:
         progress, state = start.progress, None
         choice, precision = self._begun(start)
         objected, second = "", self._second_start(start)
-        second.note = self._begin_exchange(start)
+        second.note, of_operator = self._begin_exchange(start), 0
         for step in range(1, settings.max_steps + 1):
             started = time.perf_counter()
             with trace.span("potential"):
@@ -157,10 +156,15 @@ class ScfLoop:
             second.note = ""
             if converged and self.outer is not None and not (objected or self.outer.stands):
                 converged = False
-                record = replace(record, events=(*record.events, self._renewed(coeff_sknG, filled, filling_skn)))
+                words, held = self._held(density)
+                if held is not None:
+                    following = held
+                else:
+                    words = self._renewed(coeff_sknG, filled, filling_skn)
+                record, of_operator = replace(record, events=(*record.events, words)), len(history) + 1
             if converged or step == settings.max_steps:  # what is said of sloshing occupations on the way is not true
                 verdict = second.verdict(energies.free, converged)
-                others = other_states([*history, record]) if second.aside is None else ()
+                others = other_states([*history[of_operator:], record]) if second.aside is None else ()
                 last_words = (*filter(None, [unlikely, verdict]), *filled.warnings, *others)
                 record = replace(record, events=(*record.events, *last_words))
             history.append(record)
@@ -182,8 +186,6 @@ class ScfLoop:
                 if moment_a is not None:
                     density = self.symmetrise(atomic_density(self.atoms, settings.electrons, moment_a))
                     self.mixer = self._new_mixer()
-                    if self.outer is not None:
-                        self.outer.restore(ExchangeMemory())
                     continue
                 if second.taken is False:
                     break
@@ -193,10 +195,9 @@ class ScfLoop:
             objected = lacking or objected
             density = following
         assert state is not None
-        state = second.end(state)
         if self.outer is not None:
-            self.outer.end(state.exchange, state.coeff_sknG, state.occupations.occ_skn)
-        return state
+            self.outer.exchange.settle(state.coeff_sknG, state.occupations.occ_skn)
+        return second.end(state)
 
     def _new_mixer(self) -> PulayMixer:
         basis, count = self.atoms.basis, self.atoms.basis.density_count
@@ -206,6 +207,8 @@ class ScfLoop:
         fresh = start.progress is None and start.coeff_sknG is None and self.settings.fixed_moment is None
         asked = fresh and start.density.spin.polarised
         started_a = moment_per_atom(start.density, self.atoms) if asked else None
+        if self.outer is not None:  # which asks as soon as the semilocal functional has had its say
+            self.outer.started_a, started_a = started_a, None
         return SecondStart(started_a, self.atoms.runtime.world.all)
 
     def _begin_exchange(self, start: StartingPoint) -> str:
@@ -219,6 +222,23 @@ class ScfLoop:
             filling_skn = self.weight_k[:, None] * occ_skn * self.atoms.basis.spin.degeneracy
             return f"before this step {outer.renew(coeff_sknG, occ_skn, filling_skn)}"
         return ""
+
+    def _held(self, density: Density) -> tuple[str, Density | None]:
+        """Where the semilocal functional has kept no moments before there is an operator: words, and the density of
+        atoms with moments that are held from here on."""
+        outer, subject = self.outer, self.subject
+        assert outer is not None
+        if not outer.asks:
+            return "", None
+        ended_a, symbols = moment_per_atom(density, self.atoms), subject.structure.symbols
+        assert outer.started_a is not None
+        moment_a = dead_moments(symbols, subject.datasets, outer.started_a, ended_a)
+        if not self.atoms.runtime.world.all(moment_a is not None):
+            return outer.hold(None), None
+        assert moment_a is not None
+        self.mixer = self._new_mixer()
+        held = self.symmetrise(atomic_density(self.atoms, self.settings.electrons, moment_a))
+        return outer.hold(moment_a), held
 
     def _renewed(self, coeff_sknG: torch.Tensor, filled: Occupations, filling_skn: torch.Tensor) -> str:
         """Exact exchange with the orbitals found; in words."""
@@ -263,7 +283,10 @@ class ScfLoop:
         highest = bands.eig_skn[filled.occ_skn > 0.5]
         depth = float(highest.amax() - bands.eig_skn.amin()) if len(highest) else 0.0
         charge, atoms = self.settings.electrons - self._neutral, len(self.subject.structure.symbols)
-        free = energies.free if self.outer is None else self.outer.relative(energies.free)
+        free = energies.free
+        if self.outer is not None:
+            self.outer.note(free)
+            free = self.outer.relative(free)
         return unbelievable(depth, free, charge, atoms, self._deepest)
 
     def _screening(self, bands: Bands, filled: Occupations) -> Screening | None:
