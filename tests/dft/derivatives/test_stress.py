@@ -8,6 +8,7 @@ import torch
 
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.parameters import DipoleCorrection
+from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 GPA = HARTREE_EV / BOHR_ANGSTROM**3 * 160.2176634
@@ -29,9 +30,17 @@ CASES = {
         "sic_bent", {"precision": "Normal", "real": True, "cutoff_eV": 200.0, "real_space": {"Si": 1e-3, "C": 1e-3}},
     ),
     "dipole": ("al_layers", {"mesh": (2, 1, 1), "dipole": DipoleCorrection((2,), (0.0, 0.0, 0.07), True)}),
+    "hybrid, Gamma": ("sic_bent", {"real": True, "cutoff_eV": 90.0, "hybrid": Hybrid.of(0.25)}),
+    "screened hybrid": ("sic_bent", {"mesh": (2, 1, 1), "cutoff_eV": 90.0, "hybrid": Hybrid.of(0.25, 0.11)}),
+    "hybrid with spins": ("o2", {"spins": 2, "real": True, "hybrid": Hybrid.of(0.25)}),
+    "hybrid, real by inversion": (
+        "pairs", {"mesh": (1, 2, 1), "real": True, "symmetry_level": 2, "hybrid": Hybrid.of(0.25)},
+    ),
     "with U": ("fe_bent", {"spins": 2, "sigma_eV": 0.2, "hubbard": {"Fe": (2, 0.1)}}),
 }  # fmt: skip
-SLOW = ("magnet", "dipole", "with U", "on the grid", "real by inversion")
+SLOW = (
+    "magnet", "dipole", "with U", "on the grid", "real by inversion", "hybrid with spins", "hybrid, real by inversion",
+)  # fmt: skip
 
 
 def strained(calc, strain_vv):
@@ -63,11 +72,12 @@ def test_stress_is_the_derivative_of_the_free_energy(name, crystal, calculation)
     assert abs(along) * GPA > 0.1
 
 
-def test_symmetry_does_not_change_the_stress(crystal, calculation):
+@pytest.mark.parametrize("more", [{"functional": "PW92"}, {"hybrid": Hybrid.of(0.25, 0.11)}], ids=["LDA", "HSE06"])
+def test_symmetry_does_not_change_the_stress(more, crystal, calculation):
     """Irreducible k-points of a stretched crystal against the whole mesh without symmetry."""
     structure = crystal("si")
     structure = replace(structure, lattice_cv=structure.lattice_cv * [1.0, 1.0, 1.03])
-    settings = {"cutoff_eV": 120.0, "mesh": (2, 2, 2), "functional": "PW92", "ediff_eV": 1e-10}
+    settings = {"cutoff_eV": 120.0, "mesh": (2, 2, 2), "ediff_eV": 1e-10, **more}
     few, all_points = (calculation(structure, symmetry_level=level, **settings) for level in (2, -1))
     assert len(few.kpoints.point_kc) < len(all_points.kpoints.point_kc)
     stress_vv = few.run().stress_vv

@@ -1,4 +1,4 @@
-"""Hybrids on grids of ranks: one energy, one set of forces."""
+"""Hybrids on grids of ranks: one energy, one set of forces, one stress."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.serial import SerialCommunicator
-from ground_states import ENERGY_PER_ATOM, FORCE, pieces
+from ground_states import ENERGY_PER_ATOM, FORCE, STRESS, pieces
 
 pytestmark = pytest.mark.ranks
 
@@ -31,7 +31,8 @@ def solve(world, parts, groups):
     calc = Calculation(structure, kpoints, parameters, datasets, runtime, real)
     found = calc.run()
     state = found.state
-    return state.converged, state.energies.free, found.forces_av, state.eig_skn.numpy(), calc.exchange.applications
+    numbers = found.forces_av, found.stress_vv, state.eig_skn.numpy()
+    return state.converged, state.energies.free, *numbers, calc.exchange.applications
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def reference(calculation, crystal):
     def find(name):
         if name not in known:
             crystal_name, settings = CASES[name]
-            settings = {"cutoff_eV": 90.0, "ediff_eV": 1e-8, "stress": False, **settings}
+            settings = {"cutoff_eV": 90.0, "ediff_eV": 1e-8, **settings}
             parts = pieces(calculation(crystal(crystal_name), **settings))
             known[name] = parts, solve(SerialCommunicator(), parts, 1)
         return known[name]
@@ -54,12 +55,13 @@ def reference(calculation, crystal):
     [("complex", 2, 1), ("complex", 2, 2), ("complex", 4, 2), ("Gamma", 2, 1), ("inversion", 2, 2), ("spins", 3, 1)],
 )
 def test_hybrids_are_the_same_on_every_grid_of_ranks(ranks, reference, case, size, groups):
-    parts, (there, free, forces_av, eig_skn, applications) = reference(case)
+    parts, (there, free, forces_av, stress_vv, eig_skn, applications) = reference(case)
     assert there
-    for converged, other, other_av, other_skn, count in ranks(size, "gloo").run(solve, parts, groups):
+    for converged, other, other_av, other_vv, other_skn, count in ranks(size, "gloo").run(solve, parts, groups):
         assert converged and count == applications
         assert other == pytest.approx(free, abs=ENERGY_PER_ATOM * len(parts[0].symbols))
         np.testing.assert_allclose(other_av, forces_av, atol=FORCE)
+        np.testing.assert_allclose(other_vv, stress_vv, atol=STRESS)
         np.testing.assert_allclose(other_skn[..., :-2], eig_skn[..., :-2], atol=4 * ENERGY_PER_ATOM)
 
 

@@ -64,7 +64,7 @@ def test_tags_in_force_are_shown_with_their_origin(read):
     assert rows["AEXX"] == (0.25, "from LHFCALC and AEXX")
     assert rows["HFSCREEN"] == (0.2, "INCAR line 4")
     assert rows["AGGAX"][0] == rows["ALDAX"][0] == 0.75 and rows["AGGAC"][0] == rows["ALDAC"][0] == 1.0
-    assert not inputs.parameters.stress
+    assert inputs.parameters.stress
 
 
 def test_without_lhfcalc_there_is_no_hybrid_and_none_of_its_tags(read):
@@ -95,7 +95,6 @@ def test_shares_count_without_exact_exchange(read):
         ("HFSCREEN = -0.2\n", "HFSCREEN = -0.2: "),
         ("METAGGA = SCAN\n", "METAGGA = SCAN: meta-GGA functionals are not available"),
         ("ICHARG = 11\n", "ICHARG = 11: a hybrid's potential depends on the orbitals"),
-        ("NSW = 5\nIBRION = 2\nISIF = 3\n", "ISIF = 3: the stress of exact exchange is not available"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_tag(read, lines, expected):
@@ -111,7 +110,6 @@ def test_what_cannot_be_is_refused_with_its_tag(read, lines, expected):
         ("AEXX = 0.25\n", "ISMEAR = 0\n", "warning", "AEXX = 0.25: not used"),
         ("NKRED = 2\n", "ISMEAR = 0\n", "note", "NKRED = 2: not used"),
         ("PRECFOCK = Fast\n", HYBRID, "note", "PRECFOCK = Fast: accepted and ignored: products of orbitals"),
-        ("ISIF = 2\n", HYBRID, "note", "ISIF = 2: there is no stress of exact exchange; none is computed"),
         ("GGA = B3\n", HYBRID, "note", "AGGAX = 0.72, ALDAX = 0.8, AGGAC = 0.81, ALDAC = 0.19 are taken, as in B3LYP"),
         ("GGA = B3\n", "ISMEAR = 0\n", "error", "serve in B3LYP alone, which has 20 % of exact exchange"),
         ("GGA = LIBXC\nLIBXC1 = HYB_GGA_XC_HSE06\n", "ISMEAR = 0\n", "error", "a hybrid, but LHFCALC is not set"),

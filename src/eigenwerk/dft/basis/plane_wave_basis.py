@@ -52,6 +52,7 @@ class PlaneWaveBasis:
     index_gc integer g of the electrostatic half sphere; weight_g 1 or 2;
     wave_map, fine_map: positions on the two FFT grids (the wave grid holds the density sphere only).
     spin: what it makes of orbitals and densities.
+    sphere_cv: the lattice in which they are spheres, (3, 3) in bohr, rows.
     lattice: measures them.  wave_vector_khv, kinetic_kh, vector_gv, norm2_g, coulomb_g and volume follow from it;
     kinetic_kG, mask_kG: for the numbers of vectors.
     """
@@ -75,6 +76,7 @@ class PlaneWaveBasis:
     density_count: int
     wave_map: HalfSphereMap
     fine_map: HalfSphereMap
+    sphere_cv: np.ndarray
     lattice: Lattice
     spin: SpinForm = UNPOLARISED
 
@@ -223,7 +225,7 @@ def make_basis(
         runtime=runtime, structure=structure, cutoff=cutoff, precision=precision, grids=grids,
         index_gc=index_gc, weight_g=1 + index_gc.any(1).to(runtime.real), density_count=density_count, lattice=lattice,
         wave_map=half_sphere_map(dense_gc[:density_count], grids.wave, runtime),
-        fine_map=half_sphere_map(dense_gc, grids.fine, runtime), spin=spin,
+        fine_map=half_sphere_map(dense_gc, grids.fine, runtime), sphere_cv=structure.lattice_cv, spin=spin,
         **_of_orbitals(structure, kpoints, radius, grids, runtime, real),
     )
 

@@ -20,24 +20,56 @@ def point_charge_potential(lattice_cv: np.ndarray, place_v: np.ndarray | None = 
 
     A place must not be a lattice point.
     """
-    volume = abs(np.linalg.det(lattice_cv))
-    reciprocal_cv = 2 * np.pi * np.linalg.inv(lattice_cv).T
-    eta = np.sqrt(np.pi) / volume ** (1 / 3)
+    eta = _split(lattice_cv)
+    volume, reciprocal_cv = abs(np.linalg.det(lattice_cv)), 2 * np.pi * np.linalg.inv(lattice_cv).T
     at_v = np.zeros(3) if place_v is None else np.asarray(place_v)
     # by its nearest image or one near that: the sums reach as far beyond
     scaled_c = at_v @ reciprocal_cv.T / (2 * np.pi)
     at_v = (scaled_c - np.rint(scaled_c)) @ lattice_cv
-    image_xv = _points(lattice_cv, _REACH / eta + np.linalg.norm(lattice_cv, axis=1).sum() / 2)
-    distance_x = np.linalg.norm(image_xv - at_v, axis=1)
+    distance_x = np.linalg.norm(_images(lattice_cv, eta) - at_v, axis=1)
     if place_v is None:
         distance_x = distance_x[distance_x > 0]
-    wave_xv = _points(reciprocal_cv, 2 * eta * _REACH)
-    square_x = (wave_xv**2).sum(axis=1)
-    wave_xv, square_x = wave_xv[square_x > 0], square_x[square_x > 0]
+    wave_xv, square_x = _waves(reciprocal_cv, eta)
     near = float((erfc(eta * distance_x) / distance_x).sum())
     far = float((np.exp(-square_x / (4 * eta**2)) / square_x * np.cos(wave_xv @ at_v)).sum())
     own = 2 * eta / np.sqrt(np.pi) if place_v is None else 0.0
     return near + 4 * np.pi / volume * far - np.pi / (volume * eta**2) - own
+
+
+def point_charge_strain(lattice_cv: np.ndarray) -> np.ndarray:
+    """∂φ/∂ε_vw at the charge itself, without its own 1/r, for a strain r -> (1 + ε) r of the lattice; (3, 3), hartree.
+
+    η is kept: φ does not depend on it.
+    """
+    eta, volume = _split(lattice_cv), abs(np.linalg.det(lattice_cv))
+    image_xv = _images(lattice_cv, eta)
+    distance_x = np.linalg.norm(image_xv, axis=1)
+    image_xv, distance_x = image_xv[distance_x > 0], distance_x[distance_x > 0]
+    slope_x = -erfc(eta * distance_x) / distance_x**2
+    slope_x -= 2 * eta / np.sqrt(np.pi) * np.exp(-((eta * distance_x) ** 2)) / distance_x
+    wave_xv, square_x = _waves(2 * np.pi * np.linalg.inv(lattice_cv).T, eta)
+    far_x = 4 * np.pi / volume * np.exp(-square_x / (4 * eta**2)) / square_x
+    by_length_x = 2 * far_x * (1 / (4 * eta**2) + 1 / square_x)
+    by_volume = np.pi / (volume * eta**2) - far_x.sum()
+    near_vv = (image_xv.T * (slope_x / distance_x)) @ image_xv
+    return np.asarray(near_vv + (wave_xv.T * by_length_x) @ wave_xv + by_volume * np.eye(3))
+
+
+def _split(lattice_cv: np.ndarray) -> float:
+    """η: both sums are equally long."""
+    return float(np.sqrt(np.pi) / abs(np.linalg.det(lattice_cv)) ** (1 / 3))
+
+
+def _images(lattice_cv: np.ndarray, eta: float) -> np.ndarray:
+    """Lattice points of the sum in space."""
+    return _points(lattice_cv, _REACH / eta + np.linalg.norm(lattice_cv, axis=1).sum() / 2)
+
+
+def _waves(reciprocal_cv: np.ndarray, eta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Wave vectors of the other sum, without zero, and their squares."""
+    wave_xv = _points(reciprocal_cv, 2 * eta * _REACH)
+    square_x = (wave_xv**2).sum(axis=1)
+    return wave_xv[square_x > 0], square_x[square_x > 0]
 
 
 def madelung_constant(lattice_cv: np.ndarray) -> float:

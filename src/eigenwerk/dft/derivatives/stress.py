@@ -8,9 +8,13 @@ and in D, so only what a cell measures counts:
     Ω σ_vw = - Σ_n f_n Σ_G |c_nG|² q_v q_w + ∂/∂ε { Σ_terms E + Σ_s ∫ ṽ_s (ñ_s + ñ_c/s) + Σ_n f_n P†(ΔH - ε_n ΔS)P }
 
 with each term E at fixed coefficients of ñ + ñ_c and fixed D (`Term.strained`), ṽ, ΔH and ε_n fixed, ñ as 1/Ω.
-What stands in braces is differentiated automatically.  Equations: docs/equations/stress.md.  Source: O. H. Nielsen and
-R. M. Martin, Phys. Rev. B 32, 3792 (1985); for PAW M. Torrent et al., Comput. Mater. Sci. 42, 337 (2008).
+Terms that depend on the orbitals themselves (exact exchange) add their own strain and what they put between projectors
+(`Term.orbital_strain`).  What stands in braces is differentiated automatically.  Equations: docs/equations/stress.md.
+Source: O. H. Nielsen and R. M. Martin, Phys. Rev. B 32, 3792 (1985); for PAW M. Torrent et al., Comput. Mater. Sci. 42,
+337 (2008).
 """
+
+from functools import reduce
 
 import torch
 
@@ -33,8 +37,9 @@ def stress(
 ) -> torch.Tensor:
     """σ in hartree per bohr³, (3, 3), symmetric as a matrix, not symmetrised by the crystal; arguments as `forces`."""
     atoms, potential = builder.atoms, builder(density)
-    if potential.rows is not None:
-        raise NotImplementedError("the stress of terms that add rows to the Hamiltonian")
+    found = [term.orbital_strain(coeff_sknG, filling_skn) for term in builder.terms]
+    of_orbitals = [part for part in found if part is not None]
+    pencils = [part.pencil_sknI for part in of_orbitals]
     strain_vv = torch.zeros((3, 3), dtype=torch.float64, requires_grad=True)
     lattice_cv = atoms.basis.lattice.vector_cv
     strained = atoms.strained(lattice_cv @ (torch.eye(3, dtype=lattice_cv.dtype) + strain_vv).T)
@@ -43,8 +48,9 @@ def stress(
     else:
         common = _fixed_fields(builder, potential, strained)
     (common_vv,) = torch.autograd.grad(common, strain_vv, retain_graph=True)
-    own = projector_strain(atoms, strained, potential.dH_sx, coeff_sknG, eig_skn, filling_skn)
-    own_vv = kinetic_strain(atoms, coeff_sknG, filling_skn)
+    more_sknI = reduce(torch.add, pencils) if pencils else None
+    own = projector_strain(atoms, strained, potential.dH_sx, coeff_sknG, eig_skn, filling_skn, more_sknI)
+    own_vv = sum((part.strain_vv for part in of_orbitals), kinetic_strain(atoms, coeff_sknG, filling_skn))
     if own.requires_grad:
         own_vv = own_vv + torch.autograd.grad(own, strain_vv)[0].to(own_vv.device)
     total_vv = atoms.runtime.world.sum(own_vv) + common_vv.to(own_vv.device)

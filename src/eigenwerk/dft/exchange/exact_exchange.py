@@ -14,9 +14,11 @@ import torch
 from eigenwerk.dft.exchange.compressed import applied, compressed, expectation
 from eigenwerk.dft.exchange.extrapolation import OperatorHistory
 from eigenwerk.dft.exchange.memory import ExchangeMemory
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals
 from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.exchange.pair_stress import exchange_strain
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalForces, Term
+from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalForces, OrbitalStrain, Term
 
 NAME = "exact exchange"
 
@@ -96,10 +98,18 @@ class ExactExchange(Term):
 
     def orbital_forces(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalForces:
         """What moves with the atoms in E_x of these orbitals, whatever `renew` was given."""
+        sources = self._sources(coeff_sknG, filling_skn)
+        return self.operator.forces(sources, coeff_sknG, filling_skn)
+
+    def orbital_strain(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalStrain:
+        """What a strain does to E_x of these orbitals."""
+        return exchange_strain(self.operator, self._sources(coeff_sknG, filling_skn), coeff_sknG, filling_skn)
+
+    def _sources(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> MeshOrbitals:
         basis = self.atoms.basis
         full_k = (basis.weight_k.cpu() * basis.spin.degeneracy)[:, None]
         occ_skn = torch.where(full_k > 0, filling_skn / full_k.clamp_min(1e-300), 0.0)
-        return self.operator.forces(self.operator.sources(coeff_sknG, occ_skn), coeff_sknG, filling_skn)
+        return self.operator.sources(coeff_sknG, occ_skn)
 
 
 class RowsAt:

@@ -18,6 +18,7 @@ T. A. Arias, Phys. Rev. B 87, 165122 (2013).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import ceil, pi
 
@@ -26,11 +27,14 @@ import torch
 from scipy.special import erf
 
 from eigenwerk.dft.crystal.kpoints import KPoints
-from eigenwerk.dft.crystal.madelung import point_charge_potential
+from eigenwerk.dft.crystal.madelung import point_charge_potential, point_charge_strain
 from eigenwerk.errors import InputError
 
 ZERO = 1e-12
 """|q|² below this (bohr⁻²) is zero."""
+
+NEAR = 1e-9
+"""Distances below this (bohr) are zero."""
 
 WIDTH, WAVES = 5.0, 3.0
 """a R of the long range inside a Wigner-Seitz cell, and waves of its grid in units of a times heights of the cell."""
@@ -41,7 +45,8 @@ class ExchangeKernel:
     """v(q), hartree bohr³.
 
     omega: screening, bohr⁻¹, 0 for none; radius: where a plain interaction is cut, bohr, 0 for nowhere; at_zero: v(0);
-    words: which of these, for people; long_range: what is added, by wave.
+    words: which of these, for people; long_range: what is added, by wave; crystal_cv: the cell in which Bloch waves are
+    periodic, of an interaction that depends on it.
     """
 
     omega: float
@@ -49,6 +54,7 @@ class ExchangeKernel:
     at_zero: float
     words: str
     long_range: "LongRange | None" = None
+    crystal_cv: np.ndarray | None = None
 
     def of_waves(self, wave_xc: np.ndarray, norm2_x: torch.Tensor) -> torch.Tensor:
         """v of wave vectors q, fractional, and their |q|²."""
@@ -67,6 +73,25 @@ class ExchangeKernel:
             value_x = value_x * (1 - torch.cos(self.radius * safe_x.sqrt()))
         return torch.where(norm2_x < ZERO, torch.full_like(value_x, self.at_zero), value_x)
 
+    def cell_strain(self, wave_xc: np.ndarray, norm2_x: torch.Tensor, weight_x: torch.Tensor) -> torch.Tensor:
+        """Σ_x W_x ∂v(q_x)/∂ε_vw of a strain that changes the cell and leaves q, for weights W; (3, 3).
+
+        What a strain does to q is in `of_waves`, which can be differentiated by |q|².
+        """
+        total_vv = weight_x.new_zeros((3, 3))
+        if self.crystal_cv is None:
+            return total_vv
+        zero_x = norm2_x < ZERO
+        if self.radius:  # R³ is proportional to the volume
+            slope_x = 4 * pi * torch.sin(self.radius * norm2_x.sqrt()) / norm2_x.clamp_min(ZERO).sqrt()
+            slope_x = torch.where(zero_x, torch.full_like(slope_x, 4 * pi * self.radius), slope_x)
+            return total_vv + torch.eye(3).to(total_vv) * float((weight_x * slope_x).sum() * self.radius / 3)
+        if self.long_range is not None:
+            return total_vv + torch.as_tensor(self.long_range.cell_strain(wave_xc, weight_x.cpu().numpy())).to(total_vv)
+        at_zero = float((weight_x * zero_x).sum())
+        slope_vv = point_charge_potential(self.crystal_cv) * np.eye(3) + point_charge_strain(self.crystal_cv)
+        return total_vv - at_zero * abs(np.linalg.det(self.crystal_cv)) * torch.as_tensor(slope_vv).to(total_vv)
+
 
 def screened_kernel(omega: float) -> ExchangeKernel:
     """erfc(ωr)/r, ω in bohr⁻¹."""
@@ -80,56 +105,109 @@ def probe_charge_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> Exchang
     """
     crystal_cv = cells_cc @ lattice_cv
     at_zero = -abs(np.linalg.det(crystal_cv)) * point_charge_potential(crystal_cv)
-    return ExchangeKernel(0.0, 0.0, at_zero, "1/r, at zero wave vector by a probe charge")
+    words = "1/r, at zero wave vector by a probe charge"
+    return ExchangeKernel(0.0, 0.0, at_zero, words, crystal_cv=crystal_cv)
 
 
 def cut_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> ExchangeKernel:
     """1/r inside the sphere that has the volume of the cell in which Bloch waves are periodic."""
-    volume = abs(np.linalg.det(cells_cc @ lattice_cv))
-    radius = (3 * volume / (4 * pi)) ** (1 / 3)
-    return ExchangeKernel(0.0, radius, 2 * pi * radius**2, f"1/r cut at {radius:.2f} bohr")
+    crystal_cv = cells_cc @ lattice_cv
+    radius = (3 * abs(np.linalg.det(crystal_cv)) / (4 * pi)) ** (1 / 3)
+    return ExchangeKernel(0.0, radius, 2 * pi * radius**2, f"1/r cut at {radius:.2f} bohr", crystal_cv=crystal_cv)
 
 
 @dataclass(frozen=True)
 class LongRange:
     """∫ erf(a r)/r exp(-iq·r) over a Wigner-Seitz cell, at the waves that are periodic in it.
 
-    cells_cc: its integers; value_R: on a grid of waves, as an FFT gives them.
+    cells_cc, crystal_cv: its integers and lattice; a: bohr⁻¹; size_c: of the grid of waves, beyond which it is zero.
     """
 
     cells_cc: np.ndarray
-    value_R: np.ndarray
+    crystal_cv: np.ndarray
+    a: float
+    size_c: tuple[int, ...]
 
     def __call__(self, wave_xc: np.ndarray) -> np.ndarray:
-        """For wave vectors in fractional coordinates of the primitive cell; zero beyond the grid."""
+        """For wave vectors in fractional coordinates of the primitive cell."""
+        return self._at(self._value_R, wave_xc)
+
+    def cell_strain(self, wave_xc: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
+        """Σ_x W_x ∂/∂ε_vw of it at fixed waves in fractional coordinates, with a as it is; (3, 3).
+
+        Phases q·r stay, r and the volume follow the strain.  The waves themselves have no part in it.
+        """
+        strain_vv = np.empty((3, 3))
+        for (v, w), value_R in self._strain_R.items():
+            strain_vv[v, w] = strain_vv[w, v] = weight_x @ self._at(value_R, wave_xc)
+        return strain_vv
+
+    def _at(self, value_R: np.ndarray, wave_xc: np.ndarray) -> np.ndarray:
         index_xc = np.rint(wave_xc @ self.cells_cc.T).astype(int)
-        size_c = np.array(self.value_R.shape)
+        size_c = np.array(self.size_c)
         inside_x = (2 * np.abs(index_xc) < size_c).all(1)
-        return self.value_R[tuple((index_xc % size_c).T)] * inside_x
+        return np.asarray(value_R[tuple((index_xc % size_c).T)] * inside_x)
+
+    @cached_property
+    def _value_R(self) -> np.ndarray:
+        """On the grid of waves, as an FFT gives them."""
+        return self._fft(self._fields[0])
+
+    @cached_property
+    def _strain_R(self) -> dict[tuple[int, int], np.ndarray]:
+        """Derivatives by the strain; of f(r): f'(r) r_v r_w / r, and f for the volume."""
+        value_R, strain_Rvw = self._fields
+        return {
+            (v, w): self._fft(strain_Rvw[..., v, w] + (v == w) * value_R) for v in range(3) for w in range(v + 1)
+        }
+
+    def _fft(self, field_R: np.ndarray) -> np.ndarray:
+        """The integral over the cell with exp(-iq·r)."""
+        return np.asarray(np.fft.fftn(field_R).real * (abs(np.linalg.det(self.crystal_cv)) / field_R.size))
+
+    @property
+    def _fields(self) -> tuple[np.ndarray, np.ndarray]:
+        """erf(a r)/r of nearest images on the points of the cell, and its slope times r_v r_w / r."""
+        axes = [np.arange(size) / size for size in self.size_c]
+        value_R, strain_Rvw = np.empty(self.size_c), np.empty((*self.size_c, 3, 3))
+        for x, first in enumerate(axes[0]):
+            scaled_Rc = np.stack(np.meshgrid([first], axes[1], axes[2], indexing="ij"), -1)[0]
+            product_Rvw, length_R = _nearest(scaled_Rc, self.crystal_cv)
+            safe_R, zero_R = np.maximum(length_R, NEAR), length_R < NEAR
+            gauss_R = 2 * self.a / np.sqrt(pi) * np.exp(-((self.a * length_R) ** 2))
+            value_R[x] = np.where(zero_R, gauss_R, erf(self.a * safe_R) / safe_R)
+            slope_R = np.where(zero_R, 0.0, (gauss_R - value_R[x]) / safe_R**2)
+            strain_Rvw[x] = slope_R[..., None, None] * product_Rvw
+        return value_R, strain_Rvw
+
+
+def _nearest(scaled_Rc: np.ndarray, crystal_cv: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of the shortest images of points of a cell their lengths and r_v r_w, the mean of those that are equally long."""
+    base_Rv = (scaled_Rc - np.rint(scaled_Rc)) @ crystal_cv
+    images = [base_Rv + image_v for image_v in _images(crystal_cv)]
+    length_R = np.min([np.linalg.norm(image_Rv, axis=-1) for image_Rv in images], axis=0)
+    product_Rvw, count_R = np.zeros((*length_R.shape, 3, 3)), np.zeros(length_R.shape)
+    for image_Rv in images:
+        same_R = np.linalg.norm(image_Rv, axis=-1) < length_R + NEAR
+        count_R += same_R
+        product_Rvw += same_R[..., None, None] * image_Rv[..., :, None] * image_Rv[..., None, :]
+    return product_Rvw / count_R[..., None, None], length_R
+
+
+def _images(crystal_cv: np.ndarray) -> np.ndarray:
+    return np.array(list(product((-2, -1, 0, 1, 2), repeat=3))) @ crystal_cv
 
 
 def wigner_seitz_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> ExchangeKernel:
     """1/r inside the Wigner-Seitz cell of the lattice in which Bloch waves are periodic."""
     crystal_cv = cells_cc @ lattice_cv
-    image_xv = np.array(list(product((-2, -1, 0, 1, 2), repeat=3))) @ crystal_cv
-    inner = 0.5 * min(float(np.linalg.norm(image_v)) for image_v in image_xv if image_v.any())
+    inner = 0.5 * min(float(np.linalg.norm(image_v)) for image_v in _images(crystal_cv) if image_v.any())
     a = WIDTH / inner
     # the Gaussian of erf(a r)/r has died at the edge of the grid of waves
     height_c = 1 / np.linalg.norm(np.linalg.inv(crystal_cv), axis=0)
-    size_c = [2 * ceil(WAVES * a * height) for height in height_c]
-    axes = [np.arange(size) / size for size in size_c]
-    value_R = np.empty(size_c)
-    for place, first in zip(value_R, axes[0], strict=True):
-        scaled_Rc = np.stack(np.meshgrid([first], axes[1], axes[2], indexing="ij"), -1)[0]
-        scaled_Rc -= np.rint(scaled_Rc)
-        distance_R = np.full(scaled_Rc.shape[:2], np.inf)
-        for image_v in image_xv:
-            distance_R = np.minimum(distance_R, np.linalg.norm(scaled_Rc @ crystal_cv + image_v, axis=-1))
-        near_R = distance_R < 1e-9
-        place[:] = np.where(near_R, 2 * a / np.sqrt(pi), erf(a * distance_R) / np.where(near_R, 1.0, distance_R))
-    weight = abs(np.linalg.det(crystal_cv)) / value_R.size
-    long_range = LongRange(cells_cc, np.fft.fftn(value_R).real * weight)
-    return ExchangeKernel(a, 0.0, pi / a**2, "1/r that ends at the Wigner-Seitz cell of the mesh", long_range)
+    long_range = LongRange(cells_cc, crystal_cv, a, tuple(2 * ceil(WAVES * a * height) for height in height_c))
+    words = "1/r that ends at the Wigner-Seitz cell of the mesh"
+    return ExchangeKernel(a, 0.0, pi / a**2, words, long_range, crystal_cv)
 
 
 UNSCREENED = {"probe charge": probe_charge_kernel, "cut": cut_kernel, "Wigner-Seitz": wigner_seitz_kernel}

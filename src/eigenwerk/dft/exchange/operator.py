@@ -5,6 +5,8 @@ has in the layout of bands, so that pairs are shared by all ranks and every sum 
 functions of the occupancies D and stand on their own (one_centre.py).
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import ceil
 
 import torch
@@ -19,6 +21,18 @@ from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.terms.term import OrbitalForces
 from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES
 from eigenwerk.parallel.threads import threads_for
+
+
+@dataclass(frozen=True)
+class Share:
+    """Bands of a spin and point on a rank: whole orbitals, their rows, w_k g f of them and of all bands."""
+
+    s: int
+    k: int
+    x_1bW: torch.Tensor
+    rows_1bI: torch.Tensor
+    filling_b: torch.Tensor
+    filling_n: torch.Tensor
 
 
 class ExchangeOperator:
@@ -57,22 +71,35 @@ class ExchangeOperator:
     def forces(self, sources: MeshOrbitals, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalForces:
         """Forces of compensation charges, and f_n c_nI of the projectors; filling = w_k g f of all points, in host
         memory."""
-        atoms, basis, comm = self.atoms, self.basis, self.basis.runtime.bands
-        used, filling_skn = filled_bands(filling_skn.flatten(0, 1)), filling_skn[:, basis.own_k].to(coeff_sknG.device)
-        shape = (*coeff_sknG.shape[:2], used, atoms.layout.projector_count)
-        pencil_sknI = coeff_sknG.new_empty(shape)
-        slope_av = filling_skn.new_zeros((len(basis.structure.symbols), 3))
-        with basis.runtime.trace.span("exact exchange"):
-            for s, x_knG in enumerate(coeff_sknG[:, :, :used]):
-                for k in range(len(x_knG)):
-                    here, own_n = slice(k, k + 1), own_bands(comm, used)
-                    rows_1nI = comm.sum(projections(x_knG[here], atoms.projector_kIG[here]))[:, own_n]
-                    own_1bW = ToBands(comm, x_knG[here]).wait()[:, : rows_1nI.shape[1]]
-                    _, rows_bI, slope_bav = self._of_bands(sources, s, k, own_1bW, rows_1nI, slopes=True)
-                    rows_nI = comm.all_gather(rows_bI.contiguous(), self._band_counts(used))
-                    pencil_sknI[s, k] = -self.fraction * filling_skn[s, k, :used, None] * rows_nI
-                    slope_av += torch.einsum("b,bav->av", filling_skn[s, k, :used][own_n], slope_bav)
-        return OrbitalForces(basis.runtime.world.sum(self.fraction * slope_av), pencil_sknI)
+        used, pencil_sknI = filled_bands(filling_skn.flatten(0, 1)), self.pencils(coeff_sknG, filling_skn)
+        slope_av = filling_skn.new_zeros((len(self.basis.structure.symbols), 3), device=coeff_sknG.device)
+        with self.basis.runtime.trace.span("exact exchange"):
+            for one in self.shares(coeff_sknG, filling_skn):
+                _, rows_bI, slope_bav = self._of_bands(sources, one.s, one.k, one.x_1bW, one.rows_1bI, slopes=True)
+                pencil_sknI[one.s, one.k] = self.pencil(one, rows_bI, used)
+                slope_av += torch.einsum("b,bav->av", one.filling_b, slope_bav)
+        return OrbitalForces(self.basis.runtime.world.sum(self.fraction * slope_av), pencil_sknI)
+
+    def shares(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> Iterator["Share"]:
+        """This rank's part of the bands that hold electrons, of each spin and point; filling as in `forces`."""
+        comm, used = self.basis.runtime.bands, filled_bands(filling_skn.flatten(0, 1))
+        own_n, own_skn = own_bands(comm, used), filling_skn[:, self.basis.own_k].to(coeff_sknG.device)
+        for s, x_knG in enumerate(coeff_sknG[:, :, :used]):
+            for k in range(len(x_knG)):
+                here = slice(k, k + 1)
+                rows_1bI = comm.sum(projections(x_knG[here], self.atoms.projector_kIG[here]))[:, own_n]
+                own_1bW = ToBands(comm, x_knG[here]).wait()[:, : rows_1bI.shape[1]]
+                yield Share(s, k, own_1bW, rows_1bI, own_skn[s, k, :used][own_n], own_skn[s, k, :used])
+
+    def pencils(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> torch.Tensor:
+        """Room for f_n c_nI of the bands that hold electrons; (s, k, n, I)."""
+        used = filled_bands(filling_skn.flatten(0, 1))
+        return coeff_sknG.new_empty((*coeff_sknG.shape[:2], used, self.atoms.layout.projector_count))
+
+    def pencil(self, one: "Share", rows_bI: torch.Tensor, used: int) -> torch.Tensor:
+        """f_n c_nI of a spin and point from this rank's coefficients of rows without the factor -α; (n, I)."""
+        rows_nI = self.basis.runtime.bands.all_gather(rows_bI.contiguous(), self._band_counts(used))
+        return -self.fraction * one.filling_n[:, None] * rows_nI
 
     def _band_counts(self, count: int) -> list[int]:
         """Bands of each band rank."""
@@ -111,7 +138,7 @@ class ExchangeOperator:
         for n in blocks_of(count, size):
             x_here, rows_here = x_1bW[:, n], rows_1bI[:, n]
             if slopes and basis.form.real:  # each on a grid of its own
-                x_here, rows_here = _alone(x_here), _alone(rows_here)
+                x_here, rows_here = alone(x_here), alone(rows_here)
             targets, rows_bI = self._of_block(sources, s, k, sphere_map.to_grid(x_here), rows_here, slopes)
             rows.append(rows_bI[:: len(rows_bI) // (n.stop - n.start)])
             if targets.out_tav is not None:
@@ -125,24 +152,39 @@ class ExchangeOperator:
         self, sources: MeshOrbitals, s: int, k: int, u_1tR: torch.Tensor, rows_1bI: torch.Tensor, slopes: bool
     ) -> tuple[Targets, torch.Tensor]:
         """Fields of several orbitals, real ones in pairs; and the coefficients of rows (b, I)."""
-        atoms, basis = self.atoms, self.basis
-        point_kc = basis.runtime.tensor(basis.point_kc[k : k + 1])
-        field_1tI = _paired(rows_1bI) if basis.form.real else rows_1bI
-        if atoms.pairs is not None:
-            field_1tI = atoms.pairs.whole_projections(field_1tI, point_kc)
-        targets = Targets.of(u_1tR[0].flatten(1), field_1tI[0], len(basis.structure.symbols) if slopes else 0)
-        per_thread = ceil(u_1tR.shape[1] / threads_for(u_1tR.device))
-        size = block_of_sources(self.pairs.points, per_thread, basis.runtime.grid_bytes)
+        basis, count = self.basis, rows_1bI.shape[1]
+        u_tR, field_tI = u_1tR[0].flatten(1), self.fields(k, rows_1bI)
+        targets = Targets.of(u_tR, field_tI, len(basis.structure.symbols) if slopes else 0)
+        size = self.source_block(len(u_tR))
         for point in self.stars.mesh:
             waves = self.pairs.waves(basis.point_kc[k] - point.point_c)
             for block in sources.blocks(s, point, size):
                 self.pairs.add(block, waves, targets)
-        out_1tI = targets.out_tI[None]
-        if atoms.pairs is not None:
-            out_1tI = atoms.pairs.rows_of_projections(out_1tI, point_kc)
-        if basis.form.real:
-            out_1tI = torch.view_as_real(out_1tI).movedim(-1, 2).flatten(1, 2)[:, : rows_1bI.shape[1]]
-        return targets, out_1tI[0].to(basis.form.dtype)
+        return targets, self.rows(k, targets.out_tI, count)
+
+    def source_block(self, targets: int) -> int:
+        """How many orbitals are paired at a time with so many fields."""
+        per_thread = ceil(targets / threads_for(self.basis.runtime.device))
+        return block_of_sources(self.pairs.points, per_thread, self.basis.runtime.grid_bytes)
+
+    def fields(self, k: int, rows_1bI: torch.Tensor) -> torch.Tensor:
+        """<p̃_I|ψ̃> of fields, two real orbitals in one, from those of rows; (t, I)."""
+        field_1tI = _paired(rows_1bI) if self.basis.form.real else rows_1bI
+        if self.atoms.pairs is not None:
+            field_1tI = self.atoms.pairs.whole_projections(field_1tI, self._point(k))
+        return field_1tI[0]
+
+    def rows(self, k: int, field_tI: torch.Tensor, count: int) -> torch.Tensor:
+        """Coefficients of rows of so many orbitals from those of projectors in fields; (b, I)."""
+        out_1tI = field_tI[None]
+        if self.atoms.pairs is not None:
+            out_1tI = self.atoms.pairs.rows_of_projections(out_1tI, self._point(k))
+        if self.basis.form.real:
+            out_1tI = torch.view_as_real(out_1tI).movedim(-1, 2).flatten(1, 2)[:, :count]
+        return out_1tI[0].to(self.basis.form.dtype)
+
+    def _point(self, k: int) -> torch.Tensor:
+        return self.basis.runtime.tensor(self.basis.point_kc[k : k + 1])
 
 
 def _paired(rows_1bI: torch.Tensor) -> torch.Tensor:
@@ -153,6 +195,6 @@ def _paired(rows_1bI: torch.Tensor) -> torch.Tensor:
     return torch.complex(first_1tI, second_1tI)
 
 
-def _alone(x_1bx: torch.Tensor) -> torch.Tensor:
+def alone(x_1bx: torch.Tensor) -> torch.Tensor:
     """With zeros as neighbours."""
     return torch.stack([x_1bx, torch.zeros_like(x_1bx)], 2).flatten(1, 2)

@@ -25,7 +25,7 @@ from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
 from eigenwerk.dft.exchange.mesh_orbitals import SourceBlock
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.paw.setup import COMPENSATION_LMAX
+from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
 from eigenwerk.dft.paw.spherical import solid_harmonics
 from eigenwerk.parallel.block_sizes import EXCHANGE_TABLE_BYTES
 from eigenwerk.parallel.threads import each, threads_for
@@ -40,10 +40,11 @@ SAME_WAVE = 1e8
 class PairWaves:
     """Plane waves q+G of pair densities: their places on the grid, the interaction, compensation charges.
 
-    vector_Sv: q+G, bohr⁻¹; kernel_S: v(q+G); charge_AS: g_aL(q+G) of all atoms and L, A = (a, L), per volume of the
-    cell.
+    wave_Sc, vector_Sv: q+G, fractional and in bohr⁻¹; kernel_S: v(q+G); charge_AS: g_aL(q+G) of all atoms and L,
+    A = (a, L), per volume of the cell.
     """
 
+    wave_Sc: np.ndarray
     vector_Sv: torch.Tensor
     place_S: torch.Tensor
     kernel_S: torch.Tensor
@@ -117,32 +118,39 @@ class PairExchange:
         wave_Sc = index_Sc + q_c
         vector_Sv = basis.lattice.waves(runtime.tensor(wave_Sc))
         norm2_S = square(vector_Sv)
-        harmonic_LS = solid_harmonics(COMPENSATION_LMAX, vector_Sv).T * self.atoms.shape_factor_L[:, None]
         charge_AS = torch.empty(
             (len(self.scaled_ac), HARMONICS, len(flat_S)), dtype=runtime.complex, device=runtime.device
         )
         for species in self.atoms.layout.species:
-            gauss_S = torch.exp(-0.25 * species.setup.shape_radius**2 * norm2_S) * (4 * pi / self.volume)
-            shape_LS = harmonic_LS * gauss_S
+            shape_LS = self.shapes(species.setup, vector_Sv) * (1 / self.volume)
             for a in species.atom_a:
-                phase_S = runtime.tensor(turns(wave_Sc, -self.scaled_ac[a]), runtime.complex)
-                torch.mul(shape_LS, phase_S, out=charge_AS[int(a)])
+                torch.mul(shape_LS, self.phases(wave_Sc, int(a)), out=charge_AS[int(a)])
         kernel_S = self.kernel.of_waves(wave_Sc, norm2_S)
-        return PairWaves(vector_Sv, runtime.index(flat_S), kernel_S, charge_AS.flatten(0, 1))
+        return PairWaves(wave_Sc, vector_Sv, runtime.index(flat_S), kernel_S, charge_AS.flatten(0, 1))
+
+    def shapes(self, setup: Setup, vector_Sv: torch.Tensor) -> torch.Tensor:
+        """∫ g_L exp(-iq·r) of an atom at the origin but for (-i)^l, which `shape_factor_L` has; (L, S)."""
+        gauss_S = torch.exp(-0.25 * setup.shape_radius**2 * square(vector_Sv)) * (4 * pi)
+        harmonic_LS = solid_harmonics(COMPENSATION_LMAX, vector_Sv).T * self.atoms.shape_factor_L[:, None]
+        return harmonic_LS * gauss_S
+
+    def phases(self, wave_Sc: np.ndarray, a: int) -> torch.Tensor:
+        """exp(-iq·R_a) of waves q, fractional."""
+        return self.basis.runtime.tensor(turns(wave_Sc, -self.scaled_ac[a]), self.basis.runtime.complex)
 
     def _sphere(self, q_c: np.ndarray) -> np.ndarray:
-        """Integer G with |q+G| in the sphere of pair densities; (S, 3)."""
-        structure = self.basis.structure
-        size_c = self.radius * np.linalg.norm(structure.lattice_cv, axis=1) / (2 * pi)
+        """Integer G with |q+G| in the sphere of pair densities; (S, 3).  The same in a strained cell."""
+        lattice_cv = self.basis.sphere_cv
+        size_c = self.radius * np.linalg.norm(lattice_cv, axis=1) / (2 * pi)
         low_c, high_c = np.ceil(-size_c - q_c).astype(int), np.floor(size_c - q_c).astype(int)
         axes = [np.arange(low, high + 1) for low, high in zip(low_c, high_c, strict=True)]
         index_Sc = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
-        vector_Sv = (index_Sc + q_c) @ structure.reciprocal_cv
+        vector_Sv = (index_Sc + q_c) @ (2 * pi * np.linalg.inv(lattice_cv).T)
         return index_Sc[(vector_Sv**2).sum(1) <= self.radius**2]
 
     def add(self, sources: SourceBlock, waves: PairWaves, targets: Targets) -> None:
         """What exchange with some orbitals adds to all targets, without the factor -α; threads share the targets."""
-        charges_nIL = self._source_charges(sources.proj_nI)
+        charges_nIL = self.charges_of_sources(sources.proj_nI)
         threads = threads_for(targets.u_tR.device)
         pieces = min(len(targets.u_tR), threads)
         step = -(-len(targets.u_tR) // pieces)
@@ -153,7 +161,7 @@ class PairExchange:
 
         each(work, parts, threads)
 
-    def _source_charges(self, proj_nI: torch.Tensor) -> torch.Tensor:
+    def charges_of_sources(self, proj_nI: torch.Tensor) -> torch.Tensor:
         """Σ_i P*_ni Δ_L,ij; (n, I, L)."""
         out_nIL = proj_nI.new_zeros((*proj_nI.shape, HARMONICS))
         for column_ai, _, multipole_Lij in self.multipole_LIi:
@@ -161,22 +169,32 @@ class PairExchange:
         return out_nIL
 
     def _add(self, sources: SourceBlock, charges_nIL: torch.Tensor, waves: PairWaves, targets: Targets) -> None:
-        pair_ntA = self._pair_charges(charges_nIL, targets.proj_tI)
-        grid_ntR = sources.u_nR.conj()[:, None] * targets.u_tR
-        shape = grid_ntR.shape
-        grid_ntR = to_waves(grid_ntR.unflatten(-1, self.grid.size_c), self.grid).flatten(-3)
-        pair_ntS = grid_ntR.index_select(-1, waves.place_S).mul_(1 / (self.volume * self.points))
-        pair_yS = pair_ntS.flatten(0, 1)
-        pair_yS.addmm_(pair_ntA.flatten(0, 1), waves.charge_AS)
-        pair_yS.mul_(waves.kernel_S)
-        integral_ntA = (pair_yS @ waves.charge_AS.mH).mul_(self.volume).unflatten(0, shape[:2])
+        pair_ntA = self.charges_of_pairs(charges_nIL, targets.proj_tI)
+        grid_ntR, pair_ntS = self.densities(sources.u_nR, targets.u_tR, pair_ntA, waves)
+        pair_ntS.mul_(waves.kernel_S)
+        integral_ntA = self.integrals(pair_ntS, waves)
         if targets.out_tav is not None:
             self._add_slopes(pair_ntA, pair_ntS, sources.weight_n, waves, targets.out_tav)
         grid_ntR.zero_().index_copy_(-1, waves.place_S, pair_ntS)
         grid_ntR = to_points(grid_ntR.unflatten(-1, self.grid.size_c), self.grid).flatten(-3)
         for u_R, weight, grid_tR in zip(sources.u_nR, sources.weight_n.tolist(), grid_ntR, strict=True):
             targets.out_tR.addcmul_(grid_tR, u_R.to(grid_tR.dtype), value=weight)
-        self._collect(charges_nIL, integral_ntA, sources.weight_n, targets.out_tI)
+        self.collect(charges_nIL, integral_ntA, sources.weight_n, targets.out_tI)
+
+    def densities(
+        self, u_nR: torch.Tensor, u_tR: torch.Tensor, pair_ntA: torch.Tensor, waves: PairWaves
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """ρ_nm(q+G) with compensation charges, (n, t, S); and a grid for all of them, to be written on."""
+        grid_ntR = u_nR.conj()[:, None] * u_tR
+        grid_ntR = to_waves(grid_ntR.unflatten(-1, self.grid.size_c), self.grid).flatten(-3)
+        pair_ntS = grid_ntR.index_select(-1, waves.place_S).mul_(1 / (self.volume * self.points))
+        pair_ntS.flatten(0, 1).addmm_(pair_ntA.flatten(0, 1), waves.charge_AS)
+        return grid_ntR, pair_ntS
+
+    def integrals(self, potential_ntS: torch.Tensor, waves: PairWaves) -> torch.Tensor:
+        """∫ g_aL V_nm; (n, t, A)."""
+        integral_yA = (potential_ntS.flatten(0, 1) @ waves.charge_AS.mH).mul_(self.volume)
+        return integral_yA.unflatten(0, potential_ntS.shape[:2])
 
     def _add_slopes(
         self, pair_ntA: torch.Tensor, potential_ntS: torch.Tensor, weight_n: torch.Tensor, waves: PairWaves,
@@ -188,7 +206,7 @@ class PairExchange:
             product_ntA = (pair_ntA.conj() * slope_ntA).real * weight_n[:, None, None]
             out_tav[..., v] += product_ntA.sum(0).unflatten(1, (-1, HARMONICS)).sum(2)
 
-    def _pair_charges(self, charges_nIL: torch.Tensor, proj_tI: torch.Tensor) -> torch.Tensor:
+    def charges_of_pairs(self, charges_nIL: torch.Tensor, proj_tI: torch.Tensor) -> torch.Tensor:
         """Q_nm,aL; (n, t, A)."""
         count_n, count_t = len(charges_nIL), len(proj_tI)
         out_ntA = proj_tI.new_empty((count_n, count_t, len(self.scaled_ac) * HARMONICS))
@@ -197,7 +215,7 @@ class PairExchange:
             out_ntA[..., charge_aL] = found_ntaL
         return out_ntA
 
-    def _collect(
+    def collect(
         self, charges_nIL: torch.Tensor, integral_ntA: torch.Tensor, weight_n: torch.Tensor, out_tI: torch.Tensor
     ) -> None:
         """out_tI += Σ_n w_n Σ_iL P_ni Δ_L,ij I_nt,aL."""
@@ -211,7 +229,7 @@ def pair_radius(basis: PlaneWaveBasis) -> float:
 
     |q+G| <= r has |x_c| <= r |a_c|/2π along each axis, which must stay below N_c/2 for any q.
     """
-    height_c = pi * np.array(basis.grids.wave) / np.linalg.norm(basis.structure.lattice_cv, axis=1)
+    height_c = pi * np.array(basis.grids.wave) / np.linalg.norm(basis.sphere_cv, axis=1)
     held = float(height_c.min()) * (1 - 1e-9)
     return min(PRECISION_FACTOR[basis.precision] * sphere_radius(basis.cutoff) * (1 + 1e-9), held)
 

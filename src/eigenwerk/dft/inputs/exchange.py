@@ -82,11 +82,6 @@ def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Find
         message = "a hybrid's potential depends on the orbitals, not on the density alone, so no density can be kept"
         remedy = "Give bands in KPOINTS_OPT, or as k-points of weight 0, in a self-consistent run."
         findings.add(incar.problem("ICHARG", message, remedy))
-    if int(incar.values.get("NSW", 0)) > 0 and incar.values.get("ISIF") not in (None, 0, 1, 2):  # type: ignore[call-overload]
-        message = "the stress of exact exchange is not available, so no cell can move in it"
-        findings.add(incar.problem("ISIF", message, "Set ISIF = 2, or find the cell without LHFCALC."))
-    elif incar.values.get("ISIF") not in (None, 0):
-        findings.add(incar.problem("ISIF", "there is no stress of exact exchange; none is computed", severity="note"))
     if functional.tag in OF_B3LYP and not set(SHARES) & set(incar.values):
         message = "AGGAX = 0.72, ALDAX = 0.8, AGGAC = 0.81, ALDAC = 0.19 are taken, as in B3LYP; in VASP write them"
         findings.add(incar.problem("GGA", message, severity="note"))

@@ -41,9 +41,7 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
 
 
 def _wants_stress(incar: Incar) -> bool:
-    """By ISIF, which is 0 in dynamics if it is not given; of hybrids there is none."""
-    if incar.get("LHFCALC"):
-        return False
+    """By ISIF, which is 0 in dynamics if it is not given."""
     given = incar.values.get("ISIF")
     return kind_of_motion(incar) != DYNAMICS if given is None else given != 0
 

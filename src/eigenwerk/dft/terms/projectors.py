@@ -68,14 +68,15 @@ class Pencils:
 
 def projector_strain(
     atoms: PawAtoms, strained: PawAtoms, dH_sx: torch.Tensor, coeff_sknG: torch.Tensor, eig_skn: torch.Tensor,
-    filling_skn: torch.Tensor,
+    filling_skn: torch.Tensor, more_sknI: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
     """A number with the strain derivative of Σ_n f_n Σ_ij P*_ni (ΔH_ij - ε_n ΔS_ij) P_nj of this rank's orbitals.
 
-    strained: the atoms in a cell that can be differentiated; P(ε) is that of the same coefficients.
+    strained: the atoms in a cell that can be differentiated; P(ε) is that of the same coefficients.  more_sknI: as for
+    forces.
     """
     total, count_k = eig_skn.new_zeros((), device=coeff_sknG.device), coeff_sknG.shape[1]
-    pencils = Pencils(atoms, dH_sx, coeff_sknG, eig_skn, filling_skn)
+    pencils = Pencils(atoms, dH_sx, coeff_sknG, eig_skn, filling_skn, more_sknI)
     step = max(1, STRAIN_NUMBERS // max(1, atoms.projector_kIG[0].numel()))
     for k in (slice(start, start + step) for start in range(0, count_k, step)):
         weight_kIG = torch.zeros_like(atoms.projector_kIG[k])

@@ -96,6 +96,18 @@ class OrbitalForces:
     pencil_sknI: torch.Tensor
 
 
+@dataclass(frozen=True)
+class OrbitalStrain:
+    """What strain does to a term that depends on the orbitals themselves.
+
+    strain_vv: ∂E/∂ε at fixed coefficients and projections, hartree, of this rank's orbitals; pencil_sknI: as in
+    `OrbitalForces`.
+    """
+
+    strain_vv: torch.Tensor
+    pencil_sknI: torch.Tensor
+
+
 class Term(ABC):
     """A part of the energy; its equations, derivatives, forces and what strain does to it stand in its own file."""
 
@@ -119,6 +131,10 @@ class Term(ABC):
 
         filling_skn = w_k g f: of all points, in host memory.
         """
+        return None
+
+    def orbital_strain(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalStrain | None:
+        """The same for a strain."""
         return None
 
 
