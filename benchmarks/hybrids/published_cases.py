@@ -1,7 +1,7 @@
 """The cases of published.py: structures, INCAR tags and meshes.
 
 HSE06 gaps have lattices measured at room temperature (Å), for their table names crystals and no edges; PBE0 gaps have
-the edges of their table.  PBE runs stand beside the hybrids: where PBE agrees with the published PBE and the hybrid does
+the edges of their table.  PBE stands beside the hybrids: where it agrees with the published PBE and the hybrid does
 not, it is the exchange; where both miss, structure or data set.
 """
 
