@@ -23,6 +23,7 @@ from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
 from eigenwerk.linalg.operator import ALL, StandardOperator, Which
 from eigenwerk.ncci.diagonal import diagonal
 from eigenwerk.ncci.operators import SMALLEST_GAP
+from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.start_vectors import noise_vectors
 
 
@@ -70,7 +71,7 @@ def main() -> None:
     like = torch.zeros(1, dtype=dtype, device=options.device)
     for method, block in zip(options.method, options.block, strict=True):
         timed = Timed(operator, options.device, diagonal_b)
-        start_knb = noise_vectors(basis, block, like).unsqueeze(0)
+        start_knb = noise_vectors(Segments(basis.dimension), block, like).unsqueeze(0)
         begin = time.perf_counter()
         result = _solve(options, method, timed, start_knb, begin)
         wait(options.device)

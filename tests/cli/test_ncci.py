@@ -9,7 +9,7 @@ import pytest
 
 from eigenwerk.cli.main import main
 from eigenwerk.io.folder_lock import lock_folder
-from warm_start import PIPE, WarmProcess, warm_run
+from warm_start import PIPE, WarmProcess
 
 CASE = 'nucleus = "4He"\ninteraction = "JISP16"\nhw = 20\nNmax = [0, 2]\nstates = 1\n'
 
@@ -40,28 +40,6 @@ def test_the_record_of_a_run_is_shown_by_perf(finished, capsys):
     out = capsys.readouterr().out
     for phase in ("basis", "matrix elements", "operator", "states", "products", "orthogonalisation", "observables"):
         assert f"{phase}  " in out
-
-
-STARTERS = {
-    "torchrun": {"RANK": "{rank}", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"},
-    "mpirun": {"OMPI_COMM_WORLD_RANK": "{rank}", "OMPI_COMM_WORLD_SIZE": "2"},
-    "srun": {"SLURM_PROCID": "{rank}", "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"},
-}
-
-
-@pytest.mark.parametrize("starter", STARTERS)
-def test_several_ranks_are_refused_once_before_anything_is_written(tmp_path, starter):
-    (tmp_path / "helium.toml").write_text(CASE)
-    ends = []
-    for rank in range(2):
-        words = {name: value.format(rank=rank) for name, value in STARTERS[starter].items()}
-        command = ["-m", "eigenwerk.cli.main", "ncci", "run", str(tmp_path / "helium.toml")]
-        ends.append(warm_run(command, env=os.environ | words))
-    first, second = ends
-    assert first.returncode == 2 and first.stdout == ""
-    assert f"there are 2 that {starter} has started" in first.stderr and f"without {starter}" in first.stderr
-    assert (second.returncode, second.stdout, second.stderr) == (0, "", "")  # the first one speaks for all
-    assert [path.name for path in tmp_path.iterdir()] == ["helium.toml"]
 
 
 def test_one_rank_of_a_starter_computes(tmp_path, monkeypatch, capsys):

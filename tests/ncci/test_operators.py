@@ -37,7 +37,7 @@ def exact(hamiltonian):
 def test_dense_matrix_has_these_pairs(hamiltonian, exact):
     h_bb = hamiltonian.apply(torch.eye(BASIS.dimension, dtype=torch.float64).unsqueeze(0))[0][0]
     assert torch.allclose(exact.eig_kn[0], torch.linalg.eigvalsh(h_bb)[:3], atol=1e-10)
-    torch.testing.assert_close(h_bb.diagonal(), hamiltonian.diagonal_b)
+    torch.testing.assert_close(h_bb.diagonal(), hamiltonian.diagonal_s)
 
 
 @pytest.mark.parametrize("max_space", [3, 6])

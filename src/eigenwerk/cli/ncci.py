@@ -6,30 +6,35 @@ an interruption.
 
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from eigenwerk.cli.crash import crash_words
+from eigenwerk.cli.ranks import become_rank, place_rows, ranks_to_start, run_as_ranks, started_words
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.folder_lock import release_locks
 from eigenwerk.ncci.check_text import check_lines
-from eigenwerk.ncci.estimate import planned, refuse_several_ranks, refuse_what_does_not_fit
+from eigenwerk.ncci.estimate import planned, refuse_what_does_not_fit
 from eigenwerk.ncci.input_settings import SETTINGS
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs import Case, read_cases
 from eigenwerk.ncci.results.convergence import Curve, over_nmax
 from eigenwerk.ncci.results.extrapolation import Limit
 from eigenwerk.ncci.results.level_plot import draw_convergence, draw_levels
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.parallel.launch.choice import DeviceRequest
-from eigenwerk.parallel.launch.environment import Launch, find_launch
+from eigenwerk.parallel.launch.environment import Launch
+from eigenwerk.parallel.transports.table import REDUCTION_METHODS, REDUCTION_USAGES, TRANSPORT_NAMES, Reductions
 from eigenwerk.parallel.watch.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from eigenwerk.ncci.solving import SolverProgress
+    from eigenwerk.parallel.launch.start import StartRequest, Team
 
 app = typer.Typer(no_args_is_help=True, help="Light nuclei: no-core and valence-space configuration interaction.")
 
@@ -43,6 +48,16 @@ GpuMemory = Annotated[float | None, typer.Option("--gpu-gb", metavar="GB", help=
 Device = Annotated[
     str | None, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...; over the case.")
 ]
+Ranks = Annotated[
+    int | None, typer.Option("--ranks", "-n", metavar="N", min=1, help="Start N processes here; default: one.")
+]
+CheckRanks = Annotated[int, typer.Option("--ranks", "-n", metavar="N", min=1, help="Processes that share the case.")]
+Transport = Annotated[
+    str, typer.Option("--transport", metavar="NAME", help=f"How ranks communicate: {', '.join(TRANSPORT_NAMES)}.")
+]
+SumMethod = Annotated[
+    str, typer.Option("--reductions", metavar="METHOD", help=f"How ranks add up: {', '.join(REDUCTION_USAGES)}.")
+]
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of pictures."""
 
@@ -50,42 +65,105 @@ Plot = Annotated[Path, typer.Option("--plot", metavar="FILE", help="Where the pi
 
 
 @app.command()
-def run(case: CaseFile, output: Output = None, quiet: Quiet = False, device: Device = None) -> None:
+def run(
+    case: CaseFile,
+    output: Output = None,
+    quiet: Quiet = False,
+    device: Device = None,
+    ranks: Ranks = None,
+    transport: Transport = "auto",
+    reductions: SumMethod = REDUCTION_METHODS[0].name,
+) -> None:
     """Compute the levels of a case, or of each pair of hw and Nmax that it lists.
 
     Writes levels.h5, levels.txt, levels.res and eigenwerk-trace.json. A run that was stopped or killed continues when
-    it is started again.
+    it is started again, also on another number of ranks.
+
+    On several processes or GPUs: --ranks N, or start the ranks by torchrun, srun or mpirun.
     """
-    launch = _one_rank()
-    cases = read_cases(case)
-    request = DeviceRequest(device or cases[0].solver.device)
+    launch = become_rank()
+    folder = output if output is not None else case.parent / case.stem
+    count = ranks_to_start(launch, ranks, 1, transport, f"ncci run {case}")
+
+    def request(cases: list[Case]) -> DeviceRequest:
+        wished = DeviceRequest(device or cases[0].solver.device, transport, Reductions.of_text(reductions))
+        wished.check_size(max(count, launch.size))
+        return wished
+
+    if count > 1:
+        request(read_cases(case))
+        words = ["ncci", "run", str(case), "--output", str(folder), "--transport", transport]
+        words += ["--reductions", reductions] + ["--quiet"] * quiet + ([] if device is None else ["--device", device])
+        raise typer.Exit(run_as_ranks(words, count, lambda: _kept_words(folder)))
+    series = _solve(case, folder, request, launch, _Progress(quiet or launch.rank > 0))
+    if launch.rank == 0:
+        _show(series, folder, quiet)
+
+
+def _solve(
+    path: Path, folder: Path, request: Callable[[list[Case]], DeviceRequest], launch: Launch, view: "_Progress"
+) -> list[Levels]:
+    """The levels, on every rank; of several ranks only the first speaks and writes."""
+    cases = [] if launch.several else read_cases(path)  # several meet first, so that errors of the input are told once
+    wished = None if launch.several else request(cases)
 
     from eigenwerk.ncci.run import run_series
     from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 
-    folder = output if output is not None else case.parent / case.stem
-    view = _Progress(quiet)
+    def prepare() -> "StartRequest":
+        if wished is not None:
+            return StartRequest(wished)
+        cases.extend(read_cases(path))
+        return StartRequest(request(cases))
 
-    def words() -> str:
-        kept = any(folder.glob("**/checkpoint/state.h5")) or any(folder.glob("**/levels.h5"))
-        return f"Interrupted. The same command {'continues from' if kept else 'begins anew in'} {folder}."
+    watch: dict[str, Any] = {"tell": view.say, "cleanup": release_locks}
+    stop: int | None = None
+    try:
+        with (
+            nullcontext() if launch.several else Watchdog(**watch) as watchdog,
+            init_ranks(launch, prepare, watchdog=watchdog, explain=_crash, **watch) as team,
+        ):
+            team.protect(lambda: _stopped_words(folder))
+            _introduce(team, view)
 
-    with (
-        Watchdog(rescue=words, tell=view.say, cleanup=release_locks) as watchdog,
-        init_ranks(launch, lambda: StartRequest(request), watchdog=watchdog) as team,
-    ):
-        for remark in team.remarks:
-            view.say(remark.text)
+            def report(step: "SolverProgress") -> None:
+                nonlocal stop
+                view.report(step)
+                stop = team.stop
+                team.step_finished()
 
-        def report(step: "SolverProgress") -> None:
-            view.report(step)
-            team.step_finished()
+            return run_series(cases, folder, runtime=team.runtime, report=report, say=view.say)
+    except KeyboardInterrupt as error:
+        if launch.rank == 0:
+            typer.echo(_stopped_words(folder), err=True)
+        raise typer.Exit(128 + (stop or signal.SIGINT)) from error
 
-        try:
-            series = run_series(cases, folder, runtime=team.runtime, report=report, say=view.say)
-        except KeyboardInterrupt as error:
-            typer.echo(words(), err=True)
-            raise typer.Exit(128 + (team.stop or signal.SIGINT)) from error
+
+def _introduce(team: "Team", view: "_Progress") -> None:
+    """Ranks, devices and transport, where there are several; what one might not expect of them."""
+    rows = [("ranks", started_words(team)), *place_rows(team)] if team.launch.several else []
+    for label, text in rows:
+        view.say(f"{label:<10s} {text}")
+    for note in (*team.notes, *(remark.text for remark in team.remarks)):
+        view.say(note)
+
+
+def _crash(error: Exception) -> str:
+    return crash_words(error, sys.argv[1:])
+
+
+def _kept_words(folder: Path) -> str:
+    """What a run has left to go on from, a sentence; empty if nothing."""
+    kept = any(folder.glob("**/checkpoint/state.h5")) or any(folder.glob("**/levels.h5"))
+    return f"The same command continues from {folder}, on any number of ranks." if kept else ""
+
+
+def _stopped_words(folder: Path) -> str:
+    return f"Interrupted. {_kept_words(folder) or f'The same command begins anew in {folder}.'}"
+
+
+def _show(series: list[Levels], folder: Path, quiet: bool) -> None:
+    """The levels, and where they are; ConvergenceError where states did not converge."""
     for levels in series:
         typer.echo("\n".join(["", *levels_lines(levels)]))
     _echo_series(series)
@@ -99,20 +177,12 @@ def run(case: CaseFile, output: Output = None, quiet: Quiet = False, device: Dev
         )
 
 
-def _one_rank() -> Launch:
-    """Which rank this process is, which has to be the only one; as in other runs the first one speaks for all."""
-    launch = find_launch()
-    if launch.rank > 0:
-        raise typer.Exit
-    refuse_several_ranks(launch.size, launch.starter)
-    return launch
-
-
 @app.command()
-def check(case: CaseFile, gpu_gb: GpuMemory = None) -> None:
+def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> None:
     """Show how large a case is, exactly, and what it would need by each back end; builds nothing.
 
-    Memory is that of this machine; with --gpu-gb that of a GPU. Exit code 2 if a run would be refused.
+    Memory is that of this machine; with --gpu-gb that of a GPU; with --ranks that of each of so many processes. Exit
+    code 2 if a run would be refused.
     """
     from eigenwerk.ncci.sources import source_of
 
@@ -121,7 +191,7 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None) -> None:
         source = source_of(each)
         problem = source.problem(each)
         device, device_bytes = ("cpu", None) if gpu_gb is None else ("cuda", 1e9 * gpu_gb)
-        estimated, memory, backend = planned(each, problem, device, device_bytes)
+        estimated, memory, backend = planned(each, problem, device, device_bytes, ranks)
         typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
         try:
             refuse_what_does_not_fit(each, problem, estimated, backend, memory)

@@ -4,12 +4,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
@@ -102,19 +102,22 @@ def become_rank() -> Launch:
     return launch
 
 
-def ranks_to_start(options: RunOptions, launch: Launch) -> int:
-    """How many ranks this process has to start; 1: it does the work itself.  InputError if that was done already."""
+def ranks_to_start(launch: Launch, asked: int | None, usual: int, transport: str, words: str) -> int:
+    """How many ranks this process has to start; 1: it does the work itself.  InputError if that was done already.
+
+    asked: --ranks; usual: without it.  words: the command after `eigenwerk`, for messages.
+    """
     if launch.starter:
-        if options.ranks not in (None, launch.size):
+        if asked not in (None, launch.size):
             raise InputError(
-                f"--ranks {options.ranks}, but {launch.starter} has started {launch.size} already. Leave --ranks out."
+                f"--ranks {asked}, but {launch.starter} has started {launch.size} already. Leave --ranks out."
             )
         return 1
-    ranks = default_ranks(options.device) if options.ranks is None else options.ranks
+    ranks = usual if asked is None else asked
     check_ranks(ranks)
-    transport = find_transport(options.transport)
-    if transport is not None:
-        transport.check_starter("eigenwerk", ranks, str(options.folder))
+    found = find_transport(transport)
+    if found is not None:
+        found.check_starter("eigenwerk", ranks, words)
     return ranks
 
 
@@ -125,11 +128,18 @@ def default_ranks(device: str) -> int:
 
 def start_ranks(options: RunOptions, count: int, texts: InputTexts) -> int:
     """Start the ranks and wait for them; the exit code of the run.  texts: the input of all of them."""
-    threads, run = max(1, len(os.sched_getaffinity(0)) // count), new_run()
-    code = run_ranks(
-        rank_command(options.of_rank()), count, threads, _say_in_red, {"run": run, "texts": texts.as_dict()},
-        lambda: saved_words(options.target, run),
-    )  # fmt: skip
+    run = new_run()
+    words = {"run": run, "texts": texts.as_dict()}
+    return run_as_ranks(options.of_rank(), count, lambda: saved_words(options.target, run), words)
+
+
+def run_as_ranks(arguments: Sequence[str], count: int, saved: Callable[[], str], given: Any = None) -> int:
+    """Start `eigenwerk` with these arguments as ranks that share the cores, and wait; the exit code of the run.
+
+    saved: what there is to go on from, a sentence, or empty; given: what the first rank is given.
+    """
+    threads = max(1, len(os.sched_getaffinity(0)) // count)
+    code = run_ranks(rank_command(arguments), count, threads, _say_in_red, given, saved)
     if sys.stdout.isatty():
         print("\x1b[?25h", end="", flush=True)  # a rank 0 that was killed may have left the terminal without a cursor
     return code
@@ -151,17 +161,28 @@ def _say_in_red(words: str) -> None:
 def team_rows(team: "Team") -> list[tuple[str, str]]:
     """Label and text of what the log says about ranks, devices and transport."""
     return [
-        *([("ranks", _ranks_words(team))] if team.launch.several else []),
+        *([("ranks", f"{started_words(team)}: {_grid_words(team)}")] if team.launch.several else []),
+        *place_rows(team),
+    ]
+
+
+def place_rows(team: "Team") -> list[tuple[str, str]]:
+    """Those about devices and transport."""
+    return [
         *(("devices", words) for words in _device_words(team.placements)),
         *([("transport", _transport_words(team))] if team.transport else []),
     ]
 
 
-def _ranks_words(team: "Team") -> str:
-    grid, launch = team.runtime.grid, team.launch
+def started_words(team: "Team") -> str:
+    """How many ranks there are, and by whom."""
+    return f"{team.launch.size}, started by {team.launch.starter}"
+
+
+def _grid_words(team: "Team") -> str:
+    grid = team.runtime.grid
     groups = f"{grid.groups} group{'s' if grid.groups > 1 else ''} of k-points"
-    bands = f"{grid.band_ranks} rank{'s' if grid.band_ranks > 1 else ''} for bands and plane waves"
-    return f"{launch.size}, started by {launch.starter}: {groups} x {bands}"
+    return f"{groups} x {grid.band_ranks} rank{'s' if grid.band_ranks > 1 else ''} for bands and plane waves"
 
 
 def _transport_words(team: "Team") -> str:

@@ -24,7 +24,7 @@ from eigenwerk.cli.moving.path import PathTable, path_picture, path_summary
 from eigenwerk.cli.moving.path_run import compute_path
 from eigenwerk.cli.moving.table import IonicTable
 from eigenwerk.cli.moving.words import points
-from eigenwerk.cli.ranks import RunOptions, become_rank, ranks_to_start, start_ranks, team_rows
+from eigenwerk.cli.ranks import RunOptions, become_rank, default_ranks, ranks_to_start, start_ranks, team_rows
 from eigenwerk.cli.run_text import heading, labelled, summary, threads_row
 from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
@@ -140,7 +140,8 @@ def run(
         None if max_time is None else seconds_of(max_time), grace, began, bands, vasp_exit_codes, restart,
     )  # fmt: skip
     request = options.device_request()
-    count = ranks_to_start(options, launch)
+    usual = 1 if launch.starter or ranks is not None else default_ranks(device)
+    count = ranks_to_start(launch, ranks, usual, transport, f"run {folder}")
     request.check_size(max(count, launch.size))
     if count > 1:
         _run_ranks(options, count)

@@ -30,9 +30,17 @@ def check_lines(case: Case, problem: CaseSpace, estimated: Estimate, memory: flo
         f"  {case.solver.method}, blocks of {block}, {case.solver.precision} precision, {USUAL_PRODUCTS} products; "
         f"memory {memory / 1e9:.1f} GB; times are rough, for one core or one GPU"
     )
+    if estimated.ranks > 1:
+        lines.append(
+            f"  memory and times are those of each of {estimated.ranks} ranks, which has "
+            f"{_grouped(-(-estimated.dimension // estimated.ranks))} components of the solver's vectors"
+        )
     lines.append("  back end   operator    vectors      other      build   per product   in all   fits")
     for cost in estimated.costs:
         lines.append(_row(cost, block, memory, cost.backend == backend))
+    if estimated.ranks > 1:
+        travel = estimated.cost(backend).travel_seconds / block
+        lines.append(f"  of each product {_time(travel)} are vectors on their way between ranks")
     return lines
 
 

@@ -3,12 +3,17 @@
 A folder holds one file for every Lanczos vector, written once, and `state.h5` with everything small, written last: it
 names the vectors it needs.  So a checkpoint costs only what is new.  Davidson's few blocks are in `state.h5` itself.
 A vector's name has the checksum of its numbers.
+
+Of several ranks the first one writes and reads, whole vectors one after the other, so that a run may continue on
+another number of ranks.
 """
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -25,6 +30,10 @@ from eigenwerk.linalg.davidson import DavidsonState
 from eigenwerk.linalg.lanczos import LanczosState
 from eigenwerk.linalg.operator import Operator
 from eigenwerk.ncci.device_arrays import tensor
+from eigenwerk.ncci.ranks.segments import Segments
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.one_for_all import one_for_all
+from eigenwerk.parallel.serial import ALONE
 
 STATE = "state.h5"
 
@@ -53,40 +62,74 @@ DAVIDSON = Group({
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The folder of one run.  about: what has to be the same for a checkpoint to fit."""
+    """The folder of one run.  about: what has to be the same for a checkpoint to fit.  comm: the ranks that share the
+    components of vectors; verbs are collective."""
 
     folder: Path
     about: Mapping[str, Any]
+    comm: Communicator = ALONE
 
     def save(self, state: LanczosState | DavidsonState) -> None:
         """Write what is new; the checkpoint before stays whole until this one is."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        one_for_all(self.comm, lambda: self.folder.mkdir(parents=True, exist_ok=True))
         if isinstance(state, DavidsonState):
-            write_state(self.folder / STATE, {"about": dict(self.about), "davidson": _plain(state.tree())}, __version__)
+            tree = _with_vectors(state.tree(), self._whole_block)
+            if self.comm.rank == 0:
+                write_state(self.folder / STATE, {"about": dict(self.about), "davidson": _plain(tree)}, __version__)
             return
+        names = one_for_all(self.comm, lambda: self._names(state))
+        for row, name in enumerate(names):
+            if not name.endswith(".npy"):
+                vector_x = self._whole(state.basis_mx[row])
+                names[row] = "" if vector_x is None else self._write_vector(name, vector_x.cpu().numpy())
+        if self.comm.rank == 0:
+            small = {field.name: getattr(state, field.name) for field in fields(state) if field.name != "basis_mx"}
+            write_state(
+                self.folder / STATE,
+                {"about": dict(self.about), "rows": len(state.basis_mx), "lanczos": _plain(small), "names": names},
+                __version__,
+            )
+            self._forget_vectors_except(names)
+
+    def _names(self, state: LanczosState) -> list[str]:
+        """Of all vectors the names of their files, or how they begin for those not yet written."""
         there = {path.name.rpartition("-")[0]: path.name for path in self.folder.glob("vector-*.npy")}
-        names = []
-        for row in range(state.filled + state.pending):
-            place = f"vector-{state.restarts:04d}-{row:05d}"
-            if place not in there:
-                vector_x = state.basis_mx[row].cpu().numpy()
-                there[place] = f"{place}-{_sum(vector_x)}.npy"
-                with replacing(self.folder / there[place]) as new, new.open("wb") as file:
-                    np.save(file, vector_x)
-            names.append(there[place])
-        small = {field.name: getattr(state, field.name) for field in fields(state) if field.name != "basis_mx"}
-        write_state(
-            self.folder / STATE,
-            {"about": dict(self.about), "rows": len(state.basis_mx), "lanczos": _plain(small), "names": names},
-            __version__,
-        )
-        self._forget_vectors_except(names)
+        places = [f"vector-{state.restarts:04d}-{row:05d}" for row in range(state.filled + state.pending)]
+        return [there.get(place, place) for place in places]
+
+    def _write_vector(self, place: str, vector_x: np.ndarray) -> str:
+        """Writes a vector; the name of its file."""
+        name = f"{place}-{_sum(vector_x)}.npy"
+        with replacing(self.folder / name) as new, new.open("wb") as file:
+            np.save(file, vector_x)
+        return name
+
+    def _whole(self, x_s: torch.Tensor) -> torch.Tensor | None:
+        """All components of a vector on rank 0."""
+        lengths = self.comm.all_gather(torch.tensor([len(x_s)]))
+        return Segments(int(lengths.sum()), self.comm).on_first(x_s)
+
+    def _whole_block(self, x_kns: torch.Tensor) -> torch.Tensor | None:
+        """The same of vectors (k, n, s)."""
+        rows = [self._whole(x_s) for x_ns in x_kns for x_s in x_ns]
+        whole = [row for row in rows if row is not None]
+        return torch.stack(whole).view(*x_kns.shape[:2], -1) if whole else None
 
     def load(self, operator: Operator, device: torch.device) -> LanczosState | DavidsonState | None:
         """The state that was saved, or None where there is none; to be called before the first `save`.
 
         Raises InputError where it belongs to another case, or to another version of eigenwerk.
         """
+        kept: dict[str, Any] = {}  # what rank 0 alone has: whole vectors
+        told = one_for_all(self.comm, lambda: self._found(kept))
+        if told is None:
+            return None
+        if "davidson" in told:
+            return DavidsonState.of(operator, self._davidson_parts(told["davidson"], kept, device))
+        return self._lanczos_state(told, device)
+
+    def _found(self, kept: dict[str, Any]) -> dict[str, Any] | None:
+        """What is saved, checked, without the vectors."""
         if not (self.folder / STATE).exists():
             self._forget_vectors_except([])
             return None
@@ -96,34 +139,86 @@ class Checkpoint:
                 f"The checkpoint in {self.folder} was written by another version of eigenwerk. Remove the folder; the "
                 "run then begins anew."
             )
-        try:
+        with self._damage_named():
             check(saved["about"], Group({}), "/about")
             self._refuse_other(saved["about"])
             if "davidson" in saved:
                 _check_blocks(saved["davidson"], check(saved["davidson"], DAVIDSON, "/davidson"))
-                return DavidsonState.of(operator, _tensors(saved["davidson"], device))
-            return self._lanczos_state(saved, device)
+                tree = saved["davidson"]
+                kept["blocks"] = [tree["ritz"], *tree["others"]]
+                return {"davidson": _with_vectors(tree, lambda x_knx: [*x_knx.shape[:2], x_knx.dtype.str])}
+            names = self._checked_names(saved)
+            self._forget_vectors_except(names)
+            dtype = self._vector(names[0]).dtype.str
+            return {"lanczos": saved["lanczos"], "rows": saved["rows"], "names": names, "dtype": dtype}
+
+    @contextmanager
+    def _damage_named(self) -> Iterator[None]:
+        try:
+            yield
         except TreeProblem as problem:
             raise InputError(
                 f"The checkpoint in {self.folder} is damaged: {problem}. Remove the folder; the run then begins anew."
             ) from problem
 
-    def _lanczos_state(self, saved: Mapping[str, Any], device: torch.device) -> LanczosState:
+    @staticmethod
+    def _checked_names(saved: Mapping[str, Any]) -> list[str]:
         sizes = check({name: part for name, part in saved.items() if name != "about"}, LANCZOS)
         small, names = saved["lanczos"], saved["names"]
         if small["filled"] + small["pending"] != len(names) or not 0 < len(names) <= saved["rows"] == sizes["r"]:
             raise TreeProblem(f"{len(names)} vectors for {small['filled']} and {small['pending']} of {saved['rows']}")
         if (sizes["p"], sizes["f"]) != (small["pending"], small["filled"]):
             raise TreeProblem("/lanczos/coupling_nm has another shape than there are vectors")
-        self._forget_vectors_except(names)
-        first = self._vector(names[0])
-        basis_mx = torch.zeros((saved["rows"], len(first)), dtype=torch.from_numpy(first).dtype, device=device)
-        for row, name in enumerate(names):
-            vector_x = self._vector(name)
-            if vector_x.shape != first.shape or vector_x.dtype != first.dtype:
-                raise TreeProblem(f"{name} has {vector_x.shape} numbers of {vector_x.dtype}")
-            basis_mx[row] = tensor(vector_x, device)
-        return LanczosState(basis_mx=basis_mx, **_tensors(small, device))
+        return [str(name) for name in names]
+
+    def _lanczos_state(self, told: Mapping[str, Any], device: torch.device) -> LanczosState:
+        """The vectors come one after the other."""
+        kept: dict[str, np.ndarray] = {}
+        basis_mx: torch.Tensor | None = None
+
+        def read(name: str) -> int:
+            with self._damage_named():
+                kept["vector"] = vector_x = self._vector(name)
+                first_x = kept.setdefault("first", vector_x)
+                if vector_x.shape != first_x.shape or vector_x.dtype != first_x.dtype:
+                    raise TreeProblem(f"{name} has {vector_x.shape} numbers of {vector_x.dtype}")
+                return len(vector_x)
+
+        for row, name in enumerate(told["names"]):
+            length = one_for_all(self.comm, partial(read, name))
+            segments = Segments(length, self.comm)
+            if basis_mx is None:
+                size = segments.own.stop - segments.own.start
+                basis_mx = tensor(np.zeros((told["rows"], size), dtype=np.dtype(told["dtype"])), device)
+            vector_b = torch.from_numpy(kept["vector"]) if "vector" in kept else None
+            basis_mx[row] = segments.from_first(vector_b, basis_mx[row])
+        assert basis_mx is not None
+        return LanczosState(basis_mx=basis_mx, **_tensors(told["lanczos"], device))
+
+    def _davidson_parts(
+        self, told: Mapping[str, Any], kept: Mapping[str, Any], device: torch.device
+    ) -> dict[str, Any]:
+        """The tree of a state with the components of this rank in its blocks of vectors."""
+        blocks = iter(part for block in kept.get("blocks", ()) for part in block[:2])
+
+        def own(about: Sequence[Any]) -> torch.Tensor:
+            problems, count, dtype = about
+            x_knx = torch.from_numpy(np.asarray(next(blocks))) if kept else None
+            length = one_for_all(self.comm, lambda: None if x_knx is None else x_knx.shape[2])
+            segments, like = Segments(length, self.comm), tensor(np.zeros(0, dtype=np.dtype(dtype)), device)
+            rows = [None] * (problems * count) if x_knx is None else list(x_knx.view(problems * count, length))
+            size = segments.own.stop - segments.own.start
+            found = [segments.from_first(row, like) for row in rows]
+            return torch.stack(found).view(problems, count, size) if found else like.view(problems, count, size)
+
+        tree = _tensors({name: part for name, part in told.items() if name not in ("ritz", "others")}, device)
+        vectors = _with_vectors(told, own)
+        notes = told["notes"]
+        return tree | {
+            "notes": tuple(notes) if isinstance(notes, list) else notes,
+            "ritz": [*vectors["ritz"][:2], _tensors(vectors["ritz"][2], device)],
+            "others": [[*block[:2], _tensors(block[2], device)] for block in vectors["others"]],
+        }
 
     def _vector(self, name: str) -> np.ndarray:
         """A vector that fits its checksum."""
@@ -139,7 +234,7 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Forget the run; its results are elsewhere by now."""
-        if self.folder.exists():
+        if self.comm.rank == 0 and self.folder.exists():
             rmtree(self.folder)
 
     def _forget_vectors_except(self, names: Iterable[str]) -> None:
@@ -154,6 +249,12 @@ class Checkpoint:
                     f"The checkpoint in {self.folder} belongs to a run with {name} = {about.get(name)}; this one has "
                     f"{value}. Take the old settings, choose another --output, or remove the folder."
                 )
+
+
+def _with_vectors(tree: Mapping[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """A tree of `DavidsonState` with its vectors and their images (k, n, x) changed."""
+    ritz, *others = [[*map(change, block[:2]), block[2]] for block in (tree["ritz"], *tree["others"])]
+    return {**tree, "ritz": ritz, "others": others}
 
 
 def _check_blocks(davidson: Mapping[str, Any], sizes: Mapping[str, int]) -> None:

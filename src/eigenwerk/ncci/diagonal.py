@@ -12,8 +12,11 @@ PIECE = {"cpu": 1 << 20, "cuda": 1 << 24}
 """So many states are worked on at once."""
 
 
-def diagonal(basis: ManyBodyBasis, pairs: BasisPairs, device: torch.device | str = "cpu") -> torch.Tensor:
-    """<b|H|b> = sum of <xy|V|xy> over the occupied pairs of b, (b,) float64 on a device."""
+def diagonal(
+    basis: ManyBodyBasis, pairs: BasisPairs, device: torch.device | str = "cpu", own: slice | None = None
+) -> torch.Tensor:
+    """<b|H|b> = sum of <xy|V|xy> over the occupied pairs of b, (b,) float64 on a device; own: of these states only."""
+    begin, end = (0, basis.dimension) if own is None else (own.start, own.stop)
     states_p, states_n = len(basis.protons.states), len(basis.neutrons.states)
     own_p = tensor(_like_pairs(basis.protons.occupied_di, _elements(pairs.blocks["pp"], states_p)), device)
     own_n = tensor(_like_pairs(basis.neutrons.occupied_di, _elements(pairs.blocks["nn"], states_n)), device)
@@ -22,10 +25,10 @@ def diagonal(basis: ManyBodyBasis, pairs: BasisPairs, device: torch.device | str
         tensor(array.astype(np.int64), device)
         for array in (basis.protons.occupied_di, basis.neutrons.occupied_di, basis.first_d, basis.offset_d)
     )
-    found_b = torch.empty(basis.dimension, dtype=torch.float64, device=device)
+    found_b = torch.empty(end - begin, dtype=torch.float64, device=device)
     step = PIECE[found_b.device.type]
-    for first in range(0, basis.dimension, step):
-        state_b = torch.arange(first, min(first + step, basis.dimension), device=device)
+    for first in range(begin, end, step):
+        state_b = torch.arange(first, min(first + step, end), device=device)
         proton_b = torch.searchsorted(first_d, state_b, right=True) - 1
         neutron_b = state_b - offset_d[proton_b]
         # what the protons of each determinant of this piece do to a neutron in every state
@@ -36,7 +39,7 @@ def diagonal(basis: ManyBodyBasis, pairs: BasisPairs, device: torch.device | str
         value_b = own_p[proton_b] + own_n[neutron_b]
         for occupied_b in occupied_n[neutron_b].T:
             value_b += field_dy[proton_b - low, occupied_b]
-        found_b[first : first + len(state_b)] = value_b
+        found_b[first - begin : first - begin + len(state_b)] = value_b
     return found_b
 
 

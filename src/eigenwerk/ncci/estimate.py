@@ -30,6 +30,10 @@ CORE_PLACES = 1e-4, 7e-8
 KEEP_BYTES = 1 << 31
 """Memory for such places."""
 
+TRAVEL_RATE = {"cpu": 2e9, "cuda": 3e11}
+"""Bytes per second that reach each rank in all-gather and reduce-scatter: between processes of one machine by Gloo or
+MPI, between H200 by NCCL (`benchmarks/README.md`, collectives)."""
+
 PROCESS_BYTES = 0.3e9
 """Python, PyTorch and the program, before anything is computed."""
 
@@ -50,14 +54,18 @@ LOBPCG_BLOCKS = 12
 """Blocks of vectors that LOBPCG holds at the same time: [X, P, W] and H times it, and what they turn into (measured: 11
 in double precision, 13 in single with double copies of stretches)."""
 
+SHARED = ("pairs",)
+"""Back ends that several ranks can share."""
+
 USUAL_PRODUCTS = 100
 """Products that a few lowest states take."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """One back end: bytes of the operator, of vectors, and of all else (the program, matrix elements between pairs,
-    what building and observables take); seconds to build and per product."""
+    """One back end, for each rank: bytes of the operator, of vectors, and of all else (the program, matrix elements
+    between pairs, what building and observables take); seconds to build and per product, and how many of these vectors
+    travel."""
 
     backend: str
     operator_bytes: float
@@ -65,6 +73,7 @@ class Cost:
     other_bytes: float
     build_seconds: float
     product_seconds: float
+    travel_seconds: float = 0.0
 
     @property
     def bytes(self) -> float:
@@ -80,7 +89,7 @@ class Cost:
 class Estimate:
     """Size and costs of a case.  counts: None where nonzeros cannot be counted.  device: "cpu" or "cuda".
 
-    block: vectors that H is applied to at once.
+    block: vectors that H is applied to at once.  ranks: processes that share the case.
     """
 
     dimension: int
@@ -88,6 +97,7 @@ class Estimate:
     costs: tuple[Cost, ...]
     device: str
     block: int
+    ranks: int = 1
 
     @property
     def nonzeros(self) -> int | None:
@@ -107,8 +117,11 @@ def counts_of(space: ManyBodySpace, valence: bool) -> tuple[int, Counts | None]:
     return found.dimension, found
 
 
-def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: str) -> Estimate:
-    """Size and costs on a device, "cpu" or "cuda".  Raises InputError for a space without states."""
+def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: str, ranks: int = 1) -> Estimate:
+    """Size and costs on a device, "cpu" or "cuda"; on several ranks those of each, by the back ends that can be shared.
+
+    Raises InputError for a space without states.
+    """
     size, counts = counts_of(problem.space, valence=problem.whole)
     block = block_size(choice, states)
     if size == 0:
@@ -120,10 +133,13 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
     item = 8 if choice.precision == "double" else 4
     kept = min(max(choice.space, states + 3 * block), size) + 2 * block
     kept = LOBPCG_BLOCKS * block if choice.method == "lobpcg" else kept
-    vectors = float(item * size * (kept + states))
+    # the solver's; then all components of all states, as arrays for files, and with both signs for observables
+    vectors = float(item * max(-(-size // ranks) * (kept + states), 4 * size * states if ranks > 1 else 0))
     found = count_pairs(problem.space)
     elements = float(item * found.elements)
-    costs = [_pairs_cost(found, problem.space.nucleons, size, item, block, vectors, device)]
+    costs = [_pairs_cost(found, problem.space.nucleons, size, item, block, vectors, device, ranks)]
+    if ranks > 1:
+        return Estimate(size, counts, tuple(costs), device, block, ranks)
     if counts is not None:
         stored, build = counts.nonzeros * (4.0 + item), counts.nonzeros / FILL_RATE[device]
         product = counts.nonzeros * block / CSB_RATE
@@ -139,31 +155,36 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
 
 
 def _pairs_cost(
-    found: PairCounts, nucleons: int, size: int, item: int, block: int, vectors: float, device: str
+    found: PairCounts, nucleons: int, size: int, item: int, block: int, vectors: float, device: str, ranks: int
 ) -> Cost:
-    """That of the matrix-free back end."""
-    elements, work = float(item * found.elements), 5.0 * item * size * block
+    """That of the matrix-free back end: dense products are dealt out; each rank holds whole vectors for a product."""
+    elements, work = float(item * found.elements), (5.0 if ranks == 1 else 8.0) * item * size * block
+    travel = 2.0 * item * size * block * (1 - 1 / ranks) / TRAVEL_RATE[device]
     if device != "cpu":
         free = size * nucleons * (nucleons - 1) / 2  # elements whose labels are not occupied, by which the rates go
-        tables, product = 0.5 + free / TABLE_RATE, free * block / PAIRS_RATE
-        return Cost("pairs", work + 1e8, vectors, elements, tables, product)
-    kept = min(8.0 * found.gathers, KEEP_BYTES)
-    lost = 1 - kept / (8.0 * max(found.gathers, 1))
-    places = CORE_PLACES[0] * found.products + CORE_PLACES[1] * found.gathers
+        tables, product = 0.5 + free / TABLE_RATE, free * block / PAIRS_RATE / ranks + travel
+        return Cost("pairs", work + 1e8, vectors, elements, tables, product, travel)
+    kept = min(8.0 * found.gathers / ranks, KEEP_BYTES)
+    lost = 1 - kept * ranks / (8.0 * max(found.gathers, 1))
+    places = (CORE_PLACES[0] * found.products + CORE_PLACES[1] * found.gathers) / ranks
     per_product, per_multiply, per_gather, per_element = CORE_PAIRS
-    product = per_product * found.products + block * per_multiply * found.multiplications + lost * places
+    product = per_product * found.products + block * per_multiply * found.multiplications
     product += found.gathers * (per_gather + per_element * block)
+    product = product / ranks + lost * places + travel
     gathered = min(WORK_BYTES, 40.0 * found.gathers * block)
     observables = COUPLED_BYTES * found.elements + BLOCKS_AT_ONCE * 8.0 * found.largest
     other = PROCESS_BYTES + elements + observables
-    return Cost("pairs", work + kept + gathered, vectors, other, 0.1 + places, product)
+    return Cost("pairs", work + kept + gathered, vectors, other, 0.1 + places, product, travel)
 
 
-def planned(case: Case, problem: CaseSpace, device: str, device_bytes: float | None) -> tuple[Estimate, float, str]:
-    """What a case costs on a device of so many bytes, the bytes that it may use, and the back end that it takes."""
-    estimated = estimate(problem, case.solver, case.states, device)
-    refuse_too_many_states(case, estimated.dimension)
-    memory = memory_of(case.solver, device_bytes)
+def planned(
+    case: Case, problem: CaseSpace, device: str, device_bytes: float | None, ranks: int = 1
+) -> tuple[Estimate, float, str]:
+    """What a case costs each rank with a device, or a part of it, of so many bytes, the bytes that it may use, and the
+    back end that it takes."""
+    estimated = estimate(problem, case.solver, case.states, device, ranks)
+    refuse_too_many(case, estimated.dimension, ranks)
+    memory = memory_of(case.solver, device_bytes, ranks)
     return estimated, memory, choose_backend(estimated, case.solver, memory)
 
 
@@ -179,24 +200,19 @@ def choose_backend(estimated: Estimate, choice: SolverSettings, memory: float) -
     return "pairs" if pairs_first else "csb"
 
 
-def refuse_too_many_states(case: Case, size: int) -> None:
-    """Raises InputError for more states than the space has."""
+def refuse_too_many(case: Case, size: int, ranks: int = 1) -> None:
+    """Raises InputError for more states, or more ranks, than the space has states, and for ranks that do not share the
+    back end."""
+    also = "" if case.max_excitation is None else f", or leave Nmax = {case.max_excitation} out"
+    has = f"{case.title} has {size} many-body state{'s' * (size > 1)}"
     if case.states > size:
-        also = "" if case.max_excitation is None else f", or leave Nmax = {case.max_excitation} out"
+        raise InputError(f"{case.path}: states = {case.states}, but {has}. Set states = {size} or less{also}.")
+    if ranks > size:
+        raise InputError(f"{case.path}: {has}, fewer than the {ranks} ranks. Start {size} or fewer{also}.")
+    if ranks > 1 and case.solver.backend not in ("auto", *SHARED):
         raise InputError(
-            f"{case.path}: states = {case.states}, but {case.title} has {size} many-body state{'s' * (size > 1)}. Set "
-            f"states = {size} or less{also}."
-        )
-
-
-def refuse_several_ranks(ranks: int, starter: str = "") -> None:
-    """Raises InputError for more than one rank: each would compute the whole case and write the same files."""
-    if ranks > 1:
-        by, without = (f" that {starter} has started", f" without {starter}") if starter else ("", "")
-        raise InputError(
-            f"eigenwerk ncci computes on one rank so far, but there are {ranks}{by}: each would do the whole work and "
-            f"write the same files. Start it once,{without or ' as one process'}; its threads share the cores of the "
-            "machine (OMP_NUM_THREADS says how many), or it takes one GPU."
+            f"{case.path}: backend = '{case.solver.backend}' computes on one rank, but there are {ranks}. Set backend "
+            f'= "{SHARED[0]}" or "auto", or start one rank.'
         )
 
 
@@ -210,14 +226,15 @@ def refuse_what_does_not_fit(case: Case, problem: CaseSpace, estimated: Estimate
     need = estimated.cost(backend).bytes if backend in [cost.backend for cost in estimated.costs] else 0.0
     if need <= memory:
         return
+    on = f"on each of {estimated.ranks} ranks " if estimated.ranks > 1 else ""
     raise InputError(
-        f"{case.path}: {case.title} needs {need / 1e9:.1f} GB with back end {backend} ({estimated.dimension} states"
+        f"{case.path}: {case.title} needs {need / 1e9:.1f} GB {on}with back end {backend} ({estimated.dimension} states"
         + ("" if estimated.nonzeros is None else f", {estimated.nonzeros} nonzeros")
-        + f"), but there are {memory / 1e9:.1f} GB. {_remedy(case, problem, memory)}"
+        + f"), but there are {memory / 1e9:.1f} GB. {_remedy(case, problem, memory, estimated.ranks)}"
     )
 
 
-def _remedy(case: Case, problem: CaseSpace, memory: float) -> str:
+def _remedy(case: Case, problem: CaseSpace, memory: float, ranks: int) -> str:
     """The first of some changes that fits."""
     changes = [('backend = "pairs"', replace(case.solver, backend="pairs"))]
     single = replace(case.solver, backend="pairs", precision="single")
@@ -227,7 +244,7 @@ def _remedy(case: Case, problem: CaseSpace, memory: float) -> str:
             words = f'backend = "pairs", precision = "single" and space = {space}'
             changes.append((words, replace(single, space=space)))
     for words, choice in changes:
-        tried = estimate(problem, choice, case.states, "cpu")
+        tried = estimate(problem, choice, case.states, "cpu", ranks)
         if tried.cost("pairs").bytes <= memory:
             return f"It would fit with {words} in [solver] ({tried.cost('pairs').bytes / 1e9:.1f} GB)."
     if case.max_excitation is not None and case.max_excitation >= 2:
@@ -235,8 +252,8 @@ def _remedy(case: Case, problem: CaseSpace, memory: float) -> str:
     return "No setting of the solver makes it fit; take a larger machine."
 
 
-def memory_of(choice: SolverSettings, device_bytes: float | None) -> float:
-    """Bytes that may be used: as the case says, else those of the device, else what is installed."""
+def memory_of(choice: SolverSettings, device_bytes: float | None, ranks: int = 1) -> float:
+    """Bytes that each rank may use: as the case says, else those of the device, else its part of what is installed."""
     if choice.memory_gb is not None:
         return 1e9 * choice.memory_gb
-    return device_bytes or float(installed_memory() or 8e9)
+    return device_bytes or float(installed_memory() or 8e9) / ranks

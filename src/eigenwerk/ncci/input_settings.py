@@ -246,6 +246,6 @@ SETTINGS = (
     CaseKey("solver", "space", "whole number", 200, "Lanczos vectors kept before a thick restart", _whole(2)),
     CaseKey("solver", "start", "file", None, "results of a smaller case to start from", _file),
     CaseKey("solver", "checkpoint_minutes", "minutes", 10.0, "between checkpoints; 0: every step", _number(0, False)),
-    CaseKey("solver", "memory_gb", "GB", None, "memory that may be used; default what is free", _number(0, True)),
+    CaseKey("solver", "memory_gb", "GB", None, "memory that each rank may use; default all", _number(0, True)),
 )
 """Every key of a case file."""

@@ -7,11 +7,15 @@ from typing import Protocol
 
 import torch
 
+from eigenwerk.linalg.dense import DenseEigh, host_eigh
 from eigenwerk.linalg.operator import ALL, StandardOperator, Which
+from eigenwerk.linalg.shared_dense import SharedEigh
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.diagonal import diagonal
+from eigenwerk.ncci.estimate import SHARED
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from eigenwerk.parallel.runtime import Runtime
@@ -29,42 +33,62 @@ class Products(Protocol):
         ...
 
 
-BUILDERS: dict[str, Callable[[ManyBodyBasis, BasisPairs, torch.dtype, torch.device], Products]] = {
-    "csb": csb_hamiltonian,
-    "pairs": pairs_hamiltonian,
-    "dense": dense_hamiltonian,
+def _pairs_of_rank(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime) -> Products:
+    share = {"ranks": runtime.world.size, "rank": runtime.world.rank}
+    return pairs_hamiltonian(basis, pairs, runtime.real, runtime.device, **share)
+
+
+BUILDERS: dict[str, Callable[[ManyBodyBasis, BasisPairs, Runtime], Products]] = {
+    "csb": lambda basis, pairs, runtime: csb_hamiltonian(basis, pairs, runtime.real, runtime.device),
+    "pairs": _pairs_of_rank,
+    "dense": lambda basis, pairs, runtime: dense_hamiltonian(basis, pairs, runtime.real, runtime.device),
 }
-"""Back ends by name."""
+"""Back ends by name: what they make is H, or what a rank adds to it."""
 
 
 class Hamiltonian(StandardOperator):
-    """H of a basis by one back end: one problem with S = 1, its vectors (1, n, b).
+    """H of a basis by one back end: one problem with S = 1, its vectors (1, n, s) the `segments` of this rank.
 
-    build_seconds: what it took to build.
+    build_seconds: what it took to build.  Raises ValueError for a back end that several ranks do not share.
     """
 
     def __init__(self, basis: ManyBodyBasis, pairs: BasisPairs, backend: str, runtime: Runtime):
+        if runtime.world.size > 1 and backend not in SHARED:
+            raise ValueError(f"back end {backend} on {runtime.world.size} ranks")
         begin = time.perf_counter()
         self.basis, self.pairs, self.backend, self.runtime = basis, pairs, backend, runtime
-        self.products = BUILDERS[backend](basis, pairs, runtime.real, runtime.device)
+        self.segments = Segments(basis.dimension, runtime.world)
+        self.products = BUILDERS[backend](basis, pairs, runtime)
         self.build_seconds = time.perf_counter() - begin
 
     @cached_property
-    def diagonal_b(self) -> torch.Tensor:
+    def diagonal_s(self) -> torch.Tensor:
         """<b|H|b>, made when a solver asks for a preconditioner."""
-        return diagonal(self.basis, self.pairs, self.runtime.device).to(self.runtime.real)
+        return diagonal(self.basis, self.pairs, self.runtime.device, self.segments.own).to(self.runtime.real)
 
-    def first(self, x_knb: torch.Tensor, k: Which = ALL) -> torch.Tensor:
+    @cached_property
+    def eigh(self) -> DenseEigh:
+        """Solves small dense problems that the ranks have in common, with the same bits on all of them."""
+        return SharedEigh(self.runtime.world, self.runtime.trace, host_eigh)
+
+    def first(self, x_kns: torch.Tensor, k: Which = ALL) -> torch.Tensor:
         """H x."""
+        return self.on_vectors(x_kns[0]).unsqueeze(0)
+
+    def on_vectors(self, x_ns: torch.Tensor) -> torch.Tensor:
+        """H x of one problem, (n, s)."""
         with self.runtime.trace.span("products"):
-            return self.products.apply(x_knb[0]).unsqueeze(0)
+            x_nb = self.segments.whole(x_ns)
+            with self.runtime.trace.span("local products"):
+                y_nb = self.products.apply(x_nb)
+            return self.segments.own_sum(y_nb)
 
     def precondition(
-        self, residual_knb: torch.Tensor, eig_kn: torch.Tensor, x_knb: torch.Tensor, k: Which = ALL
+        self, residual_kns: torch.Tensor, eig_kn: torch.Tensor, x_kns: torch.Tensor, k: Which = ALL
     ) -> torch.Tensor:
         """r / max(diagonal - e, `SMALLEST_GAP`)."""
-        gap_knb = self.diagonal_b - eig_kn.to(self.diagonal_b).unsqueeze(-1)
-        return residual_knb / gap_knb.clamp_min_(SMALLEST_GAP)
+        gap_kns = self.diagonal_s - eig_kn.to(self.diagonal_s).unsqueeze(-1)
+        return residual_kns / gap_kns.clamp_min_(SMALLEST_GAP)
 
     def sum(self, tensor: torch.Tensor) -> torch.Tensor:
         """Sum over the ranks that share the components."""

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from eigenwerk.io.atomic_write import ensure_writable, replacing, together
 from eigenwerk.io.folder_lock import lock_folder
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.linalg.operator import EigenResult
+from eigenwerk.linalg.products import Reduce
 from eigenwerk.ncci.basis.basis_pairs import basis_pairs
 from eigenwerk.ncci.basis.counting import dimension
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
@@ -23,22 +25,21 @@ from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.estimate import (
     Estimate,
     planned,
-    refuse_several_ranks,
-    refuse_too_many_states,
+    refuse_too_many,
     refuse_what_does_not_fit,
 )
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.operators import Hamiltonian
-from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.problem import CaseSpace
+from eigenwerk.ncci.ranks.same_input import refuse_different_inputs
 from eigenwerk.ncci.results.levels import Levels, spin_of
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, write_levels
 from eigenwerk.ncci.results.levels_res import res_text
 from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.ncci.results.observables import Observed, factors_of, not_computed, observe
-from eigenwerk.ncci.results.separation import mixed, separated
+from eigenwerk.ncci.results.separation import Shared, mixed, separated
 from eigenwerk.ncci.solving import Report, solve
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
 from eigenwerk.ncci.start_vectors import carried_over, start_vectors
@@ -47,6 +48,7 @@ from eigenwerk.parallel.device_memory import smallest_memory
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.start import StartRequest, init_ranks
+from eigenwerk.parallel.one_for_all import one_for_all
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.units import NUCLEON_MASS_MEV
@@ -56,7 +58,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class CaseResult:
-    """Levels with the vectors (n, b) and the basis that they belong to."""
+    """Levels with the vectors (n, b), whole on every rank, and the basis that they belong to."""
 
     case: Case
     problem: CaseSpace
@@ -81,24 +83,26 @@ def run_case(
     report: Report | None = None,
     say: Say = lambda line: None,
 ) -> CaseResult:
-    """Compute one case.
+    """Compute one case; of several ranks all call it, and all get the result.
 
-    runtime: device and trace; that which the case asks for where it is None.  source: an interaction made in Python, in
-    place of the one that the case names.  start: a result of the same nucleus in a smaller space, to begin from.
-    checkpoint: a folder for the way of the solver; what lies there is continued.  report: called after every step.
-    say: called with a line for each stage.
+    runtime: ranks, device and trace; the device that the case asks for where it is None.  source: an interaction made
+    in Python, in place of the one that the case names.  start: a result of the same nucleus in a smaller space, to
+    begin from.
+    checkpoint: a folder for the way of the solver; what lies there is continued, on any number of ranks.  report:
+    called after every step, on every rank.  say: called with a line for each stage, on the first rank.
     Raises InputError for a case that cannot be.
     """
     begin = time.perf_counter()
     runtime = runtime or alone(case.solver.device)
     if case.solver.precision == "single":
         runtime = replace(runtime, real=torch.float32, complex=torch.complex64)
-    refuse_several_ranks(runtime.world.size)
-    span = runtime.trace.span
+    say = say if runtime.writes else _silent
+    span, world = runtime.trace.span, runtime.world
     source = source or source_of(case)
     problem = source.problem(case)
     device = runtime.device
-    estimated, memory, backend = planned(case, problem, device.type, smallest_memory(runtime.world, device))
+    memory_of_rank = smallest_memory(world, device)
+    estimated, memory, backend = planned(case, problem, device.type, memory_of_rank, world.size)
     refuse_what_does_not_fit(case, problem, estimated, backend, memory)
     with span("basis"):
         basis = problem.basis()
@@ -111,16 +115,17 @@ def run_case(
     with span("operator"):
         operator = Hamiltonian(basis, pairs, backend, runtime)
     built = time.perf_counter()
-    say(f"operator   {operator.backend} on {device}, {case.solver.precision} precision, {operator.build_seconds:.1f} s")
+    where = f"{device}" if world.size == 1 else f"{world.size} ranks ({device.type}, {world.transport})"
+    say(f"operator   {operator.backend} on {where}, {case.solver.precision} precision, {operator.build_seconds:.1f} s")
 
-    known = _known_states(case, source, basis, start)
+    known = _known_states(case, source, operator, start)
 
     def begin_from(count: int) -> torch.Tensor:
-        known_nb = None if known is None else torch.from_numpy(known[1])
-        return start_vectors(basis, count, known_nb, runtime.tensor([0]))
+        known_ns = None if known is None else torch.from_numpy(known[1])
+        return start_vectors(operator.segments, count, known_ns, runtime.tensor([0]))
 
     about = _about(case, problem)
-    saved = Checkpoint(checkpoint, about | _solver_about(case)) if checkpoint is not None else None
+    saved = Checkpoint(checkpoint, about | _solver_about(case), world) if checkpoint is not None else None
     with span("states"):
         found = solve(operator, begin_from, case.solver, case.states, saved, report)
     solved = time.perf_counter()
@@ -131,12 +136,18 @@ def run_case(
         "build_seconds": built - begin,
         "solve_seconds": solved - built,
         "program": __version__,
+        "ranks": world.size,
     }
     with span("observables"):
-        levels, found = _levels(case, problem, operator, parts, estimated, found, about, solver)
-        levels = replace(levels, smaller={} if known is None else _overlaps(found.vectors_knx[0], *known))
+        levels, found, vectors_nb = _levels(case, problem, operator, parts, estimated, found, about, solver)
+        overlaps = {} if known is None else _overlaps(found.vectors_knx[0], *known, operator.sum)
+        levels = replace(levels, smaller=overlaps)
     say(f"observed   {time.perf_counter() - solved:.1f} s")
-    return CaseResult(case, problem, basis, levels, found.vectors_knx[0].cpu().numpy())
+    return CaseResult(case, problem, basis, levels, vectors_nb.cpu().numpy())
+
+
+def _silent(line: str) -> None:
+    """What ranks other than the first one say."""
 
 
 def run_series(
@@ -152,16 +163,24 @@ def run_series(
     Each begins from the states of the one before where that is a smaller space of the same hw and parity.  What the
     runtime recorded is written last, also where the series was stopped.
 
-    Raises InputError if another run writes there.
+    Of several ranks the first one writes.  Raises InputError if another run writes there, and where ranks have
+    different inputs.
     """
     runtime = runtime or alone(cases[0].solver.device)
-    refuse_several_ranks(runtime.world.size)
+    say = say if runtime.writes else _silent
+    refuse_different_inputs(runtime.world, cases)
     for case in cases:
-        refuse_too_many_states(case, dimension(source_of(case).problem(case).space))
-    ensure_writable(output)
-    lock = lock_folder(output)
-    if lock.note:
-        say(lock.note)
+        refuse_too_many(case, dimension(source_of(case).problem(case).space), runtime.world.size)
+    lock = None
+
+    def take() -> str:
+        nonlocal lock
+        ensure_writable(output)
+        lock = lock_folder(output)
+        return lock.note or ""
+
+    if note := one_for_all(runtime.world, take):
+        say(note)
     record_device(runtime.trace, runtime.device)
     try:
         levels = _series(cases, output, runtime, report, say)
@@ -171,13 +190,15 @@ def run_series(
         _write_trace(cases[0], output, runtime)
         raise
     finally:
-        lock.release()
+        if lock is not None:
+            lock.release()
 
 
 def _write_trace(case: Case, output: Path, runtime: Runtime) -> None:
     about = {"system": case.title, "program_version": __version__, "transport": runtime.world.transport}
     about["created"] = datetime.now(UTC).isoformat(timespec="seconds")
-    write_trace_file(output / TRACE_FILE, gather_trace_records(runtime), about)
+    records = gather_trace_records(runtime)
+    one_for_all(runtime.world, lambda: write_trace_file(output / TRACE_FILE, records, about))
 
 
 def _series(cases: list[Case], output: Path, runtime: Runtime, report: Report | None, say: Say) -> list[Levels]:
@@ -185,14 +206,14 @@ def _series(cases: list[Case], output: Path, runtime: Runtime, report: Report | 
     levels = []
     for case in cases:
         folder = output / case_folder(case) if len(cases) > 1 else output
-        ensure_writable(folder)
+        one_for_all(runtime.world, partial(ensure_writable, folder))
         say(case.title)
         known = last if last is not None and last.case.hw == case.hw else None
         if known is not None and known.problem.space.parity != source_of(case).problem(case).space.parity:
             known = None
         last = run_case(case, runtime=runtime, start=known, checkpoint=folder / "checkpoint", report=report, say=say)
-        write_results(folder, last)
-        Checkpoint(folder / "checkpoint", {}).remove()
+        one_for_all(runtime.world, partial(write_results, folder, last))
+        Checkpoint(folder / "checkpoint", {}, runtime.world).remove()
         levels.append(last.levels)
     return levels
 
@@ -216,11 +237,13 @@ def write_results(folder: Path, result: CaseResult) -> None:
 
 
 def _known_states(
-    case: Case, source: Source, basis: ManyBodyBasis, start: CaseResult | None
+    case: Case, source: Source, operator: Hamiltonian, start: CaseResult | None
 ) -> tuple[Levels, np.ndarray] | None:
-    """States of a smaller case and their vectors in this basis: of a file that the case names, else of `start`."""
+    """States of a smaller case and their vectors (m, s) in this basis, the components of this rank: of a file that the
+    case names, else of `start`."""
+    basis, own = operator.basis, operator.segments.own
     if case.solver.start is None:
-        return None if start is None else (start.levels, carried_over(start.basis, basis, start.vectors_nb))
+        return None if start is None else (start.levels, carried_over(start.basis, basis, start.vectors_nb, own))
     levels = read_levels(case.solver.start)
     about = levels.about
     if (about["Z"], about["N"]) != (case.nucleus.protons, case.nucleus.neutrons):
@@ -229,17 +252,17 @@ def _known_states(
             f"{case.nucleus.name} with the key start, or remove it."
         )
     smaller = replace(case, max_excitation=about["Nmax"], weights=tuple(about["weights"]), parity=None)
-    return levels, carried_over(source.problem(smaller).basis(), basis, read_vectors(case.solver.start))
+    return levels, carried_over(source.problem(smaller).basis(), basis, read_vectors(case.solver.start), own)
 
 
-def _overlaps(vectors_nb: torch.Tensor, smaller: Levels, known_mb: np.ndarray) -> dict[str, Any]:
+def _overlaps(vectors_ns: torch.Tensor, smaller: Levels, known_ms: np.ndarray, add: Reduce) -> dict[str, Any]:
     """How much of each smaller state is in each state; see `Levels.smaller`."""
-    known = torch.from_numpy(known_mb).to(vectors_nb)
+    known = torch.from_numpy(known_ms).to(vectors_ns)
     return {
         "Nmax": smaller.about["Nmax"],
         "hw": smaller.about["hw"],
         "energy_m": smaller.energy_n,
-        "overlap_nm": ((vectors_nb @ known.T) ** 2).double().cpu().numpy(),
+        "overlap_nm": (add(vectors_ns @ known.T) ** 2).double().cpu().numpy(),
     }
 
 
@@ -287,24 +310,28 @@ def _levels(
     found: EigenResult,
     about: dict[str, Any],
     solver: dict[str, Any],
-) -> tuple[Levels, EigenResult]:
-    """What is computed of the states, and the states, both in the order of the energies without Lawson's term.
+) -> tuple[Levels, EigenResult, torch.Tensor]:
+    """What is computed of the states, the states, and all their components (n, b), in the order of the energies without
+    Lawson's term.
 
     Levels that the solver found as mixtures of several J are taken apart first, see `separation`.
     """
     basis, factors = operator.basis, factors_of(case, problem)
     terms = {name: part for name, part in parts.items() if name != LAWSON and "terms" in case.observables}
 
-    def observed_of(vectors_nb: torch.Tensor) -> Observed:
-        return observe(problem, basis, operator.pairs, vectors_nb, case.observables, factors, terms)
+    def observed_of(vectors_ns: torch.Tensor) -> tuple[Observed, torch.Tensor]:
+        whole_nb = operator.segments.whole(vectors_ns)
+        comm = operator.runtime.world
+        return observe(problem, basis, operator.pairs, whole_nb, case.observables, factors, terms, comm), whole_nb
 
-    observed = observed_of(found.vectors_knx[0])
+    observed, vectors_nb = observed_of(found.vectors_knx[0])
     mixed_n = mixed(observed.values["J2"], basis.nucleons) & found.converged_kn[0].cpu().numpy()
     if mixed_n.any():
         spin = basis_pairs(basis, total_spin(problem.pairs, basis.nucleons))
-        j_squared = pairs_hamiltonian(basis, spin, operator.runtime.real, operator.runtime.device)
-        found = separated(found, mixed_n, operator.products.apply, j_squared.apply, case.solver.tolerance)
-        observed = observed_of(found.vectors_knx[0])
+        j_squared = Hamiltonian(basis, spin, "pairs", operator.runtime)
+        shared = Shared(operator.sum, operator.eigh)
+        found = separated(found, mixed_n, operator.on_vectors, j_squared.on_vectors, case.solver.tolerance, shared)
+        observed, vectors_nb = observed_of(found.vectors_knx[0])
     values = observed.values
     energy_n = found.eig_kn[0].cpu().numpy() - (case.lawson * values["N_cm"] if LAWSON in parts else 0.0)
     order_n = np.argsort(energy_n, kind="stable")
@@ -313,6 +340,7 @@ def _levels(
         found, eig_kn=found.eig_kn[:, order], vectors_knx=found.vectors_knx[:, order],
         residual_kn=found.residual_kn[:, order], converged_kn=found.converged_kn[:, order],
     )  # fmt: skip
+    vectors_nb = vectors_nb[order]
     values = {name: array[order_n] for name, array in values.items()}
     levels = Levels(
         about=about | {
@@ -339,4 +367,4 @@ def _levels(
         },
         solver=solver,
     )  # fmt: skip
-    return levels, found
+    return levels, found, vectors_nb

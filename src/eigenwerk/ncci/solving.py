@@ -8,13 +8,12 @@ from math import inf
 import torch
 
 from eigenwerk.linalg.davidson import DavidsonState, davidson
-from eigenwerk.linalg.dense import host_eigh
 from eigenwerk.linalg.lanczos import LanczosPlan, LanczosState, lanczos
 from eigenwerk.linalg.operator import EigenResult
-from eigenwerk.linalg.shared_dense import SharedEigh
 from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.inputs import SolverSettings, block_size
 from eigenwerk.ncci.operators import Hamiltonian
+from eigenwerk.parallel.communicator import Communicator
 
 
 @dataclass(frozen=True)
@@ -39,26 +38,26 @@ def solve(
     checkpoint: Checkpoint | None,
     report: Report | None,
 ) -> EigenResult:
-    """The lowest states.
+    """The lowest states; of several ranks each has its components of them.
 
     start_nb(n): n start vectors, called only where no checkpoint is found.
     """
     runtime, block = operator.runtime, min(block_size(choice, states), operator.basis.dimension)
     resume = checkpoint.load(operator, runtime.device) if checkpoint is not None else None
     start_knb = start_nb(block).unsqueeze(0) if resume is None else None
-    watch = _Watch(states, choice.checkpoint_minutes, checkpoint, report)
-    eigh = SharedEigh(runtime.world, runtime.trace, host_eigh)
+    watch = _Watch(states, choice.checkpoint_minutes, checkpoint, report, runtime.world)
     if choice.method == "lanczos":
         plan = LanczosPlan(
-            states, choice.tolerance, choice.products, choice.fixed, choice.space, eigh=eigh, trace=runtime.trace
-        )
+            states, choice.tolerance, choice.products, choice.fixed, choice.space,
+            first_component=operator.segments.own.start, eigh=operator.eigh, trace=runtime.trace,
+        )  # fmt: skip
         known = resume if isinstance(resume, LanczosState) else None
         return lanczos(operator, start_knb, plan, resume=known, watch=watch)
     # LOBPCG: Davidson in a space of three blocks; vectors beyond the wanted ones guard the convergence of the last
     wanted_kn = (torch.arange(block, device=runtime.device) < states).unsqueeze(0)
     found = davidson(
         operator, start_knb, expansions=inf, max_space=3, tolerance=choice.tolerance, relative=True,
-        wanted_weight_kn=wanted_kn, products=choice.products, eigh=eigh, watch=watch,
+        wanted_weight_kn=wanted_kn, products=choice.products, eigh=operator.eigh, watch=watch,
         resume=resume if isinstance(resume, DavidsonState) else None,
     )  # fmt: skip
     return replace(
@@ -68,10 +67,13 @@ def solve(
 
 
 class _Watch:
-    """Called by the solver after every step."""
+    """Called by the solver after every step, on all ranks."""
 
-    def __init__(self, states: int, minutes: float, checkpoint: Checkpoint | None, report: Report | None) -> None:
+    def __init__(
+        self, states: int, minutes: float, checkpoint: Checkpoint | None, report: Report | None, world: Communicator
+    ) -> None:
         self.states, self.minutes, self.checkpoint, self.report = states, minutes, checkpoint, report
+        self.world = world
         self.begin = self.saved = time.monotonic()
 
     def __call__(self, state: LanczosState | DavidsonState) -> None:
@@ -83,7 +85,7 @@ class _Watch:
                 if self.checkpoint is not None:
                     self.checkpoint.save(state)
                 raise
-        if self.checkpoint is not None and now - self.saved >= 60 * self.minutes:
+        if self.checkpoint is not None and self.world.any(now - self.saved >= 60 * self.minutes):
             self.checkpoint.save(state)
             self.saved = time.monotonic()
 

@@ -97,3 +97,7 @@ class SerialCommunicator(Communicator):
         if len(array_px) != 1:
             raise ValueError(f"{len(array_px)} entries for one rank")
         return array_px
+
+
+ALONE = SerialCommunicator()
+"""For work that may be shared out and is not."""

@@ -4,7 +4,7 @@ import torch
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.pairs.pair_tasks import Side, all_tasks
-from eigenwerk.ncci.pairs.pair_tiles import BLOCKED, MOST_BYTES, packed, task_tables, tiles
+from eigenwerk.ncci.pairs.pair_tiles import BLOCKED, MOST_BYTES, own_tiles, packed, task_tables, tiles
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from random_pairs import no_core_basis, random_pairs
 
@@ -36,6 +36,17 @@ def test_tiles_hold_every_rest_of_every_task_once_and_fit(space, vectors, real_b
         assert np.all(part.first_i % width == 0) and np.all(part.first_i < rests_t[part.task_i])
         seen += np.bincount(part.task_i, np.minimum(width, rests_t[part.task_i] - part.first_i), len(seen)).astype(int)
     assert np.array_equal(seen, rests_t)
+
+
+def test_tiles_are_dealt_out_to_ranks_once_and_evenly(space):
+    task_tf = task_tables(all_tasks(*space)).task_tf
+    for part in tiles(task_tf, 1, 8, 4):
+        shares = [own_tiles(part, task_tf, 3, rank) for rank in range(3)]
+        assert np.array_equal(np.concatenate([share.task_i for share in shares]), part.task_i)
+        assert np.array_equal(np.concatenate([share.first_i for share in shares]), part.first_i)
+        work_p = [(task_tf[share.task_i, 6] ** 1.5).sum() for share in shares]
+        if len(part.task_i) > 300:
+            assert max(work_p) < 1.1 * min(work_p)
 
 
 def test_a_product_too_large_for_shared_memory_is_refused():

@@ -1,12 +1,13 @@
 """Work of the GPU kernel of `pairs`: every task cut into tiles of rests that fit a thread block's shared memory."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.pairs.pair_tasks import KindProducts, Side
+from eigenwerk.ncci.ranks.dealing import share_by_cost
 
 BLOCKED = np.iinfo(np.int64).min
 """Code of an occupied label in the left tables; in the right ones it is -1."""
@@ -23,6 +24,10 @@ multiprocessor."""
 
 MOST_BYTES = 227 << 10
 """Shared memory that one thread block can have on the GPUs this is written for."""
+
+BALANCED_PAIRS = 200.0
+"""Pairs of a product whose multiply-adds take about as long as its gathers, by which tiles
+are dealt out to ranks; an estimate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,3 +142,10 @@ def _log_columns(column_t: np.ndarray, columns_t: np.ndarray, vectors: int) -> n
     room = np.maximum(WANTED_BYTES // column_t, np.minimum(16, MOST_BYTES // column_t))
     fits = np.maximum(np.floor(np.log2(np.maximum(room, 1))), np.log2(least))
     return np.minimum(np.ceil(np.log2(wanted)), fits).astype(np.int64)
+
+
+def own_tiles(part: Tiles, task_tf: np.ndarray, ranks: int, rank: int) -> Tiles:
+    """The tiles of a rank, neighbours: about as much work as those of others."""
+    pairs_i = task_tf[part.task_i, 6].astype(np.float64)
+    own = share_by_cost(pairs_i * (1 + pairs_i / BALANCED_PAIRS), ranks, rank)
+    return replace(part, task_i=part.task_i[own], first_i=part.first_i[own])

@@ -1,9 +1,10 @@
 """Back end `pairs`: the Hamiltonian applied without storing it; gather, small dense product, scatter."""
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
@@ -11,6 +12,7 @@ from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.pairs.pair_tasks import KindProducts, PairProduct, all_tasks
 from eigenwerk.ncci.pairs.pairs_cuda import PairsOnGpu, pairs_on_gpu
+from eigenwerk.ncci.ranks.dealing import share_by_cost
 from eigenwerk.parallel.threads import each, threads_for
 
 KEEP_BYTES = 1 << 31
@@ -18,6 +20,21 @@ KEEP_BYTES = 1 << 31
 
 CHUNK = 1 << 22
 """Gathered elements that are worked on at once."""
+
+FINEST = 1 / 16
+"""Steps are cut until none is more than this part of a rank's share, so that shares are about equal."""
+
+STEP_COST, MULTIPLY_COST = 2400.0, 1 / 36
+"""What a step costs on its own, and a multiply-add, in units of a gathered element (measured on a processor)."""
+
+
+class Step(NamedTuple):
+    """A dense product for some of its left rests: number of the kind, task, first and last left rest."""
+
+    kind: int
+    task: int
+    start: int
+    stop: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +68,18 @@ class Gather:
 class PairsHamiltonian:
     """H on a many-body basis, nothing of it stored; see `pair_tasks`.
 
-    apply takes and returns (n, b) of the operator's number type.  `kept` remembers the places of gathered elements as
-    far as `keep_bytes` allows, 4 to 12 bytes for each; the results do not depend on it.
+    apply takes and returns (n, b) of the operator's number type.  steps: all of them, or the share of a rank; the sum
+    over ranks of what they return is then H x.  `kept` remembers the places of gathered elements as far as
+    `keep_bytes` allows, 4 to 12 bytes for each; the results do not depend on it.
     """
 
     dimension: int
     dtype: torch.dtype
     device: torch.device
     kinds: list[KindTensors]
+    steps: Sequence[Step]
     keep_bytes: int = KEEP_BYTES
-    kept: dict[tuple[int, int, int], Gather] = field(default_factory=dict, repr=False)
+    kept: dict[Step, Gather] = field(default_factory=dict, repr=False)
 
     def apply(self, x_nb: torch.Tensor) -> torch.Tensor:
         """H x for every row, (n, b); with as many threads as PyTorch has."""
@@ -92,24 +111,37 @@ class PairsHamiltonian:
     def _products(self, worker: int, workers: int) -> Iterator[tuple[torch.Tensor, int, Gather]]:
         """Products of one worker: matrix, rests, and where the elements (pairs x rests, flat) are."""
         budget = self.keep_bytes // workers
-        mine = itertools.islice(self._steps(), worker, None, workers)
-        for key, kind, task, start, stop in mine:
-            gather = self.kept.get(key)
+        for step in self.steps[worker::workers]:
+            kind = self.kinds[step.kind]
+            task = kind.tasks[step.task]
+            gather = self.kept.get(step)
             if gather is None:
-                gather = _gather(kind, task, start, stop, self.dimension)
+                gather = _gather(kind, task, step.start, step.stop, self.dimension)
                 if gather.bytes <= budget:
-                    self.kept[key] = gather
+                    self.kept[step] = gather
             budget -= gather.bytes
             matrix = kind.matrices[task.block][: task.pairs, : task.pairs]
-            yield matrix, (stop - start) * task.right_rows, gather
+            yield matrix, (step.stop - step.start) * task.right_rows, gather
 
-    def _steps(self) -> Iterator[tuple[tuple[int, int, int], KindTensors, PairProduct, int, int]]:
-        """Every task in steps of left rests that are gathered at once."""
-        for number, kind in enumerate(self.kinds):
-            for t, task in enumerate(kind.tasks):
-                step = max(1, CHUNK // (task.pairs * task.right_rows))
-                for start in range(0, task.left_rows, step):
-                    yield (number, t, start), kind, task, start, min(start + step, task.left_rows)
+
+def steps_of(kinds: Sequence[KindProducts], ranks: int, rank: int) -> list[Step]:
+    """The steps of a rank: neighbours in the order of the tasks, about as much work as those of others."""
+    cost_t = [_cost(task, task.left_rows) for kind in kinds for task in kind.tasks]
+    most = FINEST * sum(cost_t) / ranks
+    steps, cost_s = [], []
+    for number, kind in enumerate(kinds):
+        for t, task in enumerate(kind.tasks):
+            one = _cost(task, 1) - STEP_COST
+            rows = max(1, min(CHUNK // (task.pairs * task.right_rows), int(most // one)))
+            for start in range(0, task.left_rows, rows):
+                steps.append(Step(number, t, start, min(start + rows, task.left_rows)))
+                cost_s.append(_cost(task, steps[-1].stop - start))
+    return steps[share_by_cost(np.array(cost_s), ranks, rank)]
+
+
+def _cost(task: PairProduct, left_rests: int) -> float:
+    """Of a step with so many left rests, in units of a gathered element."""
+    return STEP_COST + left_rests * task.right_rows * task.pairs * (1 + MULTIPLY_COST * task.pairs)
 
 
 def _gather(kind: KindTensors, task: PairProduct, start: int, stop: int, dimension: int) -> Gather:
@@ -140,16 +172,24 @@ def pairs_hamiltonian(
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
     keep_bytes: int = KEEP_BYTES,
+    ranks: int = 1,
+    rank: int = 0,
 ) -> PairsHamiltonian | PairsOnGpu:
-    """The matrix-free operator of `pairs` on `basis`."""
+    """The matrix-free operator of `pairs` on `basis`; of several ranks the share of one, which adds up to it."""
     device = torch.device(device)
+    products = all_tasks(basis, pairs)
     if device.type == "cuda":
-        return pairs_on_gpu(basis.dimension, all_tasks(basis, pairs), dtype, device)
+        return pairs_on_gpu(basis.dimension, products, dtype, device, ranks, rank)
+    steps = steps_of(products, ranks, rank)
+    used = {(step.kind, products[step.kind].tasks[step.task].block) for step in steps}
     kinds = []
-    for kind in all_tasks(basis, pairs):
-        matrices = [tensor(block.matrix_xx, device).to(dtype) for block in kind.blocks]
+    for number, kind in enumerate(products):
+        matrices = [
+            tensor(block.matrix_xx if (number, i) in used else block.matrix_xx[:0, :0], device).to(dtype)
+            for i, block in enumerate(kind.blocks)
+        ]
         kinds.append(replace(tables(kind, device), matrices=matrices))
-    return PairsHamiltonian(basis.dimension, dtype, device, kinds, keep_bytes)
+    return PairsHamiltonian(basis.dimension, dtype, device, kinds, steps, keep_bytes)
 
 
 def tables(kind: KindProducts, device: torch.device) -> KindTensors:

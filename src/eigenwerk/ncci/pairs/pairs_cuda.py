@@ -13,7 +13,7 @@ import torch
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.interleaved import by_blocks
 from eigenwerk.ncci.pairs.pair_tasks import KindProducts
-from eigenwerk.ncci.pairs.pair_tiles import MOST_BYTES, task_tables, tiles
+from eigenwerk.ncci.pairs.pair_tiles import MOST_BYTES, own_tiles, task_tables, tiles
 from eigenwerk.parallel.kernels.cuda import C_REAL, Kernel, integer, kernel, pointer
 
 FEW, MANY = 256, 512
@@ -35,7 +35,7 @@ class KernelLaunch:
 
 @dataclass(frozen=True, eq=False)
 class PairsOnGpu:
-    """H on a many-body basis on one GPU, nothing of it stored.
+    """H on a many-body basis on one GPU, nothing of it stored; of several ranks the share `rank`, cut at tiles.
 
     task_tf: the tasks (`TaskTables.task_tf`); tables: left and right entries, left and right labels; matrices: all of
     them, in the number type of the vectors.  launches: for each number of interleaved vectors, made when it is needed.
@@ -48,6 +48,8 @@ class PairsOnGpu:
     tasks: torch.Tensor
     tables: tuple[torch.Tensor, ...]
     matrices: torch.Tensor
+    ranks: int = 1
+    rank: int = 0
     launches: dict[int, list[KernelLaunch]] = field(default_factory=dict, repr=False)
 
     def apply(self, x_nb: torch.Tensor) -> torch.Tensor:
@@ -73,7 +75,8 @@ class PairsOnGpu:
         return ("unsigned", 4) if self.dimension < (1 << 31) - 1 else ("unsigned long long", 8)
 
     def _plan(self, vectors: int) -> list[KernelLaunch]:
-        found = tiles(self.task_tf, vectors, self.matrices.element_size(), self._place_type[1])
+        every = tiles(self.task_tf, vectors, self.matrices.element_size(), self._place_type[1])
+        found = [own_tiles(part, self.task_tf, self.ranks, self.rank) for part in every]
         return [
             KernelLaunch(
                 part.log_columns,
@@ -82,7 +85,7 @@ class PairsOnGpu:
                 tensor(part.task_i, self.device),
                 tensor(part.first_i, self.device),
             )
-            for part in found
+            for part in found if len(part.task_i)
         ]
 
     def _compiled(self, vectors: int, threads: int) -> Kernel:
@@ -93,9 +96,12 @@ class PairsOnGpu:
         return kernel(SOURCE, "product", self.device.index or 0, *macros)
 
 
-def pairs_on_gpu(dimension: int, kinds: list[KindProducts], dtype: torch.dtype, device: torch.device) -> PairsOnGpu:
+def pairs_on_gpu(
+    dimension: int, kinds: list[KindProducts], dtype: torch.dtype, device: torch.device, ranks: int = 1, rank: int = 0
+) -> PairsOnGpu:
     """Moves matrices and packed tables to a GPU."""
     found = task_tables(kinds)
     tables = tuple(tensor(a, device) for a in (found.left_z, found.right_z, found.left_label_z, found.right_label_z))
     matrices = tensor(found.matrix_z, device).to(dtype)
-    return PairsOnGpu(dimension, dtype, device, found.task_tf, tensor(found.task_tf, device), tables, matrices)
+    tasks = tensor(found.task_tf, device)
+    return PairsOnGpu(dimension, dtype, device, found.task_tf, tasks, tables, matrices, ranks, rank)

@@ -22,6 +22,8 @@ from eigenwerk.ncci.results.levels import spin_of
 from eigenwerk.ncci.results.one_body_sums import occupations, one_body_densities, one_body_matrices, quanta_shares
 from eigenwerk.ncci.results.tensors import orbital_moment, quadrupole, reduced, spin_moment
 from eigenwerk.ncci.results.two_body_density import expectations
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.serial import ALONE
 from eigenwerk.units import NUCLEON_MASS_MEV
 
 NO_CORE_CHARGES, VALENCE_CHARGES = (1.0, 0.0), (1.5, 0.5)
@@ -87,14 +89,16 @@ def scalars(
     operators: Mapping[str, TwoBody],
     vectors_nb: torch.Tensor,
     pairs: BasisPairs | None = None,
+    comm: Communicator = ALONE,
 ) -> dict[str, np.ndarray]:
     """Expectation values (n,) of two-body operators in every state.  pairs: those of the basis where they are known."""
-    values = expectations(basis, pairs or basis_pairs(basis, next(iter(operators.values()))), operators, vectors_nb)
+    pairs = pairs or basis_pairs(basis, next(iter(operators.values())))
+    values = expectations(basis, pairs, operators, vectors_nb, comm)
     space = basis.space
     for species, orbitals, number in (("p", space.orbitals_p, space.protons), ("n", space.orbitals_n, space.neutrons)):
         if f"S{species}2" in values:  # so far the products of different nucleons; here the squares of single ones
             values[f"S{species}2"] = values[f"S{species}2"] + 0.75 * number
-            squares = occupations(basis, species, vectors_nb) @ (orbitals.l_a * (orbitals.l_a + 1.0))
+            squares = occupations(basis, species, vectors_nb, comm) @ (orbitals.l_a * (orbitals.l_a + 1.0))
             values[f"L{species}2"] = values[f"L{species}2"] + squares
     return values
 
@@ -107,23 +111,27 @@ def observe(
     wanted: Iterable[str],
     factors: Factors,
     terms: Mapping[str, TwoBody] | None = None,
+    comm: Communicator = ALONE,
 ) -> Observed:
-    """Everything wanted of all states, and the expectation values of further operators `terms`."""
+    """Everything wanted of all states, and the expectation values of further operators `terms`.
+
+    comm: the ranks that share the work; each has the whole vectors and gets all numbers, the same bits.
+    """
     wanted = tuple(wanted)
     operators = scalar_operators(problem, wanted) | dict(terms or {})
-    values = scalars(basis, operators, vectors_nb, pairs)
+    values = scalars(basis, operators, vectors_nb, pairs, comm)
     if "s_pp" in values:
         values |= _radii(basis.space, values)
     if "occupations" in wanted:
-        values |= {f"occupations_{species}": occupations(basis, species, vectors_nb) for species in "pn"}
+        values |= {f"occupations_{species}": occupations(basis, species, vectors_nb, comm) for species in "pn"}
     if "quanta" in wanted and problem.core is None:
-        values["quanta"] = quanta_shares(basis, _least_weight(basis.space), vectors_nb)
+        values["quanta"] = quanta_shares(basis, _least_weight(basis.space), vectors_nb, comm)
     if "densities" in wanted:
-        values |= {f"density_{species}": one_body_densities(basis, species, vectors_nb) for species in "pn"}
+        values |= {f"density_{species}": one_body_densities(basis, species, vectors_nb, comm=comm) for species in "pn"}
     transitions: dict[str, np.ndarray] = {}
     if "moments" in wanted or "transitions" in wanted:
         twice_j = _twice_j(basis.space, values["J2"])
-        matrices = _one_body(basis, vectors_nb, problem.hw)
+        matrices = _one_body(basis, vectors_nb, problem.hw, comm)
         if "moments" in wanted:
             values |= _moments(basis.space.twice_M, twice_j, matrices, factors)
         if "transitions" in wanted:
@@ -152,13 +160,15 @@ def _radii(space: ManyBodySpace, values: Mapping[str, np.ndarray]) -> dict[str, 
     return dict(zip(("r_p", "r_n", "r_matter", "r_pp", "r_nn", "r_pn"), rows.T, strict=True))
 
 
-def _one_body(basis: ManyBodyBasis, vectors_nb: torch.Tensor, hw: float) -> dict[str, np.ndarray]:
+def _one_body(
+    basis: ManyBodyBasis, vectors_nb: torch.Tensor, hw: float, comm: Communicator
+) -> dict[str, np.ndarray]:
     """<f|O|i> (n, n) of l_z, s_z and r^2 C_20 in fm^2, for protons and neutrons."""
     found = {}
     for species, orbitals in (("p", basis.space.orbitals_p), ("n", basis.space.orbitals_n)):
         operators = {"Dl": orbital_moment(orbitals), "Ds": spin_moment(orbitals)}
         operators["C2"] = length(hw, NUCLEON_MASS_MEV) ** 2 * quadrupole(orbitals)
-        for name, matrix_nn in one_body_matrices(basis, species, operators, vectors_nb).items():
+        for name, matrix_nn in one_body_matrices(basis, species, operators, vectors_nb, comm).items():
             found[f"{name}_{species}"] = matrix_nn
     return found
 

@@ -3,6 +3,8 @@
 <f|sum_xy O_xy a+_x a_y|i> = sum over jumps of one nucleon, y -> x, with the same 2M and parity.  The jumps of one
 species are listed once; the other species looks on: its determinants that go with both ends of a jump are a run,
 because the basis is laid out so.  No matrix is stored.
+
+Several ranks share the work: each has the whole vectors, and all get the sums.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,6 +17,10 @@ from eigenwerk.ncci.basis.determinants import Determinants
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.orbitals import Orbitals
+from eigenwerk.ncci.ranks.dealing import share_by_cost
+from eigenwerk.ncci.ranks.segments import Segments
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.serial import ALONE
 
 PIECE = 1 << 21
 """So many products of coefficients are formed at once."""
@@ -30,7 +36,7 @@ class _Jumps:
     y_z: np.ndarray
     sign_z: np.ndarray
 
-    def take(self, chosen: np.ndarray) -> "_Jumps":
+    def take(self, chosen: np.ndarray | slice) -> "_Jumps":
         return _Jumps(self.to_z[chosen], self.from_z[chosen], self.x_z[chosen], self.y_z[chosen], self.sign_z[chosen])
 
 
@@ -46,7 +52,11 @@ class _Runs:
 
 
 def one_body_matrices(
-    basis: ManyBodyBasis, species: str, operators: Mapping[str, np.ndarray], vectors_nb: torch.Tensor
+    basis: ManyBodyBasis,
+    species: str,
+    operators: Mapping[str, np.ndarray],
+    vectors_nb: torch.Tensor,
+    comm: Communicator = ALONE,
 ) -> dict[str, np.ndarray]:
     """<f|O|i> between all vectors, (n, n), for operators O_xy between the m-states of "p" or "n"; float64 sums."""
     count, device = vectors_nb.shape[0], vectors_nb.device
@@ -55,17 +65,21 @@ def one_body_matrices(
         return {name: total.cpu().numpy() for name, total in totals.items()}
     touched_xx = np.any([np.abs(matrix) > 1e-14 for matrix in operators.values()], axis=0)
     jumps = _all_jumps(_determinants(basis, species))
-    jumps = jumps.take(touched_xx[jumps.x_z, jumps.y_z])
-    for z, to, start in _pieces(_runs(basis, species, jumps)):
+    jumps, runs = _own(basis, species, jumps.take(touched_xx[jumps.x_z, jumps.y_z]), comm)
+    for z, to, start in _pieces(runs):
         left_nz, right_nz = (vectors_nb[:, tensor(part, device)].double() for part in (to, start))
         for name, matrix in operators.items():
             weight_z = jumps.sign_z[z] * matrix[jumps.x_z[z], jumps.y_z[z]]
             totals[name] += (left_nz * tensor(weight_z, device)) @ right_nz.T
-    return {name: total.cpu().numpy() for name, total in totals.items()}
+    return {name: comm.sum(total).cpu().numpy() for name, total in totals.items()}
 
 
 def one_body_densities(
-    basis: ManyBodyBasis, species: str, vectors_nb: torch.Tensor, right_nb: torch.Tensor | None = None
+    basis: ManyBodyBasis,
+    species: str,
+    vectors_nb: torch.Tensor,
+    right_nb: torch.Tensor | None = None,
+    comm: Communicator = ALONE,
 ) -> np.ndarray:
     """<n|a+_x a_y|n'>, (n, x, x), for m-states x, y of equal 2m and parity; float64 sums.
 
@@ -76,36 +90,44 @@ def one_body_densities(
     size = len(determinants.states)
     total_nx = vectors_nb.new_zeros((vectors_nb.shape[0], size * size), dtype=torch.float64)
     if determinants.nucleons:
-        jumps = _all_jumps(determinants)
-        for z, to, start in _pieces(_runs(basis, species, jumps)):
+        jumps, runs = _own(basis, species, _all_jumps(determinants), comm)
+        for z, to, start in _pieces(runs):
             left_nz = vectors_nb[:, tensor(to, device)].double()
             right_nz = others_nb[:, tensor(start, device)].double()
             place_z = tensor(jumps.x_z[z] * size + jumps.y_z[z], device)
             total_nx.index_add_(1, place_z, left_nz * right_nz * tensor(jumps.sign_z[z], device))
-    return total_nx.reshape(-1, size, size).cpu().numpy()
+    return comm.sum(total_nx).reshape(-1, size, size).cpu().numpy()
 
 
-def occupations(basis: ManyBodyBasis, species: str, vectors_nb: torch.Tensor) -> np.ndarray:
+def occupations(
+    basis: ManyBodyBasis, species: str, vectors_nb: torch.Tensor, comm: Communicator = ALONE
+) -> np.ndarray:
     """Mean number of nucleons in every orbital, (n, a)."""
     determinants, orbitals = _determinants(basis, species), _orbitals(basis, species)
-    proton_b, neutron_b = basis.all_states()
+    own = Segments(basis.dimension, comm).own
+    proton_b, neutron_b = basis.split(np.arange(own.start, own.stop))
     place_b = tensor(proton_b if species == "p" else neutron_b, vectors_nb.device)
     share_nd = vectors_nb.new_zeros((vectors_nb.shape[0], len(determinants)), dtype=torch.float64)
-    share_nd.index_add_(1, place_b, vectors_nb.double() ** 2)
+    share_nd.index_add_(1, place_b, vectors_nb[:, own].double() ** 2)
     orbital_di = determinants.states.orbital_x[determinants.occupied_di.astype(np.int64)]
     result_na = np.zeros((vectors_nb.shape[0], len(orbitals)))
-    for n, share_d in enumerate(share_nd.cpu().numpy()):
+    for n, share_d in enumerate(comm.sum(share_nd).cpu().numpy()):
         for orbital_d in orbital_di.T:
             result_na[n] += np.bincount(orbital_d, weights=share_d, minlength=len(orbitals))
     return result_na
 
 
-def quanta_shares(basis: ManyBodyBasis, lowest: int, vectors_nb: torch.Tensor) -> np.ndarray:
+def quanta_shares(
+    basis: ManyBodyBasis, lowest: int, vectors_nb: torch.Tensor, comm: Communicator = ALONE
+) -> np.ndarray:
     """Probability of every number of weight units above `lowest` that the basis has, in steps of two, (n, step)."""
-    step_b = (basis.weight_b() - lowest) // 2
-    share_nx = vectors_nb.new_zeros((vectors_nb.shape[0], int(step_b.max()) + 1), dtype=torch.float64)
-    share_nx.index_add_(1, tensor(step_b, vectors_nb.device), vectors_nb.double() ** 2)
-    return share_nx.cpu().numpy()
+    own = Segments(basis.dimension, comm).own
+    proton_b, neutron_b = basis.split(np.arange(own.start, own.stop))
+    step_b = (basis.protons.weight_d[proton_b] + basis.neutrons.weight_d[neutron_b] - lowest) // 2
+    steps = int(comm.max(torch.tensor(step_b.max(initial=0)))) + 1
+    share_nx = vectors_nb.new_zeros((vectors_nb.shape[0], steps), dtype=torch.float64)
+    share_nx.index_add_(1, tensor(step_b, vectors_nb.device), vectors_nb[:, own].double() ** 2)
+    return comm.sum(share_nx).cpu().numpy()
 
 
 def _determinants(basis: ManyBodyBasis, species: str) -> Determinants:
@@ -145,6 +167,14 @@ def _pairs_within(first: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.n
     run = np.repeat(np.arange(len(size)), square)
     rank = np.arange(len(run)) - np.repeat(np.cumsum(square) - square, square)
     return first[run] + rank // size[run], first[run] + rank % size[run]
+
+
+def _own(basis: ManyBodyBasis, species: str, jumps: _Jumps, comm: Communicator) -> tuple[_Jumps, _Runs]:
+    """The jumps of this rank, with their runs."""
+    runs = _runs(basis, species, jumps)
+    own = share_by_cost(runs.count_z, comm.size, comm.rank)
+    base = runs.base_to_z[own], runs.base_from_z[own]
+    return jumps.take(own), _Runs(*base, runs.start_z[own], runs.count_z[own], runs.partner)
 
 
 def _runs(basis: ManyBodyBasis, species: str, jumps: _Jumps) -> _Runs:

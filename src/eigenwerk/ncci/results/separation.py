@@ -6,13 +6,15 @@ J^2 commutes with H, so powers of J^2 on such a vector span its parts with one J
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
+from eigenwerk.linalg.dense import DenseEigh, host_eigh
 from eigenwerk.linalg.limits import relative_bound
 from eigenwerk.linalg.operator import EigenResult
+from eigenwerk.linalg.products import Reduce, inner
 from eigenwerk.ncci.results.levels import NOT_HALF_INTEGER, spin_of
 
 CLOSE = 1e-3
@@ -28,13 +30,33 @@ Product = Callable[[torch.Tensor], torch.Tensor]
 """An operator on vectors (n, b)."""
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What vectors whose components several ranks share need: the sum over ranks, and a solver of small problems whose
+    answers are the same bits on all of them."""
+
+    sum: Reduce = lambda tensor: tensor
+    eigh: DenseEigh = host_eigh
+
+    def products(self, x_nb: torch.Tensor, y_mb: torch.Tensor) -> torch.Tensor:
+        """<x_n|y_m>, float64."""
+        return self.sum(inner(x_nb, y_mb, in_double=True))
+
+    def eigenpairs(self, matrix_nn: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rising eigenvalues and columns."""
+        eig_1n, columns_1nn = self.eigh(((matrix_nn + matrix_nn.T) / 2)[None])
+        return eig_1n[0], columns_1nn[0]
+
+
 def mixed(square_n: np.ndarray, nucleons: int) -> np.ndarray:
     """(n,) which of the states with these <J^2> have no J."""
     j_n, shift = spin_of(square_n), nucleons % 2 / 2
     return np.abs(j_n - shift - np.rint(j_n - shift)) > NOT_HALF_INTEGER
 
 
-def separated(found: EigenResult, mixed_n: np.ndarray, h: Product, j_squared: Product, tolerance: float) -> EigenResult:
+def separated(
+    found: EigenResult, mixed_n: np.ndarray, h: Product, j_squared: Product, tolerance: float, shared: Shared
+) -> EigenResult:
     """The states, with every level that has a mixture in states of one J each; there may be more than before.
 
     mixed_n: see `mixed`, of converged states alone; another one is a mixture because it is no state yet.  h, j_squared:
@@ -47,15 +69,15 @@ def separated(found: EigenResult, mixed_n: np.ndarray, h: Product, j_squared: Pr
     for group in groups:
         part_nb, factor = vectors_nb[group[0] : group[-1] + 1], 1.0
         if mixed_n[group].any():
-            apart_nb = _by_spin(part_nb, h, j_squared)
+            apart_nb = _by_spin(part_nb, h, j_squared, shared)
             products += 2 * len(apart_nb)
-            energies, residual = _residuals(apart_nb, h)
+            energies, residual = _residuals(apart_nb, h, shared)
             apart_nb = apart_nb[residual <= 10 * relative_bound(tolerance, energies)]
             part_nb, factor = (apart_nb, 10.0) if len(apart_nb) >= len(part_nb) else (part_nb, 1.0)
         parts.append(part_nb)
         slack += [factor] * len(part_nb)
     result_nb = torch.cat(parts)
-    eig, residual = _residuals(result_nb, h)
+    eig, residual = _residuals(result_nb, h, shared)
     limit = relative_bound(tolerance, eig) * torch.tensor(slack, dtype=eig.dtype, device=eig.device)
     return replace(
         found, eig_kn=eig[None], vectors_knx=result_nb[None], residual_kn=residual[None],
@@ -63,40 +85,49 @@ def separated(found: EigenResult, mixed_n: np.ndarray, h: Product, j_squared: Pr
     )  # fmt: skip
 
 
-def _residuals(x_nb: torch.Tensor, h: Product) -> tuple[torch.Tensor, torch.Tensor]:
+def _residuals(x_nb: torch.Tensor, h: Product, shared: Shared) -> tuple[torch.Tensor, torch.Tensor]:
     """<x|H|x> and |H x - <H> x|, float64."""
     image_nb = h(x_nb).double()
-    eig_n = (x_nb.double() * image_nb).sum(dim=1)
-    return eig_n, torch.linalg.vector_norm(image_nb - eig_n[:, None] * x_nb.double(), dim=1)
+    eig_n = shared.sum((x_nb.double() * image_nb).sum(dim=1))
+    rest_nb = image_nb - eig_n[:, None] * x_nb.double()
+    return eig_n, shared.sum(rest_nb.square().sum(dim=1)).sqrt()
 
 
-def _by_spin(x_nb: torch.Tensor, h: Product, j_squared: Product) -> torch.Tensor:
+def _by_spin(x_nb: torch.Tensor, h: Product, j_squared: Product, shared: Shared) -> torch.Tensor:
     """Vectors (m, b) of one J each, and of one energy among those of equal J, that span powers of J^2 on x."""
-    space_nb, image_nb = _orthonormal(x_nb[:0], x_nb), x_nb[:0]
+    space_nb, image_nb = _orthonormal(x_nb[:0], x_nb, shared), x_nb[:0]
     for _ in range(MOST_PARTS):
         newest_nb = j_squared(space_nb[len(image_nb) :])
         image_nb = torch.cat([image_nb, newest_nb])
-        added_nb = _orthonormal(space_nb, newest_nb)
+        added_nb = _orthonormal(space_nb, newest_nb, shared)
         if not len(added_nb):
             break
         space_nb = torch.cat([space_nb, added_nb])
     image_nb = torch.cat([image_nb, *([j_squared(space_nb[len(image_nb) :])] if len(image_nb) < len(space_nb) else [])])
-    square_n, turn_nn = torch.linalg.eigh((space_nb @ image_nb.T).double())
+    square_n, turn_nn = shared.eigenpairs(shared.products(space_nb, image_nb))
     space_nb = turn_nn.T.to(space_nb) @ space_nb
     twice_n = np.rint(2 * spin_of(square_n.cpu().numpy()))
     for same in np.split(np.arange(len(twice_n)), np.flatnonzero(np.diff(twice_n)) + 1):
         if len(same) > 1:
             part_nb = space_nb[same[0] : same[-1] + 1]
-            turn_nn = torch.linalg.eigh((part_nb @ h(part_nb).T).double())[1]
+            turn_nn = shared.eigenpairs(shared.products(part_nb, h(part_nb)))[1]
             space_nb[same[0] : same[-1] + 1] = turn_nn.T.to(part_nb) @ part_nb
     return space_nb
 
 
-def _orthonormal(space_nb: torch.Tensor, x_nb: torch.Tensor) -> torch.Tensor:
-    """Orthonormal vectors of what x has beyond an orthonormal space, without what is noise."""
-    long_nb = x_nb.double()
-    scale = torch.linalg.vector_norm(long_nb, dim=1).max()
+def _orthonormal(space_nb: torch.Tensor, x_nb: torch.Tensor, shared: Shared) -> torch.Tensor:
+    """Orthonormal vectors of what x has beyond an orthonormal space, without what is noise.
+
+    From the eigenvectors of <x|x>, twice: the first time leaves errors of 1 / `LEAST_PART`^2 roundings.
+    """
+    long_nb, space_nb = x_nb.double(), space_nb.double()
+    scale = shared.products(long_nb, long_nb).diagonal().max().sqrt()
     for _ in range(2):
-        long_nb = long_nb - (long_nb @ space_nb.double().T) @ space_nb.double()
-    _, sigma, rows_nb = torch.linalg.svd(long_nb, full_matrices=False)
-    return rows_nb[sigma > LEAST_PART * scale].to(x_nb)
+        long_nb = long_nb - shared.products(space_nb, long_nb).T @ space_nb
+    for least in (LEAST_PART * scale, 0.5):
+        if not len(long_nb):
+            break
+        square_n, turn_nn = shared.eigenpairs(shared.products(long_nb, long_nb))
+        kept_n = square_n > least**2
+        long_nb = (turn_nn[:, kept_n] / square_n[kept_n].sqrt()).T @ long_nb
+    return long_nb.to(x_nb)

@@ -12,26 +12,45 @@ import torch
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.basis.needed_pairs import KINDS
+from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.interaction.pair_blocks import block_elements
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.pairs.pair_tasks import kind_tasks
 from eigenwerk.ncci.pairs.pairs import CHUNK, KindTensors, signed_places, tables
+from eigenwerk.ncci.ranks.dealing import owners_by_cost
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.serial import ALONE
 
 
 def expectations(
-    basis: ManyBodyBasis, pairs: BasisPairs, operators: Mapping[str, TwoBody], vectors_nb: torch.Tensor
+    basis: ManyBodyBasis,
+    pairs: BasisPairs,
+    operators: Mapping[str, TwoBody],
+    vectors_nb: torch.Tensor,
+    comm: Communicator = ALONE,
 ) -> dict[str, np.ndarray]:
     """<v|O|v> (n,) of every operator in every vector, float64.
 
-    pairs: those of any operator of this basis; their matrix elements are not used.
+    pairs: those of any operator of this basis; their matrix elements are not used.  comm: the ranks among which blocks
+    are dealt out; each has the whole vectors and gets all values.
     """
-    totals = {name: np.zeros(len(vectors_nb)) for name in operators}
+    own = _own_blocks(pairs, comm)
+    total_on = np.zeros((len(operators), len(vectors_nb)))
     for kind in KINDS:
-        for block, gamma_nxx in zip(pairs.blocks[kind], _densities(basis, pairs, kind, vectors_nb), strict=True):
-            for name, operator in operators.items():
+        for block, gamma_nxx in zip(own.blocks[kind], _densities(basis, own, kind, vectors_nb), strict=True):
+            for o, operator in enumerate(operators.values()):
                 matrix_xx = block_elements(operator, kind, block.first_x, block.second_x)
-                totals[name] += np.einsum("nxy,xy->n", gamma_nxx, matrix_xx)
-    return totals
+                total_on[o] += np.einsum("nxy,xy->n", gamma_nxx, matrix_xx)
+    total_on = comm.sum(tensor(total_on, vectors_nb.device)).cpu().numpy()
+    return dict(zip(operators, total_on, strict=True))
+
+
+def _own_blocks(pairs: BasisPairs, comm: Communicator) -> BasisPairs:
+    """The blocks of this rank; the cost of one grows with the number of its elements."""
+    places = [(kind, block) for kind in KINDS for block in pairs.blocks[kind]]
+    owner_i = owners_by_cost([float(block.matrix_xx.size) for _, block in places], comm.size)
+    mine = [place for place, owner in zip(places, owner_i.tolist(), strict=True) if owner == comm.rank]
+    return BasisPairs({kind: [block for other, block in mine if other == kind] for kind in KINDS})
 
 
 def _densities(basis: ManyBodyBasis, pairs: BasisPairs, kind: str, vectors_nb: torch.Tensor) -> Iterator[np.ndarray]:

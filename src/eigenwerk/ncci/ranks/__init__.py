@@ -1,0 +1,1 @@
+"""A case on several ranks: who has what."""

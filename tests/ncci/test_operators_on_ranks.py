@@ -1,0 +1,137 @@
+"""The Hamiltonian on several ranks: the product, Lanczos coefficients and states are those of one rank."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.linalg.davidson import davidson
+from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
+from eigenwerk.ncci.operators import Hamiltonian
+from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.ranks.segments import Segments
+from eigenwerk.ncci.start_vectors import noise_vectors
+from eigenwerk.ncci.stored.dense import dense_hamiltonian
+from eigenwerk.parallel.process_grid import ProcessGrid
+from eigenwerk.parallel.runtime import Runtime
+from random_pairs import no_core_basis, p_and_sd_shell_basis, random_pairs, random_vectors
+
+SPACES = {"6Li Nmax 4": (3, 3, 4, 2), "3H Nmax 6": (1, 2, 6, 1), "valence": None}
+"""Protons, neutrons, Nmax, 2M; 3H has an odd number of states that most numbers of ranks do not divide."""
+
+LIMITS = {torch.float32: 1e-6, torch.float64: 1e-13}
+
+GLOO = [("gloo", size) for size in (2, 3, 4, 5)]
+MPI = [("mpi", 2), ("mpi", 3)]
+
+
+@cache
+def problem(name):
+    basis = p_and_sd_shell_basis() if SPACES[name] is None else no_core_basis(*SPACES[name])
+    return basis, random_pairs(basis)
+
+
+def hamiltonian_on(world, name, dtype):
+    return Hamiltonian(*problem(name), "pairs", Runtime(grid=ProcessGrid(world), real=dtype))
+
+
+def own_product(world, name, dtype, count):
+    """The components of this rank of H x."""
+    operator = hamiltonian_on(world, name, dtype)
+    x_nb = random_vectors(count, operator.basis.dimension, dtype)
+    return operator.first(x_nb[None, :, operator.segments.own])[0].numpy(), len(operator.products.steps)
+
+
+@pytest.fixture(scope="module")
+def serial():
+    """Products of one rank, made once."""
+    found = {}
+
+    def product(name, dtype, count):
+        key = name, dtype, count
+        if key not in found:
+            x_nb = random_vectors(count, problem(name)[0].dimension, dtype)
+            found[key] = pairs_hamiltonian(*problem(name), dtype).apply(x_nb).numpy()
+        return found[key]
+
+    return product
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize(("transport", "size"), GLOO + MPI)
+@pytest.mark.parametrize("name", SPACES)
+def test_the_product_is_that_of_one_rank(ranks, serial, transport, size, name):
+    for dtype, count in ((torch.float64, 1), (torch.float64, 3), (torch.float32, 1)):
+        parts, steps = zip(*ranks(size, transport).run(own_product, name, dtype, count), strict=True)
+        found, wanted = np.concatenate(parts, axis=1), serial(name, dtype, count)
+        assert np.abs(found - wanted).max() <= LIMITS[dtype] * np.abs(wanted).max()
+        assert min(steps) > 0
+
+
+def test_shares_add_up_to_the_dense_matrix_and_split_the_work():
+    basis = no_core_basis(2, 2, 4, 0)
+    pairs, x_nb = random_pairs(basis), random_vectors(2, basis.dimension)
+    wanted = dense_hamiltonian(basis, pairs).apply(x_nb)
+    for size in (1, 3, 40):
+        shares = [pairs_hamiltonian(basis, pairs, ranks=size, rank=rank) for rank in range(size)]
+        found = sum(share.apply(x_nb) for share in shares)
+        assert torch.allclose(found, wanted, rtol=0, atol=1e-12 * wanted.abs().max())
+        assert len({step for share in shares for step in share.steps}) == sum(len(share.steps) for share in shares)
+    gathers = [sum(gather.place.numel() for gather in share.kept.values()) for share in shares]
+    assert max(gathers) < 0.2 * sum(gathers)
+
+
+def lanczos_coefficients(world, name, dtype, block):
+    operator = hamiltonian_on(world, name, dtype)
+    start_ns = noise_vectors(operator.segments, block, torch.zeros(1, dtype=dtype))
+    states = []
+    plan = LanczosPlan(2, products=16, fixed=True, first_component=operator.segments.own.start, eigh=operator.eigh)
+    found = lanczos(operator, start_ns[None], plan, watch=states.append)
+    return states[-1].projected_mm.numpy(), found.eig_kn.numpy()
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize(("dtype", "limit"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+def test_lanczos_coefficients_are_those_of_one_rank(ranks, size, dtype, limit):
+    for name, block in (("3H Nmax 6", 1), ("6Li Nmax 4", 2)):
+        wanted, eig = lanczos_coefficients(Runtime().world, name, dtype, block)
+        results = ranks(size).run(lanczos_coefficients, name, dtype, block)
+        for found, eig_kn in results:
+            assert np.abs(found - wanted).max() <= limit * np.abs(wanted).max()
+            assert np.array_equal(eig_kn, results[0][1])
+            assert eig_kn == pytest.approx(eig, rel=limit)
+
+
+def lobpcg_energies(world, dtype):
+    operator = hamiltonian_on(world, "3H Nmax 6", dtype)
+    start_ns = noise_vectors(operator.segments, 4, torch.zeros(1, dtype=dtype))
+    found = davidson(operator, start_ns[None], expansions=300, tolerance=1e-4, relative=True, eigh=operator.eigh)
+    return found.eig_kn.numpy(), found.converged_kn.numpy()
+
+
+@pytest.mark.ranks
+def test_lobpcg_finds_the_states_of_one_rank(ranks):
+    wanted, converged = lobpcg_energies(Runtime().world, torch.float64)
+    assert converged.all()
+    for eig_kn, same in ranks(3).run(lobpcg_energies, torch.float64):
+        assert same.all() and eig_kn == pytest.approx(wanted, rel=1e-8)
+
+
+def test_a_back_end_that_is_not_shared_is_no_silent_choice():
+    class TwoRanks:
+        size, rank = 2, 0
+
+    basis = no_core_basis(1, 2, 2, 1)
+    with pytest.raises(ValueError, match="back end csb on 2 ranks"):
+        Hamiltonian(basis, random_pairs(basis), "csb", Runtime(grid=ProcessGrid(TwoRanks())))
+
+
+def test_noise_does_not_depend_on_the_number_of_ranks():
+    class Rank:
+        def __init__(self, rank):
+            self.rank, self.size = rank, 3
+
+    parts = [noise_vectors(Segments(20, Rank(rank)), 2, torch.zeros(1)) for rank in range(3)]
+    assert torch.equal(torch.cat(parts, dim=1), noise_vectors(Segments(20), 2, torch.zeros(1)))
