@@ -10,9 +10,8 @@ from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 
 from eigenwerk.cli import run
 from eigenwerk.cli.main import main
-from eigenwerk.cli.run import available_threads, seconds_of
-from eigenwerk.cli.running.ending import jsonable
-from eigenwerk.cli.running.text import heading, threads_row
+from eigenwerk.cli.run import available_threads, jsonable, seconds_of
+from eigenwerk.cli.run_text import heading, threads_row
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.io.vasp.elements import formula
@@ -307,6 +306,47 @@ def test_a_run_that_stopped_goes_on_where_it_was(folder):
     assert [*begin, rest[0]] == pytest.approx(whole[:6], abs=1e-7)
     assert again == pytest.approx(energy, abs=1e-6)
     assert len(steps_of_run(0, ISTART=1)[0]) <= 3, "nothing is left to do"
+
+
+def test_a_hybrid_begins_with_the_orbitals_of_pbe_and_the_other_way_round(folder, capsys):
+    """By --restart and by ISTART = 1, as users go on; what is over stays over."""
+    tags = {"ENCUT": 100, "EDIFF": "1E-6", "ISMEAR": 0, "SIGMA": 0.05}
+    hybrid = {"LHFCALC": ".TRUE.", "HFSCREEN": 0.2}
+
+    def told(*options, **more):
+        path = folder(**tags, **more)
+        code = main(["run", str(path), "--no-plot", *options])
+        return code, capsys.readouterr().out, read_state(path / "eigenwerk.h5", only=["history"])["history"]["free"][-1]
+
+    _, text, alone = told(**hybrid)
+    steps, pbe = len(steps_of(text)), told()[2]
+    assert told("--restart")[1].startswith("Nothing is left to do")
+    code, text, energy = told("--restart", **hybrid)
+    assert code == 0 and "the state is of PBE: exact exchange of HSE06 begins with its orbitals" in text
+    assert len(steps_of(text)) < steps - 2 and "before this step exact exchange 1" in text
+    assert energy == pytest.approx(alone, abs=1e-7)
+    assert told("--restart", **hybrid)[1].startswith("Nothing is left to do")
+    code, text, energy = told("--restart")
+    assert code == 0 and "the state is of HSE06, and this run one with PBE" in text
+    assert energy == pytest.approx(pbe, abs=1e-7)
+    code, text, energy = told(ISTART=1, NBANDS=9, **hybrid)
+    assert code == 0 and "begins with its orbitals" in text and "before this step exact exchange 1" in text
+    assert energy == pytest.approx(alone, abs=1e-7)
+    code, text, energy = told(ICHARG=1, **hybrid)
+    assert code == 0 and "exact exchange needs orbitals: the first ones come from PBE" in text
+    assert energy == pytest.approx(alone, abs=1e-7)
+
+
+def test_a_hybrid_out_of_steps_tells_what_its_energies_lack(folder, capsys):
+    tags = {"ENCUT": 100, "EDIFF": "1E-6", "ISMEAR": 0, "SIGMA": 0.05, "LHFCALC": ".TRUE."}
+    assert main(["run", str(folder(NELM=2, **tags)), "--no-plot"]) == 3
+    assert "there is no exact exchange in these energies yet" in capsys.readouterr().out
+    path = folder(NELM=9, **tags)
+    assert main(["run", str(path), "--no-plot"]) == 3
+    text = capsys.readouterr().out
+    assert "no self-consistency of exact exchange yet" in text and "AMIX" not in text
+    assert main(["run", str(path), "--no-plot", "--restart"]) in (0, 3)
+    assert "exact exchange 1:" not in capsys.readouterr().out, "it goes on with its operators"
 
 
 def test_reader_that_goes_away_does_not_stop_the_run(folder):

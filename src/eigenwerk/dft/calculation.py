@@ -33,10 +33,9 @@ from eigenwerk.dft.scf.bands import Bands
 from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.fixed_potential import OnBatch, PointBands, Visit, bands_in_potential, residual_tolerance
 from eigenwerk.dft.scf.force_goal import ForceGoal
-from eigenwerk.dft.scf.loop import ScfLoop
+from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
 from eigenwerk.dft.scf.mixing import MixSettings
 from eigenwerk.dft.scf.mixing_extent import screens_locally, smallest_factor
-from eigenwerk.dft.scf.settings import ScfSettings
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
 from eigenwerk.dft.spectrum.occupations import make_smearing
 from eigenwerk.dft.spectrum.projections import Projections, site_projections
@@ -267,10 +266,10 @@ class Calculation:
         moment_a = moment_per_atom(state.density, self.atoms)
         seconds = time.perf_counter() - started
         trace.lap("LOOP+", seconds)
-        # nothing of exact exchange is needed from here on but what orbitals feel
+        if state.converged:  # nothing of exact exchange is needed from here on but what orbitals feel
+            state = replace(state, exchange=None)
         return GroundState(
-            replace(state, exchange=None), found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(),
-            found.error, stress_vv,
+            state, found.force_av.cpu().numpy(), moment_a, found.correction_av.cpu().numpy(), found.error, stress_vv,
             pulay, seconds, projections,
         )
 

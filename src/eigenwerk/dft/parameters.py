@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from eigenwerk.functionals.hybrid import Hybrid
 
@@ -116,3 +117,19 @@ class Parameters:
     dipole: DipoleCorrection | None = None
     projection: SphereProjection | None = None
     title: str = "unknown system"
+
+
+USER_TAGS = {
+    "cutoff": "ENCUT", "precision": "PREC", "wave_grid": "NGX, NGY, NGZ", "fine_grid": "NGXF, NGYF, NGZF",
+    "functional": "GGA", "hybrid": "LHFCALC, AEXX, HFSCREEN", "spins": "ISPIN",
+    "electrons": "NELECT", "ismear": "ISMEAR", "width": "SIGMA",
+    "fixed_occupations": "FERWE, FERDO", "fixed_moment": "NUPDOWN", "hubbard": "LDAU", "real_space": "LREAL",
+    "mixing": "AMIX, BMIX, IMIX, MAXMIX", "symmetry_level": "ISYM", "symmetry_tolerance": "SYMPREC",
+    "dipole": "IDIPOL, LDIPOL, DIPOL, EFIELD",
+}  # fmt: skip
+"""Parameters that the answer to a density, or the mixing of it, depends on, and what users call them."""
+
+
+def changed_tags(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Tags of those parameters that are not the same; both as mappings of plain values."""
+    return [words for name, words in USER_TAGS.items() if before.get(name) != now[name]]

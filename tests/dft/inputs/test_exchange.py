@@ -94,6 +94,7 @@ def test_shares_count_without_exact_exchange(read):
         ("HFRCUT = -1\n", "HFRCUT = -1: a radius by hand is not available"),
         ("HFSCREEN = -0.2\n", "HFSCREEN = -0.2: "),
         ("METAGGA = SCAN\n", "METAGGA = SCAN: meta-GGA functionals are not available"),
+        ("AEXX = -0.1\n", "AEXX = -0.1: a negative fraction of exact exchange is not available. Set AEXX between"),
         ("ICHARG = 11\n", "ICHARG = 11: a hybrid's potential depends on the orbitals"),
     ],
 )
@@ -110,6 +111,8 @@ def test_what_cannot_be_is_refused_with_its_tag(read, lines, expected):
         ("AEXX = 0.25\n", "ISMEAR = 0\n", "warning", "AEXX = 0.25: not used"),
         ("NKRED = 2\n", "ISMEAR = 0\n", "note", "NKRED = 2: not used"),
         ("PRECFOCK = Fast\n", HYBRID, "note", "PRECFOCK = Fast: accepted and ignored: products of orbitals"),
+        ("ALGO = Damped\nTIME = 0.2\n", HYBRID, "note", "ALGO = Damped: it finds the orbitals for each operator of"),
+        ("IALGO = 58\n", HYBRID, "note", "IALGO = 58: it finds the orbitals for each operator of exact exchange"),
         ("GGA = B3\n", HYBRID, "note", "AGGAX = 0.72, ALDAX = 0.8, AGGAC = 0.81, ALDAC = 0.19 are taken, as in B3LYP"),
         ("GGA = B3\n", "ISMEAR = 0\n", "error", "serve in B3LYP alone, which has 20 % of exact exchange"),
         ("GGA = LIBXC\nLIBXC1 = HYB_GGA_XC_HSE06\n", "ISMEAR = 0\n", "error", "a hybrid, but LHFCALC is not set"),
@@ -117,6 +120,21 @@ def test_what_cannot_be_is_refused_with_its_tag(read, lines, expected):
 )  # fmt: skip
 def test_what_deserves_a_word_gets_one(read, lines, begin, severity, expected):
     assert expected in words(read(lines, begin=begin), severity)
+
+
+@pytest.mark.parametrize(
+    ("kpoints", "expected"),
+    [
+        ("path\n9\nLine-mode\nReciprocal\n0 0 0\n.5 0 .5\n", "with weight 0 behind those of the mesh"),
+        ("points\n2\nReciprocal\n0 0 0 0\n.5 0 0 0\n", "Put the points of a mesh with their weights before them"),
+    ],
+)
+def test_paths_and_lists_without_weights_are_not_offered_a_kept_density(read, tmp_path, kpoints, expected):
+    for begin in (HYBRID, "ISMEAR = 0\n"):
+        read("", begin=begin)
+        (tmp_path / "KPOINTS").write_text(kpoints)
+        errors = words(read_inputs(tmp_path), "error")
+        assert (expected in errors or begin != HYBRID) and ("ICHARG = 11" in errors) == (begin != HYBRID)
 
 
 def test_a_list_of_points_serves_screened_exchange_alone(read, tmp_path):

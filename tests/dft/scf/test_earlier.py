@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.scf.earlier import TAGS, earlier_of
+from eigenwerk.dft.parameters import USER_TAGS
+from eigenwerk.dft.scf.earlier import earlier_of
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
@@ -105,7 +106,7 @@ def test_memory_is_left_where_the_answer_to_a_density_is_another_one(crystal, ca
     calc = calculation(crystal("al_pair"), **METAL | CHANGED[name])
     start = calc.start_from(earlier_of(state))
     assert start.progress is None and start.coeff_sknG is not None
-    assert f"mixing starts afresh: not the same {TAGS[name]}" in start.notes
+    assert f"mixing starts afresh: not the same {USER_TAGS[name]}" in start.notes
 
 
 def test_starting_moments_have_a_say_in_the_symmetry(crystal, calculation):

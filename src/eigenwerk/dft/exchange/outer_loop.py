@@ -39,6 +39,14 @@ FIELD = 2.0 / HARTREE_EV
 """Of atoms whose moments the semilocal functional does not keep: up and down are apart by twice as much then, about
 as much as a quarter of exact exchange adds to the splitting of 3d levels."""
 
+NAME = "exact exchange "
+"""How words about a new operator begin, with its number."""
+
+
+def is_renewal(event: str) -> bool:
+    """Whether an event of a step tells of a new operator, for the steps after it."""
+    return event.startswith(NAME)
+
 
 @dataclass
 class OuterLoop:
@@ -95,6 +103,16 @@ class OuterLoop:
         return bool(self.excess) and abs(self.excess[-1]) < self.energy_tolerance
 
     @property
+    def lacking(self) -> str:
+        """What is missing at the end of a run that has not come to its own, in words."""
+        if self.exchange.rows is None:
+            return "there is no exact exchange in these energies yet: the semilocal functional gives its first orbitals"
+        if self.stands:
+            return ""
+        missing = f"{abs(self.excess[-1]) * HARTREE_EV:.1e} eV" if self.excess else "not known yet"
+        return f"no self-consistency of exact exchange yet: the last operator's change was {missing}"
+
+    @property
     def tolerance(self) -> float:
         """Energy tolerance of the density for the operator there is, hartree."""
         if self.exchange.rows is None:
@@ -139,7 +157,7 @@ class OuterLoop:
         """The operator of these orbitals from now on; returns words."""
         excess = self.exchange.renew(coeff_sknG, occ_skn, filling_skn)
         self.hybrid.forget()
-        words = f"exact exchange {self.exchange.applications}: {self.exchange.energy * HARTREE_EV:.6f} eV"
+        words = f"{NAME}{self.exchange.applications}: {self.exchange.energy * HARTREE_EV:.6f} eV"
         if excess is None:
             kernel = self.exchange.operator.kernel
             return f"{words} ({kernel.words}; with and between cores 1/r, as data sets hold it)"

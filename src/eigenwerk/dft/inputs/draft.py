@@ -176,7 +176,9 @@ class Draft:
             if self.kpoints_file is not None:
                 found = kpoints_of_file(self.kpoints_file, self.poscar, self.structure, self.symmetry)
                 if not self.fixed_density:
-                    found, weightless = self_consistent(found, self.kpoints_file)
+                    found, weightless = self_consistent(
+                        found, self.kpoints_file, bool(self.incar.get("LHFCALC"))
+                    )
                     self.bands = BandRequest(weightless)
                 self.kpoints = found
             else:

@@ -67,7 +67,10 @@ def _number(incar: Incar, tag: str, default: float) -> float:
 
 def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Findings) -> None:
     """What stands against a calculation with exact exchange, or deserves a word."""
-    if not 0.0 <= hybrid.fraction <= 1.0:
+    if hybrid.fraction < 0.0:
+        message = "a negative fraction of exact exchange is not available"
+        findings.add(incar.problem("AEXX", message, "Set AEXX between 0 and 1."))
+    elif hybrid.fraction > 1.0:
         findings.add(incar.problem("AEXX", "a fraction of exact exchange outside 0 to 1", severity="warning"))
     if incar.get("LDAU"):
         findings.add(incar.problem(
@@ -82,6 +85,10 @@ def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Find
         message = "a hybrid's potential depends on the orbitals, not on the density alone, so no density can be kept"
         remedy = "Give bands in KPOINTS_OPT, or as k-points of weight 0, in a self-consistent run."
         findings.add(incar.problem("ICHARG", message, remedy))
+    for tag in ("ALGO", "IALGO"):
+        if tag in incar.values and not incar.broken(tag):
+            message = "it finds the orbitals for each operator of exact exchange; these follow by a rule of their own"
+            findings.add(incar.problem(tag, message, severity="note"))
     if functional.tag in OF_B3LYP and not set(SHARES) & set(incar.values):
         message = "AGGAX = 0.72, ALDAX = 0.8, AGGAC = 0.81, ALDAC = 0.19 are taken, as in B3LYP; in VASP write them"
         findings.add(incar.problem("GGA", message, severity="note"))

@@ -7,9 +7,9 @@ parameters are in hartree and bohr.  What each tag becomes: docs/guides/check.md
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts
@@ -26,7 +26,7 @@ from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE, Restart, choose_restart
 from eigenwerk.dft.inputs.settings import Computed, Setting, number, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
-from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.parameters import USER_TAGS, Parameters, changed_tags
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.errors import InputError
@@ -96,6 +96,15 @@ class Inputs:
     def raise_on_errors(self) -> None:
         """Raise one InputError that lists all errors."""
         raise_errors(self.problems)
+
+    def asks_for_more(self, before: Mapping[str, Any]) -> bool:
+        """Whether a run with these parameters (as a state file holds them) that is over is not this one.
+
+        Not the same functional, cutoff or electrons, or a smaller EDIFF; how densities are mixed does not count.
+        """
+        now = asdict(self.parameters)
+        changes = [tags for tags in changed_tags(before, now) if tags != USER_TAGS["mixing"]]
+        return bool(changes) or now["energy_tolerance"] < before.get("energy_tolerance", 0.0)
 
     @property
     def poscar(self) -> Poscar:

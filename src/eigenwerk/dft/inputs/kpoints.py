@@ -111,12 +111,21 @@ def _path(file: KpointsFile, point_kc: np.ndarray, symmetry: Symmetry) -> KPoint
     return path_kpoints(lines, file.points_per_line, symmetry, source)
 
 
-def self_consistent(kpoints: KPoints, file: KpointsFile) -> tuple[KPoints, WeightlessPoints | None]:
-    """The points that make the density, and those of weight zero.  InputError where there is nothing to make it of."""
+def self_consistent(
+    kpoints: KPoints, file: KpointsFile, exact_exchange: bool = False
+) -> tuple[KPoints, WeightlessPoints | None]:
+    """The points that make the density, and those of weight zero.  InputError where there is nothing to make it of.
+
+    exact_exchange: whether bands need orbitals of a mesh, too, so that no density can be kept.
+    """
+    kept = ", or set ICHARG = 11 beside eigenwerk.h5 of an earlier run."
     if file.kind == "line":
+        remedy = "Write a mesh here and the path to KPOINTS_OPT"
+        hybrids = ", or its points with weight 0 behind those of the mesh, with their weights, here: bands of a hybrid "
+        hybrids += "come with its self-consistent run (LHFCALC)."
         raise InputError(
-            f"{file.file} line 3: this is a path for a band structure, which makes no density. Write a mesh here and "
-            "the path to KPOINTS_OPT, or set ICHARG = 11 beside eigenwerk.h5 of an earlier run."
+            f"{file.file} line 3: this is a path for a band structure, which makes no density. "
+            f"{remedy}{hybrids if exact_exchange else kept}"
         )
     weighted_k = kpoints.weight_k > 0
     if weighted_k.all():
@@ -129,8 +138,8 @@ def self_consistent(kpoints: KPoints, file: KpointsFile) -> tuple[KPoints, Weigh
     if count == len(weighted_k):
         raise InputError(
             f"{file.file}: {'the only k-point has' if count == 1 else f'all {count} k-points have'} weight 0, so that "
-            "no density can be made of them. Put the points of a mesh with their weights before them, or set ICHARG = "
-            "11 beside eigenwerk.h5 of an earlier run."
+            "no density can be made of them. Put the points of a mesh with their weights before them"
+            f"{'.' if exact_exchange else kept}"
         )
     rest = kpoints.point_kc[~weighted_k]
     labels = kpoints.label_k or ("",) * len(weighted_k)

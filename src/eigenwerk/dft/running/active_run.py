@@ -10,6 +10,7 @@ from typing import Any
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.density import Density, moment_per_atom
+from eigenwerk.dft.exchange.outer_loop import is_renewal
 from eigenwerk.dft.inputs.electrons import NEUTRAL
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import DIMER, PATH, RELAXATION
@@ -298,7 +299,9 @@ class ActiveRun:
             return ("set ISTART = 1 to go on from eigenwerk.h5", "or go on by eigenwerk run --restart")
         if state.converged:
             return ()
-        steps = tuple(step_record(step) for step in state.history)
+        # a new operator of exact exchange moves the density: what counts is the way since then
+        last = max((place for place, step in enumerate(state.history) if any(map(is_renewal, step.events))), default=-1)
+        steps = tuple(step_record(step) for step in state.history[last + 1 :] or state.history[-1:])
         return advice(steps, tags_in_force(self.inputs), state.occupations.warnings)
 
 

@@ -145,5 +145,6 @@ def _saved(folder: Path, work: ActiveRun) -> StartingPoint | None:
     if not path.is_file():
         work.note(f"nothing has been saved in {folder}: this run begins at its start")
         return None
-    work.note(f"going on with {path}")
-    return load_start(path, work.calculation)
+    start = load_start(path, work.calculation)
+    work.note(f"going on with {path}", *start.notes)
+    return start

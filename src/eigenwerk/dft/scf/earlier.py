@@ -12,6 +12,7 @@ from eigenwerk.dft.crystal.structure import shortest
 from eigenwerk.dft.density import Density
 from eigenwerk.dft.exchange.compressed import negative
 from eigenwerk.dft.exchange.memory import ExchangeMemory
+from eigenwerk.dft.parameters import USER_TAGS, changed_tags
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.carried import (
     Places,
@@ -24,6 +25,8 @@ from eigenwerk.dft.scf.carried import (
 from eigenwerk.dft.scf.state import Progress, StartingPoint, State, Subject, wanted_bands
 from eigenwerk.dft.terms.term import LowRank
 from eigenwerk.errors import InputError
+from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.functionals.table import find_functional
 from eigenwerk.units import BOHR_ANGSTROM
 
 SAME_POINT = 1e-8
@@ -31,16 +34,6 @@ SAME_POINT = 1e-8
 
 SAME_CELL, SAME_PLACE = 1e-8, 1e-6 / BOHR_ANGSTROM
 """Largest differences of the vectors of one and the same cell, and of the places of one and the same atom, bohr."""
-
-TAGS = {
-    "cutoff": "ENCUT", "precision": "PREC", "wave_grid": "NGX, NGY, NGZ", "fine_grid": "NGXF, NGYF, NGZF",
-    "functional": "GGA", "hybrid": "LHFCALC, AEXX, HFSCREEN", "spins": "ISPIN",
-    "electrons": "NELECT", "ismear": "ISMEAR", "width": "SIGMA",
-    "fixed_occupations": "FERWE, FERDO", "fixed_moment": "NUPDOWN", "hubbard": "LDAU", "real_space": "LREAL",
-    "mixing": "AMIX, BMIX, IMIX, MAXMIX", "symmetry_level": "ISYM", "symmetry_tolerance": "SYMPREC",
-    "dipole": "IDIPOL, LDIPOL, DIPOL, EFIELD",
-}  # fmt: skip
-"""Parameters that the answer to a density, or the mixing of it, depends on, and what users call them."""
 
 
 @dataclass(frozen=True)
@@ -153,9 +146,11 @@ def starting_point(earlier: Earlier, subject: Subject, atoms: PawAtoms, orbitals
         density = with_electrons(density, atoms, subject.parameters.electrons)
     if changes and coeff_sknG is not None and earlier.progress is not None:
         notes.append(f"mixing starts afresh: not the same {'; '.join(changes)}")
+    notes += _functional_notes(earlier.about["parameters"], about["parameters"], coeff_sknG is not None)
     return StartingPoint(
         density, coeff_sknG, wanted_bands(earlier.occ_skn) if same_bands else None, progress, tuple(notes),
         occ_skn=None if coeff_sknG is None else _occupations(earlier.occ_skn, coeff_sknG), exchange=exchange,
+        semilocal=not _exact_exchange(earlier.about["parameters"]),
     )
 
 
@@ -228,7 +223,7 @@ def require_same_crystal(earlier: Earlier, subject: Subject) -> list[str]:
             f"{earlier.name}: this density cannot be kept: {'; '.join(wrong)}. Use the structure and tags of that run "
             "(its CONTCAR as POSCAR), or make the ground state anew with ICHARG = 2."
         )
-    return [name for name in changes if name not in ("k-points", "MAGMOM", "SIGMA", "ISMEAR", TAGS["mixing"])]
+    return [name for name in changes if name not in ("k-points", "MAGMOM", "SIGMA", "ISMEAR", USER_TAGS["mixing"])]
 
 
 def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -246,8 +241,7 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         changes.append("MAGMOM")
     if list(old["structure"].get("kinds", old["structure"]["symbols"])) != list(new["structure"]["kinds"]):
         changes.append("LDAU of the species")
-    before, now = old["parameters"], new["parameters"]
-    return changes + [words for name, words in TAGS.items() if before.get(name) != now[name]]
+    return changes + changed_tags(old["parameters"], new["parameters"])
 
 
 def _displacement(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
@@ -275,6 +269,30 @@ def _notes(earlier: Earlier, about: Mapping[str, Any], changes: list[str]) -> li
     if spins != about["parameters"]["spins"]:
         notes.append(f"ISPIN was {spins}, now it is {about['parameters']['spins']}")
     return notes
+
+
+def _exact_exchange(parameters: Mapping[str, Any]) -> float:
+    """Its fraction."""
+    return float((parameters.get("hybrid") or {}).get("fraction", 0.0))
+
+
+def _functional_notes(before: Mapping[str, Any], now: Mapping[str, Any], orbitals: bool) -> list[str]:
+    """What it means that the functional is another one, where exact exchange comes, goes or changes."""
+    same = all(before.get(name) == now[name] for name in ("functional", "hybrid"))
+    if not _exact_exchange(now):
+        return [f"the state is of {_title(before)}, and this run one with {_title(now)}"] if not same else []
+    semilocal = find_functional(now["functional"]).title
+    if not orbitals:
+        return [f"exact exchange needs orbitals: the first ones come from {semilocal}"]
+    words = f"the state is of {_title(before)}: exact exchange of {_title(now)} begins with its orbitals"
+    return [] if same else [words]
+
+
+def _title(parameters: Mapping[str, Any]) -> str:
+    """'PBE', 'HSE06: 25 % exact exchange ...' without what comes after the name."""
+    hybrid = parameters.get("hybrid")
+    functional = find_functional(parameters["functional"], None if hybrid is None else Hybrid(**hybrid))
+    return functional.title.partition(":")[0]
 
 
 def _progress(earlier: Earlier, about: Mapping[str, Any], same_bands: bool) -> Progress | None:

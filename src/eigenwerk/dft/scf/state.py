@@ -1,7 +1,7 @@
 """Everything that defines where a self-consistent calculation stands, in one value."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -38,10 +38,6 @@ class ScfStep:
     events: tuple[str, ...] = ()
     solver: str = "DAV"
     precision: str = "double"
-
-    def telling(self, *words: str) -> "ScfStep":
-        """The same with more events; those without words are left out."""
-        return replace(self, events=(*self.events, *filter(None, words)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +77,8 @@ class StartingPoint:
 
     wanted_skn: 1 for the bands that matter; progress: of the same calculation, which goes on as if never interrupted;
     learned: memory of a mixer that has served a like system; occ_skn: occupations of the orbitals, 0 to 1, of all
-    k-points, where they are known; exchange: where exact exchange stands in a calculation that goes on.
+    k-points, where they are known; exchange: where exact exchange stands in a calculation that goes on;
+    semilocal: whether the orbitals are of a functional without exact exchange.
     """
 
     density: Density
@@ -92,6 +89,7 @@ class StartingPoint:
     learned: Memory | None = None
     occ_skn: torch.Tensor | None = None
     exchange: ExchangeMemory | None = None
+    semilocal: bool = False
 
 
 @dataclass(frozen=True)
