@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from ase import Atoms
-from ase.build import bulk, molecule
+from ase.build import bulk
 
 from eigenwerk.dft.api.settings import inputs_of
 from eigenwerk.dft.api.structures import structure_given
@@ -38,6 +38,7 @@ from eigenwerk.motion.surface import SurfacePoint
 HERE = Path(__file__).resolve().parent
 sys.path += [str(HERE.parent), str(HERE.parents[1] / "tests")]
 from entries import changing, load  # noqa: E402
+from moved_atoms import rattled, water_dimer  # noqa: E402
 
 from ensemble_statistics import correlation_time  # noqa: E402
 
@@ -48,25 +49,15 @@ EVERY = 50
 MICRO = 1e6
 
 
-def _rattled(atoms: Atoms, by: float = 0.05) -> Atoms:
-    atoms.rattle(by, seed=1)
-    return atoms
-
-
 def systems() -> dict[str, tuple[Atoms, dict[str, Any], tuple[int, int, int], float, float]]:
     """Atoms, settings, mesh, time step in fs, temperature of the start in K."""
-    pair = molecule("H2O", vacuum=2.5)
-    other = pair.copy()
-    other.translate([0, 0, 2.9])
-    dimer = pair + other
-    dimer.set_cell(dimer.cell + np.diag([0, 0, 2.9]))
     semi = {"ismear": 0, "sigma": 0.1}
     return {
-        "si2": (_rattled(bulk("Si")), {"encut": 200, **semi}, (2, 2, 2), 1.0, 600),
-        "nacl8": (_rattled(bulk("NaCl", "rocksalt", a=5.69, cubic=True)), {"encut": 250, **semi}, (1, 1, 1), 1.0, 500),
-        "al4": (_rattled(bulk("Al", cubic=True)), {"encut": 240, "ismear": 1, "sigma": 0.2}, (2, 2, 2), 1.0, 600),
-        "si8": (_rattled(bulk("Si", cubic=True)), {"encut": 200, **semi}, (1, 1, 1), 1.0, 600),
-        "water2": (_rattled(dimer, 0.02), {"encut": 350, **semi}, (1, 1, 1), 0.5, 350),
+        "si2": (rattled(bulk("Si")), {"encut": 200, **semi}, (2, 2, 2), 1.0, 600),
+        "nacl8": (rattled(bulk("NaCl", "rocksalt", a=5.69, cubic=True)), {"encut": 250, **semi}, (1, 1, 1), 1.0, 500),
+        "al4": (rattled(bulk("Al", cubic=True)), {"encut": 240, "ismear": 1, "sigma": 0.2}, (2, 2, 2), 1.0, 600),
+        "si8": (rattled(bulk("Si", cubic=True)), {"encut": 200, **semi}, (1, 1, 1), 1.0, 600),
+        "water2": (water_dimer(2.5), {"encut": 350, **semi}, (1, 1, 1), 0.5, 350),
     }
 
 

@@ -17,9 +17,7 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -35,6 +33,7 @@ from ways import DEFAULT, OTHER_ORDER, Way, ways
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from entries import changing, load  # noqa: E402
+from many_runs import add_options, do_all  # noqa: E402
 
 RESULTS = HERE / "strategies.json"
 KEPT = ("converged", "status", "energy", "kpoints", "moment", "moments_of_atoms", "steps", "cpu_seconds")
@@ -101,23 +100,17 @@ def run(options: argparse.Namespace, chosen: list[Case]) -> None:
         if (not options.ways or way.name in options.ways)
         and (options.again or way.name not in known.get(case.name, {}).get("ways", {}))
     ]
-    end = time.monotonic() + options.stop_after
 
-    def step(case: Case, way: Way) -> None:
-        left = end - time.monotonic()
-        if left <= 0.0:
-            return
-        record = one(case, way, min(options.limit, left))
-        if "given up" in record["status"] and left < options.limit:
+    def step(case: Case, way: Way, limit: float, cut: bool) -> None:
+        record = one(case, way, limit)
+        if "given up" in record["status"] and cut:
             return  # not the run's fault: the next call does it
         with changing(options.json) as entries:
             entry = entries.setdefault(case.name, {"atoms": len(case.structure().symbols), "ways": {}})
             entry["ways"][way.name] = record | {"source": options.source}
         print(_line(case.name, way.name, record), flush=True)
 
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for future in [pool.submit(step, case, way) for case, way in wanted]:
-            future.result()
+    do_all(wanted, step, options)
 
 
 def _line(case: str, way: str, record: Record) -> str:
@@ -219,12 +212,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", metavar="NAME", help="these cases, of both sets")
     parser.add_argument("--magnets", action="store_true", help="cases with spin alone")
     parser.add_argument("--ways", nargs="*", metavar="WAY", help="these ways alone")
-    parser.add_argument("-j", "--jobs", type=int, default=1, help="runs at a time")
-    parser.add_argument("--again", action="store_true", help="also what is in the file")
-    parser.add_argument("--limit", type=float, default=900.0, metavar="SECONDS", help="of one run")
-    parser.add_argument("--stop-after", type=float, default=float("inf"), metavar="SECONDS", help="of the whole call")
-    parser.add_argument("--source", default="", help="kept with each run: which version of the source it was")
-    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="file of the results")
+    add_options(parser, RESULTS, limit=900.0)
     options = parser.parse_args()
     chosen = [case for case in (CASES if options.only else MORE_CASES) if not options.only or case.name in options.only]
     unknown = set(options.only or ()) - {case.name for case in chosen}

@@ -21,43 +21,14 @@ What GPAW's plane-wave mode does with exact exchange, as its files `new/pw/hybri
 Compare gaps, eigenvalues relative to the band top, and energy differences: of the cell (`base`) and of functionals.
 """
 
-import argparse
 import sys
 from pathlib import Path
-from tempfile import gettempdir
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "accuracy" / "oracle")]
 
-import gpaw  # noqa: E402
-from entries import changing, load  # noqa: E402
-from full_gpaw import density_sphere, fine_splines, run, spectral_gradient  # noqa: E402
+from full_gpaw import main  # noqa: E402
 from oracle_cases import CASES  # noqa: E402
 
-
-def main() -> None:
-    """Command line."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("cases", nargs="*")
-    parser.add_argument("--out", type=Path, default=HERE / "gpaw.json")
-    parser.add_argument("--again", action="store_true")
-    given = parser.parse_args()
-    density_sphere()
-    spectral_gradient()
-    fine_splines()
-    for name in given.cases or CASES:
-        if name in load(given.out) and not given.again:
-            continue
-        case, log = CASES[name], Path(gettempdir()) / f"gpaw_hybrid_{name}.txt"
-        try:
-            results = run(case["structure"], {**case["settings"], "log": str(log)})
-        except Exception as error:
-            print(name, "failed:", repr(error), flush=True)
-            continue
-        with changing(given.out) as stored:
-            stored[name] = {"code": f"GPAW {gpaw.__version__}, run_gpaw.py", **case, "results": results}
-        print(name, results["free_energy_eV"], results.get("moment_muB"), f"{results['seconds']:.0f} s", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    main(CASES, HERE / "gpaw.json", "run_gpaw.py")

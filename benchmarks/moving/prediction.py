@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from ase import Atoms
-from ase.build import bulk, molecule
+from ase.build import bulk
 from ase.io import read
 
 from eigenwerk.dft.api.settings import inputs_of
@@ -36,6 +36,7 @@ from eigenwerk.parallel.runtime import Runtime
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from entries import changing, load  # noqa: E402
+from moved_atoms import rattled, water_dimer  # noqa: E402
 
 RESULTS = HERE / "prediction.json"
 FRESH, SETTLED = "fresh", 5
@@ -43,30 +44,20 @@ LARGE = ("water64", "si64_melt")
 """For a GPU; left out where none are named."""
 
 
-def _rattled(atoms: Atoms, by: float = 0.05) -> Atoms:
-    atoms.rattle(by, seed=1)
-    return atoms
-
-
 def systems() -> dict[str, tuple[Atoms, dict[str, Any], tuple[int, int, int], float, float]]:
     """Atoms, settings, mesh, time step in fs, temperature in K."""
-    iron = _rattled(bulk("Fe", cubic=True))
+    iron = rattled(bulk("Fe", cubic=True))
     iron.set_initial_magnetic_moments([2.5, 2.5])
-    pair = molecule("H2O", vacuum=3.0)
-    other = pair.copy()
-    other.translate([0, 0, 2.9])
-    dimer = pair + other
-    dimer.set_cell(dimer.cell + np.diag([0, 0, 2.9]))
     semi = {"ismear": 0, "sigma": 0.1}
-    melt = _rattled(bulk("Si", cubic=True, a=5.30) * (2, 2, 2), 0.2)  # liquid silicon is denser than the crystal
+    melt = rattled(bulk("Si", cubic=True, a=5.30) * (2, 2, 2), 0.2)  # liquid silicon is denser than the crystal
     water = read(HERE / "structures" / "water_64.vasp")
     return {
-        "water2": (_rattled(dimer, 0.02), {"encut": 400, **semi}, (1, 1, 1), 0.5, 350),
-        "si8": (_rattled(bulk("Si", cubic=True)), {"encut": 250, **semi}, (1, 1, 1), 1.0, 600),
-        "si8_k": (_rattled(bulk("Si", cubic=True)), {"encut": 250, **semi}, (2, 2, 2), 1.0, 600),
-        "al4": (_rattled(bulk("Al", cubic=True)), {"encut": 240, "ismear": 1, "sigma": 0.2}, (3, 3, 3), 2.0, 600),
+        "water2": (water_dimer(3.0), {"encut": 400, **semi}, (1, 1, 1), 0.5, 350),
+        "si8": (rattled(bulk("Si", cubic=True)), {"encut": 250, **semi}, (1, 1, 1), 1.0, 600),
+        "si8_k": (rattled(bulk("Si", cubic=True)), {"encut": 250, **semi}, (2, 2, 2), 1.0, 600),
+        "al4": (rattled(bulk("Al", cubic=True)), {"encut": 240, "ismear": 1, "sigma": 0.2}, (3, 3, 3), 2.0, 600),
         "fe2": (iron, {"encut": 300, "ismear": 1, "sigma": 0.2}, (2, 2, 2), 2.0, 600),
-        "nacl8": (_rattled(bulk("NaCl", "rocksalt", a=5.69, cubic=True)), {"encut": 300, **semi}, (1, 1, 1), 2.0, 500),
+        "nacl8": (rattled(bulk("NaCl", "rocksalt", a=5.69, cubic=True)), {"encut": 300, **semi}, (1, 1, 1), 2.0, 500),
         "water64": (water, {"encut": 400, **semi}, (1, 1, 1), 0.5, 330),
         "si64_melt": (melt, {"encut": 250, "ismear": -1, "sigma": 0.2}, (1, 1, 1), 1.0, 2000),
     }

@@ -25,7 +25,6 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
@@ -39,6 +38,7 @@ warnings.filterwarnings("ignore")
 
 from dft_cases import DFT_CASES, DftCase  # noqa: E402
 from entries import changing, load  # noqa: E402
+from many_runs import add_options, do_all  # noqa: E402
 
 RESULTS = HERE / "dft.json"
 OURS = {"ours": "forces", "ours, EDIFF alone": "", "ours, EDIFF with forces": "energies"}
@@ -161,17 +161,13 @@ def run(options: argparse.Namespace, cases: list[DftCase]) -> None:
         for who in batch
         if who in options.who and (options.again or who not in known.get(case.name, {}))
     ]
-    end = time.monotonic() + options.stop_after
 
-    def step(case: DftCase, who: str) -> None:
-        left = end - time.monotonic()
-        if left <= 20.0:
-            return
+    def step(case: DftCase, who: str, seconds: float, cut: bool) -> None:
         before = load(options.json).get(case.name, {})
         best = min((before[name]["calls"] for name in ASE if _rests(before.get(name))), default=MOST)
         most = MOST if who in OURS else min(MOST, 2 * best + 20)
-        entry = _child(case, who, most, min(options.limit, left - 15.0))
-        if "seconds are over" in entry["end"] and left - 15.0 < options.limit:
+        entry = _child(case, who, most, seconds)
+        if "seconds are over" in entry["end"] and cut:
             return  # not the run's fault: the next call does it
         with changing(options.json) as entries:
             place = entries.setdefault(case.name, {})
@@ -181,9 +177,7 @@ def run(options: argparse.Namespace, cases: list[DftCase]) -> None:
               f"{entry.get('applications', 0):>8} H {entry.get('energy', np.nan):14.5f} eV "
               f"{entry.get('seconds', 0.0):6.1f} s  {entry['end']}", flush=True)  # fmt: skip
 
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for future in [pool.submit(step, case, who) for case, who in wanted]:
-            future.result()
+    do_all(wanted, step, options, reserve=15.0)
 
 
 def _child(case: DftCase, who: str, most: int, seconds: float) -> Entry:
@@ -307,12 +301,7 @@ def main() -> None:
     parser.add_argument("what", choices=("run", "one", "table", "accuracy"))
     parser.add_argument("--only", nargs="*", metavar="NAME", help="these cases")
     parser.add_argument("--who", nargs="*", default=WHO, choices=(*OURS, *ASE), help="these optimisers")
-    parser.add_argument("-j", "--jobs", type=int, default=1, help="runs at a time")
-    parser.add_argument("--again", action="store_true", help="also what is in the file")
-    parser.add_argument("--limit", type=float, default=400.0, metavar="SECONDS", help="of one run")
-    parser.add_argument("--stop-after", type=float, default=float("inf"), metavar="SECONDS", help="of the whole call")
-    parser.add_argument("--source", default="", help="kept with each run: which version of the source it was")
-    parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="file of the results")
+    add_options(parser, RESULTS, limit=400.0)
     parser.add_argument("--most", type=int, default=MOST, help=argparse.SUPPRESS)
     options = parser.parse_args()
     unknown = set(options.only or ()) - DFT_CASES.keys()

@@ -10,8 +10,9 @@ from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 
 from eigenwerk.cli import run
 from eigenwerk.cli.main import main
-from eigenwerk.cli.run import available_threads, jsonable, seconds_of
-from eigenwerk.cli.run_text import heading, threads_row
+from eigenwerk.cli.run import available_threads, seconds_of
+from eigenwerk.cli.running.ending import jsonable
+from eigenwerk.cli.running.text import heading, threads_row
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.io.vasp.elements import formula

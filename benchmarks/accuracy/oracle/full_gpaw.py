@@ -19,7 +19,9 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from tempfile import gettempdir
 
+import gpaw
 import gpaw.core.pwacf as atom_functions
 import numpy as np
 from ase import Atoms
@@ -169,27 +171,30 @@ def run(structure, settings):
     return results
 
 
-def main():
+def main(cases=CASES, out=HERE / "results.json", script="full_gpaw.py"):
+    """Command line.
+
+    cases: by name, as those of cases.py; out: the file of results; script: what results name as their maker.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="*")
-    parser.add_argument("--out", type=Path, default=HERE / "results.json")
+    parser.add_argument("--out", type=Path, default=out)
     parser.add_argument("--again", action="store_true")
     given = parser.parse_args()
     density_sphere()
     spectral_gradient()
     fine_splines()
-    for name in given.cases or CASES:
+    for name in given.cases or cases:
         if name in load(given.out) and not given.again:
             continue
-        case = CASES[name]
-        log = f"/tmp/gpaw_{name}.txt"
+        case, log = cases[name], str(Path(gettempdir()) / f"{Path(script).stem}_{name}.txt")
         try:
             results = run(case["structure"], {**case["settings"], "log": log})
         except Exception as error:
             print(name, "failed:", repr(error), flush=True)
             continue
         with changing(given.out) as stored:
-            stored[name] = {"code": "GPAW 26.7.0, full_gpaw.py", **case, "results": results}
+            stored[name] = {"code": f"GPAW {gpaw.__version__}, {script}", **case, "results": results}
         print(name, results["free_energy_eV"], results.get("moment_muB"), f"{results['seconds']:.0f} s", flush=True)
 
 

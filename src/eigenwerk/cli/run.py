@@ -4,7 +4,6 @@ Exit codes: 0 converged, 3 not converged or out of time (0 by --vasp-exit-codes)
 an interruption (130 for Ctrl-C).
 """
 
-import json
 import math
 import os
 import re
@@ -20,13 +19,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eigenwerk.cli.crash import crash_words
-from eigenwerk.cli.moving.path import PathTable, path_picture, path_summary
-from eigenwerk.cli.moving.path_run import compute_path
+from eigenwerk.cli.moving.path import PathTable
 from eigenwerk.cli.moving.table import IonicTable
 from eigenwerk.cli.moving.words import points
 from eigenwerk.cli.ranks import RunOptions, become_rank, default_ranks, ranks_to_start, start_ranks, team_rows
-from eigenwerk.cli.run_text import heading, labelled, summary, threads_row
-from eigenwerk.cli.run_view import BAD, DOUBT, GOOD, RunView
+from eigenwerk.cli.running.ending import PLOT_FILE, finish
+from eigenwerk.cli.running.path_run import compute_path
+from eigenwerk.cli.running.text import heading, labelled, threads_row
+from eigenwerk.cli.running.view import RunView
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
@@ -34,11 +34,10 @@ from eigenwerk.dft.paths.report import STATE as PATH_STATE
 from eigenwerk.dft.paths.report import PathResult
 from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.running.report import RunInterrupted, RunResult
-from eigenwerk.errors import ConvergenceError, InputError
+from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.folder_lock import refuse_locked, release_locks
 from eigenwerk.io.run_stamp import new_run
-from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.early_gpu import wake_gpu
 from eigenwerk.parallel.launch.environment import Launch, wished_threads
@@ -48,12 +47,9 @@ from eigenwerk.parallel.transports.table import REDUCTION_METHODS, TRANSPORT_NAM
 from eigenwerk.parallel.watch.coordinator import GRACE
 from eigenwerk.parallel.watch.watchdog import RESCUE_LIMIT, SIGNALS, Watchdog
 from eigenwerk.perf.plot_process import PlotProcess
-from eigenwerk.units import HARTREE_EV
 
 if TYPE_CHECKING:
     from eigenwerk.parallel.launch.start import StartRequest, Team
-
-PLOT_FILE, BANDS_PLOT = "convergence.png", "bands.png"
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder with INCAR, POSCAR and KPOINTS.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where files go; default: DIR.")]
@@ -170,7 +166,7 @@ def _run_here(options: RunOptions, launch: Launch) -> None:
     with _signals_restored(), _plotter(options, first) as plotter:
         inputs, result, number = _solve(inputs, options, launch, view)
         if first:
-            _finish(result, number, inputs, options, view, plotter)
+            finish(result, number, inputs, options, view, plotter)
 
 
 @contextmanager
@@ -235,22 +231,6 @@ def _end_if_over(path: Path, inputs: Inputs) -> None:
         words = (motion or {}).get("status") or status.get("words")
         print(f"Nothing is left to do: {path} is of a run that is over ({words}). Leave --restart out to begin anew.")
         raise typer.Exit(0)
-
-
-def _finish(
-    result: RunResult | PathResult, number: int, inputs: Inputs, options: RunOptions, view: RunView,
-    plotter: PlotProcess | None,
-) -> None:  # fmt: skip
-    """Picture, summary, exit code."""
-    files: dict[str, Path] = {}
-    if plotter is not None and isinstance(result, PathResult):
-        files = path_picture(result, lambda words: view.say(words, DOUBT))
-    elif plotter is not None and isinstance(result, RunResult):
-        files = _plot(result, inputs, result.folder, view, plotter)
-    _tell(result, files, result.folder, view)
-    if options.as_json:
-        print(json.dumps(jsonable(result.as_dict() | {"files": _names(result, files)}), indent=1))
-    raise typer.Exit(_exit_code(result, number, options.vasp_exit_codes))
 
 
 def _remark(inputs: Inputs, view: RunView) -> None:
@@ -382,59 +362,3 @@ def _compute(
         runtime=team.runtime, protect=team.protect, until=_moments(options)[0], run=run,
         resume=options.restart,
     )  # fmt: skip
-
-
-def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView, plotter: PlotProcess) -> dict[str, Path]:
-    """The pictures, if they can be drawn; a run does not fail for want of one."""
-    words = "converged" if result.reliable else "NOT CONVERGED"
-    last = "" if result.journey is None else f"last of {len(result.journey.steps)} ionic steps, "
-    title = f"{formula(result.symbols)}: {last}{words}, {len(result.steps)} steps, {result.free_energy:.6f} eV"
-    pictures = {} if result.fixed_density else {PLOT_FILE: target / PLOT_FILE}
-    bands = None if result.bands is None else result.bands.as_dict()
-    if bands is not None and bands["lines"] is not None:
-        pictures[BANDS_PLOT] = target / BANDS_PLOT
-    if not pictures:
-        return {}
-    try:
-        plotter.draw(
-            pictures.get(PLOT_FILE), result.steps, title, inputs.parameters.energy_tolerance * HARTREE_EV,
-            bands_path=pictures.get(BANDS_PLOT), bands=bands, bands_title=formula(result.symbols),
-        )
-    except (ImportError, InputError) as error:
-        view.say(f"No {' and no '.join(pictures)}: {error}", DOUBT)
-        return {}
-    return pictures
-
-
-def _names(result: RunResult | PathResult, more: dict[str, Path]) -> dict[str, str]:
-    return {name: str(path) for name, path in {**result.files, **more}.items()}
-
-
-def _tell(result: RunResult | PathResult, files: dict[str, Path], target: Path, view: RunView) -> None:
-    """Summary, warnings, and last of all how it ended."""
-    names = [*result.files, *files]
-    found = path_summary(result, names) if isinstance(result, PathResult) else summary(result, target, names)
-    view.lines(["", *found, ""])
-    for text in (*result.unwritten, *result.warnings):
-        view.warn(text)
-    view.say(f"{result.status[:1].upper()}{result.status[1:].rstrip('.')}.", GOOD if result.converged else BAD)
-    if result.advice:
-        view.lines(["What to try:", *(f"  - {idea}" for idea in result.advice)])
-
-
-def _exit_code(result: RunResult | PathResult, number: int, as_vasp: bool = False) -> int:
-    """as_vasp: unconverged results are no failure of the program; their files say what they are."""
-    if number:
-        return 128 + number
-    if result.unwritten:
-        return InputError.exit_code
-    return 0 if result.converged or as_vasp else ConvergenceError.exit_code
-
-
-def jsonable(value: Any) -> Any:
-    """JSON has no infinities: numbers that are not finite become null."""
-    if isinstance(value, dict):
-        return {key: jsonable(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -33,9 +33,10 @@ from eigenwerk.dft.scf.bands import Bands
 from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.fixed_potential import OnBatch, PointBands, Visit, bands_in_potential, residual_tolerance
 from eigenwerk.dft.scf.force_goal import ForceGoal
-from eigenwerk.dft.scf.loop import ScfLoop, ScfSettings
+from eigenwerk.dft.scf.loop import ScfLoop
 from eigenwerk.dft.scf.mixing import MixSettings
 from eigenwerk.dft.scf.mixing_extent import screens_locally, smallest_factor
+from eigenwerk.dft.scf.settings import ScfSettings
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
 from eigenwerk.dft.spectrum.occupations import make_smearing
 from eigenwerk.dft.spectrum.projections import Projections, site_projections

@@ -22,7 +22,7 @@ EXCHANGE_GRID_BYTES = 2**27
 """Orbitals on the grid that exact exchange is applied to at a time."""
 
 EXCHANGE_TABLE_BYTES = 2**28
-"""Compensation charges by wave that are kept from one application of exact exchange to the next."""
+"""Interactions by wave vector that are kept from one application of exact exchange to the next."""
 
 EXCHANGE_OPERATORS = 6
 """Operators of exact exchange that are kept as rows; then only the last one is, and their way begins anew."""

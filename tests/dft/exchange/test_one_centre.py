@@ -8,8 +8,9 @@ import torch
 from scipy.special import erfc
 
 from eigenwerk.dft.exchange.one_centre import OneCentreExchange, core_exchange, exchange_integrals
+from eigenwerk.dft.exchange.pair_shape import PairShape
 from eigenwerk.dft.paw.radial import integrate
-from eigenwerk.dft.paw.setup import compensation_shape, matching_radius
+from eigenwerk.dft.paw.setup import matching_radius
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.errors import InputError
 
@@ -55,13 +56,14 @@ def test_screened_integrals_of_s_waves_are_those_of_a_sum_over_shells(setup):
     inside_g = grid.r_g <= matching_radius(carbon.dataset)
     moment = integrate(grid, pairs.ae_qg[0] - pairs.pseudo_qg[0])
     ae_g = (pairs.ae_qg[0] * inside_g)[keep] * weight_g
-    shape_g = compensation_shape(0, carbon.shape_radius, grid.r_g)
+    shape = PairShape.of(carbon, 30.0)
+    shape_g = shape.radial(0, grid.r_g)
     pseudo_g = (pairs.pseudo_qg[0] * inside_g + moment * shape_g)[keep] * weight_g
     expected = 0.5 * (ae_g @ kernel_gg @ ae_g - pseudo_g @ kernel_gg @ pseudo_g)
     size = carbon.projector_count
     assert carbon.l_j[0] == 0
-    screened = exchange_integrals(carbon, OMEGA).reshape((size,) * 4)[0, 0, 0, 0]
-    plain = exchange_integrals(carbon, 0.0).reshape((size,) * 4)[0, 0, 0, 0]
+    screened = exchange_integrals(carbon, OMEGA, shape).reshape((size,) * 4)[0, 0, 0, 0]
+    plain = exchange_integrals(carbon, 0.0, shape).reshape((size,) * 4)[0, 0, 0, 0]
     assert screened == pytest.approx(expected, rel=1e-2)
     assert abs(plain - screened) > 0.1 * abs(plain)
 

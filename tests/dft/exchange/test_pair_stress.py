@@ -83,7 +83,7 @@ def test_waves_of_pairs_are_the_same_in_a_strained_cell(exchanging):
     strained = case.calc.atoms.strained(1.04 * lattice_cv)
     pairs = PairExchange(strained, case.operator.kernel, case.operator.stars.grid, np.zeros(3))
     before, after = (one.waves(np.array([0.1, 0.2, 0.3])) for one in (case.operator.pairs, pairs))
-    np.testing.assert_array_equal(after.wave_Sc, before.wave_Sc)
+    np.testing.assert_array_equal(after.wave_Gc, before.wave_Gc)
 
 
 def test_an_interaction_that_ends_at_the_wigner_seitz_cell_changes_with_it():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pymatgen.io.vasp.outputs import Outcar, Procar, Vasprun
 
-from eigenwerk.cli.run_text import summary
+from eigenwerk.cli.running.text import summary
 from eigenwerk.dft.running.run import run_folder
 from eigenwerk.io.hdf5_state import read_state
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eigenwerk.cli.run import jsonable
+from eigenwerk.cli.running.ending import jsonable
 from eigenwerk.cli.series.words import (
     AsJson,
     Device,

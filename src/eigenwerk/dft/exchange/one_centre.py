@@ -18,9 +18,10 @@ Source: J. Paier, R. Hirschl, M. Marsman and G. Kresse, J. Chem. Phys. 122, 2341
 import numpy as np
 import torch
 
+from eigenwerk.dft.exchange.pair_shape import PairShape, pair_wave
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.radial import integrate, spherical_bessel
-from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup, compensation_shape, matching_radius
+from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup, coulomb_difference, matching_radius
 from eigenwerk.dft.terms.term import Charges, Contribution, Term
 from eigenwerk.errors import InputError
 
@@ -42,8 +43,9 @@ class OneCentreExchange(Term):
         self._valence_core_ij = [runtime.tensor(-fraction * valence_core_exchange(one.setup)) for one in species]
         # M as a matrix between (i, k) and (j, l)
         self._pair_xx = [
-            runtime.tensor(_pairs_crossed(exchange_integrals(one.setup, omega), one.setup.projector_count))
+            runtime.tensor(_pairs_crossed(exchange_integrals(one.setup, omega, shape), one.setup.projector_count))
             for one in species
+            for shape in [PairShape.of(one.setup, pair_wave(atoms.basis))]
         ]
 
     def __call__(self, charges: Charges) -> Contribution:
@@ -84,19 +86,29 @@ def _missing(setup: Setup, what: str) -> InputError:
     )
 
 
-def exchange_integrals(setup: Setup, omega: float) -> np.ndarray:
-    """M_ij,kl, hartree, of 1/r (omega = 0) or erfc(ωr)/r; (i·i, i·i)."""
-    if not omega:
-        return setup.coulomb_xx
-    total_xx = setup.coulomb_xx.copy()
+def exchange_integrals(setup: Setup, omega: float, shape: PairShape) -> np.ndarray:
+    """M_ij,kl, hartree, of 1/r (omega = 0) or erfc(ωr)/r; (i·i, i·i).  shape: of the compensation charges."""
+    total_xx = np.zeros_like(setup.coulomb_xx)
     for l in range(2 * max(setup.l_j) + 1):
-        long_qq = _long_ranged(setup, omega, l)
+        shape_g = _shape(setup, l, shape)
+        part_qq = coulomb_difference(setup.pairs, l, shape_g)
+        if omega:
+            part_qq = part_qq - _long_ranged(setup, omega, l, shape_g)
         for expand_qx in setup.expand_Lqx[l * l : (l + 1) ** 2]:
-            total_xx -= expand_qx.T @ long_qq @ expand_qx
+            total_xx += expand_qx.T @ part_qq @ expand_qx
     return total_xx
 
 
-def _long_ranged(setup: Setup, omega: float, l: int) -> np.ndarray:
+def _shape(setup: Setup, l: int, shape: PairShape) -> np.ndarray | None:
+    """The charge of unit multipole, with the quadrature of the radial grid; None where pairs have none."""
+    if l > COMPENSATION_LMAX:
+        return None
+    grid = setup.pairs.grid
+    shape_g = shape.radial(l, grid.r_g) * grid.r_g**l
+    return np.asarray(shape_g / integrate(grid, shape_g, l))
+
+
+def _long_ranged(setup: Setup, omega: float, l: int, shape_g: np.ndarray | None) -> np.ndarray:
     """What erf(ωr)/r gives to M between pairs of channels of angular momentum l; (q, q)."""
     pairs, node_x, weight_x = setup.pairs, *np.polynomial.legendre.leggauss(WAVES)
     grid, top = pairs.grid, 2 * omega * REACH
@@ -109,10 +121,9 @@ def _long_ranged(setup: Setup, omega: float, l: int) -> np.ndarray:
 
     inside_g = grid.r_g <= matching_radius(setup.dataset)
     ae_qx, pseudo_qx = transform(pairs.ae_qg * inside_g), transform(pairs.pseudo_qg * inside_g)
-    if l <= COMPENSATION_LMAX:
+    if shape_g is not None:
         moment_q = integrate(grid, pairs.ae_qg - pairs.pseudo_qg, l)
-        shape_x = transform(compensation_shape(l, setup.shape_radius, grid.r_g)[None])[0]
-        pseudo_qx = pseudo_qx + np.multiply.outer(moment_q, shape_x)
+        pseudo_qx = pseudo_qx + np.multiply.outer(moment_q, transform(shape_g[None])[0])
     return np.asarray(0.5 * ((ae_qx * weight_x) @ ae_qx.T - (pseudo_qx * weight_x) @ pseudo_qx.T))
 
 

@@ -2,14 +2,14 @@
 
     E_x = -α/2 Σ_m f_m w_k g Σ_n w_n 1/Ω Σ_G v(q+G) |N_nm(q+G)|²,   N = Ω ρ = ∫ ψ̃_n* ψ̃_m + Σ_aL Q_nm,aL Ω g_aL(q+G)
 
-The integral of the smooth orbitals stays, q+G becomes (1 - ε)(q+G), and with sums over n and m of each q
+The integral of the smooth orbitals stays, q+G becomes (1 - ε)(q+G), the charges at the points of the grid change; with
+sums over n and m of each q
 
-    W(q+G) = Σ f_m w_k g w_n |N_nm|²,   Z_aL(q+G) = Σ f_m w_k g w_n v N*_nm Q_nm,aL
-    ∂E_x/∂ε = -α ∂/∂ε { 1/2 Σ_G v(q+G) W(q+G) / Ω + Re Σ_aL Z_aL g_aL(q+G) Ω / Ω₀ }
+    W(q+G) = Σ f_m w_k g w_n |N_nm|²
+    ∂E_x/∂ε = -α { ∂/∂ε [1/2 Σ_G v(q+G) W(q+G) / Ω] + Σ f_m w_k g w_n Re Σ_aL Q*_nm,aL ∫ V_nm ∂(Ω g_aL)/∂ε / Ω }
 
-(Ω₀ the volume as it is, Ω g_aL depends on q+G alone).  What stands in braces is differentiated by q+G automatically;
-beside this v changes where it depends on the cell: v(0) of a probe charge, radii.  Projections follow the strain by
-the pencils, as they do for forces.  Equations: docs/equations/exchange.md.
+v is differentiated by q+G automatically; beside this it changes where it depends on the cell: v(0) of a probe charge,
+radii.  Projections follow the strain by the pencils, as they do for forces.  Equations: docs/equations/exchange.md.
 """
 
 import torch
@@ -18,7 +18,7 @@ from eigenwerk.dft.basis.lattice import square
 from eigenwerk.dft.density import filled_bands
 from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint
 from eigenwerk.dft.exchange.operator import ExchangeOperator, Share, alone
-from eigenwerk.dft.exchange.pairs import HARMONICS, PairWaves, Targets, blocks_of
+from eigenwerk.dft.exchange.pairs import PairWaves, Targets, blocks_of
 from eigenwerk.dft.terms.term import OrbitalStrain
 from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES
 
@@ -28,7 +28,7 @@ def exchange_strain(
 ) -> OrbitalStrain:
     """∂E_x/∂ε of this rank's orbitals at fixed projections, hartree, and the pencils of the projectors.
 
-    filling_skn = w_k g f: of all points, in host memory.  One FFT for each pair of occupied orbitals.
+    filling_skn = w_k g f: of all points, in host memory.  One FFT there and back for each pair of occupied orbitals.
     """
     used, pencil_sknI = filled_bands(filling_skn.flatten(0, 1)), operator.pencils(coeff_sknG, filling_skn)
     strain_vv = filling_skn.new_zeros((3, 3), device=coeff_sknG.device)
@@ -67,34 +67,29 @@ def _of_point(
     """In the exchange with the orbitals of one point of the mesh; coefficients of projectors are added to targets."""
     pairs = operator.pairs
     waves = pairs.waves(operator.basis.point_kc[one.k] - point.point_c)
-    square_S, moment_AS = torch.zeros_like(waves.kernel_S), torch.zeros_like(waves.charge_AS)
+    square_G, strain_vv = waves.vector_Gv.new_zeros(len(waves.place_G)), filling_t.new_zeros((3, 3))
     for block in sources.blocks(one.s, point, operator.source_block(len(targets.u_tR))):
         charges_nIL = pairs.charges_of_sources(block.proj_nI)
         pair_ntA = pairs.charges_of_pairs(charges_nIL, targets.proj_tI)
-        _, pair_ntS = pairs.densities(block.u_nR, targets.u_tR, pair_ntA, waves)
-        weight_nt = block.weight_n[:, None] * filling_t
-        square_S += torch.einsum("nt,nts->s", weight_nt, pair_ntS.abs().square())
-        pair_ntS.mul_(waves.kernel_S)
-        pairs.collect(charges_nIL, pairs.integrals(pair_ntS, waves), block.weight_n, targets.out_tI)
-        moment_AS += (pair_ntA * weight_nt[..., None]).flatten(0, 1).mT @ pair_ntS.flatten(0, 1).conj()
-    return _strain(operator, waves, square_S, moment_AS)
+        density_xR = pairs.densities(block.u_nR, targets.u_tR, pair_ntA, waves)
+        weight_x = (block.weight_n[:, None] * filling_t).flatten()
+        square_G += weight_x @ density_xR.index_select(1, waves.place_G).abs().square()
+        field_xR = pairs.potentials(density_xR, waves)
+        integral_ntA = pairs.integrals(pairs.charges, field_xR, waves).view_as(pair_ntA)
+        pairs.collect(charges_nIL, integral_ntA, block.weight_n, targets.out_tI)
+        for (v, w), charges in pairs.charge_strains.items():
+            change_xA = pairs.integrals(charges, field_xR, waves)
+            strain_vv[v, w] += ((pair_ntA.flatten(0, 1).conj() * change_xA).real.sum(1) * weight_x).sum()
+            strain_vv[w, v] = strain_vv[v, w]
+    return strain_vv + _strain(operator, waves, square_G / pairs.points**2)
 
 
-def _strain(
-    operator: ExchangeOperator, waves: PairWaves, square_S: torch.Tensor, moment_AS: torch.Tensor
-) -> torch.Tensor:
-    """∂/∂ε of what stands in braces; square_S, moment_AS: W/Ω² and Z/Ω."""
+def _strain(operator: ExchangeOperator, waves: PairWaves, square_G: torch.Tensor) -> torch.Tensor:
+    """∂/∂ε of the first term in braces; square_G: W."""
     pairs, kernel = operator.pairs, operator.pairs.kernel
-    vector_Sv = waves.vector_Sv.detach().requires_grad_()
-    weight_S = 0.5 * pairs.volume * square_S
-    total = (weight_S * kernel.of_waves(waves.wave_Sc, square(vector_Sv))).sum()
-    for species in pairs.atoms.layout.species:
-        turned_LS = sum(
-            moment_AS[HARMONICS * int(a) : HARMONICS * int(a + 1)] * pairs.phases(waves.wave_Sc, int(a))
-            for a in species.atom_a
-        )
-        total = total + (turned_LS * pairs.shapes(species.setup, vector_Sv)).real.sum()
-    (slope_Sv,) = torch.autograd.grad(total, vector_Sv)
-    by_volume = float((weight_S * waves.kernel_S).sum())
-    by_cell_vv = kernel.cell_strain(waves.wave_Sc, square(waves.vector_Sv), weight_S)
-    return by_cell_vv - slope_Sv.mT @ waves.vector_Sv - by_volume * torch.eye(3).to(by_cell_vv)
+    vector_Gv = waves.vector_Gv.detach().requires_grad_()
+    weight_G = 0.5 / pairs.volume * square_G
+    total = (weight_G * kernel.of_waves(waves.wave_Gc, square(vector_Gv))).sum()
+    (slope_Gv,) = torch.autograd.grad(total, vector_Gv)
+    by_cell_vv = kernel.cell_strain(waves.wave_Gc, square(waves.vector_Gv), weight_G)
+    return by_cell_vv - slope_Gv.mT @ waves.vector_Gv - float(total.detach()) * torch.eye(3).to(by_cell_vv)

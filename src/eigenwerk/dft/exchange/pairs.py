@@ -17,20 +17,16 @@ from math import pi
 import numpy as np
 import torch
 
-from eigenwerk.dft.basis.grids import PRECISION_FACTOR, sphere_radius
 from eigenwerk.dft.basis.lattice import square
 from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points, to_waves
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
 from eigenwerk.dft.exchange.mesh_orbitals import SourceBlock
+from eigenwerk.dft.exchange.pair_charges import HARMONICS, PairCharges, pair_charges
+from eigenwerk.dft.exchange.pair_shape import pair_wave
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup
-from eigenwerk.dft.paw.spherical import solid_harmonics
 from eigenwerk.parallel.block_sizes import EXCHANGE_TABLE_BYTES
 from eigenwerk.parallel.threads import each, threads_for
-
-HARMONICS = (COMPENSATION_LMAX + 1) ** 2
 
 SAME_WAVE = 1e8
 """Wave vectors that agree to as many parts are one."""
@@ -38,17 +34,23 @@ SAME_WAVE = 1e8
 
 @dataclass(frozen=True)
 class PairWaves:
-    """Plane waves q+G of pair densities: their places on the grid, the interaction, compensation charges.
+    """Plane waves q+G of pair densities and what depends on them.
 
-    wave_Sc, vector_Sv: q+G, fractional and in bohr⁻¹; kernel_S: v(q+G); charge_AS: g_aL(q+G) of all atoms and L,
-    A = (a, L), per volume of the cell.
+    wave_Gc, vector_Gv: q+G of the sphere, fractional and in bohr⁻¹, place_G on the grid; kernel_R: v(q+G) over volume
+    and number of points, on the grid, zero outside of the sphere; phase_S: of compensation charges.
     """
 
-    wave_Sc: np.ndarray
-    vector_Sv: torch.Tensor
-    place_S: torch.Tensor
-    kernel_S: torch.Tensor
-    charge_AS: torch.Tensor
+    wave_Gc: np.ndarray
+    vector_Gv: torch.Tensor
+    place_G: torch.Tensor
+    kernel_R: torch.Tensor
+    phase_S: torch.Tensor | None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory."""
+        tables = (self.vector_Gv, self.place_G, self.kernel_R, self.phase_S)
+        return self.wave_Gc.nbytes + sum(0 if table is None else table.nbytes for table in tables)
 
 
 @dataclass(frozen=True)
@@ -97,12 +99,18 @@ class PairExchange:
             found.append((column_ai, charge_aL.to(multipole_Lij.device), multipole_Lij))
         return found
 
+    @cached_property
+    def charges(self) -> PairCharges:
+        """Compensation charges times the volume."""
+        species = self.atoms.layout.species
+        return pair_charges(self.basis, species, self.grid.size_c, self.scaled_ac)
+
     def waves(self, q_c: np.ndarray) -> PairWaves:
         """Those of pairs with the wave vector q, fractional; kept for the next application while there is room."""
         key = tuple(np.rint(np.asarray(q_c) * SAME_WAVE).astype(int).tolist())
         if key not in self._kept:
             found = self._waves(q_c)
-            if sum(one.charge_AS.nbytes for one in self._kept.values()) + found.charge_AS.nbytes > EXCHANGE_TABLE_BYTES:
+            if sum(one.nbytes for one in self._kept.values()) + found.nbytes > EXCHANGE_TABLE_BYTES:
                 return found
             self._kept[key] = found
         return self._kept[key]
@@ -113,40 +121,25 @@ class PairExchange:
 
     def _waves(self, q_c: np.ndarray) -> PairWaves:
         basis, runtime = self.basis, self.basis.runtime
-        index_Sc = self._sphere(q_c)
-        flat_S = np.ravel_multi_index(tuple((index_Sc % np.array(self.grid.size_c)).T), self.grid.size_c)
-        wave_Sc = index_Sc + q_c
-        vector_Sv = basis.lattice.waves(runtime.tensor(wave_Sc))
-        norm2_S = square(vector_Sv)
-        charge_AS = torch.empty(
-            (len(self.scaled_ac), HARMONICS, len(flat_S)), dtype=runtime.complex, device=runtime.device
+        index_Gc = self._sphere(q_c)
+        place_G = runtime.index(
+            np.ravel_multi_index(tuple((index_Gc % np.array(self.grid.size_c)).T), self.grid.size_c)
         )
-        for species in self.atoms.layout.species:
-            shape_LS = self.shapes(species.setup, vector_Sv) * (1 / self.volume)
-            for a in species.atom_a:
-                torch.mul(shape_LS, self.phases(wave_Sc, int(a)), out=charge_AS[int(a)])
-        kernel_S = self.kernel.of_waves(wave_Sc, norm2_S)
-        return PairWaves(wave_Sc, vector_Sv, runtime.index(flat_S), kernel_S, charge_AS.flatten(0, 1))
-
-    def shapes(self, setup: Setup, vector_Sv: torch.Tensor) -> torch.Tensor:
-        """∫ g_L exp(-iq·r) of an atom at the origin but for (-i)^l, which `shape_factor_L` has; (L, S)."""
-        gauss_S = torch.exp(-0.25 * setup.shape_radius**2 * square(vector_Sv)) * (4 * pi)
-        harmonic_LS = solid_harmonics(COMPENSATION_LMAX, vector_Sv).T * self.atoms.shape_factor_L[:, None]
-        return harmonic_LS * gauss_S
-
-    def phases(self, wave_Sc: np.ndarray, a: int) -> torch.Tensor:
-        """exp(-iq·R_a) of waves q, fractional."""
-        return self.basis.runtime.tensor(turns(wave_Sc, -self.scaled_ac[a]), self.basis.runtime.complex)
+        wave_Gc = index_Gc + q_c
+        vector_Gv = basis.lattice.waves(runtime.tensor(wave_Gc))
+        kernel_R = vector_Gv.new_zeros(self.points)
+        kernel_R[place_G] = self.kernel.of_waves(wave_Gc, square(vector_Gv)) / (self.volume * self.points)
+        return PairWaves(wave_Gc, vector_Gv, place_G, kernel_R, self.charges.phases(q_c))
 
     def _sphere(self, q_c: np.ndarray) -> np.ndarray:
-        """Integer G with |q+G| in the sphere of pair densities; (S, 3).  The same in a strained cell."""
+        """Integer G with |q+G| in the sphere of pair densities; (G, 3).  The same in a strained cell."""
         lattice_cv = self.basis.sphere_cv
         size_c = self.radius * np.linalg.norm(lattice_cv, axis=1) / (2 * pi)
         low_c, high_c = np.ceil(-size_c - q_c).astype(int), np.floor(size_c - q_c).astype(int)
         axes = [np.arange(low, high + 1) for low, high in zip(low_c, high_c, strict=True)]
-        index_Sc = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
-        vector_Sv = (index_Sc + q_c) @ (2 * pi * np.linalg.inv(lattice_cv).T)
-        return index_Sc[(vector_Sv**2).sum(1) <= self.radius**2]
+        index_Gc = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
+        vector_Gv = (index_Gc + q_c) @ (2 * pi * np.linalg.inv(lattice_cv).T)
+        return index_Gc[(vector_Gv**2).sum(1) <= self.radius**2]
 
     def add(self, sources: SourceBlock, waves: PairWaves, targets: Targets) -> None:
         """What exchange with some orbitals adds to all targets, without the factor -α; threads share the targets."""
@@ -170,41 +163,54 @@ class PairExchange:
 
     def _add(self, sources: SourceBlock, charges_nIL: torch.Tensor, waves: PairWaves, targets: Targets) -> None:
         pair_ntA = self.charges_of_pairs(charges_nIL, targets.proj_tI)
-        grid_ntR, pair_ntS = self.densities(sources.u_nR, targets.u_tR, pair_ntA, waves)
-        pair_ntS.mul_(waves.kernel_S)
-        integral_ntA = self.integrals(pair_ntS, waves)
+        field_xR = self.potentials(self.densities(sources.u_nR, targets.u_tR, pair_ntA, waves), waves)
+        integral_ntA = self.integrals(self.charges, field_xR, waves).view_as(pair_ntA)
         if targets.out_tav is not None:
-            self._add_slopes(pair_ntA, pair_ntS, sources.weight_n, waves, targets.out_tav)
-        grid_ntR.zero_().index_copy_(-1, waves.place_S, pair_ntS)
-        grid_ntR = to_points(grid_ntR.unflatten(-1, self.grid.size_c), self.grid).flatten(-3)
-        for u_R, weight, grid_tR in zip(sources.u_nR, sources.weight_n.tolist(), grid_ntR, strict=True):
-            targets.out_tR.addcmul_(grid_tR, u_R.to(grid_tR.dtype), value=weight)
+            self._add_slopes(pair_ntA, field_xR, sources.weight_n, waves, targets.out_tav)
+        field_ntR = field_xR.view(*pair_ntA.shape[:2], -1)
+        for u_R, weight, field_tR in zip(sources.u_nR, sources.weight_n.tolist(), field_ntR, strict=True):
+            targets.out_tR.addcmul_(field_tR, u_R.to(field_tR.dtype), value=weight)
         self.collect(charges_nIL, integral_ntA, sources.weight_n, targets.out_tI)
 
     def densities(
         self, u_nR: torch.Tensor, u_tR: torch.Tensor, pair_ntA: torch.Tensor, waves: PairWaves
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """ρ_nm(q+G) with compensation charges, (n, t, S); and a grid for all of them, to be written on."""
-        grid_ntR = u_nR.conj()[:, None] * u_tR
-        grid_ntR = to_waves(grid_ntR.unflatten(-1, self.grid.size_c), self.grid).flatten(-3)
-        pair_ntS = grid_ntR.index_select(-1, waves.place_S).mul_(1 / (self.volume * self.points))
-        pair_ntS.flatten(0, 1).addmm_(pair_ntA.flatten(0, 1), waves.charge_AS)
-        return grid_ntR, pair_ntS
+    ) -> torch.Tensor:
+        """Ω N ρ_nm(q+G) with compensation charges, pairs x = (n, t) one after the other, on the grid; (x, R)."""
+        grid_xR = (u_nR.conj()[:, None] * u_tR).flatten(0, 1)
+        self.charges.add(grid_xR, pair_ntA.flatten(0, 1), waves.phase_S)
+        return to_waves(grid_xR.unflatten(-1, self.grid.size_c), self.grid).flatten(-3)
 
-    def integrals(self, potential_ntS: torch.Tensor, waves: PairWaves) -> torch.Tensor:
-        """∫ g_aL V_nm; (n, t, A)."""
-        integral_yA = (potential_ntS.flatten(0, 1) @ waves.charge_AS.mH).mul_(self.volume)
-        return integral_yA.unflatten(0, potential_ntS.shape[:2])
+    def potentials(self, density_xR: torch.Tensor, waves: PairWaves) -> torch.Tensor:
+        """V_nm at the points of the grid from what `densities` gives, whose memory is used up."""
+        density_xR *= waves.kernel_R
+        return to_points(density_xR.unflatten(-1, self.grid.size_c), self.grid).flatten(-3)
+
+    def integrals(self, charges: PairCharges, field_xR: torch.Tensor, waves: PairWaves) -> torch.Tensor:
+        """∫ g_aL V of some charges; (x, A)."""
+        return charges.integrals(field_xR, waves.phase_S).mul_(1 / self.points)
 
     def _add_slopes(
-        self, pair_ntA: torch.Tensor, potential_ntS: torch.Tensor, weight_n: torch.Tensor, waves: PairWaves,
+        self, pair_ntA: torch.Tensor, field_xR: torch.Tensor, weight_n: torch.Tensor, waves: PairWaves,
         out_tav: torch.Tensor,
     ) -> None:  # fmt: skip
-        """Forces of compensation charges: i(q+G) V for ∇V."""
-        for v in range(3):
-            slope_ntA = (potential_ntS * (1j * self.volume * waves.vector_Sv[:, v])) @ waves.charge_AS.mH
+        """Forces of compensation charges that move."""
+        for v, moving in enumerate(self.charge_slopes):
+            slope_ntA = self.integrals(moving, field_xR, waves).view_as(pair_ntA)
             product_ntA = (pair_ntA.conj() * slope_ntA).real * weight_n[:, None, None]
             out_tav[..., v] += product_ntA.sum(0).unflatten(1, (-1, HARMONICS)).sum(2)
+
+    @cached_property
+    def charge_slopes(self) -> list[PairCharges]:
+        """∂/∂R_a,v of the compensation charges, for v = x, y, z."""
+        return [self.charges.slope(v) for v in range(3)]
+
+    @cached_property
+    def charge_strains(self) -> dict[tuple[int, int], PairCharges]:
+        """What a symmetric strain ε_vw = ε_wv, v <= w, does to the compensation charges."""
+        def change(v: int, w: int) -> PairCharges:
+            return self.charges.changed(lambda part: 0.5 * (part.strained(v, w) + part.strained(w, v)))
+
+        return {(v, w): change(v, w) for v in range(3) for w in range(v, 3)}
 
     def charges_of_pairs(self, charges_nIL: torch.Tensor, proj_tI: torch.Tensor) -> torch.Tensor:
         """Q_nm,aL; (n, t, A)."""
@@ -231,7 +237,7 @@ def pair_radius(basis: PlaneWaveBasis) -> float:
     """
     height_c = pi * np.array(basis.grids.wave) / np.linalg.norm(basis.sphere_cv, axis=1)
     held = float(height_c.min()) * (1 - 1e-9)
-    return min(PRECISION_FACTOR[basis.precision] * sphere_radius(basis.cutoff) * (1 + 1e-9), held)
+    return min(pair_wave(basis) * (1 + 1e-9), held)
 
 
 def block_of_sources(points: int, targets: int, bytes_together: int, itemsize: int = 16) -> int:

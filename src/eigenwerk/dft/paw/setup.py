@@ -251,18 +251,26 @@ class _Electrostatics:
 
     def quadratic_qq(self, l: int) -> np.ndarray:
         """Half the Coulomb energy between two pair densities of angular momentum l."""
-        grid, p = self.pairs.grid, self.pairs
-        weight_g = grid.r_g**2 * grid.dr_g
-        ae_qq = (p.ae_qg * weight_g) @ poisson(grid, p.ae_qg, l).T
-        pseudo_qq = (p.pseudo_qg * weight_g) @ poisson(grid, p.pseudo_qg, l).T
-        if l <= COMPENSATION_LMAX:
-            cross_q = integrate(grid, p.pseudo_qg * self.shape_potential_lg[l])
-            self_energy = integrate(grid, self.shape_lg[l] * self.shape_potential_lg[l])
-            moment_q = self.multipole_lq[l]
-            pseudo_qq = pseudo_qq + np.outer(moment_q, cross_q) + np.outer(cross_q, moment_q)
-            pseudo_qq = pseudo_qq + self_energy * np.outer(moment_q, moment_q)
-        half_qq = 0.5 * (ae_qq - pseudo_qq)
-        return 0.5 * (half_qq + half_qq.T)
+        shape_g = self.shape_lg[l] if l <= COMPENSATION_LMAX else None
+        return coulomb_difference(self.pairs, l, shape_g)
+
+
+def coulomb_difference(pairs: RadialPairs, l: int, shape_g: np.ndarray | None) -> np.ndarray:
+    """Half the Coulomb energy between two pair densities, less that of smooth ones with compensation charges; (q, q).
+
+    shape_g: of the charges of unit multipole l, None for none.
+    """
+    grid = pairs.grid
+    weight_g = grid.r_g**2 * grid.dr_g
+    ae_qq = (pairs.ae_qg * weight_g) @ poisson(grid, pairs.ae_qg, l).T
+    pseudo_qq = (pairs.pseudo_qg * weight_g) @ poisson(grid, pairs.pseudo_qg, l).T
+    if shape_g is not None:
+        potential_g, moment_q = poisson(grid, shape_g, l), integrate(grid, pairs.ae_qg - pairs.pseudo_qg, l)
+        cross_q = integrate(grid, pairs.pseudo_qg * potential_g)
+        pseudo_qq = pseudo_qq + np.outer(moment_q, cross_q) + np.outer(cross_q, moment_q)
+        pseudo_qq = pseudo_qq + integrate(grid, shape_g * potential_g) * np.outer(moment_q, moment_q)
+    half_qq = 0.5 * (ae_qq - pseudo_qq)
+    return np.asarray(0.5 * (half_qq + half_qq.T))
 
 
 def _quadratic(electrostatics: _Electrostatics, expand_Lqx: np.ndarray) -> np.ndarray:

@@ -240,13 +240,13 @@ def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mapping
 
 
 def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mapping[str, float]) -> float:
-    """Occupied orbitals of all points on every rank, twice while they are gathered; images; grids; charges by wave."""
+    """Occupied orbitals of all points on every rank, twice while they are gathered; images; grids; tables."""
     occupied = size.spins * size.kpoints * size.filled * (size.plane_waves + size.projectors) * COMPLEX
     images = 2 * size.number_bytes * axes["s"] * axes["k"] * axes["n"] * axes["G"]
     grid = COMPLEX * size.wave_points
     targets = min(EXCHANGE_GRID_BYTES, max(grid, grid * size.bands / layout.band_ranks))
-    table = HARMONICS * size.atoms * 2 * size.density_waves * COMPLEX
-    tables = table + min(EXCHANGE_TABLE_BYTES, size.mesh * axes["k"] * table)
+    # of compensation charges on at most all points, and of the interaction by wave vector
+    tables = (HARMONICS + 3) * 8 * size.wave_points + min(EXCHANGE_TABLE_BYTES, size.mesh * axes["k"] * grid)
     return 2 * occupied + images + 2 * targets + 4 * max(grid, machine.grid_bytes) + tables
 
 

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 
@@ -13,16 +14,17 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
 from eigenwerk.dft.scf.branches import SecondStart, dead_moments, other_states
 from eigenwerk.dft.scf.ghosts import deepest_level, overfilled, unbelievable
-from eigenwerk.dft.scf.mixing import MixSettings, PulayMixer
+from eigenwerk.dft.scf.mixing import PulayMixer
 from eigenwerk.dft.scf.precision import PrecisionChoice
 from eigenwerk.dft.scf.screening import Screening, local_states
+from eigenwerk.dft.scf.settings import ScfSettings
 from eigenwerk.dft.scf.solver_choice import SolverChoice
 from eigenwerk.dft.scf.solvers import Method, SolverJob
 from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, Subject, wanted_bands
-from eigenwerk.dft.spectrum.occupations import Occupations, Smearing, occupations
+from eigenwerk.dft.single_precision import SingleTables
+from eigenwerk.dft.spectrum.occupations import Occupations, occupations
 from eigenwerk.dft.symmetrise import Symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder
-from eigenwerk.eigensolvers import AUTOMATIC
 
 RESIDUAL_SHARE = 0.003
 """Orbital residuals below this share of the density residual per electron add nothing to the density."""
@@ -34,30 +36,40 @@ Objection = Callable[[State], str]
 """What a converged state still lacks, in words; empty if nothing."""
 
 
-@dataclass(frozen=True)
-class ScfSettings:
-    """How to reach self-consistency; energies in hartree.
+@dataclass(frozen=True, eq=False)
+class Orbitals:
+    """What a step begins with besides its density.
 
-    energy_tolerance: largest change of the free energy in the last step, and largest squared residual per electron
-    (EDIFF); max_steps, min_steps, frozen_steps: NELM, NELMIN, |NELMDL| (steps with the starting density); solver,
-    motion_time: see `SolverJob`; start_single: whether the first steps are in single precision; screening: whether the
-    local density of states takes the place of the Kerker factor, None where it never may.
+    coeff_sknG: None where there are none yet; wanted_skn: see `StartingPoint`; proj_sknI: projections, if they were
+    kept.
     """
 
-    bands: int
-    electrons: float
-    smearing: Smearing
-    width: float
-    fixed_moment: float | None = None
-    energy_tolerance: float = 1e-4 / 27.2
-    max_steps: int = 60
-    min_steps: int = 2
-    frozen_steps: int = 0
-    solver: str = AUTOMATIC
-    motion_time: float = 0.4
-    start_single: bool = False
-    screening: bool | None = None
-    mixing: MixSettings = field(default_factory=MixSettings)
+    coeff_sknG: torch.Tensor | None
+    wanted_skn: torch.Tensor | None
+    proj_sknI: torch.Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What a step finds in the potential of its density.
+
+    filling_skn: w_k g f, in host memory; method, tolerance, single: how orbitals were improved, how well, and the
+    tables of single precision, None in double; events: in words.
+    """
+
+    bands: Bands
+    filled: Occupations
+    filling_skn: torch.Tensor
+    energies: Energies
+    method: Method
+    tolerance: float
+    single: SingleTables | None
+    events: tuple[str, ...]
+
+    @cached_property
+    def orbitals(self) -> Orbitals:
+        """Where the next step begins."""
+        return Orbitals(self.bands.coeff_sknG, wanted_bands(self.filled.occ_skn), self.bands.proj_sknI)
 
 
 OTHER_TRY = 3
@@ -96,101 +108,64 @@ class ScfLoop:
         projections are made of the orbitals again then, in place of those that were turned with them.
         """
         settings, trace = self.settings, self.atoms.runtime.trace
-        degeneracy = self.atoms.basis.spin.degeneracy
         history: list[ScfStep] = []
-        coeff_sknG, wanted_skn, proj_sknI = start.coeff_sknG, start.wanted_skn, None
+        orbitals = Orbitals(start.coeff_sknG, start.wanted_skn)
         progress, state = start.progress, None
         choice, precision = self._begun(start)
         objected, second = "", self._second_start(start)
         (second.note, density), of_operator = self._begin_exchange(start), 0
         for step in range(1, settings.max_steps + 1):
-            started = time.perf_counter()
-            with trace.span("potential"):
-                potential = self.builder(density)
-            (method, choice_events), tolerance = choice.next(step), self._orbital_tolerance(progress)
-            with trace.span("bands"):
-                if coeff_sknG is None:
-                    coeff_sknG = first_orbitals(self.atoms, potential, with_guards(self.atoms, settings.bands))
-                single, precision_events = precision.next(
-                    step, method, potential, coeff_sknG, residual=progress.residual if progress else None,
-                    tolerance=tolerance,
-                )
-                bands = solve_bands(
-                    self.atoms, potential, coeff_sknG, method=method, tolerance=tolerance, wanted_skn=wanted_skn,
-                    single=single, proj_sknI=proj_sknI,
-                ).lowest(settings.bands)
-            coeff_sknG, proj_sknI = bands.coeff_sknG, bands.proj_sknI
-            filled = self._occupy(bands.eig_skn, degeneracy)
-            filling_skn = self.weight_k[:, None] * filled.occ_skn * degeneracy
-            # fetched before the work on the density is queued: nothing waits for that before it is mixed
-            energies = harris_energies(
-                self.atoms, density, potential, band_energy(bands.eig_skn, filling_skn), filled.entropy_term,
-                filled.zero_width_correction,
-            )
-            with trace.span("density"):
-                output = self.symmetrise(density_of_bands(self.atoms, coeff_sknG, filling_skn, single, proj_sknI))
-            wanted_skn = wanted_bands(filled.occ_skn)
-            doubt = overfilled(density, output, self.atoms)
-            events_before, done = len(self.mixer.events), progress.steps if progress else 0
+            started, last = time.perf_counter(), step == settings.max_steps
+            done = progress.steps if progress else 0
             frozen = done < settings.frozen_steps
-            with trace.span("mixing"):
-                screening = self._screening(bands, filled)
-                following, residual = self._agreed(*self._next(density, output, frozen, screening, doubt))
-            self._tries = int(self.atoms.runtime.world.max(self.atoms.runtime.index(self.mixer.tries)))
+            solved = self._solved(step, density, orbitals, progress, choice, precision)
+            orbitals = solved.orbitals
+            output = self._density_of(solved)
+            doubt = overfilled(density, output, self.atoms)
+            following, residual, mixer_events = self._mixed(density, output, solved, frozen, doubt)
             if self._tries > 1:
                 choice.take_over()
             events = (
-                *filter(None, [objected, second.note]), *choice_events, *precision_events, *bands.notes,
-                *choice.observe(bands, filling_skn, tolerance), *self.mixer.events[events_before:],
+                *filter(None, [objected, second.note]), *solved.events,
+                *choice.observe(solved.bands, solved.filling_skn, solved.tolerance), *mixer_events,
             )
-            record = self._record(
-                step, energies, progress, residual, bands, wanted_skn, output, started, events, method,
-                "double" if single is None else "single",
-            )
+            record = self._record(step, solved, output, residual, progress, started, events)
             trace.lap("LOOP", record.seconds)
-            unlikely = doubt or self._unbelievable(bands, filled, energies)
-            final = not frozen and choice.settled and single is None
+            unlikely = doubt or self._unbelievable(solved)
+            final = not frozen and choice.settled and solved.single is None
             # what has converged stays converged after a step for something else
             there = bool(objected) or (final and self._converged(record, done))
             converged = self.atoms.runtime.world.all(there and not unlikely)
             second.note = ""
             if converged and self.outer is not None and not (objected or self.outer.stands):
-                converged = False
-                words, held = self._held(density)
-                if held is not None:
-                    following = held
-                else:
-                    words = self._renewed(coeff_sknG, filled, filling_skn)
-                record, of_operator = replace(record, events=(*record.events, words)), len(history) + 1
-            if converged or step == settings.max_steps:  # what is said of sloshing occupations on the way is not true
-                verdict = second.verdict(energies.free, converged)
+                converged, of_operator = False, len(history) + 1
+                words, following = self._renewed(density, solved, following)
+                record = record.telling(words)
+            if converged or last:  # what is said of sloshing occupations on the way is not true
+                verdict = second.verdict(solved.energies.free, converged)
                 others = other_states([*history[of_operator:], record]) if second.aside is None else ()
                 too_early = "" if converged or self.outer is None else self.outer.lacking
-                last_words = (*filter(None, [unlikely, verdict, too_early]), *filled.warnings, *others)
-                record = replace(record, events=(*record.events, *last_words))
+                record = record.telling(unlikely, verdict, too_early, *solved.filled.warnings, *others)
             history.append(record)
-            exchange = None if self.outer is None else self.outer.memory()
             if repeatable:
-                proj_sknI = None
-            progress = Progress(
-                done + 1, residual, energies.free, energies.band, choice.state(), precision.state(),
-                self.mixer.memory(),
-            )
+                orbitals = replace(orbitals, proj_sknI=None)
+            progress = self._progress(done, residual, solved, choice, precision)
             state = State(
-                self.subject, density, output, following, coeff_sknG, bands.eig_skn, filled, energies, tuple(history),
-                converged, "converged" if converged else f"not converged after {step} steps", progress, exchange,
+                self.subject, density, output, following, solved.bands.coeff_sknG, solved.bands.eig_skn, solved.filled,
+                solved.energies, tuple(history), converged,
+                "converged" if converged else f"not converged after {step} steps", progress,
+                None if self.outer is None else self.outer.memory(),
             )
             if on_step is not None:
                 on_step(record, state)
-            if converged and step < settings.max_steps:
-                moment_a = second.moments(state, moment_per_atom(density, self.atoms)) if second.open else None
-                if moment_a is not None:
-                    density = self.symmetrise(atomic_density(self.atoms, settings.electrons, moment_a))
-                    self.mixer = self._new_mixer()
+            if converged and not last:
+                again = self._another_start(second, state)
+                if again is not None:
+                    density = again
                     continue
                 if second.taken is False:
                     break
-            lacking = objection(state) if converged and objection is not None and step < settings.max_steps else ""
+            lacking = objection(state) if converged and objection is not None and not last else ""
             if converged and not lacking:
                 break
             objected = lacking or objected
@@ -199,6 +174,74 @@ class ScfLoop:
         if self.outer is not None:
             self.outer.exchange.settle(state.coeff_sknG, state.occupations.occ_skn)
         return second.end(state)
+
+    def _solved(
+        self, step: int, density: Density, given: Orbitals, before: Progress | None, choice: SolverChoice,
+        precision: PrecisionChoice,
+    ) -> Solved:  # fmt: skip
+        """Bands in the potential of a density, their occupations, and the energy."""
+        atoms, trace, coeff_sknG = self.atoms, self.atoms.runtime.trace, given.coeff_sknG
+        with trace.span("potential"):
+            potential = self.builder(density)
+        (method, choice_events), tolerance = choice.next(step), self._orbital_tolerance(before)
+        with trace.span("bands"):
+            if coeff_sknG is None:
+                coeff_sknG = first_orbitals(atoms, potential, with_guards(atoms, self.settings.bands))
+            single, precision_events = precision.next(
+                step, method, potential, coeff_sknG, residual=before.residual if before else None, tolerance=tolerance,
+            )
+            bands = solve_bands(
+                atoms, potential, coeff_sknG, method=method, tolerance=tolerance, wanted_skn=given.wanted_skn,
+                single=single, proj_sknI=given.proj_sknI,
+            ).lowest(self.settings.bands)
+        degeneracy = atoms.basis.spin.degeneracy
+        filled = self._occupy(bands.eig_skn, degeneracy)
+        filling_skn = self.weight_k[:, None] * filled.occ_skn * degeneracy
+        # fetched before the work on the density is queued: nothing waits for that before it is mixed
+        energies = harris_energies(
+            atoms, density, potential, band_energy(bands.eig_skn, filling_skn), filled.entropy_term,
+            filled.zero_width_correction,
+        )
+        events = (*choice_events, *precision_events, *bands.notes)
+        return Solved(bands, filled, filling_skn, energies, method, tolerance, single, events)
+
+    def _density_of(self, solved: Solved) -> Density:
+        """That of the orbitals found."""
+        bands = solved.bands
+        with self.atoms.runtime.trace.span("density"):
+            return self.symmetrise(
+                density_of_bands(self.atoms, bands.coeff_sknG, solved.filling_skn, solved.single, bands.proj_sknI)
+            )
+
+    def _mixed(
+        self, density: Density, output: Density, solved: Solved, frozen: bool, doubt: str
+    ) -> tuple[Density, float, tuple[str, ...]]:
+        """The next input density, the residual in electrons, both the same on all ranks, and what the mixer tells."""
+        known = len(self.mixer.events)
+        with self.atoms.runtime.trace.span("mixing"):
+            screening = self._screening(solved.bands, solved.filled)
+            following, residual = self._agreed(*self._next(density, output, frozen, screening, doubt))
+        self._tries = int(self.atoms.runtime.world.max(self.atoms.runtime.index(self.mixer.tries)))
+        return following, residual, tuple(self.mixer.events[known:])
+
+    def _progress(
+        self, done: int, residual: float, solved: Solved, choice: SolverChoice, precision: PrecisionChoice
+    ) -> Progress:
+        """What the next step depends on, after `done` steps and this one."""
+        return Progress(
+            done + 1, residual, solved.energies.free, solved.energies.band, choice.state(), precision.state(),
+            self.mixer.memory(),
+        )  # fmt: skip
+
+    def _another_start(self, second: SecondStart, state: State) -> Density | None:
+        """Atoms with other moments, where those of the start have died in a converged state."""
+        if not second.open:
+            return None
+        moment_a = second.moments(state, moment_per_atom(state.density, self.atoms))
+        if moment_a is None:
+            return None
+        self.mixer = self._new_mixer()
+        return self.symmetrise(atomic_density(self.atoms, self.settings.electrons, moment_a))
 
     def _new_mixer(self) -> PulayMixer:
         basis, count = self.atoms.basis, self.atoms.basis.density_count
@@ -246,11 +289,14 @@ class ScfLoop:
         held = self.symmetrise(atomic_density(self.atoms, self.settings.electrons, moment_a))
         return outer.hold(moment_a), held
 
-    def _renewed(self, coeff_sknG: torch.Tensor, filled: Occupations, filling_skn: torch.Tensor) -> str:
-        """Exact exchange with the orbitals found; in words."""
+    def _renewed(self, density: Density, solved: Solved, following: Density) -> tuple[str, Density]:
+        """Exact exchange with the orbitals found, or before that moments that are held; words, and the next density."""
+        words, held = self._held(density)
+        if held is not None:
+            return words, held
         assert self.outer is not None
         self.mixer.renewed()
-        return self.outer.renew(coeff_sknG, filled.occ_skn, filling_skn)
+        return self.outer.renew(solved.bands.coeff_sknG, solved.filled.occ_skn, solved.filling_skn), following
 
     def _begun(self, start: StartingPoint) -> tuple[SolverChoice, PrecisionChoice]:
         """The choices of solver and precision, and the mixer, as they stand at a start."""
@@ -284,12 +330,13 @@ class ScfLoop:
         share = RESIDUAL_SHARE * (progress.residual if progress else 1.0) / max(self.settings.electrons, 1.0)
         return float(min(max(share, 1e-7), 1e-2))
 
-    def _unbelievable(self, bands: Bands, filled: Occupations, energies: Energies) -> str:
+    def _unbelievable(self, solved: Solved) -> str:
         """Why this step cannot be the end, in words."""
-        highest = bands.eig_skn[filled.occ_skn > 0.5]
-        depth = float(highest.amax() - bands.eig_skn.amin()) if len(highest) else 0.0
+        eig_skn = solved.bands.eig_skn
+        highest = eig_skn[solved.filled.occ_skn > 0.5]
+        depth = float(highest.amax() - eig_skn.amin()) if len(highest) else 0.0
         charge, atoms = self.settings.electrons - self._neutral, len(self.subject.structure.symbols)
-        free = energies.free
+        free = solved.energies.free
         if self.outer is not None:
             self.outer.note(free)
             free = self.outer.relative(free)
@@ -332,20 +379,21 @@ class ScfLoop:
         return density.broadcast(self.atoms.runtime.world, residual)
 
     def _record(
-        self, step: int, energies: Energies, before: Progress | None, residual: float, bands: Bands,
-        wanted_skn: torch.Tensor, output: Density, started: float, events: tuple[str, ...],
-        method: Method, precision: str,
-    ) -> ScfStep:
-        moment = None
+        self, step: int, solved: Solved, output: Density, residual: float, before: Progress | None, started: float,
+        events: tuple[str, ...],
+    ) -> ScfStep:  # fmt: skip
+        moment, energies, bands = None, solved.energies, solved.bands
         if output.spin.polarised:
             moment = output.spin.moment(electrons_of(output, self.atoms))
+        wanted_skn = solved.orbitals.wanted_skn
+        assert wanted_skn is not None
         return ScfStep(
             step=step, energies=energies,
             change=energies.free - before.free if before else energies.free,
             band_change=energies.band - before.band if before else energies.band,
             residual=residual, orbital_residual=float((bands.residual_skn * (wanted_skn > 0)).max()), moment=moment,
             applications=bands.applications, seconds=time.perf_counter() - started, events=events,
-            solver=method.solver.short, precision=precision,
+            solver=solved.method.solver.short, precision="double" if solved.single is None else "single",
         )
 
     def _converged(self, record: ScfStep, done: int) -> bool:

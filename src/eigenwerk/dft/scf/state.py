@@ -1,7 +1,7 @@
 """Everything that defines where a self-consistent calculation stands, in one value."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -38,6 +38,10 @@ class ScfStep:
     events: tuple[str, ...] = ()
     solver: str = "DAV"
     precision: str = "double"
+
+    def telling(self, *words: str) -> "ScfStep":
+        """The same with more events; those without words are left out."""
+        return replace(self, events=(*self.events, *filter(None, words)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from eigenwerk.cli.moving.path import PathTable
 from eigenwerk.cli.moving.table import IonicTable, remarks
-from eigenwerk.cli.run_text import step_heading, step_row
+from eigenwerk.cli.running.text import step_heading, step_row
 from eigenwerk.dft.paths.report import BandStep
 from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from eigenwerk.cli.ranks import RunOptions
-from eigenwerk.cli.run_view import RunView
+from eigenwerk.cli.running.view import RunView
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.paths.report import PathResult
 from eigenwerk.io.vasp.output.record import StepRecord

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.cli.moving.table import IonicTable
-from eigenwerk.cli.run_view import RunView
+from eigenwerk.cli.running.view import RunView
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
 from eigenwerk.motion.relaxation.settings import RelaxationSettings

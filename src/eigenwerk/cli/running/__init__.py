@@ -1,0 +1,1 @@
+"""What `eigenwerk run` says and leaves, from its first line to its exit code."""

@@ -1,0 +1,94 @@
+"""How `eigenwerk run` ends: pictures, summary, warnings, exit code."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from eigenwerk.cli.moving.path import path_picture, path_summary
+from eigenwerk.cli.ranks import RunOptions
+from eigenwerk.cli.running.text import summary
+from eigenwerk.cli.running.view import BAD, DOUBT, GOOD, RunView
+from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.paths.report import PathResult
+from eigenwerk.dft.running.report import RunResult
+from eigenwerk.errors import ConvergenceError, InputError
+from eigenwerk.io.vasp.elements import formula
+from eigenwerk.perf.plot_process import PlotProcess
+from eigenwerk.units import HARTREE_EV
+
+PLOT_FILE, BANDS_PLOT = "convergence.png", "bands.png"
+
+
+def finish(
+    result: RunResult | PathResult, number: int, inputs: Inputs, options: RunOptions, view: RunView,
+    plotter: PlotProcess | None,
+) -> None:  # fmt: skip
+    """Picture, summary, exit code."""
+    files: dict[str, Path] = {}
+    if plotter is not None and isinstance(result, PathResult):
+        files = path_picture(result, lambda words: view.say(words, DOUBT))
+    elif plotter is not None and isinstance(result, RunResult):
+        files = _plot(result, inputs, result.folder, view, plotter)
+    _tell(result, files, result.folder, view)
+    if options.as_json:
+        print(json.dumps(jsonable(result.as_dict() | {"files": _names(result, files)}), indent=1))
+    raise typer.Exit(_exit_code(result, number, options.vasp_exit_codes))
+
+
+def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView, plotter: PlotProcess) -> dict[str, Path]:
+    """The pictures, if they can be drawn; a run does not fail for want of one."""
+    words = "converged" if result.reliable else "NOT CONVERGED"
+    last = "" if result.journey is None else f"last of {len(result.journey.steps)} ionic steps, "
+    title = f"{formula(result.symbols)}: {last}{words}, {len(result.steps)} steps, {result.free_energy:.6f} eV"
+    pictures = {} if result.fixed_density else {PLOT_FILE: target / PLOT_FILE}
+    bands = None if result.bands is None else result.bands.as_dict()
+    if bands is not None and bands["lines"] is not None:
+        pictures[BANDS_PLOT] = target / BANDS_PLOT
+    if not pictures:
+        return {}
+    try:
+        plotter.draw(
+            pictures.get(PLOT_FILE), result.steps, title, inputs.parameters.energy_tolerance * HARTREE_EV,
+            bands_path=pictures.get(BANDS_PLOT), bands=bands, bands_title=formula(result.symbols),
+        )
+    except (ImportError, InputError) as error:
+        view.say(f"No {' and no '.join(pictures)}: {error}", DOUBT)
+        return {}
+    return pictures
+
+
+def _names(result: RunResult | PathResult, more: dict[str, Path]) -> dict[str, str]:
+    return {name: str(path) for name, path in {**result.files, **more}.items()}
+
+
+def _tell(result: RunResult | PathResult, files: dict[str, Path], target: Path, view: RunView) -> None:
+    """Summary, warnings, and last of all how it ended."""
+    names = [*result.files, *files]
+    found = path_summary(result, names) if isinstance(result, PathResult) else summary(result, target, names)
+    view.lines(["", *found, ""])
+    for text in (*result.unwritten, *result.warnings):
+        view.warn(text)
+    view.say(f"{result.status[:1].upper()}{result.status[1:].rstrip('.')}.", GOOD if result.converged else BAD)
+    if result.advice:
+        view.lines(["What to try:", *(f"  - {idea}" for idea in result.advice)])
+
+
+def _exit_code(result: RunResult | PathResult, number: int, as_vasp: bool = False) -> int:
+    """as_vasp: unconverged results are no failure of the program; their files say what they are."""
+    if number:
+        return 128 + number
+    if result.unwritten:
+        return InputError.exit_code
+    return 0 if result.converged or as_vasp else ConvergenceError.exit_code
+
+
+def jsonable(value: Any) -> Any:
+    """JSON has no infinities: numbers that are not finite become null."""
+    if isinstance(value, dict):
+        return {key: jsonable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,53 @@
+"""Charges on points: sums that are exact, integrals that are transposes, derivatives by differences."""
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.exchange.pair_charges import HARMONICS, pair_charges
+
+
+@pytest.fixture(scope="module")
+def calc(calculation, crystal):
+    return calculation(crystal("sic_bent"), cutoff_eV=120.0, mesh=(1, 1, 2))
+
+
+def charges_of(calc, scaled_ac=None):
+    basis = calc.basis
+    scaled_ac = basis.structure.scaled_ac if scaled_ac is None else scaled_ac
+    return pair_charges(basis, calc.atoms.layout.species, basis.grids.wave, scaled_ac)
+
+
+def on_grid(calc, charges, phase_S=None):
+    """Each charge alone; (A, R)."""
+    points = int(np.prod(calc.basis.grids.wave))
+    unit_AA = torch.eye(charges.atoms * HARMONICS, dtype=torch.complex128)
+    grid_AR = torch.zeros((len(unit_AA), points), dtype=torch.complex128)
+    charges.add(grid_AR, unit_AA, phase_S)
+    return grid_AR
+
+
+def test_sums_over_points_are_those_of_unit_multipoles(calc):
+    grid_AR = on_grid(calc, charges_of(calc))
+    expected_A = torch.zeros(len(grid_AR), dtype=torch.complex128)
+    expected_A[::HARMONICS] = (4 * np.pi) ** 0.5 * grid_AR.shape[1]
+    torch.testing.assert_close(grid_AR.sum(1), expected_A, atol=1e-8, rtol=0)
+
+
+def test_integrals_are_the_transpose_of_what_is_added(calc):
+    charges, draw = charges_of(calc), torch.Generator().manual_seed(1)
+    phase_S = charges.phases(np.array([0.0, 0.0, 0.5]))
+    grid_AR = on_grid(calc, charges, phase_S)
+    field_xR = torch.randn((3, grid_AR.shape[1]), generator=draw, dtype=torch.complex128)
+    torch.testing.assert_close(charges.integrals(field_xR, phase_S), field_xR @ grid_AR.mH)
+
+
+def test_slopes_are_derivatives_by_the_place_of_the_atom(calc):
+    step, scaled_ac = 1e-4, calc.basis.structure.scaled_ac
+    change_cv = np.linalg.inv(calc.basis.structure.lattice_cv)
+    for v in (0, 2):
+        found = [on_grid(calc, charges_of(calc, scaled_ac + sign * step * change_cv[v])) for sign in (1, -1)]
+        slope_AR = on_grid(calc, charges_of(calc).slope(v))
+        difference_AR = (found[0] - found[1]) / (2 * step)
+        assert float(slope_AR.abs().max()) > 1
+        torch.testing.assert_close(slope_AR, difference_AR, atol=2e-4 * float(slope_AR.abs().max()), rtol=0)
