@@ -57,7 +57,9 @@ class ExactExchange(Term):
             excess = energy - (expectation(basis, self.rows, coeff_sknG, filling_skn) - self.energy)
         overlap_j = [expectation(basis, rows, coeff_sknG, filling_skn) for rows in history.rows]
         history.add(compressed(basis, coeff_sknG, image_sknG), [*overlap_j, 2 * energy], self._shares)
-        self._shares = shares = history.next_input()
+        # rank 0's, for all: where a direction is just left out, others' rounding errors would decide otherwise
+        runtime = basis.runtime
+        self._shares = shares = runtime.world.broadcast(runtime.tensor(history.next_input())).cpu().numpy()
         self.rows, self.energy = history.rows[-1], history.energy(shares)
         if np.count_nonzero(shares) > 1:
             image_sknG *= shares[-1]
