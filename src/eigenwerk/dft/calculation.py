@@ -182,9 +182,12 @@ class Calculation:
         if hybrid is None or not hybrid.fraction:
             return None
         with self.runtime.trace.span("exact exchange"):
-            wanted = hybrid.screening, self.parameters.exchange_range
-            kernel = kernel_for(self.structure.lattice_cv, self.kpoints, *wanted)
-            return ExactExchange(ExchangeOperator(self.atoms, kernel, hybrid.fraction))
+            given = self.parameters
+            kernel = kernel_for(
+                self.structure.lattice_cv, self.kpoints, hybrid.screening, given.exchange_range, given.downsampling
+            )
+            operator = ExchangeOperator(self.atoms, kernel, hybrid.fraction, downsampling=given.downsampling)
+            return ExactExchange(operator)
 
     def _outer(self) -> OuterLoop | None:
         """The self-consistency of exact exchange, None without."""
@@ -319,7 +322,14 @@ class Calculation:
     def _require_screening(self, kpoints: KPoints) -> None:
         """Raise unless exchange with the mesh means something for bands at these points."""
         hybrid = self.parameters.hybrid
-        if self.exchange is None or hybrid is None or hybrid.screening or kpoints is self.kpoints:
+        if self.exchange is None or hybrid is None or kpoints is self.kpoints:
+            return
+        if self.parameters.downsampling is not None:
+            raise InputError(
+                f"NKRED: bands at k-points beside the mesh ({kpoints.source}) need exchange with all points of the "
+                "mesh. Remove NKRED, EVENONLY and ODDONLY, or leave these k-points out."
+            )
+        if hybrid.screening:
             return
         raise InputError(
             f"LHFCALC: bands at k-points beside the mesh ({kpoints.source}) need a screened interaction; that of 1/r "

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.functionals.hybrid import Hybrid
 
 FILLINGS = {
@@ -72,6 +73,7 @@ class Parameters:
     cutoff: plane-wave cutoff; precision: PREC; wave_grid, fine_grid: FFT sizes or None for automatic;
     functional: GGA tag; hybrid: exact exchange beside shares of that functional, or None;
     exchange_range: what becomes of unscreened exchange at long range (`UNSCREENED` of exchange/kernel.py);
+    downsampling: which pairs of k-points exchange counts, None for all;
     spins: 1 or 2; electrons: valence electrons; bands: NBANDS;
     ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton, -4, -5, -14, -15 tetrahedra;
     width: SIGMA;
@@ -95,6 +97,7 @@ class Parameters:
     functional: str = "PE"
     hybrid: Hybrid | None = None
     exchange_range: str = "probe charge"
+    downsampling: Downsampling | None = None
     spins: int = 1
     ismear: int = 1
     width: float = 0.2 / 27.211386245988
@@ -121,7 +124,8 @@ class Parameters:
 
 USER_TAGS = {
     "cutoff": "ENCUT", "precision": "PREC", "wave_grid": "NGX, NGY, NGZ", "fine_grid": "NGXF, NGYF, NGZF",
-    "functional": "GGA", "hybrid": "LHFCALC, AEXX, HFSCREEN", "spins": "ISPIN",
+    "functional": "GGA", "hybrid": "LHFCALC, AEXX, HFSCREEN",
+    "downsampling": "NKRED, EVENONLY, ODDONLY", "spins": "ISPIN",
     "electrons": "NELECT", "ismear": "ISMEAR", "width": "SIGMA",
     "fixed_occupations": "FERWE, FERDO", "fixed_moment": "NUPDOWN", "hubbard": "LDAU", "real_space": "LREAL",
     "mixing": "AMIX, BMIX, IMIX, MAXMIX", "symmetry_level": "ISYM", "symmetry_tolerance": "SYMPREC",

@@ -16,11 +16,11 @@ from eigenwerk.linalg.davidson import davidson
 def exchanging(calculation, crystal):
     """(crystal or structure, occupied, bands, kernel, top, settings) -> orbitals of superposed atoms, their exchange.
 
-    top: occupation of the highest occupied band.
+    top: occupation of the highest occupied band; downsampling: which pairs of points count.
     A namespace of calc, operator, coeff (s, k, n, G), occ and filling (s, k, n), sources and image = V_x coeff.
     """
 
-    def build(name="sic_bent", occupied=3, bands=5, kernel=None, structure=None, top=1.0, **settings):
+    def build(name="sic_bent", occupied=3, bands=5, kernel=None, structure=None, top=1.0, downsampling=None, **settings):
         calc = calculation(structure or crystal(name), **{"cutoff_eV": 90.0, **settings})
         hamiltonian = Hamiltonian.of(calc.atoms, calc.builder(calc.symmetrise(calc.starting_density())))
         found = []
@@ -29,7 +29,7 @@ def exchanging(calculation, crystal):
             start_knG = starting_orbitals(calc.atoms, block, bands + 2)
             found.append(davidson(block, start_knG, expansions=80, tolerance=1e-9).vectors_knx[:, :bands])
         coeff = torch.stack(found)
-        operator = ExchangeOperator(calc.atoms, kernel or screened_kernel(0.15), 0.4)
+        operator = ExchangeOperator(calc.atoms, kernel or screened_kernel(0.15), 0.4, downsampling=downsampling)
         occ = torch.zeros(coeff.shape[:3], dtype=torch.float64)
         occ[..., :occupied] = 1.0
         occ[..., occupied - 1] = top

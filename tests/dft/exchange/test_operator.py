@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.crystal.structure import Structure
@@ -73,6 +74,7 @@ CASES = {
         "name": "pairs", "occupied": 11, "bands": 13, "mesh": (2, 1, 1), "shift": (0.5, 0, 0), "symmetry_level": 2,
         "real": True,
     },
+    "every second q-point": {"mesh": (1, 1, 4), "symmetry_level": 0, "downsampling": Downsampling((1, 1, 2))},
     "two spins": {"name": "o2", "occupied": 6, "bands": 8, "spins": 2, "cutoff_eV": 150.0},
 }  # fmt: skip
 
@@ -104,6 +106,14 @@ SAME = {
     "real in space": ({"name": "lih_bent", "occupied": 2, "mesh": (1, 1, 2)}, {"real": True}),
     "Gamma": ({}, {"real": True}),
     "rotations": ({"name": "si", "occupied": 4, "mesh": (2, 2, 1)}, {"symmetry_level": 2}),
+    "even q-points": (
+        {"name": "si", "occupied": 4, "mesh": (2, 2, 1), "downsampling": Downsampling((1, 1, 1), EVEN)},
+        {"symmetry_level": 0},
+    ),
+    "every second q-point, rotations": (
+        {"name": "si", "occupied": 4, "mesh": (4, 4, 1), "downsampling": Downsampling((2, 2, 1))},
+        {"symmetry_level": 0, "real": True},
+    ),
     "real by inversion, grid shifted": (
         {"name": "pairs", "occupied": 11, "bands": 13, "mesh": (3, 1, 1)}, {"symmetry_level": 2, "real": True},
     ),
@@ -154,6 +164,15 @@ def test_irreducible_points_as_a_list_are_the_mesh(exchanging):
     weight_k = np.append(np.ones(len(kpoints.point_kc)), 0.0)
     longer = explicit(np.concatenate([kpoints.point_kc, [[0.1, 0.2, 0.3]]]), weight_k, kpoints.symmetry)
     assert {point.irreducible for point in mesh_points(longer)} == set(range(len(kpoints.point_kc)))
+
+
+def test_all_parts_of_the_q_points_together_are_all(exchanging):
+    """Even and odd ones share them."""
+    settings = {"mesh": (1, 2, 2), "symmetry_level": -1}
+    whole = exchanging(**settings)
+    even, odd = (exchanging(**settings, downsampling=Downsampling((1, 1, 1), parity)) for parity in (EVEN, ODD))
+    torch.testing.assert_close(0.5 * (even.image + odd.image), whole.image, atol=1e-13, rtol=0)
+    assert float((even.image - odd.image).abs().max()) > 1e-4
 
 
 def test_probe_charge_moves_the_levels_of_occupied_orbitals_alone(exchanging):

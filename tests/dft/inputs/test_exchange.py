@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from eigenwerk.cli.check_document import document
+from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.inputs import exchange
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.inputs import read_inputs
@@ -86,8 +87,10 @@ def test_shares_count_without_exact_exchange(read):
         ("HFSCREEN = 0.2\nGGA = RP\n", "INCAR line 4: HFSCREEN = 0.2: there is no screened exchange of RPBE"),
         ("LDAU = .TRUE.\nLDAUL = 0\nLDAUU = 1\n", "LDAU = .TRUE.: +U and exact exchange correct the same error"),
         ("NKRED = 3\n", "INCAR line 4: NKRED = 3: 3 does not divide the 2 points of 2 x 2 x 2 along axis 1"),
-        ("NKREDZ = 2\n", "NKREDZ = 2: exact exchange on a part of the q-points is not available yet"),
-        ("ODDONLY = .TRUE.\n", "ODDONLY = .TRUE.: exact exchange on a part of the q-points is not available"),
+        ("NKREDZ = 3\n", "NKREDZ = 3: 3 does not divide the 2 points of 2 x 2 x 2 along axis 3"),
+        ("NKREDZ = 2\n", "NKREDZ = 2: the q-points that are left do not have the symmetry of the crystal"),
+        ("ODDONLY = .TRUE.\n", "ODDONLY = .TRUE.: odd q-points leave q = 0 out, where exchange of 1/r diverges"),
+        ("EVENONLY = .TRUE.\nNKRED = 2\n", "EVENONLY = .TRUE.: NKRED and EVENONLY each choose q-points"),
         ("LTHOMAS = .TRUE.\n", "LTHOMAS = .TRUE.: this interaction of exact exchange is not available"),
         ("LRHFCALC = .TRUE.\n", "LRHFCALC = .TRUE.: this interaction of exact exchange is not available"),
         ("LMODELHF = .TRUE.\n", "LMODELHF = .TRUE.: this interaction of exact exchange is not available"),
@@ -110,6 +113,7 @@ def test_what_cannot_be_is_refused_with_its_tag(read, lines, expected):
          "this is a calculation with PBE"),
         ("AEXX = 0.25\n", "ISMEAR = 0\n", "warning", "AEXX = 0.25: not used"),
         ("NKRED = 2\n", "ISMEAR = 0\n", "note", "NKRED = 2: not used"),
+        ("EVENONLY = .TRUE.\n", "ISMEAR = 0\n", "note", "EVENONLY = .TRUE.: not used"),
         ("PRECFOCK = Fast\n", HYBRID, "note", "PRECFOCK = Fast: accepted and ignored: products of orbitals"),
         ("ALGO = Damped\nTIME = 0.2\n", HYBRID, "note", "ALGO = Damped: it finds the orbitals for each operator of"),
         ("IALGO = 58\n", HYBRID, "note", "IALGO = 58: it finds the orbitals for each operator of exact exchange"),
@@ -135,6 +139,29 @@ def test_paths_and_lists_without_weights_are_not_offered_a_kept_density(read, tm
         (tmp_path / "KPOINTS").write_text(kpoints)
         errors = words(read_inputs(tmp_path), "error")
         assert (expected in errors or begin != HYBRID) and ("ICHARG = 11" in errors) == (begin != HYBRID)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("NKRED = 2\n", Downsampling((2, 2, 2))),
+        ("NKREDX = 2\nISYM = -1\n", Downsampling((2, 1, 1))),
+        ("NKRED = 2\nNKREDY = 1\nISYM = -1\n", Downsampling((2, 1, 2))),
+        ("EVENONLY = .TRUE.\nISYM = -1\n", Downsampling((1, 1, 1), EVEN)),
+        ("ODDONLY = .TRUE.\nHFSCREEN = 0.2\nISYM = -1\n", Downsampling((1, 1, 1), ODD)),
+        ("NKRED = 1\nEVENONLY = .FALSE.\n", None),
+    ],
+)
+def test_a_part_of_the_q_points(read, lines, expected):
+    inputs = read(lines)
+    assert words(inputs, "error") == ""
+    assert inputs.parameters.downsampling == expected
+
+
+def test_bands_beside_the_mesh_need_all_its_points(read, tmp_path):
+    (tmp_path / "KPOINTS_OPT").write_text("path\n4\nLine-mode\nReciprocal\n0 0 0\n.5 0 0\n")
+    found = words(read("HFSCREEN = 0.2\nNKRED = 2\n"), "error")
+    assert "NKRED = 2: bands at k-points beside the mesh (the " in found and "need exchange with all points" in found
 
 
 def test_a_list_of_points_serves_screened_exchange_alone(read, tmp_path):

@@ -68,6 +68,8 @@ class Settings(TypedDict, total=False):
     nkredx: int  # The same along the first axis
     nkredy: int  # The same along the second axis
     nkredz: int  # The same along the third axis
+    evenonly: bool  # Exact exchange on q-points whose three numbers on the mesh have an even sum, half of them
+    oddonly: bool  # The same with an odd sum; with HFSCREEN only
     nsw: int  # Number of ionic steps: most points of a relaxation, all points of a molecular dynamics
     ibrion: int  # How the ions move: -1 not at all, 0 molecular dynamics, 1 relaxation by DIIS, 2 quasi-Newton relax...
     isif: int  # What moves, and whether the stress is computed, which 0 does not

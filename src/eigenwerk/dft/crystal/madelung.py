@@ -42,17 +42,29 @@ def point_charge_strain(lattice_cv: np.ndarray) -> np.ndarray:
     η is kept: φ does not depend on it.
     """
     eta, volume = _split(lattice_cv), abs(np.linalg.det(lattice_cv))
-    image_xv = _images(lattice_cv, eta)
-    distance_x = np.linalg.norm(image_xv, axis=1)
-    image_xv, distance_x = image_xv[distance_x > 0], distance_x[distance_x > 0]
-    slope_x = -erfc(eta * distance_x) / distance_x**2
-    slope_x -= 2 * eta / np.sqrt(np.pi) * np.exp(-((eta * distance_x) ** 2)) / distance_x
     wave_xv, square_x = _waves(2 * np.pi * np.linalg.inv(lattice_cv).T, eta)
     far_x = 4 * np.pi / volume * np.exp(-square_x / (4 * eta**2)) / square_x
     by_length_x = 2 * far_x * (1 / (4 * eta**2) + 1 / square_x)
     by_volume = np.pi / (volume * eta**2) - far_x.sum()
-    near_vv = (image_xv.T * (slope_x / distance_x)) @ image_xv
-    return np.asarray(near_vv + (wave_xv.T * by_length_x) @ wave_xv + by_volume * np.eye(3))
+    far_vv = (wave_xv.T * by_length_x) @ wave_xv + by_volume * np.eye(3)
+    return np.asarray(screened_images_strain(lattice_cv, eta) + far_vv)
+
+
+def screened_images(lattice_cv: np.ndarray, omega: float) -> float:
+    """Σ_R erfc(ωR)/R over the lattice without R = 0, hartree."""
+    distance_x = np.linalg.norm(_images(lattice_cv, omega), axis=1)
+    distance_x = distance_x[distance_x > 0]
+    return float((erfc(omega * distance_x) / distance_x).sum())
+
+
+def screened_images_strain(lattice_cv: np.ndarray, omega: float) -> np.ndarray:
+    """Its derivative by a strain of the lattice, (3, 3)."""
+    image_xv = _images(lattice_cv, omega)
+    distance_x = np.linalg.norm(image_xv, axis=1)
+    image_xv, distance_x = image_xv[distance_x > 0], distance_x[distance_x > 0]
+    slope_x = -erfc(omega * distance_x) / distance_x**2
+    slope_x -= 2 * omega / np.sqrt(np.pi) * np.exp(-((omega * distance_x) ** 2)) / distance_x
+    return np.asarray((image_xv.T * (slope_x / distance_x)) @ image_xv)
 
 
 def _split(lattice_cv: np.ndarray) -> float:

@@ -5,7 +5,9 @@
 Where v diverges at q = 0, the sum over the mesh stands for an integral, and the value that takes the place of v(0) is
 chosen so that the pair density of a point charge has no energy with its images in the crystal of N_k cells (a "probe
 charge"): v(0) = -N_k Ω φ, φ the potential of that lattice of charges in a neutral background, at a charge without its
-own.  The screened and the cut interaction are finite there: π/ω², 2πR².
+own.  The screened and the cut interaction are finite there: π/ω², 2πR².  On a part of the q-points (NKRED) a probe
+charge sees images of its own in a smaller crystal; for the screened interaction v(0) is less by what those beyond the
+images of the whole mesh have, N_k Ω Σ_R erfc(ωR)/R.
 
 An interaction that ends at the Wigner-Seitz cell of that crystal (`wigner_seitz_kernel`) is that of an isolated system
 for every pair density that fits into half of it:
@@ -26,8 +28,14 @@ import numpy as np
 import torch
 from scipy.special import erf
 
+from eigenwerk.dft.crystal.downsampling import ODD, Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
-from eigenwerk.dft.crystal.madelung import point_charge_potential, point_charge_strain
+from eigenwerk.dft.crystal.madelung import (
+    point_charge_potential,
+    point_charge_strain,
+    screened_images,
+    screened_images_strain,
+)
 from eigenwerk.errors import InputError
 
 ZERO = 1e-12
@@ -46,7 +54,7 @@ class ExchangeKernel:
 
     omega: screening, bohr⁻¹, 0 for none; radius: where a plain interaction is cut, bohr, 0 for nowhere; at_zero: v(0);
     words: which of these, for people; long_range: what is added, by wave; crystal_cv: the cell in which Bloch waves are
-    periodic, of an interaction that depends on it.
+    periodic, of an interaction that depends on it; whole_cv: that of the whole mesh, if q-points are left out.
     """
 
     omega: float
@@ -55,6 +63,7 @@ class ExchangeKernel:
     words: str
     long_range: "LongRange | None" = None
     crystal_cv: np.ndarray | None = None
+    whole_cv: np.ndarray | None = None
 
     def of_waves(self, wave_xc: np.ndarray, norm2_x: torch.Tensor) -> torch.Tensor:
         """v of wave vectors q, fractional, and their |q|²."""
@@ -89,13 +98,32 @@ class ExchangeKernel:
         if self.long_range is not None:
             return total_vv + torch.as_tensor(self.long_range.cell_strain(wave_xc, weight_x.cpu().numpy())).to(total_vv)
         at_zero = float((weight_x * zero_x).sum())
-        slope_vv = point_charge_potential(self.crystal_cv) * np.eye(3) + point_charge_strain(self.crystal_cv)
+        if self.omega and self.whole_cv is not None:
+            images = screened_images(self.crystal_cv, self.omega) - screened_images(self.whole_cv, self.omega)
+            slope_vv = screened_images_strain(self.crystal_cv, self.omega) + images * np.eye(3)
+            slope_vv = slope_vv - screened_images_strain(self.whole_cv, self.omega)
+        else:
+            slope_vv = point_charge_potential(self.crystal_cv) * np.eye(3) + point_charge_strain(self.crystal_cv)
         return total_vv - at_zero * abs(np.linalg.det(self.crystal_cv)) * torch.as_tensor(slope_vv).to(total_vv)
 
 
 def screened_kernel(omega: float) -> ExchangeKernel:
     """erfc(ωr)/r, ω in bohr⁻¹."""
     return ExchangeKernel(omega, 0.0, pi / omega**2, "screened, at zero wave vector its limit")
+
+
+def thinned_screened_kernel(
+    omega: float, lattice_cv: np.ndarray, cells_cc: np.ndarray, whole_cc: np.ndarray
+) -> ExchangeKernel:
+    """erfc(ωr)/r on a part of the q-points: v(0) gives a probe charge the energy that all of them give it.
+
+    cells_cc, whole_cc: integers of the cells in which the waves of the part and of the whole mesh are periodic.
+    """
+    crystal_cv, whole_cv = cells_cc @ lattice_cv, whole_cc @ lattice_cv
+    images = screened_images(crystal_cv, omega) - screened_images(whole_cv, omega)
+    at_zero = pi / omega**2 - abs(np.linalg.det(crystal_cv)) * images
+    words = "screened, at zero wave vector by a probe charge"
+    return ExchangeKernel(omega, 0.0, at_zero, words, None, crystal_cv, whole_cv)
 
 
 def probe_charge_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> ExchangeKernel:
@@ -215,13 +243,18 @@ UNSCREENED = {"probe charge": probe_charge_kernel, "cut": cut_kernel, "Wigner-Se
 
 
 def kernel_for(
-    lattice_cv: np.ndarray, kpoints: KPoints, omega: float, long_range: str = "probe charge"
-) -> ExchangeKernel:
-    """The interaction for the orbitals of a mesh; long_range: of `UNSCREENED`.  Raises InputError for a list of points.
-    """
+    lattice_cv: np.ndarray, kpoints: KPoints, omega: float, long_range: str = "probe charge",
+    downsampling: Downsampling | None = None,
+) -> ExchangeKernel:  # fmt: skip
+    """The interaction for the orbitals of a mesh; long_range: of `UNSCREENED`; downsampling: which pairs of points
+    count.  Raises InputError for a list of points."""
+    mesh = kpoints.mesh if downsampling is not None else None
+    if mesh is None or downsampling is None or downsampling.parity == ODD:
+        return screened_kernel(omega) if omega else UNSCREENED[long_range](lattice_cv, cells_of(kpoints))
+    cells_cc = downsampling.cells(mesh)
     if omega:
-        return screened_kernel(omega)
-    return UNSCREENED[long_range](lattice_cv, cells_of(kpoints))
+        return thinned_screened_kernel(omega, lattice_cv, cells_cc, cells_of(kpoints))
+    return UNSCREENED[long_range](lattice_cv, cells_cc)
 
 
 def cells_of(kpoints: KPoints) -> np.ndarray:

@@ -6,15 +6,17 @@ functions of the occupancies D and stand on their own (one_centre.py).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
+import numpy as np
 import torch
 
 from eigenwerk.dft.basis.distribution import ToBands, ToWaves, bands_per_rank, own_bands
+from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.density import filled_bands
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, Stars, grid_shift
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint, Stars, grid_shift
 from eigenwerk.dft.exchange.pairs import PairExchange, Targets, block_of_sources, blocks_of
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
@@ -38,16 +40,31 @@ class Share:
 class ExchangeOperator:
     """-α times the exchange with occupied orbitals, for those of the same points or of others."""
 
-    def __init__(self, occupied: PawAtoms, kernel: ExchangeKernel, fraction: float, atoms: PawAtoms | None = None):
-        """occupied: of the occupied orbitals, on a mesh; atoms: of the orbitals that it is applied to, if others."""
-        self.occupied, self.atoms = occupied, atoms or occupied
+    def __init__(
+        self, occupied: PawAtoms, kernel: ExchangeKernel, fraction: float, atoms: PawAtoms | None = None,
+        downsampling: Downsampling | None = None,
+    ):  # fmt: skip
+        """occupied: of the occupied orbitals, on a mesh; atoms: of the orbitals that it is applied to, if others;
+        downsampling: which pairs of points count, if not all."""
+        self.occupied, self.atoms, self.downsampling = occupied, atoms or occupied, downsampling
         self.basis, self.kernel, self.fraction = self.atoms.basis, kernel, fraction
         self.stars = Stars(occupied, grid_shift(self.basis))
         self.pairs = PairExchange(self.atoms, kernel, self.stars.grid, self.stars.shift_c)
 
     def at(self, atoms: PawAtoms) -> "ExchangeOperator":
         """The same for orbitals of other points."""
-        return ExchangeOperator(self.occupied, self.kernel, self.fraction, atoms)
+        return ExchangeOperator(self.occupied, self.kernel, self.fraction, atoms, self.downsampling)
+
+    def partners(self, k: int) -> tuple[MeshPoint, ...]:
+        """Points of the mesh that a point is paired with, and their weights."""
+        points, mesh = self.stars.mesh, self.occupied.basis.kpoints.mesh
+        if self.downsampling is None or mesh is None:
+            return points
+        difference_xc = self.basis.point_kc[k] - np.array([point.point_c for point in points])
+        kept_x, times = self.downsampling.kept(difference_xc, mesh), self.downsampling.times_fewer
+        return tuple(
+            replace(point, weight=times * point.weight) for point, kept in zip(points, kept_x, strict=True) if kept
+        )
 
     def sources(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> MeshOrbitals:
         """The orbitals to exchange with; occ_skn: occupations 0 to 1 of all irreducible points, in host memory."""
@@ -156,7 +173,7 @@ class ExchangeOperator:
         u_tR, field_tI = u_1tR[0].flatten(1), self.fields(k, rows_1bI)
         targets = Targets.of(u_tR, field_tI, len(basis.structure.symbols) if slopes else 0)
         size = self.source_block(len(u_tR))
-        for point in self.stars.mesh:
+        for point in self.partners(k):
             waves = self.pairs.waves(basis.point_kc[k] - point.point_c)
             for block in sources.blocks(s, point, size):
                 self.pairs.add(block, waves, targets)

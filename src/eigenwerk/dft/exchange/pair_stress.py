@@ -54,7 +54,7 @@ def _of_bands(
     u_1tR = basis.sphere_map.problems(slice(one.k, one.k + 1)).to_grid(x_here)
     targets = Targets.of(u_1tR[0].flatten(1), operator.fields(one.k, rows_here))
     strain_vv = one.filling_b.new_zeros((3, 3))
-    for point in operator.stars.mesh:
+    for point in operator.partners(one.k):
         strain_vv += _of_point(operator, sources, one, point, targets, one.filling_b[n])
     rows_bI = operator.rows(one.k, targets.out_tI, rows_here.shape[1])
     return rows_bI[:: 2 if basis.form.real else 1], strain_vv

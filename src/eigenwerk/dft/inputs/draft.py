@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from eigenwerk.dft.basis.grids import GridSizes, sphere_radius
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts, count_plane_waves
+from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import (
@@ -39,6 +40,7 @@ from eigenwerk.dft.inputs.exchange import (
     check_bands_of_exchange,
     check_data_of_exchange,
     check_points_of_exchange,
+    downsampling_of,
     hybrid_of,
 )
 from eigenwerk.dft.inputs.field_files import band_selection, keeps_orbitals, sums_over_path
@@ -101,6 +103,7 @@ class Draft:
     bands: BandRequest | None = None
     _functional: Functional = FUNCTIONALS[DEFAULT]
     _hybrid: Hybrid | None = None
+    _downsampling: Downsampling | None = None
     _cutoff_ev: float | None = None
     _electrons: float | None = None
     _moment: float | None = None
@@ -191,6 +194,7 @@ class Draft:
             check_mesh(self.kpoints, self.symmetry, source, self.findings)
             if self.incar.get("LHFCALC"):
                 check_points_of_exchange(self.kpoints, self._hybrid, self.incar, source, self.findings)
+                self._downsampling = downsampling_of(self.incar, self.kpoints, self._hybrid, self.findings)
 
     def _second_points(self) -> None:
         """A second list of k-points, or a path."""
@@ -264,6 +268,7 @@ class Draft:
             solver=chosen.solver,
             functional=self._functional.tag,
             hybrid=self._hybrid,
+            downsampling=self._downsampling,
             dipole=dipole,
             **loop_settings(self.incar, chosen.frozen_steps, self.findings),
         )

@@ -1,5 +1,8 @@
 """LHFCALC and its tags: exact exchange beside shares of a functional (no torch here)."""
 
+from collections.abc import Iterable
+
+from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.bands import BandRequest
@@ -13,7 +16,8 @@ from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.units import BOHR_ANGSTROM
 
 REDUCTIONS = ("NKREDX", "NKREDY", "NKREDZ")
-ONLY_HYBRID = ("AEXX", "HFSCREEN", "NKRED", *REDUCTIONS)
+PARITIES = {"EVENONLY": EVEN, "ODDONLY": ODD}
+ONLY_HYBRID = ("AEXX", "HFSCREEN", "NKRED", *REDUCTIONS, *PARITIES)
 """Tags that mean nothing without LHFCALC."""
 
 OF_B3LYP = ("B3", "B5")
@@ -105,7 +109,7 @@ def _without(
     computed = {tag: Computed(None) for tag in ONLY_HYBRID}
     if not incar.broken("LHFCALC"):
         for tag in ONLY_HYBRID:
-            if tag in incar.values and incar.values[tag] not in (0.0, 1):
+            if incar.values.get(tag, 1) not in (0.0, 1) or incar.values.get(tag) is True:
                 severity = "warning" if tag in ("AEXX", "HFSCREEN") else "note"
                 message = f"not used: it acts only with LHFCALC = .TRUE.; this is a calculation with {functional.title}"
                 findings.add(incar.problem(tag, message, severity=severity))
@@ -124,7 +128,7 @@ def _without(
 def check_points_of_exchange(
     kpoints: KPoints, hybrid: Hybrid | None, incar: Incar, file: str, findings: Findings
 ) -> None:
-    """k-points that exact exchange can sum over; a mesh of them that NKRED divides.
+    """k-points that exact exchange can sum over.
 
     hybrid: None where INCAR has errors.
     """
@@ -134,21 +138,47 @@ def check_points_of_exchange(
             file, f"exact exchange of 1/r (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}",
             "Give a mesh, or set HFSCREEN = 0.2.",
         )  # fmt: skip
-        return
-    asked = {"NKRED": (0, 1, 2)} | {tag: (c,) for c, tag in enumerate(REDUCTIONS)}
-    for tag, axes in asked.items():
-        parts = incar.values.get(tag, 1)
-        if not isinstance(parts, int) or parts == 1:
-            continue
-        mesh = kpoints.mesh or (parts,) * 3
-        uneven = [c for c in axes if mesh[c] % parts]
-        if uneven:
-            shown = " x ".join(map(str, mesh))
-            message = f"{parts} does not divide the {mesh[uneven[0]]} points of {shown} along axis {uneven[0] + 1}"
-            findings.add(incar.problem(tag, message, "Choose a divisor, or remove the line."))
-        else:
-            message = "exact exchange on a part of the q-points is not available yet"
-            findings.add(incar.problem(tag, message, "Remove the line: all q-points count then."))
+
+
+def downsampling_of(
+    incar: Incar, kpoints: KPoints, hybrid: Hybrid | None, findings: Findings
+) -> Downsampling | None:
+    """NKRED, EVENONLY and their kin: which q-points exchange counts, None for all.  Problems go to the findings."""
+    uniform = incar.values.get("NKRED", 1)
+    divisors = [incar.values.get(tag, uniform) for tag in REDUCTIONS]
+    parity = next((parity for tag, parity in PARITIES.items() if incar.get(tag)), None)
+    if incar.broken("NKRED") or any(map(incar.broken, REDUCTIONS)) or (divisors == [1, 1, 1] and parity is None):
+        return None
+    first, second, third = (one if isinstance(one, int) else 1 for one in divisors)
+    found = Downsampling((first, second, third), parity)
+    given, switched = _thinning(incar, PARITIES), _thinning(incar, ("NKRED", *REDUCTIONS))
+    if len(switched) > 1 or (given and switched):
+        both = " and ".join(given[-1:] + switched)
+        findings.add(incar.problem(switched[-1], f"{both} each choose q-points", "Keep one of them."))
+        return None
+    if parity == ODD and hybrid is not None and not hybrid.screening:
+        message = "odd q-points leave q = 0 out, where exchange of 1/r diverges: nothing stands for the integral"
+        findings.add(incar.problem("ODDONLY", message, "Set HFSCREEN = 0.2, or EVENONLY = .TRUE."))
+        return None
+    fault = found.fault(kpoints)
+    if fault:
+        tag = switched[0] if switched else _of_axis(found, kpoints, given)
+        findings.add(incar.problem(tag, fault, "Choose a divisor of the mesh, or remove the line."))
+        return None
+    return found
+
+
+def _thinning(incar: Incar, but: Iterable[str] = ()) -> list[str]:
+    """Tags that leave q-points out, without some."""
+    tags = (tag for tag in ("NKRED", *REDUCTIONS, *PARITIES) if tag not in but)
+    return [tag for tag in tags if incar.values.get(tag, 1) not in (1, False) or incar.values.get(tag) is True]
+
+
+def _of_axis(found: Downsampling, kpoints: KPoints, given: list[str]) -> str:
+    """The tag behind the first divisor that does not fit."""
+    mesh = kpoints.mesh or (1, 1, 1)
+    uneven = [c for c in range(3) if mesh[c] % found.divisors[c]]
+    return REDUCTIONS[uneven[0]] if uneven and REDUCTIONS[uneven[0]] in given else given[0]
 
 
 def check_data_of_exchange(datasets: dict[str, DataSet], incar: Incar, findings: Findings) -> None:
@@ -163,8 +193,12 @@ def check_data_of_exchange(datasets: dict[str, DataSet], incar: Incar, findings:
 def check_bands_of_exchange(
     bands: BandRequest, hybrid: Hybrid | None, incar: Incar, findings: Findings
 ) -> None:
-    """Bands beside the mesh need an interaction that does not diverge between its points."""
+    """Bands beside the mesh need an interaction that does not diverge between its points, and all of these."""
+    sources = " and the ".join(points.source for points in bands.lists)
+    if bands and hybrid is not None and hybrid.fraction:
+        for tag in _thinning(incar)[:1]:
+            message = f"bands at k-points beside the mesh (the {sources}) need exchange with all points of the mesh"
+            findings.add(incar.problem(tag, message, "Remove the line, or leave these k-points out."))
     if bands and hybrid is not None and hybrid.fraction and not hybrid.screening:
-        sources = " and the ".join(points.source for points in bands.lists)
         message = f"bands at k-points beside the mesh (the {sources}) need a screened interaction: 1/r diverges there"
         findings.add(incar.problem("LHFCALC", message, "Set HFSCREEN = 0.2 (HSE06), or leave these k-points out."))

@@ -111,6 +111,13 @@ class JobSize:
         return self.bands + guard_bands(self.bands)
 
 
+def _points_of_exchange(kpoints: KPoints, parameters: Parameters) -> int:
+    """Points of the mesh that each one is paired with."""
+    if parameters.hybrid is None or not parameters.hybrid.fraction:
+        return 0
+    return kpoints.full_count // (1 if parameters.downsampling is None else parameters.downsampling.times_fewer)
+
+
 def job_size(
     structure: Structure,
     kpoints: KPoints,
@@ -142,7 +149,7 @@ def job_size(
         or (not parameters.real_space and inversion_of_orbitals(kpoints) is not None),
         exact=parameters.solver == "exact",
         start_single=parameters.start_single,
-        mesh=kpoints.full_count if parameters.hybrid is not None and parameters.hybrid.fraction else 0,
+        mesh=_points_of_exchange(kpoints, parameters),
     )
 
 

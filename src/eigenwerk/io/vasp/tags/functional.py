@@ -71,17 +71,15 @@ HYBRID = (
         "GGA = PE, PS and CA.", at_least=0.0),
     *(Tag(name, "int", default, "", EXACT, "honoured", text, at_least=1)
       for name, default, text in (
-          ("NKRED", 1, "Exact exchange on a mesh of q-points with as many times fewer points along each axis. Not "
-                       "available yet but for 1, all of them."),
+          ("NKRED", 1, "Exact exchange on a mesh of q-points with as many times fewer points along each axis."),
           ("NKREDX", Derived("NKRED"), "The same along the first axis."),
           ("NKREDY", Derived("NKRED"), "The same along the second axis."),
           ("NKREDZ", Derived("NKRED"), "The same along the third axis."),
       )),
-    *switches(
-        EXACT, "exact exchange on a part of the q-points is not available",
-        ("EVENONLY", "Exchange on even q-points only."),
-        ("ODDONLY", "Exchange on odd q-points only."),
-    ),
+    Tag("EVENONLY", "bool", False, "", EXACT, "honoured",
+        "Exact exchange on q-points whose three numbers on the mesh have an even sum, half of them."),
+    Tag("ODDONLY", "bool", False, "", EXACT, "honoured",
+        "The same with an odd sum; with HFSCREEN only."),
     *switches(
         EXACT, "this interaction of exact exchange is not available",
         ("LMODELHF", "Dielectric-dependent hybrid."),
