@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.crystal.kpoints import explicit
+from eigenwerk.dft.crystal.downsampling import Downsampling
+from eigenwerk.dft.crystal.kpoints import explicit, mesh_kpoints
 from eigenwerk.dft.crystal.madelung import madelung_constant
 from eigenwerk.dft.crystal.symmetry import no_symmetry
 from eigenwerk.dft.exchange.kernel import (
@@ -58,3 +59,18 @@ def test_interaction_that_ends_at_the_wigner_seitz_cell_is_that_of_an_isolated_c
     value_x = kernel.of_waves(wave_xc, norm2_x) * torch.exp(-0.5 * width**2 * norm2_x)
     energy = 0.5 * float(value_x.sum()) / abs(np.linalg.det(crystal_cv))
     assert energy == pytest.approx(1 / (width * np.sqrt(2 * pi)), rel=1e-6)
+
+
+def test_a_part_of_the_q_points_gives_a_point_charge_the_energy_that_all_of_them_give_it(crystal):
+    """Screened, where sums over waves end: the smaller crystal's images that the whole mesh does not have are gone."""
+    structure, part = crystal("si"), Downsampling((2, 1, 1))
+    whole = mesh_kpoints((4, 1, 1), (0, 0, 0), True, no_symmetry(structure))
+    kernels = kernel_for(structure.lattice_cv, whole, 0.4), kernel_for(structure.lattice_cv, whole, 0.4, "", part)
+    reach = np.arange(-14, 15)
+    energies = []
+    for kernel, count in zip(kernels, (4, 2), strict=True):
+        wave_xc = np.stack(np.meshgrid(np.arange(-60, 60) / count, reach, reach, indexing="ij"), -1).reshape(-1, 3)
+        norm2_x = torch.as_tensor(((wave_xc @ structure.reciprocal_cv) ** 2).sum(1))
+        # a Gaussian charge far narrower than the distance of images, of which the sum sees the centre
+        energies.append(float((kernel(norm2_x) * torch.exp(-0.5 * norm2_x)).sum()) / count)
+    assert energies[1] == pytest.approx(energies[0], rel=1e-4)
