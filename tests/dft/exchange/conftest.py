@@ -20,7 +20,9 @@ def exchanging(calculation, crystal):
     A namespace of calc, operator, coeff (s, k, n, G), occ and filling (s, k, n), sources and image = V_x coeff.
     """
 
-    def build(name="sic_bent", occupied=3, bands=5, kernel=None, structure=None, top=1.0, downsampling=None, **settings):
+    def build(
+        name="sic_bent", occupied=3, bands=5, kernel=None, structure=None, top=1.0, downsampling=None, **settings
+    ):  # fmt: skip
         calc = calculation(structure or crystal(name), **{"cutoff_eV": 90.0, **settings})
         hamiltonian = Hamiltonian.of(calc.atoms, calc.builder(calc.symmetrise(calc.starting_density())))
         found = []
