@@ -42,7 +42,7 @@ def test_two_ranks_tell_one_story_with_the_levels_of_one(case, tmp_path):
     path = case()
     one, two = run(path, "-o", tmp_path / "one"), run(path, "-o", tmp_path / "two", "--ranks", 2, "--transport", "gloo")
     assert two.returncode == 0, two.stderr
-    for words in ("2, started by eigenwerk", "ranks 0 and 1 on", "Gloo", "pairs on 2 ranks (cpu, gloo)"):
+    for words in ("2, started by eigenwerk", "ranks 0 and 1 on", "Gloo", "csb on 2 ranks (cpu, gloo), blocks by dealt"):
         assert two.stdout.count(words) == 1, words
     tables = [done.stdout[done.stdout.index("  n     J") :].replace("/one", "/two") for done in (one, two)]
     assert two.stdout.count("Files: ") == 1 and tables[0].count("\n") == tables[1].count("\n")
@@ -79,7 +79,7 @@ def test_ranks_that_mpirun_started(case):
     command = [*mpirun, *EIGENWERK, "ncci", "run", str(case()), "--transport", "mpi"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=START, env=os.environ | allowed)
     assert done.returncode == 0, done.stderr
-    assert "2, started by mpirun" in done.stdout and "pairs on 2 ranks (cpu, mpi)" in done.stdout
+    assert "2, started by mpirun" in done.stdout and "csb on 2 ranks (cpu, mpi)" in done.stdout
     assert done.stdout.count("Files: ") == 1
 
 
@@ -176,6 +176,9 @@ def test_check_shows_what_each_rank_needs(case, capsys):
         needs[ranks] = float(row.split()[3])
     assert "each of 8 ranks, which has 1 507 589 components" in out and "on their way between ranks" in out
     assert needs["8"] < needs["1"] / 3 and "csb" not in out
+    assert main(["ncci", "check", str(case()), "--ranks", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "  csb " in out and "csb: blocks by layout " in out and "dense" not in out
 
 
 def test_more_ranks_than_states_are_refused_by_check(case, capsys):

@@ -12,6 +12,7 @@ from eigenwerk.ncci.operators import Hamiltonian
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.start_vectors import noise_vectors
+from eigenwerk.ncci.stored.csb import csb_hamiltonian
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.runtime import Runtime
@@ -26,21 +27,27 @@ GLOO = [("gloo", size) for size in (2, 3, 4, 5)]
 MPI = [("mpi", 2), ("mpi", 3)]
 
 
+TRIANGLES = [("gloo", size) for size in (2, 3, 4, 5)] + [("mpi", 3)]
+TRIANGLES += [pytest.param("gloo", size, marks=pytest.mark.slow) for size in (6, 8, 10, 15)]
+
+
 @cache
 def problem(name):
     basis = p_and_sd_shell_basis() if SPACES[name] is None else no_core_basis(*SPACES[name])
     return basis, random_pairs(basis)
 
 
-def hamiltonian_on(world, name, dtype):
-    return Hamiltonian(*problem(name), "pairs", Runtime(grid=ProcessGrid(world), real=dtype))
+def hamiltonian_on(world, name, dtype, backend="pairs"):
+    return Hamiltonian(*problem(name), backend, Runtime(grid=ProcessGrid(world), real=dtype))
 
 
-def own_product(world, name, dtype, count):
-    """The components of this rank of H x."""
-    operator = hamiltonian_on(world, name, dtype)
+def own_product(world, name, dtype, count, backend):
+    """The components of this rank of H x, and how much of H it has."""
+    operator = hamiltonian_on(world, name, dtype, backend)
     x_nb = random_vectors(count, operator.basis.dimension, dtype)
-    return operator.first(x_nb[None, :, operator.segments.own])[0].numpy(), len(operator.products.steps)
+    shared = operator.shared
+    work = shared.nonzeros if backend == "csb" else len(shared.products.steps)
+    return operator.first(x_nb[None, :, operator.segments.own])[0].numpy(), work
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +70,41 @@ def serial():
 @pytest.mark.parametrize("name", SPACES)
 def test_the_product_is_that_of_one_rank(ranks, serial, transport, size, name):
     for dtype, count in ((torch.float64, 1), (torch.float64, 3), (torch.float32, 1)):
-        parts, steps = zip(*ranks(size, transport).run(own_product, name, dtype, count), strict=True)
+        parts, steps = zip(*ranks(size, transport).run(own_product, name, dtype, count, "pairs"), strict=True)
         found, wanted = np.concatenate(parts, axis=1), serial(name, dtype, count)
         assert np.abs(found - wanted).max() <= LIMITS[dtype] * np.abs(wanted).max()
         assert min(steps) > 0
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize(("transport", "size"), TRIANGLES)
+@pytest.mark.parametrize("name", SPACES)
+def test_the_product_with_stored_blocks_is_that_of_one_rank(ranks, serial, transport, size, name):
+    nonzeros = csb_hamiltonian(*problem(name)).nonzeros - problem(name)[0].dimension
+    for dtype, count in ((torch.float64, 3), (torch.float32, 1)):
+        parts, stored = zip(*ranks(size, transport).run(own_product, name, dtype, count, "csb"), strict=True)
+        found, wanted = np.concatenate(parts, axis=1), serial(name, dtype, count)
+        assert np.abs(found - wanted).max() <= LIMITS[dtype] * np.abs(wanted).max()
+        assert sum(stored) == nonzeros
+
+
+def in_layout(world, name, layout):
+    basis, pairs = problem(name)
+    operator = Hamiltonian(basis, pairs, "csb", Runtime(grid=ProcessGrid(world)), layout)
+    x_nb = random_vectors(1, basis.dimension)
+    return operator.first(x_nb[None, :, operator.segments.own])[0].numpy(), operator.shared.about
+
+
+@pytest.mark.ranks
+def test_both_layouts_of_three_ranks_make_the_same_product(ranks, serial):
+    spread = {}
+    for layout in ("triangle", "dealt"):
+        parts, about = zip(*ranks(3).run(in_layout, "6Li Nmax 4", layout), strict=True)
+        wanted = serial("6Li Nmax 4", torch.float64, 1)
+        assert np.abs(np.concatenate(parts, axis=1) - wanted).max() <= 1e-13 * np.abs(wanted).max()
+        assert {each["layout"] for each in about} == {layout} and about[0] == about[1] == about[2]
+        spread[layout] = about[0]["nonzeros_max_over_mean"]
+    assert spread["dealt"] <= 1.05 < spread["triangle"] <= 1.6
 
 
 def test_shares_add_up_to_the_dense_matrix_and_split_the_work():
@@ -124,8 +162,8 @@ def test_a_back_end_that_is_not_shared_is_no_silent_choice():
         size, rank = 2, 0
 
     basis = no_core_basis(1, 2, 2, 1)
-    with pytest.raises(ValueError, match="back end csb on 2 ranks"):
-        Hamiltonian(basis, random_pairs(basis), "csb", Runtime(grid=ProcessGrid(TwoRanks())))
+    with pytest.raises(ValueError, match="back end dense on 2 ranks"):
+        Hamiltonian(basis, random_pairs(basis), "dense", Runtime(grid=ProcessGrid(TwoRanks())))
 
 
 def test_noise_does_not_depend_on_the_number_of_ranks():

@@ -39,13 +39,18 @@ def levels_of(world, path):
     return levels.energy_n, levels.j_n, dict(levels.values), dict(levels.transitions), levels.converged
 
 
-RANKS = [("gloo", 2), ("mpi", 3), pytest.param("gloo", 5, marks=pytest.mark.slow)]
+TRIANGLE = 'backend = "csb"\nlayout = "triangle"\n'
+
+RANKS = [
+    ("gloo", 2, 'backend = "pairs"\n'), ("gloo", 3, TRIANGLE), pytest.param("mpi", 3, "", marks=pytest.mark.slow),
+    pytest.param("gloo", 5, 'backend = "csb"\n', marks=pytest.mark.slow),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("transport", "size"), RANKS)
-def test_levels_are_those_of_one_rank(ranks, case, transport, size):
-    path = case(LITHIUM + SOLVER)
-    energy, j, values, transitions, _ = levels_of(Runtime().world, path)
+@pytest.mark.parametrize(("transport", "size", "solver"), RANKS)
+def test_levels_are_those_of_one_rank(ranks, case, transport, size, solver):
+    energy, j, values, transitions, _ = levels_of(Runtime().world, case(LITHIUM + SOLVER))
+    path = case(LITHIUM + SOLVER + solver)
     results = ranks(size, transport).run(levels_of, path)
     for found in results:
         assert found[4] and found[0] == pytest.approx(energy, abs=1e-8) and found[1] == pytest.approx(j, abs=1e-6)
@@ -63,8 +68,13 @@ def test_mixtures_are_taken_apart_as_on_one_rank(ranks, case):
     text = LITHIUM.replace('"all"', "[]").replace("states = 4", "states = 7") + "lawson = 0\n" + SOLVER
     path = case(text.replace("observables", "coulomb = false\nobservables"))
     energy, j, *_ = levels_of(Runtime().world, path)
-    for found in ranks(2).run(levels_of, path):
-        assert found[0] == pytest.approx(energy, abs=1e-7) and found[1] == pytest.approx(j, abs=1e-5)
+    assert len(energy) > 7
+    path.write_text(path.read_text() + TRIANGLE)
+    for found in ranks(3).run(levels_of, path):
+        assert found[0] == pytest.approx(energy, abs=1e-7)
+        # the order of states of one energy is anyone's
+        pairs = [sorted(zip(np.round(e, 5), np.round(spin, 4), strict=True)) for e, spin in ((energy, j), found[:2])]
+        assert pairs[0] == pairs[1]
 
 
 def series(world, path, folder):
@@ -119,6 +129,17 @@ def test_a_checkpoint_continues_on_another_number_of_ranks(ranks, case, tmp_path
         assert start > stops[1] and energy == pytest.approx(wanted, abs=1e-8)
 
 
+def test_a_checkpoint_continues_in_another_layout(ranks, case, tmp_path):
+    path = case(HELIUM.replace("[2, 4]", "4") + SOLVER + TRIANGLE)
+    assert ranks(3).run(begun, path, tmp_path / "c", 25)[0][1] is None
+    path.write_text(path.read_text().replace("triangle", "dealt"))
+    results = ranks(2).run(begun, path, tmp_path / "c", 10**6)
+    path.write_text(path.read_text().replace(TRIANGLE.replace("triangle", "dealt"), ""))
+    _, wanted, _ = begun(Runtime().world, path, tmp_path / "none", 10**6)
+    for start, energy, _ in results:
+        assert start == 26 and energy == pytest.approx(wanted, abs=1e-8)
+
+
 def failed(world, path, folder):
     try:
         series(world, path, folder)
@@ -155,6 +176,12 @@ def test_more_ranks_than_states_are_refused_before_anything_is_written(ranks, ca
 def test_back_ends_that_ranks_do_not_share_are_refused(ranks, case, tmp_path):
     path = case(HELIUM + '[solver]\nbackend = "dense"\n')
     assert "backend = 'dense' computes on one rank, but there are 2" in refused(ranks, path, tmp_path / "out")
+    path.write_text(HELIUM + '[solver]\nlayout = "triangle"\n')
+    words = "layout = 'triangle' takes 1, 3, 6, 10, 15, 21, ... ranks, but there are 2. Start 1 or 3, or set layout"
+    assert words in refused(ranks, path, tmp_path / "out")
+    path.write_text(HELIUM + '[solver]\nlayout = "dealt"\nbackend = "pairs"\n')
+    with pytest.raises(InputError, match='layout belongs to backend = "csb", but it is "pairs"'):
+        read_cases(path)
 
 
 def of_own_case(world, folder, text, other):
@@ -162,6 +189,16 @@ def of_own_case(world, folder, text, other):
     path.parent.mkdir(exist_ok=True)
     path.write_text(other if world.rank == 1 else text)
     return failed(world, path, folder / "out")
+
+
+def test_a_nucleus_without_protons_takes_pairs(ranks, case, tmp_path):
+    """Stored blocks are cut at proton determinants, of which it has one."""
+    text = 'Z = 0\nN = 3\ninteraction = "Minnesota"\nhw = 10\nNmax = 3\nstates = 1\n'
+    one = series(Runtime().world, case(text), tmp_path / "one")[0]
+    for energies, lines in ranks(2).run(series, case(text), tmp_path / "two"):
+        assert energies[0] == pytest.approx(one[0], abs=1e-5) and (not lines or "pairs on 2 ranks" in "".join(lines))
+    words = "there are blocks for 1 ranks at most, but 2 ranks"
+    assert words in refused(ranks, case(text + '[solver]\nbackend = "csb"\n'), tmp_path / "csb")
 
 
 def test_ranks_with_different_inputs_are_refused(ranks, tmp_path):

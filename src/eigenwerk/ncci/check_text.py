@@ -41,6 +41,7 @@ def check_lines(case: Case, problem: CaseSpace, estimated: Estimate, memory: flo
     if estimated.ranks > 1:
         travel = estimated.cost(backend).travel_seconds / block
         lines.append(f"  of each product {_time(travel)} are vectors on their way between ranks")
+        lines += [f"  csb: blocks by layout {cost.layout}" for cost in estimated.costs if cost.layout]
     return lines
 
 

@@ -63,11 +63,12 @@ DAVIDSON = Group({
 @dataclass(frozen=True)
 class Checkpoint:
     """The folder of one run.  about: what has to be the same for a checkpoint to fit.  comm: the ranks that share the
-    components of vectors; verbs are collective."""
+    components of vectors, cut as `Segments` have it; verbs are collective."""
 
     folder: Path
     about: Mapping[str, Any]
     comm: Communicator = ALONE
+    cuts: tuple[int, ...] | None = None
 
     def save(self, state: LanczosState | DavidsonState) -> None:
         """Write what is new; the checkpoint before stays whole until this one is."""
@@ -107,7 +108,7 @@ class Checkpoint:
     def _whole(self, x_s: torch.Tensor) -> torch.Tensor | None:
         """All components of a vector on rank 0."""
         lengths = self.comm.all_gather(torch.tensor([len(x_s)]))
-        return Segments(int(lengths.sum()), self.comm).on_first(x_s)
+        return Segments(int(lengths.sum()), self.comm, self.cuts).on_first(x_s)
 
     def _whole_block(self, x_kns: torch.Tensor) -> torch.Tensor | None:
         """The same of vectors (k, n, s)."""
@@ -186,7 +187,7 @@ class Checkpoint:
 
         for row, name in enumerate(told["names"]):
             length = one_for_all(self.comm, partial(read, name))
-            segments = Segments(length, self.comm)
+            segments = Segments(length, self.comm, self.cuts)
             if basis_mx is None:
                 size = segments.own.stop - segments.own.start
                 basis_mx = tensor(np.zeros((told["rows"], size), dtype=np.dtype(told["dtype"])), device)
@@ -205,7 +206,7 @@ class Checkpoint:
             problems, count, dtype = about
             x_knx = torch.from_numpy(np.asarray(next(blocks))) if kept else None
             length = one_for_all(self.comm, lambda: None if x_knx is None else x_knx.shape[2])
-            segments, like = Segments(length, self.comm), tensor(np.zeros(0, dtype=np.dtype(dtype)), device)
+            segments, like = Segments(length, self.comm, self.cuts), tensor(np.zeros(0, dtype=np.dtype(dtype)), device)
             rows = [None] * (problems * count) if x_knx is None else list(x_knx.view(problems * count, length))
             size = segments.own.stop - segments.own.start
             found = [segments.from_first(row, like) for row in rows]

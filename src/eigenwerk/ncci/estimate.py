@@ -8,6 +8,7 @@ from eigenwerk.ncci.basis.pair_counting import PairCounts, count_pairs
 from eigenwerk.ncci.basis.space import ManyBodySpace
 from eigenwerk.ncci.inputs import Case, SolverSettings, block_size
 from eigenwerk.ncci.problem import CaseSpace
+from eigenwerk.ncci.ranks.layout import triangle_of
 from eigenwerk.parallel.main_memory import installed_memory
 
 CSB_RATE, FILL_RATE = 2.2e11, {"cpu": 5.5e6, "cuda": 2.0e8}
@@ -54,7 +55,7 @@ LOBPCG_BLOCKS = 12
 """Blocks of vectors that LOBPCG holds at the same time: [X, P, W] and H times it, and what they turn into (measured: 11
 in double precision, 13 in single with double copies of stretches)."""
 
-SHARED = ("pairs",)
+SHARED = {"cpu": ("pairs", "csb"), "cuda": ("pairs",)}
 """Back ends that several ranks can share."""
 
 USUAL_PRODUCTS = 100
@@ -65,7 +66,7 @@ USUAL_PRODUCTS = 100
 class Cost:
     """One back end, for each rank: bytes of the operator, of vectors, and of all else (the program, matrix elements
     between pairs, what building and observables take); seconds to build and per product, and how many of these vectors
-    travel."""
+    travel; how ranks share stored blocks."""
 
     backend: str
     operator_bytes: float
@@ -74,6 +75,7 @@ class Cost:
     build_seconds: float
     product_seconds: float
     travel_seconds: float = 0.0
+    layout: str = ""
 
     @property
     def bytes(self) -> float:
@@ -139,6 +141,8 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
     elements = float(item * found.elements)
     costs = [_pairs_cost(found, problem.space.nucleons, size, item, block, vectors, device, ranks)]
     if ranks > 1:
+        if counts is not None and "csb" in SHARED[device]:
+            costs.insert(0, _csb_on_ranks(counts.nonzeros, found, size, item, block, vectors, choice.layout, ranks))
         return Estimate(size, counts, tuple(costs), device, block, ranks)
     if counts is not None:
         stored, build = counts.nonzeros * (4.0 + item), counts.nonzeros / FILL_RATE[device]
@@ -152,6 +156,35 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
         dense = float(item * size**2)
         costs.append(Cost("dense", dense, vectors, elements + PROCESS_BYTES, size**2 / 1e5, size**2 * block / 1e9))
     return Estimate(size, counts, tuple(costs), device, block)
+
+
+def _csb_on_ranks(
+    nonzeros: int, found: PairCounts, size: int, item: int, block: int, vectors: float, layout: str, ranks: int
+) -> Cost:
+    """That of stored blocks on processors, by the faster layout, or the one that is asked for.
+
+    On a triangle of n_d block rows blocks on the diagonal are half full, so that the others are (n_d + 1) / n_d times
+    the mean; dealt blocks come out even, but every rank needs whole vectors.
+    """
+    n_d = triangle_of(ranks)
+    each_seconds = nonzeros * (2 * CORE_CSB[0] + CORE_CSB[1] * block) / ranks
+    elements = float(item * found.elements)
+    other = 2 * elements + PROCESS_BYTES + min(BUILD_BYTES, 2 * elements) + JUMP_BYTES * found.jumps
+    costs = []
+    if layout != "triangle" or n_d is None:
+        travel = 2.0 * item * size * block * (1 - 1 / ranks) / TRAVEL_RATE["cpu"]
+        bytes_own, build = nonzeros * (4.0 + item) / ranks, 1.5 * nonzeros / FILL_RATE["cpu"] / ranks
+        work = 6.0 * item * size * block
+        costs.append(
+            Cost("csb", bytes_own + work, vectors, other, build, each_seconds + travel, travel, layout="dealt")
+        )
+    if layout != "dealt" and n_d is not None:
+        most, part = (n_d + 1) / n_d, item * size * block / n_d
+        travel = 2.0 * part * (1 + 1 - 2 / (n_d + 1)) / TRAVEL_RATE["cpu"]
+        bytes_own, build = most * nonzeros * (4.0 + item) / ranks, most * nonzeros / FILL_RATE["cpu"] / ranks
+        seconds = most * each_seconds + travel
+        costs.append(Cost("csb", bytes_own + 8.0 * part, vectors, other, build, seconds, travel, layout="triangle"))
+    return min(costs, key=lambda cost: cost.product_seconds)
 
 
 def _pairs_cost(
@@ -183,7 +216,7 @@ def planned(
     """What a case costs each rank with a device, or a part of it, of so many bytes, the bytes that it may use, and the
     back end that it takes."""
     estimated = estimate(problem, case.solver, case.states, device, ranks)
-    refuse_too_many(case, estimated.dimension, ranks)
+    refuse_too_many(case, estimated.dimension, ranks, device)
     memory = memory_of(case.solver, device_bytes, ranks)
     return estimated, memory, choose_backend(estimated, case.solver, memory)
 
@@ -200,19 +233,27 @@ def choose_backend(estimated: Estimate, choice: SolverSettings, memory: float) -
     return "pairs" if pairs_first else "csb"
 
 
-def refuse_too_many(case: Case, size: int, ranks: int = 1) -> None:
+def refuse_too_many(case: Case, size: int, ranks: int = 1, device: str = "cpu") -> None:
     """Raises InputError for more states, or more ranks, than the space has states, and for ranks that do not share the
-    back end."""
+    back end, or not by the layout."""
     also = "" if case.max_excitation is None else f", or leave Nmax = {case.max_excitation} out"
     has = f"{case.title} has {size} many-body state{'s' * (size > 1)}"
     if case.states > size:
         raise InputError(f"{case.path}: states = {case.states}, but {has}. Set states = {size} or less{also}.")
     if ranks > size:
         raise InputError(f"{case.path}: {has}, fewer than the {ranks} ranks. Start {size} or fewer{also}.")
-    if ranks > 1 and case.solver.backend not in ("auto", *SHARED):
+    if ranks > 1 and case.solver.backend not in ("auto", *SHARED[device]):
+        where = " on GPUs" if device != "cpu" and case.solver.backend in SHARED["cpu"] else ""
         raise InputError(
-            f"{case.path}: backend = '{case.solver.backend}' computes on one rank, but there are {ranks}. Set backend "
-            f'= "{SHARED[0]}" or "auto", or start one rank.'
+            f"{case.path}: backend = '{case.solver.backend}' computes on one rank{where}, but there are {ranks}. Set "
+            f'backend = "{SHARED[device][0]}" or "auto", or start one rank.'
+        )
+    if ranks > 1 and case.solver.layout == "triangle" and triangle_of(ranks) is None:
+        near = [number for number in range(1, 2 * ranks + 3) if triangle_of(number)]
+        fewer, more = max(n for n in near if n < ranks), min(n for n in near if n > ranks)
+        raise InputError(
+            f"{case.path}: layout = 'triangle' takes 1, 3, 6, 10, 15, 21, ... ranks, but there are {ranks}. Start "
+            f'{fewer} or {more}, or set layout = "dealt".'
         )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from eigenwerk.errors import InputError
 
 METHODS = ("lanczos", "lobpcg")
+LAYOUTS = ("auto", "triangle", "dealt")
 BACK_ENDS = ("auto", "csb", "pairs", "dense")
 PRECISIONS = ("double", "single")
 OBSERVABLES = (
@@ -237,6 +238,7 @@ SETTINGS = (
     CaseKey("basis", "all", "whole number", None, "largest sum of quanta of all nucleons", _SUM),
     CaseKey("solver", "method", "text", "lanczos", "lanczos or lobpcg", _one_of(METHODS)),
     CaseKey("solver", "backend", "text", "auto", "auto, csb (stored), pairs (matrix-free), dense", _one_of(BACK_ENDS)),
+    CaseKey("solver", "layout", "text", "auto", "of stored blocks on ranks: auto, triangle, dealt", _one_of(LAYOUTS)),
     CaseKey("solver", "precision", "text", "double", "of vectors and stored elements", _one_of(PRECISIONS)),
     CaseKey("solver", "device", "text", "auto", "cpu, cuda, or the one that is there", _device),
     CaseKey("solver", "block", "whole number", None, "vectors at once; default 1 (lanczos) or 8 (lobpcg)", _whole(1)),

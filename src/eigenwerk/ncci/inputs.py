@@ -26,7 +26,8 @@ class SolverSettings:
     """How the lowest states are found.
 
     products: H is applied to at most so many vectors (exactly so many with `fixed`).  space: Lanczos vectors kept.
-    block: vectors that H is applied to at once.  start: results of a smaller case to begin from, or None.
+    block: vectors that H is applied to at once.  start: results of a smaller case to begin from, or None.  layout: how
+    several ranks share stored blocks, see `ranks.layout`.
     """
 
     method: str = "lanczos"
@@ -41,6 +42,7 @@ class SolverSettings:
     start: Path | None = None
     checkpoint_minutes: float = 10.0
     memory_gb: float | None = None
+    layout: str = "auto"
 
 
 GUARDS = 4
@@ -134,7 +136,12 @@ def _given(document: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _refuse_what_the_solver_does_not_know(case: Case) -> None:
-    """Raises InputError for keys of Lanczos beside method = "lobpcg", which would have no effect."""
+    """Raises InputError for keys that would have no effect: of Lanczos beside LOBPCG, of stored blocks beside another
+    back end."""
+    if "solver.layout" in case.given and case.solver.backend not in ("auto", "csb"):
+        raise InputError(
+            f'{case.path}: [solver] layout belongs to backend = "csb", but it is "{case.solver.backend}". Remove it.'
+        )
     for key in ("fixed", "space"):
         if case.solver.method == "lobpcg" and f"solver.{key}" in case.given:
             raise InputError(

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -17,8 +18,10 @@ from eigenwerk.ncci.estimate import SHARED
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
+from eigenwerk.ncci.stored.csb_on_ranks import CsbOnRanks, csb_on_ranks
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.trace import Trace
 
 SMALLEST_GAP = 5.0
 """Least difference (MeV) between the diagonal of H and an energy that the preconditioner divides by: it stays positive
@@ -33,33 +36,90 @@ class Products(Protocol):
         ...
 
 
-def _pairs_of_rank(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime) -> Products:
-    share = {"ranks": runtime.world.size, "rank": runtime.world.rank}
-    return pairs_hamiltonian(basis, pairs, runtime.real, runtime.device, **share)
+class OnRanks(Protocol):
+    """An operator whose vectors ranks share."""
+
+    @property
+    def segments(self) -> Segments:
+        """Which components each rank has."""
+        ...
+
+    def on_segments(self, x_ns: torch.Tensor) -> torch.Tensor:
+        """The own components (n, s) of H x, from those of x; collective."""
+        ...
 
 
-BUILDERS: dict[str, Callable[[ManyBodyBasis, BasisPairs, Runtime], Products]] = {
-    "csb": lambda basis, pairs, runtime: csb_hamiltonian(basis, pairs, runtime.real, runtime.device),
-    "pairs": _pairs_of_rank,
-    "dense": lambda basis, pairs, runtime: dense_hamiltonian(basis, pairs, runtime.real, runtime.device),
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """An operator of which each rank applies its share to whole vectors; on one rank, all of it."""
+
+    segments: Segments
+    products: Products
+    trace: Trace
+
+    def on_segments(self, x_ns: torch.Tensor) -> torch.Tensor:
+        """All-gather, products, reduce-scatter."""
+        x_nb = self.segments.whole(x_ns)
+        with self.trace.span("local products"):
+            y_nb = self.products.apply(x_nb)
+        return self.segments.own_sum(y_nb)
+
+
+def pairs_on(segments: Segments, basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime) -> Gathered:
+    """The matrix-free operator of `pairs` for vectors in such segments."""
+    world = runtime.world
+    share = pairs_hamiltonian(basis, pairs, runtime.real, runtime.device, ranks=world.size, rank=world.rank)
+    return Gathered(segments, share, runtime.trace)
+
+
+def _pairs(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout: str) -> OnRanks:
+    return pairs_on(Segments(basis.dimension, runtime.world), basis, pairs, runtime)
+
+
+def _csb(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout: str) -> OnRanks:
+    if runtime.world.size > 1:
+        return csb_on_ranks(basis, pairs, runtime, layout)
+    whole = csb_hamiltonian(basis, pairs, runtime.real, runtime.device)
+    return Gathered(Segments(basis.dimension, runtime.world), whole, runtime.trace)
+
+
+def _dense(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout: str) -> OnRanks:
+    whole = dense_hamiltonian(basis, pairs, runtime.real, runtime.device)
+    return Gathered(Segments(basis.dimension, runtime.world), whole, runtime.trace)
+
+
+BUILDERS: dict[str, Callable[[ManyBodyBasis, BasisPairs, Runtime, str], OnRanks]] = {
+    "csb": _csb,
+    "pairs": _pairs,
+    "dense": _dense,
 }
-"""Back ends by name: what they make is H, or what a rank adds to it."""
+"""Back ends by name."""
 
 
 class Hamiltonian(StandardOperator):
     """H of a basis by one back end: one problem with S = 1, its vectors (1, n, s) the `segments` of this rank.
 
+    layout: how several ranks share stored blocks, "triangle", "dealt", or "" for the triangle where there is one.
     build_seconds: what it took to build.  Raises ValueError for a back end that several ranks do not share.
     """
 
-    def __init__(self, basis: ManyBodyBasis, pairs: BasisPairs, backend: str, runtime: Runtime):
-        if runtime.world.size > 1 and backend not in SHARED:
+    def __init__(self, basis: ManyBodyBasis, pairs: BasisPairs, backend: str, runtime: Runtime, layout: str = ""):
+        if runtime.world.size > 1 and backend not in SHARED[runtime.device.type]:
             raise ValueError(f"back end {backend} on {runtime.world.size} ranks")
         begin = time.perf_counter()
         self.basis, self.pairs, self.backend, self.runtime = basis, pairs, backend, runtime
-        self.segments = Segments(basis.dimension, runtime.world)
-        self.products = BUILDERS[backend](basis, pairs, runtime)
+        self.shared = BUILDERS[backend](basis, pairs, runtime, layout)
         self.build_seconds = time.perf_counter() - begin
+
+    @property
+    def segments(self) -> Segments:
+        """Which components of vectors each rank has."""
+        return self.shared.segments
+
+    @property
+    def shared_about(self) -> dict[str, Any]:
+        """How the ranks share it, for records; empty where there is nothing to say."""
+        return self.shared.about if isinstance(self.shared, CsbOnRanks) else {}
 
     @cached_property
     def diagonal_s(self) -> torch.Tensor:
@@ -78,10 +138,7 @@ class Hamiltonian(StandardOperator):
     def on_vectors(self, x_ns: torch.Tensor) -> torch.Tensor:
         """H x of one problem, (n, s)."""
         with self.runtime.trace.span("products"):
-            x_nb = self.segments.whole(x_ns)
-            with self.runtime.trace.span("local products"):
-                y_nb = self.products.apply(x_nb)
-            return self.segments.own_sum(y_nb)
+            return self.shared.on_segments(x_ns)
 
     def precondition(
         self, residual_kns: torch.Tensor, eig_kn: torch.Tensor, x_kns: torch.Tensor, k: Which = ALL

@@ -31,7 +31,7 @@ from eigenwerk.ncci.estimate import (
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
-from eigenwerk.ncci.operators import Hamiltonian
+from eigenwerk.ncci.operators import Hamiltonian, pairs_on
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.same_input import refuse_different_inputs
 from eigenwerk.ncci.results.levels import Levels, spin_of
@@ -43,6 +43,7 @@ from eigenwerk.ncci.results.separation import Shared, mixed, separated
 from eigenwerk.ncci.solving import Report, solve
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
 from eigenwerk.ncci.start_vectors import carried_over, start_vectors
+from eigenwerk.ncci.stored.csb_on_ranks import most_ranks
 from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.device_memory import smallest_memory
 from eigenwerk.parallel.launch.choice import DeviceRequest
@@ -108,14 +109,20 @@ def run_case(
         basis = problem.basis()
     determinants = f"{len(basis.protons)} proton and {len(basis.neutrons)} neutron determinants"
     say(f"basis      {basis.dimension} states, {determinants}")
+    if case.solver.backend == "auto" and backend == "csb" and world.size > most_ranks(basis):
+        backend = "pairs"
     with span("matrix elements"):
         parts = source.parts(case, problem)
         pairs = basis_pairs(basis, total(parts), np.float32 if case.solver.precision == "single" else np.float64)
     say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
     with span("operator"):
-        operator = Hamiltonian(basis, pairs, backend, runtime)
+        layout = next((cost.layout for cost in estimated.costs if cost.backend == backend), case.solver.layout)
+        operator = Hamiltonian(basis, pairs, backend, runtime, layout)
     built = time.perf_counter()
     where = f"{device}" if world.size == 1 else f"{world.size} ranks ({device.type}, {world.transport})"
+    if operator.shared_about:
+        spread = operator.shared_about["nonzeros_max_over_mean"]
+        where += f", blocks by {operator.shared_about['layout']}, nonzeros up to {spread:.2f} of the mean"
     say(f"operator   {operator.backend} on {where}, {case.solver.precision} precision, {operator.build_seconds:.1f} s")
 
     known = _known_states(case, source, operator, start)
@@ -125,7 +132,8 @@ def run_case(
         return start_vectors(operator.segments, count, known_ns, runtime.tensor([0]))
 
     about = _about(case, problem)
-    saved = Checkpoint(checkpoint, about | _solver_about(case), world) if checkpoint is not None else None
+    cuts = operator.segments.cuts
+    saved = Checkpoint(checkpoint, about | _solver_about(case), world, cuts) if checkpoint is not None else None
     with span("states"):
         found = solve(operator, begin_from, case.solver, case.states, saved, report)
     solved = time.perf_counter()
@@ -137,7 +145,7 @@ def run_case(
         "solve_seconds": solved - built,
         "program": __version__,
         "ranks": world.size,
-    }
+    } | operator.shared_about
     with span("observables"):
         levels, found, vectors_nb = _levels(case, problem, operator, parts, estimated, found, about, solver)
         overlaps = {} if known is None else _overlaps(found.vectors_knx[0], *known, operator.sum)
@@ -170,7 +178,7 @@ def run_series(
     say = say if runtime.writes else _silent
     refuse_different_inputs(runtime.world, cases)
     for case in cases:
-        refuse_too_many(case, dimension(source_of(case).problem(case).space), runtime.world.size)
+        refuse_too_many(case, dimension(source_of(case).problem(case).space), runtime.world.size, runtime.device.type)
     lock = None
 
     def take() -> str:
@@ -328,9 +336,9 @@ def _levels(
     mixed_n = mixed(observed.values["J2"], basis.nucleons) & found.converged_kn[0].cpu().numpy()
     if mixed_n.any():
         spin = basis_pairs(basis, total_spin(problem.pairs, basis.nucleons))
-        j_squared = Hamiltonian(basis, spin, "pairs", operator.runtime)
+        j_squared = pairs_on(operator.segments, basis, spin, operator.runtime).on_segments
         shared = Shared(operator.sum, operator.eigh)
-        found = separated(found, mixed_n, operator.on_vectors, j_squared.on_vectors, case.solver.tolerance, shared)
+        found = separated(found, mixed_n, operator.on_vectors, j_squared, case.solver.tolerance, shared)
         observed, vectors_nb = observed_of(found.vectors_knx[0])
     values = observed.values
     energy_n = found.eig_kn[0].cpu().numpy() - (case.lawson * values["N_cm"] if LAWSON in parts else 0.0)

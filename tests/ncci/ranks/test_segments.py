@@ -45,6 +45,25 @@ def test_what_travels_arrives(ranks, transport, size, dimension, count):
         assert found == [[True] * 4] * size
 
 
+def round_trip_with_cuts(world, cuts):
+    segments = Segments(cuts[-1], world, cuts)
+    x_nb = torch.arange(2.0 * cuts[-1]).view(2, -1)
+    own_ns = x_nb[:, segments.own]
+    first = segments.on_first(own_ns[0])
+    return [
+        torch.equal(segments.whole(own_ns), x_nb),
+        torch.equal(segments.own_sum(x_nb), world.size * own_ns),
+        first is None or torch.equal(first, x_nb[0]),
+        torch.equal(segments.from_first(x_nb[0] if world.rank == 0 else None, own_ns[0]), own_ns[0]),
+    ]
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize("cuts", [(0, 4, 9, 10), (0, 0, 5, 5)])
+def test_segments_may_be_cut_anywhere(ranks, cuts):
+    assert ranks(3).run(round_trip_with_cuts, cuts) == [[True] * 4] * 3
+
+
 def test_one_rank_copies_nothing():
     segments, x_nb = Segments(7), torch.ones(2, 7)
     assert segments.whole(x_nb) is x_nb and segments.own_sum(x_nb) is x_nb

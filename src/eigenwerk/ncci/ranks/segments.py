@@ -1,10 +1,11 @@
-"""Vectors shared out over ranks: each has a run of components, all of equal length but for the last ones.
+"""Vectors shared out over ranks: each has a run of components, all of equal length but for the last ones, or as given.
 
 Equal lengths are what reduce-scatter and NCCL want: a vector of `length` times ranks numbers, zeros beyond its
 dimension, is all that travels.
 """
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import torch
 from torch.nn.functional import pad
@@ -18,15 +19,19 @@ class Segments:
     """Which components of vectors with `dimension` components each rank has.
 
     Rank r has those from r * length on, `length` of them as far as there are so many; the last ranks of a short vector
-    may have none.  Verbs are collective, and take and return what they got where there is one rank.
+    may have none.  With `cuts`, ranks + 1 rising numbers, it has those from cuts[r] to cuts[r + 1].  Verbs are
+    collective, and take and return what they got where there is one rank.
     """
 
     dimension: int
     comm: Communicator = field(default_factory=SerialCommunicator)
+    cuts: tuple[int, ...] | None = None
 
     @property
     def length(self) -> int:
-        """Components of a rank that has all of its segment."""
+        """Components of a rank that has most."""
+        if self.cuts is not None:
+            return max(stop - start for start, stop in pairwise(self.cuts))
         return -(-self.dimension // self.comm.size)
 
     @property
@@ -36,6 +41,8 @@ class Segments:
 
     def of(self, rank: int) -> slice:
         """The components of a rank."""
+        if self.cuts is not None:
+            return slice(self.cuts[rank], self.cuts[rank + 1])
         first = min(rank * self.length, self.dimension)
         return slice(first, min(first + self.length, self.dimension))
 
@@ -50,7 +57,10 @@ class Segments:
         if ranks == 1:
             return x_ns
         all_ns = self.comm.all_gather(pad(x_ns, (0, self.length - own)), [count] * ranks)
-        return _side_by_side(all_ns.view(ranks, count, self.length))[:, : self.dimension]
+        all_pns = all_ns.view(ranks, count, self.length)
+        if self.cuts is not None:
+            return torch.cat([x_ns[:, :size] for x_ns, size in zip(all_pns, self.lengths, strict=True)], dim=1)
+        return _side_by_side(all_pns)[:, : self.dimension]
 
     def on_first(self, x_s: torch.Tensor) -> torch.Tensor | None:
         """All components (b,) of one vector on rank 0, None elsewhere."""
@@ -72,9 +82,15 @@ class Segments:
         ranks, count = self.comm.size, len(y_nb)
         if ranks == 1:
             return y_nb
-        y_nb = pad(y_nb, (0, ranks * self.length - self.dimension))
-        sum_ns = self.comm.reduce_scatter(y_nb.view(count, ranks, self.length).transpose(0, 1).contiguous())
-        return sum_ns[:, : self.own.stop - self.own.start].contiguous()
+        if self.cuts is None:
+            y_nb = pad(y_nb, (0, ranks * self.length - self.dimension))
+            y_pns = y_nb.view(count, ranks, self.length).transpose(0, 1).contiguous()
+        else:
+            y_pns = y_nb.new_zeros(ranks, count, self.length)
+            for rank in range(ranks):
+                part = self.of(rank)
+                y_pns[rank, :, : part.stop - part.start] = y_nb[:, part]
+        return self.comm.reduce_scatter(y_pns)[:, : self.own.stop - self.own.start].contiguous()
 
 
 def _side_by_side(x_pns: torch.Tensor) -> torch.Tensor:

@@ -127,7 +127,7 @@ def _native_product(matrix: CsbHamiltonian, x_bn: torch.Tensor) -> torch.Tensor:
         y_bn = torch.zeros_like(x_bn)
         loop(
             *stored, start_x.ctypes.data, block_x2.ctypes.data, int(cuts[k]), int(cuts[k + 1]), matrix.bits,
-            x_bn.data_ptr(), y_bn.data_ptr(),
+            *[x_bn.data_ptr()] * 2, *[y_bn.data_ptr()] * 2,
         )  # fmt: skip
         return y_bn
 

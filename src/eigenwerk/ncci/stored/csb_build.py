@@ -38,14 +38,15 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks
     The counts of every band give the place where each band writes in each block, so bands are made in any order, by
     several threads on a CPU, with the same result.
     """
-    runs, device = -(-entries.basis.dimension // (1 << bits)), entries.device
+    row_runs, runs = (-(-size // (1 << bits)) for size in entries.shape)
+    device = entries.device
     bands = entries.bands(rows or (1 << bits if device.type == "cpu" else 1 << 19))
     begin = time.perf_counter()
     filling = Filling(entries.dtype, entries.place) if device.type == "cpu" else None
     if filling:
         return _built_natively(entries, bands, bits, filling, begin)
     counts = each(lambda band: count_band(entries, band, bits, runs), bands, threads_for(device))
-    used, start_x, targets = _places(counts, runs * runs)
+    used, start_x, targets = _places(counts, row_runs * runs)
     middle = time.perf_counter()
     row_z, column_z, value_z = _room(int(start_x[-1]), entries)
 
@@ -69,10 +70,10 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks
 def _built_natively(entries: Entries, bands: list[Band], bits: int, filling: Filling, begin: float) -> Blocks:
     """The same by compiled loops: entries are counted for every row and run of columns, so that their places are known
     without sorting.  Rows and their runs take four bytes for each pair of them."""
-    first_d, runs = entries.basis.first_d, -(-entries.basis.dimension // (1 << bits))
+    row_runs, runs = (-(-size // (1 << bits)) for size in entries.shape)
 
     def count(band: Band) -> np.ndarray:
-        row0, last = int(first_d[band[0]]), int(first_d[band[1]])
+        row0, last = map(entries.row, band)
         number_rj = np.zeros((last - row0, runs), dtype=np.int32)
         for part in entries.band_parts(*band):
             filling.count(part, bits, row0, number_rj)
@@ -80,19 +81,19 @@ def _built_natively(entries: Entries, bands: list[Band], bits: int, filling: Fil
 
     threads = threads_for(entries.device)
     number = each(count, bands, threads)
-    heads = [_heads(int(first_d[band[0]]), len(number_rj), bits) for band, number_rj in zip(bands, number, strict=True)]
+    heads = [_heads(entries.row(band[0]), len(number_rj), bits) for band, number_rj in zip(bands, number, strict=True)]
     counts = []
     for band, number_rj, head in zip(bands, number, heads, strict=True):
         total_ij = np.add.reduceat(number_rj, head, axis=0, dtype=np.int64) if len(number_rj) else number_rj
         blocks = np.flatnonzero(total_ij)
-        counts.append((blocks + (int(first_d[band[0]]) >> bits) * runs, total_ij.ravel()[blocks]))
-    used, start_x, targets = _places(counts, runs * runs)
+        counts.append((blocks + (entries.row(band[0]) >> bits) * runs, total_ij.ravel()[blocks]))
+    used, start_x, targets = _places(counts, row_runs * runs)
     middle = time.perf_counter()
     stored = _room(int(start_x[-1]), entries)
 
     def fill(job: tuple[Band, np.ndarray, np.ndarray, np.ndarray, np.ndarray]) -> None:
         band, number_rj, head, blocks, target = job
-        row0 = int(first_d[band[0]])
+        row0 = entries.row(band[0])
         first_ij = np.zeros((len(head), runs), dtype=np.int64)
         first_ij.ravel()[blocks - (row0 >> bits) * runs] = target
         next_rj = np.empty(number_rj.shape, dtype=np.int64)
@@ -144,7 +145,7 @@ def _places(
 
 def count_band(entries: Entries, band: Band, bits: int, runs: int) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (row run * runs + column run) of the blocks that a band has entries in, rising, and how many."""
-    first, last = (int(entries.basis.first_d[d]) >> bits for d in band)
+    first, last = (entries.row(d) >> bits for d in band)
     room = (last - first + 1) * runs
     total = torch.zeros(room, dtype=torch.int64, device=entries.device)
     for row, column, _ in entries.band_parts(*band):

@@ -5,6 +5,7 @@ by combining jumps of the two species; nothing is searched and nothing is met tw
 """
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,6 +69,16 @@ def _own_values(two: Jumps, own: Elements, device: torch.device) -> np.ndarray:
     return value_z
 
 
+def _jumps_within(jumps: SpeciesJumps, rows: tuple[int, int], columns: tuple[int, int]) -> SpeciesJumps:
+    """Those between the determinants of a rectangle."""
+    inside = [
+        (z.row_z >= rows[0]) & (z.row_z < rows[1]) & (z.column_z >= columns[0]) & (z.column_z < columns[1])
+        for z in (jumps.one, jumps.same, jumps.two)
+    ]
+    one, same, two = (z.take(chosen) for z, chosen in zip((jumps.one, jumps.same, jumps.two), inside, strict=True))
+    return SpeciesJumps(one, same, jumps.mean_z[inside[1]], two, jumps.value_z[inside[2]])
+
+
 class Entries:
     """Makes the entries of H on a device; `bands` cuts the proton determinants, `band_parts` makes one band."""
 
@@ -75,6 +86,7 @@ class Entries:
         self, basis: ManyBodyBasis, pairs: BasisPairs, dtype: torch.dtype, device: torch.device | str = "cpu"
     ) -> None:
         self.basis, self.dtype, self.device = basis, dtype, torch.device(device)
+        self.rows = self.columns = 0, len(basis.protons)
         self.place = torch.int32 if basis.dimension < 2**31 else torch.int64
         self.part = PART if self.device.type == "cpu" else 30 * PART
         self.mixed = elements(basis, pairs, "pn")
@@ -88,20 +100,56 @@ class Entries:
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return tensor(array, self.device)
 
+    def within(self, rows: tuple[int, int], columns: tuple[int, int]) -> "Entries":
+        """The entries of a rectangle on or below the diagonal, cut at these proton determinants; places count from its
+        corner.  What belongs to the neutrons is shared."""
+        part = copy(self)
+        part.rows, part.columns = rows, columns
+        part.protons = _jumps_within(self.protons, rows, columns)
+        part.both = self.both.of_protons(part.protons.one)
+        return part
+
+    @property
+    def corner(self) -> tuple[int, int]:
+        """The state of the first row, and of the first column."""
+        return int(self.basis.first_d[self.rows[0]]), int(self.basis.first_d[self.columns[0]])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and columns there are."""
+        first_d = self.basis.first_d
+        return int(first_d[self.rows[1]]) - self.corner[0], int(first_d[self.columns[1]]) - self.corner[1]
+
+    def row(self, determinant: int) -> int:
+        """The first row of a proton determinant."""
+        return int(self.basis.first_d[determinant]) - self.corner[0]
+
+    def count(self) -> int:
+        """How many entries there are; all of them are made for it."""
+        return sum(len(row) for band in self.bands(1 << 16) for row, _, _ in self.band_parts(*band))
+
     # --- bands -----------------------------------------------------------------------------------------------------
 
     def bands(self, rows: int) -> list[tuple[int, int]]:
         """Runs of proton determinants with about so many states each."""
-        first_d = self.basis.first_d
-        wanted = np.arange(0, self.basis.dimension, max(rows, 1))[1:]
-        cuts = np.unique(np.concatenate([[0], np.searchsorted(first_d, wanted), [len(first_d) - 1]]))
+        first, last = self.rows
+        first_d = self.basis.first_d[first : last + 1]
+        wanted = np.arange(first_d[0], first_d[-1], max(rows, 1))[1:]
+        cuts = first + np.unique(np.concatenate([[0], np.searchsorted(first_d, wanted), [len(first_d) - 1]]))
         return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 
     def band_parts(self, start: int, stop: int) -> Iterator[Part]:
         """All entries whose row has a proton determinant from start to stop, in parts."""
+        row0, column0 = self.corner
+        for row, column, value in self._all_parts(start, stop):
+            yield row - row0 if row0 else row, column - column0 if column0 else column, value
+
+    def _all_parts(self, start: int, stop: int) -> Iterator[Part]:
+        """The same with places in H."""
         yield from self._two_protons(start, stop)
         yield from self._one_proton(start, stop)
-        yield from self._neutrons_only(start, stop)
+        if self.rows == self.columns:
+            yield from self._neutrons_only(start, stop)
         yield from self.both.parts(start, stop, self.part)
 
     def _within(self, jumps: Jumps, start: int, stop: int) -> slice:

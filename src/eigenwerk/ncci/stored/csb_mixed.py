@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +67,12 @@ class MixedJumps:
         self.matches: dict[tuple[int, ...], NeutronJumps] = {}
         self.kept = 0
         self.lock = threading.Lock()  # several threads make bands
+
+    def of_protons(self, jumps: Jumps) -> "MixedJumps":
+        """The same for some of the proton jumps; the neutron jumps are shared."""
+        part = copy(self)
+        part._order_protons(jumps)
+        return part
 
     def _order_protons(self, jumps: Jumps) -> None:
         """Jumps to lower determinants by the sectors of row and column; inside such a group by the row."""

@@ -18,12 +18,13 @@ C_TYPES = {torch.float64: "double", torch.float32: "float", torch.int32: "int", 
 PRODUCT = """
 typedef unsigned short u16;
 void product(const u16* rows, const u16* columns, const REAL* values, const long* start, const long* block,
-             long first, long last, long bits, const REAL* x, REAL* y)
+             long first, long last, long bits, const REAL* x_rows, const REAL* x_columns, REAL* y_rows,
+             REAL* y_columns)
 {
     for (long k = first; k < last; ++k) {
         const long row0 = (block[2 * k] << bits) * NV, column0 = (block[2 * k + 1] << bits) * NV, end = start[k + 1];
-        const REAL *x_row = x + row0, *x_column = x + column0;
-        REAL *y_row = y + row0, *y_column = y + column0;
+        const REAL *x_row = x_rows + row0, *x_column = x_columns + column0;
+        REAL *y_row = y_rows + row0, *y_column = y_columns + column0;
         for (long z = start[k]; z < end;) {
             const long row = rows[z];
             REAL sum[NV], own[NV];
@@ -32,15 +33,19 @@ void product(const u16* rows, const u16* columns, const REAL* values, const long
                 const REAL value = values[z];
                 const REAL* other = x_column + (long)columns[z] * NV;
                 REAL* target = y_column + (long)columns[z] * NV;
-                for (int n = 0; n < NV; ++n) { sum[n] += value * other[n]; target[n] += value * own[n]; }
+                for (int n = 0; n < NV; ++n) {
+                    if (FORWARD) sum[n] += value * other[n];
+                    if (BACK) target[n] += value * own[n];
+                }
             } while (++z < end && rows[z] == row);
-            for (int n = 0; n < NV; ++n) y_row[row * NV + n] += sum[n];
+            if (FORWARD) for (int n = 0; n < NV; ++n) y_row[row * NV + n] += sum[n];
         }
     }
 }
 """
-"""y += H x + H^T x for the blocks first to last and NV interleaved vectors.  Columns are less than the row, so that in
-a block on the diagonal the sum of a row is not among the targets of that row."""
+"""y_rows += H x_columns (FORWARD) and y_columns += H^T x_rows (BACK) for the blocks first to last and NV interleaved
+vectors.  Rows and columns may be those of one vector: columns are less than the row then, so that in a block on the
+diagonal the sum of a row is not among the targets of that row."""
 
 FILLING = """
 typedef unsigned short u16;
@@ -100,9 +105,10 @@ def _function(source: str, name: str, *macros: str) -> Kernel | None:
     return kernel(PRELUDE + "\n".join(f"#define {macro}" for macro in macros) + source, name)
 
 
-def product_kernel(dtype: torch.dtype, vectors: int) -> Kernel | None:
-    """`product` for so many interleaved vectors; None without a compiler."""
-    return _function(PRODUCT, "product", f"REAL {C_TYPES[dtype]}", f"NV {vectors}")
+def product_kernel(dtype: torch.dtype, vectors: int, forward: bool = True, back: bool = True) -> Kernel | None:
+    """`product` for so many interleaved vectors, with H, with its transpose or with both; None without a compiler."""
+    ways = f"FORWARD {int(forward)}", f"BACK {int(back)}"
+    return _function(PRODUCT, "product", f"REAL {C_TYPES[dtype]}", f"NV {vectors}", *ways)
 
 
 class Filling:

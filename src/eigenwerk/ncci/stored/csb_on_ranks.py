@@ -1,0 +1,215 @@
+"""H stored in blocks that ranks share: the four steps of a product.
+
+1. All-gather in the group of ranks with one home: its components of x on each of them.
+2. Broadcast of the block row that a rank's block reaches elsewhere, under the product with H of what is at hand.
+3. Reduce of what that made of the other block row, under the product with the transposes.
+4. Reduce-scatter in the group: own components of H x.
+
+`ranks.layout` says who owns what; with one home for all ranks (blocks dealt out) steps 2 and 3 have nothing to move.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from eigenwerk.errors import InputError
+from eigenwerk.ncci.basis.basis_pairs import BasisPairs
+from eigenwerk.ncci.basis.manybody import ManyBodyBasis
+from eigenwerk.ncci.diagonal import diagonal
+from eigenwerk.ncci.ranks.layout import Layout, block_rows_for, cut_evenly, dealt, triangle, triangle_of
+from eigenwerk.ncci.ranks.segments import Segments
+from eigenwerk.ncci.stored.csb_entries import Entries
+from eigenwerk.ncci.stored.csb_part import CsbPart, csb_part
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.trace import Trace
+
+BITS = 14
+"""Size of a run of rows or columns of a part, as a power of two."""
+
+
+@dataclass(frozen=True, eq=False)
+class OwnBlock:
+    """A block of this rank with its rows and columns as parts of the home, None for the block row elsewhere."""
+
+    part: CsbPart
+    rows: slice | None
+    columns: slice | None
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroup:
+    """The ranks that need one block row, and this one among them.
+
+    states: how many the block row has.  place: where they are in the home of its diagonal rank, None on the others.
+    """
+
+    comm: Communicator
+    states: int
+    place: slice | None
+
+    def start_broadcast(self, x_nb: torch.Tensor) -> Handle[torch.Tensor]:
+        """The components of the block row, (n, states), from the home of the diagonal rank."""
+        if self.place is None:
+            return self.comm.start_broadcast(x_nb.new_empty(len(x_nb), self.states))
+        return self.comm.start_broadcast(x_nb[:, self.place].clone())
+
+    def add(self, arrived_nb: torch.Tensor | None, y_nb: torch.Tensor) -> None:
+        """What the others made of it, added to the home of the diagonal rank."""
+        if self.place is not None and arrived_nb is not None:
+            y_nb[:, self.place] += arrived_nb
+
+
+@dataclass(frozen=True, eq=False)
+class CsbOnRanks:
+    """The share of one rank.
+
+    segments: of all ranks; home: of the ranks that share the components of this one's home; row: the ranks with which
+    it shares a block row.  diagonal_b: of the home, zero where another rank adds it.  about: the layout, and by how
+    much the rank that has most states, or nonzeros, is above the mean.
+    """
+
+    segments: Segments
+    home: Segments
+    row: RowGroup
+    blocks: list[OwnBlock]
+    diagonal_b: torch.Tensor
+    trace: Trace
+    about: dict[str, Any]
+
+    @property
+    def nonzeros(self) -> int:
+        """Those that this rank stores, without the diagonal."""
+        return sum(block.part.nonzeros for block in self.blocks)
+
+    def on_segments(self, x_ns: torch.Tensor) -> torch.Tensor:
+        """H x, own components (n, s) of x and of the result."""
+        x_nb = self.home.whole(x_ns)
+        arriving = self.row.start_broadcast(x_nb)
+        y_nb, sum_nb = self.diagonal_b * x_nb, x_nb.new_zeros(len(x_nb), self.row.states)
+        with self.trace.span("local products"):
+            for block in self.blocks:
+                _first_pass(block, x_nb, y_nb, sum_nb)
+        other_nb = arriving.wait()
+        leaving = self.row.comm.start_reduce(sum_nb)
+        with self.trace.span("local products"):
+            for block in self.blocks:
+                _second_pass(block, x_nb, other_nb, y_nb)
+        self.row.add(leaving.wait(), y_nb)
+        return self.home.own_sum(y_nb)
+
+
+def _first_pass(block: OwnBlock, x_nb: torch.Tensor, y_nb: torch.Tensor, sum_nb: torch.Tensor) -> None:
+    """What needs components of the home only: H x, or H^T x where the columns are elsewhere."""
+    if block.columns is None:
+        sum_nb += block.part.back(x_nb[:, block.rows])
+    elif block.rows is None:
+        sum_nb += block.part.forward(x_nb[:, block.columns])
+    else:
+        y_nb[:, block.rows] += block.part.forward(x_nb[:, block.columns])
+
+
+def _second_pass(block: OwnBlock, x_nb: torch.Tensor, other_nb: torch.Tensor, y_nb: torch.Tensor) -> None:
+    """The transposes of those products; other_nb: the block row elsewhere."""
+    if block.columns is None:
+        y_nb[:, block.rows] += block.part.forward(other_nb)
+    else:
+        y_nb[:, block.columns] += block.part.back(other_nb if block.rows is None else x_nb[:, block.rows])
+
+
+def csb_on_ranks(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout_name: str = "") -> CsbOnRanks:
+    """Builds the blocks of this rank and no others; collective.
+
+    layout_name: "triangle", "dealt", or "" for the triangle where there is one.  Raises InputError where states cannot
+    be cut so.
+    """
+    world = runtime.world
+    entries = Entries(basis, pairs, runtime.real, runtime.device)
+    layout, cuts_d = _layout(basis, entries, world, layout_name)
+    cut_i = [int(basis.first_d[d]) for d in cuts_d]
+    column = layout.column(world.rank)
+    group = world.split(column[0], world.rank, "column")
+    begin, end = (cut_i[i] for i in layout.home_p[world.rank])
+    away = layout.away_p[world.rank]
+
+    def place(i: int) -> slice | None:
+        return None if i == away else slice(cut_i[i] - begin, cut_i[i + 1] - begin)
+
+    blocks = []
+    diagonal_b = torch.zeros(end - begin, dtype=torch.float64, device=runtime.device)
+    for i, j in layout.blocks(world.rank):
+        rows, columns = ((int(cuts_d[k]), int(cuts_d[k + 1])) for k in (i, j))
+        blocks.append(OwnBlock(csb_part(entries, rows, columns, BITS), place(i), place(j)))
+        if i == j:
+            diagonal_b[place(i)] = diagonal(basis, pairs, runtime.device, slice(cut_i[i], cut_i[i + 1]))
+    segments = _segments(layout, cut_i, world)
+    row_i = layout.row_of(world.rank)
+    row = RowGroup(_row_ranks(layout, row_i, world), 0, None)
+    if row_i is not None:
+        row = replace(row, states=cut_i[row_i + 1] - cut_i[row_i], place=place(row_i))
+    return CsbOnRanks(
+        segments, Segments(end - begin, group), row, blocks, diagonal_b.to(runtime.real), runtime.trace,
+        _about(layout, blocks, segments, world),
+    )  # fmt: skip
+
+
+def _row_ranks(layout: Layout, row_i: int | None, world: Communicator) -> Communicator:
+    """The ranks of a block row, its diagonal rank first; alone without one.  Collective."""
+    if row_i is None:
+        return world.split(layout.block_rows + world.rank, 0, "row")
+    return world.split(row_i, layout.row(row_i).index(world.rank), "row")
+
+
+def _about(layout: Layout, blocks: list[OwnBlock], segments: Segments, world: Communicator) -> dict[str, Any]:
+    """What levels.h5 keeps of the layout."""
+    own = sum(block.part.nonzeros for block in blocks)
+    nonzeros_p = world.all_gather(torch.tensor([own])).numpy()
+    name = "dealt" if len(layout.column(0)) == layout.ranks else "triangle"
+    spread = float(nonzeros_p.max() / max(nonzeros_p.mean(), 1))
+    return {
+        "layout": name,
+        "block_rows": layout.block_rows,
+        "nonzeros_max_over_mean": spread,
+        "states_max_over_mean": segments.length * world.size / segments.dimension,
+    }
+
+
+def _segments(layout: Layout, cut_i: list[int], world: Communicator) -> Segments:
+    """Each home cut evenly among its ranks, as `Segments` cuts it."""
+    starts = []
+    for rank in range(world.size):
+        column = layout.column(rank)
+        first, stop = (cut_i[k] for k in layout.home_p[rank])
+        length = -(-(stop - first) // len(column))
+        starts.append(min(first + column.index(rank) * length, stop))
+    return Segments(cut_i[-1], world, (*starts, cut_i[-1]))
+
+
+def most_ranks(basis: ManyBodyBasis) -> int:
+    """For so many ranks there are blocks at most, because states are cut at proton determinants."""
+    usable = int(np.count_nonzero(np.diff(basis.first_d)))
+    return usable * (usable + 1) // 2
+
+
+def _layout(basis: ManyBodyBasis, entries: Entries, world: Communicator, name: str) -> tuple[Layout, np.ndarray]:
+    """The table of owners and the proton determinants at which block rows are cut."""
+    n_d, ranks = triangle_of(world.size), world.size
+    if ranks > most_ranks(basis):
+        raise InputError(
+            "The stored Hamiltonian is cut at proton determinants, too few of them here: there are blocks for "
+            f'{most_ranks(basis)} ranks at most, but {ranks} ranks. Start fewer, or set backend = "pairs".'
+        )
+    if n_d is not None and name != "dealt":
+        return triangle(n_d), cut_evenly(basis.first_d, n_d)
+    count = min(block_rows_for(ranks), int(np.count_nonzero(np.diff(basis.first_d))))
+    cuts_d = cut_evenly(basis.first_d, count)
+    blocks = [(i, j) for i in range(count) for j in range(i + 1)]
+    cost_ij = np.zeros((count, count))
+    for i, j in blocks[world.rank :: ranks]:
+        rows, columns = ((int(cuts_d[k]), int(cuts_d[k + 1])) for k in (i, j))
+        cost_ij[i, j] = entries.within(rows, columns).count()
+    cost_ij = world.sum(torch.from_numpy(cost_ij)).cpu().numpy()
+    return dealt(cost_ij + 1, ranks), cuts_d

@@ -1,0 +1,54 @@
+"""Rectangles of the stored H: those of the whole one, made alone; their products and those of their transposes."""
+
+import pytest
+import torch
+
+from eigenwerk.ncci.ranks.layout import cut_evenly
+from eigenwerk.ncci.stored import csb_part as module
+from eigenwerk.ncci.stored.csb_entries import Entries
+from eigenwerk.ncci.stored.csb_part import csb_part
+from eigenwerk.ncci.stored.dense import dense_hamiltonian
+from random_pairs import no_core_basis, random_pairs, random_vectors
+
+
+@pytest.fixture(scope="module", params=[(3, 3, 2, 2), (1, 2, 6, 1), (3, 4, 1, 1)], ids=str)
+def space(request):
+    basis = no_core_basis(*request.param)
+    pairs = random_pairs(basis)
+    h_bb = dense_hamiltonian(basis, pairs).apply(torch.eye(basis.dimension, dtype=torch.float64))
+    return basis, Entries(basis, pairs, torch.float64), h_bb
+
+
+@pytest.mark.parametrize("bits", [5, 14])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_rectangles_are_those_of_the_whole_matrix(space, monkeypatch, bits, compiled):
+    basis, entries, h_bb = space
+    if not compiled:
+        monkeypatch.setattr(module, "product_kernel", lambda *words: None)
+    cuts = cut_evenly(basis.first_d, 3).tolist()
+    made = 0
+    for i in range(3):
+        for j in range(i + 1):
+            part = csb_part(entries, (cuts[i], cuts[i + 1]), (cuts[j], cuts[j + 1]), bits)
+            rows, columns = (slice(*basis.first_d[cuts[k : k + 2]].tolist()) for k in (i, j))
+            wanted = h_bb[rows, columns].tril(-1) if i == j else h_bb[rows, columns]
+            assert part.shape == tuple(wanted.shape) and part.nonzeros >= int((wanted != 0).sum())
+            for count in (1, 3, 9):
+                x_nb = random_vectors(count, wanted.shape[1])
+                assert torch.allclose(part.forward(x_nb), x_nb @ wanted.T, rtol=0, atol=1e-11)
+                x_nb = random_vectors(count, wanted.shape[0])
+                assert torch.allclose(part.back(x_nb), x_nb @ wanted, rtol=0, atol=1e-11)
+            made += part.nonzeros
+    assert made == entries.count()
+
+
+def test_a_rectangle_makes_its_own_entries_only(space):
+    basis, entries, _ = space
+    cuts = cut_evenly(basis.first_d, 2).tolist()
+    inside = entries.within((cuts[1], cuts[2]), (cuts[0], cuts[1]))
+    for band in inside.bands(50):
+        for row, column, _ in inside.band_parts(*band):
+            if len(row):
+                assert 0 <= int(row.min()) and int(row.max()) < inside.shape[0]
+                assert 0 <= int(column.min()) and int(column.max()) < inside.shape[1]
+    assert 0 < inside.count() < entries.count()
