@@ -10,10 +10,15 @@ from eigenwerk.cli.moving.table import clock
 from eigenwerk.cli.moving.words import points
 from eigenwerk.cli.output_sizes import FIRST_STEPS, FORCE_STEPS, SCF_STEPS, steps_of_motion
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.plan.exchange_cost import FORCES, application_seconds, expected_applications
 from eigenwerk.dft.plan.plan import Plan
 from eigenwerk.io.vasp.elements import formula
+from eigenwerk.units import HARTREE_EV
 
 Document = dict[str, Any]
+
+STEPS_BEFORE, STEPS_BETWEEN = 6, 3
+"""Steps of self-consistency before there is exact exchange, and for each of its operators, on average."""
 
 
 def document(inputs: Inputs, plan: Plan, others: list[Plan], smallest: Plan | None) -> Document:
@@ -35,10 +40,15 @@ def document(inputs: Inputs, plan: Plan, others: list[Plan], smallest: Plan | No
         "fixed_density": inputs.fixed_density and len(inputs.kpoints.point_kc),
         "motion": inputs.motion and {"kind": inputs.motion.kind, "ionic_steps": points(inputs)},
         "band_lists": band_lists(inputs),
+        "exchange_applications": _applications(inputs) if sizes.mesh else None,
         "plan": _plan(plan),
         "others": [_plan(other) for other in others],
         "smallest": smallest and _plan(smallest),
     }  # fmt: skip
+
+
+def _applications(inputs: Inputs) -> int:
+    return expected_applications(inputs.parameters.energy_tolerance * HARTREE_EV)
 
 
 def _plan(plan: Plan) -> Document:
@@ -59,6 +69,7 @@ def _plan(plan: Plan) -> Document:
             "passing": {item.name: item.bytes for item in plan.memory.items if item.passing},
         },
         "step": {"seconds": plan.cost.seconds, "phases": dict(plan.cost.phases)},
+        "exchange": {"seconds": application_seconds(plan.size, layout, plan.machine)} if plan.size.mesh else None,
         "fits": plan.fits,
     }
 
@@ -84,6 +95,7 @@ def lines(found: Document) -> Iterator[Line]:
         (f"Layout on {plan['ranks']} x {plan['device']}", _layout(plan)),
         ("Memory of the fullest rank", _memory(plan)),
         ("Time of one step", _time(plan)),
+        ("Exact exchange", _exchange(plan, found["exchange_applications"])),
         ("Other numbers of devices", _others(found["others"])),
     ))  # fmt: skip
     yield _verdict(found)
@@ -110,20 +122,31 @@ def _layout(plan: Document) -> Iterator[Line]:
 def _memory(plan: Document) -> Iterator[Line]:
     memory = plan["memory"]
     usable = f"of {size(memory['device'])}, {size(memory['usable'])} of them usable"
-    yield f"  {'total':<24}{size(memory['total']):>8}  {usable}", PLAIN
+    yield f"  {'total':<28}{size(memory['total']):>8}  {usable}", PLAIN
     for name, count in sorted(memory["staying"].items(), key=lambda item: -item[1]):
-        yield f"  {name:<24}{size(count):>8}", FAINT
+        yield f"  {name:<28}{size(count):>8}", FAINT
     ordered = sorted(memory["passing"].items(), key=lambda item: -item[1])
     for place, (name, count) in enumerate(ordered):
-        yield f"  {name:<24}{size(count):>8}  {'for a while' if place == 0 else 'at another time'}", FAINT
+        yield f"  {name:<28}{size(count):>8}  {'for a while' if place == 0 else 'at another time'}", FAINT
 
 
 def _time(plan: Document) -> Iterator[Line]:
     step = plan["step"]
-    yield f"  {'total':<24}{duration(step['seconds']):>8}", PLAIN
+    yield f"  {'total':<28}{duration(step['seconds']):>8}", PLAIN
     for name, seconds in sorted(step["phases"].items(), key=lambda item: -item[1]):
         if seconds > 0.005 * step["seconds"]:
-            yield f"  {name:<24}{duration(seconds):>8}", FAINT
+            yield f"  {name:<28}{duration(seconds):>8}", FAINT
+
+
+def _exchange(plan: Document, count: int | None) -> Iterator[Line]:
+    """Seconds of an application, how many, and about how long all steps are with them."""
+    if count is None or plan["exchange"] is None:
+        return
+    seconds, step = plan["exchange"]["seconds"], plan["step"]["seconds"]
+    steps = STEPS_BEFORE + STEPS_BETWEEN * count
+    yield f"  {'one application':<28}{duration(seconds):>8}  to all bands", PLAIN
+    whole = duration((count + FORCES) * seconds + steps * step)
+    yield f"  {'all together':<28}{whole:>8}  {count} of them, some {steps} steps, and forces", PLAIN
 
 
 def _others(plans: list[Document]) -> Iterator[Line]:

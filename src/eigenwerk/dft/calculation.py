@@ -186,7 +186,9 @@ class Calculation:
             kernel = kernel_for(
                 self.structure.lattice_cv, self.kpoints, hybrid.screening, given.exchange_range, given.downsampling
             )
-            operator = ExchangeOperator(self.atoms, kernel, hybrid.fraction, downsampling=given.downsampling)
+            operator = ExchangeOperator(
+                self.atoms, kernel, hybrid.fraction, downsampling=given.downsampling, together=given.exchange_block
+            )
             return ExactExchange(operator)
 
     def _outer(self) -> OuterLoop | None:

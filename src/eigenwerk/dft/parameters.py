@@ -74,6 +74,7 @@ class Parameters:
     functional: GGA tag; hybrid: exact exchange beside shares of that functional, or None;
     exchange_range: what becomes of unscreened exchange at long range (`UNSCREENED` of exchange/kernel.py);
     downsampling: which pairs of k-points exchange counts, None for all;
+    exchange_block: orbitals that exact exchange is applied to at a time, 0 as memory allows (NBLOCK_FOCK);
     spins: 1 or 2; electrons: valence electrons; bands: NBANDS;
     ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton, -4, -5, -14, -15 tetrahedra;
     width: SIGMA;
@@ -98,6 +99,7 @@ class Parameters:
     hybrid: Hybrid | None = None
     exchange_range: str = "probe charge"
     downsampling: Downsampling | None = None
+    exchange_block: int = 0
     spins: int = 1
     ismear: int = 1
     width: float = 0.2 / 27.211386245988

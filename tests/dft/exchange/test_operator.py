@@ -32,6 +32,16 @@ def matrix(case):
     return case.coeff.conj() @ case.image.mT
 
 
+def test_the_number_of_orbitals_at_a_time_changes_nothing(exchanging):
+    """NBLOCK_FOCK."""
+    for settings in ({}, {"real": True, "name": "lih_bent", "occupied": 2}):
+        found = exchanging(**settings)
+        for together in (1, 2, 3):
+            operator = ExchangeOperator(found.calc.atoms, found.operator.kernel, 0.4, together=together)
+            image = operator.apply(operator.sources(found.coeff, found.occ), found.coeff)
+            torch.testing.assert_close(image, found.image, atol=1e-12, rtol=0)
+
+
 def test_exchange_of_one_orbital_with_itself_is_its_hartree_energy(exchanging):
     """By the density of the package, which knows nothing of pairs, and the charges by their transform."""
     plain = ExchangeKernel(0.0, 0.0, 0.0, "1/r")

@@ -70,6 +70,7 @@ class Settings(TypedDict, total=False):
     nkredz: int  # The same along the third axis
     evenonly: bool  # Exact exchange on q-points whose three numbers on the mesh have an even sum, half of them
     oddonly: bool  # The same with an odd sum; with HFSCREEN only
+    nblock_fock: int  # Orbitals that exact exchange is applied to at a time: fewer take less memory; 0, the default,...
     nsw: int  # Number of ionic steps: most points of a relaxation, all points of a molecular dynamics
     ibrion: int  # How the ions move: -1 not at all, 0 molecular dynamics, 1 relaxation by DIIS, 2 quasi-Newton relax...
     isif: int  # What moves, and whether the stress is computed, which 0 does not

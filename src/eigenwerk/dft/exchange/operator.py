@@ -42,10 +42,11 @@ class ExchangeOperator:
 
     def __init__(
         self, occupied: PawAtoms, kernel: ExchangeKernel, fraction: float, atoms: PawAtoms | None = None,
-        downsampling: Downsampling | None = None,
+        downsampling: Downsampling | None = None, together: int = 0,
     ):  # fmt: skip
         """occupied: of the occupied orbitals, on a mesh; atoms: of the orbitals that it is applied to, if others;
-        downsampling: which pairs of points count, if not all."""
+        downsampling: which pairs of points count, if not all; together: orbitals at a time, 0 as memory allows."""
+        self.together = together
         self.occupied, self.atoms, self.downsampling = occupied, atoms or occupied, downsampling
         self.basis, self.kernel, self.fraction = self.atoms.basis, kernel, fraction
         self.stars = Stars(occupied, grid_shift(self.basis))
@@ -53,7 +54,7 @@ class ExchangeOperator:
 
     def at(self, atoms: PawAtoms) -> "ExchangeOperator":
         """The same for orbitals of other points."""
-        return ExchangeOperator(self.occupied, self.kernel, self.fraction, atoms, self.downsampling)
+        return ExchangeOperator(self.occupied, self.kernel, self.fraction, atoms, self.downsampling, self.together)
 
     def partners(self, k: int) -> tuple[MeshPoint, ...]:
         """Points of the mesh that a point is paired with, and their weights."""
@@ -147,7 +148,8 @@ class ExchangeOperator:
         basis, sphere_map = self.basis, self.basis.sphere_map.problems(slice(k, k + 1))
         sharing = 1 if slopes else basis.form.orbitals_on_grid
         # blocks of equal size, and an even number of orbitals where two share a grid
-        most = max(1, EXCHANGE_GRID_BYTES // (16 * self.pairs.points)) * sharing
+        grids = -(-self.together // sharing) or EXCHANGE_GRID_BYTES // (16 * self.pairs.points)
+        most = max(1, grids) * sharing
         count, atoms = x_1bW.shape[1], len(basis.structure.symbols)
         size = ceil(count / max(1, ceil(count / most)) / sharing) * sharing if count else 1
         images, rows = [x_1bW[:, :0]], [rows_1bI[0, :0]]

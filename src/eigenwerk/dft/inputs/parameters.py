@@ -35,6 +35,7 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         "start_single": incar.get("PRECISION_START") == "Single",
         "correct_forces": bool(incar.get("LCORR")),
         "stress": _wants_stress(incar),
+        "exchange_block": whole(incar, "NBLOCK_FOCK") if incar.get("LHFCALC") else 0,
         "symmetry_level": whole(incar, "ISYM"),
         "symmetry_tolerance": number(incar, "SYMPREC") / BOHR_ANGSTROM,
     }

@@ -43,7 +43,8 @@ class JobSize:
     listed: k-points of the longest list whose bands are found besides, batch by batch, with whether their orbitals are
     real; weighed: k-points whose orbitals are projected on atoms, 0 for none, and the numbers of bytes that are kept
     of an orbital for each atom; earlier: states of earlier ionic steps that predict the next one; mesh: points of the
-    whole mesh that exact exchange sums over, 0 without.
+    whole mesh that exact exchange sums over, 0 without; exchange_block: orbitals that it is applied to at a time, 0 as
+    memory allows.
     """
 
     spins: int
@@ -69,6 +70,7 @@ class JobSize:
     weight_bytes: int = 0
     earlier: int = 0
     mesh: int = 0
+    exchange_block: int = 0
 
     @property
     def number_bytes(self) -> int:
@@ -150,6 +152,7 @@ def job_size(
         exact=parameters.solver == "exact",
         start_single=parameters.start_single,
         mesh=_points_of_exchange(kpoints, parameters),
+        exchange_block=parameters.exchange_block,
     )
 
 

@@ -244,7 +244,8 @@ def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mappi
     occupied = size.spins * size.kpoints * size.filled * (size.plane_waves + size.projectors) * COMPLEX
     images = 2 * size.number_bytes * axes["s"] * axes["k"] * axes["n"] * axes["G"]
     grid = COMPLEX * size.wave_points
-    targets = min(EXCHANGE_GRID_BYTES, max(grid, grid * size.bands / layout.band_ranks))
+    together = size.exchange_block or EXCHANGE_GRID_BYTES / grid
+    targets = grid * max(1, min(together, size.bands / layout.band_ranks))
     # of compensation charges on at most all points, and of the interaction by wave vector
     tables = (HARMONICS + 3) * 8 * size.wave_points + min(EXCHANGE_TABLE_BYTES, size.mesh * axes["k"] * grid)
     return 2 * occupied + images + 2 * targets + 4 * max(grid, machine.grid_bytes) + tables

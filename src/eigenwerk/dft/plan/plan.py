@@ -1,6 +1,6 @@
 """Before a run: the layout it should have, the memory and time it needs, and whether it fits at all."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.layout import Layout, fastest_layout, possible_layouts, wished_layout
@@ -98,16 +98,28 @@ def require_room(size: JobSize, layout: Layout, machine: Machine) -> Plan:
     )
 
 
+def _fitting_blocks(plan: Plan) -> int:
+    """The most orbitals at a time with which exact exchange has room; 0 if it never has."""
+    for block in (32, 16, 8, 4, 2, 1):
+        size = replace(plan.size, exchange_block=block)
+        if plan_layout(size, plan.layout, plan.machine).fits:
+            return block
+    return 0
+
+
 def _remedy(plan: Plan) -> str:
     """The smallest change after which the run would fit."""
     size, machine, ranks = plan.size, plan.machine, plan.layout.ranks
+    if size.mesh and (blocks := _fitting_blocks(plan)):
+        return f"With NBLOCK_FOCK = {blocks} (orbitals that exact exchange is applied to at a time) it would fit."
     other = make_plan(size, ranks, machine)
     if other.fits:
         needed = f"{other.memory.total / 1e9:.1f} GB"
         return f"With KPAR = {other.layout.groups} it would need {needed}: set that, or remove KPAR."
     more = smallest_plan(size, machine)
     if more is not None:
-        return f"{more.layout.ranks} such ranks, each with that much memory, would do; or lower ENCUT or NBANDS."
+        coarser = ", NBANDS or the number of k-points" if size.mesh else " or NBANDS"
+        return f"{more.layout.ranks} such ranks, each with that much memory, would do; or lower ENCUT{coarser}."
     if size.exact:
         return "Remove ALGO = Exact: the iterative solvers need no such matrices."
     return "Lower ENCUT, NBANDS or the number of k-points, or use ranks with more memory."

@@ -58,7 +58,8 @@ def step_cost(size: JobSize, layout: Layout, machine: Machine) -> StepCost:
     """What a step takes in a layout on devices of one kind."""
     points = layout.points(size.kpoints) * size.spins
     share = points / layout.band_ranks
-    n, waves, projectors = size.bands, size.plane_waves, size.projectors
+    n, waves = size.bands, size.plane_waves
+    projectors = size.projectors + (n if size.mesh else 0)  # rows of exact exchange are like projectors
     # real orbitals: half the bytes, a quarter of the operations, two of them on one grid
     gemm = machine.matrix_speed(n) * (4 if size.real else 1)
     vector = 2 * size.number_bytes * n * waves / machine.copy

@@ -100,7 +100,9 @@ HYBRID = (
     Tag("LFOCKACE", "bool", True, "", EXACT, "inert", "Compressed exchange operator.", "it always is compressed"),
     Tag("ENCUTFOCK", "float", None, "eV", EXACT, "inert", "Cutoff of the exact exchange.",
         "it is obsolete in VASP, too"),
-    Tag("NBLOCK_FOCK", "int", 64, "", EXACT, "inert", "Bands handled together.", "blocks follow from the memory"),
+    Tag("NBLOCK_FOCK", "int", 0, "", EXACT, "honoured",
+        "Orbitals that exact exchange is applied to at a time: fewer take less memory; 0, the default, as many as 128 "
+        "MB of grids hold (VASP: 64). Results do not depend on it.", at_least=0),
 )  # fmt: skip
 
 VDW = (

@@ -1,0 +1,42 @@
+"""Seconds of one application of exact exchange, and how many there are to be.
+
+Each orbital (two real ones at once) of each irreducible point is paired with each that holds electrons at each point of
+the whole mesh: two FFTs there and back, and as many passes over the grid again for products and compensation charges.
+
+    t = s k N_k [n' f PAIR · 2 FFT(N) + CALL],   n' = n, or n/2 of real orbitals
+
+shared by the ranks.  PAIR and CALL are fitted to seven small systems on one core, of which `benchmarks/hybrids/
+application_time.py` writes the table; on a GPU they are not measured.
+"""
+
+from math import ceil, log10
+
+from eigenwerk.dft.plan.job_size import JobSize
+from eigenwerk.dft.plan.layout import Layout
+from eigenwerk.dft.plan.machine import Machine
+
+PAIR, CALL = 4.3, 0.8e-3
+"""Time of a pair over that of its two FFTs; seconds for two points before there are pairs, on one core."""
+
+DEVICE_CALLS = 100
+"""Kernels that are started for two points on a GPU."""
+
+FORCES = 2
+"""Applications to the filled bands that forces are worth: twice the products."""
+
+
+def application_seconds(size: JobSize, layout: Layout, machine: Machine) -> float:
+    """Of the rank with most to do; 0 without exact exchange."""
+    if not size.mesh:
+        return 0.0
+    points = size.spins * layout.points(size.kpoints) * size.mesh
+    bands = ceil(size.bands / layout.band_ranks)
+    targets = ceil(bands / 2) if size.real else bands
+    pair = PAIR * 2 * machine.fft_seconds(size.wave_points)
+    call = DEVICE_CALLS * machine.launch if machine.on_device else CALL
+    return points * (targets * size.filled * pair + call)
+
+
+def expected_applications(energy_tolerance: float) -> int:
+    """For a tolerance in eV: measured 4 at 1e-5 eV for insulators, 6 or 7 at 1e-7 with nearly no gap."""
+    return max(2, round(1.0 + 0.8 * log10(1.0 / max(energy_tolerance, 1e-12))))
