@@ -4,8 +4,8 @@
     python benchmarks/hybrids/rivals.py run --gpaw PYTHON [--rounds 3] [--only si8] [--codes eigenwerk espresso]
     python benchmarks/hybrids/rivals.py table                        rivals.md
 
-PYTHON: of GPAW with MPI.  All converge the energy to 1e-5 eV, each by its own criterion, from its own start, with forces
-where GPAW can (not in this comparison: energies and levels alone, but ours and Quantum ESPRESSO's make forces too).
+PYTHON: of GPAW with MPI.  All converge the energy to 1e-5 eV, each by its own criterion, from its own start; ours and
+Quantum ESPRESSO make forces too, GPAW energies and levels alone.
 eigenwerk: two threads.  GPAW: the same data sets and cutoff, two ranks.  Quantum ESPRESSO: norm-conserving data
 (PseudoDojo) at their normal cutoff, ACE, two pools, the exchange grid asked for by --fock times ecutwfc.
 
@@ -212,10 +212,10 @@ def page(results: dict[str, Any]) -> str:
     """The table, medians."""
     lines = [
         "# HSE06 beside GPAW and Quantum ESPRESSO on two cores", "",
-        "Whole commands, medians: seconds by the clock, of processors (user and system), load of the machine before the "
-        "run; GPAW over ours, Quantum ESPRESSO over ours.  Errors: of the cutoff, by PBE (rivals.py).", "",
-        "| cell | code | cutoff eV | clock s | processor s | times ours (clock, processor) | load | SCF steps | gap eV | "
-        "error of 2 % edge meV/atom | error of the gap meV | runs | machine, date |", "|---" * 13 + "|",
+        "Whole commands, medians: seconds by the clock and of processors (user and system), both also in units of "
+        "ours; load of the machine before the run.  Errors: of the cutoff, by PBE (rivals.py).", "",
+        "| cell | code | cutoff eV | clock s | processor s | times ours (clock, processor) | load | steps | gap eV | "
+        "error, 2 % of edge, meV/atom | error, gap, meV | runs | machine, date |", "|---" * 13 + "|",
     ]  # fmt: skip
     for name, entry in results.items():
         runs = entry.get("runs", {})
@@ -225,8 +225,9 @@ def page(results: dict[str, Any]) -> str:
         for code, done in runs.items():
             middle = {key: median(one[key] for one in done) for key in ("wall", "cpu", "load", "steps", "gap_eV")}
             error = entry.get("accuracy", {}).get(code, {}).get("error", {"stretch_meV": float("nan"), "gap_eV": 0})
+            cutoff = CELLS[name][4][CODES[code][1]]
             lines.append(
-                f"| {name} | {code} | {CELLS[name][4][CODES[code][1]]:.0f} | {middle['wall']:.1f} | {middle['cpu']:.1f} | "
+                f"| {name} | {code} | {cutoff:.0f} | {middle['wall']:.1f} | {middle['cpu']:.1f} | "
                 f"{middle['wall'] / own['wall']:.2f}, {middle['cpu'] / own['cpu']:.2f} | {middle['load']:.1f} | "
                 f"{middle['steps']:.0f} | {middle['gap_eV']:.3f} | {error['stretch_meV']:.2f} | "
                 f"{1e3 * error['gap_eV']:.1f} | {len(done)} | {done[-1]['machine']}, {done[-1]['date']} |"
