@@ -99,7 +99,7 @@ def solve(folder: Path, device: str, until: float) -> dict[str, Any] | None:
     return {
         **about, "converged": found.converged, "status": found.status, "free_eV": found.free_energy,
         "zero_eV": found.energy_zero, "gap_eV": found.gap.gap, "metal": found.gap.metal, "steps": len(found.steps),
-        "levels": _levels(found), "moment": found.moment,
+        "fermi_eV": found.fermi_level, "levels": _levels(found), "moment": found.moment,
         "moments": None if found.moment_a is None else found.moment_a.tolist(), **_spheres(found),
         "ionic_steps": None if found.journey is None else len(found.journey.steps),
         "seconds": time.perf_counter() - began, "device": name, "cores": os.cpu_count(), "torch": torch.__version__,
