@@ -170,8 +170,8 @@ def _lattices(results: Results) -> Iterator[str]:
 
 
 MAGNETS = {
-    "magnet/MnO/pbe0": "VASP at 4.40 Å, bent by 0.88° (not so here): 4.02 eV, 4.52 μB (Franchini and others, Phys. Rev. "
-    "B 72, 045132 (2005), abstract)",
+    "magnet/MnO/pbe0": "VASP at 4.40 Å, bent by 0.88° (not so here): 4.02 eV, 4.52 μB (Franchini and others, Phys. "
+    "Rev. B 72, 045132 (2005), abstract)",
     "magnet/NiO/hse06": "4.2 to 4.6 eV, 1.6 to 1.7 μB (from memory of several papers, not verified)",
 }  # fmt: skip
 
