@@ -22,6 +22,7 @@ from eigenwerk.dft.exchange.kernel import kernel_for
 from eigenwerk.dft.exchange.one_centre import OneCentreExchange
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.outer_loop import OuterLoop
+from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
@@ -173,7 +174,8 @@ class Calculation:
         hybrid = self.parameters.hybrid
         if hybrid is None or self.exchange is None:
             return []
-        return [OneCentreExchange(self.atoms, hybrid.fraction, hybrid.screening), self.exchange]
+        precision = self.parameters.pair_precision
+        return [OneCentreExchange(self.atoms, hybrid.fraction, hybrid.screening, precision), self.exchange]
 
     @cached_property
     def exchange(self) -> ExactExchange | None:
@@ -187,7 +189,8 @@ class Calculation:
                 self.structure.lattice_cv, self.kpoints, hybrid.screening, given.exchange_range, given.downsampling
             )
             operator = ExchangeOperator(
-                self.atoms, kernel, hybrid.fraction, downsampling=given.downsampling, together=given.exchange_block
+                self.atoms, kernel, hybrid.fraction, downsampling=given.downsampling, together=given.exchange_block,
+                grid=PairGrid.of(self.basis, given.pair_precision),
             )
             return ExactExchange(operator)
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.exchange.pair_charges import HARMONICS, pair_charges
+from eigenwerk.dft.exchange.pair_grid import PairGrid
 
 
 @pytest.fixture(scope="module")
@@ -15,12 +16,12 @@ def calc(calculation, crystal):
 def charges_of(calc, scaled_ac=None):
     basis = calc.basis
     scaled_ac = basis.structure.scaled_ac if scaled_ac is None else scaled_ac
-    return pair_charges(basis, calc.atoms.layout.species, basis.grids.wave, scaled_ac)
+    return pair_charges(basis, calc.atoms.layout.species, PairGrid.of(basis, "Normal"), scaled_ac)
 
 
 def on_grid(calc, charges, phase_S=None):
     """Each charge alone; (A, R)."""
-    points = int(np.prod(calc.basis.grids.wave))
+    points = PairGrid.of(calc.basis, "Normal").points
     unit_AA = torch.eye(charges.atoms * HARMONICS, dtype=torch.complex128)
     grid_AR = torch.zeros((len(unit_AA), points), dtype=torch.complex128)
     charges.add(grid_AR, unit_AA, phase_S)

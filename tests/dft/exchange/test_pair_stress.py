@@ -13,6 +13,7 @@ from eigenwerk.dft.exchange.kernel import (
     wigner_seitz_kernel,
 )
 from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.exchange.pair_stress import exchange_strain
 from eigenwerk.dft.exchange.pairs import PairExchange
 from eigenwerk.dft.terms.projectors import projector_strain
@@ -89,7 +90,7 @@ def test_waves_of_pairs_are_the_same_in_a_strained_cell(exchanging):
     case = exchanging()
     lattice_cv = case.calc.basis.lattice.vector_cv
     strained = case.calc.atoms.strained(1.04 * lattice_cv)
-    pairs = PairExchange(strained, case.operator.kernel, case.operator.stars.grid, np.zeros(3))
+    pairs = PairExchange(strained, case.operator.kernel, PairGrid.of(strained.basis, "Normal"))
     before, after = (one.waves(np.array([0.1, 0.2, 0.3])) for one in (case.operator.pairs, pairs))
     np.testing.assert_array_equal(after.wave_Gc, before.wave_Gc)
 

@@ -114,7 +114,8 @@ def test_what_cannot_be_is_refused_with_its_tag(read, lines, expected):
         ("AEXX = 0.25\n", "ISMEAR = 0\n", "warning", "AEXX = 0.25: not used"),
         ("NKRED = 2\n", "ISMEAR = 0\n", "note", "NKRED = 2: not used"),
         ("EVENONLY = .TRUE.\n", "ISMEAR = 0\n", "note", "EVENONLY = .TRUE.: not used"),
-        ("PRECFOCK = Fast\n", HYBRID, "note", "PRECFOCK = Fast: accepted and ignored: products of orbitals"),
+        ("PRECFOCK = Medium\n", HYBRID, "note", "PRECFOCK = Medium: an old setting of VASP: as Normal"),
+        ("PRECFOCK = Fast\n", "ISMEAR = 0\n", "note", "PRECFOCK = Fast: not used"),
         ("ALGO = Damped\nTIME = 0.2\n", HYBRID, "note", "ALGO = Damped: it finds the orbitals for each operator of"),
         ("IALGO = 58\n", HYBRID, "note", "IALGO = 58: it finds the orbitals for each operator of exact exchange"),
         ("GGA = B3\n", HYBRID, "note", "AGGAX = 0.72, ALDAX = 0.8, AGGAC = 0.81, ALDAC = 0.19 are taken, as in B3LYP"),
@@ -156,6 +157,14 @@ def test_a_part_of_the_q_points(read, lines, expected):
     inputs = read(lines)
     assert words(inputs, "error") == ""
     assert inputs.parameters.downsampling == expected
+
+
+@pytest.mark.parametrize(("word", "expected"), [("fast", "Fast"), ("Accurate", "Accurate"), ("Medium", "Normal")])
+def test_precision_of_pairs(read, word, expected):
+    inputs = read(f"PRECFOCK = {word}\n")
+    assert words(inputs, "error") == ""
+    assert inputs.parameters.pair_precision == expected
+    assert read("").parameters.pair_precision == "Normal"
 
 
 def test_bands_beside_the_mesh_need_all_its_points(read, tmp_path):

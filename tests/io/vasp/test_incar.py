@@ -409,7 +409,6 @@ def test_what_would_change_the_result_is_refused_by_name(text, expected):
         ("LCHARGH5 = T", "the State is always saved in eigenwerk.h5"),
         ("IMIX = 0", "it changes the path to self-consistency only"),
         ("EFERMI = MIDGAP", "the middle of the gap"),
-        ("PRECFOCK = Fast", "taken on the grid of the orbitals, which follows from PREC"),
         ("LMAXFOCK = 4", "all the moments that the data sets give them"),
         ("LDAUPRINT = 2", "not printed"),
         ("KBLOCK = 5", "it decides what VASP writes"),

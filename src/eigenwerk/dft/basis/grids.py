@@ -14,6 +14,9 @@ from eigenwerk.dft.crystal.structure import Structure
 PRECISION_FACTOR = {"Normal": 1.5, "Accurate": 2.0}
 """Radius of the density sphere over that of the orbitals, by PREC."""
 
+PAIR_FACTOR = {"Low": 1.0, "Fast": 1.25, "Normal": 1.5, "Accurate": 2.0}
+"""Radius of the sphere of pair densities of exact exchange over that of the orbitals, by PRECFOCK."""
+
 ELECTROSTATIC_FACTOR = sqrt(2.0)
 """Radius of the electrostatic sphere over twice the radius of the orbitals: |g|²/2 <= 8 ENCUT."""
 
@@ -44,7 +47,17 @@ def choose_grids(
     `multiples`: each size is divisible by it (glide and screw translations map grid points on grid
     points); `equal_axes`: axes that symmetry exchanges get the same size.
     """
-    radius = PRECISION_FACTOR[precision] * sphere_radius(cutoff)
+    wave = smallest_grid(structure, PRECISION_FACTOR[precision] * sphere_radius(cutoff), multiples, equal_axes)
+    return GridSizes(wave=wave, fine=(2 * wave[0], 2 * wave[1], 2 * wave[2]))
+
+
+def smallest_grid(
+    structure: Structure,
+    radius: float,
+    multiples: tuple[int, int, int] = (1, 1, 1),
+    equal_axes: tuple[tuple[int, ...], ...] = (),
+) -> tuple[int, int, int]:
+    """The smallest grid that holds a sphere of waves of this radius, bohr⁻¹, around any centre; see `choose_grids`."""
     length_c = np.linalg.norm(structure.lattice_cv, axis=1)
     # the sphere's extent along axis c in integer coordinates is |G| |a_c| / 2π
     needed = [2 * int(radius * length / (2 * np.pi) + 1e-9) + 1 for length in length_c]
@@ -54,8 +67,7 @@ def choose_grids(
         largest = _friendly(max(needed[c] for c in group), common)
         for c in group:
             size[c] = largest
-    wave = (size[0], size[1], size[2])
-    return GridSizes(wave=wave, fine=(2 * wave[0], 2 * wave[1], 2 * wave[2]))
+    return size[0], size[1], size[2]
 
 
 def _friendly(minimum: int, multiple: int) -> int:

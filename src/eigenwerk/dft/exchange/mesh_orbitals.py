@@ -18,11 +18,11 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points
-from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.wave_form import partners
 from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.density import filled_bands
+from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import projector_rotation
 from eigenwerk.dft.paw.one_centre import projections
@@ -43,11 +43,6 @@ class MeshPoint:
     operation: int
     reverses: bool
     flips: bool
-
-
-def grid_shift(basis: PlaneWaveBasis) -> np.ndarray:
-    """Fractional shift of the grid on which the orbitals of a basis are given."""
-    return np.zeros(3) if basis.inversion is None else basis.inversion.grid_shift(basis.grids.wave)
 
 
 def mesh_points(kpoints: KPoints) -> tuple[MeshPoint, ...]:
@@ -122,15 +117,15 @@ class MeshOrbitals:
 class Stars:
     """How the orbitals of a basis become those of all points of its mesh: integers and phases, made once.
 
-    shift_c: of the grid against the origin of the cell, fractional (`grid_shift`), which the phases hold.
+    shift_c: of the grid against the origin of the cell, fractional, which the phases hold.
     """
 
-    def __init__(self, atoms: PawAtoms, shift_c: np.ndarray):
-        self.atoms, self.basis, self.shift_c = atoms, atoms.basis, shift_c
+    def __init__(self, atoms: PawAtoms, grid: PairGrid):
+        """grid: on which the orbitals are wanted."""
+        self.atoms, self.basis, self.shift_c = atoms, atoms.basis, grid.shift_c
         basis, kpoints = atoms.basis, atoms.basis.kpoints
         self.mesh = mesh_points(kpoints)
-        self.grid = FilledGrid(basis.grids.wave)
-        self.points = int(np.prod(basis.grids.wave))
+        self.grid, self.points = FilledGrid(grid.size_c), grid.points
         # orbitals of Gamma alone are real on the grid
         self.real = basis.form.real_in_space and len(self.mesh) == 1 and not kpoints.point_kc.any()
         self._index_kWc, self._used_kW = self._whole_spheres()

@@ -18,7 +18,8 @@ Source: J. Paier, R. Hirschl, M. Marsman and G. Kresse, J. Chem. Phys. 122, 2341
 import numpy as np
 import torch
 
-from eigenwerk.dft.exchange.pair_shape import PairShape, pair_wave
+from eigenwerk.dft.exchange.pair_grid import pair_wave
+from eigenwerk.dft.exchange.pair_shape import PairShape
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.radial import integrate, spherical_bessel
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup, coulomb_difference, matching_radius
@@ -32,8 +33,8 @@ WAVES, REACH = 48, 6.5
 class OneCentreExchange(Term):
     """The one-centre part of exact exchange of all atoms, and that with their cores."""
 
-    def __init__(self, atoms: PawAtoms, fraction: float, omega: float):
-        """fraction: α; omega: screening, bohr⁻¹, 0 for none.
+    def __init__(self, atoms: PawAtoms, fraction: float, omega: float, precision: str = "Normal"):
+        """fraction: α; omega: screening, bohr⁻¹, 0 for none; precision: of pair densities (`PAIR_FACTOR`).
 
         Raises InputError for data sets without exchange with the core.
         """
@@ -45,7 +46,7 @@ class OneCentreExchange(Term):
         self._pair_xx = [
             runtime.tensor(_pairs_crossed(exchange_integrals(one.setup, omega, shape), one.setup.projector_count))
             for one in species
-            for shape in [PairShape.of(one.setup, pair_wave(atoms.basis))]
+            for shape in [PairShape.of(one.setup, pair_wave(atoms.basis, precision))]
         ]
 
     def __call__(self, charges: Charges) -> Contribution:

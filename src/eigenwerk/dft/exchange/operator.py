@@ -7,16 +7,19 @@ functions of the occupancies D and stand on their own (one_centre.py).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil
 
 import numpy as np
 import torch
 
 from eigenwerk.dft.basis.distribution import ToBands, ToWaves, bands_per_rank, own_bands
+from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.density import filled_bands
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint, Stars, grid_shift
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint, Stars
+from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.exchange.pairs import PairExchange, Targets, block_of_sources, blocks_of
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
@@ -42,19 +45,27 @@ class ExchangeOperator:
 
     def __init__(
         self, occupied: PawAtoms, kernel: ExchangeKernel, fraction: float, atoms: PawAtoms | None = None,
-        downsampling: Downsampling | None = None, together: int = 0,
+        downsampling: Downsampling | None = None, together: int = 0, grid: PairGrid | None = None,
     ):  # fmt: skip
         """occupied: of the occupied orbitals, on a mesh; atoms: of the orbitals that it is applied to, if others;
-        downsampling: which pairs of points count, if not all; together: orbitals at a time, 0 as memory allows."""
+        downsampling: which pairs of points count, if not all; together: orbitals at a time, 0 as memory allows;
+        grid: of pair densities, that of PRECFOCK = Normal by default."""
         self.together = together
         self.occupied, self.atoms, self.downsampling = occupied, atoms or occupied, downsampling
         self.basis, self.kernel, self.fraction = self.atoms.basis, kernel, fraction
-        self.stars = Stars(occupied, grid_shift(self.basis))
-        self.pairs = PairExchange(self.atoms, kernel, self.stars.grid, self.stars.shift_c)
+        self.grid = (grid or PairGrid.of(occupied.basis, "Normal")).at(self.basis)
+        self.stars, self.pairs = Stars(occupied, self.grid), PairExchange(self.atoms, kernel, self.grid)
+
+    @cached_property
+    def sphere_map(self) -> SphereMap:
+        """Where the waves of orbitals lie on the grid of pairs."""
+        return self.grid.sphere_map(self.basis)
 
     def at(self, atoms: PawAtoms) -> "ExchangeOperator":
         """The same for orbitals of other points."""
-        return ExchangeOperator(self.occupied, self.kernel, self.fraction, atoms, self.downsampling, self.together)
+        return ExchangeOperator(
+            self.occupied, self.kernel, self.fraction, atoms, self.downsampling, self.together, self.grid
+        )
 
     def partners(self, k: int) -> tuple[MeshPoint, ...]:
         """Points of the mesh that a point is paired with, and their weights."""
@@ -145,7 +156,7 @@ class ExchangeOperator:
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """V_x of whole orbitals, without the factor -α: their local part (1, b, W), coefficients of rows (b, I); and
         slopes (b, a, v), if they are wanted."""
-        basis, sphere_map = self.basis, self.basis.sphere_map.problems(slice(k, k + 1))
+        basis, sphere_map = self.basis, self.sphere_map.problems(slice(k, k + 1))
         sharing = 1 if slopes else basis.form.orbitals_on_grid
         # blocks of equal size, and an even number of orbitals where two share a grid
         grids = -(-self.together // sharing) or EXCHANGE_GRID_BYTES // (16 * self.pairs.points)
@@ -163,7 +174,7 @@ class ExchangeOperator:
             if targets.out_tav is not None:
                 slope_parts.append(targets.out_tav)
                 continue
-            field_1tR = targets.out_tR.unflatten(1, basis.grids.wave)[None]
+            field_1tR = targets.out_tR.unflatten(1, self.grid.size_c)[None]
             images.append(sphere_map.from_grid(field_1tR, n.stop - n.start))
         return torch.cat(images, 1), torch.cat(rows), torch.cat(slope_parts)
 

@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.exchange.pair_shape import PairShape, pair_wave
+from eigenwerk.dft.exchange.pair_grid import PairGrid
+from eigenwerk.dft.exchange.pair_shape import PairShape
 from eigenwerk.dft.paw.atoms import Species
 from eigenwerk.dft.paw.real_space import sphere_points
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX
@@ -128,12 +129,13 @@ class PairCharges:
 
 
 def pair_charges(
-    basis: PlaneWaveBasis, species: Sequence[Species], size_c: tuple[int, int, int], scaled_ac: np.ndarray
+    basis: PlaneWaveBasis, species: Sequence[Species], grid: PairGrid, scaled_ac: np.ndarray
 ) -> PairCharges:
     """Tables of all atoms on a grid, times the volume; scaled_ac: their places against its first point."""
+    size_c = grid.size_c
     runtime, parts, index, place, start = basis.runtime, [], [], [], 0
     for kind in species:
-        shape = PairShape.of(kind.setup, pair_wave(basis))
+        shape = PairShape.of(kind.setup, grid.wave)
         found_a = [sphere_points(basis.structure, size_c, scaled_ac[a], shape.radius) for a in kind.atom_a]
         most = max(1, max(len(point_xc) for point_xc in found_a))
         # what fills up lies far outside of the sphere, where charges are zero

@@ -20,12 +20,7 @@ from math import gamma
 import numpy as np
 from scipy.special import ive, jv
 
-from eigenwerk.dft.basis.grids import sphere_radius
-from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.paw.setup import Setup, matching_radius
-
-PAIR_FACTOR = 1.5
-"""Radius of the sphere of pair densities over that of orbitals: converged to 0.1 meV per atom (equations/exchange)."""
 
 ORDER = 2
 """Of the Bessel function in r: g_l has a continuous derivative at R."""
@@ -85,8 +80,3 @@ class PairShape:
         inside_x = ive(nu, z_x) * np.exp(z_x - alpha) / z_x**nu
         value_x = np.where(z2_x > 0, inside_x, np.exp(-alpha) * jv(nu, z_x) / z_x**nu)
         return np.asarray(value_x * alpha**nu / ive(nu, alpha))
-
-
-def pair_wave(basis: PlaneWaveBasis) -> float:
-    """Radius of the sphere of waves that pair densities are kept on, bohr⁻¹."""
-    return PAIR_FACTOR * sphere_radius(basis.cutoff)

@@ -51,7 +51,7 @@ def _of_bands(
     basis, x_here, rows_here = operator.basis, one.x_1bW[:, n], one.rows_1bI[:, n]
     if basis.form.real:  # each on a grid of its own
         x_here, rows_here = alone(x_here), alone(rows_here)
-    u_1tR = basis.sphere_map.problems(slice(one.k, one.k + 1)).to_grid(x_here)
+    u_1tR = operator.sphere_map.problems(slice(one.k, one.k + 1)).to_grid(x_here)
     targets = Targets.of(u_1tR[0].flatten(1), operator.fields(one.k, rows_here))
     strain_vv = one.filling_b.new_zeros((3, 3))
     for point in operator.partners(one.k):

@@ -5,8 +5,8 @@
     V_x ψ_m = -α Σ_n w_n [ψ_n(r) V_nm(r) + Σ_j p̃_j Σ_iaL P_ni Δ_L,ij ∫ g_aL V_nm],   w_n = f_n/N_k
     ∂E_x/∂R_a = -α Σ_m f_m w_k g Σ_n w_n Re Σ_L Q*_nm,aL ∫ g_aL ∇V_nm     (fixed P: compensation charges that move)
 
-V_x is linear, so two real orbitals may be given as one complex one, ψ₁ + iψ₂.  Pair densities are kept on the sphere of
-the density, as far as the wave grid holds it around every q.
+V_x is linear, so two real orbitals may be given as one complex one, ψ₁ + iψ₂.  Pair densities are kept on a sphere of
+waves and a grid of their own (pair_grid.py).
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,10 @@ import torch
 
 from eigenwerk.dft.basis.lattice import square
 from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points, to_waves
-from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
 from eigenwerk.dft.exchange.mesh_orbitals import SourceBlock
 from eigenwerk.dft.exchange.pair_charges import HARMONICS, PairCharges, pair_charges
-from eigenwerk.dft.exchange.pair_shape import pair_wave
+from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.parallel.block_sizes import EXCHANGE_TABLE_BYTES
 from eigenwerk.parallel.threads import each, threads_for
@@ -81,12 +80,12 @@ class Targets:
 class PairExchange:
     """Pair densities between orbitals of any two points of a mesh."""
 
-    def __init__(self, atoms: PawAtoms, kernel: ExchangeKernel, grid: FilledGrid, shift_c: np.ndarray):
-        """shift_c: of the grid against the origin of the cell, fractional."""
-        self.atoms, self.basis, self.kernel, self.grid = atoms, atoms.basis, kernel, grid
+    def __init__(self, atoms: PawAtoms, kernel: ExchangeKernel, grid: PairGrid):
+        self.atoms, self.basis, self.kernel, self.pair_grid = atoms, atoms.basis, kernel, grid
+        self.grid = FilledGrid(grid.size_c)
         self.points = int(np.prod(grid.size_c))
-        self.volume, self.radius = float(atoms.basis.volume), pair_radius(atoms.basis)
-        self.scaled_ac = atoms.basis.structure.scaled_ac - shift_c
+        self.volume, self.radius = float(atoms.basis.volume), grid.wave * (1 + 1e-9)
+        self.scaled_ac = atoms.basis.structure.scaled_ac - grid.shift_c
 
     @cached_property
     def multipole_LIi(self) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
@@ -103,7 +102,7 @@ class PairExchange:
     def charges(self) -> PairCharges:
         """Compensation charges times the volume."""
         species = self.atoms.layout.species
-        return pair_charges(self.basis, species, self.grid.size_c, self.scaled_ac)
+        return pair_charges(self.basis, species, self.pair_grid, self.scaled_ac)
 
     def waves(self, q_c: np.ndarray) -> PairWaves:
         """Those of pairs with the wave vector q, fractional; kept for the next application while there is room."""
@@ -228,16 +227,6 @@ class PairExchange:
         for column_ai, charge_aL, _ in self.multipole_LIi:
             weighted_naiL = charges_nIL[:, column_ai].conj() * weight_n[:, None, None, None]
             out_tI[:, column_ai] += torch.einsum("naiL,ntaL->tai", weighted_naiL, integral_ntA[..., charge_aL])
-
-
-def pair_radius(basis: PlaneWaveBasis) -> float:
-    """Radius of the sphere of pair densities, bohr⁻¹: that of the density, or the largest inside the grid's planes.
-
-    |q+G| <= r has |x_c| <= r |a_c|/2π along each axis, which must stay below N_c/2 for any q.
-    """
-    height_c = pi * np.array(basis.grids.wave) / np.linalg.norm(basis.sphere_cv, axis=1)
-    held = float(height_c.min()) * (1 - 1e-9)
-    return min(pair_wave(basis) * (1 + 1e-9), held)
 
 
 def block_of_sources(points: int, targets: int, bytes_together: int, itemsize: int = 16) -> int:

@@ -42,6 +42,7 @@ from eigenwerk.dft.inputs.exchange import (
     check_points_of_exchange,
     downsampling_of,
     hybrid_of,
+    pair_precision_of,
 )
 from eigenwerk.dft.inputs.field_files import band_selection, keeps_orbitals, sums_over_path
 from eigenwerk.dft.inputs.findings import Findings
@@ -269,6 +270,7 @@ class Draft:
             functional=self._functional.tag,
             hybrid=self._hybrid,
             downsampling=self._downsampling,
+            pair_precision=pair_precision_of(self.incar),
             dipole=dipole,
             **loop_settings(self.incar, chosen.frozen_steps, self.findings),
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from eigenwerk.dft.basis.grids import PAIR_FACTOR
 from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.dataset import DataSet
@@ -17,7 +18,7 @@ from eigenwerk.units import BOHR_ANGSTROM
 
 REDUCTIONS = ("NKREDX", "NKREDY", "NKREDZ")
 PARITIES = {"EVENONLY": EVEN, "ODDONLY": ODD}
-ONLY_HYBRID = ("AEXX", "HFSCREEN", "NKRED", *REDUCTIONS, *PARITIES, "NBLOCK_FOCK")
+ONLY_HYBRID = ("AEXX", "HFSCREEN", "PRECFOCK", "NKRED", *REDUCTIONS, *PARITIES, "NBLOCK_FOCK")
 """Tags that mean nothing without LHFCALC."""
 
 OF_B3LYP = ("B3", "B5")
@@ -138,6 +139,12 @@ def check_points_of_exchange(
             file, f"exact exchange of 1/r (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}",
             "Give a mesh, or set HFSCREEN = 0.2.",
         )  # fmt: skip
+
+
+def pair_precision_of(incar: Incar) -> str:
+    """PRECFOCK, of `PAIR_FACTOR`."""
+    word = str(incar.get("PRECFOCK"))
+    return word if word in PAIR_FACTOR else "Normal"
 
 
 def downsampling_of(

@@ -89,8 +89,13 @@ HYBRID = (
     ),
     Tag("HFRCUT", "float", 0.0, "Å", EXACT, "refused", "Radius beyond which the interaction of exact exchange ends.",
         "a radius by hand is not available", "Remove the line, or set HFRCUT = 0.", off_values=(0.0,)),
-    Tag("PRECFOCK", "word", "Normal", "", EXACT, "inert", "Grid of the exact exchange.",
-        "products of orbitals are taken on the grid of the orbitals, which follows from PREC"),
+    Tag("PRECFOCK", "word", "Normal", "", EXACT, "honoured",
+        "Sphere of waves of pair densities, times that of the orbitals: 1 (Low), 1.25 (Fast), 1.5 (Normal), 2 "
+        "(Accurate), on the smallest grid that holds it, whatever PREC.",
+        remedy="Set PRECFOCK = Fast, Normal or Accurate, or remove the line.",
+        choices=(TagValue("Low"), TagValue("Fast"), TagValue("Normal"), TagValue("Accurate"),
+                 TagValue("Medium", note="an old setting of VASP: as Normal"),
+                 TagValue("Single", "refused", "pairs in single precision are not chosen by PRECFOCK"))),
     *group(
         EXACT, "inert", "products of orbitals have all the moments that the data sets give them",
         ("LMAXFOCK", "int", 4, "", "Largest l of the exchange augmentation."),

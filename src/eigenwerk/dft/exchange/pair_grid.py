@@ -1,0 +1,79 @@
+"""The grid of pair densities: the smallest one that holds their sphere of waves around every q, and orbitals on it.
+
+PRECFOCK says how many times larger the sphere is than that of the orbitals (`PAIR_FACTOR`); the grid of the orbitals
+themselves, by PREC, may be finer or coarser.  Products of two orbitals reach to twice their sphere: what lies beyond
+the grid is folded back into it, small as the ends of orbitals are.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from eigenwerk.dft.basis.grids import PAIR_FACTOR, smallest_grid, sphere_radius
+from eigenwerk.dft.basis.orbital_fft import FilledGrid
+from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
+from eigenwerk.dft.basis.wave_form import SphereMap
+from eigenwerk.dft.crystal.inversion import turns
+from eigenwerk.dft.crystal.symmetry import equivalent_axes, translation_denominators
+
+
+@dataclass(frozen=True, eq=False)
+class PairGrid:
+    """wave: radius of the sphere, bohr⁻¹; size_c: points; shift_c: against the origin of the cell, fractional."""
+
+    wave: float
+    size_c: tuple[int, int, int]
+    shift_c: np.ndarray
+
+    @staticmethod
+    def of(basis: PlaneWaveBasis, precision: str) -> "PairGrid":
+        """For the orbitals of a basis; precision: of `PAIR_FACTOR`."""
+        wave, symmetry = pair_wave(basis, precision), basis.kpoints.symmetry
+        equal_axes = tuple(map(tuple, equivalent_axes(symmetry)))
+        structure = replace(basis.structure, lattice_cv=basis.sphere_cv)
+        size_c = smallest_grid(structure, wave, translation_denominators(symmetry), equal_axes)
+        inversion = basis.inversion
+        return PairGrid(wave, size_c, np.zeros(3) if inversion is None else inversion.grid_shift(size_c))
+
+    @property
+    def points(self) -> int:
+        """Points of the grid."""
+        return int(np.prod(self.size_c))
+
+    def at(self, basis: PlaneWaveBasis) -> "PairGrid":
+        """The same for the orbitals of other points, which may be real by inversion or not."""
+        shift_c = np.zeros(3) if basis.inversion is None else basis.inversion.grid_shift(self.size_c)
+        return replace(self, shift_c=shift_c)
+
+    def sphere_map(self, basis: PlaneWaveBasis) -> SphereMap:
+        """Where the waves of whole spheres lie on this grid."""
+        before, runtime = basis.sphere_map, basis.runtime
+        index_kWc = _waves(before.index_kW.cpu().numpy(), before.grid.size_c)
+        flat_kW = np.ravel_multi_index(tuple(np.moveaxis(index_kWc % np.array(self.size_c), -1, 0)), self.size_c)
+        true_kW = np.zeros(flat_kW.shape, dtype=bool)
+        for k, count in enumerate(basis.count_k):
+            for first in range(0, flat_kW.shape[1], before.waves):  # partners stand behind
+                true_kW[k, first : first + count] = True
+            # padding must not stand where a wave does
+            unused_x = np.setdiff1d(np.arange(self.points), flat_kW[k, true_kW[k]])
+            flat_kW[k, ~true_kW[k]] = np.resize(unused_x[: before.waves], int((~true_kW[k]).sum()))
+        turn_kW = None
+        if basis.inversion is not None:
+            rest_c = basis.inversion.off_grid(self.size_c)
+            if rest_c.any():
+                wave_kWc = index_kWc + basis.point_kc[:, None]
+                turn_kW = runtime.tensor(turns(wave_kWc, -rest_c), runtime.complex)
+        filled = FilledGrid.by(flat_kW[true_kW], self.size_c)
+        return SphereMap(filled, runtime.index(flat_kW), before.scale_kW, before.inversion, turn_kW)
+
+
+def _waves(flat_kW: np.ndarray, size_c: tuple[int, int, int]) -> np.ndarray:
+    """Integer waves of places on a grid; (k, W, 3)."""
+    index_kWc = np.stack(np.unravel_index(flat_kW, size_c), -1)
+    return index_kWc - np.array(size_c) * (2 * index_kWc >= np.array(size_c))
+
+
+def pair_wave(basis: PlaneWaveBasis, precision: str) -> float:
+    """Radius of the sphere of waves that pair densities are kept on, bohr⁻¹."""
+    return PAIR_FACTOR[precision] * sphere_radius(basis.cutoff)
+
