@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -184,3 +185,26 @@ def test_check_shows_what_each_rank_needs(case, capsys):
 def test_more_ranks_than_states_are_refused_by_check(case, capsys):
     assert main(["ncci", "check", str(case()), "--ranks", "60"]) == 2
     assert "has 59 many-body states, fewer than the 60 ranks. Start 59 or fewer" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["all-gather", "broadcast", "reduce", "reduce-scatter"])
+def test_a_rank_lost_in_any_step_of_a_product_ends_all_and_two_ranks_go_on(case, tmp_path, step):
+    text = CASE.replace("Nmax = 2", "Nmax = 4") + '[solver]\nbackend = "csb"\n'
+    text += "tolerance = 1e-10\ncheckpoint_minutes = 0\n"
+    path = case(text)
+    assert run(path, "-o", tmp_path / "whole").returncode == 0
+    path.write_text(text + 'layout = "triangle"\n')
+    with socket.create_server(("127.0.0.1", 0)) as meeting:
+        port = str(meeting.getsockname()[1])
+    common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "3", "OMP_NUM_THREADS": "1"}
+    program = [sys.executable, str(Path(__file__).parents[1] / "killed_in_step.py"), step, "1", "25"]
+    runs = [Run(*program, "ncci", "run", str(path), cold=True, **common, RANK=str(rank)) for rank in range(3)]
+    assert runs[1].end(START)[0] == -signal.SIGKILL
+    others = [runs[rank].end() for rank in (0, 2)]
+    assert {code for code, _, _ in others} == {1} and "Rank 1" in others[0][2], others
+    path.write_text(text)
+    assert run(path, "--ranks", 2).returncode == 0
+    whole, again = (read_levels(tmp_path / name) for name in ("whole", "helium"))
+    assert again.energy_n == pytest.approx(whole.energy_n, abs=1e-8)
+    assert again.solver["ranks"] == 2 and again.solver["layout"] == "dealt"

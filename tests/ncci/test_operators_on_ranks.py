@@ -107,6 +107,39 @@ def test_both_layouts_of_three_ranks_make_the_same_product(ranks, serial):
     assert spread["dealt"] <= 1.05 < spread["triangle"] <= 1.6
 
 
+def traffic_of_a_product(world, name):
+    """What one product sends, by verb: bytes of arrays, and calls."""
+    basis, pairs = problem(name)
+    operator = Hamiltonian(basis, pairs, "csb", Runtime(grid=ProcessGrid(world)), "triangle")
+    x_nb = random_vectors(1, basis.dimension)[:, operator.segments.own]
+    before = recorded(world)
+    operator.first(x_nb[None])
+    after = recorded(world)
+    shared = operator.shared
+    sent = {key: tuple(np.subtract(after[key], before.get(key, (0, 0)))) for key in after}
+    sizes = shared.home.length, shared.home.comm.size, shared.row.states, shared.row.comm.size
+    return {key: value for key, value in sent.items() if any(value)}, sizes
+
+
+def recorded(world):
+    return {
+        (row["verb"], row["group"]): (row["bytes"], row["calls"]) for row in world.trace.as_dict()["traffic"]
+    }
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize("size", [3, pytest.param(6, marks=pytest.mark.slow)])
+def test_a_product_on_the_triangle_sends_nothing_but_the_four_steps(ranks, size):
+    for sent, (length, column, states, row) in ranks(size).run(traffic_of_a_product, "3H Nmax 6"):
+        wanted = {}
+        if column > 1:
+            wanted["all_gather", "column"] = 8 * length, 1
+            wanted["reduce_scatter", "column"] = 8 * length * column, 1
+        if row > 1:
+            wanted["broadcast", "row"] = wanted["reduce", "row"] = 8 * states, 1
+        assert sent == wanted
+
+
 def test_shares_add_up_to_the_dense_matrix_and_split_the_work():
     basis = no_core_basis(2, 2, 4, 0)
     pairs, x_nb = random_pairs(basis), random_vectors(2, basis.dimension)

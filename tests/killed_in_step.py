@@ -1,0 +1,42 @@
+"""`eigenwerk` whose process is killed in one of the four steps of a product, as a machine that fails would.
+
+python killed_in_step.py STEP RANK NUMBER ncci run ...      (kill -9 of RANK at the NUMBER-th time)
+"""
+
+import os
+import signal
+import sys
+
+from eigenwerk.cli.main import main
+from eigenwerk.ncci.ranks.segments import Segments
+from eigenwerk.ncci.stored.csb_on_ranks import RowGroup
+from eigenwerk.parallel.transports.transport import TransportCommunicator
+
+PLACES = {
+    "all-gather": (Segments, "whole"),
+    "broadcast": (RowGroup, "start_broadcast"),
+    "reduce": (TransportCommunicator, "start_reduce"),
+    "reduce-scatter": (Segments, "own_sum"),
+}
+
+
+def killing(verb, number):
+    """The verb, but for the time when it kills."""
+    times = 0
+
+    def call(*args, **kwargs):
+        nonlocal times
+        times += 1
+        if times == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return verb(*args, **kwargs)
+
+    return call
+
+
+if __name__ == "__main__":
+    step, rank, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    if os.environ["RANK"] == rank:
+        owner, name = PLACES[step]
+        setattr(owner, name, killing(getattr(owner, name), number))
+    sys.exit(main(sys.argv[4:]))
