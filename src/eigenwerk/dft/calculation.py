@@ -190,7 +190,7 @@ class Calculation:
             )
             operator = ExchangeOperator(
                 self.atoms, kernel, hybrid.fraction, downsampling=given.downsampling, together=given.exchange_block,
-                grid=PairGrid.of(self.basis, given.pair_precision),
+                grid=PairGrid.of(self.basis, given.pair_precision), single=given.exchange_single,
             )
             return ExactExchange(operator)
 

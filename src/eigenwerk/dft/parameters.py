@@ -85,8 +85,9 @@ class Parameters:
     reciprocal space;
     solver: "automatic" or a sequence of eigensolvers (scf/solver_choice.py);
     stress: whether it is computed (ISIF); motion_time: TIME (hartree⁻¹), of the damped solver; start_single: whether
-    the first steps improve the orbitals in single precision; correct_forces: LCORR, and one more step where their error
-    is large; dipole: correction for that of a slab or molecule, projection: of the orbitals on atoms; or None.
+    the first steps improve the orbitals in single precision; exchange_single: whether pairs of exact exchange are;
+    correct_forces: LCORR, and one more step where their error is large; dipole: correction for that of a slab or
+    molecule, projection: of the orbitals on atoms; or None.
     """
 
     cutoff: float
@@ -118,6 +119,7 @@ class Parameters:
     solver: str = "automatic"
     motion_time: float = 0.4
     start_single: bool = False
+    exchange_single: bool = False
     correct_forces: bool = True
     stress: bool = True
     dipole: DipoleCorrection | None = None

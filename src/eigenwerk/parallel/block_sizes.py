@@ -18,8 +18,8 @@ DEVICE_GRID_BYTES = 2**28
 DEVICE_BLOCK_SHARE = 1 / 40
 """Share of a GPU's memory for the coefficients of one block of k-points; solvers hold some 20 times as much."""
 
-EXCHANGE_GRID_BYTES = 2**27
-"""Orbitals on the grid that exact exchange is applied to at a time."""
+EXCHANGE_GRID_BYTES, DEVICE_EXCHANGE_BYTES = 2**27, 2**32
+"""Orbitals on the grid that exact exchange is applied to at a time, on a processor and on a GPU."""
 
 EXCHANGE_TABLE_BYTES = 2**28
 """Interactions by wave vector that are kept from one application of exact exchange to the next."""
@@ -35,6 +35,13 @@ GUARD_SHARE, FEWEST_GUARDS = 8, 4
 
 BLOCKS_PER_THREAD = 2
 """Blocks of k-points for each thread, where there are enough: the last to finish is not waited for long."""
+
+
+def exchange_bytes(grid_bytes: float) -> tuple[float, float]:
+    """Bytes of orbitals that exact exchange is applied to at a time, and of pairs, where orbitals on the grid have
+    grid_bytes."""
+    on_device = grid_bytes == DEVICE_GRID_BYTES
+    return (DEVICE_EXCHANGE_BYTES, 4 * grid_bytes) if on_device else (EXCHANGE_GRID_BYTES, grid_bytes)
 
 
 def points_in_block(points: int, point_bytes: int, block_bytes: float) -> int:

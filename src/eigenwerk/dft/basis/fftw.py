@@ -32,7 +32,8 @@ ALIGNMENT = 64
 """Bytes; where arrays of PyTorch begin, and those that plans are made with."""
 
 DOUBLE = (torch.float64, torch.complex128)
-"""Number types that FFTW gets: in single precision it rounds otherwise, which can change the number of steps."""
+"""Number types that FFTW gets unasked: in single precision it rounds otherwise, which can change the number of
+steps."""
 
 _OF_THREAD = threading.local()
 _PLANNING = threading.RLock()
@@ -44,15 +45,17 @@ _CHOSEN: dict[Hashable, bool] = {}
 
 def for_thread(
     kind: Hashable, direction: str, array: torch.Tensor, make: Callable[[str], Plans],
-    times: Callable[[], tuple[float, float]],
+    times: Callable[[], tuple[float, float]], single: bool = False,
 ) -> Plans | None:  # fmt: skip
     """make(direction), once for each thread since plans carry the arrays they work on; None: PyTorch is to do it.
 
     FFTW does it where it is installed, for arrays of a processor in double precision, and if it is the faster one.
-    kind: what is transformed, with an own repr.  times: seconds of FFTW and of PyTorch for it.
+    kind: what is transformed, with an own repr.  times: seconds of FFTW and of PyTorch for it.  single: in single
+    precision as well.
     """
     # what shall be differentiated is transformed by PyTorch
-    if pyfftw is None or not array.is_cpu or array.dtype not in DOUBLE or array.requires_grad:
+    fitting = array.dtype in DOUBLE or (single and array.dtype == torch.complex64)
+    if pyfftw is None or not array.is_cpu or not fitting or array.requires_grad:
         return None
     plans = _OF_THREAD.__dict__.setdefault("plans", {})
     if (kind, direction) not in plans:

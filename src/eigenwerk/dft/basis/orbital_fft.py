@@ -53,15 +53,19 @@ class FilledGrid:
         return (low, high) if high.start < high.stop else (low,)
 
 
-def to_points(grid_knR: torch.Tensor, grid: FilledGrid) -> torch.Tensor:
-    """Σ_g f(g) exp(i g·R) of coefficients at their places, zero elsewhere; the argument's memory is used up."""
-    passes = _passes_for(grid_knR, grid, "FFTW_BACKWARD")
+def to_points(grid_knR: torch.Tensor, grid: FilledGrid, single: bool = False) -> torch.Tensor:
+    """Σ_g f(g) exp(i g·R) of coefficients at their places, zero elsewhere; the argument's memory is used up.
+
+    single: FFTW may serve numbers in single precision, too.
+    """
+    passes = _passes_for(grid_knR, grid, "FFTW_BACKWARD", single)
     return passes(grid_knR) if passes else torch.fft.ifftn(grid_knR, dim=GRID_AXES, norm="forward")
 
 
-def to_waves(field_knR: torch.Tensor, grid: FilledGrid) -> torch.Tensor:
-    """Σ_R f(R) exp(-i g·R), right in the filled rows alone; the argument's memory is used up."""
-    passes = _passes_for(field_knR, grid, "FFTW_FORWARD")
+def to_waves(field_knR: torch.Tensor, grid: FilledGrid, single: bool = False) -> torch.Tensor:
+    """Σ_R f(R) exp(-i g·R), right in the filled rows alone; the argument's memory is used up.  single: as in
+    `to_points`."""
+    passes = _passes_for(field_knR, grid, "FFTW_FORWARD", single)
     return passes(field_knR) if passes else torch.fft.fftn(field_knR, dim=GRID_AXES, norm="backward")
 
 
@@ -91,12 +95,12 @@ def _run(passes: list[fftw.Pass], grids: np.ndarray) -> None:
         one(grids, grids)
 
 
-def _passes_for(grid_knR: torch.Tensor, grid: FilledGrid, direction: str) -> _Passes | None:
+def _passes_for(grid_knR: torch.Tensor, grid: FilledGrid, direction: str, single: bool) -> _Passes | None:
     if not (fftw.fits(grid_knR) and torch.get_num_threads() == 1):
         return None
     dtype = str(grid_knR.dtype).removeprefix("torch.")
     make, kind = partial(_plan, grid, dtype), ("orbitals", grid, dtype, GROUP_BYTES)
-    return fftw.for_thread(kind, direction, grid_knR, make, lambda: _times(grid, dtype))
+    return fftw.for_thread(kind, direction, grid_knR, make, lambda: _times(grid, dtype), single)
 
 
 def _plan(grid: FilledGrid, dtype: str, direction: str) -> _Passes:

@@ -24,8 +24,7 @@ from eigenwerk.dft.exchange.pairs import PairExchange, Targets, block_of_sources
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.terms.term import OrbitalForces
-from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES
-from eigenwerk.parallel.threads import threads_for
+from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES, exchange_bytes
 
 
 @dataclass(frozen=True)
@@ -45,16 +44,16 @@ class ExchangeOperator:
 
     def __init__(
         self, occupied: PawAtoms, kernel: ExchangeKernel, fraction: float, atoms: PawAtoms | None = None,
-        downsampling: Downsampling | None = None, together: int = 0, grid: PairGrid | None = None,
+        downsampling: Downsampling | None = None, together: int = 0, grid: PairGrid | None = None, single: bool = False,
     ):  # fmt: skip
         """occupied: of the occupied orbitals, on a mesh; atoms: of the orbitals that it is applied to, if others;
         downsampling: which pairs of points count, if not all; together: orbitals at a time, 0 as memory allows;
-        grid: of pair densities, that of PRECFOCK = Normal by default."""
-        self.together = together
+        grid: of pair densities, that of PRECFOCK = Normal by default; single: pairs in single precision."""
+        self.together, self.single = together, single
         self.occupied, self.atoms, self.downsampling = occupied, atoms or occupied, downsampling
         self.basis, self.kernel, self.fraction = self.atoms.basis, kernel, fraction
         self.grid = (grid or PairGrid.of(occupied.basis, "Normal")).at(self.basis)
-        self.stars, self.pairs = Stars(occupied, self.grid), PairExchange(self.atoms, kernel, self.grid)
+        self.stars, self.pairs = Stars(occupied, self.grid), PairExchange(self.atoms, kernel, self.grid, single)
 
     @cached_property
     def sphere_map(self) -> SphereMap:
@@ -63,9 +62,8 @@ class ExchangeOperator:
 
     def at(self, atoms: PawAtoms) -> "ExchangeOperator":
         """The same for orbitals of other points."""
-        return ExchangeOperator(
-            self.occupied, self.kernel, self.fraction, atoms, self.downsampling, self.together, self.grid
-        )
+        settings = self.downsampling, self.together, self.grid, self.single
+        return ExchangeOperator(self.occupied, self.kernel, self.fraction, atoms, *settings)
 
     def partners(self, k: int) -> tuple[MeshPoint, ...]:
         """Points of the mesh that a point is paired with, and their weights."""
@@ -159,7 +157,8 @@ class ExchangeOperator:
         basis, sphere_map = self.basis, self.sphere_map.problems(slice(k, k + 1))
         sharing = 1 if slopes else basis.form.orbitals_on_grid
         # blocks of equal size, and an even number of orbitals where two share a grid
-        grids = -(-self.together // sharing) or EXCHANGE_GRID_BYTES // (16 * self.pairs.points)
+        room, _ = exchange_bytes(basis.runtime.grid_bytes)
+        grids = -(-self.together // sharing) or int(room) // (16 * self.pairs.points)
         most = max(1, grids) * sharing
         count, atoms = x_1bW.shape[1], len(basis.structure.symbols)
         size = ceil(count / max(1, ceil(count / most)) / sharing) * sharing if count else 1
@@ -184,18 +183,17 @@ class ExchangeOperator:
         """Fields of several orbitals, real ones in pairs; and the coefficients of rows (b, I)."""
         basis, count = self.basis, rows_1bI.shape[1]
         u_tR, field_tI = u_1tR[0].flatten(1), self.fields(k, rows_1bI)
-        targets = Targets.of(u_tR, field_tI, len(basis.structure.symbols) if slopes else 0)
-        size = self.source_block(len(u_tR))
+        targets = Targets.of(u_tR, field_tI, self.pairs.dtype, len(basis.structure.symbols) if slopes else 0)
+        size = self.source_block()
         for point in self.partners(k):
             waves = self.pairs.waves(basis.point_kc[k] - point.point_c)
             for block in sources.blocks(s, point, size):
                 self.pairs.add(block, waves, targets)
         return targets, self.rows(k, targets.out_tI, count)
 
-    def source_block(self, targets: int) -> int:
-        """How many orbitals are paired at a time with so many fields."""
-        per_thread = ceil(targets / threads_for(self.basis.runtime.device))
-        return block_of_sources(self.pairs.points, per_thread, self.basis.runtime.grid_bytes)
+    def source_block(self) -> int:
+        """How many of the occupied orbitals are on the grid at a time."""
+        return block_of_sources(self.pairs.points, EXCHANGE_GRID_BYTES)
 
     def fields(self, k: int, rows_1bI: torch.Tensor) -> torch.Tensor:
         """<p̃_I|ψ̃> of fields, two real orbitals in one, from those of rows; (t, I)."""

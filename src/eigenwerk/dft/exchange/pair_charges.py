@@ -28,7 +28,7 @@ HARMONICS = (COMPENSATION_LMAX + 1) ** 2
 DEGREE_L = [l for l in range(COMPENSATION_LMAX + 1) for _ in range(2 * l + 1)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ChargePart:
     """Spheres of one species, padded to the same number of points P.
 
@@ -74,7 +74,7 @@ class ChargePart:
         return out_aLP - (out_aLP.sum(-1) / whole_a[:, None])[..., None] * first_aP[:, None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairCharges:
     """The charges of all atoms; index_S: points of the grid, sphere after sphere, place_Sc: their fractional
     coordinates, not wrapped; atoms: how many."""
@@ -118,6 +118,17 @@ class PairCharges:
             made_axcL = (here_axcP.flatten(1, 2) @ part.table_aLP.mT).unflatten(1, (-1, 2))
             out_xaLc[:, part.atom_a] = made_axcL.permute(1, 0, 3, 2)
         return torch.view_as_complex(out_xaLc).flatten(1)
+
+    def to(self, dtype: torch.dtype) -> "PairCharges":
+        """Tables in another precision."""
+        return replace(self, parts=tuple(replace(part, table_aLP=part.table_aLP.to(dtype)) for part in self.parts))
+
+    def on(self, device: torch.device) -> "PairCharges":
+        """Charges for integrals and densities on another device."""
+        parts = tuple(
+            replace(part, table_aLP=part.table_aLP.to(device), atom_a=part.atom_a.to(device)) for part in self.parts
+        )
+        return replace(self, index_S=self.index_S.to(device), parts=parts)
 
     def slope(self, v: int) -> "PairCharges":
         """∂/∂R_a,v of all charges, in their place."""

@@ -52,7 +52,7 @@ def _of_bands(
     if basis.form.real:  # each on a grid of its own
         x_here, rows_here = alone(x_here), alone(rows_here)
     u_1tR = operator.sphere_map.problems(slice(one.k, one.k + 1)).to_grid(x_here)
-    targets = Targets.of(u_1tR[0].flatten(1), operator.fields(one.k, rows_here))
+    targets = Targets.of(u_1tR[0].flatten(1), operator.fields(one.k, rows_here), operator.pairs.dtype)
     strain_vv = one.filling_b.new_zeros((3, 3))
     for point in operator.partners(one.k):
         strain_vv += _of_point(operator, sources, one, point, targets, one.filling_b[n])
@@ -68,12 +68,13 @@ def _of_point(
     pairs = operator.pairs
     waves = pairs.waves(operator.basis.point_kc[one.k] - point.point_c)
     square_G, strain_vv = waves.vector_Gv.new_zeros(len(waves.place_G)), filling_t.new_zeros((3, 3))
-    for block in sources.blocks(one.s, point, operator.source_block(len(targets.u_tR))):
+    for block in sources.blocks(one.s, point, operator.source_block()):
         charges_nIL = pairs.charges_of_sources(block.proj_nI)
         pair_ntA = pairs.charges_of_pairs(charges_nIL, targets.proj_tI)
         density_xR = pairs.densities(block.u_nR, targets.u_tR, pair_ntA, waves)
         weight_x = (block.weight_n[:, None] * filling_t).flatten()
-        square_G += weight_x @ density_xR.index_select(1, waves.place_G).abs().square()
+        square_xG = density_xR.index_select(1, waves.place_G).abs().square()
+        square_G += weight_x.to(square_xG.dtype) @ square_xG
         field_xR = pairs.potentials(density_xR, waves)
         integral_ntA = pairs.integrals(pairs.charges, field_xR, waves).view_as(pair_ntA)
         pairs.collect(charges_nIL, integral_ntA, block.weight_n, targets.out_tI)

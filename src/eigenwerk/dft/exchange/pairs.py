@@ -19,13 +19,19 @@ import torch
 
 from eigenwerk.dft.basis.lattice import square
 from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points, to_waves
+from eigenwerk.dft.exchange import pair_loops_cuda, pair_loops_native
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
 from eigenwerk.dft.exchange.mesh_orbitals import SourceBlock
 from eigenwerk.dft.exchange.pair_charges import HARMONICS, PairCharges, pair_charges
 from eigenwerk.dft.exchange.pair_grid import PairGrid
+from eigenwerk.dft.exchange.pair_loops import PairLoops
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.parallel.block_sizes import EXCHANGE_TABLE_BYTES
+from eigenwerk.dft.single_precision import LOWER
+from eigenwerk.parallel.block_sizes import EXCHANGE_TABLE_BYTES, exchange_bytes
 from eigenwerk.parallel.threads import each, threads_for
+
+TARGETS_TOGETHER = 64
+"""Of pairs with one orbital, at most: several orbitals share what is read and written of targets."""
 
 SAME_WAVE = 1e8
 """Wave vectors that agree to as many parts are one."""
@@ -66,10 +72,14 @@ class Targets:
     out_tav: torch.Tensor | None = None
 
     @staticmethod
-    def of(u_tR: torch.Tensor, proj_tI: torch.Tensor, slopes_of: int = 0) -> "Targets":
-        """With nothing made of them yet; slopes_of: so many atoms, 0 if they are not wanted."""
+    def of(u_tR: torch.Tensor, proj_tI: torch.Tensor, dtype: torch.dtype, slopes_of: int = 0) -> "Targets":
+        """With nothing made of them yet, in numbers of that type; results are in double precision.
+
+        slopes_of: so many atoms, 0 if they are not wanted.
+        """
         slopes = proj_tI.real.new_zeros((len(u_tR), slopes_of, 3)) if slopes_of else None
-        return Targets(u_tR, proj_tI, torch.zeros_like(u_tR), torch.zeros_like(proj_tI), slopes)
+        out_tR, out_tI = torch.zeros_like(u_tR), torch.zeros_like(proj_tI)
+        return Targets(u_tR.to(dtype).contiguous(), proj_tI.to(dtype), out_tR, out_tI, slopes)
 
     def some(self, t: slice) -> "Targets":
         """Some of them; what is added to their results is added to these."""
@@ -80,9 +90,12 @@ class Targets:
 class PairExchange:
     """Pair densities between orbitals of any two points of a mesh."""
 
-    def __init__(self, atoms: PawAtoms, kernel: ExchangeKernel, grid: PairGrid):
+    def __init__(self, atoms: PawAtoms, kernel: ExchangeKernel, grid: PairGrid, single: bool = False):
+        """single: in single precision, but for sums of what potentials make of orbitals."""
         self.atoms, self.basis, self.kernel, self.pair_grid = atoms, atoms.basis, kernel, grid
         self.grid = FilledGrid(grid.size_c)
+        self.dtype = LOWER[atoms.runtime.complex] if single else atoms.runtime.complex
+        self.real = torch.empty(0, dtype=self.dtype).real.dtype
         self.points = int(np.prod(grid.size_c))
         self.volume, self.radius = float(atoms.basis.volume), grid.wave * (1 + 1e-9)
         self.scaled_ac = atoms.basis.structure.scaled_ac - grid.shift_c
@@ -92,7 +105,7 @@ class PairExchange:
         """Of each species: places of its projectors (a, i), of its charges (a, L), and Δ_Lij as complex numbers."""
         atoms, found = self.atoms, []
         for species in atoms.layout.species:
-            multipole_Lij = atoms.constant(species.setup, "multipole_Lij").to(atoms.runtime.complex)
+            multipole_Lij = atoms.constant(species.setup, "multipole_Lij").to(self.dtype)
             charge_aL = torch.as_tensor(species.atom_a[:, None] * HARMONICS + np.arange(HARMONICS))
             column_ai = atoms.layout.columns(species, multipole_Lij.device)
             found.append((column_ai, charge_aL.to(multipole_Lij.device), multipole_Lij))
@@ -102,7 +115,7 @@ class PairExchange:
     def charges(self) -> PairCharges:
         """Compensation charges times the volume."""
         species = self.atoms.layout.species
-        return pair_charges(self.basis, species, self.pair_grid, self.scaled_ac)
+        return pair_charges(self.basis, species, self.pair_grid, self.scaled_ac).to(self.real)
 
     def waves(self, q_c: np.ndarray) -> PairWaves:
         """Those of pairs with the wave vector q, fractional; kept for the next application while there is room."""
@@ -128,7 +141,9 @@ class PairExchange:
         vector_Gv = basis.lattice.waves(runtime.tensor(wave_Gc))
         kernel_R = vector_Gv.new_zeros(self.points)
         kernel_R[place_G] = self.kernel.of_waves(wave_Gc, square(vector_Gv)) / (self.volume * self.points)
-        return PairWaves(wave_Gc, vector_Gv, place_G, kernel_R, self.charges.phases(q_c))
+        phase_S = self.charges.phases(q_c)
+        turned_S = None if phase_S is None else phase_S.to(self.dtype)
+        return PairWaves(wave_Gc, vector_Gv, place_G, kernel_R.to(self.real), turned_S)
 
     def _sphere(self, q_c: np.ndarray) -> np.ndarray:
         """Integer G with |q+G| in the sphere of pair densities; (G, 3).  The same in a strained cell."""
@@ -142,51 +157,67 @@ class PairExchange:
 
     def add(self, sources: SourceBlock, waves: PairWaves, targets: Targets) -> None:
         """What exchange with some orbitals adds to all targets, without the factor -α; threads share the targets."""
-        charges_nIL = self.charges_of_sources(sources.proj_nI)
-        threads = threads_for(targets.u_tR.device)
-        pieces = min(len(targets.u_tR), threads)
-        step = -(-len(targets.u_tR) // pieces)
-        parts = [slice(first, first + step) for first in range(0, len(targets.u_tR), step)]
+        charges = self.charges_of_sources(sources.proj_nI)
+        u_nR = sources.u_nR.to(self.real if not sources.u_nR.is_complex() else self.dtype).contiguous()
+        threads, count = threads_for(u_nR.device), len(targets.u_tR)
+        step = -(-count // min(count, threads))
+        _, room = exchange_bytes(self.basis.runtime.grid_bytes)
+        together = max(1, int(room) // (self.points * targets.u_tR.element_size()))
+        most_t = min(step, together, TARGETS_TOGETHER)
+        most_n = max(1, together // most_t)
 
-        def work(t: slice) -> None:
-            self._add(sources, charges_nIL, waves, targets.some(t))
+        def work(part: slice) -> None:
+            for t in blocks_of(part.stop - part.start, most_t):
+                some = targets.some(slice(part.start + t.start, part.start + t.stop))
+                for n in blocks_of(len(u_nR), most_n):
+                    self._add(u_nR[n], sources.weight_n[n], [one[:, n] for one in charges], waves, some)
 
-        each(work, parts, threads)
+        each(work, blocks_of(count, step), threads)
 
-    def charges_of_sources(self, proj_nI: torch.Tensor) -> torch.Tensor:
-        """Σ_i P*_ni Δ_L,ij; (n, I, L)."""
-        out_nIL = proj_nI.new_zeros((*proj_nI.shape, HARMONICS))
+    def charges_of_sources(self, proj_nI: torch.Tensor) -> list[torch.Tensor]:
+        """Σ_i P*_ni Δ_L,ij of each species; (a, n, L, j)."""
+        found = []
         for column_ai, _, multipole_Lij in self.multipole_LIi:
-            out_nIL[:, column_ai] = torch.einsum("nai,Lij->najL", proj_nI[:, column_ai].conj(), multipole_Lij)
-        return out_nIL
+            count = multipole_Lij.shape[1]
+            matrix_ix = multipole_Lij.movedim(1, 0).reshape(count, -1)  # x = (L, j)
+            proj_ani = proj_nI[:, column_ai].to(self.dtype).conj().movedim(1, 0)
+            found.append((proj_ani @ matrix_ix).unflatten(-1, (HARMONICS, count)))
+        return found
 
-    def _add(self, sources: SourceBlock, charges_nIL: torch.Tensor, waves: PairWaves, targets: Targets) -> None:
-        pair_ntA = self.charges_of_pairs(charges_nIL, targets.proj_tI)
-        field_xR = self.potentials(self.densities(sources.u_nR, targets.u_tR, pair_ntA, waves), waves)
+    def _add(
+        self, u_nR: torch.Tensor, weight_n: torch.Tensor, charges: list[torch.Tensor], waves: PairWaves,
+        targets: Targets,
+    ) -> None:  # fmt: skip
+        pair_ntA = self.charges_of_pairs(charges, targets.proj_tI)
+        field_xR = self.potentials(self.densities(u_nR, targets.u_tR, pair_ntA, waves), waves)
         integral_ntA = self.integrals(self.charges, field_xR, waves).view_as(pair_ntA)
         if targets.out_tav is not None:
-            self._add_slopes(pair_ntA, field_xR, sources.weight_n, waves, targets.out_tav)
-        field_ntR = field_xR.view(*pair_ntA.shape[:2], -1)
-        for u_R, weight, field_tR in zip(sources.u_nR, sources.weight_n.tolist(), field_ntR, strict=True):
-            targets.out_tR.addcmul_(field_tR, u_R.to(field_tR.dtype), value=weight)
-        self.collect(charges_nIL, integral_ntA, sources.weight_n, targets.out_tI)
+            self._add_slopes(pair_ntA, field_xR, weight_n, waves, targets.out_tav)
+        self.loops.accumulate(field_xR, u_nR, weight_n, targets.out_tR)
+        self.collect(charges, integral_ntA, weight_n, targets.out_tI)
+
+    @cached_property
+    def loops(self) -> PairLoops:
+        """Loops over the points of the grid: compiled where that is possible."""
+        device = self.atoms.runtime.device
+        made = pair_loops_cuda if device.type == "cuda" else pair_loops_native
+        return made.loops(device, self.dtype) or PairLoops()
 
     def densities(
         self, u_nR: torch.Tensor, u_tR: torch.Tensor, pair_ntA: torch.Tensor, waves: PairWaves
     ) -> torch.Tensor:
         """Ω N ρ_nm(q+G) with compensation charges, pairs x = (n, t) one after the other, on the grid; (x, R)."""
-        grid_xR = (u_nR.conj()[:, None] * u_tR).flatten(0, 1)
-        self.charges.add(grid_xR, pair_ntA.flatten(0, 1), waves.phase_S)
-        return to_waves(grid_xR.unflatten(-1, self.grid.size_c), self.grid).flatten(-3)
+        grid_xR = self.loops.form(u_nR, u_tR, pair_ntA.flatten(0, 1), self.charges, waves.phase_S)
+        return to_waves(grid_xR.unflatten(-1, self.grid.size_c), self.grid, single=True).flatten(-3)
 
     def potentials(self, density_xR: torch.Tensor, waves: PairWaves) -> torch.Tensor:
         """V_nm at the points of the grid from what `densities` gives, whose memory is used up."""
-        density_xR *= waves.kernel_R
-        return to_points(density_xR.unflatten(-1, self.grid.size_c), self.grid).flatten(-3)
+        self.loops.multiply(density_xR, waves.kernel_R)
+        return to_points(density_xR.unflatten(-1, self.grid.size_c), self.grid, single=True).flatten(-3)
 
     def integrals(self, charges: PairCharges, field_xR: torch.Tensor, waves: PairWaves) -> torch.Tensor:
         """∫ g_aL V of some charges; (x, A)."""
-        return charges.integrals(field_xR, waves.phase_S).mul_(1 / self.points)
+        return self.loops.integrals(field_xR, charges, waves.phase_S, 1 / self.points)
 
     def _add_slopes(
         self, pair_ntA: torch.Tensor, field_xR: torch.Tensor, weight_n: torch.Tensor, waves: PairWaves,
@@ -211,27 +242,29 @@ class PairExchange:
 
         return {(v, w): change(v, w) for v in range(3) for w in range(v, 3)}
 
-    def charges_of_pairs(self, charges_nIL: torch.Tensor, proj_tI: torch.Tensor) -> torch.Tensor:
-        """Q_nm,aL; (n, t, A)."""
-        count_n, count_t = len(charges_nIL), len(proj_tI)
+    def charges_of_pairs(self, charges: list[torch.Tensor], proj_tI: torch.Tensor) -> torch.Tensor:
+        """Q_nm,aL from those of sources; (n, t, A)."""
+        count_n, count_t = charges[0].shape[1], len(proj_tI)
         out_ntA = proj_tI.new_empty((count_n, count_t, len(self.scaled_ac) * HARMONICS))
-        for column_ai, charge_aL, _ in self.multipole_LIi:
-            found_ntaL = torch.einsum("naiL,tai->ntaL", charges_nIL[:, column_ai], proj_tI[:, column_ai])
-            out_ntA[..., charge_aL] = found_ntaL
+        for (column_ai, charge_aL, _), charge_anLj in zip(self.multipole_LIi, charges, strict=True):
+            proj_ait = proj_tI[:, column_ai].movedim(0, -1)
+            found_anLt = (charge_anLj.flatten(1, 2) @ proj_ait).unflatten(1, (count_n, HARMONICS))
+            out_ntA[..., charge_aL] = found_anLt.permute(1, 3, 0, 2)
         return out_ntA
 
     def collect(
-        self, charges_nIL: torch.Tensor, integral_ntA: torch.Tensor, weight_n: torch.Tensor, out_tI: torch.Tensor
+        self, charges: list[torch.Tensor], integral_ntA: torch.Tensor, weight_n: torch.Tensor, out_tI: torch.Tensor
     ) -> None:
         """out_tI += Σ_n w_n Σ_iL P_ni Δ_L,ij I_nt,aL."""
-        for column_ai, charge_aL, _ in self.multipole_LIi:
-            weighted_naiL = charges_nIL[:, column_ai].conj() * weight_n[:, None, None, None]
-            out_tI[:, column_ai] += torch.einsum("naiL,ntaL->tai", weighted_naiL, integral_ntA[..., charge_aL])
+        weighted_ntA = integral_ntA * weight_n.to(self.real)[:, None, None]
+        for (column_ai, charge_aL, _), charge_anLj in zip(self.multipole_LIi, charges, strict=True):
+            integral_atx = weighted_ntA[..., charge_aL].permute(2, 1, 0, 3).flatten(2)  # x = (n, L)
+            out_tI[:, column_ai] += (integral_atx @ charge_anLj.conj().flatten(1, 2)).movedim(0, 1)
 
 
-def block_of_sources(points: int, targets: int, bytes_together: int, itemsize: int = 16) -> int:
-    """How many orbitals are paired with all targets at a time."""
-    return max(1, bytes_together // max(1, points * targets * itemsize))
+def block_of_sources(points: int, bytes_together: int, itemsize: int = 16) -> int:
+    """How many orbitals are made on the grid at a time."""
+    return max(1, bytes_together // max(1, points * itemsize))
 
 
 def blocks_of(count: int, size: int) -> Sequence[slice]:

@@ -33,6 +33,7 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         "frozen_steps": frozen,
         "motion_time": number(incar, "TIME"),
         "start_single": incar.get("PRECISION_START") == "Single",
+        "exchange_single": incar.get("PRECISION_EXCHANGE") == "Single",
         "correct_forces": bool(incar.get("LCORR")),
         "stress": _wants_stress(incar),
         "exchange_block": whole(incar, "NBLOCK_FOCK") if incar.get("LHFCALC") else 0,

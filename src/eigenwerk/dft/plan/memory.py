@@ -17,11 +17,11 @@ from eigenwerk.dft.plan.machine import Machine
 from eigenwerk.dft.plan.step_cost import points_per_block
 from eigenwerk.parallel.block_sizes import (
     BATCH_POINTS,
-    EXCHANGE_GRID_BYTES,
     EXCHANGE_OPERATORS,
     EXCHANGE_TABLE_BYTES,
     FEWEST_GUARDS,
     GUARD_SHARE,
+    exchange_bytes,
 )
 
 COMPLEX, REAL, ORBITAL = 16, 8, 0
@@ -244,11 +244,12 @@ def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mappi
     occupied = size.spins * size.kpoints * size.filled * (size.plane_waves + size.projectors) * COMPLEX
     images = 2 * size.number_bytes * axes["s"] * axes["k"] * axes["n"] * axes["G"]
     grid = COMPLEX * size.wave_points
-    together = size.exchange_block or EXCHANGE_GRID_BYTES / grid
+    room, pairs = exchange_bytes(machine.grid_bytes)
+    together = size.exchange_block or room / grid
     targets = grid * max(1, min(together, size.bands / layout.band_ranks))
     # of compensation charges on at most all points, and of the interaction by wave vector
     tables = (HARMONICS + 3) * 8 * size.wave_points + min(EXCHANGE_TABLE_BYTES, size.mesh * axes["k"] * grid)
-    return 2 * occupied + images + 2 * targets + 4 * max(grid, machine.grid_bytes) + tables
+    return 2 * occupied + images + 2 * targets + 4 * max(grid, pairs) + tables
 
 
 def _waves(size: JobSize, layout: Layout) -> int:

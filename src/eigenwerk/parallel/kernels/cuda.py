@@ -51,6 +51,11 @@ def integer(value: int) -> tuple[int, Any]:
     return int(value), ctypes.c_longlong
 
 
+def number(value: float) -> tuple[float, Any]:
+    """A number in double precision as an argument of a kernel."""
+    return float(value), ctypes.c_double
+
+
 @cache
 def can_compile() -> bool:
     """Whether the package cuda-bindings, which finds the compiler of CUDA sources, is installed."""

@@ -81,6 +81,11 @@ LOOP = (
         "Densities, potentials and energies are in double precision always, the last steps wholly; the log names the "
         "step from which on, and the error of single precision in eV.",
         remedy="Set PRECISION_START = Single or remove the line.", choices=(TagValue("Double"), TagValue("Single"))),
+    Tag("PRECISION_EXCHANGE", "word", "Single", "", SECTION, "honoured",
+        "Precision of the pair densities of exact exchange and of their FFTs (not in VASP): Single, or Double, which "
+        "takes twice as long. Orbitals, the operator, densities and energies are in double precision in any case.",
+        remedy="Set PRECISION_EXCHANGE = Double or remove the line.",
+        choices=(TagValue("Single"), TagValue("Double"))),
     Tag("LCORR", "bool", True, "", SECTION, "honoured",
         "Forces are corrected, to first order, for a density that is not quite self-consistent; .FALSE. leaves that "
         "out, and the step that may be added for forces."),

@@ -1,0 +1,71 @@
+"""Compiled loops against the plain ones; pairs in single precision against double."""
+
+import numpy as np
+import pytest
+import torch
+
+from eigenwerk.dft.exchange import pair_loops_cuda, pair_loops_native
+from eigenwerk.dft.exchange.kernel import screened_kernel
+from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.exchange.pair_charges import pair_charges
+from eigenwerk.dft.exchange.pair_grid import PairGrid
+from eigenwerk.dft.exchange.pair_loops import PairLoops
+
+ERROR = {torch.complex128: 1e-13, torch.complex64: 1e-5}
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+def close(found, expected):
+    error = float((found.cpu() - expected).abs().max() / expected.abs().max())
+    assert error < ERROR.get(expected.dtype, 1e-5), error
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("q_c", [(0, 0, 0), (0, 0.5, 0.25)])
+@pytest.mark.parametrize("dtype", ERROR)
+def test_compiled_loops_do_what_the_plain_ones_do(calculation, crystal, device, real, q_c, dtype):
+    calc = calculation(crystal("sic_bent"), cutoff_eV=100.0)
+    grid, scaled_ac = PairGrid.of(calc.basis, "Normal"), calc.basis.structure.scaled_ac
+    charges = pair_charges(calc.basis, calc.atoms.layout.species, grid, scaled_ac).to(torch.empty(0, dtype=dtype).real.dtype)
+    points, draw = grid.points, torch.Generator().manual_seed(1)
+
+    def noise(*shape, of=dtype):
+        return torch.randn(shape, generator=draw, dtype=of)
+
+    u_nR = noise(3, points, of=torch.empty(0, dtype=dtype).real.dtype) if real else noise(3, points)
+    u_tR, kernel_R, weight_n = noise(5, points), noise(points, of=u_nR.real.dtype), noise(3, of=torch.float64)
+    charge_xA = noise(15, charges.atoms * 9)
+    phase_S = charges.phases(np.array(q_c))
+    phase_S = None if phase_S is None else phase_S.to(dtype)
+    loops = pair_loops_native if device == "cpu" else pair_loops_cuda
+    compiled = loops.loops(torch.device(device), dtype)
+    if compiled is None:
+        pytest.skip("nothing to compile with")
+    plain, there = PairLoops(), charges.on(torch.device(device))
+    expected_xR = plain.form(u_nR, u_tR, charge_xA, charges, phase_S)
+
+    def moved(tensor):
+        return None if tensor is None else tensor.to(device)
+
+    found_xR = compiled.form(moved(u_nR), moved(u_tR), moved(charge_xA), there, moved(phase_S))
+    close(found_xR, expected_xR)
+    compiled.multiply(found_xR, moved(kernel_R))
+    plain.multiply(expected_xR, kernel_R)
+    close(found_xR, expected_xR)
+    expected_xA = plain.integrals(expected_xR, charges, phase_S, 0.5)
+    close(compiled.integrals(moved(expected_xR), there, moved(phase_S), 0.5), expected_xA)
+    outs = [torch.ones((5, points), dtype=torch.complex128, device=where) for where in ("cpu", device)]
+    plain.accumulate(expected_xR, u_nR, weight_n, outs[0])
+    compiled.accumulate(moved(expected_xR), moved(u_nR), moved(weight_n), outs[1])
+    assert float((outs[1].cpu() - outs[0]).abs().max() / outs[0].abs().max()) < ERROR[dtype]
+
+
+def test_single_precision_of_pairs_changes_the_energy_by_a_millionth(exchanging):
+    case = exchanging(mesh=(1, 1, 2))
+    operator = ExchangeOperator(case.calc.atoms, screened_kernel(0.15), 0.4, single=True)
+    image = operator.apply(operator.sources(case.coeff, case.occ), case.coeff)
+    found = operator.energy(case.coeff, image, case.filling)
+    expected = case.operator.energy(case.coeff, case.image, case.filling)
+    assert found == pytest.approx(expected, rel=1e-6)
+    assert found != expected
