@@ -336,9 +336,11 @@ class Calculation:
             )
         if hybrid.screening:
             return
+        if self.exchange.operator.kernel.long_range is not None:  # 1/r that ends before the next cell, at any point
+            return
         raise InputError(
-            f"LHFCALC: bands at k-points beside the mesh ({kpoints.source}) need a screened interaction; that of 1/r "
-            "diverges between neighbouring points. Set HFSCREEN = 0.2 (HSE06), or leave these k-points out."
+            f"LHFCALC: bands at k-points beside the mesh ({kpoints.source}) need an interaction that ends; that of 1/r "
+            "diverges between neighbouring points. Set HFSCREEN = 0.2 (HSE06), or exchange_range = \"Wigner-Seitz\"."
         )
 
     def forces_of(self, state: State) -> Forces:

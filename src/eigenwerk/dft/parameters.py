@@ -130,7 +130,8 @@ class Parameters:
 USER_TAGS = {
     "cutoff": "ENCUT", "precision": "PREC", "wave_grid": "NGX, NGY, NGZ", "fine_grid": "NGXF, NGYF, NGZF",
     "functional": "GGA", "hybrid": "LHFCALC, AEXX, HFSCREEN",
-    "downsampling": "NKRED, EVENONLY, ODDONLY", "pair_precision": "PRECFOCK", "spins": "ISPIN",
+    "downsampling": "NKRED, EVENONLY, ODDONLY", "pair_precision": "PRECFOCK",
+    "exchange_range": "range of exact exchange", "spins": "ISPIN",
     "electrons": "NELECT", "ismear": "ISMEAR", "width": "SIGMA",
     "fixed_occupations": "FERWE, FERDO", "fixed_moment": "NUPDOWN", "hubbard": "LDAU", "real_space": "LREAL",
     "mixing": "AMIX, BMIX, IMIX, MAXMIX", "symmetry_level": "ISYM", "symmetry_tolerance": "SYMPREC",

@@ -5,6 +5,7 @@ from math import pi
 import numpy as np
 import pytest
 import torch
+from scipy.special import erf
 
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.crystal.kpoints import explicit, mesh_kpoints
@@ -74,3 +75,28 @@ def test_a_part_of_the_q_points_gives_a_point_charge_the_energy_that_all_of_them
         # a Gaussian charge far narrower than the distance of images, of which the sum sees the centre
         energies.append(float((kernel(norm2_x) * torch.exp(-0.5 * norm2_x)).sum()) / count)
     assert energies[1] == pytest.approx(energies[0], rel=1e-4)
+
+
+def test_between_the_waves_of_its_cell_it_is_the_integral_over_that_cell():
+    """Against a sum over points of the Wigner-Seitz cell, a sphere's worth of them at a time; smooth through the waves
+    of the cell."""
+    lattice_cv, cells = np.array([[9.0, 0, 0], [0, 8.0, 1.0], [0, 0, 10.0]]), np.diag([1, 2, 1])
+    long_range = wigner_seitz_kernel(lattice_cv, cells).long_range
+    crystal_cv, size = cells @ lattice_cv, 60
+    axis = np.arange(size) / size
+    scaled_Rc = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3)
+    scaled_Rc -= np.rint(scaled_Rc)
+    place_Rv = scaled_Rc @ crystal_cv
+    for image_c in np.ndindex(3, 3, 3):  # the cell is nearly rectangular: neighbours are enough
+        moved_Rv = (scaled_Rc + np.array(image_c) - 1) @ crystal_cv
+        nearer_R = np.linalg.norm(moved_Rv, axis=1) < np.linalg.norm(place_Rv, axis=1) - 1e-9
+        place_Rv = np.where(nearer_R[:, None], moved_Rv, place_Rv)
+    length_R = np.maximum(np.linalg.norm(place_Rv, axis=1), 1e-9)
+    value_R = erf(long_range.a * length_R) / length_R
+    weight = abs(np.linalg.det(crystal_cv)) / len(value_R)
+    for wave_c in ([0.3, 0.1, -0.2], [0.0, 0.25, 0.0], [0.3, 1.1, 0.8]):
+        q_v = 2 * pi * np.linalg.inv(lattice_cv) @ np.array(wave_c)
+        expected = float((value_R * np.cos(place_Rv @ q_v)).sum() * weight)
+        assert long_range(np.array([wave_c]))[0] == pytest.approx(expected, abs=0.02 * float(value_R.sum() * weight))
+    at, near = (long_range(np.array([[0.0, 0.5 + step, 1.0]]))[0] for step in (0.0, 1e-5))
+    assert near == pytest.approx(at, rel=1e-3)

@@ -76,18 +76,23 @@ def test_reduced_and_whole_meshes_give_one_energy(calculation, crystal):
     torch.testing.assert_close(apart.eig_skn[0, :, :4], reduced.eig_skn[0, :, :4], atol=2e-6, rtol=0)
 
 
-def test_bands_beside_the_mesh_are_those_of_its_points_where_they_meet(calculation, crystal):
-    """And 1/r, whose exchange diverges between points, is refused."""
+@pytest.mark.parametrize(
+    "functional", [{"hybrid": Hybrid.of(0.25, 0.11)}, {"exchange_range": "Wigner-Seitz"}], ids=["screened", "1/r"]
+)
+def test_bands_beside_the_mesh_are_those_of_its_points_where_they_meet(calculation, crystal, functional):
+    """And 1/r without an end, whose exchange diverges between points, is refused."""
     settings = {**PBE0, "mesh": (2, 1, 1), "ediff_eV": 1e-7, "cutoff_eV": 90.0}
-    calc = calculation(crystal("si"), **{**settings, "hybrid": Hybrid.of(0.25, 0.11)})
+    calc = calculation(crystal("si"), **{**settings, **functional})
     state = calc.run().state
-    point_kc = np.concatenate([calc.kpoints.point_kc, [[0.1, 0.2, 0.3]]])
+    point_kc = np.concatenate([calc.kpoints.point_kc, [[1e-4, 0.0, 0.0], [0.1, 0.2, 0.3]]])
     points = explicit(point_kc, np.ones(len(point_kc)), calc.kpoints.symmetry)
     found = calc.bands_at(state.density, points)
     assert found.converged
-    torch.testing.assert_close(found.eig_skn[:, :-1, :6], state.eig_skn[:, :, :6], atol=2e-6, rtol=0)
+    torch.testing.assert_close(found.eig_skn[:, :-2, :6], state.eig_skn[:, :, :6], atol=2e-6, rtol=0)
+    # and next to them
+    torch.testing.assert_close(found.eig_skn[:, -2, :6], state.eig_skn[:, 0, :6], atol=1e-5, rtol=0)
     plain = calculation(crystal("si"), **settings)
-    with pytest.raises(InputError, match=r"need a screened interaction.*Set HFSCREEN"):
+    with pytest.raises(InputError, match=r"need an interaction that ends.*Set HFSCREEN"):
         plain.bands_at(state.density, points)
 
 

@@ -181,10 +181,13 @@ def test_a_list_of_points_serves_screened_exchange_alone(read, tmp_path):
         assert expected in errors and bool(expected) == bool(errors)
 
 
-def test_bands_beside_the_mesh_need_a_screened_interaction(read, tmp_path):
+def test_for_bands_beside_the_mesh_plain_exchange_ends_at_a_cell(read, tmp_path):
+    assert read("").parameters.exchange_range == "probe charge"
     (tmp_path / "KPOINTS_OPT").write_text("path\n4\nLine-mode\nReciprocal\n0 0 0\n.5 0 0\n")
-    assert "need a screened interaction: 1/r diverges there. Set HFSCREEN = 0.2" in words(read(""), "error")
-    assert words(read("HFSCREEN = 0.2\n"), "error") == ""
+    plain, screened = read(""), read("HFSCREEN = 0.2\n")
+    assert words(plain, "error") == words(screened, "error") == ""
+    assert plain.parameters.exchange_range == "Wigner-Seitz" and "1/r ends at the Wigner-Seitz" in words(plain, "note")
+    assert screened.parameters.exchange_range == "probe charge" and "Wigner-Seitz" not in words(screened, "note")
 
 
 

@@ -44,6 +44,9 @@ ZERO = 1e-12
 NEAR = 1e-9
 """Distances below this (bohr) are zero."""
 
+SHIFT = 1e-8
+"""Of waves against those of the cell, in units of them: zero below this."""
+
 WIDTH, WAVES = 5.0, 3.0
 """a R of the long range inside a Wigner-Seitz cell, and waves of its grid in units of a times heights of the cell."""
 
@@ -146,7 +149,9 @@ def cut_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> ExchangeKernel:
 
 @dataclass(frozen=True)
 class LongRange:
-    """∫ erf(a r)/r exp(-iq·r) over a Wigner-Seitz cell, at the waves that are periodic in it.
+    """∫ erf(a r)/r exp(-iq·r) over a Wigner-Seitz cell, at the waves that are periodic in it, or such with one shift.
+
+    With a shift, r counts: it is that of the nearest image, the mean of those that are equally near.
 
     cells_cc, crystal_cv: its integers and lattice; a: bohr⁻¹; size_c: of the grid of waves, beyond which it is zero.
     """
@@ -157,8 +162,50 @@ class LongRange:
     size_c: tuple[int, ...]
 
     def __call__(self, wave_xc: np.ndarray) -> np.ndarray:
-        """For wave vectors in fractional coordinates of the primitive cell."""
-        return self._at(self._value_R, wave_xc)
+        """For wave vectors in fractional coordinates of the primitive cell, all with the same shift."""
+        index_xc = wave_xc @ self.cells_cc.T
+        shift_c = index_xc[0] - np.floor(index_xc[0] + 0.5 + SHIFT)
+        if np.abs(shift_c).max() < SHIFT:
+            return self._at(self._value_R, index_xc)
+        return self._at(self._shifted(shift_c), index_xc - shift_c)
+
+    def _shifted(self, shift_c: np.ndarray) -> np.ndarray:
+        """With exp(-2πi shift·r) in the cell; the last one is kept."""
+        key = tuple(np.rint(shift_c / SHIFT).astype(int).tolist())
+        if key not in self._kept:
+            place_y, scaled_yc, share_y = self._points
+            phase_y = share_y * np.exp(-2j * pi * (scaled_yc @ shift_c))
+            field_R = self._field_R.ravel() * (
+                np.bincount(place_y, phase_y.real) + 1j * np.bincount(place_y, phase_y.imag)
+            )
+            self._kept.clear()
+            self._kept[key] = self._fft(field_R.reshape(self.size_c))
+        return self._kept[key]
+
+    @cached_property
+    def _kept(self) -> dict[tuple[int, ...], np.ndarray]:
+        return {}
+
+    @cached_property
+    def _field_R(self) -> np.ndarray:
+        return self._fields[0]
+
+    @cached_property
+    def _points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Nearest images of all points of the cell: which point, fractional coordinates, share of those as near."""
+        axes, slab = [np.arange(size) / size for size in self.size_c], int(np.prod(self.size_c[1:]))
+        image_xc, places, scaled, shares = np.array(list(product((-2, -1, 0, 1, 2), repeat=3))), [], [], []
+        for x, first in enumerate(axes[0]):
+            base_Rc = np.stack(np.meshgrid([first], axes[1], axes[2], indexing="ij"), -1).reshape(-1, 3)
+            base_Rc = base_Rc - np.rint(base_Rc)
+            images = [(base_Rc + image_c) @ self.crystal_cv for image_c in image_xc]
+            length_xR = np.stack([np.linalg.norm(image_Rv, axis=1) for image_Rv in images])
+            near_xR = length_xR < length_xR.min(0) + NEAR
+            image_y, place_y = np.nonzero(near_xR)
+            places.append(place_y + x * slab)
+            scaled.append(base_Rc[place_y] + image_xc[image_y])
+            shares.append(1.0 / near_xR.sum(0)[place_y])
+        return np.concatenate(places), np.concatenate(scaled), np.concatenate(shares)
 
     def cell_strain(self, wave_xc: np.ndarray, weight_x: np.ndarray) -> np.ndarray:
         """Σ_x W_x ∂/∂ε_vw of it at fixed waves in fractional coordinates, with a as it is; (3, 3).
@@ -167,11 +214,12 @@ class LongRange:
         """
         strain_vv = np.empty((3, 3))
         for (v, w), value_R in self._strain_R.items():
-            strain_vv[v, w] = strain_vv[w, v] = weight_x @ self._at(value_R, wave_xc)
+            strain_vv[v, w] = strain_vv[w, v] = weight_x @ self._at(value_R, wave_xc @ self.cells_cc.T)
         return strain_vv
 
     def _at(self, value_R: np.ndarray, wave_xc: np.ndarray) -> np.ndarray:
-        index_xc = np.rint(wave_xc @ self.cells_cc.T).astype(int)
+        """wave_xc: whole numbers of waves of the cell."""
+        index_xc = np.rint(wave_xc).astype(int)
         size_c = np.array(self.size_c)
         inside_x = (2 * np.abs(index_xc) < size_c).all(1)
         return np.asarray(value_R[tuple((index_xc % size_c).T)] * inside_x)
@@ -179,7 +227,7 @@ class LongRange:
     @cached_property
     def _value_R(self) -> np.ndarray:
         """On the grid of waves, as an FFT gives them."""
-        return self._fft(self._fields[0])
+        return self._fft(self._field_R)
 
     @cached_property
     def _strain_R(self) -> dict[tuple[int, int], np.ndarray]:

@@ -41,6 +41,7 @@ from eigenwerk.dft.inputs.exchange import (
     check_data_of_exchange,
     check_points_of_exchange,
     downsampling_of,
+    exchange_range,
     hybrid_of,
     pair_precision_of,
 )
@@ -269,6 +270,7 @@ class Draft:
             solver=chosen.solver,
             functional=self._functional.tag,
             hybrid=self._hybrid,
+            exchange_range=exchange_range(self.bands, self._hybrid),
             downsampling=self._downsampling,
             pair_precision=pair_precision_of(self.incar),
             dipole=dipole,

@@ -21,6 +21,8 @@ PARITIES = {"EVENONLY": EVEN, "ODDONLY": ODD}
 ONLY_HYBRID = ("AEXX", "HFSCREEN", "PRECFOCK", "NKRED", *REDUCTIONS, *PARITIES, "NBLOCK_FOCK")
 """Tags that mean nothing without LHFCALC."""
 
+PROBE_CHARGE, WIGNER_SEITZ = "probe charge", "Wigner-Seitz"
+
 OF_B3LYP = ("B3", "B5")
 """Words of GGA that serve in hybrids alone, with the shares of B3LYP."""
 
@@ -197,15 +199,26 @@ def check_data_of_exchange(datasets: dict[str, DataSet], incar: Incar, findings:
         findings.add(incar.problem("LHFCALC", message, "Use data sets of gpaw-data, which have it for all elements."))
 
 
+def exchange_range(bands: BandRequest | None, hybrid: Hybrid | None) -> str:
+    """What becomes of exact exchange at long range (`UNSCREENED` of exchange/kernel.py).
+
+    A probe charge says what stands for 1/r at zero wave vector and nothing of points beside the mesh, between which 1/r
+    diverges; what ends at a cell does not.
+    """
+    asked = bool(bands) and hybrid is not None and bool(hybrid.fraction) and not hybrid.screening
+    return WIGNER_SEITZ if asked else PROBE_CHARGE
+
+
 def check_bands_of_exchange(
     bands: BandRequest, hybrid: Hybrid | None, incar: Incar, findings: Findings
 ) -> None:
-    """Bands beside the mesh need an interaction that does not diverge between its points, and all of these."""
+    """Bands beside the mesh need all of its points, and an interaction that does not diverge between them."""
     sources = " and the ".join(points.source for points in bands.lists)
     if bands and hybrid is not None and hybrid.fraction:
         for tag in _thinning(incar)[:1]:
             message = f"bands at k-points beside the mesh (the {sources}) need exchange with all points of the mesh"
             findings.add(incar.problem(tag, message, "Remove the line, or leave these k-points out."))
-    if bands and hybrid is not None and hybrid.fraction and not hybrid.screening:
-        message = f"bands at k-points beside the mesh (the {sources}) need a screened interaction: 1/r diverges there"
-        findings.add(incar.problem("LHFCALC", message, "Set HFSCREEN = 0.2 (HSE06), or leave these k-points out."))
+    if exchange_range(bands, hybrid) == WIGNER_SEITZ:
+        message = f"for bands beside the mesh (the {sources}) 1/r ends at the Wigner-Seitz cell of the mesh in the "
+        message += "whole run; energies of a run without them, with a probe charge instead, differ by what the "
+        findings.add(incar.problem("LHFCALC", f"{message}mesh is too coarse by", severity="note"))
