@@ -43,7 +43,7 @@ def test_two_ranks_tell_one_story_with_the_levels_of_one(case, tmp_path):
     path = case()
     one, two = run(path, "-o", tmp_path / "one"), run(path, "-o", tmp_path / "two", "--ranks", 2, "--transport", "gloo")
     assert two.returncode == 0, two.stderr
-    for words in ("2, started by eigenwerk", "ranks 0 and 1 on", "Gloo", "csb on 2 ranks (cpu, gloo), blocks by dealt"):
+    for words in ("2, started by eigenwerk", "ranks 0 and 1 on", "Gloo", "csb on 2 ranks (cpu, gloo), blocks dealt"):
         assert two.stdout.count(words) == 1, words
     tables = [done.stdout[done.stdout.index("  n     J") :].replace("/one", "/two") for done in (one, two)]
     assert two.stdout.count("Files: ") == 1 and tables[0].count("\n") == tables[1].count("\n")

@@ -122,7 +122,8 @@ def run_case(
     where = f"{device}" if world.size == 1 else f"{world.size} ranks ({device.type}, {world.transport})"
     if operator.shared_about:
         spread = operator.shared_about["nonzeros_max_over_mean"]
-        where += f", blocks by {operator.shared_about['layout']}, nonzeros up to {spread:.2f} of the mean"
+        how = {"dealt": "dealt out", "triangle": "on a triangle"}[operator.shared_about["layout"]]
+        where += f", blocks {how}, nonzeros up to {spread:.2f} of the mean"
     say(f"operator   {operator.backend} on {where}, {case.solver.precision} precision, {operator.build_seconds:.1f} s")
 
     known = _known_states(case, source, operator, start)
