@@ -17,7 +17,8 @@ PUBLISHED = Path(__file__).resolve().parents[3] / "shared/reference/published"
 SEMILOCAL: dict[str, object] = {}
 HSE06, PBE0 = {"LHFCALC": "T", "HFSCREEN": 0.2}, {"LHFCALC": "T"}
 FUNCTIONALS = {"pbe": SEMILOCAL, "hse06": HSE06, "pbe0": PBE0}
-COMMON = {"PREC": "Accurate", "ISMEAR": 0, "SIGMA": 0.01, "EDIFF": "1E-5", "LWAVE": "F", "LCHARG": "F", "NELM": 80}
+COMMON = {"PREC": "Accurate", "ISMEAR": 0, "SIGMA": 0.01, "EDIFF": "1E-5", "LWAVE": "F", "LCHARG": "F", "NELM": 80,
+          "ISIF": 0}  # fmt: skip
 
 FCC = ((0, 0.5, 0.5), (0.5, 0, 0.5), (0.5, 0.5, 0))
 CUBE = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
