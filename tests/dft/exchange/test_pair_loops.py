@@ -10,6 +10,7 @@ from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pair_charges import pair_charges
 from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.exchange.pair_loops import PairLoops
+from eigenwerk.dft.exchange.pair_stress import exchange_strain
 
 ERROR = {torch.complex128: 1e-13, torch.complex64: 1e-5}
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -27,13 +28,14 @@ def close(found, expected):
 def test_compiled_loops_do_what_the_plain_ones_do(calculation, crystal, device, real, q_c, dtype):
     calc = calculation(crystal("sic_bent"), cutoff_eV=100.0)
     grid, scaled_ac = PairGrid.of(calc.basis, "Normal"), calc.basis.structure.scaled_ac
-    charges = pair_charges(calc.basis, calc.atoms.layout.species, grid, scaled_ac).to(torch.empty(0, dtype=dtype).real.dtype)
+    kind = torch.empty(0, dtype=dtype).real.dtype
+    charges = pair_charges(calc.basis, calc.atoms.layout.species, grid, scaled_ac).to(kind)
     points, draw = grid.points, torch.Generator().manual_seed(1)
 
     def noise(*shape, of=dtype):
         return torch.randn(shape, generator=draw, dtype=of)
 
-    u_nR = noise(3, points, of=torch.empty(0, dtype=dtype).real.dtype) if real else noise(3, points)
+    u_nR = noise(3, points, of=kind) if real else noise(3, points)
     u_tR, kernel_R, weight_n = noise(5, points), noise(points, of=u_nR.real.dtype), noise(3, of=torch.float64)
     charge_xA = noise(15, charges.atoms * 9)
     phase_S = charges.phases(np.array(q_c))
@@ -69,3 +71,18 @@ def test_single_precision_of_pairs_changes_the_energy_by_a_millionth(exchanging)
     expected = case.operator.energy(case.coeff, case.image, case.filling)
     assert found == pytest.approx(expected, rel=1e-6)
     assert found != expected
+
+
+def test_forces_and_stress_of_pairs_in_single_precision_are_those_in_double(exchanging):
+    case = exchanging(mesh=(1, 1, 2))
+    operator = ExchangeOperator(case.calc.atoms, screened_kernel(0.15), 0.4, single=True)
+    both = []
+    for one in (case.operator, operator):
+        sources = one.sources(case.coeff, case.occ)
+        both.append((
+            one.forces(sources, case.coeff, case.filling).force_av,
+            exchange_strain(one, sources, case.coeff, case.filling).strain_vv,
+        ))  # fmt: skip
+    for found, expected in zip(both[1], both[0], strict=True):
+        assert float(expected.abs().max()) > 1e-4
+        torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)

@@ -136,7 +136,10 @@ class PairCharges:
 
     def changed(self, change: Callable[[ChargePart], torch.Tensor]) -> "PairCharges":
         """The change of all charges, in their place, where g_L changes by change(part)."""
-        return replace(self, parts=tuple(replace(part, table_aLP=part.derivative(change(part))) for part in self.parts))
+        def changed(part: ChargePart) -> ChargePart:
+            return replace(part, table_aLP=part.derivative(change(part)).to(part.table_aLP.dtype).contiguous())
+
+        return replace(self, parts=tuple(map(changed, self.parts)))
 
 
 def pair_charges(
