@@ -71,10 +71,10 @@ def _of_point(
     for block in sources.blocks(one.s, point, operator.source_block()):
         charges_nIL = pairs.charges_of_sources(block.proj_nI)
         pair_ntA = pairs.charges_of_pairs(charges_nIL, targets.proj_tI)
-        density_xR = pairs.densities(block.u_nR, targets.u_tR, pair_ntA, waves)
+        density_xR = pairs.densities(pairs.orbitals(block), targets.u_tR, pair_ntA, waves)
         weight_x = (block.weight_n[:, None] * filling_t).flatten()
-        square_xG = density_xR.index_select(1, waves.place_G).abs().square()
-        square_G += weight_x.to(square_xG.dtype) @ square_xG
+        square_xG = density_xR.index_select(1, waves.place_G).abs().to(torch.float64).square()
+        square_G += weight_x @ square_xG
         field_xR = pairs.potentials(density_xR, waves)
         integral_ntA = pairs.integrals(pairs.charges, field_xR, waves).view_as(pair_ntA)
         pairs.collect(charges_nIL, integral_ntA, block.weight_n, targets.out_tI)

@@ -158,7 +158,7 @@ class PairExchange:
     def add(self, sources: SourceBlock, waves: PairWaves, targets: Targets) -> None:
         """What exchange with some orbitals adds to all targets, without the factor -α; threads share the targets."""
         charges = self.charges_of_sources(sources.proj_nI)
-        u_nR = sources.u_nR.to(self.real if not sources.u_nR.is_complex() else self.dtype).contiguous()
+        u_nR = self.orbitals(sources)
         threads, count = threads_for(u_nR.device), len(targets.u_tR)
         step = -(-count // min(count, threads))
         _, room = exchange_bytes(self.basis.runtime.grid_bytes)
@@ -173,6 +173,10 @@ class PairExchange:
                     self._add(u_nR[n], sources.weight_n[n], [one[:, n] for one in charges], waves, some)
 
         each(work, blocks_of(count, step), threads)
+
+    def orbitals(self, sources: SourceBlock) -> torch.Tensor:
+        """Those of a block in the precision of pairs."""
+        return sources.u_nR.to(self.dtype if sources.u_nR.is_complex() else self.real).contiguous()
 
     def charges_of_sources(self, proj_nI: torch.Tensor) -> list[torch.Tensor]:
         """Σ_i P*_ni Δ_L,ij of each species; (a, n, L, j)."""
