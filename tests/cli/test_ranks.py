@@ -206,7 +206,7 @@ def test_a_run_with_a_killed_rank_goes_on_where_it_was(folder, tmp_path):
 
 def test_a_hybrid_with_a_killed_rank_goes_on_with_its_operators(folder, tmp_path):
     """Within the outer loop of exact exchange, on two ranks or one, to one energy."""
-    path = folder(LHFCALC=".TRUE.", HFSCREEN=0.2, EDIFF="1E-7", ENCUT=100)
+    path = folder(LHFCALC=".TRUE.", HFSCREEN=0.2, EDIFF="1E-7", ENCUT=100, PRECISION_EXCHANGE="Double")
     whole = run(path, "--output", tmp_path / "whole", "--json", "--device", "cpu", "--ranks", 2)
     result = json.loads(whole.stdout)
     assert result["converged"], whole.stderr

@@ -385,7 +385,7 @@ def test_an_interrupted_run_saves_its_last_step(tmp_path):
 
 
 def test_an_interruption_before_the_first_step_writes_nothing(tmp_path, monkeypatch):
-    def stop(self, *arguments):
+    def stop(self, *arguments, **settings):
         raise KeyboardInterrupt
 
     folder = make_folder(tmp_path / "x")
@@ -438,6 +438,7 @@ class FakeState:
         nbytes = 1
 
     history = (StepRecord(1, "DAV", 0, 0, 0, 0, 0, 0, 0),)
+    exchange = None
 
 
 # --- advice ----------------------------------------------------------------------------------------------------------
@@ -462,7 +463,7 @@ def test_advice_fits_the_trouble():
 
 
 def test_lack_of_memory_is_explained(tmp_path, monkeypatch):
-    def fail(self, *arguments):
+    def fail(self, *arguments, **settings):
         raise RuntimeError("[enforce fail at alloc_cpu.cpp:75] DefaultCPUAllocator: can't allocate memory")
 
     monkeypatch.setattr("eigenwerk.dft.calculation.Calculation.run", fail)
