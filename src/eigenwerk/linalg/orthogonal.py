@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 
 from eigenwerk.linalg.dense import DenseEigh, dense_eigh, generalised_eigh, growth_limit, hermitian_part, rank_threshold
+from eigenwerk.linalg.long_vectors.projections import projections
 from eigenwerk.linalg.operator import ALL, Operator, Which
 from eigenwerk.linalg.products import Reduce, combine, inner, norms
 from eigenwerk.linalg.subspace import Subspace
@@ -72,16 +73,16 @@ def moved(c_kmn: torch.Tensor, first: int, s_kmm: torch.Tensor, *, eigh: DenseEi
 def project_out(basis_mx: torch.Tensor, w_nx: torch.Tensor, reduce: Reduce) -> torch.Tensor:
     """Take the part inside an orthonormal basis out of `w_nx`, in place; returns the coefficients <basis_m|w_n>.
 
-    Two passes of block Gram-Schmidt, as in `complement`; coefficients are double.
+    Two passes of block Gram-Schmidt, as in `complement`; arithmetic and coefficients are double, whatever the vectors
+    are kept in.  Where the first pass writes what it leaves, the second one begins: the basis is read three times.
     """
-    sum_mn = basis_mx.new_zeros((basis_mx.shape[0], w_nx.shape[0]), dtype=torch.float64)
     if basis_mx.shape[0] == 0:
-        return sum_mn
-    for _ in range(2):
-        c_mn = reduce(inner(basis_mx, w_nx, in_double=True))
-        w_nx.sub_(c_mn.T.to(w_nx.dtype) @ basis_mx)
-        sum_mn += c_mn
-    return sum_mn
+        return basis_mx.new_zeros((0, w_nx.shape[0]), dtype=torch.float64)
+    by = projections(basis_mx, w_nx)
+    first_mn = reduce(by.overlaps(basis_mx, w_nx))
+    second_mn = reduce(by.take_out_and_overlap(basis_mx, first_mn, w_nx))
+    by.take_out(basis_mx, second_mn, w_nx)
+    return first_mn + second_mn
 
 
 def orthonormalise(
