@@ -3,16 +3,19 @@
     python benchmarks/ncci/solve.py 12C 6 --backend pairs --device cuda
     python benchmarks/ncci/solve.py 10B 8 --device cuda --products 100 --fixed
     python benchmarks/ncci/solve.py 6Li 6 --states 8 --method lobpcg lanczos --block 8 1 --tolerance 1e-5
+    python benchmarks/ncci/solve.py 6Li 8 --backend csb --device cuda --products 100 --fixed --code serial ranks
 
 JISP16 at 20 MeV without Coulomb.  Prints one JSON line for every solver: seconds for the space (basis and matrix
 elements of pairs), for the operator, for the solver, in products with H, and per vector and product; energies and
-residuals in MeV.  `--every N` prints the state of the solver after every N steps.
+residuals in MeV.  `--every N` prints the state of the solver after every N steps.  `--code ranks` takes the operator
+that several ranks share, on one rank.
 """
 
 import argparse
 import json
 import time
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import torch
 from products import BUILD, DTYPES, case_parser, prepared, wait
@@ -22,9 +25,11 @@ from eigenwerk.linalg.dense import host_eigh
 from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
 from eigenwerk.linalg.operator import ALL, StandardOperator, Which
 from eigenwerk.ncci.diagonal import diagonal
-from eigenwerk.ncci.operators import SMALLEST_GAP
+from eigenwerk.ncci.operators import SMALLEST_GAP, pairs_on
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.start_vectors import noise_vectors
+from eigenwerk.ncci.stored.csb_on_ranks import csb_on_ranks
+from eigenwerk.parallel.runtime import Runtime
 
 
 @dataclass
@@ -56,13 +61,18 @@ class Timed(StandardOperator):
 
 
 def main() -> None:
-    """Builds once, solves once for every method and block size."""
+    """Builds once for each code, solves once for every method and block size."""
     options = _options()
     basis, pairs, found, seconds = prepared(options)
     found["seconds_space"] = seconds
+    for code in options.code:
+        _built_and_solved(options, code, basis, pairs, found | {"code": code})
+
+
+def _built_and_solved(options, code: str, basis, pairs, found: dict) -> None:
     dtype = DTYPES[options.precision]
     begin = time.perf_counter()
-    operator = BUILD[options.backend](basis, pairs, dtype, options.device)
+    operator = _operator(options, code, basis, pairs, dtype)
     wait(options.device)
     found["seconds_operator"] = time.perf_counter() - begin
     diagonal_b = None
@@ -80,6 +90,18 @@ def main() -> None:
         print(json.dumps(found | line), flush=True)
 
 
+def _operator(options, code: str, basis, pairs, dtype: torch.dtype):
+    """H by the code of one rank, or by that of many."""
+    if code == "serial":
+        return BUILD[options.backend](basis, pairs, dtype, options.device)
+    runtime = Runtime(device=torch.device(options.device), real=dtype)
+    if options.backend == "csb":
+        shared = csb_on_ranks(basis, pairs, runtime)
+    else:
+        shared = pairs_on(Segments(basis.dimension, runtime.world), basis, pairs, runtime)
+    return SimpleNamespace(apply=shared.on_segments)
+
+
 def _options() -> argparse.Namespace:
     parser = case_parser(__doc__)
     parser.add_argument("--states", type=int, default=1)
@@ -90,6 +112,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--space", type=int, default=100)
     parser.add_argument("--fixed", action="store_true")
     parser.add_argument("--every", type=int, default=0)
+    parser.add_argument("--code", choices=("serial", "ranks"), nargs="+", default=["serial"])
     return parser.parse_args()
 
 

@@ -2,8 +2,15 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.ncci.operators import Hamiltonian
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.ranks.layout import cut_evenly
 from eigenwerk.ncci.stored.csb import csb_hamiltonian, product_by_torch
+from eigenwerk.ncci.stored.csb_entries import Entries
+from eigenwerk.ncci.stored.csb_on_ranks import csb_on_ranks
+from eigenwerk.ncci.stored.csb_part import csb_part
+from eigenwerk.parallel.process_grid import ProcessGrid
+from eigenwerk.parallel.runtime import Runtime
 from random_pairs import no_core_basis, random_pairs, random_vectors
 
 SPACES = [(3, 3, 4, 0), (2, 2, 6, 0), (6, 6, 2, 0), (1, 2, 4, 1), (3, 4, 1, 1), (0, 3, 2, 1)]
@@ -46,3 +53,56 @@ def test_csb_on_a_gpu_equals_its_twin_and_the_one_of_a_cpu(case, dtype, bits):
         wanted = cpu.apply(x_nb.double())
         assert agree(gpu.apply(x_nb.cuda()), wanted, dtype)
         assert agree(product_by_torch(gpu, x_nb.cuda()), wanted, dtype)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_rectangles_on_a_gpu_equal_those_on_a_cpu(case, dtype):
+    """Each way alone and both in one reading, added to parts of longer vectors that begin anywhere."""
+    basis, pairs, _ = case
+    parts = min(3, int(np.count_nonzero(np.diff(basis.first_d))))
+    cuts = cut_evenly(basis.first_d, parts).tolist()
+    entries, wide = Entries(basis, pairs, dtype, "cuda"), Entries(basis, pairs, torch.float64)
+    for i, j in zip(*np.tril_indices(parts), strict=True):
+        rectangle = (cuts[i], cuts[i + 1]), (cuts[j], cuts[j + 1])
+        gpu, cpu = csb_part(entries, *rectangle, 14), csb_part(wide, *rectangle, 14)
+        assert gpu.nonzeros == cpu.nonzeros and gpu.shape == cpu.shape
+        for count in (1, 2, 4, 8, 5, 9):
+            x_rows, x_columns = (random_vectors(count, size, dtype, seed=size) for size in gpu.shape)
+            forward, back = cpu.forward(x_columns.double()), cpu.back(x_rows.double())
+            largest = max(float(y_nb.abs().max()) if y_nb.numel() else 0.0 for y_nb in (forward, back))
+            found = [torch.zeros(count, size + 3, dtype=dtype, device="cuda")[:, 1:-2] for size in gpu.shape]
+            gpu.add(x_rows.cuda(), x_columns.cuda(), *found)
+            found += [gpu.forward(x_columns.cuda()), gpu.back(x_rows.cuda())]
+            for y_nb, wanted in zip(found, (forward, back) * 2, strict=True):
+                assert torch.allclose(y_nb.cpu().double(), wanted, rtol=0, atol=TOLERANCE[dtype] * largest + 1e-30)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_blocks_of_ranks_on_a_gpu_make_the_product_of_a_cpu(case, dtype):
+    """One rank, by the code of many."""
+    basis, pairs, cpu = case
+    shared = csb_on_ranks(basis, pairs, Runtime(device=torch.device("cuda"), real=dtype))
+    for count in (1, 3, 8):
+        x_nb = random_vectors(count, basis.dimension, dtype, seed=count)
+        assert agree(shared.on_segments(x_nb.cuda()), cpu.apply(x_nb.double()), dtype)
+
+
+def product_on_gpu(world, backend, layout):
+    """The own components of H x; all ranks work on the first GPU."""
+    basis = no_core_basis(3, 3, 4, 0)
+    runtime = Runtime(device=torch.device("cuda"), grid=ProcessGrid(world))
+    operator = Hamiltonian(basis, random_pairs(basis), backend, runtime, layout)
+    x_nb = random_vectors(2, basis.dimension)[:, operator.segments.own]
+    return operator.first(x_nb[None].cuda())[0].cpu().numpy()
+
+
+@pytest.mark.gpu
+@pytest.mark.ranks
+@pytest.mark.parametrize(("backend", "layout"), [("pairs", ""), ("csb", "triangle"), ("csb", "dealt")])
+def test_three_ranks_that_share_a_gpu_make_the_product_of_one(ranks, backend, layout):
+    basis = no_core_basis(3, 3, 4, 0)
+    wanted = pairs_hamiltonian(basis, random_pairs(basis)).apply(random_vectors(2, basis.dimension)).numpy()
+    found = np.concatenate(ranks(3).run(product_on_gpu, backend, layout), axis=1)
+    assert np.abs(found - wanted).max() <= 1e-13 * np.abs(wanted).max()

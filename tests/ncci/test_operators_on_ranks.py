@@ -13,6 +13,7 @@ from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.start_vectors import noise_vectors
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
+from eigenwerk.ncci.stored.csb_on_ranks import csb_on_ranks
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.runtime import Runtime
@@ -86,6 +87,14 @@ def test_the_product_with_stored_blocks_is_that_of_one_rank(ranks, serial, trans
         found, wanted = np.concatenate(parts, axis=1), serial(name, dtype, count)
         assert np.abs(found - wanted).max() <= LIMITS[dtype] * np.abs(wanted).max()
         assert sum(stored) == nonzeros
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_one_rank_by_the_code_of_many_makes_the_same_product(serial, name):
+    for dtype, count in ((torch.float64, 3), (torch.float32, 1)):
+        shared, wanted = csb_on_ranks(*problem(name), Runtime(real=dtype)), serial(name, dtype, count)
+        found = shared.on_segments(random_vectors(count, shared.segments.dimension, dtype)).numpy()
+        assert np.abs(found - wanted).max() <= LIMITS[dtype] * np.abs(wanted).max()
 
 
 def in_layout(world, name, layout):

@@ -55,7 +55,7 @@ LOBPCG_BLOCKS = 12
 """Blocks of vectors that LOBPCG holds at the same time: [X, P, W] and H times it, and what they turn into (measured: 11
 in double precision, 13 in single with double copies of stretches)."""
 
-SHARED = {"cpu": ("pairs", "csb"), "cuda": ("pairs",)}
+SHARED = "pairs", "csb"
 """Back ends that several ranks can share."""
 
 USUAL_PRODUCTS = 100
@@ -141,8 +141,9 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
     elements = float(item * found.elements)
     costs = [_pairs_cost(found, problem.space.nucleons, size, item, block, vectors, device, ranks)]
     if ranks > 1:
-        if counts is not None and "csb" in SHARED[device]:
-            costs.insert(0, _csb_on_ranks(counts.nonzeros, found, size, item, block, vectors, choice.layout, ranks))
+        if counts is not None:
+            shared = _csb_on_ranks(counts.nonzeros, found, size, item, block, vectors, choice.layout, device, ranks)
+            costs.insert(0, shared)
         return Estimate(size, counts, tuple(costs), device, block, ranks)
     if counts is not None:
         stored, build = counts.nonzeros * (4.0 + item), counts.nonzeros / FILL_RATE[device]
@@ -159,30 +160,35 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
 
 
 def _csb_on_ranks(
-    nonzeros: int, found: PairCounts, size: int, item: int, block: int, vectors: float, layout: str, ranks: int
-) -> Cost:
-    """That of stored blocks on processors, by the faster layout, or the one that is asked for.
+    nonzeros: int, found: PairCounts, size: int, item: int, block: int, vectors: float, layout: str, device: str,
+    ranks: int,
+) -> Cost:  # fmt: skip
+    """That of stored blocks, by the faster layout, or the one that is asked for.
 
     On a triangle of n_d block rows blocks on the diagonal are half full, so that the others are (n_d + 1) / n_d times
-    the mean; dealt blocks come out even, but every rank needs whole vectors.
+    the mean, and these are read twice, for H and for its transpose; dealt blocks come out even and are read once, but
+    every rank needs whole vectors.
     """
     n_d = triangle_of(ranks)
-    each_seconds = nonzeros * (2 * CORE_CSB[0] + CORE_CSB[1] * block) / ranks
     elements = float(item * found.elements)
-    other = 2 * elements + PROCESS_BYTES + min(BUILD_BYTES, 2 * elements) + JUMP_BYTES * found.jumps
+    other, fill, travel_rate = 2 * elements, FILL_RATE[device], TRAVEL_RATE[device]
+    once = twice = nonzeros * block / CSB_RATE / ranks
+    if device == "cpu":
+        other += PROCESS_BYTES + min(BUILD_BYTES, 2 * elements) + JUMP_BYTES * found.jumps
+        once, twice = (nonzeros * (times * CORE_CSB[0] + CORE_CSB[1] * block) / ranks for times in (1, 2))
+    else:
+        twice *= 2
     costs = []
     if layout != "triangle" or n_d is None:
-        travel = 2.0 * item * size * block * (1 - 1 / ranks) / TRAVEL_RATE["cpu"]
-        bytes_own, build = nonzeros * (4.0 + item) / ranks, 1.5 * nonzeros / FILL_RATE["cpu"] / ranks
+        travel = 2.0 * item * size * block * (1 - 1 / ranks) / travel_rate
+        bytes_own, build = nonzeros * (4.0 + item) / ranks, 1.5 * nonzeros / fill / ranks
         work = 6.0 * item * size * block
-        costs.append(
-            Cost("csb", bytes_own + work, vectors, other, build, each_seconds + travel, travel, layout="dealt")
-        )
+        costs.append(Cost("csb", bytes_own + work, vectors, other, build, once + travel, travel, layout="dealt"))
     if layout != "dealt" and n_d is not None:
         most, part = (n_d + 1) / n_d, item * size * block / n_d
-        travel = 2.0 * part * (1 + 1 - 2 / (n_d + 1)) / TRAVEL_RATE["cpu"]
-        bytes_own, build = most * nonzeros * (4.0 + item) / ranks, most * nonzeros / FILL_RATE["cpu"] / ranks
-        seconds = most * each_seconds + travel
+        travel = 2.0 * part * (1 + 1 - 2 / (n_d + 1)) / travel_rate
+        bytes_own, build = most * nonzeros * (4.0 + item) / ranks, most * nonzeros / fill / ranks
+        seconds = most * twice + travel
         costs.append(Cost("csb", bytes_own + 8.0 * part, vectors, other, build, seconds, travel, layout="triangle"))
     return min(costs, key=lambda cost: cost.product_seconds)
 
@@ -216,7 +222,7 @@ def planned(
     """What a case costs each rank with a device, or a part of it, of so many bytes, the bytes that it may use, and the
     back end that it takes."""
     estimated = estimate(problem, case.solver, case.states, device, ranks)
-    refuse_too_many(case, estimated.dimension, ranks, device)
+    refuse_too_many(case, estimated.dimension, ranks)
     memory = memory_of(case.solver, device_bytes, ranks)
     return estimated, memory, choose_backend(estimated, case.solver, memory)
 
@@ -233,7 +239,7 @@ def choose_backend(estimated: Estimate, choice: SolverSettings, memory: float) -
     return "pairs" if pairs_first else "csb"
 
 
-def refuse_too_many(case: Case, size: int, ranks: int = 1, device: str = "cpu") -> None:
+def refuse_too_many(case: Case, size: int, ranks: int = 1) -> None:
     """Raises InputError for more states, or more ranks, than the space has states, and for ranks that do not share the
     back end, or not by the layout."""
     also = "" if case.max_excitation is None else f", or leave Nmax = {case.max_excitation} out"
@@ -242,11 +248,10 @@ def refuse_too_many(case: Case, size: int, ranks: int = 1, device: str = "cpu") 
         raise InputError(f"{case.path}: states = {case.states}, but {has}. Set states = {size} or less{also}.")
     if ranks > size:
         raise InputError(f"{case.path}: {has}, fewer than the {ranks} ranks. Start {size} or fewer{also}.")
-    if ranks > 1 and case.solver.backend not in ("auto", *SHARED[device]):
-        where = " on GPUs" if device != "cpu" and case.solver.backend in SHARED["cpu"] else ""
+    if ranks > 1 and case.solver.backend not in ("auto", *SHARED):
         raise InputError(
-            f"{case.path}: backend = '{case.solver.backend}' computes on one rank{where}, but there are {ranks}. Set "
-            f'backend = "{SHARED[device][0]}" or "auto", or start one rank.'
+            f"{case.path}: backend = '{case.solver.backend}' computes on one rank, but there are {ranks}. Set "
+            f'backend = "{SHARED[0]}" or "auto", or start one rank.'
         )
     if ranks > 1 and case.solver.layout == "triangle" and triangle_of(ranks) is None:
         near = [number for number in range(1, 2 * ranks + 3) if triangle_of(number)]

@@ -104,7 +104,7 @@ class Hamiltonian(StandardOperator):
     """
 
     def __init__(self, basis: ManyBodyBasis, pairs: BasisPairs, backend: str, runtime: Runtime, layout: str = ""):
-        if runtime.world.size > 1 and backend not in SHARED[runtime.device.type]:
+        if runtime.world.size > 1 and backend not in SHARED:
             raise ValueError(f"back end {backend} on {runtime.world.size} ranks")
         begin = time.perf_counter()
         self.basis, self.pairs, self.backend, self.runtime = basis, pairs, backend, runtime

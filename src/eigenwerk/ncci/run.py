@@ -179,7 +179,7 @@ def run_series(
     say = say if runtime.writes else _silent
     refuse_different_inputs(runtime.world, cases)
     for case in cases:
-        refuse_too_many(case, dimension(source_of(case).problem(case).space), runtime.world.size, runtime.device.type)
+        refuse_too_many(case, dimension(source_of(case).problem(case).space), runtime.world.size)
     lock = None
 
     def take() -> str:

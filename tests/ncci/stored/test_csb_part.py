@@ -38,6 +38,11 @@ def test_rectangles_are_those_of_the_whole_matrix(space, monkeypatch, bits, comp
                 assert torch.allclose(part.forward(x_nb), x_nb @ wanted.T, rtol=0, atol=1e-11)
                 x_nb = random_vectors(count, wanted.shape[0])
                 assert torch.allclose(part.back(x_nb), x_nb @ wanted, rtol=0, atol=1e-11)
+                ends = [random_vectors(count, size) for size in wanted.shape]
+                y_rows, y_columns = (torch.ones_like(x_nb) for x_nb in ends)
+                part.add(*ends, y_rows, y_columns)
+                assert torch.allclose(y_rows, 1 + ends[1] @ wanted.T, rtol=0, atol=1e-11)
+                assert torch.allclose(y_columns, 1 + ends[0] @ wanted, rtol=0, atol=1e-11)
             made += part.nonzeros
     assert made == entries.count()
 
@@ -52,3 +57,17 @@ def test_a_rectangle_makes_its_own_entries_only(space):
                 assert int(row.min()) >= 0 and int(row.max()) < inside.shape[0]
                 assert int(column.min()) >= 0 and int(column.max()) < inside.shape[1]
     assert 0 < inside.count() < entries.count()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_rows_and_columns_may_be_the_same_vectors_and_parts_of_longer_ones(space, count):
+    basis, entries, h_bb = space
+    everything = (0, len(basis.protons))
+    part, x_nb = csb_part(entries, everything, everything, 8), random_vectors(count, basis.dimension + 5)
+    y_nb = torch.zeros_like(x_nb)
+    inside = slice(2, 2 + basis.dimension)
+    part.add(x_nb[:, inside], x_nb[:, inside], y_nb[:, inside], y_nb[:, inside])
+    lower_bb = h_bb.tril(-1)
+    wanted = x_nb[:, inside] @ (lower_bb + lower_bb.T)
+    assert torch.allclose(y_nb[:, inside], wanted, rtol=0, atol=1e-11)
+    assert not y_nb[:, :2].any() and not y_nb[:, -3:].any()

@@ -13,7 +13,7 @@ import torch
 
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.interleaved import by_blocks
-from eigenwerk.parallel.kernels.cuda import C_REAL, integer, kernel, pointer
+from eigenwerk.parallel.kernels.cuda import C_REAL, integer, kernel, maybe_pointer, pointer
 
 THREADS = 1024
 WORK = 1 << 18
@@ -74,7 +74,7 @@ def share_out(block_x2: np.ndarray, start_x: np.ndarray, bits: int, work: int = 
 
 
 class GpuProduct:
-    """The product of one stored matrix; keeps the list of tasks on the GPU."""
+    """The product of one stored rectangle; keeps the list of tasks on the GPU."""
 
     def __init__(
         self,
@@ -93,21 +93,35 @@ class GpuProduct:
         self.work = [tensor(array, value_z.device) for array in arrays]
 
     def apply(self, x_nb: torch.Tensor, diagonal_b: torch.Tensor) -> torch.Tensor:
-        """(H + H^T + D) x for every row, (n, b)."""
+        """(H + H^T + D) x for every row, (n, b), where rows and columns are the same states."""
         return by_blocks(x_nb, lambda x_bn: self._product(x_bn, diagonal_b))
 
     def _product(self, x_bn: torch.Tensor, diagonal_b: torch.Tensor) -> torch.Tensor:
         y_bn = diagonal_b[:, None] * x_bn
-        if not self.tasks:
-            return y_bn
-        vectors, value_z = x_bn.shape[1], self.stored[2]
-        slice_bytes = (vectors << self.bits) * value_z.element_size()
-        shared = 2 if 2 * slice_bytes <= BOTH_SHARED else 1 if slice_bytes <= ONE_SHARED else 0
-        together = 1 if shared or value_z.dtype == torch.float64 else min(vectors, 4)
-        types = f"REAL={C_REAL[value_z.dtype]}", f"NV={vectors}", f"VW={together}"
-        macros = *types, f"SHARED={shared}", f"DIRECT={DIRECT}"
-        run = kernel(SOURCE, "product", value_z.device.index or 0, *macros).with_shared(shared * slice_bytes)
-        arguments = [pointer(tensor) for tensor in (*self.stored, *self.work, x_bn, y_bn)]
-        with torch.cuda.device(x_bn.device):
-            run((self.tasks, 1, 1), THREADS, *arguments, integer(len(x_bn)), integer(self.bits))
+        self.add(x_bn, x_bn, y_bn, y_bn)
         return y_bn
+
+    def add(
+        self, x_rows: torch.Tensor | None, x_columns: torch.Tensor | None, y_rows: torch.Tensor | None,
+        y_columns: torch.Tensor | None,
+    ) -> None:  # fmt: skip
+        """y_rows += H x_columns and y_columns += H^T x_rows, interleaved (b, n); None for both ends of what is not
+        wanted."""
+        of_columns = y_columns if x_columns is None else x_columns
+        if not self.tasks or of_columns is None:
+            return
+        vectors, value_z = of_columns.shape[1], self.stored[2]
+        slice_bytes = (vectors << self.bits) * value_z.element_size()
+        forward, back = x_columns is not None, x_rows is not None
+        y_shared = back and slice_bytes <= ONE_SHARED
+        x_shared = forward and slice_bytes * (1 + y_shared) <= BOTH_SHARED and (y_shared or not back)
+        together = 1 if y_shared or value_z.dtype == torch.float64 else min(vectors, 4)
+        types = f"REAL={C_REAL[value_z.dtype]}", f"NV={vectors}", f"VW={together}", f"DIRECT={DIRECT}"
+        ways = {"FORWARD": forward, "BACK": back, "X_SHARED": x_shared, "Y_SHARED": y_shared}
+        macros = *types, *(f"{name}={int(on)}" for name, on in ways.items())
+        run = kernel(SOURCE, "product", value_z.device.index or 0, *macros)
+        run = run.with_shared((x_shared + y_shared) * slice_bytes)
+        arguments = [pointer(array) for array in (*self.stored, *self.work)]
+        arguments += [maybe_pointer(array) for array in (x_rows, x_columns, y_rows, y_columns)]
+        with torch.cuda.device(value_z.device):
+            run((self.tasks, 1, 1), THREADS, *arguments, integer(len(of_columns)), integer(self.bits))

@@ -97,27 +97,29 @@ class CsbOnRanks:
         leaving = self.row.comm.start_reduce(sum_nb)
         with self.trace.span("local products"):
             for block in self.blocks:
-                _second_pass(block, x_nb, other_nb, y_nb)
+                _second_pass(block, other_nb, y_nb)
         self.row.add(leaving.wait(), y_nb)
         return self.home.own_sum(y_nb)
 
 
 def _first_pass(block: OwnBlock, x_nb: torch.Tensor, y_nb: torch.Tensor, sum_nb: torch.Tensor) -> None:
-    """What needs components of the home only: H x, or H^T x where the columns are elsewhere."""
+    """What needs components of the home only: H x and H^T x of blocks inside; of others H x, or H^T x where the columns
+    are elsewhere."""
     if block.columns is None:
-        sum_nb += block.part.back(x_nb[:, block.rows])
+        block.part.add(x_nb[:, block.rows], None, None, sum_nb)
     elif block.rows is None:
-        sum_nb += block.part.forward(x_nb[:, block.columns])
+        block.part.add(None, x_nb[:, block.columns], sum_nb, None)
     else:
-        y_nb[:, block.rows] += block.part.forward(x_nb[:, block.columns])
+        rows, columns = block.rows, block.columns
+        block.part.add(x_nb[:, rows], x_nb[:, columns], y_nb[:, rows], y_nb[:, columns])
 
 
-def _second_pass(block: OwnBlock, x_nb: torch.Tensor, other_nb: torch.Tensor, y_nb: torch.Tensor) -> None:
-    """The transposes of those products; other_nb: the block row elsewhere."""
+def _second_pass(block: OwnBlock, other_nb: torch.Tensor, y_nb: torch.Tensor) -> None:
+    """The transposes of blocks that reach elsewhere; other_nb: the block row there."""
     if block.columns is None:
-        y_nb[:, block.rows] += block.part.forward(other_nb)
-    else:
-        y_nb[:, block.columns] += block.part.back(other_nb if block.rows is None else x_nb[:, block.rows])
+        block.part.add(None, other_nb, y_nb[:, block.rows], None)
+    elif block.rows is None:
+        block.part.add(other_nb, None, None, y_nb[:, block.columns])
 
 
 def csb_on_ranks(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout_name: str = "") -> CsbOnRanks:

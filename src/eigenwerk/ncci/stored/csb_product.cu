@@ -4,6 +4,7 @@ typedef unsigned short u16;
 #define CHUNK 8                       // neighbouring nonzeros of one lane (of LANES lanes, VW of NV vectors each)
 #define LANES (NV / VW)
 #define AHEAD (CHUNK / VW)
+// FORWARD: H x; BACK: H^T x; X_SHARED, Y_SHARED: the columns' part of x, and of y, in shared memory
 
 struct alignas(sizeof(REAL) * VW) Unit { REAL of[VW]; };
 struct alignas(16) Places { u16 of[CHUNK]; };
@@ -42,7 +43,7 @@ template <bool WHOLE> __device__ inline void chunk(
         for (int a = 0; a < AHEAD; ++a) {
             const int k = k0 + a;
             next[a] = zero();
-            if ((WHOLE || (k >= low && k < high)) && (k == low || r.of[k] != r.of[max(k - 1, 0)]))
+            if (BACK && (WHOLE || (k >= low && k < high)) && (k == low || r.of[k] != r.of[max(k - 1, 0)]))
                 next[a] = *(const Unit*)(x_row + (int)r.of[k] * NV);
         }
         #pragma unroll
@@ -50,20 +51,22 @@ template <bool WHOLE> __device__ inline void chunk(
             const int k = k0 + a;
             if (!WHOLE && (k < low || k >= high)) continue;
             if ((int)r.of[k] != row) {
-                if (row >= 0) add(y_row + row * NV, sum);
+                if (FORWARD && row >= 0) add(y_row + row * NV, sum);
                 row = r.of[k];
                 sum = zero();
                 at_row = next[a];
             }
             const int at = (int)c.of[k] * NV;
+#if FORWARD
             const Unit other = *(const Unit*)(x_column + at);
+            #pragma unroll
+            for (int n = 0; n < VW; ++n) sum.of[n] += v.of[k] * other.of[n];
+#endif
+#if BACK
             Unit term;
             #pragma unroll
-            for (int n = 0; n < VW; ++n) {
-                sum.of[n] += v.of[k] * other.of[n];
-                term.of[n] = v.of[k] * at_row.of[n];
-            }
-#if SHARED
+            for (int n = 0; n < VW; ++n) term.of[n] = v.of[k] * at_row.of[n];
+#if Y_SHARED
             if (k < CHUNK - DIRECT) {
                 #pragma unroll
                 for (int n = 0; n < VW; ++n) atomicAdd(y_column + at + n, term.of[n]);
@@ -71,31 +74,35 @@ template <bool WHOLE> __device__ inline void chunk(
             }
 #endif
             add(y_memory + at, term);
+#endif
         }
     }
 }
 
-// y[row] += v x[column] and y[column] += v x[row] for the pieces piece0[i] .. piece0[i + 1] of task i, all with columns
-// from column0[i] on.  Piece k: nonzeros begin[k] .. end[k] of one block, ordered by row, rows from row0[k] on.
+// y_rows[row] += v x_columns[column] and y_columns[column] += v x_rows[row] for the pieces piece0[i] .. piece0[i + 1]
+// of task i, all with columns from column0[i] on.  Piece k: nonzeros begin[k] .. end[k] of one block, ordered by row,
+// rows from row0[k] on.  Rows and columns may be those of one vector.
 // A lane sums up a row over its chunk; what neighbouring lanes have for the same last row is added up among them.
 extern "C" __global__ void __launch_bounds__(1024) product(
     const u16* __restrict__ rows, const u16* __restrict__ columns, const REAL* __restrict__ values,
     const int* __restrict__ piece0, const i64* __restrict__ column0, const i64* __restrict__ begin,
-    const i64* __restrict__ end, const i64* __restrict__ row0, const REAL* __restrict__ x, REAL* y,
-    i64 dimension, i64 bits)
+    const i64* __restrict__ end, const i64* __restrict__ row0, const REAL* __restrict__ x_rows,
+    const REAL* __restrict__ x_columns, REAL* y_rows, REAL* y_columns, i64 column_count, i64 bits)
 {
     const int lane = threadIdx.x & 31, part = lane % LANES * VW, task = blockIdx.x;
     const i64 first_column = column0[task];
-    const REAL* x_column = x + first_column * NV;
-    REAL *y_memory = y + first_column * NV, *y_column = y_memory;
-#if SHARED
+    const REAL* x_column = x_columns + first_column * NV;
+    REAL *y_memory = y_columns + first_column * NV, *y_column = y_memory;
+#if X_SHARED || Y_SHARED
     extern __shared__ __align__(16) unsigned char memory[];
-    const int size = (int)min((i64)1 << bits, dimension - first_column) * NV;
+    const int size = (int)min((i64)1 << bits, column_count - first_column) * NV;
+#endif
+#if Y_SHARED
     y_column = (REAL*)memory;
     for (int i = threadIdx.x; i < size; i += blockDim.x) y_column[i] = 0;
 #endif
-#if SHARED == 2
-    REAL* x_shared = (REAL*)memory + ((i64)NV << bits);
+#if X_SHARED
+    REAL* x_shared = (REAL*)memory + Y_SHARED * ((i64)NV << bits);
     for (int i = threadIdx.x; i < size; i += blockDim.x) x_shared[i] = x_column[i];
     x_column = x_shared;
 #endif
@@ -103,8 +110,8 @@ extern "C" __global__ void __launch_bounds__(1024) product(
 
     for (int piece = piece0[task]; piece < piece0[task + 1]; ++piece) {
         const i64 first = begin[piece], last = end[piece], base = first / CHUNK * CHUNK;
-        const REAL* x_row = x + row0[piece] * NV + part;
-        REAL* y_row = y + row0[piece] * NV + part;
+        const REAL* x_row = x_rows + row0[piece] * NV + part;
+        REAL* y_row = y_rows + row0[piece] * NV + part;
         for (i64 warp = base + (i64)(threadIdx.x >> 5) * (32 / LANES * CHUNK); warp < last;
              warp += (i64)(blockDim.x / LANES) * CHUNK) {
             const i64 z = warp + lane / LANES * CHUNK;
@@ -120,6 +127,7 @@ extern "C" __global__ void __launch_bounds__(1024) product(
                     chunk<false>(r, c, v, (int)max((i64)0, first - z), (int)min((i64)CHUNK, last - z), x_row, y_row,
                         x_column + part, y_column + part, y_memory + part, row, sum);
             }
+#if FORWARD
             const int before = __shfl_up_sync(ALL, row, LANES);
             #pragma unroll
             for (int d = LANES; d < 32; d <<= 1) {
@@ -131,9 +139,10 @@ extern "C" __global__ void __launch_bounds__(1024) product(
                 }
             }
             if (row >= 0 && (lane < LANES || before != row)) add(y_row + row * NV, sum);
+#endif
         }
     }
-#if SHARED
+#if Y_SHARED
     __syncthreads();
     for (int i = threadIdx.x; i < size; i += blockDim.x)
         if (y_column[i] != 0) atomicAdd(y_memory + i, y_column[i]);

@@ -46,6 +46,11 @@ def pointer(tensor: torch.Tensor, offset: int = 0) -> tuple[int, Any]:
     return tensor.data_ptr() + offset * tensor.element_size(), ctypes.c_void_p
 
 
+def maybe_pointer(tensor: torch.Tensor | None) -> tuple[int, Any]:
+    """The same, or a null pointer."""
+    return (0, ctypes.c_void_p) if tensor is None else pointer(tensor)
+
+
 def integer(value: int) -> tuple[int, Any]:
     """A 64-bit integer as an argument of a kernel."""
     return int(value), ctypes.c_longlong
