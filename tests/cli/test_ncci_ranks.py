@@ -208,3 +208,48 @@ def test_a_rank_lost_in_any_step_of_a_product_ends_all_and_two_ranks_go_on(case,
     whole, again = (read_levels(tmp_path / name) for name in ("whole", "helium"))
     assert again.energy_n == pytest.approx(whole.energy_n, abs=1e-8)
     assert again.solver["ranks"] == 2 and again.solver["layout"] == "dealt"
+
+
+REFUSED = [
+    (("--ranks", 2, "--scheme", "nccl"), "--scheme nccl joins GPUs, but the ranks compute on processors"),
+    (("--ranks", 2, "--scheme", "p2p"), "--scheme p2p cannot join ranks that eigenwerk starts. Start them by mpirun"),
+    (("--scheme", "p2p"), "there is one rank alone"),
+    (("--ranks", 2, "--scheme", "nccl:4:33"), "NCCL takes 1 to 32 thread blocks"),
+    (("--ranks", 2, "--scheme", "gloo", "--transport", "nccl"), "travels by gloo, but --transport is nccl"),
+    (("--ranks", 2, "--scheme", "gloo", "--reductions", "pairwise"), "so does --reductions pairwise"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), REFUSED, ids=[told[:30] for _, told in REFUSED])
+def test_schemes_that_cannot_be_are_refused_before_anything_is_written(case, tmp_path, words, told):
+    done = run(case(), "-o", tmp_path / "out", "--device", "cpu", *words)
+    assert done.returncode == 2 and told in done.stderr + done.stdout, done.stderr
+    assert done.stderr.count(told) == 1 and not (tmp_path / "out").exists()
+
+
+def test_thread_blocks_beside_those_of_the_environment(case, tmp_path, monkeypatch):
+    monkeypatch.setenv("NCCL_MAX_CTAS", "4")
+    done = run(case(), "-o", tmp_path / "out", "--ranks", 2, "--scheme", "nccl:4:8")
+    assert done.returncode == 2 and "NCCL_MAX_CTAS = 4" in done.stderr and not (tmp_path / "out").exists()
+
+
+def test_the_scheme_of_a_case_and_the_one_over_it(case, tmp_path):
+    path = case(CASE + '[solver]\nscheme = "nccl"\nbackend = "csb"\n')
+    assert "--scheme nccl joins GPUs" in run(path, "-o", tmp_path / "out", "--ranks", 2, "--device", "cpu").stderr
+    done = run(path, "-o", tmp_path / "out", "--ranks", 2, "--scheme", "gloo", "--device", "cpu")
+    assert done.returncode == 0 and "scheme gloo" in done.stdout, done.stderr
+    assert read_levels(tmp_path / "out").solver["scheme"] == "gloo"
+
+
+@pytest.mark.skipif(bool(why_no_mpi()), reason=why_no_mpi() or "MPI")
+@pytest.mark.parametrize("scheme", ["plain", pytest.param("p2p", marks=pytest.mark.slow)])
+def test_the_published_schemes_under_mpirun(case, tmp_path, scheme):
+    mpirun = [find_mpirun(), "--oversubscribe", "--bind-to", "none", "-n", "3"]
+    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
+    command = [*mpirun, *EIGENWERK, "ncci", "run", str(case()), "-o", str(tmp_path / "three"), "--scheme", scheme]
+    done = subprocess.run(command, env=os.environ | allowed, capture_output=True, text=True, timeout=START)
+    assert done.returncode == 0, done.stderr
+    assert run(case(), "-o", tmp_path / "one").returncode == 0
+    energies = [read_levels(tmp_path / name).energy_n for name in ("one", "three")]
+    assert energies[1] == pytest.approx(energies[0], abs=1e-6)
+    assert f"scheme {scheme}" in done.stdout

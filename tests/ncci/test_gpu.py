@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.ncci.operators import Hamiltonian
+from eigenwerk.ncci.operators import Hamiltonian, Sharing
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.ranks.layout import cut_evenly
+from eigenwerk.ncci.ranks.scheme import scheme_named
 from eigenwerk.ncci.stored.csb import csb_hamiltonian, product_by_torch
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_on_ranks import csb_on_ranks
@@ -89,20 +90,26 @@ def test_blocks_of_ranks_on_a_gpu_make_the_product_of_a_cpu(case, dtype):
         assert agree(shared.on_segments(x_nb.cuda()), cpu.apply(x_nb.double()), dtype)
 
 
-def product_on_gpu(world, backend, layout):
+def product_on_gpu(world, backend, layout, scheme="auto"):
     """The own components of H x; all ranks work on the first GPU."""
     basis = no_core_basis(3, 3, 4, 0)
     runtime = Runtime(device=torch.device("cuda"), grid=ProcessGrid(world))
-    operator = Hamiltonian(basis, random_pairs(basis), backend, runtime, layout)
+    sharing = Sharing(layout, scheme_named(scheme))
+    operator = Hamiltonian(basis, random_pairs(basis), backend, runtime, sharing)
     x_nb = random_vectors(2, basis.dimension)[:, operator.segments.own]
     return operator.first(x_nb[None].cuda())[0].cpu().numpy()
 
 
 @pytest.mark.gpu
 @pytest.mark.ranks
-@pytest.mark.parametrize(("backend", "layout"), [("pairs", ""), ("csb", "triangle"), ("csb", "dealt")])
-def test_three_ranks_that_share_a_gpu_make_the_product_of_one(ranks, backend, layout):
+@pytest.mark.parametrize(
+    ("backend", "layout", "scheme"),
+    [("pairs", "", "auto"), ("csb", "triangle", "auto"), ("csb", "dealt", "auto"), ("csb", "triangle", "plain"),
+     ("csb", "triangle", "mpi"), ("csb", "triangle", "p2p"), ("pairs", "", "p2p"), ("csb", "triangle", "gloo")],
+)  # fmt: skip
+def test_three_ranks_that_share_a_gpu_make_the_product_of_one(ranks, backend, layout, scheme):
     basis = no_core_basis(3, 3, 4, 0)
     wanted = pairs_hamiltonian(basis, random_pairs(basis)).apply(random_vectors(2, basis.dimension)).numpy()
-    found = np.concatenate(ranks(3).run(product_on_gpu, backend, layout), axis=1)
+    pool = ranks(3, "mpi" if scheme in ("plain", "mpi", "p2p") else "gloo")
+    found = np.concatenate(pool.run(product_on_gpu, backend, layout, scheme), axis=1)
     assert np.abs(found - wanted).max() <= 1e-13 * np.abs(wanted).max()

@@ -8,8 +8,9 @@ import torch
 
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
-from eigenwerk.ncci.operators import Hamiltonian
+from eigenwerk.ncci.operators import Hamiltonian, Sharing
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.ranks.scheme import scheme_named
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.start_vectors import noise_vectors
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
@@ -97,9 +98,39 @@ def test_one_rank_by_the_code_of_many_makes_the_same_product(serial, name):
         assert np.abs(found - wanted).max() <= LIMITS[dtype] * np.abs(wanted).max()
 
 
+def own_product_by(world, name, dtype, scheme):
+    """The components of this rank of H x by a scheme, and what sent vectors in it."""
+    sharing = Sharing(scheme=scheme_named(scheme))
+    operator = Hamiltonian(*problem(name), "csb", Runtime(grid=ProcessGrid(world), real=dtype), sharing)
+    x_nb = random_vectors(2, operator.basis.dimension, dtype)
+    found = operator.first(x_nb[None, :, operator.segments.own])[0].numpy()
+    steps, blocks = operator.shared.steps, operator.shared.blocks
+    return found, {steps.home.comm.transport, steps.row.comm.transport} - {"serial"}, blocks[0].part.simple
+
+
+SCHEMES = [
+    ("gloo", 3, "gloo"), ("gloo", 2, "gloo"), ("mpi", 2, "plain"), ("mpi", 3, "plain"), ("mpi", 2, "mpi"),
+    ("mpi", 3, "mpi"), ("mpi", 2, "p2p"), ("mpi", 3, "p2p"),
+    *(pytest.param("mpi", 6, scheme, marks=pytest.mark.slow) for scheme in ("plain", "mpi", "p2p")),
+]  # fmt: skip
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize(("transport", "size", "scheme"), SCHEMES)
+def test_the_product_by_every_scheme_is_that_of_one_rank(ranks, serial, transport, size, scheme):
+    for name in ("6Li Nmax 4", "3H Nmax 6"):
+        for dtype in LIMITS:
+            results = ranks(size, transport).run(own_product_by, name, dtype, scheme)
+            parts, by, simple = zip(*results, strict=True)
+            found, wanted = np.concatenate(parts, axis=1), serial(name, dtype, 2)
+            assert np.abs(found - wanted).max() <= LIMITS[dtype] * np.abs(wanted).max()
+            assert set().union(*by) == {"pairwise mpi" if scheme == "p2p" else transport}
+            assert set(simple) == {scheme == "plain"}
+
+
 def in_layout(world, name, layout):
     basis, pairs = problem(name)
-    operator = Hamiltonian(basis, pairs, "csb", Runtime(grid=ProcessGrid(world)), layout)
+    operator = Hamiltonian(basis, pairs, "csb", Runtime(grid=ProcessGrid(world)), Sharing(layout))
     x_nb = random_vectors(1, basis.dimension)
     return operator.first(x_nb[None, :, operator.segments.own])[0].numpy(), operator.shared.about
 
@@ -119,14 +150,14 @@ def test_both_layouts_of_three_ranks_make_the_same_product(ranks, serial):
 def traffic_of_a_product(world, name):
     """What one product sends, by verb: bytes of arrays, and calls."""
     basis, pairs = problem(name)
-    operator = Hamiltonian(basis, pairs, "csb", Runtime(grid=ProcessGrid(world)), "triangle")
+    operator = Hamiltonian(basis, pairs, "csb", Runtime(grid=ProcessGrid(world)), Sharing("triangle"))
     x_nb = random_vectors(1, basis.dimension)[:, operator.segments.own]
     before = recorded(world)
     operator.first(x_nb[None])
     after = recorded(world)
     shared = operator.shared
     sent = {key: tuple(np.subtract(after[key], before.get(key, (0, 0)))) for key in after}
-    sizes = shared.home.length, shared.home.comm.size, shared.row.states, shared.row.comm.size
+    sizes = shared.steps.home.length, shared.steps.home.comm.size, shared.steps.row.states, shared.steps.row.comm.size
     return {key: value for key, value in sent.items() if any(value)}, sizes
 
 

@@ -22,6 +22,7 @@ from eigenwerk.ncci.check_text import check_lines
 from eigenwerk.ncci.estimate import planned, refuse_what_does_not_fit
 from eigenwerk.ncci.input_settings import SETTINGS
 from eigenwerk.ncci.inputs import Case, read_cases
+from eigenwerk.ncci.ranks.scheme import AUTO, SCHEME_USAGES, scheme_named
 from eigenwerk.ncci.results.convergence import Curve, over_nmax
 from eigenwerk.ncci.results.extrapolation import Limit
 from eigenwerk.ncci.results.level_plot import draw_convergence, draw_levels
@@ -55,6 +56,10 @@ CheckRanks = Annotated[int, typer.Option("--ranks", "-n", metavar="N", min=1, he
 Transport = Annotated[
     str, typer.Option("--transport", metavar="NAME", help=f"How ranks communicate: {', '.join(TRANSPORT_NAMES)}.")
 ]
+SchemeName = Annotated[
+    str | None,
+    typer.Option("--scheme", metavar="NAME", help=f"How vectors travel: {', '.join(SCHEME_USAGES)}; over the case."),
+]
 SumMethod = Annotated[
     str, typer.Option("--reductions", metavar="METHOD", help=f"How ranks add up: {', '.join(REDUCTION_USAGES)}.")
 ]
@@ -73,6 +78,7 @@ def run(
     ranks: Ranks = None,
     transport: Transport = "auto",
     reductions: SumMethod = REDUCTION_METHODS[0].name,
+    scheme: SchemeName = None,
 ) -> None:
     """Compute the levels of a case, or of each pair of hw and Nmax that it lists.
 
@@ -85,26 +91,55 @@ def run(
     folder = output if output is not None else case.parent / case.stem
     count = ranks_to_start(launch, ranks, 1, transport, f"ncci run {case}")
 
+    if scheme is not None:
+        scheme_named(scheme)
+
+    def read() -> list[Case]:
+        cases = read_cases(case)
+        return cases if scheme is None else [each.by_scheme(scheme) for each in cases]
+
     def request(cases: list[Case]) -> DeviceRequest:
-        wished = DeviceRequest(device or cases[0].solver.device, transport, Reductions.of_text(reductions))
-        wished.check_size(max(count, launch.size))
+        sums, size = Reductions.of_text(reductions), max(count, launch.size)
+        wished = _by_scheme(cases[0], device, transport, sums, size, f"ncci run {case}")
+        wished.check_size(size)
+        if count > 1:
+            wished.check_starter("eigenwerk", count)
         return wished
 
     if count > 1:
-        request(read_cases(case))
+        request(read())
         words = ["ncci", "run", str(case), "--output", str(folder), "--transport", transport]
         words += ["--reductions", reductions] + ["--quiet"] * quiet + ([] if device is None else ["--device", device])
+        words += [] if scheme is None else ["--scheme", scheme]
         raise typer.Exit(run_as_ranks(words, count, lambda: _kept_words(folder)))
-    series = _solve(case, folder, request, launch, _Progress(quiet or launch.rank > 0))
+    series = _solve(read, folder, request, launch, _Progress(quiet or launch.rank > 0))
     if launch.rank == 0:
         _show(series, folder, quiet)
 
 
+def _by_scheme(
+    case: Case, device: str | None, transport: str, sums: Reductions, ranks: int, words: str
+) -> DeviceRequest:
+    """Device and transport that the scheme of a case wants; InputError where it cannot be, or options say otherwise."""
+    scheme = scheme_named(case.solver.scheme)
+    scheme.check_ranks(ranks)
+    scheme.check_environment()
+    if scheme.name != AUTO.name and sums.method.layer:
+        raise InputError(
+            f"--scheme {scheme.name} says how ranks add up, and so does --reductions {sums.method.name}. Leave one of "
+            "the two out."
+        )
+    insists = "" if scheme.transport == "auto" else f"--scheme {scheme.name}"
+    wanted = scheme.transport_beside(transport)
+    return DeviceRequest(device or case.solver.device, wanted, sums, insists=insists, words=words)
+
+
 def _solve(
-    path: Path, folder: Path, request: Callable[[list[Case]], DeviceRequest], launch: Launch, view: "_Progress"
-) -> list[Levels]:
+    read: Callable[[], list[Case]], folder: Path, request: Callable[[list[Case]], DeviceRequest], launch: Launch,
+    view: "_Progress",
+) -> list[Levels]:  # fmt: skip
     """The levels, on every rank; of several ranks only the first speaks and writes."""
-    cases = [] if launch.several else read_cases(path)  # several meet first, so that errors of the input are told once
+    cases = [] if launch.several else read()  # several meet first, so that errors of the input are told once
     wished = None if launch.several else request(cases)
 
     from eigenwerk.ncci.run import run_series
@@ -113,7 +148,7 @@ def _solve(
     def prepare() -> "StartRequest":
         if wished is not None:
             return StartRequest(wished)
-        cases.extend(read_cases(path))
+        cases.extend(read())
         return StartRequest(request(cases))
 
     watch: dict[str, Any] = {"tell": view.say, "cleanup": release_locks}

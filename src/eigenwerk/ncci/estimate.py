@@ -9,6 +9,7 @@ from eigenwerk.ncci.basis.space import ManyBodySpace
 from eigenwerk.ncci.inputs import Case, SolverSettings, block_size
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.layout import triangle_of
+from eigenwerk.ncci.ranks.scheme import scheme_named
 from eigenwerk.parallel.main_memory import installed_memory
 
 CSB_RATE, FILL_RATE = 2.2e11, {"cpu": 5.5e6, "cuda": 2.0e8}
@@ -232,6 +233,8 @@ def choose_backend(estimated: Estimate, choice: SolverSettings, memory: float) -
     usual number of products take less time than by `pairs`; else `pairs`."""
     if choice.backend != "auto":
         return choice.backend
+    if scheme_named(choice.scheme).simple:
+        return "csb"
     cost = {cost.backend: cost for cost in estimated.costs}
     if "csb" not in cost or cost["csb"].bytes >= 0.5 * memory:
         return "pairs"
@@ -253,12 +256,23 @@ def refuse_too_many(case: Case, size: int, ranks: int = 1) -> None:
             f"{case.path}: backend = '{case.solver.backend}' computes on one rank, but there are {ranks}. Set "
             f'backend = "{SHARED[0]}" or "auto", or start one rank.'
         )
+    _refuse_scheme(case, ranks)
     if ranks > 1 and case.solver.layout == "triangle" and triangle_of(ranks) is None:
         near = [number for number in range(1, 2 * ranks + 3) if triangle_of(number)]
         fewer, more = max(n for n in near if n < ranks), min(n for n in near if n > ranks)
         raise InputError(
             f"{case.path}: layout = 'triangle' takes 1, 3, 6, 10, 15, 21, ... ranks, but there are {ranks}. Start "
             f'{fewer} or {more}, or set layout = "dealt".'
+        )
+
+
+def _refuse_scheme(case: Case, ranks: int) -> None:
+    """Raises InputError for the scheme of plain operations where there are no stored blocks."""
+    scheme = scheme_named(case.solver.scheme)
+    if ranks > 1 and scheme.simple and case.solver.backend == "pairs":
+        raise InputError(
+            f"{case.path}: scheme {scheme.name} applies stored blocks by plain operations, but the back end is "
+            '"pairs". Set backend = "csb" or another scheme.'
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eigenwerk.errors import InputError
+from eigenwerk.ncci.ranks.scheme import SCHEME_USAGES, scheme_named
 
 METHODS = ("lanczos", "lobpcg")
 LAYOUTS = ("auto", "triangle", "dealt")
@@ -115,6 +116,12 @@ def _one_of(names: tuple[str, ...]) -> Callable[[KeyPlace, Any], str]:
         return value.lower()
 
     return read
+
+
+def _scheme(place: KeyPlace, value: Any) -> str:
+    if not isinstance(value, str):
+        raise place.error(value, f"a text, one of {', '.join(SCHEME_USAGES)}")
+    return scheme_named(value.lower(), f"{place.path}: [{place.table}] {place.key} = ").name
 
 
 def _parity(place: KeyPlace, value: Any) -> str:
@@ -239,6 +246,7 @@ SETTINGS = (
     CaseKey("solver", "method", "text", "lanczos", "lanczos or lobpcg", _one_of(METHODS)),
     CaseKey("solver", "backend", "text", "auto", "auto, csb (stored), pairs (matrix-free), dense", _one_of(BACK_ENDS)),
     CaseKey("solver", "layout", "text", "auto", "of stored blocks on ranks: auto, triangle, dealt", _one_of(LAYOUTS)),
+    CaseKey("solver", "scheme", "text", "auto", f"how vectors travel: {', '.join(SCHEME_USAGES)}", _scheme),
     CaseKey("solver", "precision", "text", "double", "of vectors and stored elements", _one_of(PRECISIONS)),
     CaseKey("solver", "device", "text", "auto", "cpu, cuda, or the one that is there", _device),
     CaseKey("solver", "block", "whole number", None, "vectors at once; default 1 (lanczos) or 8 (lobpcg)", _whole(1)),

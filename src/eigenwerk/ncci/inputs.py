@@ -16,6 +16,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.bounded import MEGABYTE, read_bounded
 from eigenwerk.ncci.input_settings import G_ORBITAL, G_SPIN, SETTINGS, KeyPlace
 from eigenwerk.ncci.nucleus import Nucleus, nucleus_named
+from eigenwerk.ncci.ranks.scheme import AUTO
 
 LARGEST = MEGABYTE
 """Bytes of a case file."""
@@ -27,7 +28,7 @@ class SolverSettings:
 
     products: H is applied to at most so many vectors (exactly so many with `fixed`).  space: Lanczos vectors kept.
     block: vectors that H is applied to at once.  start: results of a smaller case to begin from, or None.  layout: how
-    several ranks share stored blocks, see `ranks.layout`.
+    several ranks share stored blocks, see `ranks.layout`; scheme: how their vectors travel, see `ranks.scheme`.
     """
 
     method: str = "lanczos"
@@ -43,6 +44,7 @@ class SolverSettings:
     checkpoint_minutes: float = 10.0
     memory_gb: float | None = None
     layout: str = "auto"
+    scheme: str = AUTO.name
 
 
 GUARDS = 4
@@ -91,6 +93,10 @@ class Case:
     g_orbital: tuple[float, float] = G_ORBITAL
     g_spin: tuple[float, float] = G_SPIN
     given: frozenset[str] = frozenset()
+
+    def by_scheme(self, scheme: str) -> "Case":
+        """The same case with another scheme."""
+        return replace(self, solver=replace(self.solver, scheme=scheme))
 
     @property
     def title(self) -> str:

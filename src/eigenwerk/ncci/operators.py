@@ -16,12 +16,13 @@ from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.diagonal import diagonal
 from eigenwerk.ncci.estimate import SHARED
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.ranks.four_steps import FourSteps, group_for
+from eigenwerk.ncci.ranks.scheme import AUTO, Scheme
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
 from eigenwerk.ncci.stored.csb_on_ranks import CsbOnRanks, csb_on_ranks
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.trace import Trace
 
 SMALLEST_GAP = 5.0
 """Least difference (MeV) between the diagonal of H and an energy that the preconditioner divides by: it stays positive
@@ -49,46 +50,72 @@ class OnRanks(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Sharing:
+    """How several ranks share an operator.  layout: of stored blocks, "triangle", "dealt", or "" for the triangle where
+    there is one; scheme: how vectors travel."""
+
+    layout: str = ""
+    scheme: Scheme = AUTO
+
+
+USUAL = Sharing()
+
+
 @dataclass(frozen=True, eq=False)
 class Gathered:
     """An operator of which each rank applies its share to whole vectors; on one rank, all of it."""
 
-    segments: Segments
+    steps: FourSteps
     products: Products
-    trace: Trace
+
+    @property
+    def segments(self) -> Segments:
+        """Which components each rank has."""
+        return self.steps.home
 
     def on_segments(self, x_ns: torch.Tensor) -> torch.Tensor:
         """All-gather, products, reduce-scatter."""
-        x_nb = self.segments.whole(x_ns)
-        with self.trace.span("local products"):
+        x_nb = self.steps.gather(x_ns)
+        with self.steps.trace.span("local products"):
             y_nb = self.products.apply(x_nb)
-        return self.segments.own_sum(y_nb)
+        return self.steps.scatter(y_nb)
 
 
 def pairs_on(segments: Segments, basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime) -> Gathered:
     """The matrix-free operator of `pairs` for vectors in such segments."""
+    return _matrix_free(FourSteps(segments, runtime.device, runtime.trace), basis, pairs, runtime)
+
+
+def _matrix_free(steps: FourSteps, basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime) -> Gathered:
     world = runtime.world
     share = pairs_hamiltonian(basis, pairs, runtime.real, runtime.device, ranks=world.size, rank=world.rank)
-    return Gathered(segments, share, runtime.trace)
+    return Gathered(steps, share)
 
 
-def _pairs(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout: str) -> OnRanks:
-    return pairs_on(Segments(basis.dimension, runtime.world), basis, pairs, runtime)
+def _one_home(basis: ManyBodyBasis, runtime: Runtime, scheme: Scheme) -> FourSteps:
+    """All ranks share the components of all: two of the four steps."""
+    column = group_for(scheme, runtime.world, 0, runtime.world.rank, "column")
+    return FourSteps(Segments(basis.dimension, column), runtime.device, runtime.trace, scheme=scheme)
 
 
-def _csb(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout: str) -> OnRanks:
+def _pairs(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, sharing: Sharing) -> OnRanks:
+    return _matrix_free(_one_home(basis, runtime, sharing.scheme), basis, pairs, runtime)
+
+
+def _csb(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, sharing: Sharing) -> OnRanks:
     if runtime.world.size > 1:
-        return csb_on_ranks(basis, pairs, runtime, layout)
+        return csb_on_ranks(basis, pairs, runtime, sharing.layout, sharing.scheme)
     whole = csb_hamiltonian(basis, pairs, runtime.real, runtime.device)
-    return Gathered(Segments(basis.dimension, runtime.world), whole, runtime.trace)
+    return Gathered(_one_home(basis, runtime, sharing.scheme), whole)
 
 
-def _dense(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout: str) -> OnRanks:
+def _dense(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, sharing: Sharing) -> OnRanks:
     whole = dense_hamiltonian(basis, pairs, runtime.real, runtime.device)
-    return Gathered(Segments(basis.dimension, runtime.world), whole, runtime.trace)
+    return Gathered(_one_home(basis, runtime, sharing.scheme), whole)
 
 
-BUILDERS: dict[str, Callable[[ManyBodyBasis, BasisPairs, Runtime, str], OnRanks]] = {
+BUILDERS: dict[str, Callable[[ManyBodyBasis, BasisPairs, Runtime, Sharing], OnRanks]] = {
     "csb": _csb,
     "pairs": _pairs,
     "dense": _dense,
@@ -99,16 +126,18 @@ BUILDERS: dict[str, Callable[[ManyBodyBasis, BasisPairs, Runtime, str], OnRanks]
 class Hamiltonian(StandardOperator):
     """H of a basis by one back end: one problem with S = 1, its vectors (1, n, s) the `segments` of this rank.
 
-    layout: how several ranks share stored blocks, "triangle", "dealt", or "" for the triangle where there is one.
-    build_seconds: what it took to build.  Raises ValueError for a back end that several ranks do not share.
+    sharing: how several ranks do.  build_seconds: what it took to build.  Raises ValueError for a back end that several
+    ranks do not share.
     """
 
-    def __init__(self, basis: ManyBodyBasis, pairs: BasisPairs, backend: str, runtime: Runtime, layout: str = ""):
+    def __init__(
+        self, basis: ManyBodyBasis, pairs: BasisPairs, backend: str, runtime: Runtime, sharing: Sharing = USUAL
+    ):
         if runtime.world.size > 1 and backend not in SHARED:
             raise ValueError(f"back end {backend} on {runtime.world.size} ranks")
         begin = time.perf_counter()
         self.basis, self.pairs, self.backend, self.runtime = basis, pairs, backend, runtime
-        self.shared = BUILDERS[backend](basis, pairs, runtime, layout)
+        self.shared = BUILDERS[backend](basis, pairs, runtime, sharing)
         self.build_seconds = time.perf_counter() - begin
 
     @property

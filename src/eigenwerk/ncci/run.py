@@ -31,9 +31,10 @@ from eigenwerk.ncci.estimate import (
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
-from eigenwerk.ncci.operators import Hamiltonian, pairs_on
+from eigenwerk.ncci.operators import Hamiltonian, Sharing, pairs_on
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.same_input import refuse_different_inputs
+from eigenwerk.ncci.ranks.scheme import AUTO, scheme_named
 from eigenwerk.ncci.results.levels import Levels, spin_of
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, write_levels
 from eigenwerk.ncci.results.levels_res import res_text
@@ -94,7 +95,8 @@ def run_case(
     Raises InputError for a case that cannot be.
     """
     begin = time.perf_counter()
-    runtime = runtime or alone(case.solver.device)
+    runtime, scheme = runtime or alone(case.solver.device), scheme_named(case.solver.scheme)
+    scheme.check_world(runtime.world.size, runtime.world.transport)
     if case.solver.precision == "single":
         runtime = replace(runtime, real=torch.float32, complex=torch.complex64)
     say = say if runtime.writes else _silent
@@ -117,13 +119,14 @@ def run_case(
     say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
     with span("operator"):
         layout = next((cost.layout for cost in estimated.costs if cost.backend == backend), case.solver.layout)
-        operator = Hamiltonian(basis, pairs, backend, runtime, layout)
+        operator = Hamiltonian(basis, pairs, backend, runtime, Sharing(layout, scheme))
     built = time.perf_counter()
     where = f"{device}" if world.size == 1 else f"{world.size} ranks ({device.type}, {world.transport})"
     if operator.shared_about:
         spread = operator.shared_about["nonzeros_max_over_mean"]
         how = {"dealt": "dealt out", "triangle": "on a triangle"}[operator.shared_about["layout"]]
         where += f", blocks {how}, nonzeros up to {spread:.2f} of the mean"
+    where += "" if scheme.name == AUTO.name else f", scheme {scheme.name}"
     say(f"operator   {operator.backend} on {where}, {case.solver.precision} precision, {operator.build_seconds:.1f} s")
 
     known = _known_states(case, source, operator, start)
@@ -146,6 +149,7 @@ def run_case(
         "solve_seconds": solved - built,
         "program": __version__,
         "ranks": world.size,
+        "scheme": scheme.name,
     } | operator.shared_about
     with span("observables"):
         levels, found, vectors_nb = _levels(case, problem, operator, parts, estimated, found, about, solver)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import torch
 
 from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.links import Links
 
 
 class Communicator(ABC):
@@ -148,8 +149,11 @@ class Communicator(ABC):
     # -- groups and agreement -------------------------------------------------------------------------------
 
     @abstractmethod
-    def split(self, color: int, key: int = 0, name: str = "") -> "Communicator":
-        """The communicator of the ranks that gave the same `color`, ordered by `key`, then by rank."""
+    def split(self, color: int, key: int = 0, name: str = "", links: Links | None = None) -> "Communicator":
+        """The communicator of the ranks that gave the same `color`, ordered by `key`, then by rank.
+
+        links: how its transfers share a GPU with kernels, where the transport has a choice; None for that of this one.
+        """
 
     @abstractmethod
     def barrier(self) -> None:

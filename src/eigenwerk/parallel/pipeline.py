@@ -8,13 +8,13 @@ their own, beside the kernels that the loop's body queues.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
-from functools import cache
+from functools import partial
 from typing import TypeVar
 
 import torch
 
 from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.side_stream import SideStream
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -30,55 +30,14 @@ def pipeline(
     device: where the loop's body works and the results lie.  Ranks that run the same loop start the same transfers in
     the same order.
     """
-    side = _SideStream(device)
+    side = SideStream(device)
     running = None
     for block in blocks:
-        arrived = None if running is None else (side.wait(*running),)
-        running = (block, side.start(start, block))
+        arrived = None if running is None else (side.wait(running[1]),)
+        # the block is held until it has arrived: its memory is read beside
+        running = (block, side.start(partial(start, block)))
         if arrived is not None:
             yield arrived[0]
             del arrived  # so that no more than two blocks are alive
     if running is not None:
-        yield side.wait(*running)
-
-
-class _SideStream:
-    """Where transfers run: a stream beside the current one on a GPU, the one and only line of work elsewhere."""
-
-    def __init__(self, device: torch.device):
-        self._stream = side_stream(device) if device.type == "cuda" else None
-
-    def start(self, start: Callable[[Block], Handle[Result]], block: Block) -> Handle[Result]:
-        """Start when the work queued so far, of which the block may be a result, is done."""
-        if self._stream is not None:
-            self._stream.wait_stream(torch.cuda.current_stream(self._stream.device))
-        with self._beside():
-            return start(block)
-
-    def wait(self, block: Block, handle: Handle[Result]) -> Result:
-        """The result, for work queued from now on.  The block is held until here: its memory is read beside."""
-        with self._beside():
-            result = handle.wait()
-        if self._stream is not None:
-            current = torch.cuda.current_stream(self._stream.device)
-            current.wait_stream(self._stream)
-            _mark(result, current)
-        return result
-
-    def _beside(self) -> torch.cuda.StreamContext | nullcontext[None]:
-        return nullcontext() if self._stream is None else torch.cuda.stream(self._stream)
-
-
-@cache
-def side_stream(device: torch.device) -> torch.cuda.Stream:
-    """The stream for transfers of a GPU, which goes before queued kernels; always the same one."""
-    return torch.cuda.Stream(device, priority=-1)
-
-
-def _mark(result: object, stream: torch.cuda.Stream) -> None:
-    """The stream uses these tensors, so their memory must not go elsewhere before it has done so."""
-    if isinstance(result, torch.Tensor):
-        result.record_stream(stream)
-    elif isinstance(result, list | tuple):
-        for part in result:
-            _mark(part, stream)
+        yield side.wait(running[1])

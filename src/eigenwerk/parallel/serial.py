@@ -6,6 +6,7 @@ import torch
 
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.handle import Handle, Ready
+from eigenwerk.parallel.links import Links
 
 
 class SerialCommunicator(Communicator):
@@ -72,7 +73,7 @@ class SerialCommunicator(Communicator):
         """The array itself, sent to oneself.  ValueError for another rank."""
         return Ready(self._from(to or source, array_x))
 
-    def split(self, color: int, key: int = 0, name: str = "") -> Communicator:
+    def split(self, color: int, key: int = 0, name: str = "", links: Links | None = None) -> Communicator:
         """A communicator of this one rank again."""
         return SerialCommunicator(name or self.name, self.world_ranks[0])
 

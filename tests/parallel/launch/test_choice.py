@@ -100,6 +100,25 @@ def test_processors_take_mpi_under_mpirun_and_gloo_elsewhere():
     assert transport(able, "mpirun", transport="gloo") == ("gloo", ())
 
 
+def test_an_option_that_insists_takes_no_other_transport():
+    insisting = {"transport": "nccl", "insists": "--scheme nccl"}
+    with pytest.raises(InputError, match=r"--scheme nccl travels by NCCL, .* ranks 0 and 1 share one GPU"):
+        transport(ranks(2, gpus=1), **insisting)
+    with pytest.raises(InputError, match=r"--scheme nccl joins GPUs.*Use --scheme mpi or gloo"):
+        transport(ranks(2), **insisting)
+    assert transport(ranks(2, gpus=2), **insisting) == ("nccl", ())
+
+
+def test_an_option_that_insists_is_named_with_the_command(starter="torchrun"):
+    words = {"transport": "mpi", "insists": "--scheme p2p", "words": "ncci run CASE"}
+    told = r"--scheme p2p cannot join ranks that torchrun starts.*mpirun -n 2 eigenwerk ncci run CASE --scheme p2p"
+    with pytest.raises(InputError, match=told):
+        transport(ranks(2, packages=("mpi4py",)), starter, **words)
+    with pytest.raises(InputError, match="--scheme p2p cannot join ranks that eigenwerk starts"):
+        DeviceRequest(**words).check_starter("eigenwerk", 2)
+    DeviceRequest(**words).check_starter("mpirun", 2)
+
+
 @pytest.mark.parametrize("starter", ["eigenwerk", "torchrun"])
 def test_mpi_needs_ranks_that_mpi_started(starter):
     words = rf"ranks that {starter} starts. .*mpirun -n 2 eigenwerk run DIR --transport mpi"

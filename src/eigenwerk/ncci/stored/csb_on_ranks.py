@@ -1,9 +1,4 @@
-"""H stored in blocks that ranks share: the four steps of a product.
-
-1. All-gather in the group of ranks with one home: its components of x on each of them.
-2. Broadcast of the block row that a rank's block reaches elsewhere, under the product with H of what is at hand.
-3. Reduce of what that made of the other block row, under the product with the transposes.
-4. Reduce-scatter in the group: own components of H x.
+"""H stored in blocks that ranks share, applied in the four steps of `ranks.four_steps`.
 
 `ranks.layout` says who owns what; with one home for all ranks (blocks dealt out) steps 2 and 3 have nothing to move.
 """
@@ -18,14 +13,14 @@ from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.diagonal import diagonal
+from eigenwerk.ncci.ranks.four_steps import FourSteps, RowGroup, group_for
 from eigenwerk.ncci.ranks.layout import Layout, block_rows_for, cut_evenly, dealt, triangle, triangle_of
+from eigenwerk.ncci.ranks.scheme import AUTO, Scheme
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_part import CsbPart, csb_part
 from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.handle import Handle
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.trace import Trace
 
 BITS = 14
 """Size of a run of rows or columns of a part, as a power of two."""
@@ -41,43 +36,17 @@ class OwnBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class RowGroup:
-    """The ranks that need one block row, and this one among them.
-
-    states: how many the block row has.  place: where they are in the home of its diagonal rank, None on the others.
-    """
-
-    comm: Communicator
-    states: int
-    place: slice | None
-
-    def start_broadcast(self, x_nb: torch.Tensor) -> Handle[torch.Tensor]:
-        """The components of the block row, (n, states), from the home of the diagonal rank."""
-        if self.place is None:
-            return self.comm.start_broadcast(x_nb.new_empty(len(x_nb), self.states))
-        return self.comm.start_broadcast(x_nb[:, self.place].clone())
-
-    def add(self, arrived_nb: torch.Tensor | None, y_nb: torch.Tensor) -> None:
-        """What the others made of it, added to the home of the diagonal rank."""
-        if self.place is not None and arrived_nb is not None:
-            y_nb[:, self.place] += arrived_nb
-
-
-@dataclass(frozen=True, eq=False)
 class CsbOnRanks:
     """The share of one rank.
 
-    segments: of all ranks; home: of the ranks that share the components of this one's home; row: the ranks with which
-    it shares a block row.  diagonal_b: of the home, zero where another rank adds it.  about: the layout, and by how
-    much the rank that has most states, or nonzeros, is above the mean.
+    segments: of all ranks; steps: how vectors travel.  diagonal_b: of the home, zero where another rank adds it.
+    about: the layout, and by how much the rank that has most states, or nonzeros, is above the mean.
     """
 
     segments: Segments
-    home: Segments
-    row: RowGroup
+    steps: FourSteps
     blocks: list[OwnBlock]
     diagonal_b: torch.Tensor
-    trace: Trace
     about: dict[str, Any]
 
     @property
@@ -87,19 +56,21 @@ class CsbOnRanks:
 
     def on_segments(self, x_ns: torch.Tensor) -> torch.Tensor:
         """H x, own components (n, s) of x and of the result."""
-        x_nb = self.home.whole(x_ns)
-        arriving = self.row.start_broadcast(x_nb)
-        y_nb, sum_nb = self.diagonal_b * x_nb, x_nb.new_zeros(len(x_nb), self.row.states)
-        with self.trace.span("local products"):
+        x_nb = self.steps.gather(x_ns)
+
+        def first() -> tuple[torch.Tensor, torch.Tensor]:
+            y_nb, sum_nb = self.diagonal_b * x_nb, x_nb.new_zeros(len(x_nb), self.steps.row.states)
             for block in self.blocks:
                 _first_pass(block, x_nb, y_nb, sum_nb)
-        other_nb = arriving.wait()
-        leaving = self.row.comm.start_reduce(sum_nb)
-        with self.trace.span("local products"):
+            return y_nb, sum_nb
+
+        def second() -> None:
             for block in self.blocks:
                 _second_pass(block, other_nb, y_nb)
-        self.row.add(leaving.wait(), y_nb)
-        return self.home.own_sum(y_nb)
+
+        (y_nb, sum_nb), other_nb = self.steps.broadcast_under(first, x_nb)
+        self.steps.reduce_under(second, sum_nb, y_nb)
+        return self.steps.scatter(y_nb)
 
 
 def _first_pass(block: OwnBlock, x_nb: torch.Tensor, y_nb: torch.Tensor, sum_nb: torch.Tensor) -> None:
@@ -122,18 +93,20 @@ def _second_pass(block: OwnBlock, other_nb: torch.Tensor, y_nb: torch.Tensor) ->
         block.part.add(other_nb, None, None, y_nb[:, block.columns])
 
 
-def csb_on_ranks(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout_name: str = "") -> CsbOnRanks:
+def csb_on_ranks(
+    basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout_name: str = "", scheme: Scheme = AUTO
+) -> CsbOnRanks:
     """Builds the blocks of this rank and no others; collective.
 
-    layout_name: "triangle", "dealt", or "" for the triangle where there is one.  Raises InputError where states cannot
-    be cut so.
+    layout_name: "triangle", "dealt", or "" for the triangle where there is one.  scheme: how vectors travel.  Raises
+    InputError where states cannot be cut so.
     """
     world = runtime.world
     entries = Entries(basis, pairs, runtime.real, runtime.device)
     layout, cuts_d = _layout(basis, entries, world, layout_name)
     cut_i = [int(basis.first_d[d]) for d in cuts_d]
     column = layout.column(world.rank)
-    group = world.split(column[0], world.rank, "column")
+    group = group_for(scheme, world, column[0], world.rank, "column")
     begin, end = (cut_i[i] for i in layout.home_p[world.rank])
     away = layout.away_p[world.rank]
 
@@ -144,25 +117,25 @@ def csb_on_ranks(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layo
     diagonal_b = torch.zeros(end - begin, dtype=torch.float64, device=runtime.device)
     for i, j in layout.blocks(world.rank):
         rows, columns = ((int(cuts_d[k]), int(cuts_d[k + 1])) for k in (i, j))
-        blocks.append(OwnBlock(csb_part(entries, rows, columns, BITS), place(i), place(j)))
+        part = csb_part(entries, rows, columns, BITS)
+        blocks.append(OwnBlock(replace(part, simple=scheme.simple), place(i), place(j)))
         if i == j:
             diagonal_b[place(i)] = diagonal(basis, pairs, runtime.device, slice(cut_i[i], cut_i[i + 1]))
     segments = _segments(layout, cut_i, world)
     row_i = layout.row_of(world.rank)
-    row = RowGroup(_row_ranks(layout, row_i, world), 0, None)
+    row = RowGroup(_row_ranks(layout, row_i, world, scheme))
     if row_i is not None:
         row = replace(row, states=cut_i[row_i + 1] - cut_i[row_i], place=place(row_i))
-    return CsbOnRanks(
-        segments, Segments(end - begin, group), row, blocks, diagonal_b.to(runtime.real), runtime.trace,
-        _about(layout, blocks, segments, world),
-    )  # fmt: skip
+    steps = FourSteps(Segments(end - begin, group), runtime.device, runtime.trace, row, scheme)
+    about = _about(layout, blocks, segments, world)
+    return CsbOnRanks(segments, steps, blocks, diagonal_b.to(runtime.real), about)
 
 
-def _row_ranks(layout: Layout, row_i: int | None, world: Communicator) -> Communicator:
+def _row_ranks(layout: Layout, row_i: int | None, world: Communicator, scheme: Scheme) -> Communicator:
     """The ranks of a block row, its diagonal rank first; alone without one.  Collective."""
     if row_i is None:
-        return world.split(layout.block_rows + world.rank, 0, "row")
-    return world.split(row_i, layout.row(row_i).index(world.rank), "row")
+        return group_for(scheme, world, layout.block_rows + world.rank, 0, "row")
+    return group_for(scheme, world, row_i, layout.row(row_i).index(world.rank), "row")
 
 
 def _about(layout: Layout, blocks: list[OwnBlock], segments: Segments, world: Communicator) -> dict[str, Any]:

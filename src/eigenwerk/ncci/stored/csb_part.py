@@ -20,11 +20,15 @@ from eigenwerk.parallel.threads import each
 
 @dataclass(frozen=True, eq=False)
 class CsbPart:
-    """Rows and columns count from the corner of the rectangle; see `CsbHamiltonian` for the arrays of `blocks`."""
+    """Rows and columns count from the corner of the rectangle; see `CsbHamiltonian` for the arrays of `blocks`.
+
+    simple: applied by plain operations of PyTorch, on any device, to compare the tuned kernel with.
+    """
 
     shape: tuple[int, int]
     bits: int
     blocks: Blocks
+    simple: bool = False
 
     @property
     def nonzeros(self) -> int:
@@ -59,6 +63,8 @@ class CsbPart:
 
     def _add(self, *given: torch.Tensor | None) -> None:
         """The same for as many vectors as kernels are made for."""
+        if self.simple:
+            return self._simple(*given)
         if self.blocks.value_z.device.type == "cpu" and product_kernel(self.blocks.value_z.dtype, 1) is None:
             return self._by_scipy(*given)
         count = max(len(array) for array in given if array is not None)
@@ -107,6 +113,17 @@ class CsbPart:
             for y_bn, other_bn in zip((y_rows, y_columns), sums, strict=True):
                 if y_bn is not None and other_bn is not None:
                     y_bn += other_bn
+
+    def _simple(self, *given: torch.Tensor | None) -> None:
+        """Gather, multiply and add by index, block after block, with plain operations of PyTorch."""
+        x_rows, x_columns, y_rows, y_columns = given
+        for k, corner in enumerate(self.blocks.block_x2.tolist()):
+            part = slice(int(self.blocks.start_x[k]), int(self.blocks.start_x[k + 1]))
+            found = zip((self.blocks.row_z, self.blocks.column_z), corner, strict=True)
+            row, column = (places[part].int() + (run << self.bits) for places, run in found)
+            for x_nb, source, y_nb, to in ((x_columns, column, y_rows, row), (x_rows, row, y_columns, column)):
+                if x_nb is not None and y_nb is not None:
+                    y_nb.index_add_(1, to, self.blocks.value_z[part] * x_nb[:, source])
 
     def _by_scipy(self, *given: torch.Tensor | None) -> None:
         """The same by a sparse matrix of SciPy for each block."""

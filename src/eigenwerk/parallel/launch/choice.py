@@ -15,19 +15,28 @@ from eigenwerk.parallel.transports.table import TRANSPORTS, Reductions, Transpor
 class DeviceRequest:
     """What the user asks for: --device, --transport, --reductions.
 
-    off: transports that "auto" leaves out, with the reason.
+    off: transports that "auto" leaves out, with the reason.  insists: the option that takes no other transport than
+    this one, "" if there is none; words: the command after `eigenwerk`, for messages.
     """
 
     device: str = "auto"
     transport: str = "auto"
     reductions: Reductions = field(default_factory=Reductions)
     off: Mapping[str, str] = field(default_factory=dict)
+    insists: str = ""
+    words: str = "run DIR"
 
     def __post_init__(self) -> None:
         name, _, index = self.device.partition(":")
         if name not in DEVICES or (self.device != name and not (name == "cuda" and index.isdecimal())):
             raise InputError(f"--device {self.device}: it can be auto, cpu, cuda, or one GPU for all, like cuda:0.")
         find_transport(self.transport)
+
+    def check_starter(self, starter: str, ranks: int) -> None:
+        """InputError if the transport cannot join so many ranks of this starter."""
+        transport = find_transport(self.transport)
+        if transport is not None:
+            transport.check_starter(starter, ranks, self.words, self.insists)
 
     def check_size(self, ranks: int) -> None:
         """InputError if it asks for what so many ranks do not do."""
@@ -61,29 +70,38 @@ def choose_transport(
 ) -> tuple[Transport, tuple[str, ...]]:
     """The transport of several ranks, the first one that nothing speaks against, and notes if one expects another.
 
-    Where the wished one cannot work among these ranks, it is that of "auto".  InputError for a wish against reason.
+    Where the wished one cannot work among these ranks, it is that of "auto", or an InputError if an option insists.
+    InputError for a wish against reason.
     """
     wanted = request.transport
     notes: tuple[str, ...] = ()
     for transport in TRANSPORTS:
         if transport.name == wanted:
-            _check_wish(transport, placements, starter)
+            _check_wish(transport, request, placements, starter)
         elif wanted != "auto" or not _is_usual(transport, facts, placements, starter):
             continue
         obstacle = _obstacle(transport, request, placements)
         if obstacle is None:
             break
+        if transport.name == wanted and request.insists:
+            raise InputError(
+                f"{request.insists} travels by {transport.title}, which is not possible: {obstacle}. Give every rank a "
+                "GPU of its own, or take another scheme."
+            )
         wanted, notes = "auto", (*notes, f"{transport.title} is off: {obstacle}.")
     return transport, notes
 
 
-def _check_wish(transport: Transport, placements: Sequence[Placement], starter: str) -> None:
-    transport.check_starter(starter, len(placements))
+def _check_wish(
+    transport: Transport, request: DeviceRequest, placements: Sequence[Placement], starter: str
+) -> None:
+    transport.check_starter(starter, len(placements), request.words, request.insists)
     if any(placement.kind not in transport.joins for placement in placements):
         others = " or ".join(names_that_join("cpu"))
+        option = request.insists or f"--transport {transport.name}"
         raise InputError(
-            f"--transport {transport.name} joins GPUs, but the ranks compute on processors. Use --transport {others}, "
-            "or --device cuda."
+            f"{option} joins GPUs, but the ranks compute on processors. Use {option.split()[0]} {others}, or --device "
+            "cuda."
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
+from eigenwerk.parallel.links import Links
 from eigenwerk.parallel.transports.pending import Operation, Pending
 from eigenwerk.parallel.transports.transport import TransportCommunicator
 
@@ -57,8 +58,10 @@ class LayeredCommunicator(TransportCommunicator):
     def _swap(self, flat: torch.Tensor, to: int, out: torch.Tensor, source: int) -> Pending:
         return self._inner._swap(flat, to, out, source)
 
-    def _child(self, members: Sequence[int], label: str, name: str) -> TransportCommunicator:
-        return self._rewrapped(self._inner._child(members, label, name))
+    def _child(
+        self, members: Sequence[int], label: str, name: str, links: Links | None = None
+    ) -> TransportCommunicator:
+        return self._rewrapped(self._inner._child(members, label, name, links))
 
     def _count_splits(self) -> int:
         return self._inner._count_splits()

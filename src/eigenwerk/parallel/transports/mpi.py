@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from eigenwerk.errors import InputError
+from eigenwerk.parallel.links import Links
 from eigenwerk.parallel.transports.pending import Operation, Pending
 from eigenwerk.parallel.transports.table import JoinRequest, OtherRanks
 from eigenwerk.parallel.transports.transport import TransportCommunicator
@@ -116,7 +117,9 @@ class MpiCommunicator(TransportCommunicator):
     def _all(self, requests: list[Any]) -> Pending:
         return _Requests(self._mpi, requests)
 
-    def _child(self, members: Sequence[int], label: str, name: str) -> "MpiCommunicator":
+    def _child(
+        self, members: Sequence[int], label: str, name: str, links: Links | None = None
+    ) -> "MpiCommunicator":
         group = self._comm.Get_group().Incl(list(members))
         comm = self._comm.Create_group(group)
         group.Free()

@@ -18,8 +18,9 @@ from types import TracebackType
 
 import torch
 
-from eigenwerk.parallel.pipeline import side_stream
+from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import share
+from eigenwerk.parallel.side_stream import side_stream
 from eigenwerk.parallel.transports.layered import LayeredCommunicator
 from eigenwerk.parallel.transports.pending import DeferredTransfer, Operation, Pending, PendingAll, reduce_rows
 from eigenwerk.parallel.transports.transport import TransportCommunicator
@@ -153,3 +154,8 @@ class _OnSideStream:
         """The current stream goes on when it is done."""
         if self._done is not None:
             torch.cuda.current_stream().wait_event(self._done)
+
+
+def sums_by_messages(comm: Communicator) -> Communicator:
+    """A communicator whose reductions are made in this way; one rank alone as it is."""
+    return PairwiseCommunicator(comm) if isinstance(comm, TransportCommunicator) else comm

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import torch
 
 from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.links import Links
 from eigenwerk.parallel.transports.pending import Operation, Pending, PendingReduction
 
 
@@ -64,7 +65,7 @@ class Primitives(Communicator):
         """Send one and receive the other at the same time."""
 
     @abstractmethod
-    def _child(self, members: Sequence[int], label: str, name: str) -> "Primitives":
+    def _child(self, members: Sequence[int], label: str, name: str, links: Links | None = None) -> "Primitives":
         """The communicator of these ranks of this one, in this order; `label` is theirs and never used twice."""
 
     def _all_reduce_now(self, flat: torch.Tensor, operation: Operation) -> None:

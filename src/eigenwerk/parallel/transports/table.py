@@ -64,12 +64,14 @@ class Transport:
         world: TransportCommunicator = resolve_name(self.join)(request)
         return world
 
-    def check_starter(self, starter: str, size: int, words: str = "run DIR") -> None:
-        """InputError if it cannot join ranks that somebody else has started; words: those after `eigenwerk`."""
+    def check_starter(self, starter: str, size: int, words: str = "run DIR", option: str = "") -> None:
+        """InputError if it cannot join ranks that somebody else has started; words: those after `eigenwerk`; option:
+        that which asks for it, "" for --transport."""
         if size > 1 and self.starters and starter not in self.starters:
-            command = f"{self.starters[0]} -n {size} eigenwerk {words} --transport {self.name}"
+            option = option or f"--transport {self.name}"
+            command = f"{self.starters[0]} -n {size} eigenwerk {words} {option}"
             raise InputError(
-                f"--transport {self.name} cannot join ranks that {starter} starts. Start them by "
+                f"{option} cannot join ranks that {starter} starts. Start them by "
                 f"{' or '.join(self.starters)}: {command}"
             )
 

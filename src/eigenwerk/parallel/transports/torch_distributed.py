@@ -8,7 +8,7 @@ is neither needed nor touched.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 from torch.distributed import PrefixStore, ProcessGroupGloo, ReduceOp, Store
 
 from eigenwerk.errors import InputError
+from eigenwerk.parallel.links import LEAST_BLOCKS, MOST_BLOCKS, USUAL, Links
 from eigenwerk.parallel.transports.pending import Operation, Pending, PendingAll
 from eigenwerk.parallel.transports.table import JoinRequest
 from eigenwerk.parallel.transports.transport import TransportCommunicator
@@ -32,15 +33,13 @@ class GroupOptions:
     """How the process groups of a run are made.
 
     timeout: seconds after which a verb that does not end is an error; interface: network interface of Gloo, "" for
-    that of the host's name.  device: the GPU of this process, for NCCL; high_priority: whether its transfers go before
-    queued kernels; thread_blocks: most NCCL thread blocks (CTAs) per transfer, None for NCCL's own choice.
+    that of the host's name.  device: the GPU of this process, for NCCL; links: what NCCL takes of it.
     """
 
     timeout: float = 1800.0
     interface: str = ""
     device: torch.device | None = None
-    high_priority: bool = True
-    thread_blocks: int | None = None
+    links: Links = USUAL
 
     def open(self, store: Store, rank: int, size: int) -> dict[str, Any]:
         """The groups by kind of device; collective over the ranks of the group."""
@@ -59,11 +58,10 @@ class GroupOptions:
 
     def _nccl(self, store: Store, rank: int, size: int) -> Any:
         kind: Any = torch.distributed.ProcessGroupNCCL
-        options = kind.Options(is_high_priority_stream=self.high_priority)
+        options = kind.Options(is_high_priority_stream=self.links.high_priority)
         options._timeout = timedelta(seconds=self.timeout)
-        if self.thread_blocks is not None:
-            options.config.min_ctas = 1
-            options.config.max_ctas = self.thread_blocks
+        if self.links.thread_blocks is not None:
+            options.config.min_ctas = options.config.max_ctas = self.links.thread_blocks
         group = kind(store, rank, size, options)
         group.eager_connect_single_device(self.device)
         return group
@@ -73,16 +71,16 @@ class TorchCommunicator(TransportCommunicator):
     """Ranks joined by Gloo, and by NCCL too where they have GPUs; then arrays in host memory still go by Gloo."""
 
     def __init__(
-        self, rank: int, world_ranks: Sequence[int], store: Store, links: GroupOptions, name: str, trace: Trace | None
+        self, rank: int, world_ranks: Sequence[int], store: Store, options: GroupOptions, name: str, trace: Trace | None
     ):
         super().__init__(rank, world_ranks, name, trace)
-        self._store, self._links = store, links
-        self._groups = links.open(store, rank, self.size)
-        self._stream_ordered = links.device is not None
-        self.transport = "gloo" if links.device is None else "nccl"
+        self._store, self._options = store, options
+        self._groups = options.open(store, rank, self.size)
+        self._stream_ordered = options.device is not None
+        self.transport = "gloo" if options.device is None else "nccl"
         self.path = (
             "Gloo; CUDA tensors are staged through pinned memory"
-            if links.device is None
+            if options.device is None
             else "NCCL for CUDA tensors, directly; Gloo for tensors in host memory"
         )
 
@@ -150,10 +148,13 @@ class TorchCommunicator(TransportCommunicator):
             return self._all_to_all(out, flat, out_counts, counts)
         return PendingAll([self._receive(out, source), self._send(flat, to)])
 
-    def _child(self, members: Sequence[int], label: str, name: str) -> "TorchCommunicator":
+    def _child(
+        self, members: Sequence[int], label: str, name: str, links: Links | None = None
+    ) -> "TorchCommunicator":
         store = PrefixStore(label, self._store)
         world_ranks = [self.world_ranks[rank] for rank in members]
-        return TorchCommunicator(members.index(self.rank), world_ranks, store, self._links, name, self.trace)
+        options = self._options if links is None else replace(self._options, links=links)
+        return TorchCommunicator(members.index(self.rank), world_ranks, store, options, name, self.trace)
 
     def close(self) -> None:
         """Waits for the other ranks, so that nobody loses a connection still in use."""
@@ -199,19 +200,20 @@ def nccl_world(
     """All ranks, each with a GPU of its own, joined by NCCL (and by Gloo for host memory); collective.
 
     device: with its index; it becomes the current one.  high_priority: transfers run on a stream of high priority;
-    thread_blocks: most thread blocks NCCL may use per transfer, None for its own choice.  Raises InputError without
-    NCCL, without that GPU, or for thread_blocks outside 1 ... 64.
+    thread_blocks: with how many NCCL moves data, None for its own choice.  Raises InputError without NCCL, without that
+    GPU, or for thread_blocks outside 1 ... 32.
     """
     if not torch.distributed.is_nccl_available() or not torch.cuda.is_available():
         raise InputError("NCCL needs an NVIDIA GPU and a PyTorch made for CUDA. Use --transport gloo or mpi.")
     if device.type != "cuda" or device.index is None or device.index >= torch.cuda.device_count():
         last = torch.cuda.device_count() - 1
         raise InputError(f"NCCL needs a GPU of this node, cuda:0 to cuda:{last}, not {device}.")
-    if thread_blocks is not None and not 1 <= thread_blocks <= 64:
-        raise InputError(f"{thread_blocks} thread blocks for NCCL; it takes 1 to 64, or none for its own choice.")
+    if thread_blocks is not None and not LEAST_BLOCKS <= thread_blocks <= MOST_BLOCKS:
+        limits = f"{LEAST_BLOCKS} to {MOST_BLOCKS}"
+        raise InputError(f"{thread_blocks} thread blocks for NCCL; it takes {limits}, or none for its own choice.")
     torch.cuda.set_device(device)
-    links = GroupOptions(timeout, interface, device, high_priority, thread_blocks)
-    return TorchCommunicator(rank, range(size), store, links, "world", trace)
+    options = GroupOptions(timeout, interface, device, Links(high_priority, thread_blocks))
+    return TorchCommunicator(rank, range(size), store, options, "world", trace)
 
 
 def join_by_gloo(request: JoinRequest) -> TorchCommunicator:

@@ -10,6 +10,7 @@ import torch
 
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.handle import Handle
+from eigenwerk.parallel.links import Links
 from eigenwerk.parallel.serial import SerialCommunicator
 from eigenwerk.parallel.transports.pending import DeferredTransfer, FinishedTransfer, Operation, Pending, operation_of
 from eigenwerk.parallel.transports.primitives import Primitives
@@ -35,7 +36,9 @@ class TransportCommunicator(Primitives):
         self._splits = 0
 
     @abstractmethod
-    def _child(self, members: Sequence[int], label: str, name: str) -> "TransportCommunicator":
+    def _child(
+        self, members: Sequence[int], label: str, name: str, links: Links | None = None
+    ) -> "TransportCommunicator":
         """As in `Primitives`."""
 
     # -- the verbs ------------------------------------------------------------------------------------------
@@ -168,7 +171,7 @@ class TransportCommunicator(Primitives):
 
     # -- groups and agreement -------------------------------------------------------------------------------
 
-    def split(self, color: int, key: int = 0, name: str = "") -> Communicator:
+    def split(self, color: int, key: int = 0, name: str = "", links: Links | None = None) -> Communicator:
         """Collective over all ranks, whatever their colour.  A part of one rank is a SerialCommunicator."""
         mine = torch.tensor([color, key])
         table_px = torch.empty(2 * self.size, dtype=mine.dtype)
@@ -178,7 +181,7 @@ class TransportCommunicator(Primitives):
         label = f"{self._count_splits()}/{color}"
         if len(members) == 1:
             return SerialCommunicator(name or self.name, self.world_ranks[self.rank])
-        child = self._child(members, label, name or self.name)
+        child = self._child(members, label, name or self.name, links)
         self._children.append(child)
         return child
 
