@@ -1,6 +1,7 @@
 """Jumps: pairs of determinants of one species that differ by one or two nucleons, with phases."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -8,6 +9,9 @@ import torch
 from eigenwerk.ncci.basis.annihilation import Annihilated, take_one, take_two
 from eigenwerk.ncci.basis.determinants import Determinants
 from eigenwerk.ncci.device_arrays import tensor
+
+PIECE = {"cpu": 1 << 23, "cuda": 1 << 28}
+"""Pairs of entries that are looked at together, about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,21 +64,37 @@ def _between(
     group, states = (tensor(array[order], device) for array in (group_z, states_zi.astype(np.int16)))
     det, sign = (tensor(array[order], device) for array in (taken.det_z.astype(np.int32), taken.sign_z))
     _, size = torch.unique_consecutive(group, return_counts=True)
-    start_z, size_z = (torch.repeat_interleave(values, size) for values in (torch.cumsum(size, 0) - size, size))
-    one = torch.repeat_interleave(torch.arange(len(group), dtype=torch.int32, device=device), size_z)
-    other = torch.arange(len(one), device=device)
+    start = torch.cumsum(size, 0) - size
+    total = torch.cumsum(size**2, 0)
+    wanted = torch.arange(0, int(total[-1]) if len(total) else 0, PIECE[group.device.type], device=group.device)
+    cuts = [*torch.searchsorted(total, wanted, right=True).unique().tolist(), len(size)]
+    pieces = [_pairs(start[low:high], size[low:high], det, states, lower) for low, high in pairwise(cuts)]
+    one, other = (torch.cat(ends) for ends in zip(*pieces, strict=True)) if pieces else (det[:0], det[:0])
+    del pieces
+    by_row = stable_order(det[one])
+    one, other = one[by_row], other[by_row]
+    found = det[one], det[other], states[one], states[other], sign[one] * sign[other]
+    row_z, column_z, out_zi, into_zi, sign_z = (array.cpu().numpy() for array in found)
+    return Jumps(row_z, column_z, out_zi.view(np.uint16), into_zi.view(np.uint16), sign_z)
+
+
+def _pairs(
+    start: torch.Tensor, size: torch.Tensor, det: torch.Tensor, states: torch.Tensor, lower: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Both ends (places, int32) of the jumps inside some groups that begin at `start` and have `size` entries."""
+    size_z = torch.repeat_interleave(size, size)
+    here = torch.arange(len(size_z), dtype=torch.int64, device=det.device)
+    here += torch.repeat_interleave(start - (torch.cumsum(size, 0) - size), size)
+    one = torch.repeat_interleave(here.int(), size_z)
+    start_z = torch.repeat_interleave(start, size)
+    other = torch.arange(len(one), device=det.device)
     other += torch.repeat_interleave(start_z - (torch.cumsum(size_z, 0) - size_z), size_z)
     other = other.int()
     apart = det[one] > det[other] if lower else det[one] != det[other]
     if states.shape[1] == 2:
         for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
             apart &= states[:, i][one] != states[:, j][other]
-    one, other = one[apart], other[apart]
-    by_row = stable_order(det[one])
-    one, other = one[by_row], other[by_row]
-    found = det[one], det[other], states[one], states[other], sign[one] * sign[other]
-    row_z, column_z, out_zi, into_zi, sign_z = (array.cpu().numpy() for array in found)
-    return Jumps(row_z, column_z, out_zi.view(np.uint16), into_zi.view(np.uint16), sign_z)
+    return one[apart], other[apart]
 
 
 def stable_order(key_z: torch.Tensor) -> torch.Tensor:

@@ -6,95 +6,55 @@ by combining jumps of the two species; nothing is searched and nothing is met tw
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
 
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
-from eigenwerk.ncci.basis.determinants import Determinants
-from eigenwerk.ncci.basis.elements import Elements, elements
-from eigenwerk.ncci.basis.jumps import Jumps, one_jumps, two_jumps
+from eigenwerk.ncci.basis.jumps import Jumps
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.stored.csb_mixed import MixedJumps, Part
+from eigenwerk.ncci.stored.csb_tables import SpeciesJumps, tables
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.serial import ALONE
 
 PART = 1 << 22
 """Entries that are made at once on a CPU; thirty times as many on a GPU."""
 
 
-@dataclass(frozen=True, eq=False)
-class SpeciesJumps:
-    """Jumps of one species as tensors.
-
-    one: all jumps of one nucleon, ordered by the row.  mean_z: for those with equal 2M and parity, the sum of
-    <c s|V|c' s> over the other nucleons of the species, phase included.  two, value_z: jumps of two nucleons,
-    row > column, and their matrix elements; only those that some J can couple.
-    """
-
-    one: Jumps
-    same: Jumps
-    mean_z: np.ndarray
-    two: Jumps
-    value_z: np.ndarray
-
-
-def species_jumps(determinants: Determinants, own: Elements, device: torch.device) -> SpeciesJumps:
-    """All jumps of a species; `own` are the matrix elements between two of its nucleons."""
-    one = one_jumps(determinants, device)
-    bucket_d = determinants.twice_m_d * 2 + determinants.parity_d
-    same = one.take((bucket_d[one.row_z] == bucket_d[one.column_z]) & (one.row_z > one.column_z))
-    out, into = same.out_zi[:, 0].astype(np.int64), same.into_zi[:, 0].astype(np.int64)
-    mean_z = np.zeros(len(same))
-    for state_d in determinants.occupied_di.T:
-        other = state_d[same.row_z].astype(np.int64)
-        mean_z += own.ordered(out, other, into, other)
-    two = two_jumps(determinants, device)
-    value_z = _own_values(two, own, device)
-    coupled = ~np.isnan(value_z)
-    return SpeciesJumps(one, same, mean_z * same.sign_z, two.take(coupled), value_z[coupled])
-
-
-def _own_values(two: Jumps, own: Elements, device: torch.device) -> np.ndarray:
-    """Matrix elements of jumps of two like nucleons with their phases, NaN where no J couples them."""
-    flat, row_x, column_x = (tensor(table, device) for table in (own.flat_z, own.row_xx.ravel(), own.column_xx.ravel()))
-    value_z = np.empty(len(two))
-    for at in range(0, len(two), 1 << 24):
-        part = slice(at, at + (1 << 24))
-        ends = [tensor(z[part].astype(np.int32), device) for z in (two.out_zi, two.into_zi)]
-        out, into = (states[:, 0] * len(own.row_xx) + states[:, 1] for states in ends)
-        value = flat[row_x[out] + column_x[into]] * tensor(two.sign_z[part], device)
-        value_z[part] = value.cpu().numpy()
-    return value_z
+def _within(jumps: Jumps, rows: tuple[int, int], columns: tuple[int, int]) -> np.ndarray:
+    """Which of them are between the determinants of a rectangle."""
+    first, last = np.searchsorted(jumps.row_z, np.array(rows, dtype=jumps.row_z.dtype))
+    inside = (jumps.column_z[first:last] >= columns[0]) & (jumps.column_z[first:last] < columns[1])
+    return first + np.flatnonzero(inside)
 
 
 def _jumps_within(jumps: SpeciesJumps, rows: tuple[int, int], columns: tuple[int, int]) -> SpeciesJumps:
     """Those between the determinants of a rectangle."""
-    inside = [
-        (z.row_z >= rows[0]) & (z.row_z < rows[1]) & (z.column_z >= columns[0]) & (z.column_z < columns[1])
-        for z in (jumps.one, jumps.same, jumps.two)
-    ]
-    one, same, two = (z.take(chosen) for z, chosen in zip((jumps.one, jumps.same, jumps.two), inside, strict=True))
-    return SpeciesJumps(one, same, jumps.mean_z[inside[1]], two, jumps.value_z[inside[2]])
+    same, two = (_within(z, rows, columns) for z in (jumps.same, jumps.two))
+    return SpeciesJumps(jumps.same.take(same), jumps.mean_z[same], jumps.two.take(two), jumps.value_z[two])
 
 
 class Entries:
-    """Makes the entries of H on a device; `bands` cuts the proton determinants, `band_parts` makes one band."""
+    """Makes the entries of H on a device; `bands` cuts the proton determinants, `band_parts` makes one band.
+
+    comm: ranks that make entries of the same H; what these are made of is in common on a machine.  Collective.
+    """
 
     def __init__(
-        self, basis: ManyBodyBasis, pairs: BasisPairs, dtype: torch.dtype, device: torch.device | str = "cpu"
-    ) -> None:
+        self, basis: ManyBodyBasis, pairs: BasisPairs, dtype: torch.dtype, device: torch.device | str = "cpu",
+        comm: Communicator = ALONE,
+    ) -> None:  # fmt: skip
         self.basis, self.dtype, self.device = basis, dtype, torch.device(device)
         self.rows = self.columns = 0, len(basis.protons)
         self.place = torch.int32 if basis.dimension < 2**31 else torch.int64
         self.part = PART if self.device.type == "cpu" else 30 * PART
-        self.mixed = elements(basis, pairs, "pn")
-        self.own_p, self.own_n = elements(basis, pairs, "pp"), elements(basis, pairs, "nn")
-        self.protons = species_jumps(basis.protons, self.own_p, self.device)
-        same = basis.protons is basis.neutrons and np.array_equal(self.own_p.flat_z, self.own_n.flat_z, equal_nan=True)
-        self.neutrons = self.protons if same else species_jumps(basis.neutrons, self.own_n, self.device)
-        jumps = self.protons.one, self.neutrons.one
+        found = tables(basis, pairs, self.device, comm)
+        self.mixed, self.protons, self.neutrons = found.mixed, found.protons, found.neutrons
+        self.one_proton = found.one_proton
+        jumps = found.one_proton, found.one_neutron
         self.both = MixedJumps(basis, self.mixed, *jumps, dtype, self.place, self.device)
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
@@ -106,7 +66,8 @@ class Entries:
         part = copy(self)
         part.rows, part.columns = rows, columns
         part.protons = _jumps_within(self.protons, rows, columns)
-        part.both = self.both.of_protons(part.protons.one)
+        part.one_proton = self.one_proton.take(_within(self.one_proton, rows, columns))
+        part.both = self.both.of_protons(part.one_proton)
         return part
 
     @property
@@ -152,14 +113,14 @@ class Entries:
             yield from self._neutrons_only(start, stop)
         yield from self.both.parts(start, stop, self.part)
 
-    def _within(self, jumps: Jumps, start: int, stop: int) -> slice:
+    def _between(self, jumps: Jumps, start: int, stop: int) -> slice:
         ends = np.array([start, stop], dtype=jumps.row_z.dtype)  # another type would copy all rows
         return slice(*np.searchsorted(jumps.row_z, ends).tolist())
 
     # --- one species jumps, the other looks on ---------------------------------------------------------------------
 
     def _two_protons(self, start: int, stop: int) -> Iterator[Part]:
-        chosen = self._within(self.protons.two, start, stop)
+        chosen = self._between(self.protons.two, start, stop)
         row_z, column_z = self.protons.two.row_z[chosen], self.protons.two.column_z[chosen]
         for part, row, column, which, _ in self._spectators(row_z, column_z):
             value_z = self._tensor(self.protons.value_z[chosen][part]).to(self.dtype)
@@ -198,7 +159,7 @@ class Entries:
 
     def _one_proton(self, start: int, stop: int) -> Iterator[Part]:
         """One proton jumps: the mean field of the protons plus that of the neutrons of the state."""
-        jumps, chosen = self.protons.same, self._within(self.protons.same, start, stop)
+        jumps, chosen = self.protons.same, self._between(self.protons.same, start, stop)
         fields, kind_z = self._fields(jumps, chosen, "p")
         mean_z, sign_z = self._tensor(self.protons.mean_z[chosen]), self._tensor(jumps.sign_z[chosen])
         occupied = self._occupied["n"]
@@ -229,7 +190,7 @@ class Entries:
         first, count = self._starts
         for low, high in self._sector_runs(start, stop):
             for jumps, is_one in ((self.neutrons.two, False), (self.neutrons.same, True)):
-                chosen = self._within(jumps, int(first[low]), int(first[low] + count[low]))
+                chosen = self._between(jumps, int(first[low]), int(first[low] + count[low]))
                 if chosen.start == chosen.stop:
                     continue
                 row_z, column_z, *values = (array[chosen] for array in self._neutron_tensors[is_one])

@@ -13,6 +13,7 @@ from eigenwerk.ncci.basis.elements import Elements
 from eigenwerk.ncci.basis.jumps import Jumps, stable_order
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.device_arrays import tensor
+from eigenwerk.ncci.stored.csb_tables import OrderedJumps
 
 KEPT = 1 << 28
 """Neutron jumps that are remembered at most, chosen for proton jumps; twenty bytes each."""
@@ -36,7 +37,7 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class NeutronJumps:
-    """Neutron jumps that go with a group: determinants in the number type of places, states, signs."""
+    """Neutron jumps: determinants, states, signs; those that go with a group, in the number types of entries."""
 
     row_n: torch.Tensor
     column_n: torch.Tensor
@@ -53,7 +54,7 @@ class MixedJumps:
         basis: ManyBodyBasis,
         mixed: Elements,
         protons: Jumps,
-        neutrons: Jumps,
+        neutrons: OrderedJumps,
         dtype: torch.dtype,
         place: torch.dtype,
         device: torch.device,
@@ -63,7 +64,9 @@ class MixedJumps:
         self.offset_d = tensor(basis.offset_d, device).to(place)
         self.count_d = np.diff(basis.first_d)
         self._order_protons(protons)
-        self._order_neutrons(neutrons)
+        self.ordered = neutrons
+        ends = (neutrons.row_z, neutrons.column_z, neutrons.out_z, neutrons.into_z, neutrons.sign_z)
+        self.neutrons = NeutronJumps(*(tensor(array, device) for array in ends))
         self.matches: dict[tuple[int, ...], NeutronJumps] = {}
         self.kept = 0
         self.lock = threading.Lock()  # several threads make bands
@@ -76,8 +79,7 @@ class MixedJumps:
 
     def _order_protons(self, jumps: Jumps) -> None:
         """Jumps to lower determinants by the sectors of row and column; inside such a group by the row."""
-        lower = tensor(jumps.column_z, self.device) < tensor(jumps.row_z, self.device)
-        row_z, column_z, out_z, into_z, self.sign_z = _chosen(jumps, lower, self.device)
+        row_z, column_z, out_z, into_z, self.sign_z = _lower(jumps, self.device)
         sector_d = tensor(_sector_numbers(self.basis.protons), self.device)
         key_z = sector_d[row_z] * len(self.basis.protons.sectors) + sector_d[column_z]
         order = stable_order(key_z)
@@ -94,21 +96,6 @@ class MixedJumps:
         ends = zip(*heads, [0, *last], last, [0, *last_kind], last_kind, strict=False)
         self.groups = [Group(*numbers) for numbers in ends]
         self.row_host_z = self.row_z.cpu().numpy()
-
-    def _order_neutrons(self, jumps: Jumps) -> None:
-        """All jumps by the buckets (2M, parity) of row and column; inside by the row."""
-        found = _chosen(jumps, None, self.device)
-        neutrons = self.basis.neutrons
-        bucket_d = neutrons.twice_m_d * 2 + neutrons.parity_d
-        self.bucket_d = np.unique(bucket_d, return_inverse=True)[1]
-        buckets, on_device = int(self.bucket_d.max(initial=0)) + 1, tensor(self.bucket_d, self.device)
-        key_z = on_device[found[0]] * buckets + on_device[found[1]]
-        order = stable_order(key_z)
-        row_z, column_z, out_z, into_z, sign_z = (array[order] for array in found)
-        self.neutrons = NeutronJumps(row_z, column_z, out_z.int(), into_z.int(), sign_z)
-        self.neutron_row_z = row_z.cpu().numpy()
-        self.cut_k = np.searchsorted(key_z[order].cpu().numpy(), np.arange(buckets**2 + 1))
-        self.buckets = buckets
 
     def parts(self, start: int, stop: int, part: int) -> Iterator[Part]:
         """The entries whose row has a proton determinant from start to stop."""
@@ -142,16 +129,17 @@ class MixedJumps:
         """Neutron jumps between these runs; each begins with its bucket."""
         jumps, low, high = self.neutrons, 0, 0
         if row_start < row_stop and column_start < column_stop:
-            number = self.bucket_d[row_start] * self.buckets + self.bucket_d[column_start]
-            low, high = int(self.cut_k[number]), int(self.cut_k[number + 1])
-            rows = self.neutron_row_z[low:high]
+            bucket_d, cut_k = self.ordered.bucket_d, self.ordered.cut_k
+            number = bucket_d[row_start] * self.ordered.buckets + bucket_d[column_start]
+            low, high = int(cut_k[number]), int(cut_k[number + 1])
+            rows = self.ordered.row_z[low:high]
             high = low + int(np.searchsorted(rows, np.array(row_stop, dtype=rows.dtype)))
         inside = (jumps.column_n[low:high] < column_stop).nonzero()[:, 0] + low
         return NeutronJumps(
             jumps.row_n[inside].to(self.place),
             jumps.column_n[inside].to(self.place),
-            jumps.out_n[inside],
-            jumps.into_n[inside],
+            jumps.out_n[inside].int(),
+            jumps.into_n[inside].int(),
             jumps.sign_n[inside].to(self.dtype),
         )
 
@@ -188,10 +176,9 @@ def _sector_numbers(determinants: Determinants) -> np.ndarray:
     return np.repeat(np.arange(len(sectors)), [sector.stop - sector.start for sector in sectors])
 
 
-def _chosen(jumps: Jumps, which: torch.Tensor | None, device: torch.device) -> list[torch.Tensor]:
-    """Row, column, state out, state into (int64) and sign of some or all jumps of one nucleon, on a device."""
+def _lower(jumps: Jumps, device: torch.device) -> list[torch.Tensor]:
+    """Row, column, state out, state into (int64) and sign of the jumps to lower determinants, on a device."""
     arrays = jumps.row_z, jumps.column_z, jumps.out_zi[:, 0].astype(np.int16), jumps.into_zi[:, 0].astype(np.int16)
     found = [tensor(array, device) for array in (*arrays, jumps.sign_z)]
-    if which is not None:
-        found = [array[which] for array in found]
+    found = [array[found[1] < found[0]] for array in found]
     return [*found[:2], found[2].long(), found[3].long(), found[4]]

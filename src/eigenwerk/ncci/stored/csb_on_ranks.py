@@ -102,7 +102,7 @@ def csb_on_ranks(
     InputError where states cannot be cut so.
     """
     world = runtime.world
-    entries = Entries(basis, pairs, runtime.real, runtime.device)
+    entries = Entries(basis, pairs, runtime.real, runtime.device, world)
     layout, cuts_d = _layout(basis, entries, world, layout_name)
     cut_i = [int(basis.first_d[d]) for d in cuts_d]
     column = layout.column(world.rank)
