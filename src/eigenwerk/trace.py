@@ -114,6 +114,7 @@ class Trace:
         self._open = self.root
         self._traffic: dict[tuple[str, str, str], Traffic] = {}
         self._laps: dict[str, array[float]] = {}
+        self._groups: dict[str, list[int]] = {}
         self._timeline = Timeline()
         self._started = time.perf_counter()
         self._device: DeviceTimes | None = None
@@ -179,6 +180,13 @@ class Trace:
         if began is not None and self._device is not None:
             self._device.add(began, phase, record.name, record, bytes)
 
+    def joined(self, group: str, world_ranks: Sequence[int]) -> None:
+        """This rank is now in a group of this name, with these ranks of the world; of several of one name that differ
+        nothing is kept."""
+        if self.enabled and not _muted():
+            members = list(world_ranks)
+            self._groups[group] = members if self._groups.get(group, members) == members else []
+
     def lap(self, name: str, seconds: float) -> None:
         """One more turn of a loop that users know: "LOOP", a step of self-consistency, "LOOP+", an ionic step."""
         if self.enabled:
@@ -203,6 +211,7 @@ class Trace:
             "started": self._started,
             "clock_offset": self.clock_offset,
             "laps": {name: list(seconds) for name, seconds in self._laps.items()},
+            "groups": {name: ranks for name, ranks in self._groups.items() if ranks},
             "phases": self.root.as_dict()["children"],
             "traffic": [traffic.as_dict(events) for traffic in self._traffic.values()],
         }

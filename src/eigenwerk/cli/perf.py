@@ -20,12 +20,18 @@ from eigenwerk.perf.profile import profile as profile_of
 from eigenwerk.perf.profile_plot import draw_profile
 from eigenwerk.perf.profile_text import profile_lines
 from eigenwerk.perf.run_trace import load_run
+from eigenwerk.perf.schemes.comparison import compared
+from eigenwerk.perf.schemes.document import schemes_document
+from eigenwerk.perf.schemes.plot import draw_schemes
+from eigenwerk.perf.schemes.products import product_use
+from eigenwerk.perf.schemes.text import schemes_lines
 
-COMMUNICATION_PLOT, PROFILE_PLOT = "communication.png", "profile.png"
+COMMUNICATION_PLOT, PROFILE_PLOT, SCHEMES_PLOT = "communication.png", "profile.png", "schemes.png"
 
 app = typer.Typer(no_args_is_help=True, help="Show where the time of a run went: communication, phases, a timeline.")
 
 Run = Annotated[Path, typer.Argument(metavar="[RUN]", help="Output folder of a run, or its eigenwerk-trace.json.")]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Output folders of runs of nuclei, or records.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text; draws nothing.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Where the picture goes; default: RUN.")]
 NoPlot = Annotated[bool, typer.Option("--no-plot", help="Draw no picture.")]
@@ -67,6 +73,19 @@ def profile(
         _draw(lambda path: draw_profile(path, found), plot, loaded.path.parent / PROFILE_PLOT)
     if events is not None:
         typer.echo(f"Timeline: {chrome}, {events} events; open it in chrome://tracing or ui.perfetto.dev")
+
+
+@app.command()
+def schemes(runs: Runs, as_json: AsJson = False, plot: Plot = None, no_plot: NoPlot = False) -> None:
+    """Show what the products of nuclei cost on ranks: the four steps, what was hidden, FLOPs per byte; several runs of
+    one case beside each other, with speed-up over the schemes plain and mpi, and parallel efficiency."""
+    rows = compared([product_use(load_run(run)) for run in runs])
+    if as_json:
+        _print_json(schemes_document(rows))
+        return
+    typer.echo("\n".join(schemes_lines(rows)))
+    if not no_plot:
+        _draw(lambda path: draw_schemes(path, rows), plot, rows[0].use.run.path.parent / SCHEMES_PLOT)
 
 
 def _print_json(document: dict[str, Any]) -> None:

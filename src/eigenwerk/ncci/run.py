@@ -1,7 +1,7 @@
 """One case from its description to levels: basis, interaction, operator, states, observables, files."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -56,6 +56,9 @@ from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.units import NUCLEON_MASS_MEV
 
 Say = Callable[[str], None]
+
+TRACED = ("backend", "precision", "block", "products", "scheme", "layout", "block_rows", "nonzeros_max_over_mean")
+"""What the record of a run says of the solver."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,21 +200,29 @@ def run_series(
     record_device(runtime.trace, runtime.device)
     try:
         levels = _series(cases, output, runtime, report, say)
-        _write_trace(cases[0], output, runtime)
+        _write_trace(cases[0], output, runtime, levels)
         return levels
     except KeyboardInterrupt:
-        _write_trace(cases[0], output, runtime)
+        _write_trace(cases[0], output, runtime, [])
         raise
     finally:
         if lock is not None:
             lock.release()
 
 
-def _write_trace(case: Case, output: Path, runtime: Runtime) -> None:
-    about = {"system": case.title, "program_version": __version__, "transport": runtime.world.transport}
+def _write_trace(case: Case, output: Path, runtime: Runtime, series: Sequence[Levels]) -> None:
+    """What all ranks recorded, with what they computed: `docs/formats/eigenwerk_trace.md`."""
+    about: dict[str, Any] = {"system": case.title, "program_version": __version__}
+    about["transport"], about["cases"] = runtime.world.transport, [_traced(levels) for levels in series]
     about["created"] = datetime.now(UTC).isoformat(timespec="seconds")
     records = gather_trace_records(runtime)
     one_for_all(runtime.world, lambda: write_trace_file(output / TRACE_FILE, records, about))
+
+
+def _traced(levels: Levels) -> dict[str, Any]:
+    """Of a finished case what tables of `eigenwerk perf schemes` need."""
+    found = {name: levels.solver.get(name) for name in TRACED}
+    return {"title": levels.about["title"], "states": levels.dimension, "nonzeros": levels.nonzeros} | found
 
 
 def _series(cases: list[Case], output: Path, runtime: Runtime, report: Report | None, say: Say) -> list[Levels]:

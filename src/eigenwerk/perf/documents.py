@@ -17,7 +17,7 @@ def communication_document(found: Communication) -> dict[str, Any]:
     return {
         "format": "eigenwerk-perf-communication",
         "version": VERSION,
-        **_run(found.run),
+        **run_document(found.run),
         "share": found.share,
         "imbalance": found.imbalance,
         "work_seconds": found.work_p.tolist(),
@@ -35,7 +35,7 @@ def profile_document(found: Profile) -> dict[str, Any]:
     return {
         "format": "eigenwerk-perf-profile",
         "version": VERSION,
-        **_run(found.run),
+        **run_document(found.run),
         "phases": [_phase(phase) for phase in found.phases],
         "everything_else_seconds": found.rest_p.tolist(),
         "loops": {lap.name: list(lap.seconds) for lap in found.laps},
@@ -43,7 +43,8 @@ def profile_document(found: Profile) -> dict[str, Any]:
     }
 
 
-def _run(run: RunTrace) -> dict[str, Any]:
+def run_document(run: RunTrace) -> dict[str, Any]:
+    """What documents have in common: which run, where it ran, how long."""
     return {
         "run": str(run.path),
         "ranks": len(run.ranks),

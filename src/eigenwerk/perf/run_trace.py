@@ -1,7 +1,7 @@
 """What the ranks of a run recorded, as values that the laboratory works with."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,7 @@ class RankTrace:
     traffic: Mapping[Function, TrafficSum]
     events: Events | None
     device_events: Events | None
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def communication(self) -> float:
@@ -119,7 +120,8 @@ class RunTrace:
         return tuple(dict.fromkeys(function for rank in self.ranks for function in rank.traffic))
 
     def groups_of(self, name: str) -> list[tuple[int, ...]]:
-        """The groups of ranks that a name of a communicator stands for; none if the grid does not know the name."""
+        """The groups of ranks that a name of a communicator stands for: of the grid, or as ranks say themselves; none
+        for names that nobody knows."""
         size, band_ranks = len(self.ranks), self.band_ranks
         if name == "world":
             return [tuple(range(size))]
@@ -127,7 +129,8 @@ class RunTrace:
             return [tuple(range(first, first + band_ranks)) for first in range(0, size, band_ranks)]
         if name == "kpoints":
             return [tuple(range(band_rank, size, band_ranks)) for band_rank in range(band_ranks)]
-        return []
+        told = dict.fromkeys(rank.groups[name] for rank in self.ranks if name in rank.groups)
+        return [members for members in told if all(self.ranks[rank].groups.get(name) == members for rank in members)]
 
 
 def load_run(run: str | Path) -> RunTrace:
@@ -151,6 +154,7 @@ def load_run(run: str | Path) -> RunTrace:
 def _check_ranks(ranks: Sequence[RankTrace]) -> None:
     """Raises ValueError unless ranks stand in their order and have partners among themselves."""
     peers = {peer for rank in ranks for traffic in rank.traffic.values() for peer in traffic.peers}
+    peers |= {peer for rank in ranks for members in rank.groups.values() for peer in members}
     if [rank.rank for rank in ranks] != list(range(len(ranks))) or not peers <= set(range(len(ranks))):
         raise ValueError(f"ranks {[rank.rank for rank in ranks]} with the partners {sorted(peers)}")
     if any(rank.seconds <= 0 for rank in ranks):
@@ -167,6 +171,7 @@ def _rank(entry: Mapping[str, Any]) -> RankTrace:
         phases=tuple(_phases(entry["phases"], ())),
         traffic={traffic.function: traffic for traffic in (_traffic(one, offset) for one in entry["traffic"])},
         events=_events(entry.get("timeline"), offset), device_events=_events(entry.get("device_timeline"), offset),
+        groups={str(name): tuple(int(one) for one in members) for name, members in entry.get("groups", {}).items()},
     )  # fmt: skip
 
 

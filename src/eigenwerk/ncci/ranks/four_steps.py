@@ -59,7 +59,8 @@ class FourSteps:
     """The groups of one rank, and how the calls of a product follow each other.
 
     home: segments of the ranks that share the components of this one's home; row: the ranks with which it shares a
-    block row.  Verbs are collective.
+    block row.  Verbs are collective.  Each has a span of its name in the trace, of the time for which it held up the
+    work: "all-gather", "broadcast", "reduce", "reduce-scatter", and "local products", "meeting" beside them.
     """
 
     home: Segments
@@ -75,7 +76,8 @@ class FourSteps:
     def gather(self, x_ns: torch.Tensor) -> torch.Tensor:
         """Step 1: the components of the home, (n, b), from own ones."""
         self._calm(self.home.comm)
-        return self.home.whole(x_ns)
+        with self.trace.span("all-gather"):
+            return self.home.whole(x_ns)
 
     def broadcast_under(self, work: Callable[[], Work], x_nb: torch.Tensor) -> tuple[Work, torch.Tensor]:
         """Step 2: what `work` makes, and the block row elsewhere, (n, states)."""
@@ -89,7 +91,8 @@ class FourSteps:
     def scatter(self, y_nb: torch.Tensor) -> torch.Tensor:
         """Step 4: own components of the sum of all homes of the group."""
         self._calm(self.home.comm)
-        return self.home.own_sum(y_nb)
+        with self.trace.span("reduce-scatter"):
+            return self.home.own_sum(y_nb)
 
     def _together(
         self, verb: str, work: Callable[[], Work], start: Callable[[], Handle[Result]]
@@ -100,11 +103,12 @@ class FourSteps:
         # on a processor the kernel would be over before the call begins
         if self.device.type == "cuda" and self.scheme.schedule.kernel_first:
             made = self._work(work)
+            with self.trace.span(verb):
+                return made, self._beside.wait(self._beside.start(start, ready))
+        with self.trace.span(verb):
             handle = self._beside.start(start, ready)
-        else:
-            handle = self._beside.start(start, ready)
-            made = self._work(work)
-        with self.trace.span(f"wait for {verb}"):
+        made = self._work(work)
+        with self.trace.span(verb):
             return made, self._beside.wait(handle)
 
     def _work(self, work: Callable[[], Work]) -> Work:
@@ -114,9 +118,10 @@ class FourSteps:
     def _calm(self, comm: Communicator) -> None:
         """Ranks meet and their devices finish, where the scheme wants that before a call."""
         if self.scheme.schedule.quiet and comm.size > 1:
-            comm.barrier()
-            if self.device.type == "cuda":
-                torch.cuda.synchronize(self.device)
+            with self.trace.span("meeting"):
+                comm.barrier()
+                if self.device.type == "cuda":
+                    torch.cuda.synchronize(self.device)
 
 
 def group_for(scheme: Scheme, world: Communicator, color: int, key: int, name: str) -> Communicator:

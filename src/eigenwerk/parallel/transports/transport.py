@@ -32,6 +32,7 @@ class TransportCommunicator(Primitives):
         self.rank, self.size, self.name = rank, len(world_ranks), name
         self.world_ranks = tuple(world_ranks)
         self.trace = trace if trace is not None else Trace(enabled=False)
+        self.trace.joined(name, self.world_ranks)
         self._children: list[Communicator] = []
         self._splits = 0
 

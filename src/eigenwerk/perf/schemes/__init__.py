@@ -1,0 +1,1 @@
+"""Products of nuclei on several ranks: what their four steps cost, beside other schemes, and what a model expects."""
