@@ -31,7 +31,8 @@ fixed = true
 def main() -> None:
     """Runs the case by every number of ranks."""
     options = _options()
-    print("| ranks | layout | memory in all (MB) | of one rank | largest rank (MB) | seconds |\n|---|---|---|---|---|---|")
+    print("| ranks | layout | memory in all (MB) | of one rank | largest rank (MB) | seconds |")
+    print("|---|---|---|---|---|---|")
     one = None
     for ranks in options.ranks:
         for layout in options.layout if ranks > 1 else ("auto",):
@@ -57,7 +58,8 @@ def _measured(options: argparse.Namespace, ranks: int, layout: str) -> tuple[int
         path = Path(folder) / "case.toml"
         text = CASE.format(nucleus=options.nucleus, nmax=options.nmax, backend=options.backend)
         path.write_text(text + (f'layout = "{layout}"\n' if options.backend == "csb" and ranks > 1 else ""))
-        command = [sys.executable, "-m", "eigenwerk.cli.entry", "ncci", "run", str(path), "-o", f"{folder}/out", "--device", "cpu"]
+        command = [sys.executable, "-m", "eigenwerk.cli.entry", "ncci", "run", str(path)]
+        command += ["-o", f"{folder}/out", "--device", "cpu"]
         command += ["--ranks", str(ranks), "--transport", "gloo"] if ranks > 1 else []
         begin, most, largest = time.monotonic(), 0, 0
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)

@@ -22,6 +22,7 @@ from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
 from eigenwerk.ncci.stored.csb_on_ranks import CsbOnRanks, csb_on_ranks
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
+from eigenwerk.parallel.main_memory import give_back_freed_memory
 from eigenwerk.parallel.runtime import Runtime
 
 SMALLEST_GAP = 5.0
@@ -138,6 +139,7 @@ class Hamiltonian(StandardOperator):
         begin = time.perf_counter()
         self.basis, self.pairs, self.backend, self.runtime = basis, pairs, backend, runtime
         self.shared = BUILDERS[backend](basis, pairs, runtime, sharing)
+        give_back_freed_memory()
         self.build_seconds = time.perf_counter() - begin
 
     @property

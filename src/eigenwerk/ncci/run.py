@@ -33,6 +33,7 @@ from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.operators import Hamiltonian, Sharing, pairs_on
 from eigenwerk.ncci.problem import CaseSpace
+from eigenwerk.ncci.ranks.common_pairs import common_pairs
 from eigenwerk.ncci.ranks.same_input import refuse_different_inputs
 from eigenwerk.ncci.ranks.scheme import AUTO, scheme_named
 from eigenwerk.ncci.results.levels import Levels, spin_of
@@ -118,7 +119,8 @@ def run_case(
         backend = "pairs"
     with span("matrix elements"):
         parts = source.parts(case, problem)
-        pairs = basis_pairs(basis, total(parts), np.float32 if case.solver.precision == "single" else np.float64)
+        number = np.float32 if case.solver.precision == "single" else np.float64
+        pairs = common_pairs(world, lambda: basis_pairs(basis, total(parts), number))
     say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
     with span("operator"):
         layout = next((cost.layout for cost in estimated.costs if cost.backend == backend), case.solver.layout)

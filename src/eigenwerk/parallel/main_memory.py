@@ -1,6 +1,8 @@
-"""How much main memory this process may use (no torch here)."""
+"""How much main memory this process may use, and what it may do without (no torch here)."""
 
+import ctypes
 import os
+import sys
 from pathlib import Path
 
 LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -18,3 +20,14 @@ def installed_memory() -> int | None:
     except OSError:
         return installed
     return min(installed, int(limit)) if limit.isdigit() else installed
+
+
+def give_back_freed_memory() -> None:
+    """After much has been made and thrown away: freed arrays that the C library keeps go back to the system.
+
+    Processes keep what they free (`launch.own_process`), of which others on the machine would get nothing.
+    """
+    if sys.platform.startswith("linux"):
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+        if trim is not None:
+            trim(0)

@@ -21,7 +21,8 @@ from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.serial import ALONE
 
 PART = 1 << 22
-"""Entries that are made at once on a CPU; thirty times as many on a GPU."""
+"""Entries that are made at once on a CPU, by one rank; a quarter where there are several, thirty times as many on a
+GPU."""
 
 
 def _within(jumps: Jumps, rows: tuple[int, int], columns: tuple[int, int]) -> np.ndarray:
@@ -50,7 +51,7 @@ class Entries:
         self.basis, self.dtype, self.device = basis, dtype, torch.device(device)
         self.rows = self.columns = 0, len(basis.protons)
         self.place = torch.int32 if basis.dimension < 2**31 else torch.int64
-        self.part = PART if self.device.type == "cpu" else 30 * PART
+        self.part = 30 * PART if self.device.type != "cpu" else PART if comm.size == 1 else PART // 4
         found = tables(basis, pairs, self.device, comm)
         self.mixed, self.protons, self.neutrons = found.mixed, found.protons, found.neutrons
         self.one_proton = found.one_proton

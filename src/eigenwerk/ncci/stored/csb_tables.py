@@ -16,6 +16,7 @@ from eigenwerk.ncci.basis.jumps import Jumps, one_jumps, stable_order, two_jumps
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.main_memory import give_back_freed_memory
 from eigenwerk.parallel.node_arrays import Arrays, once_per_node
 from eigenwerk.parallel.serial import ALONE
 
@@ -73,6 +74,7 @@ class Tables:
 def tables(basis: ManyBodyBasis, pairs: BasisPairs, device: torch.device, comm: Communicator = ALONE) -> Tables:
     """Those of a Hamiltonian, sought on a device by one rank of each machine; collective."""
     found = once_per_node(comm, lambda: _flat("", _made(basis, pairs, device)))
+    give_back_freed_memory()
     return _tree(Tables, "", found)
 
 
