@@ -31,7 +31,8 @@ from vasp_folders import folder_or_job  # noqa: E402
 
 from eigenwerk.dft.exchange import pair_loops_cuda  # noqa: E402
 from eigenwerk.dft.exchange.pair_charges import ChargePart, PairCharges  # noqa: E402
-from eigenwerk.dft.exchange.pair_loops import PairLoops  # noqa: E402
+from eigenwerk.dft.exchange.pair_loops import PairLoops, PairTable  # noqa: E402
+from eigenwerk.dft.exchange.pair_passes_cuda import PairPasses, passes  # noqa: E402
 from eigenwerk.dft.exchange.pair_shape import PairShape  # noqa: E402
 
 SOURCES, TARGETS = 8, 64
@@ -50,7 +51,14 @@ def no_charges(device: torch.device, real: torch.dtype) -> PairCharges:
     return PairCharges(index, place, (part,), 1)
 
 
-def pair_seconds(loops: PairLoops, size_c: tuple[int, int, int], dtype: torch.dtype, real: bool) -> float:
+def sphere(size_c: tuple[int, int, int], device: torch.device) -> torch.Tensor:
+    """1 inside of the largest sphere of waves of a cubic cell, 0 outside; (R,)."""
+    wave_c = [2 * torch.fft.fftfreq(size, device=device) for size in size_c]
+    square_R = sum(one**2 for one in torch.meshgrid(*wave_c, indexing="ij"))
+    return (square_R <= 1).flatten()
+
+
+def pair_seconds(loops: PairLoops | PairPasses, size_c: tuple[int, int, int], dtype: torch.dtype, real: bool) -> float:
     """Seconds for one field of a pair; median of seven."""
     device, points = torch.device("cuda", 0), int(np.prod(size_c))
     draw = torch.Generator(device).manual_seed(1)
@@ -61,10 +69,16 @@ def pair_seconds(loops: PairLoops, size_c: tuple[int, int, int], dtype: torch.dt
     kernel_R, weight_n = torch.rand(points, device=device, dtype=kind), torch.ones(SOURCES, device=device)
     charges, charge_xA = no_charges(device, kind), torch.zeros((SOURCES * TARGETS, 9), device=device, dtype=dtype)
 
+    q_n = torch.zeros(SOURCES, dtype=torch.int64, device=device)
+    table = PairTable((kernel_R * sphere(size_c, device))[None], None)
+
     def once() -> None:
-        grid_xR = loops.form(u_nR, u_tR, charge_xA, charges, None).view(-1, *size_c)
+        if isinstance(loops, PairPasses):
+            loops(u_nR, u_tR, charge_xA, charges, table, q_n, weight_n, out_tR, 1.0)
+            return
+        grid_xR = loops.form(u_nR, u_tR, charge_xA, charges, None, q_n).view(-1, *size_c)
         grid_xR = torch.fft.fftn(grid_xR, dim=(1, 2, 3)).flatten(1)
-        loops.multiply(grid_xR, kernel_R)
+        loops.multiply(grid_xR, table.kernel_qR, q_n)
         field_xR = torch.fft.ifftn(grid_xR.view(-1, *size_c), dim=(1, 2, 3), norm="forward").flatten(1)
         loops.accumulate(field_xR, u_nR, weight_n, out_tR)
 
@@ -77,6 +91,11 @@ def pair_seconds(loops: PairLoops, size_c: tuple[int, int, int], dtype: torch.dt
         torch.cuda.synchronize()
         times.append(start.elapsed_time(end) * 1e-3)
     return float(np.median(times[2:])) / (SOURCES * TARGETS)
+
+
+def three_passes(size_c: tuple[int, int, int], device: torch.device, dtype: torch.dtype) -> PairPasses | None:
+    """If they cover the grid."""
+    return passes(pair_loops_cuda.CudaLoops(device, dtype), size_c, device, dtype)
 
 
 def kernels(grids: list[int], json_file: Path) -> None:
@@ -92,8 +111,13 @@ def kernels(grids: list[int], json_file: Path) -> None:
             "kernels, double": (pair_loops_cuda.CudaLoops(device, double), double, False),
             "kernels, single": (pair_loops_cuda.CudaLoops(device, single), single, False),
             "kernels, single, two real pairs in a grid": (pair_loops_cuda.CudaLoops(device, single), single, True),
+            **{f"three passes, {word}": (three_passes(size_c, device, dtype), dtype, real)
+               for word, dtype, real in (("double", double, False), ("single", single, False),
+                                         ("single, two real pairs in a grid", single, True))},
         }  # fmt: skip
         for way, (loops, dtype, real) in ways.items():
+            if loops is None:
+                continue
             seconds = pair_seconds(loops, size_c, dtype, real) / (2 if real else 1)
             least = points * (64 if dtype == double else 32) / (2 if real else 1)
             rows[way] = {"microseconds": 1e6 * seconds, "of_copy": least / seconds / COPY}

@@ -21,8 +21,11 @@ DEVICE_BLOCK_SHARE = 1 / 40
 EXCHANGE_GRID_BYTES, DEVICE_EXCHANGE_BYTES = 2**27, 2**32
 """Orbitals on the grid that exact exchange is applied to at a time, on a processor and on a GPU."""
 
-EXCHANGE_TABLE_BYTES = 2**28
+EXCHANGE_TABLE_BYTES, DEVICE_EXCHANGE_TABLE_BYTES = 2**28, 2**31
 """Interactions by wave vector that are kept from one application of exact exchange to the next."""
+
+EXCHANGE_SOURCE_BYTES = 2**33
+"""Occupied orbitals on the grid that a GPU keeps during an application of exact exchange, if there is room for all."""
 
 EXCHANGE_OPERATORS = 6
 """Operators of exact exchange that are kept as rows; then only the last one is, and their way begins anew."""
@@ -42,6 +45,11 @@ def exchange_bytes(grid_bytes: float) -> tuple[float, float]:
     grid_bytes."""
     on_device = grid_bytes == DEVICE_GRID_BYTES
     return (DEVICE_EXCHANGE_BYTES, 4 * grid_bytes) if on_device else (EXCHANGE_GRID_BYTES, grid_bytes)
+
+
+def exchange_table_bytes(grid_bytes: float) -> int:
+    """Bytes of interactions that are kept, where orbitals on the grid have grid_bytes."""
+    return DEVICE_EXCHANGE_TABLE_BYTES if grid_bytes == DEVICE_GRID_BYTES else EXCHANGE_TABLE_BYTES
 
 
 def points_in_block(points: int, point_bytes: int, block_bytes: float) -> int:

@@ -36,27 +36,29 @@ def test_compiled_loops_do_what_the_plain_ones_do(calculation, crystal, device, 
         return torch.randn(shape, generator=draw, dtype=of)
 
     u_nR = noise(3, points, of=kind) if real else noise(3, points)
-    u_tR, kernel_R, weight_n = noise(5, points), noise(points, of=u_nR.real.dtype), noise(3, of=torch.float64)
+    u_tR, kernel_qR, weight_n = noise(5, points), noise(2, points, of=u_nR.real.dtype), noise(3, of=torch.float64)
     charge_xA = noise(15, charges.atoms * 9)
-    phase_S = charges.phases(np.array(q_c))
-    phase_S = None if phase_S is None else phase_S.to(dtype)
+    # of two wave vectors, one of them zero; a processor takes one at a time
+    phase_S, q_n = charges.phases(np.array(q_c)), torch.tensor([1, 1, 1] if device == "cpu" else [0, 1, 1])
+    phase_qS = None if phase_S is None else torch.stack([torch.ones_like(phase_S), phase_S]).to(dtype)
     loops = pair_loops_native if device == "cpu" else pair_loops_cuda
     compiled = loops.loops(torch.device(device), dtype)
     if compiled is None:
         pytest.skip("nothing to compile with")
     plain, there = PairLoops(), charges.on(torch.device(device))
-    expected_xR = plain.form(u_nR, u_tR, charge_xA, charges, phase_S)
+    expected_xR = plain.form(u_nR, u_tR, charge_xA, charges, phase_qS, q_n)
 
     def moved(tensor):
         return None if tensor is None else tensor.to(device)
 
-    found_xR = compiled.form(moved(u_nR), moved(u_tR), moved(charge_xA), there, moved(phase_S))
+    found_xR = compiled.form(moved(u_nR), moved(u_tR), moved(charge_xA), there, moved(phase_qS), moved(q_n))
     close(found_xR, expected_xR)
-    compiled.multiply(found_xR, moved(kernel_R))
-    plain.multiply(expected_xR, kernel_R)
+    compiled.multiply(found_xR, moved(kernel_qR), moved(q_n))
+    plain.multiply(expected_xR, kernel_qR, q_n)
     close(found_xR, expected_xR)
-    expected_xA = plain.integrals(expected_xR, charges, phase_S, 0.5)
-    close(compiled.integrals(moved(expected_xR), there, moved(phase_S), 0.5), expected_xA)
+    expected_xA = plain.integrals(expected_xR, charges, phase_qS, q_n, 0.5)
+    found_xA = compiled.integrals(moved(expected_xR), there, moved(phase_qS), moved(q_n), 0.5)
+    close(found_xA, expected_xA)
     outs = [torch.ones((5, points), dtype=torch.complex128, device=where) for where in ("cpu", device)]
     plain.accumulate(expected_xR, u_nR, weight_n, outs[0])
     compiled.accumulate(moved(expected_xR), moved(u_nR), moved(weight_n), outs[1])

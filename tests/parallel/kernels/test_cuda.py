@@ -16,15 +16,21 @@ from eigenwerk.parallel.kernels.cuda import kernel
 def test_threads_that_ask_at_once_compile_once_and_others_do_not_wait(monkeypatch):
     compiled, begun, go_on = [], threading.Event(), threading.Event()
 
-    def load(source, name, device, macros):
+    class Driver:
+        """Functions of a module are its name and theirs."""
+
+        def cuModuleGetFunction(self, module, name):
+            return 0, (module, name)
+
+    def load(source, device, macros):
         compiled.append(source)
         if source == "slow":
             begun.set()
             assert go_on.wait(10)
-        return object()
+        return Driver(), object()
 
     monkeypatch.setattr(cuda_kernels, "_load", load)
-    monkeypatch.setattr(cuda_kernels, "_kernels", {})
+    monkeypatch.setattr(cuda_kernels, "_modules", {})
     found = []
     threads = [threading.Thread(target=lambda: found.append(kernel("slow", "f", 0))) for _ in range(3)]
     for thread in threads:
@@ -36,8 +42,10 @@ def test_threads_that_ask_at_once_compile_once_and_others_do_not_wait(monkeypatc
     go_on.set()
     for thread in threads:
         thread.join()
-    assert compiled == ["slow", "quick"] and len(set(map(id, found))) == 1
-    assert kernel("slow", "f", 0) is found[0]
+    assert compiled == ["slow", "quick"] and len({one.function for one in found}) == 1
+    assert kernel("slow", "f", 0).function == found[0].function
+    assert kernel("slow", "g", 0).function == (found[0].function[0], b"g")
+    assert compiled == ["slow", "quick"]
 
 
 TWICE = """

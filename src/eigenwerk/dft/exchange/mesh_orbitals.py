@@ -10,7 +10,7 @@ complex conjugate of either and -k'.  An operation that exchanges the spins take
 Every rank holds the coefficients of all occupied orbitals of the irreducible points.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,6 +26,7 @@ from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import projector_rotation
 from eigenwerk.dft.paw.one_centre import projections
+from eigenwerk.parallel.block_sizes import EXCHANGE_SOURCE_BYTES
 from eigenwerk.parallel.process_grid import share
 
 SAME_POINT = 10**7
@@ -80,38 +81,91 @@ def _star(kpoints: KPoints, k: int) -> list[MeshPoint]:
 
 @dataclass(frozen=True)
 class SourceBlock:
-    """Some orbitals of one point and spin: u_nR on the grid, proj_nI = <p̃_I|ψ̃_n>, weight_n = f times the point's."""
+    """Some orbitals of one spin: u_nR on the grid, proj_nI = <p̃_I|ψ̃_n>, weight_n = f times the point's; the points
+    that they are of, and q_n: of which one each is."""
 
     u_nR: torch.Tensor
     proj_nI: torch.Tensor
     weight_n: torch.Tensor
+    points: tuple[MeshPoint, ...]
+    q_n: torch.Tensor
 
 
 class MeshOrbitals:
     """The occupied orbitals of all spins and points of a mesh."""
 
-    def __init__(self, stars: "Stars", coeff_sknW: torch.Tensor, proj_sknI: torch.Tensor, occ_skn: torch.Tensor):
-        """coeff_sknW, proj_sknI, occ_skn (0 to 1): of all irreducible points, complex, whole spheres."""
+    def __init__(
+        self, stars: "Stars", coeff_sknW: torch.Tensor, proj_sknI: torch.Tensor, occ_skn: torch.Tensor,
+        dtype: torch.dtype,
+    ):  # fmt: skip
+        """coeff_sknW, proj_sknI, occ_skn (0 to 1): of all irreducible points, complex, whole spheres; dtype: complex
+        numbers of orbitals on the grid."""
         self.stars, self.coeff_sknW, self.proj_sknI, self.occ_skn = stars, coeff_sknW, proj_sknI, occ_skn
+        self.dtype, self._made = dtype, dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]]()
 
-    def blocks(self, s: int, point: MeshPoint, size: int) -> Iterator[SourceBlock]:
-        """Occupied orbitals of a spin and a point, so many at a time."""
-        stars, spin = self.stars, 1 - s if point.flips else s
-        coeff_nW, proj_nI = self.coeff_sknW[spin, point.irreducible], self.proj_sknI[spin, point.irreducible]
-        occ_n = self.occ_skn[spin, point.irreducible]
-        used = filled_bands(occ_n[None])
+    def blocks(self, s: int, points: Sequence[MeshPoint], size: int) -> Iterator[SourceBlock]:
+        """Occupied orbitals of a spin and some points, so many at a time; on a GPU those of several points together,
+        where one has few."""
+        together, waiting, count = self.coeff_sknW.is_cuda, list[tuple[MeshPoint, slice]](), 0
+        for point in points:
+            for n in blocks_of(filled_bands(self.occ_skn[self._spin(s, point), point.irreducible][None]), size):
+                if waiting and (not together or count + n.stop - n.start > size):
+                    yield self._block(s, waiting)
+                    waiting, count = [], 0
+                waiting.append((point, n))
+                count += n.stop - n.start
+        if waiting:
+            yield self._block(s, waiting)
+
+    def _block(self, s: int, pieces: list[tuple[MeshPoint, slice]]) -> SourceBlock:
+        made = [self._piece(self._spin(s, point), point, n) for point, n in pieces]
+        orbitals, projections_ = zip(*made, strict=True)
+        weights = [self.occ_skn[self._spin(s, point), point.irreducible, n] * point.weight for point, n in pieces]
+        place_n = torch.repeat_interleave(torch.tensor([len(weight_n) for weight_n in weights]))
+        u_nR, proj_nI = (one[0] if len(one) == 1 else torch.cat(one) for one in (orbitals, projections_))
+        points = tuple(point for point, _ in pieces)
+        return SourceBlock(u_nR, proj_nI, torch.cat(weights).to(proj_nI.device), points, place_n.to(proj_nI.device))
+
+    def _piece(self, spin: int, point: MeshPoint, n: slice) -> tuple[torch.Tensor, torch.Tensor]:
+        """Orbitals of one point, turned, on the grid, and their projections; a GPU keeps them."""
+        key = spin, point.irreducible, point.operation, int(point.reverses), n.start, n.stop
+        if key in self._made:
+            return self._made[key]
+        stars, k = self.stars, point.irreducible
         index_W, phase_W = stars.turned_waves(point)
-        turned_nI = stars.turned_projections(point, proj_nI[:used])
-        for first in range(0, used, size):
-            n = slice(first, min(first + size, used))
-            turned_nW = stars.on_whole_sphere(coeff_nW[n], point.irreducible) * phase_W
-            if point.reverses:
-                turned_nW = turned_nW.conj().resolve_conj()
-            grid_nR = turned_nW.new_zeros((len(turned_nW), stars.points))
-            grid_nR.index_copy_(1, index_W, turned_nW)
-            u_nR = to_points(grid_nR.unflatten(1, stars.grid.size_c)[None], stars.grid)[0].flatten(1)
-            weight_n = occ_n[n].to(proj_nI.device) * point.weight
-            yield SourceBlock(u_nR.real.contiguous() if stars.real else u_nR, turned_nI[n], weight_n)
+        turned_nW = stars.on_whole_sphere(self.coeff_sknW[spin, k, n], k) * phase_W
+        if point.reverses:
+            turned_nW = turned_nW.conj().resolve_conj()
+        grid_nR = turned_nW.new_zeros((len(turned_nW), stars.points))
+        grid_nR.index_copy_(1, index_W, turned_nW)
+        u_nR = to_points(grid_nR.unflatten(1, stars.grid.size_c)[None], stars.grid)[0].flatten(1)
+        u_nR = u_nR.real.contiguous() if stars.real else u_nR
+        made = u_nR.to(precision_of(u_nR, self.dtype)), stars.turned_projections(point, self.proj_sknI[spin, k, n])
+        if self._keeps:
+            self._made[key] = made
+        return made
+
+    @cached_property
+    def _keeps(self) -> bool:
+        """Whether there is room for all on the grid."""
+        spins, _, occupied = self.occ_skn.shape
+        bytes_all = spins * len(self.stars.mesh) * occupied * self.stars.points * self.dtype.itemsize
+        return self.coeff_sknW.is_cuda and bytes_all <= EXCHANGE_SOURCE_BYTES
+
+    @staticmethod
+    def _spin(s: int, point: MeshPoint) -> int:
+        """The channel that the orbitals for channel s come from."""
+        return 1 - s if point.flips else s
+
+
+def precision_of(value: torch.Tensor, dtype: torch.dtype) -> torch.dtype:
+    """A complex type, or the real one that belongs to it, for a tensor."""
+    return dtype if value.is_complex() else torch.empty(0, dtype=dtype).real.dtype
+
+
+def blocks_of(count: int, size: int) -> Sequence[slice]:
+    """0 ... count-1 in pieces of at most `size`."""
+    return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
 
 class Stars:
@@ -137,8 +191,9 @@ class Stars:
             for one in atoms.layout.species
         }
 
-    def of(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> MeshOrbitals:
-        """From the orbitals of this k-group on this rank's plane waves; occ_skn: of all points, in host memory."""
+    def of(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor, dtype: torch.dtype | None = None) -> MeshOrbitals:
+        """From the orbitals of this k-group on this rank's plane waves; occ_skn: of all points, in host memory; dtype:
+        complex numbers on the grid, those of the basis by default."""
         atoms, basis, runtime = self.atoms, self.basis, self.basis.runtime
         used = filled_bands(occ_skn.flatten(0, 1))
         own_coeff, own_proj = [], []
@@ -148,7 +203,8 @@ class Stars:
             own_proj.append(true_projections(atoms, rows_knI))
         coeff_ksnW = self._of_all_points(torch.stack(own_coeff, 1), True)
         proj_ksnI = self._of_all_points(torch.stack(own_proj, 1), False)
-        return MeshOrbitals(self, coeff_ksnW.movedim(0, 1), proj_ksnI.movedim(0, 1), occ_skn[..., :used])
+        whole = coeff_ksnW.movedim(0, 1), proj_ksnI.movedim(0, 1), occ_skn[..., :used]
+        return MeshOrbitals(self, *whole, dtype or runtime.complex)
 
     def on_whole_sphere(self, coeff_nW: torch.Tensor, k: int) -> torch.Tensor:
         """With the partners of waves, if half of them is kept, and without padding."""
@@ -179,20 +235,35 @@ class Stars:
 
     def turned_projections(self, point: MeshPoint, proj_nI: torch.Tensor) -> torch.Tensor:
         """<p̃_I|ψ̃> of the turned orbitals."""
-        layout, symmetry, o = self.atoms.layout, self.basis.kpoints.symmetry, point.operation
-        scaled_ac, target_a = self.basis.structure.scaled_ac, symmetry.atom_map_oa[o]
-        moved_ac = scaled_ac @ symmetry.rotation_occ[o].T + symmetry.translation_oc[o] - scaled_ac[target_a]
-        sign = -1 if point.reverses else 1
-        phase_a = self.basis.runtime.tensor(turns(-np.rint(moved_ac), sign * point.point_c), proj_nI.dtype)
         out_nI = torch.empty_like(proj_nI)
-        for species in layout.species:
-            column_ai = layout.columns(species, proj_nI.device)
-            place = {int(a): x for x, a in enumerate(species.atom_a)}
-            target_x = [place[int(target_a[a])] for a in species.atom_a]
-            turned_nai = proj_nI[:, column_ai] @ self._rotation_oij[species.setup.symbol][o].T
-            factor_a = phase_a[torch.as_tensor(species.atom_a, device=phase_a.device)]
-            out_nI[:, column_ai[target_x]] = turned_nai * factor_a[:, None]
+        for column_ai, target_ai, rotation_ij, factor_a1 in self._turned_columns(point):
+            out_nI[:, target_ai] = (proj_nI[:, column_ai] @ rotation_ij.T) * factor_a1
         return out_nI.conj().resolve_conj() if point.reverses else out_nI
+
+    def _turned_columns(self, point: MeshPoint) -> list[tuple[torch.Tensor, ...]]:
+        """Of each species: places of its projections and of what becomes of them, rotation, phases; made once."""
+        key = point.irreducible, point.operation, point.reverses
+        if key in self._columns:
+            return self._columns[key]
+        layout, symmetry, runtime, o = self.atoms.layout, self.basis.kpoints.symmetry, self.basis.runtime, key[1]
+        scaled_ac, atom_a = self.basis.structure.scaled_ac, symmetry.atom_map_oa[o]
+        moved_ac = scaled_ac @ symmetry.rotation_occ[o].T + symmetry.translation_oc[o] - scaled_ac[atom_a]
+        sign = -1 if point.reverses else 1
+        phase_a = turns(-np.rint(moved_ac), sign * point.point_c)
+        found = list[tuple[torch.Tensor, ...]]()
+        for species in layout.species:
+            column_ai = layout.columns(species, runtime.device)
+            place = {int(a): x for x, a in enumerate(species.atom_a)}
+            target_x = runtime.index([place[int(atom_a[a])] for a in species.atom_a])
+            factor_a1 = runtime.tensor(phase_a[species.atom_a], runtime.complex)[:, None]
+            rotation_ij = self._rotation_oij[species.setup.symbol][o]
+            found.append((column_ai, column_ai[target_x], rotation_ij, factor_a1))
+        self._columns[key] = found
+        return found
+
+    @cached_property
+    def _columns(self) -> dict[tuple[int, int, bool], list[tuple[torch.Tensor, ...]]]:
+        return {}
 
     def _whole_spheres(self) -> tuple[list[np.ndarray], list[torch.Tensor]]:
         """Of all irreducible points: integer waves of whole spheres, and which of the gathered numbers they are."""

@@ -18,9 +18,10 @@ from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.density import filled_bands
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint, Stars
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint, SourceBlock, Stars, blocks_of
 from eigenwerk.dft.exchange.pair_grid import PairGrid
-from eigenwerk.dft.exchange.pairs import PairExchange, Targets, block_of_sources, blocks_of
+from eigenwerk.dft.exchange.pair_loops import PairTable
+from eigenwerk.dft.exchange.pairs import PairExchange, Targets, block_of_sources
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.terms.term import OrbitalForces
@@ -37,6 +38,17 @@ class Share:
     rows_1bI: torch.Tensor
     filling_b: torch.Tensor
     filling_n: torch.Tensor
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """√f of a share's bands, and its inverse, 0 where f is.
+
+    f₁ <ψ₁|..|ψ₁> + f₂ <ψ₂|..|ψ₂> of two real orbitals is that of √f₁ ψ₁ + i √f₂ ψ₂, on one grid.
+    """
+
+    scale_b: torch.Tensor
+    inverse_b: torch.Tensor
 
 
 class ExchangeOperator:
@@ -78,7 +90,7 @@ class ExchangeOperator:
 
     def sources(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> MeshOrbitals:
         """The orbitals to exchange with; occ_skn: occupations 0 to 1 of all irreducible points, in host memory."""
-        return self.stars.of(coeff_sknG, occ_skn)
+        return self.stars.of(coeff_sknG, occ_skn, self.pairs.dtype)
 
     def apply(self, sources: MeshOrbitals, coeff_sknG: torch.Tensor) -> torch.Tensor:
         """V_x of all orbitals of this k-group's points, on this rank's plane waves; (s, k, n, G)."""
@@ -102,10 +114,27 @@ class ExchangeOperator:
         slope_av = filling_skn.new_zeros((len(self.basis.structure.symbols), 3), device=coeff_sknG.device)
         with self.basis.runtime.trace.span("exact exchange"):
             for one in self.shares(coeff_sknG, filling_skn):
-                _, rows_bI, slope_bav = self._of_bands(sources, one.s, one.k, one.x_1bW, one.rows_1bI, slopes=True)
+                shared, x_1bW, rows_1bI = self.sharing(one), one.x_1bW, one.rows_1bI
+                if shared is not None:
+                    x_1bW, rows_1bI = x_1bW * shared.scale_b[:, None], rows_1bI * shared.scale_b[:, None]
+                each = shared is None and self.basis.form.real
+                _, rows_bI, slope_tav = self._of_bands(sources, one.s, one.k, x_1bW, rows_1bI, True, each)
+                if shared is not None:
+                    rows_bI, slope_tav = rows_bI * shared.inverse_b[:, None], slope_tav.sum(0, keepdim=True)
+                weight_t = one.filling_b if shared is None else torch.ones_like(slope_tav[:, 0, 0])
                 pencil_sknI[one.s, one.k] = self.pencil(one, rows_bI, used)
-                slope_av += torch.einsum("b,bav->av", one.filling_b, slope_bav)
+                slope_av += torch.einsum("t,tav->av", weight_t, slope_tav)
         return OrbitalForces(self.basis.runtime.world.sum(self.fraction * slope_av), pencil_sknI)
+
+    def sharing(self, one: "Share") -> Sharing | None:
+        """How real orbitals share grids where a sum over them is wanted; None if they cannot.
+
+        In crystals with inversion fields of real coefficients are complex: sums would have a part of their product.
+        """
+        if not self.basis.form.real_in_space or bool((one.filling_b < 0).any()):
+            return None
+        scale_b = one.filling_b.sqrt()
+        return Sharing(scale_b, torch.where(scale_b > 0, 1 / scale_b.clamp_min(1e-150), 0.0))
 
     def shares(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> Iterator["Share"]:
         """This rank's part of the bands that hold electrons, of each spin and point; filling as in `forces`."""
@@ -150,12 +179,13 @@ class ExchangeOperator:
         return out_1nG.mul_(-self.fraction * self.basis.mask_kG[here][:, None])
 
     def _of_bands(
-        self, sources: MeshOrbitals, s: int, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor, slopes: bool = False
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        self, sources: MeshOrbitals, s: int, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor, slopes: bool = False,
+        each: bool = False,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
         """V_x of whole orbitals, without the factor -α: their local part (1, b, W), coefficients of rows (b, I); and
-        slopes (b, a, v), if they are wanted."""
+        slopes (t, a, v), if they are wanted; each: real orbitals do not share grids."""
         basis, sphere_map = self.basis, self.sphere_map.problems(slice(k, k + 1))
-        sharing = 1 if slopes else basis.form.orbitals_on_grid
+        sharing = 1 if each else basis.form.orbitals_on_grid
         # blocks of equal size, and an even number of orbitals where two share a grid
         room, _ = exchange_bytes(basis.runtime.grid_bytes)
         grids = -(-self.together // sharing) or int(room) // (16 * self.pairs.points)
@@ -166,7 +196,7 @@ class ExchangeOperator:
         slope_parts = [x_1bW.real.new_zeros((0, atoms, 3))]
         for n in blocks_of(count, size):
             x_here, rows_here = x_1bW[:, n], rows_1bI[:, n]
-            if slopes and basis.form.real:  # each on a grid of its own
+            if each:
                 x_here, rows_here = alone(x_here), alone(rows_here)
             targets, rows_bI = self._of_block(sources, s, k, sphere_map.to_grid(x_here), rows_here, slopes)
             rows.append(rows_bI[:: len(rows_bI) // (n.stop - n.start)])
@@ -184,16 +214,17 @@ class ExchangeOperator:
         basis, count = self.basis, rows_1bI.shape[1]
         u_tR, field_tI = u_1tR[0].flatten(1), self.fields(k, rows_1bI)
         targets = Targets.of(u_tR, field_tI, self.pairs.dtype, len(basis.structure.symbols) if slopes else 0)
-        size = self.source_block()
-        for point in self.partners(k):
-            waves = self.pairs.waves(basis.point_kc[k] - point.point_c)
-            for block in sources.blocks(s, point, size):
-                self.pairs.add(block, waves, targets)
+        for block in sources.blocks(s, self.partners(k), self.source_block()):
+            self.pairs.add(block, self.table(k, block), targets)
         return targets, self.rows(k, targets.out_tI, count)
+
+    def table(self, k: int, block: SourceBlock) -> PairTable:
+        """Of the wave vectors from the points of a block to one of this k-group."""
+        return self.pairs.table([self.basis.point_kc[k] - point.point_c for point in block.points])
 
     def source_block(self) -> int:
         """How many of the occupied orbitals are on the grid at a time."""
-        return block_of_sources(self.pairs.points, EXCHANGE_GRID_BYTES)
+        return block_of_sources(self.pairs.points, max(EXCHANGE_GRID_BYTES, self.basis.runtime.grid_bytes))
 
     def fields(self, k: int, rows_1bI: torch.Tensor) -> torch.Tensor:
         """<p̃_I|ψ̃> of fields, two real orbitals in one, from those of rows; (t, I)."""

@@ -1,5 +1,6 @@
-// Loops over the points of the grid for pair densities; REAL and TILE (targets of a thread) are macros.
-// Pairs are (n, t), n first; R points of the grid, A = (atom, L) charges, HARMONICS of them for an atom.
+// Loops over the points of the grid for pair densities; REAL, TILE (targets of a thread) and SUM_TILE (pairs of a block) are macros.
+// Pairs are (n, t), n first; R points of the grid, A = (atom, L) charges, HARMONICS of them for an atom; q_n: the place of
+// n's wave vector in tables of several, S points of spheres.
 
 struct complex_t { REAL x, y; };
 struct wide_t { double x, y; };
@@ -7,8 +8,8 @@ struct wide_t { double x, y; };
 // out[n, t, r] = conj(u_n[r]) u_t[r] + sum over charges at r of Q[n, t, a, L] g_L phase
 extern "C" __global__ void form_pairs(
     const REAL* u_n, long long real_sources, const complex_t* u_t, const complex_t* charge, const int* start,
-    const int* atom, const REAL* table, const complex_t* phase, long long phased, complex_t* out, long long R,
-    long long T, long long A, long long entries)
+    const int* atom, const int* place, const REAL* table, const complex_t* phase, const long long* q_n, complex_t* out,
+    long long R, long long T, long long A, long long S)
 {
     const long long r = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (r >= R) return;
@@ -28,9 +29,9 @@ extern "C" __global__ void form_pairs(
     for (int e = start[r]; e < start[r + 1]; ++e) {
         REAL g[HARMONICS];
         #pragma unroll
-        for (int L = 0; L < HARMONICS; ++L) g[L] = table[L * entries + e];
+        for (int L = 0; L < HARMONICS; ++L) g[L] = table[(long long)e * HARMONICS + L];
         complex_t turn = {1, 0};
-        if (phased) turn = phase[e];
+        if (phase) turn = phase[q_n[n] * S + place[e]];
         const complex_t* q = charge + (n * T + t0) * A + (long long)atom[e] * HARMONICS;
         #pragma unroll
         for (int j = 0; j < TILE; ++j) {
@@ -52,12 +53,13 @@ extern "C" __global__ void form_pairs(
         if (j < count) out[(n * T + t0 + j) * R + r] = value[j];
 }
 
-// field[x, r] *= kernel[r]
-extern "C" __global__ void multiply_pairs(complex_t* field, const REAL* kernel, long long R)
+// field[n, t, r] *= kernel[q, r]
+extern "C" __global__ void multiply_pairs(
+    complex_t* field, const REAL* kernel, const long long* q_n, long long R, long long T)
 {
     const long long r = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (r >= R) return;
-    const REAL v = kernel[r];
+    const REAL v = kernel[q_n[blockIdx.y / T] * R + r];
     complex_t* place = field + (long long)blockIdx.y * R + r;
     place->x *= v;
     place->y *= v;
@@ -88,27 +90,28 @@ extern "C" __global__ void accumulate_pairs(
 
 // out[x, a, L] = scale * sum over points of the sphere of atom a of g_L conj(phase) field[x]; atoms of one species
 extern "C" __global__ void integrate_pairs(
-    const complex_t* field, const long long* index, const REAL* table, const complex_t* phase, long long phased,
-    const long long* atom, complex_t* out, long long P, long long R, long long A, long long X, double scale)
+    const complex_t* field, const long long* index, const REAL* table, const complex_t* phase, const long long* q_n,
+    const long long* atom, complex_t* out, long long P, long long R, long long A, long long X, long long T, long long S,
+    double scale)
 {
-    const long long a = blockIdx.x, x0 = (long long)blockIdx.y * TILE;
-    const int count = X - x0 < TILE ? (int)(X - x0) : TILE;
-    REAL re[TILE][HARMONICS], im[TILE][HARMONICS];
+    const long long a = blockIdx.x, x0 = (long long)blockIdx.y * SUM_TILE;
+    const int count = X - x0 < SUM_TILE ? (int)(X - x0) : SUM_TILE;
+    REAL re[SUM_TILE][HARMONICS], im[SUM_TILE][HARMONICS];
     #pragma unroll
-    for (int j = 0; j < TILE; ++j)
+    for (int j = 0; j < SUM_TILE; ++j)
         #pragma unroll
         for (int L = 0; L < HARMONICS; ++L) { re[j][L] = 0; im[j][L] = 0; }
     for (long long p = threadIdx.x; p < P; p += blockDim.x) {
         const long long place = index[a * P + p];
-        complex_t turn = {1, 0};
-        if (phased) turn = phase[a * P + p];
         REAL g[HARMONICS];
         #pragma unroll
         for (int L = 0; L < HARMONICS; ++L) g[L] = table[(a * HARMONICS + L) * P + p];
         #pragma unroll
-        for (int j = 0; j < TILE; ++j) {
+        for (int j = 0; j < SUM_TILE; ++j) {
             if (j < count) {
                 const complex_t f = field[(x0 + j) * R + place];
+                complex_t turn = {1, 0};
+                if (phase) turn = phase[q_n[(x0 + j) / T] * S + a * P + p];
                 const REAL vx = f.x * turn.x + f.y * turn.y, vy = f.y * turn.x - f.x * turn.y;
                 #pragma unroll
                 for (int L = 0; L < HARMONICS; ++L) { re[j][L] += g[L] * vx; im[j][L] += g[L] * vy; }
@@ -118,7 +121,7 @@ extern "C" __global__ void integrate_pairs(
     __shared__ REAL part[32][2 * HARMONICS];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
     #pragma unroll
-    for (int j = 0; j < TILE; ++j) {
+    for (int j = 0; j < SUM_TILE; ++j) {
         #pragma unroll
         for (int L = 0; L < HARMONICS; ++L) {
             REAL sx = re[j][L], sy = im[j][L];

@@ -3,7 +3,7 @@
 Each charge is added by the thread of a point, from a list of the charges that reach there: no order of threads matters.
 """
 
-import ctypes
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,7 +12,7 @@ import torch
 
 from eigenwerk.dft.exchange.pair_charges import HARMONICS, PairCharges
 from eigenwerk.dft.exchange.pair_loops import PairLoops
-from eigenwerk.parallel.kernels.cuda import Kernel, can_compile, integer, kernel, number, pointer
+from eigenwerk.parallel.kernels.cuda import Kernel, can_compile, integer, kernel, maybe_pointer, number, pointer
 
 SOURCE = Path(__file__).with_name("pair_loops.cu").read_text(encoding="ascii")
 
@@ -26,53 +26,54 @@ class CudaLoops(PairLoops):
     """The kernels for a device and a type of numbers."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype):
-        macros = f"REAL={C_REAL[dtype]}", f"HARMONICS={HARMONICS}"
+        macros = f"REAL={C_REAL[dtype]}", f"HARMONICS={HARMONICS}", f"TILE={TILE}", f"SUM_TILE={SUM_TILE}"
 
-        def found(name: str, tile: int = TILE) -> Kernel:
-            return kernel(SOURCE, name, device.index or 0, *macros, f"TILE={tile}")
+        def found(name: str) -> Kernel:
+            return kernel(SOURCE, name, device.index or 0, *macros)
 
         self._form, self._multiply = found("form_pairs"), found("multiply_pairs")
-        self._accumulate, self._integrate = found("accumulate_pairs"), found("integrate_pairs", SUM_TILE)
-        self._lists: WeakKeyDictionary[PairCharges, tuple[torch.Tensor, ...]] = WeakKeyDictionary()
+        self._accumulate, self._integrate = found("accumulate_pairs"), found("integrate_pairs")
+        self._lists: WeakKeyDictionary[PairCharges, ChargesByPoint] = WeakKeyDictionary()
 
     def form(
         self, u_nR: torch.Tensor, u_tR: torch.Tensor, charge_xA: torch.Tensor, charges: PairCharges,
-        phase_S: torch.Tensor | None,
+        phase_qS: torch.Tensor | None, q_n: torch.Tensor,
     ) -> torch.Tensor:  # fmt: skip
         """As in the plain twin."""
         count_n, count_t, points = len(u_nR), len(u_tR), u_tR.shape[1]
         grid_xR = u_tR.new_empty((count_n * count_t, points))
-        start, order, atom, table = self._list(charges, points)
-        turned = None if phase_S is None else phase_S[order]
-        tensors = [u_nR.contiguous(), u_tR.contiguous(), charge_xA.contiguous(), start, atom, table]
-        u, targets, charge, first, which, values = (pointer(tensor) for tensor in tensors)
+        points_of = self.points_of(charges, points)
+        tensors = [u_nR.contiguous(), u_tR.contiguous(), charge_xA.contiguous()]
+        u, targets, charge = (pointer(tensor) for tensor in tensors)
         self._form(
             (-(-points // THREADS), -(-count_t // TILE), count_n), THREADS, u, integer(not u_nR.is_complex()), targets,
-            charge, first, which, values, _maybe(turned), integer(turned is not None), pointer(grid_xR),
-            integer(points), integer(count_t), integer(charge_xA.shape[1]), integer(len(order)),
+            charge, *points_of.arguments, maybe_pointer(phase_qS), pointer(q_n), pointer(grid_xR), integer(points),
+            integer(count_t), integer(charge_xA.shape[1]), integer(len(charges.index_S)),
         )  # fmt: skip
         return grid_xR
 
-    def multiply(self, grid_xR: torch.Tensor, kernel_R: torch.Tensor) -> None:
+    def multiply(self, grid_xR: torch.Tensor, kernel_qR: torch.Tensor, q_n: torch.Tensor) -> None:
         """As in the plain twin."""
         count, points = grid_xR.shape
-        blocks = -(-points // THREADS), count, 1
-        self._multiply(blocks, THREADS, pointer(grid_xR), pointer(kernel_R), integer(points))
+        field, kernel, q = pointer(grid_xR), pointer(kernel_qR), pointer(q_n)
+        targets = integer(count // len(q_n))
+        self._multiply((-(-points // THREADS), count, 1), THREADS, field, kernel, q, integer(points), targets)
 
     def integrals(
-        self, field_xR: torch.Tensor, charges: PairCharges, phase_S: torch.Tensor | None, scale: float
-    ) -> torch.Tensor:
+        self, field_xR: torch.Tensor, charges: PairCharges, phase_qS: torch.Tensor | None, q_n: torch.Tensor,
+        scale: float,
+    ) -> torch.Tensor:  # fmt: skip
         """As in the plain twin."""
         out_xA = field_xR.new_empty((len(field_xR), charges.atoms * HARMONICS))
         for part in charges.parts:
             atoms, _, count = part.table_aLP.shape
-            turned = None if phase_S is None else phase_S[part.points]
+            phase = maybe_pointer(phase_qS, part.start)
             self._integrate(
                 (atoms, -(-len(field_xR) // SUM_TILE), 1), THREADS, pointer(field_xR),
-                pointer(charges.index_S[part.points]), pointer(part.table_aLP), _maybe(turned),
-                integer(turned is not None), pointer(part.atom_a), pointer(out_xA), integer(count),
-                integer(field_xR.shape[1]), integer(out_xA.shape[1]), integer(len(field_xR)),
-                number(scale),
+                pointer(charges.index_S, part.start), pointer(part.table_aLP), phase, pointer(q_n),
+                pointer(part.atom_a), pointer(out_xA), integer(count), integer(field_xR.shape[1]),
+                integer(out_xA.shape[1]), integer(len(field_xR)), integer(len(field_xR) // len(q_n)),
+                integer(len(charges.index_S)), number(scale),
             )  # fmt: skip
         return out_xA
 
@@ -88,24 +89,43 @@ class CudaLoops(PairLoops):
             integer(len(u_nR)),
         )  # fmt: skip
 
-    def _list(self, charges: PairCharges, points: int) -> tuple[torch.Tensor, ...]:
-        """Charges by point of the grid: where each point's begin, their places on the axis S, atoms and g_L."""
+    def points_of(self, charges: PairCharges, points: int) -> "ChargesByPoint":
+        """Charges by point of the grid; made once."""
         if charges not in self._lists:
-            tables, atoms = [], []
-            for part in charges.parts:
-                tables.append(part.table_aLP.movedim(1, 0).flatten(1))
-                atoms.append(part.atom_a.repeat_interleave(part.table_aLP.shape[2]))
-            table_LS, atom_S = torch.cat(tables, 1), torch.cat(atoms)
-            order = torch.argsort(charges.index_S, stable=True)
-            order = order[(table_LS[:, order] != 0).any(0)]  # not what fills up
-            count_R = torch.bincount(charges.index_S[order], minlength=points)
-            start = torch.cat([count_R.new_zeros(1), count_R.cumsum(0)]).to(torch.int32)
-            self._lists[charges] = start, order, atom_S[order].to(torch.int32), table_LS[:, order].contiguous()
+            self._lists[charges] = ChargesByPoint.of(charges, points)
         return self._lists[charges]
 
 
-def _maybe(tensor: torch.Tensor | None) -> tuple[int, Any]:
-    return (0, ctypes.c_void_p) if tensor is None else pointer(tensor)
+@dataclass(frozen=True, eq=False)
+class ChargesByPoint:
+    """start_R: where the charges of each point begin; of those: atom_e, place_e on the axis S, table_eL = g_L."""
+
+    start_R: torch.Tensor
+    atom_e: torch.Tensor
+    place_e: torch.Tensor
+    table_eL: torch.Tensor
+
+    @staticmethod
+    def of(charges: PairCharges, points: int) -> "ChargesByPoint":
+        """Without what fills up."""
+        table_SL, atom_S = tables_by_point(charges)
+        order = torch.argsort(charges.index_S, stable=True)
+        order = order[(table_SL[order] != 0).any(1)]
+        count_R = torch.bincount(charges.index_S[order], minlength=points)
+        start_R = torch.cat([count_R.new_zeros(1), count_R.cumsum(0)]).to(torch.int32)
+        narrow = atom_S[order].to(torch.int32), order.to(torch.int32)
+        return ChargesByPoint(start_R, *narrow, table_SL[order].contiguous())
+
+    @property
+    def arguments(self) -> list[tuple[int, Any]]:
+        """For a kernel."""
+        return [pointer(one) for one in (self.start_R, self.atom_e, self.place_e, self.table_eL)]
+
+
+def tables_by_point(charges: PairCharges) -> tuple[torch.Tensor, torch.Tensor]:
+    """g_L (S, L) and atoms of all points of spheres."""
+    table_SL = torch.cat([part.table_aLP.mT.flatten(0, 1) for part in charges.parts])
+    return table_SL, torch.cat([part.atom_a.repeat_interleave(part.table_aLP.shape[2]) for part in charges.parts])
 
 
 def loops(device: torch.device, dtype: torch.dtype) -> CudaLoops | None:

@@ -126,9 +126,10 @@ class NativeLoops(PairLoops):
 
     def form(
         self, u_nR: torch.Tensor, u_tR: torch.Tensor, charge_xA: torch.Tensor, charges: PairCharges,
-        phase_S: torch.Tensor | None,
+        phase_qS: torch.Tensor | None, q_n: torch.Tensor,
     ) -> torch.Tensor:  # fmt: skip
         """As in the plain twin."""
+        phase_S = None if phase_qS is None else phase_qS[_only(q_n)]
         count_n, count_t, points = len(u_nR), len(u_tR), u_tR.shape[1]
         grid_xR = u_tR.new_empty((count_n * count_t, points))
         u_nR, u_tR, charge_xA = u_nR.contiguous(), u_tR.contiguous(), charge_xA.contiguous()
@@ -143,14 +144,16 @@ class NativeLoops(PairLoops):
             )  # fmt: skip
         return grid_xR
 
-    def multiply(self, grid_xR: torch.Tensor, kernel_R: torch.Tensor) -> None:
+    def multiply(self, grid_xR: torch.Tensor, kernel_qR: torch.Tensor, q_n: torch.Tensor) -> None:
         """As in the plain twin."""
-        self._multiply(grid_xR.data_ptr(), kernel_R.data_ptr(), *grid_xR.shape)
+        self._multiply(grid_xR.data_ptr(), kernel_qR[_only(q_n)].data_ptr(), *grid_xR.shape)
 
     def integrals(
-        self, field_xR: torch.Tensor, charges: PairCharges, phase_S: torch.Tensor | None, scale: float
-    ) -> torch.Tensor:
+        self, field_xR: torch.Tensor, charges: PairCharges, phase_qS: torch.Tensor | None, q_n: torch.Tensor,
+        scale: float,
+    ) -> torch.Tensor:  # fmt: skip
         """As in the plain twin."""
+        phase_S = None if phase_qS is None else phase_qS[_only(q_n)]
         out_xA = field_xR.new_empty((len(field_xR), charges.atoms * HARMONICS))
         factor = torch.tensor(scale, dtype=torch.float64)
         for part in charges.parts:
@@ -171,6 +174,13 @@ class NativeLoops(PairLoops):
             field_xR.data_ptr(), u_nR.data_ptr(), weight_n.data_ptr(), out_tR.data_ptr(), int(not u_nR.is_complex()),
             len(u_nR), len(out_tR), out_tR.shape[1],
         )  # fmt: skip
+
+
+def _only(q_n: torch.Tensor) -> int:
+    """The wave vector of all sources: on a processor those of one point are taken at a time."""
+    q = int(q_n[0])
+    assert bool((q_n == q).all())
+    return q
 
 
 def _found(source: str, name: str) -> Kernel:

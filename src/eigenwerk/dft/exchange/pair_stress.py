@@ -12,13 +12,14 @@ v is differentiated by q+G automatically; beside this it changes where it depend
 radii.  Projections follow the strain by the pencils, as they do for forces.  Equations: docs/equations/exchange.md.
 """
 
+import numpy as np
 import torch
 
 from eigenwerk.dft.basis.lattice import square
 from eigenwerk.dft.density import filled_bands
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint
-from eigenwerk.dft.exchange.operator import ExchangeOperator, Share, alone
-from eigenwerk.dft.exchange.pairs import PairWaves, Targets, blocks_of
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, blocks_of
+from eigenwerk.dft.exchange.operator import ExchangeOperator, Share, Sharing, alone
+from eigenwerk.dft.exchange.pairs import Targets
 from eigenwerk.dft.terms.term import OrbitalStrain
 from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES
 
@@ -32,12 +33,13 @@ def exchange_strain(
     """
     used, pencil_sknI = filled_bands(filling_skn.flatten(0, 1)), operator.pencils(coeff_sknG, filling_skn)
     strain_vv = filling_skn.new_zeros((3, 3), device=coeff_sknG.device)
-    most = max(1, EXCHANGE_GRID_BYTES // (16 * operator.pairs.points))
+    most = 2 * max(1, EXCHANGE_GRID_BYTES // (16 * operator.pairs.points))
     with operator.basis.runtime.trace.span("exact exchange"):
         for one in operator.shares(coeff_sknG, filling_skn):
+            shared = operator.sharing(one)
             rows = [one.rows_1bI[0, :0]]
-            for n in blocks_of(one.x_1bW.shape[1], most):
-                rows_bI, part_vv = _of_bands(operator, sources, one, n)
+            for n in blocks_of(one.x_1bW.shape[1], most if shared is not None else most // 2):
+                rows_bI, part_vv = _of_bands(operator, sources, one, n, shared)
                 rows.append(rows_bI)
                 strain_vv -= operator.fraction * part_vv
             pencil_sknI[one.s, one.k] = operator.pencil(one, torch.cat(rows), used)
@@ -45,52 +47,52 @@ def exchange_strain(
 
 
 def _of_bands(
-    operator: ExchangeOperator, sources: MeshOrbitals, one: Share, n: slice
+    operator: ExchangeOperator, sources: MeshOrbitals, one: Share, n: slice, shared: Sharing | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Of some bands in the exchange with all: coefficients of rows and the strain, both without the factor -α."""
-    basis, x_here, rows_here = operator.basis, one.x_1bW[:, n], one.rows_1bI[:, n]
-    if basis.form.real:  # each on a grid of its own
+    basis, x_here, rows_here, filling_t = operator.basis, one.x_1bW[:, n], one.rows_1bI[:, n], one.filling_b[n]
+    if shared is not None:
+        x_here, rows_here = x_here * shared.scale_b[n, None], rows_here * shared.scale_b[n, None]
+    elif basis.form.real:  # each on a grid of its own
         x_here, rows_here = alone(x_here), alone(rows_here)
     u_1tR = operator.sphere_map.problems(slice(one.k, one.k + 1)).to_grid(x_here)
     targets = Targets.of(u_1tR[0].flatten(1), operator.fields(one.k, rows_here), operator.pairs.dtype)
+    if shared is not None:
+        filling_t = torch.ones_like(filling_t[: len(targets.u_tR)])
     strain_vv = one.filling_b.new_zeros((3, 3))
-    for point in operator.partners(one.k):
-        strain_vv += _of_point(operator, sources, one, point, targets, one.filling_b[n])
+    by_wave = dict[tuple[float, ...], torch.Tensor]()
+    for block in sources.blocks(one.s, operator.partners(one.k), operator.source_block()):
+        square_qR, part_vv = operator.pairs.add_strain(block, operator.table(one.k, block), targets, filling_t)
+        strain_vv += part_vv
+        for point, square_R in zip(block.points, square_qR, strict=True):
+            key = tuple((basis.point_kc[one.k] - point.point_c).tolist())
+            by_wave[key] = by_wave[key] + square_R if key in by_wave else square_R
+    strain_vv += _strain(operator, by_wave)
     rows_bI = operator.rows(one.k, targets.out_tI, rows_here.shape[1])
+    if shared is not None:
+        return rows_bI * shared.inverse_b[n, None], strain_vv
     return rows_bI[:: 2 if basis.form.real else 1], strain_vv
 
 
-def _of_point(
-    operator: ExchangeOperator, sources: MeshOrbitals, one: Share, point: MeshPoint, targets: Targets,
-    filling_t: torch.Tensor,
-) -> torch.Tensor:  # fmt: skip
-    """In the exchange with the orbitals of one point of the mesh; coefficients of projectors are added to targets."""
-    pairs = operator.pairs
-    waves = pairs.waves(operator.basis.point_kc[one.k] - point.point_c)
-    square_G, strain_vv = waves.vector_Gv.new_zeros(len(waves.place_G)), filling_t.new_zeros((3, 3))
-    for block in sources.blocks(one.s, point, operator.source_block()):
-        charges_nIL = pairs.charges_of_sources(block.proj_nI)
-        pair_ntA = pairs.charges_of_pairs(charges_nIL, targets.proj_tI)
-        density_xR = pairs.densities(pairs.orbitals(block), targets.u_tR, pair_ntA, waves)
-        weight_x = (block.weight_n[:, None] * filling_t).flatten()
-        square_xG = density_xR.index_select(1, waves.place_G).abs().to(torch.float64).square()
-        square_G += weight_x @ square_xG
-        field_xR = pairs.potentials(density_xR, waves)
-        integral_ntA = pairs.integrals(pairs.charges, field_xR, waves).view_as(pair_ntA)
-        pairs.collect(charges_nIL, integral_ntA, block.weight_n, targets.out_tI)
-        for (v, w), charges in pairs.charge_strains.items():
-            change_xA = pairs.integrals(charges, field_xR, waves)
-            strain_vv[v, w] += ((pair_ntA.flatten(0, 1).conj() * change_xA).real.sum(1) * weight_x).sum()
-            strain_vv[w, v] = strain_vv[v, w]
-    return strain_vv + _strain(operator, waves, square_G / pairs.points**2)
-
-
-def _strain(operator: ExchangeOperator, waves: PairWaves, square_G: torch.Tensor) -> torch.Tensor:
-    """∂/∂ε of the first term in braces; square_G: W."""
+def _strain(operator: ExchangeOperator, by_wave: dict[tuple[float, ...], torch.Tensor]) -> torch.Tensor:
+    """∂/∂ε of the first term in braces; by_wave: W N² on the grid, by wave vector."""
     pairs, kernel = operator.pairs, operator.pairs.kernel
-    vector_Gv = waves.vector_Gv.detach().requires_grad_()
-    weight_G = 0.5 / pairs.volume * square_G
-    total = (weight_G * kernel.of_waves(waves.wave_Gc, square(vector_Gv))).sum()
-    (slope_Gv,) = torch.autograd.grad(total, vector_Gv)
-    by_cell_vv = kernel.cell_strain(waves.wave_Gc, square(waves.vector_Gv), weight_G)
-    return by_cell_vv - slope_Gv.mT @ waves.vector_Gv - float(total.detach()) * torch.eye(3).to(by_cell_vv)
+    waves = [pairs.waves(np.array(q_c)) for q_c in by_wave]
+    weights = [
+        0.5 / (pairs.volume * pairs.points**2) * square_R[one.place_G]
+        for one, square_R in zip(waves, by_wave.values(), strict=True)
+    ]
+    # an interaction with a long range takes waves of one shift at a time
+    if kernel.long_range is None:
+        parts = [(np.concatenate([one.wave_Gc for one in waves]), torch.cat([one.vector_Gv for one in waves]))]
+        weights = [torch.cat(weights)]
+    else:
+        parts = [(one.wave_Gc, one.vector_Gv) for one in waves]
+    strain_vv = weights[0].new_zeros((3, 3))
+    for (wave_Gc, given_Gv), weight_G in zip(parts, weights, strict=True):
+        vector_Gv = given_Gv.detach().requires_grad_()
+        total = (weight_G * kernel.of_waves(wave_Gc, square(vector_Gv))).sum()
+        (slope_Gv,) = torch.autograd.grad(total, vector_Gv)
+        by_cell_vv = kernel.cell_strain(wave_Gc, square(given_Gv), weight_G)
+        strain_vv += by_cell_vv - slope_Gv.mT @ given_Gv - total.detach() * torch.eye(3).to(by_cell_vv)
+    return strain_vv

@@ -19,19 +19,19 @@ import torch
 
 from eigenwerk.dft.basis.lattice import square
 from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points, to_waves
-from eigenwerk.dft.exchange import pair_loops_cuda, pair_loops_native
+from eigenwerk.dft.exchange import pair_loops_cuda, pair_loops_native, pair_passes_cuda
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
-from eigenwerk.dft.exchange.mesh_orbitals import SourceBlock
+from eigenwerk.dft.exchange.mesh_orbitals import SourceBlock, blocks_of, precision_of
 from eigenwerk.dft.exchange.pair_charges import HARMONICS, PairCharges, pair_charges
 from eigenwerk.dft.exchange.pair_grid import PairGrid
-from eigenwerk.dft.exchange.pair_loops import PairLoops
+from eigenwerk.dft.exchange.pair_loops import PairLoops, PairTable
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.single_precision import LOWER
-from eigenwerk.parallel.block_sizes import EXCHANGE_TABLE_BYTES, exchange_bytes
+from eigenwerk.parallel.block_sizes import exchange_bytes, exchange_table_bytes
 from eigenwerk.parallel.threads import each, threads_for
 
-TARGETS_TOGETHER = 64
-"""Of pairs with one orbital, at most: several orbitals share what is read and written of targets."""
+TARGETS_TOGETHER, TARGETS_OF_PASSES = 64, 16
+"""Of pairs with one orbital, at most: several orbitals share what is read and written of targets; in `PairPasses`."""
 
 SAME_WAVE = 1e8
 """Wave vectors that agree to as many parts are one."""
@@ -122,13 +122,44 @@ class PairExchange:
         key = tuple(np.rint(np.asarray(q_c) * SAME_WAVE).astype(int).tolist())
         if key not in self._kept:
             found = self._waves(q_c)
-            if sum(one.nbytes for one in self._kept.values()) + found.nbytes > EXCHANGE_TABLE_BYTES:
+            if not self._room(found.nbytes):
                 return found
             self._kept[key] = found
         return self._kept[key]
 
+    def table(self, q_qc: Sequence[np.ndarray]) -> PairTable:
+        """Of several wave vectors, fractional; kept as `waves` are."""
+        key = tuple(int(x) for q_c in q_qc for x in np.rint(np.asarray(q_c) * SAME_WAVE))
+        if key in self._tables:
+            return self._tables[key]
+        waves = [self.waves(q_c) for q_c in q_qc]
+        if len(waves) == 1:
+            (one,) = waves
+            found, more = PairTable(one.kernel_R[None], None if one.phase_S is None else one.phase_S[None]), 0
+        else:
+            phases = [one.phase_S for one in waves]
+            unit_S = torch.ones(len(self.charges.index_S), dtype=self.dtype, device=waves[0].kernel_R.device)
+            turned = None
+            if any(phase_S is not None for phase_S in phases):
+                turned = torch.stack([unit_S if phase_S is None else phase_S for phase_S in phases])
+            found = PairTable(torch.stack([one.kernel_R for one in waves]), turned)
+            more = 2 * found.nbytes  # and what passes make of it
+        if self._room(more):
+            self._tables[key] = found
+        return found
+
+    def _room(self, more: int) -> bool:
+        """Whether there is room for more tables."""
+        kept = sum(one.nbytes for one in self._kept.values())
+        kept += sum(2 * one.nbytes for one in self._tables.values() if len(one.kernel_qR) > 1)
+        return kept + more <= exchange_table_bytes(self.basis.runtime.grid_bytes)
+
     @cached_property
     def _kept(self) -> dict[tuple[int, ...], PairWaves]:
+        return {}
+
+    @cached_property
+    def _tables(self) -> dict[tuple[int, ...], PairTable]:
         return {}
 
     def _waves(self, q_c: np.ndarray) -> PairWaves:
@@ -155,28 +186,32 @@ class PairExchange:
         vector_Gv = (index_Gc + q_c) @ (2 * pi * np.linalg.inv(lattice_cv).T)
         return index_Gc[(vector_Gv**2).sum(1) <= self.radius**2]
 
-    def add(self, sources: SourceBlock, waves: PairWaves, targets: Targets) -> None:
-        """What exchange with some orbitals adds to all targets, without the factor -α; threads share the targets."""
+    def add(self, sources: SourceBlock, table: PairTable, targets: Targets) -> None:
+        """What exchange with some orbitals adds to all targets, without the factor -α; threads share the targets.
+
+        table: of the wave vectors from the points of these orbitals to that of the targets.
+        """
         charges = self.charges_of_sources(sources.proj_nI)
         u_nR = self.orbitals(sources)
         threads, count = threads_for(u_nR.device), len(targets.u_tR)
         step = -(-count // min(count, threads))
         _, room = exchange_bytes(self.basis.runtime.grid_bytes)
         together = max(1, int(room) // (self.points * targets.u_tR.element_size()))
-        most_t = min(step, together, TARGETS_TOGETHER)
+        most_t = min(step, together, TARGETS_TOGETHER if self.passes is None else TARGETS_OF_PASSES)
         most_n = max(1, together // most_t)
 
         def work(part: slice) -> None:
             for t in blocks_of(part.stop - part.start, most_t):
                 some = targets.some(slice(part.start + t.start, part.start + t.stop))
                 for n in blocks_of(len(u_nR), most_n):
-                    self._add(u_nR[n], sources.weight_n[n], [one[:, n] for one in charges], waves, some)
+                    here = SourceBlock(u_nR[n], sources.proj_nI[n], sources.weight_n[n], sources.points, sources.q_n[n])
+                    self._add(here, [one[:, n] for one in charges], table, some)
 
         each(work, blocks_of(count, step), threads)
 
     def orbitals(self, sources: SourceBlock) -> torch.Tensor:
         """Those of a block in the precision of pairs."""
-        return sources.u_nR.to(self.dtype if sources.u_nR.is_complex() else self.real).contiguous()
+        return sources.u_nR.to(precision_of(sources.u_nR, self.dtype)).contiguous()
 
     def charges_of_sources(self, proj_nI: torch.Tensor) -> list[torch.Tensor]:
         """Σ_i P*_ni Δ_L,ij of each species; (a, n, L, j)."""
@@ -188,17 +223,58 @@ class PairExchange:
             found.append((proj_ani @ matrix_ix).unflatten(-1, (HARMONICS, count)))
         return found
 
-    def _add(
-        self, u_nR: torch.Tensor, weight_n: torch.Tensor, charges: list[torch.Tensor], waves: PairWaves,
-        targets: Targets,
-    ) -> None:  # fmt: skip
+    def _add(self, sources: SourceBlock, charges: list[torch.Tensor], table: PairTable, targets: Targets) -> None:
+        u_nR, weight_n, q_n = sources.u_nR, sources.weight_n, sources.q_n
         pair_ntA = self.charges_of_pairs(charges, targets.proj_tI)
-        field_xR = self.potentials(self.densities(u_nR, targets.u_tR, pair_ntA, waves), waves)
-        integral_ntA = self.integrals(self.charges, field_xR, waves).view_as(pair_ntA)
-        if targets.out_tav is not None:
-            self._add_slopes(pair_ntA, field_xR, weight_n, waves, targets.out_tav)
-        self.loops.accumulate(field_xR, u_nR, weight_n, targets.out_tR)
-        self.collect(charges, integral_ntA, weight_n, targets.out_tI)
+        slopes = targets.out_tav is not None
+        if self.passes is not None:
+            passed = self.passes(
+                u_nR, targets.u_tR, pair_ntA.flatten(0, 1), self.charges, table, q_n, weight_n, targets.out_tR,
+                1 / self.points, slopes,
+            )  # fmt: skip
+            integral_xA, field_xR = passed.integral_xA, passed.potential_xR
+        else:
+            field_xR = self.potentials(self.densities(u_nR, targets.u_tR, pair_ntA, table, q_n), table, q_n)
+            integral_xA = self.integrals(self.charges, field_xR, table, q_n)
+            self.loops.accumulate(field_xR, u_nR, weight_n, targets.out_tR)
+        if targets.out_tav is not None and field_xR is not None:
+            self._add_slopes(pair_ntA, field_xR, weight_n, table, q_n, targets.out_tav)
+        self.collect(charges, integral_xA.view_as(pair_ntA), weight_n, targets.out_tI)
+
+    def add_strain(
+        self, sources: SourceBlock, table: PairTable, targets: Targets, filling_t: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Coefficients of projectors as in `add`; returns Σ f_t w_n |Ω N ρ|² of each wave vector, (q, R), and
+        Σ f_t w_n Re Q*_nm,aL ∫ V_nm ∂(Ω g_aL)/∂ε / Ω, (3, 3)."""
+        charges, u_nR = self.charges_of_sources(sources.proj_nI), self.orbitals(sources)
+        square_qR = filling_t.new_zeros(table.kernel_qR.shape)
+        strain_vv = filling_t.new_zeros((3, 3))
+        _, room = exchange_bytes(self.basis.runtime.grid_bytes)
+        together = max(1, int(room) // (self.points * targets.u_tR.element_size()))
+        for n in blocks_of(len(u_nR), max(1, together // len(targets.u_tR))):
+            weight_n, q_n, charges_n = sources.weight_n[n], sources.q_n[n], [one[:, n] for one in charges]
+            pair_ntA = self.charges_of_pairs(charges_n, targets.proj_tI)
+            weight_x = (weight_n[:, None] * filling_t).flatten()
+            if self.passes is not None:
+                passed = self.passes(
+                    u_nR[n], targets.u_tR, pair_ntA.flatten(0, 1), self.charges, table, q_n, weight_n, targets.out_tR,
+                    1 / self.points, True, weight_x,
+                )  # fmt: skip
+                integral_xA, field_xR, more_qR = passed.integral_xA, passed.potential_xR, passed.square_qR
+                assert field_xR is not None and more_qR is not None
+                square_qR += more_qR
+            else:
+                density_xR = self.densities(u_nR[n], targets.u_tR, pair_ntA, table, q_n)
+                place_qn = q_n == torch.arange(len(square_qR), device=q_n.device)[:, None]
+                weight_qx = (place_qn[:, :, None] * weight_x.view(len(q_n), -1)).flatten(1)
+                square_qR += weight_qx @ density_xR.abs().to(torch.float64).square_()
+                field_xR = self.potentials(density_xR, table, q_n)
+                integral_xA = self.integrals(self.charges, field_xR, table, q_n)
+            self.collect(charges_n, integral_xA.view_as(pair_ntA), weight_n, targets.out_tI)
+            for (v, w), changing in self.charge_strains.items():
+                change_xA = self.integrals(changing, field_xR, table, q_n)
+                strain_vv[v, w] += ((pair_ntA.flatten(0, 1).conj() * change_xA).real.sum(1) * weight_x).sum()
+        return square_qR, torch.triu(strain_vv) + torch.triu(strain_vv, 1).T
 
     @cached_property
     def loops(self) -> PairLoops:
@@ -207,29 +283,38 @@ class PairExchange:
         made = pair_loops_cuda if device.type == "cuda" else pair_loops_native
         return made.loops(device, self.dtype) or PairLoops()
 
+    @cached_property
+    def passes(self) -> pair_passes_cuda.PairPasses | None:
+        """All of it in three passes, on a GPU, if they cover the grid."""
+        if not isinstance(self.loops, pair_loops_cuda.CudaLoops):
+            return None
+        return pair_passes_cuda.passes(self.loops, self.grid.size_c, self.atoms.runtime.device, self.dtype)
+
     def densities(
-        self, u_nR: torch.Tensor, u_tR: torch.Tensor, pair_ntA: torch.Tensor, waves: PairWaves
+        self, u_nR: torch.Tensor, u_tR: torch.Tensor, pair_ntA: torch.Tensor, table: PairTable, q_n: torch.Tensor
     ) -> torch.Tensor:
         """Ω N ρ_nm(q+G) with compensation charges, pairs x = (n, t) one after the other, on the grid; (x, R)."""
-        grid_xR = self.loops.form(u_nR, u_tR, pair_ntA.flatten(0, 1), self.charges, waves.phase_S)
+        grid_xR = self.loops.form(u_nR, u_tR, pair_ntA.flatten(0, 1), self.charges, table.phase_qS, q_n)
         return to_waves(grid_xR.unflatten(-1, self.grid.size_c), self.grid, single=True).flatten(-3)
 
-    def potentials(self, density_xR: torch.Tensor, waves: PairWaves) -> torch.Tensor:
+    def potentials(self, density_xR: torch.Tensor, table: PairTable, q_n: torch.Tensor) -> torch.Tensor:
         """V_nm at the points of the grid from what `densities` gives, whose memory is used up."""
-        self.loops.multiply(density_xR, waves.kernel_R)
+        self.loops.multiply(density_xR, table.kernel_qR, q_n)
         return to_points(density_xR.unflatten(-1, self.grid.size_c), self.grid, single=True).flatten(-3)
 
-    def integrals(self, charges: PairCharges, field_xR: torch.Tensor, waves: PairWaves) -> torch.Tensor:
+    def integrals(
+        self, charges: PairCharges, field_xR: torch.Tensor, table: PairTable, q_n: torch.Tensor
+    ) -> torch.Tensor:
         """∫ g_aL V of some charges; (x, A)."""
-        return self.loops.integrals(field_xR, charges, waves.phase_S, 1 / self.points)
+        return self.loops.integrals(field_xR, charges, table.phase_qS, q_n, 1 / self.points)
 
     def _add_slopes(
-        self, pair_ntA: torch.Tensor, field_xR: torch.Tensor, weight_n: torch.Tensor, waves: PairWaves,
-        out_tav: torch.Tensor,
+        self, pair_ntA: torch.Tensor, field_xR: torch.Tensor, weight_n: torch.Tensor, table: PairTable,
+        q_n: torch.Tensor, out_tav: torch.Tensor,
     ) -> None:  # fmt: skip
         """Forces of compensation charges that move."""
         for v, moving in enumerate(self.charge_slopes):
-            slope_ntA = self.integrals(moving, field_xR, waves).view_as(pair_ntA)
+            slope_ntA = self.integrals(moving, field_xR, table, q_n).view_as(pair_ntA)
             product_ntA = (pair_ntA.conj() * slope_ntA).real * weight_n[:, None, None]
             out_tav[..., v] += product_ntA.sum(0).unflatten(1, (-1, HARMONICS)).sum(2)
 
@@ -270,7 +355,3 @@ def block_of_sources(points: int, bytes_together: int, itemsize: int = 16) -> in
     """How many orbitals are made on the grid at a time."""
     return max(1, bytes_together // max(1, points * itemsize))
 
-
-def blocks_of(count: int, size: int) -> Sequence[slice]:
-    """0 ... count-1 in pieces of at most `size`."""
-    return [slice(first, min(first + size, count)) for first in range(0, count, size)]

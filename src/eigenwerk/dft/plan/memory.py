@@ -18,10 +18,11 @@ from eigenwerk.dft.plan.step_cost import points_per_block
 from eigenwerk.parallel.block_sizes import (
     BATCH_POINTS,
     EXCHANGE_OPERATORS,
-    EXCHANGE_TABLE_BYTES,
+    EXCHANGE_SOURCE_BYTES,
     FEWEST_GUARDS,
     GUARD_SHARE,
     exchange_bytes,
+    exchange_table_bytes,
 )
 
 COMPLEX, REAL, ORBITAL = 16, 8, 0
@@ -248,8 +249,11 @@ def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mappi
     together = size.exchange_block or room / grid
     targets = grid * max(1, min(together, size.bands / layout.band_ranks))
     # of compensation charges on at most all points, and of the interaction by wave vector
-    tables = (HARMONICS + 3) * 8 * size.wave_points + min(EXCHANGE_TABLE_BYTES, size.mesh * axes["k"] * grid)
-    return 2 * occupied + images + 2 * targets + 4 * max(grid, pairs) + tables
+    most = exchange_table_bytes(machine.grid_bytes)
+    tables = (HARMONICS + 3) * 8 * size.wave_points + min(most, size.mesh * axes["k"] * grid)
+    kept = size.spins * size.mesh * size.filled * grid / 2 if machine.on_device else 0.0
+    kept = kept if kept <= EXCHANGE_SOURCE_BYTES else 0.0
+    return 2 * occupied + images + 2 * targets + 4 * max(grid, pairs) + tables + kept
 
 
 def _waves(size: JobSize, layout: Layout) -> int:

@@ -46,9 +46,9 @@ def pointer(tensor: torch.Tensor, offset: int = 0) -> tuple[int, Any]:
     return tensor.data_ptr() + offset * tensor.element_size(), ctypes.c_void_p
 
 
-def maybe_pointer(tensor: torch.Tensor | None) -> tuple[int, Any]:
+def maybe_pointer(tensor: torch.Tensor | None, offset: int = 0) -> tuple[int, Any]:
     """The same, or a null pointer."""
-    return (0, ctypes.c_void_p) if tensor is None else pointer(tensor)
+    return (0, ctypes.c_void_p) if tensor is None else pointer(tensor, offset)
 
 
 def integer(value: int) -> tuple[int, Any]:
@@ -67,26 +67,42 @@ def can_compile() -> bool:
     return find_spec("cuda") is not None and find_spec("cuda.bindings") is not None
 
 
+@cache
+def shared_bytes(device: int) -> int:
+    """Shared memory that one block of threads may ask for (`Kernel.with_shared`)."""
+    from cuda.bindings import driver
+
+    torch.cuda.current_stream(device)  # PyTorch's context must exist before the driver is used
+    attribute = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+    code, found = driver.cuDeviceGetAttribute(attribute, device)
+    _check(code, "asking for the shared memory of a device")
+    return int(found)
+
+
 def kernel(source: str, name: str, device: int, *macros: str) -> Kernel:
     """Compiles a source for a device and finds one of its extern "C" functions.  `macros`: "REAL=float" and the like.
 
-    Threads may ask at once: one compiles, the others wait for it.  What was compiled before, also by another process,
-    is not compiled again (`kernel_cache`).  Raises InputError where the package cuda-bindings or the driver is missing.
+    Threads may ask at once: one compiles, the others wait for it.  What was compiled before, also by another process or
+    for another function of the source, is not compiled again (`kernel_cache`).  Raises InputError where the package
+    cuda-bindings or the driver is missing.
     """
-    key: tuple[str | int, ...] = (source, name, device, *macros)
-    if key not in _kernels:
+    key: tuple[str | int, ...] = (source, device, *macros)
+    if key not in _modules:
         with _compiling.setdefault(key, Lock()):
-            if key not in _kernels:
-                _kernels[key] = _load(source, name, device, macros)
-    return _kernels[key]
+            if key not in _modules:
+                _modules[key] = _load(source, device, macros)
+    driver, module = _modules[key]
+    code, function = driver.cuModuleGetFunction(module, name.encode())
+    _check(code, f"finding {name}")
+    return Kernel(function, driver)
 
 
-_kernels: dict[tuple[str | int, ...], Kernel] = {}
+_modules: dict[tuple[str | int, ...], tuple[Any, Any]] = {}
 _compiling: dict[tuple[str | int, ...], Lock] = {}
 
 
-def _load(source: str, name: str, device: int, macros: tuple[str, ...]) -> Kernel:
-    """From the source to a function on the device."""
+def _load(source: str, device: int, macros: tuple[str, ...]) -> tuple[Any, Any]:
+    """From the source to the driver and a module on the device."""
     try:
         from cuda.bindings import driver, nvrtc
     except ImportError as error:
@@ -100,25 +116,23 @@ def _load(source: str, name: str, device: int, macros: tuple[str, ...]) -> Kerne
     options = (f"--gpu-architecture=sm_{major}{minor}", "--std=c++17", *(f"-D{macro}" for macro in macros))
     code, *version = nvrtc.nvrtcVersion()
     _check(code, "asking for the version of the compiler")
-    description = name, source, *options, *map(str, version)
-    binary = cached(description, lambda: _compile(nvrtc, source, name, options))
+    description = source, *options, *map(str, version)
+    binary = cached(description, lambda: _compile(nvrtc, source, options))
     code, module = driver.cuModuleLoadData(binary)
     _check(code, "loading a kernel")
-    code, function = driver.cuModuleGetFunction(module, name.encode())
-    _check(code, f"finding {name}")
-    return Kernel(function, driver)
+    return driver, module
 
 
-def _compile(nvrtc: Any, source: str, name: str, options: tuple[str, ...]) -> bytes:
+def _compile(nvrtc: Any, source: str, options: tuple[str, ...]) -> bytes:
     """Machine code for the architecture in the options.  nvrtc: the module of cuda-bindings."""
-    code, program = nvrtc.nvrtcCreateProgram(source.encode(), f"{name}.cu".encode(), 0, [], [])
+    code, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernels.cu", 0, [], [])
     _check(code, "making a program")
     (code,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     if int(code):
         _, size = nvrtc.nvrtcGetProgramLogSize(program)
         log = b" " * size
         nvrtc.nvrtcGetProgramLog(program, log)
-        raise RuntimeError(f"The CUDA source of {name} does not compile:\n{log.decode(errors='replace')}")
+        raise RuntimeError(f"A CUDA source does not compile:\n{log.decode(errors='replace')}")
     code, size = nvrtc.nvrtcGetCUBINSize(program)
     _check(code, "compiling")
     binary = b" " * size

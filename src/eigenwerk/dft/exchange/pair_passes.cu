@@ -1,0 +1,424 @@
+// Pair densities, their potentials and what these make of orbitals in three passes over memory, with the Fourier
+// transforms inside: planes there, columns there and back, planes back.  Grid of N1 x N2 x N3 points, the last fastest.
+//
+// A line of N = A B points is transformed by threads in two steps: with n = B a + b and k = k1 + A k2
+//     X(k) = sum_b w_N^(b k1) w_B^(b k2) [ sum_a w_A^(a k1) x(n) ],   w_N = exp(-2 pi i / N),
+// sums over a and b in registers.  Between the steps numbers change threads through shared memory.
+// Between the passes columns along the first axis are kept that the sphere of waves touches, J of N2 N3.
+// Macros: REAL, HARMONICS, N1, A1, B1, ..., THREADS, TILE (columns of a block), PITCH (rows from one k1 to the next).
+
+struct complex_t { REAL x, y; };
+struct wide_t { double x, y; };
+
+__device__ inline complex_t add(complex_t a, complex_t b) { return {a.x + b.x, a.y + b.y}; }
+__device__ inline complex_t less(complex_t a, complex_t b) { return {a.x - b.x, a.y - b.y}; }
+__device__ inline complex_t times(complex_t a, complex_t b) { return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x}; }
+__device__ inline complex_t times_conjugate(complex_t a, complex_t b)  // a b*
+{
+    return {a.x * b.x + a.y * b.y, a.y * b.x - a.x * b.y};
+}
+
+// cos and sin of 2 pi k / R, at compile time: by a series, within an eighth of a turn
+__device__ constexpr double series(double x, int first)
+{
+    double term = first ? x : 1, sum = term;
+    for (int n = first + 1; n < 24; n += 2) { term *= -x * x / (n * (n + 1)); sum += term; }
+    return sum;
+}
+__device__ constexpr double cosine(int k, int R)
+{
+    k = (k % R + R) % R;
+    if (2 * k > R) k = R - k;
+    if (4 * k > R) return -cosine(R - 2 * k, 2 * R);
+    if (8 * k > R) return series(6.283185307179586476925286766559 * (R - 4 * k) / (4.0 * R), 1);
+    return series(6.283185307179586476925286766559 * k / R, 0);
+}
+__device__ constexpr double sine(int k, int R) { return cosine(4 * k - R, 4 * R); }
+
+template <int R> struct Roots {
+    REAL c[R], s[R];
+    __device__ constexpr Roots() : c(), s() { for (int k = 0; k < R; ++k) { c[k] = (REAL)cosine(k, R); s[k] = (REAL)sine(k, R); } }
+};
+
+__device__ constexpr int factor_of(int R)
+{
+    return R % 4 == 0 ? 4 : R % 2 == 0 ? 2 : R % 3 == 0 ? 3 : R % 5 == 0 ? 5 : R % 7 == 0 ? 7 : R;
+}
+
+// X(k) = sum_n x(n) exp(SIGN 2 pi i n k / R), in place, in registers
+template <int R, int SIGN, int P = factor_of(R)> struct Short {
+    static __device__ inline void run(complex_t (&x)[R])
+    {
+        constexpr int Q = R / P;
+        constexpr Roots<R> roots;
+        complex_t y[P][Q];
+        #pragma unroll
+        for (int p = 0; p < P; ++p) {
+            #pragma unroll
+            for (int q = 0; q < Q; ++q) y[p][q] = x[p + P * q];
+            Short<Q, SIGN>::run(y[p]);
+        }
+        #pragma unroll
+        for (int k = 0; k < Q; ++k) {
+            complex_t z[P];
+            #pragma unroll
+            for (int p = 0; p < P; ++p) {
+                if (p * k == 0) z[p] = y[p][k];
+                else if (4 * p * k == R) z[p] = {-SIGN * y[p][k].y, SIGN * y[p][k].x};
+                else z[p] = times(y[p][k], {roots.c[p * k], SIGN * roots.s[p * k]});
+            }
+            Short<P, SIGN>::run(z);
+            #pragma unroll
+            for (int p = 0; p < P; ++p) x[k + Q * p] = z[p];
+        }
+    }
+};
+template <int SIGN, int P> struct Short<1, SIGN, P> { static __device__ inline void run(complex_t (&)[1]) {} };
+template <int SIGN> struct Short<2, SIGN, 2> {
+    static __device__ inline void run(complex_t (&x)[2])
+    {
+        const complex_t a = x[0];
+        x[0] = add(a, x[1]);
+        x[1] = less(a, x[1]);
+    }
+};
+template <int SIGN> struct Short<4, SIGN, 4> {
+    static __device__ inline void run(complex_t (&x)[4])
+    {
+        const complex_t a = add(x[0], x[2]), b = less(x[0], x[2]), c = add(x[1], x[3]), d = less(x[1], x[3]);
+        const complex_t turned = {-SIGN * d.y, SIGN * d.x};
+        x[0] = add(a, c);
+        x[1] = add(b, turned);
+        x[2] = less(a, c);
+        x[3] = less(b, turned);
+    }
+};
+template <int R, int SIGN> struct Odd {  // a prime
+    static __device__ inline void run(complex_t (&x)[R])
+    {
+        constexpr int H = R / 2;
+        constexpr Roots<R> roots;
+        complex_t plus[H + 1], minus[H + 1], sum = x[0];
+        #pragma unroll
+        for (int j = 1; j <= H; ++j) {
+            plus[j] = add(x[j], x[R - j]);
+            minus[j] = less(x[j], x[R - j]);
+            sum = add(sum, plus[j]);
+        }
+        complex_t even[H + 1], odd[H + 1];
+        #pragma unroll
+        for (int k = 1; k <= H; ++k) {
+            even[k] = x[0];
+            odd[k] = {0, 0};
+            #pragma unroll
+            for (int j = 1; j <= H; ++j) {
+                const REAL c = roots.c[j * k % R], s = roots.s[j * k % R];
+                even[k].x += c * plus[j].x;
+                even[k].y += c * plus[j].y;
+                odd[k].x += s * minus[j].x;
+                odd[k].y += s * minus[j].y;
+            }
+        }
+        x[0] = sum;
+        #pragma unroll
+        for (int k = 1; k <= H; ++k) {  // even + SIGN i odd
+            x[k] = {even[k].x - SIGN * odd[k].y, even[k].y + SIGN * odd[k].x};
+            x[R - k] = {even[k].x + SIGN * odd[k].y, even[k].y - SIGN * odd[k].x};
+        }
+    }
+};
+template <int SIGN> struct Short<3, SIGN, 3> : Odd<3, SIGN> {};
+template <int SIGN> struct Short<5, SIGN, 5> : Odd<5, SIGN> {};
+template <int SIGN> struct Short<7, SIGN, 7> : Odd<7, SIGN> {};
+
+#define ROUNDS(tasks) (((tasks) + THREADS - 1) / THREADS)
+#define STRIDE (N3 | 1)  // odd: rows begin in different banks
+#define PLANE ((A2 * PITCH > N2 ? A2 * PITCH : N2) * STRIDE)
+#ifndef SHARED
+#define SHARED(type, name) extern __shared__ __align__(16) char name##_bytes[]; type* name = (type*)name##_bytes
+#endif
+
+// w_N^m for m < N; table: those of the three axes, one after the other
+__device__ inline void fetch_turns(complex_t* w, const complex_t* table, int count)
+{
+    for (int i = threadIdx.x; i < count; i += THREADS) w[i] = table[i];
+}
+
+// field[n, t, x, j] = planes of conj(u_n) u_t + charges, transformed; blocks (x, t) go through all n
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) planes_there(
+    const REAL* u_n, long long real_sources, const complex_t* u_t, const complex_t* charge, const int* start,
+    const int* atom, const int* place, const REAL* table, const complex_t* phase, const long long* q_n,
+    const int* column, const complex_t* turns, complex_t* field, long long J, long long count_n, long long count_t,
+    long long A, long long S)
+{
+    SHARED(complex_t, shared);
+    complex_t *plane = shared, *w2 = shared + PLANE, *w3 = w2 + N2;
+    const long long x = blockIdx.x, t = blockIdx.y, R = (long long)N1 * N2 * N3, here = x * N2 * N3;
+    fetch_turns(w2, turns + N1, N2 + N3);
+    for (long long n = 0; n < count_n; ++n) {
+        const long long pair = n * count_t + t;
+        __syncthreads();
+        #pragma unroll
+        for (int round = 0; round < ROUNDS(N3 * B2); ++round) {
+            const int task = threadIdx.x + round * THREADS, b = task / N3, z = task % N3;
+            if (b >= B2) break;
+            complex_t v[A2];
+            #pragma unroll
+            for (int a = 0; a < A2; ++a) {
+                const long long r = here + (B2 * a + b) * N3 + z;
+                const complex_t ut = u_t[t * R + r];
+                if (real_sources) {
+                    const REAL un = u_n[n * R + r];
+                    v[a] = {un * ut.x, un * ut.y};
+                } else v[a] = times_conjugate(ut, ((const complex_t*)u_n)[n * R + r]);
+            }
+            int first[A2], last[A2];
+            #pragma unroll
+            for (int a = 0; a < A2; ++a) {
+                const int* at = start + here + (B2 * a + b) * N3 + z;
+                first[a] = at[0];
+                last[a] = at[1];
+            }
+            #pragma unroll
+            for (int a = 0; a < A2; ++a) {
+                for (int e = first[a]; e < last[a]; ++e) {
+                    const complex_t* q = charge + pair * A + (long long)atom[e] * HARMONICS;
+                    complex_t sum = {0, 0};
+                    #pragma unroll
+                    for (int L = 0; L < HARMONICS; ++L) {
+                        const REAL g = table[(long long)e * HARMONICS + L];
+                        const complex_t one = q[L];
+                        sum.x += one.x * g;
+                        sum.y += one.y * g;
+                    }
+                    if (phase) sum = times(sum, phase[q_n[n] * S + place[e]]);
+                    v[a] = add(v[a], sum);
+                }
+            }
+            Short<A2, -1>::run(v);
+            #pragma unroll
+            for (int k = 0; k < A2; ++k) plane[(k * PITCH + b) * STRIDE + z] = k ? times(v[k], w2[b * k]) : v[k];
+        }
+        __syncthreads();
+        for (int task = threadIdx.x; task < N3 * A2; task += THREADS) {
+            const int k = task / N3, z = task % N3;
+            complex_t v[B2];
+            #pragma unroll
+            for (int b = 0; b < B2; ++b) v[b] = plane[(k * PITCH + b) * STRIDE + z];
+            Short<B2, -1>::run(v);
+            #pragma unroll
+            for (int b = 0; b < B2; ++b) plane[(k * PITCH + b) * STRIDE + z] = v[b];  // the wave k + A2 b
+        }
+        __syncthreads();
+        for (int task = threadIdx.x; task < N2 * B3; task += THREADS) {
+            const int b = task / N2, y = task % N2, row = y % A2 * PITCH + y / A2;
+            complex_t z[A3];
+            #pragma unroll
+            for (int a = 0; a < A3; ++a) z[a] = plane[row * STRIDE + B3 * a + b];
+            Short<A3, -1>::run(z);
+            #pragma unroll
+            for (int k = 0; k < A3; ++k) plane[row * STRIDE + B3 * k + b] = k ? times(z[k], w3[b * k]) : z[k];
+        }
+        __syncthreads();
+        complex_t* out = field + (pair * N1 + x) * J;
+        for (int task = threadIdx.x; task < N2 * A3; task += THREADS) {
+            const int k = task / N2, y = task % N2, row = y % A2 * PITCH + y / A2;
+            complex_t z[B3];
+            #pragma unroll
+            for (int b = 0; b < B3; ++b) z[b] = plane[row * STRIDE + B3 * k + b];
+            Short<B3, -1>::run(z);
+            #pragma unroll
+            for (int b = 0; b < B3; ++b) {
+                const int j = column[(k + A3 * b) * N2 + y];
+                if (j >= 0) out[j] = z[b];
+            }
+        }
+    }
+}
+
+// field[n, t, :, j]: transformed, times the interaction of n's wave vector, and back; blocks (columns, n) go through
+// targets t0, t0 + step, ...; square[n, t0, x, j], if wanted: sum over these of weight_nt |field|^2 between the transforms
+extern "C" __global__ void __launch_bounds__(COLUMN_THREADS) columns(
+    complex_t* field, const REAL* interaction, const long long* q_n, const complex_t* turns, const REAL* weight,
+    REAL* square, long long J, long long count_t)
+{
+    SHARED(complex_t, shared);
+    complex_t *tile = shared, *w1 = shared + N1 * TILE;
+    for (int i = threadIdx.x; i < N1; i += COLUMN_THREADS) w1[i] = turns[i];
+    const int lane = threadIdx.x % TILE, row = threadIdx.x / TILE;
+    const long long j = (long long)blockIdx.x * TILE + lane, n = blockIdx.z;
+    const bool there = j < J;
+    REAL v[B1], sum[B1];
+    #pragma unroll
+    for (int k = 0; k < B1; ++k) sum[k] = 0;
+    #pragma unroll
+    for (int k = 0; k < B1; ++k)
+        v[k] = there && row < A1 ? interaction[(q_n[n] * N1 + row + A1 * k) * J + j] : (REAL)0;
+    for (long long t = blockIdx.y; t < count_t; t += gridDim.y) {
+        complex_t* line = field + (n * count_t + t) * N1 * J + j;
+        __syncthreads();
+        if (row < B1) {
+            complex_t x[A1];
+            #pragma unroll
+            for (int a = 0; a < A1; ++a) x[a] = there ? line[(long long)(B1 * a + row) * J] : complex_t{0, 0};
+            Short<A1, -1>::run(x);
+            #pragma unroll
+            for (int k = 0; k < A1; ++k) tile[(k * B1 + row) * TILE + lane] = k ? times(x[k], w1[row * k]) : x[k];
+        }
+        __syncthreads();
+        if (row < A1) {
+            complex_t x[B1];
+            #pragma unroll
+            for (int b = 0; b < B1; ++b) x[b] = tile[(row * B1 + b) * TILE + lane];
+            Short<B1, -1>::run(x);
+            if (square) {
+                const REAL w = weight[n * count_t + t];
+                #pragma unroll
+                for (int k = 0; k < B1; ++k) sum[k] += w * (x[k].x * x[k].x + x[k].y * x[k].y);
+            }
+            #pragma unroll
+            for (int k = 0; k < B1; ++k) x[k] = {v[k] * x[k].x, v[k] * x[k].y};
+            Short<B1, 1>::run(x);
+            #pragma unroll
+            for (int b = 0; b < B1; ++b)
+                tile[(row * B1 + b) * TILE + lane] = b ? times_conjugate(x[b], w1[row * b]) : x[b];
+        }
+        __syncthreads();
+        if (row < B1) {
+            complex_t x[A1];
+            #pragma unroll
+            for (int k = 0; k < A1; ++k) x[k] = tile[(k * B1 + row) * TILE + lane];
+            Short<A1, 1>::run(x);
+            #pragma unroll
+            for (int a = 0; a < A1; ++a) if (there) line[(long long)(B1 * a + row) * J] = x[a];
+        }
+    }
+    if (square && there && row < A1) {
+        #pragma unroll
+        for (int k = 0; k < B1; ++k) square[((n * gridDim.y + blockIdx.y) * N1 + row + A1 * k) * J + j] = sum[k];
+    }
+}
+
+// planes of field back to points: out_t += sum_n w_n u_n V; partial[n, t, e, L] = sum of g_L conj(phase) V over the
+// points of a sphere in a plane; V itself to potential, if that is given.  Blocks (x, t) go through all n.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) planes_back(
+    const complex_t* field, const REAL* u_n, long long real_sources, const REAL* weight, const int* column,
+    const complex_t* turns, const int* first, const int* points, const int* address, const int* place,
+    const REAL* table, const complex_t* phase, const long long* q_n, complex_t* partial, wide_t* out,
+    complex_t* potential, long long J, long long count_n, long long count_t, long long entries, long long S)
+{
+    SHARED(complex_t, shared);
+    complex_t *plane = shared, *w2 = shared + PLANE, *w3 = w2 + N2;
+    const long long x = blockIdx.x, t = blockIdx.y, R = (long long)N1 * N2 * N3, here = x * N2 * N3;
+    fetch_turns(w2, turns + N1, N2 + N3);
+    complex_t sum[ROUNDS(N3 * B2)][A2];
+    #pragma unroll
+    for (int round = 0; round < ROUNDS(N3 * B2); ++round)
+        #pragma unroll
+        for (int a = 0; a < A2; ++a) sum[round][a] = {0, 0};
+    for (long long n = 0; n < count_n; ++n) {
+        const long long pair = n * count_t + t;
+        const complex_t* in = field + (pair * N1 + x) * J;
+        __syncthreads();
+        for (int task = threadIdx.x; task < N2 * A3; task += THREADS) {
+            const int k = task / N2, y = task % N2;
+            complex_t z[B3];
+            #pragma unroll
+            for (int b = 0; b < B3; ++b) {
+                const int j = column[(k + A3 * b) * N2 + y];
+                z[b] = j >= 0 ? in[j] : complex_t{0, 0};
+            }
+            Short<B3, 1>::run(z);
+            #pragma unroll
+            for (int b = 0; b < B3; ++b)
+                plane[y * STRIDE + B3 * k + b] = b ? times_conjugate(z[b], w3[b * k]) : z[b];
+        }
+        __syncthreads();
+        for (int task = threadIdx.x; task < N2 * B3; task += THREADS) {
+            const int b = task / N2, y = task % N2;
+            complex_t z[A3];
+            #pragma unroll
+            for (int k = 0; k < A3; ++k) z[k] = plane[y * STRIDE + B3 * k + b];
+            Short<A3, 1>::run(z);
+            #pragma unroll
+            for (int a = 0; a < A3; ++a) plane[y * STRIDE + B3 * a + b] = z[a];
+        }
+        __syncthreads();
+        for (int task = threadIdx.x; task < N3 * A2; task += THREADS) {
+            const int k = task / N3, z = task % N3;
+            complex_t v[B2];
+            #pragma unroll
+            for (int b = 0; b < B2; ++b) v[b] = plane[(k + A2 * b) * STRIDE + z];
+            Short<B2, 1>::run(v);
+            #pragma unroll
+            for (int b = 0; b < B2; ++b)
+                plane[(k + A2 * b) * STRIDE + z] = b ? times_conjugate(v[b], w2[b * k]) : v[b];
+        }
+        __syncthreads();
+        const REAL w = weight[n];
+        #pragma unroll
+        for (int round = 0; round < ROUNDS(N3 * B2); ++round) {
+            const int task = threadIdx.x + round * THREADS, b = task / N3, z = task % N3;
+            if (b >= B2) break;
+            complex_t v[A2];
+            #pragma unroll
+            for (int k = 0; k < A2; ++k) v[k] = plane[(k + A2 * b) * STRIDE + z];
+            Short<A2, 1>::run(v);
+            #pragma unroll
+            for (int a = 0; a < A2; ++a) {
+                const long long r = here + (B2 * a + b) * N3 + z;
+                if (real_sources) {
+                    const REAL un = w * u_n[n * R + r];
+                    sum[round][a].x += un * v[a].x;
+                    sum[round][a].y += un * v[a].y;
+                } else {
+                    const complex_t un = ((const complex_t*)u_n)[n * R + r], made = times(un, v[a]);
+                    sum[round][a].x += w * made.x;
+                    sum[round][a].y += w * made.y;
+                }
+                if (potential) potential[pair * R + r] = v[a];
+                plane[(a + A2 * b) * STRIDE + z] = v[a];  // the point y = B2 a + b; `address` knows
+            }
+        }
+        __syncthreads();
+        const int L = threadIdx.x % HARMONICS, units = THREADS / HARMONICS;
+        for (int e = first[x] + threadIdx.x / HARMONICS; e < first[x + 1]; e += units) {
+            if (threadIdx.x >= units * HARMONICS) break;
+            complex_t total = {0, 0};
+            const int last = points[e + 1];
+            for (int p = points[e]; p < last; ++p) {
+                complex_t v = plane[address[p]];
+                if (phase) v = times_conjugate(v, phase[q_n[n] * S + place[p]]);
+                const REAL g = table[(long long)p * HARMONICS + L];
+                total.x += g * v.x;
+                total.y += g * v.y;
+            }
+            partial[(pair * entries + e) * HARMONICS + L] = total;
+        }
+    }
+    #pragma unroll
+    for (int round = 0; round < ROUNDS(N3 * B2); ++round) {
+        const int task = threadIdx.x + round * THREADS, b = task / N3, z = task % N3;
+        if (b >= B2) break;
+        #pragma unroll
+        for (int a = 0; a < A2; ++a) {
+            const long long r = t * R + here + (B2 * a + b) * N3 + z;
+            out[r].x += sum[round][a].x;
+            out[r].y += sum[round][a].y;
+        }
+    }
+}
+
+// out[x, a, L] = scale * sum of the parts of atom a's sphere; parts: which, those of atom a from first[a] on
+extern "C" __global__ void whole_spheres(
+    const complex_t* partial, const int* first, const int* parts, complex_t* out, long long entries, long long A,
+    long long count, double scale)
+{
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count * A) return;
+    const long long pair = i / A, a = i % A / HARMONICS, L = i % HARMONICS;
+    complex_t sum = {0, 0};
+    for (int p = first[a]; p < first[a + 1]; ++p)
+        sum = add(sum, partial[(pair * entries + parts[p]) * HARMONICS + L]);
+    out[i] = {(REAL)(scale * sum.x), (REAL)(scale * sum.y)};
+}
