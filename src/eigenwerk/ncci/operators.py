@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -46,6 +46,10 @@ class OnRanks(Protocol):
         """Which components each rank has."""
         ...
 
+    def by_scheme(self, runtime: Runtime, scheme: Scheme) -> "OnRanks":
+        """The same operator, with vectors that travel by another scheme; collective."""
+        ...
+
     def on_segments(self, x_ns: torch.Tensor) -> torch.Tensor:
         """The own components (n, s) of H x, from those of x; collective."""
         ...
@@ -75,6 +79,10 @@ class Gathered:
         """Which components each rank has."""
         return self.steps.home
 
+    def by_scheme(self, runtime: Runtime, scheme: Scheme) -> "Gathered":
+        """The same operator, with vectors that travel by another scheme; collective."""
+        return replace(self, steps=_one_home(self.segments.dimension, runtime, scheme))
+
     def on_segments(self, x_ns: torch.Tensor) -> torch.Tensor:
         """All-gather, products, reduce-scatter."""
         x_nb = self.steps.gather(x_ns)
@@ -94,26 +102,26 @@ def _matrix_free(steps: FourSteps, basis: ManyBodyBasis, pairs: BasisPairs, runt
     return Gathered(steps, share)
 
 
-def _one_home(basis: ManyBodyBasis, runtime: Runtime, scheme: Scheme) -> FourSteps:
+def _one_home(dimension: int, runtime: Runtime, scheme: Scheme) -> FourSteps:
     """All ranks share the components of all: two of the four steps."""
     column = group_for(scheme, runtime.world, 0, runtime.world.rank, "column")
-    return FourSteps(Segments(basis.dimension, column), runtime.device, runtime.trace, scheme=scheme)
+    return FourSteps(Segments(dimension, column), runtime.device, runtime.trace, scheme=scheme)
 
 
 def _pairs(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, sharing: Sharing) -> OnRanks:
-    return _matrix_free(_one_home(basis, runtime, sharing.scheme), basis, pairs, runtime)
+    return _matrix_free(_one_home(basis.dimension, runtime, sharing.scheme), basis, pairs, runtime)
 
 
 def _csb(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, sharing: Sharing) -> OnRanks:
     if runtime.world.size > 1:
         return csb_on_ranks(basis, pairs, runtime, sharing.layout, sharing.scheme)
     whole = csb_hamiltonian(basis, pairs, runtime.real, runtime.device)
-    return Gathered(_one_home(basis, runtime, sharing.scheme), whole)
+    return Gathered(_one_home(basis.dimension, runtime, sharing.scheme), whole)
 
 
 def _dense(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, sharing: Sharing) -> OnRanks:
     whole = dense_hamiltonian(basis, pairs, runtime.real, runtime.device)
-    return Gathered(_one_home(basis, runtime, sharing.scheme), whole)
+    return Gathered(_one_home(basis.dimension, runtime, sharing.scheme), whole)
 
 
 BUILDERS: dict[str, Callable[[ManyBodyBasis, BasisPairs, Runtime, Sharing], OnRanks]] = {

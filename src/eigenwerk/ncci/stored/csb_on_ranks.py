@@ -40,7 +40,8 @@ class CsbOnRanks:
     """The share of one rank.
 
     segments: of all ranks; steps: how vectors travel.  diagonal_b: of the home, zero where another rank adds it.
-    about: the layout, and by how much the rank that has most states, or nonzeros, is above the mean.
+    about: the layout, and by how much the rank that has most states, or nonzeros, is above the mean.  layout, cut_i:
+    who owns what, and the states at which block rows are cut.
     """
 
     segments: Segments
@@ -48,11 +49,18 @@ class CsbOnRanks:
     blocks: list[OwnBlock]
     diagonal_b: torch.Tensor
     about: dict[str, Any]
+    layout: Layout
+    cut_i: list[int]
 
     @property
     def nonzeros(self) -> int:
         """Those that this rank stores, without the diagonal."""
         return sum(block.part.nonzeros for block in self.blocks)
+
+    def by_scheme(self, runtime: Runtime, scheme: Scheme) -> "CsbOnRanks":
+        """The same blocks, with vectors that travel by another scheme; collective."""
+        blocks = [replace(block, part=replace(block.part, simple=scheme.simple)) for block in self.blocks]
+        return replace(self, steps=_steps(self.layout, self.cut_i, runtime, scheme), blocks=blocks)
 
     def on_segments(self, x_ns: torch.Tensor) -> torch.Tensor:
         """H x, own components (n, s) of x and of the result."""
@@ -105,8 +113,6 @@ def csb_on_ranks(
     entries = Entries(basis, pairs, runtime.real, runtime.device, world)
     layout, cuts_d = _layout(basis, entries, world, layout_name)
     cut_i = [int(basis.first_d[d]) for d in cuts_d]
-    column = layout.column(world.rank)
-    group = group_for(scheme, world, column[0], world.rank, "column")
     begin, end = (cut_i[i] for i in layout.home_p[world.rank])
     away = layout.away_p[world.rank]
 
@@ -122,13 +128,22 @@ def csb_on_ranks(
         if i == j:
             diagonal_b[place(i)] = diagonal(basis, pairs, runtime.device, slice(cut_i[i], cut_i[i + 1]))
     segments = _segments(layout, cut_i, world)
+    steps, about = _steps(layout, cut_i, runtime, scheme), _about(layout, blocks, segments, world)
+    return CsbOnRanks(segments, steps, blocks, diagonal_b.to(runtime.real), about, layout, cut_i)
+
+
+def _steps(layout: Layout, cut_i: list[int], runtime: Runtime, scheme: Scheme) -> FourSteps:
+    """The groups of this rank; collective."""
+    world = runtime.world
+    group = group_for(scheme, world, layout.column(world.rank)[0], world.rank, "column")
+    begin, end = (cut_i[i] for i in layout.home_p[world.rank])
     row_i = layout.row_of(world.rank)
     row = RowGroup(_row_ranks(layout, row_i, world, scheme))
     if row_i is not None:
-        row = replace(row, states=cut_i[row_i + 1] - cut_i[row_i], place=place(row_i))
-    steps = FourSteps(Segments(end - begin, group), runtime.device, runtime.trace, row, scheme)
-    about = _about(layout, blocks, segments, world)
-    return CsbOnRanks(segments, steps, blocks, diagonal_b.to(runtime.real), about)
+        first, stop = cut_i[row_i], cut_i[row_i + 1]
+        away = row_i == layout.away_p[world.rank]
+        row = replace(row, states=stop - first, place=None if away else slice(first - begin, stop - begin))
+    return FourSteps(Segments(end - begin, group), runtime.device, runtime.trace, row, scheme)
 
 
 def _row_ranks(layout: Layout, row_i: int | None, world: Communicator, scheme: Scheme) -> Communicator:
