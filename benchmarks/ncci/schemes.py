@@ -214,7 +214,8 @@ def write(options, name: str, runtime: Runtime, whole, build: float, difference:
     case = {
         "title": f"{options.nucleus}, Nmax {options.nmax}", "states": whole.segments.dimension,
         "nonzeros": options.nonzeros, "backend": options.backend, "precision": options.precision, "block": 1,
-        "products": options.products, "scheme": name, "layout": layout.get("layout"), "block_rows": layout.get("block_rows"),
+        "products": options.products, "scheme": name, "layout": layout.get("layout"),
+        "block_rows": layout.get("block_rows"),
         "nonzeros_max_over_mean": layout.get("nonzeros_max_over_mean"), "build_seconds": build,
         "difference": difference,
     }  # fmt: skip
@@ -368,8 +369,8 @@ def keep(options: argparse.Namespace, found: list[dict]) -> None:
             case = entry["runs"][0]["cases"][0]
             lines += [f"## {name}: {case['title']}, {case['backend']}, {case['precision']} precision", ""]
             lines += [f"{case['states']} states, {case['nonzeros']} nonzeros; {entry['machine']}, "
-                      f"{entry['cores']} cores, PyTorch {entry['torch']}, eigenwerk {entry['program']}, {entry['date']}. "
-                      f"{entry['note']}", ""]
+                      f"{entry['cores']} cores, PyTorch {entry['torch']}, eigenwerk {entry['program']}, "
+                      f"{entry['date']}. {entry['note']}", ""]
             lines += [*table(entry["runs"]), ""]
         path.with_suffix(".md").write_text("\n".join(lines))
     print(f"{json.dumps(options.name)} is in {path}, tables in {path.with_suffix('.md')}")
