@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -22,6 +23,9 @@ Arrays = dict[str, np.ndarray]
 
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 """What no two machines, and no two starts of one, have in common."""
+
+_nodes: "WeakKeyDictionary[Communicator, Communicator]" = WeakKeyDictionary()
+"""The ranks of this machine among those of a communicator."""
 
 LINE = 64
 """Arrays begin at multiples of so many bytes."""
@@ -35,7 +39,8 @@ def once_per_node(comm: Communicator, make: Callable[[], Arrays]) -> Arrays:
     """
     if comm.size == 1:
         return make()
-    node = comm.split(_first_of_machine(comm), comm.rank, "machine")
+    node = _nodes.get(comm) or comm.split(_first_of_machine(comm), comm.rank, "machine")
+    _nodes[comm] = node
     if node.size == 1:
         return make()
     made: Arrays = {}

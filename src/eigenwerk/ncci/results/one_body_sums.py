@@ -8,7 +8,7 @@ Several ranks share the work: each has the whole vectors, and all get the sums.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from eigenwerk.ncci.orbitals import Orbitals
 from eigenwerk.ncci.ranks.dealing import share_by_cost
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.node_arrays import Arrays, once_per_node
 from eigenwerk.parallel.serial import ALONE
 
 PIECE = 1 << 21
@@ -64,8 +65,7 @@ def one_body_matrices(
     if not operators or _determinants(basis, species).nucleons == 0:
         return {name: total.cpu().numpy() for name, total in totals.items()}
     touched_xx = np.any([np.abs(matrix) > 1e-14 for matrix in operators.values()], axis=0)
-    jumps = _all_jumps(_determinants(basis, species))
-    jumps, runs = _own(basis, species, jumps.take(touched_xx[jumps.x_z, jumps.y_z]), comm)
+    jumps, runs = _own(basis, species, comm, touched_xx)
     for z, to, start in _pieces(runs):
         left_nz, right_nz = (vectors_nb[:, tensor(part, device)].double() for part in (to, start))
         for name, matrix in operators.items():
@@ -90,7 +90,7 @@ def one_body_densities(
     size = len(determinants.states)
     total_nx = vectors_nb.new_zeros((vectors_nb.shape[0], size * size), dtype=torch.float64)
     if determinants.nucleons:
-        jumps, runs = _own(basis, species, _all_jumps(determinants), comm)
+        jumps, runs = _own(basis, species, comm)
         for z, to, start in _pieces(runs):
             left_nz = vectors_nb[:, tensor(to, device)].double()
             right_nz = others_nb[:, tensor(start, device)].double()
@@ -169,9 +169,21 @@ def _pairs_within(first: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.n
     return first[run] + rank // size[run], first[run] + rank % size[run]
 
 
-def _own(basis: ManyBodyBasis, species: str, jumps: _Jumps, comm: Communicator) -> tuple[_Jumps, _Runs]:
-    """The jumps of this rank, with their runs."""
-    runs = _runs(basis, species, jumps)
+def _own(
+    basis: ManyBodyBasis, species: str, comm: Communicator, touched_xx: np.ndarray | None = None
+) -> tuple[_Jumps, _Runs]:
+    """The jumps of this rank, with their runs, of those between states that are touched; all are listed once on each
+    machine."""
+
+    def make() -> Arrays:
+        jumps = _all_jumps(_determinants(basis, species))
+        if touched_xx is not None:
+            jumps = jumps.take(touched_xx[jumps.x_z, jumps.y_z])
+        return vars(jumps) | vars(_runs(basis, species, jumps))
+
+    found = once_per_node(comm, make)
+    jumps = _Jumps(*(found[field.name] for field in fields(_Jumps)))
+    runs = _Runs(*(found[field.name] for field in fields(_Runs)))
     own = share_by_cost(runs.count_z, comm.size, comm.rank)
     base = runs.base_to_z[own], runs.base_from_z[own]
     return jumps.take(own), _Runs(*base, runs.start_z[own], runs.count_z[own], runs.partner)

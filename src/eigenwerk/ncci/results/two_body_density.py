@@ -21,6 +21,9 @@ from eigenwerk.ncci.ranks.dealing import owners_by_cost
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.serial import ALONE
 
+MOST_SMALLER = 8
+"""Ranks gather a part of `CHUNK` each, since they do so at the same time on a machine; so much less at most."""
+
 
 def expectations(
     basis: ManyBodyBasis,
@@ -34,10 +37,10 @@ def expectations(
     pairs: those of any operator of this basis; their matrix elements are not used.  comm: the ranks among which blocks
     are dealt out; each has the whole vectors and gets all values.
     """
-    own = _own_blocks(pairs, comm)
+    own, chunk = _own_blocks(pairs, comm), CHUNK // min(comm.size, MOST_SMALLER)
     total_on = np.zeros((len(operators), len(vectors_nb)))
     for kind in KINDS:
-        for block, gamma_nxx in zip(own.blocks[kind], _densities(basis, own, kind, vectors_nb), strict=True):
+        for block, gamma_nxx in zip(own.blocks[kind], _densities(basis, own, kind, vectors_nb, chunk), strict=True):
             for o, operator in enumerate(operators.values()):
                 matrix_xx = block_elements(operator, kind, block.first_x, block.second_x)
                 total_on[o] += np.einsum("nxy,xy->n", gamma_nxx, matrix_xx)
@@ -53,8 +56,11 @@ def _own_blocks(pairs: BasisPairs, comm: Communicator) -> BasisPairs:
     return BasisPairs({kind: [block for other, block in mine if other == kind] for kind in KINDS})
 
 
-def _densities(basis: ManyBodyBasis, pairs: BasisPairs, kind: str, vectors_nb: torch.Tensor) -> Iterator[np.ndarray]:
-    """Gamma (n, x, x) of all vectors for one block after the other, pairs in the order of the block."""
+def _densities(
+    basis: ManyBodyBasis, pairs: BasisPairs, kind: str, vectors_nb: torch.Tensor, chunk: int
+) -> Iterator[np.ndarray]:
+    """Gamma (n, x, x) of all vectors for one block after the other, pairs in the order of the block; about `chunk`
+    elements are gathered at once."""
     if not pairs.blocks[kind]:
         return
     of_kind = tables(kind_tasks(basis, pairs, kind), vectors_nb.device)
@@ -62,18 +68,18 @@ def _densities(basis: ManyBodyBasis, pairs: BasisPairs, kind: str, vectors_nb: t
     for number, block in enumerate(pairs.blocks[kind]):
         size = len(block.first_x)
         gamma_nxx = vectors_nb.new_zeros((len(signed_n), size, size), dtype=torch.float64)
-        for place, count in _places(of_kind, number, basis.dimension):
+        for place, count in _places(of_kind, number, basis.dimension, chunk):
             for gamma_xx, signed_b in zip(gamma_nxx, signed_n, strict=True):
                 gathered = signed_b.index_select(0, place).view(count, -1).double()
                 gamma_xx[:count, :count] += gathered @ gathered.T
         yield gamma_nxx.cpu().numpy()
 
 
-def _places(of_kind: KindTensors, block: int, dimension: int) -> Iterator[tuple[torch.Tensor, int]]:
+def _places(of_kind: KindTensors, block: int, dimension: int, chunk: int) -> Iterator[tuple[torch.Tensor, int]]:
     """Places of what is gathered for a block, and how many of its pairs that are."""
     for task in of_kind.tasks:
         if task.block == block:
-            step = max(1, CHUNK // (task.pairs * task.right_rows))
+            step = max(1, chunk // (task.pairs * task.right_rows))
             for start in range(0, task.left_rows, step):
                 stop = min(start + step, task.left_rows)
                 yield signed_places(of_kind, task, start, stop, dimension), task.pairs
