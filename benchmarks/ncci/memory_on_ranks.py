@@ -1,6 +1,6 @@
 """How much memory do several ranks of one machine take in all, beside one rank?
 
-    python benchmarks/ncci/memory_on_ranks.py 7Li 6 --ranks 1 3 6
+    python benchmarks/ncci/memory_on_ranks.py 7Li 6 --ranks 1 6
 
 Whole runs of `eigenwerk ncci run`, JISP16 at 20 MeV, stored blocks in single precision, a few Lanczos steps.  Memory is
 the proportional set size of all processes together (a page that k of them have counts 1/k for each), the largest sum
