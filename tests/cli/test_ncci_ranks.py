@@ -133,14 +133,14 @@ def test_options_that_do_not_exist(case, capsys, words, expected):
     assert expected in capsys.readouterr().err
 
 
-def started(path, *words):
-    process = Run(*EIGENWERK, "ncci", "run", str(path), "--ranks", "2", *words, OMP_NUM_THREADS="1")
+def started(path, *words, ranks=2):
+    process = Run(*EIGENWERK, "ncci", "run", str(path), "--ranks", str(ranks), *words, OMP_NUM_THREADS="1")
     for line in process.process.stdout:
         process.lines.append(line)
         if "products" in line and "residual" in line:
             break
     process.ranks = ranks_below(process.process.pid)
-    assert len(process.ranks) == 2
+    assert len(process.ranks) == ranks
     return process
 
 
@@ -253,3 +253,25 @@ def test_the_published_schemes_under_mpirun(case, tmp_path, scheme):
     energies = [read_levels(tmp_path / name).energy_n for name in ("one", "three")]
     assert energies[1] == pytest.approx(energies[0], abs=1e-6)
     assert f"scheme {scheme}" in done.stdout
+
+
+def test_the_layout_is_tried_and_kept_by_a_run_that_continues(case, tmp_path):
+    path = case(LONG + 'backend = "csb"\ncheckpoint_minutes = 0\n')
+    process = started(path, ranks=3)
+    while not (tmp_path / "helium" / "checkpoint" / "state.h5").exists():
+        assert process.process.poll() is None
+        time.sleep(0.02)
+    process.process.send_signal(signal.SIGINT)
+    code, out, err = process.end()
+    assert code == 130 and "layout     tried: dealt" in out and "triangle" in out, (out, err)
+    (how,) = [how for how in ("dealt out", "on a triangle") if f"blocks {how}" in out]
+    text = path.read_text().replace("fixed = true\nproducts = 5000", "tolerance = 1e-6")
+    path.write_text(text)
+    done = run(path, "--ranks", 3)
+    assert done.returncode == 0 and "tried: " not in done.stdout and f"blocks {how}" in done.stdout, done.stderr
+    assert "layout_trial" not in read_levels(tmp_path / "helium").solver
+    named = case(text + 'layout = "triangle"\n')
+    done = run(named, "-o", tmp_path / "named", "--ranks", 3)
+    assert "tried: " not in done.stdout and "on a triangle" in done.stdout, done.stderr
+    done = run(case(text), "-o", tmp_path / "anew", "--ranks", 3)
+    assert read_levels(tmp_path / "anew").solver["layout_trial"].startswith("tried: dealt"), done.stderr

@@ -147,3 +147,17 @@ def test_edits_with_checksums_that_fit_are_input_errors(tmp_path, make):
         except InputError:
             refused += 1
     assert refused > 30
+
+
+def test_the_layout_is_kept_for_as_many_ranks_and_does_not_have_to_fit(tmp_path):
+    notes = {"layout": "triangle", "ranks": 1}
+    checkpoint = Checkpoint(tmp_path / "c", {"title": "a"}, notes=notes)
+    assert checkpoint.layout() is None
+    plan = LanczosPlan(wanted=3, products=20, fixed=True, space=16)
+    lanczos(operator(), starts(2, 120), plan, watch=checkpoint.save)
+    other = Checkpoint(tmp_path / "c", {"title": "a"}, notes={"layout": "dealt", "ranks": 1})
+    assert other.layout() == "triangle" and other.load(operator(), CPU) is not None
+    tree = read_state(tmp_path / "c" / "state.h5")
+    for changed in ({"ranks": 3}, {"layout": "ring"}, {"layout": None}):
+        write_state(tmp_path / "c" / "state.h5", tree | {"about": tree["about"] | changed}, "test")
+        assert other.layout() is None

@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
@@ -63,12 +63,28 @@ DAVIDSON = Group({
 @dataclass(frozen=True)
 class Checkpoint:
     """The folder of one run.  about: what has to be the same for a checkpoint to fit.  comm: the ranks that share the
-    components of vectors, cut as `Segments` have it; verbs are collective."""
+    components of vectors, cut as `Segments` have it; verbs are collective.  notes: what may differ and is kept all the
+    same: the layout of stored blocks on so many ranks."""
 
     folder: Path
     about: Mapping[str, Any]
     comm: Communicator = ALONE
     cuts: tuple[int, ...] | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def _described(self) -> dict[str, Any]:
+        return dict(self.about) | dict(self.notes)
+
+    def layout(self) -> str | None:
+        """That of stored blocks when as many ranks saved what is there: a run goes on with the same sums."""
+
+        def kept() -> str | None:
+            about = read_state(self.folder / STATE).get("about", {}) if (self.folder / STATE).exists() else {}
+            same = isinstance(about, dict) and about.get("ranks") == self.comm.size
+            return about.get("layout") if same and about.get("layout") in ("triangle", "dealt") else None
+
+        return one_for_all(self.comm, kept)
 
     def save(self, state: LanczosState | DavidsonState) -> None:
         """Write what is new; the checkpoint before stays whole until this one is."""
@@ -76,7 +92,7 @@ class Checkpoint:
         if isinstance(state, DavidsonState):
             tree = _with_vectors(state.tree(), self._whole_block)
             if self.comm.rank == 0:
-                write_state(self.folder / STATE, {"about": dict(self.about), "davidson": _plain(tree)}, __version__)
+                write_state(self.folder / STATE, {"about": self._described, "davidson": _plain(tree)}, __version__)
             return
         names = one_for_all(self.comm, lambda: self._names(state))
         for row, name in enumerate(names):
@@ -84,10 +100,10 @@ class Checkpoint:
                 vector_x = self._whole(state.basis_mx[row])
                 names[row] = "" if vector_x is None else self._write_vector(name, vector_x.cpu().numpy())
         if self.comm.rank == 0:
-            small = {field.name: getattr(state, field.name) for field in fields(state) if field.name != "basis_mx"}
+            small = {one.name: getattr(state, one.name) for one in fields(state) if one.name != "basis_mx"}
             write_state(
                 self.folder / STATE,
-                {"about": dict(self.about), "rows": len(state.basis_mx), "lanczos": _plain(small), "names": names},
+                {"about": self._described, "rows": len(state.basis_mx), "lanczos": _plain(small), "names": names},
                 __version__,
             )
             self._forget_vectors_except(names)

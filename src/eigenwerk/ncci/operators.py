@@ -14,13 +14,15 @@ from eigenwerk.linalg.shared_dense import SharedEigh
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.diagonal import diagonal
-from eigenwerk.ncci.estimate import SHARED
+from eigenwerk.ncci.estimate import SHARED, Estimate
+from eigenwerk.ncci.inputs import SolverSettings
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.ranks.four_steps import FourSteps, group_for
-from eigenwerk.ncci.ranks.scheme import AUTO, Scheme
+from eigenwerk.ncci.ranks.scheme import AUTO, Scheme, scheme_named
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
 from eigenwerk.ncci.stored.csb_on_ranks import CsbOnRanks, csb_on_ranks
+from eigenwerk.ncci.stored.csb_trial import Work
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from eigenwerk.parallel.main_memory import give_back_freed_memory
 from eigenwerk.parallel.runtime import Runtime
@@ -58,13 +60,25 @@ class OnRanks(Protocol):
 @dataclass(frozen=True)
 class Sharing:
     """How several ranks share an operator.  layout: of stored blocks, "triangle", "dealt", or "" for the triangle where
-    there is one; scheme: how vectors travel."""
+    there is one; scheme: how vectors travel.  work: of a product, where a short trial may take another layout."""
 
     layout: str = ""
     scheme: Scheme = AUTO
+    work: Work | None = None
 
 
 USUAL = Sharing()
+
+
+def sharing_of(choice: SolverSettings, estimated: Estimate, backend: str, kept: str | None) -> Sharing:
+    """How a case is shared: by the layout that it asks for, or that of the checkpoint it goes on from; else by the
+    faster one, by the estimate and a trial."""
+    scheme = scheme_named(choice.scheme)
+    if backend != "csb" or choice.layout != "auto" or kept:
+        return Sharing(kept or choice.layout, scheme)
+    usual = next((cost.layout for cost in estimated.costs if cost.backend == backend), "")
+    nonzeros = estimated.nonzeros
+    return Sharing(usual, scheme, None if nonzeros is None else Work(nonzeros, estimated.block))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +128,7 @@ def _pairs(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, sharing: S
 
 def _csb(basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, sharing: Sharing) -> OnRanks:
     if runtime.world.size > 1:
-        return csb_on_ranks(basis, pairs, runtime, sharing.layout, sharing.scheme)
+        return csb_on_ranks(basis, pairs, runtime, sharing.layout, sharing.scheme, sharing.work)
     whole = csb_hamiltonian(basis, pairs, runtime.real, runtime.device)
     return Gathered(_one_home(basis.dimension, runtime, sharing.scheme), whole)
 

@@ -31,7 +31,7 @@ from eigenwerk.ncci.estimate import (
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
-from eigenwerk.ncci.operators import Hamiltonian, Sharing, pairs_on
+from eigenwerk.ncci.operators import Hamiltonian, pairs_on, sharing_of
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.common_pairs import common_pairs
 from eigenwerk.ncci.ranks.same_input import refuse_different_inputs
@@ -123,8 +123,8 @@ def run_case(
         pairs = common_pairs(world, lambda: basis_pairs(basis, total(parts), number))
     say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
     with span("operator"):
-        layout = next((cost.layout for cost in estimated.costs if cost.backend == backend), case.solver.layout)
-        operator = Hamiltonian(basis, pairs, backend, runtime, Sharing(layout, scheme))
+        kept = Checkpoint(checkpoint, {}, world).layout() if checkpoint is not None and world.size > 1 else None
+        operator = Hamiltonian(basis, pairs, backend, runtime, sharing_of(case.solver, estimated, backend, kept))
     built = time.perf_counter()
     where = f"{device}" if world.size == 1 else f"{world.size} ranks ({device.type}, {world.transport})"
     if operator.shared_about:
@@ -132,6 +132,8 @@ def run_case(
         how = {"dealt": "dealt out", "triangle": "on a triangle"}[operator.shared_about["layout"]]
         where += f", blocks {how}, nonzeros up to {spread:.2f} of the mean"
     where += "" if scheme.name == AUTO.name else f", scheme {scheme.name}"
+    if "layout_trial" in operator.shared_about:
+        say(f"layout     {operator.shared_about['layout_trial']}")
     say(f"operator   {operator.backend} on {where}, {case.solver.precision} precision, {operator.build_seconds:.1f} s")
 
     known = _known_states(case, source, operator, start)
@@ -142,7 +144,9 @@ def run_case(
 
     about = _about(case, problem)
     cuts = operator.segments.cuts
-    saved = Checkpoint(checkpoint, about | _solver_about(case), world, cuts) if checkpoint is not None else None
+    notes = {"layout": operator.shared_about.get("layout"), "ranks": world.size}
+    what = about | _solver_about(case)
+    saved = Checkpoint(checkpoint, what, world, cuts, notes) if checkpoint is not None else None
     with span("states"):
         found = solve(operator, begin_from, case.solver, case.states, saved, report)
     solved = time.perf_counter()

@@ -11,17 +11,19 @@ before the call beside which it runs.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
 import torch
 
+from eigenwerk.ncci.ranks.layout import Layout
 from eigenwerk.ncci.ranks.scheme import AUTO, Scheme
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.handle import Handle
 from eigenwerk.parallel.links import Links
+from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.serial import ALONE
 from eigenwerk.parallel.side_stream import SideStream
 from eigenwerk.parallel.transports.pairwise import sums_by_messages
@@ -124,9 +126,37 @@ class FourSteps:
                     torch.cuda.synchronize(self.device)
 
 
-def group_for(scheme: Scheme, world: Communicator, color: int, key: int, name: str) -> Communicator:
+def group_for(
+    scheme: Scheme, world: Communicator, color: int, key: int, name: str, label: str = ""
+) -> Communicator:
     """The communicator of ranks with this colour, ordered by key, as the scheme has it for "column" or "row";
     collective."""
     links: Links = scheme.row if name == "row" else scheme.column
-    group = world.split(color, key, name, links)
+    group = world.split(color, key, label + name, links)
     return sums_by_messages(group) if scheme.messages else group
+
+
+def steps_for(layout: Layout, cut_i: list[int], runtime: Runtime, scheme: Scheme, label: str = "") -> FourSteps:
+    """The groups of this rank for blocks owned by a layout, block rows cut at these states; collective.
+
+    label: stands before their names in records.
+    """
+    world = runtime.world
+    group = group_for(scheme, world, layout.column(world.rank)[0], world.rank, "column", label)
+    begin, end = (cut_i[i] for i in layout.home_p[world.rank])
+    row_i = layout.row_of(world.rank)
+    row = RowGroup(_row_ranks(layout, row_i, world, scheme, label))
+    if row_i is not None:
+        first, stop = cut_i[row_i], cut_i[row_i + 1]
+        away = row_i == layout.away_p[world.rank]
+        row = replace(row, states=stop - first, place=None if away else slice(first - begin, stop - begin))
+    return FourSteps(Segments(end - begin, group), runtime.device, runtime.trace, row, scheme)
+
+
+def _row_ranks(
+    layout: Layout, row_i: int | None, world: Communicator, scheme: Scheme, label: str
+) -> Communicator:
+    """The ranks of a block row, its diagonal rank first; alone without one.  Collective."""
+    if row_i is None:
+        return group_for(scheme, world, layout.block_rows + world.rank, 0, "row", label)
+    return group_for(scheme, world, row_i, layout.row(row_i).index(world.rank), "row", label)

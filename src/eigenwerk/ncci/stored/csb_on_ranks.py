@@ -13,12 +13,13 @@ from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.diagonal import diagonal
-from eigenwerk.ncci.ranks.four_steps import FourSteps, RowGroup, group_for
+from eigenwerk.ncci.ranks.four_steps import FourSteps, steps_for
 from eigenwerk.ncci.ranks.layout import Layout, block_rows_for, cut_evenly, dealt, triangle, triangle_of
 from eigenwerk.ncci.ranks.scheme import AUTO, Scheme
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_part import CsbPart, csb_part
+from eigenwerk.ncci.stored.csb_trial import Work, tried
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.runtime import Runtime
 
@@ -60,7 +61,7 @@ class CsbOnRanks:
     def by_scheme(self, runtime: Runtime, scheme: Scheme) -> "CsbOnRanks":
         """The same blocks, with vectors that travel by another scheme; collective."""
         blocks = [replace(block, part=replace(block.part, simple=scheme.simple)) for block in self.blocks]
-        return replace(self, steps=_steps(self.layout, self.cut_i, runtime, scheme), blocks=blocks)
+        return replace(self, steps=steps_for(self.layout, self.cut_i, runtime, scheme), blocks=blocks)
 
     def on_segments(self, x_ns: torch.Tensor) -> torch.Tensor:
         """H x, own components (n, s) of x and of the result."""
@@ -102,15 +103,20 @@ def _second_pass(block: OwnBlock, other_nb: torch.Tensor, y_nb: torch.Tensor) ->
 
 
 def csb_on_ranks(
-    basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout_name: str = "", scheme: Scheme = AUTO
-) -> CsbOnRanks:
+    basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout_name: str = "", scheme: Scheme = AUTO,
+    work: Work | None = None,
+) -> CsbOnRanks:  # fmt: skip
     """Builds the blocks of this rank and no others; collective.
 
-    layout_name: "triangle", "dealt", or "" for the triangle where there is one.  scheme: how vectors travel.  Raises
-    InputError where states cannot be cut so.
+    layout_name: "triangle", "dealt", or "" for the triangle where there is one; with `work` the other one if a short
+    trial says that it is faster.  scheme: how vectors travel.  Raises InputError where states cannot be cut so.
     """
     world = runtime.world
     entries = Entries(basis, pairs, runtime.real, runtime.device, world)
+    trial = None
+    if work is not None and triangle_of(world.size) is not None and 1 < world.size <= most_ranks(basis):
+        trial = tried(entries, basis.first_d, runtime, scheme, work)
+        layout_name = trial.taken(layout_name or "triangle")
     layout, cuts_d = _layout(basis, entries, world, layout_name)
     cut_i = [int(basis.first_d[d]) for d in cuts_d]
     begin, end = (cut_i[i] for i in layout.home_p[world.rank])
@@ -128,29 +134,9 @@ def csb_on_ranks(
         if i == j:
             diagonal_b[place(i)] = diagonal(basis, pairs, runtime.device, slice(cut_i[i], cut_i[i + 1]))
     segments = _segments(layout, cut_i, world)
-    steps, about = _steps(layout, cut_i, runtime, scheme), _about(layout, blocks, segments, world)
+    steps, about = steps_for(layout, cut_i, runtime, scheme), _about(layout, blocks, segments, world)
+    about |= {} if trial is None else {"layout_trial": trial.words}
     return CsbOnRanks(segments, steps, blocks, diagonal_b.to(runtime.real), about, layout, cut_i)
-
-
-def _steps(layout: Layout, cut_i: list[int], runtime: Runtime, scheme: Scheme) -> FourSteps:
-    """The groups of this rank; collective."""
-    world = runtime.world
-    group = group_for(scheme, world, layout.column(world.rank)[0], world.rank, "column")
-    begin, end = (cut_i[i] for i in layout.home_p[world.rank])
-    row_i = layout.row_of(world.rank)
-    row = RowGroup(_row_ranks(layout, row_i, world, scheme))
-    if row_i is not None:
-        first, stop = cut_i[row_i], cut_i[row_i + 1]
-        away = row_i == layout.away_p[world.rank]
-        row = replace(row, states=stop - first, place=None if away else slice(first - begin, stop - begin))
-    return FourSteps(Segments(end - begin, group), runtime.device, runtime.trace, row, scheme)
-
-
-def _row_ranks(layout: Layout, row_i: int | None, world: Communicator, scheme: Scheme) -> Communicator:
-    """The ranks of a block row, its diagonal rank first; alone without one.  Collective."""
-    if row_i is None:
-        return group_for(scheme, world, layout.block_rows + world.rank, 0, "row")
-    return group_for(scheme, world, row_i, layout.row(row_i).index(world.rank), "row")
 
 
 def _about(layout: Layout, blocks: list[OwnBlock], segments: Segments, world: Communicator) -> dict[str, Any]:
