@@ -1,17 +1,24 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
+from torch.distributed import HashStore
 
 from eigenwerk.ncci.operators import Hamiltonian, Sharing
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.ranks.four_steps import FourSteps, RowGroup
 from eigenwerk.ncci.ranks.layout import cut_evenly
 from eigenwerk.ncci.ranks.scheme import scheme_named
+from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb import csb_hamiltonian, product_by_torch
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_on_ranks import csb_on_ranks
 from eigenwerk.ncci.stored.csb_part import csb_part
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.transports.torch_distributed import nccl_world
+from eigenwerk.trace import Trace
 from random_pairs import no_core_basis, random_pairs, random_vectors
 
 SPACES = [(3, 3, 4, 0), (2, 2, 6, 0), (6, 6, 2, 0), (1, 2, 4, 1), (3, 4, 1, 1), (0, 3, 2, 1)]
@@ -93,7 +100,7 @@ def test_blocks_of_ranks_on_a_gpu_make_the_product_of_a_cpu(case, dtype):
 def product_on_gpu(world, backend, layout, scheme="auto"):
     """The own components of H x; all ranks work on the first GPU."""
     basis = no_core_basis(3, 3, 4, 0)
-    runtime = Runtime(device=torch.device("cuda"), grid=ProcessGrid(world))
+    runtime = Runtime(device=torch.device("cuda", torch.cuda.current_device()), grid=ProcessGrid(world))
     sharing = Sharing(layout, scheme_named(scheme))
     operator = Hamiltonian(basis, random_pairs(basis), backend, runtime, sharing)
     x_nb = random_vectors(2, basis.dimension)[:, operator.segments.own]
@@ -112,4 +119,55 @@ def test_three_ranks_that_share_a_gpu_make_the_product_of_one(ranks, backend, la
     wanted = pairs_hamiltonian(basis, random_pairs(basis)).apply(random_vectors(2, basis.dimension)).numpy()
     pool = ranks(3, "mpi" if scheme in ("plain", "mpi", "p2p") else "gloo")
     found = np.concatenate(pool.run(product_on_gpu, backend, layout, scheme), axis=1)
+    assert np.abs(found - wanted).max() <= 1e-13 * np.abs(wanted).max()
+
+
+NCCL = ["nccl:1", "nccl:2", "nccl:3", "nccl:4:2", "nccl:4:16:4"]
+
+
+class ToItself(Segments):
+    """Segments of one rank whose components are sent to itself all the same."""
+
+    def whole(self, x_ns):
+        return self.comm.all_gather(x_ns, [len(x_ns)])
+
+    def own_sum(self, y_nb):
+        return self.comm.reduce_scatter(y_nb[None])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NCCL)
+def test_the_streams_of_every_variant_keep_the_order_of_data(case, name):
+    """One rank and groups of one rank by NCCL: what travels comes back, many times, behind work of all sizes."""
+    basis, pairs, cpu = case
+    device, scheme = torch.device("cuda", torch.cuda.current_device()), scheme_named(name)
+    shared = csb_on_ranks(basis, pairs, Runtime(device=device))
+    column, row = (
+        nccl_world(
+            0, 1, HashStore(), device, interface="lo", high_priority=links.high_priority,
+            thread_blocks=links.thread_blocks,
+        )
+        for links in (scheme.column, scheme.row)
+    )
+    states = basis.dimension
+    group = RowGroup(row, states, slice(0, states))
+    steps = FourSteps(ToItself(states, column), device, Trace(), group, scheme)
+    shared = replace(shared, steps=steps)
+    for number in range(30):
+        x_nb = random_vectors(1 + number % 3, states, seed=number)
+        assert agree(shared.on_segments(x_nb.cuda()), cpu.apply(x_nb), torch.float64), number
+    column.close()
+    row.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.ranks
+@pytest.mark.parametrize("backend", ["csb", "pairs"])
+@pytest.mark.parametrize("scheme", NCCL)
+def test_two_gpus_by_nccl_make_the_product_of_one(ranks, backend, scheme):
+    if torch.cuda.device_count() < 2:
+        pytest.skip("NCCL wants a GPU for each rank, and there are fewer than two")
+    basis = no_core_basis(3, 3, 4, 0)
+    wanted = pairs_hamiltonian(basis, random_pairs(basis)).apply(random_vectors(2, basis.dimension)).numpy()
+    found = np.concatenate(ranks(2, "nccl").run(product_on_gpu, backend, "", scheme), axis=1)
     assert np.abs(found - wanted).max() <= 1e-13 * np.abs(wanted).max()
