@@ -8,8 +8,8 @@ import signal
 import sys
 
 from eigenwerk.cli.main import main
+from eigenwerk.ncci.ranks.four_steps import RowGroup
 from eigenwerk.ncci.ranks.segments import Segments
-from eigenwerk.ncci.stored.csb_on_ranks import RowGroup
 from eigenwerk.parallel.transports.transport import TransportCommunicator
 
 PLACES = {
