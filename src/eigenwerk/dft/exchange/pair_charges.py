@@ -10,6 +10,7 @@ are made exact: the charge of a pair is what the overlap of its orbitals says.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import pi, sqrt
 
 import numpy as np
@@ -50,20 +51,29 @@ class ChargePart:
         atoms, _, count = self.table_aLP.shape
         return slice(self.start, self.start + atoms * count)
 
+    @cached_property
+    def radial_aLP(self) -> torch.Tensor:
+        """g_l/r^l."""
+        return _radial(self.shape.radial, self.offset_aPv)
+
+    @cached_property
+    def slope_aLP(self) -> torch.Tensor:
+        """The derivative of g_l/r^l, divided by r."""
+        return _radial(self.shape.slope, self.offset_aPv)
+
     def gradient(self, v: int) -> torch.Tensor:
         """∂g_L/∂r_v, without the factor of the table; (a, L, P)."""
         gradient_aPL = solid_harmonics_gradient(COMPENSATION_LMAX, self.offset_aPv.flatten(0, 1))[..., v]
         gradient_aLP = gradient_aPL.view(*self.offset_aPv.shape[:2], HARMONICS).mT
         along_aLP = self.offset_aPv[..., v][:, None] * solid_harmonics(COMPENSATION_LMAX, self.offset_aPv).mT
-        radial_aLP, slope_aLP = _radial(self.shape.radial, self.offset_aPv), _radial(self.shape.slope, self.offset_aPv)
-        return slope_aLP * along_aLP + radial_aLP * gradient_aLP
+        return self.slope_aLP * along_aLP + self.radial_aLP * gradient_aLP
 
     def strained(self, v: int, w: int) -> torch.Tensor:
         """What a strain ε_vw does to Ω g_L at the points of the grid, over Ω; (a, L, P)."""
         change_aLP = self.gradient(v) * self.offset_aPv[..., w][:, None]
         if v == w:
             harmonic_aLP = solid_harmonics(COMPENSATION_LMAX, self.offset_aPv).mT
-            change_aLP = change_aLP + _radial(self.shape.radial, self.offset_aPv) * harmonic_aLP
+            change_aLP = change_aLP + self.radial_aLP * harmonic_aLP
         return change_aLP
 
     def derivative(self, change_aLP: torch.Tensor) -> torch.Tensor:

@@ -19,6 +19,9 @@ SOURCE = Path(__file__).with_name("pair_loops.cu").read_text(encoding="ascii")
 THREADS, TILE, SUM_TILE = 256, 8, 4
 """Threads of a block; targets of a thread where densities are formed, pairs of a block where integrals are."""
 
+POINTS_OF_WARP = 256
+"""Of a sphere: sums over the threads of fewer would take longer than what they sum."""
+
 C_REAL = {torch.complex64: "float", torch.complex128: "double"}
 
 
@@ -68,8 +71,9 @@ class CudaLoops(PairLoops):
         for part in charges.parts:
             atoms, _, count = part.table_aLP.shape
             phase = maybe_pointer(phase_qS, part.start)
+            threads = 32 * min(max(1, count // POINTS_OF_WARP), THREADS // 32)
             self._integrate(
-                (atoms, -(-len(field_xR) // SUM_TILE), 1), THREADS, pointer(field_xR),
+                (atoms, -(-len(field_xR) // SUM_TILE), 1), threads, pointer(field_xR),
                 pointer(charges.index_S, part.start), pointer(part.table_aLP), phase, pointer(q_n),
                 pointer(part.atom_a), pointer(out_xA), integer(count), integer(field_xR.shape[1]),
                 integer(out_xA.shape[1]), integer(len(field_xR)), integer(len(field_xR) // len(q_n)),
