@@ -95,7 +95,7 @@ def pair_seconds(loops: PairLoops | PairPasses, size_c: tuple[int, int, int], dt
 
 def three_passes(size_c: tuple[int, int, int], device: torch.device, dtype: torch.dtype) -> PairPasses | None:
     """If they cover the grid."""
-    return passes(pair_loops_cuda.CudaLoops(device, dtype), size_c, device, dtype)
+    return passes(size_c, device, dtype)
 
 
 def kernels(grids: list[int], json_file: Path) -> None:

@@ -14,6 +14,7 @@ from eigenwerk.dft.density import band_density, band_occupancies
 from eigenwerk.dft.exchange.kernel import ExchangeKernel, probe_charge_kernel
 from eigenwerk.dft.exchange.mesh_orbitals import mesh_points
 from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
 from eigenwerk.dft.exchange.pair_shape import PairShape
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.paw.spherical import solid_harmonics
@@ -211,7 +212,7 @@ def test_forces_on_compensation_charges_and_projectors_are_the_derivative(name, 
     """Of E_x at fixed coefficients, an atom displaced."""
     settings = MOVED[name]
     case = exchanging(**settings)
-    found = case.operator.forces(case.sources, case.coeff, case.filling)
+    found = exchange_derivatives(case.operator, case.sources, case.coeff, case.filling)
     zero_sx = torch.zeros_like(case.calc.starting_density().occupancy_sx)
     eig = torch.zeros_like(case.filling)
     moving_av = projector_forces(case.calc.atoms, zero_sx, case.coeff, eig, case.filling, found.pencil_sknI)

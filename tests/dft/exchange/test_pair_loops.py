@@ -8,9 +8,9 @@ from eigenwerk.dft.exchange import pair_loops_cuda, pair_loops_native
 from eigenwerk.dft.exchange.kernel import screened_kernel
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pair_charges import pair_charges
+from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
 from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.exchange.pair_loops import PairLoops
-from eigenwerk.dft.exchange.pair_stress import exchange_strain
 
 ERROR = {torch.complex128: 1e-13, torch.complex64: 1e-5}
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -59,6 +59,15 @@ def test_compiled_loops_do_what_the_plain_ones_do(calculation, crystal, device, 
     expected_xA = plain.integrals(expected_xR, charges, phase_qS, q_n, 0.5)
     found_xA = compiled.integrals(moved(expected_xR), there, moved(phase_qS), moved(q_n), 0.5)
     close(found_xA, expected_xA)
+    weight_x = torch.rand(15, generator=draw, dtype=torch.float64)
+    squares = [torch.ones((2, points), dtype=torch.float64, device=where) for where in ("cpu", device)]
+    plain.add_squares(expected_xR, weight_x, q_n, squares[0])
+    compiled.add_squares(moved(expected_xR), moved(weight_x), moved(q_n), squares[1])
+    assert float((squares[1].cpu() - squares[0]).abs().max() / squares[0].abs().max()) < ERROR[dtype]
+    slopes = [torch.ones_like(charges.no_table_slopes(), device=where) for where in ("cpu", device)]
+    plain.add_table_slopes(expected_xR, charge_xA, charges, phase_qS, q_n, slopes[0])
+    compiled.add_table_slopes(moved(expected_xR), moved(charge_xA), there, moved(phase_qS), moved(q_n), slopes[1])
+    assert float((slopes[1].cpu() - slopes[0]).abs().max() / slopes[0].abs().max()) < ERROR[dtype]
     outs = [torch.ones((5, points), dtype=torch.complex128, device=where) for where in ("cpu", device)]
     plain.accumulate(expected_xR, u_nR, weight_n, outs[0])
     compiled.accumulate(moved(expected_xR), moved(u_nR), moved(weight_n), outs[1])
@@ -81,10 +90,8 @@ def test_forces_and_stress_of_pairs_in_single_precision_are_those_in_double(exch
     both = []
     for one in (case.operator, operator):
         sources = one.sources(case.coeff, case.occ)
-        both.append((
-            one.forces(sources, case.coeff, case.filling).force_av,
-            exchange_strain(one, sources, case.coeff, case.filling).strain_vv,
-        ))  # fmt: skip
+        found = exchange_derivatives(one, sources, case.coeff, case.filling)
+        both.append((found.force_av, found.strain_vv))
     for found, expected in zip(both[1], both[0], strict=True):
         assert float(expected.abs().max()) > 1e-4
         torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)

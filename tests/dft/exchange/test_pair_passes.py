@@ -53,17 +53,9 @@ def device(request, monkeypatch, tmp_path_factory):
             module, "kernel", lambda source, name, device, *macros: EmulatedKernel(folder, source, name, *macros)
         )
     monkeypatch.setattr(pair_passes_cuda, "shared_bytes", lambda device: H200_BYTES)
-    monkeypatch.setattr(pair_passes_cuda, "CudaLoops", _Tables)
     # few threads: each is one of the system's
     monkeypatch.setattr(Shape, "of", staticmethod(partial(_with_few_threads, Shape.of)))
     return torch.device("cpu")
-
-
-class _Tables(pair_loops_cuda.CudaLoops):
-    """The tables without the kernels."""
-
-    def __init__(self):
-        self._lists = {}
 
 
 def _with_few_threads(of, *arguments):
@@ -115,8 +107,7 @@ def test_three_passes_do_what_the_plain_loops_do(calculation, crystal, device, n
     def moved(tensor):
         return None if tensor is None else tensor.to(device)
 
-    loops = _Tables() if device.type == "cpu" else pair_loops_cuda.CudaLoops(device, dtype)
-    made = pair_passes_cuda.passes(loops, size_c, device, dtype)
+    made = pair_passes_cuda.passes(size_c, device, dtype)
     table = PairTable(moved(kernel_qxyz.flatten(1)), moved(phase_qS))
     there, result_tR, weight_x = charges.on(device), moved(out_tR), noise(6, of=torch.float64).abs()
     passed = made(

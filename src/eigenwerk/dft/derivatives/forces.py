@@ -61,7 +61,7 @@ def forces(
     w_k g f: of all k-points; correct: whether the forces hold the correction (LCORR), which is found in any case.
     """
     atoms, potential = builder.atoms, builder(density)
-    found = [term.orbital_forces(coeff_sknG, filling_skn) for term in builder.terms]
+    found = [term.orbital_derivatives(coeff_sknG, filling_skn) for term in builder.terms]
     of_orbitals = [part for part in found if part is not None]
     pencils = [part.pencil_sknI for part in of_orbitals]
     moving_av = projector_forces(

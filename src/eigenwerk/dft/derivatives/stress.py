@@ -9,7 +9,8 @@ and in D, so only what a cell measures counts:
 
 with each term E at fixed coefficients of ñ + ñ_c and fixed D (`Term.strained`), ṽ, ΔH and ε_n fixed, ñ as 1/Ω.
 Terms that depend on the orbitals themselves (exact exchange) add their own strain and what they put between projectors
-(`Term.orbital_strain`).  What stands in braces is differentiated automatically.  Equations: docs/equations/stress.md.
+(`Term.orbital_derivatives`).  What stands in braces is differentiated automatically.
+Equations: docs/equations/stress.md.
 Source: O. H. Nielsen and R. M. Martin, Phys. Rev. B 32, 3792 (1985); for PAW M. Torrent et al., Comput. Mater. Sci. 42,
 337 (2008).
 """
@@ -37,7 +38,7 @@ def stress(
 ) -> torch.Tensor:
     """σ in hartree per bohr³, (3, 3), symmetric as a matrix, not symmetrised by the crystal; arguments as `forces`."""
     atoms, potential = builder.atoms, builder(density)
-    found = [term.orbital_strain(coeff_sknG, filling_skn) for term in builder.terms]
+    found = [term.orbital_derivatives(coeff_sknG, filling_skn) for term in builder.terms]
     of_orbitals = [part for part in found if part is not None]
     pencils = [part.pencil_sknI for part in of_orbitals]
     strain_vv = torch.zeros((3, 3), dtype=torch.float64, requires_grad=True)

@@ -7,6 +7,7 @@ is that of its tangent, E_x[γ₀] + Tr V_x[γ₀] (γ - γ₀), which agrees wi
 """
 
 from collections.abc import Sequence
+from weakref import ref
 
 import numpy as np
 import torch
@@ -16,9 +17,9 @@ from eigenwerk.dft.exchange.extrapolation import OperatorHistory
 from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals
 from eigenwerk.dft.exchange.operator import ExchangeOperator
-from eigenwerk.dft.exchange.pair_stress import exchange_strain
+from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalForces, OrbitalStrain, Term
+from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalDerivatives, Term
 
 NAME = "exact exchange"
 
@@ -37,6 +38,7 @@ class ExactExchange(Term):
         self._history = OperatorHistory()
         self._shares: np.ndarray | None = None
         self._orbitals: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._derived: tuple[ref[torch.Tensor], torch.Tensor, OrbitalDerivatives] | None = None
 
     @property
     def atoms(self) -> PawAtoms:
@@ -98,14 +100,14 @@ class ExactExchange(Term):
         energy_e = charges.density.occupancy_sx.real.new_tensor([self.energy])
         return Contribution((NAME,), energy_e, rows=self.rows, rows_counted=2 * self.energy)
 
-    def orbital_forces(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalForces:
-        """What moves with the atoms in E_x of these orbitals, whatever `renew` was given."""
-        sources = self._sources(coeff_sknG, filling_skn)
-        return self.operator.forces(sources, coeff_sknG, filling_skn)
-
-    def orbital_strain(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalStrain:
-        """What a strain does to E_x of these orbitals."""
-        return exchange_strain(self.operator, self._sources(coeff_sknG, filling_skn), coeff_sknG, filling_skn)
+    def orbital_derivatives(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalDerivatives:
+        """What moves with atoms and cell in E_x of these orbitals, whatever `renew` was given; found once for them."""
+        known = self._derived
+        if known is None or known[0]() is not coeff_sknG or not torch.equal(known[1], filling_skn):
+            sources = self._sources(coeff_sknG, filling_skn)
+            found = exchange_derivatives(self.operator, sources, coeff_sknG, filling_skn)
+            self._derived = known = ref(coeff_sknG), filling_skn, found
+        return known[2]
 
     def _sources(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> MeshOrbitals:
         basis = self.atoms.basis

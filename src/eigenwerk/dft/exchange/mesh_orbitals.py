@@ -90,6 +90,10 @@ class SourceBlock:
     points: tuple[MeshPoint, ...]
     q_n: torch.Tensor
 
+    def some(self, n: slice, u_nR: torch.Tensor) -> "SourceBlock":
+        """Some of them; u_nR: of all, perhaps in other numbers."""
+        return SourceBlock(u_nR[n], self.proj_nI[n], self.weight_n[n], self.points, self.q_n[n])
+
 
 class MeshOrbitals:
     """The occupied orbitals of all spins and points of a mesh."""

@@ -24,7 +24,6 @@ from eigenwerk.dft.exchange.pair_loops import PairTable
 from eigenwerk.dft.exchange.pairs import PairExchange, Targets, block_of_sources
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
-from eigenwerk.dft.terms.term import OrbitalForces
 from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES, exchange_bytes
 
 
@@ -107,25 +106,6 @@ class ExchangeOperator:
         value_skn = (coeff_sknG.conj() * image_sknG).real.sum(-1)
         return 0.5 * float(self.basis.runtime.world.sum((value_skn * filling_skn).sum()))
 
-    def forces(self, sources: MeshOrbitals, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalForces:
-        """Forces of compensation charges, and f_n c_nI of the projectors; filling = w_k g f of all points, in host
-        memory."""
-        used, pencil_sknI = filled_bands(filling_skn.flatten(0, 1)), self.pencils(coeff_sknG, filling_skn)
-        slope_av = filling_skn.new_zeros((len(self.basis.structure.symbols), 3), device=coeff_sknG.device)
-        with self.basis.runtime.trace.span("exact exchange"):
-            for one in self.shares(coeff_sknG, filling_skn):
-                shared, x_1bW, rows_1bI = self.sharing(one), one.x_1bW, one.rows_1bI
-                if shared is not None:
-                    x_1bW, rows_1bI = x_1bW * shared.scale_b[:, None], rows_1bI * shared.scale_b[:, None]
-                each = shared is None and self.basis.form.real
-                _, rows_bI, slope_tav = self._of_bands(sources, one.s, one.k, x_1bW, rows_1bI, True, each)
-                if shared is not None:
-                    rows_bI, slope_tav = rows_bI * shared.inverse_b[:, None], slope_tav.sum(0, keepdim=True)
-                weight_t = one.filling_b if shared is None else torch.ones_like(slope_tav[:, 0, 0])
-                pencil_sknI[one.s, one.k] = self.pencil(one, rows_bI, used)
-                slope_av += torch.einsum("t,tav->av", weight_t, slope_tav)
-        return OrbitalForces(self.basis.runtime.world.sum(self.fraction * slope_av), pencil_sknI)
-
     def sharing(self, one: "Share") -> Sharing | None:
         """How real orbitals share grids where a sum over them is wanted; None if they cannot.
 
@@ -170,7 +150,7 @@ class ExchangeOperator:
         rows_1nI = comm.sum(projections(x_1nG, projector_1IG))
         own_1bW, own_n = ToBands(comm, x_1nG).wait(), own_bands(comm, count)
         mine_1bW = own_1bW[:, : own_n.stop - own_n.start]
-        image_1bW, rows_bI, _ = self._of_bands(sources, s, k, mine_1bW, rows_1nI[:, own_n])
+        image_1bW, rows_bI = self._of_bands(sources, s, k, mine_1bW, rows_1nI[:, own_n])
         padded_1bW = torch.zeros_like(own_1bW)
         padded_1bW[:, : image_1bW.shape[1]] = image_1bW
         out_1nG = ToWaves(comm, padded_1bW, count).wait()
@@ -179,44 +159,29 @@ class ExchangeOperator:
         return out_1nG.mul_(-self.fraction * self.basis.mask_kG[here][:, None])
 
     def _of_bands(
-        self, sources: MeshOrbitals, s: int, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor, slopes: bool = False,
-        each: bool = False,
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-        """V_x of whole orbitals, without the factor -α: their local part (1, b, W), coefficients of rows (b, I); and
-        slopes (t, a, v), if they are wanted; each: real orbitals do not share grids."""
+        self, sources: MeshOrbitals, s: int, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """V_x of whole orbitals, without the factor -α: their local part (1, b, W), and coefficients of rows (b, I)."""
         basis, sphere_map = self.basis, self.sphere_map.problems(slice(k, k + 1))
-        sharing = 1 if each else basis.form.orbitals_on_grid
+        sharing = basis.form.orbitals_on_grid
         # blocks of equal size, and an even number of orbitals where two share a grid
         room, _ = exchange_bytes(basis.runtime.grid_bytes)
         grids = -(-self.together // sharing) or int(room) // (16 * self.pairs.points)
-        most = max(1, grids) * sharing
-        count, atoms = x_1bW.shape[1], len(basis.structure.symbols)
+        most, count = max(1, grids) * sharing, x_1bW.shape[1]
         size = ceil(count / max(1, ceil(count / most)) / sharing) * sharing if count else 1
         images, rows = [x_1bW[:, :0]], [rows_1bI[0, :0]]
-        slope_parts = [x_1bW.real.new_zeros((0, atoms, 3))]
         for n in blocks_of(count, size):
-            x_here, rows_here = x_1bW[:, n], rows_1bI[:, n]
-            if each:
-                x_here, rows_here = alone(x_here), alone(rows_here)
-            targets, rows_bI = self._of_block(sources, s, k, sphere_map.to_grid(x_here), rows_here, slopes)
-            rows.append(rows_bI[:: len(rows_bI) // (n.stop - n.start)])
-            if targets.out_tav is not None:
-                slope_parts.append(targets.out_tav)
-                continue
-            field_1tR = targets.out_tR.unflatten(1, self.grid.size_c)[None]
-            images.append(sphere_map.from_grid(field_1tR, n.stop - n.start))
-        return torch.cat(images, 1), torch.cat(rows), torch.cat(slope_parts)
+            targets = self.targets(k, x_1bW[:, n], rows_1bI[:, n])
+            for block in sources.blocks(s, self.partners(k), self.source_block()):
+                self.pairs.add(block, self.table(k, block), targets)
+            rows.append(self.rows(k, targets.out_tI, n.stop - n.start))
+            images.append(sphere_map.from_grid(targets.out_tR.unflatten(1, self.grid.size_c)[None], n.stop - n.start))
+        return torch.cat(images, 1), torch.cat(rows)
 
-    def _of_block(
-        self, sources: MeshOrbitals, s: int, k: int, u_1tR: torch.Tensor, rows_1bI: torch.Tensor, slopes: bool
-    ) -> tuple[Targets, torch.Tensor]:
-        """Fields of several orbitals, real ones in pairs; and the coefficients of rows (b, I)."""
-        basis, count = self.basis, rows_1bI.shape[1]
-        u_tR, field_tI = u_1tR[0].flatten(1), self.fields(k, rows_1bI)
-        targets = Targets.of(u_tR, field_tI, self.pairs.dtype, len(basis.structure.symbols) if slopes else 0)
-        for block in sources.blocks(s, self.partners(k), self.source_block()):
-            self.pairs.add(block, self.table(k, block), targets)
-        return targets, self.rows(k, targets.out_tI, count)
+    def targets(self, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor) -> Targets:
+        """Whole orbitals of a point on the grid, real ones in pairs."""
+        u_1tR = self.sphere_map.problems(slice(k, k + 1)).to_grid(x_1bW)
+        return Targets.of(u_1tR[0].flatten(1), self.fields(k, rows_1bI), self.pairs.dtype)
 
     def table(self, k: int, block: SourceBlock) -> PairTable:
         """Of the wave vectors from the points of a block to one of this k-group."""

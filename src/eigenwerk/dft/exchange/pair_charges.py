@@ -51,6 +51,11 @@ class ChargePart:
         atoms, _, count = self.table_aLP.shape
         return slice(self.start, self.start + atoms * count)
 
+    def of_tables(self, slope_y: torch.Tensor) -> torch.Tensor:
+        """This part of derivatives by the tables of all; (a, L, P)."""
+        begin = self.start * HARMONICS
+        return slope_y[begin : begin + self.table_aLP.numel()].view(self.table_aLP.shape)
+
     @cached_property
     def radial_aLP(self) -> torch.Tensor:
         """g_l/r^l."""
@@ -117,10 +122,7 @@ class PairCharges:
 
     def integrals(self, grid_xR: torch.Tensor, phase_S: torch.Tensor | None) -> torch.Tensor:
         """Σ over points of g_L exp(iq·r) V; (x, A)."""
-        field_xS = grid_xR.index_select(1, self.index_S)
-        if phase_S is not None:
-            field_xS *= phase_S.conj()
-        field_xSc = torch.view_as_real(field_xS)
+        field_xSc = torch.view_as_real(grid_at(grid_xR, self.index_S, phase_S))
         out_xaLc = field_xSc.new_empty((len(grid_xR), self.atoms, HARMONICS, 2))
         for part in self.parts:
             atoms, _, points = part.table_aLP.shape
@@ -128,6 +130,42 @@ class PairCharges:
             made_axcL = (here_axcP.flatten(1, 2) @ part.table_aLP.mT).unflatten(1, (-1, 2))
             out_xaLc[:, part.atom_a] = made_axcL.permute(1, 0, 3, 2)
         return torch.view_as_complex(out_xaLc).flatten(1)
+
+    def add_table_slopes(
+        self, field_xR: torch.Tensor, charge_xA: torch.Tensor, phase_S: torch.Tensor | None, slope_y: torch.Tensor
+    ) -> None:
+        """slope_y += Re Σ_x Q*_xaL exp(iq·r) V_x at the points of spheres: ∂/∂g_L of Σ_x Re Q*·I."""
+        field_xS = grid_at(field_xR, self.index_S, phase_S)
+        charge_axLc = torch.view_as_real(charge_xA.unflatten(1, (self.atoms, HARMONICS)).movedim(1, 0).contiguous())
+        for part in self.parts:
+            atoms, _, points = part.table_aLP.shape
+            here_axcP = torch.view_as_real(field_xS[:, part.points]).unflatten(1, (atoms, points)).permute(1, 0, 3, 2)
+            charge_ayL = charge_axLc[part.atom_a].mT.flatten(1, 2)  # y = (x, c), as in the field
+            part.of_tables(slope_y).add_(charge_ayL.mT @ here_axcP.flatten(1, 2))
+
+    def no_table_slopes(self) -> torch.Tensor:
+        """Zeros for `add_table_slopes`, in double precision."""
+        return torch.zeros(len(self.index_S) * HARMONICS, dtype=torch.float64, device=self.index_S.device)
+
+    def forces(self, slope_y: torch.Tensor) -> torch.Tensor:
+        """∂/∂R_av of what has these derivatives by tables; (a, v)."""
+        out_av = slope_y.new_zeros((self.atoms, 3))
+        for part in self.parts:
+            slope_aLP = part.of_tables(slope_y)
+            for v in range(3):
+                out_av[part.atom_a, v] = (slope_aLP * part.derivative(-part.gradient(v))).sum((1, 2))
+        return out_av
+
+    def strain(self, slope_y: torch.Tensor) -> torch.Tensor:
+        """∂/∂ε_vw, of symmetric strains, of what has these derivatives by tables; (v, w)."""
+        out_vv = slope_y.new_zeros((3, 3))
+        for part in self.parts:
+            slope_aLP = part.of_tables(slope_y)
+            for v in range(3):
+                for w in range(v, 3):
+                    change_aLP = part.derivative(0.5 * (part.strained(v, w) + part.strained(w, v)))
+                    out_vv[v, w] += (slope_aLP * change_aLP).sum()
+        return out_vv.triu() + out_vv.triu(1).T
 
     def to(self, dtype: torch.dtype) -> "PairCharges":
         """Tables in another precision."""
@@ -140,16 +178,11 @@ class PairCharges:
         )
         return replace(self, index_S=self.index_S.to(device), parts=parts)
 
-    def slope(self, v: int) -> "PairCharges":
-        """∂/∂R_a,v of all charges, in their place."""
-        return self.changed(lambda part: -part.gradient(v))
 
-    def changed(self, change: Callable[[ChargePart], torch.Tensor]) -> "PairCharges":
-        """The change of all charges, in their place, where g_L changes by change(part)."""
-        def changed(part: ChargePart) -> ChargePart:
-            return replace(part, table_aLP=part.derivative(change(part)).to(part.table_aLP.dtype).contiguous())
-
-        return replace(self, parts=tuple(map(changed, self.parts)))
+def grid_at(grid_xR: torch.Tensor, index_S: torch.Tensor, phase_S: torch.Tensor | None) -> torch.Tensor:
+    """exp(iq·r) V at some points; (x, S)."""
+    field_xS = grid_xR.index_select(1, index_S)
+    return field_xS if phase_S is None else field_xS.mul_(phase_S.conj())
 
 
 def pair_charges(

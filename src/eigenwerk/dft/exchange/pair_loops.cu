@@ -1,4 +1,5 @@
-// Loops over the points of the grid for pair densities; REAL, TILE (targets of a thread) and SUM_TILE (pairs of a block) are macros.
+// Loops over the points of the grid for pair densities; REAL, TILE (targets of a thread), SUM_TILE
+// (pairs of a block) and FEEL_TILE (pairs in shared memory) are macros.
 // Pairs are (n, t), n first; R points of the grid, A = (atom, L) charges, HARMONICS of them for an atom; q_n: the place of
 // n's wave vector in tables of several, S points of spheres.
 
@@ -139,4 +140,45 @@ extern "C" __global__ void integrate_pairs(
         }
         __syncthreads();
     }
+}
+
+// slope[a, L, p] += sum over x of Re conj(Q[x, a, L]) conj(phase) field[x] at point p of the sphere of atom a; atoms of one
+// species; threads are points
+extern "C" __global__ void feel_pairs(
+    const complex_t* field, const long long* index, const complex_t* charge, const complex_t* phase,
+    const long long* q_n, const long long* atom, double* slope, long long P, long long R, long long A, long long X,
+    long long T, long long S)
+{
+    __shared__ complex_t q[FEEL_TILE][HARMONICS];
+    const long long a = blockIdx.x, p = (long long)blockIdx.y * blockDim.x + threadIdx.x;
+    const bool there = p < P;
+    const long long place = there ? index[a * P + p] : 0;
+    double total[HARMONICS];
+    #pragma unroll
+    for (int L = 0; L < HARMONICS; ++L) total[L] = 0;
+    for (long long x0 = 0; x0 < X; x0 += FEEL_TILE) {
+        const int count = X - x0 < FEEL_TILE ? (int)(X - x0) : FEEL_TILE;
+        __syncthreads();
+        for (int i = threadIdx.x; i < count * HARMONICS; i += blockDim.x)
+            q[i / HARMONICS][i % HARMONICS] = charge[(x0 + i / HARMONICS) * A + atom[a] * HARMONICS + i % HARMONICS];
+        __syncthreads();
+        REAL sum[HARMONICS];
+        #pragma unroll
+        for (int L = 0; L < HARMONICS; ++L) sum[L] = 0;
+        #pragma unroll 4
+        for (int j = 0; j < count; ++j) {
+            if (!there) break;
+            const complex_t f = field[(x0 + j) * R + place];
+            complex_t turn = {1, 0};
+            if (phase) turn = phase[q_n[(x0 + j) / T] * S + a * P + p];
+            const REAL vx = f.x * turn.x + f.y * turn.y, vy = f.y * turn.x - f.x * turn.y;
+            #pragma unroll
+            for (int L = 0; L < HARMONICS; ++L) sum[L] += q[j][L].x * vx + q[j][L].y * vy;
+        }
+        #pragma unroll
+        for (int L = 0; L < HARMONICS; ++L) total[L] += sum[L];
+    }
+    if (!there) return;
+    #pragma unroll
+    for (int L = 0; L < HARMONICS; ++L) slope[(a * HARMONICS + L) * P + p] += total[L];
 }

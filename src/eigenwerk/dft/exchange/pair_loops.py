@@ -56,6 +56,21 @@ class PairLoops:
         for u_R, weight, field_tR in zip(u_nR, weight_n.tolist(), field_ntR, strict=True):
             out_tR += field_tR * (weight * u_R)
 
+    def add_squares(
+        self, density_xR: torch.Tensor, weight_x: torch.Tensor, q_n: torch.Tensor, out_qR: torch.Tensor
+    ) -> None:
+        """out_q += Σ_x weight |ρ|² of the pairs of each wave vector; out and weights in double precision."""
+        place_qn = q_n == torch.arange(len(out_qR), device=q_n.device)[:, None]
+        weight_qx = (place_qn[:, :, None] * weight_x.view(len(q_n), -1)).flatten(1)
+        out_qR += weight_qx @ torch.view_as_real(density_xR).to(torch.float64).square().sum(-1)
+
+    def add_table_slopes(
+        self, field_xR: torch.Tensor, charge_xA: torch.Tensor, charges: PairCharges, phase_qS: torch.Tensor | None,
+        q_n: torch.Tensor, slope_y: torch.Tensor,
+    ) -> None:  # fmt: skip
+        """slope += Re Σ_x Q*_xA exp(iq·r) V_x at the points of spheres (`PairCharges`)."""
+        charges.add_table_slopes(field_xR, charge_xA, _of_pairs(phase_qS, q_n, len(field_xR)), slope_y)
+
 
 def _of_pairs(phase_qS: torch.Tensor | None, q_n: torch.Tensor, pairs: int) -> torch.Tensor | None:
     """Phases of every pair, (x, S), or of all, (1, S)."""

@@ -19,6 +19,9 @@ SOURCE = Path(__file__).with_name("pair_loops.cu").read_text(encoding="ascii")
 THREADS, TILE, SUM_TILE = 256, 8, 4
 """Threads of a block; targets of a thread where densities are formed, pairs of a block where integrals are."""
 
+FEEL_THREADS, FEEL_TILE = 128, 32
+"""Points of a block and pairs between two sums in double precision, for what tables feel."""
+
 POINTS_OF_WARP = 256
 """Of a sphere: sums over the threads of fewer would take longer than what they sum."""
 
@@ -29,13 +32,15 @@ class CudaLoops(PairLoops):
     """The kernels for a device and a type of numbers."""
 
     def __init__(self, device: torch.device, dtype: torch.dtype):
-        macros = f"REAL={C_REAL[dtype]}", f"HARMONICS={HARMONICS}", f"TILE={TILE}", f"SUM_TILE={SUM_TILE}"
+        tiles = f"TILE={TILE}", f"SUM_TILE={SUM_TILE}", f"FEEL_TILE={FEEL_TILE}"
+        macros = f"REAL={C_REAL[dtype]}", f"HARMONICS={HARMONICS}", *tiles
 
         def found(name: str) -> Kernel:
             return kernel(SOURCE, name, device.index or 0, *macros)
 
         self._form, self._multiply = found("form_pairs"), found("multiply_pairs")
         self._accumulate, self._integrate = found("accumulate_pairs"), found("integrate_pairs")
+        self._feel = found("feel_pairs")
         self._lists: WeakKeyDictionary[PairCharges, ChargesByPoint] = WeakKeyDictionary()
 
     def form(
@@ -92,6 +97,22 @@ class CudaLoops(PairLoops):
             integer(not u_nR.is_complex()), pointer(weight_n), pointer(out_tR), integer(points), integer(count),
             integer(len(u_nR)),
         )  # fmt: skip
+
+    def add_table_slopes(
+        self, field_xR: torch.Tensor, charge_xA: torch.Tensor, charges: PairCharges, phase_qS: torch.Tensor | None,
+        q_n: torch.Tensor, slope_y: torch.Tensor,
+    ) -> None:  # fmt: skip
+        """As in the plain twin."""
+        field_xR, charge_xA = field_xR.contiguous(), charge_xA.contiguous()
+        for part in charges.parts:
+            atoms, _, count = part.table_aLP.shape
+            self._feel(
+                (atoms, -(-count // FEEL_THREADS), 1), FEEL_THREADS, pointer(field_xR),
+                pointer(charges.index_S, part.start), pointer(charge_xA), maybe_pointer(phase_qS, part.start),
+                pointer(q_n), pointer(part.atom_a), pointer(part.of_tables(slope_y)), integer(count),
+                integer(field_xR.shape[1]), integer(charge_xA.shape[1]), integer(len(field_xR)),
+                integer(len(field_xR) // len(q_n)), integer(len(charges.index_S)),
+            )  # fmt: skip
 
     def points_of(self, charges: PairCharges, points: int) -> "ChargesByPoint":
         """Charges by point of the grid; made once."""

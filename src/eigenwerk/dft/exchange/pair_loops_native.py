@@ -84,6 +84,42 @@ void integrate(const REAL* field, const long* index, const REAL* table, const RE
         }
 }
 
+/* slope[a, L, p] += sum over x of Re conj(Q[x, a, L]) conj(phase) V at the points of the spheres of some atoms */
+void feel(const REAL* field, const long* index, const REAL* q, const REAL* phase, const long* atom, double* slope,
+          long phased, long atoms, long P, long A, long X, long R)
+{
+    REAL re[P], im[P];
+    for (long a = 0; a < atoms; ++a)
+        for (long x = 0; x < X; ++x) {
+            const REAL* v = field + 2 * x * R;
+            const REAL* restrict c = q + 2 * (x * A + atom[a] * HARMONICS);
+            const long* restrict at = index + a * P;
+            for (long p = 0; p < P; ++p) { re[p] = v[2*at[p]]; im[p] = v[2*at[p]+1]; }
+            if (phased) {
+                const REAL* restrict f = phase + 2 * a * P;
+                for (long p = 0; p < P; ++p) {
+                    const REAL vx = re[p], vy = im[p];
+                    re[p] = vx * f[2*p] + vy * f[2*p+1];
+                    im[p] = vy * f[2*p] - vx * f[2*p+1];
+                }
+            }
+            for (int L = 0; L < HARMONICS; ++L) {
+                double* restrict s = slope + (a * HARMONICS + L) * P;
+                const REAL cx = c[2*L], cy = c[2*L+1];
+                for (long p = 0; p < P; ++p) s[p] += cx * re[p] + cy * im[p];
+            }
+        }
+}
+
+/* out[r] += sum over x of w_x |field[x, r]|^2 */
+void squares(const REAL* restrict field, const double* weight, double* restrict out, long X, long R)
+{
+    for (long x = 0; x < X; ++x) {
+        const REAL* restrict v = field + 2 * x * R;
+        for (long r = 0; r < R; ++r) out[r] += weight[x] * (v[2*r] * v[2*r] + v[2*r+1] * v[2*r+1]);
+    }
+}
+
 void multiply(REAL* restrict field, const REAL* restrict kernel, long X, long R)
 {
     for (long x = 0; x < X; ++x)
@@ -119,10 +155,9 @@ class NativeLoops(PairLoops):
     """Those of a compiled library."""
 
     def __init__(self, source: str):
-        names = ("form", "charge", "integrate", "multiply", "accumulate")
-        self._form, self._charge, self._integrate, self._multiply, self._accumulate = (
-            _found(source, name) for name in names
-        )
+        names = ("form", "charge", "integrate", "multiply", "accumulate", "feel", "squares")
+        found = [_found(source, name) for name in names]
+        self._form, self._charge, self._integrate, self._multiply, self._accumulate, self._feel, self._squares = found
 
     def form(
         self, u_nR: torch.Tensor, u_tR: torch.Tensor, charge_xA: torch.Tensor, charges: PairCharges,
@@ -174,6 +209,29 @@ class NativeLoops(PairLoops):
             field_xR.data_ptr(), u_nR.data_ptr(), weight_n.data_ptr(), out_tR.data_ptr(), int(not u_nR.is_complex()),
             len(u_nR), len(out_tR), out_tR.shape[1],
         )  # fmt: skip
+
+    def add_squares(
+        self, density_xR: torch.Tensor, weight_x: torch.Tensor, q_n: torch.Tensor, out_qR: torch.Tensor
+    ) -> None:
+        """As in the plain twin."""
+        weight_x, out_R = weight_x.contiguous(), out_qR[_only(q_n)]
+        self._squares(density_xR.data_ptr(), weight_x.data_ptr(), out_R.data_ptr(), *density_xR.shape)
+
+    def add_table_slopes(
+        self, field_xR: torch.Tensor, charge_xA: torch.Tensor, charges: PairCharges, phase_qS: torch.Tensor | None,
+        q_n: torch.Tensor, slope_y: torch.Tensor,
+    ) -> None:  # fmt: skip
+        """As in the plain twin."""
+        phase_S = None if phase_qS is None else phase_qS[_only(q_n)]
+        charge_xA = charge_xA.contiguous()
+        for part in charges.parts:
+            atoms, _, count = part.table_aLP.shape
+            self._feel(
+                field_xR.data_ptr(), charges.index_S[part.points].data_ptr(), charge_xA.data_ptr(),
+                0 if phase_S is None else phase_S[part.points].data_ptr(), part.atom_a.data_ptr(),
+                part.of_tables(slope_y).data_ptr(), int(phase_S is not None), atoms, count, charge_xA.shape[1],
+                *field_xR.shape,
+            )  # fmt: skip
 
 
 def _only(q_n: torch.Tensor) -> int:

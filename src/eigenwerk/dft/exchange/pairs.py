@@ -11,7 +11,7 @@ waves and a grid of their own (pair_grid.py).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import pi
 
 import numpy as np
@@ -60,31 +60,40 @@ class PairWaves:
 
 @dataclass(frozen=True)
 class Targets:
-    """Orbitals that V_x is applied to, and what it makes of them: tR on the grid, tI coefficients of projectors.
-
-    out_tav: if wanted, Σ_n w_n Re Σ_L Q*_nm,aL ∫ g_aL ∇V_nm; not of two orbitals in one.
-    """
+    """Orbitals that V_x is applied to, and what it makes of them: tR on the grid, tI coefficients of projectors."""
 
     u_tR: torch.Tensor
     proj_tI: torch.Tensor
     out_tR: torch.Tensor
     out_tI: torch.Tensor
-    out_tav: torch.Tensor | None = None
 
     @staticmethod
-    def of(u_tR: torch.Tensor, proj_tI: torch.Tensor, dtype: torch.dtype, slopes_of: int = 0) -> "Targets":
-        """With nothing made of them yet, in numbers of that type; results are in double precision.
-
-        slopes_of: so many atoms, 0 if they are not wanted.
-        """
-        slopes = proj_tI.real.new_zeros((len(u_tR), slopes_of, 3)) if slopes_of else None
+    def of(u_tR: torch.Tensor, proj_tI: torch.Tensor, dtype: torch.dtype) -> "Targets":
+        """With nothing made of them yet, in numbers of that type; results are in double precision."""
         out_tR, out_tI = torch.zeros_like(u_tR), torch.zeros_like(proj_tI)
-        return Targets(u_tR.to(dtype).contiguous(), proj_tI.to(dtype), out_tR, out_tI, slopes)
+        return Targets(u_tR.to(dtype).contiguous(), proj_tI.to(dtype), out_tR, out_tI)
 
     def some(self, t: slice) -> "Targets":
         """Some of them; what is added to their results is added to these."""
-        slopes = None if self.out_tav is None else self.out_tav[t]
-        return Targets(self.u_tR[t], self.proj_tI[t], self.out_tR[t], self.out_tI[t], slopes)
+        return Targets(self.u_tR[t], self.proj_tI[t], self.out_tR[t], self.out_tI[t])
+
+
+@dataclass(frozen=True)
+class PairDerivatives:
+    """Of pairs, with weights f_t w_n: square_qR = Σ |Ω N ρ|² of each wave vector; slope_y = Re Σ Q* V at the points of
+    spheres (`PairCharges.add_table_slopes`)."""
+
+    square_qR: torch.Tensor
+    slope_y: torch.Tensor
+
+    @staticmethod
+    def nothing(charges: PairCharges, table: PairTable, like: torch.Tensor) -> "PairDerivatives":
+        """Of no pair."""
+        return PairDerivatives(like.new_zeros(table.kernel_qR.shape), charges.no_table_slopes())
+
+    def plus(self, other: "PairDerivatives") -> "PairDerivatives":
+        """Of both."""
+        return PairDerivatives(self.square_qR.add_(other.square_qR), self.slope_y.add_(other.slope_y))
 
 
 class PairExchange:
@@ -193,21 +202,24 @@ class PairExchange:
         """
         charges = self.charges_of_sources(sources.proj_nI)
         u_nR = self.orbitals(sources)
-        threads, count = threads_for(u_nR.device), len(targets.u_tR)
-        step = -(-count // min(count, threads))
-        _, room = exchange_bytes(self.basis.runtime.grid_bytes)
-        together = max(1, int(room) // (self.points * targets.u_tR.element_size()))
-        most_t = min(step, together, TARGETS_TOGETHER if self.passes is None else TARGETS_OF_PASSES)
-        most_n = max(1, together // most_t)
+        threads, step, most_t, most_n = self._blocks(targets)
 
         def work(part: slice) -> None:
             for t in blocks_of(part.stop - part.start, most_t):
                 some = targets.some(slice(part.start + t.start, part.start + t.stop))
                 for n in blocks_of(len(u_nR), most_n):
-                    here = SourceBlock(u_nR[n], sources.proj_nI[n], sources.weight_n[n], sources.points, sources.q_n[n])
-                    self._add(here, [one[:, n] for one in charges], table, some)
+                    self._add(sources.some(n, u_nR), [one[:, n] for one in charges], table, some)
 
-        each(work, blocks_of(count, step), threads)
+        each(work, blocks_of(len(targets.u_tR), step), threads)
+
+    def _blocks(self, targets: Targets) -> tuple[int, int, int, int]:
+        """Threads that share targets, targets of each, targets and sources at a time."""
+        threads, count = threads_for(targets.u_tR.device), len(targets.u_tR)
+        step = -(-count // min(count, threads))
+        _, room = exchange_bytes(self.basis.runtime.grid_bytes)
+        together = max(1, int(room) // (self.points * targets.u_tR.element_size()))
+        most_t = min(step, together, TARGETS_TOGETHER if self.passes is None else TARGETS_OF_PASSES)
+        return threads, step, most_t, max(1, together // most_t)
 
     def orbitals(self, sources: SourceBlock) -> torch.Tensor:
         """Those of a block in the precision of pairs."""
@@ -226,55 +238,58 @@ class PairExchange:
     def _add(self, sources: SourceBlock, charges: list[torch.Tensor], table: PairTable, targets: Targets) -> None:
         u_nR, weight_n, q_n = sources.u_nR, sources.weight_n, sources.q_n
         pair_ntA = self.charges_of_pairs(charges, targets.proj_tI)
-        slopes = targets.out_tav is not None
         if self.passes is not None:
-            passed = self.passes(
+            integral_xA = self.passes(
                 u_nR, targets.u_tR, pair_ntA.flatten(0, 1), self.charges, table, q_n, weight_n, targets.out_tR,
-                1 / self.points, slopes,
-            )  # fmt: skip
-            integral_xA, field_xR = passed.integral_xA, passed.potential_xR
+                1 / self.points,
+            ).integral_xA  # fmt: skip
         else:
             field_xR = self.potentials(self.densities(u_nR, targets.u_tR, pair_ntA, table, q_n), table, q_n)
             integral_xA = self.integrals(self.charges, field_xR, table, q_n)
             self.loops.accumulate(field_xR, u_nR, weight_n, targets.out_tR)
-        if targets.out_tav is not None and field_xR is not None:
-            self._add_slopes(pair_ntA, field_xR, weight_n, table, q_n, targets.out_tav)
         self.collect(charges, integral_xA.view_as(pair_ntA), weight_n, targets.out_tI)
 
-    def add_strain(
+    def add_derivatives(
         self, sources: SourceBlock, table: PairTable, targets: Targets, filling_t: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Coefficients of projectors as in `add`; returns Σ f_t w_n |Ω N ρ|² of each wave vector, (q, R), and
-        Σ f_t w_n Re Q*_nm,aL ∫ V_nm ∂(Ω g_aL)/∂ε / Ω, (3, 3)."""
+    ) -> PairDerivatives:
+        """Coefficients of projectors as in `add`, and what changes with atoms and cell; threads share the targets."""
         charges, u_nR = self.charges_of_sources(sources.proj_nI), self.orbitals(sources)
-        square_qR = filling_t.new_zeros(table.kernel_qR.shape)
-        strain_vv = filling_t.new_zeros((3, 3))
-        _, room = exchange_bytes(self.basis.runtime.grid_bytes)
-        together = max(1, int(room) // (self.points * targets.u_tR.element_size()))
-        for n in blocks_of(len(u_nR), max(1, together // len(targets.u_tR))):
-            weight_n, q_n, charges_n = sources.weight_n[n], sources.q_n[n], [one[:, n] for one in charges]
-            pair_ntA = self.charges_of_pairs(charges_n, targets.proj_tI)
-            weight_x = (weight_n[:, None] * filling_t).flatten()
-            if self.passes is not None:
-                passed = self.passes(
-                    u_nR[n], targets.u_tR, pair_ntA.flatten(0, 1), self.charges, table, q_n, weight_n, targets.out_tR,
-                    1 / self.points, True, weight_x,
-                )  # fmt: skip
-                integral_xA, field_xR, more_qR = passed.integral_xA, passed.potential_xR, passed.square_qR
-                assert field_xR is not None and more_qR is not None
-                square_qR += more_qR
-            else:
-                density_xR = self.densities(u_nR[n], targets.u_tR, pair_ntA, table, q_n)
-                place_qn = q_n == torch.arange(len(square_qR), device=q_n.device)[:, None]
-                weight_qx = (place_qn[:, :, None] * weight_x.view(len(q_n), -1)).flatten(1)
-                square_qR += weight_qx @ density_xR.abs().to(torch.float64).square_()
-                field_xR = self.potentials(density_xR, table, q_n)
-                integral_xA = self.integrals(self.charges, field_xR, table, q_n)
-            self.collect(charges_n, integral_xA.view_as(pair_ntA), weight_n, targets.out_tI)
-            for (v, w), changing in self.charge_strains.items():
-                change_xA = self.integrals(changing, field_xR, table, q_n)
-                strain_vv[v, w] += ((pair_ntA.flatten(0, 1).conj() * change_xA).real.sum(1) * weight_x).sum()
-        return square_qR, torch.triu(strain_vv) + torch.triu(strain_vv, 1).T
+        threads, step, most_t, most_n = self._blocks(targets)
+
+        def work(part: slice) -> PairDerivatives:
+            found = PairDerivatives.nothing(self.charges, table, filling_t)
+            for t in blocks_of(part.stop - part.start, most_t):
+                here = slice(part.start + t.start, part.start + t.stop)
+                for n in blocks_of(len(u_nR), most_n):
+                    some = [one[:, n] for one in charges]
+                    self._differentiate(sources.some(n, u_nR), some, table, targets.some(here), filling_t[here], found)
+            return found
+
+        return reduce(PairDerivatives.plus, each(work, blocks_of(len(targets.u_tR), step), threads))
+
+    def _differentiate(
+        self, sources: SourceBlock, charges: list[torch.Tensor], table: PairTable, targets: Targets,
+        filling_t: torch.Tensor, found: PairDerivatives,
+    ) -> None:  # fmt: skip
+        u_nR, weight_n, q_n = sources.u_nR, sources.weight_n, sources.q_n
+        pair_ntA = self.charges_of_pairs(charges, targets.proj_tI)
+        weight_x = (weight_n[:, None] * filling_t).flatten()
+        if self.passes is not None:
+            passed = self.passes(
+                u_nR, targets.u_tR, pair_ntA.flatten(0, 1), self.charges, table, q_n, weight_n, None, 1 / self.points,
+                True, weight_x,
+            )  # fmt: skip
+            integral_xA, field_xR, square_qR = passed.integral_xA, passed.potential_xR, passed.square_qR
+            assert field_xR is not None and square_qR is not None
+            found.square_qR.add_(square_qR)
+        else:
+            density_xR = self.densities(u_nR, targets.u_tR, pair_ntA, table, q_n)
+            self.loops.add_squares(density_xR, weight_x, q_n, found.square_qR)
+            field_xR = self.potentials(density_xR, table, q_n)
+            integral_xA = self.integrals(self.charges, field_xR, table, q_n)
+        weighted_xA = pair_ntA.flatten(0, 1) * (weight_x / self.points).to(self.real)[:, None]
+        self.loops.add_table_slopes(field_xR, weighted_xA, self.charges, table.phase_qS, q_n, found.slope_y)
+        self.collect(charges, integral_xA.view_as(pair_ntA), weight_n, targets.out_tI)
 
     @cached_property
     def loops(self) -> PairLoops:
@@ -288,7 +303,7 @@ class PairExchange:
         """All of it in three passes, on a GPU, if they cover the grid."""
         if not isinstance(self.loops, pair_loops_cuda.CudaLoops):
             return None
-        return pair_passes_cuda.passes(self.loops, self.grid.size_c, self.atoms.runtime.device, self.dtype)
+        return pair_passes_cuda.passes(self.grid.size_c, self.atoms.runtime.device, self.dtype)
 
     def densities(
         self, u_nR: torch.Tensor, u_tR: torch.Tensor, pair_ntA: torch.Tensor, table: PairTable, q_n: torch.Tensor
@@ -307,29 +322,6 @@ class PairExchange:
     ) -> torch.Tensor:
         """∫ g_aL V of some charges; (x, A)."""
         return self.loops.integrals(field_xR, charges, table.phase_qS, q_n, 1 / self.points)
-
-    def _add_slopes(
-        self, pair_ntA: torch.Tensor, field_xR: torch.Tensor, weight_n: torch.Tensor, table: PairTable,
-        q_n: torch.Tensor, out_tav: torch.Tensor,
-    ) -> None:  # fmt: skip
-        """Forces of compensation charges that move."""
-        for v, moving in enumerate(self.charge_slopes):
-            slope_ntA = self.integrals(moving, field_xR, table, q_n).view_as(pair_ntA)
-            product_ntA = (pair_ntA.conj() * slope_ntA).real * weight_n[:, None, None]
-            out_tav[..., v] += product_ntA.sum(0).unflatten(1, (-1, HARMONICS)).sum(2)
-
-    @cached_property
-    def charge_slopes(self) -> list[PairCharges]:
-        """∂/∂R_a,v of the compensation charges, for v = x, y, z."""
-        return [self.charges.slope(v) for v in range(3)]
-
-    @cached_property
-    def charge_strains(self) -> dict[tuple[int, int], PairCharges]:
-        """What a symmetric strain ε_vw = ε_wv, v <= w, does to the compensation charges."""
-        def change(v: int, w: int) -> PairCharges:
-            return self.charges.changed(lambda part: 0.5 * (part.strained(v, w) + part.strained(w, v)))
-
-        return {(v, w): change(v, w) for v in range(3) for w in range(v, 3)}
 
     def charges_of_pairs(self, charges: list[torch.Tensor], proj_tI: torch.Tensor) -> torch.Tensor:
         """Q_nm,aL from those of sources; (n, t, A)."""

@@ -26,7 +26,7 @@ def projector_forces(
 ) -> torch.Tensor:  # fmt: skip
     """What this rank's orbitals give to the sum over all, (a, 3); eig_skn and filling_skn: of all k-points.
 
-    more_sknI: what terms of the orbitals add to the pencils (`OrbitalForces`).
+    more_sknI: what terms of the orbitals add to the pencils (`OrbitalDerivatives`).
     """
     counts_a, device = atoms.layout.projectors_a, coeff_sknG.device
     gradient_Iv = torch.zeros((atoms.layout.projector_count, 3), dtype=atoms.runtime.real, device=device)

@@ -85,25 +85,15 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class OrbitalForces:
-    """Forces of a term that depends on the orbitals themselves.
+class OrbitalDerivatives:
+    """What moving atoms and straining the cell do to a term that depends on the orbitals themselves.
 
-    force_av: -∂E/∂R at fixed orbitals and projections, hartree per bohr, over all ranks; pencil_sknI: f_n c_nI of this
-    group's orbitals that hold electrons, where Σ_I p̃_I c_nI is what the term adds to H ψ̃_n between projectors.
+    force_av: -∂E/∂R at fixed orbitals and projections, hartree per bohr, over all ranks; strain_vv: ∂E/∂ε at fixed
+    coefficients and projections, hartree, of this rank's orbitals; pencil_sknI: f_n c_nI of this group's orbitals that
+    hold electrons, where Σ_I p̃_I c_nI is what the term adds to H ψ̃_n between projectors.
     """
 
     force_av: torch.Tensor
-    pencil_sknI: torch.Tensor
-
-
-@dataclass(frozen=True)
-class OrbitalStrain:
-    """What strain does to a term that depends on the orbitals themselves.
-
-    strain_vv: ∂E/∂ε at fixed coefficients and projections, hartree, of this rank's orbitals; pencil_sknI: as in
-    `OrbitalForces`.
-    """
-
     strain_vv: torch.Tensor
     pencil_sknI: torch.Tensor
 
@@ -126,15 +116,11 @@ class Term(ABC):
         """-∂E/∂R at fixed ñ + ñ_c and D, (a, 3) in hartree per bohr; None where nothing else moves with the atoms."""
         return None
 
-    def orbital_forces(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalForces | None:
-        """What depends on the orbitals and not on densities alone; None for most terms.
+    def orbital_derivatives(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalDerivatives | None:
+        """Forces and strain of what depends on the orbitals and not on densities alone; None for most terms.
 
         filling_skn = w_k g f: of all points, in host memory.
         """
-        return None
-
-    def orbital_strain(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> OrbitalStrain | None:
-        """The same for a strain."""
         return None
 
 

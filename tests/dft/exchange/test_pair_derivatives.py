@@ -13,8 +13,8 @@ from eigenwerk.dft.exchange.kernel import (
     wigner_seitz_kernel,
 )
 from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
 from eigenwerk.dft.exchange.pair_grid import PairGrid
-from eigenwerk.dft.exchange.pair_stress import exchange_strain
 from eigenwerk.dft.exchange.pairs import PairExchange
 from eigenwerk.dft.terms.projectors import projector_strain
 
@@ -64,7 +64,7 @@ def test_strain_is_the_derivative_at_fixed_coefficients(name, exchanging, crysta
     calc = kpoints_case.calc
     kernel = kernel_of(kernel_name, calc.structure, calc.kpoints)
     case = exchanging(**settings, kernel=kernel)
-    found = exchange_strain(case.operator, case.sources, case.coeff, case.filling)
+    found = exchange_derivatives(case.operator, case.sources, case.coeff, case.filling)
     strain_vv = torch.zeros((3, 3), dtype=torch.float64, requires_grad=True)
     lattice_cv = calc.basis.lattice.vector_cv
     atoms = calc.atoms.strained(lattice_cv @ (torch.eye(3, dtype=torch.float64) + strain_vv).T)
