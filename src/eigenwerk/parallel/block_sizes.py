@@ -27,6 +27,15 @@ EXCHANGE_TABLE_BYTES, DEVICE_EXCHANGE_TABLE_BYTES = 2**28, 2**31
 EXCHANGE_SOURCE_BYTES = 2**33
 """Occupied orbitals on the grid that a GPU keeps during an application of exact exchange, if there is room for all."""
 
+EXCHANGE_MIRROR_BYTES, DEVICE_EXCHANGE_MIRROR_BYTES = 2**30, 3 * 2**33
+"""Orbitals on the grid, and what exact exchange makes of them, where every pair of them is done once: all at a time."""
+
+EXCHANGE_OWN_SHARE = 0.5
+"""Of the points of a mesh that must be a rank's own, for pairs to be done once."""
+
+EXCHANGE_LEAST_POINTS, DEVICE_EXCHANGE_LEAST_POINTS = 10**5, 10**9
+"""Of all grids of pairs between two k-points, for the same: with fewer, calls take longer than grids."""
+
 EXCHANGE_OPERATORS = 6
 """Operators of exact exchange that are kept as rows; then only the last one is, and their way begins anew."""
 
@@ -50,6 +59,19 @@ def exchange_bytes(grid_bytes: float) -> tuple[float, float]:
 def exchange_table_bytes(grid_bytes: float) -> int:
     """Bytes of interactions that are kept, where orbitals on the grid have grid_bytes."""
     return DEVICE_EXCHANGE_TABLE_BYTES if grid_bytes == DEVICE_GRID_BYTES else EXCHANGE_TABLE_BYTES
+
+
+def pairs_once(own: int, mesh: int, grids: float, points: int, grid_bytes: float) -> bool:
+    """Whether exact exchange does each pair of orbitals once: of `mesh` points most are a rank's own, and two points
+    have enough to do, `grids` of so many points; else several points at a time are faster."""
+    on_device = grid_bytes == DEVICE_GRID_BYTES
+    least = DEVICE_EXCHANGE_LEAST_POINTS if on_device else EXCHANGE_LEAST_POINTS
+    return own >= EXCHANGE_OWN_SHARE * mesh and grids * points >= least
+
+
+def exchange_mirror_bytes(grid_bytes: float) -> int:
+    """Bytes for exact exchange with every pair done once, where orbitals on the grid have grid_bytes."""
+    return DEVICE_EXCHANGE_MIRROR_BYTES if grid_bytes == DEVICE_GRID_BYTES else EXCHANGE_MIRROR_BYTES
 
 
 def points_in_block(points: int, point_bytes: int, block_bytes: float) -> int:

@@ -100,19 +100,20 @@ class MeshOrbitals:
 
     def __init__(
         self, stars: "Stars", coeff_sknW: torch.Tensor, proj_sknI: torch.Tensor, occ_skn: torch.Tensor,
-        dtype: torch.dtype,
+        dtype: torch.dtype, made_of: torch.Tensor,
     ):  # fmt: skip
         """coeff_sknW, proj_sknI, occ_skn (0 to 1): of all irreducible points, complex, whole spheres; dtype: complex
-        numbers of orbitals on the grid."""
+        numbers of orbitals on the grid; made_of: the coefficients that they come from, as solvers have them."""
         self.stars, self.coeff_sknW, self.proj_sknI, self.occ_skn = stars, coeff_sknW, proj_sknI, occ_skn
-        self.dtype, self._made = dtype, dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]]()
+        self.made_of, self.dtype = made_of, dtype
+        self._made = dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]]()
 
     def blocks(self, s: int, points: Sequence[MeshPoint], size: int) -> Iterator[SourceBlock]:
         """Occupied orbitals of a spin and some points, so many at a time; on a GPU those of several points together,
         where one has few."""
         together, waiting, count = self.coeff_sknW.is_cuda, list[tuple[MeshPoint, slice]](), 0
         for point in points:
-            for n in blocks_of(filled_bands(self.occ_skn[self._spin(s, point), point.irreducible][None]), size):
+            for n in blocks_of(self.filled(s, point), size):
                 if waiting and (not together or count + n.stop - n.start > size):
                     yield self._block(s, waiting)
                     waiting, count = [], 0
@@ -121,10 +122,22 @@ class MeshOrbitals:
         if waiting:
             yield self._block(s, waiting)
 
+    def filled(self, s: int, point: MeshPoint) -> int:
+        """How many orbitals of a point may be occupied."""
+        return filled_bands(self.occ_skn[self._spin(s, point), point.irreducible][None])
+
+    def weights(self, s: int, point: MeshPoint) -> torch.Tensor:
+        """w_n = f_n times the weight of the point."""
+        return self.occ_skn[self._spin(s, point), point.irreducible] * point.weight
+
+    def block(self, s: int, point: MeshPoint, n: slice) -> SourceBlock:
+        """Some orbitals of one point."""
+        return self._block(s, [(point, n)])
+
     def _block(self, s: int, pieces: list[tuple[MeshPoint, slice]]) -> SourceBlock:
         made = [self._piece(self._spin(s, point), point, n) for point, n in pieces]
         orbitals, projections_ = zip(*made, strict=True)
-        weights = [self.occ_skn[self._spin(s, point), point.irreducible, n] * point.weight for point, n in pieces]
+        weights = [self.weights(s, point)[n] for point, n in pieces]
         place_n = torch.repeat_interleave(torch.tensor([len(weight_n) for weight_n in weights]))
         u_nR, proj_nI = (one[0] if len(one) == 1 else torch.cat(one) for one in (orbitals, projections_))
         points = tuple(point for point, _ in pieces)
@@ -208,7 +221,7 @@ class Stars:
         coeff_ksnW = self._of_all_points(torch.stack(own_coeff, 1), True)
         proj_ksnI = self._of_all_points(torch.stack(own_proj, 1), False)
         whole = coeff_ksnW.movedim(0, 1), proj_ksnI.movedim(0, 1), occ_skn[..., :used]
-        return MeshOrbitals(self, *whole, dtype or runtime.complex)
+        return MeshOrbitals(self, *whole, dtype or runtime.complex, coeff_sknG)
 
     def on_whole_sphere(self, coeff_nW: torch.Tensor, k: int) -> torch.Tensor:
         """With the partners of waves, if half of them is kept, and without padding."""

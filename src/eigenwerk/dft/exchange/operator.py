@@ -21,7 +21,8 @@ from eigenwerk.dft.exchange.kernel import ExchangeKernel
 from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint, SourceBlock, Stars, blocks_of
 from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.exchange.pair_loops import PairTable
-from eigenwerk.dft.exchange.pairs import PairExchange, Targets, block_of_sources
+from eigenwerk.dft.exchange.pair_symmetry import applied_once
+from eigenwerk.dft.exchange.pairs import Fields, PairExchange, Targets, block_of_sources
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES, exchange_bytes
@@ -37,6 +38,15 @@ class Share:
     rows_1bI: torch.Tensor
     filling_b: torch.Tensor
     filling_n: torch.Tensor
+
+
+@dataclass(frozen=True)
+class OwnBands:
+    """Bands own_n of a point on a rank: whole orbitals and their rows."""
+
+    own_n: slice
+    x_1bW: torch.Tensor
+    rows_1bI: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -96,8 +106,12 @@ class ExchangeOperator:
         with self.basis.runtime.trace.span("exact exchange"):
             out_sknG = torch.empty_like(coeff_sknG)
             for s, x_knG in enumerate(coeff_sknG):
-                for k in range(len(x_knG)):
-                    out_sknG[s, k] = self._of_point(sources, s, k, x_knG[k : k + 1])[0]
+                own = [self._to_bands(k, x_knG[k : k + 1]) for k in range(len(x_knG))]
+                # sources are these orbitals: of their pairs half are enough
+                found = applied_once(self, sources, s, own) if sources.made_of is coeff_sknG else None
+                for k, one in enumerate(own):
+                    image_1bW, rows_bI = found[k] if found else self._of_bands(sources, s, k, one.x_1bW, one.rows_1bI)
+                    out_sknG[s, k] = self._to_waves(k, image_1bW, rows_bI, x_knG.shape[1])[0]
             return out_sknG
 
     def energy(self, coeff_sknG: torch.Tensor, image_sknG: torch.Tensor, filling_skn: torch.Tensor) -> float:
@@ -143,19 +157,21 @@ class ExchangeOperator:
         ranks = range(self.basis.runtime.bands.size)
         return [min((rank + 1) * size, count) - min(rank * size, count) for rank in ranks]
 
-    def _of_point(self, sources: MeshOrbitals, s: int, k: int, x_1nG: torch.Tensor) -> torch.Tensor:
-        """Of one point: to bands, exchange, and back; the part between projectors in the layout of waves."""
-        atoms, comm, here = self.atoms, self.basis.runtime.bands, slice(k, k + 1)
-        projector_1IG, count = atoms.projector_kIG[here], x_1nG.shape[1]
-        rows_1nI = comm.sum(projections(x_1nG, projector_1IG))
+    def _to_bands(self, k: int, x_1nG: torch.Tensor) -> "OwnBands":
+        """Of one point: this rank's part of its bands."""
+        comm, count = self.basis.runtime.bands, x_1nG.shape[1]
+        rows_1nI = comm.sum(projections(x_1nG, self.atoms.projector_kIG[k : k + 1]))
         own_1bW, own_n = ToBands(comm, x_1nG).wait(), own_bands(comm, count)
-        mine_1bW = own_1bW[:, : own_n.stop - own_n.start]
-        image_1bW, rows_bI = self._of_bands(sources, s, k, mine_1bW, rows_1nI[:, own_n])
-        padded_1bW = torch.zeros_like(own_1bW)
+        return OwnBands(own_n, own_1bW[:, : own_n.stop - own_n.start], rows_1nI[:, own_n])
+
+    def _to_waves(self, k: int, image_1bW: torch.Tensor, rows_bI: torch.Tensor, count: int) -> torch.Tensor:
+        """V_x of all bands of one point from this rank's; the part between projectors in the layout of waves."""
+        comm, here = self.basis.runtime.bands, slice(k, k + 1)
+        padded_1bW = image_1bW.new_zeros((1, bands_per_rank(comm, count), image_1bW.shape[2]))
         padded_1bW[:, : image_1bW.shape[1]] = image_1bW
         out_1nG = ToWaves(comm, padded_1bW, count).wait()
         all_nI = comm.all_gather(rows_bI.contiguous(), self._band_counts(count))
-        out_1nG = torch.baddbmm(out_1nG, all_nI[None], projector_1IG)
+        out_1nG = torch.baddbmm(out_1nG, all_nI[None], self.atoms.projector_kIG[here])
         return out_1nG.mul_(-self.fraction * self.basis.mask_kG[here][:, None])
 
     def _of_bands(
@@ -179,9 +195,14 @@ class ExchangeOperator:
         return torch.cat(images, 1), torch.cat(rows)
 
     def targets(self, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor) -> Targets:
-        """Whole orbitals of a point on the grid, real ones in pairs."""
+        """Whole orbitals of a point on the grid, and room for what is made of them in double precision."""
+        return Targets.of(self.on_grid(k, x_1bW, rows_1bI), self.basis.runtime.complex)
+
+    def on_grid(self, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor) -> Fields:
+        """Whole orbitals of a point on the grid, real ones in pairs, in the numbers of pairs."""
         u_1tR = self.sphere_map.problems(slice(k, k + 1)).to_grid(x_1bW)
-        return Targets.of(u_1tR[0].flatten(1), self.fields(k, rows_1bI), self.pairs.dtype)
+        dtype = self.pairs.dtype
+        return Fields(u_1tR[0].flatten(1).to(dtype).contiguous(), self.fields(k, rows_1bI).to(dtype))
 
     def table(self, k: int, block: SourceBlock) -> PairTable:
         """Of the wave vectors from the points of a block to one of this k-group."""

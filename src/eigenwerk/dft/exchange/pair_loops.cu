@@ -89,6 +89,23 @@ extern "C" __global__ void accumulate_pairs(
     out[t * R + r].y += sum.y;
 }
 
+// out[n, r] += sum over t of u_t[r] conj(field[n, t, r])
+extern "C" __global__ void mirror_pairs(
+    const complex_t* field, const complex_t* u_t, wide_t* out, long long R, long long T)
+{
+    const long long r = (long long)blockIdx.x * blockDim.x + threadIdx.x, n = blockIdx.y;
+    if (r >= R) return;
+    complex_t sum = {0, 0};
+    #pragma unroll 8
+    for (long long t = 0; t < T; ++t) {
+        const complex_t v = field[(n * T + t) * R + r], u = u_t[t * R + r];
+        sum.x += u.x * v.x + u.y * v.y;
+        sum.y += u.y * v.x - u.x * v.y;
+    }
+    out[n * R + r].x += sum.x;
+    out[n * R + r].y += sum.y;
+}
+
 // out[x, a, L] = scale * sum over points of the sphere of atom a of g_L conj(phase) field[x]; atoms of one species
 extern "C" __global__ void integrate_pairs(
     const complex_t* field, const long long* index, const REAL* table, const complex_t* phase, const long long* q_n,

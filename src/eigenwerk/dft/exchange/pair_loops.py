@@ -56,6 +56,12 @@ class PairLoops:
         for u_R, weight, field_tR in zip(u_nR, weight_n.tolist(), field_ntR, strict=True):
             out_tR += field_tR * (weight * u_R)
 
+    def mirror(self, field_xR: torch.Tensor, u_tR: torch.Tensor, out_nR: torch.Tensor) -> None:
+        """out_n += Σ_t u_t V*_nt; out in double precision."""
+        field_ntR = field_xR.view(-1, len(u_tR), field_xR.shape[1])
+        for out_R, field_tR in zip(out_nR, field_ntR, strict=True):
+            out_R += (u_tR * field_tR.conj()).sum(0)
+
     def add_squares(
         self, density_xR: torch.Tensor, weight_x: torch.Tensor, q_n: torch.Tensor, out_qR: torch.Tensor
     ) -> None:

@@ -40,7 +40,7 @@ class CudaLoops(PairLoops):
 
         self._form, self._multiply = found("form_pairs"), found("multiply_pairs")
         self._accumulate, self._integrate = found("accumulate_pairs"), found("integrate_pairs")
-        self._feel = found("feel_pairs")
+        self._feel, self._mirror = found("feel_pairs"), found("mirror_pairs")
         self._lists: WeakKeyDictionary[PairCharges, ChargesByPoint] = WeakKeyDictionary()
 
     def form(
@@ -97,6 +97,14 @@ class CudaLoops(PairLoops):
             integer(not u_nR.is_complex()), pointer(weight_n), pointer(out_tR), integer(points), integer(count),
             integer(len(u_nR)),
         )  # fmt: skip
+
+    def mirror(self, field_xR: torch.Tensor, u_tR: torch.Tensor, out_nR: torch.Tensor) -> None:
+        """As in the plain twin."""
+        u_tR, (count, points) = u_tR.contiguous(), out_nR.shape
+        blocks = (-(-points // THREADS), count, 1)
+        self._mirror(
+            blocks, THREADS, pointer(field_xR), pointer(u_tR), pointer(out_nR), integer(points), integer(len(u_tR))
+        )
 
     def add_table_slopes(
         self, field_xR: torch.Tensor, charge_xA: torch.Tensor, charges: PairCharges, phase_qS: torch.Tensor | None,

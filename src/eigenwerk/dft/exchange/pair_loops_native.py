@@ -111,6 +111,21 @@ void feel(const REAL* field, const long* index, const REAL* q, const REAL* phase
         }
 }
 
+/* out[n, r] += sum over t of u_t[r] conj(V[n, t, r]) */
+void mirror(const REAL* field, const REAL* u_t, double* out, long N, long T, long R)
+{
+    for (long n = 0; n < N; ++n)
+        for (long t = 0; t < T; ++t) {
+            const REAL* restrict v = field + 2 * (n * T + t) * R;
+            const REAL* restrict u = u_t + 2 * t * R;
+            double* restrict o = out + 2 * n * R;
+            for (long r = 0; r < R; ++r) {
+                o[2*r] += u[2*r] * v[2*r] + u[2*r+1] * v[2*r+1];
+                o[2*r+1] += u[2*r+1] * v[2*r] - u[2*r] * v[2*r+1];
+            }
+        }
+}
+
 /* out[r] += sum over x of w_x |field[x, r]|^2 */
 void squares(const REAL* restrict field, const double* weight, double* restrict out, long X, long R)
 {
@@ -155,9 +170,10 @@ class NativeLoops(PairLoops):
     """Those of a compiled library."""
 
     def __init__(self, source: str):
-        names = ("form", "charge", "integrate", "multiply", "accumulate", "feel", "squares")
+        names = ("form", "charge", "integrate", "multiply", "accumulate", "feel", "squares", "mirror")
         found = [_found(source, name) for name in names]
-        self._form, self._charge, self._integrate, self._multiply, self._accumulate, self._feel, self._squares = found
+        self._form, self._charge, self._integrate, self._multiply, self._accumulate, *others = found
+        self._feel, self._squares, self._mirror = others
 
     def form(
         self, u_nR: torch.Tensor, u_tR: torch.Tensor, charge_xA: torch.Tensor, charges: PairCharges,
@@ -209,6 +225,11 @@ class NativeLoops(PairLoops):
             field_xR.data_ptr(), u_nR.data_ptr(), weight_n.data_ptr(), out_tR.data_ptr(), int(not u_nR.is_complex()),
             len(u_nR), len(out_tR), out_tR.shape[1],
         )  # fmt: skip
+
+    def mirror(self, field_xR: torch.Tensor, u_tR: torch.Tensor, out_nR: torch.Tensor) -> None:
+        """As in the plain twin."""
+        u_tR = u_tR.contiguous()
+        self._mirror(field_xR.data_ptr(), u_tR.data_ptr(), out_nR.data_ptr(), len(out_nR), *u_tR.shape)
 
     def add_squares(
         self, density_xR: torch.Tensor, weight_x: torch.Tensor, q_n: torch.Tensor, out_qR: torch.Tensor

@@ -68,14 +68,47 @@ class Targets:
     out_tI: torch.Tensor
 
     @staticmethod
-    def of(u_tR: torch.Tensor, proj_tI: torch.Tensor, dtype: torch.dtype) -> "Targets":
-        """With nothing made of them yet, in numbers of that type; results are in double precision."""
-        out_tR, out_tI = torch.zeros_like(u_tR), torch.zeros_like(proj_tI)
-        return Targets(u_tR.to(dtype).contiguous(), proj_tI.to(dtype), out_tR, out_tI)
+    def of(fields: "Fields", kind: torch.dtype) -> "Targets":
+        """With nothing made of them yet; kind: of the results."""
+        out_tR, out_tI = (torch.zeros_like(one, dtype=kind) for one in (fields.u_tR, fields.proj_tI))
+        return Targets(fields.u_tR, fields.proj_tI, out_tR, out_tI)
 
     def some(self, t: slice) -> "Targets":
         """Some of them; what is added to their results is added to these."""
         return Targets(self.u_tR[t], self.proj_tI[t], self.out_tR[t], self.out_tI[t])
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Orbitals as in `Targets`."""
+
+    u_tR: torch.Tensor
+    proj_tI: torch.Tensor
+
+    def some(self, t: slice) -> "Fields":
+        """Some of them."""
+        return Fields(self.u_tR[t], self.proj_tI[t])
+
+    def times(self, factor: float) -> "Fields":
+        """All times a factor."""
+        return self if factor == 1 else Fields(self.u_tR * factor, self.proj_tI * factor)
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """What conjugate potentials V*_nm make of sources: nR on the grid, nI coefficients of projectors."""
+
+    out_nR: torch.Tensor
+    out_nI: torch.Tensor
+
+    def some(self, n: slice) -> "Mirror":
+        """Of some sources."""
+        return Mirror(self.out_nR[n], self.out_nI[n])
+
+    def plus(self, other: "Mirror") -> None:
+        """Add others."""
+        self.out_nR.add_(other.out_nR)
+        self.out_nI.add_(other.out_nI)
 
 
 @dataclass(frozen=True)
@@ -212,6 +245,30 @@ class PairExchange:
 
         each(work, blocks_of(len(targets.u_tR), step), threads)
 
+    def add_mirrored(
+        self, sources: SourceBlock, table: PairTable, targets: Targets, weighted: Fields, mirror: Mirror
+    ) -> None:
+        """As `add`, and what the conjugate potentials make of the sources; weighted: targets times weights that they
+        have as sources."""
+        charges, u_nR = self.charges_of_sources(sources.proj_nI), self.orbitals(sources)
+        threads, step, most_t, most_n = self._blocks(targets)
+
+        def work(part: slice) -> Mirror:
+            # threads must not add to the same sources
+            own = mirror
+            if threads > 1:
+                own = Mirror(torch.zeros_like(mirror.out_nR), torch.zeros_like(mirror.out_nI))
+            for t in blocks_of(part.stop - part.start, most_t):
+                here = slice(part.start + t.start, part.start + t.stop)
+                for n in blocks_of(len(u_nR), most_n):
+                    some, back = [one[:, n] for one in charges], (weighted.some(here), own.some(n))
+                    self._add(sources.some(n, u_nR), some, table, targets.some(here), back)
+            return own
+
+        for own in each(work, blocks_of(len(targets.u_tR), step), threads):
+            if own is not mirror:
+                mirror.plus(own)
+
     def _blocks(self, targets: Targets) -> tuple[int, int, int, int]:
         """Threads that share targets, targets of each, targets and sources at a time."""
         threads, count = threads_for(targets.u_tR.device), len(targets.u_tR)
@@ -235,19 +292,29 @@ class PairExchange:
             found.append((proj_ani @ matrix_ix).unflatten(-1, (HARMONICS, count)))
         return found
 
-    def _add(self, sources: SourceBlock, charges: list[torch.Tensor], table: PairTable, targets: Targets) -> None:
+    def _add(
+        self, sources: SourceBlock, charges: list[torch.Tensor], table: PairTable, targets: Targets,
+        mirrored: tuple[Fields, Mirror] | None = None,
+    ) -> None:  # fmt: skip
+        """mirrored: weighted targets, and where to add what they make of sources."""
         u_nR, weight_n, q_n = sources.u_nR, sources.weight_n, sources.q_n
         pair_ntA = self.charges_of_pairs(charges, targets.proj_tI)
         if self.passes is not None:
-            integral_xA = self.passes(
+            passed = self.passes(
                 u_nR, targets.u_tR, pair_ntA.flatten(0, 1), self.charges, table, q_n, weight_n, targets.out_tR,
-                1 / self.points,
-            ).integral_xA  # fmt: skip
+                1 / self.points, mirrored is not None,
+            )  # fmt: skip
+            integral_xA, field_xR = passed.integral_xA, passed.potential_xR
         else:
             field_xR = self.potentials(self.densities(u_nR, targets.u_tR, pair_ntA, table, q_n), table, q_n)
             integral_xA = self.integrals(self.charges, field_xR, table, q_n)
             self.loops.accumulate(field_xR, u_nR, weight_n, targets.out_tR)
         self.collect(charges, integral_xA.view_as(pair_ntA), weight_n, targets.out_tI)
+        if mirrored is not None and field_xR is not None:
+            (weighted, mirror), one_t = mirrored, torch.ones_like(weight_n[:1]).expand(len(targets.u_tR))
+            self.loops.mirror(field_xR, weighted.u_tR, mirror.out_nR)
+            integral_tnA = integral_xA.view_as(pair_ntA).transpose(0, 1).conj().resolve_conj()
+            self.collect(self.charges_of_sources(weighted.proj_tI), integral_tnA, one_t, mirror.out_nI)
 
     def add_derivatives(
         self, sources: SourceBlock, table: PairTable, targets: Targets, filling_t: torch.Tensor

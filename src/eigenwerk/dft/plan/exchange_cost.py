@@ -5,6 +5,7 @@ the whole mesh: two FFTs there and back, and as many passes over the grid again 
 
     t = s k N_k [n' f PAIR · 2 FFT(N) + CALL],   n' = n, or n/2 of real orbitals
 
+(of a rank's own occupied orbitals, pairs (n, m) and (m, n) at once, where that pays: f/2 of their f partners)
 shared by the ranks.  PAIR and CALL are fitted to seven small systems on one core, of which `benchmarks/hybrids/
 application_time.py` writes the table; on a GPU they are not measured.
 """
@@ -14,6 +15,7 @@ from math import ceil, log10
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import Machine
+from eigenwerk.parallel.block_sizes import pairs_once
 
 PAIR, CALL = 4.3, 0.8e-3
 """Time of a pair over that of its two FFTs; seconds for two points before there are pairs, on one core."""
@@ -25,6 +27,19 @@ FORCES = 2
 """Applications to the filled bands that forces are worth: twice the products."""
 
 
+MIRRORED = 0.7
+"""What is saved of a pair that comes of another, in units of a pair."""
+
+
+def done_once(size: JobSize, layout: Layout, machine: Machine) -> bool:
+    """Whether pairs of a rank's own orbitals are done once."""
+    own = min(size.filled, ceil(size.bands / layout.band_ranks))
+    grids = own**2 / (2 if size.real else 1)
+    if size.exchange_block:
+        return False
+    return pairs_once(layout.points(size.kpoints), size.mesh, grids, size.wave_points, machine.grid_bytes)
+
+
 def application_seconds(size: JobSize, layout: Layout, machine: Machine) -> float:
     """Of the rank with most to do; 0 without exact exchange."""
     if not size.mesh:
@@ -32,9 +47,14 @@ def application_seconds(size: JobSize, layout: Layout, machine: Machine) -> floa
     points = size.spins * layout.points(size.kpoints) * size.mesh
     bands = ceil(size.bands / layout.band_ranks)
     targets = ceil(bands / 2) if size.real else bands
+    partners = float(size.filled)
+    if done_once(size, layout, machine):
+        own = min(size.filled, bands)
+        share = layout.points(size.kpoints) / size.mesh  # of all partners
+        partners -= MIRRORED * share * own / bands * own / 2
     pair = PAIR * 2 * machine.fft_seconds(size.wave_points)
     call = DEVICE_CALLS * machine.launch if machine.on_device else CALL
-    return points * (targets * size.filled * pair + call)
+    return points * (targets * partners * pair + call)
 
 
 def expected_applications(energy_tolerance: float) -> int:

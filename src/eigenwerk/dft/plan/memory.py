@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
+from eigenwerk.dft.plan.exchange_cost import done_once
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import Machine
@@ -22,6 +23,7 @@ from eigenwerk.parallel.block_sizes import (
     FEWEST_GUARDS,
     GUARD_SHARE,
     exchange_bytes,
+    exchange_mirror_bytes,
     exchange_table_bytes,
 )
 
@@ -247,13 +249,19 @@ def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mappi
     grid = COMPLEX * size.wave_points
     room, pairs = exchange_bytes(machine.grid_bytes)
     together = size.exchange_block or room / grid
-    targets = grid * max(1, min(together, size.bands / layout.band_ranks))
+    bands = size.bands / layout.band_ranks
+    targets = 2 * grid * max(1, min(together, bands))
+    if done_once(size, layout, machine):  # all of them, and what comes back to sources
+        sharing = 2 if size.real else 1
+        fields = 1.5 * bands / sharing + min(size.filled, bands) * (0.5 / sharing + 1)
+        all_at_once = grid * layout.points(size.kpoints) * fields
+        targets = all_at_once if all_at_once <= exchange_mirror_bytes(machine.grid_bytes) else targets
     # of compensation charges on at most all points, and of the interaction by wave vector
     most = exchange_table_bytes(machine.grid_bytes)
     tables = (HARMONICS + 3) * 8 * size.wave_points + min(most, size.mesh * axes["k"] * grid)
     kept = size.spins * size.mesh * size.filled * grid / 2 if machine.on_device else 0.0
     kept = kept if kept <= EXCHANGE_SOURCE_BYTES else 0.0
-    return 2 * occupied + images + 2 * targets + 4 * max(grid, pairs) + tables + kept
+    return 2 * occupied + images + targets + 4 * max(grid, pairs) + tables + kept
 
 
 def _waves(size: JobSize, layout: Layout) -> int:

@@ -1,0 +1,85 @@
+"""Every pair once gives what all pairs give."""
+
+import pytest
+import torch
+
+from eigenwerk.dft.crystal.downsampling import Downsampling
+from eigenwerk.dft.exchange import operator as operators
+from eigenwerk.dft.exchange import pair_symmetry
+from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.exchange.pairs import PairExchange
+
+CASES = {
+    "complex": {"mesh": (1, 1, 2), "symmetry_level": -1},
+    "complex, more bands than occupied": {"mesh": (1, 2, 1), "symmetry_level": -1, "occupied": 4, "bands": 7},
+    "every second q-point": {"mesh": (1, 1, 2), "symmetry_level": -1, "downsampling": Downsampling((1, 1, 2))},
+    "real in space, fractional": {
+        "name": "lih_bent", "occupied": 3, "bands": 5, "mesh": (1, 1, 2), "real": True, "cutoff_eV": 150.0, "top": 0.6,
+    },
+    "Gamma": {"real": True, "occupied": 5, "bands": 6},
+    "real by inversion, grid shifted": {
+        "name": "pairs", "occupied": 11, "bands": 13, "mesh": (2, 1, 1), "shift": (0.5, 0, 0), "symmetry_level": 2,
+        "real": True,
+    },
+    "some points by symmetry": {"name": "lih_bent", "mesh": (2, 2, 1), "occupied": 2, "cutoff_eV": 150.0},
+    "two spins, fractional": {
+        "name": "o2", "occupied": 6, "bands": 8, "spins": 2, "cutoff_eV": 150.0, "real": True, "top": 0.3,
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Pairs once also where it does not pay; counts pairs of fields."""
+    monkeypatch.setattr(pair_symmetry, "pairs_once", lambda *sizes: True)
+    monkeypatch.setattr(pair_symmetry, "PIECES", 4)
+    count, add = [0], PairExchange._add
+
+    def counting(self, sources, charges, table, targets, mirrored=None):
+        count[0] += len(sources.u_nR) * len(targets.u_tR)
+        add(self, sources, charges, table, targets, mirrored)
+
+    monkeypatch.setattr(PairExchange, "_add", counting)
+    return count
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pairs_once_give_what_all_pairs_give(name, exchanging, counted, monkeypatch):
+    case = exchanging(**CASES[name])
+    once = counted[0]
+    with monkeypatch.context() as context:
+        context.setattr(operators, "applied_once", lambda *arguments: None)
+        counted[0] = 0
+        expected = case.operator.apply(case.sources, case.coeff)
+    assert 0 < once < counted[0]
+    torch.testing.assert_close(case.image, expected, atol=1e-12 * float(expected.abs().max()), rtol=0)
+
+
+def test_other_orbitals_take_all_pairs(exchanging, counted):
+    case = exchanging(**CASES["complex"])
+    counted[0] = 0
+    found = case.operator.apply(case.sources, case.coeff.clone())
+    points, bands, occupied = 2, 5, 3
+    assert counted[0] == points**2 * bands * occupied
+    torch.testing.assert_close(found, case.image, atol=1e-12, rtol=0)
+
+
+def test_threads_do_not_change_more_than_rounding(exchanging, counted):
+    case = exchanging(**CASES["Gamma"])
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        found = case.operator.apply(case.sources, case.coeff)
+    finally:
+        torch.set_num_threads(before)
+    torch.testing.assert_close(found, case.image, atol=1e-12, rtol=0)
+
+
+def test_too_little_memory_takes_all_pairs(exchanging, counted, monkeypatch):
+    case = exchanging(**CASES["complex"])
+    once = counted[0]
+    monkeypatch.setattr(pair_symmetry, "exchange_mirror_bytes", lambda grid_bytes: 1000)
+    counted[0] = 0
+    operator = ExchangeOperator(case.calc.atoms, case.operator.kernel, 0.4, grid=case.operator.grid)
+    operator.apply(operator.sources(case.coeff, case.occ), case.coeff)
+    assert counted[0] > once
