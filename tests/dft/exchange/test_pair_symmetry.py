@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from eigenwerk.dft.crystal.downsampling import Downsampling
-from eigenwerk.dft.exchange import operator as operators
 from eigenwerk.dft.exchange import pair_symmetry
 from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.exchange.pair_symmetry import applied_to_own
 from eigenwerk.dft.exchange.pairs import PairExchange
 
 CASES = {
@@ -44,24 +44,13 @@ def counted(monkeypatch):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_pairs_once_give_what_all_pairs_give(name, exchanging, counted, monkeypatch):
+def test_pairs_once_give_what_all_pairs_give(name, exchanging, counted):
     case = exchanging(**CASES[name])
-    once = counted[0]
-    with monkeypatch.context() as context:
-        context.setattr(operators, "applied_once", lambda *arguments: None)
-        counted[0] = 0
-        expected = case.operator.apply(case.sources, case.coeff)
-    assert 0 < once < counted[0]
-    torch.testing.assert_close(case.image, expected, atol=1e-12 * float(expected.abs().max()), rtol=0)
-
-
-def test_other_orbitals_take_all_pairs(exchanging, counted):
-    case = exchanging(**CASES["complex"])
+    every = counted[0]
     counted[0] = 0
-    found = case.operator.apply(case.sources, case.coeff.clone())
-    points, bands, occupied = 2, 5, 3
-    assert counted[0] == points**2 * bands * occupied
-    torch.testing.assert_close(found, case.image, atol=1e-12, rtol=0)
+    found = applied_to_own(case.operator, case.coeff, case.occ)
+    assert 0 < counted[0] < every
+    torch.testing.assert_close(found, case.image, atol=1e-12 * float(case.image.abs().max()), rtol=0)
 
 
 def test_threads_do_not_change_more_than_rounding(exchanging, counted):
@@ -69,17 +58,20 @@ def test_threads_do_not_change_more_than_rounding(exchanging, counted):
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        found = case.operator.apply(case.sources, case.coeff)
+        found = applied_to_own(case.operator, case.coeff, case.occ)
     finally:
         torch.set_num_threads(before)
     torch.testing.assert_close(found, case.image, atol=1e-12, rtol=0)
 
 
-def test_too_little_memory_takes_all_pairs(exchanging, counted, monkeypatch):
+def test_too_little_memory_and_few_orbitals_at_a_time_take_all_pairs(exchanging, counted, monkeypatch):
     case = exchanging(**CASES["complex"])
-    once = counted[0]
+    every, few = counted[0], ExchangeOperator(case.calc.atoms, case.operator.kernel, 0.4, together=2)
+    counted[0] = 0
+    found = applied_to_own(few, case.coeff, case.occ)
+    assert counted[0] == every
+    torch.testing.assert_close(found, case.image, atol=1e-12, rtol=0)
     monkeypatch.setattr(pair_symmetry, "exchange_mirror_bytes", lambda grid_bytes: 1000)
     counted[0] = 0
-    operator = ExchangeOperator(case.calc.atoms, case.operator.kernel, 0.4, grid=case.operator.grid)
-    operator.apply(operator.sources(case.coeff, case.occ), case.coeff)
-    assert counted[0] > once
+    applied_to_own(case.operator, case.coeff, case.occ)
+    assert counted[0] == every

@@ -35,6 +35,20 @@ def test_pairs_are_counted_and_shared():
     assert application_seconds(HYBRID, Layout(), H200) < whole / 20
 
 
+def test_pairs_of_own_orbitals_are_counted_once():
+    every_point = replace(HYBRID, mesh=8, real=True)
+    whole = application_seconds(replace(every_point, exchange_block=64), Layout(), ONE)
+    assert 0.6 * whole < application_seconds(every_point, Layout(), ONE) < 0.8 * whole
+    # of eight ranks each has one point of eight: too few for pairs to come twice
+    shared = application_seconds(every_point, Layout(8, 1), ONE)
+    assert shared == pytest.approx(whole / 8, rel=1e-3)
+
+
+def test_a_gpu_takes_about_as_long_as_was_measured():
+    measured = 17.6
+    assert application_seconds(replace(HYBRID, mesh=8, real=True), Layout(), H200) == pytest.approx(measured, rel=0.15)
+
+
 def test_tighter_tolerances_need_more():
     counts = [expected_applications(10.0**-x) for x in (2, 4, 5, 7, 30)]
     assert counts == sorted(counts) and counts[2] == 5 and counts[0] >= 2

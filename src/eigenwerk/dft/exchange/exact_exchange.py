@@ -18,6 +18,7 @@ from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
+from eigenwerk.dft.exchange.pair_symmetry import applied_to_own
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalDerivatives, Term
 
@@ -52,7 +53,7 @@ class ExactExchange(Term):
         tangent of the operator before gives for them (never above zero), hartree; None if there was none.
         """
         basis, history = self.atoms.basis, self._history
-        image_sknG = self.operator.apply(self.operator.sources(coeff_sknG, occ_skn), coeff_sknG)
+        image_sknG = applied_to_own(self.operator, coeff_sknG, occ_skn)
         energy = self.operator.energy(coeff_sknG, image_sknG, filling_skn)
         excess = None
         if self.rows is not None:

@@ -100,13 +100,12 @@ class MeshOrbitals:
 
     def __init__(
         self, stars: "Stars", coeff_sknW: torch.Tensor, proj_sknI: torch.Tensor, occ_skn: torch.Tensor,
-        dtype: torch.dtype, made_of: torch.Tensor,
+        dtype: torch.dtype,
     ):  # fmt: skip
         """coeff_sknW, proj_sknI, occ_skn (0 to 1): of all irreducible points, complex, whole spheres; dtype: complex
-        numbers of orbitals on the grid; made_of: the coefficients that they come from, as solvers have them."""
+        numbers of orbitals on the grid."""
         self.stars, self.coeff_sknW, self.proj_sknI, self.occ_skn = stars, coeff_sknW, proj_sknI, occ_skn
-        self.made_of, self.dtype = made_of, dtype
-        self._made = dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]]()
+        self.dtype, self._made = dtype, dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]]()
 
     def blocks(self, s: int, points: Sequence[MeshPoint], size: int) -> Iterator[SourceBlock]:
         """Occupied orbitals of a spin and some points, so many at a time; on a GPU those of several points together,
@@ -221,7 +220,7 @@ class Stars:
         coeff_ksnW = self._of_all_points(torch.stack(own_coeff, 1), True)
         proj_ksnI = self._of_all_points(torch.stack(own_proj, 1), False)
         whole = coeff_ksnW.movedim(0, 1), proj_ksnI.movedim(0, 1), occ_skn[..., :used]
-        return MeshOrbitals(self, *whole, dtype or runtime.complex, coeff_sknG)
+        return MeshOrbitals(self, *whole, dtype or runtime.complex)
 
     def on_whole_sphere(self, coeff_nW: torch.Tensor, k: int) -> torch.Tensor:
         """With the partners of waves, if half of them is kept, and without padding."""

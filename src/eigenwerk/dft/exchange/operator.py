@@ -21,7 +21,6 @@ from eigenwerk.dft.exchange.kernel import ExchangeKernel
 from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint, SourceBlock, Stars, blocks_of
 from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.exchange.pair_loops import PairTable
-from eigenwerk.dft.exchange.pair_symmetry import applied_once
 from eigenwerk.dft.exchange.pairs import Fields, PairExchange, Targets, block_of_sources
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
@@ -102,16 +101,16 @@ class ExchangeOperator:
         return self.stars.of(coeff_sknG, occ_skn, self.pairs.dtype)
 
     def apply(self, sources: MeshOrbitals, coeff_sknG: torch.Tensor) -> torch.Tensor:
-        """V_x of all orbitals of this k-group's points, on this rank's plane waves; (s, k, n, G)."""
+        """V_x of all orbitals of this k-group's points, on this rank's plane waves; (s, k, n, G).
+
+        `pair_symmetry.applied_to_own` is faster for the orbitals of the sources themselves."""
         with self.basis.runtime.trace.span("exact exchange"):
             out_sknG = torch.empty_like(coeff_sknG)
             for s, x_knG in enumerate(coeff_sknG):
-                own = [self._to_bands(k, x_knG[k : k + 1]) for k in range(len(x_knG))]
-                # sources are these orbitals: of their pairs half are enough
-                found = applied_once(self, sources, s, own) if sources.made_of is coeff_sknG else None
-                for k, one in enumerate(own):
-                    image_1bW, rows_bI = found[k] if found else self._of_bands(sources, s, k, one.x_1bW, one.rows_1bI)
-                    out_sknG[s, k] = self._to_waves(k, image_1bW, rows_bI, x_knG.shape[1])[0]
+                for k in range(len(x_knG)):
+                    own = self.to_bands(k, x_knG[k : k + 1])
+                    image_1bW, rows_bI = self.of_bands(sources, s, k, own.x_1bW, own.rows_1bI)
+                    out_sknG[s, k] = self.to_waves(k, image_1bW, rows_bI, x_knG.shape[1])[0]
             return out_sknG
 
     def energy(self, coeff_sknG: torch.Tensor, image_sknG: torch.Tensor, filling_skn: torch.Tensor) -> float:
@@ -157,14 +156,14 @@ class ExchangeOperator:
         ranks = range(self.basis.runtime.bands.size)
         return [min((rank + 1) * size, count) - min(rank * size, count) for rank in ranks]
 
-    def _to_bands(self, k: int, x_1nG: torch.Tensor) -> "OwnBands":
+    def to_bands(self, k: int, x_1nG: torch.Tensor) -> "OwnBands":
         """Of one point: this rank's part of its bands."""
         comm, count = self.basis.runtime.bands, x_1nG.shape[1]
         rows_1nI = comm.sum(projections(x_1nG, self.atoms.projector_kIG[k : k + 1]))
         own_1bW, own_n = ToBands(comm, x_1nG).wait(), own_bands(comm, count)
         return OwnBands(own_n, own_1bW[:, : own_n.stop - own_n.start], rows_1nI[:, own_n])
 
-    def _to_waves(self, k: int, image_1bW: torch.Tensor, rows_bI: torch.Tensor, count: int) -> torch.Tensor:
+    def to_waves(self, k: int, image_1bW: torch.Tensor, rows_bI: torch.Tensor, count: int) -> torch.Tensor:
         """V_x of all bands of one point from this rank's; the part between projectors in the layout of waves."""
         comm, here = self.basis.runtime.bands, slice(k, k + 1)
         padded_1bW = image_1bW.new_zeros((1, bands_per_rank(comm, count), image_1bW.shape[2]))
@@ -174,7 +173,7 @@ class ExchangeOperator:
         out_1nG = torch.baddbmm(out_1nG, all_nI[None], self.atoms.projector_kIG[here])
         return out_1nG.mul_(-self.fraction * self.basis.mask_kG[here][:, None])
 
-    def _of_bands(
+    def of_bands(
         self, sources: MeshOrbitals, s: int, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """V_x of whole orbitals, without the factor -α: their local part (1, b, W), and coefficients of rows (b, I)."""

@@ -11,17 +11,14 @@ empty ones take part as they do in `operator`.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint, SourceBlock, blocks_of
+from eigenwerk.dft.exchange.operator import ExchangeOperator, OwnBands
 from eigenwerk.dft.exchange.pairs import Fields, Mirror, Targets
 from eigenwerk.parallel.block_sizes import exchange_mirror_bytes, pairs_once
-
-if TYPE_CHECKING:
-    from eigenwerk.dft.exchange.operator import ExchangeOperator, OwnBands
 
 PIECES, BANDS_TOGETHER = 12, {"cpu": 2, "cuda": 32}
 """Blocks of bands of a point with itself, among which pairs come once; a block has a multiple of so many."""
@@ -40,11 +37,29 @@ class OwnPoint:
     mirror: Mirror
 
 
-def applied_once(
-    operator: "ExchangeOperator", sources: MeshOrbitals, s: int, own_k: "Sequence[OwnBands]"
+def applied_to_own(operator: ExchangeOperator, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> torch.Tensor:
+    """V_x of the orbitals that make it, as `ExchangeOperator.apply`; (s, k, n, G).
+
+    occ_skn: occupations 0 to 1 of all irreducible points, in host memory.
+    """
+    sources, count = operator.sources(coeff_sknG, occ_skn), coeff_sknG.shape[2]
+    out_sknG = torch.empty_like(coeff_sknG)
+    with operator.basis.runtime.trace.span("exact exchange"):
+        for s, x_knG in enumerate(coeff_sknG):
+            own_k = [operator.to_bands(k, x_knG[k : k + 1]) for k in range(len(x_knG))]
+            # each rank for itself: messages between them are the same
+            found = _applied_once(operator, sources, s, own_k)
+            for k, own in enumerate(own_k):
+                image_1bW, rows_bI = found[k] if found else operator.of_bands(sources, s, k, own.x_1bW, own.rows_1bI)
+                out_sknG[s, k] = operator.to_waves(k, image_1bW, rows_bI, count)[0]
+    return out_sknG
+
+
+def _applied_once(
+    operator: ExchangeOperator, sources: MeshOrbitals, s: int, own_k: Sequence[OwnBands]
 ) -> list[tuple[torch.Tensor, torch.Tensor]] | None:
-    """V_x of whole orbitals of all points of this rank, without the factor -α: local part (1, b, W), coefficients of
-    rows (b, I).  None where this cannot be done, or does not pay."""
+    """Of whole orbitals of all points of this rank, without the factor -α: local part (1, b, W), coefficients of rows
+    (b, I).  None where this cannot be done, or does not pay."""
     point_k = _own_mesh_points(operator)
     if point_k is None or not _pays(operator, sources, s, own_k, point_k):
         return None
@@ -67,7 +82,7 @@ def _name(point: MeshPoint) -> tuple[int, int, bool]:
     return point.irreducible, point.operation, point.reverses
 
 
-def _own_mesh_points(operator: "ExchangeOperator") -> list[MeshPoint] | None:
+def _own_mesh_points(operator: ExchangeOperator) -> list[MeshPoint] | None:
     """Points of the mesh that are this rank's own ones, as they are; None if some are missing."""
     if operator.atoms is not operator.occupied:
         return None
@@ -83,7 +98,7 @@ def _own_mesh_points(operator: "ExchangeOperator") -> list[MeshPoint] | None:
 
 
 def _pays(
-    operator: "ExchangeOperator", sources: MeshOrbitals, s: int, own_k: "Sequence[OwnBands]", point_k: list[MeshPoint]
+    operator: ExchangeOperator, sources: MeshOrbitals, s: int, own_k: Sequence[OwnBands], point_k: list[MeshPoint]
 ) -> bool:
     """Whether most partners are own ones, there is enough to do for each, and memory, unless less was asked for."""
     if operator.together or not point_k:
@@ -99,14 +114,14 @@ def _pays(
     return fields * points <= exchange_mirror_bytes(grid_bytes)
 
 
-def _paired(operator: "ExchangeOperator", sources: MeshOrbitals, s: int, own: "OwnBands", point: MeshPoint) -> int:
+def _paired(operator: ExchangeOperator, sources: MeshOrbitals, s: int, own: OwnBands, point: MeshPoint) -> int:
     """How many of this rank's bands of a point are sources and targets alike: whole grids of them."""
     sharing, filled = operator.basis.form.orbitals_on_grid, sources.filled(s, point)
     return max(0, min(filled, own.own_n.stop) - own.own_n.start) // sharing * sharing
 
 
 def _own_point(
-    operator: "ExchangeOperator", sources: MeshOrbitals, s: int, k: int, own: "OwnBands", point: MeshPoint
+    operator: ExchangeOperator, sources: MeshOrbitals, s: int, k: int, own: OwnBands, point: MeshPoint
 ) -> OwnPoint:
     paired, first = _paired(operator, sources, s, own, point), own.own_n.start
     weight_b = sources.weights(s, point)[first : first + paired].to(own.x_1bW.device)
@@ -118,7 +133,7 @@ def _own_point(
 
 
 def _pair(
-    operator: "ExchangeOperator", sources: MeshOrbitals, s: int, here: OwnPoint, there: OwnPoint, partner: MeshPoint,
+    operator: ExchangeOperator, sources: MeshOrbitals, s: int, here: OwnPoint, there: OwnPoint, partner: MeshPoint,
     times: float,
 ) -> None:  # fmt: skip
     """Pairs of targets of one own point with sources of another, or of the same; times: weight of the partner in units
@@ -153,25 +168,25 @@ def _pair(
                     pairs.add_mirrored(block.some(later, u_nR), table, here.targets.some(some), weighted, mirror)
 
 
-def _slices(operator: "ExchangeOperator", ranges: list[slice]) -> list[slice]:
+def _slices(operator: ExchangeOperator, ranges: list[slice]) -> list[slice]:
     most = operator.source_block()
     pieces = [(one.start, n) for one in ranges for n in blocks_of(one.stop - one.start, most)]
     return [slice(first + n.start, first + n.stop) for first, n in pieces]
 
 
 def _blocks(
-    operator: "ExchangeOperator", sources: MeshOrbitals, s: int, point: MeshPoint, ranges: list[slice]
+    operator: ExchangeOperator, sources: MeshOrbitals, s: int, point: MeshPoint, ranges: list[slice]
 ) -> Iterator[SourceBlock]:
     return (sources.block(s, point, n) for n in _slices(operator, ranges))
 
 
-def _width(operator: "ExchangeOperator", paired: int) -> int:
+def _width(operator: ExchangeOperator, paired: int) -> int:
     """Bands of a block, whole grids of them."""
     unit = BANDS_TOGETHER[operator.basis.runtime.device.type]
     return ceil(paired / PIECES / unit) * unit
 
 
-def _result(operator: "ExchangeOperator", point: OwnPoint, count: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _result(operator: ExchangeOperator, point: OwnPoint, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     sharing = operator.basis.form.orbitals_on_grid
     sphere_map = operator.sphere_map.problems(slice(point.k, point.k + 1))
 

@@ -7,7 +7,7 @@ the whole mesh: two FFTs there and back, and as many passes over the grid again 
 
 (of a rank's own occupied orbitals, pairs (n, m) and (m, n) at once, where that pays: f/2 of their f partners)
 shared by the ranks.  PAIR and CALL are fitted to seven small systems on one core, of which `benchmarks/hybrids/
-application_time.py` writes the table; on a GPU they are not measured.
+application_time.py` writes the table; DEVICE_PAIR to HfO2 with 96 atoms on an H200 (`on_device.md`).
 """
 
 from math import ceil, log10
@@ -20,11 +20,12 @@ from eigenwerk.parallel.block_sizes import pairs_once
 PAIR, CALL = 4.3, 0.8e-3
 """Time of a pair over that of its two FFTs; seconds for two points before there are pairs, on one core."""
 
-DEVICE_CALLS = 100
-"""Kernels that are started for two points on a GPU."""
+DEVICE_PAIR, DEVICE_CALLS = 0.5, 100
+"""The same for a pair on a GPU, whose FFTs are counted as passes through memory; kernels that are started for two
+points."""
 
-FORCES = 2
-"""Applications to the filled bands that forces are worth: twice the products."""
+FORCES = 1.4
+"""Applications that forces and stress, which come together, are worth (HfO2 with 96 atoms on an H200)."""
 
 
 MIRRORED = 0.7
@@ -52,7 +53,7 @@ def application_seconds(size: JobSize, layout: Layout, machine: Machine) -> floa
         own = min(size.filled, bands)
         share = layout.points(size.kpoints) / size.mesh  # of all partners
         partners -= MIRRORED * share * own / bands * own / 2
-    pair = PAIR * 2 * machine.fft_seconds(size.wave_points)
+    pair = (DEVICE_PAIR if machine.on_device else PAIR) * 2 * machine.fft_seconds(size.wave_points)
     call = DEVICE_CALLS * machine.launch if machine.on_device else CALL
     return points * (targets * partners * pair + call)
 
