@@ -59,6 +59,13 @@ def test_tags_mean_the_usual_hybrids(read, lines, functional, hybrid, title):
     assert dict(description(inputs))["method"].startswith(f"{title}, cutoff")
 
 
+def test_hybrids_have_more_steps_unless_nelm_says_how_many(read):
+    hybrid, given, plain = read("HFSCREEN = 0.2\n"), read("HFSCREEN = 0.2\nNELM = 70\n"), read("LHFCALC = .FALSE.\n")
+    assert [one.parameters.max_steps for one in (hybrid, given, plain)] == [200, 70, 60]
+    rows = {one.tag: (one.value, one.origin) for one in hybrid.settings}
+    assert rows["NELM"] == (200, "LHFCALC")
+
+
 def test_tags_in_force_are_shown_with_their_origin(read):
     inputs = read("HFSCREEN = 0.2\n")
     rows = {one.tag: (one.value, one.origin) for one in inputs.settings}

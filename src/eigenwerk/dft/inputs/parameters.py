@@ -17,7 +17,7 @@ from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, Any]:
     """Spin, smearing, self-consistency and symmetry as arguments of `Parameters`; frozen: |NELMDL|."""
-    steps = whole(incar, "NELM")
+    steps = most_steps(incar)
     if frozen >= steps:
         message = f"the density is kept for {frozen} steps, but NELM = {steps}: the run cannot become self-consistent"
         findings.add(incar.problem("NELMDL", message, f"Set NELM above {frozen}.", severity="warning"))
@@ -40,6 +40,18 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         "symmetry_level": whole(incar, "ISYM"),
         "symmetry_tolerance": number(incar, "SYMPREC") / BOHR_ANGSTROM,
     }
+
+
+STEPS, STEPS_OF_HYBRIDS = 60, 200
+"""Steps of self-consistency at most: hybrids become self-consistent once for the semilocal functional and once for each
+operator of exact exchange, and magnets take many (layers of FeCl2 and iron 60 and 93)."""
+
+
+def most_steps(incar: Incar) -> int:
+    """NELM, or its default."""
+    if "NELM" in incar.values:
+        return whole(incar, "NELM")
+    return STEPS_OF_HYBRIDS if incar.get("LHFCALC") else STEPS
 
 
 def _wants_stress(incar: Incar) -> bool:
@@ -100,6 +112,8 @@ class SolverTags:
 def solver_tags(incar: Incar) -> SolverTags:
     """ALGO wins over IALGO; without both, the solver is chosen by the size of the job."""
     computed: dict[str, Computed] = {}
+    if "NELM" not in incar.values:
+        computed["NELM"] = Computed(most_steps(incar), "LHFCALC" if incar.get("LHFCALC") else "default")
     if "ALGO" in incar.values or "IALGO" not in incar.values:
         word = str(incar.get("ALGO"))
         sequence = SEQUENCES.get(ALGOS.get(word, ""))
