@@ -19,7 +19,9 @@ from eigenwerk.dft.exchange.pair_loops import PairTable
 from eigenwerk.dft.exchange.pair_loops_cuda import C_REAL, tables_by_point
 from eigenwerk.parallel.kernels.cuda import integer, kernel, maybe_pointer, number, pointer, shared_bytes
 
-SOURCE = Path(__file__).with_name("pair_passes.cu").read_text(encoding="ascii")
+SOURCE = "".join(
+    Path(__file__).with_name(name).read_text(encoding="ascii") for name in ("short_transforms.cu", "pair_passes.cu")
+)
 
 LONGEST = 16
 """Of the short transforms that a thread does in its registers."""
