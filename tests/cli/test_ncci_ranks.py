@@ -255,6 +255,7 @@ def test_the_published_schemes_under_mpirun(case, tmp_path, scheme):
     assert f"scheme {scheme}" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_layout_is_tried_and_kept_by_a_run_that_continues(case, tmp_path):
     path = case(LONG + 'backend = "csb"\ncheckpoint_minutes = 0\n')
     process = started(path, ranks=3)

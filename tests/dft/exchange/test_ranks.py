@@ -63,8 +63,9 @@ def reference(calculation, crystal):
     [
         ("complex", 2, 1, solve), ("complex", 2, 2, solve), ("complex", 4, 2, solve), ("Gamma", 2, 1, solve),
         ("inversion", 2, 2, solve), ("spins", 3, 1, solve),
-        ("complex", 2, 1, solve_by_pairs_once), ("inversion", 2, 2, solve_by_pairs_once),
-        ("spins", 3, 1, solve_by_pairs_once),
+        ("complex", 2, 1, solve_by_pairs_once),
+        pytest.param("inversion", 2, 2, solve_by_pairs_once, marks=pytest.mark.slow),
+        pytest.param("spins", 3, 1, solve_by_pairs_once, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_hybrids_are_the_same_on_every_grid_of_ranks(ranks, reference, case, size, groups, work):
