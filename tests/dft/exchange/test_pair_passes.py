@@ -60,7 +60,7 @@ def device(request, monkeypatch, tmp_path_factory):
 
 def _with_few_threads(of, *arguments):
     shape = of(*arguments)
-    return None if shape is None else Shape(**{**vars(shape), "threads": 48})
+    return None if shape is None else Shape(**{**vars(shape), "threads": 20})
 
 
 CASES = {
@@ -73,7 +73,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_three_passes_do_what_the_plain_loops_do(calculation, crystal, device, name, monkeypatch):
     size_c, real, q_c, dtype = CASES[name]
-    monkeypatch.setattr(pair_passes_cuda, "TILE", 8 if device.type == "cpu" else pair_passes_cuda.TILE)
+    monkeypatch.setattr(pair_passes_cuda, "TILE", 3 if device.type == "cpu" else pair_passes_cuda.TILE)
     calc = calculation(crystal("sic_bent"), cutoff_eV=60.0)
     grid = PairGrid(PairGrid.of(calc.basis, "Normal").wave, size_c, np.zeros(3))
     kind = torch.empty(0, dtype=dtype).real.dtype
