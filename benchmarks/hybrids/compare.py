@@ -1,16 +1,16 @@
 """Hybrids beside GPAW on the same data sets: energies, levels, gaps and forces of the cases of gpaw.json.
 
-    python benchmarks/hybrids/compare.py [case ...]     writes compare.json beside itself
+    OMP_NUM_THREADS=1 python benchmarks/hybrids/compare.py [case ...] [--table]   compare.json and .md beside itself
 
-GPAW keeps pair densities up to the cutoff of the orbitals, as PRECFOCK = Low does here; each case is done with it and
-with Normal, the default.  1/r ends at the Wigner-Seitz cell here, as in GPAW; HSE06 has all exchange by the hole of PBE
-(PE-HOLE).
+Cases with whole products in GPAW ("full") stand beside PRECFOCK = Normal, the default, and Accurate.  The others, where
+GPAW keeps pair densities up to the cutoff of the orbitals, stand beside Low, which does so, too.  1/r ends at the
+Wigner-Seitz cell here, as in GPAW; HSE06 has all exchange by the hole of PBE (PE-HOLE).
 """
 
+import argparse
 import json
 import os
 import platform
-import sys
 import time
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def row(case, precision: str) -> dict[str, object]:
     results, bands = case["results"], case["settings"]["bands_to_compare"]
     terms, parts = found.state.energies.terms, results["energy_components_eV"]
     valence = (terms["exact exchange"] + terms["exact exchange in spheres"]) * HARTREE_EV
-    ours_kc = calculation.kpoints.point_kc
+    ours_kc, atoms = calculation.kpoints.point_kc, len(calculation.structure.symbols)
     level_skn, theirs_skn = found.state.eig_skn.numpy() * HARTREE_EV, np.array(results["eigenvalues_eV"])
     # points of one star may stand for each other: levels by the nearest lists
     difference = max(
@@ -76,34 +76,78 @@ def row(case, precision: str) -> dict[str, object]:
         "valence_exchange_eV": valence, "valence_exchange_difference_meV": 1e3 * (valence - parts["hybrid_xc_vv"]),
         "largest_level_difference_meV": 1e3 * difference, "applications": calculation.exchange.applications,
         "steps": len(found.state.history), "seconds": round(seconds, 1), "converged": found.state.converged,
-        "absolute_free_eV": found.state.energies.absolute_free * HARTREE_EV,
+        "free_eV_per_atom": found.state.energies.free * HARTREE_EV / atoms,
     }  # fmt: skip
-    if case["settings"]["xc"] != "HSE06":  # there the atoms that energies count from differ
-        answer["free_difference_meV"] = 1e3 * (found.state.energies.free * HARTREE_EV - results["free_energy_eV"])
+    answer["free_difference_meV_per_atom"] = 1e3 * (answer["free_eV_per_atom"] - results["free_energy_eV"] / atoms)
     filled = round(calculation.parameters.electrons / 2)
     if calculation.parameters.spins == 1 and max(case["settings"]["kpts_size"]) > 1:
-        gaps = [x[..., filled].min() - x[..., filled - 1].max() for x in (level_skn, theirs_skn)]
-        answer |= {"gap_eV": float(gaps[0]), "gap_difference_meV": 1e3 * float(gaps[0] - gaps[1])}
-    if "forces_eV_per_A" in results:
+        gaps = [float(x[..., filled].min() - x[..., filled - 1].max()) for x in (level_skn, theirs_skn)]
+        if min(gaps) > 0:  # no metal
+            answer |= {"gap_eV": gaps[0], "gap_difference_meV": 1e3 * (gaps[0] - gaps[1])}
+    # GPAW's forces are no reference with spin and other fractions: see run_gpaw.py
+    if case["settings"]["xc"] in ("PBE0", "HSE06") and calculation.parameters.spins == 1:
         change_av = found.forces_av * FORCE_EV_PER_ANGSTROM - np.array(results["forces_eV_per_A"])
-        answer["largest_force_difference_eV_per_A"] = float(np.abs(change_av).max())
+        answer["largest_force_difference_meV_per_A"] = 1e3 * float(np.abs(change_av).max())
     return answer
+
+
+def precisions(case) -> tuple[str, ...]:
+    """Values of PRECFOCK that stand beside a case."""
+    return ("Normal", "Accurate") if case["settings"].get("whole_products") else ("Low",)
+
+
+COLUMNS = {
+    # column: key, digits
+    "gap eV": ("gap_eV", 3), "gap, meV": ("gap_difference_meV", 1), "levels, meV": ("largest_level_difference_meV", 1),
+    "exchange, meV": ("valence_exchange_difference_meV", 2), "energy, meV/atom": ("free_difference_meV_per_atom", 2),
+    "forces, meV/Å": ("largest_force_difference_meV_per_A", 2), "applications": ("applications", 0),
+    "steps": ("steps", 0), "s": ("seconds", 0),
+}  # fmt: skip
+
+
+def page(table, cases) -> str:
+    """compare.md: a row for each case and PRECFOCK."""
+    lines = [
+        "# Hybrids beside GPAW", "",
+        "Made by `compare.py` of `gpaw.json`; ours less GPAW's: band gap, largest difference of a level (as they are, "
+        "not aligned), exact exchange of valence electrons, free energy against atoms, the same less that of the "
+        "`base` cell or atom, largest component of forces (where GPAW's are derivatives of its energy, see "
+        "`run_gpaw.py`).  Energies of HSE06 differ by a constant per atom, for they count from atoms in different "
+        "functionals: the difference to the base is what can be compared.  In cases named full GPAW keeps pair "
+        "densities whole; in the others it cuts them, Gaussians of compensation charges included, at the sphere of the "
+        "orbitals, and what that costs stands in these rows: `PRECFOCK = Low` has the same sphere, but charges that "
+        "fit it.", "",
+        f"eigenwerk {table['eigenwerk']}, {table['date']}, {table['machine']}.", "",
+        "| case | PRECFOCK | " + " | ".join(COLUMNS) + " | base | to base, meV/atom |",
+        "|---" * (len(COLUMNS) + 4) + "|",
+    ]  # fmt: skip
+    for name, by_precision in sorted(table["cases"].items(), key=lambda one: ("_full" not in one[0], one[0])):
+        for precision, found in by_precision.items():
+            cells = [f"{found[key]:.{digits}f}" if key in found else "" for key, digits in COLUMNS.values()]
+            base, key = cases[name].get("base"), "free_difference_meV_per_atom"
+            other = table["cases"].get(base, {}).get(precision)
+            change = f"{base} | {found[key] - other[key]:.2f}" if other else " | "
+            lines.append(f"| {name} | {precision} | " + " | ".join(cells) + f" | {change} |")
+            assert found["converged"], f"{name}, {precision}: not converged"
+    return "\n".join([*lines, ""])
 
 
 def main() -> None:
     """All cases, or those named; results are added to compare.json."""
-    cases = json.loads((HERE / "gpaw.json").read_text())
-    wanted = sys.argv[1:] or [name for name, case in cases.items() if case["settings"]["xc"] in HYBRIDS]
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--table", action="store_true", help="compare.md alone, of the results that exist")
+    given, cases = parser.parse_args(), json.loads((HERE / "gpaw.json").read_text())
+    wanted = given.cases or [name for name, case in cases.items() if case["settings"]["xc"] in HYBRIDS]
     target = HERE / "compare.json"
     table = json.loads(target.read_text()) if target.is_file() else {"cases": {}}
-    table["machine"] = f"{platform.machine()}, {os.cpu_count()} cores, shared with other work"
-    table["eigenwerk"], table["date"] = __version__, time.strftime("%Y-%m-%d")
-    for name in wanted:
-        table["cases"][name] = {}
-        for precision in ("Normal", "Low"):
-            table["cases"][name][f"PRECFOCK = {precision}"] = row(cases[name], precision)
+    for name in () if given.table else wanted:
+        table["machine"] = f"{platform.machine()}, {os.cpu_count()} cores, shared with other work"
+        table["eigenwerk"], table["date"] = __version__, time.strftime("%Y-%m-%d")
+        table["cases"][name] = {precision: row(cases[name], precision) for precision in precisions(cases[name])}
         print(name, json.dumps(table["cases"][name], indent=1), flush=True)
         target.write_text(json.dumps(table, indent=1) + "\n")
+    target.with_suffix(".md").write_text(page(table, cases), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -25,12 +25,14 @@ WATER = [[2.8, 2.9, 3.0], [2.8, 3.66, 3.59], [2.83, 2.14, 3.59]]
 
 
 def several(name, functionals, *words, **more):
-    """The same case with several functionals: name_hse06, name_pbe0, ..."""
-    base, ecut = more.pop("base", None), more.pop("ecut", 400)
+    """The same case with several functionals: name_hse06, name_pbe0, ...; whole: products of orbitals are not cut."""
+    base, ecut, whole = more.pop("base", None), more.pop("ecut", 400), more.pop("whole", False)
     found = {}
     for xc in functionals:
         other = {"base": f"{base}_{xc.lower()}"} if base else {}
         made = case(*words, xc=xc, ecut=ecut, convergence=dict(CONVERGED), **more, **other)
+        if whole:
+            made["settings"]["whole_products"] = True
         found[f"{name}_{xc.lower()}"] = made
     return found
 
@@ -80,4 +82,24 @@ def magnets():
     }  # fmt: skip
 
 
-CASES = {**solids(), **molecules(), **magnets()}
+def with_whole_products():
+    """HSE06 with pair densities that are not cut; `base` of a molecule is its atom: energies per atom differ."""
+    si, gaas = (["Si", "Si"], fcc(5.43)), (["Ga", "As"], fcc(5.65))
+    mesh, gamma, more = (2, 2, 2), (1, 1, 1), {"whole": True}
+    middle, n2 = [[2.8, 2.9, 2.5]], [[2.8, 2.9, 2.5], [2.82, 2.95, 3.62]]
+    found = {}
+    for name, *words, bands, wanted, others in (
+        ("si_2_full", *si, DIAMOND, mesh, 8, 6, {"ecut": 300}),
+        ("si_2_moved_full", *si, MOVED, mesh, 8, 6, {"ecut": 300, "base": "si_2_full"}),
+        ("mgo_2_full", ["Mg", "O"], fcc(4.21), ROCKSALT, mesh, 13, 9, {}),
+        ("mgo_2_wide_full", ["Mg", "O"], fcc(4.30), ROCKSALT, mesh, 13, 9, {"base": "mgo_2_full"}),
+        ("gaas_2_full", *gaas, DIAMOND, mesh, 14, 11, {"ecut": 300}),
+        ("gaas_2_wide_full", ["Ga", "As"], fcc(5.75), DIAMOND, mesh, 14, 11, {"ecut": 300, "base": "gaas_2_full"}),
+        ("n_full", ["N"], SMALL_BOX, in_box(SMALL_BOX, middle), gamma, 7, 4, {"moments": [3.0]}),
+        ("n2_full", ["N", "N"], SMALL_BOX, in_box(SMALL_BOX, n2), gamma, 9, 5, {"base": "n_full"}),
+    ):
+        found |= several(name, ("HSE06",), *words, bands, wanted=wanted, **others, **more)
+    return found
+
+
+CASES = {**solids(), **molecules(), **magnets(), **with_whole_products()}

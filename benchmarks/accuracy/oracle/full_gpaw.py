@@ -116,10 +116,12 @@ def friendly(n):
         n += 2
 
 
-def grid_points(cell_cv, ecut_eV):
-    """A grid that holds all |g| <= 2 Gmax; axes of one length get one size."""
+def grid_points(cell_cv, ecut_eV, shift=0.0):
+    """A grid that holds all |q + g| <= 2 Gmax, with q up to shift along each axis; axes of one length get one size."""
     radius = 2 * np.sqrt(2 * ecut_eV / Ha)
-    return [friendly(2 * int(radius * np.linalg.norm(a_v) / Bohr / (2 * np.pi) + 1e-9) + 1) for a_v in cell_cv]
+    return [
+        friendly(2 * int(radius * np.linalg.norm(a_v) / Bohr / (2 * np.pi) + shift + 1e-9) + 1) for a_v in cell_cv
+    ]
 
 
 def run(structure, settings):
@@ -171,10 +173,11 @@ def run(structure, settings):
     return results
 
 
-def main(cases=CASES, out=HERE / "results.json", script="full_gpaw.py"):
+def main(cases=CASES, out=HERE / "results.json", script="full_gpaw.py", solve=run):
     """Command line.
 
-    cases: by name, as those of cases.py; out: the file of results; script: what results name as their maker.
+    cases: by name, as those of cases.py; out: the file of results; script: what results name as their maker; solve:
+    `run`, or what stands around it.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="*")
@@ -189,7 +192,7 @@ def main(cases=CASES, out=HERE / "results.json", script="full_gpaw.py"):
             continue
         case, log = cases[name], str(Path(gettempdir()) / f"{Path(script).stem}_{name}.txt")
         try:
-            results = run(case["structure"], {**case["settings"], "log": log})
+            results = solve(case["structure"], {**case["settings"], "log": log})
         except Exception as error:
             print(name, "failed:", repr(error), flush=True)
             continue
