@@ -9,6 +9,8 @@ from eigenwerk.functionals.hybrid import B3LYP, HARTREE_FOCK, Hybrid
 from eigenwerk.functionals.table import FUNCTIONALS, find_functional
 from eigenwerk.units import BOHR_ANGSTROM
 
+QUARTER = Hybrid.of(0.25)
+
 
 def values(spins: int, points: int = 40) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(spins)
@@ -25,6 +27,24 @@ def test_shares_of_one_are_the_functional(name, spins):
     whole_x = energy_density(find_functional(name), at)
     for hybrid in (Hybrid.of(0.0), Hybrid(0.0, 0.0, 1.0 - 1e-15, 1.0, 1.0 - 1e-15, 1.0)):
         torch.testing.assert_close(energy_density(find_functional(name, hybrid), at), whole_x, rtol=1e-13, atol=0)
+
+
+WITH_SPINS = [
+    *((name, None) for name in FUNCTIONALS), *((name, QUARTER) for name in FUNCTIONALS),
+    *((name, Hybrid.of(0.25, 0.11)) for name in ("PE", "PE-HOLE", "PS", "CA")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "hybrid"), WITH_SPINS)
+def test_energies_have_no_step_where_spins_of_opposite_sign_cancel(name, hybrid):
+    """Densities cut at a sphere of waves do so far from the atoms; forces are derivatives of no energy with steps."""
+    functional, step = find_functional(name, hybrid), 3e-9  # more than any density that is left out
+    one_x, rest_x = torch.full((2,), 1e-4, dtype=torch.float64), torch.tensor([step, -step], dtype=torch.float64)
+    sigma_yx = torch.tensor([1e-10, -5e-11, 2e-10], dtype=torch.float64)[:, None].expand(-1, 2)
+    for density_sx in (torch.stack([one_x, rest_x - one_x]), torch.stack([rest_x - one_x, one_x])):
+        energy_x = energy_density(functional, {"density": density_sx, "sigma": sigma_yx})
+        assert float(energy_x.abs().min()) > 1e-6
+        assert float((energy_x[0] - energy_x[1]).abs()) < step
 
 
 @pytest.mark.parametrize("spins", [1, 2])

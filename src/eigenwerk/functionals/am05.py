@@ -11,7 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional, LibxcPart, Shares
-from eigenwerk.functionals.lda import LDA_FLOOR, PW92_MODIFIED, Points, exchange, exchange_density, perdew_wang, prepare
+from eigenwerk.functionals.lda import (
+    LDA_FLOOR,
+    PW92_MODIFIED,
+    Points,
+    exchange,
+    exchange_density,
+    masked,
+    perdew_wang,
+    prepare,
+)
 from eigenwerk.functionals.pbe import exchange_reduced_gradient, gas_correlation, gga_exchange
 
 if TYPE_CHECKING:
@@ -73,7 +82,7 @@ def energy_density(density_sx: Tensor, sigma_yx: Tensor, floor: float) -> Tensor
     points = prepare(density_sx, floor)
     reduced_sx = exchange_reduced_gradient(points, sigma_yx)
     correlation_x = _correlation(points, density_sx, reduced_sx)
-    return (exchange(points, enhancement(reduced_sx)) + correlation_x).where(points.filled_x, 0.0)
+    return exchange(points, enhancement(reduced_sx)) + masked(points, correlation_x)
 
 
 def _correlation(points: Points, density_sx: Tensor, reduced_sx: Tensor) -> Tensor:
@@ -86,7 +95,7 @@ def correlation_density(density_sx: Tensor, sigma_yx: Tensor, floor: float) -> T
     """The correlation part of `energy_density`."""
     points = prepare(density_sx, floor)
     correlation_x = _correlation(points, density_sx, exchange_reduced_gradient(points, sigma_yx))
-    return correlation_x.where(points.filled_x, 0.0)
+    return masked(points, correlation_x)
 
 
 def _am05(tag: str, title: str, floor: float, libxc: tuple[str, ...], *aliases: str, offered: bool) -> Functional:

@@ -20,6 +20,7 @@ from eigenwerk.functionals.lda import (
     WIGNER_SEITZ,
     Points,
     exchange_density,
+    masked,
     prepare,
     spin_interpolation,
 )
@@ -143,7 +144,7 @@ def lee_yang_parr(density_sx: Tensor, sigma_yx: Tensor) -> Tensor:
     third_x = (2.0 / 3.0) * total_x.square()
     outer_x = -third_x * whole_yx + (third_x - up_x.square()) * down_yx + (third_x - down_x.square()) * up_yx
     energy_x = -4.0 * _A * below_x * up_x * share_d - _A * _B_LYP * weight_x * (up_x * down_x * inner_x + outer_x)
-    return energy_x.where(points.filled_x, 0.0)
+    return masked(points, energy_x)
 
 
 def _eight_thirds(density_x: Tensor) -> Tensor:

@@ -65,7 +65,9 @@ def prepare(density_sx: Tensor, floor: float) -> Points:
     """Raise densities below the floor to it, so that no power or quotient can overflow.
 
     The derivative passes through unchanged (the added amount is a constant): an empty minority channel then gets the
-    potential of the lowest density we evaluate, as in libxc.  Energies of points with filled_x false must be masked.
+    potential of the lowest density we evaluate, as in libxc.  Energies must be masked so that none has a step where the
+    channels of a truncated density have opposite signs: exchange by channel, what is in proportion to all electrons by
+    filled_x, other energies by `masked`.
     """
     raised_sx = density_sx + (floor - density_sx.detach()).clamp(min=0.0)
     root_sx = cube_root(raised_sx)
@@ -73,6 +75,12 @@ def prepare(density_sx: Tensor, floor: float) -> Points:
     total_x = raised_sx[0] if density_sx.shape[0] == 1 else raised_sx[0] + raised_sx[1]
     root_x = root_sx[0] if density_sx.shape[0] == 1 else cube_root(total_x)
     return Points(raised_sx, root_sx, total_x, root_x, electrons_x, density_sx > floor, electrons_x > floor)
+
+
+def masked(points: Points, energy_x: Tensor) -> Tensor:
+    """Zero where no channel is above the floor."""
+    found_x = energy_x.where(points.filled_sx[0], 0.0)
+    return energy_x.where(points.filled_sx[1], found_x) if points.polarised else found_x
 
 
 def fermi_wave_vector(points: Points) -> Tensor:
@@ -87,15 +95,15 @@ def exchange(points: Points, enhancement_sx: Tensor | None = None) -> Tensor:
     Source: P. A. M. Dirac, Proc. Camb. Phil. Soc. 26, 376 (1930); spin scaling G. L. Oliver and J. P. Perdew,
     Phys. Rev. A 20, 397 (1979).
 
-    enhancement_sx: (s, x) factor F of each channel, or None for F = 1.  Returns (x,).
+    enhancement_sx: (s, x) factor F of each channel, or None for F = 1.  Returns (x,), without channels up to the floor.
     """
     energy_sx = points.density_sx * points.root_sx
     if enhancement_sx is not None:
         energy_sx = energy_sx * enhancement_sx
-    if not points.polarised:
-        return EXCHANGE * energy_sx[0]
     # A channel at the floor is an empty one: its floor value must not add to the energy of the other.
     energy_sx = energy_sx.where(points.filled_sx, 0.0)
+    if not points.polarised:
+        return EXCHANGE * energy_sx[0]
     return (_CBRT2 * EXCHANGE) * (energy_sx[0] + energy_sx[1])
 
 
@@ -205,14 +213,12 @@ def energy_density(density_sx: Tensor, correlation: Callable[[Points], Tensor]) 
     density_sx: (s, ...) electrons/bohr^3.  Returns (...), zero where the density is low.
     """
     points = prepare(density_sx, LDA_FLOOR)
-    energy_x = exchange(points) + points.electrons_x * correlation(points)
-    return energy_x.where(points.filled_x, 0.0)
+    return exchange(points) + (points.electrons_x * correlation(points)).where(points.filled_x, 0.0)
 
 
 def exchange_density(density_sx: Tensor, floor: float = LDA_FLOOR) -> Tensor:
     """The exchange part of `energy_density`."""
-    points = prepare(density_sx, floor)
-    return exchange(points).where(points.filled_x, 0.0)
+    return exchange(prepare(density_sx, floor))
 
 
 def correlation_density(

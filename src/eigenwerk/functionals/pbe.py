@@ -142,20 +142,20 @@ def energy_density(density_sx: Tensor, sigma_yx: Tensor, constants: PbeConstants
     """PBE-type exchange-correlation energy per volume, hartree/bohr^3: E_x F(s) + n (e_c + H).
 
     density_sx: (s, ...) electrons/bohr^3; sigma_yx: (1, ...) |grad n|^2 or (3, ...) up-up, up-down, down-down,
-    bohr^-8.  Returns (...), zero where the total density is below GGA_FLOOR.
+    bohr^-8.  Returns (...), zero where all densities are below GGA_FLOOR.
     """
     points = prepare(density_sx, GGA_FLOOR)
     exchange_x = exchange(points, enhancement(exchange_reduced_gradient(points, sigma_yx), constants))
     correlation_x = points.electrons_x * correlation(
         points, not_negative(total_gradient(points, sigma_yx)), constants
     )
-    return (exchange_x + correlation_x).where(points.filled_x, 0.0)
+    return exchange_x + correlation_x.where(points.filled_x, 0.0)
 
 
 def gga_exchange(density_sx: Tensor, sigma_yx: Tensor, factor: Callable[[Tensor], Tensor], floor: float) -> Tensor:
     """Exchange energy per volume with an enhancement factor(s^2); arguments as of `energy_density`."""
     points = prepare(density_sx, floor)
-    return exchange(points, factor(exchange_reduced_gradient(points, sigma_yx))).where(points.filled_x, 0.0)
+    return exchange(points, factor(exchange_reduced_gradient(points, sigma_yx)))
 
 
 def correlation_density(density_sx: Tensor, sigma_yx: Tensor, constants: PbeConstants) -> Tensor:

@@ -88,7 +88,7 @@ def energy_density(density_sx: Tensor, sigma_yx: Tensor, cubic: float) -> Tensor
     points = prepare(density_sx, GGA_FLOOR)
     exchange_x = exchange(points, enhancement(exchange_reduced_gradient(points, sigma_yx)))
     correlation_x = points.electrons_x * electron_correlation(points, sigma_yx, cubic)
-    return (exchange_x + correlation_x).where(points.filled_x, 0.0)
+    return exchange_x + correlation_x.where(points.filled_x, 0.0)
 
 
 def electron_correlation(points: Points, sigma_yx: Tensor, cubic: float) -> Tensor:

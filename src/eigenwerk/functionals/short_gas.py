@@ -42,7 +42,7 @@ def factor(nu_sx: Tensor) -> Tensor:
 def exchange_density(density_sx: Tensor, screening: float) -> Tensor:
     """Short-range exchange energy per volume, hartree/bohr^3; density_sx: (s, ...), screening: bohr^-1."""
     points = prepare(density_sx, LDA_FLOOR)
-    return exchange(points, factor(screening / fermi_wave_vector(points))).where(points.filled_x, 0.0)
+    return exchange(points, factor(screening / fermi_wave_vector(points)))
 
 
 SHORT_RANGES = (ShortRange(("CA", "PW92"), exchange_density, exchange_density),)

@@ -133,14 +133,14 @@ def exchange_density(density_sx: Tensor, sigma_yx: Tensor, screening: float, lar
     points = prepare(density_sx, GGA_FLOOR)
     nu_sx = screening / fermi_wave_vector(points)
     factor_sx = enhancement(exchange_reduced_gradient(points, sigma_yx), nu_sx, large)
-    return exchange(points, factor_sx).where(points.filled_x, 0.0)
+    return exchange(points, factor_sx)
 
 
 def local_density(density_sx: Tensor, screening: float) -> Tensor:
     """The same without gradients."""
     points = prepare(density_sx, GGA_FLOOR)
     nu_sx = screening / fermi_wave_vector(points)
-    return exchange(points, enhancement(0.0 * nu_sx, nu_sx, "printed")).where(points.filled_x, 0.0)
+    return exchange(points, enhancement(0.0 * nu_sx, nu_sx, "printed"))
 
 
 def _whole(density_sx: Tensor, sigma_yx: Tensor) -> Tensor:

@@ -65,8 +65,11 @@ def test_magnet(crystal, calculation):
 
 
 @pytest.mark.slow
-def test_molecule_with_spin(crystal, calculation):
-    check(crystal, calculation, "o2", 1, 2, 0.3, cutoff_eV=250.0, spins=2, bands=10, step_A=0.003)
+@pytest.mark.parametrize("precision", ["Accurate", "Normal"])
+def test_molecule_with_spin(crystal, calculation, precision):
+    """Also where spins of a density that is cut at a small sphere cancel far from the atoms."""
+    settings = {"cutoff_eV": 250.0, "spins": 2, "bands": 10, "step_A": 0.003, "precision": precision}
+    check(crystal, calculation, "o2", 1, 2, 0.3, **settings)
 
 
 def test_symmetry_does_not_change_forces(crystal, calculation):
