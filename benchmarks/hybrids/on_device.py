@@ -7,7 +7,8 @@
 
 `kernels`: microseconds of a pair density, its potential and what that makes of an orbital, by way of working (bytes at
 the least: 32 per point in single precision, 64 in double; real orbitals share a grid in pairs).  `run`: the command as
-users start it, in a process of its own, with LHFCALC = .TRUE. and HFSCREEN = 0.2; seconds, applications, energy, gap.
+users start it, in a process of its own, with LHFCALC = .TRUE. and HFSCREEN = 0.2; seconds, applications, energy, gap,
+joules and memory by NVML (all that the board takes while the command runs).
 Records go to on_device.json, or to the file after --json.
 """
 
@@ -19,6 +20,8 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +29,7 @@ import torch
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "device")]
+from gpu_meter import GpuMeter  # noqa: E402
 from steps_report import append  # noqa: E402
 from vasp_folders import folder_or_job  # noqa: E402
 
@@ -141,7 +145,8 @@ def run(name: str, tags: str, minutes: float, twice: bool, device: str, json_fil
         (folder / "INCAR").write_text("\n".join([*lines, more]))
         started = time.perf_counter()
         command = [sys.executable, "-m", "eigenwerk.cli.entry", "run", str(folder), "--device", device]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60 * minutes, check=False)
+        with GpuMeter() if device == "cuda" else nullcontext() as meter:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60 * minutes, check=False)
         seconds = time.perf_counter() - started
         print(done.stdout[-3500:], done.stderr[-1500:], flush=True)
         record = {
@@ -149,6 +154,7 @@ def run(name: str, tags: str, minutes: float, twice: bool, device: str, json_fil
             "device": torch.cuda.get_device_name(0) if device == "cuda" else device, "torch": torch.__version__,
             "date": time.strftime("%Y-%m-%d"), "seconds": seconds, "exit": done.returncode,
             "applications": len(re.findall(r"exact exchange \d+:", done.stdout)), **_outcome(folder),
+            "gpu": asdict(meter.use) if meter else None,
         }  # fmt: skip
         print(json.dumps({key: value for key, value in record.items() if key != "phases"}), flush=True)
         append(json_file, "runs", record)
