@@ -21,7 +21,7 @@ from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.kernel import kernel_for
 from eigenwerk.dft.exchange.one_centre import OneCentreExchange
 from eigenwerk.dft.exchange.operator import ExchangeOperator
-from eigenwerk.dft.exchange.outer_loop import OuterLoop
+from eigenwerk.dft.exchange.outer_loop import CORES, OuterLoop
 from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
@@ -174,8 +174,11 @@ class Calculation:
         hybrid = self.parameters.hybrid
         if hybrid is None or self.exchange is None:
             return []
-        precision = self.parameters.pair_precision
-        return [OneCentreExchange(self.atoms, hybrid.fraction, hybrid.screening, precision), self.exchange]
+        given = self.parameters
+        in_spheres = OneCentreExchange(
+            self.atoms, hybrid.fraction, hybrid.screening, given.pair_precision, given.core_screened
+        )
+        return [in_spheres, self.exchange]
 
     @cached_property
     def exchange(self) -> ExactExchange | None:
@@ -200,7 +203,8 @@ class Calculation:
             return None
         semilocal = make_terms(replace(self.parameters, hybrid=None), self.atoms, self.kpoints.symmetry)
         return OuterLoop(
-            self.exchange, self.builder, PotentialBuilder(self.atoms, semilocal), self.parameters.energy_tolerance
+            self.exchange, self.builder, PotentialBuilder(self.atoms, semilocal), self.parameters.energy_tolerance,
+            CORES[self.parameters.core_screened],
         )
 
     @cached_property

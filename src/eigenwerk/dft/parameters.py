@@ -74,6 +74,7 @@ class Parameters:
     functional: GGA tag; hybrid: exact exchange beside shares of that functional, or None;
     exchange_range: what becomes of unscreened exchange at long range (`UNSCREENED` of exchange/kernel.py);
     downsampling: which pairs of k-points exchange counts, None for all; pair_precision: of their densities (PRECFOCK);
+    core_screened: whether exchange with the cores is screened as that between orbitals is (CORE_EXCHANGE);
     exchange_block: orbitals that exact exchange is applied to at a time, 0 as memory allows (NBLOCK_FOCK);
     spins: 1 or 2; electrons: valence electrons; bands: NBANDS;
     ismear: -2 fixed, -1 Fermi-Dirac, 0 Gaussian, N > 0 Methfessel-Paxton, -4, -5, -14, -15 tetrahedra;
@@ -102,6 +103,7 @@ class Parameters:
     downsampling: Downsampling | None = None
     exchange_block: int = 0
     pair_precision: str = "Normal"
+    core_screened: bool = False
     spins: int = 1
     ismear: int = 1
     width: float = 0.2 / 27.211386245988
@@ -131,7 +133,7 @@ USER_TAGS = {
     "cutoff": "ENCUT", "precision": "PREC", "wave_grid": "NGX, NGY, NGZ", "fine_grid": "NGXF, NGYF, NGZF",
     "functional": "GGA", "hybrid": "LHFCALC, AEXX, HFSCREEN",
     "downsampling": "NKRED, EVENONLY, ODDONLY", "pair_precision": "PRECFOCK",
-    "exchange_range": "range of exact exchange", "spins": "ISPIN",
+    "core_screened": "CORE_EXCHANGE", "exchange_range": "range of exact exchange", "spins": "ISPIN",
     "electrons": "NELECT", "ismear": "ISMEAR", "width": "SIGMA",
     "fixed_occupations": "FERWE, FERDO", "fixed_moment": "NUPDOWN", "hubbard": "LDAU", "real_space": "LREAL",
     "mixing": "AMIX, BMIX, IMIX, MAXMIX", "symmetry_level": "ISYM", "symmetry_tolerance": "SYMPREC",

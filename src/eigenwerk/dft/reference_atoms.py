@@ -34,11 +34,17 @@ def own_functional(data: PawDataset) -> Functional | None:
     return next(iter(named or [functional for functional in made if functional.tag == "PW92"]), None)
 
 
+def atom_density(data: PawDataset) -> np.ndarray:
+    """n(r) of the reference atom with all electrons, electrons/bohr³; (g,)."""
+    filling_j = np.array([state.f for state in data.states])
+    # the file's core is the radial part in front of Y_00, as that of each wave is in front of its harmonic
+    valence_g = filling_j @ data.ae_partial_wave_jg**2 / (4 * pi)
+    return np.asarray(data.ae_core_density_g / sqrt(4 * pi) + valence_g)
+
+
 def atomic_xc(data: PawDataset, functional: Functional) -> float:
     """E_xc[n] of the reference atom, hartree."""
-    grid, filling_j = data.grid, np.array([state.f for state in data.states])
-    # the file's core is the radial part in front of Y_00, as that of each wave is in front of its harmonic
-    density_g = data.ae_core_density_g / sqrt(4 * pi) + filling_j @ data.ae_partial_wave_jg**2 / (4 * pi)
+    grid, density_g = data.grid, atom_density(data)
     values = {
         DENSITY: torch.from_numpy(density_g)[None], SIGMA: torch.from_numpy(derivative(grid, density_g) ** 2)[None],
     }  # fmt: skip

@@ -17,10 +17,10 @@ from eigenwerk.errors import InputError
 OMEGA = 1.0
 
 
-@pytest.mark.parametrize("spins", [1, 2])
-def test_potential_is_the_derivative(calculation, crystal, disturbed, spins):
+@pytest.mark.parametrize(("spins", "core_screened"), [(1, False), (2, False), (2, True)])
+def test_potential_is_the_derivative(calculation, crystal, disturbed, spins, core_screened):
     calc = calculation(crystal("o2"), spins=spins, cutoff_eV=120.0)
-    builder = PotentialBuilder(calc.atoms, [OneCentreExchange(calc.atoms, 0.25, 0.11)])
+    builder = PotentialBuilder(calc.atoms, [OneCentreExchange(calc.atoms, 0.25, 0.11, core_screened=core_screened)])
     density, other = (disturbed(calc.atoms, spins, 12.0, seed=seed) for seed in (1, 2))
     change, step = other.map(torch.sub, density), 1e-3
     energies = [builder(density.map(lambda a, b, s=s: a + s * step * b, change)).energy for s in (1, -1)]

@@ -11,7 +11,7 @@ from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.earlier import earlier_of
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.hybrid import Hybrid
-from eigenwerk.units import HARTREE_EV
+from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 PBE0 = {"hybrid": Hybrid.of(0.25), "symmetry_level": 2, "real": True, "stress": False, "cutoff_eV": 120.0}
 
@@ -55,6 +55,51 @@ def test_forces_are_the_derivative_of_the_free_energy(solved, calculation):
         moved = calculation(replace(calc.structure, scaled_ac=scaled_ac), ediff_eV=1e-6, **PBE0, **grids)
         energies.append(moved.run().state.energies.free)
     assert (energies[1] - energies[0]) / 0.02 == pytest.approx(found.forces_av[0, 0], abs=3e-5)
+
+
+@pytest.mark.parametrize(("symbols", "edge", "gap", "lowest"), [
+    (("Si", "Si"), 5.43, 0.00003, 0.00010), (("Ga", "As"), 5.653, -0.00069, -0.00070),
+])  # fmt: skip
+def test_screened_exchange_with_the_cores_moves_levels_a_little(calculation, crystal, symbols, edge, gap, lowest):
+    """HSE06; shifts as benchmarks/hybrids/cores.md has them, in eV.  The core-core energy is a constant, and stays."""
+    si = crystal("si")
+    structure = replace(si, symbols=symbols, lattice_cv=edge / 5.43 * si.lattice_cv)
+    found, told = {}, {}
+    for screened in (False, True):
+        calc = calculation(
+            structure, mesh=(2, 2, 2), cutoff_eV=200.0, symmetry_level=2, real=True, stress=False, ismear=0,
+            sigma_eV=0.05, ediff_eV=1e-6, hybrid=Hybrid.of(0.25, 0.2 * BOHR_ANGSTROM), core_screened=screened,
+        )  # fmt: skip
+        events: list[str] = []
+        state = calc.run(on_step=lambda step, state, events=events: events.extend(step.events)).state
+        filled = int(calc.parameters.electrons) // 2
+        level_kn = state.eig_skn[0].numpy() * HARTREE_EV
+        top = level_kn[:, filled - 1].max()
+        found[screened] = np.array([level_kn[:, filled].min() - top, level_kn.min() - top]), state.energies
+        told[screened] = " ".join(events)
+    shift = found[True][0] - found[False][0]
+    assert shift == pytest.approx([gap, lowest], abs=3e-5)
+    with_cores, of_cores = ([found[s][1].terms[f"exact exchange {word} cores"] for s in (False, True)]
+                            for word in ("with", "of"))  # fmt: skip
+    assert with_cores[0] < with_cores[1] < 0
+    assert of_cores[0] == of_cores[1]
+    assert "with and between cores 1/r, as data sets hold it" in told[False]
+    assert "with cores alike, by recomputed core orbitals; between these 1/r" in told[True]
+
+
+def test_forces_with_screened_cores_are_the_derivative_of_the_free_energy(calculation, crystal):
+    """With a screening that takes a tenth of the exchange with the core of silicon away."""
+    strong = {**PBE0, "hybrid": Hybrid.of(0.25, 0.6), "core_screened": True, "cutoff_eV": 90.0, "ediff_eV": 1e-6}
+    calc = calculation(crystal("sic_bent"), **strong)
+    found, energies = calc.run(), []
+    for sign in (1, -1):
+        position_av = calc.structure.positions_av.copy()
+        position_av[0, 0] += sign * 0.01
+        scaled_ac = position_av @ np.linalg.inv(calc.structure.lattice_cv)
+        grids = {"wave_grid": calc.basis.grids.wave, "fine_grid": calc.basis.grids.fine}
+        energies.append(calculation(replace(calc.structure, scaled_ac=scaled_ac), **strong, **grids).run())
+    slope = (energies[1].state.energies.free - energies[0].state.energies.free) / 0.02
+    assert slope == pytest.approx(found.forces_av[0, 0], abs=3e-5)
 
 
 def test_a_run_goes_on_from_a_state_without_the_semilocal_functional(solved, calculation):

@@ -103,6 +103,9 @@ def test_shares_count_without_exact_exchange(read):
         ("LMODELHF = .TRUE.\n", "LMODELHF = .TRUE.: this interaction of exact exchange is not available"),
         ("HFRCUT = -1\n", "HFRCUT = -1: a radius by hand is not available"),
         ("HFSCREEN = -0.2\n", "HFSCREEN = -0.2: "),
+        ("CORE_EXCHANGE = Screened\n", "INCAR line 4: CORE_EXCHANGE = Screened: the exact exchange of this hybrid is "
+         "not screened at all (HFSCREEN = 0). Set HFSCREEN = 0.2, or remove the line."),
+        ("HFSCREEN = 0.2\nCORE_EXCHANGE = .TRUE.\n", "CORE_EXCHANGE = .TRUE.: .TRUE. is none of Plain, Screened."),
         ("METAGGA = SCAN\n", "METAGGA = SCAN: meta-GGA functionals are not available"),
         ("AEXX = -0.1\n", "AEXX = -0.1: a negative fraction of exact exchange is not available. Set AEXX between"),
         ("ICHARG = 11\n", "ICHARG = 11: a hybrid's potential depends on the orbitals"),
@@ -123,6 +126,9 @@ def test_what_cannot_be_is_refused_with_its_tag(read, lines, expected):
         ("EVENONLY = .TRUE.\n", "ISMEAR = 0\n", "note", "EVENONLY = .TRUE.: not used"),
         ("PRECFOCK = Medium\n", HYBRID, "note", "PRECFOCK = Medium: an old setting of VASP: as Normal"),
         ("PRECFOCK = Fast\n", "ISMEAR = 0\n", "note", "PRECFOCK = Fast: not used"),
+        ("CORE_EXCHANGE = Plain\n", "ISMEAR = 0\n", "note", "CORE_EXCHANGE = Plain: not used"),
+        ("CORE_EXCHANGE = Screened\n", "ISMEAR = 0\n", "error", "CORE_EXCHANGE = Screened: there is no exact exchange "
+         "to screen in a calculation with PBE. Set LHFCALC = .TRUE. and HFSCREEN = 0.2, or remove the line."),
         ("ALGO = Damped\nTIME = 0.2\n", HYBRID, "note", "ALGO = Damped: it finds the orbitals for each operator of"),
         ("IALGO = 58\n", HYBRID, "note", "IALGO = 58: it finds the orbitals for each operator of exact exchange"),
         ("GGA = B3\n", HYBRID, "note", "AGGAX = 0.72, ALDAX = 0.8, AGGAC = 0.81, ALDAC = 0.19 are taken, as in B3LYP"),
@@ -172,6 +178,15 @@ def test_precision_of_pairs(read, word, expected):
     assert words(inputs, "error") == ""
     assert inputs.parameters.pair_precision == expected
     assert read("").parameters.pair_precision == "Normal"
+
+
+def test_exchange_with_the_cores_is_plain_unless_asked_for_and_named_in_any_case(read):
+    plain, screened, unscreened = read("HFSCREEN = 0.2\n"), read("HFSCREEN = 0.2\nCORE_EXCHANGE = Screened\n"), read("")
+    assert words(screened, "error") == words(screened, "note") == ""
+    assert [one.parameters.core_screened for one in (plain, screened, unscreened)] == [False, True, False]
+    assert dict(description(plain))["cores"].endswith("not screened, as the PAW data have it (CORE_EXCHANGE = Plain)")
+    assert dict(description(screened))["cores"].endswith("recomputed core orbitals (CORE_EXCHANGE = Screened)")
+    assert "cores" not in dict(description(unscreened))
 
 
 def test_bands_beside_the_mesh_need_all_its_points(read, tmp_path):

@@ -10,38 +10,42 @@ there is taken away
 
     (a|b) = 8 ∫ exp(-k²/4ω²) A(k) B(k) dk,   A(k) = ∫ r² j_l(kr) a(r) dr inside the matching radius.
 
-X and E_x(core) are those of 1/r in any case: data sets hold no other, a constant for each atom but for what differs
-between the valence electrons near it.
+X and E_x(core) of data sets are those of 1/r, and taken as they are: a constant for each atom but for what differs
+between the valence electrons near it.  With CORE_EXCHANGE = Screened X is that of the functional's interaction
+(dft/atom/core_exchange.py); E_x(core), a constant, stays.
 Source: J. Paier, R. Hirschl, M. Marsman and G. Kresse, J. Chem. Phys. 122, 234102 (2005).
 """
 
 import numpy as np
 import torch
 
+from eigenwerk.dft.atom.core_exchange import screened_core_exchange
 from eigenwerk.dft.exchange.pair_grid import pair_wave
 from eigenwerk.dft.exchange.pair_shape import PairShape
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.paw.radial import integrate, spherical_bessel
+from eigenwerk.dft.paw.radial import integrate, long_ranged
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup, coulomb_difference, matching_radius
 from eigenwerk.dft.terms.term import Charges, Contribution, Term
 from eigenwerk.errors import InputError
-
-WAVES, REACH = 48, 6.5
-"""Points of the quadrature over k, which ends at 2 ω REACH, where the Gaussian is below 1e-18."""
 
 
 class OneCentreExchange(Term):
     """The one-centre part of exact exchange of all atoms, and that with their cores."""
 
-    def __init__(self, atoms: PawAtoms, fraction: float, omega: float, precision: str = "Normal"):
-        """fraction: α; omega: screening, bohr⁻¹, 0 for none; precision: of pair densities (`PAIR_FACTOR`).
+    def __init__(
+        self, atoms: PawAtoms, fraction: float, omega: float, precision: str = "Normal", core_screened: bool = False
+    ):
+        """fraction: α; omega: screening, bohr⁻¹, 0 for none; precision: of pair densities (`PAIR_FACTOR`);
+        core_screened: whether the exchange with the core is screened, too.
 
-        Raises InputError for data sets without exchange with the core.
+        Raises InputError for data sets without exchange with the core, or whose core cannot be recomputed.
         """
         runtime, species = atoms.runtime, atoms.layout.species
         self.fraction = fraction
         self._core = fraction * sum(one.count * core_exchange(one.setup) for one in species)
-        self._valence_core_ij = [runtime.tensor(-fraction * valence_core_exchange(one.setup)) for one in species]
+        core_omega = omega if core_screened else 0.0
+        core_list = [valence_core_exchange(one.setup, core_omega) for one in species]
+        self._valence_core_ij = [runtime.tensor(-fraction * core_ij) for core_ij in core_list]
         # M as a matrix between (i, k) and (j, l)
         self._pair_xx = [
             runtime.tensor(_pairs_crossed(exchange_integrals(one.setup, omega, shape), one.setup.projector_count))
@@ -64,11 +68,16 @@ class OneCentreExchange(Term):
         return Contribution(names, energy_e, blocks={"occupancy": blocks})
 
 
-def valence_core_exchange(setup: Setup) -> np.ndarray:
-    """X_ij, hartree, of 1/r.  Raises InputError if the data set does not have it."""
+def valence_core_exchange(setup: Setup, omega: float = 0.0) -> np.ndarray:
+    """X_ij, hartree, of 1/r (omega = 0) or erfc(ωr)/r.
+
+    Raises InputError if the data set does not have it, or no core orbitals can be found for it.
+    """
     x_jj = setup.dataset.exact_exchange_jj
     if x_jj is None:
         raise _missing(setup, "of valence electrons with the core (exact_exchange_X_matrix)")
+    if omega:
+        x_jj = screened_core_exchange(setup.dataset, omega)
     same_ij = np.equal.outer(setup.L_i, setup.L_i)
     return np.asarray(x_jj[setup.j_i[:, None], setup.j_i] * same_ij)
 
@@ -111,21 +120,14 @@ def _shape(setup: Setup, l: int, shape: PairShape) -> np.ndarray | None:
 
 def _long_ranged(setup: Setup, omega: float, l: int, shape_g: np.ndarray | None) -> np.ndarray:
     """What erf(ωr)/r gives to M between pairs of channels of angular momentum l; (q, q)."""
-    pairs, node_x, weight_x = setup.pairs, *np.polynomial.legendre.leggauss(WAVES)
-    grid, top = pairs.grid, 2 * omega * REACH
-    k_x, weight_x = 0.5 * top * (node_x + 1), 0.5 * top * weight_x
-    weight_x = 8 * weight_x * np.exp(-(k_x**2) / (4 * omega**2))
-    bessel_xg = spherical_bessel(l, np.multiply.outer(k_x, grid.r_g))
-
-    def transform(f_qg: np.ndarray) -> np.ndarray:
-        return np.stack([integrate(grid, f_qg * bessel_g) for bessel_g in bessel_xg], -1)
-
+    pairs = setup.pairs
+    grid = pairs.grid
     inside_g = grid.r_g <= matching_radius(setup.dataset)
-    ae_qx, pseudo_qx = transform(pairs.ae_qg * inside_g), transform(pairs.pseudo_qg * inside_g)
+    pseudo_qg = pairs.pseudo_qg * inside_g
     if shape_g is not None:
-        moment_q = integrate(grid, pairs.ae_qg - pairs.pseudo_qg, l)
-        pseudo_qx = pseudo_qx + np.multiply.outer(moment_q, transform(shape_g[None])[0])
-    return np.asarray(0.5 * ((ae_qx * weight_x) @ ae_qx.T - (pseudo_qx * weight_x) @ pseudo_qx.T))
+        pseudo_qg = pseudo_qg + np.multiply.outer(integrate(grid, pairs.ae_qg - pairs.pseudo_qg, l), shape_g)
+    ae_qx, pseudo_qx = (long_ranged(grid, f_qg, l, omega) for f_qg in (pairs.ae_qg * inside_g, pseudo_qg))
+    return np.asarray(0.5 * (ae_qx @ ae_qx.T - pseudo_qx @ pseudo_qx.T))
 
 
 def _pairs_crossed(integral_xx: np.ndarray, count: int) -> np.ndarray:

@@ -43,6 +43,13 @@ NAME = "exact exchange "
 """How words about a new operator begin, with its number."""
 
 
+CORES = {
+    False: "with and between cores 1/r, as data sets hold it",
+    True: "with cores alike, by recomputed core orbitals; between these 1/r, a constant that data sets hold",
+}
+"""What exchange with the cores is, and whether it is screened (CORE_EXCHANGE)."""
+
+
 def is_renewal(event: str) -> bool:
     """Whether an event of a step tells of a new operator, for the steps after it."""
     return event.startswith(NAME)
@@ -52,15 +59,16 @@ def is_renewal(event: str) -> bool:
 class OuterLoop:
     """Where the self-consistency of exchange stands.
 
-    hybrid, semilocal: potentials with and without exact exchange; energy_tolerance: hartree; excess: what the last
-    operators changed, hartree; shift: see `relative`; started_a: starting moments that are to be asked for, Bohr
-    magneton, None for none.
+    hybrid, semilocal: potentials with and without exact exchange; energy_tolerance: hartree; cores: words about the
+    exchange with them; excess: what the last operators changed, hartree; shift: see `relative`; started_a: starting
+    moments that are to be asked for, Bohr magneton, None for none.
     """
 
     exchange: ExactExchange
     hybrid: PotentialBuilder
     semilocal: PotentialBuilder
     energy_tolerance: float
+    cores: str = CORES[False]
     excess: list[float] = field(default_factory=list)
     shift: float | None = None
     started_a: np.ndarray | None = None
@@ -160,7 +168,7 @@ class OuterLoop:
         words = f"{NAME}{self.exchange.applications}: {self.exchange.energy * HARTREE_EV:.6f} eV"
         if excess is None:
             kernel = self.exchange.operator.kernel
-            return f"{words} ({kernel.words}; with and between cores 1/r, as data sets hold it)"
+            return f"{words} ({kernel.words}; {self.cores})"
         # rank 0's, for all: rounding errors of other ranks must not lead them to other decisions
         runtime = self.exchange.atoms.runtime
         excess = float(runtime.world.broadcast(runtime.tensor(excess)))

@@ -40,6 +40,7 @@ from eigenwerk.dft.inputs.exchange import (
     check_bands_of_exchange,
     check_data_of_exchange,
     check_points_of_exchange,
+    core_screened_of,
     downsampling_of,
     exchange_range,
     hybrid_of,
@@ -273,6 +274,7 @@ class Draft:
             exchange_range=exchange_range(self.bands, self._hybrid),
             downsampling=self._downsampling,
             pair_precision=pair_precision_of(self.incar),
+            core_screened=core_screened_of(self.incar, self._hybrid),
             dipole=dipole,
             **loop_settings(self.incar, chosen.frozen_steps, self.findings),
         )

@@ -18,7 +18,7 @@ from eigenwerk.units import BOHR_ANGSTROM
 
 REDUCTIONS = ("NKREDX", "NKREDY", "NKREDZ")
 PARITIES = {"EVENONLY": EVEN, "ODDONLY": ODD}
-ONLY_HYBRID = ("AEXX", "HFSCREEN", "PRECFOCK", "NKRED", *REDUCTIONS, *PARITIES, "NBLOCK_FOCK")
+ONLY_HYBRID = ("AEXX", "HFSCREEN", "CORE_EXCHANGE", "PRECFOCK", "NKRED", *REDUCTIONS, *PARITIES, "NBLOCK_FOCK")
 """Tags that mean nothing without LHFCALC."""
 
 PROBE_CHARGE, WIGNER_SEITZ = "probe charge", "Wigner-Seitz"
@@ -88,6 +88,9 @@ def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Find
         known = ", ".join(tag for tag in SHORT_RANGES if find_functional(tag).offered)
         message = f"there is no screened exchange of {functional.title}, so no screened hybrid of it"
         findings.add(incar.problem("HFSCREEN", message, f"Set HFSCREEN = 0, or choose GGA among {known}."))
+    if incar.get("CORE_EXCHANGE") == "Screened" and not hybrid.screening:
+        message = "the exact exchange of this hybrid is not screened at all (HFSCREEN = 0)"
+        findings.add(incar.problem("CORE_EXCHANGE", message, "Set HFSCREEN = 0.2, or remove the line."))
     if incar.values.get("ICHARG") in FIXED:
         message = "a hybrid's potential depends on the orbitals, not on the density alone, so no density can be kept"
         remedy = "Give bands in KPOINTS_OPT, or as k-points of weight 0, in a self-consistent run."
@@ -112,10 +115,14 @@ def _without(
     computed = {tag: Computed(None) for tag in ONLY_HYBRID}
     if not incar.broken("LHFCALC"):
         for tag in ONLY_HYBRID:
-            if incar.values.get(tag, 1) not in (0.0, 1) or incar.values.get(tag) is True:
+            if incar.values.get(tag, 1) not in (0.0, 1, "Screened") or incar.values.get(tag) is True:
                 severity = "warning" if tag in ("AEXX", "HFSCREEN") else "note"
                 message = f"not used: it acts only with LHFCALC = .TRUE.; this is a calculation with {functional.title}"
                 findings.add(incar.problem(tag, message, severity=severity))
+        if incar.get("CORE_EXCHANGE") == "Screened":
+            message = f"there is no exact exchange to screen in a calculation with {functional.title}"
+            remedy = "Set LHFCALC = .TRUE. and HFSCREEN = 0.2, or remove the line."
+            findings.add(incar.problem("CORE_EXCHANGE", message, remedy))
         if functional.tag in OF_B3LYP:
             message = f"{functional.title} serve in B3LYP alone, which has 20 % of exact exchange"
             findings.add(incar.problem("GGA", message, "Set LHFCALC = .TRUE., or choose another functional."))
@@ -147,6 +154,11 @@ def pair_precision_of(incar: Incar) -> str:
     """PRECFOCK, of `PAIR_FACTOR`."""
     word = str(incar.get("PRECFOCK"))
     return word if word in PAIR_FACTOR else "Normal"
+
+
+def core_screened_of(incar: Incar, hybrid: Hybrid | None) -> bool:
+    """Whether exchange with the cores is screened (CORE_EXCHANGE)."""
+    return incar.get("CORE_EXCHANGE") == "Screened" and hybrid is not None and bool(hybrid.screening)
 
 
 def downsampling_of(

@@ -27,6 +27,10 @@ Q_BLOCK = 16
 NEAR = 0.7
 """j_l(x) as a sum of sines and cosines over powers of x, where x >= NEAR l: its largest term is 2 there."""
 
+LONG_REACH, LONG_POINTS, LONG_RADIANS = 6.5, 48, 40.0
+"""Long-ranged interactions: where the Gaussian is below 1e-18; points of the quadrature of a piece, and radians of kr
+that it may have."""
+
 STEP_INTERVALS = 24
 """Intervals before the end of a function that are integrated one by one: the bends of a cubic spline at a step fall
 by a factor of 3.7 per interval, so below 1e-13 within these."""
@@ -50,6 +54,26 @@ def integrate(grid: RadialGrid, f_g: Array, power: int = 0) -> Array:
     elif exponent == 0:
         weight_g[0] = 0.5 * grid.dr_g[0]
     return np.asarray(f_g @ weight_g)
+
+
+def long_ranged(grid: RadialGrid, f_qg: Array, l: int, omega: float) -> Array:
+    """A_qx with Σ_x A_qx A_px = (q|p), the Coulomb integral of erf(ωr)/r between f_q Y_lm and f_p Y_lm.
+
+        (q|p) = 8 ∫ exp(-k²/4ω²) F_q(k) F_p(k) dk,   F(k) = ∫ r² j_l(kr) f(r) dr
+
+    by Gauss-Legendre up to k = 2 ω LONG_REACH, in as many pieces as waves take where f_q is not negligible.
+
+    f_qg: (q, g); omega: bohr⁻¹.  Returns (q, x).
+    """
+    stop = _support(f_qg) + 1
+    top = 2 * omega * LONG_REACH
+    pieces = 1 + int(top * grid.r_g[stop - 1] / LONG_RADIANS)
+    node_x, weight_x = np.polynomial.legendre.leggauss(LONG_POINTS)
+    k_x = 0.5 * top / pieces * (1 + node_x + 2 * np.arange(pieces)[:, None]).ravel()
+    weight_x = np.sqrt(4 * top / pieces * np.tile(weight_x, pieces)) * np.exp(-(k_x**2) / (8 * omega**2))
+    part = RadialGrid(grid.r_g[:stop], grid.dr_g[:stop], grid.eq)
+    transform_xq = [integrate(part, f_qg[:, :stop] * j_g) for j_g in spherical_bessel(l, np.outer(k_x, part.r_g))]
+    return np.asarray(np.stack(transform_xq, -1) * weight_x)
 
 
 def derivative(grid: RadialGrid, f_g: Array) -> Array:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.parameters import filling_words
+from eigenwerk.dft.parameters import Parameters, filling_words
 from eigenwerk.dft.spectrum.band_gap import BandEdge, BandGap, band_gap
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.elements import formula
@@ -55,6 +55,7 @@ def description(inputs: Inputs) -> list[Row]:
     return [
         ("system", f"{formula(inputs.structure.symbols)}: {inputs.poscar.title.strip()}"),
         ("method", f"{functional}, {cutoff}, {spin}"),
+        *_core_rows(parameters),
         ("electrons", f"{parameters.electrons:g} in {parameters.bands} bands, {filling}"),
         ("k-points", f"{kpoints.source}: {len(kpoints.point_kc)}{full}"),
         ("symmetry", f"{symmetry.spacegroup}, {counted(symmetry.order, 'operation')}{limited}"),
@@ -62,6 +63,15 @@ def description(inputs: Inputs) -> list[Row]:
         *_band_rows(inputs),
         ("stops when", _stop_words(inputs)),
     ]
+
+
+def _core_rows(parameters: Parameters) -> Iterator[Row]:
+    """What a screened hybrid does about the cores."""
+    hybrid = parameters.hybrid
+    if hybrid is not None and hybrid.fraction and hybrid.screening:
+        screened = "screened alike, with recomputed core orbitals (CORE_EXCHANGE = Screened)"
+        plain = "not screened, as the PAW data have it (CORE_EXCHANGE = Plain)"
+        yield "cores", f"exact exchange with them {screened if parameters.core_screened else plain}"
 
 
 def _band_rows(inputs: Inputs) -> Iterator[Row]:

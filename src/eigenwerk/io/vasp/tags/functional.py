@@ -87,6 +87,10 @@ HYBRID = (
         ("LTHOMAS", "Thomas-Fermi screening of the exchange."),
         remedy="Remove the line; LHFCALC with HFSCREEN screens the exchange at long range.",
     ),
+    Tag("CORE_EXCHANGE", "word", "Plain", "", EXACT, "honoured",
+        "Interaction of the exact exchange of valence electrons with the cores (not in VASP): Plain, 1/r as the PAW "
+        "data sets hold it, or Screened, that of HFSCREEN, with core orbitals that are recomputed.",
+        remedy="Set CORE_EXCHANGE = Screened or remove the line.", choices=(TagValue("Plain"), TagValue("Screened"))),
     Tag("HFRCUT", "float", 0.0, "Å", EXACT, "refused", "Radius beyond which the interaction of exact exchange ends.",
         "a radius by hand is not available", "Remove the line, or set HFRCUT = 0.", off_values=(0.0,)),
     Tag("PRECFOCK", "word", "Normal", "", EXACT, "honoured",

@@ -33,7 +33,7 @@ _TAGS = (
     ),
     ("Write flags", ("LWAVE", "LCHARG", "LVTOT", "LVHAR", "LELF", "LH5")),
     ("Dipole corrections", ("LMONO", "LDIPOL", "IDIPOL", "EPSILON", "EFIELD")),
-    ("Exchange correlation treatment:", ("GGA", "LHFCALC", "AEXX", "IVDW")),
+    ("Exchange correlation treatment:", ("GGA", "LHFCALC", "AEXX", "HFSCREEN", "CORE_EXCHANGE", "IVDW")),
     ("DFT+U:", ("LDAU", "LDAUTYPE", "LDAUL", "LDAUU", "LDAUJ")),
 )
 """Tags with plain values, where VASP has them.  Free text (SYSTEM) and NBANDS, NELECT, NUPDOWN have other places."""
