@@ -44,22 +44,22 @@ def test_screening_takes_away_little_by_little_all_of_it(dataset, symbol):
     assert last < 0.4 * fourth
 
 
-def test_long_ranged_exchange_of_s_waves_is_that_of_a_sum_over_shells(dataset):
-    """Between shells at r and s the angular average of erf(ωd)/d is ∫ erf(ωx) dx/(2rs) over |r-s|..r+s."""
+@pytest.mark.parametrize("l", [0, 1])
+def test_long_ranged_exchange_is_that_of_a_sum_over_shells_and_angles(dataset, l):
+    """With 1s alone X_jj is ∫∫ of both pairs at r and s with the average of P_l(x) erf(ωd)/d, d² = r² + s² - 2rsx."""
     data, omega = dataset("C"), 0.7
     (shell,) = core_orbitals(data)
-    grid, s_j = data.grid, [j for j, state in enumerate(data.states) if state.l == 0]
-    keep = slice(1, None)
-    r_g = grid.r_g[keep]
-
-    def primitive(x):
-        return x * erf(omega * x) + np.exp(-((omega * x) ** 2)) / (omega * np.sqrt(np.pi))
-
-    above_gg, below_gg = np.add.outer(r_g, r_g), np.abs(np.subtract.outer(r_g, r_g))
-    kernel_gg = (primitive(above_gg) - primitive(below_gg)) / (2 * np.multiply.outer(r_g, r_g))
-    pair_jg = (data.ae_partial_wave_jg[s_j] * shell.u_g)[:, keep] * (r_g * grid.dr_g[keep])
+    grid, same_j = data.grid, [j for j, state in enumerate(data.states) if state.l == l]
+    r_g = grid.r_g[1:]
+    node_x, weight_x = np.polynomial.legendre.leggauss(40)
+    square_gg, product_gg = np.add.outer(r_g**2, r_g**2), np.multiply.outer(r_g, r_g)
+    kernel_gg = np.zeros_like(square_gg)
+    for x, weight in zip(node_x, weight_x, strict=True):
+        distance_gg = np.sqrt(square_gg - 2 * product_gg * x)
+        kernel_gg += 0.5 * weight * x**l * erf(omega * distance_gg) / distance_gg
+    pair_jg = (data.ae_partial_wave_jg[same_j] * shell.u_g)[:, 1:] * (r_g * grid.dr_g[1:])
     expected_jj = pair_jg @ kernel_gg @ pair_jg.T
-    found_jj = core_exchange(data, (shell,), omega)[np.ix_(s_j, s_j)]
+    found_jj = core_exchange(data, (shell,), omega)[np.ix_(same_j, same_j)]
     np.testing.assert_allclose(found_jj, expected_jj, rtol=1e-4, atol=1e-9)
 
 
