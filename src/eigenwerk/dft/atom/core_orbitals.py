@@ -60,7 +60,7 @@ def core_shells(data: PawDataset) -> list[tuple[int, int]]:
 
 @cache
 def core_orbitals(data: PawDataset) -> tuple[CoreShell, ...]:
-    """The core orbitals, none where all electrons are valence; 0.1 s, once for a data set.
+    """The core orbitals, none where all electrons are valence; made once for a data set.
 
     Raises InputError where their density is not that of the data set, or where the atom cannot be rebuilt.
     """
