@@ -40,12 +40,14 @@ def main() -> None:
     parser.add_argument("--name", help="keep the measurements under this name")
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE", help="file of the measurements")
     parser.add_argument("--no-warm", dest="warm", action="store_false", help="commands only")
+    parser.add_argument("--no-commands", dest="commands", action="store_false", help="warm only")
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     found = []
     for folder in options.folders:
         with TemporaryDirectory() as caches:
-            found += [command(folder, kind, Path(caches)) for kind in ("command, nothing kept", "command")]
+            kinds = ("command, nothing kept", "command") if options.commands else ()
+            found += [command(folder, kind, Path(caches)) for kind in kinds]
         if options.warm:
             one(folder, "loads libraries", device)
             found.append(one(folder, "warm", device))

@@ -131,8 +131,10 @@ def kernels(grids: list[int], json_file: Path) -> None:
         append(json_file, "kernels", {**record, "ways": rows})
 
 
-def run(name: str, tags: str, minutes: float, twice: bool, device: str, json_file: Path) -> None:
-    """One folder, whole."""
+def run(
+    name: str, tags: str, minutes: float, twice: bool, device: str, json_file: Path, seconds_at_most: str = ""
+) -> None:
+    """One folder, whole; seconds_at_most: the command stops before, with all it has."""
     source = Path(name) if Path(name).is_dir() else Path(folder_or_job(name))
     for turn in range(2 if twice else 1):
         folder = Path("/tmp") / f"hybrid_{source.name}"
@@ -145,6 +147,7 @@ def run(name: str, tags: str, minutes: float, twice: bool, device: str, json_fil
         (folder / "INCAR").write_text("\n".join([*lines, more]))
         started = time.perf_counter()
         command = [sys.executable, "-m", "eigenwerk.cli.entry", "run", str(folder), "--device", device]
+        command += ["--max-time", seconds_at_most] if seconds_at_most else []
         with GpuMeter() if device == "cuda" else nullcontext() as meter:
             done = subprocess.run(command, capture_output=True, text=True, timeout=60 * minutes, check=False)
         seconds = time.perf_counter() - started
@@ -193,13 +196,14 @@ def main() -> None:
     second.add_argument("--minutes", type=float, default=8.0)
     second.add_argument("--twice", action="store_true")
     second.add_argument("--device", default="cuda")
+    second.add_argument("--max-time", default="")
     given = parser.parse_args()
     if given.action == "kernels":
         kernels(given.grids, given.json)
         return
     os.environ.setdefault("PYTHONPATH", "src:.device/site")
     for name in given.names:
-        run(name, given.tags, given.minutes, given.twice, given.device, given.json)
+        run(name, given.tags, given.minutes, given.twice, given.device, given.json, given.max_time)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python benchmarks/jobs/make_jobs.py             # all of them, into build/jobs
     python benchmarks/jobs/make_jobs.py --only pdo4 --into DIR
 
-The structures come from `crystals.py`.  Each INCAR is what eigenwerk can run today; what the original job asks beyond
+The structures come from `crystals.py`.  Each INCAR asks for the ground state by GGA; what the original job asks beyond
 that stands in it as a comment.
 """
 
@@ -27,7 +27,7 @@ HSE = "LHFCALC = .TRUE., HFSCREEN = 0.2 (HSE06)"
 
 @dataclass(frozen=True)
 class Job:
-    """One folder: title, structure, tags (with comments), mesh, and what the original asks that we cannot do yet."""
+    """One folder: title, structure, tags (with comments), mesh, and what the original asks beside this."""
 
     name: str
     title: str
@@ -124,7 +124,8 @@ def write_job(job: Job, into: Path) -> Path:
 def _notes(job: Job) -> str:
     if not job.original:
         return ""
-    lines = ["", "# The original also asks for what is not available yet:", *(f"#   {words}" for words in job.original)]
+    title = "# The original asks for this besides; the folder is for the ground state by GGA:"
+    lines = ["", title, *(f"#   {words}" for words in job.original)]
     return "\n".join(lines) + "\n"
 
 

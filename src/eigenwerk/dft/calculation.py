@@ -14,7 +14,7 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.density import Density, moment_per_atom, starting_density
-from eigenwerk.dft.derivatives.forces import Forces, forces
+from eigenwerk.dft.derivatives.forces import Forces, correction, forces
 from eigenwerk.dft.derivatives.pulay import cutoff_slope, pulay_pressure
 from eigenwerk.dft.derivatives.stress import stress
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
@@ -271,7 +271,11 @@ class Calculation:
             if start.progress is None:  # else nothing may change, not by rounding either
                 start = replace(start, density=symmetrise(start.density))
         world = self.runtime.world
-        goal = ForceGoal(self.forces_of, lambda error: float(world.max(self.runtime.tensor(error))), force_error)
+        # exchange of all pairs once more: for the last state only
+        error_of = self.force_error_of if self.exchange is not None else None
+        goal = ForceGoal(
+            self.forces_of, lambda error: float(world.max(self.runtime.tensor(error))), force_error, error_of
+        )
         state = self.loop().run(start, on_step, goal.objection if self.parameters.correct_forces else None, repeatable)
         found = goal.forces(state)
         stress_vv, pulay = self.stress_of(state) if self.parameters.stress else (None, None)
@@ -356,6 +360,11 @@ class Calculation:
             )
             force_av, correction_av = map(self.symmetrise.forces, (found.force_av, found.correction_av))
             return Forces(force_av, correction_av, found.error)
+
+    def force_error_of(self, state: State) -> float:
+        """The error of a state's forces alone, which needs nothing of its orbitals."""
+        with self.runtime.trace.span("forces"):
+            return float(correction(self.builder, state.density, state.output)[1].max())
 
     def projections_of(
         self, atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor | None = None

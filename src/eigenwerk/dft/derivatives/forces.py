@@ -71,13 +71,19 @@ def forces(
     uncorrected_av = fixed_av + atoms.runtime.world.sum(moving_av)
     for part in of_orbitals:
         uncorrected_av = uncorrected_av + part.force_av
-    after = builder(output)
-    correction_av = fixed_fields_forces(builder, output) - fixed_av + moving_atoms_forces(atoms, potential, after)
-    error_a = error_left(atoms, potential, after)
+    correction_av, error_a = correction(builder, density, output)
     if correct:
         return Forces(uncorrected_av + correction_av, correction_av, float(error_a.max()))
     missing_a = torch.linalg.vector_norm(correction_av, dim=1)
     return Forces(uncorrected_av, torch.zeros_like(correction_av), float((error_a + missing_a).max()))
+
+
+def correction(builder: PotentialBuilder, density: Density, output: Density) -> tuple[torch.Tensor, torch.Tensor]:
+    """What forces lack for a density that is not self-consistent, (a, 3), and the error that is left then, (a,)."""
+    potential, after = builder(density), builder(output)
+    moved_av = fixed_fields_forces(builder, output) - fixed_fields_forces(builder, density)
+    correction_av = moved_av + moving_atoms_forces(builder.atoms, potential, after)
+    return correction_av, error_left(builder.atoms, potential, after)
 
 
 def fixed_fields_forces(builder: PotentialBuilder, density: Density) -> torch.Tensor:

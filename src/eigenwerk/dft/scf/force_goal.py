@@ -21,13 +21,15 @@ class ForceGoal:
     """The objection of forces to the end of self-consistency, and the forces that come of it.
 
     forces_of: forces of a state; largest: over all ranks, so that none goes on alone; error: the largest that forces
-    may have, hartree per bohr, or None for FORCE_ERROR and one step at most.
+    may have, hartree per bohr, or None for FORCE_ERROR and one step at most; error_of: the error of a state's forces
+    alone, where forces cost much more: they are found once then, of the last state, and no two are put together.
     """
 
     def __init__(
-        self, forces_of: Callable[[State], Forces], largest: Callable[[float], float], error: float | None = None
+        self, forces_of: Callable[[State], Forces], largest: Callable[[float], float], error: float | None = None,
+        error_of: Callable[[State], float] | None = None,
     ):
-        self._forces_of, self._largest = forces_of, largest
+        self._forces_of, self._largest, self._error_of = forces_of, largest, error_of
         self._goal = FORCE_ERROR if error is None else error
         self._most = 1 if error is None else MOST_STEPS
         self._found: list[tuple[State, Forces]] = []
@@ -45,6 +47,8 @@ class ForceGoal:
 
     def forces(self, state: State) -> Forces:
         """Of the last state, with what the one before tells; of that one if steps have gone astray since."""
+        if self._error_of is not None:
+            return self._forces_of(state)
         if not self._found or self._found[-1][0] is not state:
             self._add(state)
         found = self._found[-1][1]
@@ -54,6 +58,9 @@ class ForceGoal:
         return before if self._errors[-1] > self._errors[-2] else found.after(before)
 
     def _add(self, state: State) -> None:
+        if self._error_of is not None:
+            self._errors.append(self._largest(self._error_of(state)))
+            return
         forces = self._forces_of(state)
         # two states hold many arrays; one serves to be told from the next
         self._found = [*self._found[-1:], (state, forces)]
