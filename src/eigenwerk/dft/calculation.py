@@ -21,7 +21,7 @@ from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.kernel import kernel_for
 from eigenwerk.dft.exchange.one_centre import OneCentreExchange
 from eigenwerk.dft.exchange.operator import ExchangeOperator
-from eigenwerk.dft.exchange.outer_loop import CORES, OuterLoop
+from eigenwerk.dft.exchange.outer_loop import CORES, OuterLoop, force_error_of
 from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.atoms import PawAtoms
@@ -276,7 +276,10 @@ class Calculation:
         goal = ForceGoal(
             self.forces_of, lambda error: float(world.max(self.runtime.tensor(error))), force_error, error_of
         )
-        state = self.loop().run(start, on_step, goal.objection if self.parameters.correct_forces else None, repeatable)
+        loop, wanted = self.loop(), self.parameters.correct_forces
+        if loop.outer is not None and wanted:
+            loop.outer.aim(force_error)
+        state = loop.run(start, on_step, goal.objection if wanted else None, repeatable)
         found = goal.forces(state)
         stress_vv, pulay = self.stress_of(state) if self.parameters.stress else (None, None)
         projections = self.projections_of(self.atoms, state.coeff_sknG, state.filling_skn)
@@ -359,12 +362,17 @@ class Calculation:
                 self.parameters.correct_forces,
             )
             force_av, correction_av = map(self.symmetrise.forces, (found.force_av, found.correction_av))
-            return Forces(force_av, correction_av, found.error)
+            return Forces(force_av, correction_av, found.error + self._exchange_error(state))
 
     def force_error_of(self, state: State) -> float:
         """The error of a state's forces alone, which needs nothing of its orbitals."""
         with self.runtime.trace.span("forces"):
-            return float(correction(self.builder, state.density, state.output)[1].max())
+            density_a = correction(self.builder, state.density, state.output)[1]
+            return float(density_a.max()) + self._exchange_error(state)
+
+    def _exchange_error(self, state: State) -> float:
+        """The part of exact exchange in the error of forces."""
+        return 0.0 if state.exchange is None else force_error_of(state.exchange.excess, len(self.structure.symbols))
 
     def projections_of(
         self, atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor | None = None

@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from eigenwerk.dft.crystal.kpoints import explicit
+from eigenwerk.dft.exchange.outer_loop import CAREFUL_FALL, FORCE_SHARE, force_error_of
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.earlier import earlier_of
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.hybrid import Hybrid
-from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
+from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV
 
 PBE0 = {"hybrid": Hybrid.of(0.25), "symmetry_level": 2, "real": True, "stress": False, "cutoff_eV": 120.0}
 
@@ -100,6 +101,41 @@ def test_forces_with_screened_cores_are_the_derivative_of_the_free_energy(calcul
         energies.append(calculation(replace(calc.structure, scaled_ac=scaled_ac), **strong, **grids).run())
     slope = (energies[1].state.energies.free - energies[0].state.energies.free) / 0.02
     assert slope == pytest.approx(found.forces_av[0, 0], abs=3e-5)
+
+
+def test_tight_tolerances_leave_the_rounding_of_single_precision_behind(calculation, crystal):
+    """Degenerate levels of silicon turn among each other and never repeat their rounding."""
+    settings = {**PBE0, "symmetry_level": -1, "mesh": (2, 1, 1), "real": False, "cutoff_eV": 90.0, "ediff_eV": 1e-10}
+    double = calculation(crystal("si"), **settings).run().state
+    calc = calculation(crystal("si"), exchange_single=True, **settings)
+    state = calc.run().state
+    told = [event for step in state.history for event in step.events if "pairs are in double precision" in event]
+    assert state.converged and len(told) == 1
+    assert len(state.history) <= len(double.history) + 10
+    assert calc.exchange.doubled and not calc.exchange.operator.single
+    assert state.energies.free == pytest.approx(double.energies.free, abs=1e-9)
+
+
+def test_errors_of_forces_count_on_the_fall_of_what_operators_change():
+    """The last one, or a twentieth where that is more or only one operator is known; none where changes rise."""
+    assert force_error_of([], 2) == 0
+    assert force_error_of([-4e-2, -2e-2], 2) == pytest.approx(FORCE_SHARE * (0.5 * 2e-2 / 2) ** 0.5)
+    assert force_error_of([-4e-4], 2) == pytest.approx(FORCE_SHARE * (CAREFUL_FALL * 4e-4 / 2) ** 0.5)
+    assert force_error_of([-4e-4, -4e-9], 1) == pytest.approx(FORCE_SHARE * (CAREFUL_FALL * 4e-9) ** 0.5)
+    assert force_error_of([-4e-4, 5e-4], 1) == pytest.approx(FORCE_SHARE * 5e-4**0.5)
+
+
+def test_forces_ask_for_one_more_operator_and_errors_are_no_smaller_than_told(calculation, crystal):
+    """Where the energy is easily content; energies and forces of 1e-8 eV tell the error."""
+    settings = {**PBE0, "cutoff_eV": 100.0}
+    tight = calculation(crystal("sic_bent"), **settings, ediff_eV=1e-8).run()
+    found = {}
+    for correct in (True, False):
+        calc = calculation(crystal("sic_bent"), **settings, ediff_eV=1e-3, correct_forces=correct)
+        found[correct] = calc.run(), calc.exchange.applications
+    assert found[True][1] == found[False][1] + 1
+    error = np.abs(found[True][0].forces_av - tight.forces_av).max()
+    assert error < 2 * found[True][0].force_error < 5e-3 / FORCE_EV_PER_ANGSTROM
 
 
 def test_a_run_goes_on_from_a_state_without_the_semilocal_functional(solved, calculation):

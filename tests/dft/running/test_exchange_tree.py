@@ -34,7 +34,8 @@ MESH = "mesh\n0\nGamma\n{}\n"
 def make_folder(path, name, more=""):
     path.mkdir(parents=True)
     poscar, mesh, lines = FOLDERS[name]
-    begin = COMMON if "ENCUT" not in lines else COMMON.replace("ENCUT = 100\n", "")
+    given = [line.split()[0] for line in (lines + more).splitlines()]
+    begin = "".join(line for line in COMMON.splitlines(True) if line.split()[0] not in given)
     (path / "POSCAR").write_text(poscar)
     (path / "KPOINTS").write_text(MESH.format(mesh))
     (path / "INCAR").write_text(begin + lines + more)
@@ -81,6 +82,17 @@ def test_a_run_killed_after_any_step_ends_with_the_same_bits(tmp_path, name):
         assert again.free_energy == whole.free_energy
         np.testing.assert_array_equal(again.forces_av, whole.forces_av)
         assert exchange_words(again.steps) == exchange_words(whole.steps[step:])
+
+
+def test_a_run_killed_after_pairs_have_become_double_goes_on_with_them(tmp_path):
+    folder = make_folder(tmp_path / "in", "complex, two spins", "EDIFF = 1E-10\n")
+    whole, copies = run_saving(folder, tmp_path / "out", tmp_path / "killed")
+    (step,) = [
+        step.step for step in whole.steps if any("pairs are in double precision" in event for event in step.events)
+    ]
+    again, _ = run_saving(folder, copies[step], resume=True)
+    assert whole.converged and again.converged and len(again.steps) == len(whole.steps) - step
+    assert again.free_energy == whole.free_energy
 
 
 @pytest.mark.parametrize("moments", [pytest.param("0 2", marks=pytest.mark.slow), "2 0"])

@@ -29,11 +29,11 @@ class ExactExchange(Term):
     """The term for some atoms; `renew` gives it orbitals.
 
     rows: of the operator in use, None before there are orbitals; energy: E_x[γ₀] of what it was made of, hartree;
-    applications: how often orbitals were given.
+    applications: how often orbitals were given; doubled: whether pairs have changed to double precision.
     """
 
     def __init__(self, operator: ExchangeOperator):
-        self.operator, self.applications = operator, 0
+        self.operator, self.applications, self.doubled = operator, 0, False
         self.rows: LowRank | None = None
         self.energy = 0.0
         self._history = OperatorHistory()
@@ -73,16 +73,23 @@ class ExactExchange(Term):
         self.applications += 1
         return excess
 
+    def in_double(self) -> None:
+        """Pairs are in double precision from the next operator on, which begins a new history."""
+        self.operator, self.doubled = self.operator.in_double(), True
+        self._history, self._shares, self._derived = OperatorHistory(), None, None
+
     def memory(self, excess: Sequence[float]) -> ExchangeMemory:
         """All that `renew` depends on, and what each operator has changed."""
         history = self._history
         return ExchangeMemory(
             self.rows, self.energy, self.applications, tuple(excess), tuple(history.rows), tuple(history.inputs),
-            history.overlap_jj, self._shares,
+            history.overlap_jj, self._shares, doubled=self.doubled,
         )
 
     def restore(self, memory: ExchangeMemory) -> None:
         """Go on as after this memory was made."""
+        if memory.doubled and self.operator.single:
+            self.in_double()
         self.rows, self.energy, self.applications = memory.rows, memory.energy, memory.applications
         self._history.restore(memory.kept, memory.inputs, memory.overlap_jj)
         self._shares = memory.share_j

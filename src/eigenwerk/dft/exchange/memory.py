@@ -14,7 +14,7 @@ class ExchangeMemory:
     rows: of the operator in use, None while the functional is still the semilocal one; energy: E_x[γ₀], hartree;
     applications: how often orbitals were given; excess: what each operator has changed, hartree.  kept, inputs,
     overlap_jj: the operators of earlier orbitals (extrapolation.py); share_j: how the one in use was made of them, None
-    if they are forgotten.
+    if they are forgotten.  doubled: whether pairs have changed to double precision.
     """
 
     rows: LowRank | None = None
@@ -29,6 +29,7 @@ class ExchangeMemory:
     semilocal: float | None = None
     started_a: np.ndarray | None = None
     field_a: np.ndarray | None = None
+    doubled: bool = False
 
     @property
     def in_use_is_last(self) -> bool:

@@ -85,6 +85,11 @@ class ExchangeOperator:
         settings = self.downsampling, self.together, self.grid, self.single
         return ExchangeOperator(self.occupied, self.kernel, self.fraction, atoms, *settings)
 
+    def in_double(self) -> "ExchangeOperator":
+        """The same with pairs in double precision."""
+        settings = self.downsampling, self.together, self.grid, False
+        return ExchangeOperator(self.occupied, self.kernel, self.fraction, self.atoms, *settings)
+
     def partners(self, k: int) -> tuple[MeshPoint, ...]:
         """Points of the mesh that a point is paired with, and their weights."""
         points, mesh = self.stars.mesh, self.occupied.basis.kpoints.mesh

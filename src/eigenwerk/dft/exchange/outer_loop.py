@@ -3,13 +3,16 @@
 The density becomes self-consistent for an operator V_x[γ₀] that stays; then the operator is made anew of the orbitals
 found, until E_x of the orbitals and the tangent at γ₀ (exact_exchange.py), by which their energy was counted, are the
 same within the energy tolerance.  Their difference is of second order in γ - γ₀ and never positive: it bounds what is
-missing to self-consistency.  A run without orbitals begins with those of the semilocal functional.
+missing to self-consistency.  Where it is positive or no longer falls, and tiny beside E_x, it is rounding of pairs in
+single precision: they are in double precision from there on.  Forces, whose error is of first order, may ask for one
+more operator.  A run without orbitals begins with those of the semilocal functional.
 
 Moments that this does not keep (nickel oxide with parallel moments is one of many) exact exchange may keep, but never
 finds again from orbitals without any.  Where they have died, fields hold those of atoms with open shells until there is
 an operator; then they are gone, and moments stay or do not.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -20,7 +23,7 @@ from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.local_field import LocalField
-from eigenwerk.units import HARTREE_EV
+from eigenwerk.units import FORCE_EV_PER_ANGSTROM, HARTREE_EV
 
 START_TOLERANCE = 1e-3 / HARTREE_EV
 """Energy tolerance of the semilocal run that gives the first orbitals."""
@@ -34,6 +37,25 @@ SHARE = 0.003
 LEAST_SHARE = 0.03
 """The smallest one, in units of the tolerance asked for: noise of the density misleads what is made of several
 operators."""
+
+ROUNDING = 1e-6
+"""Changes below this share of E_x may be rounding of single precision (seen: 3e-8 in MgO)."""
+
+LEAST_FALL = 0.3
+"""Of the change from one operator to the next; a larger one, if it is so small, is rounding."""
+
+CAREFUL_FALL = 0.05
+"""The least that is counted on from the last change to the next (measured: mostly 0.005 to 0.02, silicon 0.15)."""
+
+FORCE_SHARE = 0.2
+"""Error of forces in units of the root of what the next operator would change, per atom (hartree^½ per bohr, measured:
+docs/equations/forces.md)."""
+
+FORCE_ERROR = 1e-3 / FORCE_EV_PER_ANGSTROM
+"""Forces with a larger one (hartree per bohr) are worth one more operator where nobody asks for other forces."""
+
+SHARE_OF_ERROR = 2 / 3
+"""Of what somebody says."""
 
 FIELD = 2.0 / HARTREE_EV
 """Of atoms whose moments the semilocal functional does not keep: up and down are apart by twice as much then, about
@@ -50,6 +72,19 @@ CORES = {
 """What exchange with the cores is, and whether it is screened (CORE_EXCHANGE)."""
 
 
+def force_error_of(excess: Sequence[float], atoms: int) -> float:
+    """Estimate of the error of forces for want of self-consistency of exchange, hartree per bohr.
+
+    excess: what the operators of a run have changed, hartree.  The next one would change less by as much as the last
+    one did, or by CAREFUL_FALL; the whole is shared by all atoms.
+    """
+    if not excess:
+        return 0.0
+    last, before = abs(excess[-1]), abs(excess[-2]) if len(excess) > 1 else float("inf")
+    fall = min(max(last / before, CAREFUL_FALL), 1.0) if before else 1.0
+    return FORCE_SHARE * (fall * last / atoms) ** 0.5
+
+
 def is_renewal(event: str) -> bool:
     """Whether an event of a step tells of a new operator, for the steps after it."""
     return event.startswith(NAME)
@@ -61,7 +96,8 @@ class OuterLoop:
 
     hybrid, semilocal: potentials with and without exact exchange; energy_tolerance: hartree; cores: words about the
     exchange with them; excess: what the last operators changed, hartree; shift: see `relative`; started_a: starting
-    moments that are to be asked for, Bohr magneton, None for none.
+    moments that are to be asked for, Bohr magneton, None for none; force_goal: forces with a larger error, hartree
+    per bohr, are worth one more operator; None if there are none.
     """
 
     exchange: ExactExchange
@@ -72,6 +108,7 @@ class OuterLoop:
     excess: list[float] = field(default_factory=list)
     shift: float | None = None
     started_a: np.ndarray | None = None
+    force_goal: float | None = None
     _semilocal: float | None = None
     _field_a: np.ndarray | None = None
 
@@ -105,10 +142,18 @@ class OuterLoop:
             f"{FIELD * HARTREE_EV:g} eV at the atoms that had some"
         )
 
+    def aim(self, force_error: float | None) -> None:
+        """Forces are wanted, as `ForceGoal` wants them."""
+        self.force_goal = FORCE_ERROR if force_error is None else SHARE_OF_ERROR * force_error
+
     @property
     def stands(self) -> bool:
         """Whether the operator is that of the orbitals within the tolerance."""
-        return bool(self.excess) and abs(self.excess[-1]) < self.energy_tolerance
+        if not self.excess or abs(self.excess[-1]) >= self.energy_tolerance:
+            return False
+        if self.force_goal is None or (len(self.excess) > 1 and abs(self.excess[-2]) < self.energy_tolerance):
+            return True  # one operator for forces alone is enough
+        return force_error_of(self.excess, len(self.exchange.atoms.basis.structure.symbols)) < self.force_goal
 
     @property
     def lacking(self) -> str:
@@ -172,5 +217,18 @@ class OuterLoop:
         # rank 0's, for all: rounding errors of other ranks must not lead them to other decisions
         runtime = self.exchange.atoms.runtime
         excess = float(runtime.world.broadcast(runtime.tensor(excess)))
+        rounding = self._rounding(excess)
         self.excess.append(excess)
-        return f"{words}, {excess * HARTREE_EV:.1e} eV from the operator before"
+        words = f"{words}, {excess * HARTREE_EV:.1e} eV from the operator before"
+        if rounding:
+            self.exchange.in_double()
+            self.exchange.renew(coeff_sknG, occ_skn, filling_skn)
+            words += ": rounding of single precision; pairs are in double precision from here on"
+        return words
+
+    def _rounding(self, excess: float) -> bool:
+        """Whether this change, too large to end with, is made of the rounding of pairs in single precision."""
+        if not self.exchange.operator.single or abs(excess) < self.energy_tolerance:
+            return False
+        falls = not self.excess or abs(excess) < LEAST_FALL * abs(self.excess[-1])
+        return abs(excess) < ROUNDING * abs(self.exchange.energy) and (excess > 0 or not falls)

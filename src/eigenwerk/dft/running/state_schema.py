@@ -82,7 +82,7 @@ _EXCHANGE = Group({
     "started_a": Maybe(Array("real", "a", -1e3, 1e3)), "field_a": Maybe(Array("real", "a", -1.0, 1.0)),
     "share_j": Maybe(Array("real", "v")), "input_jj": Array("real", "v v"), "known_j": Array("truth", "v"),
     "overlap_jj": Array("real", "v v"), "in_use": Maybe(_ROWS), "kept": Each(_ROWS),
-})  # fmt: skip
+}, {"doubled": Flag()})  # fmt: skip
 
 _STATE = Group({
     "structure": Group({
