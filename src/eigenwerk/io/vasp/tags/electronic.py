@@ -83,8 +83,8 @@ LOOP = (
         "step from which on, and the error of single precision in eV.",
         remedy="Set PRECISION_START = Single or remove the line.", choices=(TagValue("Double"), TagValue("Single"))),
     Tag("PRECISION_EXCHANGE", "word", "Single", "", SECTION, "honoured",
-        "Precision of the pair densities of exact exchange and of their FFTs (not in VASP): Single until rounding is all "
-        "that a new operator changes and EDIFF asks for more, or Double from the start, which takes twice as long. "
+        "Precision of the pair densities of exact exchange and of their FFTs (not in VASP): Single until rounding is "
+        "all that a new operator changes and EDIFF asks for more, or Double from the start, which takes twice as long. "
         "Orbitals, the operator, densities and energies are in double precision in any case.",
         remedy="Set PRECISION_EXCHANGE = Double or remove the line.",
         choices=(TagValue("Single"), TagValue("Double"))),
