@@ -4,6 +4,7 @@
     python3 benchmarks/hybrids/on_device.py kernels [--grids 48 64 80 96]
     python3 benchmarks/hybrids/on_device.py run hfo2_96 [--tags "NELM = 40"] [--minutes 5]     job of benchmarks/jobs
     python3 benchmarks/hybrids/on_device.py run build/on_device/si --twice                     a folder
+    python3 benchmarks/hybrids/on_device.py application hfo2_216             a run up to two steps after the first one
 
 `kernels`: microseconds of a pair density, its potential and what that makes of an orbital, by way of working (bytes at
 the least: 32 per point in single precision, 64 in double; real orbitals share a grid in pairs).  `run`: the command as
@@ -20,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -38,6 +39,11 @@ from eigenwerk.dft.exchange.pair_charges import ChargePart, PairCharges  # noqa:
 from eigenwerk.dft.exchange.pair_loops import PairLoops, PairTable  # noqa: E402
 from eigenwerk.dft.exchange.pair_passes_cuda import PairPasses, passes  # noqa: E402
 from eigenwerk.dft.exchange.pair_shape import PairShape  # noqa: E402
+from eigenwerk.dft.inputs.inputs import read_inputs  # noqa: E402
+from eigenwerk.dft.running.run import run_inputs  # noqa: E402
+from eigenwerk.parallel.device_clock import CudaClock  # noqa: E402
+from eigenwerk.parallel.runtime import Runtime  # noqa: E402
+from eigenwerk.trace import Trace  # noqa: E402
 
 SOURCES, TARGETS = 8, 64
 COPY = 4.28e12
@@ -163,6 +169,57 @@ def run(
         append(json_file, "runs", record)
 
 
+class Enough(Exception):
+    """All that is to be measured has been."""
+
+
+def application(name: str, device: str, json_file: Path) -> None:
+    """A run up to two steps with the first operator of exact exchange, in this process: what is too long to end.
+
+    Seconds to read and set up, of each step, and of the step that ends with the application (the application is that
+    less the step before it).
+    """
+    source = Path(name) if Path(name).is_dir() else Path(folder_or_job(name))
+    folder = Path("/tmp") / f"hybrid_{source.name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(source, folder)
+    with (folder / "INCAR").open("a") as incar:
+        incar.write("\n" + HYBRID)
+    place = torch.device(device)
+    steps: list[dict[str, object]] = []
+    last = began = time.perf_counter()
+
+    def on_step(step: object) -> None:
+        nonlocal last
+        if place.type == "cuda":
+            torch.cuda.synchronize()
+        now = time.perf_counter()
+        words = [event for event in step.events if event.startswith("exact exchange")]  # type: ignore[attr-defined]
+        steps.append({"seconds": now - last, "energy_eV": step.free_energy, "told": words})  # type: ignore[attr-defined]
+        print(f"{len(steps):4} {now - last:9.2f} s {step.free_energy:18.6f} eV {' '.join(words)}", flush=True)  # type: ignore[attr-defined]
+        last = now
+        if any(one["told"] for one in steps[:-2]):
+            raise Enough
+
+    with GpuMeter() if place.type == "cuda" else nullcontext() as meter:
+        inputs = read_inputs(folder, folder / "out")
+        runtime = Runtime(device=place, trace=Trace(device_clock=CudaClock(place) if place.type == "cuda" else None))
+        with suppress(Enough):
+            run_inputs(inputs, folder / "out", on_step, runtime=runtime)
+    renewing = next(x for x, one in enumerate(steps) if one["told"])
+    seconds = [float(one["seconds"]) for one in steps]  # type: ignore[arg-type]
+    record = {
+        "job": source.name, "kind": "first application", "date": time.strftime("%Y-%m-%d"), "torch": torch.__version__,
+        "device": torch.cuda.get_device_name(0) if place.type == "cuda" else device,
+        "seconds_of_all": time.perf_counter() - began, "steps": steps,
+        "application_seconds": seconds[renewing] - seconds[renewing - 1],
+        "gpu": asdict(meter.use) if meter else None,
+        "phases": [(one["name"], one["seconds"]) for one in runtime.trace.as_dict()["phases"]],
+    }  # fmt: skip
+    print(f"application {record['application_seconds']:.2f} s; {record['gpu']}; {record['phases']}", flush=True)
+    append(json_file, "applications", record)
+
+
 def _outcome(folder: Path) -> dict[str, object]:
     """Energy, gap and seconds by phase of what was written."""
     found: dict[str, object] = {}
@@ -197,9 +254,16 @@ def main() -> None:
     second.add_argument("--twice", action="store_true")
     second.add_argument("--device", default="cuda")
     second.add_argument("--max-time", default="")
+    third = actions.add_parser("application")
+    third.add_argument("names", nargs="+")
+    third.add_argument("--device", default="cuda")
     given = parser.parse_args()
     if given.action == "kernels":
         kernels(given.grids, given.json)
+        return
+    if given.action == "application":
+        for name in given.names:
+            application(name, given.device, given.json)
         return
     os.environ.setdefault("PYTHONPATH", "src:.device/site")
     for name in given.names:
