@@ -131,7 +131,7 @@ def test_forces_ask_for_one_more_operator_and_errors_are_no_smaller_than_told(ca
     tight = calculation(crystal("sic_bent"), **settings, ediff_eV=1e-8).run()
     found = {}
     for correct in (True, False):
-        calc = calculation(crystal("sic_bent"), **settings, ediff_eV=1e-3, correct_forces=correct)
+        calc = calculation(crystal("sic_bent"), **settings, ediff_eV=1e-4, correct_forces=correct)
         found[correct] = calc.run(), calc.exchange.applications
     assert found[True][1] == found[False][1] + 1
     error = np.abs(found[True][0].forces_av - tight.forces_av).max()

@@ -54,6 +54,9 @@ docs/equations/forces.md)."""
 FORCE_ERROR = 1e-3 / FORCE_EV_PER_ANGSTROM
 """Forces with a larger one (hartree per bohr) are worth one more operator where nobody asks for other forces."""
 
+ROUGH = 1.01e-4 / HARTREE_EV
+"""Energy tolerances above this (the default) are not worth an operator for forces, unless somebody says how good."""
+
 SHARE_OF_ERROR = 2 / 3
 """Of what somebody says."""
 
@@ -143,8 +146,11 @@ class OuterLoop:
         )
 
     def aim(self, force_error: float | None) -> None:
-        """Forces are wanted, as `ForceGoal` wants them."""
-        self.force_goal = FORCE_ERROR if force_error is None else SHARE_OF_ERROR * force_error
+        """Forces are wanted, as `ForceGoal` wants them; those of somebody who asks for rough energies are rough."""
+        if force_error is not None:
+            self.force_goal = SHARE_OF_ERROR * force_error
+        elif self.energy_tolerance <= ROUGH:
+            self.force_goal = FORCE_ERROR
 
     @property
     def stands(self) -> bool:
