@@ -61,7 +61,8 @@ def main() -> None:
             post = FORCES * application * shorter
             whole = init + ITERATIONS * each + post
             alone = start + ITERATIONS * (application + STEPS_BETWEEN * step) + FORCES * application
-            print(f"| {gpus} | {init:.0f} | {each:.0f} | {post:.0f} | {whole:.0f} | {100 * alone / whole / gpus:.0f} % |")
+            share = 100 * alone / whole / gpus
+            print(f"| {gpus} | {init:.0f} | {each:.0f} | {post:.0f} | {whole:.0f} | {share:.0f} % |")
 
 
 if __name__ == "__main__":
