@@ -156,13 +156,15 @@ class Trace:
         entered: float = 0.0,
         peers: Sequence[tuple[int, int]] = (),
         began: Any = None,
+        travel: float | None = None,
     ) -> None:
         """One call of a communicator, told when it is over; the time also enters the open phase as "communication".
 
         verb, group, transport: "sum", "bands", "gloo"; bytes: of the array that this rank gave; seconds: how long the
         caller was held up (of a call with a handle: by `wait`); entered: time.perf_counter when the call began; peers:
         for point-to-point, (rank in the world, bytes) of each partner; began: `mark()` from where the device's queue
-        was held up, so that the call also gets the device's time.
+        was held up, so that the call also gets the device's time; travel: seconds for which the data were on
+        their way, where somebody has watched them.
         """
         if not self.enabled:
             return
@@ -170,7 +172,7 @@ class Trace:
         record = self._traffic.get(key)
         if record is None:
             record = self._traffic[key] = Traffic(verb, group, transport)
-        record.add(bytes, seconds, entered, peers)
+        record.add(bytes, seconds, entered, peers, travel)
         phase = self._open.child(COMMUNICATION)
         phase.calls += 1
         phase.seconds += seconds

@@ -53,7 +53,8 @@ class Traffic:
     sizes: calls, bytes, seconds and the device's seconds by `bit_length` of the bytes of a call, so entry b holds
     2^(b-1) to 2^b - 1 bytes;
     peers: calls and bytes sent to or received from single ranks of the world; entered: clock at the entry of calls;
-    blocked: seconds until they returned; device_blocked: the same on the device's clock, where there is one.
+    blocked: seconds until they returned; device_blocked: the same on the device's clock, where there is one.  travel:
+    seconds for which the data of calls were on their way while the caller went on, None where nobody has watched them.
     """
 
     verb: str
@@ -64,6 +65,7 @@ class Traffic:
     entered: Samples = field(default_factory=Samples)
     blocked: Samples = field(default_factory=Samples)
     device_blocked: Samples = field(default_factory=Samples)
+    travel: float | None = None
 
     def __post_init__(self) -> None:
         self.name = f"{self.verb} {self.group}"
@@ -88,8 +90,12 @@ class Traffic:
         """The same by the device's clock; None where there is none."""
         return sum(size[3] for size in self.sizes.values()) if self.device_blocked.count else None
 
-    def add(self, bytes: int, seconds: float, entered: float, peers: Sequence[tuple[int, int]]) -> None:
+    def add(
+        self, bytes: int, seconds: float, entered: float, peers: Sequence[tuple[int, int]], travel: float | None = None
+    ) -> None:
         """One more call."""
+        if travel is not None:
+            self.travel = (self.travel or 0.0) + travel
         size = self.sizes.get(bytes.bit_length())
         if size is None:
             size = self.sizes[bytes.bit_length()] = [0, 0, 0.0, 0.0]
@@ -121,6 +127,7 @@ class Traffic:
             "bytes": self.bytes,
             "seconds": self.seconds,
             "device_seconds": self.device_seconds,
+            "travel_seconds": self.travel,
             "sizes": [self._size_dict(bits) for bits in sorted(self.sizes)],
             "peers": [{"rank": rank, "calls": row[0], "bytes": row[1]} for rank, row in sorted(self.peers.items())],
         }

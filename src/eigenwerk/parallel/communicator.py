@@ -143,8 +143,14 @@ class Communicator(ABC):
         """`receive`, later."""
 
     @abstractmethod
-    def start_swap(self, array_x: torch.Tensor, to: int, like_x: torch.Tensor, source: int) -> Handle[torch.Tensor]:
-        """`swap`, later."""
+    def start_swap(
+        self, array_x: torch.Tensor, to: int, like_x: torch.Tensor, source: int, watched: bool = False
+    ) -> Handle[torch.Tensor]:
+        """`swap`, later.
+
+        watched: the trace is to know for how long the data were on their way.  In host memory a thread waits for them
+        then, which also keeps MPI going, whose messages move only while somebody asks for them.
+        """
 
     # -- groups and agreement -------------------------------------------------------------------------------
 

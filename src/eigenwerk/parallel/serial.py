@@ -69,7 +69,9 @@ class SerialCommunicator(Communicator):
         """ValueError: there is no other rank."""
         raise ValueError(f"receive from rank {source}, but the communicator has one rank")
 
-    def start_swap(self, array_x: torch.Tensor, to: int, like_x: torch.Tensor, source: int) -> Handle[torch.Tensor]:
+    def start_swap(
+        self, array_x: torch.Tensor, to: int, like_x: torch.Tensor, source: int, watched: bool = False
+    ) -> Handle[torch.Tensor]:
         """The array itself, sent to oneself.  ValueError for another rank."""
         return Ready(self._from(to or source, array_x))
 

@@ -6,6 +6,7 @@ bands: every rank holds some of the bands on the whole sphere, (k, b, W), b of n
 plane waves.  The local potential needs it: no FFT is shared between ranks.
 
 An all-to-all turns one into the other.  Bands are padded with zeros to equal shares; with one rank both are the same.
+A rank gets neighbours, or (dealt) bands one by one in turn, so that ranks have as many of the lowest ones.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,16 +37,25 @@ def own_bands(comm: Communicator, count: int) -> slice:
     return slice(min(comm.rank * size, count), min((comm.rank + 1) * size, count))
 
 
+def dealt_bands(comm: Communicator, count: int) -> slice:
+    """Which of `count` bands this rank gets where they are dealt one by one."""
+    return slice(comm.rank, count, comm.size)
+
+
 class ToBands:
     """Orbitals on their way from waves (k, n, G) to bands (k, b, W); `wait` gives them."""
 
-    def __init__(self, comm: Communicator, x_knG: torch.Tensor):
+    def __init__(self, comm: Communicator, x_knG: torch.Tensor, dealt: bool = False):
         self.handle: Handle[torch.Tensor] | None = None
         self.x_knG = x_knG
         if comm.size > 1:
             missing = bands_per_rank(comm, x_knG.shape[1]) * comm.size - x_knG.shape[1]
             padded_knG = pad(x_knG, (0, 0, 0, missing)) if missing else x_knG
-            self.handle = comm.start_all_to_all(padded_knG.unflatten(1, (comm.size, -1)).movedim(1, 0).contiguous())
+            if dealt:
+                x_pkbG = padded_knG.unflatten(1, (-1, comm.size)).movedim(2, 0)
+            else:
+                x_pkbG = padded_knG.unflatten(1, (comm.size, -1)).movedim(1, 0)
+            self.handle = comm.start_all_to_all(x_pkbG.contiguous())
 
     def wait(self) -> torch.Tensor:
         """(k, b, W)."""
@@ -55,9 +65,9 @@ class ToBands:
 class ToWaves:
     """The way back: orbitals from bands (k, b, W) to waves (k, n, G) with `count` bands; `wait` gives them."""
 
-    def __init__(self, comm: Communicator, x_kbW: torch.Tensor, count: int):
+    def __init__(self, comm: Communicator, x_kbW: torch.Tensor, count: int, dealt: bool = False):
         self.handle: Handle[torch.Tensor] | None = None
-        self.x_kbW, self.count = x_kbW, count
+        self.x_kbW, self.count, self.dealt = x_kbW, count, dealt
         if comm.size > 1:
             self.handle = comm.start_all_to_all(x_kbW.unflatten(2, (comm.size, -1)).movedim(2, 0).contiguous())
 
@@ -65,7 +75,7 @@ class ToWaves:
         """(k, n, G)."""
         if self.handle is None:
             return self.x_kbW
-        return self.handle.wait().movedim(0, 1).flatten(1, 2)[:, : self.count]
+        return self.handle.wait().movedim(0, 2 if self.dealt else 1).flatten(1, 2)[:, : self.count]
 
 
 def transfer_blocks(comm: Communicator, x_knG: torch.Tensor, limit: int) -> Iterator[tuple[slice, slice]]:

@@ -7,7 +7,8 @@ An operation x -> W x + t with Cartesian part R takes ψ of the point k to one o
 q = k+G in fractional coordinates, M the matrix of the harmonics, Y_i(R x) = Σ_j M_ij Y_j(x).  Time reversal takes the
 complex conjugate of either and -k'.  An operation that exchanges the spins takes the orbital of the other channel.
 
-Every rank holds the coefficients of all occupied orbitals of the irreducible points.
+Every rank holds the coefficients of some bands of the irreducible points of its k-group.  Those of other ranks come
+while it works with what it has in hand (`MeshOrbitals.parts`), two at a time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,17 +18,21 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from eigenwerk.dft.basis.distribution import bands_per_rank
 from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points
-from eigenwerk.dft.basis.wave_form import partners
+from eigenwerk.dft.basis.wave_form import WaveForm, partners
 from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.density import filled_bands
 from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.equivalence import projector_rotation
-from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.parallel.block_sizes import EXCHANGE_SOURCE_BYTES
 from eigenwerk.parallel.process_grid import share
+from eigenwerk.parallel.ring import ring
+
+TRAVEL = "orbitals of other ranks"
+"""Name of the span for the time in which they are waited for."""
 
 SAME_POINT = 10**7
 """Coordinates of k-points that agree to as many parts are one."""
@@ -95,23 +100,62 @@ class SourceBlock:
         return SourceBlock(u_nR[n], self.proj_nI[n], self.weight_n[n], self.points, self.q_n[n])
 
 
-class MeshOrbitals:
-    """The occupied orbitals of all spins and points of a mesh."""
+@dataclass(frozen=True)
+class OwnBands:
+    """Bands of a point on a rank, dealt: whole orbitals and their products with rows of projectors."""
 
-    def __init__(
-        self, stars: "Stars", coeff_sknW: torch.Tensor, proj_sknI: torch.Tensor, occ_skn: torch.Tensor,
-        dtype: torch.dtype,
-    ):  # fmt: skip
-        """coeff_sknW, proj_sknI, occ_skn (0 to 1): of all irreducible points, complex, whole spheres; dtype: complex
-        numbers of orbitals on the grid."""
-        self.stars, self.coeff_sknW, self.proj_sknI, self.occ_skn = stars, coeff_sknW, proj_sknI, occ_skn
-        self.dtype, self._made = dtype, dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]]()
+    x_1bW: torch.Tensor
+    rows_1bI: torch.Tensor
+
+
+class MeshOrbitals:
+    """The occupied orbitals of all spins and points of a mesh, shared out to the ranks of the world."""
+
+    def __init__(self, stars: "Stars", own_skbx: torch.Tensor, occ_skn: torch.Tensor, dtype: torch.dtype):
+        """own_skbx: of this rank, whole spheres and after them the products with rows of projectors, as vectors of the
+        basis; occ_skn: 0 to 1, of all irreducible points and bands; dtype: complex numbers of orbitals on the grid."""
+        self.stars, self.own_skbx, self.occ_skn, self.dtype = stars, own_skbx, occ_skn, dtype
+        self._own = dict[int, MeshPart]()
+
+    def parts(self, s: int) -> Iterator["MeshPart"]:
+        """What each rank has of the orbitals that one spin is exchanged with, the own part first; collective.
+
+        A part is not to be used after the next one was asked for.
+        """
+        runtime, flips = self.stars.basis.runtime, any(point.flips for point in self.stars.mesh)
+        first, stop = (0, len(self.own_skbx)) if flips else (s, s + 1)
+        own_skbx = self.own_skbx[first:stop]
+        shapes = [(stop - first, *shape) for shape in self.stars.shapes(self.own_skbx.shape[2])]
+        for rank, block_skbx in ring(runtime.world, own_skbx, shapes, runtime.trace, TRAVEL):
+            if rank != runtime.world.rank:
+                yield MeshPart(self, rank, first, block_skbx)
+                continue
+            if first not in self._own:
+                self._own[first] = MeshPart(self, rank, first, block_skbx)
+            yield self._own[first]
+
+
+class MeshPart:
+    """Those of one rank: some bands of the irreducible points of its k-group, and of their stars."""
+
+    def __init__(self, whole: MeshOrbitals, rank: int, first_s: int, block_skbx: torch.Tensor):
+        """block_skbx: as `own_skbx` of `MeshOrbitals`, of the spins from first_s on."""
+        self.stars, self.dtype, self._first_s, self._block_skbx = whole.stars, whole.dtype, first_s, block_skbx
+        grid = self.stars.basis.runtime.grid
+        group, band_rank = divmod(rank, grid.band_ranks)
+        self._own_k = share(whole.occ_skn.shape[1], grid.groups, group)
+        self._occ_skb = whole.occ_skn[..., band_rank :: grid.band_ranks]
+        self._made = dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]]()
+
+    def points(self, points: Sequence[MeshPoint]) -> list[MeshPoint]:
+        """Those of some points that are in the stars of its own."""
+        return [point for point in points if self._own_k.start <= point.irreducible < self._own_k.stop]
 
     def blocks(self, s: int, points: Sequence[MeshPoint], size: int) -> Iterator[SourceBlock]:
-        """Occupied orbitals of a spin and some points, so many at a time; on a GPU those of several points together,
-        where one has few."""
-        together, waiting, count = self.coeff_sknW.is_cuda, list[tuple[MeshPoint, slice]](), 0
-        for point in points:
+        """Its orbitals of a spin and some points, so many at a time; on a GPU those of several points together, where
+        one has few."""
+        together, waiting, count = self._block_skbx.is_cuda, list[tuple[MeshPoint, slice]](), 0
+        for point in self.points(points):
             for n in blocks_of(self.filled(s, point), size):
                 if waiting and (not together or count + n.stop - n.start > size):
                     yield self._block(s, waiting)
@@ -123,11 +167,11 @@ class MeshOrbitals:
 
     def filled(self, s: int, point: MeshPoint) -> int:
         """How many orbitals of a point may be occupied."""
-        return filled_bands(self.occ_skn[self._spin(s, point), point.irreducible][None])
+        return filled_bands(self._occ_skb[self._spin(s, point), point.irreducible][None])
 
     def weights(self, s: int, point: MeshPoint) -> torch.Tensor:
         """w_n = f_n times the weight of the point."""
-        return self.occ_skn[self._spin(s, point), point.irreducible] * point.weight
+        return self._occ_skb[self._spin(s, point), point.irreducible] * point.weight
 
     def block(self, s: int, point: MeshPoint, n: slice) -> SourceBlock:
         """Some orbitals of one point."""
@@ -149,14 +193,16 @@ class MeshOrbitals:
             return self._made[key]
         stars, k = self.stars, point.irreducible
         index_W, phase_W = stars.turned_waves(point)
-        turned_nW = stars.on_whole_sphere(self.coeff_sknW[spin, k, n], k) * phase_W
+        vector_nG, rows_nI = stars.parted(self._block_skbx[spin - self._first_s, k - self._own_k.start, n])
+        turned_nW = stars.on_whole_sphere(vector_nG, k) * phase_W
         if point.reverses:
             turned_nW = turned_nW.conj().resolve_conj()
         grid_nR = turned_nW.new_zeros((len(turned_nW), stars.points))
         grid_nR.index_copy_(1, index_W, turned_nW)
         u_nR = to_points(grid_nR.unflatten(1, stars.grid.size_c)[None], stars.grid)[0].flatten(1)
         u_nR = u_nR.real.contiguous() if stars.real else u_nR
-        made = u_nR.to(precision_of(u_nR, self.dtype)), stars.turned_projections(point, self.proj_sknI[spin, k, n])
+        proj_nI = stars.turned_projections(point, stars.projections(rows_nI, k))
+        made = u_nR.to(precision_of(u_nR, self.dtype)), proj_nI
         if self._keeps:
             self._made[key] = made
         return made
@@ -164,9 +210,10 @@ class MeshOrbitals:
     @cached_property
     def _keeps(self) -> bool:
         """Whether there is room for all on the grid."""
-        spins, _, occupied = self.occ_skn.shape
-        bytes_all = spins * len(self.stars.mesh) * occupied * self.stars.points * self.dtype.itemsize
-        return self.coeff_sknW.is_cuda and bytes_all <= EXCHANGE_SOURCE_BYTES
+        spins, _, occupied = self._block_skbx.shape[:3]
+        points = len(self.points(self.stars.mesh))
+        bytes_all = spins * points * occupied * self.stars.points * self.dtype.itemsize
+        return self._block_skbx.is_cuda and bytes_all <= EXCHANGE_SOURCE_BYTES
 
     @staticmethod
     def _spin(s: int, point: MeshPoint) -> int:
@@ -198,7 +245,8 @@ class Stars:
         self.grid, self.points = FilledGrid(grid.size_c), grid.points
         # orbitals of Gamma alone are real on the grid
         self.real = basis.form.real_in_space and len(self.mesh) == 1 and not kpoints.point_kc.any()
-        self._index_kWc, self._used_kW = self._whole_spheres()
+        self._length_p = self._lengths()
+        self._index_kWc, self._used_kW, self._form_k = self._whole_spheres()
         rotation_ovv = kpoints.symmetry.rotation_ovv
         self._rotation_oij = {
             one.setup.symbol: atoms.runtime.tensor(
@@ -207,23 +255,43 @@ class Stars:
             for one in atoms.layout.species
         }
 
-    def of(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor, dtype: torch.dtype | None = None) -> MeshOrbitals:
-        """From the orbitals of this k-group on this rank's plane waves; occ_skn: of all points, in host memory; dtype:
+    def of(
+        self, own_sk: Sequence[Sequence[OwnBands]], occ_skn: torch.Tensor, dtype: torch.dtype | None = None
+    ) -> MeshOrbitals:
+        """From this rank's bands of the points of its k-group; occ_skn: of all points and bands, in host memory; dtype:
         complex numbers on the grid, those of the basis by default."""
-        atoms, basis, runtime = self.atoms, self.basis, self.basis.runtime
         used = filled_bands(occ_skn.flatten(0, 1))
-        own_coeff, own_proj = [], []
-        for x_knG in coeff_sknG[:, :, :used]:
-            own_coeff.append(basis.form.waves(x_knG).to(runtime.complex))
-            rows_knI = runtime.bands.sum(projections(x_knG, atoms.projector_kIG))
-            own_proj.append(true_projections(atoms, rows_knI))
-        coeff_ksnW = self._of_all_points(torch.stack(own_coeff, 1), True)
-        proj_ksnI = self._of_all_points(torch.stack(own_proj, 1), False)
-        whole = coeff_ksnW.movedim(0, 1), proj_ksnI.movedim(0, 1), occ_skn[..., :used]
-        return MeshOrbitals(self, *whole, dtype or runtime.complex)
+        count = bands_per_rank(self.basis.runtime.bands, used)  # as many on all ranks, the last one perhaps zero
+        first, width, rows = own_sk[0][0].x_1bW, own_sk[0][0].x_1bW.shape[2], own_sk[0][0].rows_1bI.shape[2]
+        own_skbx = first.new_zeros((len(own_sk), len(own_sk[0]), count, width + rows))
+        for s, own_k in enumerate(own_sk):
+            for k, own in enumerate(own_k):
+                there = min(count, own.x_1bW.shape[1])
+                own_skbx[s, k, :there, :width] = own.x_1bW[0, :there]
+                own_skbx[s, k, :there, width:] = own.rows_1bI[0, :there]
+        return MeshOrbitals(self, own_skbx, occ_skn[..., :used], dtype or self.basis.runtime.complex)
 
-    def on_whole_sphere(self, coeff_nW: torch.Tensor, k: int) -> torch.Tensor:
-        """With the partners of waves, if half of them is kept, and without padding."""
+    def shapes(self, bands: int) -> list[tuple[int, int, int]]:
+        """Of what each rank of the world has of one spin, with so many bands each."""
+        rows, band_ranks = self.atoms.layout.projector_count, self.basis.runtime.grid.band_ranks
+        points_p = np.repeat(self._points_g, band_ranks).tolist()
+        return [(count, bands, length + rows) for count, length in zip(points_p, self._length_p, strict=True)]
+
+    def parted(self, block_nx: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Vectors of whole spheres, and their products with rows of projectors."""
+        rows = self.atoms.layout.projector_count
+        return block_nx[:, :-rows], block_nx[:, -rows:]
+
+    def projections(self, rows_nI: torch.Tensor, k: int) -> torch.Tensor:
+        """<p̃_I|ψ̃>, complex, of an irreducible point, from the products with rows of projectors."""
+        if self.atoms.pairs is not None:
+            point_kc = self.basis.runtime.tensor(self.basis.kpoints.point_kc[k : k + 1])
+            rows_nI = self.atoms.pairs.whole_projections(rows_nI[None], point_kc)[0]
+        return rows_nI.to(self.basis.runtime.complex)
+
+    def on_whole_sphere(self, vector_nG: torch.Tensor, k: int) -> torch.Tensor:
+        """Complex coefficients, with the partners of waves, if half of them is kept, and without padding."""
+        coeff_nW = self._form_k[k].waves(vector_nG[None])[0].to(self.basis.runtime.complex)
         if self.basis.form.real_in_space:
             coeff_nW = torch.cat([coeff_nW, coeff_nW.conj()], 1)
         return coeff_nW.index_select(1, self._used_kW[k])
@@ -281,27 +349,50 @@ class Stars:
     def _columns(self) -> dict[tuple[int, int, bool], list[tuple[torch.Tensor, ...]]]:
         return {}
 
-    def _whole_spheres(self) -> tuple[list[np.ndarray], list[torch.Tensor]]:
-        """Of all irreducible points: integer waves of whole spheres, and which of the gathered numbers they are."""
-        basis, point_kc = self.basis, self.basis.kpoints.point_kc
+    @cached_property
+    def _points_g(self) -> list[int]:
+        """Irreducible points of each k-group."""
+        grid, count = self.basis.runtime.grid, len(self.basis.kpoints.point_kc)
+        owns = [share(count, grid.groups, group) for group in range(grid.groups)]
+        return [own.stop - own.start for own in owns]
+
+    def _lengths(self) -> list[int]:
+        """Numbers of a vector of a whole sphere on each rank of the world."""
+        runtime = self.basis.runtime
+        own = runtime.bands.size * self.basis.mask_kG.shape[1]
+        return runtime.world.all_gather(runtime.index([own]), [1] * runtime.world.size).tolist()
+
+    def _whole_spheres(self) -> tuple[list[np.ndarray], list[torch.Tensor], list[WaveForm]]:
+        """Of all irreducible points: integer waves of whole spheres, which of the coefficients they are, and how these
+        follow from vectors."""
+        basis, form, point_kc = self.basis, self.basis.form, self.basis.kpoints.point_kc
         index_kWc = self._of_all_points(basis.index_khc, True).cpu().numpy()
         mask_kW = self._of_all_points(basis.mask_kh, True).cpu().numpy() > 0
-        waves, used = [], []
-        for index_Wc, mask_W, point_c in zip(index_kWc, mask_kW, point_kc, strict=True):
-            if basis.form.real_in_space:
+        scale_kW, turn_kW = (
+            None if x_kh is None else self._of_all_points(x_kh, True) for x_kh in (form.scale_kh, form.turn_kh)
+        )
+        grid, waves, used, forms = basis.runtime.grid, [], [], []
+        length_k = np.repeat(self._length_p[:: grid.band_ranks], self._points_g)
+        for k, (index_Wc, mask_W, point_c) in enumerate(zip(index_kWc, mask_kW, point_kc, strict=True)):
+            # without what makes the spheres of all k-groups equally long
+            own = slice(0, length_k[k] // form.numbers)
+            index_Wc, mask_W = index_Wc[own], mask_W[own]
+            scale_1W, turn_1W = (None if x_kW is None else x_kW[k : k + 1, own] for x_kW in (scale_kW, turn_kW))
+            forms.append(WaveForm(form.real, form.dtype, scale_1W, turn_1W))
+            if form.real_in_space:
                 partner_Wc = partners(index_Wc, point_c)
                 mask_W = np.concatenate([mask_W, mask_W & (partner_Wc != index_Wc).any(1)])
                 index_Wc = np.concatenate([index_Wc, partner_Wc])
             waves.append(index_Wc[mask_W])
             used.append(basis.runtime.index(np.flatnonzero(mask_W)))
-        return waves, used
+        return waves, used, forms
 
     def _of_all_points(self, value_kx: torch.Tensor, waves: bool) -> torch.Tensor:
         """Values of this k-group's points -> those of all points.
 
         waves: the last axis (the second of integers) is that of this rank's plane waves, and becomes whole spheres.
         """
-        grid, count = self.basis.runtime.grid, len(self.basis.kpoints.point_kc)
+        grid = self.basis.runtime.grid
         if waves:
             axis = 1 if not value_kx.is_floating_point() and not value_kx.is_complex() else value_kx.dim() - 1
             whole_Wx = grid.bands.all_gather(value_kx.movedim(axis, 0).contiguous())
@@ -310,12 +401,5 @@ class Stars:
                 missing = whole_Wx.new_zeros((longest - len(whole_Wx), *whole_Wx.shape[1:]))
                 whole_Wx = torch.cat([whole_Wx, missing])
             value_kx = whole_Wx.movedim(0, axis)
-        lengths = [(own := share(count, grid.groups, group)).stop - own.start for group in range(grid.groups)]
-        return grid.kpoints.all_gather(value_kx.contiguous(), lengths)
+        return grid.kpoints.all_gather(value_kx.contiguous(), self._points_g)
 
-
-def true_projections(atoms: PawAtoms, rows_knI: torch.Tensor) -> torch.Tensor:
-    """<p̃_I|ψ̃>, complex, from the products of orbitals with the rows of projectors of their form."""
-    if atoms.pairs is None:
-        return rows_knI.to(atoms.runtime.complex)
-    return atoms.pairs.whole_projections(rows_knI, atoms.runtime.tensor(atoms.basis.point_kc))

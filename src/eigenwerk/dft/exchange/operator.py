@@ -1,24 +1,35 @@
 """The operator of exact exchange between orbitals, applied to orbitals as solvers see them.
 
 V_x of the occupied orbitals of the whole mesh (pairs.py), for the points of this k-group; each rank takes the bands it
-has in the layout of bands, so that pairs are shared by all ranks and every sum has one order.  One-centre parts are
-functions of the occupancies D and stand on their own (one_centre.py).
+has in the layout of bands, so that pairs are shared by all ranks: bands are dealt one by one, and ranks have as many
+occupied ones.  A rank begins with the sources that it has itself; those of the others come meanwhile, and what each
+part makes of the targets is added up on their waves.  One-centre parts are functions of the occupancies D and stand on
+their own (one_centre.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
 import numpy as np
 import torch
+from torch.nn.functional import pad
 
-from eigenwerk.dft.basis.distribution import ToBands, ToWaves, bands_per_rank, own_bands
+from eigenwerk.dft.basis.distribution import ToBands, ToWaves, bands_per_rank, dealt_bands
 from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.density import filled_bands
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint, SourceBlock, Stars, blocks_of
+from eigenwerk.dft.exchange.mesh_orbitals import (
+    MeshOrbitals,
+    MeshPart,
+    MeshPoint,
+    OwnBands,
+    SourceBlock,
+    Stars,
+    blocks_of,
+)
 from eigenwerk.dft.exchange.pair_grid import PairGrid
 from eigenwerk.dft.exchange.pair_loops import PairTable
 from eigenwerk.dft.exchange.pairs import Fields, PairExchange, Targets, block_of_sources
@@ -37,15 +48,6 @@ class Share:
     rows_1bI: torch.Tensor
     filling_b: torch.Tensor
     filling_n: torch.Tensor
-
-
-@dataclass(frozen=True)
-class OwnBands:
-    """Bands own_n of a point on a rank: whole orbitals and their rows."""
-
-    own_n: slice
-    x_1bW: torch.Tensor
-    rows_1bI: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,12 @@ class ExchangeOperator:
 
     def sources(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> MeshOrbitals:
         """The orbitals to exchange with; occ_skn: occupations 0 to 1 of all irreducible points, in host memory."""
-        return self.stars.of(coeff_sknG, occ_skn, self.pairs.dtype)
+        used = filled_bands(occ_skn.flatten(0, 1))
+        return self.sources_of(self.own(coeff_sknG[:, :, :used], self.occupied), occ_skn)
+
+    def sources_of(self, own_sk: Sequence[Sequence[OwnBands]], occ_skn: torch.Tensor) -> MeshOrbitals:
+        """The same from this rank's bands."""
+        return self.stars.of(own_sk, occ_skn, self.pairs.dtype)
 
     def apply(self, sources: MeshOrbitals, coeff_sknG: torch.Tensor) -> torch.Tensor:
         """V_x of all orbitals of this k-group's points, on this rank's plane waves; (s, k, n, G).
@@ -111,11 +118,9 @@ class ExchangeOperator:
         `pair_symmetry.applied_to_own` is faster for the orbitals of the sources themselves."""
         with self.basis.runtime.trace.span("exact exchange"):
             out_sknG = torch.empty_like(coeff_sknG)
-            for s, x_knG in enumerate(coeff_sknG):
-                for k in range(len(x_knG)):
-                    own = self.to_bands(k, x_knG[k : k + 1])
-                    image_1bW, rows_bI = self.of_bands(sources, s, k, own.x_1bW, own.rows_1bI)
-                    out_sknG[s, k] = self.to_waves(k, image_1bW, rows_bI, x_knG.shape[1])[0]
+            for s, own_k in enumerate(self.own(coeff_sknG, self.atoms)):
+                for k, (image_1bW, rows_bI) in enumerate(self.of_parts(sources.parts(s), s, own_k)):
+                    out_sknG[s, k] = self.to_waves(k, image_1bW, rows_bI, coeff_sknG.shape[2])[0]
             return out_sknG
 
     def energy(self, coeff_sknG: torch.Tensor, image_sknG: torch.Tensor, filling_skn: torch.Tensor) -> float:
@@ -137,12 +142,12 @@ class ExchangeOperator:
     def shares(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> Iterator["Share"]:
         """This rank's part of the bands that hold electrons, of each spin and point; filling as in `forces`."""
         comm, used = self.basis.runtime.bands, filled_bands(filling_skn.flatten(0, 1))
-        own_n, own_skn = own_bands(comm, used), filling_skn[:, self.basis.own_k].to(coeff_sknG.device)
+        own_n, own_skn = dealt_bands(comm, used), filling_skn[:, self.basis.own_k].to(coeff_sknG.device)
         for s, x_knG in enumerate(coeff_sknG[:, :, :used]):
             for k in range(len(x_knG)):
                 here = slice(k, k + 1)
                 rows_1bI = comm.sum(projections(x_knG[here], self.atoms.projector_kIG[here]))[:, own_n]
-                own_1bW = ToBands(comm, x_knG[here]).wait()[:, : rows_1bI.shape[1]]
+                own_1bW = ToBands(comm, x_knG[here], dealt=True).wait()[:, : rows_1bI.shape[1]]
                 yield Share(s, k, own_1bW, rows_1bI, own_skn[s, k, :used][own_n], own_skn[s, k, :used])
 
     def pencils(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> torch.Tensor:
@@ -152,36 +157,57 @@ class ExchangeOperator:
 
     def pencil(self, one: "Share", rows_bI: torch.Tensor, used: int) -> torch.Tensor:
         """f_n c_nI of a spin and point from this rank's coefficients of rows without the factor -α; (n, I)."""
-        rows_nI = self.basis.runtime.bands.all_gather(rows_bI.contiguous(), self._band_counts(used))
-        return -self.fraction * one.filling_n[:, None] * rows_nI
+        return -self.fraction * one.filling_n[:, None] * self._of_all_bands(rows_bI, used)
 
-    def _band_counts(self, count: int) -> list[int]:
-        """Bands of each band rank."""
-        size = bands_per_rank(self.basis.runtime.bands, count)
-        ranks = range(self.basis.runtime.bands.size)
-        return [min((rank + 1) * size, count) - min(rank * size, count) for rank in ranks]
+    def _of_all_bands(self, rows_bI: torch.Tensor, count: int) -> torch.Tensor:
+        """Of this rank's bands -> of all; (n, I)."""
+        comm = self.basis.runtime.bands
+        size = bands_per_rank(comm, count)
+        padded_bI = pad(rows_bI, (0, 0, 0, size - len(rows_bI)))
+        all_pbI = comm.all_gather(padded_bI, [size] * comm.size).unflatten(0, (comm.size, size))
+        return all_pbI.transpose(0, 1).flatten(0, 1)[:count]
 
-    def to_bands(self, k: int, x_1nG: torch.Tensor) -> "OwnBands":
-        """Of one point: this rank's part of its bands."""
-        comm, count = self.basis.runtime.bands, x_1nG.shape[1]
-        rows_1nI = comm.sum(projections(x_1nG, self.atoms.projector_kIG[k : k + 1]))
-        own_1bW, own_n = ToBands(comm, x_1nG).wait(), own_bands(comm, count)
-        return OwnBands(own_n, own_1bW[:, : own_n.stop - own_n.start], rows_1nI[:, own_n])
+    def own(self, coeff_sknG: torch.Tensor, atoms: PawAtoms) -> list[list[OwnBands]]:
+        """This rank's part of the bands of each spin and point of its k-group, which are those of `atoms`."""
+        comm, count, found = atoms.runtime.bands, coeff_sknG.shape[2], []
+        own_n = dealt_bands(comm, count)
+        for x_knG in coeff_sknG:
+            found.append(list[OwnBands]())
+            for k in range(len(x_knG)):
+                x_1nG = x_knG[k : k + 1]
+                rows_1nI = comm.sum(projections(x_1nG, atoms.projector_kIG[k : k + 1]))[:, own_n]
+                own_1bW = ToBands(comm, x_1nG, dealt=True).wait()[:, : rows_1nI.shape[1]]
+                found[-1].append(OwnBands(own_1bW, rows_1nI))
+        return found
 
     def to_waves(self, k: int, image_1bW: torch.Tensor, rows_bI: torch.Tensor, count: int) -> torch.Tensor:
         """V_x of all bands of one point from this rank's; the part between projectors in the layout of waves."""
         comm, here = self.basis.runtime.bands, slice(k, k + 1)
         padded_1bW = image_1bW.new_zeros((1, bands_per_rank(comm, count), image_1bW.shape[2]))
         padded_1bW[:, : image_1bW.shape[1]] = image_1bW
-        out_1nG = ToWaves(comm, padded_1bW, count).wait()
-        all_nI = comm.all_gather(rows_bI.contiguous(), self._band_counts(count))
-        out_1nG = torch.baddbmm(out_1nG, all_nI[None], self.atoms.projector_kIG[here])
+        out_1nG = ToWaves(comm, padded_1bW, count, dealt=True).wait()
+        out_1nG = torch.baddbmm(out_1nG, self._of_all_bands(rows_bI, count)[None], self.atoms.projector_kIG[here])
         return out_1nG.mul_(-self.fraction * self.basis.mask_kG[here][:, None])
 
-    def of_bands(
-        self, sources: MeshOrbitals, s: int, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """V_x of whole orbitals, without the factor -α: their local part (1, b, W), and coefficients of rows (b, I)."""
+    def of_parts(
+        self, parts: Iterable[MeshPart], s: int, own_k: Sequence[OwnBands]
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """V_x of this rank's bands of all points, without the factor -α: local part (1, b, W), coefficients of rows
+        (b, I)."""
+        found = list[tuple[torch.Tensor, torch.Tensor]]()
+        for part in parts:
+            for k, own in enumerate(own_k):
+                image_1bW, rows_bI = self.of_bands(part, s, k, own)
+                if k == len(found):
+                    found.append((image_1bW, rows_bI))
+                else:
+                    found[k][0].add_(image_1bW)
+                    found[k][1].add_(rows_bI)
+        return found
+
+    def of_bands(self, sources: MeshPart, s: int, k: int, own: OwnBands) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same of one point, in the exchange with a part of the occupied orbitals."""
+        x_1bW, rows_1bI = own.x_1bW, own.rows_1bI
         basis, sphere_map = self.basis, self.sphere_map.problems(slice(k, k + 1))
         sharing = basis.form.orbitals_on_grid
         # blocks of equal size, and an even number of orbitals where two share a grid

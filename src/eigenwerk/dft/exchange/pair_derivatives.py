@@ -21,7 +21,7 @@ import torch
 
 from eigenwerk.dft.basis.lattice import square
 from eigenwerk.dft.density import filled_bands
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, blocks_of
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPart, blocks_of
 from eigenwerk.dft.exchange.operator import ExchangeOperator, Share, Sharing, alone
 from eigenwerk.dft.terms.term import OrbitalDerivatives
 from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES
@@ -39,22 +39,25 @@ def exchange_derivatives(
     slope_y, strain_vv = charges.no_table_slopes(), filling_skn.new_zeros((3, 3), device=coeff_sknG.device)
     most = 2 * max(1, EXCHANGE_GRID_BYTES // (16 * operator.pairs.points))
     with basis.runtime.trace.span("exact exchange"):
-        for one in operator.shares(coeff_sknG, filling_skn):
-            shared = operator.sharing(one)
-            rows = [one.rows_1bI[0, :0]]
-            for n in blocks_of(one.x_1bW.shape[1], most if shared is not None else most // 2):
-                rows_bI, by_wave, slope_of_bands_y = _of_bands(operator, sources, one, n, shared)
-                rows.append(rows_bI)
-                strain_vv += _strain(operator, by_wave)
-                slope_y += slope_of_bands_y
-            pencil_sknI[one.s, one.k] = operator.pencil(one, torch.cat(rows), used)
+        shares = list(operator.shares(coeff_sknG, filling_skn))
+        for s in range(len(coeff_sknG)):
+            here = [(one, operator.sharing(one), torch.zeros_like(one.rows_1bI[0])) for one in shares if one.s == s]
+            for part in sources.parts(s):
+                for one, shared, rows_bI in here:
+                    for n in blocks_of(one.x_1bW.shape[1], most if shared is not None else most // 2):
+                        found_bI, by_wave, slope_of_bands_y = _of_bands(operator, part, one, n, shared)
+                        rows_bI[n] += found_bI
+                        strain_vv += _strain(operator, by_wave)
+                        slope_y += slope_of_bands_y
+            for one, _, rows_bI in here:
+                pencil_sknI[one.s, one.k] = operator.pencil(one, rows_bI, used)
         force_av = basis.runtime.world.sum(operator.fraction * charges.forces(slope_y))
         strain_vv = -operator.fraction * (strain_vv + charges.strain(slope_y))
         return OrbitalDerivatives(force_av, strain_vv, pencil_sknI)
 
 
 def _of_bands(
-    operator: ExchangeOperator, sources: MeshOrbitals, one: Share, n: slice, shared: Sharing | None
+    operator: ExchangeOperator, sources: MeshPart, one: Share, n: slice, shared: Sharing | None
 ) -> tuple[torch.Tensor, dict[tuple[float, ...], torch.Tensor], torch.Tensor]:
     """Of some bands in the exchange with all: coefficients of rows without the factor -α, W on the grid by wave vector,
     and S at the points of spheres."""

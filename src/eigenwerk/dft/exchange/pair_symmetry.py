@@ -5,18 +5,19 @@
 so that of the occupied orbitals that a rank holds only half of the pairs are convolved; what comes back to the sources
 (`Mirror`) is added at the end.  A source stands alone on its grid, where targets may be two real orbitals: the second
 orbital of what comes back to it is nobody's.  Orbitals of other ranks, those made by operations of the crystal and
-empty ones take part as they do in `operator`.
+empty ones take part as they do in `operator`: those of other ranks come while pairs are done.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 
 import numpy as np
 import torch
 
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPoint, SourceBlock, blocks_of
-from eigenwerk.dft.exchange.operator import ExchangeOperator, OwnBands
+from eigenwerk.dft.exchange.mesh_orbitals import MeshPart, MeshPoint, OwnBands, blocks_of
+from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pairs import Fields, Mirror, Targets
 from eigenwerk.parallel.block_sizes import exchange_mirror_bytes, pairs_once
 
@@ -26,12 +27,12 @@ PIECES, BANDS_TOGETHER = 12, {"cpu": 2, "cuda": 32}
 
 @dataclass(frozen=True)
 class OwnPoint:
-    """A point k of this rank: its targets; bands from `first` on, of which `paired` are sources and targets alike;
-    these times their weights as sources, without that of the partner; what comes back to them."""
+    """A point k of this rank, as it is in the mesh: its targets; the first `paired` bands are sources and targets
+    alike; these times their weights as sources, without that of the partner; what comes back to them."""
 
     k: int
+    point: MeshPoint
     targets: Targets
-    first: int
     paired: int
     weighted: Fields
     mirror: Mirror
@@ -42,40 +43,62 @@ def applied_to_own(operator: ExchangeOperator, coeff_sknG: torch.Tensor, occ_skn
 
     occ_skn: occupations 0 to 1 of all irreducible points, in host memory.
     """
-    sources, count = operator.sources(coeff_sknG, occ_skn), coeff_sknG.shape[2]
-    out_sknG = torch.empty_like(coeff_sknG)
+    out_sknG, count = torch.empty_like(coeff_sknG), coeff_sknG.shape[2]
     with operator.basis.runtime.trace.span("exact exchange"):
-        for s, x_knG in enumerate(coeff_sknG):
-            own_k = [operator.to_bands(k, x_knG[k : k + 1]) for k in range(len(x_knG))]
+        own_sk = operator.own(coeff_sknG, operator.atoms)
+        sources = operator.sources_of(own_sk, occ_skn)
+        for s, own_k in enumerate(own_sk):
+            parts = sources.parts(s)
+            own_part = next(parts)
             # each rank for itself: messages between them are the same
-            found = _applied_once(operator, sources, s, own_k)
-            for k, own in enumerate(own_k):
-                image_1bW, rows_bI = found[k] if found else operator.of_bands(sources, s, k, own.x_1bW, own.rows_1bI)
+            points = _held(operator, own_part, s, own_k)
+            if points is None:
+                found = operator.of_parts(chain((own_part,), parts), s, own_k)
+            else:
+                _add_once(operator, own_part, s, points)
+                _add_others(operator, parts, s, points)
+                found = [_result(operator, here, own.x_1bW.shape[1]) for here, own in zip(points, own_k, strict=True)]
+            for k, (image_1bW, rows_bI) in enumerate(found):
                 out_sknG[s, k] = operator.to_waves(k, image_1bW, rows_bI, count)[0]
     return out_sknG
 
 
-def _applied_once(
-    operator: ExchangeOperator, sources: MeshOrbitals, s: int, own_k: Sequence[OwnBands]
-) -> list[tuple[torch.Tensor, torch.Tensor]] | None:
-    """Of whole orbitals of all points of this rank, without the factor -α: local part (1, b, W), coefficients of rows
-    (b, I).  None where this cannot be done, or does not pay."""
+def _held(
+    operator: ExchangeOperator, sources: MeshPart, s: int, own_k: Sequence[OwnBands]
+) -> "list[OwnPoint] | None":
+    """All points of this rank, on the grid; None where pairs cannot be done once, or that does not pay."""
     point_k = _own_mesh_points(operator)
     if point_k is None or not _pays(operator, sources, s, own_k, point_k):
         return None
-    points = [_own_point(operator, sources, s, k, one, point_k[k]) for k, one in enumerate(own_k)]
-    place = {_name(point): k for k, point in enumerate(point_k)}
+    return [_own_point(operator, sources, s, k, one, point_k[k]) for k, one in enumerate(own_k)]
+
+
+def _add_once(operator: ExchangeOperator, sources: MeshPart, s: int, points: Sequence[OwnPoint]) -> None:
+    """Exchange with the orbitals of this rank, and with their images."""
+    place = {_name(one.point): one for one in points}
     for here in points:
-        others = []
-        for partner in operator.partners(here.k):
-            k = place.get(_name(partner))
-            if k is None:
-                others.append(partner)
+        images = []
+        for partner in sources.points(operator.partners(here.k)):
+            there = place.get(_name(partner))
+            if there is None:
+                images.append(partner)
             else:
-                _pair(operator, sources, s, here, points[k], partner, partner.weight / point_k[k].weight)
-        for block in sources.blocks(s, others, operator.source_block()):
-            operator.pairs.add(block, operator.table(here.k, block), here.targets)
-    return [_result(operator, one, own.x_1bW.shape[1]) for one, own in zip(points, own_k, strict=True)]
+                _pair(operator, sources, s, here, there, partner, partner.weight / there.point.weight)
+        _add(operator, sources, s, here, images)
+
+
+def _add_others(operator: ExchangeOperator, parts: Iterable[MeshPart], s: int, points: Sequence[OwnPoint]) -> None:
+    """Exchange with the orbitals of other ranks."""
+    for sources in parts:
+        for here in points:
+            _add(operator, sources, s, here, operator.partners(here.k))
+
+
+def _add(
+    operator: ExchangeOperator, sources: MeshPart, s: int, here: OwnPoint, partners: Sequence[MeshPoint]
+) -> None:
+    for block in sources.blocks(s, partners, operator.source_block()):
+        operator.pairs.add(block, operator.table(here.k, block), here.targets)
 
 
 def _name(point: MeshPoint) -> tuple[int, int, bool]:
@@ -98,7 +121,7 @@ def _own_mesh_points(operator: ExchangeOperator) -> list[MeshPoint] | None:
 
 
 def _pays(
-    operator: ExchangeOperator, sources: MeshOrbitals, s: int, own_k: Sequence[OwnBands], point_k: list[MeshPoint]
+    operator: ExchangeOperator, sources: MeshPart, s: int, own_k: Sequence[OwnBands], point_k: list[MeshPoint]
 ) -> bool:
     """Whether most partners are own ones, there is enough to do for each, and memory, unless less was asked for."""
     if operator.together or not point_k:
@@ -114,42 +137,43 @@ def _pays(
     return fields * points <= exchange_mirror_bytes(grid_bytes)
 
 
-def _paired(operator: ExchangeOperator, sources: MeshOrbitals, s: int, own: OwnBands, point: MeshPoint) -> int:
+def _paired(operator: ExchangeOperator, sources: MeshPart, s: int, own: OwnBands, point: MeshPoint) -> int:
     """How many of this rank's bands of a point are sources and targets alike: whole grids of them."""
     sharing, filled = operator.basis.form.orbitals_on_grid, sources.filled(s, point)
-    return max(0, min(filled, own.own_n.stop) - own.own_n.start) // sharing * sharing
+    return min(filled, own.x_1bW.shape[1]) // sharing * sharing
 
 
 def _own_point(
-    operator: ExchangeOperator, sources: MeshOrbitals, s: int, k: int, own: OwnBands, point: MeshPoint
+    operator: ExchangeOperator, sources: MeshPart, s: int, k: int, own: OwnBands, point: MeshPoint
 ) -> OwnPoint:
-    paired, first = _paired(operator, sources, s, own, point), own.own_n.start
-    weight_b = sources.weights(s, point)[first : first + paired].to(own.x_1bW.device)
+    paired = _paired(operator, sources, s, own, point)
+    weight_b = sources.weights(s, point)[:paired].to(own.x_1bW.device)
     x_1bW, rows_1bI = own.x_1bW[:, :paired] * weight_b[:, None], own.rows_1bI[:, :paired] * weight_b[:, None]
     targets = operator.targets(k, own.x_1bW, own.rows_1bI)
     out_nR = targets.out_tR.new_zeros((paired, operator.pairs.points))
     mirror = Mirror(out_nR, targets.out_tI.new_zeros((paired, targets.out_tI.shape[1])))
-    return OwnPoint(k, targets, first, paired, operator.on_grid(k, x_1bW, rows_1bI), mirror)
+    return OwnPoint(k, point, targets, paired, operator.on_grid(k, x_1bW, rows_1bI), mirror)
 
 
 def _pair(
-    operator: ExchangeOperator, sources: MeshOrbitals, s: int, here: OwnPoint, there: OwnPoint, partner: MeshPoint,
+    operator: ExchangeOperator, sources: MeshPart, s: int, here: OwnPoint, there: OwnPoint, partner: MeshPoint,
     times: float,
 ) -> None:  # fmt: skip
     """Pairs of targets of one own point with sources of another, or of the same; times: weight of the partner in units
     of its own."""
     sharing, pairs = operator.basis.form.orbitals_on_grid, operator.pairs
-    last, filled = there.first + there.paired, sources.filled(s, partner)
+    filled = sources.filled(s, partner)
     occupied = slice(0, here.paired // sharing)
     empty = slice(occupied.stop, len(here.targets.u_tR))
-    for block in _blocks(operator, sources, s, partner, [slice(0, there.first), slice(last, filled)]):
+    if there.paired < filled:  # one that would be alone on its grid
+        block = sources.block(s, partner, slice(there.paired, filled))
         pairs.add(block, operator.table(here.k, block), here.targets)
-    paired = slice(there.first, last)
-    for n, block in zip(_slices(operator, [paired]), _blocks(operator, sources, s, partner, [paired]), strict=True):
+    for n in blocks_of(there.paired, operator.source_block()):
+        block = sources.block(s, partner, n)
         table, u_nR = operator.table(here.k, block), pairs.orbitals(block)
         if empty.start < empty.stop:
             pairs.add(block, table, here.targets.some(empty))
-        begin = n.start - there.first
+        begin = n.start
         if there.k > here.k:
             weighted = here.weighted.times(times)
             mirror = there.mirror.some(slice(begin, begin + len(u_nR)))
@@ -166,18 +190,6 @@ def _pair(
                     mirror = here.mirror.some(slice(begin + later.start, begin + later.stop))
                     weighted = here.weighted.some(some).times(times)
                     pairs.add_mirrored(block.some(later, u_nR), table, here.targets.some(some), weighted, mirror)
-
-
-def _slices(operator: ExchangeOperator, ranges: list[slice]) -> list[slice]:
-    most = operator.source_block()
-    pieces = [(one.start, n) for one in ranges for n in blocks_of(one.stop - one.start, most)]
-    return [slice(first + n.start, first + n.stop) for first, n in pieces]
-
-
-def _blocks(
-    operator: ExchangeOperator, sources: MeshOrbitals, s: int, point: MeshPoint, ranges: list[slice]
-) -> Iterator[SourceBlock]:
-    return (sources.block(s, point, n) for n in _slices(operator, ranges))
 
 
 def _width(operator: ExchangeOperator, paired: int) -> int:

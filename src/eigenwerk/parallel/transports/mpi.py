@@ -8,6 +8,7 @@ for that, and staged through pinned memory otherwise; `path` says which.
 
 import ctypes
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from eigenwerk.trace import Trace
 
 MESSAGE = 2**30
 """Most numbers in one message: MPI before version 4 counts in 32 bits."""
+
+PAUSE = 2e-4
+"""Seconds between two questions of a thread that waits beside the work; a message of some MB takes several."""
 
 TAG_POINT, TAG_ALL = 0, 1
 """Tags of messages between two ranks: those of the user, and those of verbs that are made of messages."""
@@ -154,6 +158,11 @@ class _Requests:
     def wait(self) -> None:
         """Waits for all."""
         self._mpi.Request.Waitall(self._requests)
+
+    def wait_calmly(self) -> None:
+        """The same for a thread beside the work: it asks now and then, which also lets MPI go on."""
+        while not self._mpi.Request.Testall(self._requests):
+            time.sleep(PAUSE)
 
 
 def mpi_world(trace: Trace | None = None, *, message: int = MESSAGE) -> MpiCommunicator:

@@ -1,6 +1,7 @@
 """Transfers on their way, as transports know them: what a handle waits for."""
 
 from collections.abc import Callable, Sequence
+from threading import Thread
 from typing import Literal, Protocol
 
 import torch
@@ -44,6 +45,31 @@ class FinishedTransfer:
 
     def wait(self) -> None:
         """Nothing to wait for."""
+
+
+class WatchedTransfer:
+    """A transfer that a thread of its own waits for, from the start on, and says when it is complete."""
+
+    def __init__(self, pending: Pending, told: Callable[[], None]):
+        self._pending, self._told = pending, told
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._watch, name="eigenwerk transfer", daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        try:
+            # MPI would ask without a pause and take the core from the work
+            getattr(self._pending, "wait_calmly", self._pending.wait)()
+        except BaseException as error:
+            self._error = error
+        else:
+            self._told()
+
+    def wait(self) -> None:
+        """Waits for the thread; its error is raised here."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
 
 
 class PendingReduction:

@@ -15,7 +15,8 @@ Result = TypeVar("Result")
 class TracedCall:
     """One call of a verb.  Its seconds are those in which it held the caller up: while it started, and in `wait`.
 
-    on_device: whether a queue of the device waits rather than the host; then its clock counts as well.
+    on_device: whether a queue of the device waits rather than the host; then its clock counts as well.  Of a call that
+    is watched the trace also learns for how long its data were on their way: on a device that is what its clock counts.
     """
 
     def __init__(
@@ -27,8 +28,19 @@ class TracedCall:
         on_device: bool = False,
     ):
         self._trace, self._names, self._bytes, self._peers = trace, names, bytes, peers
-        self._on_device, self._began, self._seconds = on_device, None, 0.0
+        self.on_device, self._began, self._seconds = on_device, None, 0.0
+        self._watched = False
+        self._travel: float | None = None
         self._entered = self._resumed = time.perf_counter()
+
+    def watch(self) -> None:
+        """From now on its data are on their way."""
+        self._watched = True
+        self._began = self._trace.mark() if self.on_device else None
+
+    def arrive(self) -> None:
+        """They have arrived; from any thread."""
+        self._travel = time.perf_counter() - self._entered
 
     def pause(self) -> None:
         """The transfer is on its way, the caller goes on."""
@@ -37,12 +49,15 @@ class TracedCall:
     def resume(self) -> None:
         """The caller waits."""
         self._resumed = time.perf_counter()
-        self._began = self._trace.mark() if self._on_device else None
+        if not self._watched:
+            self._began = self._trace.mark() if self.on_device else None
 
     def end(self) -> None:
         """The result is there: write the call down."""
         self.pause()
-        self._trace.traffic(*self._names, self._bytes, self._seconds, self._entered, self._peers, self._began)
+        self._trace.traffic(
+            *self._names, self._bytes, self._seconds, self._entered, self._peers, self._began, self._travel
+        )
 
 
 class Transfer(Generic[Result]):

@@ -12,7 +12,14 @@ from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.handle import Handle
 from eigenwerk.parallel.links import Links
 from eigenwerk.parallel.serial import SerialCommunicator
-from eigenwerk.parallel.transports.pending import DeferredTransfer, FinishedTransfer, Operation, Pending, operation_of
+from eigenwerk.parallel.transports.pending import (
+    DeferredTransfer,
+    FinishedTransfer,
+    Operation,
+    Pending,
+    WatchedTransfer,
+    operation_of,
+)
 from eigenwerk.parallel.transports.primitives import Primitives
 from eigenwerk.parallel.transports.recording import TracedCall, Transfer
 from eigenwerk.parallel.transports.wire import numbers, pack, pinned_copy, unpack
@@ -159,7 +166,9 @@ class TransportCommunicator(Primitives):
         out = self._receive_buffer(like_x)
         return Transfer(call, self._receive(out, source), lambda: self._unpack(out, like_x), [out])
 
-    def start_swap(self, array_x: torch.Tensor, to: int, like_x: torch.Tensor, source: int) -> Handle[torch.Tensor]:
+    def start_swap(
+        self, array_x: torch.Tensor, to: int, like_x: torch.Tensor, source: int, watched: bool = False
+    ) -> Handle[torch.Tensor]:
         """Send and receive at the same time."""
         self._check(to)
         self._check(source)
@@ -167,7 +176,11 @@ class TransportCommunicator(Primitives):
         flat, out = self._pack(array_x), self._receive_buffer(like_x)
         if to == self.rank:
             out.copy_(flat)
+        if watched:
+            call.watch()
         pending = FinishedTransfer() if to == self.rank else self._swap(flat, to, out, source)
+        if watched and not call.on_device and self.takes_threads:
+            pending = WatchedTransfer(pending, call.arrive)
         return Transfer(call, pending, lambda: self._unpack(out, like_x), [flat, out])
 
     # -- groups and agreement -------------------------------------------------------------------------------
