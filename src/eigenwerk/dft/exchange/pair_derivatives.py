@@ -47,8 +47,9 @@ def exchange_derivatives(
                     for n in blocks_of(one.x_1bW.shape[1], most if shared is not None else most // 2):
                         found_bI, by_wave, slope_of_bands_y = _of_bands(operator, part, one, n, shared)
                         rows_bI[n] += found_bI
-                        strain_vv += _strain(operator, by_wave)
-                        slope_y += slope_of_bands_y
+                        if by_wave:  # a rank may have no occupied orbitals
+                            strain_vv += _strain(operator, by_wave)
+                            slope_y += slope_of_bands_y
             for one, _, rows_bI in here:
                 pencil_sknI[one.s, one.k] = operator.pencil(one, rows_bI, used)
         force_av = basis.runtime.world.sum(operator.fraction * charges.forces(slope_y))
