@@ -5,11 +5,14 @@ the others waited for it.
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from eigenwerk.packed import pack
+
+TRAVEL = "orbitals of other ranks"
+"""Name of the span for the time in which exact exchange waits for orbitals that it could not hide behind its work."""
 
 SAMPLES = 65536
 """Calls of one kind whose moments are kept; of more calls every second, fourth, ... one."""
@@ -54,7 +57,8 @@ class Traffic:
     2^(b-1) to 2^b - 1 bytes;
     peers: calls and bytes sent to or received from single ranks of the world; entered: clock at the entry of calls;
     blocked: seconds until they returned; device_blocked: the same on the device's clock, where there is one.  travel:
-    seconds for which the data of calls were on their way while the caller went on, None where nobody has watched them.
+    seconds for which the data of calls were on their way while the caller went on, None where nobody has watched them
+    (on a device its clock knows).
     """
 
     verb: str
@@ -89,6 +93,11 @@ class Traffic:
     def device_seconds(self) -> float | None:
         """The same by the device's clock; None where there is none."""
         return sum(size[3] for size in self.sizes.values()) if self.device_blocked.count else None
+
+    @property
+    def travel_seconds(self) -> float | None:
+        """Seconds for which data were on their way, by the device's clock where there is one; None if not watched."""
+        return self.device_seconds if self.travel is not None and self.device_blocked.count else self.travel
 
     def add(
         self, bytes: int, seconds: float, entered: float, peers: Sequence[tuple[int, int]], travel: float | None = None
@@ -127,7 +136,7 @@ class Traffic:
             "bytes": self.bytes,
             "seconds": self.seconds,
             "device_seconds": self.device_seconds,
-            "travel_seconds": self.travel,
+            "travel_seconds": self.travel_seconds,
             "sizes": [self._size_dict(bits) for bits in sorted(self.sizes)],
             "peers": [{"rank": rank, "calls": row[0], "bytes": row[1]} for rank, row in sorted(self.peers.items())],
         }
@@ -145,3 +154,17 @@ class Traffic:
             "seconds": seconds,
             "device_seconds": device_seconds if self.device_blocked.count else None,
         }
+
+
+def hidden_travel(record: Mapping[str, Any]) -> tuple[float, float] | None:
+    """(Seconds for which orbitals of other ranks were on their way, the share that work has hidden) of the record of a
+    trace; None where none were."""
+    travel = sum(entry.get("travel_seconds") or 0.0 for entry in record["traffic"])
+    held = sum(_held(phase) for phase in record["phases"])
+    return (travel, min(1.0, max(0.0, 1 - held / travel))) if travel > 0 else None
+
+
+def _held(phase: Mapping[str, Any]) -> float:
+    if phase["name"] == TRAVEL:
+        return float(phase["seconds"] if phase["device_seconds"] is None else phase["device_seconds"])
+    return sum(_held(child) for child in phase["children"])

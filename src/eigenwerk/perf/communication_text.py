@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from eigenwerk.perf.communication import Communication, FunctionUse
 from eigenwerk.perf.run_trace import RankTrace, RunTrace
 from eigenwerk.perf.tables import bar, counted, gigabytes_per_second, percent, seconds, size, spread, table
+from eigenwerk.traffic import TRAVEL
 
 MANY_RANKS = 16
 """Above this number of ranks the tables by rank and by pair of ranks are left to the picture and to --json."""
@@ -58,9 +59,20 @@ def _summary(found: Communication) -> list[str]:
     ]
     busiest = int(found.work_p.argmax())
     lines = table(("seconds of a rank", "min", "mean", "max", "share"), rows)
+    lines += _travel(found.run)
     if len(found.run.ranks) > 1:
         lines.append(f"  imbalance: rank {busiest} works {percent(found.imbalance)} longer than the mean")
     return lines
+
+
+def _travel(run: RunTrace) -> list[str]:
+    """What went on beside the work of exact exchange."""
+    travel = sum(traffic.travel or 0.0 for rank in run.ranks for traffic in rank.traffic.values())
+    held = sum(phase.held for rank in run.ranks for phase in rank.phases if phase.path[-1] == TRAVEL)
+    if not travel:
+        return []
+    share, mean = min(1.0, max(0.0, 1 - held / travel)), travel / len(run.ranks)
+    return [f"  {TRAVEL} on their way to exact exchange: {seconds(mean)} s of a rank, {percent(share)} hidden by work"]
 
 
 def _name(use: FunctionUse) -> str:

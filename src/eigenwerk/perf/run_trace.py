@@ -31,6 +31,11 @@ class PhaseSum:
     bytes: float
     flops: float
 
+    @property
+    def held(self) -> float:
+        """Seconds by the clock that saw the work."""
+        return self.seconds if self.device_seconds is None else self.device_seconds
+
 
 @dataclass(frozen=True)
 class SizeClass:
@@ -57,11 +62,13 @@ class TrafficSum:
     entered: np.ndarray
     blocked: np.ndarray
     device_blocked: np.ndarray
+    travel: float | None = None
 
     @property
     def held(self) -> float:
-        """Seconds in which the work stood still: of the device where it has a clock, else of the host."""
-        return self.seconds if self.device_seconds is None else self.device_seconds
+        """Seconds in which the work stood still: of the device where it has a clock, else of the host.  Of data that
+        travel beside the work the device's clock knows for how long they do."""
+        return self.seconds if self.device_seconds is None or self.travel is not None else self.device_seconds
 
 
 @dataclass(frozen=True)
@@ -199,6 +206,7 @@ def _traffic(entry: Mapping[str, Any], offset: float) -> TrafficSum:
         peers={int(peer["rank"]): (int(peer["calls"]), int(peer["bytes"])) for peer in entry["peers"]},
         stride=int(samples["entered"]["stride"]), entered=unpack(samples["entered"]) + offset,
         blocked=unpack(samples["blocked"]), device_blocked=unpack(samples["device_blocked"]),
+        travel=entry.get("travel_seconds"),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from eigenwerk.dft.running.account import counted, description, level_rows, spin
 from eigenwerk.dft.running.report import RunResult
 from eigenwerk.io.vasp.output.projections import L_COLUMNS
 from eigenwerk.io.vasp.output.record import StepRecord
+from eigenwerk.traffic import hidden_travel
 
 MANY_ATOMS = 20
 """Above this number of atoms the tables of forces and moments are left to the files."""
@@ -250,7 +251,14 @@ def _times(result: RunResult) -> list[str]:
         if share >= SMALL_SHARE:
             lines.append(_time_line("  " * depth + phase["name"], phase["seconds"], result.seconds))
     rest = result.seconds - sum(phase["seconds"] for phase in result.trace["phases"])
-    return [*lines, _time_line("everything else", rest, result.seconds)]
+    lines.append(_time_line("everything else", rest, result.seconds))
+    travel = hidden_travel(result.trace)
+    if travel is not None:
+        lines.append(
+            f"  orbitals of other ranks were on their way to exact exchange for {travel[0]:.2f} s, "
+            f"{100 * travel[1]:.0f} % of that hidden by work on pairs"
+        )
+    return lines
 
 
 def _time_line(name: str, seconds: float, total: float) -> str:

@@ -30,9 +30,7 @@ from eigenwerk.dft.paw.equivalence import projector_rotation
 from eigenwerk.parallel.block_sizes import EXCHANGE_SOURCE_BYTES
 from eigenwerk.parallel.process_grid import share
 from eigenwerk.parallel.ring import ring
-
-TRAVEL = "orbitals of other ranks"
-"""Name of the span for the time in which they are waited for."""
+from eigenwerk.traffic import TRAVEL
 
 SAME_POINT = 10**7
 """Coordinates of k-points that agree to as many parts are one."""

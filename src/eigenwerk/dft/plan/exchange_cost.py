@@ -34,7 +34,7 @@ MIRRORED = 0.7
 
 def done_once(size: JobSize, layout: Layout, machine: Machine) -> bool:
     """Whether pairs of a rank's own orbitals are done once."""
-    own = min(size.filled, ceil(size.bands / layout.band_ranks))
+    own = ceil(size.filled / layout.band_ranks)
     grids = own**2 / (2 if size.real else 1)
     if size.exchange_block:
         return False
@@ -50,7 +50,7 @@ def application_seconds(size: JobSize, layout: Layout, machine: Machine) -> floa
     targets = ceil(bands / 2) if size.real else bands
     partners = float(size.filled)
     if done_once(size, layout, machine):
-        own = min(size.filled, bands)
+        own = ceil(size.filled / layout.band_ranks)
         share = layout.points(size.kpoints) / size.mesh  # of all partners
         partners -= MIRRORED * share * own / bands * own / 2
     pair = (DEVICE_PAIR if machine.on_device else PAIR) * 2 * machine.fft_seconds(size.wave_points)

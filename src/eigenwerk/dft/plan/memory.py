@@ -243,8 +243,12 @@ def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mapping
 
 
 def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mapping[str, float]) -> float:
-    """Occupied orbitals of all points on every rank, twice while they are gathered; images; grids; tables."""
-    occupied = size.spins * size.kpoints * size.filled * (size.plane_waves + size.projectors) * COMPLEX
+    """Occupied orbitals of a rank, and those of two others on their way; bands and images; grids; tables."""
+    own = layout.points(size.kpoints) * ceil(size.filled / layout.band_ranks)
+    occupied = size.number_bytes * own * (size.plane_waves + size.projectors)  # of one spin
+    there = (size.spins + min(2, layout.ranks - 1)) * occupied
+    if layout.band_ranks > 1:  # whole orbitals of all its bands
+        there += int(size.number_bytes * axes["s"] * axes["k"] * axes["n"] * axes["G"])
     images = 2 * size.number_bytes * axes["s"] * axes["k"] * axes["n"] * axes["G"]
     grid = COMPLEX * size.wave_points
     room, pairs = exchange_bytes(machine.grid_bytes)
@@ -253,7 +257,7 @@ def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mappi
     targets = 2 * grid * max(1, min(together, bands))
     if done_once(size, layout, machine):  # all of them, and what comes back to sources
         sharing = 2 if size.real else 1
-        fields = 1.5 * bands / sharing + min(size.filled, bands) * (0.5 / sharing + 1)
+        fields = 1.5 * bands / sharing + ceil(size.filled / layout.band_ranks) * (0.5 / sharing + 1)
         all_at_once = grid * layout.points(size.kpoints) * fields
         targets = all_at_once if all_at_once <= exchange_mirror_bytes(machine.grid_bytes) else targets
     # of compensation charges on at most all points, and of the interaction by wave vector
@@ -261,7 +265,7 @@ def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mappi
     tables = (HARMONICS + 3) * 8 * size.wave_points + min(most, size.mesh * axes["k"] * grid)
     kept = size.spins * size.mesh * size.filled * grid / 2 if machine.on_device else 0.0
     kept = kept if kept <= EXCHANGE_SOURCE_BYTES else 0.0
-    return 2 * occupied + images + targets + 4 * max(grid, pairs) + tables + kept
+    return there + images + targets + 4 * max(grid, pairs) + tables + kept
 
 
 def _waves(size: JobSize, layout: Layout) -> int:

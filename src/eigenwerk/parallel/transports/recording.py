@@ -36,7 +36,8 @@ class TracedCall:
     def watch(self) -> None:
         """From now on its data are on their way."""
         self._watched = True
-        self._began = self._trace.mark() if self.on_device else None
+        if self.on_device:
+            self._began, self._travel = self._trace.mark(), 0.0  # its clock knows
 
     def arrive(self) -> None:
         """They have arrived; from any thread."""

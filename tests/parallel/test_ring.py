@@ -1,0 +1,66 @@
+"""Blocks of all ranks come to every rank, the own one first, each while the one before it is used, in two buffers."""
+
+import time
+
+import pytest
+import torch
+
+from eigenwerk.parallel.ring import ring
+from eigenwerk.parallel.serial import ALONE
+from eigenwerk.trace import Trace
+from eigenwerk.traffic import TRAVEL, hidden_travel
+
+
+def block_of(rank, dtype=torch.complex128):
+    """Lengths differ."""
+    return torch.arange(3 * (rank + 1)).reshape(rank + 1, 3).to(dtype) + 100 * rank
+
+
+def seen(world):
+    """On one rank: owners in their order, memory of the blocks."""
+    world.trace.root.children.clear()
+    shapes = [block_of(rank).shape for rank in range(world.size)]
+    owners, places = [], set()
+    for owner, block in ring(world, block_of(world.rank), shapes, world.trace, TRAVEL):
+        assert torch.equal(block, block_of(owner))
+        owners.append(owner)
+        places.add(block.data_ptr())
+    return owners, len(places)
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize(("size", "transport"), [(2, "gloo"), (3, "gloo"), (4, "gloo"), (3, "mpi")])
+def test_every_block_comes_once_to_every_rank(ranks, size, transport):
+    for rank, (owners, places) in enumerate(ranks(size, transport).run(seen)):
+        assert owners == [(rank - step) % size for step in range(size)]
+        assert places == min(size, 3)
+
+
+def test_one_rank_has_its_own_block_and_no_buffer():
+    own, trace = block_of(0), Trace()
+    ((owner, block),) = ring(ALONE, own, [own.shape], trace, TRAVEL)
+    assert owner == 0
+    assert block is own
+    assert not trace.as_dict()["phases"]
+
+
+def hidden(world, work):
+    """On one rank: seconds on their way and the share hidden, with so many seconds of sleep for each block."""
+    trace = Trace()
+    before, world.trace = world.trace, trace
+    own = torch.zeros(2**23)
+    for _ in ring(world, own, [own.shape] * world.size, trace, TRAVEL):
+        time.sleep(work)
+    world.trace = before
+    return hidden_travel(trace.as_dict())
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize("transport", ["gloo", "mpi"])
+def test_what_travels_beside_long_work_is_hidden_and_what_travels_alone_is_not(ranks, transport):
+    for travel, share in ranks(3, transport).run(hidden, 0.4):
+        assert travel > 0
+        assert share > 0.5
+    for travel, share in ranks(3, transport).run(hidden, 0.0):
+        assert travel > 0
+        assert share < 0.5
