@@ -70,6 +70,20 @@ def test_traffic_gets_the_seconds_from_its_mark():
     assert trace.root.children["communication"].device_seconds == 0.75
 
 
+def test_what_travels_beside_the_work_ends_at_its_own_mark_and_holds_up_no_phase():
+    queue = Queue()
+    trace = Trace(device_clock=queue)
+    began = trace.mark()
+    queue.now += 0.5
+    ended = trace.mark()
+    queue.now += 2.0  # the host asks for the result late
+    trace.traffic("swap", "world", "nccl", 8, 1e-5, began=began, travel=0.0, ended=ended)
+    (record,) = trace.as_dict()["traffic"]
+    assert record["travel_seconds"] == record["device_seconds"] == 0.5
+    assert trace.root.children["communication"].device_seconds is None
+    assert len(queue.marks) == 1
+
+
 def test_few_marks_serve_many_spans_and_only_the_anchor_stays():
     queue = Queue()
     times = DeviceTimes(queue, now=0.0, limit=8)

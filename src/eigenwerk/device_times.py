@@ -35,12 +35,17 @@ class DeviceTimes:
         self.clock = clock
         self.timeline = Timeline()
         self._limit = limit
-        self._pending: list[tuple[Any, Any, Phase, str, Traffic | None, int]] = []
+        self._pending: list[tuple[Any, Any, Phase | None, str, Traffic | None, int]] = []
         self._anchor, self._anchor_time = clock.mark(), now
 
-    def add(self, began: Any, phase: Phase, name: str, traffic: Traffic | None = None, bytes: int = 0) -> None:
-        """Mark the end of what began at a mark; its seconds will go to the phase, the traffic and the timeline."""
-        self._pending.append((began, self.clock.mark(), phase, name, traffic, bytes))
+    def add(
+        self, began: Any, phase: Phase | None, name: str, traffic: Traffic | None = None, bytes: int = 0,
+        ended: Any = None,
+    ) -> None:  # fmt: skip
+        """Mark the end of what began at a mark; its seconds will go to the phase, the traffic and the timeline.
+
+        phase: None for what went on beside the work; ended: the mark at the end, if there is one already."""
+        self._pending.append((began, self.clock.mark() if ended is None else ended, phase, name, traffic, bytes))
         if len(self._pending) >= self._limit:
             self._read(self._limit // 2)
 
@@ -52,7 +57,8 @@ class DeviceTimes:
         batch, self._pending = self._pending[:count], self._pending[count:]
         for began, ended, phase, name, traffic, bytes in batch:
             seconds = self.clock.seconds(began, ended)
-            phase.add_device(seconds)
+            if phase is not None:
+                phase.add_device(seconds)
             if traffic is not None:
                 traffic.add_device(bytes, seconds)
             self.timeline.add(name, self._anchor_time + self.clock.seconds(self._anchor, began), seconds, bytes)

@@ -157,6 +157,7 @@ class Trace:
         peers: Sequence[tuple[int, int]] = (),
         began: Any = None,
         travel: float | None = None,
+        ended: Any = None,
     ) -> None:
         """One call of a communicator, told when it is over; the time also enters the open phase as "communication".
 
@@ -164,7 +165,8 @@ class Trace:
         caller was held up (of a call with a handle: by `wait`); entered: time.perf_counter when the call began; peers:
         for point-to-point, (rank in the world, bytes) of each partner; began: `mark()` from where the device's queue
         was held up, so that the call also gets the device's time; travel: seconds for which the data were on
-        their way, where somebody has watched them.
+        their way, where somebody has watched them; then ended: `mark()` where they had arrived, and what the device
+        counts between the two held up no phase.
         """
         if not self.enabled:
             return
@@ -180,7 +182,7 @@ class Trace:
         # drawn where the caller was held up last: a call with a handle was entered long before
         self._timeline.add(record.name, time.perf_counter() - seconds, seconds, bytes)
         if began is not None and self._device is not None:
-            self._device.add(began, phase, record.name, record, bytes)
+            self._device.add(began, phase if travel is None else None, record.name, record, bytes, ended)
 
     def joined(self, group: str, world_ranks: Sequence[int]) -> None:
         """This rank is now in a group of this name, with these ranks of the world; of several of one name that differ

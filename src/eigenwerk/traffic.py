@@ -57,8 +57,8 @@ class Traffic:
     2^(b-1) to 2^b - 1 bytes;
     peers: calls and bytes sent to or received from single ranks of the world; entered: clock at the entry of calls;
     blocked: seconds until they returned; device_blocked: the same on the device's clock, where there is one.  travel:
-    seconds for which the data of calls were on their way while the caller went on, None where nobody has watched them
-    (on a device its clock knows).
+    seconds for which the data of calls were on their way while the caller went on, from where the rank was ready for
+    them (a partner that comes late counts); None where nobody has watched them (on a device its clock knows).
     """
 
     verb: str

@@ -101,15 +101,15 @@ APPLIED = {
 
 def waves_of(basis, bands):
     """Functions of the wave vector alone, whatever the rank; (s, k, n, G)."""
-    wave_khc = basis.index_khc.double() + torch.as_tensor(basis.point_kc)[:, None]
+    wave_khc = basis.index_khc.cpu().double() + torch.as_tensor(basis.point_kc)[:, None]
     spins, draw = basis.spin.channels, torch.Generator().manual_seed(5)
     centre_snc, turn_snc = torch.randn((2, spins, bands, 3), generator=draw, dtype=torch.float64)
     found = []
     for centre_nc, turn_nc in zip(centre_snc, turn_snc, strict=True):
         distance_knh = (wave_khc[:, None] - centre_nc[:, None]).square().sum(-1)
         angle_knh = (wave_khc[:, None] * turn_nc[:, None]).sum(-1)
-        found.append(torch.polar(torch.exp(-0.5 * distance_knh), angle_knh) * basis.mask_kh[:, None])
-    return torch.stack([basis.form.vectors(wave_knh) for wave_knh in found])
+        found.append(torch.polar(torch.exp(-0.5 * distance_knh), angle_knh) * basis.mask_kh.cpu()[:, None])
+    return torch.stack([basis.form.vectors(wave_knh.to(basis.mask_kh.device)) for wave_knh in found])
 
 
 SINGLE, SINGLE_FORCE = 1e-6 / 27.2, 1e-3 / 51.4
@@ -131,10 +131,11 @@ def test_pairs_in_single_precision_are_the_same_on_every_grid_of_ranks(
         np.testing.assert_allclose(other_av, forces_av, atol=SINGLE_FORCE)
 
 
-def apply_to_waves(world, parts, groups, occupied, bands, once, single, together=0):
+def apply_to_waves(world, parts, groups, occupied, bands, once, single, together=0, device="cpu"):
     """On one rank: <ψ|V_x ψ> by all points and bands; energy; forces, strain and pencil of its derivative."""
     structure, kpoints, parameters, datasets, real = parts
-    runtime = Runtime(grid=make_process_grid(world, groups))
+    device = torch.device(f"cuda:{world.rank}" if device == "own" else device)
+    runtime = Runtime(device=device, grid=make_process_grid(world, groups))
     atoms = Calculation(structure, kpoints, replace(parameters, hybrid=None), datasets, runtime, real).atoms
     operator = ExchangeOperator(atoms, screened_kernel(0.15), 0.4, single=single, together=together)
     basis, spins, count = atoms.basis, atoms.basis.spin.channels, len(kpoints.point_kc)
@@ -145,13 +146,13 @@ def apply_to_waves(world, parts, groups, occupied, bands, once, single, together
     with patch.object(pair_symmetry, "pairs_once", lambda *sizes: once):
         image = pair_symmetry.applied_to_own(operator, coeff, occ)
     again = operator.apply(operator.sources(coeff, occ), coeff)
-    np.testing.assert_allclose(again, image, atol=1e-6 if single else 1e-13)
+    np.testing.assert_allclose(again.cpu(), image.cpu(), atol=1e-6 if single else 1e-13)
     filling = torch.as_tensor(kpoints.weight_k)[:, None] * occ * basis.spin.degeneracy
     matrix = torch.zeros((spins, count, bands, bands), dtype=coeff.dtype)
-    matrix[:, basis.own_k] = coeff.conj() @ image.mT
+    matrix[:, basis.own_k] = (coeff.conj() @ image.mT).cpu()
     found = exchange_derivatives(operator, operator.sources(coeff, occ), coeff, filling)
     energy, strain = operator.energy(coeff, image, filling), world.sum(found.strain_vv)
-    return energy, world.sum(matrix).numpy(), found.force_av.numpy(), strain.numpy()
+    return energy, world.sum(matrix).numpy(), found.force_av.cpu().numpy(), strain.cpu().numpy()
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -172,6 +173,26 @@ def test_exchange_of_given_orbitals_is_the_same_on_any_ranks(ranks, calculation,
             assert other == pytest.approx(energy, rel=close)
             for one, there in zip(found, wanted, strict=True):
                 np.testing.assert_allclose(one, there, atol=close * np.abs(there).max() * 10, rtol=0)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("transport", ["gloo", "nccl"])
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("case", APPLIED)
+def test_ranks_on_gpus_exchange_as_one_processor_does(ranks, calculation, crystal, case, once, transport):
+    """Two ranks that share a GPU, through host memory; or with one each, orbitals on a stream of their own."""
+    if transport == "nccl" and torch.cuda.device_count() < 2:
+        pytest.skip("NCCL needs 2 GPUs")
+    name, settings, occupied, bands = APPLIED[case]
+    parts = pieces(calculation(crystal(name), **{"cutoff_eV": 90.0, "symmetry_level": 0, **settings}))
+    energy, *wanted = apply_to_waves(SerialCommunicator(), parts, 1, occupied, bands, once, False)
+    device = "own" if transport == "nccl" else "cuda:0"
+    for groups in (1, 2) if len(parts[1].point_kc) > 1 else (1,):
+        words = parts, groups, occupied, bands, once, False, 0, device
+        for other, *found in ranks(2, transport).run(apply_to_waves, *words):
+            assert other == pytest.approx(energy, rel=1e-11)
+            for one, there in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(one, there, atol=1e-10 * np.abs(there).max(), rtol=0)
 
 
 def outer_decision(world):

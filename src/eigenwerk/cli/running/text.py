@@ -255,7 +255,7 @@ def _times(result: RunResult) -> list[str]:
     travel = hidden_travel(result.trace)
     if travel is not None:
         lines.append(
-            f"  orbitals of other ranks were on their way to exact exchange for {travel[0]:.2f} s, "
+            f"  orbitals of other ranks were on their way to exact exchange on rank 0 for {travel[0]:.2f} s, "
             f"{100 * travel[1]:.0f} % of that hidden by work on pairs"
         )
     return lines

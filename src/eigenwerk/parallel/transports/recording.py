@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -31,6 +31,7 @@ class TracedCall:
         self.on_device, self._began, self._seconds = on_device, None, 0.0
         self._watched = False
         self._travel: float | None = None
+        self._ended: Any = None
         self._entered = self._resumed = time.perf_counter()
 
     def watch(self) -> None:
@@ -40,8 +41,12 @@ class TracedCall:
             self._began, self._travel = self._trace.mark(), 0.0  # its clock knows
 
     def arrive(self) -> None:
-        """They have arrived; from any thread."""
-        self._travel = time.perf_counter() - self._entered
+        """They have arrived: of a transfer in host memory now, from any thread; on a device where the current queue,
+        which waits for the transfer, comes to this place."""
+        if self.on_device:
+            self._ended = self._trace.mark()
+        else:
+            self._travel = time.perf_counter() - self._entered
 
     def pause(self) -> None:
         """The transfer is on its way, the caller goes on."""
@@ -57,7 +62,7 @@ class TracedCall:
         """The result is there: write the call down."""
         self.pause()
         self._trace.traffic(
-            *self._names, self._bytes, self._seconds, self._entered, self._peers, self._began, self._travel
+            *self._names, self._bytes, self._seconds, self._entered, self._peers, self._began, self._travel, self._ended
         )
 
 

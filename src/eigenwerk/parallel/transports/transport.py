@@ -179,7 +179,11 @@ class TransportCommunicator(Primitives):
         if watched:
             call.watch()
         pending = FinishedTransfer() if to == self.rank else self._swap(flat, to, out, source)
-        if watched and not call.on_device and self.takes_threads:
+        if watched and call.on_device:
+            # at once, or the end would be marked when the host, which may come late, asks for the result
+            pending.wait()
+            call.arrive()
+        elif watched and self.takes_threads:
             pending = WatchedTransfer(pending, call.arrive)
         return Transfer(call, pending, lambda: self._unpack(out, like_x), [flat, out])
 
