@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -115,6 +116,44 @@ def test_ranks_that_do_not_find_each_other_say_so(tmp_path):
     )  # fmt: skip
     assert done.stdout.startswith("EigenwerkError The 2 ranks started by mpirun have not found each other"), done
     assert "MASTER_ADDR" in done.stdout and Path(tmp_path).is_dir()
+
+
+FAILING = """
+import os, sys, time
+from pathlib import Path
+from eigenwerk.errors import InputError
+from eigenwerk.parallel.launch.environment import find_launch
+from eigenwerk.parallel.launch.start import init_ranks
+
+launch, late = find_launch(), int(sys.argv[1])
+while launch.rank == late and not Path("failed").exists():
+    time.sleep(0.02)
+time.sleep(2 if launch.rank == late else 0)  # four times what an error of one rank is waited with
+
+def prepare():
+    Path("failed").touch()
+    raise InputError("KPAR = 5 does not fit")
+
+with init_ranks(launch, prepare):
+    pass
+"""
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize("late", [1, 2])
+def test_an_error_that_all_ranks_meet_is_nobodys_however_late_one_comes(tmp_path, late):
+    """On a busy machine one rank may have failed before another has loaded PyTorch."""
+    (tmp_path / "script.py").write_text(FAILING)
+    with socket.create_server(("127.0.0.1", 0)) as meeting:
+        port = str(meeting.getsockname()[1])
+    words = os.environ | {"WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    processes = [
+        WarmProcess(["script.py", late], cwd=tmp_path, env=words | {"RANK": str(rank)}, stdout=PIPE, stderr=PIPE)
+        for rank in range(3)
+    ]
+    ends = [process.communicate(timeout=LIMIT) for process in processes]
+    assert [process.returncode for process in processes] == [2, 2, 2], ends
+    assert [err for _, err in ends] == ["KPAR = 5 does not fit\n", "", ""]
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,15 @@ import signal
 import pytest
 
 from eigenwerk.parallel.watch.coordinator import (
+    AT_WORK,
     FAILED,
+    FIRST_READS,
     GRACE,
+    JOINS,
+    PREPARES,
     SAME_TIME,
     SECONDARY_WAIT,
+    START_TIME,
     Coordinator,
     Failure,
     ProcessPlace,
@@ -95,6 +100,50 @@ def test_failure_of_all_ranks_is_nobodys(coordinator):
         coordinator.failed(Failure(rank, "KPAR = 5", 2, False, 5.0 + 0.1 * rank))
     coordinator.tick(6.0)
     assert coordinator.shutdown.text == "KPAR = 5"
+
+
+def test_failure_of_all_ranks_is_decided_as_soon_as_the_last_one_tells_it(coordinator):
+    for rank in range(3):
+        assert coordinator.shutdown is None
+        coordinator.failed(Failure(rank, "KPAR = 5", 2, False, 5.0 + rank, PREPARES))
+        coordinator.tick(5.0 + rank)
+    assert coordinator.shutdown.text == "KPAR = 5"
+
+
+@pytest.mark.parametrize("stage", [PREPARES, JOINS])
+def test_failure_at_the_start_waits_for_ranks_that_may_meet_it_too(coordinator, stage):
+    coordinator.reached(0, stage)
+    coordinator.reached(1, stage)  # rank 2 has not come yet
+    coordinator.failed(Failure(0, "no such file", 2, False, 5.0, stage))
+    assert coordinator.next_due(5.0) == pytest.approx(START_TIME)
+    coordinator.reached(2, stage + 1)
+    assert coordinator.next_due(5.0) == pytest.approx(START_TIME), "rank 1 is not behind that stage"
+    coordinator.reached(1, stage + 1)
+    assert coordinator.next_due(5.0) == pytest.approx(SAME_TIME)
+    coordinator.tick(5.0 + SAME_TIME)
+    assert coordinator.shutdown.text == "Rank 0 (node0, process 100): no such file"
+
+
+@pytest.mark.parametrize("stage", [FIRST_READS, AT_WORK])
+def test_failure_that_one_rank_alone_can_meet_waits_for_nobody(coordinator, stage):
+    coordinator.failed(Failure(0, "no such file", 2, False, 5.0, stage))
+    assert coordinator.next_due(5.0) == pytest.approx(SAME_TIME)
+
+
+def test_broken_connections_do_not_decide_while_an_error_waits(coordinator):
+    coordinator.failed(Failure(0, "no such file", 2, False, 5.0, JOINS))
+    coordinator.failed(Failure(1, "connection closed", 1, True, 5.0, JOINS))
+    coordinator.tick(5.0 + 1.1 * SECONDARY_WAIT)
+    assert how(coordinator) is None
+    coordinator.tick(5.0 + START_TIME)
+    assert coordinator.shutdown.rank == 0 and coordinator.shutdown.code == 2
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_death_after_an_error_was_told_does_not_hide_it(coordinator, lost):
+    coordinator.failed(Failure(0, "no memory", 2, False, 5.0))
+    coordinator.lost(lost, "has died")
+    assert (how(coordinator), coordinator.shutdown.rank, coordinator.shutdown.code) == ("failed", 0, 2)
 
 
 @pytest.mark.parametrize("primary_first", [True, False])

@@ -36,6 +36,7 @@ launch = find_launch()
 rank, size = launch.rank, launch.size
 store = make_store(launch)
 world = gloo_world(rank, size, store, interface="lo")
+exec(os.environ.get("BEFORE", ""))
 watchdog = Watchdog(store, rank, size, secret=b"of the test", grace=float(os.environ.get("GRACE", "5")))
 
 def save():
@@ -173,6 +174,43 @@ def test_error_of_one_rank_ends_all_with_one_message(start):
 def test_error_of_all_ranks_is_told_once_without_a_name(start):
     codes, said = start('watchdog.fail("KPAR = 5 does not fit", 2)').end()
     assert (codes, said) == ([2, 2, 2], ["KPAR = 5 does not fit\n", "", ""])
+
+
+def test_rank_that_was_suspended_while_another_failed_ends_with_that_error(start):
+    """As on a busy machine: what it says itself comes when all has been decided."""
+    ranks = start("""
+        Path(f"waiting.{rank}").touch()
+        while not Path("go").exists():
+            time.sleep(0.02)
+        watchdog.fail("the disk is full" if rank == 1 else "something else", 2 if rank == 1 else 1)
+    """)
+    ranks.wait_for("waiting")
+    for rank in (0, 2):
+        ranks.processes[rank].send_signal(signal.SIGSTOP)
+    (ranks.folder / "go").touch()
+    time.sleep(0.5)
+    ranks.processes[0].send_signal(signal.SIGCONT)
+    time.sleep(3)
+    ranks.processes[2].send_signal(signal.SIGCONT)
+    codes, said = ranks.end()
+    assert codes == [2, 2, 2] and "Rank 1" in said[0] and "the disk is full" in said[0] and said[1:] == ["", ""], said
+
+
+COMES_LATE = """
+if rank == 2:
+    Path("ready.2").touch()
+    while not Path("ended").exists():
+        time.sleep(0.02)
+    time.sleep(2)
+"""
+
+
+def test_rank_that_comes_when_all_is_decided_hears_the_reason(start):
+    codes, said = start("""
+        watchdog.cleanup = Path("ended").touch  # the first thing after the decision
+        watchdog.fail("the disk is full", 2) if rank == 1 else time.sleep(600)
+    """, BEFORE=COMES_LATE).end()  # fmt: skip
+    assert codes == [2, 2, 2] and "Rank 1" in said[0] and said[1:] == ["", ""], said
 
 
 def test_broken_connections_of_the_others_do_not_hide_who_failed(start):

@@ -34,7 +34,7 @@ from eigenwerk.parallel.threads import HOST_THREADS
 from eigenwerk.parallel.transports.table import TRANSPORTS, JoinRequest, OtherRanks
 from eigenwerk.parallel.transports.torch_distributed import gloo_world
 from eigenwerk.parallel.transports.transport import TransportCommunicator
-from eigenwerk.parallel.watch.coordinator import GRACE
+from eigenwerk.parallel.watch.coordinator import AT_WORK, FIRST_READS, GRACE, JOINS, PREPARES
 from eigenwerk.parallel.watch.watchdog import Watchdog
 from eigenwerk.trace import Trace
 
@@ -145,18 +145,28 @@ def init_ranks(
     with trace.span("meeting of ranks"):
         store = make_store(launch)
     local = launch.local_size == launch.size
-    watchdog = Watchdog(
-        store, launch.rank, launch.size, secret=own_secret(), tell=tell, cleanup=cleanup, local=local,
-        address=launch.address, told_by_parent=launch.starter == "eigenwerk", grace=grace, until=until, last=last,
-    )  # fmt: skip
+    try:
+        watchdog = Watchdog(
+            store, launch.rank, launch.size, secret=own_secret(), tell=tell, cleanup=cleanup, local=local,
+            address=launch.address, told_by_parent=launch.starter == "eigenwerk", grace=grace, until=until, last=last,
+        )  # fmt: skip
+    except DistError as error:
+        raise EigenwerkError(
+            f"Rank 0 ended before rank {launch.rank} on {socket.gethostname()} could meet it "
+            f"({str(error).splitlines()[0]}). Look for its message above."
+        ) from error
     with watchdog:
         try:
+            watchdog.reached(FIRST_READS if first is not None and launch.rank == 0 else PREPARES)
             with trace.span("input files"):
                 if first is not None:
                     first.share(store, launch)
+                    watchdog.reached(PREPARES)
                 wanted = prepare()
+            watchdog.reached(JOINS)
             with trace.span("meeting of ranks"):
                 team = _init_several(launch, wanted, store, trace, local)
+            watchdog.reached(AT_WORK)
             try:
                 yield replace(team, watchdog=watchdog)
             except KeyboardInterrupt:

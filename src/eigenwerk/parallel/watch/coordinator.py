@@ -10,6 +10,10 @@ that ends the run decides, the same for everybody:
     lost     a rank died without a word
 
 A failure or loss may still follow a `step`, while the ranks are saving.
+
+At the start ranks come and go at times of their own, so an error that all of them meet there, of the input for example,
+is met at different times.  Ranks therefore say which stages of the start are behind them: who is behind the stage in
+which another rank failed will not meet its error any more, and who is not yet there is waited for.
 """
 
 import signal
@@ -23,7 +27,13 @@ SECONDARY_WAIT = 3.0
 """Seconds that a failed connection waits as a reason: the rank at its other end may be the true one."""
 
 SAME_TIME = 0.5
-"""Seconds within which all ranks meet an error that does not belong to one of them."""
+"""Seconds within which all ranks meet an error that does not belong to one of them, once they work together."""
+
+FIRST_READS, PREPARES, JOINS, AT_WORK = range(4)
+"""Stages of the start of a rank: the first one reads for all; each prepares; they join; they work together."""
+
+START_TIME = 10.0
+"""Seconds that a failure in a stage that all ranks go through waits for those that are not behind it."""
 
 FAILED = 1
 """Exit code of ranks that end because another died."""
@@ -60,13 +70,14 @@ class Shutdown:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error of one rank, in words; secondary: perhaps only the echo of another rank's end."""
+    """An error of one rank, in words; secondary: perhaps only the echo of another rank's end; stage: where it was."""
 
     rank: int
     text: str
     code: int
     secondary: bool
     when: float
+    stage: int = AT_WORK
 
 
 @dataclass
@@ -74,7 +85,7 @@ class Coordinator:
     """Hears and decides.  Times are seconds of any clock that only goes forward.
 
     steps: finished so far; stop: the signal that asks to stop, None without one, stop_rank: who got it first; until:
-    when the time of the run is over, None if it has no end.
+    when the time of the run is over, None if it has no end; stages: of the ranks that have come.
     """
 
     size: int
@@ -87,6 +98,7 @@ class Coordinator:
     failures: list[Failure] = field(default_factory=list)
     asked: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
+    stages: dict[int, int] = field(default_factory=dict)
     deadline: float = 0.0
     until: float | None = None
 
@@ -104,14 +116,22 @@ class Coordinator:
         if self.shutdown is None and self.stop is not None:
             self.shutdown = Shutdown("step", code=128 + self.stop, rank=self.stop_rank, number=self.stop)
 
+    def reached(self, rank: int, stage: int) -> None:
+        """A rank has come to a stage of the start."""
+        self.stages[rank] = stage
+
     def failed(self, failure: Failure) -> None:
         """A rank met an error."""
         self.failures.append(failure)
 
     def lost(self, rank: int, why: str) -> None:
-        """The connection to a rank has ended."""
+        """The connection to a rank has ended.  An error that was told before is the reason of it, or came first."""
         if rank not in self.gone and self._undecided():
-            self.shutdown = Shutdown("lost", f"{self.name(rank)} {why}.", FAILED, rank)
+            told = [failure for failure in self.failures if not failure.secondary]
+            if told:
+                self._decide(told)
+            else:
+                self.shutdown = Shutdown("lost", f"{self.name(rank)} {why}.", FAILED, rank)
         self.gone.add(rank)
 
     def left(self, rank: int) -> None:
@@ -129,7 +149,7 @@ class Coordinator:
 
     def next_due(self, now: float) -> float | None:
         """Seconds until `tick` has something to do; None: nothing is planned."""
-        times = [self._due(failure) for failure in self.failures] if self._undecided() else []
+        times = [self._due(failure) for failure in self._weighty()] if self._undecided() else []
         if self.shutdown is None and self.stop is not None:
             times.append(self.deadline)
         if self.shutdown is None and self.until is not None:
@@ -149,16 +169,35 @@ class Coordinator:
     def _undecided(self) -> bool:
         return self.shutdown is None or self.shutdown.how == "step"
 
-    @staticmethod
-    def _due(failure: Failure) -> float:
-        return failure.when + (SECONDARY_WAIT if failure.secondary else SAME_TIME)
+    def _weighty(self) -> list[Failure]:
+        """Failures that may be the reason: broken connections only as long as nothing else is known."""
+        return [failure for failure in self.failures if not failure.secondary] or self.failures
+
+    def _due(self, failure: Failure) -> float:
+        """When it is time to decide by a failure: at once when all ranks have met it, when no other can meet it any
+        more, or when they have been waited for."""
+        if failure.secondary:
+            return failure.when + SECONDARY_WAIT
+        if len(self._having(failure)) == self.size:
+            return failure.when
+        if failure.stage in (PREPARES, JOINS):
+            settled = {other.rank for other in self.failures} | self.gone
+            settled |= {rank for rank, stage in self.stages.items() if stage > failure.stage}
+            return failure.when + (SAME_TIME if len(settled) == self.size else START_TIME)
+        return failure.when + SAME_TIME
+
+    def _having(self, failure: Failure) -> set[int]:
+        """The ranks that have met the same error."""
+        return {other.rank for other in self.failures if other.text == failure.text}
 
     def _weigh(self, now: float) -> None:
-        """Take the first failure that is due; one that all ranks have met is nobody's."""
-        due = [failure for failure in self.failures if now >= self._due(failure)]
-        if not due:
-            return
-        first = min(due, key=lambda failure: (failure.secondary, failure.when))
-        common = {failure.rank for failure in self.failures if failure.text == first.text}
-        text = first.text if len(common) == self.size else f"{self.name(first.rank)}: {first.text}"
+        due = [failure for failure in self._weighty() if now >= self._due(failure)]
+        if due:
+            self._decide(due)
+
+    def _decide(self, failures: list[Failure]) -> None:
+        """Take the first failure; one that all ranks have met is nobody's."""
+        first = min(failures, key=lambda failure: failure.when)
+        common = len(self._having(first)) == self.size
+        text = first.text if common else f"{self.name(first.rank)}: {first.text}"
         self.shutdown = Shutdown("failed", text, first.code, first.rank)

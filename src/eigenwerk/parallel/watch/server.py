@@ -38,6 +38,8 @@ class WatchServer:
         self._wake, self._woken = socket.socketpair()
         self._closing = False
         self._told_stop, self._told_shutdown = False, ""
+        self._heard: set[int] = set()
+        self._all_heard = threading.Event()
         self._thread = threading.Thread(target=self._work, name="watchdog server", daemon=True)
 
     @property
@@ -56,6 +58,15 @@ class WatchServer:
         self._thread.start()
         return WatchConnection(here, self.key, server=False).greet()
 
+    def linger(self, seconds: float) -> None:
+        """Wait until every rank that is not gone has heard how the run ends, those that come only now too.
+
+        Who left before would take that along: a rank that speaks into a closed connection loses what it has not read
+        yet, and one that finds nobody knows no reason.
+        """
+        if self.coordinator.shutdown is not None:
+            self._all_heard.wait(seconds)
+
     def close(self) -> None:
         """Tell the ranks that nobody watches any more, and end."""
         self._closing = True
@@ -72,6 +83,7 @@ class WatchServer:
             words = f"The watchdog of the run has failed ({type(error).__name__}: {error}). Please report it."
             self.coordinator.shutdown = Shutdown("failed", words, FAILED, 0)
             self._tell()
+        self._all_heard.set()
         self._broadcast({"closing": True})
         for connection in (*self.peers.values(), *self._callers):
             connection.close()
@@ -90,6 +102,8 @@ class WatchServer:
         self._check_missing()
         self.coordinator.tick(time.monotonic())
         self._tell()
+        if len(self._heard | self.coordinator.gone) == self.coordinator.size:
+            self._all_heard.set()
 
     def _timeout(self) -> float | None:
         now = time.monotonic()
@@ -139,8 +153,12 @@ class WatchServer:
         elif what == "step_ended":
             self.coordinator.step_ended()
         elif what == "failed":
-            words = message["text"], message["code"], message["secondary"]
-            self.coordinator.failed(Failure(rank, *words, time.monotonic()))
+            words, stage = (message["text"], message["code"], message["secondary"]), message["stage"]
+            self.coordinator.failed(Failure(rank, *words, time.monotonic(), stage))
+        elif what == "stage":
+            self.coordinator.reached(rank, message["stage"])
+        elif what == "heard":
+            self._heard.add(rank)
         elif what == "left":
             self.coordinator.left(rank)
 
@@ -152,6 +170,8 @@ class WatchServer:
         if self._complete():
             places = [vars(self.coordinator.places[rank]) for rank in range(self.coordinator.size)]
             self._broadcast({"places": places})
+        if self.coordinator.shutdown is not None:
+            peer.send({"shutdown": self.coordinator.shutdown.as_dict()})
 
     def _tell(self) -> None:
         """What the coordinator has decided since the last time."""

@@ -29,7 +29,7 @@ from typing import NoReturn, Protocol
 
 from eigenwerk.errors import EigenwerkError
 from eigenwerk.parallel.watch.connection import Message, WatchConnection
-from eigenwerk.parallel.watch.coordinator import FAILED, GRACE, NO_STEP, Coordinator, ProcessPlace, Shutdown
+from eigenwerk.parallel.watch.coordinator import AT_WORK, FAILED, GRACE, NO_STEP, Coordinator, ProcessPlace, Shutdown
 from eigenwerk.parallel.watch.server import WatchServer
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -41,8 +41,8 @@ RESCUE_LIMIT = 20.0
 WORDS_LIMIT = 2.0
 """Seconds that writing words out may take; a reader may have stopped reading."""
 
-LINGER = 0.5
-"""Seconds for which rank 0 still listens after it has told the others how the run ends."""
+LINGER = 10.0
+"""Seconds that rank 0 waits at most for the others to have heard how the run ends, before it ends itself."""
 
 CONNECT_LIMIT = 10.0
 """Seconds for a connection to the server."""
@@ -101,6 +101,7 @@ class Watchdog:
         self.told_by_parent, self.last = told_by_parent, last
         self.stop: int | None = None
         self.steps = 0
+        self._stage = AT_WORK
         self.places: list[ProcessPlace] = []
         self._server: WatchServer | None = None
         if rank != 0:
@@ -162,12 +163,17 @@ class Watchdog:
         self._agreed.wait()  # if the step was not quick enough, the watchdog ends the process meanwhile
         return self.stop
 
+    def reached(self, stage: int) -> None:
+        """To be called at the start, where there are several ranks: the stage that begins now (see `coordinator`)."""
+        self._stage = stage
+        self._say("stage", stage=stage)
+
     def fail(self, text: str, code: int, secondary: bool = False) -> NoReturn:
         """Tell all ranks why this one cannot go on, and end with them.
 
         secondary: a broken connection, which may be only the echo of another rank's end.
         """
-        self._say("failed", text=text, code=code, secondary=secondary)
+        self._say("failed", text=text, code=code, secondary=secondary, stage=self._stage)
         self._thread.join(timeout=RESCUE_LIMIT + 2 * CONNECT_LIMIT)
         to_stderr(f"Rank {self.rank}: {text}")  # the watchdog would have ended the process before
         leave(code)
@@ -236,6 +242,7 @@ class Watchdog:
         return said[-1] if problem is None else f"{NOT_SAVED}: {problem}."
 
     def _end(self, shutdown: Shutdown) -> NoReturn:
+        self._say("heard")
         if self.cleanup is not None:
             _within(WORDS_LIMIT, self.cleanup)
         if self._speaks(shutdown):
@@ -243,9 +250,8 @@ class Watchdog:
             _within(WORDS_LIMIT, lambda: tell(shutdown.text))
         if self.rank != 0:
             self._wait_for_rank_0(RESCUE_LIMIT if shutdown.how == "rescue" else 2 * WORDS_LIMIT)
-        elif self.size > 1:
-            # A rank that sends its own last words into a closed connection would lose what it has not read yet.
-            time.sleep(LINGER)
+        elif self._server is not None:
+            self._server.linger(LINGER)
         leave(shutdown.code)
 
     def _wait_for_rank_0(self, seconds: float) -> None:
