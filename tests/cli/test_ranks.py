@@ -239,6 +239,22 @@ def test_killed_rank_is_named_and_ends_the_run(folder, dead):
     assert status(path).startswith("unfinished: step"), "the last saved step is whole"
 
 
+@pytest.mark.parametrize("dead", [0, 2])
+def test_killed_rank_of_a_ring_ends_a_hybrid(folder, dead):
+    """Gloo by itself tells some partners of a dead rank only when its time is over (1800 s): the launcher ends them."""
+    path = folder(**ENDLESS | {"LHFCALC": ".TRUE.", "HFSCREEN": 0.2, "ENCUT": 100})
+    process = Run(*EIGENWERK, "run", str(path), "--ranks", "3", "--device", "cpu", "--save-every", "0", "--no-plot")
+    process.wait_for_step(11)
+    began = time.perf_counter()
+    os.kill(process.ranks[dead], signal.SIGKILL)
+    returned, out, err = process.end()
+    assert time.perf_counter() - began < 60
+    assert returned == 128 + signal.SIGKILL, out + err
+    assert f"Rank {dead} (process {process.ranks[dead]}) was killed by SIGKILL" in err
+    assert "Traceback" not in out + err and "Internal error" not in out + err
+    assert "terminate called" not in out + err
+
+
 @pytest.mark.parametrize("dead", [0, 1])
 def test_killed_rank_without_a_parent_is_named_by_the_other(folder, dead):
     pair = start_pair(folder(**ENDLESS), "--no-plot")
