@@ -4,12 +4,13 @@
     python3 benchmarks/hybrids/on_device.py kernels [--grids 48 64 80 96]
     python3 benchmarks/hybrids/on_device.py run hfo2_96 [--tags "NELM = 40"] [--minutes 5]     job of benchmarks/jobs
     python3 benchmarks/hybrids/on_device.py run build/on_device/si --twice                     a folder
-    python3 benchmarks/hybrids/on_device.py application hfo2_216             a run up to two steps after the first one
+    python3 benchmarks/hybrids/on_device.py --gpus 0 1 run hfo2_96 [--transport gloo]      a rank on each GPU
 
 `kernels`: microseconds of a pair density, its potential and what that makes of an orbital, by way of working (bytes at
 the least: 32 per point in single precision, 64 in double; real orbitals share a grid in pairs).  `run`: the command as
 users start it, in a process of its own, with LHFCALC = .TRUE. and HFSCREEN = 0.2; seconds, applications, energy, gap,
-joules and memory by NVML (all that the board takes while the command runs).
+joules and memory by NVML (all that the boards take while the command runs; memory of the one that takes most), and on
+several ranks the share of communication and how much of the orbitals' travel was hidden.
 Records go to on_device.json, or to the file after --json.
 """
 
@@ -21,8 +22,7 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import nullcontext, suppress
-from dataclasses import asdict
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -39,11 +39,8 @@ from eigenwerk.dft.exchange.pair_charges import ChargePart, PairCharges  # noqa:
 from eigenwerk.dft.exchange.pair_loops import PairLoops, PairTable  # noqa: E402
 from eigenwerk.dft.exchange.pair_passes_cuda import PairPasses, passes  # noqa: E402
 from eigenwerk.dft.exchange.pair_shape import PairShape  # noqa: E402
-from eigenwerk.dft.inputs.inputs import read_inputs  # noqa: E402
-from eigenwerk.dft.running.run import run_inputs  # noqa: E402
-from eigenwerk.parallel.device_clock import CudaClock  # noqa: E402
-from eigenwerk.parallel.runtime import Runtime  # noqa: E402
-from eigenwerk.trace import Trace  # noqa: E402
+from eigenwerk.perf.communication import communication, travelled  # noqa: E402
+from eigenwerk.perf.run_trace import load_run  # noqa: E402
 
 SOURCES, TARGETS = 8, 64
 COPY = 4.28e12
@@ -137,87 +134,51 @@ def kernels(grids: list[int], json_file: Path) -> None:
         append(json_file, "kernels", {**record, "ways": rows})
 
 
-def run(
-    name: str, tags: str, minutes: float, twice: bool, device: str, json_file: Path, seconds_at_most: str = ""
-) -> None:
-    """One folder, whole; seconds_at_most: the command stops before, with all it has."""
+def run(name: str, more: str, options: argparse.Namespace) -> None:
+    """One folder, whole; more: tags."""
     source = Path(name) if Path(name).is_dir() else Path(folder_or_job(name))
-    for turn in range(2 if twice else 1):
-        folder = Path("/tmp") / f"hybrid_{source.name}"
+    ranks, on_gpu = max(1, len(options.gpus)), options.device == "cuda"
+    words = "_".join([source.name, *map(str, options.gpus), options.transport])
+    for turn in range(2 if options.twice else 1):
+        folder = Path("/tmp") / f"hybrid_{words}"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(source, folder)
-        more = HYBRID + tags.replace(";", "\n") + "\n"
-        given = {line.partition("=")[0].strip() for line in more.splitlines()}
-        old = (folder / "INCAR").read_text().splitlines()
-        lines = [one for one in old if one.partition("=")[0].strip() not in given]
-        (folder / "INCAR").write_text("\n".join([*lines, more]))
+        with_tags(folder / "INCAR", HYBRID + more.replace(";", "\n") + "\n")
+        environ = os.environ | ({"CUDA_VISIBLE_DEVICES": ",".join(map(str, options.gpus))} if options.gpus else {})
+        command = [sys.executable, "-m", "eigenwerk.cli.entry", "run", str(folder), "--device", options.device]
+        command += ["--max-time", options.max_time] if options.max_time else []
+        if options.transport == "mpi":
+            environ |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+            command = ["mpirun", "--bind-to", "none", "-n", str(ranks), *command, "--transport", "mpi"]
+        elif ranks > 1:
+            command += ["--ranks", str(ranks), *(["--transport", options.transport] if options.transport else [])]
         started = time.perf_counter()
-        command = [sys.executable, "-m", "eigenwerk.cli.entry", "run", str(folder), "--device", device]
-        command += ["--max-time", seconds_at_most] if seconds_at_most else []
-        with GpuMeter() if device == "cuda" else nullcontext() as meter:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60 * minutes, check=False)
-        seconds = time.perf_counter() - started
+        with ExitStack() as stack:
+            meters = [stack.enter_context(GpuMeter(gpu)) for gpu in options.gpus or [0]] if on_gpu else []
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=60 * options.minutes, check=False, env=environ
+            )
+        seconds, uses = time.perf_counter() - started, [meter.use for meter in meters]
         print(done.stdout[-3500:], done.stderr[-1500:], flush=True)
         record = {
-            "job": source.name, "turn": turn, "tags": tags,
-            "device": torch.cuda.get_device_name(0) if device == "cuda" else device, "torch": torch.__version__,
+            "job": source.name, "turn": turn, "tags": more, "ranks": ranks, "transport": options.transport,
+            "device": torch.cuda.get_device_name(0) if on_gpu else options.device, "torch": torch.__version__,
             "date": time.strftime("%Y-%m-%d"), "seconds": seconds, "exit": done.returncode,
             "applications": len(re.findall(r"exact exchange \d+:", done.stdout)), **_outcome(folder),
-            "gpu": asdict(meter.use) if meter else None,
+            "gpu": {
+                "joules": sum(use.joules for use in uses), "watts_at_rest": sum(use.watts_at_rest for use in uses),
+                "memory_GB": max(use.memory_GB for use in uses),
+            } if uses else None,
         }  # fmt: skip
         print(json.dumps({key: value for key, value in record.items() if key != "phases"}), flush=True)
-        append(json_file, "runs", record)
+        append(options.json, "runs", record)
 
 
-class Enough(Exception):
-    """All that is to be measured has been."""
-
-
-def application(name: str, device: str, json_file: Path) -> None:
-    """A run up to two steps with the first operator of exact exchange, in this process: what is too long to end.
-
-    Seconds to read and set up, of each step, and of the step that ends with the application (the application is that
-    less the step before it).
-    """
-    source = Path(name) if Path(name).is_dir() else Path(folder_or_job(name))
-    folder = Path("/tmp") / f"hybrid_{source.name}"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(source, folder)
-    with (folder / "INCAR").open("a") as incar:
-        incar.write("\n" + HYBRID)
-    place = torch.device(device)
-    steps: list[dict[str, object]] = []
-    last = began = time.perf_counter()
-
-    def on_step(step: object) -> None:
-        nonlocal last
-        if place.type == "cuda":
-            torch.cuda.synchronize()
-        now = time.perf_counter()
-        words = [event for event in step.events if event.startswith("exact exchange")]  # type: ignore[attr-defined]
-        steps.append({"seconds": now - last, "energy_eV": step.free_energy, "told": words})  # type: ignore[attr-defined]
-        print(f"{len(steps):4} {now - last:9.2f} s {step.free_energy:18.6f} eV {' '.join(words)}", flush=True)  # type: ignore[attr-defined]
-        last = now
-        if any(one["told"] for one in steps[:-2]):
-            raise Enough
-
-    with GpuMeter() if place.type == "cuda" else nullcontext() as meter:
-        inputs = read_inputs(folder, folder / "out")
-        runtime = Runtime(device=place, trace=Trace(device_clock=CudaClock(place) if place.type == "cuda" else None))
-        with suppress(Enough):
-            run_inputs(inputs, folder / "out", on_step, runtime=runtime)
-    renewing = next(x for x, one in enumerate(steps) if one["told"])
-    seconds = [float(one["seconds"]) for one in steps]  # type: ignore[arg-type]
-    record = {
-        "job": source.name, "kind": "first application", "date": time.strftime("%Y-%m-%d"), "torch": torch.__version__,
-        "device": torch.cuda.get_device_name(0) if place.type == "cuda" else device,
-        "seconds_of_all": time.perf_counter() - began, "steps": steps,
-        "application_seconds": seconds[renewing] - seconds[renewing - 1],
-        "gpu": asdict(meter.use) if meter else None,
-        "phases": [(one["name"], one["seconds"]) for one in runtime.trace.as_dict()["phases"]],
-    }  # fmt: skip
-    print(f"application {record['application_seconds']:.2f} s; {record['gpu']}; {record['phases']}", flush=True)
-    append(json_file, "applications", record)
+def with_tags(incar: Path, more: str) -> None:
+    """Lines of tags in place of those that say the same."""
+    given = {line.partition("=")[0].strip() for line in more.splitlines()}
+    old = incar.read_text().splitlines()
+    incar.write_text("\n".join([*(one for one in old if one.partition("=")[0].strip() not in given), more]))
 
 
 def _outcome(folder: Path) -> dict[str, object]:
@@ -237,6 +198,12 @@ def _outcome(folder: Path) -> dict[str, object]:
             if isinstance(event, dict) and "dur" in event:
                 spans[event["name"]] = spans.get(event["name"], 0.0) + event["dur"] * 1e-6
         found["phases"] = dict(sorted(spans.items(), key=lambda item: -item[1])[:12])
+        own = load_run(folder)
+        if len(own.ranks) > 1:
+            way = travelled(own)
+            found["communication"] = {
+                "share": communication(own).share, "seconds_of_travel": way and way[0], "hidden": way and way[1],
+            }  # fmt: skip
     return found
 
 
@@ -244,6 +211,7 @@ def main() -> None:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, default=HERE / "on_device.json")
+    parser.add_argument("--gpus", type=int, nargs="+", default=[], help="one rank on each")
     actions = parser.add_subparsers(dest="action", required=True)
     first = actions.add_parser("kernels")
     first.add_argument("--grids", type=int, nargs="+", default=[48, 54, 64, 70, 80, 96])
@@ -254,20 +222,14 @@ def main() -> None:
     second.add_argument("--twice", action="store_true")
     second.add_argument("--device", default="cuda")
     second.add_argument("--max-time", default="")
-    third = actions.add_parser("application")
-    third.add_argument("names", nargs="+")
-    third.add_argument("--device", default="cuda")
+    second.add_argument("--transport", default="", choices=["", "nccl", "mpi", "gloo"])
     given = parser.parse_args()
     if given.action == "kernels":
         kernels(given.grids, given.json)
         return
-    if given.action == "application":
-        for name in given.names:
-            application(name, given.device, given.json)
-        return
     os.environ.setdefault("PYTHONPATH", "src:.device/site")
     for name in given.names:
-        run(name, given.tags, given.minutes, given.twice, given.device, given.json, given.max_time)
+        run(name, given.tags, given)
 
 
 if __name__ == "__main__":

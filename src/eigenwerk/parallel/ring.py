@@ -6,6 +6,7 @@
 Each rank gives what it has in hand to the next rank and takes the block of the one before it.  Two buffers hold what
 has come and what is coming: a transfer starts when the block it sends is there and the work with the block before,
 whose buffer it fills, is done.  On a GPU it runs on a stream of its own, which waits for these two and nothing else.
+What ranks make of the blocks of others can go back to these (`WayBack`), in the same way.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from math import prod
 import torch
 
 from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.handle import Handle
 from eigenwerk.parallel.side_stream import SideStream
 from eigenwerk.trace import Trace
 
@@ -44,3 +46,38 @@ def ring(
         yield owner, block_x
         with trace.span(name):
             block_x = side.wait(running)
+
+
+class WayBack:
+    """What ranks make of each other's blocks, back to those whose blocks they are: beside other work, one at a time.
+
+    back = WayBack(comm, zero_x, trace, name)
+    for owner, block_x in ring(...):
+        ...
+        back.start(owner, made_x)                           # all ranks for the blocks of the same steps
+    back.finish()
+    back.total_x                                            # what all others have made of the own block
+    """
+
+    def __init__(self, comm: Communicator, zero_x: torch.Tensor, trace: Trace, name: str):
+        """zero_x: of the shape of the own block; name: of the span for the time in which transfers were waited for."""
+        self.comm, self.total_x, self.trace, self.name = comm, zero_x, trace, name
+        self._side = SideStream(zero_x.device)
+        self._running: Handle[torch.Tensor] | None = None
+        self._into_x: torch.Tensor | None = None
+
+    def start(self, owner: int, made_x: torch.Tensor) -> None:
+        """Collective: to the owner of a block, and take what the rank as far on the other side has made of the own."""
+        self.finish()
+        source = (2 * self.comm.rank - owner) % self.comm.size
+        if self._into_x is None:
+            self._into_x = torch.empty_like(self.total_x)
+        swap = partial(self.comm.start_swap, made_x.contiguous(), owner, self._into_x, source, watched=True)
+        self._running = self._side.start(swap, self._side.mark())
+
+    def finish(self) -> None:
+        """Wait for what is on its way, and add it."""
+        if self._running is not None:
+            with self.trace.span(self.name):
+                self.total_x += self._side.wait(self._running)
+            self._running = None

@@ -6,6 +6,7 @@ import numpy as np
 
 from eigenwerk.perf.run_trace import Function, RunTrace
 from eigenwerk.perf.waiting import waiting
+from eigenwerk.traffic import TRAVEL
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,14 @@ def communication(run: RunTrace) -> Communication:
         elapsed_p=np.array([rank.seconds for rank in run.ranks]),
         held_p=np.array([rank.communication for rank in run.ranks]), wait_p=wait_p, sent_pp=sent_pp, call_pp=call_pp,
     )  # fmt: skip
+
+
+def travelled(run: RunTrace) -> tuple[float, float] | None:
+    """Orbitals on their way beside the work of exact exchange: seconds of a rank (mean), share in which no rank waited
+    for them; None where none were."""
+    travel = sum(traffic.travel or 0.0 for rank in run.ranks for traffic in rank.traffic.values())
+    held = sum(phase.held for rank in run.ranks for phase in rank.phases if phase.path[-1] == TRAVEL)
+    return (travel / len(run.ranks), min(1.0, max(0.0, 1 - held / travel))) if travel else None
 
 
 def _use(run: RunTrace, function: Function) -> FunctionUse:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eigenwerk.perf.communication import Communication, FunctionUse
+from eigenwerk.perf.communication import Communication, FunctionUse, travelled
 from eigenwerk.perf.run_trace import RankTrace, RunTrace
 from eigenwerk.perf.tables import bar, counted, gigabytes_per_second, percent, seconds, size, spread, table
 from eigenwerk.traffic import TRAVEL
@@ -67,11 +67,10 @@ def _summary(found: Communication) -> list[str]:
 
 def _travel(run: RunTrace) -> list[str]:
     """What went on beside the work of exact exchange."""
-    travel = sum(traffic.travel or 0.0 for rank in run.ranks for traffic in rank.traffic.values())
-    held = sum(phase.held for rank in run.ranks for phase in rank.phases if phase.path[-1] == TRAVEL)
-    if not travel:
+    way = travelled(run)
+    if way is None:
         return []
-    share, mean = min(1.0, max(0.0, 1 - held / travel)), travel / len(run.ranks)
+    mean, share = way
     return [f"  {TRAVEL} on their way to exact exchange: {seconds(mean)} s of a rank, {percent(share)} hidden by work"]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.distribution import bands_per_rank
-from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points
+from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points, to_waves
 from eigenwerk.dft.basis.wave_form import WaveForm, partners
 from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.crystal.kpoints import KPoints
@@ -120,34 +120,39 @@ class MeshOrbitals:
 
         A part is not to be used after the next one was asked for.
         """
-        runtime, flips = self.stars.basis.runtime, any(point.flips for point in self.stars.mesh)
-        first, stop = (0, len(self.own_skbx)) if flips else (s, s + 1)
+        runtime, (first, stop) = self.stars.basis.runtime, self._spins(s)
         own_skbx = self.own_skbx[first:stop]
         shapes = [(stop - first, *shape) for shape in self.stars.shapes(self.own_skbx.shape[2])]
         for rank, block_skbx in ring(runtime.world, own_skbx, shapes, runtime.trace, TRAVEL):
-            if rank != runtime.world.rank:
-                yield MeshPart(self, rank, first, block_skbx)
-                continue
-            if first not in self._own:
-                self._own[first] = MeshPart(self, rank, first, block_skbx)
-            yield self._own[first]
+            yield self.own_part(s) if rank == runtime.world.rank else MeshPart(self, rank, first, block_skbx)
+
+    def own_part(self, s: int) -> "MeshPart":
+        """What this rank has of the orbitals that one spin is exchanged with."""
+        first, stop = self._spins(s)
+        if first not in self._own:
+            self._own[first] = MeshPart(self, self.stars.basis.runtime.world.rank, first, self.own_skbx[first:stop])
+        return self._own[first]
+
+    def _spins(self, s: int) -> tuple[int, int]:
+        """Channels that orbitals for one come from: the first and where they end."""
+        return (0, len(self.own_skbx)) if any(point.flips for point in self.stars.mesh) else (s, s + 1)
 
 
 class MeshPart:
-    """Those of one rank: some bands of the irreducible points of its k-group, and of their stars."""
+    """Those of one rank: some bands of the irreducible points own_k of its k-group, and of their stars."""
 
     def __init__(self, whole: MeshOrbitals, rank: int, first_s: int, block_skbx: torch.Tensor):
         """block_skbx: as `own_skbx` of `MeshOrbitals`, of the spins from first_s on."""
         self.stars, self.dtype, self._first_s, self._block_skbx = whole.stars, whole.dtype, first_s, block_skbx
-        grid = self.stars.basis.runtime.grid
+        self.rank, grid = rank, self.stars.basis.runtime.grid
         group, band_rank = divmod(rank, grid.band_ranks)
-        self._own_k = share(whole.occ_skn.shape[1], grid.groups, group)
+        self.own_k = share(whole.occ_skn.shape[1], grid.groups, group)
         self._occ_skb = whole.occ_skn[..., band_rank :: grid.band_ranks]
         self._made = dict[tuple[int, ...], tuple[torch.Tensor, torch.Tensor]]()
 
     def points(self, points: Sequence[MeshPoint]) -> list[MeshPoint]:
         """Those of some points that are in the stars of its own."""
-        return [point for point in points if self._own_k.start <= point.irreducible < self._own_k.stop]
+        return [point for point in points if self.own_k.start <= point.irreducible < self.own_k.stop]
 
     def blocks(self, s: int, points: Sequence[MeshPoint], size: int) -> Iterator[SourceBlock]:
         """Its orbitals of a spin and some points, so many at a time; on a GPU those of several points together, where
@@ -191,7 +196,7 @@ class MeshPart:
             return self._made[key]
         stars, k = self.stars, point.irreducible
         index_W, phase_W = stars.turned_waves(point)
-        vector_nG, rows_nI = stars.parted(self._block_skbx[spin - self._first_s, k - self._own_k.start, n])
+        vector_nG, rows_nI = stars.parted(self._block_skbx[spin - self._first_s, k - self.own_k.start, n])
         turned_nW = stars.on_whole_sphere(vector_nG, k) * phase_W
         if point.reverses:
             turned_nW = turned_nW.conj().resolve_conj()
@@ -280,6 +285,44 @@ class Stars:
         rows = self.atoms.layout.projector_count
         return block_nx[:, :-rows], block_nx[:, -rows:]
 
+    @cached_property
+    def plain(self) -> dict[int, MeshPoint]:
+        """Those of the irreducible points that are in the mesh as they are, by number."""
+        symmetry, found = self.basis.kpoints.symmetry, dict[int, MeshPoint]()
+        for point in self.mesh:
+            o = point.operation
+            same = not (point.reverses or point.flips or np.any(symmetry.translation_oc[o]))
+            if same and np.array_equal(symmetry.reciprocal_occ[o], np.eye(3)):
+                found.setdefault(point.irreducible, point)
+        return found
+
+    def width(self, rank: int) -> int:
+        """Numbers that travel for an orbital of a rank."""
+        return self._length_p[rank] + self.atoms.layout.projector_count
+
+    def vectors(self, field_nR: torch.Tensor, k: int) -> torch.Tensor:
+        """Vectors of functions on the grid, used up, of an irreducible point that is in the mesh as it is; of complex
+        ones where orbitals are real that of the real part; (n, G)."""
+        index_W, phase_W = self.turned_waves(self.plain[k])
+        grid_nR = to_waves(field_nR.unflatten(1, self.grid.size_c)[None], self.grid)[0].flatten(1)
+        wave_nW = grid_nR.index_select(1, index_W) * (phase_W.conj() / self.points)
+        form, used_W = self._form_k[k], self._used_kW[k]
+        kept = self._length_p[self._rank_of[k]] // form.numbers
+        all_nW = wave_nW.new_zeros((len(wave_nW), kept * (2 if form.real_in_space else 1)))
+        all_nW.index_copy_(1, used_W, wave_nW)
+        if form.real_in_space:
+            first_nW, second_nW = all_nW.chunk(2, 1)
+            paired_W = torch.zeros(2 * kept, dtype=torch.bool, device=used_W.device).index_fill_(0, used_W, True)[kept:]
+            all_nW = torch.where(paired_W, 0.5 * (first_nW + second_nW.conj()), first_nW)
+        return form.vectors(all_nW[None])[0]
+
+    def rows(self, out_nI: torch.Tensor, k: int) -> torch.Tensor:
+        """Coefficients of rows of such functions from those of projectors; (n, I)."""
+        if self.atoms.pairs is not None:
+            point_kc = self.basis.runtime.tensor(self.basis.kpoints.point_kc[k : k + 1])
+            out_nI = self.atoms.pairs.rows_of_projections(out_nI[None], point_kc)[0]
+        return (out_nI.real if self.basis.form.real else out_nI).to(self.basis.form.dtype)
+
     def projections(self, rows_nI: torch.Tensor, k: int) -> torch.Tensor:
         """<p̃_I|ψ̃>, complex, of an irreducible point, from the products with rows of projectors."""
         if self.atoms.pairs is not None:
@@ -346,6 +389,12 @@ class Stars:
     @cached_property
     def _columns(self) -> dict[tuple[int, int, bool], list[tuple[torch.Tensor, ...]]]:
         return {}
+
+    @cached_property
+    def _rank_of(self) -> list[int]:
+        """The first rank of the k-group of each irreducible point."""
+        band_ranks = self.basis.runtime.grid.band_ranks
+        return [group * band_ranks for group, points in enumerate(self._points_g) for _ in range(points)]
 
     @cached_property
     def _points_g(self) -> list[int]:

@@ -2,24 +2,30 @@
 
     V_nm = v ρ_nm makes V_nm ψ_n of ψ_m, and its complex conjugate, the potential of the pair (m, n), V*_nm ψ_m of ψ_n
 
-so that of the occupied orbitals that a rank holds only half of the pairs are convolved; what comes back to the sources
-(`Mirror`) is added at the end.  A source stands alone on its grid, where targets may be two real orbitals: the second
-orbital of what comes back to it is nobody's.  Orbitals of other ranks, those made by operations of the crystal and
-empty ones take part as they do in `operator`: those of other ranks come while pairs are done.
+so that of the occupied orbitals only half of the pairs are convolved, those of different ranks by one of the two
+(pair_shares.py); what comes back to sources (`Mirror`) goes to their rank beside other work.  A source stands alone on
+its grid, where targets may be two real orbitals: the second orbital of what comes back to it is nobody's.  Orbitals
+that operations of the crystal make and empty ones take part as they do in `operator`: those of other ranks come while
+pairs are done.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
 from math import ceil
+from typing import Protocol
 
-import numpy as np
 import torch
 
-from eigenwerk.dft.exchange.mesh_orbitals import MeshPart, MeshPoint, OwnBands, blocks_of
+from eigenwerk.dft.density import filled_bands
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPart, MeshPoint, OwnBands, SourceBlock, blocks_of
 from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.exchange.pair_loops import PairTable
+from eigenwerk.dft.exchange.pair_shares import Meeting, Turn, width_of
 from eigenwerk.dft.exchange.pairs import Fields, Mirror, Targets
 from eigenwerk.parallel.block_sizes import exchange_mirror_bytes, pairs_once
+from eigenwerk.parallel.ring import WayBack
+from eigenwerk.traffic import TRAVEL
 
 PIECES, BANDS_TOGETHER = 12, {"cpu": 2, "cuda": 32}
 """Blocks of bands of a point with itself, among which pairs come once; a block has a multiple of so many."""
@@ -27,15 +33,47 @@ PIECES, BANDS_TOGETHER = 12, {"cpu": 2, "cuda": 32}
 
 @dataclass(frozen=True)
 class OwnPoint:
-    """A point k of this rank, as it is in the mesh: its targets; the first `paired` bands are sources and targets
-    alike; these times their weights as sources, without that of the partner; what comes back to them."""
+    """A point of this rank, the k-th of its k-group, as it is in the mesh: its targets, `bands` of them on each grid;
+    the first `paired` bands are sources and targets alike; these times their weights as sources.  filling_t: w_k g f of
+    targets, where it is wanted."""
 
     k: int
     point: MeshPoint
     targets: Targets
+    bands: int
     paired: int
     weighted: Fields
-    mirror: Mirror
+    filling_t: torch.Tensor | None = None
+
+    def grids(self, t: slice) -> slice:
+        """Those of some bands."""
+        return slice(t.start // self.bands, -(-t.stop // self.bands))
+
+    @property
+    def count(self) -> int:
+        """Bands, with those that fill up grids."""
+        return len(self.targets.u_tR) * self.bands
+
+
+class Work(Protocol):
+    """What is wanted of pairs of sources with some bands t of an own point."""
+
+    def plain(self, here: OwnPoint, sources: SourceBlock, table: PairTable, t: slice) -> None:
+        """For the targets alone."""
+
+    def both(
+        self, here: OwnPoint, there: MeshPoint, sources: SourceBlock, table: PairTable, t: slice, mirror: Mirror
+    ) -> None:
+        """For targets and sources; there: the point of these, with its weight as a partner."""
+
+    def mirror(self, sources: SourceBlock) -> Mirror:
+        """Nothing, for these."""
+
+    def vectors(self, mirror: Mirror, k: int) -> torch.Tensor:
+        """A mirror of an irreducible point as it travels; used up; (n, x)."""
+
+    def width(self, rank: int) -> int:
+        """How long that is for orbitals of a rank."""
 
 
 def applied_to_own(operator: ExchangeOperator, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> torch.Tensor:
@@ -48,166 +86,195 @@ def applied_to_own(operator: ExchangeOperator, coeff_sknG: torch.Tensor, occ_skn
         own_sk = operator.own(coeff_sknG, operator.atoms)
         sources = operator.sources_of(own_sk, occ_skn)
         for s, own_k in enumerate(own_sk):
-            parts = sources.parts(s)
-            own_part = next(parts)
-            # each rank for itself: messages between them are the same
-            points = _held(operator, own_part, s, own_k)
-            if points is None:
-                found = operator.of_parts(chain((own_part,), parts), s, own_k)
+            if pays(operator, sources, s, count):
+                points = [_own_point(operator, sources.own_part(s), s, k, one) for k, one in enumerate(own_k)]
+                back_kbx = done_once(operator, sources, s, points, _Application(operator))
+                found = [
+                    _result(operator, here, own, back_bx)
+                    for here, own, back_bx in zip(points, own_k, back_kbx, strict=True)
+                ]
             else:
-                _add_once(operator, own_part, s, points)
-                _add_others(operator, parts, s, points)
-                found = [_result(operator, here, own.x_1bW.shape[1]) for here, own in zip(points, own_k, strict=True)]
+                found = operator.of_parts(sources.parts(s), s, own_k)
             for k, (image_1bW, rows_bI) in enumerate(found):
                 out_sknG[s, k] = operator.to_waves(k, image_1bW, rows_bI, count)[0]
     return out_sknG
 
 
-def _held(
-    operator: ExchangeOperator, sources: MeshPart, s: int, own_k: Sequence[OwnBands]
-) -> "list[OwnPoint] | None":
-    """All points of this rank, on the grid; None where pairs cannot be done once, or that does not pay."""
-    point_k = _own_mesh_points(operator)
-    if point_k is None or not _pays(operator, sources, s, own_k, point_k):
-        return None
-    return [_own_point(operator, sources, s, k, one, point_k[k]) for k, one in enumerate(own_k)]
+def pays(operator: ExchangeOperator, sources: MeshOrbitals, s: int, count: int) -> bool:
+    """Whether pairs are to be done once, for `count` bands; the same on all ranks.
+
+    Most points of the mesh must be irreducible ones as they are, there must be enough to do for two of them, and
+    memory, unless less was asked for.
+    """
+    irreducible, stars = sources.occ_skn.shape[1], operator.stars
+    if operator.together or operator.atoms is not operator.occupied or len(stars.plain) < irreducible:
+        return False
+    grid, sharing = operator.basis.runtime.grid, operator.basis.form.orbitals_on_grid
+    points, grid_bytes = operator.pairs.points, operator.basis.runtime.grid_bytes
+    occ_kn = sources.occ_skn[s]
+    least = min(
+        filled_bands(occ_n[None, band_rank :: grid.band_ranks]) // sharing * sharing
+        for occ_n in occ_kn
+        for band_rank in range(grid.band_ranks)
+    )
+    if not least or not pairs_once(irreducible, len(stars.mesh), least**2 / sharing, points, grid_bytes):
+        return False
+    itemsize, most = operator.pairs.dtype.itemsize, ceil(irreducible / grid.groups)
+    bands, occupied = (ceil(one / grid.band_ranks) for one in (count, occ_kn.shape[1]))
+    fields = most * (bands * (16 + itemsize) + occupied * itemsize) / sharing
+    return fields * points <= exchange_mirror_bytes(grid_bytes)
 
 
-def _add_once(operator: ExchangeOperator, sources: MeshPart, s: int, points: Sequence[OwnPoint]) -> None:
-    """Exchange with the orbitals of this rank, and with their images."""
-    place = {_name(one.point): one for one in points}
-    for here in points:
-        images = []
-        for partner in sources.points(operator.partners(here.k)):
-            there = place.get(_name(partner))
-            if there is None:
-                images.append(partner)
+def paired_bands(operator: ExchangeOperator, part: MeshPart, s: int, point: MeshPoint) -> int:
+    """How many bands that a rank has of a point are sources and targets alike: whole grids of them."""
+    sharing = operator.basis.form.orbitals_on_grid
+    return part.filled(s, point) // sharing * sharing
+
+
+def done_once(
+    operator: ExchangeOperator, sources: MeshOrbitals, s: int, points: Sequence[OwnPoint], work: Work
+) -> torch.Tensor:
+    """All pairs that are this rank's; returns what became of its own orbitals as sources, as it travels; (k, b, x)."""
+    runtime, like_x = operator.basis.runtime, sources.own_skbx
+    world, bands = runtime.world, like_x.shape[2]
+    back = WayBack(world, like_x.new_zeros((len(points), bands, work.width(world.rank))), runtime.trace, TRAVEL)
+    parts = sources.parts(s)
+    own = InHand(operator, s, next(parts), points, work)
+    # half of the own work beside the first orbitals of others, half beside the last way back
+    jobs = list(own.jobs(back.total_x))
+    first = ceil(len(jobs) / 2) if world.size > 1 else len(jobs)
+    for job in jobs[:first]:
+        job()
+    for part in parts:
+        made_kbx = like_x.new_zeros((part.own_k.stop - part.own_k.start, bands, work.width(part.rank)))
+        held = InHand(operator, s, part, points, work)
+        for job in held.jobs(made_kbx):
+            job()
+        if held.turn.gives_back:
+            back.start(part.rank, made_kbx)
+    for job in jobs[first:]:
+        job()
+    back.finish()
+    return back.total_x
+
+
+class InHand:
+    """The orbitals of a rank, in the hands of this one, and what there is to do with them."""
+
+    def __init__(
+        self, operator: ExchangeOperator, s: int, part: MeshPart, points: Sequence[OwnPoint], work: Work
+    ):
+        world = operator.basis.runtime.world
+        self.operator, self.s, self.part, self.own, self.work = operator, s, part, points, work
+        self.turn = Turn(world.rank, part.rank, world.size)
+        names = {_name(point) for point in operator.stars.plain.values()}
+        partners = [part.points(operator.partners(here.k)) for here in points]
+        # of each own point, with weights of partners: plain ones by number, images
+        self._plain = [{one.irreducible: one for one in points if _name(one) in names} for points in partners]
+        self._images = [[one for one in points if _name(one) not in names] for points in partners]
+
+    def jobs(self, made_kbx: torch.Tensor) -> Iterator[Callable[[], None]]:
+        """Pieces of the work; what becomes of these orbitals is added to made_kbx."""
+        for k in range(self.part.own_k.start, self.part.own_k.stop):
+            point = next((plain[k] for plain in self._plain if k in plain), None)
+            if point is not None:
+                made_bx, paired = made_kbx[k - self.part.own_k.start], self._paired(point)
+                for n in blocks_of(paired, self.operator.source_block()):
+                    yield partial(self._meet, point, paired, n, made_bx)
+        for x in range(len(self.own)):
+            yield partial(self._rest, x)
+
+    def _paired(self, point: MeshPoint) -> int:
+        return paired_bands(self.operator, self.part, self.s, point)
+
+    def _meet(self, point: MeshPoint, paired: int, n: slice, made_bx: torch.Tensor) -> None:
+        """Some occupied orbitals of a point with those of all own points."""
+        basis, k, found = self.operator.basis, point.irreducible, list[tuple[OwnPoint, Meeting]]()
+        for here, plain in zip(self.own, self._plain, strict=True):
+            if k in plain:
+                width = width_of(here.paired, PIECES, BANDS_TOGETHER[basis.runtime.device.type])
+                places = (basis.own_k.start + here.k, here.paired), (k, paired)
+                found += [(here, one) for one in self.turn.meetings(*places, n, basis.form.orbitals_on_grid, width)]
+        if not found:
+            return
+        block = self.part.block(self.s, point, n)
+        u_nR, mirror = self.operator.pairs.orbitals(block), self.work.mirror(block)
+        for here, one in found:
+            some = slice(one.n.start - n.start, one.n.stop - n.start)
+            sources, table = block.some(some, u_nR), self.operator.table(here.k, block)
+            if one.both:
+                self.work.both(here, point, sources, table, one.t, mirror.some(some))
             else:
-                _pair(operator, sources, s, here, there, partner, partner.weight / there.point.weight)
-        _add(operator, sources, s, here, images)
+                self.work.plain(here, sources, table, one.t)
+        made_bx[n] += self.work.vectors(mirror, k)
 
-
-def _add_others(operator: ExchangeOperator, parts: Iterable[MeshPart], s: int, points: Sequence[OwnPoint]) -> None:
-    """Exchange with the orbitals of other ranks."""
-    for sources in parts:
-        for here in points:
-            _add(operator, sources, s, here, operator.partners(here.k))
-
-
-def _add(
-    operator: ExchangeOperator, sources: MeshPart, s: int, here: OwnPoint, partners: Sequence[MeshPoint]
-) -> None:
-    for block in sources.blocks(s, partners, operator.source_block()):
-        operator.pairs.add(block, operator.table(here.k, block), here.targets)
+    def _rest(self, x: int) -> None:
+        """Of an own point: all bands with images, empty ones with all, occupied ones with a source that would be alone
+        on its grid."""
+        here, plain, size = self.own[x], list(self._plain[x].values()), self.operator.source_block()
+        empty, occupied = slice(here.paired, here.count), slice(0, here.paired)
+        wanted = [(self.part.blocks(self.s, self._images[x], size), slice(0, here.count))]
+        if empty.start < empty.stop:
+            wanted.append((self.part.blocks(self.s, plain, size), empty))
+        for point in plain:
+            alone = slice(self._paired(point), self.part.filled(self.s, point))
+            if alone.start < alone.stop:
+                wanted.append((iter([self.part.block(self.s, point, alone)]), occupied))
+        for blocks, t in wanted:
+            for block in blocks:
+                self.work.plain(here, block, self.operator.table(here.k, block), t)
 
 
 def _name(point: MeshPoint) -> tuple[int, int, bool]:
     return point.irreducible, point.operation, point.reverses
 
 
-def _own_mesh_points(operator: ExchangeOperator) -> list[MeshPoint] | None:
-    """Points of the mesh that are this rank's own ones, as they are; None if some are missing."""
-    if operator.atoms is not operator.occupied:
-        return None
-    symmetry, mesh = operator.basis.kpoints.symmetry, operator.stars.mesh
-    found = dict[int, MeshPoint]()
-    for point in mesh:
-        o = point.operation
-        same = not (point.reverses or point.flips or np.any(symmetry.translation_oc[o]))
-        if same and np.array_equal(symmetry.reciprocal_occ[o], np.eye(3)):
-            found.setdefault(point.irreducible, point)
-    own = range(len(operator.basis.kpoints.point_kc))[operator.basis.own_k]
-    return [found[k] for k in own] if all(k in found for k in own) else None
+class _Application:
+    """V_x of targets and sources."""
+
+    def __init__(self, operator: ExchangeOperator):
+        self.operator, self.pairs, self.stars = operator, operator.pairs, operator.stars
+
+    def plain(self, here: OwnPoint, sources: SourceBlock, table: PairTable, t: slice) -> None:
+        self.pairs.add(sources, table, here.targets.some(here.grids(t)))
+
+    def both(
+        self, here: OwnPoint, there: MeshPoint, sources: SourceBlock, table: PairTable, t: slice, mirror: Mirror
+    ) -> None:
+        some, more = here.grids(t), there.weight / self.stars.plain[there.irreducible].weight
+        weighted = here.weighted.some(some).times(more)
+        self.pairs.add_mirrored(sources, table, here.targets.some(some), weighted, mirror)
+
+    def mirror(self, sources: SourceBlock) -> Mirror:
+        count, proj_nI = len(sources.u_nR), sources.proj_nI
+        return Mirror(proj_nI.new_zeros((count, self.pairs.points)), torch.zeros_like(proj_nI))
+
+    def vectors(self, mirror: Mirror, k: int) -> torch.Tensor:
+        return torch.cat([self.stars.vectors(mirror.out_nR, k), self.stars.rows(mirror.out_nI, k)], 1)
+
+    def width(self, rank: int) -> int:
+        return self.stars.width(rank)
 
 
-def _pays(
-    operator: ExchangeOperator, sources: MeshPart, s: int, own_k: Sequence[OwnBands], point_k: list[MeshPoint]
-) -> bool:
-    """Whether most partners are own ones, there is enough to do for each, and memory, unless less was asked for."""
-    if operator.together or not point_k:
-        return False
-    sharing, points = operator.basis.form.orbitals_on_grid, operator.pairs.points
-    paired = [_paired(operator, sources, s, one, point) for one, point in zip(own_k, point_k, strict=True)]
-    grids, grid_bytes = min(paired) ** 2 / sharing, operator.basis.runtime.grid_bytes
-    if not min(paired) or not pairs_once(len(point_k), len(operator.stars.mesh), grids, points, grid_bytes):
-        return False
-    itemsize = operator.pairs.dtype.itemsize
-    fields = sum(one.x_1bW.shape[1] for one in own_k) / sharing * (16 + itemsize)
-    fields += sum(paired) * (itemsize / sharing + 16)
-    return fields * points <= exchange_mirror_bytes(grid_bytes)
-
-
-def _paired(operator: ExchangeOperator, sources: MeshPart, s: int, own: OwnBands, point: MeshPoint) -> int:
-    """How many of this rank's bands of a point are sources and targets alike: whole grids of them."""
-    sharing, filled = operator.basis.form.orbitals_on_grid, sources.filled(s, point)
-    return min(filled, own.x_1bW.shape[1]) // sharing * sharing
-
-
-def _own_point(
-    operator: ExchangeOperator, sources: MeshPart, s: int, k: int, own: OwnBands, point: MeshPoint
-) -> OwnPoint:
-    paired = _paired(operator, sources, s, own, point)
-    weight_b = sources.weights(s, point)[:paired].to(own.x_1bW.device)
-    x_1bW, rows_1bI = own.x_1bW[:, :paired] * weight_b[:, None], own.rows_1bI[:, :paired] * weight_b[:, None]
+def _own_point(operator: ExchangeOperator, part: MeshPart, s: int, k: int, own: OwnBands) -> OwnPoint:
+    """With all bands as targets."""
+    point = operator.stars.plain[operator.basis.own_k.start + k]
+    paired = paired_bands(operator, part, s, point)
+    weight_b1 = part.weights(s, point)[:paired, None].to(own.x_1bW.device)
+    x_1bW, rows_1bI = own.x_1bW[:, :paired] * weight_b1, own.rows_1bI[:, :paired] * weight_b1
     targets = operator.targets(k, own.x_1bW, own.rows_1bI)
-    out_nR = targets.out_tR.new_zeros((paired, operator.pairs.points))
-    mirror = Mirror(out_nR, targets.out_tI.new_zeros((paired, targets.out_tI.shape[1])))
-    return OwnPoint(k, point, targets, paired, operator.on_grid(k, x_1bW, rows_1bI), mirror)
+    return OwnPoint(
+        k, point, targets, operator.basis.form.orbitals_on_grid, paired, operator.on_grid(k, x_1bW, rows_1bI)
+    )
 
 
-def _pair(
-    operator: ExchangeOperator, sources: MeshPart, s: int, here: OwnPoint, there: OwnPoint, partner: MeshPoint,
-    times: float,
-) -> None:  # fmt: skip
-    """Pairs of targets of one own point with sources of another, or of the same; times: weight of the partner in units
-    of its own."""
-    sharing, pairs = operator.basis.form.orbitals_on_grid, operator.pairs
-    filled = sources.filled(s, partner)
-    occupied = slice(0, here.paired // sharing)
-    empty = slice(occupied.stop, len(here.targets.u_tR))
-    if there.paired < filled:  # one that would be alone on its grid
-        block = sources.block(s, partner, slice(there.paired, filled))
-        pairs.add(block, operator.table(here.k, block), here.targets)
-    for n in blocks_of(there.paired, operator.source_block()):
-        block = sources.block(s, partner, n)
-        table, u_nR = operator.table(here.k, block), pairs.orbitals(block)
-        if empty.start < empty.stop:
-            pairs.add(block, table, here.targets.some(empty))
-        begin = n.start
-        if there.k > here.k:
-            weighted = here.weighted.times(times)
-            mirror = there.mirror.some(slice(begin, begin + len(u_nR)))
-            pairs.add_mirrored(block, table, here.targets.some(occupied), weighted, mirror)
-        elif there.k == here.k:
-            for t in blocks_of(here.paired, _width(operator, here.paired)):
-                some = slice(t.start // sharing, t.stop // sharing)
-                # sources of the same bands both ways, later ones once for both
-                same = slice(max(0, t.start - begin), min(len(u_nR), t.stop - begin))
-                later = slice(max(0, t.stop - begin), len(u_nR))
-                if same.start < same.stop:
-                    pairs.add(block.some(same, u_nR), table, here.targets.some(some))
-                if later.start < later.stop:
-                    mirror = here.mirror.some(slice(begin + later.start, begin + later.stop))
-                    weighted = here.weighted.some(some).times(times)
-                    pairs.add_mirrored(block.some(later, u_nR), table, here.targets.some(some), weighted, mirror)
-
-
-def _width(operator: ExchangeOperator, paired: int) -> int:
-    """Bands of a block, whole grids of them."""
-    unit = BANDS_TOGETHER[operator.basis.runtime.device.type]
-    return ceil(paired / PIECES / unit) * unit
-
-
-def _result(operator: ExchangeOperator, point: OwnPoint, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    sharing = operator.basis.form.orbitals_on_grid
-    sphere_map = operator.sphere_map.problems(slice(point.k, point.k + 1))
-
-    def waves(field_tR: torch.Tensor, bands: int) -> torch.Tensor:
-        return sphere_map.from_grid(field_tR.unflatten(1, operator.grid.size_c)[None], bands)
-
-    image_1bW, rows_bI = waves(point.targets.out_tR, count), operator.rows(point.k, point.targets.out_tI, count)
-    if point.paired:
-        back = sharing * point.paired
-        image_1bW[:, : point.paired] += waves(point.mirror.out_nR, back)[:, ::sharing]
-        rows_bI[: point.paired] += operator.rows(point.k, point.mirror.out_nI, back)[::sharing]
+def _result(
+    operator: ExchangeOperator, here: OwnPoint, own: OwnBands, back_bx: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    count, width = own.x_1bW.shape[1:]
+    sphere_map = operator.sphere_map.problems(slice(here.k, here.k + 1))
+    image_1bW = sphere_map.from_grid(here.targets.out_tR.unflatten(1, operator.grid.size_c)[None], count)
+    rows_bI, back_bx = operator.rows(here.k, here.targets.out_tI, count), back_bx[: here.paired]
+    image_1bW[0, : here.paired] += back_bx[:, :width]
+    rows_bI[: here.paired] += back_bx[:, width:]
     return image_1bW, rows_bI

@@ -311,32 +311,49 @@ class PairExchange:
             self.loops.accumulate(field_xR, u_nR, weight_n, targets.out_tR)
         self.collect(charges, integral_xA.view_as(pair_ntA), weight_n, targets.out_tI)
         if mirrored is not None and field_xR is not None:
-            (weighted, mirror), one_t = mirrored, torch.ones_like(weight_n[:1]).expand(len(targets.u_tR))
+            weighted, mirror = mirrored
             self.loops.mirror(field_xR, weighted.u_tR, mirror.out_nR)
-            integral_tnA = integral_xA.view_as(pair_ntA).transpose(0, 1).conj().resolve_conj()
-            self.collect(self.charges_of_sources(weighted.proj_tI), integral_tnA, one_t, mirror.out_nI)
+            self._collect_back(weighted.proj_tI, integral_xA.view_as(pair_ntA), mirror.out_nI)
+
+    def _collect_back(self, weighted_tI: torch.Tensor, integral_ntA: torch.Tensor, out_nI: torch.Tensor) -> None:
+        """`collect` of conjugate potentials for the sources; weighted_tI: of targets times weights."""
+        one_t = integral_ntA.real.new_ones(1).expand(len(weighted_tI))
+        integral_tnA = integral_ntA.transpose(0, 1).conj().resolve_conj()
+        self.collect(self.charges_of_sources(weighted_tI), integral_tnA, one_t, out_nI)
 
     def add_derivatives(
-        self, sources: SourceBlock, table: PairTable, targets: Targets, filling_t: torch.Tensor
-    ) -> PairDerivatives:
-        """Coefficients of projectors as in `add`, and what changes with atoms and cell; threads share the targets."""
+        self, sources: SourceBlock, table: PairTable, targets: Targets, filling_t: torch.Tensor,
+        mirrored: tuple[Fields, torch.Tensor] | None = None,
+    ) -> PairDerivatives:  # fmt: skip
+        """Coefficients of projectors as in `add`, and what changes with atoms and cell; threads share the targets.
+
+        mirrored: weighted targets as in `add_mirrored`, and where to add coefficients of projectors of sources, (n, I).
+        """
         charges, u_nR = self.charges_of_sources(sources.proj_nI), self.orbitals(sources)
         threads, step, most_t, most_n = self._blocks(targets)
 
-        def work(part: slice) -> PairDerivatives:
+        def work(part: slice) -> tuple[PairDerivatives, torch.Tensor | None]:
             found = PairDerivatives.nothing(self.charges, table, filling_t)
+            back_nI = None if mirrored is None else torch.zeros_like(mirrored[1])
             for t in blocks_of(part.stop - part.start, most_t):
                 here = slice(part.start + t.start, part.start + t.stop)
                 for n in blocks_of(len(u_nR), most_n):
-                    some = [one[:, n] for one in charges]
-                    self._differentiate(sources.some(n, u_nR), some, table, targets.some(here), filling_t[here], found)
-            return found
+                    back = None
+                    if mirrored is not None and back_nI is not None:
+                        back = mirrored[0].some(here), back_nI[n]
+                    some = sources.some(n, u_nR), [one[:, n] for one in charges]
+                    self._differentiate(*some, table, targets.some(here), filling_t[here], found, back)
+            return found, back_nI
 
-        return reduce(PairDerivatives.plus, each(work, blocks_of(len(targets.u_tR), step), threads))
+        all_found, all_back = zip(*each(work, blocks_of(len(targets.u_tR), step), threads), strict=True)
+        for back_nI in all_back:
+            if mirrored is not None and back_nI is not None:
+                mirrored[1].add_(back_nI)
+        return reduce(PairDerivatives.plus, all_found)
 
     def _differentiate(
         self, sources: SourceBlock, charges: list[torch.Tensor], table: PairTable, targets: Targets,
-        filling_t: torch.Tensor, found: PairDerivatives,
+        filling_t: torch.Tensor, found: PairDerivatives, mirrored: tuple[Fields, torch.Tensor] | None,
     ) -> None:  # fmt: skip
         u_nR, weight_n, q_n = sources.u_nR, sources.weight_n, sources.q_n
         pair_ntA = self.charges_of_pairs(charges, targets.proj_tI)
@@ -356,7 +373,10 @@ class PairExchange:
             integral_xA = self.integrals(self.charges, field_xR, table, q_n)
         weighted_xA = pair_ntA.flatten(0, 1) * (weight_x / self.points).to(self.real)[:, None]
         self.loops.add_table_slopes(field_xR, weighted_xA, self.charges, table.phase_qS, q_n, found.slope_y)
-        self.collect(charges, integral_xA.view_as(pair_ntA), weight_n, targets.out_tI)
+        integral_ntA = integral_xA.view_as(pair_ntA)
+        self.collect(charges, integral_ntA, weight_n, targets.out_tI)
+        if mirrored is not None:
+            self._collect_back(mirrored[0].proj_tI, integral_ntA, mirrored[1])
 
     @cached_property
     def loops(self) -> PairLoops:
