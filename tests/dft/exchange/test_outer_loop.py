@@ -1,17 +1,19 @@
 """Self-consistent hybrids: few applications, the energy of direct exchange, forces as its derivative, starts."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from eigenwerk.dft.crystal.kpoints import explicit
-from eigenwerk.dft.exchange.outer_loop import CAREFUL_FALL, FORCE_SHARE, force_error_of
+from eigenwerk.dft.exchange.outer_loop import CAREFUL_FALL, FORCE_SHARE, OuterLoop, force_error_of
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.earlier import earlier_of
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV
 
 PBE0 = {"hybrid": Hybrid.of(0.25), "symmetry_level": 2, "real": True, "stress": False, "cutoff_eV": 120.0}
@@ -114,6 +116,23 @@ def test_tight_tolerances_leave_the_rounding_of_single_precision_behind(calculat
     assert len(state.history) <= len(double.history) + 10
     assert calc.exchange.doubled and not calc.exchange.operator.single
     assert state.energies.free == pytest.approx(double.energies.free, abs=1e-9)
+
+
+@pytest.mark.parametrize(("tolerance", "doubled"), [(1e-6, False), (1e-9, True)])
+def test_rounding_is_an_end_where_less_than_the_tolerance_is_missing_after_it(tolerance, doubled):
+    """A change above zero says nothing but that the true one is as small; the next one is a twentieth of it at most."""
+    changes, turned = iter([-1e-3, -1e-5, 3e-6, None]), []
+    exchange = SimpleNamespace(
+        atoms=SimpleNamespace(runtime=Runtime()), renew=lambda *orbitals: next(changes), applications=2, energy=-100.0,
+        rows=(), operator=SimpleNamespace(single=True, kernel=SimpleNamespace(words="")),
+        in_double=lambda: turned.append(True),
+    )  # fmt: skip
+    outer = OuterLoop(exchange, SimpleNamespace(forget=lambda: None), None, energy_tolerance=tolerance)
+    for rounded in (False, False, True):
+        assert not outer.stands
+        assert ("rounding" in outer.renew(None, None, None)) == rounded
+    assert outer.stands != doubled
+    assert bool(turned) == doubled
 
 
 def test_errors_of_forces_count_on_the_fall_of_what_operators_change():

@@ -6,6 +6,7 @@ import torch
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.exchange import pair_symmetry
 from eigenwerk.dft.exchange.operator import ExchangeOperator
+from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
 from eigenwerk.dft.exchange.pair_symmetry import applied_to_own
 from eigenwerk.dft.exchange.pairs import PairExchange
 
@@ -51,6 +52,27 @@ def test_pairs_once_give_what_all_pairs_give(name, exchanging, counted):
     found = applied_to_own(case.operator, case.coeff, case.occ)
     assert 0 < counted[0] < every
     torch.testing.assert_close(found, case.image, atol=1e-12 * float(case.image.abs().max()), rtol=0)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_of_pairs_once_are_those_of_all_pairs(name, exchanging, counted, monkeypatch):
+    case = exchanging(**CASES[name])
+    words = case.operator, case.sources, case.coeff, case.filling
+    count, add = [0], PairExchange._differentiate
+
+    def counting(self, sources, charges, table, targets, *more):
+        count[0] += len(sources.u_nR) * len(targets.u_tR)
+        add(self, sources, charges, table, targets, *more)
+
+    monkeypatch.setattr(PairExchange, "_differentiate", counting)
+    once = exchange_derivatives(*words)
+    fewer, count[0] = count[0], 0
+    monkeypatch.setattr(pair_symmetry, "pairs_once", lambda *sizes: False)
+    every = exchange_derivatives(*words)
+    assert 0 < fewer < count[0]
+    for found, wanted in ((once.force_av, every.force_av), (once.strain_vv, every.strain_vv),
+                          (once.pencil_sknI, every.pencil_sknI)):  # fmt: skip
+        torch.testing.assert_close(found, wanted, atol=1e-11 * float(wanted.abs().max()), rtol=0)
 
 
 def test_threads_do_not_change_more_than_rounding(exchanging, counted):

@@ -150,7 +150,8 @@ def apply_to_waves(world, parts, groups, occupied, bands, once, single, together
     filling = torch.as_tensor(kpoints.weight_k)[:, None] * occ * basis.spin.degeneracy
     matrix = torch.zeros((spins, count, bands, bands), dtype=coeff.dtype)
     matrix[:, basis.own_k] = (coeff.conj() @ image.mT).cpu()
-    found = exchange_derivatives(operator, operator.sources(coeff, occ), coeff, filling)
+    with patch.object(pair_symmetry, "pairs_once", lambda *sizes: once):
+        found = exchange_derivatives(operator, operator.sources(coeff, occ), coeff, filling)
     energy, strain = operator.energy(coeff, image, filling), world.sum(found.strain_vv)
     return energy, world.sum(matrix).numpy(), found.force_av.cpu().numpy(), strain.cpu().numpy()
 

@@ -4,7 +4,8 @@ The density becomes self-consistent for an operator V_x[γ₀] that stays; then 
 found, until E_x of the orbitals and the tangent at γ₀ (exact_exchange.py), by which their energy was counted, are the
 same within the energy tolerance.  Their difference is of second order in γ - γ₀ and never positive: it bounds what is
 missing to self-consistency.  Where it is positive or no longer falls, and tiny beside E_x, it is rounding of pairs in
-single precision: they are in double precision from there on.  Forces, whose error is of first order, may ask for one
+single precision.  What is still missing then is as much less as each change is less than the one before; where that is
+too much, pairs are in double precision from there on.  Forces, whose error is of first order, may ask for one
 more operator.  A run without orbitals begins with those of the semilocal functional.
 
 Moments that this does not keep (nickel oxide with parallel moments is one of many) exact exchange may keep, but never
@@ -155,11 +156,13 @@ class OuterLoop:
     @property
     def stands(self) -> bool:
         """Whether the operator is that of the orbitals within the tolerance."""
-        if not self.excess or abs(self.excess[-1]) >= self.energy_tolerance:
+        if not self.excess:
             return False
+        if abs(self.excess[-1]) >= self.energy_tolerance:
+            return self._is_rounding(self.excess) and self._rounding_will_do(self.excess)
         if self.force_goal is None or (len(self.excess) > 1 and abs(self.excess[-2]) < self.energy_tolerance):
             return True  # one operator for forces alone is enough
-        return force_error_of(self.excess, len(self.exchange.atoms.basis.structure.symbols)) < self.force_goal
+        return self._good_for_forces(self.excess)
 
     @property
     def lacking(self) -> str:
@@ -223,18 +226,30 @@ class OuterLoop:
         # rank 0's, for all: rounding errors of other ranks must not lead them to other decisions
         runtime = self.exchange.atoms.runtime
         excess = float(runtime.world.broadcast(runtime.tensor(excess)))
-        rounding = self._rounding(excess)
         self.excess.append(excess)
         words = f"{words}, {excess * HARTREE_EV:.1e} eV from the operator before"
-        if rounding:
-            self.exchange.in_double()
-            self.exchange.renew(coeff_sknG, occ_skn, filling_skn)
-            words += ": rounding of single precision; pairs are in double precision from here on"
+        if self._is_rounding(self.excess):
+            words += ": rounding of single precision"
+            if not self._rounding_will_do(self.excess):
+                self.exchange.in_double()
+                self.exchange.renew(coeff_sknG, occ_skn, filling_skn)
+                words += "; pairs are in double precision from here on"
         return words
 
-    def _rounding(self, excess: float) -> bool:
-        """Whether this change, too large to end with, is made of the rounding of pairs in single precision."""
-        if not self.exchange.operator.single or abs(excess) < self.energy_tolerance:
+    def _is_rounding(self, excess: Sequence[float]) -> bool:
+        """Whether the last of these changes, too large to end with, is made of the rounding of pairs in single
+        precision."""
+        *before, last = excess
+        if not self.exchange.operator.single or abs(last) < self.energy_tolerance:
             return False
-        falls = not self.excess or abs(excess) < LEAST_FALL * abs(self.excess[-1])
-        return abs(excess) < ROUNDING * abs(self.exchange.energy) and (excess > 0 or not falls)
+        falls = not before or abs(last) < LEAST_FALL * abs(before[-1])
+        return abs(last) < ROUNDING * abs(self.exchange.energy) and (last > 0 or not falls)
+
+    def _rounding_will_do(self, excess: Sequence[float]) -> bool:
+        """Whether less than the tolerance is missing after a change that drowns in rounding."""
+        enough = CAREFUL_FALL * abs(excess[-1]) < self.energy_tolerance
+        return enough and (self.force_goal is None or self._good_for_forces(excess))
+
+    def _good_for_forces(self, excess: Sequence[float]) -> bool:
+        assert self.force_goal is not None
+        return force_error_of(excess, len(self.exchange.atoms.basis.structure.symbols)) < self.force_goal

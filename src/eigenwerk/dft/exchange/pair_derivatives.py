@@ -16,15 +16,23 @@ probe charge, radii.  Projections follow by the pencils, Σ_n of what V_x puts b
 Equations: docs/equations/exchange.md.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
 from eigenwerk.dft.basis.lattice import square
 from eigenwerk.dft.density import filled_bands
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPart, blocks_of
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPart, MeshPoint, SourceBlock, blocks_of
 from eigenwerk.dft.exchange.operator import ExchangeOperator, Share, Sharing, alone
+from eigenwerk.dft.exchange.pair_loops import PairTable
+from eigenwerk.dft.exchange.pair_symmetry import OwnPoint, done_once, paired_bands, pays
+from eigenwerk.dft.exchange.pairs import Fields, Mirror, PairDerivatives, Targets
 from eigenwerk.dft.terms.term import OrbitalDerivatives
 from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES
+
+ByWave = dict[tuple[float, ...], torch.Tensor]
+"""W on the grid by wave vector."""
 
 
 def exchange_derivatives(
@@ -32,59 +40,182 @@ def exchange_derivatives(
 ) -> OrbitalDerivatives:
     """-∂E_x/∂R at fixed projections, over all ranks, ∂E_x/∂ε of this rank's orbitals, and the pencils of projectors.
 
-    filling_skn = w_k g f: of all points, in host memory.  One FFT there and back for each pair of occupied orbitals.
+    filling_skn = w_k g f: of all points, in host memory.  One FFT there and back for each pair of occupied orbitals, or
+    for two of them where that pays (pair_symmetry.py).
     """
     used, pencil_sknI = filled_bands(filling_skn.flatten(0, 1)), operator.pencils(coeff_sknG, filling_skn)
     basis, charges = operator.basis, operator.pairs.charges
     slope_y, strain_vv = charges.no_table_slopes(), filling_skn.new_zeros((3, 3), device=coeff_sknG.device)
-    most = 2 * max(1, EXCHANGE_GRID_BYTES // (16 * operator.pairs.points))
     with basis.runtime.trace.span("exact exchange"):
         shares = list(operator.shares(coeff_sknG, filling_skn))
         for s in range(len(coeff_sknG)):
-            here = [(one, operator.sharing(one), torch.zeros_like(one.rows_1bI[0])) for one in shares if one.s == s]
-            for part in sources.parts(s):
-                for one, shared, rows_bI in here:
-                    for n in blocks_of(one.x_1bW.shape[1], most if shared is not None else most // 2):
-                        found_bI, by_wave, slope_of_bands_y = _of_bands(operator, part, one, n, shared)
-                        rows_bI[n] += found_bI
-                        if by_wave:  # a rank may have no occupied orbitals
-                            strain_vv += _strain(operator, by_wave)
-                            slope_y += slope_of_bands_y
-            for one, _, rows_bI in here:
+            here, of_shares = [one for one in shares if one.s == s], _of_shares
+            if pays(operator, sources, s, used):
+                of_shares = _of_shares_once
+            rows_xbI, slope_of_spin_y, strain_of_spin_vv = of_shares(operator, sources, here)
+            slope_y += slope_of_spin_y
+            strain_vv += strain_of_spin_vv
+            for one, rows_bI in zip(here, rows_xbI, strict=True):
                 pencil_sknI[one.s, one.k] = operator.pencil(one, rows_bI, used)
         force_av = basis.runtime.world.sum(operator.fraction * charges.forces(slope_y))
         strain_vv = -operator.fraction * (strain_vv + charges.strain(slope_y))
         return OrbitalDerivatives(force_av, strain_vv, pencil_sknI)
 
 
-def _of_bands(
-    operator: ExchangeOperator, sources: MeshPart, one: Share, n: slice, shared: Sharing | None
-) -> tuple[torch.Tensor, dict[tuple[float, ...], torch.Tensor], torch.Tensor]:
-    """Of some bands in the exchange with all: coefficients of rows without the factor -α, W on the grid by wave vector,
-    and S at the points of spheres."""
-    basis, x_here, rows_here, filling_t = operator.basis, one.x_1bW[:, n], one.rows_1bI[:, n], one.filling_b[n]
+Found = tuple[list[torch.Tensor], torch.Tensor, torch.Tensor]
+"""Of the points of one spin: coefficients of rows without the factor -α; S at the points of spheres; strain."""
+
+
+def _of_shares(operator: ExchangeOperator, sources: MeshOrbitals, shares: Sequence[Share]) -> Found:
+    """In the exchange with all, some bands at a time."""
+    slope_y, strain_vv = operator.pairs.charges.no_table_slopes(), _no_strain(shares)
+    most = 2 * max(1, EXCHANGE_GRID_BYTES // (16 * operator.pairs.points))
+    here = [(one, operator.sharing(one), torch.zeros_like(one.rows_1bI[0])) for one in shares]
+    for part in sources.parts(shares[0].s):
+        for one, shared, rows_bI in here:
+            for n in blocks_of(one.x_1bW.shape[1], most if shared is not None else most // 2):
+                found_bI, by_wave, slope_of_bands_y = _of_bands(operator, part, one, n, shared)
+                rows_bI[n] += found_bI
+                if by_wave:  # a rank may have no occupied orbitals
+                    strain_vv += _strain(operator, by_wave)
+                    slope_y += slope_of_bands_y
+    return [rows_bI for *_, rows_bI in here], slope_y, strain_vv
+
+
+def _of_shares_once(operator: ExchangeOperator, sources: MeshOrbitals, shares: Sequence[Share]) -> Found:
+    """The same, each pair once."""
+    s, kinds = shares[0].s, [operator.sharing(one) for one in shares]
+    part = sources.own_part(s)
+    points = [_own_point(operator, part, one, shared) for one, shared in zip(shares, kinds, strict=True)]
+    work = _Derivatives(operator, len(points))
+    back_kbI = done_once(operator, sources, s, points, work)
+    rows_xbI, strain_vv = list[torch.Tensor](), _no_strain(shares)
+    for here, one, shared, by_wave, back_bI in zip(points, shares, kinds, work.by_wave_k, back_kbI, strict=True):
+        rows_bI = _rows(operator, here.targets, one, slice(0, one.x_1bW.shape[1]), shared)
+        rows_bI[: here.paired] += back_bI[: here.paired]
+        rows_xbI.append(rows_bI)
+        if by_wave:
+            strain_vv += _strain(operator, by_wave)
+    return rows_xbI, work.slope_y, strain_vv
+
+
+def _no_strain(shares: Sequence[Share]) -> torch.Tensor:
+    return torch.zeros((3, 3), dtype=torch.float64, device=shares[0].x_1bW.device)
+
+
+def _targets(
+    operator: ExchangeOperator, one: Share, n: slice, shared: Sharing | None
+) -> tuple[Targets, torch.Tensor, int]:
+    """Some bands on the grid, without room for fields; w_k g f of each; bands on a grid."""
+    x_here, rows_here, filling_t = one.x_1bW[:, n], one.rows_1bI[:, n], one.filling_b[n]
+    bands = operator.basis.form.orbitals_on_grid if shared is not None else 1
     if shared is not None:
         x_here, rows_here = x_here * shared.scale_b[n, None], rows_here * shared.scale_b[n, None]
-    elif basis.form.real:  # each on a grid of its own
+    elif operator.basis.form.real:  # each on a grid of its own
         x_here, rows_here = alone(x_here), alone(rows_here)
-    targets = operator.targets(one.k, x_here, rows_here)
+    fields = operator.on_grid(one.k, x_here, rows_here)
     if shared is not None:
-        filling_t = torch.ones_like(filling_t[: len(targets.u_tR)])
-    by_wave = dict[tuple[float, ...], torch.Tensor]()
-    slope_y = operator.pairs.charges.no_table_slopes()
+        filling_t = torch.ones_like(filling_t[: len(fields.u_tR)])
+    kind = operator.basis.runtime.complex
+    nothing_tR = fields.u_tR.new_empty((len(fields.u_tR), 0), dtype=kind)
+    targets = Targets(fields.u_tR, fields.proj_tI, nothing_tR, torch.zeros_like(fields.proj_tI, dtype=kind))
+    return targets, filling_t, bands
+
+
+def _rows(
+    operator: ExchangeOperator, targets: Targets, one: Share, n: slice, shared: Sharing | None
+) -> torch.Tensor:
+    """Coefficients of rows of the bands of `_targets`."""
+    count = n.stop - n.start
+    if shared is not None:
+        return operator.rows(one.k, targets.out_tI, count) * shared.inverse_b[n, None]
+    if operator.basis.form.real:
+        return operator.rows(one.k, targets.out_tI, 2 * count)[::2]
+    return operator.rows(one.k, targets.out_tI, count)
+
+
+def _of_bands(
+    operator: ExchangeOperator, sources: MeshPart, one: Share, n: slice, shared: Sharing | None
+) -> tuple[torch.Tensor, ByWave, torch.Tensor]:
+    """Of some bands in the exchange with all: coefficients of rows without the factor -α, W by wave vector, and S at
+    the points of spheres."""
+    targets, filling_t, _ = _targets(operator, one, n, shared)
+    by_wave, slope_y = ByWave(), operator.pairs.charges.no_table_slopes()
     for block in sources.blocks(one.s, operator.partners(one.k), operator.source_block()):
         found = operator.pairs.add_derivatives(block, operator.table(one.k, block), targets, filling_t)
         slope_y += found.slope_y
-        for point, square_R in zip(block.points, found.square_qR, strict=True):
-            key = tuple((basis.point_kc[one.k] - point.point_c).tolist())
-            by_wave[key] = by_wave[key] + square_R if key in by_wave else square_R
-    rows_bI = operator.rows(one.k, targets.out_tI, rows_here.shape[1])
-    if shared is not None:
-        return rows_bI * shared.inverse_b[n, None], by_wave, slope_y
-    return rows_bI[:: 2 if basis.form.real else 1], by_wave, slope_y
+        _add_squares(operator, one.k, block, found, by_wave)
+    return _rows(operator, targets, one, n, shared), by_wave, slope_y
 
 
-def _strain(operator: ExchangeOperator, by_wave: dict[tuple[float, ...], torch.Tensor]) -> torch.Tensor:
+def _add_squares(
+    operator: ExchangeOperator, k: int, block: SourceBlock, found: PairDerivatives, by_wave: ByWave
+) -> None:
+    for point, square_R in zip(block.points, found.square_qR, strict=True):
+        key = tuple((operator.basis.point_kc[k] - point.point_c).tolist())
+        by_wave[key] = by_wave[key] + square_R if key in by_wave else square_R
+
+
+def _own_point(operator: ExchangeOperator, part: MeshPart, one: Share, shared: Sharing | None) -> OwnPoint:
+    """With the bands that hold electrons as targets."""
+    k = operator.basis.own_k.start + one.k
+    point = operator.stars.plain[k]
+    targets, filling_t, bands = _targets(operator, one, slice(0, one.x_1bW.shape[1]), shared)
+    paired = paired_bands(operator, part, one.s, point)
+    # f times the weight of the point in the mesh, in place of w_k g f
+    factor_t1 = filling_t[: paired // bands, None] * (point.weight / _filling_of_one(operator, k))
+    weighted = Fields(targets.u_tR[:0], targets.proj_tI[: paired // bands] * factor_t1.to(targets.proj_tI.real.dtype))
+    return OwnPoint(one.k, point, targets, bands, paired, weighted, filling_t)
+
+
+def _filling_of_one(operator: ExchangeOperator, k: int) -> float:
+    """w_k g of an irreducible point."""
+    return float(operator.basis.kpoints.weight_k[k]) * operator.basis.spin.degeneracy
+
+
+class _Derivatives:
+    """What changes with atoms and cell, of pairs (n, m) and (m, n) at once: they have the same ρ but for the sign of
+    waves, so that twice the weight is all; rows of both."""
+
+    def __init__(self, operator: ExchangeOperator, points: int):
+        self.operator, self.pairs = operator, operator.pairs
+        self.slope_y = operator.pairs.charges.no_table_slopes()
+        self.by_wave_k = [ByWave() for _ in range(points)]
+
+    def plain(self, here: OwnPoint, sources: SourceBlock, table: PairTable, t: slice) -> None:
+        self._add(here, sources, table, t, 1.0, None)
+
+    def both(
+        self, here: OwnPoint, there: MeshPoint, sources: SourceBlock, table: PairTable, t: slice, mirror: Mirror
+    ) -> None:
+        plain, first_k = self.operator.stars.plain[there.irreducible], self.operator.basis.own_k.start
+        of_here, of_there = (_filling_of_one(self.operator, k) for k in (first_k + here.k, there.irreducible))
+        back = here.point.weight * of_there / (plain.weight * of_here)
+        weighted_tI = here.weighted.proj_tI[here.grids(t)] * (there.weight / plain.weight)
+        self._add(here, sources, table, t, 1 + back, (weighted_tI, mirror.out_nI))
+
+    def _add(
+        self, here: OwnPoint, sources: SourceBlock, table: PairTable, t: slice, times: float,
+        mirrored: tuple[torch.Tensor, torch.Tensor] | None,
+    ) -> None:  # fmt: skip
+        assert here.filling_t is not None
+        some = here.grids(t)
+        targets, filling_t = here.targets.some(some), here.filling_t[some] * times
+        found = self.pairs.add_derivatives(sources, table, targets, filling_t, mirrored)
+        self.slope_y += found.slope_y
+        _add_squares(self.operator, here.k, sources, found, self.by_wave_k[here.k])
+
+    def mirror(self, sources: SourceBlock) -> Mirror:
+        return Mirror(sources.proj_nI.new_zeros((len(sources.u_nR), 0)), torch.zeros_like(sources.proj_nI))
+
+    def vectors(self, mirror: Mirror, k: int) -> torch.Tensor:
+        return self.operator.stars.rows(mirror.out_nI, k)
+
+    def width(self, rank: int) -> int:
+        return self.operator.atoms.layout.projector_count
+
+
+def _strain(operator: ExchangeOperator, by_wave: ByWave) -> torch.Tensor:
     """∂/∂ε of the first term in braces; by_wave: W N² on the grid, by wave vector."""
     pairs, kernel = operator.pairs, operator.pairs.kernel
     waves = [pairs.waves(np.array(q_c)) for q_c in by_wave]

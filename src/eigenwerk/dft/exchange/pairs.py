@@ -323,11 +323,12 @@ class PairExchange:
 
     def add_derivatives(
         self, sources: SourceBlock, table: PairTable, targets: Targets, filling_t: torch.Tensor,
-        mirrored: tuple[Fields, torch.Tensor] | None = None,
+        mirrored: tuple[torch.Tensor, torch.Tensor] | None = None,
     ) -> PairDerivatives:  # fmt: skip
         """Coefficients of projectors as in `add`, and what changes with atoms and cell; threads share the targets.
 
-        mirrored: weighted targets as in `add_mirrored`, and where to add coefficients of projectors of sources, (n, I).
+        mirrored: projections of weighted targets as in `add_mirrored`, and where to add coefficients of projectors of
+        sources, (n, I).
         """
         charges, u_nR = self.charges_of_sources(sources.proj_nI), self.orbitals(sources)
         threads, step, most_t, most_n = self._blocks(targets)
@@ -340,7 +341,7 @@ class PairExchange:
                 for n in blocks_of(len(u_nR), most_n):
                     back = None
                     if mirrored is not None and back_nI is not None:
-                        back = mirrored[0].some(here), back_nI[n]
+                        back = mirrored[0][here], back_nI[n]
                     some = sources.some(n, u_nR), [one[:, n] for one in charges]
                     self._differentiate(*some, table, targets.some(here), filling_t[here], found, back)
             return found, back_nI
@@ -353,7 +354,7 @@ class PairExchange:
 
     def _differentiate(
         self, sources: SourceBlock, charges: list[torch.Tensor], table: PairTable, targets: Targets,
-        filling_t: torch.Tensor, found: PairDerivatives, mirrored: tuple[Fields, torch.Tensor] | None,
+        filling_t: torch.Tensor, found: PairDerivatives, mirrored: tuple[torch.Tensor, torch.Tensor] | None,
     ) -> None:  # fmt: skip
         u_nR, weight_n, q_n = sources.u_nR, sources.weight_n, sources.q_n
         pair_ntA = self.charges_of_pairs(charges, targets.proj_tI)
@@ -376,7 +377,7 @@ class PairExchange:
         integral_ntA = integral_xA.view_as(pair_ntA)
         self.collect(charges, integral_ntA, weight_n, targets.out_tI)
         if mirrored is not None:
-            self._collect_back(mirrored[0].proj_tI, integral_ntA, mirrored[1])
+            self._collect_back(mirrored[0], integral_ntA, mirrored[1])
 
     @cached_property
     def loops(self) -> PairLoops:
