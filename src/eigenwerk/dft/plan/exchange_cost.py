@@ -5,8 +5,8 @@ the whole mesh: two FFTs there and back, and as many passes over the grid again 
 
     t = s k N_k [n' f PAIR · 2 FFT(N) + CALL],   n' = n, or n/2 of real orbitals
 
-(of a rank's own occupied orbitals, pairs (n, m) and (m, n) at once, where that pays: f/2 of their f partners)
-shared by the ranks.  PAIR and CALL are fitted to seven small systems on one core, of which `benchmarks/hybrids/
+(of occupied orbitals of points that are in the mesh as they are, pairs (n, m) and (m, n) at once, where that pays: f/2
+of their f partners) shared by the ranks.  PAIR and CALL are fitted to seven small systems on one core, of which `benchmarks/hybrids/
 application_time.py` writes the table; DEVICE_PAIR to HfO2 with 96 atoms on an H200 (`on_device.md`).
 """
 
@@ -33,12 +33,12 @@ MIRRORED = 0.7
 
 
 def done_once(size: JobSize, layout: Layout, machine: Machine) -> bool:
-    """Whether pairs of a rank's own orbitals are done once."""
-    own = ceil(size.filled / layout.band_ranks)
+    """Whether each pair of orbitals is done once."""
+    own = size.filled // layout.band_ranks
     grids = own**2 / (2 if size.real else 1)
     if size.exchange_block:
         return False
-    return pairs_once(layout.points(size.kpoints), size.mesh, grids, size.wave_points, machine.grid_bytes)
+    return pairs_once(size.kpoints, size.mesh, grids, size.wave_points, machine.grid_bytes)
 
 
 def application_seconds(size: JobSize, layout: Layout, machine: Machine) -> float:
@@ -50,9 +50,8 @@ def application_seconds(size: JobSize, layout: Layout, machine: Machine) -> floa
     targets = ceil(bands / 2) if size.real else bands
     partners = float(size.filled)
     if done_once(size, layout, machine):
-        own = ceil(size.filled / layout.band_ranks)
-        share = layout.points(size.kpoints) / size.mesh  # of all partners
-        partners -= MIRRORED * share * own / bands * own / 2
+        share = size.kpoints / size.mesh  # of all partners
+        partners -= MIRRORED * share * size.filled / size.bands * size.filled / 2
     pair = (DEVICE_PAIR if machine.on_device else PAIR) * 2 * machine.fft_seconds(size.wave_points)
     call = DEVICE_CALLS * machine.launch if machine.on_device else CALL
     return points * (targets * partners * pair + call)

@@ -255,9 +255,9 @@ def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mappi
     together = size.exchange_block or room / grid
     bands = size.bands / layout.band_ranks
     targets = 2 * grid * max(1, min(together, bands))
-    if done_once(size, layout, machine):  # all of them, and what comes back to sources
+    if done_once(size, layout, machine):  # all of them
         sharing = 2 if size.real else 1
-        fields = 1.5 * bands / sharing + ceil(size.filled / layout.band_ranks) * (0.5 / sharing + 1)
+        fields = 1.5 * bands / sharing + ceil(size.filled / layout.band_ranks) * 0.5 / sharing
         all_at_once = grid * layout.points(size.kpoints) * fields
         targets = all_at_once if all_at_once <= exchange_mirror_bytes(machine.grid_bytes) else targets
     # of compensation charges on at most all points, and of the interaction by wave vector
