@@ -15,7 +15,6 @@ JISP16 at 20 MeV without Coulomb.  `--name` keeps tables in schemes.json and sch
 
 import argparse
 import importlib.util
-import json
 import os
 import platform
 import shutil
@@ -23,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -246,13 +246,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(options.folder or temporary)
         for ranks in options.ranks:
-            start(options, ranks, wanted, folder)
-        rows = compared([product_use(load_run(path.parent)) for path in sorted(folder.glob(f"*/{TRACE_FILE}"))])
-        found = schemes_document(rows)["runs"]
-    lines = table(found)
-    print("\n".join(lines))
-    if options.name:
-        keep(options, found)
+            for _ in start(options, ranks, wanted, folder):
+                # what there is so far: a run may be stopped
+                rows = compared([product_use(load_run(path.parent)) for path in sorted(folder.glob(f"*/{TRACE_FILE}"))])
+                found = schemes_document(rows)["runs"]
+                if options.name:
+                    keep(options, found)
+        print("\n".join(table(found)))
     return None
 
 
@@ -262,8 +262,8 @@ def nonzeros_of(options: argparse.Namespace) -> int:
     return counts_of(basis.space, False)[1].nonzeros if nonzeros_countable(basis.space) else 0
 
 
-def start(options: argparse.Namespace, ranks: int, wanted: list[str], folder: Path) -> None:
-    """One set of processes for each way of joining that the schemes need."""
+def start(options: argparse.Namespace, ranks: int, wanted: list[str], folder: Path) -> Iterator[str]:
+    """One set of processes for each way of joining that the schemes need; each is given back when it is done."""
     ways: dict[str, list[str]] = {}
     for name in wanted:
         scheme = scheme_named(name)
@@ -278,8 +278,10 @@ def start(options: argparse.Namespace, ranks: int, wanted: list[str], folder: Pa
             names.insert(0, AUTO.name)
             break
     for way, names in ways.items():
-        print(f"{ranks} ranks by {way}: {', '.join(names)}", flush=True)
+        began = time.perf_counter()
         _run_ranks(options, way, ranks, names, folder)
+        print(f"{ranks} ranks by {way} in {time.perf_counter() - began:.0f} s: {', '.join(names)}", flush=True)
+        yield way
 
 
 def _run_ranks(options: argparse.Namespace, way: str, ranks: int, names: list[str], folder: Path) -> None:
@@ -373,7 +375,6 @@ def keep(options: argparse.Namespace, found: list[dict]) -> None:
                       f"{entry['date']}. {entry['note']}", ""]
             lines += [*table(entry["runs"]), ""]
         path.with_suffix(".md").write_text("\n".join(lines))
-    print(f"{json.dumps(options.name)} is in {path}, tables in {path.with_suffix('.md')}")
 
 
 def _options() -> argparse.Namespace:
