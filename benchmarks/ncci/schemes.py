@@ -47,6 +47,7 @@ from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.parallel.transports.mpi import mpi_world
 from eigenwerk.parallel.transports.torch_distributed import gloo_world, nccl_world
@@ -201,7 +202,7 @@ def measured(options: argparse.Namespace, shared, runtime: Runtime, world: Commu
     timed = Timed(shared, world, fresh)
     plan = LanczosPlan(1, 1e-6, options.products, True, options.products + 1, first_component=shared.segments.own.start)
     world.barrier()
-    with fresh.span("states"):
+    with fresh.span("states"), intraop_threads(None, runtime.device):
         lanczos(timed, start_ns[None], plan)
         wait(runtime.device)
     options.trace = fresh
@@ -366,15 +367,20 @@ def keep(options: argparse.Namespace, found: list[dict]) -> None:
     about |= {"note": options.note}
     with changing(path) as entries:
         entries[options.name] = about | {"runs": found}
-        lines = ["# Schemes of nuclei on ranks", "", "Made by `schemes.py` (its head says what is measured).", ""]
-        for name, entry in sorted(entries.items()):
-            case = entry["runs"][0]["cases"][0]
-            lines += [f"## {name}: {case['title']}, {case['backend']}, {case['precision']} precision", ""]
-            lines += [f"{case['states']} states, {case['nonzeros']} nonzeros; {entry['machine']}, "
-                      f"{entry['cores']} cores, PyTorch {entry['torch']}, eigenwerk {entry['program']}, "
-                      f"{entry['date']}. {entry['note']}", ""]
-            lines += [*table(entry["runs"]), ""]
-        path.with_suffix(".md").write_text("\n".join(lines))
+        write_tables(entries, path.with_suffix(".md"))
+
+
+def write_tables(entries: dict, path: Path) -> None:
+    """All entries, for readers."""
+    lines = ["# Schemes of nuclei on ranks", "", "Made by `schemes.py` (its head says what is measured).", ""]
+    for name, entry in sorted(entries.items()):
+        case = entry["runs"][0]["cases"][0]
+        lines += [f"## {name}: {case['title']}, {case['backend']}, {case['precision']} precision", ""]
+        lines += [f"{case['states']} states, {case['nonzeros']} nonzeros; {entry['machine']}, "
+                  f"{entry['cores']} cores, PyTorch {entry['torch']}, eigenwerk {entry['program']}, "
+                  f"{entry['date']}. {entry['note']}", ""]
+        lines += [*table(entry["runs"]), ""]
+    path.write_text("\n".join(lines))
 
 
 def _options() -> argparse.Namespace:

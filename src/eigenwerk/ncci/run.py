@@ -53,6 +53,7 @@ from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 from eigenwerk.parallel.one_for_all import one_for_all
 from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.units import NUCLEON_MASS_MEV
 
@@ -147,7 +148,7 @@ def run_case(
     notes = {"layout": operator.shared_about.get("layout"), "ranks": world.size}
     what = about | _solver_about(case)
     saved = Checkpoint(checkpoint, what, world, cuts, notes) if checkpoint is not None else None
-    with span("states"):
+    with span("states"), intraop_threads(None, device):  # its small problems are for few threads
         found = solve(operator, begin_from, case.solver, case.states, saved, report)
     solved = time.perf_counter()
     say(f"states     {found.applications} products, {solved - built:.1f} s")

@@ -69,8 +69,14 @@ def pairs_once(own: int, mesh: int, grids: float, points: int, grid_bytes: float
     return own >= EXCHANGE_OWN_SHARE * mesh and grids * points >= least
 
 
-def exchange_mirror_bytes(grid_bytes: float) -> int:
-    """Bytes for exact exchange with every pair done once, where orbitals on the grid have grid_bytes."""
+def once_bytes(own: int, bands: float, occupied: float, points: int, itemsize: int = 8) -> float:
+    """Bytes of a rank's orbitals on grids of so many points where each pair comes once: `own` k-points, grids of all
+    bands with what is made of them in double precision, and of occupied ones times weights."""
+    return own * points * (bands * (16 + itemsize) + occupied * itemsize)
+
+
+def room_for_once(grid_bytes: float) -> int:
+    """Bytes that there are for these, where orbitals on the grid have grid_bytes."""
     return DEVICE_EXCHANGE_MIRROR_BYTES if grid_bytes == DEVICE_GRID_BYTES else EXCHANGE_MIRROR_BYTES
 
 

@@ -37,11 +37,15 @@ def test_pairs_are_counted_and_shared():
 
 def test_pairs_that_come_once_are_counted_once_on_any_ranks():
     every_point = replace(HYBRID, mesh=8, real=True)
-    whole = application_seconds(replace(every_point, exchange_block=64), Layout(), ONE)
-    assert 0.6 * whole < application_seconds(every_point, Layout(), ONE) < 0.8 * whole
+    whole = application_seconds(replace(every_point, exchange_block=64), Layout(), H200)
+    once = application_seconds(every_point, Layout(), H200)
+    assert 0.6 * whole < once < 0.8 * whole
     for layout in (Layout(8, 1), Layout(2, 4)):
-        shared = application_seconds(every_point, layout, ONE)
-        assert shared == pytest.approx(application_seconds(every_point, Layout(), ONE) / 8, rel=1e-3)
+        assert application_seconds(every_point, layout, H200) == pytest.approx(once / 8, rel=1e-2)
+    # all orbitals on their grids at a time do not fit into what a processor has for them
+    assert application_seconds(every_point, Layout(), ONE) == pytest.approx(
+        application_seconds(replace(every_point, exchange_block=64), Layout(), ONE)
+    )
 
 
 def test_a_gpu_takes_about_as_long_as_was_measured():

@@ -23,7 +23,7 @@ from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pair_loops import PairTable
 from eigenwerk.dft.exchange.pair_shares import Meeting, Turn, width_of
 from eigenwerk.dft.exchange.pairs import Fields, Mirror, Targets
-from eigenwerk.parallel.block_sizes import exchange_mirror_bytes, pairs_once
+from eigenwerk.parallel.block_sizes import once_bytes, pairs_once, room_for_once
 from eigenwerk.parallel.ring import WayBack
 from eigenwerk.traffic import TRAVEL
 
@@ -119,10 +119,9 @@ def pays(operator: ExchangeOperator, sources: MeshOrbitals, s: int, count: int) 
     )
     if not least or not pairs_once(irreducible, len(stars.mesh), least**2 / sharing, points, grid_bytes):
         return False
-    itemsize, most = operator.pairs.dtype.itemsize, ceil(irreducible / grid.groups)
-    bands, occupied = (ceil(one / grid.band_ranks) for one in (count, occ_kn.shape[1]))
-    fields = most * (bands * (16 + itemsize) + occupied * itemsize) / sharing
-    return fields * points <= exchange_mirror_bytes(grid_bytes)
+    bands, occupied = (ceil(ceil(one / grid.band_ranks) / sharing) for one in (count, occ_kn.shape[1]))
+    wanted = once_bytes(ceil(irreducible / grid.groups), bands, occupied, points, operator.pairs.dtype.itemsize)
+    return wanted <= room_for_once(grid_bytes)
 
 
 def paired_bands(operator: ExchangeOperator, part: MeshPart, s: int, point: MeshPoint) -> int:

@@ -6,8 +6,9 @@ the whole mesh: two FFTs there and back, and as many passes over the grid again 
     t = s k N_k [n' f PAIR · 2 FFT(N) + CALL],   n' = n, or n/2 of real orbitals
 
 (of occupied orbitals of points that are in the mesh as they are, pairs (n, m) and (m, n) at once, where that pays: f/2
-of their f partners) shared by the ranks.  PAIR and CALL are fitted to seven small systems on one core, of which `benchmarks/hybrids/
-application_time.py` writes the table; DEVICE_PAIR to HfO2 with 96 atoms on an H200 (`on_device.md`).
+of their f partners) shared by the ranks.  PAIR and CALL are fitted to seven small systems on one core, of which
+`benchmarks/hybrids/application_time.py` writes the table; DEVICE_PAIR to HfO2 with 96 atoms on an H200
+(`on_device.md`).
 """
 
 from math import ceil, log10
@@ -15,7 +16,7 @@ from math import ceil, log10
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import Machine
-from eigenwerk.parallel.block_sizes import pairs_once
+from eigenwerk.parallel.block_sizes import once_bytes, pairs_once, room_for_once
 
 PAIR, CALL = 3.5, 0.6e-3
 """Time of a pair over that of its two FFTs; seconds for two points before there are pairs, on one core."""
@@ -34,11 +35,17 @@ MIRRORED = 0.7
 
 def done_once(size: JobSize, layout: Layout, machine: Machine) -> bool:
     """Whether each pair of orbitals is done once."""
-    own = size.filled // layout.band_ranks
-    grids = own**2 / (2 if size.real else 1)
-    if size.exchange_block:
+    own, sharing = size.filled // layout.band_ranks, 2 if size.real else 1
+    if size.exchange_block or bytes_of_all(size, layout) > room_for_once(machine.grid_bytes):
         return False
-    return pairs_once(size.kpoints, size.mesh, grids, size.wave_points, machine.grid_bytes)
+    return pairs_once(size.kpoints, size.mesh, own**2 / sharing, size.wave_points, machine.grid_bytes)
+
+
+def bytes_of_all(size: JobSize, layout: Layout) -> float:
+    """Of a rank's orbitals on the grid, all at a time, where pairs come once."""
+    sharing = 2 if size.real else 1
+    bands, occupied = (ceil(ceil(one / layout.band_ranks) / sharing) for one in (size.bands, size.filled))
+    return once_bytes(layout.points(size.kpoints), bands, occupied, size.wave_points)
 
 
 def application_seconds(size: JobSize, layout: Layout, machine: Machine) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
-from eigenwerk.dft.plan.exchange_cost import done_once
+from eigenwerk.dft.plan.exchange_cost import bytes_of_all, done_once
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import Machine
@@ -23,7 +23,6 @@ from eigenwerk.parallel.block_sizes import (
     FEWEST_GUARDS,
     GUARD_SHARE,
     exchange_bytes,
-    exchange_mirror_bytes,
     exchange_table_bytes,
 )
 
@@ -256,10 +255,7 @@ def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mappi
     bands = size.bands / layout.band_ranks
     targets = 2 * grid * max(1, min(together, bands))
     if done_once(size, layout, machine):  # all of them
-        sharing = 2 if size.real else 1
-        fields = 1.5 * bands / sharing + ceil(size.filled / layout.band_ranks) * 0.5 / sharing
-        all_at_once = grid * layout.points(size.kpoints) * fields
-        targets = all_at_once if all_at_once <= exchange_mirror_bytes(machine.grid_bytes) else targets
+        targets = bytes_of_all(size, layout)
     # of compensation charges on at most all points, and of the interaction by wave vector
     most = exchange_table_bytes(machine.grid_bytes)
     tables = (HARMONICS + 3) * 8 * size.wave_points + min(most, size.mesh * axes["k"] * grid)
