@@ -15,7 +15,7 @@ from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.jumps import Jumps
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.device_arrays import tensor
-from eigenwerk.ncci.stored.csb_mixed import MixedJumps, Part
+from eigenwerk.ncci.stored.csb_mixed import MixedJumps, MixedTables, Part
 from eigenwerk.ncci.stored.csb_tables import SpeciesJumps, tables
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.serial import ALONE
@@ -52,11 +52,15 @@ class Entries:
         self.rows = self.columns = 0, len(basis.protons)
         self.place = torch.int32 if basis.dimension < 2**31 else torch.int64
         self.part = 30 * PART if self.device.type != "cpu" else PART if comm.size == 1 else PART // 4
-        found = tables(basis, pairs, self.device, comm)
+        found = tables(basis, pairs, dtype, self.device, comm)
         self.mixed, self.protons, self.neutrons = found.mixed, found.protons, found.neutrons
         self.one_proton = found.one_proton
-        jumps = found.one_proton, found.one_neutron
-        self.both = MixedJumps(basis, self.mixed, *jumps, dtype, self.place, self.device)
+        self._mixed_tables = MixedTables(basis, self.mixed, found.one_neutron, dtype, self.place, self.device)
+
+    @cached_property
+    def both(self) -> MixedJumps:
+        """Where a proton and a neutron jump; made when it is needed: of several ranks none needs it for all of H."""
+        return MixedJumps(self._mixed_tables, self.one_proton)
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return tensor(array, self.device)
@@ -68,7 +72,7 @@ class Entries:
         part.rows, part.columns = rows, columns
         part.protons = _jumps_within(self.protons, rows, columns)
         part.one_proton = self.one_proton.take(_within(self.one_proton, rows, columns))
-        part.both = self.both.of_protons(part.one_proton)
+        part.both = MixedJumps(self._mixed_tables, part.one_proton)
         return part
 
     @property

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,14 +45,14 @@ class NeutronJumps:
     sign_n: torch.Tensor
 
 
-class MixedJumps:
-    """Makes such entries on a device, in parts of about `part` entries."""
+class MixedTables:
+    """What is the same for all proton jumps: matrix elements, and neutron jumps on a device; those that go with a group
+    are remembered."""
 
     def __init__(
         self,
         basis: ManyBodyBasis,
         mixed: Elements,
-        protons: Jumps,
         neutrons: OrderedJumps,
         dtype: torch.dtype,
         place: torch.dtype,
@@ -63,7 +62,6 @@ class MixedJumps:
         self.elements = tuple(tensor(table, device) for table in (mixed.row_xx, mixed.column_xx, mixed.flat_z))
         self.offset_d = tensor(basis.offset_d, device).to(place)
         self.count_d = np.diff(basis.first_d)
-        self._order_protons(protons)
         self.ordered = neutrons
         ends = (neutrons.row_z, neutrons.column_z, neutrons.out_z, neutrons.into_z, neutrons.sign_z)
         self.neutrons = NeutronJumps(*(tensor(array, device) for array in ends))
@@ -71,45 +69,7 @@ class MixedJumps:
         self.kept = 0
         self.lock = threading.Lock()  # several threads make bands
 
-    def of_protons(self, jumps: Jumps) -> "MixedJumps":
-        """The same for some of the proton jumps; the neutron jumps are shared."""
-        part = copy(self)
-        part._order_protons(jumps)
-        return part
-
-    def _order_protons(self, jumps: Jumps) -> None:
-        """Jumps to lower determinants by the sectors of row and column; inside such a group by the row."""
-        row_z, column_z, out_z, into_z, self.sign_z = _lower(jumps, self.device)
-        sector_d = tensor(_sector_numbers(self.basis.protons), self.device)
-        key_z = sector_d[row_z] * len(self.basis.protons.sectors) + sector_d[column_z]
-        order = stable_order(key_z)
-        key_z, self.row_z, self.column_z = key_z[order], row_z[order], column_z[order]
-        self.sign_z = self.sign_z[order].to(self.dtype)
-        states = len(self.basis.protons.states)
-        kind_z = key_z * states**2 + (out_z * states + into_z)[order]
-        kinds, self.kind_z = torch.unique(kind_z, return_inverse=True)
-        self.out_k, self.into_k = kinds // states % states, kinds % states
-        _, size = torch.unique_consecutive(key_z, return_counts=True)
-        _, width = torch.unique_consecutive(kinds // states**2, return_counts=True)
-        last, last_kind = size.cumsum(0).tolist(), width.cumsum(0).tolist()
-        heads = [array[size.cumsum(0) - size].tolist() for array in (self.row_z, self.column_z)]
-        ends = zip(*heads, [0, *last], last, [0, *last_kind], last_kind, strict=False)
-        self.groups = [Group(*numbers) for numbers in ends]
-        self.row_host_z = self.row_z.cpu().numpy()
-
-    def parts(self, start: int, stop: int, part: int) -> Iterator[Part]:
-        """The entries whose row has a proton determinant from start to stop."""
-        for group in self.groups:
-            rows = self.row_host_z[group.first : group.last]
-            if rows[0] >= stop or rows[-1] < start:
-                continue
-            low, high = group.first + np.searchsorted(rows, np.array([start, stop], dtype=rows.dtype))
-            if low < high:
-                others = self._matching(group)
-                if len(others.row_n):
-                    yield from self._outer(group, int(low), int(high), others, part)
-
-    def _matching(self, group: Group) -> NeutronJumps:
+    def matching(self, group: Group) -> NeutronJumps:
         """Neutron jumps between the runs of neutron determinants of both ends of a group."""
         starts = [int(self.basis.neutron_start_d[d]) for d in (group.row, group.column)]
         counts = [int(self.count_d[d]) for d in (group.row, group.column)]
@@ -143,14 +103,55 @@ class MixedJumps:
             jumps.sign_n[inside].to(self.dtype),
         )
 
+
+class MixedJumps:
+    """Makes such entries of some proton jumps, in parts of about `part` entries."""
+
+    def __init__(self, common: MixedTables, protons: Jumps) -> None:
+        self.common = common
+        self._order_protons(protons)
+
+    def _order_protons(self, jumps: Jumps) -> None:
+        """Jumps to lower determinants by the sectors of row and column; inside such a group by the row."""
+        determinants, device = self.common.basis.protons, self.common.device
+        row_z, column_z, out_z, into_z, self.sign_z = _lower(jumps, device)
+        sector_d = tensor(_sector_numbers(determinants), device)
+        key_z = sector_d[row_z] * len(determinants.sectors) + sector_d[column_z]
+        order = stable_order(key_z)
+        key_z, self.row_z, self.column_z = key_z[order], row_z[order], column_z[order]
+        self.sign_z = self.sign_z[order].to(self.common.dtype)
+        states = len(determinants.states)
+        kind_z = key_z * states**2 + (out_z * states + into_z)[order]
+        kinds, self.kind_z = torch.unique(kind_z, return_inverse=True)
+        self.out_k, self.into_k = kinds // states % states, kinds % states
+        _, size = torch.unique_consecutive(key_z, return_counts=True)
+        _, width = torch.unique_consecutive(kinds // states**2, return_counts=True)
+        last, last_kind = size.cumsum(0).tolist(), width.cumsum(0).tolist()
+        heads = [array[size.cumsum(0) - size].tolist() for array in (self.row_z, self.column_z)]
+        ends = zip(*heads, [0, *last], last, [0, *last_kind], last_kind, strict=False)
+        self.groups = [Group(*numbers) for numbers in ends]
+        self.row_host_z = self.row_z.cpu().numpy()
+
+    def parts(self, start: int, stop: int, part: int) -> Iterator[Part]:
+        """The entries whose row has a proton determinant from start to stop."""
+        for group in self.groups:
+            rows = self.row_host_z[group.first : group.last]
+            if rows[0] >= stop or rows[-1] < start:
+                continue
+            low, high = group.first + np.searchsorted(rows, np.array([start, stop], dtype=rows.dtype))
+            if low < high:
+                others = self.common.matching(group)
+                if len(others.row_n):
+                    yield from self._outer(group, int(low), int(high), others, part)
+
     def _outer(self, group: Group, low: int, high: int, others: NeutronJumps, part: int) -> Iterator[Part]:
         """All products of proton jumps low to high with neutron jumps.  Matrix elements depend on the states only, of
         which there are few: (c, c') of the protons, all (d, d') of the neutrons."""
-        row_xx, column_xx, flat = self.elements
+        row_xx, column_xx, flat = self.common.elements
         kinds = slice(group.first_kind, group.last_kind)
         place = row_xx[self.out_k[kinds]].index_select(1, others.out_n)
         place += column_xx[self.into_k[kinds]].index_select(1, others.into_n)
-        value_xz = flat[place].to(self.dtype) * others.sign_n
+        value_xz = flat[place].to(self.common.dtype) * others.sign_n
         coupled_xz = ~torch.isnan(value_xz)
         all_coupled = bool(coupled_xz.all())
         step = max(1, part // len(others.row_n))
@@ -158,7 +159,7 @@ class MixedJumps:
             some = slice(at, min(at + step, high))
             kind = self.kind_z[some] - group.first_kind
             row, column = (
-                self.offset_d[z[some]][:, None] + n
+                self.common.offset_d[z[some]][:, None] + n
                 for z, n in ((self.row_z, others.row_n), (self.column_z, others.column_n))
             )
             value = value_xz.index_select(0, kind).mul_(self.sign_z[some, None])

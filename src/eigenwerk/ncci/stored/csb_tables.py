@@ -28,8 +28,8 @@ class SpeciesJumps:
     """Jumps inside one species that leave its 2M and parity.
 
     same: of one nucleon, row > column.  mean_z: the sum of <c s|V|c' s> over the other nucleons of the species, phase
-    included.  two, value_z: jumps of two nucleons, row > column, and their matrix elements; only those that some J can
-    couple.
+    included.  two, value_z: jumps of two nucleons, row > column, and their matrix elements in the number type of
+    entries; only those that some J can couple.
     """
 
     same: Jumps
@@ -71,25 +71,29 @@ class Tables:
     one_neutron: OrderedJumps
 
 
-def tables(basis: ManyBodyBasis, pairs: BasisPairs, device: torch.device, comm: Communicator = ALONE) -> Tables:
-    """Those of a Hamiltonian, sought on a device by one rank of each machine; collective."""
-    found = once_per_node(comm, lambda: _flat("", _made(basis, pairs, device)))
+def tables(
+    basis: ManyBodyBasis, pairs: BasisPairs, dtype: torch.dtype, device: torch.device, comm: Communicator = ALONE
+) -> Tables:
+    """Those of a Hamiltonian for entries of this type, sought on a device by one rank of each machine; collective."""
+    found = once_per_node(comm, lambda: _flat("", _made(basis, pairs, dtype, device)))
     give_back_freed_memory()
     return _tree(Tables, "", found)
 
 
-def _made(basis: ManyBodyBasis, pairs: BasisPairs, device: torch.device) -> Tables:
+def _made(basis: ManyBodyBasis, pairs: BasisPairs, dtype: torch.dtype, device: torch.device) -> Tables:
     own_p, own_n = elements(basis, pairs, "pp"), elements(basis, pairs, "nn")
     one = one_jumps(basis.protons, device)
-    protons = species_jumps(basis.protons, one, own_p, device)
+    protons = species_jumps(basis.protons, one, own_p, dtype, device)
     same = basis.protons is basis.neutrons and np.array_equal(own_p.flat_z, own_n.flat_z, equal_nan=True)
     one_neutron = one if basis.protons is basis.neutrons else one_jumps(basis.neutrons, device)
-    neutrons = protons if same else species_jumps(basis.neutrons, one_neutron, own_n, device)
+    neutrons = protons if same else species_jumps(basis.neutrons, one_neutron, own_n, dtype, device)
     ordered = _ordered(basis.neutrons, one_neutron, device)
     return Tables(elements(basis, pairs, "pn"), protons, neutrons, one, ordered)
 
 
-def species_jumps(determinants: Determinants, one: Jumps, own: Elements, device: torch.device) -> SpeciesJumps:
+def species_jumps(
+    determinants: Determinants, one: Jumps, own: Elements, dtype: torch.dtype, device: torch.device
+) -> SpeciesJumps:
     """All jumps of a species; `own` are the matrix elements between two of its nucleons, `one` its jumps of one."""
     bucket_d = determinants.twice_m_d * 2 + determinants.parity_d
     same = one.take((bucket_d[one.row_z] == bucket_d[one.column_z]) & (one.row_z > one.column_z))
@@ -99,21 +103,21 @@ def species_jumps(determinants: Determinants, one: Jumps, own: Elements, device:
         other = state_d[same.row_z].astype(np.int64)
         mean_z += own.ordered(out, other, into, other)
     two = two_jumps(determinants, device)
-    value_z = _own_values(two, own, device)
+    value_z = _own_values(two, own, dtype, device)
     coupled = ~np.isnan(value_z)
     return SpeciesJumps(same, mean_z * same.sign_z, two.take(coupled), value_z[coupled])
 
 
-def _own_values(two: Jumps, own: Elements, device: torch.device) -> np.ndarray:
+def _own_values(two: Jumps, own: Elements, dtype: torch.dtype, device: torch.device) -> np.ndarray:
     """Matrix elements of jumps of two like nucleons with their phases, NaN where no J couples them."""
     flat, row_x, column_x = (tensor(table, device) for table in (own.flat_z, own.row_xx.ravel(), own.column_xx.ravel()))
-    value_z = np.empty(len(two))
+    value_z = torch.empty(len(two), dtype=dtype).numpy()
     for at in range(0, len(two), 1 << 24):
         part = slice(at, at + (1 << 24))
         ends = [tensor(z[part].astype(np.int32), device) for z in (two.out_zi, two.into_zi)]
         out, into = (states[:, 0] * len(own.row_xx) + states[:, 1] for states in ends)
         value = flat[row_x[out] + column_x[into]] * tensor(two.sign_z[part], device)
-        value_z[part] = value.cpu().numpy()
+        value_z[part] = value.to(dtype).cpu().numpy()
     return value_z
 
 
