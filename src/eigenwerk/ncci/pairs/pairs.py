@@ -161,8 +161,8 @@ def signed_places(kind: KindTensors, task: PairProduct, start: int, stop: int, d
     right = right + torch.arange(task.right_rows, device=right.device)
     place = kind.left_address[left][:, :, None] + kind.right_address[right][:, None, :]
     sign = kind.left_sign[left][:, :, None] * kind.right_sign[right][:, None, :]
-    place = torch.where(sign < 0, place + dimension, place)
-    place = torch.where(sign == 0, 2 * dimension, place).view(-1)
+    place.add_(sign < 0, alpha=dimension)
+    place = place.masked_fill_(sign == 0, 2 * dimension).view(-1)
     return place.int() if 2 * dimension < 2**31 else place
 
 

@@ -66,11 +66,16 @@ def one_body_matrices(
         return {name: total.cpu().numpy() for name, total in totals.items()}
     touched_xx = np.any([np.abs(matrix) > 1e-14 for matrix in operators.values()], axis=0)
     jumps, runs = _own(basis, species, comm, touched_xx)
-    for z, to, start in _pieces(runs):
-        left_nz, right_nz = (vectors_nb[:, tensor(part, device)].double() for part in (to, start))
-        for name, matrix in operators.items():
-            weight_z = jumps.sign_z[z] * matrix[jumps.x_z[z], jumps.y_z[z]]
-            totals[name] += (left_nz * tensor(weight_z, device)) @ right_nz.T
+    weights = {name: jumps.sign_z * matrix[jumps.x_z, jumps.y_z] for name, matrix in operators.items()}
+
+    def add(piece: slice) -> None:
+        z, *ends = _products(runs, piece)
+        left_nz, right_nz = (vectors_nb[:, tensor(part, device)].double() for part in ends)
+        for name, weight_z in weights.items():
+            totals[name] += (left_nz * tensor(weight_z[z], device)) @ right_nz.T
+
+    for piece in _pieces(runs):
+        add(piece)
     return {name: comm.sum(total).cpu().numpy() for name, total in totals.items()}
 
 
@@ -91,7 +96,8 @@ def one_body_densities(
     total_nx = vectors_nb.new_zeros((vectors_nb.shape[0], size * size), dtype=torch.float64)
     if determinants.nucleons:
         jumps, runs = _own(basis, species, comm)
-        for z, to, start in _pieces(runs):
+        for piece in _pieces(runs):
+            z, to, start = _products(runs, piece)
             left_nz = vectors_nb[:, tensor(to, device)].double()
             right_nz = others_nb[:, tensor(start, device)].double()
             place_z = tensor(jumps.x_z[z] * size + jumps.y_z[z], device)
@@ -221,17 +227,28 @@ def _bucket_start(basis: ManyBodyBasis, neutron_z: np.ndarray) -> np.ndarray:
     return np.searchsorted(key_d, key_d[neutron_z], side="left")
 
 
-def _pieces(runs: _Runs) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(jump, state it ends in, state it begins with) in pieces of about `PIECE`."""
+def _pieces(runs: _Runs) -> Iterator[slice]:
+    """The jumps in pieces with about `PIECE` products."""
     last = np.cumsum(runs.count_z)
     begin = 0
     while begin < len(last):
         done = last[begin - 1] if begin else 0
         end = max(begin + 1, int(np.searchsorted(last, done + PIECE, side="right")))
-        count = runs.count_z[begin:end]
-        jump = np.repeat(np.arange(begin, end), count)
-        rank = np.arange(len(jump)) - np.repeat(np.cumsum(count) - count, count)
-        partner = runs.partner[runs.start_z[jump] + rank]
-        if len(jump):
-            yield jump, runs.base_to_z[jump] + partner, runs.base_from_z[jump] + partner
+        if last[end - 1] > done:
+            yield slice(begin, end)
         begin = end
+
+
+def _products(runs: _Runs, piece: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(jump, state it ends in, state it begins with) for all products of a piece."""
+    count = runs.count_z[piece]
+    jump = np.repeat(np.arange(piece.start, piece.stop), count)
+    place = np.arange(len(jump))  # in the run, then among the partners
+    place -= np.repeat(np.cumsum(count) - count, count)
+    place += runs.start_z[jump]
+    start = runs.partner[place]
+    del place
+    to = runs.base_to_z[jump]
+    to += start
+    start += runs.base_from_z[jump]
+    return jump, to, start
