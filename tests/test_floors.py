@@ -65,6 +65,9 @@ LAZY_TABLES = {"eigenwerk.dft.paw.filtered"}
 COLLECTORS = {"eigenwerk.functionals.table"}
 """Modules that load every file of their own folder, so that a new file is enough."""
 
+LOADERS = {"eigenwerk.parallel.launch.loader"}
+"""Modules that load others by the names that they are told."""
+
 DOORS = {"eigenwerk.dft"}
 """Packages whose `__init__` holds a function that is loaded when it is asked for."""
 
@@ -188,7 +191,7 @@ def _may_be_hidden(name: str, entry: Import) -> bool:
     floor = name.split(".")[1:2]
     if name in DOORS:
         return True
-    if entry.module.split(".")[0] in OPTIONAL_PACKAGES or (name in COLLECTORS and entry.module == "?"):
+    if entry.module.split(".")[0] in OPTIONAL_PACKAGES or (name in COLLECTORS | LOADERS and entry.module == "?"):
         return True
     return entry.module in (LAZY_ENGINES if floor == ["cli"] else LAZY_TABLES if floor == ["dft"] else ())
 

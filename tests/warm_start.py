@@ -248,7 +248,8 @@ def run_words(words, environ):
     sys.stdout = io.TextIOWrapper(bytes_out, errors="replace", write_through=unbuffered)
     sys.stderr = open(2, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
     Path("/proc/self/comm").write_text(f"{RANK_NAME}{environ['RANK']}" if "RANK" in environ else "warm")
-    sys.modules["eigenwerk.parallel.launch.launch"].subprocess = ForkingSubprocess
+    launch = sys.modules["eigenwerk.parallel.launch.launch"]
+    launch.subprocess, launch.can_fork = ForkingSubprocess, lambda environ: False  # these ranks are forks of their own
     for folder in environ.get("PYTHONPATH", "").split(os.pathsep):
         if (Path(folder) / "sitecustomize.py").exists():
             runpy.run_path(f"{folder}/sitecustomize.py")

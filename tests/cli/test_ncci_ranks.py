@@ -133,8 +133,8 @@ def test_options_that_do_not_exist(case, capsys, words, expected):
     assert expected in capsys.readouterr().err
 
 
-def started(path, *words, ranks=2):
-    process = Run(*EIGENWERK, "ncci", "run", str(path), "--ranks", str(ranks), *words, OMP_NUM_THREADS="1")
+def started(path, *words, ranks=2, cold=False):
+    process = Run(*EIGENWERK, "ncci", "run", str(path), "--ranks", str(ranks), *words, cold=cold, OMP_NUM_THREADS="1")
     for line in process.process.stdout:
         process.lines.append(line)
         if "products" in line and "residual" in line:
@@ -144,9 +144,13 @@ def started(path, *words, ranks=2):
     return process
 
 
-def test_a_rank_that_is_killed_ends_all_and_the_run_goes_on_alone(case, tmp_path):
+COLD = pytest.mark.parametrize("cold", [False, True], ids=["forks of the tests", "forks of a loader"])
+
+
+@COLD
+def test_a_rank_that_is_killed_ends_all_and_the_run_goes_on_alone(case, tmp_path, cold):
     path = case(LONG + "checkpoint_minutes = 0\n")
-    process = started(path)
+    process = started(path, cold=cold)
     while not (tmp_path / "helium" / "checkpoint" / "state.h5").exists():
         assert process.process.poll() is None
         time.sleep(0.02)
@@ -159,8 +163,9 @@ def test_a_rank_that_is_killed_ends_all_and_the_run_goes_on_alone(case, tmp_path
     assert done.returncode == 0 and "-27.0495" in done.stdout, done.stderr
 
 
-def test_ctrl_c_stops_all_ranks_after_a_step(case, tmp_path):
-    process = started(case(LONG))
+@COLD
+def test_ctrl_c_stops_all_ranks_after_a_step(case, tmp_path, cold):
+    process = started(case(LONG), cold=cold)
     process.process.send_signal(signal.SIGINT)
     code, out, err = process.end()
     assert code == 130 and "stopping after this step" in out and err.count("Interrupted") == 1, (out, err)

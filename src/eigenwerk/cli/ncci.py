@@ -30,6 +30,7 @@ from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
+from eigenwerk.parallel.launch.gpus import count_gpus
 from eigenwerk.parallel.transports.table import REDUCTION_METHODS, REDUCTION_USAGES, TRANSPORT_NAMES, Reductions
 from eigenwerk.parallel.watch.watchdog import Watchdog
 
@@ -63,6 +64,9 @@ SchemeName = Annotated[
 SumMethod = Annotated[
     str, typer.Option("--reductions", metavar="METHOD", help=f"How ranks add up: {', '.join(REDUCTION_USAGES)}.")
 ]
+LOADED = ("eigenwerk.cli.main", "eigenwerk.ncci.run", "eigenwerk.parallel.launch.start")
+"""What every rank loads: all that it needs."""
+
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of pictures."""
 
@@ -107,11 +111,12 @@ def run(
         return wished
 
     if count > 1:
-        request(read())
+        wished = request(read())
         words = ["ncci", "run", str(case), "--output", str(folder), "--transport", transport]
         words += ["--reductions", reductions] + ["--quiet"] * quiet + ([] if device is None else ["--device", device])
         words += [] if scheme is None else ["--scheme", scheme]
-        raise typer.Exit(run_as_ranks(words, count, lambda: _kept_words(folder)))
+        modules = LOADED if wished.device == "cpu" or not count_gpus() else ()
+        raise typer.Exit(run_as_ranks(words, count, lambda: _kept_words(folder), modules=modules))
     series = _solve(read, folder, request, launch, _Progress(quiet or launch.rank > 0))
     if launch.rank == 0:
         _show(series, folder, quiet)

@@ -133,13 +133,16 @@ def start_ranks(options: RunOptions, count: int, texts: InputTexts) -> int:
     return run_as_ranks(options.of_rank(), count, lambda: saved_words(options.target, run), words)
 
 
-def run_as_ranks(arguments: Sequence[str], count: int, saved: Callable[[], str], given: Any = None) -> int:
+def run_as_ranks(
+    arguments: Sequence[str], count: int, saved: Callable[[], str], given: Any = None, modules: Sequence[str] = ()
+) -> int:
     """Start `eigenwerk` with these arguments as ranks that share the cores, and wait; the exit code of the run.
 
-    saved: what there is to go on from, a sentence, or empty; given: what the first rank is given.
+    saved: what there is to go on from, a sentence, or empty; given: what the first rank is given; modules: what ranks
+    without a GPU load and have in common.
     """
     threads = max(1, len(os.sched_getaffinity(0)) // count)
-    code = run_ranks(rank_command(arguments), count, threads, _say_in_red, given, saved)
+    code = run_ranks(rank_command(arguments), count, threads, _say_in_red, given, saved, modules)
     if sys.stdout.isatty():
         print("\x1b[?25h", end="", flush=True)  # a rank 0 that was killed may have left the terminal without a cursor
     return code

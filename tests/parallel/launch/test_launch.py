@@ -19,9 +19,10 @@ PARENT = """
 import sys
 from eigenwerk.parallel.launch import launch
 launch.PATIENCE = 1.0  # ranks that sleep do not end by themselves
-command, ranks = [sys.executable, sys.argv[1]], int(sys.argv[2])
+command, ranks, modules = [sys.executable, "-m", "rank"], int(sys.argv[1]), sys.argv[2:]
 saved = lambda: open("saved").read()
-sys.exit(launch.run_ranks(command, ranks, 1, lambda words: print(words, file=sys.stderr), saved=saved))
+say = lambda words: print(words, file=sys.stderr)
+sys.exit(launch.run_ranks(command, ranks, 1, say, saved=saved, modules=modules))
 """
 
 RANK = """
@@ -38,15 +39,17 @@ def ready():
 """
 
 
-@pytest.fixture
-def start(tmp_path):
-    """Starts a parent with ranks that do what `body` says; SIGINT does what it does at a terminal."""
+@pytest.fixture(params=[(), ("json",)], ids=["each", "forks"])
+def start(tmp_path, request):
+    """Starts a parent with ranks that do what `body` says; SIGINT does what it does at a terminal.  The ranks are each
+    a Python of its own, or forks of one that has loaded `modules`."""
 
-    def run(body, ranks=3):
+    def run(body, ranks=3, modules=request.param):
         (tmp_path / "saved").touch()
         (tmp_path / "rank.py").write_text(RANK.format(body=textwrap.dedent(body)))
         return subprocess.Popen(
-            [sys.executable, "-c", PARENT, "rank.py", str(ranks)], cwd=tmp_path, text=True,
+            [sys.executable, "-c", PARENT, str(ranks), *modules], cwd=tmp_path, text=True,
+            env={name: word for name, word in os.environ.items() if name != "OMP_NUM_THREADS"},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )  # fmt: skip

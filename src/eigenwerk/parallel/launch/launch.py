@@ -24,6 +24,7 @@ from typing import IO, Any
 
 from eigenwerk.errors import ConvergenceError, EigenwerkError
 from eigenwerk.parallel.launch.environment import OWN_FOLDER, OWN_MARK
+from eigenwerk.parallel.launch.forks import ForkedRank, Loader, can_fork
 from eigenwerk.parallel.watch.coordinator import NO_STEP
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -46,20 +47,21 @@ Say = Callable[[str], None]
 
 def run_ranks(
     command: Sequence[str], ranks: int, threads: int, say: Say, words: Any = None,
-    saved: Callable[[], str] = lambda: "",
+    saved: Callable[[], str] = lambda: "", modules: Sequence[str] = (),
 ) -> int:  # fmt: skip
     """Start the command `ranks` times, as ranks 0 ... ranks-1 of one run, and wait; returns the exit code of the run.
 
     threads: OMP_NUM_THREADS of each rank, unless the user has set it.  say: how the parent speaks to the user.  words:
     what rank 0 is given (`given_words`), that JSON can hold.  saved: what the run has saved so far, a sentence, or
-    empty.
+    empty.  modules: what every rank loads and may have in common with the others (`forks`); they must start no thread
+    and ask no GPU.  The command is Python with -m then.
     """
     children = _RankProcesses(say, saved)
     meeting = tempfile.TemporaryDirectory(prefix="eigenwerk-", ignore_cleanup_errors=True)
     with _signals(children.forward), meeting as folder:
         try:
             (Path(folder) / WORDS_FILE).write_text(json.dumps(words))
-            children.start(command, ranks, threads, folder)
+            children.start(command, ranks, threads, folder, modules)
             return children.wait()
         finally:
             children.kill()
@@ -101,7 +103,7 @@ class _RankProcess:
     """A started rank; code: None while it runs; killed: by us, so that its code says nothing."""
 
     number: int
-    process: subprocess.Popen[str]
+    process: "subprocess.Popen[str] | ForkedRank"
     code: int | None = None
     killed: bool = False
 
@@ -116,11 +118,31 @@ class _RankProcesses:
     signals: list[int] = field(default_factory=list)
     ended: "queue.SimpleQueue[_RankProcess]" = field(default_factory=queue.SimpleQueue)
     relays: list[threading.Thread] = field(default_factory=list)
+    loader: Loader | None = None
 
-    def start(self, command: Sequence[str], ranks: int, threads: int, folder: str) -> None:
+    def start(self, command: Sequence[str], ranks: int, threads: int, folder: str, modules: Sequence[str]) -> None:
         """Start all."""
-        for rank in range(ranks):
-            self._start_one(command, rank, rank_environment(rank, ranks, threads, folder))
+        environs = [rank_environment(rank, ranks, threads, folder) for rank in range(ranks)]
+        if modules and can_fork(environs[0]) and self._start_forks(command, environs, modules):
+            return
+        for rank, environ in enumerate(environs):
+            self._start_one(command, rank, environ)
+
+    def _start_forks(self, command: Sequence[str], environs: list[dict[str, str]], modules: Sequence[str]) -> bool:
+        """Start all as forks of one process; False if that does not work."""
+        self.loader = Loader(command, environs, modules)
+        forked = self.loader.ranks()
+        if not forked and not self.signals:
+            return False
+        if not forked:  # stopped before there were ranks: its end is that of the run
+            self._look_after(0, self.loader.process)
+        for rank, process in enumerate(forked):
+            self._look_after(rank, process)
+        for number in self.signals:  # which came when the loader had ended
+            for rank_process in self.ranks:
+                rank_process.process.send_signal(number)
+        self.loader.go()
+        return True
 
     def _start_one(self, command: Sequence[str], rank: int, environ: dict[str, str]) -> None:
         first = rank == 0
@@ -130,6 +152,10 @@ class _RankProcesses:
             stdin=subprocess.DEVNULL, stdout=None if first else subprocess.DEVNULL,
             stderr=None if first else subprocess.PIPE,
         )  # fmt: skip
+        self._look_after(rank, process)
+
+    def _look_after(self, rank: int, process: "subprocess.Popen[str] | ForkedRank") -> None:
+        """Wait for a rank, and show its errors, beside the rest."""
         self.ranks.append(_RankProcess(rank, process))
         threading.Thread(target=self._watch, args=(self.ranks[-1],), daemon=True).start()
         if process.stderr is not None:
@@ -179,11 +205,15 @@ class _RankProcesses:
         self.signals.append(number)
         if self.signals.count(signal.SIGINT) >= LAST_WARNING:
             number = signal.SIGKILL
+        if self.loader is not None:
+            self.loader.process.send_signal(number)
         for rank in self.ranks:
             rank.process.send_signal(number)
 
     def kill(self) -> None:
         """End those that still run."""
+        if self.loader is not None:
+            self.loader.process.kill()
         for rank in self.ranks:
             if rank.process.poll() is None:
                 rank.killed = True
