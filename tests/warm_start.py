@@ -249,7 +249,7 @@ def run_words(words, environ):
     sys.stderr = open(2, "w", buffering=1, errors="replace", closefd=False)  # noqa: SIM115
     Path("/proc/self/comm").write_text(f"{RANK_NAME}{environ['RANK']}" if "RANK" in environ else "warm")
     launch = sys.modules["eigenwerk.parallel.launch.launch"]
-    launch.subprocess, launch.can_fork = ForkingSubprocess, lambda environ: False  # these ranks are forks of their own
+    launch.subprocess, launch.can_fork = ForkingSubprocess, lambda: False  # these ranks are forks of their own
     for folder in environ.get("PYTHONPATH", "").split(os.pathsep):
         if (Path(folder) / "sitecustomize.py").exists():
             runpy.run_path(f"{folder}/sitecustomize.py")

@@ -4,7 +4,8 @@
 
 Whole runs of `eigenwerk ncci run`, JISP16 at 20 MeV, stored blocks in single precision, a few Lanczos steps.  Memory is
 the proportional set size of all processes together (a page that k of them have counts 1/k for each), the largest sum
-that was seen; looked at several times a second.  Rows of a table in Markdown.
+that was seen; looked at several times a second.  Rows of a table in Markdown.  --memory-gb: the estimate counts for each rank
+what ranks have in common, and would refuse larger cases.
 """
 
 import argparse
@@ -25,6 +26,7 @@ precision = "single"
 space = 20
 products = 10
 fixed = true
+memory_gb = {memory_gb}
 """
 
 
@@ -49,6 +51,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--backend", default="csb")
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 6])
     parser.add_argument("--layout", nargs="+", default=["triangle", "dealt"])
+    parser.add_argument("--memory-gb", type=float, default=16.0, help="what each rank is told that it may use")
     return parser.parse_args()
 
 
@@ -56,7 +59,8 @@ def _measured(options: argparse.Namespace, ranks: int, layout: str) -> tuple[int
     """Largest sum over processes, largest process, seconds."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "case.toml"
-        text = CASE.format(nucleus=options.nucleus, nmax=options.nmax, backend=options.backend)
+        words = {name: getattr(options, name) for name in ("nucleus", "nmax", "backend", "memory_gb")}
+        text = CASE.format(**words)
         path.write_text(text + (f'layout = "{layout}"\n' if options.backend == "csb" and ranks > 1 else ""))
         command = [sys.executable, "-m", "eigenwerk.cli.entry", "ncci", "run", str(path)]
         command += ["-o", f"{folder}/out", "--device", "cpu"]

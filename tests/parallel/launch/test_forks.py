@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from eigenwerk.parallel.launch.forks import can_fork
 from running import LIMIT, still_there
 
 pytestmark = pytest.mark.ranks
@@ -47,9 +46,9 @@ with open("loaded.txt", "a") as file:
 def start(tmp_path):
     """Starts a parent of three ranks; what they load runs `body`."""
 
-    def run(body="", *words, omp="1"):
+    def run(body="", *words, omp="1", rank=RANK):
         (tmp_path / "loaded.py").write_text(NOTE + body)
-        (tmp_path / "rank.py").write_text(RANK)
+        (tmp_path / "rank.py").write_text(rank)
         return subprocess.Popen(
             [sys.executable, "-c", PARENT, *words], cwd=tmp_path, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": omp},
@@ -128,8 +127,13 @@ def test_a_killed_parent_takes_the_loader_with_it(start, tmp_path):
     assert not still_there([loader])
 
 
-def test_ranks_of_several_threads_each_load_for_themselves(start, tmp_path):
-    process = start(omp="2")
-    process.communicate(timeout=LIMIT)
-    assert process.returncode == 0 and len(loaders(tmp_path)) == 3
-    assert can_fork({"OMP_NUM_THREADS": "1"}) and not can_fork({"OMP_NUM_THREADS": "2,1"}) and not can_fork({})
+def test_threads_that_a_library_computes_with_begin_again_in_each_rank(start, tmp_path):
+    count = "import numpy\ndef threads():\n    return len(os.listdir('/proc/self/task'))\n"
+    (tmp_path / "counted.py").write_text(f"import os\n{count}a = numpy.ones((600, 600)); a @ a\nprint(threads())")
+    environ = os.environ | {"OMP_NUM_THREADS": "2"}
+    alone = subprocess.run([sys.executable, "counted.py"], cwd=tmp_path, env=environ, capture_output=True, text=True)
+    work = "a = loaded.numpy.ones((600, 600)); a @ a\nprint(loaded.threads(), file=open(f'threads{rank}', 'w'))"
+    process = start(count, omp="2", rank=RANK + work)
+    _, err = process.communicate(timeout=LIMIT)
+    assert (process.returncode, err) == (0, "") and len(loaders(tmp_path)) == 1
+    assert {(tmp_path / f"threads{rank}").read_text() for rank in range(3)} == {alone.stdout}

@@ -13,11 +13,9 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO
-
-from eigenwerk.parallel.launch.environment import wished_threads
 
 PR_SET_CHILD_SUBREAPER = 36
 """From <sys/prctl.h>: who has it adopts children of its children that are left alone."""
@@ -25,10 +23,9 @@ PR_SET_CHILD_SUBREAPER = 36
 LOADER = "eigenwerk.parallel.launch.loader"
 
 
-def can_fork(environ: Mapping[str, str]) -> bool:
-    """Whether ranks with this environment may be forks: on Linux, with one thread each, because libraries that compute
-    with several have started them when they are loaded, and a fork has none of them."""
-    return sys.platform.startswith("linux") and wished_threads(environ) == 1
+def can_fork() -> bool:
+    """Whether ranks may be forks; they are where the loader finds that nothing stands against it."""
+    return sys.platform.startswith("linux")
 
 
 class Loader:

@@ -53,8 +53,8 @@ def run_ranks(
 
     threads: OMP_NUM_THREADS of each rank, unless the user has set it.  say: how the parent speaks to the user.  words:
     what rank 0 is given (`given_words`), that JSON can hold.  saved: what the run has saved so far, a sentence, or
-    empty.  modules: what every rank loads and may have in common with the others (`forks`); they must start no thread
-    and ask no GPU.  The command is Python with -m then.
+    empty.  modules: what every rank loads and may have in common with the others (`forks`); they must ask
+    no GPU.  The command is Python with -m then.
     """
     children = _RankProcesses(say, saved)
     meeting = tempfile.TemporaryDirectory(prefix="eigenwerk-", ignore_cleanup_errors=True)
@@ -123,7 +123,7 @@ class _RankProcesses:
     def start(self, command: Sequence[str], ranks: int, threads: int, folder: str, modules: Sequence[str]) -> None:
         """Start all."""
         environs = [rank_environment(rank, ranks, threads, folder) for rank in range(ranks)]
-        if modules and can_fork(environs[0]) and self._start_forks(command, environs, modules):
+        if modules and can_fork() and self._start_forks(command, environs, modules):
             return
         for rank, environ in enumerate(environs):
             self._start_one(command, rank, environ)

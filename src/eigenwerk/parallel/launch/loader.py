@@ -13,6 +13,8 @@ import runpy
 import signal
 import socket
 import sys
+import time
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +24,9 @@ from eigenwerk.parallel.launch.own_process import quick_imports
 PR_SET_NAME = 15
 """From <sys/prctl.h>: how `ps` and `top` call the process."""
 
+PATIENCE = 0.2
+"""Seconds that threads which have been told to end get for it."""
+
 
 def main(number: int) -> None:
     """Loads, forks, and ends at once; a fork comes back from here when it has become a rank and has done its work."""
@@ -30,7 +35,7 @@ def main(number: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     line = socket.socket(fileno=number)
     job = _loaded(line)
-    if job is None or len(os.listdir("/proc/self/task")) > 1:  # a thread that a library has started would be missing
+    if job is None or not _alone():
         os._exit(1)
     numbers = []
     for rank in range(len(job["environs"])):
@@ -54,6 +59,20 @@ def _loaded(line: socket.socket) -> dict[str, Any] | None:
         return job
     except Exception:
         return None
+
+
+def _alone() -> bool:
+    """Whether a fork lacks no thread: those with which libraries compute end before a fork and begin again when they
+    are needed; others go on here and would be missing there."""
+    with warnings.catch_warnings(action="ignore"):  # Python's, of forks beside threads
+        pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    limit = time.monotonic() + PATIENCE
+    while (threads := len(os.listdir("/proc/self/task"))) > 1 and time.monotonic() < limit:
+        time.sleep(0.01)
+    return threads == 1
 
 
 def _become(rank: int, job: dict[str, Any], line: socket.socket) -> None:
