@@ -4,8 +4,9 @@
 
 Whole runs of `eigenwerk ncci run`, JISP16 at 20 MeV, stored blocks in single precision, a few Lanczos steps.  Memory is
 the proportional set size of all processes together (a page that k of them have counts 1/k for each), the largest sum
-that was seen; looked at several times a second.  Rows of a table in Markdown.  --memory-gb: the estimate counts for each rank
-what ranks have in common, and would refuse larger cases.
+that was seen; looked at several times a second.  Rows of a table in Markdown.
+
+--memory-gb: the estimate counts for each rank what ranks have in common, and would refuse larger cases.
 """
 
 import argparse
