@@ -53,7 +53,7 @@ def main() -> None:
         with (folder / "INCAR").open("a") as incar:
             incar.write("\nLHFCALC = .TRUE.\nHFSCREEN = 0.2\n")
         print(f"{of_ranks[4]['device']}; published: {PUBLISHED_HOURS}")
-        print("| GPUs | t_init (s) | application (s) | step (s) | t_post (s) | all (s) | plan, H200: application, step |")
+        print("| GPUs | t_init (s) | application (s) | step (s) | t_post (s) | all (s) | plan, H200: both |")
         print("|---|---|---|---|---|---|---|")
         four = planned(folder, 4)
         for gpus in (2, 4, 8, 16, 32, 64):
