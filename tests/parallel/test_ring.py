@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from eigenwerk.parallel.device_clock import record_device
-from eigenwerk.parallel.ring import ring
+from eigenwerk.parallel.ring import WayBack, ring
 from eigenwerk.parallel.serial import ALONE
 from eigenwerk.trace import Trace
 from eigenwerk.traffic import TRAVEL, hidden_travel
@@ -43,6 +43,25 @@ def test_one_rank_has_its_own_block_and_no_buffer():
     assert owner == 0
     assert block is own
     assert not trace.as_dict()["phases"]
+
+
+def given_back(world):
+    """On one rank: what the others have made of its block, which says who they are; and of what the sum consists."""
+    shapes = [block_of(rank).shape for rank in range(world.size)]
+    back = WayBack(world, torch.zeros_like(block_of(world.rank)), world.trace, TRAVEL)
+    for step, (owner, block) in enumerate(ring(world, block_of(world.rank), shapes, world.trace, TRAVEL)):
+        if 0 < 2 * step <= world.size:
+            back.start(owner, block * (1 + world.rank))
+    back.finish()
+    return back.total_x
+
+
+@pytest.mark.ranks
+@pytest.mark.parametrize(("size", "transport"), [(2, "gloo"), (3, "gloo"), (4, "gloo"), (3, "mpi")])
+def test_what_ranks_make_of_blocks_comes_back_to_their_owners(ranks, size, transport):
+    for rank, total in enumerate(ranks(size, transport).run(given_back)):
+        makers = [(rank + step) % size for step in range(1, size // 2 + 1)]
+        assert torch.equal(total, block_of(rank) * sum(1 + maker for maker in makers))
 
 
 def hidden(world, work):

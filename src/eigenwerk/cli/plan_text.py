@@ -10,7 +10,7 @@ from eigenwerk.cli.moving.table import clock
 from eigenwerk.cli.moving.words import points
 from eigenwerk.cli.output_sizes import FIRST_STEPS, FORCE_STEPS, SCF_STEPS, steps_of_motion
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.plan.exchange_cost import FORCES, application_seconds, expected_applications
+from eigenwerk.dft.plan.exchange_cost import FORCES, application_seconds, done_once, expected_applications
 from eigenwerk.dft.plan.plan import Plan
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.units import HARTREE_EV
@@ -69,9 +69,16 @@ def _plan(plan: Plan) -> Document:
             "passing": {item.name: item.bytes for item in plan.memory.items if item.passing},
         },
         "step": {"seconds": plan.cost.seconds, "phases": dict(plan.cost.phases)},
-        "exchange": {"seconds": application_seconds(plan.size, layout, plan.machine)} if plan.size.mesh else None,
+        "exchange": _exchange_seconds(plan) if plan.size.mesh else None,
         "fits": plan.fits,
     }
+
+
+def _exchange_seconds(plan: Plan) -> Document:
+    """Of an application, and of forces and stress."""
+    asked = plan.size, plan.layout, plan.machine
+    seconds = application_seconds(*asked)
+    return {"seconds": seconds, "forces": FORCES[done_once(*asked)] * seconds}
 
 
 def lines(found: Document) -> Iterator[Line]:
@@ -145,7 +152,7 @@ def _exchange(plan: Document, count: int | None) -> Iterator[Line]:
     seconds, step = plan["exchange"]["seconds"], plan["step"]["seconds"]
     steps = STEPS_BEFORE + STEPS_BETWEEN * count
     yield f"  {'one application':<28}{duration(seconds):>8}  to all bands", PLAIN
-    whole = duration((count + FORCES) * seconds + steps * step)
+    whole = duration(count * seconds + plan["exchange"]["forces"] + steps * step)
     yield f"  {'all together':<28}{whole:>8}  {count} of them, some {steps} steps, and forces", PLAIN
 
 
