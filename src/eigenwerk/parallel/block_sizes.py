@@ -27,11 +27,12 @@ EXCHANGE_TABLE_BYTES, DEVICE_EXCHANGE_TABLE_BYTES = 2**28, 2**31
 EXCHANGE_SOURCE_BYTES = 2**33
 """Occupied orbitals on the grid that a GPU keeps during an application of exact exchange, if there is room for all."""
 
-EXCHANGE_MIRROR_BYTES, DEVICE_EXCHANGE_MIRROR_BYTES = 2**30, 3 * 2**33
-"""Orbitals on the grid, and what exact exchange makes of them, where every pair of them is done once: all at a time."""
+EXCHANGE_ONCE_BYTES, DEVICE_EXCHANGE_ONCE_SHARE = 2**30, 0.3
+"""Orbitals on the grid, and what exact exchange makes of them, where every pair of them is done once: all at a time, on
+a processor, and as a share of a GPU's memory."""
 
-EXCHANGE_OWN_SHARE = 0.5
-"""Of the points of a mesh that must be a rank's own, for pairs to be done once."""
+EXCHANGE_PLAIN_SHARE = 0.5
+"""Of the points of a mesh that must be irreducible ones, for pairs to be done once."""
 
 EXCHANGE_LEAST_POINTS, DEVICE_EXCHANGE_LEAST_POINTS = 10**5, 10**9
 """Of all grids of pairs between two k-points, for the same: with fewer, calls take longer than grids."""
@@ -61,23 +62,19 @@ def exchange_table_bytes(grid_bytes: float) -> int:
     return DEVICE_EXCHANGE_TABLE_BYTES if grid_bytes == DEVICE_GRID_BYTES else EXCHANGE_TABLE_BYTES
 
 
-def pairs_once(own: int, mesh: int, grids: float, points: int, grid_bytes: float) -> bool:
-    """Whether exact exchange does each pair of orbitals once: of `mesh` points most are a rank's own, and two points
-    have enough to do, `grids` of so many points; else several points at a time are faster."""
+def pairs_once(plain: int, mesh: int, grids: float, points: int, grid_bytes: float) -> bool:
+    """Whether exact exchange does each pair of orbitals once: of `mesh` points most are `plain`, no images of others,
+    and a rank's orbitals of two points have enough to do, `grids` of so many points; else several points at a time are
+    faster."""
     on_device = grid_bytes == DEVICE_GRID_BYTES
     least = DEVICE_EXCHANGE_LEAST_POINTS if on_device else EXCHANGE_LEAST_POINTS
-    return own >= EXCHANGE_OWN_SHARE * mesh and grids * points >= least
+    return plain >= EXCHANGE_PLAIN_SHARE * mesh and grids * points >= least
 
 
 def once_bytes(own: int, bands: float, occupied: float, points: int, itemsize: int = 8) -> float:
     """Bytes of a rank's orbitals on grids of so many points where each pair comes once: `own` k-points, grids of all
     bands with what is made of them in double precision, and of occupied ones times weights."""
     return own * points * (bands * (16 + itemsize) + occupied * itemsize)
-
-
-def room_for_once(grid_bytes: float) -> int:
-    """Bytes that there are for these, where orbitals on the grid have grid_bytes."""
-    return DEVICE_EXCHANGE_MIRROR_BYTES if grid_bytes == DEVICE_GRID_BYTES else EXCHANGE_MIRROR_BYTES
 
 
 def points_in_block(points: int, point_bytes: int, block_bytes: float) -> int:

@@ -9,7 +9,9 @@ from eigenwerk.parallel.block_sizes import (
     CACHE_BLOCK_BYTES,
     CACHE_GRID_BYTES,
     DEVICE_BLOCK_SHARE,
+    DEVICE_EXCHANGE_ONCE_SHARE,
     DEVICE_GRID_BYTES,
+    EXCHANGE_ONCE_BYTES,
 )
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import ProcessGrid
@@ -56,10 +58,18 @@ class Runtime:
     @property
     def block_bytes(self) -> int:
         """Bytes of the coefficients of a block of k-points that is solved together."""
-        usual = CACHE_BLOCK_BYTES
-        if self.device.type != "cpu":
-            usual = int(torch.cuda.get_device_properties(self.device).total_memory * DEVICE_BLOCK_SHARE)
+        usual = CACHE_BLOCK_BYTES if self.device.type == "cpu" else int(self._device_memory * DEVICE_BLOCK_SHARE)
         return usual if self.block_limit is None else min(usual, self.block_limit)
+
+    @property
+    def once_bytes(self) -> int:
+        """Bytes of a rank's orbitals on the grid, all at a time, in exact exchange with each pair done once."""
+        on_device = self.device.type != "cpu"
+        return int(self._device_memory * DEVICE_EXCHANGE_ONCE_SHARE) if on_device else EXCHANGE_ONCE_BYTES
+
+    @property
+    def _device_memory(self) -> int:
+        return int(torch.cuda.get_device_properties(self.device).total_memory)
 
     @property
     def threads(self) -> int:

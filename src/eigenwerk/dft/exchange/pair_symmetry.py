@@ -23,7 +23,7 @@ from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pair_loops import PairTable
 from eigenwerk.dft.exchange.pair_shares import Meeting, Turn, width_of
 from eigenwerk.dft.exchange.pairs import Fields, Mirror, Targets
-from eigenwerk.parallel.block_sizes import once_bytes, pairs_once, room_for_once
+from eigenwerk.parallel.block_sizes import once_bytes, pairs_once
 from eigenwerk.parallel.ring import WayBack
 from eigenwerk.traffic import TRAVEL
 
@@ -101,7 +101,7 @@ def applied_to_own(operator: ExchangeOperator, coeff_sknG: torch.Tensor, occ_skn
 
 
 def pays(operator: ExchangeOperator, sources: MeshOrbitals, s: int, count: int) -> bool:
-    """Whether pairs are to be done once, for `count` bands; the same on all ranks.
+    """Whether pairs are to be done once, for `count` bands; collective, the same on all ranks.
 
     Most points of the mesh must be irreducible ones as they are, there must be enough to do for two of them, and
     memory, unless less was asked for.
@@ -121,7 +121,8 @@ def pays(operator: ExchangeOperator, sources: MeshOrbitals, s: int, count: int) 
         return False
     bands, occupied = (ceil(ceil(one / grid.band_ranks) / sharing) for one in (count, occ_kn.shape[1]))
     wanted = once_bytes(ceil(irreducible / grid.groups), bands, occupied, points, operator.pairs.dtype.itemsize)
-    return wanted <= room_for_once(grid_bytes)
+    # GPUs may differ
+    return operator.basis.runtime.world.all(wanted <= operator.basis.runtime.once_bytes)
 
 
 def paired_bands(operator: ExchangeOperator, part: MeshPart, s: int, point: MeshPoint) -> int:

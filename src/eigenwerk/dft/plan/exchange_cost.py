@@ -16,7 +16,7 @@ from math import ceil, log10
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import Machine
-from eigenwerk.parallel.block_sizes import once_bytes, pairs_once, room_for_once
+from eigenwerk.parallel.block_sizes import once_bytes, pairs_once
 
 PAIR, CALL = 3.5, 0.6e-3
 """Time of a pair over that of its two FFTs; seconds for two points before there are pairs, on one core."""
@@ -36,7 +36,7 @@ MIRRORED = 0.7
 def done_once(size: JobSize, layout: Layout, machine: Machine) -> bool:
     """Whether each pair of orbitals is done once."""
     own, sharing = size.filled // layout.band_ranks, 2 if size.real else 1
-    if size.exchange_block or bytes_of_all(size, layout) > room_for_once(machine.grid_bytes):
+    if size.exchange_block or bytes_of_all(size, layout) > machine.once_bytes:
         return False
     return pairs_once(size.kpoints, size.mesh, own**2 / sharing, size.wave_points, machine.grid_bytes)
 

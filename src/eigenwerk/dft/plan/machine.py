@@ -3,7 +3,14 @@
 from dataclasses import dataclass, replace
 from math import exp, log
 
-from eigenwerk.parallel.block_sizes import CACHE_BLOCK_BYTES, CACHE_GRID_BYTES, DEVICE_BLOCK_SHARE, DEVICE_GRID_BYTES
+from eigenwerk.parallel.block_sizes import (
+    CACHE_BLOCK_BYTES,
+    CACHE_GRID_BYTES,
+    DEVICE_BLOCK_SHARE,
+    DEVICE_EXCHANGE_ONCE_SHARE,
+    DEVICE_GRID_BYTES,
+    EXCHANGE_ONCE_BYTES,
+)
 
 GIB = 2**30
 
@@ -44,6 +51,11 @@ class Machine:
     def on_device(self) -> bool:
         """Whether it is a GPU."""
         return self.grid_bytes != CACHE_GRID_BYTES
+
+    @property
+    def once_bytes(self) -> float:
+        """As in `Runtime`."""
+        return self.memory * DEVICE_EXCHANGE_ONCE_SHARE if self.on_device else EXCHANGE_ONCE_BYTES
 
     def fft_seconds(self, points: int) -> float:
         """One complex FFT: its arithmetic while it stays in cache, else three passes through memory."""
