@@ -12,7 +12,7 @@ from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import band_density, band_occupancies
 from eigenwerk.dft.exchange.kernel import ExchangeKernel, probe_charge_kernel
-from eigenwerk.dft.exchange.mesh_orbitals import mesh_points
+from eigenwerk.dft.exchange.mesh_points import mesh_points
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
 from eigenwerk.dft.exchange.pair_shape import PairShape

@@ -132,8 +132,11 @@ def with_last_places(near_x: torch.Tensor, lost_x: torch.Tensor) -> torch.Tensor
 
 
 def complex_pairs(x_knG: torch.Tensor) -> torch.Tensor:
-    """Neighbouring numbers as one complex number."""
-    return torch.view_as_complex(x_knG.unflatten(-1, (-1, 2)).contiguous())
+    """Neighbouring numbers as one complex number; a copy where they do not lie so in memory."""
+    pair_knG2 = x_knG.unflatten(-1, (-1, 2)).contiguous()
+    if pair_knG2.storage_offset() % 2:  # a single row of a longer vector
+        pair_knG2 = pair_knG2.clone()
+    return torch.view_as_complex(pair_knG2)
 
 
 @dataclass(frozen=True)

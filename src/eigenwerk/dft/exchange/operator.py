@@ -21,18 +21,12 @@ from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.density import filled_bands
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
-from eigenwerk.dft.exchange.mesh_orbitals import (
-    MeshOrbitals,
-    MeshPart,
-    MeshPoint,
-    OwnBands,
-    SourceBlock,
-    Stars,
-    blocks_of,
-)
+from eigenwerk.dft.exchange.loops.pair_loops import PairTable
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPart, OwnBands, SourceBlock, Stars, blocks_of
+from eigenwerk.dft.exchange.mesh_points import MeshPoint
+from eigenwerk.dft.exchange.pair_fields import Fields, Targets
 from eigenwerk.dft.exchange.pair_grid import PairGrid
-from eigenwerk.dft.exchange.pair_loops import PairTable
-from eigenwerk.dft.exchange.pairs import Fields, PairExchange, Targets, block_of_sources
+from eigenwerk.dft.exchange.pairs import PairExchange, block_of_sources
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES, exchange_bytes

@@ -23,11 +23,12 @@ import torch
 
 from eigenwerk.dft.basis.lattice import square
 from eigenwerk.dft.density import filled_bands
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPart, MeshPoint, SourceBlock, blocks_of
+from eigenwerk.dft.exchange.loops.pair_loops import PairTable
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPart, SourceBlock, blocks_of
+from eigenwerk.dft.exchange.mesh_points import MeshPoint
 from eigenwerk.dft.exchange.operator import ExchangeOperator, Share, Sharing, alone
-from eigenwerk.dft.exchange.pair_loops import PairTable
+from eigenwerk.dft.exchange.pair_fields import Fields, Mirror, PairDerivatives, Targets
 from eigenwerk.dft.exchange.pair_symmetry import OwnPoint, done_once, paired_bands, pays
-from eigenwerk.dft.exchange.pairs import Fields, Mirror, PairDerivatives, Targets
 from eigenwerk.dft.terms.term import OrbitalDerivatives
 from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES
 

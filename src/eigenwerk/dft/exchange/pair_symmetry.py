@@ -18,11 +18,12 @@ from typing import Protocol
 import torch
 
 from eigenwerk.dft.density import filled_bands
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPart, MeshPoint, OwnBands, SourceBlock, blocks_of
+from eigenwerk.dft.exchange.loops.pair_loops import PairTable
+from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPart, OwnBands, SourceBlock, blocks_of
+from eigenwerk.dft.exchange.mesh_points import MeshPoint
 from eigenwerk.dft.exchange.operator import ExchangeOperator
-from eigenwerk.dft.exchange.pair_loops import PairTable
+from eigenwerk.dft.exchange.pair_fields import Fields, Mirror, Targets
 from eigenwerk.dft.exchange.pair_shares import Meeting, Turn, width_of
-from eigenwerk.dft.exchange.pairs import Fields, Mirror, Targets
 from eigenwerk.parallel.block_sizes import once_bytes, pairs_once
 from eigenwerk.parallel.ring import WayBack
 from eigenwerk.traffic import TRAVEL

@@ -10,7 +10,6 @@ waves and a grid of their own (pair_grid.py).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import pi
 
@@ -19,12 +18,13 @@ import torch
 
 from eigenwerk.dft.basis.lattice import square
 from eigenwerk.dft.basis.orbital_fft import FilledGrid, to_points, to_waves
-from eigenwerk.dft.exchange import pair_loops_cuda, pair_loops_native, pair_passes_cuda
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
+from eigenwerk.dft.exchange.loops import pair_loops_cuda, pair_loops_native, pair_passes_cuda
+from eigenwerk.dft.exchange.loops.pair_loops import PairLoops, PairTable
 from eigenwerk.dft.exchange.mesh_orbitals import SourceBlock, blocks_of, precision_of
 from eigenwerk.dft.exchange.pair_charges import HARMONICS, PairCharges, pair_charges
+from eigenwerk.dft.exchange.pair_fields import Fields, Mirror, PairDerivatives, PairWaves, Targets
 from eigenwerk.dft.exchange.pair_grid import PairGrid
-from eigenwerk.dft.exchange.pair_loops import PairLoops, PairTable
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.single_precision import LOWER
 from eigenwerk.parallel.block_sizes import exchange_bytes, exchange_table_bytes
@@ -35,98 +35,6 @@ TARGETS_TOGETHER, TARGETS_OF_PASSES = 64, 16
 
 SAME_WAVE = 1e8
 """Wave vectors that agree to as many parts are one."""
-
-
-@dataclass(frozen=True)
-class PairWaves:
-    """Plane waves q+G of pair densities and what depends on them.
-
-    wave_Gc, vector_Gv: q+G of the sphere, fractional and in bohr⁻¹, place_G on the grid; kernel_R: v(q+G) over volume
-    and number of points, on the grid, zero outside of the sphere; phase_S: of compensation charges.
-    """
-
-    wave_Gc: np.ndarray
-    vector_Gv: torch.Tensor
-    place_G: torch.Tensor
-    kernel_R: torch.Tensor
-    phase_S: torch.Tensor | None
-
-    @property
-    def nbytes(self) -> int:
-        """Memory."""
-        tables = (self.vector_Gv, self.place_G, self.kernel_R, self.phase_S)
-        return self.wave_Gc.nbytes + sum(0 if table is None else table.nbytes for table in tables)
-
-
-@dataclass(frozen=True)
-class Targets:
-    """Orbitals that V_x is applied to, and what it makes of them: tR on the grid, tI coefficients of projectors."""
-
-    u_tR: torch.Tensor
-    proj_tI: torch.Tensor
-    out_tR: torch.Tensor
-    out_tI: torch.Tensor
-
-    @staticmethod
-    def of(fields: "Fields", kind: torch.dtype) -> "Targets":
-        """With nothing made of them yet; kind: of the results."""
-        out_tR, out_tI = (torch.zeros_like(one, dtype=kind) for one in (fields.u_tR, fields.proj_tI))
-        return Targets(fields.u_tR, fields.proj_tI, out_tR, out_tI)
-
-    def some(self, t: slice) -> "Targets":
-        """Some of them; what is added to their results is added to these."""
-        return Targets(self.u_tR[t], self.proj_tI[t], self.out_tR[t], self.out_tI[t])
-
-
-@dataclass(frozen=True)
-class Fields:
-    """Orbitals as in `Targets`."""
-
-    u_tR: torch.Tensor
-    proj_tI: torch.Tensor
-
-    def some(self, t: slice) -> "Fields":
-        """Some of them."""
-        return Fields(self.u_tR[t], self.proj_tI[t])
-
-    def times(self, factor: float) -> "Fields":
-        """All times a factor."""
-        return self if factor == 1 else Fields(self.u_tR * factor, self.proj_tI * factor)
-
-
-@dataclass(frozen=True)
-class Mirror:
-    """What conjugate potentials V*_nm make of sources: nR on the grid, nI coefficients of projectors."""
-
-    out_nR: torch.Tensor
-    out_nI: torch.Tensor
-
-    def some(self, n: slice) -> "Mirror":
-        """Of some sources."""
-        return Mirror(self.out_nR[n], self.out_nI[n])
-
-    def plus(self, other: "Mirror") -> None:
-        """Add others."""
-        self.out_nR.add_(other.out_nR)
-        self.out_nI.add_(other.out_nI)
-
-
-@dataclass(frozen=True)
-class PairDerivatives:
-    """Of pairs, with weights f_t w_n: square_qR = Σ |Ω N ρ|² of each wave vector; slope_y = Re Σ Q* V at the points of
-    spheres (`PairCharges.add_table_slopes`)."""
-
-    square_qR: torch.Tensor
-    slope_y: torch.Tensor
-
-    @staticmethod
-    def nothing(charges: PairCharges, table: PairTable, like: torch.Tensor) -> "PairDerivatives":
-        """Of no pair."""
-        return PairDerivatives(like.new_zeros(table.kernel_qR.shape), charges.no_table_slopes())
-
-    def plus(self, other: "PairDerivatives") -> "PairDerivatives":
-        """Of both."""
-        return PairDerivatives(self.square_qR.add_(other.square_qR), self.slope_y.add_(other.slope_y))
 
 
 class PairExchange:

@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
+from eigenwerk.dft.exchange.loops.pair_loops import PairTable
+from eigenwerk.dft.exchange.loops.pair_loops_cuda import C_REAL, tables_by_point
 from eigenwerk.dft.exchange.pair_charges import HARMONICS, PairCharges
-from eigenwerk.dft.exchange.pair_loops import PairTable
-from eigenwerk.dft.exchange.pair_loops_cuda import C_REAL, tables_by_point
 from eigenwerk.parallel.kernels.cuda import integer, kernel, maybe_pointer, number, pointer, shared_bytes
 
 SOURCE = "".join(

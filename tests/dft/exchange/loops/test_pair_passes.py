@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.exchange import pair_loops_cuda, pair_passes_cuda
+from eigenwerk.dft.exchange.loops import pair_loops_cuda, pair_passes_cuda
+from eigenwerk.dft.exchange.loops.pair_loops import PairLoops, PairTable
+from eigenwerk.dft.exchange.loops.pair_passes_cuda import Shape, split
 from eigenwerk.dft.exchange.pair_charges import pair_charges
 from eigenwerk.dft.exchange.pair_grid import PairGrid
-from eigenwerk.dft.exchange.pair_loops import PairLoops, PairTable
-from eigenwerk.dft.exchange.pair_passes_cuda import Shape, split
 from emulated_cuda import EmulatedKernel, compiler
 
 H200_BYTES = 232448

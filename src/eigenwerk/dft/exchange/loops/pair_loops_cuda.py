@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 
 import torch
 
+from eigenwerk.dft.exchange.loops.pair_loops import PairLoops
 from eigenwerk.dft.exchange.pair_charges import HARMONICS, PairCharges
-from eigenwerk.dft.exchange.pair_loops import PairLoops
 from eigenwerk.parallel.kernels.cuda import Kernel, can_compile, integer, kernel, maybe_pointer, number, pointer
 
 SOURCE = Path(__file__).with_name("pair_loops.cu").read_text(encoding="ascii")

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.exchange import pair_loops_cuda, pair_loops_native
 from eigenwerk.dft.exchange.kernel import screened_kernel
+from eigenwerk.dft.exchange.loops import pair_loops_cuda, pair_loops_native
+from eigenwerk.dft.exchange.loops.pair_loops import PairLoops
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pair_charges import pair_charges
 from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
 from eigenwerk.dft.exchange.pair_grid import PairGrid
-from eigenwerk.dft.exchange.pair_loops import PairLoops
 
 ERROR = {torch.complex128: 1e-13, torch.complex64: 1e-5}
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]

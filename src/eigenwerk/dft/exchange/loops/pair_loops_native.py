@@ -2,8 +2,8 @@
 
 import torch
 
+from eigenwerk.dft.exchange.loops.pair_loops import PairLoops
 from eigenwerk.dft.exchange.pair_charges import HARMONICS, PairCharges
-from eigenwerk.dft.exchange.pair_loops import PairLoops
 from eigenwerk.parallel.kernels.cpu import PRELUDE, Kernel, kernel
 
 SOURCE = """
