@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.xc.evaluation import Evaluation, energy_and_derivatives, energy_density, uncompiled
+from eigenwerk.functionals.b3lyp import BECKE_FLOOR
 from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.table import FUNCTIONALS, PARTS, find_functional
 
@@ -41,8 +42,11 @@ def test_energy_and_derivatives_agree_with_libxc(name, spins, libxc, libxc_parts
 @pytest.mark.parametrize("spins", [1, 2])
 @pytest.mark.parametrize("name", PARTS)
 def test_parts_agree_with_libxc(name, spins, libxc, points):
-    density_sx, sigma_yx = points(spins)
     """The scale is that of exchange, too: correlation, and the exponential end of RPBE's dE/dsigma, lose digits."""
+    density_sx, sigma_yx = points(spins)
+    if name == "GGA_X_B88":  # nothing below that is Becke's here
+        dense_x = (density_sx > BECKE_FLOOR).all(axis=0)
+        density_sx, sigma_yx = density_sx[:, dense_x], sigma_yx[:, dense_x]
     expected, _ = libxc.evaluate_sum((name.lower(),), density_sx, sigma_yx)
     _, scale = libxc.evaluate_sum((name.lower(), "lda_x"), density_sx, sigma_yx)
     scale[2] += 0.01 * density_sx.sum(axis=0) ** (-4 / 3)
