@@ -74,9 +74,10 @@ def _settings(settings: list[Document]) -> Iterator[Line]:
     shown = {setting["tag"]: _value(setting) for setting in settings}
     first = [setting for setting in settings if setting["given"]]
     second = [setting for setting in settings if not setting["given"] and setting["origin"] != "default"]
+    names = max([9, *(len(setting["tag"]) for setting in (*first, *second))]) + 1
     width = min(44, max((len(shown[setting["tag"]]) for setting in (*first, *second)), default=0)) + 2
     for setting in (*first, *second):
-        yield f"  {setting['tag']:<10}{shown[setting['tag']]:<{width}}{setting['origin']}", PLAIN
+        yield f"  {setting['tag']:<{names}}{shown[setting['tag']]:<{width}}{setting['origin']}", PLAIN
     rest = ", ".join(f"{s['tag']} {shown[s['tag']]}" for s in settings if s["origin"] == "default")
     for number, text in enumerate(wrap(rest, WIDTH - 12, break_long_words=False)):
         yield f"  {'' if number else 'defaults':<10}{text}", FAINT

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from eigenwerk.cli.check_document import document
@@ -222,3 +223,31 @@ def test_data_sets_without_the_exchange_of_their_cores_are_named(read):
         "INCAR line 3: LHFCALC = .TRUE.: Si.PBE does not hold the exact exchange with the core. Use data sets of "
         "gpaw-data, which have it for all elements."
     ]
+
+
+LIF = "LiF\n4.0\n0 .5 .5\n.5 0 .5\n.5 .5 0\nLi F\n1 1\nDirect\n0 0 0\n.5 .5 .5\n"
+
+
+@pytest.mark.parametrize(
+    ("mesh", "screening", "severity", "expected"),
+    [
+        # levels of LiF with 2 x 2 x 2 points are 0.9 eV too low, its energy by 0.44 eV for each electron
+        ("2 2 2", 0.2, "warning", "for each electron too low"),
+        ("2 2 2", 0.2, "warning", "Take 4 x 4 x 4 points"),
+        ("4 4 4", 0.2, "", ""),
+        ("3 3 3", 0.01, "error", "Set HFSCREEN = 0.2, or 0"),
+    ],
+)
+def test_too_few_points_for_a_screened_interaction_are_told_with_the_error(
+    tmp_path, mesh, screening, severity, expected
+):  # fmt: skip
+    inputs = folder_reader(tmp_path, begin=HYBRID, poscar=LIF, mesh=mesh)(f"HFSCREEN = {screening}\n")
+    found = [problem for problem in inputs.problems if "too few k-points" in problem.message]
+    assert [problem.severity for problem in found] == [severity] * bool(severity)
+    assert all(expected in f"{problem.message}. {problem.remedy}" for problem in found)
+
+
+def test_the_error_of_levels_is_the_same_by_images_and_as_an_integral():
+    cube = 12.0 * np.eye(3)
+    below, above = (exchange.level_error(cube, Hybrid.of(0.25, x / 12.0)) for x in (0.999, 1.001))
+    assert below == pytest.approx(above, rel=0.02)

@@ -164,7 +164,7 @@ def _bands(result: RunResult) -> list[str]:
         if edge is not None:
             lines.append(f"  {name:<22}{edge.energy:>12.4f} eV  at {bands.place(edge)}{spin_words(edge, spins)}")
     if gap.gap is not None:
-        lines.append(f"  {'band gap':<22}{gap.gap:>12.4f} eV, {'direct' if gap.is_direct else 'indirect'}")
+        lines.append(f"  {'band gap':<22}{gap.gap:>12.4f} eV, {gap.kind}")
     if not gap.is_direct and gap.direct_at is not None:
         at = f"at {bands.place(gap.direct_at)}{spin_words(gap.direct_at, spins)}"
         lines.append(f"  {'direct gap':<22}{gap.direct_gap:>12.4f} eV  {at}")

@@ -279,9 +279,9 @@ def _as_triple(counts: Sequence[int] | np.ndarray) -> Mesh:
 
 def _check_mesh(mesh: Mesh, shift: Shift) -> None:
     if len(mesh) != 3 or any(int(count) != count or count < 1 for count in mesh):
-        raise InputError(f"The k-point mesh {tuple(mesh)} must be three whole numbers of at least 1.")
+        raise InputError(f"The k-point mesh {tuple(mesh)} must be three whole numbers of at least 1, such as 4 4 4.")
     if mesh[0] * mesh[1] * mesh[2] > MOST_POINTS:
-        raise InputError(f"The k-point mesh {tuple(mesh)} has more than {MOST_POINTS} points.")
+        raise InputError(f"The k-point mesh {tuple(mesh)} has more than {MOST_POINTS} points. Choose fewer.")
     if len(shift) != 3 or not np.isfinite(shift).all():
         raise InputError(f"The shift {tuple(shift)} of the k-point mesh must be three numbers.")
 

@@ -196,7 +196,8 @@ class Draft:
                 self.findings.note("POSCAR", note)
             check_mesh(self.kpoints, self.symmetry, source, self.findings)
             if self.incar.get("LHFCALC"):
-                check_points_of_exchange(self.kpoints, self._hybrid, self.incar, source, self.findings)
+                lattice_cv = self.structure.lattice_cv
+                check_points_of_exchange(self.kpoints, lattice_cv, self._hybrid, source, self.findings)
                 self._downsampling = downsampling_of(self.incar, self.kpoints, self._hybrid, self.findings)
 
     def _second_points(self) -> None:

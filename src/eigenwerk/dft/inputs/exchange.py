@@ -1,6 +1,10 @@
 """LHFCALC and its tags: exact exchange beside shares of a functional (no torch here)."""
 
 from collections.abc import Iterable
+from itertools import product
+from math import ceil, erfc, pi, sqrt
+
+import numpy as np
 
 from eigenwerk.dft.basis.grids import PAIR_FACTOR
 from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
@@ -14,7 +18,7 @@ from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.hybrid import B3LYP, SHARES, Hybrid
 from eigenwerk.functionals.table import LIBXC_HYBRIDS, SHORT_RANGES, find_functional
 from eigenwerk.io.vasp.incar import Incar
-from eigenwerk.units import BOHR_ANGSTROM
+from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 REDUCTIONS = ("NKREDX", "NKREDY", "NKREDZ")
 PARITIES = {"EVENONLY": EVEN, "ODDONLY": ODD}
@@ -25,6 +29,20 @@ PROBE_CHARGE, WIGNER_SEITZ = "probe charge", "Wigner-Seitz"
 
 OF_B3LYP = ("B3", "B5")
 """Words of GGA that serve in hybrids alone, with the shares of B3LYP."""
+
+
+MOST_SCREENED = 1000.0
+"""1/Å: of what erfc(HFSCREEN r)/r leaves, grids around atoms see nothing."""
+
+COARSE, FINE, SENSELESS = 0.05, 0.01, 2.0
+"""eV by which levels are too low where a mesh is too coarse for a screened interaction, where that is nothing to speak
+of, and where nothing else is left."""
+
+REACH = 3.5
+"""erfc is 1e-6 there."""
+
+SHARES_WITHIN = -1.0, 2.0
+"""Fractions of a functional beyond these are worth a word."""
 
 
 def hybrid_of(
@@ -79,6 +97,14 @@ def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Find
         findings.add(incar.problem("AEXX", message, "Set AEXX between 0 and 1."))
     elif hybrid.fraction > 1.0:
         findings.add(incar.problem("AEXX", "a fraction of exact exchange outside 0 to 1", severity="warning"))
+    for tag, field in SHARES.items():
+        low, high = SHARES_WITHIN
+        if tag in incar.values and not low <= getattr(hybrid, field) <= high:
+            message = f"a fraction of the functional far outside 0 to 1 (with AEXX = {hybrid.fraction:g})"
+            findings.add(incar.problem(tag, message, severity="warning"))
+    if hybrid.screening > MOST_SCREENED * BOHR_ANGSTROM:
+        message = "this screening leaves nothing of the exact exchange"
+        findings.add(incar.problem("HFSCREEN", message, "Set HFSCREEN = 0.2 (HSE06), or LHFCALC = .FALSE."))
     if incar.get("LDAU"):
         findings.add(incar.problem(
             "LDAU", "+U and exact exchange correct the same error, and both together are not available",
@@ -136,11 +162,11 @@ def _without(
 
 
 def check_points_of_exchange(
-    kpoints: KPoints, hybrid: Hybrid | None, incar: Incar, file: str, findings: Findings
+    kpoints: KPoints, lattice_cv: np.ndarray, hybrid: Hybrid | None, file: str, findings: Findings
 ) -> None:
-    """k-points that exact exchange can sum over.
+    """k-points that exact exchange can sum over, and enough of them.
 
-    hybrid: None where INCAR has errors.
+    lattice_cv: bohr; hybrid: None where INCAR has errors.
     """
     single = len(kpoints.point_kc) == 1 and not kpoints.point_kc.any()
     if kpoints.irreducible_of_full is None and not single and hybrid is not None and not hybrid.screening:
@@ -148,6 +174,36 @@ def check_points_of_exchange(
             file, f"exact exchange of 1/r (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}",
             "Give a mesh, or set HFSCREEN = 0.2.",
         )  # fmt: skip
+    cells_cc = np.eye(3) if single else kpoints.cells_cc
+    if hybrid is None or not hybrid.screening or cells_cc is None:
+        return
+    error = level_error(cells_cc @ lattice_cv, hybrid)
+    if error <= COARSE:
+        return
+    times = next((n for n in range(2, 9) if level_error(n * cells_cc @ lattice_cv, hybrid) < FINE), None)
+    remedy = "Set HFSCREEN = 0.2, or 0: 1/r is corrected for this."
+    if times is not None:
+        mesh = kpoints.mesh or (1, 1, 1)
+        remedy = f"Take {' x '.join(str(times * n) for n in mesh)} points or, of a molecule, a larger box."
+    message = (
+        f"too few k-points for HFSCREEN = {hybrid.screening / BOHR_ANGSTROM:g} 1/Å: exchange reaches images of its "
+        f"hole in the crystal that the mesh stands for. Occupied levels come out up to {error:.3g} eV and energies up "
+        f"to {error / 2:.3g} eV for each electron too low, more so in small cells, so that pressures are wrong, too"
+    )
+    (findings.error if error > SENSELESS else findings.warn)(file, message, remedy)
+
+
+def level_error(crystal_cv: np.ndarray, hybrid: Hybrid) -> float:
+    """a Σ_R erfc(ωR)/R of the lattice in which Bloch waves are periodic, without R = 0, eV: by so much an occupied
+    level of localised electrons is too low where v(0) is π/ω² (`exchange/kernel.py`)."""
+    omega, volume = hybrid.screening, abs(float(np.linalg.det(crystal_cv)))
+    if omega * volume ** (1 / 3) < 1:  # Ewald's formula, of which nothing is left but this, in a cubic cell
+        images = pi / (omega**2 * volume) + 2 * omega / sqrt(pi) - 2.837 / volume ** (1 / 3)
+        return hybrid.fraction * HARTREE_EV * images
+    heights_c = 1 / np.linalg.norm(np.linalg.inv(crystal_cv), axis=0)
+    ranges = [range(-n, n + 1) for n in (ceil(REACH / omega / height) for height in heights_c)]
+    distance_x = np.linalg.norm(np.array(list(product(*ranges))) @ crystal_cv, axis=1)
+    return hybrid.fraction * HARTREE_EV * sum(erfc(omega * r) / r for r in distance_x.tolist() if 0 < r < REACH / omega)
 
 
 def pair_precision_of(incar: Incar) -> str:

@@ -111,9 +111,8 @@ def level_rows(gap: BandGap, fermi_level: float, spins: int) -> list[Row]:
         return [("Fermi level", f"{fermi_level:>12.4f} eV")]
     if gap.gap is None or gap.top is None or gap.bottom is None:
         return [] if gap.top is None else [("highest filled level", _edge_words(gap.top, spins))]
-    kind = "direct" if gap.is_direct else "indirect"
     rows = [
-        ("band gap", f"{gap.gap:>12.4f} eV, {kind} (on this mesh)"),
+        ("band gap", f"{gap.gap:>12.4f} eV, {gap.kind} (on this mesh)"),
         ("valence band top", _edge_words(gap.top, spins)), ("conduction band bottom", _edge_words(gap.bottom, spins)),
     ]  # fmt: skip
     if not gap.is_direct and gap.direct_at is not None:

@@ -42,6 +42,14 @@ class BandGap:
             and (self.top.kpoint, self.top.spin) == (self.bottom.kpoint, self.bottom.spin)
         )
 
+    @property
+    def kind(self) -> str:
+        """In a word or two."""
+        if self.is_direct:
+            return "direct"
+        same = self.top is not None and self.bottom is not None and self.top.kpoint == self.bottom.kpoint
+        return "from spin to spin at one k-point" if same else "indirect"
+
 
 METAL = BandGap(True, 0.0, 0.0, None, None, None)
 

@@ -110,7 +110,10 @@ class _Reader:
 
     def next(self, what: str) -> str:
         if self.position >= len(self.lines):
-            raise InputError(f"{self.file}: the file ends after {len(self.lines)} lines, before {what}.")
+            raise InputError(
+                f"{self.file}: the file ends after {len(self.lines)} lines, before {what}. A mesh takes four lines: a "
+                "title, 0, Gamma, and three numbers such as 4 4 4; or remove the file and set KSPACING in INCAR."
+            )
         self.position += 1
         return self.lines[self.position - 1]
 
