@@ -27,6 +27,7 @@ CHECK_PATH = (
     "eigenwerk.io.paw_xml",
     "eigenwerk.ncci.check_text",
     "eigenwerk.ncci.estimate",
+    "eigenwerk.ncci.refusal",
     "eigenwerk.ncci.sources",
 )
 """Modules that `eigenwerk check` loads, besides all of eigenwerk.io: they must start fast."""

@@ -49,7 +49,7 @@ def main() -> None:
                 f'backend = "{backend}"\nprecision = "{precision}"\nspace = {space}\nproducts = {space}\nfixed = true\n'
             )
             (case,) = read_cases(path)
-            estimated = planned(case, source_of(case).problem(case), "cpu", None)[0].cost(backend).bytes / 1e9
+            estimated = planned(case, source_of(case).problem(case), "cpu")[0].cost(backend).bytes() / 1e9
             told = subprocess.run([sys.executable, "-c", RUN, str(path)], capture_output=True, text=True, check=True)
         measured = int(told.stdout.split()[-1]) / 1e9
         row = f"{estimated:.2f} | {measured:.2f} | {estimated / measured:.2f}"

@@ -113,13 +113,15 @@ def read_relative(folder: Path) -> None:
 
 
 def read_case(folder: Path) -> None:
-    from eigenwerk.ncci.estimate import planned, refuse_what_does_not_fit
+    from eigenwerk.ncci.estimate import planned
     from eigenwerk.ncci.inputs import read_cases
+    from eigenwerk.ncci.refusal import refuse_what_does_not_fit
     from eigenwerk.ncci.sources import source_of
+    from eigenwerk.parallel.main_memory import MemoryShare
 
     for case in read_cases(folder / "case.toml")[:3]:
         problem = source_of(case).problem(case)
-        estimated, memory, backend = planned(case, problem, "cpu", 8e9)
+        estimated, memory, backend = planned(case, problem, "cpu", (MemoryShare(8e9),))
         refuse_what_does_not_fit(case, problem, estimated, backend, memory)
 
 

@@ -181,10 +181,13 @@ def test_check_shows_what_each_rank_needs(case, capsys):
         (row,) = [line for line in out.splitlines() if line.startswith("  pairs")]
         needs[ranks] = float(row.split()[3])
     assert "each of 8 ranks, which has 1 507 589 components" in out and "on their way between ranks" in out
+    assert "for itself on its GPU; ranks of one machine have 79.5 MB in common in its memory" in out
     assert needs["8"] < needs["1"] / 3 and "csb: blocks by layout dealt" in out
     assert main(["ncci", "check", str(case()), "--ranks", "3"]) == 0
     out = capsys.readouterr().out
     assert "  csb " in out and "csb: blocks by layout " in out and "dense" not in out
+    (said,) = [line for line in out.splitlines() if line.startswith("  with pairs each rank has ")]
+    assert "; ranks of one machine have 220" in said and "in common, counted once; 3 ranks on one need " in said
 
 
 def test_more_ranks_than_states_are_refused_by_check(case, capsys):

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from eigenwerk.parallel import device_memory, main_memory
-from eigenwerk.parallel.device_memory import smallest_memory
-from eigenwerk.parallel.main_memory import installed_memory
+from eigenwerk.parallel.device_memory import memory_shares, smallest_memory
+from eigenwerk.parallel.main_memory import MemoryShare, installed_memory
 from eigenwerk.parallel.serial import SerialCommunicator
 
 CPU = torch.device("cpu")
@@ -28,6 +28,22 @@ def test_ranks_of_a_machine_share_its_memory_and_agree_on_the_least(ranks):
 @pytest.mark.ranks
 def test_one_rank_that_does_not_know_is_enough(ranks):
     assert ranks(2, "gloo").run(memory_of_rank, (1,)) == [None, None]
+
+
+def shares_of_rank(world, machines):
+    names, sizes = device_memory.socket.gethostname, device_memory.installed_memory
+    device_memory.socket.gethostname = lambda: f"machine {machines[world.rank]}"
+    device_memory.installed_memory = lambda: 12e9
+    try:
+        return memory_shares(world, CPU)
+    finally:
+        device_memory.socket.gethostname, device_memory.installed_memory = names, sizes
+
+
+@pytest.mark.ranks
+def test_all_ranks_know_how_many_share_each_machine(ranks):
+    assert ranks(3, "gloo").run(shares_of_rank, (0, 0, 1)) == [(MemoryShare(6e9, 2), MemoryShare(12e9, 1))] * 3
+    assert ranks(3, "gloo").run(shares_of_rank, (0, 0, 0)) == [(MemoryShare(4e9, 3),)] * 3
 
 
 def test_one_rank_has_all_of_it():

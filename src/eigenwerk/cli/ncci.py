@@ -19,10 +19,11 @@ from eigenwerk.cli.ranks import become_rank, place_rows, ranks_to_start, run_as_
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.folder_lock import release_locks
 from eigenwerk.ncci.check_text import check_lines
-from eigenwerk.ncci.estimate import planned, refuse_what_does_not_fit
+from eigenwerk.ncci.estimate import planned
 from eigenwerk.ncci.input_settings import SETTINGS
 from eigenwerk.ncci.inputs import Case, read_cases
 from eigenwerk.ncci.ranks.scheme import AUTO, SCHEME_USAGES, scheme_named
+from eigenwerk.ncci.refusal import refuse_what_does_not_fit
 from eigenwerk.ncci.results.convergence import Curve, over_nmax
 from eigenwerk.ncci.results.extrapolation import Limit
 from eigenwerk.ncci.results.level_plot import draw_convergence, draw_levels
@@ -31,6 +32,7 @@ from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.gpus import count_gpus
+from eigenwerk.parallel.main_memory import MemoryShare
 from eigenwerk.parallel.transports.table import REDUCTION_METHODS, REDUCTION_USAGES, TRANSPORT_NAMES, Reductions
 from eigenwerk.parallel.watch.watchdog import Watchdog
 
@@ -221,8 +223,8 @@ def _show(series: list[Levels], folder: Path, quiet: bool) -> None:
 def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> None:
     """Show how large a case is, exactly, and what it would need by each back end; builds nothing.
 
-    Memory is that of this machine; with --gpu-gb that of a GPU; with --ranks that of each of so many processes. Exit
-    code 2 if a run would be refused.
+    Memory is that of this machine; with --gpu-gb that of a GPU; with --ranks that of each of so many processes, and
+    what they have in common if they run on one machine. Exit code 2 if a run would be refused.
     """
     from eigenwerk.ncci.sources import source_of
 
@@ -230,8 +232,8 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> No
     for each in read_cases(case):
         source = source_of(each)
         problem = source.problem(each)
-        device, device_bytes = ("cpu", None) if gpu_gb is None else ("cuda", 1e9 * gpu_gb)
-        estimated, memory, backend = planned(each, problem, device, device_bytes, ranks)
+        device, shares = ("cpu", ()) if gpu_gb is None else ("cuda", (MemoryShare(1e9 * gpu_gb),))
+        estimated, memory, backend = planned(each, problem, device, shares, ranks)
         typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
         try:
             refuse_what_does_not_fit(each, problem, estimated, backend, memory)

@@ -1,6 +1,8 @@
 """What a case would cost, before anything is built: states, nonzeros, memory and time of each back end."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.counting import Counts, count, dimension, nonzeros_countable
@@ -8,9 +10,9 @@ from eigenwerk.ncci.basis.pair_counting import PairCounts, count_pairs
 from eigenwerk.ncci.basis.space import ManyBodySpace
 from eigenwerk.ncci.inputs import Case, SolverSettings, block_size
 from eigenwerk.ncci.problem import CaseSpace
-from eigenwerk.ncci.ranks.layout import triangle_of
+from eigenwerk.ncci.ranks.layout import block_rows_for, triangle_of
 from eigenwerk.ncci.ranks.scheme import scheme_named
-from eigenwerk.parallel.main_memory import installed_memory
+from eigenwerk.parallel.main_memory import MemoryShare, installed_memory
 
 CSB_RATE, FILL_RATE = 2.2e11, {"cpu": 5.5e6, "cuda": 2.0e8}
 """Nonzeros of the half matrix per second and product on one H200; those built per second, by one core or for a GPU."""
@@ -36,15 +38,24 @@ TRAVEL_RATE = {"cpu": 2e9, "cuda": 3e11}
 """Bytes per second that reach each rank in all-gather and reduce-scatter: between processes of one machine by Gloo or
 MPI, between H200 by NCCL (`benchmarks/README.md`, collectives)."""
 
-PROCESS_BYTES = 0.3e9
-"""Python, PyTorch and the program, before anything is computed."""
+PROGRAM_BYTES, RANK_BYTES = 0.22e9, 0.04e9
+"""Python, PyTorch and the program, before anything is computed: once for the ranks of a machine, which are forks of one
+process, and what each of them has written to.  Ranks of other starters have some 0.1 GB more."""
 
-JUMP_BYTES, BUILD_BYTES = 30.0, 0.3e9
-"""While nonzeros are built: for each pair of determinants that differ by one nucleon; for entries at hand, at most,
-else twice the matrix elements.  A fit to what was measured (`benchmarks/ncci/memory.py`)."""
+TABLE_BYTES, MAKING_BYTES = (13.0, 14.0), (13.0, 62.0)
+"""For each jump of one nucleon, and of two as `count_pairs` counts them: in tables of stored blocks; while one rank
+makes these.  This and what follows are fits to measurements (`benchmarks/ncci/memory.py`, `memory_on_ranks.md`)."""
 
-COUPLED_BYTES, BLOCKS_AT_ONCE = 3.2, 4
-"""Observables: J-coupled elements of all operators, for each element between m-states; blocks of m-states at once."""
+AT_HAND, NONZERO_AT_HAND, ORDERED_BYTES = 0.2e9, 20.0, 30.0
+"""While blocks are built: for entries at hand, at most (of several ranks a quarter each), or for each nonzero; for each
+jump of one nucleon that is ordered or remembered."""
+
+COUPLED_BYTES, BLOCKS_AT_ONCE, OBSERVED_AT_HAND = 3.2, 4, 4e7
+"""Observables: J-coupled elements of all operators, for each element between m-states; blocks of m-states at once; for
+products of components, of several ranks a quarter each."""
+
+RUN_BITS = 16, 14
+"""Blocks are counted for each row and run of 2^bits columns, four bytes each: on one rank, on several."""
 
 WORK_BYTES = 1.6e8
 """For the elements that are gathered at once, at most."""
@@ -65,9 +76,16 @@ USUAL_PRODUCTS = 100
 
 @dataclass(frozen=True)
 class Cost:
-    """One back end, for each rank: bytes of the operator, of vectors, and of all else (the program, matrix elements
-    between pairs, what building and observables take); seconds to build and per product, and how many of these vectors
-    travel; how ranks share stored blocks."""
+    """One back end, for each rank: bytes of the operator, of vectors, and of all else (what a process, building and
+    observables take); seconds to build and per product, and how many of these vectors travel; how ranks share stored
+    blocks.
+
+    common_bytes: what ranks of a machine have in common, once for all of them: the program, matrix elements between
+    pairs, tables of jumps.  making_bytes: what one rank of a machine needs for a while to make these, before there are
+    operators and vectors.  host_bytes: of GPUs, such tables, in the memory of the machine; each GPU has its own copy of
+    what it needs, and neither of the other two.  full_ranks: so many have the operator said here, others half of it;
+    None for all.
+    """
 
     backend: str
     operator_bytes: float
@@ -77,11 +95,31 @@ class Cost:
     product_seconds: float
     travel_seconds: float = 0.0
     layout: str = ""
+    common_bytes: float = 0.0
+    making_bytes: float = 0.0
+    host_bytes: float = 0.0
+    full_ranks: int | None = None
 
     @property
-    def bytes(self) -> float:
-        """All of it."""
+    def own_bytes(self) -> float:
+        """What each rank has for itself."""
         return self.operator_bytes + self.vector_bytes + self.other_bytes
+
+    def bytes(self, sharing: int = 1) -> float:
+        """What a rank needs in the mean of `sharing` ranks of a machine, of all those that have the largest operators,
+        with its part of what they have in common."""
+        full = sharing if self.full_ranks is None else min(max(self.full_ranks, 1), sharing)
+        operator = self.operator_bytes * (full + sharing) / (2 * sharing)
+        beside = max(operator + self.vector_bytes, self.making_bytes / sharing)
+        return self.other_bytes + beside + self.common_bytes / sharing
+
+    def fits(self, shares: Sequence[MemoryShare]) -> bool:
+        """Whether it does, on all machines."""
+        return all(self.bytes(share.ranks) <= share.bytes for share in shares)
+
+    def tightest(self, shares: Sequence[MemoryShare]) -> MemoryShare:
+        """Where most is lacking, or least is left."""
+        return max(shares, key=lambda share: self.bytes(share.ranks) - share.bytes)
 
     def usual_seconds(self, block: int) -> float:
         """To build it and to make the products that a few lowest states take, in blocks of vectors."""
@@ -112,6 +150,7 @@ class Estimate:
         return next(cost for cost in self.costs if cost.backend == backend)
 
 
+@lru_cache(maxsize=4)
 def counts_of(space: ManyBodySpace, valence: bool) -> tuple[int, Counts | None]:
     """Dimension, and the nonzeros by kinds where protons and neutrons share one limit."""
     if not nonzeros_countable(space):
@@ -138,26 +177,55 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
     kept = LOBPCG_BLOCKS * block if choice.method == "lobpcg" else kept
     # the solver's; then all components of all states, as arrays for files, and with both signs for observables
     vectors = float(item * max(-(-size // ranks) * (kept + states), 4 * size * states if ranks > 1 else 0))
-    found = count_pairs(problem.space)
-    elements = float(item * found.elements)
+    found = _pair_counts(problem.space)
     costs = [_pairs_cost(found, problem.space.nucleons, size, item, block, vectors, device, ranks)]
-    if ranks > 1:
-        if counts is not None:
-            shared = _csb_on_ranks(counts.nonzeros, found, size, item, block, vectors, choice.layout, device, ranks)
-            costs.insert(0, shared)
-        return Estimate(size, counts, tuple(costs), device, block, ranks)
     if counts is not None:
-        stored, build = counts.nonzeros * (4.0 + item), counts.nonzeros / FILL_RATE[device]
-        product = counts.nonzeros * block / CSB_RATE
-        other = 2 * elements
-        if device == "cpu":
-            product = counts.nonzeros * (CORE_CSB[0] + CORE_CSB[1] * block)
-            other += PROCESS_BYTES + min(BUILD_BYTES, 2 * elements) + JUMP_BYTES * found.jumps
-        costs.insert(0, Cost("csb", stored, vectors, other, build, product))
-    if size <= DENSE_LARGEST:
-        dense = float(item * size**2)
-        costs.append(Cost("dense", dense, vectors, elements + PROCESS_BYTES, size**2 / 1e5, size**2 * block / 1e9))
-    return Estimate(size, counts, tuple(costs), device, block)
+        shared = _csb_on_ranks if ranks > 1 else _csb_cost
+        costs.insert(0, shared(counts.nonzeros, found, size, item, block, vectors, choice.layout, device, ranks))
+    if size <= DENSE_LARGEST and ranks == 1:
+        seconds, common = (size**2 / 1e5, size**2 * block / 1e9), PROGRAM_BYTES + item * found.elements
+        costs.append(Cost("dense", float(item * size**2), vectors, RANK_BYTES, *seconds, common_bytes=common))
+    return Estimate(size, counts, tuple(costs), device, block, ranks)
+
+
+_pair_counts = lru_cache(maxsize=4)(count_pairs)
+"""Other solvers and numbers of ranks are tried for the same space."""
+
+
+def _observed_bytes(found: PairCounts, ranks: int) -> float:
+    """What observables take of each rank."""
+    at_hand = OBSERVED_AT_HAND / (1 if ranks == 1 else 4)
+    return COUPLED_BYTES * found.elements + BLOCKS_AT_ONCE * 8.0 * found.largest + at_hand
+
+
+def _beside_blocks(
+    found: PairCounts, nonzeros: int, item: int, vectors: float, counted: float, device: str, ranks: int
+) -> Cost:
+    """The cost of stored blocks without the blocks and without times.  counted: rows times columns of the largest
+    rectangle that a rank counts at once."""
+    kept = Cost("csb", 0.0, vectors, 0.0, 0.0, 0.0)
+    elements, jumps = float(item * found.elements), (found.one_jumps, found.two_jumps)
+    tables = elements + sum(size * number for size, number in zip(TABLE_BYTES, jumps, strict=True))
+    if device != "cpu":
+        return replace(kept, other_bytes=2 * elements, host_bytes=elements + tables)
+    making = sum(size * number for size, number in zip(MAKING_BYTES, jumps, strict=True))
+    at_hand = min(AT_HAND / (1 if ranks == 1 else 4), NONZERO_AT_HAND * nonzeros / ranks)
+    building = at_hand + ORDERED_BYTES * found.one_jumps / ranks + 4.0 * counted / (1 << RUN_BITS[ranks > 1])
+    other, common = RANK_BYTES + max(building, _observed_bytes(found, ranks)), PROGRAM_BYTES + elements + tables
+    return replace(kept, other_bytes=other, common_bytes=common, making_bytes=max(making + elements - tables, 0.0))
+
+
+def _csb_cost(
+    nonzeros: int, found: PairCounts, size: int, item: int, block: int, vectors: float, layout: str, device: str,
+    ranks: int,
+) -> Cost:  # fmt: skip
+    """That of stored blocks on one rank."""
+    product = nonzeros * block / CSB_RATE
+    if device == "cpu":
+        product = nonzeros * (CORE_CSB[0] + CORE_CSB[1] * block)
+    beside = _beside_blocks(found, nonzeros, item, vectors, float(size) ** 2, device, ranks)
+    stored, build = nonzeros * (4.0 + item), nonzeros / FILL_RATE[device]
+    return replace(beside, operator_bytes=stored, build_seconds=build, product_seconds=product)
 
 
 def _csb_on_ranks(
@@ -171,11 +239,9 @@ def _csb_on_ranks(
     every rank needs whole vectors.
     """
     n_d = triangle_of(ranks)
-    elements = float(item * found.elements)
-    other, fill, travel_rate = 2 * elements, FILL_RATE[device], TRAVEL_RATE[device]
+    fill, travel_rate = FILL_RATE[device], TRAVEL_RATE[device]
     once = twice = nonzeros * block / CSB_RATE / ranks
     if device == "cpu":
-        other += PROCESS_BYTES + min(BUILD_BYTES, 2 * elements) + JUMP_BYTES * found.jumps
         once, twice = (nonzeros * (times * CORE_CSB[0] + CORE_CSB[1] * block) / ranks for times in (1, 2))
     else:
         twice *= 2
@@ -183,14 +249,18 @@ def _csb_on_ranks(
     if layout != "triangle" or n_d is None:
         travel = 2.0 * item * size * block * (1 - 1 / ranks) / travel_rate
         bytes_own, build = nonzeros * (4.0 + item) / ranks, 1.5 * nonzeros / fill / ranks
-        work = 6.0 * item * size * block
-        costs.append(Cost("csb", bytes_own + work, vectors, other, build, once + travel, travel, layout="dealt"))
+        counted, own = (size / block_rows_for(ranks)) ** 2, bytes_own + 6.0 * item * size * block
+        beside = _beside_blocks(found, nonzeros, item, vectors, counted, device, ranks)
+        beside = replace(beside, layout="dealt", operator_bytes=own)
+        costs.append(replace(beside, build_seconds=build, product_seconds=once + travel, travel_seconds=travel))
     if layout != "dealt" and n_d is not None:
         most, part = (n_d + 1) / n_d, item * size * block / n_d
         travel = 2.0 * part * (1 + 1 - 2 / (n_d + 1)) / travel_rate
         bytes_own, build = most * nonzeros * (4.0 + item) / ranks, most * nonzeros / fill / ranks
-        seconds = most * twice + travel
-        costs.append(Cost("csb", bytes_own + 8.0 * part, vectors, other, build, seconds, travel, layout="triangle"))
+        beside = _beside_blocks(found, nonzeros, item, vectors, (size / n_d) ** 2, device, ranks)
+        full, seconds = n_d * (n_d - 1) // 2, most * twice + travel
+        beside = replace(beside, layout="triangle", operator_bytes=bytes_own + 8.0 * part, full_ranks=full)
+        costs.append(replace(beside, build_seconds=build, product_seconds=seconds, travel_seconds=travel))
     return min(costs, key=lambda cost: cost.product_seconds)
 
 
@@ -203,7 +273,7 @@ def _pairs_cost(
     if device != "cpu":
         free = size * nucleons * (nucleons - 1) / 2  # elements whose labels are not occupied, by which the rates go
         tables, product = 0.5 + free / TABLE_RATE, free * block / PAIRS_RATE / ranks + travel
-        return Cost("pairs", work + 1e8, vectors, elements, tables, product, travel)
+        return Cost("pairs", work + 1e8, vectors, elements, tables, product, travel, host_bytes=elements)
     kept = min(8.0 * found.gathers / ranks, KEEP_BYTES)
     lost = 1 - kept * ranks / (8.0 * max(found.gathers, 1))
     places = (CORE_PLACES[0] * found.products + CORE_PLACES[1] * found.gathers) / ranks
@@ -211,24 +281,24 @@ def _pairs_cost(
     product = per_product * found.products + block * per_multiply * found.multiplications
     product += found.gathers * (per_gather + per_element * block)
     product = product / ranks + lost * places + travel
-    gathered = min(WORK_BYTES, 40.0 * found.gathers * block)
-    observables = COUPLED_BYTES * found.elements + BLOCKS_AT_ONCE * 8.0 * found.largest
-    other = PROCESS_BYTES + elements + observables
-    return Cost("pairs", work + kept + gathered, vectors, other, 0.1 + places, product, travel)
+    gathered = min(WORK_BYTES, (8.0 + 2 * item) * found.gathers * block / ranks)
+    other, common = RANK_BYTES + _observed_bytes(found, ranks), PROGRAM_BYTES + elements
+    operator = work + kept + gathered
+    return Cost("pairs", operator, vectors, other, 0.1 + places, product, travel, common_bytes=common)
 
 
 def planned(
-    case: Case, problem: CaseSpace, device: str, device_bytes: float | None, ranks: int = 1
-) -> tuple[Estimate, float, str]:
-    """What a case costs each rank with a device, or a part of it, of so many bytes, the bytes that it may use, and the
-    back end that it takes."""
+    case: Case, problem: CaseSpace, device: str, shares: Sequence[MemoryShare] = (), ranks: int = 1
+) -> tuple[Estimate, tuple[MemoryShare, ...], str]:
+    """What a case costs each rank with a device, the memory that ranks may use, by machines or GPUs that differ in it,
+    and the back end that it takes.  shares: what there is of it; none for this machine and all ranks on it."""
     estimated = estimate(problem, case.solver, case.states, device, ranks)
     refuse_too_many(case, estimated.dimension, ranks)
-    memory = memory_of(case.solver, device_bytes, ranks)
+    memory = memory_of(case.solver, shares, ranks)
     return estimated, memory, choose_backend(estimated, case.solver, memory)
 
 
-def choose_backend(estimated: Estimate, choice: SolverSettings, memory: float) -> str:
+def choose_backend(estimated: Estimate, choice: SolverSettings, shares: Sequence[MemoryShare]) -> str:
     """The back end asked for; `auto` is the stored one where it fits in half of the memory, and building it and the
     usual number of products take less time than by `pairs`; else `pairs`."""
     if choice.backend != "auto":
@@ -236,7 +306,7 @@ def choose_backend(estimated: Estimate, choice: SolverSettings, memory: float) -
     if scheme_named(choice.scheme).simple:
         return "csb"
     cost = {cost.backend: cost for cost in estimated.costs}
-    if "csb" not in cost or cost["csb"].bytes >= 0.5 * memory:
+    if "csb" not in cost or not cost["csb"].fits([replace(share, bytes=0.5 * share.bytes) for share in shares]):
         return "pairs"
     pairs_first = cost["pairs"].usual_seconds(estimated.block) < cost["csb"].usual_seconds(estimated.block)
     return "pairs" if pairs_first else "csb"
@@ -276,44 +346,9 @@ def _refuse_scheme(case: Case, ranks: int) -> None:
         )
 
 
-def refuse_what_does_not_fit(case: Case, problem: CaseSpace, estimated: Estimate, backend: str, memory: float) -> None:
-    """Raises InputError that names the smallest change with which the case would fit."""
-    if backend == "dense" and estimated.dimension > DENSE_LARGEST:
-        raise InputError(
-            f"{case.path}: backend = 'dense' is for tests, up to {DENSE_LARGEST} states; this case has "
-            f'{estimated.dimension}. Set backend = "auto".'
-        )
-    need = estimated.cost(backend).bytes if backend in [cost.backend for cost in estimated.costs] else 0.0
-    if need <= memory:
-        return
-    on = f"on each of {estimated.ranks} ranks " if estimated.ranks > 1 else ""
-    raise InputError(
-        f"{case.path}: {case.title} needs {need / 1e9:.1f} GB {on}with back end {backend} ({estimated.dimension} states"
-        + ("" if estimated.nonzeros is None else f", {estimated.nonzeros} nonzeros")
-        + f"), but there are {memory / 1e9:.1f} GB. {_remedy(case, problem, memory, estimated.ranks)}"
-    )
-
-
-def _remedy(case: Case, problem: CaseSpace, memory: float, ranks: int) -> str:
-    """The first of some changes that fits."""
-    changes = [('backend = "pairs"', replace(case.solver, backend="pairs"))]
-    single = replace(case.solver, backend="pairs", precision="single")
-    changes.append(('backend = "pairs" and precision = "single"', single))
-    for space in (100, 60, 30, max(2, case.states + 3 * block_size(case.solver, case.states))):
-        if space < case.solver.space:
-            words = f'backend = "pairs", precision = "single" and space = {space}'
-            changes.append((words, replace(single, space=space)))
-    for words, choice in changes:
-        tried = estimate(problem, choice, case.states, "cpu", ranks)
-        if tried.cost("pairs").bytes <= memory:
-            return f"It would fit with {words} in [solver] ({tried.cost('pairs').bytes / 1e9:.1f} GB)."
-    if case.max_excitation is not None and case.max_excitation >= 2:
-        return f"No setting of the solver makes it fit; take Nmax = {case.max_excitation - 2}, or a larger machine."
-    return "No setting of the solver makes it fit; take a larger machine."
-
-
-def memory_of(choice: SolverSettings, device_bytes: float | None, ranks: int = 1) -> float:
-    """Bytes that each rank may use: as the case says, else those of the device, else its part of what is installed."""
-    if choice.memory_gb is not None:
-        return 1e9 * choice.memory_gb
-    return device_bytes or float(installed_memory() or 8e9) / ranks
+def memory_of(choice: SolverSettings, shares: Sequence[MemoryShare], ranks: int = 1) -> tuple[MemoryShare, ...]:
+    """What each rank may use: as the case says, else what there is, else its part of what is installed here."""
+    found = tuple(shares) or (MemoryShare(float(installed_memory() or 8e9) / ranks, ranks),)
+    if choice.memory_gb is None:
+        return found
+    return tuple(replace(share, bytes=1e9 * choice.memory_gb) for share in found)

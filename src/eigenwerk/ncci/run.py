@@ -22,12 +22,7 @@ from eigenwerk.ncci.basis.basis_pairs import basis_pairs
 from eigenwerk.ncci.basis.counting import dimension
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.checkpoint import Checkpoint
-from eigenwerk.ncci.estimate import (
-    Estimate,
-    planned,
-    refuse_too_many,
-    refuse_what_does_not_fit,
-)
+from eigenwerk.ncci.estimate import Estimate, planned, refuse_too_many
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
@@ -36,6 +31,7 @@ from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.common_pairs import common_pairs
 from eigenwerk.ncci.ranks.same_input import refuse_different_inputs
 from eigenwerk.ncci.ranks.scheme import AUTO, scheme_named
+from eigenwerk.ncci.refusal import refuse_what_does_not_fit
 from eigenwerk.ncci.results.levels import Levels, spin_of
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, write_levels
 from eigenwerk.ncci.results.levels_res import res_text
@@ -47,7 +43,7 @@ from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
 from eigenwerk.ncci.start_vectors import carried_over, start_vectors
 from eigenwerk.ncci.stored.csb_on_ranks import most_ranks
 from eigenwerk.parallel.device_clock import record_device
-from eigenwerk.parallel.device_memory import smallest_memory
+from eigenwerk.parallel.device_memory import memory_shares
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.start import StartRequest, init_ranks
@@ -109,8 +105,7 @@ def run_case(
     source = source or source_of(case)
     problem = source.problem(case)
     device = runtime.device
-    memory_of_rank = smallest_memory(world, device)
-    estimated, memory, backend = planned(case, problem, device.type, memory_of_rank, world.size)
+    estimated, memory, backend = planned(case, problem, device.type, memory_shares(world, device), world.size)
     refuse_what_does_not_fit(case, problem, estimated, backend, memory)
     with span("basis"):
         basis = problem.basis()

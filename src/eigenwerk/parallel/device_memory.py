@@ -6,16 +6,21 @@ from zlib import crc32
 import torch
 
 from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.main_memory import installed_memory
+from eigenwerk.parallel.main_memory import MemoryShare, installed_memory
 
 
 def smallest_memory(world: Communicator, device: torch.device) -> float | None:
     """Bytes that the rank with least memory may use, the same number on every rank; None if one does not know."""
+    return min((share.bytes for share in memory_shares(world, device)), default=None)
+
+
+def memory_shares(world: Communicator, device: torch.device) -> tuple[MemoryShare, ...]:
+    """What ranks may use, by machines or GPUs that differ in it, the same on every rank; none if one does not know."""
     owner_p = world.all_gather(torch.tensor([_owner(device)], device=device))
     sharing = int((owner_p == owner_p[world.rank]).sum())
-    own = rank_memory(device, sharing)
-    least = -float(world.max(torch.tensor([-1.0 if own is None else -own], dtype=torch.float64, device=device)))
-    return None if least <= 1.0 else least
+    own = torch.tensor([[rank_memory(device, sharing) or 0.0, sharing]], dtype=torch.float64, device=device)
+    found = {MemoryShare(size, int(ranks)) for size, ranks in world.all_gather(own).tolist()}
+    return tuple(sorted(found)) if min(found).bytes > 1.0 else ()
 
 
 def rank_memory(device: torch.device, sharing: int) -> float | None:

@@ -3,10 +3,19 @@
 import ctypes
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 LIMIT = Path("/sys/fs/cgroup/memory.max")
 """Where Linux says how much a container may have: bytes, or "max"."""
+
+
+@dataclass(frozen=True, order=True)
+class MemoryShare:
+    """Memory of a machine, or of a GPU, as one of the ranks that share it sees it: bytes for each of so many ranks."""
+
+    bytes: float
+    ranks: int = 1
 
 
 def installed_memory() -> int | None:

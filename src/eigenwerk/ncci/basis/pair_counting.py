@@ -14,8 +14,9 @@ class PairCounts:
     """elements: matrix elements between pairs of m-states; largest: those of the largest block.
 
     products, gathers, multiplications: dense products, gathered elements and multiply-adds of one product with H, to
-    some percent: rests that no state of the other species completes are counted too.  jumps: pairs of determinants of
-    one species that differ by one nucleon, whatever their 2M and parity, about.
+    some percent: rests that no state of the other species completes are counted too.  one_jumps, two_jumps: pairs of
+    determinants of one species that differ by one nucleon, whatever their 2M and parity, and in both orders; by two,
+    with equal 2M and parity; about.
     """
 
     elements: int
@@ -23,7 +24,8 @@ class PairCounts:
     products: int
     gathers: int
     multiplications: int
-    jumps: int
+    one_jumps: int
+    two_jumps: int
 
 
 def count_pairs(space: ManyBodySpace) -> PairCounts:
@@ -33,7 +35,7 @@ def count_pairs(space: ManyBodySpace) -> PairCounts:
     the block of pairs that makes up for both; generating functions say how many determinants a sector has.
     """
     tables_p, tables_n = determinant_tables(space)
-    total = np.zeros(6, dtype=np.int64)
+    total = np.zeros(5, dtype=np.int64)
     for kind in KINDS:
         left = space.protons - kind.count("p"), space.neutrons - kind.count("n")
         if min(left) < 0:
@@ -57,40 +59,63 @@ def count_pairs(space: ManyBodySpace) -> PairCounts:
             total[2] += int((pairs > 0).sum())
             total[3] += int((pairs * rests).sum())
             total[4] += int((pairs**2 * rests).sum())
-    total[5] = _jumps(space, tables_p, "p") + _jumps(space, tables_n, "n")
-    return PairCounts(*total.tolist())
+    jumps = np.sum([_jumps(space, tables_p, "p"), _jumps(space, tables_n, "n")], axis=0)
+    return PairCounts(*total.tolist(), *jumps.tolist())
 
 
-def _jumps(space: ManyBodySpace, tables: list[np.ndarray], species: str) -> int:
-    """Ordered pairs of different states that complete a rest of one nucleon less."""
-    if len(tables) < 2:
-        return 0
-    weight_x = space.weight_p_x if species == "p" else space.weight_n_x
-    rests_w = tables[-2].sum(axis=(1, 2))
-    room_w = len(tables[-1]) - 1 - np.arange(len(rests_w))
-    free_w = np.searchsorted(np.sort(weight_x), room_w, side="right") - (len(tables) - 2)
-    return int((rests_w * np.maximum(free_w * (free_w - 1), 0)).sum())
+def _jumps(space: ManyBodySpace, tables: list[np.ndarray], species: str) -> list[int]:
+    """Jumps of one nucleon of a species, in both directions, and of two that leave 2M and parity, in one.
+
+    Nucleons that stay are a determinant of one or two less; what completes it are all states, or pairs of them, that
+    the limit leaves, but for as many of the lowest states as it occupies.
+    """
+    limits, (lowest_p, lowest_n) = space.truncation, space.lowest_weights()
+    most, nucleons = min(limits.max_p, limits.max_total - lowest_n), len(tables) - 1
+    weight_x = space.weight_p_x
+    if species == "n":
+        most, weight_x = min(limits.max_n, limits.max_total - lowest_p), space.weight_n_x
+    ones = twos = 0
+    if nucleons >= 1:
+        rests_w = tables[-2].sum(axis=(1, 2))
+        room_w = most - np.arange(len(rests_w))
+        free_w = np.searchsorted(np.sort(weight_x), room_w, side="right") - (nucleons - 1)
+        ones = int((rests_w * np.maximum(free_w, 0) * np.maximum(free_w - 1, 0)).sum())
+    if nucleons >= 2:
+        rests_w = tables[-3].sum(axis=(1, 2))
+        weights, size_b, *_ = _pair_sizes(space, 2 * species)
+        step_w = np.searchsorted(weights, most - np.arange(len(rests_w)), side="right") - 1
+        pairs_bw = np.where(step_w >= 0, size_b[:, step_w], 0) if len(weights) else np.zeros((1, len(rests_w)), int)
+        twos = int((rests_w * (pairs_bw * (pairs_bw - 1) // 2).sum(axis=0)).sum())
+    return [ones, twos]
 
 
 def _blocks(space: ManyBodySpace, kind: str):
     """Weights of pairs, rising; (block, weight) pairs of at most this weight; (2M, parity) -> block or -1."""
-    sides = {"p": (space.orbitals_p.states(), space.weight_p_x), "n": (space.orbitals_n.states(), space.weight_n_x)}
-    (one, weight_1), (other, weight_2) = (sides[letter] for letter in kind)
-    x, y = np.nonzero(needed_pairs(space, kind))
-    weight, m = weight_1[x] + weight_2[y], one.twice_m_x[x] + other.twice_m_x[y]
-    parity = (one.parity_x[x] + other.parity_x[y]) % 2
-    weights = np.unique(weight)
-    reach = int(abs(m).max(initial=0))
-    keys, block = np.unique((m + reach) * 2 + parity, return_inverse=True)
-    size_b = np.zeros((len(keys), len(weights)), dtype=np.int64)
-    np.add.at(size_b, (block, np.searchsorted(weights, weight)), 1)
+    weights, size_b, m_b, parity_b = _pair_sizes(space, kind)
+    reach = int(abs(m_b).max(initial=0))
+    keys = (m_b + reach) * 2 + parity_b
 
     def place(twice_m: np.ndarray, sign: np.ndarray) -> np.ndarray:
         key = (twice_m + reach) * 2 + sign
         found = np.minimum(np.searchsorted(keys, key), max(len(keys) - 1, 0))
         return np.where((abs(twice_m) <= reach) & (keys[found] == key if len(keys) else False), found, -1)
 
-    return weights, np.cumsum(size_b, axis=1) if len(weights) else np.zeros((0, 1), dtype=np.int64), place
+    return weights, size_b, place
+
+
+def _pair_sizes(space: ManyBodySpace, kind: str) -> tuple[np.ndarray, ...]:
+    """Weights of pairs, rising; (block, weight) pairs of at most this weight; 2M and parity of each block."""
+    sides = {"p": (space.orbitals_p.states(), space.weight_p_x), "n": (space.orbitals_n.states(), space.weight_n_x)}
+    (one, weight_1), (other, weight_2) = (sides[letter] for letter in kind)
+    x, y = np.nonzero(needed_pairs(space, kind))
+    weight, m = weight_1[x] + weight_2[y], one.twice_m_x[x] + other.twice_m_x[y]
+    parity = (one.parity_x[x] + other.parity_x[y]) % 2
+    weights = np.unique(weight)
+    keys, block = np.unique(m * 2 + parity, return_inverse=True)
+    size_b = np.zeros((len(keys), len(weights)), dtype=np.int64)
+    np.add.at(size_b, (block, np.searchsorted(weights, weight)), 1)
+    sums = np.cumsum(size_b, axis=1) if len(weights) else np.zeros((0, 1), dtype=np.int64)
+    return weights, sums, keys // 2, keys % 2
 
 
 def _sectors(table: np.ndarray) -> tuple[np.ndarray, ...]:
