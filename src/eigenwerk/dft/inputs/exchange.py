@@ -34,7 +34,7 @@ OF_B3LYP = ("B3", "B5")
 MOST_SCREENED = 1000.0
 """1/Å: of what erfc(HFSCREEN r)/r leaves, grids around atoms see nothing."""
 
-COARSE, FINE, SENSELESS = 0.05, 0.01, 2.0
+COARSE, FINE, SENSELESS = 0.05, 0.01, 20.0
 """eV by which levels are too low where a mesh is too coarse for a screened interaction, where that is nothing to speak
 of, and where nothing else is left."""
 
