@@ -101,7 +101,11 @@ def _part(word: str) -> LibxcPart:
     found = PARTS.get(name) or next((part for part in PARTS.values() if word == str(part.number)), None)
     if found is None:
         known = ", ".join(f"{part.name} ({part.number})" for part in PARTS.values())
-        raise InputError(f"there is no formula of libxc's {word or 'empty name'}. There are {known}.")
+        hybrids = ", ".join(LIBXC_HYBRIDS)
+        raise InputError(
+            f"there is no formula of libxc's {word or 'empty name'}. There are {known}, and alone, beside LHFCALC, "
+            f"{hybrids}."
+        )
     return found
 
 

@@ -6,7 +6,7 @@ import torch
 
 from complex_twins import assert_same_images, complex_twin, operator_images
 from eigenwerk.dft.basis.gathering import whole_orbitals
-from eigenwerk.dft.basis.wave_form import half_of, partners
+from eigenwerk.dft.basis.wave_form import complex_pairs, half_of, partners
 from eigenwerk.dft.density import atomic_density
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.running.checkpoint import load_start, orbitals_tree, state_tree, stored_orbitals
@@ -126,3 +126,11 @@ def test_files_of_both_kinds_restart_as_far_as_they_can(calculation, crystal, tm
             again = target.run(start=start).state
             assert len(again.history) <= 4
             assert abs(again.energies.free - state.energies.free) < 1e-8
+
+
+def test_neighbours_become_complex_numbers_wherever_they_begin_in_memory():
+    """A row of real vectors of odd length begins at an odd place, where PyTorch has no view for it."""
+    whole_nG = torch.arange(15.0, dtype=torch.float64).reshape(3, 5)
+    for row in range(3):
+        found_nW = complex_pairs(whole_nG[row : row + 1, :4])
+        assert torch.equal(torch.view_as_real(found_nW).flatten(), whole_nG[row, :4])

@@ -104,6 +104,7 @@ def test_shares_count_without_exact_exchange(read):
         ("LMODELHF = .TRUE.\n", "LMODELHF = .TRUE.: this interaction of exact exchange is not available"),
         ("HFRCUT = -1\n", "HFRCUT = -1: a radius by hand is not available"),
         ("HFSCREEN = -0.2\n", "HFSCREEN = -0.2: "),
+        ("HFSCREEN = 1E6\n", "HFSCREEN = 1E6: this screening leaves nothing of the exact exchange"),
         ("CORE_EXCHANGE = Screened\n", "INCAR line 4: CORE_EXCHANGE = Screened: the exact exchange of this hybrid is "
          "not screened at all (HFSCREEN = 0). Set HFSCREEN = 0.2, or remove the line."),
         ("HFSCREEN = 0.2\nCORE_EXCHANGE = .TRUE.\n", "CORE_EXCHANGE = .TRUE.: .TRUE. is none of Plain, Screened."),
@@ -119,6 +120,7 @@ def test_what_cannot_be_is_refused_with_its_tag(read, lines, expected):
 @pytest.mark.parametrize(
     ("lines", "begin", "severity", "expected"),
     [
+        ("AGGAX = -5\n", HYBRID, "warning", "AGGAX = -5: a fraction of the functional far outside 0 to 1"),
         ("AEXX = 1.2\n", HYBRID, "warning", "AEXX = 1.2: a fraction of exact exchange outside 0 to 1"),
         ("HFSCREEN = 0.2\n", "ISMEAR = 0\n", "warning", "HFSCREEN = 0.2: not used: it acts only with LHFCALC = .TRUE.; "
          "this is a calculation with PBE"),

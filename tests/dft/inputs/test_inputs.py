@@ -474,3 +474,9 @@ def test_algo_and_ialgo_choose_the_solver(read, text, solver, frozen, algo, ialg
     assert inputs.setting("ALGO") == algo
     assert inputs.setting("NELMDL") == -frozen
     assert ialgo is None or inputs.setting("IALGO") == ialgo
+
+
+@pytest.mark.parametrize(("tolerance", "told"), [("1E-20", True), ("1E-10", False), ("-1E-15", True)])
+def test_a_tolerance_below_rounding_gets_a_word(read, tolerance, told):
+    found = [problem for problem in read(f"EDIFF = {tolerance}\n").problems if "below the rounding" in problem.message]
+    assert bool(found) == told

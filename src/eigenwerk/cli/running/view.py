@@ -137,7 +137,9 @@ class RunView:
         self.steps.clear()
 
     def _is_new(self, event: str) -> bool:
-        """False for what was said before with other numbers."""
+        """False for what was said before with other numbers, unless it is numbered ("exact exchange 3: ...")."""
+        if re.match(r"[a-z ]+ [0-9]+: ", event):
+            return True
         words = re.sub(r"[0-9][0-9.e+-]*", "", event)
         new = words not in self.warned
         self.warned.add(words)

@@ -31,6 +31,9 @@ LARGEST_ATOMS = 2000
 NARROWEST = 1e-6
 """Smallest SIGMA (eV); what is narrower is none."""
 
+LEAST_EDIFF, USUAL_EDIFF = 1e-12, 1e-8
+"""eV: of smaller changes of an energy only rounding is left; a tight one."""
+
 SMALL_SHIFT = 1e-4
 """Atoms that symmetry moves by less (Å) are not worth a word."""
 
@@ -159,6 +162,14 @@ def check_smearing(incar: Incar, findings: Findings) -> None:
         message = "with Blöchl's correction the forces of a metal are not derivatives of its energy"
         remedy = "To relax a metal set ISMEAR = 1 with SIGMA = 0.2, or ISMEAR = -4; insulators are right."
         findings.add(incar.problem("ISMEAR", message, remedy, severity="warning"))
+
+
+def check_tolerance(incar: Incar, findings: Findings) -> None:
+    """An EDIFF that rounding cannot reach."""
+    tolerance = incar.values.get("EDIFF")
+    if isinstance(tolerance, float) and not incar.broken("EDIFF") and 0 < abs(tolerance) < LEAST_EDIFF:
+        message = "below the rounding of energies in double precision: no run comes to its end by it"
+        findings.add(incar.problem("EDIFF", message, f"Set EDIFF = {USUAL_EDIFF:g}.", severity="warning"))
 
 
 def check_idealised(given: Structure, idealised: Structure, findings: Findings) -> None:

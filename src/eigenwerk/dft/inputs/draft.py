@@ -24,6 +24,7 @@ from eigenwerk.dft.inputs.checks import (
     check_motion,
     check_smearing,
     check_structure,
+    check_tolerance,
     check_vacuum,
 )
 from eigenwerk.dft.inputs.datasets import choose_cutoff, choose_datasets, choose_functional
@@ -119,6 +120,7 @@ class Draft:
         self.computed |= computed
         check_structure(self.poscar, self.datasets, self.findings)
         check_smearing(self.incar, self.findings)
+        check_tolerance(self.incar, self.findings)
         self._crystal()
         check_motion(self.incar, self.structure, self.motion, self.findings)
         self._points()
