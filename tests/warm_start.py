@@ -282,7 +282,8 @@ class ForkingSubprocess:
             os._exit(exit_code(run_words, command[1:], env))
 
         sys.stdout.flush()
-        return subprocess.Popen(command, env=env, preexec_fn=stay, **more)
+        # a Python of its own would ignore SIGPIPE, as this one does
+        return subprocess.Popen(command, env=env, preexec_fn=stay, restore_signals=False, **more)
 
 
 def exit_code(function, *arguments):
