@@ -41,7 +41,7 @@ from eigenwerk.parallel.launch.start import StartRequest, init_ranks  # noqa: E4
 from eigenwerk.parallel.runtime import Runtime  # noqa: E402
 from eigenwerk.parallel.threads import intraop_threads  # noqa: E402
 from eigenwerk.trace import Trace  # noqa: E402
-from eigenwerk.traffic import TRAVEL  # noqa: E402
+from eigenwerk.traffic import hidden_travel  # noqa: E402
 from eigenwerk.units import HARTREE_EV  # noqa: E402
 
 HYBRID = "LHFCALC = .TRUE.\nHFSCREEN = 0.2\n"
@@ -84,8 +84,8 @@ def work(launch: Launch, options: argparse.Namespace, folder: Path) -> None:
             calc.run(meter)
         passes = forces_seconds(calc, meter.state) if options.passes and meter.state is not None else None
         stack.close()
-        travel, held = _travel(trace)
-        travel_p = runtime.world.all_gather(runtime.tensor([[travel, held]]), [1] * runtime.world.size).cpu()
+        travel, share = hidden_travel(trace.as_dict()) or (0.0, 1.0)
+        travel_p = runtime.world.all_gather(runtime.tensor([[travel, (1 - share) * travel]]), [1] * runtime.world.size).cpu()
         memory = torch.cuda.max_memory_reserved() / 1e9 if runtime.device.type == "cuda" else 0.0
         most = float(runtime.world.max(runtime.tensor(memory)))
         if runtime.writes:
@@ -144,20 +144,6 @@ def _record(options: argparse.Namespace, runtime: Runtime, meter: Meter, began: 
         "seconds_of_all": time.perf_counter() - began, "steps": meter.steps,
         "step_seconds": sum(after) / len(after), "application_seconds": seconds[renewing] - seconds[renewing - 1],
     }  # fmt: skip
-
-
-def _travel(trace: Trace) -> tuple[float, float]:
-    """Seconds of orbitals on their way, and of waiting for them."""
-    record = trace.as_dict()
-    return sum(one.get("travel_seconds") or 0.0 for one in record["traffic"]), _span(record["phases"])
-
-
-def _span(phases: list[dict[str, Any]]) -> float:
-    return sum(
-        (one["seconds"] if one["device_seconds"] is None else one["device_seconds"]) if one["name"] == TRAVEL
-        else _span(one["children"])
-        for one in phases
-    )  # fmt: skip
 
 
 def _options() -> argparse.Namespace:
