@@ -85,7 +85,8 @@ def work(launch: Launch, options: argparse.Namespace, folder: Path) -> None:
         passes = forces_seconds(calc, meter.state) if options.passes and meter.state is not None else None
         stack.close()
         travel, share = hidden_travel(trace.as_dict()) or (0.0, 1.0)
-        travel_p = runtime.world.all_gather(runtime.tensor([[travel, (1 - share) * travel]]), [1] * runtime.world.size).cpu()
+        way_1x = runtime.tensor([[travel, (1 - share) * travel]])
+        travel_p = runtime.world.all_gather(way_1x, [1] * runtime.world.size).cpu()
         memory = torch.cuda.max_memory_reserved() / 1e9 if runtime.device.type == "cuda" else 0.0
         most = float(runtime.world.max(runtime.tensor(memory)))
         if runtime.writes:
