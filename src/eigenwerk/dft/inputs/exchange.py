@@ -41,6 +41,9 @@ of, and where nothing else is left."""
 REACH = 3.5
 """erfc is 1e-6 there."""
 
+LENGTHS = range(5, 120, 2)
+"""bohr that a crystal may have to be long for a screened interaction."""
+
 SHARES_WITHIN = -1.0, 2.0
 """Fractions of a functional beyond these are worth a word."""
 
@@ -180,17 +183,26 @@ def check_points_of_exchange(
     error = level_error(cells_cc @ lattice_cv, hybrid)
     if error <= COARSE:
         return
-    times = next((n for n in range(2, 9) if level_error(n * cells_cc @ lattice_cv, hybrid) < FINE), None)
+    better = _enough_points(kpoints.mesh or (1, 1, 1), lattice_cv, hybrid)
     remedy = "Set HFSCREEN = 0.2, or 0: 1/r is corrected for this."
-    if times is not None:
-        mesh = kpoints.mesh or (1, 1, 1)
-        remedy = f"Take {' x '.join(str(times * n) for n in mesh)} points or, of a molecule, a larger box."
+    if better is not None:
+        remedy = f"Take {' x '.join(map(str, better))} points or, of a molecule, a larger box."
     message = (
         f"too few k-points for HFSCREEN = {hybrid.screening / BOHR_ANGSTROM:g} 1/Å: exchange reaches images of its "
         f"hole in the crystal that the mesh stands for. Occupied levels come out up to {error:.3g} eV and energies up "
         f"to {error / 2:.3g} eV for each electron too low, more so in small cells, so that pressures are wrong, too"
     )
     (findings.error if error > SENSELESS else findings.warn)(file, message, remedy)
+
+
+def _enough_points(mesh: tuple[int, int, int], lattice_cv: np.ndarray, hybrid: Hybrid) -> tuple[int, ...] | None:
+    """The mesh, no coarser than this one along any axis, that leaves next to no such error; None if none does."""
+    heights_c = 1 / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
+    for length in LENGTHS:
+        found = tuple(max(n, ceil(length / height)) for n, height in zip(mesh, heights_c, strict=True))
+        if level_error(np.diag(found) @ lattice_cv, hybrid) < FINE:
+            return found
+    return None
 
 
 def level_error(crystal_cv: np.ndarray, hybrid: Hybrid) -> float:
