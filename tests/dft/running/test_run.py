@@ -63,6 +63,19 @@ def silicon(tmp_path_factory):
     return folder, run_folder(folder, on_step=seen.append), seen
 
 
+WATER = (
+    "H2O\n1\n5 0 0\n0 5.2 0\n0 0 5.4\nO H\n1 2\nCartesian\n2.5 2.5 2.5\n2.5 3.26 3.09\n2.5 1.74 3.09\n",
+    "mesh\n0\nGamma\n1 1 1\n",
+)
+
+
+def test_exchange_whose_enhancement_has_no_bound_becomes_self_consistent_in_vacuum(tmp_path):
+    """B88 of the noise of densities there would give potentials of thousands of eV."""
+    blyp = {"GGA": "LIBXC", "LIBXC1": "GGA_X_B88", "LIBXC2": "GGA_C_LYP", "ENCUT": 250, "EDIFF": "1E-4", "ISIF": 0}
+    result = run_folder(make_folder(tmp_path / "water", poscar=WATER[0], kpoints=WATER[1], **blyp))
+    assert result.converged and len(result.steps) < 25
+
+
 def test_result_is_whole_and_consistent(silicon):
     _, result, seen = silicon
     assert result.converged and not result.interrupted and result.status == f"converged in {len(seen)} steps"
