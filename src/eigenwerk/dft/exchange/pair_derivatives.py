@@ -63,11 +63,11 @@ def exchange_derivatives(
         return OrbitalDerivatives(force_av, strain_vv, pencil_sknI)
 
 
-Found = tuple[list[torch.Tensor], torch.Tensor, torch.Tensor]
+SpinDerivatives = tuple[list[torch.Tensor], torch.Tensor, torch.Tensor]
 """Of the points of one spin: coefficients of rows without the factor -α; S at the points of spheres; strain."""
 
 
-def _of_shares(operator: ExchangeOperator, sources: MeshOrbitals, shares: Sequence[Share]) -> Found:
+def _of_shares(operator: ExchangeOperator, sources: MeshOrbitals, shares: Sequence[Share]) -> SpinDerivatives:
     """In the exchange with all, some bands at a time."""
     slope_y, strain_vv = operator.pairs.charges.no_table_slopes(), _no_strain(shares)
     most = 2 * max(1, EXCHANGE_GRID_BYTES // (16 * operator.pairs.points))
@@ -83,7 +83,7 @@ def _of_shares(operator: ExchangeOperator, sources: MeshOrbitals, shares: Sequen
     return [rows_bI for *_, rows_bI in here], slope_y, strain_vv
 
 
-def _of_shares_once(operator: ExchangeOperator, sources: MeshOrbitals, shares: Sequence[Share]) -> Found:
+def _of_shares_once(operator: ExchangeOperator, sources: MeshOrbitals, shares: Sequence[Share]) -> SpinDerivatives:
     """The same, each pair once."""
     s, kinds = shares[0].s, [operator.sharing(one) for one in shares]
     part = sources.own_part(s)
