@@ -71,7 +71,7 @@ def pairs_once(plain: int, mesh: int, grids: float, points: int, grid_bytes: flo
     return plain >= EXCHANGE_PLAIN_SHARE * mesh and grids * points >= least
 
 
-def once_bytes(own: int, bands: float, occupied: float, points: int, itemsize: int = 8) -> float:
+def bytes_for_once(own: int, bands: float, occupied: float, points: int, itemsize: int = 8) -> float:
     """Bytes of a rank's orbitals on grids of so many points where each pair comes once: `own` k-points, grids of all
     bands with what is made of them in double precision, and of occupied ones times weights."""
     return own * points * (bands * (16 + itemsize) + occupied * itemsize)

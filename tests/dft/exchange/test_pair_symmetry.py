@@ -93,7 +93,7 @@ def test_too_little_memory_and_few_orbitals_at_a_time_take_all_pairs(exchanging,
     found = applied_to_own(few, case.coeff, case.occ)
     assert counted[0] == every
     torch.testing.assert_close(found, case.image, atol=1e-12, rtol=0)
-    monkeypatch.setattr(pair_symmetry, "once_bytes", lambda *sizes: 1e12)
+    monkeypatch.setattr(pair_symmetry, "bytes_for_once", lambda *sizes: 1e12)
     counted[0] = 0
     applied_to_own(case.operator, case.coeff, case.occ)
     assert counted[0] == every

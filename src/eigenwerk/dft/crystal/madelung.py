@@ -6,10 +6,10 @@ Source: P. P. Ewald, Ann. Phys. 369, 253 (1921).  The Madelung constant α of a 
 charge's own 1/r: φ = -α/L, L = Ω^(1/3); α = 2.837297 for a simple cubic cell.
 """
 
+import math
 from itertools import product
 
 import numpy as np
-from scipy.special import erfc
 
 _REACH = 6.5
 """Both sums end where erfc and the Gaussian are below 1e-18."""
@@ -51,7 +51,13 @@ def point_charge_strain(lattice_cv: np.ndarray) -> np.ndarray:
 
 
 def screened_images(lattice_cv: np.ndarray, omega: float) -> float:
-    """Σ_R erfc(ωR)/R over the lattice without R = 0, hartree."""
+    """Σ_R erfc(ωR)/R over the lattice without R = 0, hartree; by φ where images are many."""
+    if omega < _split(lattice_cv):
+        volume = abs(np.linalg.det(lattice_cv))
+        _, square_x = _waves(2 * np.pi * np.linalg.inv(lattice_cv).T, omega)
+        far = 4 * np.pi / volume * float((np.exp(-square_x / (4 * omega**2)) / square_x).sum())
+        rest = np.pi / (volume * omega**2) + 2 * omega / np.sqrt(np.pi)
+        return float(point_charge_potential(lattice_cv) - far + rest)
     distance_x = np.linalg.norm(_images(lattice_cv, omega), axis=1)
     distance_x = distance_x[distance_x > 0]
     return float((erfc(omega * distance_x) / distance_x).sum())
@@ -65,6 +71,11 @@ def screened_images_strain(lattice_cv: np.ndarray, omega: float) -> np.ndarray:
     slope_x = -erfc(omega * distance_x) / distance_x**2
     slope_x -= 2 * omega / np.sqrt(np.pi) * np.exp(-((omega * distance_x) ** 2)) / distance_x
     return np.asarray((image_xv.T * (slope_x / distance_x)) @ image_xv)
+
+
+def erfc(x_x: np.ndarray) -> np.ndarray:
+    """Without scipy, which `eigenwerk check` has not the time to load."""
+    return np.array([math.erfc(x) for x in x_x.tolist()])
 
 
 def _split(lattice_cv: np.ndarray) -> float:

@@ -24,7 +24,7 @@ from eigenwerk.dft.exchange.mesh_points import MeshPoint
 from eigenwerk.dft.exchange.operator import ExchangeOperator
 from eigenwerk.dft.exchange.pair_fields import Fields, Mirror, Targets
 from eigenwerk.dft.exchange.pair_shares import Meeting, Turn, width_of
-from eigenwerk.parallel.block_sizes import once_bytes, pairs_once
+from eigenwerk.parallel.block_sizes import bytes_for_once, pairs_once
 from eigenwerk.parallel.ring import WayBack
 from eigenwerk.traffic import TRAVEL
 
@@ -121,7 +121,7 @@ def pays(operator: ExchangeOperator, sources: MeshOrbitals, s: int, count: int) 
     if not least or not pairs_once(irreducible, len(stars.mesh), least**2 / sharing, points, grid_bytes):
         return False
     bands, occupied = (ceil(ceil(one / grid.band_ranks) / sharing) for one in (count, occ_kn.shape[1]))
-    wanted = once_bytes(ceil(irreducible / grid.groups), bands, occupied, points, operator.pairs.dtype.itemsize)
+    wanted = bytes_for_once(ceil(irreducible / grid.groups), bands, occupied, points, operator.pairs.dtype.itemsize)
     # GPUs may differ
     return operator.basis.runtime.world.all(wanted <= operator.basis.runtime.once_bytes)
 

@@ -1,14 +1,14 @@
 """LHFCALC and its tags: exact exchange beside shares of a functional (no torch here)."""
 
 from collections.abc import Iterable
-from itertools import product
-from math import ceil, erfc, pi, sqrt
+from math import ceil
 
 import numpy as np
 
 from eigenwerk.dft.basis.grids import PAIR_FACTOR
 from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.madelung import screened_images
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.bands import BandRequest
 from eigenwerk.dft.inputs.findings import Findings
@@ -37,9 +37,6 @@ MOST_SCREENED = 1000.0
 COARSE, FINE, SENSELESS = 0.05, 0.01, 20.0
 """eV by which levels are too low where a mesh is too coarse for a screened interaction, where that is nothing to speak
 of, and where nothing else is left."""
-
-REACH = 3.5
-"""erfc is 1e-6 there."""
 
 LENGTHS = range(5, 120, 2)
 """bohr that a crystal may have to be long for a screened interaction."""
@@ -208,14 +205,7 @@ def _enough_points(mesh: tuple[int, int, int], lattice_cv: np.ndarray, hybrid: H
 def level_error(crystal_cv: np.ndarray, hybrid: Hybrid) -> float:
     """a Σ_R erfc(ωR)/R of the lattice in which Bloch waves are periodic, without R = 0, eV: by so much an occupied
     level of localised electrons is too low where v(0) is π/ω² (`exchange/kernel.py`)."""
-    omega, volume = hybrid.screening, abs(float(np.linalg.det(crystal_cv)))
-    if omega * volume ** (1 / 3) < 1:  # Ewald's formula, of which nothing is left but this, in a cubic cell
-        images = pi / (omega**2 * volume) + 2 * omega / sqrt(pi) - 2.837 / volume ** (1 / 3)
-        return hybrid.fraction * HARTREE_EV * images
-    heights_c = 1 / np.linalg.norm(np.linalg.inv(crystal_cv), axis=0)
-    ranges = [range(-n, n + 1) for n in (ceil(REACH / omega / height) for height in heights_c)]
-    distance_x = np.linalg.norm(np.array(list(product(*ranges))) @ crystal_cv, axis=1)
-    return hybrid.fraction * HARTREE_EV * sum(erfc(omega * r) / r for r in distance_x.tolist() if 0 < r < REACH / omega)
+    return hybrid.fraction * HARTREE_EV * screened_images(crystal_cv, hybrid.screening)
 
 
 def pair_precision_of(incar: Incar) -> str:

@@ -16,7 +16,7 @@ from math import ceil, log10
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import Machine
-from eigenwerk.parallel.block_sizes import once_bytes, pairs_once
+from eigenwerk.parallel.block_sizes import bytes_for_once, pairs_once
 
 PAIR, CALL = 3.5, 0.6e-3
 """Time of a pair over that of its two FFTs; seconds for two points before there are pairs, on one core."""
@@ -45,7 +45,7 @@ def bytes_of_all(size: JobSize, layout: Layout) -> float:
     """Of a rank's orbitals on the grid, all at a time, where pairs come once."""
     sharing = 2 if size.real else 1
     bands, occupied = (ceil(ceil(one / layout.band_ranks) / sharing) for one in (size.bands, size.filled))
-    return once_bytes(layout.points(size.kpoints), bands, occupied, size.wave_points)
+    return bytes_for_once(layout.points(size.kpoints), bands, occupied, size.wave_points)
 
 
 def application_seconds(size: JobSize, layout: Layout, machine: Machine) -> float:
