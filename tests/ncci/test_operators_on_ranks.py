@@ -104,8 +104,8 @@ def own_product_by(world, name, dtype, scheme):
     operator = Hamiltonian(*problem(name), "csb", Runtime(grid=ProcessGrid(world), real=dtype), sharing)
     x_nb = random_vectors(2, operator.basis.dimension, dtype)
     found = operator.first(x_nb[None, :, operator.segments.own])[0].numpy()
-    steps, blocks = operator.shared.steps, operator.shared.blocks
-    return found, {steps.home.comm.transport, steps.row.comm.transport} - {"serial"}, blocks[0].part.simple
+    steps, (simple,) = operator.shared.steps, {part.simple for part in operator.shared.parts.values()}
+    return found, {steps.home.comm.transport, steps.row.comm.transport} - {"serial"}, simple
 
 
 SCHEMES = [

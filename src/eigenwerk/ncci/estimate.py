@@ -54,8 +54,8 @@ COUPLED_BYTES, BLOCKS_AT_ONCE, OBSERVED_AT_HAND = 3.2, 4, 4e7
 """Observables: J-coupled elements of all operators, for each element between m-states; blocks of m-states at once; for
 products of components, of several ranks a quarter each."""
 
-RUN_BITS = 16, 14
-"""Blocks are counted for each row and run of 2^bits columns, four bytes each: on one rank, on several."""
+RUN_BITS = 16
+"""Blocks are counted for each row and run of 2^bits columns on a processor, four bytes each."""
 
 WORK_BYTES = 1.6e8
 """For the elements that are gathered at once, at most."""
@@ -210,7 +210,7 @@ def _beside_blocks(
         return replace(kept, other_bytes=2 * elements, host_bytes=elements + tables)
     making = sum(size * number for size, number in zip(MAKING_BYTES, jumps, strict=True))
     at_hand = min(AT_HAND / (1 if ranks == 1 else 4), NONZERO_AT_HAND * nonzeros / ranks)
-    building = at_hand + ORDERED_BYTES * found.one_jumps / ranks + 4.0 * counted / (1 << RUN_BITS[ranks > 1])
+    building = at_hand + ORDERED_BYTES * found.one_jumps / ranks + 4.0 * counted / (1 << RUN_BITS)
     other, common = RANK_BYTES + max(building, _observed_bytes(found, ranks)), PROGRAM_BYTES + elements + tables
     return replace(kept, other_bytes=other, common_bytes=common, making_bytes=max(making + elements - tables, 0.0))
 

@@ -1,12 +1,15 @@
 """Rectangles of the stored H: those of the whole one, made alone; their products and those of their transposes."""
 
+from dataclasses import replace
+from itertools import pairwise
+
 import pytest
 import torch
 
 from eigenwerk.ncci.ranks.layout import cut_evenly
 from eigenwerk.ncci.stored import csb_part as module
 from eigenwerk.ncci.stored.csb_entries import Entries
-from eigenwerk.ncci.stored.csb_part import csb_part
+from eigenwerk.ncci.stored.csb_part import Rectangle, csb_part
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from random_pairs import no_core_basis, random_pairs, random_vectors
 
@@ -29,9 +32,10 @@ def test_rectangles_are_those_of_the_whole_matrix(space, monkeypatch, bits, comp
     made = 0
     for i in range(3):
         for j in range(i + 1):
-            part = csb_part(entries, (cuts[i], cuts[i + 1]), (cuts[j], cuts[j + 1]), bits)
+            given = Rectangle((cuts[i], cuts[i + 1]), (cuts[j], cuts[j + 1]))
             rows, columns = (slice(*basis.first_d[cuts[k : k + 2]].tolist()) for k in (i, j))
             wanted = h_bb[rows, columns].tril(-1) if i == j else h_bb[rows, columns]
+            part = csb_part(entries, [given], tuple(wanted.shape), bits)
             assert part.shape == tuple(wanted.shape) and part.nonzeros >= int((wanted != 0).sum())
             for count in (1, 3, 9):
                 x_nb = random_vectors(count, wanted.shape[1])
@@ -45,6 +49,52 @@ def test_rectangles_are_those_of_the_whole_matrix(space, monkeypatch, bits, comp
                 assert torch.allclose(y_columns, 1 + ends[0] @ wanted, rtol=0, atol=1e-11)
             made += part.nonzeros
     assert made == entries.count()
+
+
+@pytest.mark.parametrize("way", ["compiled", "threads", "scipy", "simple"])
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_rectangles_behind_each_other_are_one_part(space, monkeypatch, way, known, count):
+    """Those of a rank: some of the blocks, wherever they are in the vectors, read in one go."""
+    basis, entries, h_bb = space
+    if way == "scipy":
+        monkeypatch.setattr(module, "product_kernel", lambda *words: None)
+    if way == "threads":
+        monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    cuts = cut_evenly(basis.first_d, 3).tolist()
+    wanted_bb, rectangles = torch.zeros_like(h_bb), []
+    for i, j in ((1, 0), (1, 1), (2, 0)):
+        rows, columns = (slice(*basis.first_d[cuts[k : k + 2]].tolist()) for k in (i, j))
+        wanted_bb[rows, columns] = h_bb[rows, columns].tril(-1) if i == j else h_bb[rows, columns]
+        ends = (cuts[i], cuts[i + 1]), (cuts[j], cuts[j + 1])
+        number = entries.within(*ends).count() if known else None
+        rectangles.append(Rectangle(*ends, (rows.start, columns.start), number))
+    part = replace(csb_part(entries, rectangles, entries.shape, 5), simple=way == "simple")
+    x_nb = random_vectors(count, basis.dimension)
+    y_nb = torch.ones_like(x_nb)
+    part.add(x_nb, x_nb, y_nb, y_nb)
+    assert torch.allclose(y_nb, 1 + x_nb @ (wanted_bb + wanted_bb.T), rtol=0, atol=1e-11)
+    assert torch.allclose(part.forward(x_nb), x_nb @ wanted_bb.T, rtol=0, atol=1e-11)
+    assert torch.allclose(part.back(x_nb), x_nb @ wanted_bb, rtol=0, atol=1e-11)
+    assert part.nonzeros == sum(entries.within(one.rows, one.columns).count() for one in rectangles)
+
+
+def test_a_wrong_number_of_nonzeros_is_not_stored(space):
+    basis, entries, _ = space
+    everything = 0, len(basis.protons)
+    with pytest.raises(ValueError, match=f"room for 3 nonzeros, but there are {entries.count()}"):
+        csb_part(entries, [Rectangle(everything, everything, (1, 1), 3)], (basis.dimension + 1,) * 2)
+
+
+def test_entries_are_counted_without_being_made(space):
+    basis, entries, _ = space
+    cuts = cut_evenly(basis.first_d, 3).tolist()
+    spans = [(0, cuts[3]), *pairwise(cuts)]
+    for rows in spans:
+        for columns in (span for span in spans if span == rows or span[1] <= rows[0]):
+            inside = entries.within(rows, columns)
+            made = sum(len(row) for band in inside.bands(50) for row, _, _ in inside.band_parts(*band))
+            assert inside.count() == made
 
 
 def test_a_rectangle_makes_its_own_entries_only(space):
@@ -63,7 +113,8 @@ def test_a_rectangle_makes_its_own_entries_only(space):
 def test_rows_and_columns_may_be_the_same_vectors_and_parts_of_longer_ones(space, count):
     basis, entries, h_bb = space
     everything = (0, len(basis.protons))
-    part, x_nb = csb_part(entries, everything, everything, 8), random_vectors(count, basis.dimension + 5)
+    part = csb_part(entries, [Rectangle(everything, everything)], entries.shape, 8)
+    x_nb = random_vectors(count, basis.dimension + 5)
     y_nb = torch.zeros_like(x_nb)
     inside = slice(2, 2 + basis.dimension)
     part.add(x_nb[:, inside], x_nb[:, inside], y_nb[:, inside], y_nb[:, inside])

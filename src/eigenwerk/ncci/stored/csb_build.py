@@ -19,11 +19,21 @@ LINE = 8
 Band = tuple[int, int]
 
 
+Stored = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Rows, columns and values of nonzeros."""
+
+
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The stored arrays of `CsbHamiltonian`, and seconds for "count" and "fill"."""
+    """Nonzeros in blocks of 2^bits rows and columns, and seconds for "count" and "fill".
 
-    block_x2: np.ndarray
+    corner_x2: (blocks, 2) first row and first column of every block that is not empty, int64; start_x: (blocks + 1)
+    first nonzero of each, int64.  row_z, column_z: places inside the block, uint16, ordered by row, then column;
+    value_z.
+    """
+
+    bits: int
+    corner_x2: np.ndarray
     start_x: np.ndarray
     row_z: torch.Tensor
     column_z: torch.Tensor
@@ -31,12 +41,12 @@ class Blocks:
     seconds: dict[str, float]
 
 
-def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks:
+def build_blocks(entries: Entries, bits: int, rows: int | None = None, into: Stored | None = None) -> Blocks:
     """Both passes over the bands of proton determinants, `rows` states in each (default: one run of rows; half
     a million on a GPU).
 
     The counts of every band give the place where each band writes in each block, so bands are made in any order, by
-    several threads on a CPU, with the same result.
+    several threads on a CPU, with the same result.  into: room for just as many nonzeros, instead of new memory.
     """
     row_runs, runs = (-(-size // (1 << bits)) for size in entries.shape)
     device = entries.device
@@ -44,11 +54,11 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks
     begin = time.perf_counter()
     filling = Filling(entries.dtype, entries.place) if device.type == "cpu" else None
     if filling:
-        return _built_natively(entries, bands, bits, filling, begin)
+        return _built_natively(entries, bands, bits, filling, begin, into)
     counts = each(lambda band: count_band(entries, band, bits, runs), bands, threads_for(device))
     used, start_x, targets = _places(counts, row_runs * runs)
     middle = time.perf_counter()
-    row_z, column_z, value_z = _room(int(start_x[-1]), entries)
+    stored = row_z, column_z, value_z = _given_or_new(into, int(start_x[-1]), entries)
 
     def fill(job: tuple[Band, np.ndarray, np.ndarray]) -> None:
         band, count, target = job
@@ -64,10 +74,12 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None) -> Blocks
 
     each(fill, zip(bands, [count for _, count in counts], targets, strict=True), threads_for(device))
     seconds = {"count": middle - begin, "fill": time.perf_counter() - middle}
-    return Blocks(np.stack([used // runs, used % runs], axis=1), start_x, row_z, column_z, value_z, seconds)
+    return Blocks(bits, _corners(used, runs, bits), start_x, *stored, seconds)
 
 
-def _built_natively(entries: Entries, bands: list[Band], bits: int, filling: Filling, begin: float) -> Blocks:
+def _built_natively(
+    entries: Entries, bands: list[Band], bits: int, filling: Filling, begin: float, into: Stored | None
+) -> Blocks:
     """The same by compiled loops: entries are counted for every row and run of columns, so that their places are known
     without sorting.  Rows and their runs take four bytes for each pair of them."""
     row_runs, runs = (-(-size // (1 << bits)) for size in entries.shape)
@@ -89,7 +101,7 @@ def _built_natively(entries: Entries, bands: list[Band], bits: int, filling: Fil
         counts.append((blocks + (entries.row(band[0]) >> bits) * runs, total_ij.ravel()[blocks]))
     used, start_x, targets = _places(counts, row_runs * runs)
     middle = time.perf_counter()
-    stored = _room(int(start_x[-1]), entries)
+    stored = _given_or_new(into, int(start_x[-1]), entries)
 
     def fill(job: tuple[Band, np.ndarray, np.ndarray, np.ndarray, np.ndarray]) -> None:
         band, number_rj, head, blocks, target = job
@@ -107,8 +119,12 @@ def _built_natively(entries: Entries, bands: list[Band], bits: int, filling: Fil
     blocks_of = [blocks for blocks, _ in counts]
     each(fill, zip(bands, number, heads, blocks_of, targets, strict=True), threads)
     seconds = {"count": middle - begin, "fill": time.perf_counter() - middle}
-    row_z, column_z, value_z = stored
-    return Blocks(np.stack([used // runs, used % runs], axis=1), start_x, row_z, column_z, value_z, seconds)
+    return Blocks(bits, _corners(used, runs, bits), start_x, *stored, seconds)
+
+
+def _corners(used: np.ndarray, runs: int, bits: int) -> np.ndarray:
+    """First row and column of blocks with these numbers."""
+    return np.stack([used // runs, used % runs], axis=1).astype(np.int64) << bits
 
 
 def _heads(row0: int, rows: int, bits: int) -> np.ndarray:
@@ -117,11 +133,17 @@ def _heads(row0: int, rows: int, bits: int) -> np.ndarray:
     return np.flatnonzero(np.diff(run_r, prepend=-1))
 
 
-def _room(size: int, entries: Entries) -> list[torch.Tensor]:
-    """Rows, columns and values of so many nonzeros, not yet written."""
-    room = -(-size // LINE) * LINE
-    places = [torch.empty(room, dtype=torch.uint16, device=entries.device)[:size] for _ in range(2)]
-    return [*places, torch.empty(room, dtype=entries.dtype, device=entries.device)[:size]]
+def _given_or_new(into: Stored | None, size: int, entries: Entries) -> Stored:
+    if into is not None and len(into[0]) != size:
+        raise ValueError(f"room for {len(into[0])} nonzeros, but there are {size}")
+    return room(size, entries) if into is None else into
+
+
+def room(size: int, entries: Entries) -> Stored:
+    """Of so many nonzeros, not yet written."""
+    whole = -(-size // LINE) * LINE
+    row_z, column_z = (torch.empty(whole, dtype=torch.uint16, device=entries.device)[:size] for _ in range(2))
+    return row_z, column_z, torch.empty(whole, dtype=entries.dtype, device=entries.device)[:size]
 
 
 def _places(

@@ -1,7 +1,7 @@
 """The product of the back end `csb` on a GPU: H and H^T in one reading of the stored blocks.
 
 A thread block works on one run of columns: where they fit, that part of x and the sums for that part of y stay in its
-shared memory while the blocks of these columns pass by.  The plain twin is `product_by_torch` in `csb`.  Sums of many
+shared memory while the blocks of these columns pass by.  The plain twin is `CsbPart` with `simple`.  Sums of many
 threads make the last digits differ from call to call.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from eigenwerk.ncci.device_arrays import tensor
-from eigenwerk.ncci.interleaved import by_blocks
+from eigenwerk.ncci.stored.csb_build import Blocks
 from eigenwerk.parallel.kernels.cuda import C_REAL, integer, kernel, maybe_pointer, pointer
 
 THREADS = 1024
@@ -45,19 +45,19 @@ class Work:
     row0_k: np.ndarray
 
 
-def share_out(block_x2: np.ndarray, start_x: np.ndarray, bits: int, work: int = WORK, piece: int = PIECE) -> Work:
-    """Cuts the blocks of every run of columns into tasks of about `work` nonzeros, in pieces of at most `piece`.
+def share_out(corner_x2: np.ndarray, start_x: np.ndarray, work: int = WORK, piece: int = PIECE) -> Work:
+    """Cuts all blocks with the same columns into tasks of about `work` nonzeros, in pieces of at most `piece`.
 
     Tasks with the same columns follow each other; the largest blocks are cut, many small ones share a task.
     """
-    order = np.lexsort((block_x2[:, 0], block_x2[:, 1]))
+    order = np.lexsort((corner_x2[:, 0], corner_x2[:, 1]))
     size_x = np.diff(start_x)[order]
     pieces_x = -(-size_x // piece)
     block = np.repeat(order, pieces_x)
     rank = np.arange(len(block)) - np.repeat(np.cumsum(pieces_x) - pieces_x, pieces_x)
     begin_k = start_x[:-1][block] + rank * piece
     end_k = np.minimum(begin_k + piece, start_x[1:][block])
-    column_k = block_x2[block, 1]
+    column_k = corner_x2[block, 1]
     # a task ends with its columns, and where the nonzeros of the pieces before pass a multiple of `work`
     before_k = np.cumsum(end_k - begin_k) - (end_k - begin_k)
     heads = np.flatnonzero(np.diff(column_k, prepend=-1))
@@ -66,40 +66,23 @@ def share_out(block_x2: np.ndarray, start_x: np.ndarray, bits: int, work: int = 
     first_i = np.flatnonzero(np.any(np.diff(key_k, axis=1, prepend=-1), axis=0))
     return Work(
         np.append(first_i, len(block)).astype(np.int32),
-        column_k[first_i].astype(np.int64) << bits,
+        column_k[first_i].astype(np.int64),
         begin_k.astype(np.int64),
         end_k.astype(np.int64),
-        block_x2[block, 0].astype(np.int64) << bits,
+        corner_x2[block, 0].astype(np.int64),
     )
 
 
 class GpuProduct:
-    """The product of one stored rectangle; keeps the list of tasks on the GPU."""
+    """The product of stored blocks in one launch; keeps the list of tasks on the GPU."""
 
-    def __init__(
-        self,
-        block_x2: np.ndarray,
-        start_x: np.ndarray,
-        bits: int,
-        row_z: torch.Tensor,
-        column_z: torch.Tensor,
-        value_z: torch.Tensor,
-    ) -> None:
-        self.bits = bits
-        self.stored = (row_z, column_z, value_z)
-        found = share_out(block_x2, start_x, bits)
+    def __init__(self, blocks: Blocks) -> None:
+        self.bits = blocks.bits
+        self.stored = blocks.row_z, blocks.column_z, blocks.value_z
+        found = share_out(blocks.corner_x2, blocks.start_x)
         self.tasks = len(found.column0_i)
         arrays = (found.piece0_i, found.column0_i, found.begin_k, found.end_k, found.row0_k)
-        self.work = [tensor(array, value_z.device) for array in arrays]
-
-    def apply(self, x_nb: torch.Tensor, diagonal_b: torch.Tensor) -> torch.Tensor:
-        """(H + H^T + D) x for every row, (n, b), where rows and columns are the same states."""
-        return by_blocks(x_nb, lambda x_bn: self._product(x_bn, diagonal_b))
-
-    def _product(self, x_bn: torch.Tensor, diagonal_b: torch.Tensor) -> torch.Tensor:
-        y_bn = diagonal_b[:, None] * x_bn
-        self.add(x_bn, x_bn, y_bn, y_bn)
-        return y_bn
+        self.work = [tensor(array, blocks.value_z.device) for array in arrays]
 
     def add(
         self, x_rows: torch.Tensor | None, x_columns: torch.Tensor | None, y_rows: torch.Tensor | None,

@@ -91,8 +91,19 @@ class Entries:
         return int(self.basis.first_d[determinant]) - self.corner[0]
 
     def count(self) -> int:
-        """How many entries there are; all of them are made for it."""
-        return sum(len(row) for band in self.bands(1 << 16) for row, _, _ in self.band_parts(*band))
+        """How many entries there are; none is made for it.
+
+        A jump inside one species counts once for each determinant of the other species that both ends have.
+        """
+        _, count_d = self._starts
+        total = self.both.count()
+        for jumps in (self.protons.two, self.protons.same):
+            total += int(np.minimum(count_d[jumps.row_z], count_d[jumps.column_z]).sum())
+        if self.rows == self.columns:
+            for low, high in self._sector_runs(*self.rows):
+                both = (self._of_neutrons(jumps, low) for jumps in (self.neutrons.two, self.neutrons.same))
+                total += (high - low) * sum(chosen.stop - chosen.start for chosen in both)
+        return total
 
     # --- bands -----------------------------------------------------------------------------------------------------
 
@@ -192,10 +203,9 @@ class Entries:
 
     def _neutrons_only(self, start: int, stop: int) -> Iterator[Part]:
         """Neutrons jump inside the run of neutron determinants of every proton determinant of the band."""
-        first, count = self._starts
         for low, high in self._sector_runs(start, stop):
             for jumps, is_one in ((self.neutrons.two, False), (self.neutrons.same, True)):
-                chosen = self._between(jumps, int(first[low]), int(first[low] + count[low]))
+                chosen = self._of_neutrons(jumps, low)
                 if chosen.start == chosen.stop:
                     continue
                 row_z, column_z, *values = (array[chosen] for array in self._neutron_tensors[is_one])
@@ -206,6 +216,11 @@ class Entries:
                     value = self._mean_of_one(protons, *values) if is_one else values[0].expand(len(protons), -1)
                     row, column = ((offset + z).view(-1) for z in (row_z, column_z))
                     yield row, column, value.reshape(-1).to(self.dtype)
+
+    def _of_neutrons(self, jumps: Jumps, proton: int) -> slice:
+        """Jumps of neutrons inside the run of neutron determinants of a proton determinant."""
+        first, count = (int(array[proton]) for array in self._starts)
+        return self._between(jumps, first, first + count)
 
     def _mean_of_one(
         self, protons: torch.Tensor, mean_z: torch.Tensor, sign_z: torch.Tensor, kind_z: torch.Tensor

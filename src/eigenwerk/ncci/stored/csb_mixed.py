@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -43,6 +44,14 @@ class NeutronJumps:
     out_n: torch.Tensor
     into_n: torch.Tensor
     sign_n: torch.Tensor
+
+    @cached_property
+    def kinds(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The different pairs (state out, state into), and how many jumps have each."""
+        width = int(self.into_n.max()) + 1
+        count_x = torch.bincount(self.out_n * width + self.into_n)
+        found_x = count_x.nonzero()[:, 0]
+        return (found_x // width).int(), (found_x % width).int(), count_x[found_x]
 
 
 class MixedTables:
@@ -144,14 +153,31 @@ class MixedJumps:
                 if len(others.row_n):
                     yield from self._outer(group, int(low), int(high), others, part)
 
-    def _outer(self, group: Group, low: int, high: int, others: NeutronJumps, part: int) -> Iterator[Part]:
-        """All products of proton jumps low to high with neutron jumps.  Matrix elements depend on the states only, of
-        which there are few: (c, c') of the protons, all (d, d') of the neutrons."""
+    def count(self) -> int:
+        """How many entries all parts have."""
+        total = torch.zeros((), dtype=torch.int64, device=self.common.device)
+        for group in self.groups:
+            others = self.common.matching(group)
+            if len(others.row_n):
+                out, into, count_n = others.kinds
+                coupled_x = (~torch.isnan(self._values(group, out, into)) * count_n).sum(1)
+                kind = self.kind_z[group.first : group.last] - group.first_kind
+                total += (torch.bincount(kind, minlength=len(coupled_x)) * coupled_x).sum()
+        return int(total)
+
+    def _values(self, group: Group, out_n: torch.Tensor, into_n: torch.Tensor) -> torch.Tensor:
+        """(kinds, n) matrix elements between (c, c') of the protons of a group and (d, d') of neutrons, NaN where no J
+        couples them."""
         row_xx, column_xx, flat = self.common.elements
         kinds = slice(group.first_kind, group.last_kind)
-        place = row_xx[self.out_k[kinds]].index_select(1, others.out_n)
-        place += column_xx[self.into_k[kinds]].index_select(1, others.into_n)
-        value_xz = flat[place].to(self.common.dtype) * others.sign_n
+        place = row_xx[self.out_k[kinds]].index_select(1, out_n)
+        place += column_xx[self.into_k[kinds]].index_select(1, into_n)
+        return flat[place]
+
+    def _outer(self, group: Group, low: int, high: int, others: NeutronJumps, part: int) -> Iterator[Part]:
+        """All products of proton jumps low to high with neutron jumps.  Matrix elements depend on the states only: they
+        are taken once for each kind of proton jumps."""
+        value_xz = self._values(group, others.out_n, others.into_n).to(self.common.dtype) * others.sign_n
         coupled_xz = ~torch.isnan(value_xz)
         all_coupled = bool(coupled_xz.all())
         step = max(1, part // len(others.row_n))

@@ -6,6 +6,7 @@ the columns of one row, which come as a few rising runs and are merged.  Without
 sorting (`csb_build`).
 """
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -17,12 +18,11 @@ C_TYPES = {torch.float64: "double", torch.float32: "float", torch.int32: "int", 
 
 PRODUCT = """
 typedef unsigned short u16;
-void product(const u16* rows, const u16* columns, const REAL* values, const long* start, const long* block,
-             long first, long last, long bits, const REAL* x_rows, const REAL* x_columns, REAL* y_rows,
-             REAL* y_columns)
+void product(const u16* rows, const u16* columns, const REAL* values, const long* start, const long* corner,
+             long first, long last, const REAL* x_rows, const REAL* x_columns, REAL* y_rows, REAL* y_columns)
 {
     for (long k = first; k < last; ++k) {
-        const long row0 = (block[2 * k] << bits) * NV, column0 = (block[2 * k + 1] << bits) * NV, end = start[k + 1];
+        const long row0 = corner[2 * k] * NV, column0 = corner[2 * k + 1] * NV, end = start[k + 1];
         const REAL *x_row = x_rows + row0, *x_column = x_columns + column0;
         REAL *y_row = y_rows + row0, *y_column = y_columns + column0;
         for (long z = start[k]; z < end;) {
@@ -132,7 +132,7 @@ class Filling:
         )
 
     def place(
-        self, part: tuple[torch.Tensor, ...], bits: int, row0: int, next_rj: np.ndarray, stored: list[torch.Tensor]
+        self, part: tuple[torch.Tensor, ...], bits: int, row0: int, next_rj: np.ndarray, stored: Sequence[torch.Tensor]
     ) -> None:
         """Writes entries where next_rj says, and moves that on.  stored: rows, columns and values of all blocks."""
         assert self.loops is not None
@@ -142,7 +142,7 @@ class Filling:
             next_rj.ctypes.data, *(array.data_ptr() for array in stored),
         )  # fmt: skip
 
-    def order(self, end_rj: np.ndarray, number_rj: np.ndarray, stored: list[torch.Tensor]) -> None:
+    def order(self, end_rj: np.ndarray, number_rj: np.ndarray, stored: Sequence[torch.Tensor]) -> None:
         """Orders the nonzeros of every row in every block by their columns."""
         assert self.loops is not None
         most = int(number_rj.max(initial=0))

@@ -18,36 +18,30 @@ from eigenwerk.ncci.ranks.layout import Layout, block_rows_for, cut_evenly, deal
 from eigenwerk.ncci.ranks.scheme import AUTO, Scheme
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb_entries import Entries
-from eigenwerk.ncci.stored.csb_part import CsbPart, csb_part
+from eigenwerk.ncci.stored.csb_part import CsbPart, Rectangle, csb_part
 from eigenwerk.ncci.stored.csb_trial import Work, tried
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.runtime import Runtime
 
-BITS = 14
-"""Size of a run of rows or columns of a part, as a power of two."""
+Ends = tuple[bool, bool]
+"""Whether rows are at home, and whether columns are."""
 
-
-@dataclass(frozen=True, eq=False)
-class OwnBlock:
-    """A block of this rank with its rows and columns as parts of the home, None for the block row elsewhere."""
-
-    part: CsbPart
-    rows: slice | None
-    columns: slice | None
+HOME = True, True
 
 
 @dataclass(frozen=True, eq=False)
 class CsbOnRanks:
     """The share of one rank.
 
-    segments: of all ranks; steps: how vectors travel.  diagonal_b: of the home, zero where another rank adds it.
+    segments: of all ranks; steps: how vectors travel.  parts: the blocks, those with both ends at home and those that
+    reach elsewhere.  diagonal_b: of the home, zero where another rank adds it.
     about: the layout, and by how much the rank that has most states, or nonzeros, is above the mean.  layout, cut_i:
     who owns what, and the states at which block rows are cut.
     """
 
     segments: Segments
     steps: FourSteps
-    blocks: list[OwnBlock]
+    parts: dict[Ends, CsbPart]
     diagonal_b: torch.Tensor
     about: dict[str, Any]
     layout: Layout
@@ -56,12 +50,12 @@ class CsbOnRanks:
     @property
     def nonzeros(self) -> int:
         """Those that this rank stores, without the diagonal."""
-        return sum(block.part.nonzeros for block in self.blocks)
+        return sum(part.nonzeros for part in self.parts.values())
 
     def by_scheme(self, runtime: Runtime, scheme: Scheme) -> "CsbOnRanks":
         """The same blocks, with vectors that travel by another scheme; collective."""
-        blocks = [replace(block, part=replace(block.part, simple=scheme.simple)) for block in self.blocks]
-        return replace(self, steps=steps_for(self.layout, self.cut_i, runtime, scheme), blocks=blocks)
+        parts = {ends: replace(part, simple=scheme.simple) for ends, part in self.parts.items()}
+        return replace(self, steps=steps_for(self.layout, self.cut_i, runtime, scheme), parts=parts)
 
     def on_segments(self, x_ns: torch.Tensor) -> torch.Tensor:
         """H x, own components (n, s) of x and of the result."""
@@ -69,37 +63,38 @@ class CsbOnRanks:
 
         def first() -> tuple[torch.Tensor, torch.Tensor]:
             y_nb, sum_nb = self.diagonal_b * x_nb, x_nb.new_zeros(len(x_nb), self.steps.row.states)
-            for block in self.blocks:
-                _first_pass(block, x_nb, y_nb, sum_nb)
+            for ends, part in self.parts.items():
+                _first_pass(ends, part, x_nb, y_nb, sum_nb)
             return y_nb, sum_nb
 
         def second() -> None:
-            for block in self.blocks:
-                _second_pass(block, other_nb, y_nb)
+            for ends, part in self.parts.items():
+                _second_pass(ends, part, other_nb, y_nb)
 
         (y_nb, sum_nb), other_nb = self.steps.broadcast_under(first, x_nb)
         self.steps.reduce_under(second, sum_nb, y_nb)
         return self.steps.scatter(y_nb)
 
 
-def _first_pass(block: OwnBlock, x_nb: torch.Tensor, y_nb: torch.Tensor, sum_nb: torch.Tensor) -> None:
+def _first_pass(ends: Ends, part: CsbPart, x_nb: torch.Tensor, y_nb: torch.Tensor, sum_nb: torch.Tensor) -> None:
     """What needs components of the home only: H x and H^T x of blocks inside; of others H x, or H^T x where the columns
     are elsewhere."""
-    if block.columns is None:
-        block.part.add(x_nb[:, block.rows], None, None, sum_nb)
-    elif block.rows is None:
-        block.part.add(None, x_nb[:, block.columns], sum_nb, None)
+    if ends == HOME:
+        part.add(x_nb, x_nb, y_nb, y_nb)
+    elif ends[0]:
+        part.add(x_nb, None, None, sum_nb)
     else:
-        rows, columns = block.rows, block.columns
-        block.part.add(x_nb[:, rows], x_nb[:, columns], y_nb[:, rows], y_nb[:, columns])
+        part.add(None, x_nb, sum_nb, None)
 
 
-def _second_pass(block: OwnBlock, other_nb: torch.Tensor, y_nb: torch.Tensor) -> None:
+def _second_pass(ends: Ends, part: CsbPart, other_nb: torch.Tensor, y_nb: torch.Tensor) -> None:
     """The transposes of blocks that reach elsewhere; other_nb: the block row there."""
-    if block.columns is None:
-        block.part.add(None, other_nb, y_nb[:, block.rows], None)
-    elif block.rows is None:
-        block.part.add(other_nb, None, None, y_nb[:, block.columns])
+    if ends == HOME:
+        return
+    if ends[0]:
+        part.add(None, other_nb, y_nb, None)
+    else:
+        part.add(other_nb, None, None, y_nb)
 
 
 def csb_on_ranks(
@@ -117,31 +112,34 @@ def csb_on_ranks(
     if work is not None and triangle_of(world.size) is not None and 1 < world.size <= most_ranks(basis):
         trial = tried(entries, basis.first_d, runtime, scheme, work)
         layout_name = trial.taken(layout_name or "triangle")
-    layout, cuts_d = _layout(basis, entries, world, layout_name)
+    layout, cuts_d, number_ij = _layout(basis, entries, world, layout_name)
     cut_i = [int(basis.first_d[d]) for d in cuts_d]
     begin, end = (cut_i[i] for i in layout.home_p[world.rank])
     away = layout.away_p[world.rank]
-
-    def place(i: int) -> slice | None:
-        return None if i == away else slice(cut_i[i] - begin, cut_i[i + 1] - begin)
-
-    blocks = []
+    rectangles: dict[Ends, list[Rectangle]] = {}
     diagonal_b = torch.zeros(end - begin, dtype=torch.float64, device=runtime.device)
     for i, j in layout.blocks(world.rank):
         rows, columns = ((int(cuts_d[k]), int(cuts_d[k + 1])) for k in (i, j))
-        part = csb_part(entries, rows, columns, BITS)
-        blocks.append(OwnBlock(replace(part, simple=scheme.simple), place(i), place(j)))
+        at = tuple(0 if k == away else cut_i[k] - begin for k in (i, j))
+        known = None if number_ij is None else int(number_ij[i, j])
+        rectangles.setdefault((i != away, j != away), []).append(Rectangle(rows, columns, (at[0], at[1]), known))
         if i == j:
-            diagonal_b[place(i)] = diagonal(basis, pairs, runtime.device, slice(cut_i[i], cut_i[i + 1]))
+            home = slice(cut_i[i] - begin, cut_i[i + 1] - begin)
+            diagonal_b[home] = diagonal(basis, pairs, runtime.device, slice(cut_i[i], cut_i[i + 1]))
+    states = {True: end - begin, False: 0 if away is None else cut_i[away + 1] - cut_i[away]}
+    parts = {
+        ends: replace(csb_part(entries, some, (states[ends[0]], states[ends[1]])), simple=scheme.simple)
+        for ends, some in rectangles.items()
+    }
     segments = _segments(layout, cut_i, world)
-    steps, about = steps_for(layout, cut_i, runtime, scheme), _about(layout, blocks, segments, world)
+    steps, about = steps_for(layout, cut_i, runtime, scheme), _about(layout, parts, segments, world)
     about |= {} if trial is None else {"layout_trial": trial.words}
-    return CsbOnRanks(segments, steps, blocks, diagonal_b.to(runtime.real), about, layout, cut_i)
+    return CsbOnRanks(segments, steps, parts, diagonal_b.to(runtime.real), about, layout, cut_i)
 
 
-def _about(layout: Layout, blocks: list[OwnBlock], segments: Segments, world: Communicator) -> dict[str, Any]:
+def _about(layout: Layout, parts: dict[Ends, CsbPart], segments: Segments, world: Communicator) -> dict[str, Any]:
     """What levels.h5 keeps of the layout."""
-    own = sum(block.part.nonzeros for block in blocks)
+    own = sum(part.nonzeros for part in parts.values())
     nonzeros_p = world.all_gather(torch.tensor([own])).numpy()
     name = "dealt" if len(layout.column(0)) == layout.ranks else "triangle"
     spread = float(nonzeros_p.max() / max(nonzeros_p.mean(), 1))
@@ -170,8 +168,11 @@ def most_ranks(basis: ManyBodyBasis) -> int:
     return usable * (usable + 1) // 2
 
 
-def _layout(basis: ManyBodyBasis, entries: Entries, world: Communicator, name: str) -> tuple[Layout, np.ndarray]:
-    """The table of owners and the proton determinants at which block rows are cut."""
+def _layout(
+    basis: ManyBodyBasis, entries: Entries, world: Communicator, name: str
+) -> tuple[Layout, np.ndarray, np.ndarray | None]:
+    """The table of owners, the proton determinants at which block rows are cut, and the nonzeros of all blocks if they
+    had to be counted."""
     n_d, ranks = triangle_of(world.size), world.size
     if ranks > most_ranks(basis):
         raise InputError(
@@ -179,13 +180,13 @@ def _layout(basis: ManyBodyBasis, entries: Entries, world: Communicator, name: s
             f'{most_ranks(basis)} ranks at most, but {ranks} ranks. Start fewer, or set backend = "pairs".'
         )
     if n_d is not None and name != "dealt":
-        return triangle(n_d), cut_evenly(basis.first_d, n_d)
+        return triangle(n_d), cut_evenly(basis.first_d, n_d), None
     count = min(block_rows_for(ranks), int(np.count_nonzero(np.diff(basis.first_d))))
     cuts_d = cut_evenly(basis.first_d, count)
     blocks = [(i, j) for i in range(count) for j in range(i + 1)]
-    cost_ij = np.zeros((count, count))
+    number_ij = np.zeros((count, count))
     for i, j in blocks[world.rank :: ranks]:
         rows, columns = ((int(cuts_d[k]), int(cuts_d[k + 1])) for k in (i, j))
-        cost_ij[i, j] = entries.within(rows, columns).count()
-    cost_ij = world.sum(torch.from_numpy(cost_ij)).cpu().numpy()
-    return dealt(cost_ij + 1, ranks), cuts_d
+        number_ij[i, j] = entries.within(rows, columns).count()
+    number_ij = world.sum(torch.from_numpy(number_ij)).cpu().numpy()
+    return dealt(number_ij + 1, ranks), cuts_d, number_ij

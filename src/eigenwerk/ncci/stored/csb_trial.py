@@ -17,7 +17,7 @@ from eigenwerk.ncci.ranks.four_steps import FourSteps, steps_for
 from eigenwerk.ncci.ranks.layout import Layout, cut_evenly, triangle, triangle_of
 from eigenwerk.ncci.ranks.scheme import Scheme
 from eigenwerk.ncci.stored.csb_entries import Entries
-from eigenwerk.ncci.stored.csb_part import csb_part
+from eigenwerk.ncci.stored.csb_part import Rectangle, csb_part
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.runtime import Runtime
 
@@ -29,9 +29,6 @@ REPEATS = 3
 
 CLEARLY = 0.9
 """The other layout is taken if its products take less than this part of the time."""
-
-BITS = 14
-"""Size of a run of rows or columns, as a power of two."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ def _rates(entries: Entries, first_d: np.ndarray, runtime: Runtime, scheme: Sche
     states = int(first_d[-1])
     rows = int(SAMPLE[runtime.device.type] * states / max(work.nonzeros, 1))
     last = max(int(np.searchsorted(first_d, rows, side="right")) - 1, 1)
-    part = csb_part(entries, (0, last), (0, last), BITS)
+    part = csb_part(entries, [Rectangle((0, last), (0, last))], (int(first_d[last]),) * 2)
     x_nb = torch.ones(work.vectors, part.shape[0], dtype=runtime.real, device=runtime.device)
     y_nb, z_nb = torch.zeros_like(x_nb), torch.zeros_like(x_nb)
     ways: list[Callable[[], object]] = [
