@@ -14,7 +14,7 @@ def document(spins=1, metal=False, lines=True):
     return {
         "eigenvalues_eV": eig_skn.tolist(), "zero_eV": 0.5, "distance_per_A": [0, 1, 2, 3, 3, 4, 5, 6],
         "labels": ["G", "", "", "X", "U", "", "", "\\Gamma"], "lines": [0, 0, 0, 0, 1, 1, 1, 1] if lines else None,
-        "gap_eV": {"metal": metal, "gap": 0.0 if metal else 1.2, "direct": False, "top": edge},
+        "gap_eV": {"metal": metal, "gap": 0.0 if metal else 1.2, "kind": "from spin to spin at one k-point", "top": edge},
     }  # fmt: skip
 
 
@@ -29,7 +29,7 @@ def test_each_line_of_the_path_has_curves_of_its_own():
     axes = bands_figure(document(spins=2), "Si2").axes[0]
     curves = [line for line in axes.lines if len(line.get_xdata()) == 4]
     assert len(curves) == 2 * 2 * 4
-    assert axes.get_title(loc="left") == "Si2: gap 1.200 eV, indirect"
+    assert axes.get_title(loc="left") == "Si2: gap 1.200 eV, from spin to spin at one k-point"
     assert [text.get_text() for text in axes.get_xticklabels()] == ["Γ", "X|U", "Γ"]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["spin up", "spin down"]
 

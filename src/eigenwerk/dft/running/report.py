@@ -201,7 +201,7 @@ class RunResult:
                 "components": dict(self.components),
             },
             "fermi_level_eV": self.fermi_level,
-            "gap_eV": asdict(self.gap) | {"direct": self.gap.is_direct},
+            "gap_eV": asdict(self.gap) | {"direct": self.gap.is_direct, "kind": self.gap.kind},
             "vacuum": None if self.vacuum is None else _vacuum(self.vacuum, self.fermi_level),
             "dipole_eA": None if self.dipole is None else {str(axis + 1): p for axis, p in self.dipole.items()},
             "charged_cell": None if self.charged is None else _charged(self.charged),

@@ -65,7 +65,7 @@ class BandStructure:
         return {
             "source": self.source, "converged": self.converged, "residual_eV": self.residual,
             "fermi_level_eV": self.fermi_level, "zero_eV": self.zero,
-            "gap_eV": asdict(self.gap) | {"direct": self.gap.is_direct},
+            "gap_eV": asdict(self.gap) | {"direct": self.gap.is_direct, "kind": self.gap.kind},
             "effective_masses_me": [asdict(mass) for mass in self.masses],
             "kpoints": self.point_kc.tolist(), "distance_per_A": self.distance_k.tolist(), "labels": list(self.label_k),
             "lines": None if self.line_k is None else self.line_k.tolist(),

@@ -91,7 +91,7 @@ def _about(bands: Mapping[str, Any]) -> str:
     gap = bands["gap_eV"]
     words = "metal" if gap["metal"] else ""
     if not gap["metal"] and gap["gap"] is not None:
-        words = f"gap {gap['gap']:.3f} eV, {'direct' if gap['direct'] else 'indirect'}"
+        words = f"gap {gap['gap']:.3f} eV, {gap['kind']}"
     return f": {words}" if words else ""
 
 

@@ -124,7 +124,7 @@ def band_rows(bands: Mapping[str, Any]) -> tuple[Rows, list[list[str]]]:
     if gap["metal"]:
         rows.append(("gap", "none: bands cross the Fermi level"))
     elif gap["gap"] is not None:
-        rows.append(("gap", f"{gap['gap']:.4f} eV, {'direct' if gap['direct'] else 'indirect'}"))
+        rows.append(("gap", f"{gap['gap']:.4f} eV, {gap['kind']}"))
         rows.append(("direct gap", f"{gap['direct_gap']:.4f} eV"))
         for key, name in (("top", "valence band top"), ("bottom", "conduction band bottom")):
             point = " ".join(f"{x + 0.0:.4g}" for x in gap[key]["point_c"])
