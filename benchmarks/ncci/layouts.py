@@ -17,31 +17,25 @@ from eigenwerk.ncci.basis.manybody import many_body_basis
 from eigenwerk.ncci.basis.space import no_core_space
 from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.problem import pair_space
-from eigenwerk.ncci.ranks.layout import block_rows_for, cut_evenly, dealt, triangle, triangle_of
+from eigenwerk.ncci.ranks.layout import cut_evenly, dealt, triangle, triangle_of
 from eigenwerk.ncci.stored.csb_entries import Entries
 
 RANKS = (2, 3, 4, 5, 6, 8, 10, 15)
 
 
-def counts(basis, entries, parts):
-    """Nonzeros of every block on or below the diagonal, and states of the block rows."""
-    cuts = cut_evenly(basis.first_d, parts)
-    count_ij = np.zeros((parts, parts))
-    for i in range(parts):
-        for j in range(i + 1):
-            rows, columns = ((int(cuts[k]), int(cuts[k + 1])) for k in (i, j))
-            count_ij[i, j] = entries.within(rows, columns).count()
-    return count_ij, np.diff(basis.first_d[cuts])
-
-
-def row(layout, count_ij, size_i):
-    """Spread of nonzeros and of states, components that travel in a product."""
-    load_p = np.array([sum(count_ij[block] for block in layout.blocks(rank)) for rank in range(layout.ranks)])
+def row(name, layout, cuts_d, basis, entries):
+    """Spread of nonzeros and of states, rectangles of a rank, components that travel in a product."""
+    size_i, load_p = np.diff(basis.first_d[cuts_d]), []
+    for rank in range(layout.ranks):
+        spans = [[(int(cuts_d[a]), int(cuts_d[b])) for a, b in both] for both in layout.rectangles(rank)]
+        load_p.append(sum(entries.within(rows, columns).count() for rows, columns in spans))
     state_p = [sum(size_i[slice(*layout.home_p[rank])]) / len(layout.column(rank)) for rank in range(layout.ranks)]
     return {
-        "ranks": layout.ranks, "block_rows": layout.block_rows, "nonzeros_max_over_mean": load_p.max() / load_p.mean(),
-        "states_max_over_mean": max(state_p) / np.mean(state_p), "travelling_over_states":
-        layout.travelling(size_i.tolist()) / size_i.sum(), "nonzeros": int(load_p.sum()),
+        "layout": name, "ranks": layout.ranks, "block_rows": layout.block_rows,
+        "rectangles": max(len(layout.rectangles(rank)) for rank in range(layout.ranks)),
+        "nonzeros_max_over_mean": max(load_p) / np.mean(load_p), "states_max_over_mean": max(state_p) /
+        np.mean(state_p), "travelling_over_states": layout.travelling(size_i.tolist()) / size_i.sum(),
+        "nonzeros": sum(load_p),
     }  # fmt: skip
 
 
@@ -52,15 +46,13 @@ def main(numbers):
     # which elements there are is all that counts
     pairs = basis_pairs(basis, total_spin(pair_space(space), sum(numbers[:2])))
     entries = Entries(basis, pairs, torch.float32)
-    found, known = [], {}
+    count_d = entries.count_rows()
     for ranks in RANKS:
-        kinds = {"dealt": block_rows_for(ranks)} | ({"triangle": triangle_of(ranks)} if triangle_of(ranks) else {})
-        for name, parts in kinds.items():
-            known.setdefault(parts, counts(basis, entries, parts))
-            count_ij, size_i = known[parts]
-            layout = dealt(count_ij + 1, ranks) if name == "dealt" else triangle(parts)
-            found.append({"layout": name, **row(layout, count_ij, size_i)})
-            print(json.dumps(found[-1]), flush=True)
+        found = [("dealt", *dealt(count_d, ranks, lambda d, c: entries.within((d, d + 1), (0, c)).count()))]
+        if n_d := triangle_of(ranks):
+            found.append(("triangle", triangle(n_d), cut_evenly(basis.first_d, n_d)))
+        for name, layout, cuts_d in found:
+            print(json.dumps(row(name, layout, cuts_d, basis, entries)), flush=True)
     about = {"case": numbers, "states": basis.dimension, "seconds": time.perf_counter() - begin}
     about |= {"program": __version__, "python": platform.python_version(), "processor": platform.processor()}
     print(json.dumps(about))

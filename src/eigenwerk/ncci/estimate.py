@@ -10,7 +10,7 @@ from eigenwerk.ncci.basis.pair_counting import PairCounts, count_pairs
 from eigenwerk.ncci.basis.space import ManyBodySpace
 from eigenwerk.ncci.inputs import Case, SolverSettings, block_size
 from eigenwerk.ncci.problem import CaseSpace
-from eigenwerk.ncci.ranks.layout import block_rows_for, triangle_of
+from eigenwerk.ncci.ranks.layout import triangle_of
 from eigenwerk.ncci.ranks.scheme import scheme_named
 from eigenwerk.parallel.main_memory import MemoryShare, installed_memory
 
@@ -248,8 +248,8 @@ def _csb_on_ranks(
     costs = []
     if layout != "triangle" or n_d is None:
         travel = 2.0 * item * size * block * (1 - 1 / ranks) / travel_rate
-        bytes_own, build = nonzeros * (4.0 + item) / ranks, 1.5 * nonzeros / fill / ranks
-        counted, own = (size / block_rows_for(ranks)) ** 2, bytes_own + 6.0 * item * size * block
+        bytes_own, build = nonzeros * (4.0 + item) / ranks, nonzeros / fill / ranks
+        counted, own = size**2 / ranks, bytes_own + 6.0 * item * size * block
         beside = _beside_blocks(found, nonzeros, item, vectors, counted, device, ranks)
         beside = replace(beside, layout="dealt", operator_bytes=own)
         costs.append(replace(beside, build_seconds=build, product_seconds=once + travel, travel_seconds=travel))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eigenwerk.ncci.ranks.layout import block_rows_for, cut_evenly, dealt, triangle, triangle_of
+from eigenwerk.ncci.ranks.layout import EVENLY, cut_evenly, dealt, triangle, triangle_of
 
 
 @pytest.mark.parametrize("n_d", range(1, 10))
@@ -37,15 +37,47 @@ def test_even_triangles_have_two_sizes_of_columns():
     assert [len(layout.column(rank)) for rank in range(10)] == [3, 3, 3, 3, 3, 3, 2, 2, 2, 2]
 
 
-@pytest.mark.parametrize("ranks", [2, 4, 5, 8])
-def test_dealt_blocks_come_out_even(ranks):
-    count = block_rows_for(ranks)
-    cost_ij = np.random.default_rng(2).uniform(0.5, 1.5, (count, count))
-    cost_ij[np.diag_indices(count)] *= 0.5
-    layout = dealt(cost_ij, ranks)
-    load_p = [sum(cost_ij[block] for block in layout.blocks(rank)) for rank in range(ranks)]
-    assert max(load_p) / np.mean(load_p) <= 1.05
+def covered(layout, cuts_d, rank, size):
+    """(d, c) how often the rectangles of a rank have the pair of determinants d >= c."""
+    seen_dc = np.zeros((size, size), dtype=int)
+    for (i, below), (j, right) in layout.rectangles(rank):
+        seen_dc[cuts_d[i] : cuts_d[below], cuts_d[j] : cuts_d[right]] += 1
+        assert right <= i or right == below  # below the diagonal, or up to it
+    return np.tril(seen_dc)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 5, 8, 15, 40])
+@pytest.mark.parametrize("kind", ["alike", "one is most", "empty ones"])
+def test_dealt_nonzeros_come_out_even_in_few_rectangles(ranks, kind):
+    size, generator = 30, np.random.default_rng(ranks)
+    count_dc = np.tril(generator.integers(50, 150, (size, size)))
+    if kind == "one is most":
+        count_dc[17] *= 20
+    if kind == "empty ones":
+        count_dc[[0, 1, 9, 10, 29]] = 0
+        count_dc[:, [0, 1, 9, 10, 29]] = 0
+    layout, cuts_d = dealt(count_dc.sum(1), ranks, lambda d, c: int(count_dc[d, :c].sum()))
+    shares = [covered(layout, cuts_d, rank, size) for rank in range(ranks)]
+    assert np.array_equal(sum(shares), np.tril(np.ones((size, size), dtype=int)))
+    load_p = [(share * count_dc).sum() for share in shares]
+    mean = count_dc.sum() / ranks
+    assert max(load_p) <= mean * (1 + 2 * EVENLY) + count_dc.max()
+    assert all(len(layout.rectangles(rank)) <= 3 for rank in range(ranks))
     assert all(layout.away_p[rank] is None and layout.column(rank) == list(range(ranks)) for rank in range(ranks))
+
+
+def test_shares_end_with_determinants_where_that_is_even():
+    layout, cuts_d = dealt(np.full(100, 7), 4, lambda d, c: pytest.fail("nothing is cut within a determinant"))
+    assert cuts_d.tolist() == [0, 25, 50, 75, 100]
+    assert [layout.rectangles(rank) for rank in range(4)] == [[((r, r + 1), (0, r + 1))] for r in range(4)]
+
+
+@pytest.mark.parametrize("n_d", [1, 2, 3, 4, 5])
+def test_a_rank_of_a_triangle_has_one_rectangle(n_d):
+    layout = triangle(n_d)
+    for rank in range(layout.ranks):
+        ((i, j),) = layout.blocks(rank)
+        assert layout.rectangles(rank) == [((i, i + 1), (j, j + 1))]
 
 
 def test_no_triangle_has_another_number_of_ranks():

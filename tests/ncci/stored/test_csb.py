@@ -126,3 +126,10 @@ def test_single_precision_takes_eight_bytes_for_a_nonzero():
     assert single.bytes == 8 * (single.nonzeros - basis.dimension) + 4 * basis.dimension
     wanted = double.apply(x_nb)
     assert torch.allclose(single.apply(x_nb.float()).double(), wanted, rtol=0, atol=3e-6 * wanted.abs().max())
+
+
+def test_room_for_another_number_of_nonzeros_is_refused():
+    basis = no_core_basis(3, 3, 2, 0)
+    entries = Entries(basis, random_pairs(basis), torch.float64)
+    with pytest.raises(ValueError, match=f"room for 3 nonzeros, but there are {entries.count()}"):
+        build_blocks(entries, 7, into=csb_build.room(3, entries))

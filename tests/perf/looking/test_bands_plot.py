@@ -14,7 +14,8 @@ def document(spins=1, metal=False, lines=True):
     return {
         "eigenvalues_eV": eig_skn.tolist(), "zero_eV": 0.5, "distance_per_A": [0, 1, 2, 3, 3, 4, 5, 6],
         "labels": ["G", "", "", "X", "U", "", "", "\\Gamma"], "lines": [0, 0, 0, 0, 1, 1, 1, 1] if lines else None,
-        "gap_eV": {"metal": metal, "gap": 0.0 if metal else 1.2, "kind": "from spin to spin at one k-point", "top": edge},
+        "gap_eV": {"metal": metal, "gap": 0.0 if metal else 1.2, "top": edge,
+                   "kind": "from spin to spin at one k-point"},
     }  # fmt: skip
 
 

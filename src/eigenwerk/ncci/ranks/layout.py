@@ -5,16 +5,21 @@ its transpose.  The components of a run of block rows, the home of some ranks, a
 reach from home to one block row elsewhere.
 
 `triangle`: n_d (n_d + 1) / 2 ranks, a block and a home of one block row for each; the layout of MFDn.  `dealt`: any
-number of ranks, many blocks for each, one home for all.
+number of ranks, one home for all; blocks in the order of their rows, dealt out in runs of equally many nonzeros.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 
-from eigenwerk.ncci.ranks.dealing import owners_by_cost
+EVENLY = 0.01
+"""Shares that are further than this part from the mean are not cut at whole rows of a determinant."""
+
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +44,25 @@ class Layout:
         """The blocks (i, j), i >= j, of a rank."""
         i, j = np.nonzero(np.tril(self.owner_ij == rank))
         return list(zip(i.tolist(), j.tolist(), strict=True))
+
+    def rectangles(self, rank: int) -> list[tuple[Span, Span]]:
+        """The blocks of a rank in as few rectangles as there are: rows and columns from one block row to another.
+
+        Of blocks below each other that reach the diagonal, one rectangle is made that reaches beyond it.
+        """
+        spans: dict[int, list[int]] = {}
+        for i, j in self.blocks(rank):
+            spans.setdefault(i, []).append(j)
+        found: list[tuple[Span, Span]] = []
+        for i, columns in spans.items():
+            for first, stop in _runs(columns):
+                (_, row), (left, right) = found[-1] if found else ((0, -1), (0, 0))
+                alike = stop == i + 1 if right == row else stop == right  # both to the diagonal, or neither
+                if row == i and left == first and alike:
+                    found[-1] = (found[-1][0][0], i + 1), (first, stop)
+                else:
+                    found.append(((i, i + 1), (first, stop)))
+        return found
 
     def column(self, rank: int) -> list[int]:
         """The ranks that share the home of a rank."""
@@ -100,17 +124,38 @@ def triangle(n_d: int) -> Layout:
     return Layout(owner_ij, tuple(home_p))
 
 
-def dealt(cost_ij: np.ndarray, ranks: int) -> Layout:
-    """Blocks dealt out to any number of ranks by their cost, (n, n) of which the lower half counts."""
-    i, j = np.tril_indices(len(cost_ij))
-    owner_ij = np.full(cost_ij.shape, -1)
-    owner_ij[i, j] = owner_ij[j, i] = owners_by_cost(cost_ij[i, j], ranks)
-    return Layout(owner_ij, ((0, len(cost_ij)),) * ranks)
+def dealt(count_d: np.ndarray, ranks: int, before: Callable[[int, int], int]) -> tuple[Layout, np.ndarray]:
+    """Nonzeros in the order of their rows, cut into equal shares for any number of ranks; and where block rows are cut.
+
+    count_d: nonzeros in the rows of each determinant; before(d, c): those of determinant d whose columns are before
+    determinant c.  A share ends with a determinant, or within it at a column where that would be uneven.
+    """
+    end_d = np.concatenate([[0], np.cumsum(count_d)])
+    mean, last = end_d[-1] / ranks, len(count_d)
+    ends = []  # of each share: a determinant and, within its rows, a column
+    for wanted in mean * np.arange(1, ranks):
+        d = min(int(np.searchsorted(end_d, wanted, side="right")) - 1, last - 1)
+        inside, short = wanted - end_d[d], end_d[d + 1] - wanted
+        if min(inside, short) <= EVENLY * mean:
+            ends.append((d, 0) if inside < short else (d + 1, 0))
+        else:
+            c = bisect_left(range(d + 1), inside, key=partial(before, d))  # the first one that is not too early
+            after = before(d, c) if c <= d else count_d[d]
+            c -= bool(inside - before(d, c - 1) < after - inside)
+            ends.append((d, c) if c <= d else (d + 1, 0))
+    cuts = {0, last} | {d for d, _ in ends} | {d + 1 for d, c in ends if c} | {c for _, c in ends}
+    cuts_d = np.array(sorted(cuts))
+    i, j = np.tril_indices(len(cuts_d) - 1)
+    owner_ij = np.full((len(cuts_d) - 1,) * 2, -1)
+    begin = zip(cuts_d[i].tolist(), cuts_d[j].tolist(), strict=True)
+    owner_ij[i, j] = owner_ij[j, i] = [bisect_right(ends, corner) for corner in begin]
+    return Layout(owner_ij, ((0, len(owner_ij)),) * ranks), cuts_d
 
 
-def block_rows_for(ranks: int) -> int:
-    """Block rows that are enough to deal out: 8 on up to 4 ranks, else 16, or four for each two ranks."""
-    return 8 if ranks <= 4 else max(16, 2 * ranks)
+def _runs(numbers: Sequence[int]) -> list[Span]:
+    """Rising numbers as runs, each from its first to behind its last."""
+    cuts = [k for k in range(1, len(numbers)) if numbers[k] != numbers[k - 1] + 1]
+    return [(numbers[a], numbers[b - 1] + 1) for a, b in pairwise([0, *cuts, len(numbers)])]
 
 
 def cut_evenly(first_d: np.ndarray, parts: int) -> np.ndarray:

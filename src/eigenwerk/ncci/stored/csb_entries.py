@@ -66,8 +66,8 @@ class Entries:
         return tensor(array, self.device)
 
     def within(self, rows: tuple[int, int], columns: tuple[int, int]) -> "Entries":
-        """The entries of a rectangle on or below the diagonal, cut at these proton determinants; places count from its
-        corner.  What belongs to the neutrons is shared."""
+        """The entries of a rectangle, cut at these proton determinants, as far as they are below the diagonal; places
+        count from its corner.  What belongs to the neutrons is shared."""
         part = copy(self)
         part.rows, part.columns = rows, columns
         part.protons = _jumps_within(self.protons, rows, columns)
@@ -91,19 +91,28 @@ class Entries:
         return int(self.basis.first_d[determinant]) - self.corner[0]
 
     def count(self) -> int:
-        """How many entries there are; none is made for it.
+        """How many entries there are; none is made for it."""
+        return int(self.count_rows().sum())
+
+    def count_rows(self) -> np.ndarray:
+        """How many there are in the rows of each proton determinant, of all that H has; none is made for it.
 
         A jump inside one species counts once for each determinant of the other species that both ends have.
         """
         _, count_d = self._starts
-        total = self.both.count()
+        total_d = self.both.count_rows()
         for jumps in (self.protons.two, self.protons.same):
-            total += int(np.minimum(count_d[jumps.row_z], count_d[jumps.column_z]).sum())
-        if self.rows == self.columns:
+            np.add.at(total_d, jumps.row_z, np.minimum(count_d[jumps.row_z], count_d[jumps.column_z]))
+        if self.on_diagonal:
             for low, high in self._sector_runs(*self.rows):
                 both = (self._of_neutrons(jumps, low) for jumps in (self.neutrons.two, self.neutrons.same))
-                total += (high - low) * sum(chosen.stop - chosen.start for chosen in both)
-        return total
+                total_d[low:high] += sum(chosen.stop - chosen.start for chosen in both)
+        return total_d
+
+    @property
+    def on_diagonal(self) -> bool:
+        """Whether the columns of the rows' own proton determinants are among the columns."""
+        return self.columns[0] <= self.rows[0] and self.rows[1] <= self.columns[1]
 
     # --- bands -----------------------------------------------------------------------------------------------------
 
@@ -125,7 +134,7 @@ class Entries:
         """The same with places in H."""
         yield from self._two_protons(start, stop)
         yield from self._one_proton(start, stop)
-        if self.rows == self.columns:
+        if self.on_diagonal:
             yield from self._neutrons_only(start, stop)
         yield from self.both.parts(start, stop, self.part)
 

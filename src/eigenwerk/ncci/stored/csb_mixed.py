@@ -153,17 +153,17 @@ class MixedJumps:
                 if len(others.row_n):
                     yield from self._outer(group, int(low), int(high), others, part)
 
-    def count(self) -> int:
-        """How many entries all parts have."""
-        total = torch.zeros((), dtype=torch.int64, device=self.common.device)
+    def count_rows(self) -> np.ndarray:
+        """How many entries all parts have in the rows of each proton determinant."""
+        total_d = torch.zeros(len(self.common.basis.protons), dtype=torch.int64, device=self.common.device)
         for group in self.groups:
             others = self.common.matching(group)
             if len(others.row_n):
                 out, into, count_n = others.kinds
                 coupled_x = (~torch.isnan(self._values(group, out, into)) * count_n).sum(1)
-                kind = self.kind_z[group.first : group.last] - group.first_kind
-                total += (torch.bincount(kind, minlength=len(coupled_x)) * coupled_x).sum()
-        return int(total)
+                some = slice(group.first, group.last)
+                total_d.index_add_(0, self.row_z[some].long(), coupled_x[self.kind_z[some] - group.first_kind])
+        return total_d.cpu().numpy()
 
     def _values(self, group: Group, out_n: torch.Tensor, into_n: torch.Tensor) -> torch.Tensor:
         """(kinds, n) matrix elements between (c, c') of the protons of a group and (d, d') of neutrons, NaN where no J

@@ -14,7 +14,7 @@ from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.diagonal import diagonal
 from eigenwerk.ncci.ranks.four_steps import FourSteps, steps_for
-from eigenwerk.ncci.ranks.layout import Layout, block_rows_for, cut_evenly, dealt, triangle, triangle_of
+from eigenwerk.ncci.ranks.layout import Layout, cut_evenly, dealt, triangle, triangle_of
 from eigenwerk.ncci.ranks.scheme import AUTO, Scheme
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb_entries import Entries
@@ -112,20 +112,19 @@ def csb_on_ranks(
     if work is not None and triangle_of(world.size) is not None and 1 < world.size <= most_ranks(basis):
         trial = tried(entries, basis.first_d, runtime, scheme, work)
         layout_name = trial.taken(layout_name or "triangle")
-    layout, cuts_d, number_ij = _layout(basis, entries, world, layout_name)
+    layout, cuts_d = _layout(basis, entries, world, layout_name)
     cut_i = [int(basis.first_d[d]) for d in cuts_d]
     begin, end = (cut_i[i] for i in layout.home_p[world.rank])
     away = layout.away_p[world.rank]
     rectangles: dict[Ends, list[Rectangle]] = {}
     diagonal_b = torch.zeros(end - begin, dtype=torch.float64, device=runtime.device)
-    for i, j in layout.blocks(world.rank):
-        rows, columns = ((int(cuts_d[k]), int(cuts_d[k + 1])) for k in (i, j))
-        at = tuple(0 if k == away else cut_i[k] - begin for k in (i, j))
-        known = None if number_ij is None else int(number_ij[i, j])
-        rectangles.setdefault((i != away, j != away), []).append(Rectangle(rows, columns, (at[0], at[1]), known))
-        if i == j:
-            home = slice(cut_i[i] - begin, cut_i[i + 1] - begin)
-            diagonal_b[home] = diagonal(basis, pairs, runtime.device, slice(cut_i[i], cut_i[i + 1]))
+    for (i, below), (j, right) in layout.rectangles(world.rank):
+        rows, columns = (int(cuts_d[i]), int(cuts_d[below])), (int(cuts_d[j]), int(cuts_d[right]))
+        row, column = (0 if k == away else cut_i[k] - begin for k in (i, j))
+        rectangles.setdefault((i != away, j != away), []).append(Rectangle(rows, columns, (row, column)))
+        if below == right:
+            some = slice(cut_i[i], cut_i[below])
+            diagonal_b[some.start - begin : some.stop - begin] = diagonal(basis, pairs, runtime.device, some)
     states = {True: end - begin, False: 0 if away is None else cut_i[away + 1] - cut_i[away]}
     parts = {
         ends: replace(csb_part(entries, some, (states[ends[0]], states[ends[1]])), simple=scheme.simple)
@@ -168,11 +167,8 @@ def most_ranks(basis: ManyBodyBasis) -> int:
     return usable * (usable + 1) // 2
 
 
-def _layout(
-    basis: ManyBodyBasis, entries: Entries, world: Communicator, name: str
-) -> tuple[Layout, np.ndarray, np.ndarray | None]:
-    """The table of owners, the proton determinants at which block rows are cut, and the nonzeros of all blocks if they
-    had to be counted."""
+def _layout(basis: ManyBodyBasis, entries: Entries, world: Communicator, name: str) -> tuple[Layout, np.ndarray]:
+    """The table of owners and the proton determinants at which block rows are cut; collective."""
     n_d, ranks = triangle_of(world.size), world.size
     if ranks > most_ranks(basis):
         raise InputError(
@@ -180,13 +176,12 @@ def _layout(
             f'{most_ranks(basis)} ranks at most, but {ranks} ranks. Start fewer, or set backend = "pairs".'
         )
     if n_d is not None and name != "dealt":
-        return triangle(n_d), cut_evenly(basis.first_d, n_d), None
-    count = min(block_rows_for(ranks), int(np.count_nonzero(np.diff(basis.first_d))))
-    cuts_d = cut_evenly(basis.first_d, count)
-    blocks = [(i, j) for i in range(count) for j in range(i + 1)]
-    number_ij = np.zeros((count, count))
-    for i, j in blocks[world.rank :: ranks]:
-        rows, columns = ((int(cuts_d[k]), int(cuts_d[k + 1])) for k in (i, j))
-        number_ij[i, j] = entries.within(rows, columns).count()
-    number_ij = world.sum(torch.from_numpy(number_ij)).cpu().numpy()
-    return dealt(number_ij + 1, ranks), cuts_d, number_ij
+        return triangle(n_d), cut_evenly(basis.first_d, n_d)
+    cuts_d = np.searchsorted(basis.first_d, np.linspace(0, basis.dimension, ranks + 1))
+    cuts_d[-1] = len(basis.protons)
+    first, last = (int(d) for d in cuts_d[world.rank : world.rank + 2])
+    count_d = torch.zeros(len(basis.protons), dtype=torch.float64)
+    if first < last:
+        count_d += torch.from_numpy(entries.within((first, last), (0, last)).count_rows())
+    count_d = world.sum(count_d).cpu()
+    return dealt(count_d.numpy(), ranks, lambda d, c: entries.within((d, d + 1), (0, c)).count())

@@ -6,7 +6,7 @@ of them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TypeVar
 
@@ -34,15 +34,14 @@ def bits_for(device: torch.device) -> int:
 
 @dataclass(frozen=True)
 class Rectangle:
-    """Rows and columns from one proton determinant to another, on or below the diagonal of H.
+    """What is below the diagonal of H in rows and columns from one proton determinant to another.
 
-    at: where its first row and column are in the vectors; nonzeros: how many it has, if that is known.
+    at: where its first row and column are in the vectors.
     """
 
     rows: tuple[int, int]
     columns: tuple[int, int]
     at: tuple[int, int] = (0, 0)
-    nonzeros: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,16 +213,14 @@ def csb_part(
     """These rectangles behind each other, for vectors of so many states; nothing else is made."""
     bits = bits or bits_for(entries.device)
 
-    def inside(rectangle: Rectangle) -> Entries:
-        return entries.within(rectangle.rows, rectangle.columns)
-
-    if len(rectangles) == 1 and rectangles[0].at == (0, 0):
-        return CsbPart(shape, build_blocks(inside(rectangles[0]), bits))
-    sizes = [inside(one).count() if one.nonzeros is None else one.nonzeros for one in rectangles]
-    stored, ends = room(sum(sizes), entries), np.cumsum([0, *sizes])
-    made = []
-    for rectangle, first, last in zip(rectangles, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        made.append(build_blocks(inside(rectangle), bits, into=_part(stored, first, last)))
+    inside = [entries.within(rectangle.rows, rectangle.columns) for rectangle in rectangles]
+    if len(inside) == 1:
+        blocks = build_blocks(inside[0], bits)
+        return CsbPart(shape, replace(blocks, corner_x2=blocks.corner_x2 + rectangles[0].at))
+    ends = np.cumsum([0, *(part.count() for part in inside)])
+    stored, made = room(int(ends[-1]), entries), []
+    for part, first, last in zip(inside, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        made.append(build_blocks(part, bits, into=_part(stored, first, last)))
     corners = [blocks.corner_x2 + rectangle.at for blocks, rectangle in zip(made, rectangles, strict=True)]
     starts = [blocks.start_x[:-1] + first for blocks, first in zip(made, ends[:-1], strict=True)]
     seconds = {name: sum(blocks.seconds[name] for blocks in made) for name in ("count", "fill")}
