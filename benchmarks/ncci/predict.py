@@ -142,7 +142,7 @@ def h200_lines() -> list[str]:
         for verb, link in by.items():
             rate, error = f"{link.bandwidth / 1e9:.1f}", f"{100 * link.error:.0f} %"
             lines.append(f"| {transport} | {verb} | {1e6 * link.latency:.0f} | {rate} | {error} |")
-    lines += ["", "## Predicted: 2, 4 and 8 H200 of one machine, blocks dealt out", ""]
+    lines += ["", "## Predicted: 2, 4 and 8 H200 of one machine, rows dealt out", ""]
     lines += ["| case | GPUs | scheme | all-gather ms | kernels ms | reduce-scatter ms | product ms | 100 steps s | "
               "over plain | over mpi | efficiency of a product |", "|---|---|---|---|---|---|---|---|---|---|---|"]
     names = ["plain", "mpi", "p2p", "gloo", "nccl:1", "nccl:2", "nccl:3", *(f"nccl:4:{t}" for t in (2, 4, 8, 12, 16))]

@@ -43,7 +43,7 @@ def test_two_ranks_tell_one_story_with_the_levels_of_one(case, tmp_path):
     path = case()
     one, two = run(path, "-o", tmp_path / "one"), run(path, "-o", tmp_path / "two", "--ranks", 2, "--transport", "gloo")
     assert two.returncode == 0, two.stderr
-    for words in ("2, started by eigenwerk", "ranks 0 and 1 on", "Gloo", "csb on 2 ranks (cpu, gloo), blocks dealt"):
+    for words in ("2, started by eigenwerk", "ranks 0 and 1 on", "Gloo", "csb on 2 ranks (cpu, gloo), rows dealt"):
         assert two.stdout.count(words) == 1, words
     tables = [done.stdout[done.stdout.index("  n     J") :].replace("/one", "/two") for done in (one, two)]
     assert two.stdout.count("Files: ") == 1 and tables[0].count("\n") == tables[1].count("\n")
@@ -273,7 +273,7 @@ def test_the_layout_is_tried_and_kept_by_a_run_that_continues(case, tmp_path):
     process.process.send_signal(signal.SIGINT)
     code, out, err = process.end()
     assert code == 130 and "layout     tried: dealt" in out and "triangle" in out, (out, err)
-    (how,) = [how for how in ("dealt out", "on a triangle") if f"blocks {how}" in out]
+    (how,) = [how for how in ("rows dealt out", "blocks on a triangle") if how in out]
     text = path.read_text().replace("fixed = true\nproducts = 5000", "tolerance = 1e-6")
     path.write_text(text)
     done = run(path, "--ranks", 3)

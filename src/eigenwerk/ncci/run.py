@@ -125,8 +125,8 @@ def run_case(
     where = f"{device}" if world.size == 1 else f"{world.size} ranks ({device.type}, {world.transport})"
     if operator.shared_about:
         spread = operator.shared_about["nonzeros_max_over_mean"]
-        how = {"dealt": "dealt out", "triangle": "on a triangle"}[operator.shared_about["layout"]]
-        where += f", blocks {how}, nonzeros up to {spread:.2f} of the mean"
+        how = {"dealt": "rows dealt out", "triangle": "blocks on a triangle"}[operator.shared_about["layout"]]
+        where += f", {how}, nonzeros up to {spread:.2f} of the mean"
     where += "" if scheme.name == AUTO.name else f", scheme {scheme.name}"
     if "layout_trial" in operator.shared_about:
         say(f"layout     {operator.shared_about['layout_trial']}")

@@ -1,6 +1,6 @@
 """H stored in blocks that ranks share, applied in the four steps of `ranks.four_steps`.
 
-`ranks.layout` says who owns what; with one home for all ranks (blocks dealt out) steps 2 and 3 have nothing to move.
+`ranks.layout` says who owns what; with one home for all ranks (rows dealt out) steps 2 and 3 have nothing to move.
 """
 
 from dataclasses import dataclass, replace

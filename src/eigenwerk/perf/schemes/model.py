@@ -104,5 +104,5 @@ def triangle_shape(vector_bytes: float, block_rows: int, kernel: float) -> Shape
 
 
 def dealt_shape(vector_bytes: float, ranks: int, kernel: float) -> Shape:
-    """That of blocks dealt out: one home, blocks read once."""
+    """That of rows dealt out: one home, blocks read once."""
     return Shape(vector_bytes, ranks, 1, 1, kernel, 0.0)
