@@ -88,6 +88,18 @@ def test_entries_are_counted_without_being_made(space):
             assert inside.count() == made
 
 
+@pytest.mark.parametrize("most", [1, 3000, 10**9])
+def test_even_bands_have_about_as_many_entries(space, most):
+    basis, entries, _ = space
+    count_d = entries.count_rows()
+    bands = entries.even_bands(most)
+    assert [band[0] for band in bands] == [0, *(band[1] for band in bands[:-1])]
+    assert bands[-1][1] == len(basis.protons)
+    for start, stop in bands:
+        made = sum(len(row) for row, _, _ in entries.band_parts(start, stop))
+        assert made == count_d[start:stop].sum() < most + 2 * count_d.max()
+
+
 def test_a_rectangle_makes_its_own_entries_only(space):
     basis, entries, _ = space
     cuts = cut_evenly(basis.first_d, 2).tolist()

@@ -16,6 +16,9 @@ from eigenwerk.parallel.threads import each, threads_for
 LINE = 8
 """Nonzeros that are read together on a GPU; the arrays have room for whole lines."""
 
+BAND = 1 << 28
+"""Entries that a GPU makes and sorts together, about; some 45 bytes for each."""
+
 Band = tuple[int, int]
 
 
@@ -42,15 +45,16 @@ class Blocks:
 
 
 def build_blocks(entries: Entries, bits: int, rows: int | None = None, into: Stored | None = None) -> Blocks:
-    """Both passes over the bands of proton determinants, `rows` states in each (default: one run of rows; half
-    a million on a GPU).
+    """Both passes over the bands of proton determinants, `rows` states in each (default: one run of rows; on a GPU
+    as many as have `BAND` entries).
 
     The counts of every band give the place where each band writes in each block, so bands are made in any order, by
     several threads on a CPU, with the same result.  into: room for just as many nonzeros, instead of new memory.
     """
     row_runs, runs = (-(-size // (1 << bits)) for size in entries.shape)
     device = entries.device
-    bands = entries.bands(rows or (1 << bits if device.type == "cpu" else 1 << 19))
+    by_rows = rows or device.type == "cpu"
+    bands = entries.bands(rows or 1 << bits) if by_rows else entries.even_bands(BAND)
     begin = time.perf_counter()
     filling = Filling(entries.dtype, entries.place) if device.type == "cpu" else None
     if filling:

@@ -124,6 +124,14 @@ class Entries:
         cuts = first + np.unique(np.concatenate([[0], np.searchsorted(first_d, wanted), [len(first_d) - 1]]))
         return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 
+    def even_bands(self, most: int) -> list[tuple[int, int]]:
+        """Runs of proton determinants whose rows have so many entries at most, or one determinant more."""
+        first, last = self.rows
+        end_d = np.cumsum(self.count_rows()[first:last])
+        wanted = np.arange(most, end_d[-1] if len(end_d) else 0, most)
+        cuts = first + np.unique(np.concatenate([[0], 1 + np.searchsorted(end_d, wanted), [last - first]]))
+        return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
     def band_parts(self, start: int, stop: int) -> Iterator[Part]:
         """All entries whose row has a proton determinant from start to stop, in parts."""
         row0, column0 = self.corner
