@@ -25,9 +25,11 @@ PART = 1 << 22
 GPU."""
 
 
-def _within(jumps: Jumps, rows: tuple[int, int], columns: tuple[int, int]) -> np.ndarray:
-    """Which of them are between the determinants of a rectangle."""
-    first, last = np.searchsorted(jumps.row_z, np.array(rows, dtype=jumps.row_z.dtype))
+def _within(jumps: Jumps, rows: tuple[int, int], columns: tuple[int, int]) -> np.ndarray | slice:
+    """Which of them are between the determinants of a rectangle; may have some to higher determinants more."""
+    first, last = np.searchsorted(jumps.row_z, np.array(rows, dtype=jumps.row_z.dtype)).tolist()
+    if columns[0] == 0 and columns[1] >= rows[1]:
+        return slice(first, last)  # a view: all to lower determinants are inside
     inside = (jumps.column_z[first:last] >= columns[0]) & (jumps.column_z[first:last] < columns[1])
     return first + np.flatnonzero(inside)
 
