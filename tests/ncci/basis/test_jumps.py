@@ -35,3 +35,12 @@ def test_pieces_do_not_matter(monkeypatch, piece):
     for found, wanted in zip((one_jumps(determinants), two_jumps(determinants)), whole, strict=True):
         for field in fields(found):
             assert np.array_equal(getattr(found, field.name), getattr(wanted, field.name)), field.name
+
+
+def test_jumps_are_the_same_without_a_compiler(monkeypatch):
+    determinants = no_core_basis(2, 3, 4, 1).neutrons
+    compiled = one_jumps(determinants), two_jumps(determinants)
+    monkeypatch.setattr(module, "pairs_natively", lambda *given: None)
+    for found, wanted in zip((one_jumps(determinants), two_jumps(determinants)), compiled, strict=True):
+        for field in fields(found):
+            assert np.array_equal(getattr(found, field.name), getattr(wanted, field.name)), field.name

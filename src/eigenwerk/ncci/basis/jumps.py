@@ -8,6 +8,7 @@ import torch
 
 from eigenwerk.ncci.basis.annihilation import Annihilated, take_one, take_two
 from eigenwerk.ncci.basis.determinants import Determinants
+from eigenwerk.ncci.basis.jumps_native import pairs_natively
 from eigenwerk.ncci.device_arrays import tensor
 
 PIECE = {"cpu": 1 << 23, "cuda": 1 << 28}
@@ -82,6 +83,9 @@ def _pairs(
     start: torch.Tensor, size: torch.Tensor, det: torch.Tensor, states: torch.Tensor, lower: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Both ends (places, int32) of the jumps inside some groups that begin at `start` and have `size` entries."""
+    found = pairs_natively(start, size, det, states, lower)
+    if found is not None:
+        return found
     size_z = torch.repeat_interleave(size, size)
     here = torch.arange(len(size_z), dtype=torch.int64, device=det.device)
     here += torch.repeat_interleave(start - (torch.cumsum(size, 0) - size), size)
