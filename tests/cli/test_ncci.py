@@ -9,6 +9,8 @@ import pytest
 
 from eigenwerk.cli.main import main
 from eigenwerk.io.folder_lock import lock_folder
+from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.run import run_case
 from warm_start import PIPE, WarmProcess
 
 CASE = 'nucleus = "4He"\ninteraction = "JISP16"\nhw = 20\nNmax = [0, 2]\nstates = 1\n'
@@ -114,7 +116,7 @@ def test_more_states_than_there_are_is_refused_before_any_work(tmp_path, capsys)
     path.write_text(CASE.replace("states = 1", "states = 2"))
     for command in ("check", "run"):
         code, _, err = said(capsys, command, str(path))
-        assert code == 2 and "has 1 many-body state. Set states = 1 or less, or leave Nmax = 0 out" in err
+        assert code == 2 and "has 1 many-body state. Set states = 1, or take more than Nmax = 0" in err
     assert not (tmp_path / "helium").exists()
 
 
@@ -185,3 +187,55 @@ def test_a_second_run_in_a_folder_is_refused(tmp_path, capsys):
     assert code == 2 and f"process {os.getpid()} on" in err
     lock.release()
     assert not list((tmp_path / "helium").iterdir())
+
+
+REFUSED = {
+    'M = 20\n': "M = 20 has no many-body state. Set M closer to zero",
+    '[solver]\nstart = "nowhere"\n': 'nowhere": there are no results',
+    '[solver]\nstart = "{finished}"\n': "holds states of 4He, not of 6Li",
+    '[solver]\nscheme = "gloo"\n': '[solver] scheme = "gloo" is about several ranks, but there is one rank alone',
+    '[solver]\nscheme = ""\n': '[solver] scheme = "": it can be auto',
+    '[solver]\ntolerance = 1e-9\nprecision = "single"\n': 'is below the rounding of single precision, 1.2e-07. Set',
+    '[solver]\ntolerance = 1e-30\n': "is below the rounding of double precision, 2.3e-16. Set a larger one.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+@pytest.mark.parametrize("lines", REFUSED)
+def test_check_refuses_what_run_refuses_before_it_builds(finished, tmp_path, capsys, command, lines):
+    case, results = tmp_path / "lithium.toml", finished / "helium" / "hw20_Nmax00"
+    given = CASE.replace("4He", "6Li").replace("[0, 2]", "2") + lines.replace("{finished}", str(results))
+    case.write_text(given)
+    code, out, err = said(capsys, command, str(case))
+    assert code == 2 and "\noperator  " not in out
+    if not (command == "check" and lines.startswith("M")):  # its space has no states, which it says in its own words
+        assert REFUSED[lines] in err and str(case) in err
+
+
+def test_a_run_that_goes_on_says_so_and_another_case_is_refused_before_it_builds(tmp_path, capsys):
+    case = tmp_path / "lithium.toml"
+    given = CASE.replace("4He", "6Li").replace("[0, 2]", "2") + "[solver]\ncheckpoint_minutes = 0\nspace = 12\n"
+    case.write_text(given + "products = 4\n")
+    folder = tmp_path / "lithium"
+    process = WarmProcess(["-m", "eigenwerk.cli.main", "ncci", "run", case], stdout=PIPE, stderr=PIPE)
+    process.communicate(timeout=60)
+    assert not (folder / "checkpoint").exists()  # it came to its end
+    cases = read_cases(case)
+    with pytest.raises(KeyboardInterrupt):
+        run_case(cases[0], checkpoint=folder / "checkpoint", report=_stop_after_three())
+    case.write_text(given)
+    code, out, _ = said(capsys, "run", str(case))
+    assert code == 0 and f"continues  from {folder / 'checkpoint'}, after 3 products" in out
+    with pytest.raises(KeyboardInterrupt):
+        run_case(cases[0], checkpoint=folder / "checkpoint", report=_stop_after_three())
+    case.write_text(given.replace("hw = 20", "hw = 15"))
+    code, out, err = said(capsys, "run", str(case))
+    assert code == 2 and "belongs to another case: 6Li, JISP16, hbar-omega 20" in err and "operator  " not in out
+
+
+def _stop_after_three():
+    def report(step):
+        if step.products == 3:
+            raise KeyboardInterrupt
+
+    return report

@@ -106,7 +106,7 @@ def test_ranks_of_srun_are_taken(case):
     ("text", "words", "expected"),
     [
         (CASE.replace("20", '"much"'), (), "hw = 'much'"),
-        (TINY, (), "fewer than the 2 ranks. Start 1"),
+        (TINY, (), "fewer than the 2 ranks. Start one rank"),
         (CASE + '[solver]\nbackend = "dense"\n', (), "backend = 'dense' computes on one rank, but there are 2"),
         (CASE, ("--transport", "nccl", "--device", "cpu"), "nccl joins GPUs, but the ranks compute on processors"),
         (CASE, ("--ranks", "3"), "--ranks 3, but torchrun has started 2 already. Leave --ranks out."),
@@ -192,7 +192,7 @@ def test_check_shows_what_each_rank_needs(case, capsys):
 
 def test_more_ranks_than_states_are_refused_by_check(case, capsys):
     assert main(["ncci", "check", str(case()), "--ranks", "60"]) == 2
-    assert "has 59 many-body states, fewer than the 60 ranks. Start 59 or fewer" in capsys.readouterr().err
+    assert "has 59 many-body states, fewer than the 60 ranks. Start 59 ranks or fewer" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -243,7 +243,8 @@ def test_thread_blocks_beside_those_of_the_environment(case, tmp_path, monkeypat
 
 def test_the_scheme_of_a_case_and_the_one_over_it(case, tmp_path):
     path = case(CASE + '[solver]\nscheme = "nccl"\nbackend = "csb"\n')
-    assert "--scheme nccl joins GPUs" in run(path, "-o", tmp_path / "out", "--ranks", 2, "--device", "cpu").stderr
+    refused = run(path, "-o", tmp_path / "out", "--ranks", 2, "--device", "cpu").stderr
+    assert f'{path}: [solver] scheme = "nccl" joins GPUs' in " ".join(refused.split()) and "Take mpi or gloo" in refused
     done = run(path, "-o", tmp_path / "out", "--ranks", 2, "--scheme", "gloo", "--device", "cpu")
     assert done.returncode == 0 and "scheme gloo" in done.stdout, done.stderr
     assert read_levels(tmp_path / "out").solver["scheme"] == "gloo"
@@ -284,3 +285,16 @@ def test_the_layout_is_tried_and_kept_by_a_run_that_continues(case, tmp_path):
     assert "tried: " not in done.stdout and "on a triangle" in done.stdout, done.stderr
     done = run(case(text), "-o", tmp_path / "anew", "--ranks", 3)
     assert read_levels(tmp_path / "anew").solver["layout_trial"].startswith("tried: dealt"), done.stderr
+
+
+def test_check_and_run_agree_where_proton_determinants_are_few(tmp_path, capsys):
+    """Neutrons alone: one determinant of protons, which makes one block."""
+    path = tmp_path / "neutrons.toml"
+    path.write_text('Z = 0\nN = 3\ninteraction = "Minnesota"\nhw = 10\nNmax = 3\nstates = 1\n')
+    assert main(["ncci", "check", str(path), "--ranks", "2"]) == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "<- a run takes this one" in line]
+    assert row.split()[0] == "pairs"
+    path.write_text(path.read_text() + '[solver]\nbackend = "csb"\n')
+    assert main(["ncci", "check", str(path), "--ranks", "2"]) == 2
+    told = capsys.readouterr().err
+    assert f"{path}: 3n" in told and "Here 1 of them has states, which makes 1 block at most for 2 ranks" in told

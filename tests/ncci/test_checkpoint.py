@@ -112,7 +112,7 @@ def test_a_vector_that_was_changed_is_found(tmp_path):
     with pytest.raises(InputError, match=rf"{path.name} cannot be read"):
         checkpoint.load(operator(), CPU)
     path.unlink()
-    with pytest.raises(InputError, match=rf"{path.name} cannot be read"):
+    with pytest.raises(InputError, match=rf"{path.name} is missing"):
         checkpoint.load(operator(), CPU)
 
 

@@ -43,7 +43,7 @@ def test_six_ranks_of_a_machine_run_what_takes_ten_gigabytes(words):
 
 def test_too_much_on_one_machine_names_the_sum_and_what_is_in_common(words):
     said = words(STORED, 6, installed=9.6)
-    assert "GB on each of 6 ranks (10.5 GB on a machine with 6 of them, which have 1.4 GB in common)" in said
+    assert "GB on each of 6 ranks (10.5 GB on a machine with 6 of them, which have 1.44 GB in common)" in said
     assert 'there are 1.6 GB for each. It would fit with backend = "pairs" in [solver]' in said
     assert ", or with 3 ranks." in said
 

@@ -5,12 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.res import read_res
+from eigenwerk.ncci.basis.basis_pairs import basis_pairs
 from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.results.levels_file import read_levels
+from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.ncci.run import run_case, run_series
+from eigenwerk.ncci.sources import source_of, total
+from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from warm_start import PIPE, WarmProcess, warm_run
 
 HELIUM = {"nucleus": "4He", "interaction": "JISP16", "hw": 20, "Nmax": 2, "states": 3}
@@ -313,3 +318,30 @@ def test_a_case_that_does_not_fit_in_memory_names_the_smallest_change(cases):
         run_case(cases({"memory_gb": 0.1}, **keys)[0])
     with pytest.raises(InputError, match=r"backend = 'dense' is for tests"):
         run_case(cases({"backend": "dense"}, **keys)[0])
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize("method", ["lanczos", "lobpcg"])
+def test_residuals_are_those_of_the_vectors_that_are_written(cases, method, precision):
+    """H as it is in double precision, on vectors of single precision: what their rounding leaves is in the residual."""
+    keys = HELIUM | {"nucleus": "7Be", "M": 0.5, "lawson": 10}
+    found = run_case(cases({"method": method, "precision": precision, "tolerance": 1e-6, "backend": "csb"}, **keys)[0])
+    problem, parts = found.problem, source_of(found.case).parts(found.case, found.problem)
+    dense = dense_hamiltonian(found.basis, basis_pairs(found.basis, total(parts), np.float64))
+    x_nb = torch.from_numpy(found.vectors_nb).double()
+    image_nb = dense.apply(x_nb)
+    eig_n = (x_nb * image_nb).sum(1) / x_nb.square().sum(1)
+    wanted = torch.linalg.vector_norm(image_nb - eig_n[:, None] * x_nb, dim=1).numpy()
+    assert problem.space.nucleons == 7 and found.levels.converged
+    if precision == "double":
+        assert found.levels.residual_n == pytest.approx(wanted, rel=1e-3, abs=1e-12)
+    else:  # of elements in single precision
+        assert (found.levels.residual_n > 0.2 * wanted).all() and (found.levels.residual_n < 5 * wanted).all()
+        assert wanted.max() > 3e-6
+
+
+def test_residuals_above_the_tolerance_by_rounding_have_a_remark(cases):
+    case = cases({"precision": "single", "tolerance": 1.3e-7, "backend": "csb"}, **(HELIUM | {"nucleus": "7Be"}))[0]
+    levels = run_case(case).levels
+    assert levels.converged and levels.residual_n.max() > 1.3e-7 * abs(levels.energy_n[0])
+    assert "Residuals stay above tolerance = 1.3e-07" in "\n".join(levels_lines(levels))

@@ -169,7 +169,7 @@ def test_a_damaged_or_foreign_checkpoint_is_refused_on_all_ranks(ranks, case, tm
 
 def test_more_ranks_than_states_are_refused_before_anything_is_written(ranks, case, tmp_path):
     path = case(HELIUM.replace("[2, 4]", "[0, 2]").replace("states = 2", "states = 1"))
-    words = "4He, JISP16, hbar-omega 20 MeV, Nmax 0, M = 0 has 1 many-body state, fewer than the 3 ranks. Start 1 or"
+    words = "4He, JISP16, hbar-omega 20 MeV, Nmax 0, M = 0 has 1 many-body state, fewer than the 3 ranks. Start one"
     assert words in refused(ranks, path, tmp_path / "out", 3) and not (tmp_path / "out").exists()
 
 
@@ -197,7 +197,7 @@ def test_a_nucleus_without_protons_takes_pairs(ranks, case, tmp_path):
     one = series(Runtime().world, case(text), tmp_path / "one")[0]
     for energies, lines in ranks(2).run(series, case(text), tmp_path / "two"):
         assert energies[0] == pytest.approx(one[0], abs=1e-5) and (not lines or "pairs on 2 ranks" in "".join(lines))
-    words = "there are blocks for 1 ranks at most, but 2 ranks"
+    words = "which makes 1 block at most for 2 ranks. Start one rank"
     assert words in refused(ranks, case(text + '[solver]\nbackend = "csb"\n'), tmp_path / "csb")
 
 

@@ -32,6 +32,7 @@ from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.gpus import count_gpus
+from eigenwerk.parallel.launch.own_process import wait_briefly
 from eigenwerk.parallel.main_memory import MemoryShare
 from eigenwerk.parallel.transports.table import REDUCTION_METHODS, REDUCTION_USAGES, TRANSPORT_NAMES, Reductions
 from eigenwerk.parallel.watch.watchdog import Watchdog
@@ -93,6 +94,7 @@ def run(
 
     On several processes or GPUs: --ranks N, or start the ranks by torchrun, srun or mpirun.
     """
+    wait_briefly()  # memory that is freed goes back: matrices fill what there is
     launch = become_rank()
     folder = output if output is not None else case.parent / case.stem
     count = ranks_to_start(launch, ranks, 1, transport, f"ncci run {case}")
@@ -129,16 +131,24 @@ def _by_scheme(
 ) -> DeviceRequest:
     """Device and transport that the scheme of a case wants; InputError where it cannot be, or options say otherwise."""
     scheme = scheme_named(case.solver.scheme)
-    scheme.check_ranks(ranks)
-    scheme.check_environment()
+    said = _said(case)
+    scheme.check_ranks(ranks, said)
+    scheme.check_environment(said)
     if scheme.name != AUTO.name and sums.method.layer:
         raise InputError(
-            f"--scheme {scheme.name} says how ranks add up, and so does --reductions {sums.method.name}. Leave one of "
+            f"{said} says how ranks add up, and so does --reductions {sums.method.name}. Leave one of "
             "the two out."
         )
-    insists = "" if scheme.transport == "auto" else f"--scheme {scheme.name}"
-    wanted = scheme.transport_beside(transport)
+    insists = "" if scheme.transport == "auto" else said
+    wanted = scheme.transport_beside(transport, said)
     return DeviceRequest(device or case.solver.device, wanted, sums, insists=insists, words=words)
+
+
+def _said(case: Case) -> str:
+    """Where the scheme was asked for."""
+    if "solver.scheme" in case.given:
+        return f'{case.path}: [solver] scheme = "{case.solver.scheme}"'
+    return f"--scheme {case.solver.scheme}"
 
 
 def _solve(
@@ -226,6 +236,7 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> No
     Memory is that of this machine; with --gpu-gb that of a GPU; with --ranks that of each of so many processes, and
     what they have in common if they run on one machine. Exit code 2 if a run would be refused.
     """
+    from eigenwerk.ncci.results.levels_file import start_levels
     from eigenwerk.ncci.sources import source_of
 
     refusals = []
@@ -237,6 +248,8 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> No
         typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
         try:
             refuse_what_does_not_fit(each, problem, estimated, backend, memory)
+            scheme_named(each.solver.scheme).check_ranks(ranks, _said(each))
+            start_levels(each)
         except InputError as error:
             refusals.append(str(error))
     if refusals:

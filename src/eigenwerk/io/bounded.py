@@ -56,7 +56,7 @@ def unreadable(path: Path, error: OSError | ValueError) -> InputError:
     """The error for a file that cannot be opened or read; ValueError: a name that no file can have."""
     number = getattr(error, "errno", None) or 0
     reason = _REASONS.get(number, f"cannot be read from {{folder}}: {getattr(error, 'strerror', error)}")
-    return InputError(f"{path.name}: {reason.format(folder=path.parent)}.")
+    return InputError(f"{path.name or path}: {reason.format(folder=path.parent)}.")
 
 
 def gunzipped(data: bytes, largest: int) -> bytes:

@@ -86,6 +86,21 @@ class Checkpoint:
 
         return one_for_all(self.comm, kept)
 
+    def products(self) -> int:
+        """Those done by the run that is there, 0 if there is none; collective.  Raises InputError where it belongs to
+        another case, before anything is built; what is damaged is told by `load`."""
+
+        def kept() -> int:
+            saved = read_state(self.folder / STATE) if (self.folder / STATE).exists() else {}
+            about, lanczos, davidson = (saved.get(name) for name in ("about", "lanczos", "davidson"))
+            if isinstance(about, dict):
+                self._refuse_other(about)
+            done = [tree.get(name) for tree, name in ((lanczos, "products"), (davidson, "applications"))
+                    if isinstance(tree, dict)]  # fmt: skip
+            return done[0] if done and isinstance(done[0], int) else 0
+
+        return one_for_all(self.comm, kept)
+
     def save(self, state: LanczosState | DavidsonState) -> None:
         """Write what is new; the checkpoint before stays whole until this one is."""
         one_for_all(self.comm, lambda: self.folder.mkdir(parents=True, exist_ok=True))
@@ -244,7 +259,8 @@ class Checkpoint:
         try:
             vector_x = np.load(self.folder / name)
         except (OSError, ValueError, EOFError) as error:
-            raise TreeProblem(f"{name} cannot be read ({error})") from error
+            gone = isinstance(error, FileNotFoundError)
+            raise TreeProblem(f"{name} {'is missing' if gone else f'cannot be read ({error})'}") from error
         if vector_x.dtype.kind != "f" or vector_x.ndim != 1 or f"-{_sum(vector_x)}." not in name:
             raise TreeProblem(f"{name} does not fit its checksum")
         return np.asarray(vector_x)
@@ -262,9 +278,10 @@ class Checkpoint:
     def _refuse_other(self, about: Mapping[str, Any]) -> None:
         for name, value in self.about.items():
             if about.get(name) != value:
+                other, own = ("another case: ", "is") if name == "title" else (f"a run with {name} = ", "has")
                 raise InputError(
-                    f"The checkpoint in {self.folder} belongs to a run with {name} = {about.get(name)}; this one has "
-                    f"{value}. Take the old settings, choose another --output, or remove the folder."
+                    f"The checkpoint in {self.folder} belongs to {other}{about.get(name)}; this one {own} {value}. "
+                    "Take the old settings, choose another --output, or remove the folder."
                 )
 
 

@@ -10,7 +10,7 @@ from eigenwerk.ncci.basis.pair_counting import PairCounts, count_pairs
 from eigenwerk.ncci.basis.space import ManyBodySpace
 from eigenwerk.ncci.inputs import Case, SolverSettings, block_size
 from eigenwerk.ncci.problem import CaseSpace
-from eigenwerk.ncci.ranks.layout import triangle_of
+from eigenwerk.ncci.ranks.layout import most_ranks, too_few_blocks, triangle_of
 from eigenwerk.ncci.ranks.scheme import scheme_named
 from eigenwerk.parallel.main_memory import MemoryShare, installed_memory
 
@@ -56,6 +56,9 @@ products of components, of several ranks a quarter each."""
 
 RUN_BITS = 16
 """Blocks are counted for each row and run of 2^bits columns on a processor, four bytes each."""
+
+FEW_STATES = 1_000_000
+"""In larger spaces proton determinants are more than ranks; in others they are made to be counted."""
 
 WORK_BYTES = 1.6e8
 """For the elements that are gathered at once, at most."""
@@ -295,7 +298,14 @@ def planned(
     estimated = estimate(problem, case.solver, case.states, device, ranks)
     refuse_too_many(case, estimated.dimension, ranks)
     memory = memory_of(case.solver, shares, ranks)
-    return estimated, memory, choose_backend(estimated, case.solver, memory)
+    backend = choose_backend(estimated, case.solver, memory)
+    if ranks > 1 and backend == "csb" and estimated.dimension <= FEW_STATES:
+        first_d = problem.basis().first_d
+        if ranks > most_ranks(first_d):
+            if case.solver.backend == "csb":
+                raise InputError(f"{case.path}: {case.title}: {too_few_blocks(first_d, ranks)}")
+            backend = "pairs"
+    return estimated, memory, backend
 
 
 def choose_backend(estimated: Estimate, choice: SolverSettings, shares: Sequence[MemoryShare]) -> str:
@@ -315,12 +325,18 @@ def choose_backend(estimated: Estimate, choice: SolverSettings, shares: Sequence
 def refuse_too_many(case: Case, size: int, ranks: int = 1) -> None:
     """Raises InputError for more states, or more ranks, than the space has states, and for ranks that do not share the
     back end, or not by the layout."""
-    also = "" if case.max_excitation is None else f", or leave Nmax = {case.max_excitation} out"
+    also = "" if case.max_excitation is None else f", or take more than Nmax = {case.max_excitation}"
     has = f"{case.title} has {size} many-body state{'s' * (size > 1)}"
+    if size == 0:
+        raise InputError(
+            f"{case.path}: {case.title} has no many-body state. Set M closer to zero, or remove the line{also}."
+        )
     if case.states > size:
-        raise InputError(f"{case.path}: states = {case.states}, but {has}. Set states = {size} or less{also}.")
+        less = " or less" * (size > 1)
+        raise InputError(f"{case.path}: states = {case.states}, but {has}. Set states = {size}{less}{also}.")
     if ranks > size:
-        raise InputError(f"{case.path}: {has}, fewer than the {ranks} ranks. Start {size} or fewer{also}.")
+        start = "one rank" if size == 1 else f"{size} ranks or fewer"
+        raise InputError(f"{case.path}: {has}, fewer than the {ranks} ranks. Start {start}{also}.")
     if ranks > 1 and case.solver.backend not in ("auto", *SHARED):
         raise InputError(
             f"{case.path}: backend = '{case.solver.backend}' computes on one rank, but there are {ranks}. Set "

@@ -22,6 +22,10 @@ LARGEST = MEGABYTE
 """Bytes of a case file."""
 
 
+ROUNDING = {"single": 1.2e-7, "double": 2.3e-16}
+"""Of one, by precision of vectors and matrix elements."""
+
+
 @dataclass(frozen=True)
 class SolverSettings:
     """How the lowest states are found.
@@ -96,7 +100,7 @@ class Case:
 
     def by_scheme(self, scheme: str) -> "Case":
         """The same case with another scheme."""
-        return replace(self, solver=replace(self.solver, scheme=scheme))
+        return replace(self, solver=replace(self.solver, scheme=scheme), given=self.given - {"solver.scheme"})
 
     @property
     def title(self) -> str:
@@ -147,6 +151,13 @@ def _refuse_what_the_solver_does_not_know(case: Case) -> None:
     if "solver.layout" in case.given and case.solver.backend not in ("auto", "csb"):
         raise InputError(
             f'{case.path}: [solver] layout belongs to backend = "csb", but it is "{case.solver.backend}". Remove it.'
+        )
+    rounding = ROUNDING[case.solver.precision]
+    if case.solver.tolerance < rounding:
+        raise InputError(
+            f"{case.path}: [solver] tolerance = {case.solver.tolerance:g} is below the rounding of "
+            f"{case.solver.precision} precision, {rounding:g}. Set a larger one"
+            + (', or precision = "double".' if case.solver.precision == "single" else ".")
         )
     for key in ("fixed", "space"):
         if case.solver.method == "lobpcg" and f"solver.{key}" in case.given:

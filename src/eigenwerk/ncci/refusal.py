@@ -36,21 +36,26 @@ def refuse_what_does_not_fit(case: Case, problem: CaseSpace, estimated: Estimate
         f"{case.path}: {case.title} needs {_needed(cost, share, estimated.ranks)} with back end {backend} "
         f"({estimated.dimension} states"
         + ("" if estimated.nonzeros is None else f", {estimated.nonzeros} nonzeros")
-        + f"), but there are {share.bytes / 1e9:.1f} GB{' for each' if estimated.ranks > 1 else ''}. "
+        + f"), but there are {_gb(share.bytes)}{' for each' if estimated.ranks > 1 else ''}. "
         + _remedy(case, problem, estimated, cost, shares)
     )
+
+
+def _gb(size: float) -> str:
+    """With three digits where these are behind the point: what is needed differs from what there is."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e10 else f"{size / 1e9:.3g} GB"
 
 
 def _needed(cost: Cost, share: MemoryShare, ranks: int) -> str:
     """How much, and where."""
     need = cost.bytes(share.ranks)
     if ranks == 1:
-        return f"{need / 1e9:.1f} GB"
-    words = f"{need / 1e9:.1f} GB on each of {ranks} ranks"
+        return _gb(need)
+    words = f"{_gb(need)} on each of {ranks} ranks"
     if share.ranks == 1 or not cost.common_bytes:
         return words
-    whole = f"{share.ranks * need / 1e9:.1f} GB on a machine with {share.ranks} of them"
-    return f"{words} ({whole}, which have {cost.common_bytes / 1e9:.1f} GB in common)"
+    whole = f"{_gb(share.ranks * need)} on a machine with {share.ranks} of them"
+    return f"{words} ({whole}, which have {_gb(cost.common_bytes)} in common)"
 
 
 def _remedy(case: Case, problem: CaseSpace, estimated: Estimate, cost: Cost, shares: Shares) -> str:
@@ -63,7 +68,7 @@ def _remedy(case: Case, problem: CaseSpace, estimated: Estimate, cost: Cost, sha
     for words, choice in _changes(case):
         other = tried("pairs", choice, estimated.ranks)
         if other.fits(shares):
-            found.append(f"{words} in [solver] ({_each(other, shares) / 1e9:.1f} GB)")
+            found.append(f"{words} in [solver] ({_gb(_each(other, shares))})")
             break
     number = None
     if cost.backend in SHARED:

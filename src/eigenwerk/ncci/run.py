@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from eigenwerk import __version__
-from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, replacing, together
 from eigenwerk.io.folder_lock import lock_folder
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
@@ -33,15 +32,14 @@ from eigenwerk.ncci.ranks.same_input import refuse_different_inputs
 from eigenwerk.ncci.ranks.scheme import AUTO, scheme_named
 from eigenwerk.ncci.refusal import refuse_what_does_not_fit
 from eigenwerk.ncci.results.levels import Levels, spin_of
-from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, write_levels
+from eigenwerk.ncci.results.levels_file import read_vectors, start_levels, write_levels
 from eigenwerk.ncci.results.levels_res import res_text
 from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.ncci.results.observables import Observed, factors_of, not_computed, observe
-from eigenwerk.ncci.results.separation import Shared, mixed, separated
+from eigenwerk.ncci.results.separation import Shared, mixed, residuals, separated
 from eigenwerk.ncci.solving import Report, solve
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
 from eigenwerk.ncci.start_vectors import carried_over, start_vectors
-from eigenwerk.ncci.stored.csb_on_ranks import most_ranks
 from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.device_memory import memory_shares
 from eigenwerk.parallel.launch.choice import DeviceRequest
@@ -111,15 +109,18 @@ def run_case(
         basis = problem.basis()
     determinants = f"{len(basis.protons)} proton and {len(basis.neutrons)} neutron determinants"
     say(f"basis      {basis.dimension} states, {determinants}")
-    if case.solver.backend == "auto" and backend == "csb" and world.size > most_ranks(basis):
-        backend = "pairs"
     with span("matrix elements"):
         parts = source.parts(case, problem)
         number = np.float32 if case.solver.precision == "single" else np.float64
         pairs = common_pairs(world, lambda: basis_pairs(basis, total(parts), number))
     say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
+    about = _about(case, problem)
+    what = about | _solver_about(case)
+    there = Checkpoint(checkpoint, what, world) if checkpoint is not None else None
+    if there is not None and (done := there.products()):
+        say(f"continues  from {checkpoint}, after {done} products")
     with span("operator"):
-        kept = Checkpoint(checkpoint, {}, world).layout() if checkpoint is not None and world.size > 1 else None
+        kept = there.layout() if there is not None and world.size > 1 else None
         operator = Hamiltonian(basis, pairs, backend, runtime, sharing_of(case.solver, estimated, backend, kept))
     built = time.perf_counter()
     where = f"{device}" if world.size == 1 else f"{world.size} ranks ({device.type}, {world.transport})"
@@ -138,10 +139,8 @@ def run_case(
         known_ns = None if known is None else torch.from_numpy(known[1])
         return start_vectors(operator.segments, count, known_ns, runtime.tensor([0]))
 
-    about = _about(case, problem)
     cuts = operator.segments.cuts
     notes = {"layout": operator.shared_about.get("layout"), "ranks": world.size}
-    what = about | _solver_about(case)
     saved = Checkpoint(checkpoint, what, world, cuts, notes) if checkpoint is not None else None
     with span("states"), intraop_threads(None, device):  # its small problems are for few threads
         found = solve(operator, begin_from, case.solver, case.states, saved, report)
@@ -155,6 +154,7 @@ def run_case(
         "program": __version__,
         "ranks": world.size,
         "scheme": scheme.name,
+        "tolerance": case.solver.tolerance,
     } | operator.shared_about
     with span("observables"):
         levels, found, vectors_nb = _levels(case, problem, operator, parts, estimated, found, about, solver)
@@ -189,6 +189,7 @@ def run_series(
     refuse_different_inputs(runtime.world, cases)
     for case in cases:
         refuse_too_many(case, dimension(source_of(case).problem(case).space), runtime.world.size)
+        one_for_all(runtime.world, partial(_refuse_other_start, case))
     lock = None
 
     def take() -> str:
@@ -210,6 +211,11 @@ def run_series(
     finally:
         if lock is not None:
             lock.release()
+
+
+def _refuse_other_start(case: Case) -> None:
+    """Raises InputError for results that it cannot start from."""
+    start_levels(case)
 
 
 def _write_trace(case: Case, output: Path, runtime: Runtime, series: Sequence[Levels]) -> None:
@@ -270,13 +276,9 @@ def _known_states(
     basis, own = operator.basis, operator.segments.own
     if case.solver.start is None:
         return None if start is None else (start.levels, carried_over(start.basis, basis, start.vectors_nb, own))
-    levels = read_levels(case.solver.start)
+    levels = start_levels(case)
+    assert levels is not None
     about = levels.about
-    if (about["Z"], about["N"]) != (case.nucleus.protons, case.nucleus.neutrons):
-        raise InputError(
-            f"{case.solver.start} holds states of {about['nucleus']}, not of {case.nucleus.name}. Name results of "
-            f"{case.nucleus.name} with the key start, or remove it."
-        )
     smaller = replace(case, max_excitation=about["Nmax"], weights=tuple(about["weights"]), parity=None)
     return levels, carried_over(source.problem(smaller).basis(), basis, read_vectors(case.solver.start), own)
 
@@ -352,12 +354,15 @@ def _levels(
 
     observed, vectors_nb = observed_of(found.vectors_knx[0])
     mixed_n = mixed(observed.values["J2"], basis.nucleons) & found.converged_kn[0].cpu().numpy()
+    shared = Shared(operator.sum, operator.eigh)
     if mixed_n.any():
         spin = basis_pairs(basis, total_spin(problem.pairs, basis.nucleons))
         j_squared = pairs_on(operator.segments, basis, spin, operator.runtime).on_segments
-        shared = Shared(operator.sum, operator.eigh)
         found = separated(found, mixed_n, operator.on_vectors, j_squared, case.solver.tolerance, shared)
         observed, vectors_nb = observed_of(found.vectors_knx[0])
+    else:  # one after the other: a block of them may not fit
+        true = [residuals(x_ns[None], operator.on_vectors, shared)[1] for x_ns in found.vectors_knx[0]]
+        found = replace(found, residual_kn=torch.cat(true)[None])
     values = observed.values
     energy_n = found.eig_kn[0].cpu().numpy() - (case.lawson * values["N_cm"] if LAWSON in parts else 0.0)
     order_n = np.argsort(energy_n, kind="stable")

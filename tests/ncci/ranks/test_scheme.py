@@ -72,9 +72,9 @@ def test_ranks_joined_by_something_else():
 @pytest.mark.parametrize("name", ["NCCL_MIN_CTAS", "NCCL_MAX_CTAS"])
 def test_thread_blocks_beside_those_of_the_environment(name):
     with pytest.raises(InputError, match=rf"nccl:4:8 .*{name} = 4.*Unset"):
-        scheme_named("nccl:4:8").check_environment({name: "4"})
-    scheme_named("nccl:4:8").check_environment({name: ""})
-    scheme_named("nccl:3").check_environment({name: "4"})
+        scheme_named("nccl:4:8").check_environment(environ={name: "4"})
+    scheme_named("nccl:4:8").check_environment(environ={name: ""})
+    scheme_named("nccl:3").check_environment(environ={name: "4"})
 
 
 def test_a_scheme_has_its_transport():
@@ -89,7 +89,7 @@ def test_in_a_case_file(tmp_path):
     path.write_text(CASE + 'scheme = "NCCL:4:8"\n')
     assert read_cases(path)[0].solver.scheme == "nccl:4:8"
     path.write_text(CASE + 'scheme = "nccl:9"\n')
-    with pytest.raises(InputError, match=r"case.toml: \[solver\] scheme = nccl:9: NCCL has the variants 1 to 4"):
+    with pytest.raises(InputError, match=r'case.toml: \[solver\] scheme = "nccl:9": NCCL has the variants 1 to 4'):
         read_cases(path)
     path.write_text(CASE + "scheme = 4\n")
     with pytest.raises(InputError, match=r"\[solver\] scheme = 4, but it has to be a text"):

@@ -16,6 +16,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from eigenwerk.errors import InputError
+
 EVENLY = 0.01
 """Shares that are further than this part from the mean are not cut at whole rows of a determinant."""
 
@@ -156,6 +158,22 @@ def _runs(numbers: Sequence[int]) -> list[Span]:
     """Rising numbers as runs, each from its first to behind its last."""
     cuts = [k for k in range(1, len(numbers)) if numbers[k] != numbers[k - 1] + 1]
     return [(numbers[a], numbers[b - 1] + 1) for a, b in pairwise([0, *cuts, len(numbers)])]
+
+
+def most_ranks(first_d: np.ndarray) -> int:
+    """For so many ranks there are blocks at most, because states are cut at proton determinants; see `cut_evenly`."""
+    usable = int(np.count_nonzero(np.diff(first_d)))
+    return usable * (usable + 1) // 2
+
+
+def too_few_blocks(first_d: np.ndarray, ranks: int) -> InputError:
+    """The error where ranks are more than that."""
+    usable, most = int(np.count_nonzero(np.diff(first_d))), most_ranks(first_d)
+    return InputError(
+        f"The stored Hamiltonian is cut at proton determinants. Here {usable} of them ha{'s' if usable == 1 else 've'} "
+        f"states, which makes {most} block{'s' * (most > 1)} at most for {ranks} ranks. "
+        f'Start {"one rank" if most == 1 else f"{most} ranks or fewer"}, or set backend = "pairs" in [solver].'
+    )
 
 
 def cut_evenly(first_d: np.ndarray, parts: int) -> np.ndarray:

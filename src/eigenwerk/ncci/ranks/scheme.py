@@ -49,12 +49,12 @@ class Scheme:
     column: Links = USUAL
     row: Links = USUAL
 
-    def check_ranks(self, ranks: int) -> None:
-        """InputError if so many ranks have nothing to do with it."""
+    def check_ranks(self, ranks: int, said: str = "") -> None:
+        """InputError if so many ranks have nothing to do with it.  said: where it was asked for, for messages."""
         if ranks == 1 and self.name != AUTO.name:
             raise InputError(
-                f"--scheme {self.name} is about several ranks, but there is one rank alone. Start several (--ranks N, "
-                "srun, mpirun, torchrun), or leave it out."
+                f"{said or f'--scheme {self.name}'} is about several ranks, but there is one rank alone. Start several "
+                "(--ranks N, srun, mpirun, torchrun), or leave it out."
             )
 
     def check_world(self, ranks: int, transport: str) -> None:
@@ -66,24 +66,24 @@ class Scheme:
                 f"by {self.transport}, or take another scheme."
             )
 
-    def check_environment(self, environ: Mapping[str, str] = os.environ) -> None:
+    def check_environment(self, said: str = "", environ: Mapping[str, str] = os.environ) -> None:
         """InputError if variables would count more than its thread blocks."""
         found = [f"{name} = {environ[name]}" for name in BLOCK_VARIABLES if environ.get(name)]
         if found and self.column.thread_blocks is not None:
             raise InputError(
-                f"--scheme {self.name} says how many thread blocks NCCL takes, but so does the environment "
-                f"({', '.join(found)}), which NCCL heeds first. Unset {' and '.join(BLOCK_VARIABLES)}, or take another "
-                "variant."
+                f"{said or f'--scheme {self.name}'} says how many thread blocks NCCL takes, but so does the "
+                f"environment ({', '.join(found)}), which NCCL heeds first. Unset {' and '.join(BLOCK_VARIABLES)}, or "
+                "take another variant."
             )
 
-    def transport_beside(self, transport: str) -> str:
+    def transport_beside(self, transport: str, said: str = "") -> str:
         """The transport, given that of --transport.  InputError where the two contradict each other."""
         if "auto" in (transport, self.transport):
             return transport if self.transport == "auto" else self.transport
         if transport != self.transport:
             raise InputError(
-                f"--scheme {self.name} travels by {self.transport}, but --transport is {transport}. Leave one of the "
-                "two out."
+                f"{said or f'--scheme {self.name}'} travels by {self.transport}, but --transport is {transport}. Leave "
+                "one of the two out."
             )
         return transport
 
@@ -120,21 +120,22 @@ def scheme_named(text: str, place: str = "--scheme ") -> Scheme:
     Raises InputError for what is none, for other variants, and for thread blocks outside 1 ... 32.
     """
     name, *words = text.split(":")
+    where = f'{place}"{text}"' if place.endswith("= ") else f"{place}{text}"
     scheme = next((scheme for scheme in SCHEMES if scheme.name == name), None)
     if scheme is None or len(words) > (3 if scheme.variant else 0) or not all(map(_is_number, words)):
-        raise InputError(f"{place}{text}: it can be {', '.join(SCHEME_USAGES)}.")
+        raise InputError(f"{where}: it can be {', '.join(SCHEME_USAGES)}.")
     if not words:
         return scheme
     variant, *blocks = map(int, words)
     if variant not in VARIANTS:
-        raise InputError(f"{place}{text}: NCCL has the variants {min(VARIANTS)} to {max(VARIANTS)} here.")
+        raise InputError(f"{where}: NCCL has the variants {min(VARIANTS)} to {max(VARIANTS)} here.")
     if blocks and variant != max(VARIANTS):
         raise InputError(
-            f"{place}{text}: numbers of thread blocks belong to variant {max(VARIANTS)}: "
+            f"{where}: numbers of thread blocks belong to variant {max(VARIANTS)}: "
             f"{name}:{max(VARIANTS)}:{':'.join(map(str, blocks))}."
         )
     if not all(LEAST_BLOCKS <= count <= MOST_BLOCKS for count in blocks):
-        raise InputError(f"{place}{text}: NCCL takes {LEAST_BLOCKS} to {MOST_BLOCKS} thread blocks.")
+        raise InputError(f"{where}: NCCL takes {LEAST_BLOCKS} to {MOST_BLOCKS} thread blocks.")
     return _variant(scheme, variant, blocks)
 
 

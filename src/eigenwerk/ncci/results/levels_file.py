@@ -9,6 +9,7 @@ from eigenwerk import __version__
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_state, write_state
 from eigenwerk.io.tree_check import Array, Each, Flag, Group, Maybe, Number, Plain, Text, TreeProblem, check
+from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.results.levels import Levels
 
 KIND = "ncci-levels"
@@ -67,6 +68,24 @@ def read_levels(path: str | Path) -> Levels:
     except TreeProblem as problem:
         raise InputError(f"{path}: damaged: {problem}. Take another copy, or run the case again.") from problem
     return Levels(**state)
+
+
+def start_levels(case: Case) -> Levels | None:
+    """The results that a case starts from, None where it names none.  Raises InputError where they are of another
+    nucleus, or none."""
+    start = case.solver.start
+    if start is None:
+        return None
+    place = f'{case.path}: [solver] start = "{start}"'
+    if not (Path(start) / "levels.h5" if Path(start).is_dir() else Path(start)).exists():
+        raise InputError(f"{place}: there are no results. Name a levels.h5 of `eigenwerk ncci run`, or its folder.")
+    levels = read_levels(start)
+    if (levels.about["Z"], levels.about["N"]) != (case.nucleus.protons, case.nucleus.neutrons):
+        raise InputError(
+            f"{place} holds states of {levels.about['nucleus']}, not of {case.nucleus.name}. Name results of "
+            f"{case.nucleus.name}, or remove the key."
+        )
+    return levels
 
 
 def read_vectors(path: str | Path) -> np.ndarray:

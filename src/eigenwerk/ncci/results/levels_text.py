@@ -10,6 +10,9 @@ from eigenwerk.ncci.results.levels import NOT_HALF_INTEGER, Levels
 IMPURE = 0.01
 """Quanta of the centre of mass that are worth a warning."""
 
+ROUNDED = 1e-12
+"""Tolerances below it are about as small as the rounding of a product in double precision."""
+
 Column = tuple[str, str, str]
 """Name in `Levels.values`, heading, format."""
 
@@ -85,6 +88,14 @@ def remarks(levels: Levels) -> list[str]:
     found, quanta_n = [], np.asarray(levels.values.get("N_cm", np.zeros(len(levels.energy_n))))
     if not levels.converged:
         found.append("Not converged: allow more products ([solver] products), or a larger tolerance.")
+    tolerance = levels.solver.get("tolerance", np.inf)
+    rounded = levels.solver.get("precision") == "single" or tolerance < ROUNDED
+    bound_n = tolerance * np.maximum(1, np.abs(levels.energy_n))
+    if rounded and levels.converged and (levels.residual_n > bound_n).any():
+        found.append(
+            f"Residuals stay above tolerance = {tolerance:g}, up to {levels.residual_n.max():.1e} MeV: the rounding of "
+            f"{levels.solver['precision']} precision, which the solver does not see."
+        )
     if levels.spurious_n.any():
         found.append(
             "cm: the centre of mass is excited; these are no states of the nucleus and are left out of Ex and of the "

@@ -71,13 +71,13 @@ def separated(
         if mixed_n[group].any():
             apart_nb = _by_spin(part_nb, h, j_squared, shared)
             products += 2 * len(apart_nb)
-            energies, residual = _residuals(apart_nb, h, shared)
+            energies, residual = residuals(apart_nb, h, shared)
             apart_nb = apart_nb[residual <= 10 * relative_bound(tolerance, energies)]
             part_nb, factor = (apart_nb, 10.0) if len(apart_nb) >= len(part_nb) else (part_nb, 1.0)
         parts.append(part_nb)
         slack += [factor] * len(part_nb)
     result_nb = torch.cat(parts)
-    eig, residual = _residuals(result_nb, h, shared)
+    eig, residual = residuals(result_nb, h, shared)
     limit = relative_bound(tolerance, eig) * torch.tensor(slack, dtype=eig.dtype, device=eig.device)
     return replace(
         found, eig_kn=eig[None], vectors_knx=result_nb[None], residual_kn=residual[None],
@@ -85,8 +85,8 @@ def separated(
     )  # fmt: skip
 
 
-def _residuals(x_nb: torch.Tensor, h: Product, shared: Shared) -> tuple[torch.Tensor, torch.Tensor]:
-    """<x|H|x> and |H x - <H> x|, float64."""
+def residuals(x_nb: torch.Tensor, h: Product, shared: Shared) -> tuple[torch.Tensor, torch.Tensor]:
+    """<x|H|x> and |H x - <H> x|, float64; with the rounding of the product, which solvers do not see."""
     image_nb = h(x_nb).double()
     eig_n = shared.sum((x_nb.double() * image_nb).sum(dim=1))
     rest_nb = image_nb - eig_n[:, None] * x_nb.double()

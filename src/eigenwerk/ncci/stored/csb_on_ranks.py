@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.diagonal import diagonal
 from eigenwerk.ncci.ranks.four_steps import FourSteps, steps_for
-from eigenwerk.ncci.ranks.layout import Layout, cut_evenly, dealt, triangle, triangle_of
+from eigenwerk.ncci.ranks.layout import (
+    Layout,
+    cut_evenly,
+    dealt,
+    most_ranks,
+    too_few_blocks,
+    triangle,
+    triangle_of,
+)  # fmt: skip
 from eigenwerk.ncci.ranks.scheme import AUTO, Scheme
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb_entries import Entries
@@ -109,7 +116,7 @@ def csb_on_ranks(
     world = runtime.world
     entries = Entries(basis, pairs, runtime.real, runtime.device, world)
     trial = None
-    if work is not None and triangle_of(world.size) is not None and 1 < world.size <= most_ranks(basis):
+    if work is not None and triangle_of(world.size) is not None and 1 < world.size <= most_ranks(basis.first_d):
         trial = tried(entries, basis.first_d, runtime, scheme, work)
         layout_name = trial.taken(layout_name or "triangle")
     layout, cuts_d = _layout(basis, entries, world, layout_name)
@@ -161,20 +168,11 @@ def _segments(layout: Layout, cut_i: list[int], world: Communicator) -> Segments
     return Segments(cut_i[-1], world, (*starts, cut_i[-1]))
 
 
-def most_ranks(basis: ManyBodyBasis) -> int:
-    """For so many ranks there are blocks at most, because states are cut at proton determinants."""
-    usable = int(np.count_nonzero(np.diff(basis.first_d)))
-    return usable * (usable + 1) // 2
-
-
 def _layout(basis: ManyBodyBasis, entries: Entries, world: Communicator, name: str) -> tuple[Layout, np.ndarray]:
     """The table of owners and the proton determinants at which block rows are cut; collective."""
     n_d, ranks = triangle_of(world.size), world.size
-    if ranks > most_ranks(basis):
-        raise InputError(
-            "The stored Hamiltonian is cut at proton determinants, too few of them here: there are blocks for "
-            f'{most_ranks(basis)} ranks at most, but {ranks} ranks. Start fewer, or set backend = "pairs".'
-        )
+    if ranks > most_ranks(basis.first_d):
+        raise too_few_blocks(basis.first_d, ranks)
     if n_d is not None and name != "dealt":
         return triangle(n_d), cut_evenly(basis.first_d, n_d)
     cuts_d = np.searchsorted(basis.first_d, np.linspace(0, basis.dimension, ranks + 1))

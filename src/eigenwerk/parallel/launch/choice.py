@@ -99,9 +99,9 @@ def _check_wish(
     if any(placement.kind not in transport.joins for placement in placements):
         others = " or ".join(names_that_join("cpu"))
         option = request.insists or f"--transport {transport.name}"
+        change = f"Use {option.split()[0]} {others}" if option.startswith("--") else f"Take {others} there"
         raise InputError(
-            f"{option} joins GPUs, but the ranks compute on processors. Use {option.split()[0]} {others}, or --device "
-            "cuda."
+            f"{option} joins GPUs, but the ranks compute on processors. {change}, or --device cuda."
         )
 
 

@@ -235,7 +235,10 @@ def death_words(rank: int, pid: int, number: int, ranks: int) -> str:
     others = "the other ranks have been stopped" if ranks > 2 else "the other rank has been stopped"
     words = f"Rank {rank} (process {pid}) was killed by {name}; {others}."
     if number == signal.SIGKILL:
-        words += " If nobody did that by hand, memory may have run out: `eigenwerk check` estimates the need."
+        words += (
+            " If nobody did that by hand, memory may have run out: `eigenwerk check`, for nuclei `eigenwerk ncci "
+            "check`, estimates the need."
+        )
     elif number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE):
         words += " That is a fault of a library or of eigenwerk; please report it with the lines above."
     return words

@@ -28,10 +28,15 @@ NEVER = 2**31 - 1
 
 
 def prepare_process() -> None:
-    """Both; a user's own OMP_WAIT_POLICY or GOMP_SPINCOUNT stays."""
+    """Both."""
+    wait_briefly()
+    keep_freed_memory()
+
+
+def wait_briefly() -> None:
+    """Idle threads sleep soon; a user's own OMP_WAIT_POLICY or GOMP_SPINCOUNT stays."""
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
-    keep_freed_memory()
 
 
 def keep_freed_memory() -> None:

@@ -69,7 +69,7 @@ class Transport:
         that which asks for it, "" for --transport."""
         if size > 1 and self.starters and starter not in self.starters:
             option = option or f"--transport {self.name}"
-            command = f"{self.starters[0]} -n {size} eigenwerk {words} {option}"
+            command = f"{self.starters[0]} -n {size} eigenwerk {words}" + f" {option}" * option.startswith("--")
             raise InputError(
                 f"{option} cannot join ranks that {starter} starts. Start them by "
                 f"{' or '.join(self.starters)}: {command}"
