@@ -85,7 +85,7 @@ def test_input_errors_are_shown_once_and_nothing_is_written(folder):
 
 def test_kpar_that_does_not_fit(folder, capsys):
     assert main(["run", str(folder(KPAR=3)), "--ranks", "2", "--device", "cpu"]) == 2
-    assert "KPAR = 3 does not divide the 2 ranks. Set KPAR to one of 1, 2" in capsys.readouterr().err
+    assert "KPAR = 3 does not divide the 2 ranks. Set KPAR to 1 or 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

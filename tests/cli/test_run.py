@@ -324,6 +324,7 @@ def test_a_hybrid_begins_with_the_orbitals_of_pbe_and_the_other_way_round(folder
     assert told("--restart")[1].startswith("Nothing is left to do")
     code, text, energy = told("--restart", **hybrid)
     assert code == 0 and "the state is of PBE: exact exchange of HSE06 begins with its orbitals" in text
+    assert "is not read" not in text
     assert len(steps_of(text)) < steps - 2 and "before this step exact exchange 1" in text
     assert energy == pytest.approx(alone, abs=1e-7)
     assert told("--restart", **hybrid)[1].startswith("Nothing is left to do")

@@ -28,7 +28,7 @@ from eigenwerk.cli.running.path_run import compute_path
 from eigenwerk.cli.running.text import heading, labelled, threads_row
 from eigenwerk.cli.running.view import RunView
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
-from eigenwerk.dft.inputs.restart import STATE_FILE
+from eigenwerk.dft.inputs.restart import NOT_READ, STATE_FILE
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.paths.report import STATE as PATH_STATE
 from eigenwerk.dft.paths.report import PathResult
@@ -233,14 +233,15 @@ def _end_if_over(path: Path, inputs: Inputs) -> None:
         raise typer.Exit(0)
 
 
-def _remark(inputs: Inputs, view: RunView) -> None:
-    """Warnings and notes about the input."""
-    for problem in inputs.problems:
+def _remark(inputs: Inputs, view: RunView, goes_on: bool) -> None:
+    """Warnings and notes about the input.  goes_on: with the state that is there."""
+    problems = [problem for problem in inputs.problems if not (goes_on and NOT_READ in problem.message)]
+    for problem in problems:
         if problem.severity == "warning":
             view.warn(str(problem))
         else:
             view.note(str(problem))
-    if inputs.problems:
+    if problems:
         view.lines([""])
 
 
@@ -340,7 +341,7 @@ def _compute(
         threads = threads_for(inputs)
         rows = [("computer", threads_row(threads, available_threads()))]
     view.lines([*labelled(rows), ""])
-    _remark(inputs, view)
+    _remark(inputs, view, options.restart)
     _remark_team(team, view)
     with team.runtime.trace.span("loading programs"), quick_imports():
         from eigenwerk.dft.running.warm_up import warm_up

@@ -50,8 +50,8 @@ def make_process_grid(world: Communicator, groups: int = 1) -> ProcessGrid:
     """Split all ranks into k-groups; collective.  Raises InputError if the ranks cannot be shared equally."""
     if groups < 1 or world.size % groups:
         raise InputError(
-            f"KPAR = {groups} does not divide the {world.size} ranks. Set KPAR to one of "
-            f"{', '.join(str(n) for n in range(1, world.size + 1) if world.size % n == 0)}, or remove it."
+            f"KPAR = {groups} does not divide the {world.size} ranks. Set KPAR to "
+            f"{' or '.join(str(n) for n in range(1, world.size + 1) if world.size % n == 0)}, or remove it."
         )
     band_ranks = world.size // groups
     group, band_rank = divmod(world.rank, band_ranks)

@@ -74,7 +74,7 @@ def test_a_wish_is_kept_and_one_rank_takes_any():
 
 
 def test_wishes_that_do_not_fit():
-    with pytest.raises(InputError, match=r"KPAR = 3 does not divide the 4 ranks. Set KPAR to one of 1, 2, 4"):
+    with pytest.raises(InputError, match=r"KPAR = 3 does not divide the 4 ranks. Set KPAR to 1 or 2 or 4"):
         wished_layout(4, 8, 3)
-    with pytest.raises(InputError, match=r"KPAR = 4, but there are 2 irreducible k-points.*one of 1, 2, or"):
+    with pytest.raises(InputError, match=r"KPAR = 4, but there are 2 irreducible k-points.*Set KPAR to 1 or 2, or"):
         wished_layout(4, 2, 4)

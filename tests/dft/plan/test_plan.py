@@ -30,7 +30,7 @@ def test_memory_decides_between_groups_and_band_ranks():
 
 def test_kpar_is_obeyed_or_refused():
     assert choose_layout(HAFNIA, 8, H200, groups=2) == Layout(2, 4)
-    with pytest.raises(InputError, match=r"KPAR = 3 does not divide the 8 ranks. Set KPAR to one of 1, 2, 4, 8,"):
+    with pytest.raises(InputError, match=r"KPAR = 3 does not divide the 8 ranks. Set KPAR to 1 or 2 or 4 or 8,"):
         choose_layout(HAFNIA, 8, H200, groups=3)
 
 

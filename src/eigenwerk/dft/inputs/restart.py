@@ -15,6 +15,9 @@ from eigenwerk.io.vasp.incar import Incar
 
 STATE_FILE, CHARGE_FILE, WAVE_FILE = "eigenwerk.h5", "CHGCAR", "WAVECAR"
 
+NOT_READ = f"{STATE_FILE} is there and is not read"
+"""What is said of a state that INCAR does not ask for; not so where a run goes on with it."""
+
 FIXED = (11, 12)
 """Values of ICHARG that keep the density as it is: of a file, of superposed atoms."""
 
@@ -49,7 +52,7 @@ def choose_restart(incar: Incar, folders: tuple[Path, ...], findings: Findings) 
         findings.add(incar.problem(tag, message, severity="warning"))
         kind = None
     elif file is not None and kind is None and not {"ISTART", "ICHARG"} & incar.values.keys():
-        findings.note(incar.file, f"{STATE_FILE} is there and is not read", "ISTART = 1 continues from it.")
+        findings.note(incar.file, NOT_READ, "ISTART = 1 continues from it.")
     if kind == "orbitals" and incar.values.get("ICHARG") == 2:
         message = "the density is taken from the file as well; the converged result does not depend on the start"
         findings.add(incar.problem("ICHARG", message, severity="note"))

@@ -53,7 +53,7 @@ def wished_layout(ranks: int, kpoints: int, kpar: int) -> Layout:
     layouts = {layout.groups: layout for layout in reversed(possible_layouts(ranks, kpoints))}
     if kpar in layouts:
         return layouts[kpar]
-    choices = f"Set KPAR to one of {', '.join(map(str, layouts))}, or remove it."
+    choices = f"Set KPAR to {' or '.join(map(str, layouts))}, or remove it."
     if ranks % kpar:
         raise InputError(f"KPAR = {kpar} does not divide the {ranks} ranks. {choices}")
     raise InputError(f"KPAR = {kpar}, but there are {kpoints} irreducible k-points, so groups would idle. {choices}")

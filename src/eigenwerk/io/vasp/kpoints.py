@@ -174,6 +174,12 @@ def _generalised(reader: _Reader, title: str, word: str) -> KpointsFile:
             f"{word[:40]} is not understood; with 0 k-points write "
             "Gamma, Monkhorst-Pack, Auto, Reciprocal or Cartesian."
         )
+    left = len(reader.lines) - reader.position
+    if left < 3:
+        raise reader.error(
+            f"{word[:40]} with 0 k-points announces three generating vectors, but {left} line{'s' * (left != 1)} "
+            f"follow{'s' * (left == 1)}. For a mesh such as 4 4 4 write Gamma or Monkhorst-Pack here."
+        )
     vectors = np.array([reader.floats(3, f"generating vector {number}") for number in (1, 2, 3)])
     if abs(float(np.linalg.det(vectors))) < 1e-12:
         raise reader.error("the three generating vectors lie in a plane.")
@@ -187,7 +193,11 @@ def _list(reader: _Reader, title: str, count: int, word: str) -> KpointsFile:
     rows = np.array([[to_float(token) for token in row[:4]] for row in tokens])
     weights = rows[:, 3]
     if np.any(weights < 0.0):
-        raise reader.error("the weights of the k-points must not be negative.")
+        first = int(np.argmax(weights < 0.0))
+        raise InputError(
+            f"{reader.file} line {reader.position - count + first + 1}: the weight {weights[first]:g} of a k-point is "
+            "negative. Give it a positive one, or 0 for a point that has levels and no part in sums."
+        )
     if reader.peek()[:1] in ("T", "t"):
         tetrahedra, volume = _tetrahedra(reader, count)
     else:
