@@ -229,6 +229,10 @@ class TransportCommunicator(Primitives):
 
     def close(self) -> None:
         """Closes sub-communicators first."""
+        self.close_parts()
+
+    def close_parts(self) -> None:
+        """Closes what was split off; collective, and harmless when repeated."""
         for child in self._children:
             child.close()
         self._children.clear()
