@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from eigenwerk.cli.main import main
+from eigenwerk.ncci import estimate
 from eigenwerk.ncci.results.levels_file import read_levels
 from rank_pool import find_mpirun, why_no_mpi
 from running import EIGENWERK, START, Run, ranks_below
@@ -287,8 +288,10 @@ def test_the_layout_is_tried_and_kept_by_a_run_that_continues(case, tmp_path):
     assert read_levels(tmp_path / "anew").solver["layout_trial"].startswith("tried: dealt"), done.stderr
 
 
-def test_check_and_run_agree_where_proton_determinants_are_few(tmp_path, capsys):
-    """Neutrons alone: one determinant of protons, which makes one block."""
+@pytest.mark.parametrize("few", [estimate.FEW_STATES, 0])
+def test_check_and_run_agree_where_proton_determinants_are_few(tmp_path, capsys, monkeypatch, few):
+    """Neutrons alone: one determinant of protons, which makes one block, however many states there are."""
+    monkeypatch.setattr(estimate, "FEW_STATES", few)
     path = tmp_path / "neutrons.toml"
     path.write_text('Z = 0\nN = 3\ninteraction = "Minnesota"\nhw = 10\nNmax = 3\nstates = 1\n')
     assert main(["ncci", "check", str(path), "--ranks", "2"]) == 0

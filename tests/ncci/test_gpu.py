@@ -33,6 +33,12 @@ def case(request):
     return basis, pairs, pairs_hamiltonian(basis, pairs)
 
 
+def cut_in_three(basis):
+    """Proton determinants at which a space is cut in three, or in fewer where there are too few."""
+    parts = min(3, int(np.count_nonzero(np.diff(basis.first_d))))
+    return cut_evenly(basis.first_d, parts).tolist()
+
+
 def agree(found, wanted, dtype):
     return torch.allclose(found.cpu().double(), wanted, rtol=0, atol=TOLERANCE[dtype] * wanted.abs().max())
 
@@ -70,8 +76,8 @@ def test_csb_on_a_gpu_equals_its_twin_and_the_one_of_a_cpu(case, dtype, bits):
 def test_rectangles_on_a_gpu_equal_those_on_a_cpu(case, dtype):
     """Each way alone and both in one reading, added to parts of longer vectors that begin anywhere."""
     basis, pairs, _ = case
-    parts = min(3, int(np.count_nonzero(np.diff(basis.first_d))))
-    cuts = cut_evenly(basis.first_d, parts).tolist()
+    cuts = cut_in_three(basis)
+    parts = len(cuts) - 1
     entries, wide = Entries(basis, pairs, dtype, "cuda"), Entries(basis, pairs, torch.float64)
     for i, j in zip(*np.tril_indices(parts), strict=True):
         rectangle = Rectangle((cuts[i], cuts[i + 1]), (cuts[j], cuts[j + 1]))
@@ -93,8 +99,8 @@ def test_rectangles_on_a_gpu_equal_those_on_a_cpu(case, dtype):
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 def test_rectangles_behind_each_other_are_one_launch_that_equals_a_cpu(case, dtype):
     basis, pairs, _ = case
-    parts = min(3, int(np.count_nonzero(np.diff(basis.first_d))))
-    cuts = cut_evenly(basis.first_d, parts).tolist()
+    cuts = cut_in_three(basis)
+    parts = len(cuts) - 1
     ends = [((cuts[i], cuts[i + 1]), (cuts[j], cuts[j + 1])) for i in range(parts) for j in range(i + 1)][1:]
     places = [(int(basis.first_d[rows[0]]), int(basis.first_d[columns[0]])) for rows, columns in ends]
     given = [Rectangle(*both, at) for both, at in zip(ends, places, strict=True)]

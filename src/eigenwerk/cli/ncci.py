@@ -148,7 +148,7 @@ def _said(case: Case) -> str:
     """Where the scheme was asked for."""
     if "solver.scheme" in case.given:
         return f'{case.path}: [solver] scheme = "{case.solver.scheme}"'
-    return f"--scheme {case.solver.scheme}"
+    return scheme_named(case.solver.scheme).option
 
 
 def _solve(

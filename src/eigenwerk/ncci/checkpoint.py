@@ -80,8 +80,8 @@ class Checkpoint:
         """That of stored blocks when as many ranks saved what is there: a run goes on with the same sums."""
 
         def kept() -> str | None:
-            about = read_state(self.folder / STATE).get("about", {}) if (self.folder / STATE).exists() else {}
-            same = isinstance(about, dict) and about.get("ranks") == self.comm.size
+            about = self._saved_about()
+            same = about.get("ranks") == self.comm.size
             return about.get("layout") if same and about.get("layout") in ("triangle", "dealt") else None
 
         return one_for_all(self.comm, kept)
@@ -91,23 +91,29 @@ class Checkpoint:
         another case, before anything is built; what is damaged is told by `load`."""
 
         def kept() -> int:
-            saved = read_state(self.folder / STATE) if (self.folder / STATE).exists() else {}
-            about, lanczos, davidson = (saved.get(name) for name in ("about", "lanczos", "davidson"))
-            if isinstance(about, dict):
+            about = self._saved_about()
+            if about:
                 self._refuse_other(about)
-            done = [tree.get(name) for tree, name in ((lanczos, "products"), (davidson, "applications"))
-                    if isinstance(tree, dict)]  # fmt: skip
-            return done[0] if done and isinstance(done[0], int) else 0
+            done = about.get("products")
+            return done if isinstance(done, int) else 0
 
         return one_for_all(self.comm, kept)
+
+    def _saved_about(self) -> dict[str, Any]:
+        """Of what is there, without the vectors that may be in the same file."""
+        path = self.folder / STATE
+        about = read_state(path, only={"about"}).get("about") if path.exists() else None
+        return about if isinstance(about, dict) else {}
 
     def save(self, state: LanczosState | DavidsonState) -> None:
         """Write what is new; the checkpoint before stays whole until this one is."""
         one_for_all(self.comm, lambda: self.folder.mkdir(parents=True, exist_ok=True))
+        done = state.applications if isinstance(state, DavidsonState) else state.products
+        about = self._described | {"products": done}
         if isinstance(state, DavidsonState):
             tree = _with_vectors(state.tree(), self._whole_block)
             if self.comm.rank == 0:
-                write_state(self.folder / STATE, {"about": self._described, "davidson": _plain(tree)}, __version__)
+                write_state(self.folder / STATE, {"about": about, "davidson": _plain(tree)}, __version__)
             return
         names = one_for_all(self.comm, lambda: self._names(state))
         for row, name in enumerate(names):
@@ -118,7 +124,7 @@ class Checkpoint:
             small = {one.name: getattr(state, one.name) for one in fields(state) if one.name != "basis_mx"}
             write_state(
                 self.folder / STATE,
-                {"about": self._described, "rows": len(state.basis_mx), "lanczos": _plain(small), "names": names},
+                {"about": about, "rows": len(state.basis_mx), "lanczos": _plain(small), "names": names},
                 __version__,
             )
             self._forget_vectors_except(names)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import numpy as np
+
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.counting import Counts, count, dimension, nonzeros_countable
 from eigenwerk.ncci.basis.pair_counting import PairCounts, count_pairs
@@ -299,8 +301,9 @@ def planned(
     refuse_too_many(case, estimated.dimension, ranks)
     memory = memory_of(case.solver, shares, ranks)
     backend = choose_backend(estimated, case.solver, memory)
-    if ranks > 1 and backend == "csb" and estimated.dimension <= FEW_STATES:
-        first_d = problem.basis().first_d
+    neutrons_only = problem.space.protons == 0
+    if ranks > 1 and backend == "csb" and (neutrons_only or estimated.dimension <= FEW_STATES):
+        first_d = np.array([0, estimated.dimension]) if neutrons_only else problem.basis().first_d
         if ranks > most_ranks(first_d):
             if case.solver.backend == "csb":
                 raise InputError(f"{case.path}: {case.title}: {too_few_blocks(first_d, ranks)}")

@@ -242,10 +242,10 @@ class Draft:
             return
         fewest = min(one.fewest for one in (self.waves, *(waves for _, waves in self._listed())))
         if bands > fewest:
-            message, tag, also = f"{bands} bands are more than the {fewest} plane waves of one k-point", "ENCUT", ""
-            if "NBANDS" in self.incar.values:
-                tag, also = "NBANDS", ", or set a smaller NBANDS"
-            self.findings.add(self.incar.problem(tag, message, f"Raise ENCUT{also}."))
+            message = f"{bands} bands are more than the {fewest} plane waves of one k-point"
+            given = "NBANDS" in self.incar.values
+            remedy = "Raise ENCUT, or set a smaller NBANDS." if given else "Raise ENCUT."
+            self.findings.add(self.incar.problem("NBANDS" if given else "ENCUT", message, remedy))
         by_hand = any(tag in self.incar.values for tag in (*WAVE_TAGS, *FINE_TAGS))
         mixed, from_structure = mixing(self.incar, self.structure)
         chosen = solver_tags(self.incar)

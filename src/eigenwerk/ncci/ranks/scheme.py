@@ -49,11 +49,16 @@ class Scheme:
     column: Links = USUAL
     row: Links = USUAL
 
+    @property
+    def option(self) -> str:
+        """As one asks for it on the command line."""
+        return f"--scheme {self.name}"
+
     def check_ranks(self, ranks: int, said: str = "") -> None:
         """InputError if so many ranks have nothing to do with it.  said: where it was asked for, for messages."""
         if ranks == 1 and self.name != AUTO.name:
             raise InputError(
-                f"{said or f'--scheme {self.name}'} is about several ranks, but there is one rank alone. Start several "
+                f"{said or self.option} is about several ranks, but there is one rank alone. Start several "
                 "(--ranks N, srun, mpirun, torchrun), or leave it out."
             )
 
@@ -71,7 +76,7 @@ class Scheme:
         found = [f"{name} = {environ[name]}" for name in BLOCK_VARIABLES if environ.get(name)]
         if found and self.column.thread_blocks is not None:
             raise InputError(
-                f"{said or f'--scheme {self.name}'} says how many thread blocks NCCL takes, but so does the "
+                f"{said or self.option} says how many thread blocks NCCL takes, but so does the "
                 f"environment ({', '.join(found)}), which NCCL heeds first. Unset {' and '.join(BLOCK_VARIABLES)}, or "
                 "take another variant."
             )
@@ -82,7 +87,7 @@ class Scheme:
             return transport if self.transport == "auto" else self.transport
         if transport != self.transport:
             raise InputError(
-                f"{said or f'--scheme {self.name}'} travels by {self.transport}, but --transport is {transport}. Leave "
+                f"{said or self.option} travels by {self.transport}, but --transport is {transport}. Leave "
                 "one of the two out."
             )
         return transport

@@ -77,9 +77,7 @@ def start_levels(case: Case) -> Levels | None:
     if start is None:
         return None
     place = f'{case.path}: [solver] start = "{start}"'
-    if not (Path(start) / "levels.h5" if Path(start).is_dir() else Path(start)).exists():
-        raise InputError(f"{place}: there are no results. Name a levels.h5 of `eigenwerk ncci run`, or its folder.")
-    levels = read_levels(start)
+    levels = read_levels(_file(start, f"{place}: there are no results."))
     if (levels.about["Z"], levels.about["N"]) != (case.nucleus.protons, case.nucleus.neutrons):
         raise InputError(
             f"{place} holds states of {levels.about['nucleus']}, not of {case.nucleus.name}. Name results of "
@@ -102,10 +100,11 @@ def read_vectors(path: str | Path) -> np.ndarray:
     return np.asarray(tree["vectors"]["coeff_nb"])
 
 
-def _file(path: str | Path) -> Path:
-    """levels.h5 of a folder, or the file itself."""
+def _file(path: str | Path, missing: str = "") -> Path:
+    """levels.h5 of a folder, or the file itself.  missing: how the error begins where there is none."""
     path = Path(path)
     path = path / "levels.h5" if path.is_dir() else path
     if not path.exists():
-        raise InputError(f"There are no results {path}. Name a levels.h5 of `eigenwerk ncci run`, or its folder.")
+        words = missing or f"There are no results {path}."
+        raise InputError(f"{words} Name a levels.h5 of `eigenwerk ncci run`, or its folder.")
     return path
