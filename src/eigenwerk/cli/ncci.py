@@ -32,7 +32,7 @@ from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.gpus import count_gpus
-from eigenwerk.parallel.launch.own_process import wait_briefly
+from eigenwerk.parallel.launch.own_process import quick_imports, wait_briefly
 from eigenwerk.parallel.main_memory import MemoryShare
 from eigenwerk.parallel.transports.table import REDUCTION_METHODS, REDUCTION_USAGES, TRANSPORT_NAMES, Reductions
 from eigenwerk.parallel.watch.watchdog import Watchdog
@@ -159,8 +159,9 @@ def _solve(
     cases = [] if launch.several else read()  # several meet first, so that errors of the input are told once
     wished = None if launch.several else request(cases)
 
-    from eigenwerk.ncci.run import run_series
-    from eigenwerk.parallel.launch.start import StartRequest, init_ranks
+    with quick_imports():
+        from eigenwerk.ncci.run import run_series
+        from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 
     def prepare() -> "StartRequest":
         if wished is not None:

@@ -20,7 +20,7 @@ import torch
 from eigenwerk.linalg.dense import DenseEigh, host_eigh
 from eigenwerk.linalg.limits import relative_bound
 from eigenwerk.linalg.operator import EigenResult, Operator
-from eigenwerk.linalg.orthogonal import longest, orthonormalise, project_out
+from eigenwerk.linalg.orthogonal import longest, orthonormalise, project_out_of
 from eigenwerk.linalg.products import combine_long, inner
 from eigenwerk.trace import Trace
 
@@ -52,7 +52,7 @@ class LanczosState:
     basis_mx: room for all vectors; the first `filled` are the basis V, the next `pending` the next block.
     projected_mm: V^T H V, float64, its first `filled` rows and columns.  coupling_nm: (pending, filled) <next|H|V>.
     products: vectors H was applied to.  steps, restarts: so far.  eig_m, residual_m: Ritz values and residuals
-    of V, ascending.
+    of V, ascending.  The small arrays are in host memory: a GPU would wait for each of many short operations.
     """
 
     basis_mx: torch.Tensor
@@ -85,11 +85,12 @@ def lanczos(
     Returns `EigenResult` with one problem (k = 1), fewer pairs than wanted when the matrix is smaller.
     """
     state = resume if resume is not None else _begun(operator, _required(start_knx), plan)
+    size = _size(operator, state.basis_mx)
     while not _done(state, plan):
         if state.filled + 2 * state.pending > state.basis_mx.shape[0]:
             with plan.trace.span("restart"):
                 state = _restarted(state, plan)
-        state = _step(operator, state, plan)
+        state = _step(operator, state, plan, size)
         if watch is not None:
             watch(state)
     return _result(state, plan)
@@ -109,8 +110,8 @@ def _begun(operator: Operator, start_nx: torch.Tensor, plan: LanczosPlan) -> Lan
     basis_mx[:block] = start_nx[:block]
     scale = longest(start_nx[:block], operator.sum)
     orthonormalise(basis_mx[:0], basis_mx[:block], scale, operator.sum, plan.first_component)
-    empty = start_nx.new_zeros(0, dtype=torch.float64)
-    projected_mm = start_nx.new_zeros((rows, rows), dtype=torch.float64)
+    empty = torch.zeros(0, dtype=torch.float64)
+    projected_mm = torch.zeros((rows, rows), dtype=torch.float64)
     return LanczosState(basis_mx, projected_mm, empty.reshape(block, 0), 0, block, 0, 0, 0, empty, empty)
 
 
@@ -129,47 +130,40 @@ def _converged(state: LanczosState, plan: LanczosPlan) -> torch.Tensor:
     return state.residual_m[: plan.wanted] <= relative_bound(plan.tolerance, state.eig_m[: plan.wanted])
 
 
-def _step(operator: Operator, state: LanczosState, plan: LanczosPlan) -> LanczosState:
+def _step(operator: Operator, state: LanczosState, plan: LanczosPlan, size: int) -> LanczosState:
     """H on the next block; it joins the basis, and what H adds to the basis becomes the next one."""
     old, new = state.filled, state.filled + state.pending
     w_nx = operator.apply(state.basis_mx[old:new].unsqueeze(0))[0][0]
     with plan.trace.span("orthogonalisation"):
-        state = _extended(operator, state, plan, w_nx)
+        state = _extended(operator, state, plan, w_nx, size)
     eig_m, s_mm = _ritz(state, plan)
     return replace(state, eig_m=eig_m, residual_m=torch.linalg.vector_norm(state.coupling_nm @ s_mm, dim=0))
 
 
-def _extended(operator: Operator, state: LanczosState, plan: LanczosPlan, w_nx: torch.Tensor) -> LanczosState:
-    """The newest block in the basis; w = H q made orthonormal to all of it, in its own memory, is the next one."""
+def _extended(
+    operator: Operator, state: LanczosState, plan: LanczosPlan, w_nx: torch.Tensor, size: int
+) -> LanczosState:
+    """The newest block in the basis; w = H q made orthonormal to all of it is the next one.
+
+    size: components of all ranks.  Three sums over ranks for one vector, and the processor waits for the last alone.
+    """
     old, new = state.filled, state.filled + state.pending
-    scale = longest(w_nx, operator.sum)
-    column_mn = project_out(state.basis_mx[:new], w_nx, operator.sum)
+    basis_mx = state.basis_mx[:new]
+    column_mn, gram_nn = project_out_of(basis_mx, w_nx, operator.sum)
+    pending = min(state.pending, size - new)
+    next_nx = state.basis_mx[new : new + pending]
+    next_nx.copy_(w_nx[:pending])
+    r_nn = orthonormalise(basis_mx, next_nx, gram_nn.diagonal().amax().sqrt(), operator.sum, plan.first_component)
+    if pending < len(w_nx):  # <next|w> of a shrunken last block
+        r_nn = operator.sum(inner(next_nx, w_nx, in_double=True))
+    column_mn, r_nn = column_mn.cpu(), r_nn.cpu()
     state.projected_mm[:new, old:new] = column_mn
     state.projected_mm[old:new, :new] = column_mn.T
     state.projected_mm[old:new, old:new] = (column_mn[old:new] + column_mn[old:new].T) / 2
-    pending = min(state.pending, _size(operator, w_nx) - new)
-    next_nx = state.basis_mx[new : new + pending]
-    next_nx.copy_(w_nx[:pending])
-    r_nn = _next_block(state.basis_mx[:new], w_nx, next_nx, scale, operator, plan)
-    coupling_nm = column_mn.new_zeros((pending, new))
+    coupling_nm = torch.zeros((pending, new), dtype=torch.float64)
     coupling_nm[:, old:new] = r_nn
     products, steps = state.products + new - old, state.steps + 1
     return replace(state, filled=new, pending=pending, coupling_nm=coupling_nm, products=products, steps=steps)
-
-
-def _next_block(
-    basis_mx: torch.Tensor,
-    w_nx: torch.Tensor,
-    next_nx: torch.Tensor,
-    scale: float,
-    operator: Operator,
-    plan: LanczosPlan,
-) -> torch.Tensor:
-    """The rest of H q made orthonormal in `next_nx`; returns <next|w>, (pending, n), also for a shrunken last block."""
-    r_nn = orthonormalise(basis_mx, next_nx, scale, operator.sum, plan.first_component)
-    if next_nx.shape[0] == w_nx.shape[0]:
-        return r_nn
-    return operator.sum(inner(next_nx, w_nx, in_double=True))
 
 
 def _ritz(state: LanczosState, plan: LanczosPlan) -> tuple[torch.Tensor, torch.Tensor]:
@@ -184,7 +178,7 @@ def _restarted(state: LanczosState, plan: LanczosPlan) -> LanczosState:
     kept = max(1, min(plan.wanted + max(state.pending, (room - plan.wanted) // 2), room, state.filled))
     eig_m, s_mm = _ritz(state, plan)
     next_nx = state.basis_mx[state.filled : state.filled + state.pending].clone()
-    combine_long(s_mm[:, :kept], state.basis_mx[: state.filled], out=state.basis_mx[:kept])
+    combine_long(s_mm[:, :kept].to(next_nx.device), state.basis_mx[: state.filled], out=state.basis_mx[:kept])
     state.basis_mx[kept : kept + state.pending] = next_nx
     state.projected_mm.zero_()
     state.projected_mm[:kept, :kept] = torch.diag(eig_m[:kept])
@@ -200,14 +194,14 @@ def _restarted(state: LanczosState, plan: LanczosPlan) -> LanczosState:
 
 def _result(state: LanczosState, plan: LanczosPlan) -> EigenResult:
     eig_m, s_mm = _ritz(state, plan)
-    wanted = min(plan.wanted, state.filled)
-    vectors_nx = combine_long(s_mm[:, :wanted], state.basis_mx[: state.filled])
+    wanted, device = min(plan.wanted, state.filled), state.basis_mx.device
+    vectors_nx = combine_long(s_mm[:, :wanted].to(device), state.basis_mx[: state.filled])
     return EigenResult(
-        eig_kn=eig_m[:wanted].unsqueeze(0),
+        eig_kn=eig_m[:wanted].unsqueeze(0).to(device),
         vectors_knx=vectors_nx.unsqueeze(0),
-        residual_kn=state.residual_m[:wanted].unsqueeze(0),
+        residual_kn=state.residual_m[:wanted].unsqueeze(0).to(device),
         applications=state.products,
         iterations=state.steps,
-        converged_kn=_converged(state, plan)[:wanted].unsqueeze(0),
+        converged_kn=_converged(state, plan)[:wanted].unsqueeze(0).to(device),
         notes=(f"{state.restarts} thick restarts",) if state.restarts else (),
     )

@@ -78,29 +78,53 @@ def project_out(basis_mx: torch.Tensor, w_nx: torch.Tensor, reduce: Reduce) -> t
     """
     if basis_mx.shape[0] == 0:
         return basis_mx.new_zeros((0, w_nx.shape[0]), dtype=torch.float64)
+    first_mn = reduce(projections(basis_mx, w_nx).overlaps(basis_mx, w_nx))
+    return first_mn + _again(basis_mx, first_mn, w_nx, reduce)
+
+
+def project_out_of(
+    basis_mx: torch.Tensor, w_nx: torch.Tensor, reduce: Reduce
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`project_out`, and with the same sum over ranks the inner products <w_m|w_n> of what was given."""
+    by, count = projections(basis_mx, w_nx), len(basis_mx)
+    both = torch.cat([by.overlaps(basis_mx, w_nx), inner(w_nx, w_nx, in_double=True)])
+    first_mn, gram_nn = reduce(both).split([count, len(w_nx)])
+    return first_mn + _again(basis_mx, first_mn, w_nx, reduce), gram_nn
+
+
+def _again(
+    basis_mx: torch.Tensor, first_mn: torch.Tensor, w_nx: torch.Tensor, reduce: Reduce
+) -> torch.Tensor:
+    """Takes out what a first pass has found and what a second one finds, which is returned."""
     by = projections(basis_mx, w_nx)
-    first_mn = reduce(by.overlaps(basis_mx, w_nx))
     second_mn = reduce(by.take_out_and_overlap(basis_mx, first_mn, w_nx))
     by.take_out(basis_mx, second_mn, w_nx)
-    return first_mn + second_mn
+    return second_mn
 
 
 def orthonormalise(
-    basis_mx: torch.Tensor, w_nx: torch.Tensor, scale: float, reduce: Reduce, first_component: int = 0
+    basis_mx: torch.Tensor,
+    w_nx: torch.Tensor,
+    scale: float | torch.Tensor,
+    reduce: Reduce,
+    first_component: int = 0,
 ) -> torch.Tensor:
     """Make rows that are orthogonal to a basis orthonormal among themselves, in place; returns r with w = r^T w_new.
 
     A row that is nothing but rounding errors (below 100 eps of `scale`) is replaced by `hashed` numbers orthogonal to
-    everything before it, with zeros in r: so a Lanczos process walks on when an invariant subspace is full.
+    everything before it, with zeros in r: so a Lanczos process walks on when an invariant subspace is full.  A scale on
+    the device is waited for after the first length.
     """
     count = w_nx.shape[0]
-    r_nn = w_nx.new_zeros((count, count), dtype=torch.float64)
-    least = 100 * torch.finfo(w_nx.dtype).eps * max(scale, torch.finfo(w_nx.dtype).tiny)
+    r_nn = torch.zeros((count, count), dtype=torch.float64)
+    tiny = torch.finfo(w_nx.dtype).tiny
     for row in range(count):
         w_1x = w_nx[row : row + 1]
-        r_nn[:row, row] = project_out(w_nx[:row], w_1x, reduce)[:, 0]
+        inside_m1 = project_out(w_nx[:row], w_1x, reduce)
         length = longest(w_1x, reduce)
-        if length > least:
+        scale = float(scale)
+        r_nn[:row, row] = inside_m1[:, 0]
+        if length > 100 * torch.finfo(w_nx.dtype).eps * max(scale, tiny):
             w_1x /= length
             r_nn[row, row] = length
         else:

@@ -32,4 +32,6 @@ class SharedEigh:
         eig_km, columns_kmm = h_kmm.real.new_zeros((0, h_kmm.shape[-1])), h_kmm.new_zeros((0, *h_kmm.shape[1:]))
         if own.stop > own.start:
             eig_km, columns_kmm = self.eigh(h_kmm[own])
-        return self.comm.all_gather(eig_km), self.comm.all_gather(columns_kmm)
+        # in one call: the row of eigenvalues above their columns
+        both_kmm = self.comm.all_gather(torch.cat([eig_km.unsqueeze(1).to(columns_kmm.dtype), columns_kmm], 1))
+        return both_kmm[:, 0].real, both_kmm[:, 1:]

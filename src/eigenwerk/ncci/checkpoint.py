@@ -231,7 +231,7 @@ class Checkpoint:
             vector_b = torch.from_numpy(kept["vector"]) if "vector" in kept else None
             basis_mx[row] = segments.from_first(vector_b, basis_mx[row])
         assert basis_mx is not None
-        return LanczosState(basis_mx=basis_mx, **_tensors(told["lanczos"], device))
+        return LanczosState(basis_mx=basis_mx, **_tensors(told["lanczos"], torch.device("cpu")))
 
     def _davidson_parts(
         self, told: Mapping[str, Any], kept: Mapping[str, Any], device: torch.device

@@ -100,9 +100,7 @@ class Gathered:
     def on_segments(self, x_ns: torch.Tensor) -> torch.Tensor:
         """All-gather, products, reduce-scatter."""
         x_nb = self.steps.gather(x_ns)
-        with self.steps.trace.span("local products"):
-            y_nb = self.products.apply(x_nb)
-        return self.steps.scatter(y_nb)
+        return self.steps.scatter(self.steps.work(lambda: self.products.apply(x_nb)))
 
 
 def pairs_on(segments: Segments, basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime) -> Gathered:

@@ -96,6 +96,11 @@ class FourSteps:
         with self.trace.span("reduce-scatter"):
             return self.home.own_sum(y_nb)
 
+    def work(self, work: Callable[[], Work]) -> Work:
+        """What `work` makes."""
+        with self.trace.span("local products"):
+            return work()
+
     def _together(
         self, verb: str, work: Callable[[], Work], start: Callable[[], Handle[Result]]
     ) -> tuple[Work, Result]:
@@ -104,18 +109,14 @@ class FourSteps:
         ready = self._beside.mark()
         # on a processor the kernel would be over before the call begins
         if self.device.type == "cuda" and self.scheme.schedule.kernel_first:
-            made = self._work(work)
+            made = self.work(work)
             with self.trace.span(verb):
                 return made, self._beside.wait(self._beside.start(start, ready))
         with self.trace.span(verb):
             handle = self._beside.start(start, ready)
-        made = self._work(work)
+        made = self.work(work)
         with self.trace.span(verb):
             return made, self._beside.wait(handle)
-
-    def _work(self, work: Callable[[], Work]) -> Work:
-        with self.trace.span("local products"):
-            return work()
 
     def _calm(self, comm: Communicator) -> None:
         """Ranks meet and their devices finish, where the scheme wants that before a call."""

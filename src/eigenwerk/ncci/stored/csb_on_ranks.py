@@ -74,6 +74,9 @@ class CsbOnRanks:
                 _first_pass(ends, part, x_nb, y_nb, sum_nb)
             return y_nb, sum_nb
 
+        if not self.steps.row.states:  # no block reaches elsewhere: nothing to ask others for between the ends
+            return self.steps.scatter(self.steps.work(first)[0])
+
         def second() -> None:
             for ends, part in self.parts.items():
                 _second_pass(ends, part, other_nb, y_nb)
