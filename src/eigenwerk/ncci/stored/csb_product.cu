@@ -22,6 +22,14 @@ __device__ inline void add(REAL* to, const Unit& value) {
 #endif
 }
 
+// what is read once leaves the cache first, so that vectors stay there
+template <class T> __device__ inline T streamed(const T* from) {
+    T to;
+    #pragma unroll
+    for (int i = 0; i < (int)(sizeof(T) / 16); ++i) ((int4*)&to)[i] = __ldcs((const int4*)from + i);
+    return to;
+}
+
 __device__ inline Unit zero() {
     Unit unit;
     #pragma unroll
@@ -118,8 +126,8 @@ extern "C" __global__ void __launch_bounds__(1024) product(
             int row = -1;
             Unit sum = zero();
             if (z < last) {
-                const Places r = *(const Places*)(rows + z), c = *(const Places*)(columns + z);
-                const Values v = *(const Values*)(values + z);
+                const Places r = streamed((const Places*)(rows + z)), c = streamed((const Places*)(columns + z));
+                const Values v = streamed((const Values*)(values + z));
                 if (z >= first && z + CHUNK <= last)
                     chunk<true>(r, c, v, 0, CHUNK, x_row, y_row, x_column + part, y_column + part, y_memory + part,
                         row, sum);
