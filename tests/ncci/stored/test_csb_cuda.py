@@ -40,12 +40,6 @@ def test_every_multiprocessor_gets_several_tasks_and_none_takes_too_long():
     assert LEAST_WORK < work < WORK and TASKS - 1 < 300_000_000 / (132 * work) < TASKS + 1
 
 
-def test_large_tasks_come_first(matrix):
-    found = share_out(matrix.corner_x2, matrix.start_x, work=700, piece=300)
-    size_i = np.add.reduceat(found.end_k - found.begin_k, found.piece0_i[:-1])
-    assert np.all(np.diff(size_i) <= 0) and size_i[0] > size_i[-1]
-
-
 def test_a_matrix_without_nonzeros_has_no_tasks():
     found = share_out(np.zeros((0, 2), dtype=int), np.zeros(1, dtype=int), work=1000, piece=250)
     assert len(found.column0_i) == 0 and found.piece0_i.tolist() == [0]
@@ -54,7 +48,7 @@ def test_a_matrix_without_nonzeros_has_no_tasks():
 def test_blocks_of_several_rectangles_with_the_same_columns_share_tasks():
     corner_x2, start_x = np.array([[5, 7], [69, 7], [5, 71], [300, 7]]), np.array([0, 10, 30, 60, 100])
     found = share_out(corner_x2, start_x, work=1000, piece=25)
-    assert found.column0_i.tolist() == [7, 71] and found.piece0_i.tolist() == [0, 4, 6]  # 70 nonzeros, then 30
+    assert found.column0_i.tolist() == [7, 71] and found.piece0_i.tolist() == [0, 4, 6]
     assert found.row0_k.tolist() == [5, 69, 300, 300, 5, 5]
     assert found.begin_k.tolist() == [0, 10, 60, 85, 30, 55] and found.end_k.tolist() == [10, 30, 85, 100, 55, 60]
 

@@ -56,8 +56,8 @@ def work_for(nonzeros: int, multiprocessors: int) -> int:
 def share_out(corner_x2: np.ndarray, start_x: np.ndarray, work: int, piece: int) -> Work:
     """Cuts all blocks with the same columns into tasks of about `work` nonzeros, in pieces of at most `piece`.
 
-    The largest blocks are cut, many small ones share a task.  Large tasks come first: small ones are then left for
-    multiprocessors that are done before others.
+    Tasks with the same columns follow each other, which reads them from the cache (large ones first: 6 % slower); the
+    largest blocks are cut, many small ones share a task.
     """
     order = np.lexsort((corner_x2[:, 0], corner_x2[:, 1]))
     size_x = np.diff(start_x)[order]
@@ -73,16 +73,12 @@ def share_out(corner_x2: np.ndarray, start_x: np.ndarray, work: int, piece: int)
     inside_k = before_k - np.repeat(before_k[heads], np.diff(np.append(heads, len(column_k))))
     key_k = np.stack([column_k, inside_k // work])
     first_i = np.flatnonzero(np.any(np.diff(key_k, axis=1, prepend=-1), axis=0))
-    pieces_i, size_k = np.diff(np.append(first_i, len(block))), end_k - begin_k
-    largest_i = np.argsort(-np.add.reduceat(size_k, first_i), kind="stable") if len(first_i) else first_i
-    piece0_i = np.append(0, np.cumsum(pieces_i[largest_i]))
-    order_k = np.arange(len(block)) + np.repeat(first_i[largest_i] - piece0_i[:-1], pieces_i[largest_i])
     return Work(
-        piece0_i.astype(np.int32),
-        column_k[first_i[largest_i]].astype(np.int64),
-        begin_k[order_k].astype(np.int64),
-        end_k[order_k].astype(np.int64),
-        corner_x2[block[order_k], 0].astype(np.int64),
+        np.append(first_i, len(block)).astype(np.int32),
+        column_k[first_i].astype(np.int64),
+        begin_k.astype(np.int64),
+        end_k.astype(np.int64),
+        corner_x2[block, 0].astype(np.int64),
     )
 
 
