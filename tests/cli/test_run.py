@@ -322,6 +322,8 @@ def test_a_hybrid_begins_with_the_orbitals_of_pbe_and_the_other_way_round(folder
     _, text, alone = told(**hybrid)
     steps, pbe = len(steps_of(text)), told()[2]
     assert told("--restart")[1].startswith("Nothing is left to do")
+    over = json.loads(told("--restart", "--json")[1])
+    assert over["nothing_left"] and over["converged"] and over["status"].startswith("converged in")
     code, text, energy = told("--restart", **hybrid)
     assert code == 0 and "the state is of PBE: exact exchange of HSE06 begins with its orbitals" in text
     assert "is not read" not in text

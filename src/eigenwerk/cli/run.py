@@ -23,7 +23,7 @@ from eigenwerk.cli.moving.path import PathTable
 from eigenwerk.cli.moving.table import IonicTable
 from eigenwerk.cli.moving.words import points
 from eigenwerk.cli.ranks import RunOptions, become_rank, default_ranks, ranks_to_start, start_ranks, team_rows
-from eigenwerk.cli.running.ending import PLOT_FILE, finish
+from eigenwerk.cli.running.ending import PLOT_FILE, end_if_over, finish
 from eigenwerk.cli.running.path_run import compute_path
 from eigenwerk.cli.running.text import heading, labelled, threads_row
 from eigenwerk.cli.running.view import RunView
@@ -211,26 +211,8 @@ def _read(options: RunOptions) -> Inputs:
     ensure_writable(options.target)
     refuse_locked(options.target)
     if options.restart:
-        _end_if_over(options.target / (PATH_STATE if inputs.images else STATE_FILE), inputs)
+        end_if_over(options.target / (PATH_STATE if inputs.images else STATE_FILE), inputs, options.as_json)
     return inputs
-
-
-def _end_if_over(path: Path, inputs: Inputs) -> None:
-    """A run that is over needs no going on: that is no mistake of a script that goes on until it is.
-
-    Of one point it is not over if INCAR asks for something else now: a hybrid after PBE, a smaller EDIFF.
-    """
-    from eigenwerk.io.hdf5_state import read_with_header
-
-    found = read_with_header(path, only=("motion", "parameters", "status"))[1] if path.is_file() else {}
-    motion, status = found.get("motion"), found.get("status") or {}
-    over = motion.get("finished") if isinstance(motion, dict) else status.get("converged")
-    if over is True and not isinstance(motion, dict) and inputs.motion is None:
-        over = not inputs.asks_for_more(found.get("parameters") or {})
-    if over is True:
-        words = (motion or {}).get("status") or status.get("words")
-        print(f"Nothing is left to do: {path} is of a run that is over ({words}). Leave --restart out to begin anew.")
-        raise typer.Exit(0)
 
 
 def _remark(inputs: Inputs, view: RunView, goes_on: bool) -> None:

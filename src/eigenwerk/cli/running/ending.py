@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ from eigenwerk.cli.ranks import RunOptions
 from eigenwerk.cli.running.text import summary
 from eigenwerk.cli.running.view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.paths.report import JSON_FORMAT as PATH_FORMAT
+from eigenwerk.dft.paths.report import JSON_VERSION as PATH_VERSION
 from eigenwerk.dft.paths.report import PathResult
-from eigenwerk.dft.running.report import RunResult
+from eigenwerk.dft.running.report import JSON_FORMAT, JSON_VERSION, RunResult
 from eigenwerk.errors import ConvergenceError, InputError
+from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import HARTREE_EV
@@ -36,6 +40,38 @@ def finish(
     if options.as_json:
         print(json.dumps(jsonable(result.as_dict() | {"files": _names(result, files)}), indent=1))
     raise typer.Exit(_exit_code(result, number, options.vasp_exit_codes))
+
+
+def end_if_over(path: Path, inputs: Inputs, as_json: bool) -> None:
+    """A run that is over needs no going on: that is no mistake of a script that goes on until it is.
+
+    Of one point it is not over if INCAR asks for something else now: a hybrid after PBE, a smaller EDIFF.  path: the
+    state of the run.  Raises Exit with code 0, after a line, or a document that says it.
+    """
+    from eigenwerk.io.hdf5_state import read_with_header
+
+    found = read_with_header(path, only=("motion", "parameters", "status"))[1] if path.is_file() else {}
+    motion, status = found.get("motion"), found.get("status") or {}
+    over = motion.get("finished") if isinstance(motion, dict) else status.get("converged")
+    if over is True and not isinstance(motion, dict) and inputs.motion is None:
+        over = not inputs.asks_for_more(found.get("parameters") or {})
+    if over is not True:
+        return
+    words = (motion or {}).get("status") or status.get("words")
+    print(
+        f"Nothing is left to do: {path} is of a run that is over ({words}). Leave --restart out to begin anew.",
+        file=sys.stderr if as_json else sys.stdout,
+    )
+    if as_json:
+        stamp = stamp_of(path)
+        name, version = (PATH_FORMAT, PATH_VERSION) if inputs.images else (JSON_FORMAT, JSON_VERSION)
+        document = {
+            "format": name, "version": version, "run": None if stamp is None else {"id": stamp.run, "save": stamp.save},
+            "converged": status.get("converged", True), "interrupted": False, "status": words, "nothing_left": True,
+            "files": {path.name: str(path)},
+        }  # fmt: skip
+        print(json.dumps(document, indent=1))
+    raise typer.Exit(0)
 
 
 def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView, plotter: PlotProcess) -> dict[str, Path]:
