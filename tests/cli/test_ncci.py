@@ -111,6 +111,14 @@ def test_check_passes_what_fits(finished, capsys):
     assert code == 0 and not err and "a run takes this one" in out
 
 
+def test_check_tells_of_each_case_of_a_series(tmp_path, capsys):
+    """One that has no state does not hide the next one; a GPU that the file asks for is not one that was judged."""
+    (tmp_path / "case.toml").write_text(CASE + 'M = 2\n[solver]\ndevice = "cuda"\n')
+    code, out, err = said(capsys, "check", str(tmp_path / "case.toml"))
+    assert code == 2 and f"{tmp_path}/case.toml: 4He" in err and "Nmax 0, M = 2 has no many-body state" in err
+    assert "Nmax 2, M = 2" in out and 'device = "cuda" in the file wants a GPU' in out
+
+
 def test_more_states_than_there_are_is_refused_before_any_work(tmp_path, capsys):
     path = tmp_path / "helium.toml"
     path.write_text(CASE.replace("states = 1", "states = 2"))

@@ -245,9 +245,14 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> No
         source = source_of(each)
         problem = source.problem(each)
         device, shares = ("cpu", ()) if gpu_gb is None else ("cuda", (MemoryShare(1e9 * gpu_gb),))
-        estimated, memory, backend = planned(each, problem, device, shares, ranks)
-        typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
         try:
+            estimated, memory, backend = planned(each, problem, device, shares, ranks)
+            typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
+            if device == "cpu" and each.solver.device.startswith("cuda"):
+                typer.echo(
+                    f'  judged as on this machine\'s processors; device = "{each.solver.device}" in the file wants a GPU: '
+                    "--gpu-gb GB judges by one\n"
+                )
             refuse_what_does_not_fit(each, problem, estimated, backend, memory)
             scheme_named(each.solver.scheme).check_ranks(ranks, _said(each))
             start_levels(each)

@@ -297,8 +297,8 @@ def planned(
 ) -> tuple[Estimate, tuple[MemoryShare, ...], str]:
     """What a case costs each rank with a device, the memory that ranks may use, by machines or GPUs that differ in it,
     and the back end that it takes.  shares: what there is of it; none for this machine and all ranks on it."""
+    refuse_too_many(case, counts_of(problem.space, valence=problem.whole)[0], ranks)
     estimated = estimate(problem, case.solver, case.states, device, ranks)
-    refuse_too_many(case, estimated.dimension, ranks)
     memory = memory_of(case.solver, shares, ranks)
     backend = choose_backend(estimated, case.solver, memory)
     neutrons_only = problem.space.protons == 0
