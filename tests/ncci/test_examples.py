@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.ncci.inputs import read_cases
-from eigenwerk.ncci.run import run_series
+from eigenwerk.ncci.series import run_series
 
 
 def test_lithium_6_gets_bound_with_nmax(repository, tmp_path):

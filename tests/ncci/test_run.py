@@ -13,7 +13,8 @@ from eigenwerk.ncci.basis.basis_pairs import basis_pairs
 from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.results.levels_file import read_levels
 from eigenwerk.ncci.results.levels_text import levels_lines
-from eigenwerk.ncci.run import run_case, run_series
+from eigenwerk.ncci.run import run_case
+from eigenwerk.ncci.series import run_series
 from eigenwerk.ncci.sources import source_of, total
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from warm_start import PIPE, WarmProcess, warm_run

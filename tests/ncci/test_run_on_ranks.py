@@ -6,7 +6,8 @@ import pytest
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors
-from eigenwerk.ncci.run import run_case, run_series
+from eigenwerk.ncci.run import run_case
+from eigenwerk.ncci.series import run_series
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.runtime import Runtime
 

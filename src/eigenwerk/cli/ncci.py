@@ -160,7 +160,7 @@ def _solve(
     wished = None if launch.several else request(cases)
 
     with quick_imports():
-        from eigenwerk.ncci.run import run_series
+        from eigenwerk.ncci.series import run_series
         from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 
     def prepare() -> "StartRequest":
@@ -250,8 +250,8 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> No
             typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
             if device == "cpu" and each.solver.device.startswith("cuda"):
                 typer.echo(
-                    f'  judged as on this machine\'s processors; device = "{each.solver.device}" in the file wants a GPU: '
-                    "--gpu-gb GB judges by one\n"
+                    f'  judged as on processors of this machine; device = "{each.solver.device}" in the file wants a '
+                    "GPU: --gpu-gb GB judges by one\n"
                 )
             refuse_what_does_not_fit(each, problem, estimated, backend, memory)
             scheme_named(each.solver.scheme).check_ranks(ranks, _said(each))

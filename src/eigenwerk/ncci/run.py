@@ -1,10 +1,8 @@
 """One case from its description to levels: basis, interaction, operator, states, observables, files."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,50 +10,36 @@ import numpy as np
 import torch
 
 from eigenwerk import __version__
-from eigenwerk.io.atomic_write import ensure_writable, replacing, together
-from eigenwerk.io.folder_lock import lock_folder
-from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.linalg.products import Reduce
 from eigenwerk.ncci.basis.basis_pairs import basis_pairs
-from eigenwerk.ncci.basis.counting import dimension
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.checkpoint import Checkpoint
-from eigenwerk.ncci.estimate import Estimate, planned, refuse_too_many
+from eigenwerk.ncci.estimate import Estimate, planned
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.operators import Hamiltonian, pairs_on, sharing_of
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.common_pairs import common_pairs
-from eigenwerk.ncci.ranks.same_input import refuse_different_inputs
 from eigenwerk.ncci.ranks.scheme import AUTO, scheme_named
 from eigenwerk.ncci.refusal import refuse_what_does_not_fit
 from eigenwerk.ncci.results.levels import Levels, spin_of
-from eigenwerk.ncci.results.levels_file import read_vectors, start_levels, write_levels
-from eigenwerk.ncci.results.levels_res import res_text
-from eigenwerk.ncci.results.levels_text import levels_lines
+from eigenwerk.ncci.results.levels_file import read_vectors, start_levels
 from eigenwerk.ncci.results.observables import Observed, factors_of, not_computed, observe
 from eigenwerk.ncci.results.separation import Shared, mixed, residuals, separated
 from eigenwerk.ncci.solving import Report, solve
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
 from eigenwerk.ncci.start_vectors import carried_over, start_vectors
-from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.device_memory import memory_shares
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.start import StartRequest, init_ranks
-from eigenwerk.parallel.one_for_all import one_for_all
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import intraop_threads
-from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.units import NUCLEON_MASS_MEV
 
 Say = Callable[[str], None]
-
-TRACED = ("backend", "precision", "block", "products", "scheme", "layout", "block_rows", "nonzeros_max_over_mean")
-"""What the record of a run says of the solver."""
-
 
 @dataclass(frozen=True, eq=False)
 class CaseResult:
@@ -98,7 +82,7 @@ def run_case(
     scheme.check_world(runtime.world.size, runtime.world.transport)
     if case.solver.precision == "single":
         runtime = replace(runtime, real=torch.float32, complex=torch.complex64)
-    say = say if runtime.writes else _silent
+    say = say if runtime.writes else silent
     span, world = runtime.trace.span, runtime.world
     source = source or source_of(case)
     problem = source.problem(case)
@@ -164,108 +148,8 @@ def run_case(
     return CaseResult(case, problem, basis, levels, vectors_nb.cpu().numpy())
 
 
-def _silent(line: str) -> None:
+def silent(line: str) -> None:
     """What ranks other than the first one say."""
-
-
-def run_series(
-    cases: list[Case],
-    output: Path,
-    *,
-    runtime: Runtime | None = None,
-    report: Report | None = None,
-    say: Say = lambda line: None,
-) -> list[Levels]:
-    """Compute the cases of a file one after the other and write their files below `output`.
-
-    Each begins from the states of the one before where that is a smaller space of the same hw and parity.  What the
-    runtime recorded is written last, also where the series was stopped.
-
-    Of several ranks the first one writes.  Raises InputError if another run writes there, and where ranks have
-    different inputs.
-    """
-    runtime = runtime or alone(cases[0].solver.device)
-    say = say if runtime.writes else _silent
-    refuse_different_inputs(runtime.world, cases)
-    for case in cases:
-        refuse_too_many(case, dimension(source_of(case).problem(case).space), runtime.world.size)
-        one_for_all(runtime.world, partial(_refuse_other_start, case))
-    lock = None
-
-    def take() -> str:
-        nonlocal lock
-        ensure_writable(output)
-        lock = lock_folder(output)
-        return lock.note or ""
-
-    if note := one_for_all(runtime.world, take):
-        say(note)
-    record_device(runtime.trace, runtime.device)
-    try:
-        levels = _series(cases, output, runtime, report, say)
-        _write_trace(cases[0], output, runtime, levels)
-        return levels
-    except KeyboardInterrupt:
-        _write_trace(cases[0], output, runtime, [])
-        raise
-    finally:
-        if lock is not None:
-            lock.release()
-
-
-def _refuse_other_start(case: Case) -> None:
-    """Raises InputError for results that it cannot start from."""
-    start_levels(case)
-
-
-def _write_trace(case: Case, output: Path, runtime: Runtime, series: Sequence[Levels]) -> None:
-    """What all ranks recorded, with what they computed: `docs/formats/eigenwerk_trace.md`."""
-    about: dict[str, Any] = {"system": case.title, "program_version": __version__}
-    about["transport"], about["cases"] = runtime.world.transport, [_traced(levels) for levels in series]
-    about["created"] = datetime.now(UTC).isoformat(timespec="seconds")
-    records = gather_trace_records(runtime)
-    one_for_all(runtime.world, lambda: write_trace_file(output / TRACE_FILE, records, about))
-
-
-def _traced(levels: Levels) -> dict[str, Any]:
-    """Of a finished case what tables of `eigenwerk perf schemes` need."""
-    found = {name: levels.solver.get(name) for name in TRACED}
-    return {"title": levels.about["title"], "states": levels.dimension, "nonzeros": levels.nonzeros} | found
-
-
-def _series(cases: list[Case], output: Path, runtime: Runtime, report: Report | None, say: Say) -> list[Levels]:
-    last: CaseResult | None = None
-    levels = []
-    for case in cases:
-        folder = output / case_folder(case) if len(cases) > 1 else output
-        one_for_all(runtime.world, partial(ensure_writable, folder))
-        say(case.title)
-        known = last if last is not None and last.case.hw == case.hw else None
-        if known is not None and known.problem.space.parity != source_of(case).problem(case).space.parity:
-            known = None
-        last = run_case(case, runtime=runtime, start=known, checkpoint=folder / "checkpoint", report=report, say=say)
-        one_for_all(runtime.world, partial(write_results, folder, last))
-        Checkpoint(folder / "checkpoint", {}, runtime.world).remove()
-        levels.append(last.levels)
-    return levels
-
-
-def case_folder(case: Case) -> str:
-    """The folder of one case of a series."""
-    parts = [] if case.hw is None else [f"hw{case.hw:g}"]
-    return "_".join([*parts, *([] if case.max_excitation is None else [f"Nmax{case.max_excitation:02d}"])])
-
-
-def write_results(folder: Path, result: CaseResult) -> None:
-    """levels.h5, levels.txt and levels.res."""
-    with together():
-        write_levels(folder / "levels.h5", result.levels, result.vectors_nb)
-        for name, text in (
-            ("levels.txt", "\n".join(levels_lines(result.levels)) + "\n"),
-            ("levels.res", res_text(result.levels)),
-        ):
-            with replacing(folder / name) as new:
-                new.write_text(text, encoding="utf-8")
 
 
 def _known_states(

@@ -19,7 +19,8 @@ def refuse_different_inputs(world: Communicator, cases: Sequence[Case]) -> None:
     """Raises InputError on every rank if one of them has another program, case or file than the first; collective."""
     if world.size == 1:
         return
-    raw_x = torch.frombuffer(bytearray(json.dumps([socket.gethostname(), _known(cases)]).encode()), dtype=torch.uint8)
+    text = json.dumps([socket.gethostname(), fingerprints(cases)])
+    raw_x = torch.frombuffer(bytearray(text.encode()), dtype=torch.uint8)
     lengths = world.all_gather(torch.tensor([len(raw_x)])).tolist()
     texts = world.all_gather(raw_x, lengths).split(lengths)
     (_, first), *others = [json.loads(text.numpy().tobytes()) for text in texts]
@@ -33,8 +34,8 @@ def refuse_different_inputs(world: Communicator, cases: Sequence[Case]) -> None:
                 )
 
 
-def _known(cases: Sequence[Case]) -> dict[str, str]:
-    """What has to agree, by name: versions, settings, and the sums of files."""
+def fingerprints(cases: Sequence[Case]) -> dict[str, str]:
+    """What has to agree where the same is to come out, by name: versions, settings, and the sums of files."""
     known = {"version of eigenwerk": __version__, "version of PyTorch": torch.__version__}
     for case in cases:
         settings = repr((replace(case, path=Path(case.path.name), given=frozenset()), sorted(case.given)))

@@ -1,0 +1,81 @@
+"""A series that was stopped keeps what it had finished, and nothing that was made otherwise."""
+
+import numpy as np
+import pytest
+
+from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.results.levels_file import read_levels
+from eigenwerk.ncci.series import PROGRESS, run_series
+
+CASE = 'nucleus = "3H"\ninteraction = "JISP16"\nhw = {hw}\nNmax = {nmax}\nstates = 1\n'
+
+
+def of(folder, hw="20", nmax="[2, 4, 6]", more=""):
+    path = folder / "case.toml"
+    path.write_text(CASE.format(hw=hw, nmax=nmax) + more)
+    return read_cases(path)
+
+
+def stopped(cases, output, title):
+    """The lines of a series that ends within the case with this title."""
+    lines = []
+
+    def report(step):
+        if lines[-1].startswith("operator") and any(line.startswith(title) for line in lines):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_series(cases, output, say=lines.append, report=report)
+    return lines
+
+
+def kept_by(cases, output):
+    lines = []
+    levels = run_series(cases, output, say=lines.append)
+    return levels, [line.split()[1].split("/")[-2] for line in lines if line.startswith("kept")]
+
+
+def test_what_an_unfinished_series_has_finished_is_kept(tmp_path):
+    whole = run_series(of(tmp_path), tmp_path / "whole")
+    assert not (tmp_path / "whole" / PROGRESS).exists()
+    output = tmp_path / "out"
+    stopped(of(tmp_path), output, "3H, JISP16, hbar-omega 20 MeV, Nmax 6")
+    assert (output / PROGRESS).exists()
+    before = [(output / f"hw20_Nmax0{n}" / "levels.h5").stat().st_mtime_ns for n in (2, 4)]
+    levels, kept = kept_by(of(tmp_path), output)
+    assert kept == ["hw20_Nmax02", "hw20_Nmax04"] and not (output / PROGRESS).exists()
+    assert before == [(output / f"hw20_Nmax0{n}" / "levels.h5").stat().st_mtime_ns for n in (2, 4)]
+    for found, wanted in zip(levels, whole, strict=True):
+        assert found.energy_n == pytest.approx(wanted.energy_n, abs=1e-8)
+    last = read_levels(output / "hw20_Nmax06")  # begun from the states of the case that was kept
+    assert np.allclose(last.smaller["overlap_nm"], whole[2].smaller["overlap_nm"], atol=1e-8)
+    _, kept = kept_by(of(tmp_path), output)  # over: whoever starts it again wants it anew
+    assert kept == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"more": "[solver]\ntolerance = 1e-4\n"},
+        {"hw": "[20, 24]", "nmax": "[2, 4]"},
+        {"nmax": "[2, 4, 6, 8]"},
+    ],
+)
+def test_other_settings_are_computed_and_more_cases_are_not_other_settings(tmp_path, change):
+    output = tmp_path / "out"
+    stopped(of(tmp_path), output, "3H, JISP16, hbar-omega 20 MeV, Nmax 4")
+    _, kept = kept_by(of(tmp_path, **change), output)
+    assert kept == ([] if "more" in change else ["hw20_Nmax02"])
+
+
+def test_a_file_that_was_lost_is_made_again(tmp_path):
+    output = tmp_path / "out"
+    stopped(of(tmp_path), output, "3H, JISP16, hbar-omega 20 MeV, Nmax 6")
+    (output / "hw20_Nmax02" / "levels.h5").unlink()
+    (output / "unrelated.json").write_text("{")
+    _, kept = kept_by(of(tmp_path), output)
+    assert kept == ["hw20_Nmax04"]
+    stopped(of(tmp_path), output, "3H, JISP16, hbar-omega 20 MeV, Nmax 6")
+    (output / PROGRESS).write_text("{")
+    _, kept = kept_by(of(tmp_path), output)
+    assert kept == []
