@@ -472,6 +472,9 @@ def test_advice_fits_the_trouble():
     assert "AMIX = 0.2" in stuck and "AMIX_MAG = 0.8" in stuck and "SIGMA = 0.2" in stuck
     calm = " ".join(advice(steps_with([1, 2, 1, 2, 1, 2, 1, 2]), tags | {"ISPIN": 1, "SIGMA": 0.2}))
     assert "AMIX_MAG" not in calm and "SIGMA" not in calm
+    still = [replace(step, change=-3e-13) for step in steps_with([1e-14, 2e-14] * 4)]
+    (rounding,) = advice(tuple(still), tags | {"EDIFF": 0.0})
+    assert "EDIFF = 1E-8 (it was 0)" in rounding and "3e-13 eV" in rounding
     assert "more bands" in advice(steps_with([1, 2] * 4), tags, ("Set NBANDS = 20.",))[0]
 
 

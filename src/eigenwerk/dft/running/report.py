@@ -6,6 +6,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -289,6 +290,10 @@ def _listed(array: np.ndarray | None) -> list[Any] | None:
 # -- what to try next --------------------------------------------------------------------------------------------------
 
 
+LAST_CHANGES, ROUNDING = 5, 1e-9
+"""Steps of which none changed the free energy by more, eV: there is nothing left to converge."""
+
+
 def advice(steps: tuple[StepRecord, ...], tags: Mapping[str, Any], warnings: tuple[str, ...] = ()) -> tuple[str, ...]:
     """What to change in INCAR when self-consistency was not reached, most promising first.
 
@@ -298,6 +303,13 @@ def advice(steps: tuple[StepRecord, ...], tags: Mapping[str, Any], warnings: tup
     limit = max(2 * int(tags["NELM"]), 60)
     if _falls(steps):
         ideas.append(f"it was still getting better: set ISTART = 1 to go on from eigenwerk.h5, and NELM = {limit}")
+        return tuple(ideas)
+    small = max((abs(step.change) for step in steps[-LAST_CHANGES:]), default=inf)
+    if small <= ROUNDING:
+        ideas.append(
+            f"nothing is left to converge: each of the last {LAST_CHANGES} steps changed the free energy by {small:.0e} eV "
+            f"at most, which is rounding. Set EDIFF = 1E-8 (it was {float(tags['EDIFF']):g})"
+        )
         return tuple(ideas)
     amix = float(tags.get("AMIX", 0.4))
     ideas.append(f"smaller steps of the density: AMIX = {_half(amix, 0.1):g} (it was {amix:g})")
