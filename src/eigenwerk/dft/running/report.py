@@ -307,8 +307,8 @@ def advice(steps: tuple[StepRecord, ...], tags: Mapping[str, Any], warnings: tup
     small = max((abs(step.change) for step in steps[-LAST_CHANGES:]), default=inf)
     if small <= ROUNDING:
         ideas.append(
-            f"nothing is left to converge: each of the last {LAST_CHANGES} steps changed the free energy by {small:.0e} eV "
-            f"at most, which is rounding. Set EDIFF = 1E-8 (it was {float(tags['EDIFF']):g})"
+            f"nothing is left to converge: each of the last {LAST_CHANGES} steps changed the free energy by at most "
+            f"{small:.0e} eV, which is rounding. Set EDIFF = 1E-8 (it was {float(tags['EDIFF']):g})"
         )
         return tuple(ideas)
     amix = float(tags.get("AMIX", 0.4))
