@@ -15,6 +15,9 @@ from eigenwerk.ncci.inputs import SolverSettings, block_size
 from eigenwerk.ncci.operators import Hamiltonian
 from eigenwerk.parallel.communicator import Communicator
 
+ASK = 0.2
+"""After this part of the steps that are expected until a checkpoint is due, ranks ask each other again."""
+
 
 @dataclass(frozen=True)
 class SolverProgress:
@@ -75,6 +78,7 @@ class _Watch:
         self.states, self.minutes, self.checkpoint, self.report = states, minutes, checkpoint, report
         self.world = world
         self.begin = self.saved = time.monotonic()
+        self.steps, self.ask_at = 0, 1
 
     def __call__(self, state: LanczosState | DavidsonState) -> None:
         now = time.monotonic()
@@ -85,9 +89,19 @@ class _Watch:
                 if self.checkpoint is not None:
                     self.checkpoint.save(state)
                 raise
-        if self.checkpoint is not None and self.world.any(now - self.saved >= 60 * self.minutes):
+        if self.checkpoint is not None and self._due(now):
             self.checkpoint.save(state)
-            self.saved = time.monotonic()
+            self.saved, self.steps, self.ask_at = time.monotonic(), 0, 1
+
+    def _due(self, now: float) -> bool:
+        """Whether ranks save now.  They ask each other rarely while that is far away: a step may take milliseconds."""
+        self.steps += 1
+        if self.steps < self.ask_at:
+            return False
+        passed = float(self.world.max(torch.tensor([now - self.saved], dtype=torch.float64)))
+        left = 60 * self.minutes - passed
+        self.ask_at = self.steps + max(1, int(min(ASK * left / max(passed / self.steps, 1e-6), 1e6)))
+        return left <= 0
 
 
 def _step(state: LanczosState | DavidsonState, states: int, seconds: float) -> SolverProgress:
