@@ -65,9 +65,9 @@ case $part in
   two_host)
     schemes 0,1 70 10B 6 2 --products 10 --schemes plain mpi p2p
     schemes 0,1 50 10B 6 2 --products 10 --schemes gloo
-    schemes 0,1 70 10B 8 2 --backend pairs --products 10 --schemes mpi p2p
+    schemes 0,1 100 10B 8 2 --backend pairs --products 5 --schemes mpi p2p
     schemes 0,1 90 6Li 10 2 --products 10 --schemes plain mpi p2p
-    schemes 0,1 60 10B 8 2 --backend pairs --products 10 --schemes gloo
+    schemes 0,1 80 10B 8 2 --backend pairs --products 5 --schemes gloo
     schemes 0,1 70 6Li 10 2 --products 10 --schemes gloo ;;
   tests) on 0,1,2,3 580 tests bash benchmarks/device/run_gpu_tests.sh -n 8 --dist loadgroup -q --timeout 150 --durations 25 ;;
   *) echo "ground, hybrids, nuclei, host, tests, two_stored, two_pairs or two_host?"; exit 2 ;;
