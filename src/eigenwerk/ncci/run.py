@@ -41,6 +41,7 @@ from eigenwerk.units import NUCLEON_MASS_MEV
 
 Say = Callable[[str], None]
 
+
 @dataclass(frozen=True, eq=False)
 class CaseResult:
     """Levels with the vectors (n, b), whole on every rank, and the basis that they belong to."""
