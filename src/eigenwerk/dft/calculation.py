@@ -12,6 +12,7 @@ from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import deviation
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.density import Density, moment_per_atom, starting_density
 from eigenwerk.dft.derivatives.forces import Forces, correction, forces
@@ -49,6 +50,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.units import BOHR_ANGSTROM
 
 FIT_MAG_FROM = 15
 """Steps with AMIX_MAG in crystals before the response decides: most magnets are done by then, and a magnetisation that
@@ -58,6 +60,9 @@ fill at once, need it from the start; they have one k-point."""
 NEAR_SQUARE = 30.0
 """The mixer of atoms and molecules counts the end as near where the squared residual is so many times that of
 convergence."""
+
+ASYMMETRY = 1e-3
+"""Bohr by which atoms that move may miss the places that operations give them: rounding leaves a millionth of it."""
 
 StepCallback = Callable[[ScfStep, State], None]
 
@@ -110,9 +115,15 @@ class Calculation:
     def moved(self, structure: Structure) -> "Calculation":
         """The same calculation for atoms elsewhere, or in another cell, on the same plane waves and k-points.
 
-        The operations of the k-points have to be symmetries of the new structure, too.
+        The operations of the k-points have to be symmetries of the new structure, too; RuntimeError if they are not:
+        forces and densities would be averaged over what is not alike.
         """
         kpoints = self.kpoints
+        if (away := deviation(kpoints.symmetry, structure)) > ASYMMETRY:
+            raise RuntimeError(
+                f"the atoms have left the symmetry of the start by {away * BOHR_ANGSTROM:.1e} Å, which the run was to "
+                "keep: a fault of eigenwerk, please report it. ISYM = 0 does without symmetry."
+            )
         if not np.array_equal(structure.lattice_cv, self.structure.lattice_cv):
             kpoints = replace(kpoints, symmetry=replace(kpoints.symmetry, lattice_cv=structure.lattice_cv))
         other = Calculation(structure, kpoints, self.parameters, self.datasets, self.runtime, self.real)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -15,9 +16,11 @@ from hypothesis import strategies as st
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import (
     Symmetry,
+    deviation,
     equivalent_axes,
     find_symmetry,
     keep_points,
+    keeping_fixed,
     no_symmetry,
     subgroup,
     symmetrise_lattice,
@@ -313,6 +316,61 @@ def test_without_spin_flips_keeps_a_group_and_says_so():
     assert not kept.spin_flip_o.any()
     assert "8 operations" in kept.notes[-1]
     assert without_spin_flips(kept) is kept
+
+
+def test_selective_dynamics_keeps_operations_that_take_free_directions_into_free_ones():
+    """A slab of five layers, and a molecule along z, whose atoms may move in part."""
+    heights = np.arange(5) / 10 + 0.2
+    places = [[0.5 * (layer % 2), 0.5 * (layer % 2), z] for layer, z in enumerate(heights)]
+    slab = Structure(np.diag([5.0, 5.0, 40.0]), ("Al",) * 5, np.array(places))
+    symmetry = find_symmetry(slab, TOLERANCE, 2)
+    assert symmetry.order == 16
+    free = np.ones((5, 3), dtype=bool)
+    for fixed, order in (([], 16), ([2], 16), ([0, 4], 16), ([0], 8), ([0, 1], 8), ([0, 1, 2, 3], 8)):
+        free[:] = True
+        free[fixed] = False
+        kept = keeping_fixed(symmetry, free)
+        assert kept.order == order and (kept is symmetry or f"{16 - order} operations" in kept.notes[-1])
+        assert order == 16 or (kept.rotation_occ[:, 2, 2] == 1).all()
+    free[:] = True
+    free[0, 2] = False  # the lowest layer slides in its plane
+    assert keeping_fixed(symmetry, free).order == 8
+    free[:, 0] = False  # and nothing moves along x: the axes across are no longer alike
+    assert keeping_fixed(symmetry, free).order == 4
+    assert keeping_fixed(symmetry, None) is symmetry and keeping_fixed(symmetry, np.zeros((5, 3), bool)) is symmetry
+
+
+@pytest.mark.parametrize("name", CRYSTALS)
+def test_what_selective_dynamics_keeps_is_the_stabiliser_of_what_is_free(name):
+    structure = CRYSTALS[name][0]
+    symmetry = find_symmetry(structure, TOLERANCE, 2)
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        free_ac = rng.random((len(structure.symbols), 3)) < 0.8
+        free_ac[0] = True
+        kept = {tuple(w.ravel()) + tuple(m) for w, m in _operations(keeping_fixed(symmetry, free_ac))}
+        wanted = set()
+        for w, m in _operations(symmetry):
+            spans = [np.linalg.matrix_rank(np.hstack([w[:, free_ac[a]], np.eye(3)[:, free_ac[m[a]]]])) for a in
+                     range(len(m))]  # fmt: skip
+            same = [free_ac[a].sum() == free_ac[m[a]].sum() == span for a, span in enumerate(spans)]
+            if all(same):
+                wanted.add(tuple(w.ravel()) + tuple(m))
+        assert kept == wanted
+
+
+def _operations(symmetry):
+    return list(zip(symmetry.rotation_occ, symmetry.atom_map_oa, strict=True))
+
+
+def test_atoms_that_leave_their_symmetry_are_seen():
+    structure = CRYSTALS["antiferromagnetic rutile"][0]
+    symmetry = find_symmetry(structure, TOLERANCE, 2)
+    ideal = symmetrise_positions(structure, symmetry)
+    assert deviation(symmetry, ideal) < 1e-9
+    moved_ac = ideal.scaled_ac.copy()
+    moved_ac[0, 2] += 0.01 / np.linalg.norm(ideal.lattice_cv[2])
+    assert 0.01 <= deviation(symmetry, replace(ideal, scaled_ac=moved_ac)) <= 0.03
 
 
 def test_noisy_positions_give_exact_operations_and_can_be_symmetrised():

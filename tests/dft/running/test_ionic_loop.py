@@ -31,6 +31,24 @@ def places(result):
     return np.array([step.scaled_ac for step in result.journey.steps])
 
 
+def test_fixed_atoms_break_the_symmetry_of_what_moves(tmp_path):
+    """Layers that are held below, free above: the mirror between them is gone with the first step.  With it forces
+    would be those of a symmetric slab, and the energy that of nothing (found by users: 15 eV/Å at the end)."""
+    poscar = "hydrogen\n1\n3 0 0\n0 3 0\n0 0 9\nH\n3\nSelective\nDirect\n" + "".join(
+        f"0 0 {z} {flags}\n" for z, flags in ((0.4, "F F F"), (0.5, "T T T"), (0.6, "T T T"))
+    )
+    ends = []
+    for level in (2, 0):
+        folder = make_folder(tmp_path / f"ISYM{level}", mesh="1 1 1", **RELAX, ISYM=level, ENCUT=200, NBANDS=4)
+        (folder / "POSCAR").write_text(poscar)
+        ends.append(run_folder(folder))
+    kept, without = ends
+    assert kept.converged and kept.journey.finished
+    np.testing.assert_allclose(places(kept)[-1], places(without)[-1], atol=2e-4)
+    assert kept.free_energy == pytest.approx(without.free_energy, abs=1e-5)
+    assert places(kept)[-1][1, 2] > 0.51  # the mirror would keep it where it was
+
+
 class StopAfter:
     """Ctrl-C after so many steps of self-consistency."""
 

@@ -163,6 +163,34 @@ def with_field(symmetry: Symmetry, structure: Structure, axis: int) -> Symmetry:
     return subgroup(symmetry, kept_o, f"{int((~kept_o).sum())} operations that turn the electric field are not used.")
 
 
+def keeping_fixed(symmetry: Symmetry, free_ac: np.ndarray | None) -> Symmetry:
+    """The operations under which atoms move as selective dynamics lets them: free directions become free ones.
+
+    Others hold for the start only: a slab whose lower half is fixed loses its mirror with the first step.
+    free_ac: (a, 3) of bool, which direct coordinates move; all if None.
+    """
+    if free_ac is None or np.all(free_ac) or not np.any(free_ac):
+        return symmetry
+    free_ac = np.asarray(free_ac, dtype=bool)
+    # W takes a free direction c of atom a into the directions d of its image with W_dc ≠ 0
+    into_oac = ((symmetry.rotation_occ[:, None] != 0) & free_ac[None, :, None, :]).any(axis=-1)
+    free_oac = free_ac[symmetry.atom_map_oa]
+    as_many_oa = free_oac.sum(axis=-1) == free_ac.sum(axis=-1)
+    keep_o = (as_many_oa & ~(into_oac & ~free_oac).any(axis=-1)).all(axis=-1)
+    if keep_o.all():
+        return symmetry
+    dropped = int((~keep_o).sum())
+    return subgroup(symmetry, keep_o, f"{dropped} operations are not used: selective dynamics does not keep them.")
+
+
+def deviation(symmetry: Symmetry, structure: Structure) -> float:
+    """How far an operation takes an atom from the atom that it is to land on, bohr; the largest."""
+    image_oac = structure.scaled_ac @ symmetry.rotation_occ.transpose(0, 2, 1) + symmetry.translation_oc[:, None]
+    offset_oac = image_oac - structure.scaled_ac[symmetry.atom_map_oa]
+    distance_oa = np.linalg.norm((offset_oac - np.round(offset_oac)) @ structure.lattice_cv, axis=-1)
+    return float(distance_oa.max())
+
+
 def symmetrise_positions(structure: Structure, symmetry: Symmetry) -> Structure:
     """Positions averaged over the group: x_b = 1/o sum_o (W_o x_a + t_o) with b = map_o(a), near the given x_b."""
     shift_ac = np.zeros_like(structure.scaled_ac)

@@ -10,6 +10,7 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import (
     Symmetry,
     find_symmetry,
+    keeping_fixed,
     symmetrise_lattice,
     symmetrise_positions,
     with_field,
@@ -52,7 +53,7 @@ from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
 from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent, with_tetrahedra
-from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, PATH, kind_of_motion, motion_request
+from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, PATH, RELAXATION, kind_of_motion, motion_request
 from eigenwerk.dft.inputs.parameters import loop_settings, mixing, solver_tags
 from eigenwerk.dft.inputs.projections import sphere_projection
 from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
@@ -168,6 +169,8 @@ class Draft:
             axis = whole(self.incar, "IDIPOL")
             if number(self.incar, "EFIELD") and axis in (1, 2, 3):
                 symmetry = with_field(symmetry, structure, axis - 1)
+            if kind_of_motion(self.incar) == RELAXATION:
+                symmetry = keeping_fixed(symmetry, self.poscar.selective_ac)
             # spheres of plane waves must map exactly onto each other, so the tolerance ends here
             self.structure = symmetrise_positions(symmetrise_lattice(structure, symmetry), symmetry)
             self.symmetry = replace(symmetry, lattice_cv=self.structure.lattice_cv)
