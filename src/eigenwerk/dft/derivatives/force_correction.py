@@ -34,12 +34,31 @@ LEAST_DENSITY = 1e-5
 """Share of the largest density of free atoms below which a point belongs to vacuum."""
 
 
+EMPTY_CHANNEL = 1e-3
+"""Share of the density below which a spin channel has too few electrons for its potential to be felt."""
+
+
+def felt_change(atoms: PawAtoms, before: Potential, after: Potential) -> torch.Tensor:
+    """v[output] - v[input] (s, g), of each spin as far as there are electrons of it.
+
+    Correlation of gradients has an infinite derivative where a channel is empty: there v is noise, tens of hartree for
+    the minority of a hydrogen atom, and no density moves in it.  Free atoms, which stand for ρ', would.
+    """
+    change_sg, density = after.vt_sg - before.vt_sg, after.charges.density
+    if not density.spin.polarised:
+        return change_sg
+    fine = atoms.basis.fine_map
+    density_sR = fine.to_grid(density.density_sg)
+    least_R = (EMPTY_CHANNEL * density_sR.sum(0)).clamp_min(torch.finfo(density_sR.dtype).tiny)
+    return fine.from_grid(fine.to_grid(change_sg) * (density_sR / least_R).clamp(0, 1), change_sg.shape[-1])
+
+
 def moving_atoms_forces(atoms: PawAtoms, before: Potential, after: Potential) -> torch.Tensor:
     """-∫ (v[output] - v[input]) ρ'_a with free atoms for ρ', (a, 3); potentials of input and output.
 
     Of n_s v_s over both spins, n moves in the mean of the potentials, the magnetisation in half their difference.
     """
-    change_sg, output = after.vt_sg - before.vt_sg, after.charges.density
+    change_sg, output = felt_change(atoms, before, after), after.charges.density
     force_av = spherical_forces(atoms, valence_density_g, change_sg.mean(0))
     if output.spin.polarised:
         moment_a = atoms.runtime.tensor(moment_per_atom(output, atoms))
@@ -58,7 +77,7 @@ def error_left(atoms: PawAtoms, before: Potential, after: Potential) -> torch.Te
     Shares: F. L. Hirshfeld, Theor. Chim. Acta 44, 129 (1977).
     """
     basis, fine, output = atoms.basis, atoms.basis.fine_map, after.charges.density
-    change_g, count = (after.vt_sg - before.vt_sg).mean(0), basis.density_count
+    change_g, count = felt_change(atoms, before, after).mean(0), basis.density_count
     hartree_g = (basis.coulomb_g * (after.charges.charge_g - before.charges.charge_g))[:count]
     slope_vg = 1j * basis.vector_gv[:count].T
     free_R = fine.to_grid(superposed_atoms(atoms, UNPOLARISED).density_sg)[0].clamp_min(0)

@@ -20,7 +20,7 @@ from functools import reduce
 import torch
 
 from eigenwerk.dft.density import Density
-from eigenwerk.dft.derivatives.force_correction import valence_density_g
+from eigenwerk.dft.derivatives.force_correction import felt_change, valence_density_g
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.terms.builder import PotentialBuilder
@@ -77,7 +77,7 @@ def _at_output(
     That is right to first order in the residual, as `force_correction` has it for forces.
     """
     basis = builder.atoms.basis
-    change_g = (after.vt_sg - before.vt_sg).mean(0)
+    change_g = felt_change(builder.atoms, before, after).mean(0)
     free_g = strained.scalar_field(valence_density_g, basis.density_count)
     thicker = (strained.basis.volume / basis.volume).to(free_g.device)
     return _fixed_fields(builder, after, strained) + basis.inner(change_g, free_g * thicker)
