@@ -57,7 +57,7 @@ class Determinants:
 
     def find(self, occupied_di: np.ndarray) -> np.ndarray:
         """Positions of determinants given by their occupied states, in any order; -1 where there is none."""
-        occupied_di = np.asarray(occupied_di, dtype=np.int64).reshape(-1, self.nucleons)
+        occupied_di = np.atleast_2d(np.asarray(occupied_di, dtype=np.int64))  # of no nucleons, rows of nothing
         known_di = np.minimum(occupied_di, len(self.states) - 1)
         inside = np.all(known_di == occupied_di, axis=1)
         key = self.state_key_x[known_di].sum(axis=1, dtype=np.uint64)
