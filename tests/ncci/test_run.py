@@ -276,7 +276,7 @@ def test_a_run_that_is_stopped_between_steps_saves_all_of_them(cases, tmp_path):
     ("keys", "words"),
     [
         ({"parity": "unnatural"}, ["parity = 'unnatural'", "Nmax = 2", "natural", "Nmax = 1 or 3"]),
-        ({"M": 9}, ["2M = 18", "Lower M"]),
+        ({"M": 9}, ["M = 9 has no many-body state", "Set M closer to zero"]),
         ({"interaction": "JISP17"}, ["JISP17", "jisp16", "does not exist"]),
         ({"interaction": "bad.snt"}, ["bad.snt", "line 2", "2212"]),
         ({"hw": None}, ["lacks hw"]),
@@ -346,3 +346,45 @@ def test_residuals_above_the_tolerance_by_rounding_have_a_remark(cases):
     levels = run_case(case).levels
     assert levels.converged and levels.residual_n.max() > 1.3e-7 * abs(levels.energy_n[0])
     assert "Residuals stay above tolerance = 1.3e-07" in "\n".join(levels_lines(levels))
+
+
+def test_a_small_part_of_another_j_is_taken_out(cases):
+    """Three neutrons by a central force, L = 1, S = 1/2: 1/2- and 3/2- are at one energy, and one vector finds 99 % of
+    one and a percent of the other.  <J^2> hardly tells; mu would be 4 % off: <l_z> = 2/3 and <s_z> = -1/6 are exact."""
+    keys = {"Z": 0, "N": 3, "interaction": "Minnesota", "hw": 20, "Nmax": 2, "states": 1, "observables": ["moments"]}
+    levels = run_case(cases(**keys)[0]).levels
+    assert levels.label(0) == "1/2-" and len(levels.energy_n) == 1
+    assert levels.values["Dl_n"][0] == pytest.approx(2 / 3, abs=1e-5)
+    assert levels.values["Ds_n"][0] == pytest.approx(-1 / 6, abs=1e-5)
+
+
+def test_levels_of_a_central_force_do_not_depend_on_how_they_were_found(cases):
+    """5/2+, 3/2+ and 1/2+ of L = 1 or 2 and S = 1/2 or 3/2 at one energy."""
+    keys = {"nucleus": "5H", "interaction": "Minnesota", "hw": 20, "Nmax": 2, "M": 0.5, "observables": ["moments"]}
+    one = run_case(cases(states=3, **keys)[0]).levels
+    many = run_case(cases({"block": 6, "tolerance": 1e-9}, states=6, **keys)[0]).levels
+    places = [[levels.label(n) for n in range(len(levels.energy_n))] for levels in (one, many)]
+    for label in ("1/2+", "5/2+", "3/2+"):
+        for name in ("mu", "Q"):
+            found = [
+                sorted(levels.values[name][n] for n, other in enumerate(place) if other == label)[:2]
+                for levels, place in zip((one, many), places, strict=True)
+            ]
+            assert found[0] == pytest.approx(found[1], abs=2e-4), (label, name)
+
+
+def test_a_loose_tolerance_makes_no_states(cases):
+    """M = 0 has one state of J = 4 at most in this space; parts of what is no state yet are none."""
+    keys = {"nucleus": "4He", "interaction": "Daejeon16", "hw": 22, "Nmax": 2, "states": 4, "observables": []}
+    for tolerance in (0.3, 0.03):
+        levels = run_case(cases({"tolerance": tolerance}, **keys)[0]).levels
+        assert len(levels.energy_n) == 4
+        if levels.residual_n.max() > 1:
+            assert "<N_cm> is up to" not in "\n".join(levels_lines(levels))
+
+
+def test_neutrons_alone_start_from_a_smaller_space(cases, tmp_path):
+    keys = {"Z": 0, "N": 4, "interaction": "Minnesota", "hw": 20, "Nmax": [0, 2], "states": 1, "observables": []}
+    smaller, larger = run_series(cases(**keys), tmp_path / "out")
+    assert larger.energy_n[0] < smaller.energy_n[0] - 5
+    assert 0.5 < larger.smaller["overlap_nm"][0, 0] < 1

@@ -238,7 +238,9 @@ def _levels(
         return observe(problem, basis, operator.pairs, whole_nb, case.observables, factors, terms, comm), whole_nb
 
     observed, vectors_nb = observed_of(found.vectors_knx[0])
-    mixed_n = mixed(observed.values["J2"], basis.nucleons) & found.converged_kn[0].cpu().numpy()
+    residual_n = found.residual_kn[0].cpu().numpy()
+    mixed_n = mixed(observed.values["J2"], residual_n, basis.nucleons, found.vectors_knx.dtype)
+    mixed_n &= found.converged_kn[0].cpu().numpy()
     shared = Shared(operator.sum, operator.eigh)
     if mixed_n.any():
         spin = basis_pairs(basis, total_spin(problem.pairs, basis.nucleons))

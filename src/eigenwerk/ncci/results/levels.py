@@ -10,8 +10,11 @@ import numpy as np
 
 from eigenwerk.ncci.inputs import interaction_title
 
-NOT_HALF_INTEGER = 1e-3
-"""J may differ so much from a whole or half number; more is a mixture of several J, or a state not converged."""
+MIXED = 1e-3
+"""<J^2> may differ so much from J (J + 1); more is a mixture of several J, or a state not converged."""
+
+KNOWN = 1e-2
+"""Residual (MeV) above which a state is a mixture because it is no state yet."""
 
 SPURIOUS = 0.5
 """Quanta of the centre of mass above which a state is none of the nucleus; without truncation errors they are whole."""

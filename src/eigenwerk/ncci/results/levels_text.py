@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from eigenwerk.ncci.inputs import half
-from eigenwerk.ncci.results.levels import NOT_HALF_INTEGER, Levels
+from eigenwerk.ncci.results.levels import KNOWN, MIXED, Levels
 
 IMPURE = 0.01
 """Quanta of the centre of mass that are worth a warning."""
@@ -101,12 +101,13 @@ def remarks(levels: Levels) -> list[str]:
             "cm: the centre of mass is excited; these are no states of the nucleus and are left out of Ex and of the "
             "transitions. A larger lawson lifts them."
         )
-    elif (quanta_n > IMPURE).any():
+    elif ((quanta_n > IMPURE) & (levels.residual_n <= KNOWN)).any():
         found.append(
             f"Warning: <N_cm> is up to {quanta_n.max():.2g}: the motion of the centre of mass does not separate in "
             "this basis. Limits by Nmax alone, and lawson > 0, make it."
         )
-    no_spin = np.flatnonzero(np.abs(levels.j_n - levels.twice_j_n / 2) > NOT_HALF_INTEGER)
+    j_n = levels.twice_j_n / 2
+    no_spin = np.flatnonzero(np.abs(levels.j_n * (levels.j_n + 1) - j_n * (j_n + 1)) > MIXED)
     if len(no_spin):
         which = ", ".join(f"{n + 1} ({levels.j_n[n]:.3f})" for n in no_spin)
         found.append(

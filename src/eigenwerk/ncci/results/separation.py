@@ -15,13 +15,17 @@ from eigenwerk.linalg.dense import DenseEigh, host_eigh
 from eigenwerk.linalg.limits import relative_bound
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.linalg.products import Reduce, inner
-from eigenwerk.ncci.results.levels import NOT_HALF_INTEGER, spin_of
+from eigenwerk.ncci.results.levels import KNOWN, spin_of
 
 CLOSE = 1e-3
 """Energies (MeV) within which states belong to one level."""
 
-LEAST_PART = 1e-3
+LEAST_PART = {torch.float32: 1e-3, torch.float64: 1e-5}
 """What J^2 adds to the space of a level is noise where it is shorter than this, relative to what J^2 made."""
+
+OFF = {torch.float32: 1e-4, torch.float64: 1e-6}
+"""<J^2> of a state may differ so much from j (j + 1) by rounding.  A mixture differs by the square of its smaller part
+only, but moments and transitions by that part itself: one of 3 % moves <J^2> by 0.003, and mu by a fifth."""
 
 MOST_PARTS = 12
 """Powers of J^2 that are tried."""
@@ -48,10 +52,11 @@ class Shared:
         return eig_1n[0], columns_1nn[0]
 
 
-def mixed(square_n: np.ndarray, nucleons: int) -> np.ndarray:
-    """(n,) which of the states with these <J^2> have no J."""
-    j_n, shift = spin_of(square_n), nucleons % 2 / 2
-    return np.abs(j_n - shift - np.rint(j_n - shift)) > NOT_HALF_INTEGER
+def mixed(square_n: np.ndarray, residual_n: np.ndarray, nucleons: int, number: torch.dtype) -> np.ndarray:
+    """(n,) which of the states with these <J^2> and residuals (MeV) are mixtures of several J; number: of vectors."""
+    shift = nucleons % 2 / 2
+    j_n = np.rint(spin_of(square_n) - shift) + shift
+    return (np.abs(square_n - j_n * (j_n + 1)) > OFF[number]) & (residual_n <= KNOWN)
 
 
 def separated(
@@ -72,7 +77,9 @@ def separated(
             apart_nb = _by_spin(part_nb, h, j_squared, shared)
             products += 2 * len(apart_nb)
             energies, residual = residuals(apart_nb, h, shared)
-            apart_nb = apart_nb[residual <= 10 * relative_bound(tolerance, energies)]
+            # small parts of states at other energies, which J^2 finds too, are none of this level
+            here = (energies >= eig_n[group[0]] - CLOSE) & (energies <= eig_n[group[-1]] + CLOSE)
+            apart_nb = apart_nb[here & (residual <= 10 * relative_bound(tolerance, energies))]
             part_nb, factor = (apart_nb, 10.0) if len(apart_nb) >= len(part_nb) else (part_nb, 1.0)
         parts.append(part_nb)
         slack += [factor] * len(part_nb)
@@ -124,7 +131,7 @@ def _orthonormal(space_nb: torch.Tensor, x_nb: torch.Tensor, shared: Shared) -> 
     scale = shared.products(long_nb, long_nb).diagonal().max().sqrt()
     for _ in range(2):
         long_nb = long_nb - shared.products(space_nb, long_nb).T @ space_nb
-    for least in (LEAST_PART * scale, 0.5):
+    for least in (LEAST_PART[x_nb.dtype] * scale, 0.5):
         if not len(long_nb):
             break
         square_n, turn_nn = shared.eigenpairs(shared.products(long_nb, long_nb))
