@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from eigenwerk.errors import InputError
 from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.results.levels_file import read_levels
 from eigenwerk.ncci.series import PROGRESS, run_series
@@ -79,3 +80,10 @@ def test_a_file_that_was_lost_is_made_again(tmp_path):
     (output / PROGRESS).write_text("{")
     _, kept = kept_by(of(tmp_path), output)
     assert kept == []
+
+
+def test_a_series_whose_largest_case_does_not_fit_is_refused_before_the_small_ones(tmp_path):
+    lines, cases = [], of(tmp_path, nmax="[2, 12]", more="[solver]\nmemory_gb = 0.4\n")
+    with pytest.raises(InputError, match="Nmax 12.* needs .* GB"):
+        run_series(cases, tmp_path / "out", say=lines.append)
+    assert not lines and not (tmp_path / "out").exists()

@@ -13,9 +13,10 @@ from eigenwerk.io.folder_lock import lock_folder
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.ncci.basis.counting import dimension
 from eigenwerk.ncci.checkpoint import Checkpoint
-from eigenwerk.ncci.estimate import refuse_too_many
+from eigenwerk.ncci.estimate import planned, refuse_too_many
 from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.ranks.same_input import fingerprints, refuse_different_inputs
+from eigenwerk.ncci.refusal import refuse_what_does_not_fit
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, start_levels, write_levels
 from eigenwerk.ncci.results.levels_res import res_text
@@ -24,6 +25,7 @@ from eigenwerk.ncci.run import CaseResult, Say, alone, run_case, silent
 from eigenwerk.ncci.solving import Report
 from eigenwerk.ncci.sources import source_of
 from eigenwerk.parallel.device_clock import record_device
+from eigenwerk.parallel.device_memory import memory_shares
 from eigenwerk.parallel.one_for_all import one_for_all
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.trace_records import gather_trace_records
@@ -60,6 +62,8 @@ def run_series(
     for case in cases:
         refuse_too_many(case, dimension(source_of(case).problem(case).space), runtime.world.size)
         one_for_all(runtime.world, partial(_refuse_other_start, case))
+    if len(cases) > 1:  # before the small ones have been computed
+        _refuse_too_large(max(cases, key=lambda case: case.max_excitation or 0), runtime)
     lock = None
 
     def take() -> str:
@@ -86,6 +90,13 @@ def run_series(
 def _refuse_other_start(case: Case) -> None:
     """Raises InputError for results that it cannot start from."""
     start_levels(case)
+
+
+def _refuse_too_large(case: Case, runtime: Runtime) -> None:
+    """Raises InputError for a case that does not fit in memory."""
+    problem, world, device = source_of(case).problem(case), runtime.world, runtime.device
+    estimated, memory, backend = planned(case, problem, device.type, memory_shares(world, device), world.size)
+    refuse_what_does_not_fit(case, problem, estimated, backend, memory)
 
 
 def _write_trace(case: Case, output: Path, runtime: Runtime, series: Sequence[Levels]) -> None:

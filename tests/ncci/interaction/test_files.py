@@ -52,6 +52,7 @@ def test_daejeon16_is_built_in(ncci_dir):
         ("JISP16-tb-6-15.0.bin", None, r"hw = 20 MeV, but .*15\.0\.bin were made for 15 MeV \(its name\)"),
         ("v.bin", None, "nothing says which hw .*v.bin belong to.*file_hw = 20.0"),
         ("v.bin", 25.0, r"made for 25 MeV \(file_hw\)"),
+        ("JISP16-tb-6-15.0.bin", 20.0, r"file_hw = 20 MeV, but the name of .*15\.0\.bin says 15 MeV. Remove file_hw"),
         ("v.bin", 20.0, None),
         ("v_Nmax06_hw20.0.bin", None, None),
     ],

@@ -116,6 +116,15 @@ def test_a_spin_that_is_no_half_integer_is_a_warning():
     assert any("no integer in state 2 (1.400)" in line for line in remarks(levels))
 
 
+def test_energies_that_are_not_converged_have_no_limit():
+    """Four points of an exponential, of which one is a state with a residual of half an MeV."""
+    series = [result(-30.0 + 7 * 0.5 ** (size / 2), size) for size in (2, 4, 6, 8)]
+    (curve,) = over_nmax(series)
+    assert curve.limit().energy == pytest.approx(-30.0)
+    (curve,) = over_nmax([*series[:2], replace(series[2], residual_n=np.full_like(series[2].energy_n, 0.5)), series[3]])
+    assert "not converged (residual 5.0e-01 MeV)" in curve.limit()
+
+
 def test_pictures_name_every_curve_and_column(tmp_path, monkeypatch):
     from matplotlib.figure import Figure
 

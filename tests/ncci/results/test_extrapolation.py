@@ -28,6 +28,7 @@ def test_the_error_bar_is_how_far_the_last_point_moves_the_limit():
         ([2, 4, 8, 10], [-1.0, -2.0, -2.5, -2.7], "not equally spaced"),
         ([2, 4, 6, 8], [-1.0, -2.0, -3.5, -4.0], r"do not shrink \(each is 1.50, 0.33"),
         ([2, 4, 6, 8], [-1.0, -2.0, -1.5, -1.6], "does not fall"),
+        ([0, 2, 4, 6], [0.0, -10.0, -19.0, -25.0], r"error bar of .* MeV is longer than the last step of 6 MeV"),
         ([2, 4, 6, 8], [-23.625, -27.0495, -27.8548, -28.1698], r"ever more slowly \(each is 0.24, 0.39"),  # 4He
     ],
 )

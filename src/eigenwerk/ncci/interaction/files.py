@@ -113,7 +113,13 @@ def refuse_other_hw(path: Path, hw: float, file_hw: float | None, where: str = "
     would be those of another interaction.
     """
     named = HW_IN_NAME.search(path.name)
-    made_for = file_hw if file_hw is not None else float(named[1] or named[2]) if named else None
+    of_name = float(named[1] or named[2]) if named else None
+    if of_name is not None and file_hw is not None and abs(of_name - file_hw) > 1e-6 * of_name:
+        raise InputError(
+            f"{where}file_hw = {file_hw:g} MeV, but the name of {path.name} says {of_name:g} MeV. Remove file_hw, or "
+            "give the file a name without another hw."
+        )
+    made_for = file_hw if file_hw is not None else of_name
     if made_for is None:
         raise InputError(
             f"{where}nothing says which hw the matrix elements of {path.name} belong to; files of this format do not "

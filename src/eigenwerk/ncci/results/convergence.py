@@ -12,7 +12,7 @@ import numpy as np
 
 from eigenwerk.ncci.inputs import half
 from eigenwerk.ncci.results.extrapolation import Limit, extrapolated
-from eigenwerk.ncci.results.levels import Levels
+from eigenwerk.ncci.results.levels import KNOWN, Levels
 
 LEAST_OVERLAP = 0.25
 """|<n|m>|^2 below which a state is no continuation of another."""
@@ -24,7 +24,8 @@ class Curve:
 
     apart: the words that tell these results from others of the series (see `words_apart`).  fixed: hbar-omega in MeV of
     a curve over Nmax, or the other way round.  points: (Nmax or hbar-omega, energy), rising.  level: its name in the
-    largest of the results, as 3+ #1.  by_overlap: whether every step was followed by overlaps of states.
+    largest of the results, as 3+ #1.  by_overlap: whether every step was followed by overlaps of states.  residual: the
+    largest of these states, MeV.
     """
 
     apart: tuple[str, ...]
@@ -32,9 +33,12 @@ class Curve:
     points: tuple[tuple[float, float], ...]
     level: str = ""
     by_overlap: bool = True
+    residual: float = 0.0
 
     def limit(self) -> Limit | str:
         """The energy extrapolated to Nmax -> infinity, for a curve over Nmax, or why it is not; see `extrapolated`."""
+        if self.residual > KNOWN:
+            return f"a state at one of these Nmax is not converged (residual {self.residual:.1e} MeV)"
         return extrapolated([int(size) for size, _ in self.points], [energy for _, energy in self.points])
 
 
@@ -77,6 +81,7 @@ def _followed(results: Sequence[Levels], n: int, words: tuple[str, ...], hw: flo
     last = results[-1]
     name = f"{last.label(n)} #{last.order_n[n]}"
     points, sure = [(float(last.about["Nmax"]), float(last.energy_n[n]))], True
+    residual = float(last.residual_n[n])
     for larger, smaller in zip(results[:0:-1], results[-2::-1], strict=True):
         overlap_nm = _overlaps(larger, smaller)
         sure = sure and overlap_nm is not None
@@ -85,7 +90,8 @@ def _followed(results: Sequence[Levels], n: int, words: tuple[str, ...], hw: flo
             break
         n = found
         points.append((float(smaller.about["Nmax"]), float(smaller.energy_n[n])))
-    return Curve(words, hw, tuple(points[::-1]), name, sure)
+        residual = max(residual, float(smaller.residual_n[n]))
+    return Curve(words, hw, tuple(points[::-1]), name, sure, residual)
 
 
 def _overlaps(larger: Levels, smaller: Levels) -> np.ndarray | None:

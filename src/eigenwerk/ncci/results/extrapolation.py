@@ -25,7 +25,7 @@ def extrapolated(sizes: Sequence[int], energies: Sequence[float]) -> Limit | str
 
     E_inf = E3 - (E3-E2)^2 / ((E3-E2) - (E2-E1)), exactly; the spread compares with the three points before.  Steps have
     to shrink, and by a ratio that does not grow: where it grows, energies fall more slowly than an exponential and
-    would go on below its limit.
+    would go on below its limit; and a limit whose error bar is longer than the last step says nothing.
     Source: P. Maris, J. P. Vary and A. M. Shirokov, Phys. Rev. C 79, 014308 (2009).
     """
     if len(sizes) < FEWEST:
@@ -42,7 +42,10 @@ def extrapolated(sizes: Sequence[int], energies: Sequence[float]) -> Limit | str
     if (np.diff(ratio_x) > SLACK * ratio_x[:-1]).any():
         return f"the steps shrink ever more slowly (each is {shown} of the one before): no exponential yet"
     last, before = _of_three(energies[-3:]), _of_three(energies[-4:-1])
-    return Limit(last, abs(last - before))
+    spread, step = abs(last - before), -float(step_x[-1])
+    if spread > step:
+        return f"its error bar of {spread:.3g} MeV is longer than the last step of {step:.3g} MeV"
+    return Limit(last, spread)
 
 
 def _of_three(energies: Sequence[float]) -> float:
