@@ -84,6 +84,6 @@ def test_a_file_that_was_lost_is_made_again(tmp_path):
 
 def test_a_series_whose_largest_case_does_not_fit_is_refused_before_the_small_ones(tmp_path):
     lines, cases = [], of(tmp_path, nmax="[2, 12]", more="[solver]\nmemory_gb = 0.4\n")
-    with pytest.raises(InputError, match="Nmax 12.* needs .* GB"):
+    with pytest.raises(InputError, match=r"Nmax 12.* needs .* GB"):
         run_series(cases, tmp_path / "out", say=lines.append)
     assert not lines and not (tmp_path / "out").exists()

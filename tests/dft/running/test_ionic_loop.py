@@ -1,9 +1,12 @@
 """Runs whose atoms move: they end where they should, and go on after a stop as if there had been none."""
 
+import shutil
+
 import numpy as np
 import pytest
 from pymatgen.io.vasp.outputs import Oszicar, Vasprun, Xdatcar
 
+from eigenwerk.cli.main import main
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.running.report import RunInterrupted
 from eigenwerk.dft.running.run import run_folder, run_inputs
@@ -29,6 +32,20 @@ def make_folder(path, a=5.43, last=".26 .24 .255", mesh="2 2 1", **tags):
 
 def places(result):
     return np.array([step.scaled_ac for step in result.journey.steps])
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [({"GGA": "PS"}, "GGA"), ({"EDIFF": "1E-7"}, "a smaller EDIFF"), ({"last": ".26 .24 .25"}, "POSCAR")],
+)
+def test_a_run_that_is_over_is_not_that_of_another_question(relaxed, tmp_path, capsys, change, word):
+    folder, _ = relaxed
+    shutil.copytree(folder, tmp_path / "run")
+    assert main(["run", str(tmp_path / "run"), "--restart", "--no-plot"]) == 0
+    assert "Nothing is left to do" in capsys.readouterr().out
+    make_folder(tmp_path / "run", **(RELAX | change))
+    assert main(["run", str(tmp_path / "run"), "--restart", "--no-plot"]) == 2
+    assert f"asked now: {word}. Leave --restart out" in capsys.readouterr().err
 
 
 def test_fixed_atoms_break_the_symmetry_of_what_moves(tmp_path):

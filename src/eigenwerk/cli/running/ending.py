@@ -3,9 +3,11 @@
 import json
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 from eigenwerk.cli.moving.path import path_picture, path_summary
@@ -21,7 +23,10 @@ from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.perf.plot_process import PlotProcess
-from eigenwerk.units import HARTREE_EV
+from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
+
+SAME = 1e-5
+"""Å, and fractions of a cell: places that differ by less are the same."""
 
 PLOT_FILE, BANDS_PLOT = "convergence.png", "bands.png"
 
@@ -58,6 +63,12 @@ def end_if_over(path: Path, inputs: Inputs, as_json: bool) -> None:
     if over is not True:
         return
     words = (motion or {}).get("status") or status.get("words")
+    if isinstance(motion, dict) and (changes := _changes(inputs, found, motion)):
+        raise InputError(
+            f"{path}: the run with these atoms is over ({words}), and what it was asked is not what is asked now: "
+            f"{', '.join(changes)}. Leave --restart out to begin anew, with CONTCAR as POSCAR where the atoms are to "
+            "begin where they are."
+        )
     print(
         f"Nothing is left to do: {path} is of a run that is over ({words}). Leave --restart out to begin anew.",
         file=sys.stderr if as_json else sys.stdout,
@@ -72,6 +83,18 @@ def end_if_over(path: Path, inputs: Inputs, as_json: bool) -> None:
         }  # fmt: skip
         print(json.dumps(document, indent=1))
     raise typer.Exit(0)
+
+
+def _changes(inputs: Inputs, found: Mapping[str, Any], motion: Mapping[str, Any]) -> list[str]:
+    """Tags and files by which a run whose atoms moved would now be another one."""
+    before, steps, start = found.get("parameters"), motion.get("steps"), inputs.structure
+    changes = inputs.changes_since(before) if isinstance(before, dict) else []  # the state of a path has none
+    if isinstance(steps, dict) and len(steps["scaled_ac"]):
+        away_ac = np.asarray(steps["scaled_ac"][0]) - start.scaled_ac
+        strain_cv = np.asarray(steps["lattice_cv"][0]) - start.lattice_cv * BOHR_ANGSTROM
+        if max(np.abs(strain_cv).max(), np.abs(away_ac - np.round(away_ac)).max()) > SAME:
+            changes.append("POSCAR")
+    return changes
 
 
 def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView, plotter: PlotProcess) -> dict[str, Path]:

@@ -98,13 +98,17 @@ class Inputs:
         raise_errors(self.problems)
 
     def asks_for_more(self, before: Mapping[str, Any]) -> bool:
-        """Whether a run with these parameters (as a state file holds them) that is over is not this one.
+        """Whether a run with these parameters (as a state file holds them) that is over is not this one."""
+        return bool(self.changes_since(before))
 
-        Not the same functional, cutoff or electrons, or a smaller EDIFF; how densities are mixed does not count.
+    def changes_since(self, before: Mapping[str, Any]) -> list[str]:
+        """The tags by which a run with these parameters (as a state file holds them) that is over is not this one.
+
+        Another functional, cutoff or number of electrons, or a smaller EDIFF; how densities are mixed does not count.
         """
         now = asdict(self.parameters)
         changes = [tags for tags in changed_tags(before, now) if tags != USER_TAGS["mixing"]]
-        return bool(changes) or now["energy_tolerance"] < before.get("energy_tolerance", 0.0)
+        return changes + ["a smaller EDIFF"] * (now["energy_tolerance"] < before.get("energy_tolerance", 0.0))
 
     @property
     def poscar(self) -> Poscar:
