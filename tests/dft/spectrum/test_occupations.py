@@ -322,6 +322,19 @@ def test_a_level_filled_in_part_is_a_metal():
     assert gap_of(tensor([[[-1.0, 0.0, 0.0, 0.0, 0.5]]]), 4.0).metal
 
 
+def test_electrons_that_do_not_fill_whole_bands_are_a_metal():
+    """Aluminium at one k-point: half a band of electrons in three levels far above the first; half an electron of spin
+    asked for in a molecule.  Smearing across a gap takes from one k-point what it gives to another."""
+    point_kc, levels = np.zeros((1, 3)), np.array([[[-4.0, 19.0, 19.0, 19.0, 30.0]]])
+    occ = np.array([[[1.0, 0.1666, 0.1666, 0.1666, 0.0]]])
+    assert band_gap(levels, occ, point_kc, [10.0]).metal
+    spins = np.array([[[-4.0, 1.0, 5.0]], [[-4.0, 1.0, 5.0]]])
+    assert band_gap(spins, np.array([[[1.0, 1.0, 0.25]], [[1.0, 0.75, 0.0]]]), point_kc, [3.0, 2.0]).metal
+    across = np.array([[[1.0, 0.8, 0.0], [1.0, 1.0, 0.2]]])
+    found = band_gap(np.array([[[-4.0, -0.1, 1.0], [-4.0, -1.0, 0.1]]]), across, np.zeros((2, 3)), [0.0])
+    assert not found.metal and found.gap == pytest.approx(0.2)
+
+
 def test_smearing_of_the_size_of_the_gap_does_not_hide_it():
     gap = gap_of(tensor([[[-0.30, 0.10, 0.13], [-0.35, 0.05, 0.2]]]), 4.0, width=0.02)
     assert not gap.metal and gap.gap == pytest.approx(0.03)

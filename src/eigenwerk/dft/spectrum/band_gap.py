@@ -51,6 +51,9 @@ class BandGap:
         return "from spin to spin at one k-point" if same else "indirect"
 
 
+UNFILLED = 0.1
+"""Of a band; see `band_gap`."""
+
 METAL = BandGap(True, 0.0, 0.0, None, None, None)
 
 
@@ -58,13 +61,18 @@ def band_gap(eig_skn: np.ndarray, occ_skn: np.ndarray, point_kc: np.ndarray, fer
     """Fundamental and direct gap, and where the band edges are.
 
     A channel is metallic if the number of bands below its Fermi level differs between k-points, or if the electrons at
-    some k-point differ from that number by half a band or more (levels filled in part, smearing as wide as the gap).
+    some k-point differ from that number by half a band or more (levels filled in part, smearing as wide as the gap), or
+    at all of them by a tenth in the same direction: smearing takes from one what it gives to another, so these are
+    electrons that do not fill whole bands.
 
     eig_skn: (s, k, n), occ_skn: 0 to 1; point_kc: (k, 3) reduced; fermi_s: Fermi level of each spin.
     """
     below_skn = eig_skn <= np.asarray(fermi_s)[:, None, None]
     count_sk = below_skn.sum(axis=2)
-    if (count_sk != count_sk[:, :1]).any() or (abs(occ_skn.sum(axis=2) - count_sk) >= 0.5).any():
+    away_sk = occ_skn.sum(axis=2) - count_sk
+    if (count_sk != count_sk[:, :1]).any() or (abs(away_sk) >= 0.5).any():
+        return METAL
+    if ((away_sk >= UNFILLED).all(axis=1) | (away_sk <= -UNFILLED).all(axis=1)).any():
         return METAL
     occupied_skn = np.where(below_skn, eig_skn, -math.inf)
     empty_skn = np.where(below_skn, math.inf, eig_skn)
