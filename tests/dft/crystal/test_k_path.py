@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from eigenwerk.dft.crystal.k_path import PathLine, path_kpoints, path_text, points_per_line, standard_path
+from eigenwerk.dft.crystal.k_path import (
+    PathLine,
+    beside_vacuum,
+    path_kpoints,
+    path_text,
+    points_per_line,
+    standard_path,
+)
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.errors import InputError
@@ -71,3 +78,18 @@ def test_names_that_are_no_path(diamond, words, message):
     pytest.importorskip("seekpath", reason="seekpath is not installed")
     with pytest.raises(InputError, match=message):
         standard_path(diamond, words)
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_the_path_of_a_layer_does_not_cross_its_vacuum(axis):
+    """Boron nitride: G-M-K-G of the plane, whichever axis has the vacuum; of a chain one line, of a molecule all."""
+    lattice_cv = np.array([[4.7, 0, 0], [-2.35, 2.35 * 3**0.5, 0], [0, 0, 30.0]])
+    scaled_ac = np.array([[1 / 3, 2 / 3, 0.5], [2 / 3, 1 / 3, 0.5]])
+    order = np.roll([0, 1, 2], axis - 2)
+    layer = Structure(lattice_cv[order], ("B", "N"), scaled_ac[:, order])
+    whole = standard_path(layer)
+    empty_c = np.arange(3) == axis
+    kept = beside_vacuum(whole, empty_c)
+    assert [(line.start_label, line.end_label) for line in kept] == [("G", "M"), ("M", "K"), ("K", "G")]
+    assert len(whole) > 6 and all(line.end_c[axis] == 0 for line in kept)
+    assert beside_vacuum(whole, np.ones(3, bool)) == whole and beside_vacuum(whole, np.zeros(3, bool)) == whole

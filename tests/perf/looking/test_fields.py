@@ -95,7 +95,7 @@ def test_picture_of_a_slab_names_levels_and_work_function():
     field = Field("LOCPOT", "electrostatic potential", "eV", np.broadcast_to(value, (6, 6, 40)).copy(), SLAB)
     right = field_figure([field], lattice_plane(SLAB, 2), 2, "Al2", -0.5).axes[1]
     words = [text.get_text() for text in right.get_legend().get_texts()]
-    assert words == ["Fermi level -0.50 eV", "vacuum level 4.00 eV", "work function 4.50 eV"]
+    assert words == ["Fermi level -0.50 eV", "vacuum level 4.00 eV", "4.50 eV between them"]
     assert right.get_xlabel().startswith("distance across axis 3 (Å)") and "(eV)" in right.get_ylabel()
 
 

@@ -148,7 +148,7 @@ def _vacuum(result: RunResult) -> list[str]:
     if vacuum is None:
         return moments
     about = f"Vacuum of {vacuum.thickness:.1f} Å along axis {vacuum.axis + 1}"
-    return [*moments, about, *_rows(vacuum_rows(vacuum, result.fermi_level))]
+    return [*moments, about, *_rows(vacuum_rows(vacuum, result.fermi_level, result.gap))]
 
 
 def _bands(result: RunResult) -> list[str]:

@@ -104,6 +104,15 @@ def standard_path(structure: Structure, words: str = AUTO) -> tuple[PathLine, ..
     return tuple(PathLine(point_of[start], point_of[end], start, end) for start, end in pairs)
 
 
+def beside_vacuum(lines: Sequence[PathLine], empty_c: np.ndarray) -> tuple[PathLine, ...]:
+    """The lines of a path that run in a layer or along a chain: bands across vacuum are flat.  All lines where none
+    does, as of a molecule.  empty_c: (3,) of bool, lattice axes with vacuum."""
+    kept = tuple(
+        line for line in lines if not np.abs(np.stack([line.start_c, line.end_c])[:, empty_c]).max(initial=0) > 1e-9
+    )
+    return kept or tuple(lines)
+
+
 def _short(name: str) -> str:
     return SHORT.get(name.upper(), name)
 

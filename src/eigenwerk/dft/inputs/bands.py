@@ -2,16 +2,25 @@
 
 from dataclasses import dataclass
 
-from eigenwerk.dft.crystal.k_path import AUTO, path_kpoints, path_text, points_per_line, standard_path
+from eigenwerk.dft.crystal.k_path import (
+    AUTO,
+    beside_vacuum,
+    path_kpoints,
+    path_text,
+    points_per_line,
+    standard_path,
+)
 from eigenwerk.dft.crystal.kpoints import KPoints
-from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.inputs.checks import VACUUM
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.kpoints import WeightlessPoints, kpoints_of_file, kpoints_of_spacing
 from eigenwerk.dft.inputs.settings import number
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.kpoints import KpointsFile
 from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.units import BOHR_ANGSTROM
 
 PATH_FILE = "KPOINTS_BANDS"
 """Where the path of `--bands` is written down: not KPOINTS_OPT, which would be input of the next run."""
@@ -68,8 +77,11 @@ def second_list(
 
 
 def _named_path(words: str, structure: Structure, symmetry: Symmetry, title: str) -> tuple[KPoints, str]:
-    lines = standard_path(structure, words)
+    lines, what, left = standard_path(structure, words), "path", ""
+    if words.strip().lower() == AUTO:
+        whole, what = lines, "standard path"
+        lines = beside_vacuum(whole, vacuum(structure) > VACUUM / BOHR_ANGSTROM)
+        left = ", none across vacuum" if len(lines) < len(whole) else ""
     per_line = points_per_line(lines, structure)
-    what = "standard path" if words.strip().lower() == AUTO else "path"
-    source = f"{what} of {len(lines)} line{'s' if len(lines) > 1 else ''} (--bands {words})"
+    source = f"{what} of {len(lines)} line{'s' if len(lines) > 1 else ''}{left} (--bands {words})"
     return path_kpoints(lines, per_line, symmetry, source), path_text(lines, per_line, f"{title}: {what}")

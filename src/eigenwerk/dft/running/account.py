@@ -29,7 +29,7 @@ def account(
     gap = band_gap(final.eig_skn, final.occ_skn, record.kpoint_kc, fermi_s)
     found = level_rows(gap, final.fermi_level, len(final.eig_skn))
     if final.vacuum is not None:
-        found += vacuum_rows(final.vacuum, final.fermi_level)
+        found += vacuum_rows(final.vacuum, final.fermi_level, gap)
     found += [(f"dipole moment along axis {c + 1}", f"{p:.5f} e Å") for c, p in (final.dipole or {}).items()]
     settings = [(one.tag, f"{one.text} {one.unit}".strip(), one.origin) for one in inputs.settings]
     warnings = [str(problem) for problem in inputs.problems if problem.severity == "warning"]
@@ -134,11 +134,12 @@ def spin_words(edge: BandEdge, spins: int) -> str:
     return f", spin {'up' if edge.spin == 1 else 'down'}" if spins == 2 else ""
 
 
-def vacuum_rows(vacuum: VacuumLevels, fermi_level: float) -> list[Row]:
-    """The levels of both sides, one where they are alike, with the work functions."""
+def vacuum_rows(vacuum: VacuumLevels, fermi_level: float, gap: BandGap) -> list[Row]:
+    """The levels of both sides, one where they are alike: above the Fermi level of a metal, which is its work function,
+    or above the filled states, where a Fermi level anywhere in the gap would mean nothing."""
     alike = abs(vacuum.field) < FLAT
     sides = [("", vacuum.below)] if alike else [(", upper side", vacuum.below), (", lower side", vacuum.above)]
-    return [
-        (f"level{side}", f"{level:>12.4f} eV, {level - fermi_level:.4f} eV above the Fermi level (work function)")
-        for side, level in sides
-    ]
+    foot, words = fermi_level, "the Fermi level (work function)"
+    if not gap.metal and gap.top is not None:
+        foot, words = gap.top.energy, "the valence band top (ionization energy by levels)"
+    return [(f"level{side}", f"{level:>12.4f} eV, {level - foot:.4f} eV above {words}") for side, level in sides]

@@ -126,7 +126,7 @@ def _levels(axes: Any, field: Field, axis: int, mean_x: np.ndarray, fermi_level:
             level = float(mean_x[np.abs(away_x) < reach].mean())
             axes.axhline(level, color=DARK, linewidth=1.1, linestyle=":", label=f"vacuum level {level:.2f} eV")
     if level is not None and fermi_level is not None:
-        axes.plot([], [], " ", label=f"work function {level - fermi_level:.2f} eV")
+        axes.plot([], [], " ", label=f"{level - fermi_level:.2f} eV between them")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(
             loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, fontsize=8, frameon=False, borderpad=0.2,

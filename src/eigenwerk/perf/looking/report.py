@@ -121,7 +121,7 @@ def _glance(folder: RunFolder, account: Account) -> str:
     for label, words in account.found:
         if label.startswith("level"):
             level, _, above = words.partition(", ")
-            rows.append((f"vacuum {label}", level, above.replace(" (work function)", "")))
+            rows.append((f"vacuum {label}", level, above.partition(" (")[0]))
     return cards(rows)
 
 
