@@ -198,7 +198,7 @@ def test_a_second_run_in_a_folder_is_refused(tmp_path, capsys):
 
 
 REFUSED = {
-    'M = 20\n': "M = 20 has no many-body state. Set M closer to zero",
+    'M = 20\n': "M = 20 has no many-body state of this parity. Set M closer to zero",
     '[solver]\nstart = "nowhere"\n': 'nowhere": there are no results',
     '[solver]\nstart = "{finished}"\n': "holds states of 4He, not of 6Li",
     '[solver]\nscheme = "gloo"\n': '[solver] scheme = "gloo" is about several ranks, but there is one rank alone',

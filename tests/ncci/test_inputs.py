@@ -67,7 +67,7 @@ def test_a_table_of_the_solver(tmp_path):
         (GOOD + "Z = 3", ["both nucleus and Z"]),
         (GOOD.replace('interaction = "JISP16"', ""), ["names no interaction", "JISP16"]),
         (GOOD.replace("hw = 20", "hw = 0"), ["hw = 0", "larger than 0"]),
-        (GOOD.replace("hw = 20", "hw = -5"), ["hw = -5", "0 or larger"]),
+        (GOOD.replace("hw = 20", "hw = -5"), ["hw = -5", "larger than 0"]),
         (GOOD.replace("hw = 20", "hw = \u22125"), ["line 3", "U+2212", "'-'"]),
         (GOOD.replace("hw = 20", 'hw = "20"'), ["hw = '20'", "a number"]),
         (GOOD.replace("Nmax = 2", "Nmax = 2.5"), ["Nmax = 2.5", "whole number"]),

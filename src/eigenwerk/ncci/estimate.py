@@ -332,7 +332,8 @@ def refuse_too_many(case: Case, size: int, ranks: int = 1) -> None:
     has = f"{case.title} has {size} many-body state{'s' * (size > 1)}"
     if size == 0:
         raise InputError(
-            f"{case.path}: {case.title} has no many-body state. Set M closer to zero, or remove the line{also}."
+            f"{case.path}: {case.title} has no many-body state of this parity. Set M closer to zero, take the other "
+            f"parity, or remove these lines{also}."
         )
     if case.states > size:
         less = " or less" * (size > 1)

@@ -90,10 +90,10 @@ def _whole(least: int, most: int = 10**6) -> Callable[[KeyPlace, Any], int]:
 
 def _number(least: float, open_end: bool) -> Callable[[KeyPlace, Any], float]:
     def read(place: KeyPlace, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= LARGEST_NUMBER:
-            raise place.error(value, f"a number, {least:g} or larger, up to {LARGEST_NUMBER:g}")
-        if open_end and value == least:
-            raise place.error(value, f"a number larger than {least:g}")
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not least <= value <= LARGEST_NUMBER or (open_end and value == least):
+            from_on = f"larger than {least:g}" if open_end else f"{least:g} or larger"
+            raise place.error(value, f"a number {from_on}, up to {LARGEST_NUMBER:g}")
         return float(value)
 
     return read

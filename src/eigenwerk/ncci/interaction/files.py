@@ -47,7 +47,8 @@ def relative_from_file(path: Path, file_hw: float | None = None) -> Relative:
         )
     if table.hw is None and file_hw is None:
         raise InputError(
-            f"{path.name} does not say which hw its elements belong to. Add a comment: # hbar*omega = 20 MeV"
+            f"{path.name} does not say which hw its elements belong to. Write file_hw = 20.0 into the case, or add a "
+            "comment to the file: # hbar*omega = 20 MeV"
         )
     return Relative(table.hw or file_hw or 0.0, table.matrices, table.nucleon_mass or NUCLEON_MASS_MEV)
 

@@ -119,11 +119,16 @@ def remarks(levels: Levels) -> list[str]:
     return found
 
 
+def _nonzeros(levels: Levels) -> str:
+    """0 stands for what nobody counted: each state has its diagonal element at least."""
+    return f"{levels.nonzeros} nonzeros (lower triangle)" if levels.nonzeros else "nonzeros not counted in this basis"
+
+
 def _head(levels: Levels) -> list[str]:
     about = levels.about
     lines = [str(about["title"])]
     lines.append(
-        f"{levels.dimension} many-body states, {levels.nonzeros} nonzeros (lower triangle); "
+        f"{levels.dimension} many-body states, {_nonzeros(levels)}; "
         f"parity {'+' if levels.parity > 0 else '-'}"
     )
     if levels.solver:
