@@ -21,6 +21,7 @@ from eigenwerk.dft.crystal.symmetry import (
     find_symmetry,
     keep_points,
     keeping_fixed,
+    keeping_strains,
     no_symmetry,
     subgroup,
     symmetrise_lattice,
@@ -29,6 +30,8 @@ from eigenwerk.dft.crystal.symmetry import (
     without_spin_flips,
 )
 from eigenwerk.errors import InputError
+from eigenwerk.motion.relaxation.chart import followed_strains
+from eigenwerk.motion.relaxation.settings import RelaxationSettings
 from eigenwerk.units import BOHR_ANGSTROM
 
 TOLERANCE = 1e-5 / BOHR_ANGSTROM
@@ -357,6 +360,32 @@ def test_what_selective_dynamics_keeps_is_the_stabiliser_of_what_is_free(name):
             if all(same):
                 wanted.add(tuple(w.ravel()) + tuple(m))
         assert kept == wanted
+
+
+@pytest.mark.parametrize(
+    ("isif", "free", "order"),
+    [
+        (3, (True, True, True), 192),
+        (3, (False, False, True), 64),
+        (3, (True, True, False), 64),
+        (3, (True, False, False), 64),
+        (3, (False, False, False), 192),
+        (2, (True, True, False), 192),
+        (4, (True, True, True), 192),
+        (7, (True, True, True), 192),
+    ],
+)
+def test_a_cell_that_may_not_follow_all_strains_has_fewer_operations(isif, free, order):
+    """Aluminium in its cubic cell, four atoms."""
+    places = np.array([[0, 0, 0], [0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]])
+    cubic = find_symmetry(Structure(np.eye(3) * 7.6, ("Al",) * 4, places), TOLERANCE, 2)
+    strains = followed_strains(RelaxationSettings(isif=isif, lattice_free=free))
+    kept = keeping_strains(cubic, strains)
+    assert cubic.order == 192 and kept.order == order
+    # what keeps the strains keeps a cell that has followed one
+    grown = np.eye(3) + 0.03 * sum(strains, np.zeros((3, 3)))
+    if len(strains) in (1, 3) and isif == 3:
+        assert deviation(kept, Structure(np.eye(3) * 7.6 @ np.diag(np.diag(grown)), ("Al",) * 4, places)) < 1e-6
 
 
 def _operations(symmetry):

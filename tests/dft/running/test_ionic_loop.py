@@ -66,6 +66,22 @@ def test_fixed_atoms_break_the_symmetry_of_what_moves(tmp_path):
     assert places(kept)[-1][1, 2] > 0.51  # the mirror would keep it where it was
 
 
+def test_a_cell_that_follows_one_direction_is_no_longer_cubic(tmp_path):
+    """LATTICE_CONSTRAINTS in a cubic cell: its stress is not that of all directions made alike."""
+    ends = []
+    for level in (2, 0):
+        tags = {**RELAX, "ISIF": 3, "LATTICE_CONSTRAINTS": "F F T", "ISYM": level, "ENCUT": 120}
+        folder = make_folder(tmp_path / f"ISYM{level}", mesh="2 2 2", **tags)
+        cubic = "simple\n2.8\n1 0 0\n0 1 0\n0 0 1\nSi\n1\nDirect\n0 0 0\n"
+        (folder / "POSCAR").write_text(cubic)
+        ends.append(run_folder(folder))
+    kept, without = ends
+    assert kept.journey.finished and without.journey.finished
+    cells = [end.journey.steps[-1].lattice_cv for end in ends]
+    np.testing.assert_allclose(cells[0], cells[1], atol=2e-3)
+    assert abs(cells[0][2, 2] - cells[0][0, 0]) > 0.05 and cells[0][0, 0] == pytest.approx(2.8, abs=1e-9)
+
+
 class StopAfter:
     """Ctrl-C after so many steps of self-consistency."""
 

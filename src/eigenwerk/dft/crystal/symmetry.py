@@ -183,12 +183,31 @@ def keeping_fixed(symmetry: Symmetry, free_ac: np.ndarray | None) -> Symmetry:
     return subgroup(symmetry, keep_o, f"{dropped} operations are not used: selective dynamics does not keep them.")
 
 
+def keeping_strains(symmetry: Symmetry, strain_mvv: np.ndarray) -> Symmetry:
+    """The operations that turn strains a cell may follow into such strains; (m, 3, 3), orthonormal by Tr AB.
+
+    A cubic crystal that may only grow along z has the operations of a tetragonal one.
+    """
+    if not 0 < len(strain_mvv) < 6:
+        return symmetry
+    rotation_ovv = symmetry.rotation_ovv[:, None]
+    turned_omx = (rotation_ovv @ strain_mvv @ rotation_ovv.swapaxes(-1, -2)).reshape(symmetry.order, -1, 9)
+    free_mx = strain_mvv.reshape(-1, 9)
+    keep_o = np.abs(turned_omx - turned_omx @ free_mx.T @ free_mx).max(axis=(1, 2)) < 1e-4
+    if keep_o.all():
+        return symmetry
+    dropped = int((~keep_o).sum())
+    return subgroup(symmetry, keep_o, f"{dropped} operations are not used: the cell may not follow what they ask.")
+
+
 def deviation(symmetry: Symmetry, structure: Structure) -> float:
-    """How far an operation takes an atom from the atom that it is to land on, bohr; the largest."""
+    """How far an operation takes an atom from the atom that it is to land on, or a lattice vector off its length, bohr;
+    the largest."""
     image_oac = structure.scaled_ac @ symmetry.rotation_occ.transpose(0, 2, 1) + symmetry.translation_oc[:, None]
     offset_oac = image_oac - structure.scaled_ac[symmetry.atom_map_oa]
     distance_oa = np.linalg.norm((offset_oac - np.round(offset_oac)) @ structure.lattice_cv, axis=-1)
-    return float(distance_oa.max())
+    strain = np.abs(np.linalg.svd(cartesian(symmetry.rotation_occ, structure.lattice_cv), compute_uv=False) - 1.0).max()
+    return max(float(distance_oa.max()), float(strain * np.linalg.norm(structure.lattice_cv, axis=1).max()))
 
 
 def symmetrise_positions(structure: Structure, symmetry: Symmetry) -> Structure:

@@ -11,6 +11,7 @@ from eigenwerk.dft.crystal.symmetry import (
     Symmetry,
     find_symmetry,
     keeping_fixed,
+    keeping_strains,
     symmetrise_lattice,
     symmetrise_positions,
     with_field,
@@ -72,6 +73,8 @@ from eigenwerk.io.vasp.kpoints import KpointsFile
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.wavecar import wavecar_bytes
 from eigenwerk.motion.prediction import LONGEST
+from eigenwerk.motion.relaxation.chart import followed_strains
+from eigenwerk.motion.relaxation.settings import RelaxationSettings
 from eigenwerk.parallel.block_sizes import BATCH_POINTS
 from eigenwerk.parallel.main_memory import installed_memory
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
@@ -171,6 +174,8 @@ class Draft:
                 symmetry = with_field(symmetry, structure, axis - 1)
             if kind_of_motion(self.incar) == RELAXATION:
                 symmetry = keeping_fixed(symmetry, self.poscar.selective_ac)
+                if self.motion is not None and isinstance(self.motion.settings, RelaxationSettings):
+                    symmetry = keeping_strains(symmetry, followed_strains(self.motion.settings))
             # spheres of plane waves must map exactly onto each other, so the tolerance ends here
             self.structure = symmetrise_positions(symmetrise_lattice(structure, symmetry), symmetry)
             self.symmetry = replace(symmetry, lattice_cv=self.structure.lattice_cv)

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from eigenwerk.motion.relaxation.settings import RelaxationSettings
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 
 _HALF = np.sqrt(0.5)
@@ -44,6 +45,11 @@ def free_strains(cell: str, lattice_free: tuple[bool, bool, bool]) -> np.ndarray
         values, vectors = np.linalg.eigh(projector)
         return np.ascontiguousarray(vectors[:, values > 0.5].T)
     return allowed
+
+
+def followed_strains(settings: RelaxationSettings) -> np.ndarray:
+    """The same as matrices, (m, 3, 3), orthonormal by Tr AB: the strains that a cell may follow."""
+    return np.tensordot(free_strains(ISIF[settings.isif][1], settings.lattice_free), STRAIN_BASIS, 1)
 
 
 def of_ions(vector_av: np.ndarray) -> np.ndarray:
