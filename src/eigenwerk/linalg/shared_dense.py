@@ -34,4 +34,4 @@ class SharedEigh:
             eig_km, columns_kmm = self.eigh(h_kmm[own])
         # in one call: the row of eigenvalues above their columns
         both_kmm = self.comm.all_gather(torch.cat([eig_km.unsqueeze(1).to(columns_kmm.dtype), columns_kmm], 1))
-        return both_kmm[:, 0].real, both_kmm[:, 1:]
+        return both_kmm[:, 0].real.contiguous(), both_kmm[:, 1:].contiguous()
