@@ -29,7 +29,7 @@ from pathlib import Path
 PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
 
 LOADED = (
-    "eigenwerk.cli.run", "eigenwerk.dft.running.run", "eigenwerk.ncci.run", "eigenwerk.parallel.launch.start",
+    "eigenwerk.cli.run", "eigenwerk.dft.running.run", "eigenwerk.ncci.series", "eigenwerk.parallel.launch.start",
     "eigenwerk.perf.plot_process",
 )  # fmt: skip
 """What processes find loaded, with PyTorch, h5py and all that these import."""

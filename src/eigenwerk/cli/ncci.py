@@ -67,7 +67,7 @@ SchemeName = Annotated[
 SumMethod = Annotated[
     str, typer.Option("--reductions", metavar="METHOD", help=f"How ranks add up: {', '.join(REDUCTION_USAGES)}.")
 ]
-LOADED = ("eigenwerk.cli.main", "eigenwerk.ncci.run", "eigenwerk.parallel.launch.start")
+LOADED = ("eigenwerk.cli.main", "eigenwerk.ncci.series", "eigenwerk.parallel.launch.start")
 """What every rank loads: all that it needs."""
 
 PICTURES = (".png", ".svg", ".pdf")
