@@ -130,6 +130,20 @@ def test_selective_dynamics_that_leaves_nothing_is_refused(read):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("isif", [3, 6, 8])
+def test_a_cell_may_move_with_all_atoms_fixed_in_it(read, isif):
+    fixed = PLAIN | {"mode": "Selective\n", "a": " F F F", "b": " F F F", "c": " F F F"}
+    inputs = read(f"NSW = 5\nIBRION = 2\nISIF = {isif}\n", poscar=POSCAR.format(**fixed))
+    assert not words(inputs, "error") and inputs.motion.settings.isif == isif
+
+
+def test_constraints_of_a_cell_are_not_ignored_in_dynamics(read):
+    dynamics = "NSW = 5\nIBRION = 0\nPOTIM = 1\nTEBEG = 10\nMDALGO = 3\nLANGEVIN_GAMMA = 2*1\nLANGEVIN_GAMMA_L = 1\n"
+    cell = dynamics + "ISIF = 3\nLATTICE_CONSTRAINTS = T F T\n"
+    assert "a cell in dynamics follows all strains" in words(read(cell), "error")
+    assert "follows all strains" not in words(read(cell.replace("T F T", "T T T")), "error")
+
+
 def test_states_that_predict_are_in_the_estimate_of_memory(read):
     still, moving = read(""), read("NSW = 9\nIBRION = 0\nPOTIM = 0.5\n")
     earlier = {item.name: item.bytes for item in moving.parts.memory.items}["earlier ionic steps"]

@@ -1,5 +1,7 @@
 """Relaxations end in minima, in few points, and move what they may move."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -228,6 +230,21 @@ def test_a_molecule_turns_without_growing():
     assert relax.finished and len(found) <= 16
     lengths = [np.linalg.norm(np.diff(point.arrangement.position_av, axis=0)) for point, _ in found]
     assert max(lengths) < 2.6 and (last[1] - last[0])[2] == pytest.approx(2.41, abs=0.01)
+
+
+def test_a_cell_under_stress_is_not_left_because_forces_vanish_by_symmetry():
+    """FCC far from its lattice constant: forces are zero in every point, and known to some error."""
+    surface = Pairwise()
+
+    def unsure(arrangement):
+        return replace(surface(arrangement), force_error=1e-4)
+
+    free = mover(crystal(4.9), isif=3)
+    wanted = drive(free, surface)[-1][0].arrangement.lattice_cv
+    relax = mover(crystal(4.9), isif=3, most_points=100, first_radius=0.1, longest_radius=0.1)
+    found = drive(relax, unsure)
+    assert relax.finished and len(found) > 8
+    assert np.allclose(found[-1][0].arrangement.lattice_cv, wanted, atol=1e-3)
 
 
 def test_a_surface_that_never_converges_is_given_up():

@@ -54,7 +54,7 @@ OTHER_BANDS = {
 FINE_EDIFF = 1e-6
 """eV; finite differences want it at least as small."""
 
-FIXED_ATOMS, MOVING_CELL = (5, 6, 7), (3, 4, 5, 6, 7, 8)
+MOVING_CELL = (3, 4, 5, 6, 7, 8)
 """Values of ISIF."""
 
 
@@ -122,11 +122,17 @@ def motion_request(
             findings.note(incar.file, f"not used, because they act with {words} only: {', '.join(given)}")
     before = _errors(findings)
     free_ac = poscar.selective_ac
-    if free_ac is not None and not np.any(free_ac) and _atoms_move(incar, kind):
+    if free_ac is not None and not np.any(free_ac) and _only_atoms_move(incar, kind):
         findings.error(
             poscar.file, "selective dynamics leaves nothing to move: every coordinate has F",
             "Give T to what may move, or set NSW = 0.",
         )  # fmt: skip
+    constraints = incar.values.get("LATTICE_CONSTRAINTS")
+    if kind == DYNAMICS and isinstance(constraints, tuple) and not all(constraints) and incar.get("ISIF") == 3:
+        findings.add(incar.problem(
+            "LATTICE_CONSTRAINTS", "a cell in dynamics follows all strains; constraints act in relaxations",
+            "Remove the tag, or set ISIF = 2.",
+        ))  # fmt: skip
     _check_masses(incar, poscar, findings)
     settings: SearchSettings | None = None
     try:
@@ -179,8 +185,8 @@ def _errors(findings: Findings) -> int:
     return sum(problem.severity == "error" for problem in findings.problems)
 
 
-def _atoms_move(incar: Incar, kind: str) -> bool:
-    return kind != RELAXATION or incar.get("ISIF") not in FIXED_ATOMS
+def _only_atoms_move(incar: Incar, kind: str) -> bool:
+    return kind != RELAXATION or incar.get("ISIF") not in MOVING_CELL
 
 
 def _computed(incar: Incar, kind: str) -> Iterator[tuple[str, Computed]]:
