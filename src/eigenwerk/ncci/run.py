@@ -42,6 +42,10 @@ from eigenwerk.units import NUCLEON_MASS_MEV
 Say = Callable[[str], None]
 
 
+def silent(line: str) -> None:
+    """What ranks other than the first one say."""
+
+
 @dataclass(frozen=True, eq=False)
 class CaseResult:
     """Levels with the vectors (n, b), whole on every rank, and the basis that they belong to."""
@@ -59,6 +63,14 @@ def alone(device: str) -> Runtime:
         return team.runtime
 
 
+def fitting(case: Case, problem: CaseSpace, runtime: Runtime) -> tuple[Estimate, str]:
+    """What a case costs and the back end that it takes here; collective.  Raises InputError where it does not fit."""
+    world, device = runtime.world, runtime.device
+    estimated, memory, backend = planned(case, problem, device.type, memory_shares(world, device), world.size)
+    refuse_what_does_not_fit(case, problem, estimated, backend, memory)
+    return estimated, backend
+
+
 def run_case(
     case: Case,
     *,
@@ -67,7 +79,7 @@ def run_case(
     start: CaseResult | None = None,
     checkpoint: Path | None = None,
     report: Report | None = None,
-    say: Say = lambda line: None,
+    say: Say = silent,
 ) -> CaseResult:
     """Compute one case; of several ranks all call it, and all get the result.
 
@@ -88,8 +100,7 @@ def run_case(
     source = source or source_of(case)
     problem = source.problem(case)
     device = runtime.device
-    estimated, memory, backend = planned(case, problem, device.type, memory_shares(world, device), world.size)
-    refuse_what_does_not_fit(case, problem, estimated, backend, memory)
+    estimated, backend = fitting(case, problem, runtime)
     with span("basis"):
         basis = problem.basis()
     determinants = f"{len(basis.protons)} proton and {len(basis.neutrons)} neutron determinants"
@@ -147,10 +158,6 @@ def run_case(
         levels = replace(levels, smaller=overlaps)
     say(f"observed   {time.perf_counter() - solved:.1f} s")
     return CaseResult(case, problem, basis, levels, vectors_nb.cpu().numpy())
-
-
-def silent(line: str) -> None:
-    """What ranks other than the first one say."""
 
 
 def _known_states(

@@ -13,19 +13,17 @@ from eigenwerk.io.folder_lock import lock_folder
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.ncci.basis.counting import dimension
 from eigenwerk.ncci.checkpoint import Checkpoint
-from eigenwerk.ncci.estimate import planned, refuse_too_many
+from eigenwerk.ncci.estimate import refuse_too_many
 from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.ranks.same_input import fingerprints, refuse_different_inputs
-from eigenwerk.ncci.refusal import refuse_what_does_not_fit
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, start_levels, write_levels
 from eigenwerk.ncci.results.levels_res import res_text
 from eigenwerk.ncci.results.levels_text import levels_lines
-from eigenwerk.ncci.run import CaseResult, Say, alone, run_case, silent
+from eigenwerk.ncci.run import CaseResult, Say, alone, fitting, run_case, silent
 from eigenwerk.ncci.solving import Report
 from eigenwerk.ncci.sources import source_of
 from eigenwerk.parallel.device_clock import record_device
-from eigenwerk.parallel.device_memory import memory_shares
 from eigenwerk.parallel.one_for_all import one_for_all
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.trace_records import gather_trace_records
@@ -45,7 +43,7 @@ def run_series(
     *,
     runtime: Runtime | None = None,
     report: Report | None = None,
-    say: Say = lambda line: None,
+    say: Say = silent,
 ) -> list[Levels]:
     """Compute the cases of a file one after the other and write their files below `output`.
 
@@ -63,7 +61,8 @@ def run_series(
         refuse_too_many(case, dimension(source_of(case).problem(case).space), runtime.world.size)
         one_for_all(runtime.world, partial(_refuse_other_start, case))
     if len(cases) > 1:  # before the small ones have been computed
-        _refuse_too_large(max(cases, key=lambda case: case.max_excitation or 0), runtime)
+        largest = max(cases, key=lambda case: case.max_excitation or 0)
+        fitting(largest, source_of(largest).problem(largest), runtime)
     lock = None
 
     def take() -> str:
@@ -90,13 +89,6 @@ def run_series(
 def _refuse_other_start(case: Case) -> None:
     """Raises InputError for results that it cannot start from."""
     start_levels(case)
-
-
-def _refuse_too_large(case: Case, runtime: Runtime) -> None:
-    """Raises InputError for a case that does not fit in memory."""
-    problem, world, device = source_of(case).problem(case), runtime.world, runtime.device
-    estimated, memory, backend = planned(case, problem, device.type, memory_shares(world, device), world.size)
-    refuse_what_does_not_fit(case, problem, estimated, backend, memory)
 
 
 def _write_trace(case: Case, output: Path, runtime: Runtime, series: Sequence[Levels]) -> None:
@@ -136,9 +128,8 @@ def _series(cases: list[Case], output: Path, runtime: Runtime, report: Report | 
         one_for_all(world, partial(write_results, folder, last))
         Checkpoint(folder / "checkpoint", {}, world).remove()
         levels.append(last.levels)
-        done[case_folder(case)] = fingerprints([case])
         if several:
-            one_for_all(world, partial(_keep_progress, output, done))
+            one_for_all(world, partial(_keep_progress, output, done, case))
     one_for_all(world, lambda: (output / PROGRESS).unlink(missing_ok=True))
     return levels
 
@@ -152,14 +143,17 @@ def _progress(output: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _keep_progress(output: Path, done: dict[str, Any]) -> None:
+def _keep_progress(output: Path, done: dict[str, Any], case: Case) -> None:
+    """Adds a case that is finished; on the first rank, whose list it is from then on."""
+    done[case_folder(case)] = fingerprints([case])
     with replacing(output / PROGRESS) as new:
         new.write_text(json.dumps(done, indent=1), encoding="utf-8")
 
 
 def _is_kept(case: Case, folder: Path, done: dict[str, Any]) -> bool:
     """Whether an unfinished series has finished this case, from the same settings and files."""
-    return done.get(case_folder(case)) == fingerprints([case]) and (folder / LEVELS).is_file()
+    known = done.get(case_folder(case))
+    return known is not None and (folder / LEVELS).is_file() and known == fingerprints([case])
 
 
 def _read_again(case: Case, folder: Path, levels: Levels) -> CaseResult:

@@ -59,7 +59,7 @@ def end_if_over(path: Path, inputs: Inputs, as_json: bool) -> None:
     motion, status = found.get("motion"), found.get("status") or {}
     over = motion.get("finished") if isinstance(motion, dict) else status.get("converged")
     if over is True and not isinstance(motion, dict) and inputs.motion is None:
-        over = not inputs.asks_for_more(found.get("parameters") or {})
+        over = not inputs.changes_since(found.get("parameters") or {})
     if over is not True:
         return
     words = (motion or {}).get("status") or status.get("words")

@@ -10,7 +10,7 @@ import numpy as np
 
 from eigenwerk.dft.crystal.lattice_points import image_indices, integer_points
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.crystal.symmetry_search import cartesian, search_operations
+from eigenwerk.dft.crystal.symmetry_search import cartesian, lattice_strain, search_operations
 from eigenwerk.errors import InputError
 
 LEVELS = (-1, 0, 1, 2, 3)
@@ -129,6 +129,12 @@ def subgroup(symmetry: Symmetry, keep_o: np.ndarray, *notes: str) -> Symmetry:
     )
 
 
+def _those(symmetry: Symmetry, keep_o: np.ndarray, why: str) -> Symmetry:
+    """The marked operations, with a note why others are not used; the same object where all are marked."""
+    dropped = int((~keep_o).sum())
+    return subgroup(symmetry, keep_o, f"{dropped} {why}") if dropped else symmetry
+
+
 def keep_points(symmetry: Symmetry, point_kc: np.ndarray) -> Symmetry:
     """The subgroup that maps a set of different k-points onto itself, alone or combined with k -> -k."""
     integer_kc, denominator = integer_points(np.asarray(point_kc, dtype=np.float64))
@@ -136,31 +142,20 @@ def keep_points(symmetry: Symmetry, point_kc: np.ndarray) -> Symmetry:
     signs = (1, -1) if symmetry.time_reversal else (1,)
     closed_sx = [(image_indices(integer_kc, denominator, sign * matrix_xcc) >= 0).all(axis=1) for sign in signs]
     keep_o = np.any(closed_sx, axis=0)[class_o.reshape(-1)]
-    if keep_o.all():
-        return symmetry
-    dropped = int((~keep_o).sum())
-    return subgroup(
-        symmetry,
-        keep_o,
-        f"{dropped} of {symmetry.order} operations are not used: they do not map the k-point mesh onto itself.",
-    )
+    why = f"of {symmetry.order} operations are not used: they do not map the k-point mesh onto itself."
+    return _those(symmetry, keep_o, why)
 
 
 def without_spin_flips(symmetry: Symmetry) -> Symmetry:
     """The operations that keep the spin; for a fixed total moment or when only one spin channel is meant."""
-    if not symmetry.spin_flip_o.any():
-        return symmetry
-    dropped = int(symmetry.spin_flip_o.sum())
-    return subgroup(symmetry, ~symmetry.spin_flip_o, f"{dropped} operations that exchange the spins are not used.")
+    return _those(symmetry, ~symmetry.spin_flip_o, "operations that exchange the spins are not used.")
 
 
 def with_field(symmetry: Symmetry, structure: Structure, axis: int) -> Symmetry:
     """The operations that an electric field across the planes of a lattice axis leaves: those that keep its sense."""
     normal_v = structure.reciprocal_cv[axis]
     kept_o = np.abs(symmetry.rotation_ovv @ normal_v - normal_v).max(axis=1) < 1e-6 * np.linalg.norm(normal_v)
-    if kept_o.all():
-        return symmetry
-    return subgroup(symmetry, kept_o, f"{int((~kept_o).sum())} operations that turn the electric field are not used.")
+    return _those(symmetry, kept_o, "operations that turn the electric field are not used.")
 
 
 def keeping_fixed(symmetry: Symmetry, free_ac: np.ndarray | None) -> Symmetry:
@@ -177,10 +172,7 @@ def keeping_fixed(symmetry: Symmetry, free_ac: np.ndarray | None) -> Symmetry:
     free_oac = free_ac[symmetry.atom_map_oa]
     as_many_oa = free_oac.sum(axis=-1) == free_ac.sum(axis=-1)
     keep_o = (as_many_oa & ~(into_oac & ~free_oac).any(axis=-1)).all(axis=-1)
-    if keep_o.all():
-        return symmetry
-    dropped = int((~keep_o).sum())
-    return subgroup(symmetry, keep_o, f"{dropped} operations are not used: selective dynamics does not keep them.")
+    return _those(symmetry, keep_o, "operations are not used: selective dynamics does not keep them.")
 
 
 def keeping_strains(symmetry: Symmetry, strain_mvv: np.ndarray) -> Symmetry:
@@ -194,20 +186,21 @@ def keeping_strains(symmetry: Symmetry, strain_mvv: np.ndarray) -> Symmetry:
     turned_omx = (rotation_ovv @ strain_mvv @ rotation_ovv.swapaxes(-1, -2)).reshape(symmetry.order, -1, 9)
     free_mx = strain_mvv.reshape(-1, 9)
     keep_o = np.abs(turned_omx - turned_omx @ free_mx.T @ free_mx).max(axis=(1, 2)) < 1e-4
-    if keep_o.all():
-        return symmetry
-    dropped = int((~keep_o).sum())
-    return subgroup(symmetry, keep_o, f"{dropped} operations are not used: the cell may not follow what they ask.")
+    return _those(symmetry, keep_o, "operations are not used: the cell may not follow what they ask.")
 
 
 def deviation(symmetry: Symmetry, structure: Structure) -> float:
     """How far an operation takes an atom from the atom that it is to land on, or a lattice vector off its length, bohr;
-    the largest."""
-    image_oac = structure.scaled_ac @ symmetry.rotation_occ.transpose(0, 2, 1) + symmetry.translation_oc[:, None]
-    offset_oac = image_oac - structure.scaled_ac[symmetry.atom_map_oa]
+    the largest.  Of one operation for each rotation, and of pure translations: all others are products of these, and
+    perfect supercells have thousands."""
+    rotation_occ = symmetry.rotation_occ
+    _, first_x = np.unique(rotation_occ, axis=0, return_index=True)
+    some = np.union1d(first_x, np.flatnonzero((rotation_occ == np.eye(3)).all(axis=(1, 2))))
+    image_oac = structure.scaled_ac @ rotation_occ[some].transpose(0, 2, 1) + symmetry.translation_oc[some, None]
+    offset_oac = image_oac - structure.scaled_ac[symmetry.atom_map_oa[some]]
     distance_oa = np.linalg.norm((offset_oac - np.round(offset_oac)) @ structure.lattice_cv, axis=-1)
-    strain = np.abs(np.linalg.svd(cartesian(symmetry.rotation_occ, structure.lattice_cv), compute_uv=False) - 1.0).max()
-    return max(float(distance_oa.max()), float(strain * np.linalg.norm(structure.lattice_cv, axis=1).max()))
+    strain = lattice_strain(rotation_occ[first_x], structure.lattice_cv)
+    return max(float(distance_oa.max()), strain * float(np.linalg.norm(structure.lattice_cv, axis=1).max()))
 
 
 def symmetrise_positions(structure: Structure, symmetry: Symmetry) -> Structure:

@@ -73,6 +73,11 @@ def cartesian(rotation_occ: np.ndarray, lattice_cv: np.ndarray) -> np.ndarray:
     return lattice_cv.T @ rotation_occ @ np.linalg.inv(lattice_cv.T)
 
 
+def lattice_strain(rotation_occ: np.ndarray, lattice_cv: np.ndarray) -> float:
+    """By which part a lattice misses being symmetric: how far R stretches, at most."""
+    return float(np.abs(np.linalg.svd(cartesian(rotation_occ, lattice_cv), compute_uv=False) - 1.0).max())
+
+
 def _propose(structure: Structure, tolerance: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Rotations and translations from spglib, or None if it finds nothing.
 
@@ -258,7 +263,7 @@ def _notes(structure: Structure, rotation_occ: np.ndarray, magnetic: int, loose:
         notes.append(f"{magnetic} operations of the crystal are not used: they change the starting moments.")
     if loose:
         notes.append(f"{loose} proposed operations are not used: they hold only loosely (SYMPREC).")
-    strain = np.abs(np.linalg.svd(cartesian(rotation_occ, structure.lattice_cv), compute_uv=False) - 1.0).max()
+    strain = lattice_strain(rotation_occ, structure.lattice_cv)
     if strain > 1e-7:
         notes.append(f"The lattice is symmetric only to a relative {strain:.1e}; give more digits.")
     return tuple(notes)

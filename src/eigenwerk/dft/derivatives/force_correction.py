@@ -17,7 +17,7 @@ from math import pi, sqrt
 import numpy as np
 import torch
 
-from eigenwerk.dft.density import moment_per_atom, polarised_occupancy, superposed_atoms
+from eigenwerk.dft.density import Density, moment_per_atom, polarised_occupancy, superposed_atoms
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup
 from eigenwerk.dft.potential import Potential
@@ -53,12 +53,11 @@ def felt_change(atoms: PawAtoms, before: Potential, after: Potential) -> torch.T
     return fine.from_grid(fine.to_grid(change_sg) * (density_sR / least_R).clamp(0, 1), change_sg.shape[-1])
 
 
-def moving_atoms_forces(atoms: PawAtoms, before: Potential, after: Potential) -> torch.Tensor:
-    """-∫ (v[output] - v[input]) ρ'_a with free atoms for ρ', (a, 3); potentials of input and output.
+def moving_atoms_forces(atoms: PawAtoms, change_sg: torch.Tensor, output: Density) -> torch.Tensor:
+    """-∫ (v[output] - v[input]) ρ'_a with free atoms for ρ', (a, 3); change_sg: see `felt_change`.
 
     Of n_s v_s over both spins, n moves in the mean of the potentials, the magnetisation in half their difference.
     """
-    change_sg, output = felt_change(atoms, before, after), after.charges.density
     force_av = spherical_forces(atoms, valence_density_g, change_sg.mean(0))
     if output.spin.polarised:
         moment_a = atoms.runtime.tensor(moment_per_atom(output, atoms))
@@ -67,8 +66,9 @@ def moving_atoms_forces(atoms: PawAtoms, before: Potential, after: Potential) ->
     return force_av
 
 
-def error_left(atoms: PawAtoms, before: Potential, after: Potential) -> torch.Tensor:
-    """Estimate of the error that the correction leaves, hartree per bohr, (a,); potentials of input and output.
+def error_left(atoms: PawAtoms, before: Potential, after: Potential, change_sg: torch.Tensor) -> torch.Tensor:
+    """Estimate of the error that the correction leaves, hartree per bohr, (a,); potentials of input and output, and
+    what is felt of their change (`felt_change`).
 
     It is ∫ (v[output] - v[input]) (ρ' - free atoms).  Two things tell of it: what another description of ρ' would
     change, in which atoms carry their share w_a of the density with them, n_a n / Σ n_a in place of n_a; and the root
@@ -77,7 +77,7 @@ def error_left(atoms: PawAtoms, before: Potential, after: Potential) -> torch.Te
     Shares: F. L. Hirshfeld, Theor. Chim. Acta 44, 129 (1977).
     """
     basis, fine, output = atoms.basis, atoms.basis.fine_map, after.charges.density
-    change_g, count = felt_change(atoms, before, after).mean(0), basis.density_count
+    change_g, count = change_sg.mean(0), basis.density_count
     hartree_g = (basis.coulomb_g * (after.charges.charge_g - before.charges.charge_g))[:count]
     slope_vg = 1j * basis.vector_gv[:count].T
     free_R = fine.to_grid(superposed_atoms(atoms, UNPOLARISED).density_sg)[0].clamp_min(0)

@@ -18,7 +18,7 @@ from functools import reduce
 import torch
 
 from eigenwerk.dft.density import Density
-from eigenwerk.dft.derivatives.force_correction import error_left, extrapolated, moving_atoms_forces
+from eigenwerk.dft.derivatives.force_correction import error_left, extrapolated, felt_change, moving_atoms_forces
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.projectors import projector_forces
 from eigenwerk.dft.terms.term import spherical_forces
@@ -82,8 +82,9 @@ def correction(builder: PotentialBuilder, density: Density, output: Density) -> 
     """What forces lack for a density that is not self-consistent, (a, 3), and the error that is left then, (a,)."""
     potential, after = builder(density), builder(output)
     moved_av = fixed_fields_forces(builder, output) - fixed_fields_forces(builder, density)
-    correction_av = moved_av + moving_atoms_forces(builder.atoms, potential, after)
-    return correction_av, error_left(builder.atoms, potential, after)
+    change_sg = felt_change(builder.atoms, potential, after)
+    correction_av = moved_av + moving_atoms_forces(builder.atoms, change_sg, output)
+    return correction_av, error_left(builder.atoms, potential, after, change_sg)
 
 
 def fixed_fields_forces(builder: PotentialBuilder, density: Density) -> torch.Tensor:

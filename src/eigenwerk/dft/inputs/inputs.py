@@ -97,10 +97,6 @@ class Inputs:
         """Raise one InputError that lists all errors."""
         raise_errors(self.problems)
 
-    def asks_for_more(self, before: Mapping[str, Any]) -> bool:
-        """Whether a run with these parameters (as a state file holds them) that is over is not this one."""
-        return bool(self.changes_since(before))
-
     def changes_since(self, before: Mapping[str, Any]) -> list[str]:
         """The tags by which a run with these parameters (as a state file holds them) that is over is not this one.
 
