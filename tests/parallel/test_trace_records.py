@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 
 
 def texts_of(world):
-    return gather_texts(world, "é" * (world.rank + 1) + "x" * (2 - world.rank), CPU)
+    return gather_texts(world, "é" * (world.rank + 1) + "x" * (2 - world.rank))
 
 
 def test_texts_of_any_length_arrive_in_the_order_of_ranks(ranks):

@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.inputs.motion import DYNAMICS, RELAXATION
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.plan.machine import H200, processor
 from eigenwerk.dft.plan.plan import choose_layout
+from eigenwerk.dft.plan.useful_gpus import SECONDS_TO_MEET, likely_steps, useful_gpus
 from eigenwerk.errors import InputError
 from eigenwerk.io.run_stamp import new_run, stamp_of
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch, find_launch
 from eigenwerk.parallel.launch.facts import Placement
-from eigenwerk.parallel.launch.gpus import count_gpus
+from eigenwerk.parallel.launch.gpus import count_gpus, smallest_memory_of_gpus
 from eigenwerk.parallel.launch.launch import check_ranks, die_with_parent, rank_command, run_ranks
 from eigenwerk.parallel.transports.table import TRANSPORTS, Reductions, find_transport
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class RunOptions:
     """The command line of `eigenwerk run`, and when it began, by `time.monotonic`.  ranks, max_time, bands: None if not
-    given; seconds."""
+    given; seconds.  remark: on the number of ranks, where nobody has asked for it."""
 
     folder: Path
     output: Path | None
@@ -50,6 +52,7 @@ class RunOptions:
     bands: str | None = None
     vasp_exit_codes: bool = False
     restart: bool = False
+    remark: str = ""
 
     @property
     def until(self) -> float | None:
@@ -124,6 +127,25 @@ def ranks_to_start(launch: Launch, asked: int | None, usual: int, transport: str
 def default_ranks(device: str) -> int:
     """One rank for each GPU; one alone where processors compute, whose threads share the work."""
     return max(1, count_gpus()) if device in ("auto", "cuda") else 1
+
+
+def usual_ranks(inputs: Inputs, options: RunOptions) -> tuple[int, str]:
+    """How many ranks a run gets that nobody has asked for: one on each GPU, or one alone where that is over sooner;
+    and words about that."""
+    gpus, motion = default_ranks(options.device), inputs.motion
+    counted = motion is None or motion.kind in (RELAXATION, DYNAMICS)
+    layer = Reductions.of_text(options.reductions).method.layer
+    asked = options.transport != "auto" or layer or inputs.incar.get("KPAR", 1) != 1  # for several ranks
+    if gpus < 2 or asked or not counted or inputs.images:
+        return gpus, ""
+    steps = likely_steps(0 if motion is None else motion.steps, motion is not None and motion.kind == RELAXATION)
+    choice = useful_gpus(inputs.size, gpus, smallest_memory_of_gpus(), steps)
+    if choice.ranks > 1:
+        return choice.ranks, ""
+    return choice.ranks, (
+        f"One of the {gpus} GPUs: all of them would save some {max(choice.saved, 0.0):.1f} s of steps, and take "
+        f"{SECONDS_TO_MEET:.0f} s to meet. --ranks {gpus} takes all."
+    )
 
 
 def start_ranks(options: RunOptions, count: int, texts: InputTexts) -> int:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +23,15 @@ from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.moving.path import PathTable
 from eigenwerk.cli.moving.table import IonicTable
 from eigenwerk.cli.moving.words import points
-from eigenwerk.cli.ranks import RunOptions, become_rank, default_ranks, ranks_to_start, start_ranks, team_rows
+from eigenwerk.cli.ranks import (
+    RunOptions,
+    become_rank,
+    default_ranks,
+    ranks_to_start,
+    start_ranks,
+    team_rows,
+    usual_ranks,
+)
 from eigenwerk.cli.running.ending import PLOT_FILE, end_if_over, finish
 from eigenwerk.cli.running.path_run import compute_path
 from eigenwerk.cli.running.text import heading, labelled, threads_row
@@ -74,7 +83,8 @@ BandsPath = Annotated[
     )
 ]  # fmt: skip
 Ranks = Annotated[
-    int | None, typer.Option("--ranks", "-n", metavar="N", min=1, help="Start N processes here; default: one per GPU.")
+    int | None,
+    typer.Option("--ranks", "-n", metavar="N", min=1, help="Start N processes here; default: one per GPU if it pays."),
 ]
 Transport = Annotated[
     str, typer.Option("--transport", metavar="NAME", help=f"How ranks communicate: {', '.join(TRANSPORT_NAMES)}.")
@@ -136,31 +146,36 @@ def run(
         None if max_time is None else seconds_of(max_time), grace, began, bands, vasp_exit_codes, restart,
     )  # fmt: skip
     request = options.device_request()
-    usual = 1 if launch.starter or ranks is not None else default_ranks(device)
+    usual, inputs = 1, None
+    if not launch.starter and ranks is None and default_ranks(device) > 1:
+        inputs = _read(options)  # which errors are shown once, before there are ranks
+        usual, remark = usual_ranks(inputs, options)
+        options = replace(options, remark=remark)
     count = ranks_to_start(launch, ranks, usual, transport, f"run {folder}")
     request.check_size(max(count, launch.size))
     if count > 1:
-        _run_ranks(options, count)
+        _run_ranks(options, count, inputs or _read(options))
     else:
-        _run_here(options, launch)
+        _run_here(options, launch, inputs)
 
 
-def _run_ranks(options: RunOptions, count: int) -> None:
-    """The parent of several ranks: errors of the input are shown once, before there are any."""
-    inputs = _read(options)
+def _run_ranks(options: RunOptions, count: int, inputs: Inputs) -> None:
+    """The parent of several ranks."""
     options.groups(inputs, count)
     raise typer.Exit(start_ranks(options, count, inputs.texts))
 
 
-def _run_here(options: RunOptions, launch: Launch) -> None:
+def _run_here(options: RunOptions, launch: Launch, inputs: Inputs | None) -> None:
     """The calculation; of several ranks only the first speaks, writes, and has an exit code that tells how it went."""
     first = launch.rank == 0
     stream = (sys.stderr if options.as_json else sys.stdout) if first else open(os.devnull, "w")  # noqa: SIM115
     # mpirun gives its ranks terminals that are none
     view = RunView(stream, options.quiet, plain=launch.several and launch.starter != "eigenwerk")
-    inputs = None
-    if not launch.several:  # several ranks meet first, so that errors of the input are told once
-        inputs = _read(options)
+    if launch.several:  # they meet first, so that errors of the input are told once
+        if launch.local_rank is not None:
+            wake_gpu(options.device, launch.local_rank)
+    else:
+        inputs = inputs or _read(options)
         _introduce(inputs, options, view)
         wake_gpu(options.device)
     with _signals_restored(), _plotter(options, first) as plotter:
@@ -227,13 +242,14 @@ def _remark(inputs: Inputs, view: RunView, goes_on: bool) -> None:
         view.lines([""])
 
 
-def _remark_team(team: "Team", view: RunView) -> None:
+def _remark_team(team: "Team", remark: str, view: RunView) -> None:
     """What was chosen otherwise than one might expect, and what does not fit the machine."""
-    for note in team.notes:
+    notes = [*filter(None, [remark]), *team.notes]
+    for note in notes:
         view.note(note)
-    for remark in team.remarks:
-        (view.warn if remark.severity == "warning" else view.note)(remark.text)
-    if team.notes or team.remarks:
+    for one in team.remarks:
+        (view.warn if one.severity == "warning" else view.note)(one.text)
+    if notes or team.remarks:
         view.lines([""])
 
 
@@ -324,7 +340,7 @@ def _compute(
         rows = [("computer", threads_row(threads, available_threads()))]
     view.lines([*labelled(rows), ""])
     _remark(inputs, view, options.restart)
-    _remark_team(team, view)
+    _remark_team(team, options.remark, view)
     with team.runtime.trace.span("loading programs"), quick_imports():
         from eigenwerk.dft.running.warm_up import warm_up
 

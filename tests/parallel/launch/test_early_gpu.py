@@ -34,6 +34,17 @@ def test_context_of_the_device_that_is_meant(driver, device, number):
     assert driver.calls == [("cuInit", 0), ("cuDeviceGet", number), ("cuDevicePrimaryCtxRetain",)]
 
 
+@pytest.mark.parametrize(("rank", "number"), [(0, 0), (1, 1), (2, 0)])
+def test_ranks_wake_the_gpus_that_they_will_use(driver, rank, number):
+    wake_gpu("auto", rank).join(10)
+    assert ("cuDeviceGet", number) in driver.calls
+
+
+def test_one_gpu_for_all_ranks_is_woken_by_each(driver):
+    wake_gpu("cuda:1", 2).join(10)
+    assert ("cuDeviceGet", 1) in driver.calls
+
+
 def test_processor_machine_without_gpu_and_wrong_words_wake_nothing(driver, monkeypatch):
     assert wake_gpu("cpu") is None and wake_gpu("cuda:x") is None
     monkeypatch.setattr(early_gpu, "count_gpus", lambda: 0)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from eigenwerk.parallel.launch import gpus
-from eigenwerk.parallel.launch.gpus import count_gpus
+from eigenwerk.parallel.launch.gpus import count_gpus, smallest_memory_of_gpus
 
 
 @pytest.fixture
@@ -43,3 +43,43 @@ def test_agrees_with_pytorch_without_loading_it():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+class Driver:
+    """Answers like libcuda on a machine with GPUs of these bytes."""
+
+    def __init__(self, *memory, answer=0):
+        self.memory, self.answer = memory, answer
+
+    def cuInit(self, flags):
+        return self.answer
+
+    def cuDeviceGetCount(self, count):
+        count._obj.value = len(self.memory)
+        return 0
+
+    def cuDeviceGet(self, handle, number):
+        handle._obj.value = number
+        return 0
+
+    def cuDeviceTotalMem_v2(self, total, handle):
+        total._obj.value = self.memory[handle.value]
+        return 0
+
+
+def test_memory_is_that_of_the_smallest_gpu(monkeypatch):
+    monkeypatch.setattr(gpus.ctypes, "CDLL", lambda name: Driver(80 * 2**30, 40 * 2**30, 80 * 2**30))
+    assert smallest_memory_of_gpus() == 40 * 2**30
+
+
+def test_memory_is_unknown_without_a_driver_or_where_it_refuses(monkeypatch):
+    monkeypatch.setattr(gpus.ctypes, "CDLL", lambda name: Driver(answer=100))
+    assert smallest_memory_of_gpus() is None
+    monkeypatch.setattr(gpus.ctypes, "CDLL", lambda name: Driver())
+    assert smallest_memory_of_gpus() is None, "a driver without GPUs"
+
+    def missing(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(gpus.ctypes, "CDLL", missing)
+    assert smallest_memory_of_gpus() is None

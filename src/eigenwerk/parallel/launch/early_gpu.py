@@ -9,21 +9,22 @@ import re
 import threading
 from contextlib import suppress
 
-from eigenwerk.parallel.launch.gpus import count_gpus
-
-DRIVER = "libcuda.so.1"
+from eigenwerk.parallel.launch.gpus import DRIVER, count_gpus
 
 
-def wake_gpu(device: str) -> threading.Thread | None:
+def wake_gpu(device: str, rank: int = 0) -> threading.Thread | None:
     """Begin to make ready the GPU meant by "auto", "cuda" or "cuda:1"; None where no GPU is meant or there is none.
 
-    Not to be called in a process that starts ranks, which must not hold memory of their GPUs.
+    rank: among those of this machine, which share its GPUs out in this order.  Not to be called in a process that
+    starts ranks, which must not hold memory of their GPUs.
     """
     found = re.fullmatch(r"auto|cuda(?::([0-9]+))?", device)
-    if found is None or not count_gpus():
+    gpus = count_gpus()
+    if found is None or not gpus:
         return None
+    number = rank % gpus if found[1] is None else int(found[1])
     # a daemon: were the driver to hang, PyTorch would hang there too, where the watchdogs look
-    thread = threading.Thread(target=_make_context, args=(int(found[1] or 0),), name="early GPU", daemon=True)
+    thread = threading.Thread(target=_make_context, args=(number,), name="early GPU", daemon=True)
     thread.start()
     return thread
 

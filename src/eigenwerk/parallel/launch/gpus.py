@@ -1,5 +1,6 @@
-"""How many GPUs this machine gives us, found without loading PyTorch, which takes seconds."""
+"""How many GPUs this machine gives us, and their memory, found without loading PyTorch, which takes seconds."""
 
+import ctypes
 import os
 import re
 from collections.abc import Mapping
@@ -7,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 DEVICES = Path("/dev")
+
+DRIVER = "libcuda.so.1"
 
 
 def count_gpus(environ: Mapping[str, str] = os.environ, devices: Path = DEVICES) -> int:
@@ -33,3 +36,24 @@ def torch_knows_cuda() -> bool:
         return False
     version = Path(spec.origin).with_name("version.py")
     return version.is_file() and re.search(r"^cuda\b[^=]*= *'", version.read_text(), re.MULTILINE) is not None
+
+
+def smallest_memory_of_gpus() -> float | None:
+    """Bytes of the GPU that has least, of those that programs see; None if the driver does not tell.
+
+    The driver is asked, through ctypes; no GPU is given a context, so no memory of theirs is taken.
+    """
+    try:
+        driver = ctypes.CDLL(DRIVER)
+        total_of = driver.cuDeviceTotalMem_v2
+        count, handle, total = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t()
+        if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
+            return None
+        found = []
+        for gpu in range(count.value):
+            if driver.cuDeviceGet(ctypes.byref(handle), gpu) or total_of(ctypes.byref(total), handle):
+                return None
+            found.append(float(total.value))
+    except (OSError, AttributeError):
+        return None
+    return min(found, default=None)
