@@ -94,9 +94,11 @@ def valence_problem(
             f"the core of {case.interaction} with {core[0]} and {core[1]}. Choose a nucleus outside the core."
         )
     if protons + neutrons < 2:
+        outside = "one nucleon" if protons + neutrons else "no nucleon"
+        alone = ": its levels are the single-particle energies of that file" if protons + neutrons else ""
         raise InputError(
-            f"{case.nucleus.name} has {protons + neutrons} nucleons outside the core of {case.interaction} "
-            f"({core[0]} protons, {core[1]} neutrons); it takes two. Choose a nucleus with more."
+            f"{case.nucleus.name} has {outside} outside the core of {case.interaction} ({core[0]} protons, {core[1]} "
+            f"neutrons){alone}. Two or more interact: choose a nucleus with more."
         )
     if case.max_excitation is not None:
         raise InputError(f"{case.path}: Nmax has no meaning in a valence space, which is taken whole. Remove it.")

@@ -2,17 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.parameters import Parameters, filling_words
 from eigenwerk.dft.spectrum.band_gap import BandEdge, BandGap, band_gap
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.output.potentials import VacuumLevels
-from eigenwerk.io.vasp.output.record import Account, RunRecord
+from eigenwerk.io.vasp.output.record import Account, IonicStep, RunRecord
 from eigenwerk.units import HARTREE_EV
 
 FLAT = 2e-3
 """Levels of both sides of a vacuum (eV) that differ by less are one."""
+
+UNSURE, NET = 0.1, 0.1
+"""Error of forces, and sum of them over all atoms, eV/Å, from which on a result says so."""
 
 Row = tuple[str, str]
 
@@ -143,3 +148,29 @@ def vacuum_rows(vacuum: VacuumLevels, fermi_level: float, gap: BandGap) -> list[
     if not gap.metal and gap.top is not None:
         foot, words = gap.top.energy, "the valence band top (ionization energy by levels)"
     return [(f"level{side}", f"{level:>12.4f} eV, {level - foot:.4f} eV above {words}") for side, level in sides]
+
+
+# -- doubts about it ---------------------------------------------------------------------------------------------------
+
+
+def doubts_about(last: IonicStep, parameters: Parameters, filling: Sequence[str]) -> tuple[str, ...]:
+    """Warnings about a result: those about its occupations, and what is wrong with its forces."""
+    field = parameters.dipole is not None and parameters.dipole.force != 0
+    return (*filling, *(force_doubts(last.forces_av, last.force_error, field) if last.converged else ()))
+
+
+def force_doubts(forces_av: np.ndarray | None, error: float | None, field: bool) -> Iterator[str]:
+    """What forces of a self-consistent density are not good for; eV/Å.  field: whether an electric field pulls."""
+    if forces_av is None:
+        return
+    if error is not None and error > UNSURE:
+        yield (
+            f"The forces have an error of about {error:.1g} eV/Å, for the density is not self-consistent enough for "
+            "them, and the pressure one that is not known. Set EDIFF a hundred times smaller."
+        )
+    net = float(np.linalg.norm(np.sum(forces_av, axis=0)))
+    if net > NET and not field:
+        yield (
+            f"The forces add up to {net:.2f} eV/Å in place of zero: the grid is coarse for these data sets, and "
+            "energies depend on where atoms are between its points. Set PREC = Accurate, or a larger ENCUT."
+        )

@@ -17,6 +17,7 @@ from eigenwerk.dft.inputs.motion import DIMER, PATH, RELAXATION
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE
 from eigenwerk.dft.inputs.settings import number
 from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.running.account import doubts_about
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.fixed_density import FixedDensity, band_words, fixed_density, fixed_state, level_words
 from eigenwerk.dft.running.records import Observables, step_record, structure_of_bands, tags_in_force
@@ -276,7 +277,7 @@ class ActiveRun:
         self.saver.arrived = not interrupted and (self.journey is None or self.journey().finished)
         record, files = self.saver.write(state, observables, status)
         problems = [str(problem) for problem in self.inputs.problems if problem.severity == "warning"]
-        doubts = state.occupations.warnings
+        doubts = doubts_about(record.last, self.inputs.parameters, state.occupations.warnings)
         files |= self.saver.write_trace()
         self.note(*self.saver.moved)
         trace = self.calculation.runtime.trace

@@ -1,11 +1,10 @@
 """From a State to the `RunResult` that people and programs get, in eV and Angstrom."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from eigenwerk.dft.basis.fftw import library
@@ -37,27 +36,6 @@ class RunSummary:
     journey: Journey | None = None
 
 
-UNSURE, NET = 0.1, 0.1
-"""Error of forces, and sum of them over all atoms, eV/Å, from which on a result says so."""
-
-
-def force_doubts(forces_av: np.ndarray | None, error: float | None, field: bool) -> Iterator[str]:
-    """What forces of a self-consistent density are not good for; eV/Å.  field: whether an electric field pulls."""
-    if forces_av is None:
-        return
-    if error is not None and error > UNSURE:
-        yield (
-            f"The forces have an error of about {error:.1g} eV/Å, for the density is not self-consistent enough for "
-            "them, and the pressure one that is not known. Set EDIFF a hundred times smaller."
-        )
-    net = float(np.linalg.norm(np.sum(forces_av, axis=0)))
-    if net > NET and not field:
-        yield (
-            f"The forces add up to {net:.2f} eV/Å in place of zero: the grid is coarse for these data sets, and "
-            "energies depend on where atoms are between its points. Set PREC = Accurate, or a larger ENCUT."
-        )
-
-
 def make_result(
     record: RunRecord, state: State, summary: RunSummary, ground_state: GroundState | None = None
 ) -> RunResult:
@@ -66,9 +44,6 @@ def make_result(
     fermi_s = [level * HARTREE_EV for level in state.occupations.fermi_level_s]
     gap = band_gap(final.eig_skn, final.occ_skn, record.kpoint_kc, fermi_s)
     arrived = summary.journey is None or summary.journey.finished
-    dipole = state.subject.parameters.dipole
-    doubts = force_doubts(last.forces_av, last.force_error, dipole is not None and dipole.force != 0)
-    warnings = (*summary.warnings, *(doubts if last.converged else ()))
     return RunResult(
         converged=last.converged and summary.bands_converged and arrived, interrupted=summary.interrupted,
         status=final.status, symbols=record.symbols,
@@ -79,7 +54,7 @@ def make_result(
         eig_skn=final.eig_skn, occ_skn=final.occ_skn, forces_av=last.forces_av, moment=last.moment,
         force_error=last.force_error, stress_vv=None if last.stress_vv is None else -last.stress_vv / 10,
         pulay_pressure=None if last.pulay is None else last.pulay / 10, moment_a=last.moment_a, steps=last.steps,
-        warnings=warnings, notes=summary.notes, advice=summary.advice, seconds=summary.seconds,
+        warnings=summary.warnings, notes=summary.notes, advice=summary.advice, seconds=summary.seconds,
         threads=torch.get_num_threads(), fft=library(), trace=summary.trace, files=summary.files,
         unwritten=summary.unwritten, folder=summary.folder,
         stamp=record.stamp, vacuum=final.vacuum, dipole=final.dipole, charged=final.charged,

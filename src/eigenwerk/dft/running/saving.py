@@ -28,7 +28,7 @@ from eigenwerk.dft.inputs.bands import PATH_FILE
 from eigenwerk.dft.inputs.field_files import wants_wavecar
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
-from eigenwerk.dft.running.account import account
+from eigenwerk.dft.running.account import account, doubts_about
 from eigenwerk.dft.running.checkpoint import projections_tree, state_tree
 from eigenwerk.dft.running.exchange_tree import OPERATOR_BYTES, exchange_tree
 from eigenwerk.dft.running.ionic_tree import ionic_steps_tree
@@ -211,7 +211,7 @@ class Saver:
             resources=resources(self._before) if finished else None,
             account=account(
                 self.inputs, record, [level * HARTREE_EV for level in state.occupations.fermi_level_s],
-                state.occupations.warnings, self.notes, self.advice,
+                doubts_about(record.last, self.inputs.parameters, state.occupations.warnings), self.notes, self.advice,
                 finished and state.converged and self.arrived and "BANDS NOT" not in status,
             ),
         )
