@@ -135,6 +135,6 @@ def test_a_run_that_does_not_converge_needs_more_than_any_other(table):
 )
 def test_a_hard_case_converges_to_its_lowest_known_state(made, tmp_path, name, moment, energy):
     found = run_folder(made / name, tmp_path, threads=1)
-    assert found.converged and len(found.steps) <= 60
+    assert found.converged  # within the steps that NELM allows where nobody sets it
     assert found.moment == pytest.approx(moment, abs=0.01)
     assert found.free_energy == pytest.approx(energy, abs=2e-3)

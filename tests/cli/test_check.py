@@ -36,7 +36,7 @@ def test_the_text_shows_every_part(repository, capsys):
         r"Si2: silicon in the diamond structure, PBE",
         r"  ENCUT +400 eV +INCAR line 3",
         r"  NGX +20 +from PREC and ENCUT",
-        r"  defaults  .*NELM 60",
+        r"  defaults  .*NELM 120",
         r"  atoms +2 \(2 Si\)",
         r"  volume +40\.\d+ Å³, 20\.\d+ Å³ per atom",
         r"  shortest distance 2\.351\d Å, atoms 1 \(Si\) and 2 \(Si\)",

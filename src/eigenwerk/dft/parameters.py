@@ -110,7 +110,7 @@ class Parameters:
     fixed_occupations: tuple[tuple[float, ...], ...] | None = None
     fixed_moment: float | None = None
     energy_tolerance: float = 1e-4 / 27.211386245988
-    max_steps: int = 60
+    max_steps: int = 120
     min_steps: int = 2
     frozen_steps: int = 0
     mixing: Mixing = field(default_factory=Mixing)

@@ -23,7 +23,7 @@ class Settings(TypedDict, total=False):
     lasph: bool  # Non-spherical parts of the one-centre terms
     lmaxmix: int  # Largest l of the one-centre occupancies in CHGCAR, 2 or more
     setups: Mapping[str, str]  # eigenwerk's own tag: variants of the PAW data sets, as pairs Element:variant, for ex...
-    nelm: int  # Largest number of self-consistency steps, those of all tries together
+    nelm: int  # Largest number of self-consistency steps, those of all tries together (VASP: 60)
     nelmin: int  # Smallest number of self-consistency steps, those that an earlier run has done included
     nelmdl: int  # Steps at the start during which the density is kept
     ediff: float  # Self-consistency ends when the free energy changes by less and the density residual allows no lar...

@@ -23,7 +23,7 @@ class ScfSettings:
     width: float
     fixed_moment: float | None = None
     energy_tolerance: float = 1e-4 / 27.2
-    max_steps: int = 60
+    max_steps: int = 120
     min_steps: int = 2
     frozen_steps: int = 0
     solver: str = AUTOMATIC

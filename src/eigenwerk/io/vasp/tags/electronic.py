@@ -26,9 +26,9 @@ _FROZEN = "; ".join(f"-{solver.frozen_steps} for {one.word}" for one, solver in 
                     if solver.frozen_steps and one is solver.request)  # fmt: skip
 
 LOOP = (
-    Tag("NELM", "int", Derived("60; 200 with LHFCALC"), "", SECTION, "honoured",
-        "Largest number of self-consistency steps, those of all tries together. Hybrids count the steps for all "
-        "operators of exact exchange (VASP: 60).", at_least=1),
+    Tag("NELM", "int", Derived("120; 200 with LHFCALC"), "", SECTION, "honoured",
+        "Largest number of self-consistency steps, those of all tries together (VASP: 60). Hybrids count the steps for "
+        "all operators of exact exchange.", at_least=1),
     Tag("NELMIN", "int", 2, "", SECTION, "honoured",
         "Smallest number of self-consistency steps, those that an earlier run has done included.", at_least=0),
     Tag("NELMDL", "int", Derived(f"0; {_FROZEN}"), "", SECTION, "honoured",
