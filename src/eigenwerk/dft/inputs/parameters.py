@@ -43,10 +43,12 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
 
 
 STEPS, STEPS_OF_HYBRIDS = 120, 200
-"""Steps of self-consistency at most.  Most cells take 7 to 20, atoms whose s and d levels compete many more (nickel 47 to
-81, by the moment they begin with): a run that would have ended well is worth more than the steps of one that does not.
-Hybrids become self-consistent once for the semilocal functional and once for each operator of exact exchange (layers of
-FeCl2 and iron 60 and 93)."""
+"""Steps of self-consistency at most.
+
+Most cells take 7 to 20, atoms whose s and d levels compete many more (nickel 47 to 81, by the moment that they begin
+with): a run that ends well is worth more than the steps of one that does not.  Hybrids become self-consistent once for
+the semilocal functional and once for each operator of exact exchange (layers of FeCl2 and iron 60 and 93).
+"""
 
 
 def most_steps(incar: Incar) -> int:
