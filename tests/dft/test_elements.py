@@ -13,12 +13,12 @@ import pytest
 
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import electrons_of
+from eigenwerk.dft.inputs.parameters import STEPS
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.io.paw_library import choose_dataset, list_datasets
 from eigenwerk.io.paw_xml import read_paw_xml
 
 FAST = ("Al", "Cu")
-MOST_STEPS = 60
 
 MOMENTS = {"O": 2.0, "Fe": 2.05, "Co": 3.2, "Ni": 0.6, "Cr": 0.0}
 """Moments of the cell, Bohr magneton: O2 a triplet; the metals near experiment (bcc 2.2, hcp 2 x 1.6, fcc 0.6)."""
@@ -48,7 +48,7 @@ def test_element_converges_from_atoms(symbol: str) -> None:
     ground = calculation.run()
     state = ground.state
     assert state.converged, f"{state.status}; residuals {[round(step.residual, 6) for step in state.history[-8:]]}"
-    assert len(state.history) <= MOST_STEPS
+    assert len(state.history) <= STEPS
     counted = float(electrons_of(state.density, calculation.atoms).sum())
     assert counted == pytest.approx(case.parameters.electrons, abs=1e-8)
     assert np.abs(ground.forces_av.sum(0)).max() < 1e-2
