@@ -184,3 +184,9 @@ def test_bands_besides_are_told(repository, capsys):
     assert main(["check", str(repository / "examples" / "07_silicon_bands")]) == 0
     text = capsys.readouterr().out
     assert "bands besides     path of 3 lines in KPOINTS_OPT: 63 points, in the potential of the run" in text
+
+
+@pytest.mark.parametrize("command", ["check", "run", "plan", "eos", "relax"])
+def test_a_file_in_place_of_its_folder_names_the_folder(silicon, capsys, command):
+    assert main([command, str(silicon / "POSCAR")]) == 2
+    assert f"POSCAR: it is a file. Give its folder ({silicon}) with INCAR" in capsys.readouterr().err

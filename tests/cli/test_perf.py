@@ -72,6 +72,13 @@ def test_a_picture_that_was_asked_for_and_cannot_be_written_is_an_error(run, tmp
     assert "where.png" in message and "--plot" in message and "--output" not in message
 
 
+@pytest.mark.parametrize("command", ["communication", "profile", "schemes"])
+def test_a_name_that_is_no_picture_is_refused_before_a_word(run, tmp_path, capsys, command):
+    assert main(["perf", command, str(run), "--plot", str(tmp_path / "x.foo")]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and "pictures are PNG, SVG or PDF" in err and not (tmp_path / "x.foo").exists()
+
+
 def test_the_usual_picture_may_fail(run, capsys):
     (run / "profile.png").mkdir()
     assert main(["perf", "profile", str(run)]) == 0

@@ -91,6 +91,14 @@ def test_nothing_to_draw_is_bad_input(tmp_path, capsys):
     assert "no run to report" in refused(capsys, "report", tmp_path)
 
 
+def test_a_word_that_is_no_path_and_no_picture_is_both(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert "nodir: there is no such folder or file, and no picture of this name" in refused(capsys, "plot", "nodir")
+    assert "nothing to draw" not in refused(capsys, "plot", "dos")
+    (tmp_path / "vasprun.xml").write_text("<x")
+    assert "it is a file. Give the folder that holds it" in refused(capsys, "report", tmp_path / "vasprun.xml")
+
+
 def test_what_is_missing_is_said_with_a_remedy(run, tmp_path, capsys):
     assert "no eos.json; `eigenwerk eos` makes one" in refused(capsys, "plot", run, "eos")
     (run / "bands.json").unlink()
@@ -119,7 +127,37 @@ def test_a_damaged_file_is_named_and_the_others_are_drawn(run, capsys, name):
     assert main(["plot", str(run)]) == 2
     out, err = capsys.readouterr()
     assert name in err and err.count("No picture of") == 1
-    assert ("structure.png" in out) == (name != "vasprun.xml") and ("CHGCAR.png" in out) == (name == "bands.json")
+    drawn = {line.split(": ")[0].rpartition("/")[2] for line in out.splitlines()}
+    made_of = {
+        "vasprun.xml": {"bands_dos.png", "dos.png", "convergence.png", "structure.png"},
+        "bands.json": {"bands_dos.png", "bands.png"}, "CHGCAR": {"CHGCAR.png"},
+    }  # fmt: skip
+    every = set().union(*made_of.values()) | {"LOCPOT.png"}
+    assert drawn == every - made_of[name]
+
+
+@pytest.mark.parametrize("words", [["CHGCAR"], ["LOCPOT", "bands"], ["LOCPOT", "dos"]])
+def test_pictures_by_name_do_without_a_damaged_file_that_is_told(run, capsys, words):
+    (run / "vasprun.xml").write_text("<x")
+    assert main(["plot", str(run), *words]) == 2
+    out, err = capsys.readouterr()
+    assert err.count("vasprun.xml: not a whole XML file") == 1 and (run / f"{words[0]}.png").is_file()
+    assert ("No picture of dos" in err) == ("dos" in words) and ("without what it says" in err) == ("dos" not in words)
+    assert len(out.splitlines()) == len(words) - ("dos" in words)
+
+
+def test_a_series_is_drawn_beside_a_damaged_run(tmp_path, capsys):
+    energies = [0.04, 0.01, 0.0, 0.01, 0.04]
+    rows = [
+        {"length_scale": (0.96 + 0.02 * n) ** (1 / 3), "volume_A3": 38.4 + 0.8 * n, "free_energy_eV": energy,
+         "converged": True, "curve_pressure_GPa": None, "pressure_GPa": None, "pulay_pressure_GPa": None}
+        for n, energy in enumerate(energies)
+    ]  # fmt: skip
+    document = {"atoms": 2, "birch_murnaghan": None, "points": rows, "complete": False, "bracketed": True}
+    (tmp_path / "eos.json").write_text(json.dumps(document))
+    (tmp_path / "vasprun.xml").write_text("<x")
+    assert main(["plot", str(tmp_path / "eos.json")]) == 2
+    assert (tmp_path / "eos.png").is_file() and "not a whole XML file" in capsys.readouterr().err
 
 
 def test_other_documents_are_no_documents(run, capsys):

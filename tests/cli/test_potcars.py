@@ -56,3 +56,11 @@ def test_links_of_another_origin_are_kept(tmp_path, capsys):
 
 def test_every_name_of_an_element_is_there(library):
     assert {path.name for path in (library / "potpaw_PBE").glob("Fe*")} == {f"Fe{suffix}" for suffix in SUFFIXES}
+
+
+def test_below_a_file_is_no_place_and_there_is_no_option_for_another(tmp_path, capsys):
+    (tmp_path / "FILE").write_text("")
+    for place in (tmp_path / "FILE", tmp_path / "FILE" / "below"):
+        assert main(["potcars", str(place)]) == 2
+        err = capsys.readouterr().err
+        assert "is a file" in err and "Choose another folder." in err and "--output" not in err

@@ -341,6 +341,37 @@ def test_a_hybrid_begins_with_the_orbitals_of_pbe_and_the_other_way_round(folder
     assert energy == pytest.approx(alone, abs=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("POSCAR", ".26", ".27"), ("POSCAR", "5.43", "5.5"),
+        ("KPOINTS", "2 2 1", "3 2 1"), ("KPOINTS", "Gamma", "Monk"),
+        ("INCAR", "NBANDS = 6", "NBANDS = 8"), ("INCAR", "NBANDS = 6", "NBANDS = 6\nLORBIT = 11"),
+        ("INCAR", "NBANDS = 6", "NBANDS = 6\nNSW = 1\nIBRION = 2"),
+    ],
+)  # fmt: skip
+def test_a_finished_run_of_another_input_is_not_over(folder, capsys, file, old, new):
+    path = folder()
+    assert main(["run", str(path), "--no-plot"]) == 0
+    text = (path / file).read_text()
+    assert old in text
+    (path / file).write_text(text.replace(old, new))
+    capsys.readouterr()
+    code = main(["run", str(path), "--no-plot", "--restart"])
+    told = capsys.readouterr().out
+    assert "Nothing is left" not in told
+    assert (code == 0 and "Converged in" in told) or "NSW" in new, told
+    assert read_state(path / "eigenwerk.h5", only=["status"])["status"]["converged"]
+
+
+def test_a_finished_run_goes_on_for_bands_that_it_has_not_made(folder, capsys):
+    path = folder()
+    assert main(["run", str(path), "--no-plot"]) == 0
+    for words in ("Converged in", "Nothing is left"):
+        assert main(["run", str(path), "--no-plot", "--restart", "--bands", "auto"]) == 0
+        assert words in capsys.readouterr().out.split("Files in")[-1] and (path / "bands.json").is_file()
+
+
 def test_a_hybrid_out_of_steps_tells_what_its_energies_lack(folder, capsys):
     tags = {"ENCUT": 100, "EDIFF": "1E-6", "ISMEAR": 0, "SIGMA": 0.05, "LHFCALC": ".TRUE."}
     assert main(["run", str(folder(NELM=2, **tags)), "--no-plot"]) == 3

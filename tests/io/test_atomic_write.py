@@ -12,7 +12,7 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.io import atomic_write
-from eigenwerk.io.atomic_write import ensure_writable, replacing, together, uninterrupted
+from eigenwerk.io.atomic_write import ensure_writable, refuse_file, replacing, together, uninterrupted
 
 
 def test_file_appears_whole_and_nothing_else_stays(tmp_path):
@@ -156,6 +156,18 @@ def test_ensure_writable_refuses_files_and_read_only_folders(tmp_path, monkeypat
     monkeypatch.setattr(atomic_write.Path, "write_bytes", refuse)
     with pytest.raises(InputError, match=r"permission denied\. Make the folder writable"):
         ensure_writable(tmp_path)
+
+
+def test_refuse_file_says_the_same_and_makes_nothing(tmp_path):
+    (tmp_path / "file").write_text("")
+    refuse_file(tmp_path / "a" / "b")
+    for name in ("file", "file/a", "file/a/b"):
+        with pytest.raises(InputError) as found:
+            refuse_file(tmp_path / name)
+        with pytest.raises(InputError) as expected:
+            ensure_writable(tmp_path / name)
+        assert str(found.value) == str(expected.value)
+    assert os.listdir(tmp_path) == ["file"]
 
 
 def test_really_read_only_folder(tmp_path, monkeypatch):

@@ -161,3 +161,12 @@ def test_the_layout_is_kept_for_as_many_ranks_and_does_not_have_to_fit(tmp_path)
     for changed in ({"ranks": 3}, {"layout": "ring"}, {"layout": None}):
         write_state(tmp_path / "c" / "state.h5", tree | {"about": tree["about"] | changed}, "test")
         assert other.layout() is None
+
+
+def test_a_checkpoint_that_was_cut_off_is_told_in_words_of_nuclei(tmp_path):
+    checkpoint = _davidson(tmp_path / "c")
+    path = tmp_path / "c" / "state.h5"
+    path.write_bytes(path.read_bytes()[:700])
+    with pytest.raises(InputError, match="remove its folder; the run then begins anew") as found:
+        checkpoint.load(operator(), CPU)
+    assert "ISTART" not in str(found.value)

@@ -40,7 +40,7 @@ def document(inputs: Inputs) -> Document:
     return {
         "eigenwerk": __version__,
         "folder": str(inputs.folder),
-        "title": inputs.setting("SYSTEM"),
+        "title": _title(inputs),
         "formula": found.poscar and formula(found.poscar.symbols),
         "ok": not inputs.errors and not unmovable,
         "problems": problem_list(problems),
@@ -94,6 +94,14 @@ def memory_problems(memory: MemoryEstimate | None) -> list[Problem]:
     message = f"about {memory.total / 1e9:.1f} GB of memory are needed, this machine has {available / 1e9:.1f} GB"
     remedy = "Lower ENCUT, NBANDS or the number of k-points, or use a larger machine."
     return [Problem("warning", "INCAR", None, message, remedy=remedy)]
+
+
+def _title(inputs: Inputs) -> object:
+    """SYSTEM of INCAR, or what POSCAR says."""
+    poscar = inputs.parts.poscar
+    if poscar is None or "SYSTEM" in inputs.incar.values:
+        return inputs.setting("SYSTEM")
+    return poscar.title.strip()
 
 
 def _structure(structure: Structure, inputs: Inputs) -> Document:

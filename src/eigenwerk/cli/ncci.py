@@ -70,6 +70,9 @@ SumMethod = Annotated[
 LOADED = ("eigenwerk.cli.main", "eigenwerk.ncci.series", "eigenwerk.parallel.launch.start")
 """What every rank loads: all that it needs."""
 
+MANY_ORBITALS = 60
+"""Of one species, with which counting takes seconds to minutes."""
+
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of pictures."""
 
@@ -246,6 +249,8 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> No
         problem = source.problem(each)
         device, shares = ("cpu", ()) if gpu_gb is None else ("cuda", (MemoryShare(1e9 * gpu_gb),))
         try:
+            if len(problem.space.orbitals_p) > MANY_ORBITALS and sys.stderr.isatty():
+                typer.echo(f"counting the nonzeros of {each.title} ...", err=True)
             estimated, memory, backend = planned(each, problem, device, shares, ranks)
             typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
             if device == "cpu" and each.solver.device.startswith("cuda"):

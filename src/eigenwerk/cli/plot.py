@@ -78,7 +78,7 @@ def plot(
     target = _target(output, kind)
     if parts not in PARTS:
         raise InputError(f"--parts {parts}: no such choice. Take one of {', '.join(PARTS)}.")
-    from eigenwerk.perf.looking.choice import Options, named, pictures_of
+    from eigenwerk.perf.looking.choice import Options, named, pictures_of, why_missing
     from eigenwerk.perf.looking.dos_plot import parse_atoms
     from eigenwerk.perf.looking.folder import RunFolder
 
@@ -90,7 +90,7 @@ def plot(
     if wanted:
         pictures = [picture for words in wanted for picture in named(run, words)]
         for picture in pictures:
-            if reason := picture.missing(run, options):
+            if reason := why_missing(picture, run, options):
                 raise InputError(f"{folder}: no picture of {picture.name}: {reason}.")
     else:
         pictures = pictures_of(run, options)
@@ -120,8 +120,12 @@ def _draw_all(run: "RunFolder", options: "Options", pictures: list["Picture"], p
             failures.setdefault(f"{path} cannot be written ({error.strerror})", []).append(picture.name)
         else:
             typer.echo(f"{path}: {picture.meaning}")
-    if failures:
-        raise InputError("\n".join(f"No picture of {', '.join(names)}: {words}" for words, names in failures.items()))
+    told = [f"No picture of {', '.join(names)}: {words}" for words, names in failures.items()]
+    if run.vasprun_damage and run.vasprun_damage not in failures:
+        without = "Pictures of other files were drawn without what it says: how the run ended, the Fermi level."
+        told.append(f"{run.vasprun_damage} {without}")
+    if told:
+        raise InputError("\n".join(told))
 
 
 def _place(folder: Path, what: list[str]) -> tuple[Path, list[str]]:
@@ -132,8 +136,20 @@ def _place(folder: Path, what: list[str]) -> tuple[Path, list[str]]:
             return folder.parent, what
         return folder.parent, [kinds.get(folder.name, folder.name), *what]
     if not folder.exists() and folder.parent == Path("."):
+        _require_picture(str(folder))
         return Path("."), [str(folder), *what]
     return folder, what
+
+
+def _require_picture(words: str) -> None:
+    """Raise InputError for the first word where it is neither a path nor the name of a picture."""
+    from eigenwerk.perf.looking.choice import is_picture, known_pictures
+
+    if not is_picture(words):
+        raise InputError(
+            f"{words}: there is no such folder or file, and no picture of this name. Correct the path. "
+            f"{known_pictures()}"
+        )
 
 
 def _target(output: Path | None, kind: str) -> Path | None:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class RunOptions:
     """The command line of `eigenwerk run`, and when it began, by `time.monotonic`.  ranks, max_time, bands: None if not
-    given; seconds.  remark: on the number of ranks, where nobody has asked for it."""
+    given; seconds.  remark: on the number of ranks, where nobody has asked for it; anew: how a run that is over begins
+    again."""
 
     folder: Path
     output: Path | None
@@ -53,6 +54,7 @@ class RunOptions:
     vasp_exit_codes: bool = False
     restart: bool = False
     remark: str = ""
+    anew: str = "Leave --restart out to begin anew"
 
     @property
     def until(self) -> float | None:

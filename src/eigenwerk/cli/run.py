@@ -60,6 +60,9 @@ from eigenwerk.perf.plot_process import PlotProcess
 if TYPE_CHECKING:
     from eigenwerk.parallel.launch.start import StartRequest, Team
 
+SAVE_EVERY = 30.0
+"""Seconds between saved steps."""
+
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder with INCAR, POSCAR and KPOINTS.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where files go; default: DIR.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document, progress to stderr.")]
@@ -110,7 +113,7 @@ def run(
     as_json: AsJson = False,
     quiet: Quiet = False,
     no_plot: NoPlot = False,
-    save_every: SaveEvery = 30.0,
+    save_every: SaveEvery = SAVE_EVERY,
     ranks: Ranks = None,
     transport: Transport = "auto",
     device: Device = "auto",
@@ -145,13 +148,18 @@ def run(
         folder, output, as_json, quiet, no_plot, save_every, ranks, transport, device, reductions,
         None if max_time is None else seconds_of(max_time), grace, began, bands, vasp_exit_codes, restart,
     )  # fmt: skip
-    request = options.device_request()
+    compute(options, launch)
+
+
+def compute(options: RunOptions, launch: Launch) -> None:
+    """The command with options that have been read.  Raises Exit with the exit code."""
+    request, ranks = options.device_request(), options.ranks
     usual, inputs = 1, None
-    if not launch.starter and ranks is None and default_ranks(device) > 1:
+    if not launch.starter and ranks is None and default_ranks(options.device) > 1:
         inputs = _read(options)  # which errors are shown once, before there are ranks
         usual, remark = usual_ranks(inputs, options)
         options = replace(options, remark=remark)
-    count = ranks_to_start(launch, ranks, usual, transport, f"run {folder}")
+    count = ranks_to_start(launch, ranks, usual, options.transport, f"run {options.folder}")
     request.check_size(max(count, launch.size))
     if count > 1:
         _run_ranks(options, count, inputs or _read(options))
@@ -226,7 +234,7 @@ def _read(options: RunOptions) -> Inputs:
     ensure_writable(options.target)
     refuse_locked(options.target)
     if options.restart:
-        end_if_over(options.target / (PATH_STATE if inputs.images else STATE_FILE), inputs, options.as_json)
+        end_if_over(options.target / (PATH_STATE if inputs.images else STATE_FILE), inputs, options)
     return inputs
 
 

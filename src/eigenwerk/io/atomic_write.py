@@ -150,6 +150,15 @@ def ensure_writable(folder: str | Path) -> None:
         _remove(probe)
 
 
+def refuse_file(folder: str | Path) -> None:
+    """Raise InputError, as `ensure_writable` does, where a folder cannot be made because of a file; writes nothing."""
+    place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise InputError(f"cannot write to {folder}: it is a file. Choose another folder with --output.")
+    if any(above.exists() and not above.is_dir() for above in place.parents):
+        raise InputError(write_problem(folder, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))))
+
+
 def write_problem(path: str | Path, error: OSError) -> str:
     """Sentence for the user: what cannot be written, why, and what to do."""
     reason = _REMEDIES.get(error.errno or 0, f"{error.strerror or error}. Choose another folder with --output")

@@ -35,6 +35,9 @@ LABEL = 512
 CHUNK = 1 << 24
 """Bytes that are read at once for the checksum."""
 
+ANEW = "start from scratch with ISTART = 0"
+"""How a run of electrons begins without a state."""
+
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 """The first bytes of HDF5 data, and of files of the first two versions."""
 
@@ -120,13 +123,13 @@ def _sum_behind_label(file: BinaryIO) -> tuple[int, int]:
     return os.fstat(file.fileno()).st_size, crc32
 
 
-def _read_label(path: str | Path, first: bytes) -> tuple[StateHeader, int, int]:
+def _read_label(path: str | Path, first: bytes, anew: str = ANEW) -> tuple[StateHeader, int, int]:
     """What the first bytes of a file say: header, length and sum."""
     found = _LABEL.fullmatch(first.decode("ascii", "replace"))
     if found is None or f"{zlib.crc32(first.partition(b'label ')[0]):08x}" != found["own"]:
         raise DamageFound("the label in its first 512 bytes is damaged, or it is no state of eigenwerk")
     header = StateHeader(int(found["version"]), found["program"], found["created"], found["stamp"])
-    _refuse_newer(path, header)
+    _refuse_newer(path, header, anew)
     return header, int(found["bytes"]), int(found["sum"], 16)
 
 
@@ -166,17 +169,21 @@ class PatientFile(io.FileIO):
             return size or 0
 
 
-def read_state(path: str | Path, only: Collection[str] | None = None) -> dict[str, Any]:
+def read_state(path: str | Path, only: Collection[str] | None = None, anew: str = ANEW) -> dict[str, Any]:
     """Read a state back, or only its groups of the given names (those that are there).
+
+    anew: for messages, how one begins without it.
 
     Raises InputError if there is no such file, if it is no state of eigenwerk, of a newer version, cut off or damaged.
     """
-    return read_with_header(path, only)[1]
+    return read_with_header(path, only, anew)[1]
 
 
-def read_with_header(path: str | Path, only: Collection[str] | None = None) -> tuple[StateHeader, dict[str, Any]]:
+def read_with_header(
+    path: str | Path, only: Collection[str] | None = None, anew: str = ANEW
+) -> tuple[StateHeader, dict[str, Any]]:
     """The same and its header, from one look at the file."""
-    with _opened(path) as (header, file):
+    with _opened(path, anew) as (header, file):
         names = file.keys() if only is None else [name for name in file if name in only]
         seen: set[int] = set()
         return header, {name: get(file, name, seen) for name in names}
@@ -200,31 +207,31 @@ _DAMAGE = (DamageFound, OSError, RuntimeError, LookupError, ValueError, TypeErro
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[tuple[StateHeader, h5py.File]]:
+def _opened(path: str | Path, anew: str) -> Iterator[tuple[StateHeader, h5py.File]]:
     """An open state file that fits its label; problems found while opening or reading it become InputError.
 
     Sum and data come from the same open file: another one may get its name meanwhile.
     """
-    with _problems(path), open(path, "rb") as raw:
+    with _problems(path, anew), open(path, "rb") as raw:
         first = raw.read(LABEL)
         labelled = not first.startswith(_HDF5)
         if labelled:
-            header, *wanted = _read_label(path, first)
+            header, *wanted = _read_label(path, first, anew)
             size, crc32 = _sum_behind_label(raw)
             if [size, crc32] != wanted:
                 raise DamageFound(f"{size} bytes with CRC-32 {crc32:08x}, but it had {wanted[0]} with {wanted[1]:08x}")
         raw.seek(0)
         with h5py.File(raw, "r") as file:
             if not labelled:
-                header = _old_header(path, file)
+                header = _old_header(path, file, anew)
             yield header, file
 
 
 @contextmanager
-def _problems(path: str | Path) -> Iterator[None]:
+def _problems(path: str | Path, anew: str = ANEW) -> Iterator[None]:
     """Whatever is wrong with a file becomes an InputError."""
     if not Path(path).is_file():
-        raise InputError(f"{path}: no such file. Start without it (ISTART = 0), or give the folder that has it.")
+        raise InputError(f"{path}: no such file. Give the folder that has it, or {anew}.")
     try:
         yield
     except PermissionError as error:
@@ -233,11 +240,11 @@ def _problems(path: str | Path) -> Iterator[None]:
         raise InputError(
             f"{path}: not a whole state ({error}). eigenwerk renames a state only when it is complete, so the file was "
             "cut off or changed afterwards, perhaps by an interrupted copy or a full disk; nothing has been changed "
-            "now. Use another copy, or start from scratch with ISTART = 0."
+            f"now. Use another copy, or {anew}."
         ) from error
 
 
-def _old_header(path: str | Path, file: h5py.File) -> StateHeader:
+def _old_header(path: str | Path, file: h5py.File, anew: str = ANEW) -> StateHeader:
     """The header of a file without a label, which only the first two versions may lack."""
     if file.attrs.get("format") != FORMAT:
         raise InputError(
@@ -245,16 +252,16 @@ def _old_header(path: str | Path, file: h5py.File) -> StateHeader:
         )
     program, created = (str(file.attrs.get(name, "?")) for name in ("program_version", "created"))
     header = StateHeader(int(file.attrs["version"]), program, created)
-    _refuse_newer(path, header)
+    _refuse_newer(path, header, anew)
     if header.version >= LABELLED:
         raise DamageFound("its label is missing")
     return header
 
 
-def _refuse_newer(path: str | Path, header: StateHeader) -> None:
+def _refuse_newer(path: str | Path, header: StateHeader, anew: str) -> None:
     """Raise InputError unless this version of eigenwerk understands the file."""
     if header.version > VERSION:
         raise InputError(
             f"{path}: version {header.version} of the format, written by eigenwerk {header.program_version}; "
-            f"this eigenwerk reads up to version {VERSION}. Update eigenwerk, or start from scratch with ISTART = 0."
+            f"this eigenwerk reads up to version {VERSION}. Update eigenwerk, or {anew}."
         )

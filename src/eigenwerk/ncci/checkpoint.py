@@ -37,6 +37,9 @@ from eigenwerk.parallel.serial import ALONE
 
 STATE = "state.h5"
 
+ANEW = "remove its folder; the run then begins anew"
+"""For messages: what can be done without a checkpoint."""
+
 _NAME = re.compile(r"vector-[0-9]{4,}-[0-9]{5,}-[0-9a-f]{8}\.npy")
 
 _WHOLE = Number(int, 0)
@@ -102,7 +105,7 @@ class Checkpoint:
     def _saved_about(self) -> dict[str, Any]:
         """Of what is there, without the vectors that may be in the same file."""
         path = self.folder / STATE
-        about = read_state(path, only={"about"}).get("about") if path.exists() else None
+        about = read_state(path, only={"about"}, anew=ANEW).get("about") if path.exists() else None
         return about if isinstance(about, dict) else {}
 
     def save(self, state: LanczosState | DavidsonState) -> None:
@@ -171,7 +174,7 @@ class Checkpoint:
         if not (self.folder / STATE).exists():
             self._forget_vectors_except([])
             return None
-        saved = read_state(self.folder / STATE)
+        saved = read_state(self.folder / STATE, anew=ANEW)
         if not {"about", "names", "lanczos"} <= saved.keys() and not {"about", "davidson"} <= saved.keys():
             raise InputError(
                 f"The checkpoint in {self.folder} was written by another version of eigenwerk. Remove the folder; the "

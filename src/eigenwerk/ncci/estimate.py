@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.basis.counting import Counts, count, dimension, nonzeros_countable
+from eigenwerk.ncci.basis.counting import Counts, count, dimension, exceeds, nonzeros_countable
 from eigenwerk.ncci.basis.pair_counting import PairCounts, count_pairs
 from eigenwerk.ncci.basis.space import ManyBodySpace
 from eigenwerk.ncci.inputs import Case, SolverSettings, block_size
@@ -129,6 +129,11 @@ class Cost:
     def usual_seconds(self, block: int) -> float:
         """To build it and to make the products that a few lowest states take, in blocks of vectors."""
         return self.build_seconds + USUAL_PRODUCTS / block * self.product_seconds
+
+
+MOST_STATES = 10**12
+"""Larger spaces are refused before their nonzeros are counted, which takes minutes and more; the largest that were ever
+computed have some 4e10 states."""
 
 
 @dataclass(frozen=True)
@@ -297,6 +302,12 @@ def planned(
 ) -> tuple[Estimate, tuple[MemoryShare, ...], str]:
     """What a case costs each rank with a device, the memory that ranks may use, by machines or GPUs that differ in it,
     and the back end that it takes.  shares: what there is of it; none for this machine and all ranks on it."""
+    if exceeds(problem.space, MOST_STATES):
+        also = "" if case.max_excitation is None else f" Take less than Nmax = {case.max_excitation}."
+        raise InputError(
+            f"{case.path}: {case.title} has more than {MOST_STATES:.0e} many-body states, of which one vector takes "
+            f"{8e-12 * MOST_STATES:g} TB: more than any machine computes, and nonzeros are not counted.{also}"
+        )
     refuse_too_many(case, counts_of(problem.space, valence=problem.whole)[0], ranks)
     estimated = estimate(problem, case.solver, case.states, device, ranks)
     memory = memory_of(case.solver, shares, ranks)

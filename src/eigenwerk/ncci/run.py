@@ -152,6 +152,8 @@ def run_case(
         "scheme": scheme.name,
         "tolerance": case.solver.tolerance,
     } | operator.shared_about
+    states = f"{case.states} state{'s' if case.states > 1 else ''}"
+    say(f"observing  {', '.join(['J', *case.observables])} of {states}")
     with span("observables"):
         levels, found, vectors_nb = _levels(case, problem, operator, parts, estimated, found, about, solver)
         overlaps = {} if known is None else _overlaps(found.vectors_knx[0], *known, operator.sum)

@@ -39,6 +39,7 @@ def test_a_crystal_ends_in_a_cell_that_its_plane_waves_fit(folder):
     assert not (folder / "eigenwerk.h5").exists()
     again = relax(folder)
     assert again.returncode == 0 and again.stdout.count("Nothing is left to do") == len(rounds)
+    assert "--restart" not in again.stdout and f"Remove {folder / 'relaxed'} to begin anew." in again.stdout
 
 
 def test_a_cell_with_a_vacuum_stays(folder):
@@ -75,3 +76,29 @@ def test_rounds_of_another_relaxation_are_not_gone_on_with(folder, capsys):
     (place / "INCAR").write_text("ENCUT = 300\n")
     assert main(["relax", str(folder)]) == 2
     assert "is of another relaxation" in capsys.readouterr().err
+
+
+@pytest.fixture
+def path(folder):
+    """The folder with IMAGES, and two different structures with one between."""
+    for number, place in enumerate((0.25, 0.26, 0.27)):
+        (folder / f"{number:02d}").mkdir()
+        text = (folder / "POSCAR").read_text().replace(".25 .25 .25", f"{place} {place} .25")
+        (folder / f"{number:02d}" / "POSCAR").write_text(text)
+    (folder / "POSCAR").unlink()
+    with (folder / "INCAR").open("a") as incar:
+        incar.write("IMAGES = 1\nIBRION = 2\n")
+    return folder
+
+
+def test_a_path_is_not_relaxed_and_nothing_is_written(path, capsys):
+    assert main(["relax", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert "`eigenwerk relax` does not relax paths" in err and "`eigenwerk run` computes paths" in err
+    assert not (path / "relaxed").exists()
+
+
+@pytest.mark.parametrize("words", [["--max-time", "1e"], ["--device", "foo"], ["--transport", "foo"]])
+def test_options_that_mean_nothing_are_refused_before_anything_is_written(folder, capsys, words):
+    assert main(["relax", str(folder), *words]) == 2
+    assert words[1] in capsys.readouterr().err and not (folder / "relaxed").exists()

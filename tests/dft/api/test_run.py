@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import pickle
 import subprocess
 import sys
 
@@ -95,3 +96,21 @@ def test_check_does_not_wait_for_it(repository):
     words = "import sys; from eigenwerk import dft; from eigenwerk.dft.inputs.inputs import read_inputs; "
     words += "assert 'torch' not in sys.modules; dft.run; assert 'torch' in sys.modules and 'ase' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", words], cwd=repository).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [{"start": "x"}, {"start": 123}, {"bands": 5}, {"device": 5}, {"folder": 123}, {"on_step": 5}, {"threads": -1},
+     {"threads": 0}, {"threads": 2.5}, {"threads": True}, {"threads": 10**6}],
+)  # fmt: skip
+def test_an_argument_of_another_kind_is_told_by_its_name(argument):
+    with pytest.raises(InputError, match=next(iter(argument))):
+        dft.run(silicon(), kpts=(1, 1, 1), **argument, **SETTINGS)
+
+
+def test_a_result_goes_to_other_processes_and_is_a_start_there(result):
+    there = pickle.loads(pickle.dumps(result))
+    assert there.free_energy_eV == result.free_energy_eV
+    assert (there.forces_eV_per_A == result.forces_eV_per_A).all()
+    again = dft.run(silicon(), kpts=(2, 2, 1), start=there, **SETTINGS)
+    assert again.converged and again.free_energy_eV == pytest.approx(result.free_energy_eV, abs=1e-5)

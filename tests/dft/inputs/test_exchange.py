@@ -62,7 +62,7 @@ def test_tags_mean_the_usual_hybrids(read, lines, functional, hybrid, title):
 
 def test_hybrids_have_more_steps_unless_nelm_says_how_many(read):
     hybrid, given, plain = read("HFSCREEN = 0.2\n"), read("HFSCREEN = 0.2\nNELM = 70\n"), read("LHFCALC = .FALSE.\n")
-    assert [one.parameters.max_steps for one in (hybrid, given, plain)] == [200, 70, 60]
+    assert [one.parameters.max_steps for one in (hybrid, given, plain)] == [200, 70, 120]
     rows = {one.tag: (one.value, one.origin) for one in hybrid.settings}
     assert rows["NELM"] == (200, "LHFCALC")
 

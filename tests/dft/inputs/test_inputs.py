@@ -122,7 +122,7 @@ def test_default_cutoff_is_the_largest_recommendation_and_names_its_data_set(rea
 def test_defaults_are_those_of_the_table(read):
     given = read("").parameters
     assert (given.precision, given.functional, given.spins, given.ismear) == ("Normal", "PE", 1, 1)
-    assert (given.max_steps, given.min_steps, given.frozen_steps) == (60, 2, 0)
+    assert (given.max_steps, given.min_steps, given.frozen_steps) == (120, 2, 0)
     assert given.energy_tolerance * HARTREE_EV == pytest.approx(1e-4)
     assert given.width * HARTREE_EV == pytest.approx(0.2)
     assert (given.symmetry_level, given.wave_grid, given.fine_grid) == (2, None, None)

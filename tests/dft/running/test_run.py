@@ -469,6 +469,9 @@ def test_advice_fits_the_trouble():
     falling = advice(steps_with([1, 0.3, 0.1, 0.03, 0.01, 0.003]), tags)
     assert len(falling) == 1 and "NELM = 120" in falling[0] and "ISTART = 1" in falling[0]
     stuck = " ".join(advice(steps_with([1, 2, 1, 2, 1, 2, 1, 2]), tags))
+    assert "tetrahedra" not in stuck
+    cycle = advice(steps_with([0.04, 0.25, 0.24, 0.04, 0.25, 0.24, 0.09]), tags | {"ISMEAR": -5})
+    assert "ISMEAR = -4" in cycle[0] and not any("getting better" in words for words in cycle)
     assert "AMIX = 0.2" in stuck and "AMIX_MAG = 0.8" in stuck and "SIGMA = 0.2" in stuck
     calm = " ".join(advice(steps_with([1, 2, 1, 2, 1, 2, 1, 2]), tags | {"ISPIN": 1, "SIGMA": 0.2}))
     assert "AMIX_MAG" not in calm and "SIGMA" not in calm

@@ -81,7 +81,11 @@ def test_cartesian_points_stay_the_same_points(folder):
     assert again.kpoints.weight_k == pytest.approx(inputs.kpoints.weight_k)
 
 
-@pytest.mark.parametrize(("reach", "count", "words"), [(0.0, 7, "--range 0"), (0.4, 7, "at most 0.3"), (0.06, 4, "5")])
+@pytest.mark.parametrize(
+    ("reach", "count", "words"),
+    [(0.0, 7, "--range 0"), (0.4, 7, "at most 0.3"), (0.06, 4, "5"),
+     (0.06, 31, "at most 30 volumes"), (0.06, 100000, "--points 100000")],
+)  # fmt: skip
 def test_ranges_without_a_curve_are_refused(folder, reach, count, words):
     with pytest.raises(InputError, match=words):
         volumes(folder(), reach, count)

@@ -278,3 +278,10 @@ def test_a_relaxation_goes_on_to_the_last_bit(stop, settings):
     assert len(rest) == len(whole) - stop
     for one, other in zip(rest, whole[stop:], strict=True):
         assert np.array_equal(one.scaled_ac, other.scaled_ac) and np.array_equal(one.lattice_cv, other.lattice_cv)
+
+
+@pytest.mark.parametrize(("force", "words"), [(1e3, "at rest after 1 point: "), (1e-9, "not at rest after 1 point")])
+def test_one_point_is_not_called_points(force, words):
+    relax = mover(crystal(rattle=0.1), force_tolerance=force, most_points=1)
+    drive(relax, Pairwise())
+    assert relax.status.startswith(words) and "1 points" not in relax.status

@@ -115,6 +115,9 @@ def test_steps_run_out_and_a_band_that_is_not_to_move_is_computed_once():
     band = band_between(first, last, most_points=2, force_tolerance=1e-6)
     drive(band, Pairwise())
     assert not band.finished and band.status.startswith("not at rest after 2 steps")
+    short = band_between(first, last, most_points=1, force_tolerance=1e-6)
+    drive(short, Pairwise())
+    assert short.status.startswith("not at rest after 1 step:")
     still, surface = band_between(first, last, most_points=0), Pairwise()
     drive(still, surface)
     assert still.finished and surface.calls == 5

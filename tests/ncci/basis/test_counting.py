@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.basis.counting import count, dimension, nonzeros_countable
+from eigenwerk.ncci.basis.counting import count, dimension, exceeds, nonzeros_countable
 from eigenwerk.ncci.basis.manybody import many_body_basis
 from eigenwerk.ncci.basis.space import Truncation, no_core_space, valence_space
 from eigenwerk.ncci.orbitals import Orbitals
@@ -62,6 +62,13 @@ def test_dimension_with_limits_per_species_is_that_of_the_basis():
     assert nonzeros_countable(common) and not nonzeros_countable(space)
     with pytest.raises(InputError, match="dimension alone"):
         count(space)
+
+
+def test_parts_of_a_space_tell_that_it_is_too_large():
+    space = no_core_space(3, 3, 8, 0)
+    states = dimension(space)
+    assert exceeds(space, states - 1) and not exceeds(space, states) and exceeds(space, 10)
+    assert exceeds(no_core_space(8, 8, 14, 0), 10**9)
 
 
 def test_a_space_without_states_is_counted_as_empty():

@@ -11,7 +11,17 @@ def test_an_exponential_is_found_exactly():
     sizes = [2, 4, 6, 8]
     energies = [-30.0 + 7 * math.exp(-0.4 * size) for size in sizes]
     limit = extrapolated(sizes, energies)
-    assert limit.energy == pytest.approx(-30.0, abs=1e-10) and limit.spread == pytest.approx(0, abs=1e-9)
+    assert limit.energy == pytest.approx(-30.0, abs=1e-10)
+    assert limit.spread == pytest.approx((energies[-1] + 30) / 2), "half of the way, however well the ratios agree"
+
+
+@pytest.mark.parametrize(
+    "energies", [[-5.9384, -7.1981, -7.7963, -8.0776], [-4.9879, -6.4814, -7.2222, -7.5845]], ids=["24 MeV", "40 MeV"]
+)
+def test_ratios_that_agree_by_chance_do_not_make_a_small_error_bar(energies):
+    """3H with NNLOopt, -8.249 MeV (Ekstrom et al. 2013): two ratios alike to a hundredth, the limit 0.1 and 0.3 off."""
+    limit = extrapolated([4, 6, 8, 10], energies)
+    assert abs(limit.energy + 8.249) < 2 * limit.spread
 
 
 def test_the_error_bar_is_how_far_the_last_point_moves_the_limit():

@@ -117,6 +117,16 @@ def test_words_of_the_user_are_text_and_not_page(seen, tmp_path):
 def test_runs_of_vasp_and_other_folders_are_refused(shared_dir, tmp_path):
     with pytest.raises(InputError, match=r"vasprun.xml: of vasp 5\.2\.12.*eigenwerk plot"):
         report(RunFolder(shared_dir / "reference" / "vasp_outputs" / "li_relax"))
+    (tmp_path / "neb.json").write_text("{}")  # of a path, whose first end was not computed
+    for name in ("00", "01", "02"):
+        (tmp_path / name).mkdir()
+    for name in ("01", "02"):
+        (tmp_path / name / "vasprun.xml").write_text("<x")
+    with pytest.raises(InputError, match=r"own \(01, 02\): give one, like .*/01\. It has neb\.json: `eigenwerk plot`"):
+        report(RunFolder(tmp_path))
+    (tmp_path / "neb.json").unlink()
+    for name in ("01", "02"):
+        shutil.rmtree(tmp_path / name)
     with pytest.raises(InputError, match="no run to report"):
         report(RunFolder(tmp_path))
     (tmp_path / "eos.json").write_text("{}")

@@ -47,33 +47,37 @@ def finish(
     raise typer.Exit(_exit_code(result, number, options.vasp_exit_codes))
 
 
-def end_if_over(path: Path, inputs: Inputs, as_json: bool) -> None:
+def end_if_over(path: Path, inputs: Inputs, options: RunOptions) -> None:
     """A run that is over needs no going on: that is no mistake of a script that goes on until it is.
 
-    Of one point it is not over if INCAR asks for something else now: a hybrid after PBE, a smaller EDIFF.  path: the
-    state of the run.  Raises Exit with code 0, after a line, or a document that says it.
+    Of one point it is not over if the input asks for something else now: a hybrid after PBE, a smaller EDIFF, other
+    k-points or places, ionic steps.  path: the state of the run.  Raises Exit with code 0, after a line, or a document
+    that says it.
     """
     from eigenwerk.io.hdf5_state import read_with_header
+    from eigenwerk.perf.looking.folder import BANDS
 
-    found = read_with_header(path, only=("motion", "parameters", "status"))[1] if path.is_file() else {}
+    parts = ("motion", "parameters", "status", "structure", "kpoints", "setups")
+    found = read_with_header(path, only=parts)[1] if path.is_file() else {}
     motion, status = found.get("motion"), found.get("status") or {}
     over = motion.get("finished") if isinstance(motion, dict) else status.get("converged")
-    if over is True and not isinstance(motion, dict) and inputs.motion is None:
-        over = not inputs.changes_since(found.get("parameters") or {})
+    if over is True and not isinstance(motion, dict) and not inputs.images:
+        over = inputs.motion is None and not inputs.changes_since(found.get("parameters") or {})
+        lacking = bool(inputs.bands.lists) and not (path.parent / BANDS).is_file()
+        over = over and not lacking and not inputs.other_point(found)
     if over is not True:
         return
     words = (motion or {}).get("status") or status.get("words")
     if isinstance(motion, dict) and (changes := _changes(inputs, found, motion)):
         raise InputError(
             f"{path}: the run with these atoms is over ({words}), and what it was asked is not what is asked now: "
-            f"{', '.join(changes)}. Leave --restart out to begin anew, with CONTCAR as POSCAR where the atoms are to "
-            "begin where they are."
+            f"{', '.join(changes)}. {options.anew}, with CONTCAR as POSCAR where the atoms are to begin where they are."
         )
     print(
-        f"Nothing is left to do: {path} is of a run that is over ({words}). Leave --restart out to begin anew.",
-        file=sys.stderr if as_json else sys.stdout,
+        f"Nothing is left to do: {path} is of a run that is over ({words}). {options.anew}.",
+        file=sys.stderr if options.as_json else sys.stdout,
     )
-    if as_json:
+    if options.as_json:
         stamp = stamp_of(path)
         name, version = (PATH_FORMAT, PATH_VERSION) if inputs.images else (JSON_FORMAT, JSON_VERSION)
         document = {

@@ -23,12 +23,13 @@ from eigenwerk.cli.series.words import (
     draw,
     kept_when_interrupted,
     one_rank,
-    require_places,
+    require_options,
     reused,
     write_document,
 )
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError, InputError
+from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.perf.looking.series_plot import converge_figure
 
@@ -78,9 +79,10 @@ def converge(
     voice, target = Voice(as_json), output or folder
     inputs = read_inputs(folder)
     inputs.raise_on_errors()
-    if not dry_run:
-        require_places(target, plot)
+    require_options(target, plot, device)
     planned = _planned(inputs, encut, kpoints, sigma, voice)
+    if not dry_run:
+        ensure_writable(target)
     voice(
         f"{formula(inputs.poscar.symbols)}: {inputs.kpoints.source}, ENCUT = {float(str(inputs.setting('ENCUT'))):g} eV"
     )

@@ -23,12 +23,13 @@ from eigenwerk.cli.series.words import (
     draw,
     kept_when_interrupted,
     one_rank,
-    require_places,
+    require_options,
     reused,
     write_document,
 )
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError
+from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.perf.looking.series_plot import eos_figure, eos_title
 
@@ -65,12 +66,13 @@ def eos(
     voice, target = Voice(as_json), output or folder
     inputs = read_inputs(folder)
     inputs.raise_on_errors()
-    if not dry_run:
-        require_places(target, plot)
+    require_options(target, plot, device)
     from eigenwerk.dft.series.eos import doubts, equation_of_state, pressure_mismatch, vacuum_doubt, volumes
     from eigenwerk.dft.series.points import finished_points, mark_of
 
     series = volumes(inputs, reach, points)
+    if not dry_run:
+        ensure_writable(target)
     voice(f"{formula(inputs.poscar.symbols)}: {_described(inputs)}")
     voice(*cost_lines([changed for _, changed in series], device))
     if stretched := vacuum_doubt(inputs):

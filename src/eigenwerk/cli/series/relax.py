@@ -5,21 +5,26 @@ Exit codes are those of `eigenwerk run`.
 """
 
 import shutil
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from eigenwerk.cli.run import Device, MaxTime, Quiet, Ranks, Transport, run
+from eigenwerk.cli.ranks import RunOptions
+from eigenwerk.cli.run import SAVE_EVERY, Device, MaxTime, Quiet, Ranks, Transport, compute, seconds_of
 from eigenwerk.dft.crystal.structure import vacuum
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
-from eigenwerk.dft.series.variants import incar_with
+from eigenwerk.dft.series.variants import incar_with, refuse_path
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, write_text
 from eigenwerk.io.vasp.poscar import parse_poscar, read_poscar
 from eigenwerk.parallel.launch.environment import find_launch
+from eigenwerk.parallel.transports.table import REDUCTION_METHODS
+from eigenwerk.parallel.watch.coordinator import GRACE
 from eigenwerk.units import BOHR_ANGSTROM
 
 SENSIBLE: Mapping[str, str] = {"NSW": "150", "IBRION": "2", "EDIFF": "1E-5", "EDIFFG": "-0.01"}
@@ -63,6 +68,12 @@ def relax(
     if launch.several:
         raise InputError(f"{launch.starter} has started {launch.size} of it. Start it once, with --ranks.")
     target = folder / "relaxed" if output is None else output
+    options = RunOptions(
+        target, None, False, quiet, False, SAVE_EVERY, ranks, transport, device, REDUCTION_METHODS[0].name,
+        None if max_time is None else seconds_of(max_time), GRACE, time.monotonic(), restart=True,
+        anew=f"Remove {target} to begin anew",
+    )  # fmt: skip
+    options.device_request()  # whose errors come before anything is written
     texts = _round_texts(folder)
     ensure_writable(target)
     for number in range(1, MOST_ROUNDS + 1):
@@ -71,7 +82,7 @@ def relax(
         if not quiet:
             print(f"Round {number}: {place}\n")
         try:
-            run(place, ranks=ranks, transport=transport, device=device, max_time=max_time, quiet=quiet, restart=True)
+            compute(replace(options, folder=place, began=time.monotonic()), launch)
         except typer.Exit as end:
             if end.exit_code:
                 raise
@@ -94,6 +105,7 @@ def _round_texts(folder: Path) -> dict[str, str]:
     """The files of the first round: those of the folder, with the tags that INCAR leaves out."""
     inputs = read_inputs(folder)
     inputs.raise_on_errors()
+    refuse_path(inputs, "`eigenwerk relax` does not relax paths")
     given = inputs.incar.values
     if given.get("IBRION") in (-1, 0, 5, 6):
         raise InputError(

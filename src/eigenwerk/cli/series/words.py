@@ -15,7 +15,7 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.machine import H200, Machine, processor
 from eigenwerk.dft.plan.plan import make_plan
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import ensure_writable, write_text
+from eigenwerk.io.atomic_write import refuse_file, write_text
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import find_launch, wished_threads
 from eigenwerk.parallel.main_memory import installed_memory
@@ -108,11 +108,12 @@ def reused(known: int, count: int, path: Path) -> list[str]:
     )
 
 
-def require_places(target: Path, plot: Path | None) -> None:
-    """Raise InputError, before anything is computed, where files could not be written."""
-    ensure_writable(target)
+def require_options(target: Path, plot: Path | None, device: str) -> None:
+    """Raise InputError, before anything is said or written, for options that mean nothing, of a dry run as well."""
+    DeviceRequest(device)
     if plot is not None:
         require_suffix(plot, "--plot")
+    refuse_file(target)
 
 
 def draw(figure: Callable[[], "Figure"], wanted: Path | None, usual: Path, voice: Voice) -> None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from eigenwerk.dft.api.arguments import check_arguments
 from eigenwerk.dft.api.keywords import Settings
 from eigenwerk.dft.api.result import Result
 from eigenwerk.dft.api.settings import inputs_of
@@ -104,6 +105,7 @@ def solve(
             f"{launch.starter} has started this script as one of {launch.size} ranks, and from Python a calculation "
             "has one. Start the script once, or write a folder (folder=...) and compute it by `eigenwerk run`."
         )
+    check_arguments(bands, folder, start, device, threads, on_step)
     poscar, moments, charge = structure_given(structure)
     if folder is None:
         settings = {**IN_MEMORY, **settings}

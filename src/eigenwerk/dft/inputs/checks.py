@@ -110,6 +110,10 @@ def check_vacuum(
         findings.note(incar.file, f"a molecule with {electrons:g} electrons has an unpaired spin", "Set ISPIN = 2.")
 
 
+NARROW = 3.0
+"""Å without atoms along an axis, more than atoms of one thing are apart."""
+
+
 def check_charge(structure: Structure, charge: float, incar: Incar, findings: Findings) -> None:
     """A word about what a charge is not defined with, and EPSILON without a charge."""
     if abs(charge) <= NEUTRAL:
@@ -117,13 +121,17 @@ def check_charge(structure: Structure, charge: float, incar: Incar, findings: Fi
             message = "it acts only in a charged cell, on the corrections that are reported"
             findings.add(incar.problem("EPSILON", message, severity="note"))
         return
-    empty = int((vacuum(structure) >= APART / BOHR_ANGSTROM).sum())
+    gaps_c = vacuum(structure) * BOHR_ANGSTROM
+    empty = int((gaps_c >= APART).sum())
     if 0 < empty < 3:
         message = (
             f"a charged {'slab' if empty == 1 else 'chain'}: the background fills the vacuum, and energy, levels and "
             "work function change with its width without limit; no correction is given"
         )
         remedy = "Keep the cell neutral, or put a counter charge into it."
+        narrow = [f"{gap:.1f} Å along axis {c + 1}" for c, gap in enumerate(gaps_c) if NARROW < gap < APART]
+        if len(narrow) == 3 - empty:
+            remedy += f" If this is a molecule, its box is too small: {', '.join(narrow)} of {APART:g}."
         findings.add(incar.problem("NELECT", message, remedy, severity="warning"))
 
 

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts
 from eigenwerk.dft.crystal.kpoints import KPoints
@@ -39,6 +41,9 @@ from eigenwerk.io.vasp.volumetric import read_head
 from eigenwerk.io.vasp.wavecar import read_wavecar
 
 Part = TypeVar("Part")
+
+SAME = 1e-7
+"""Largest difference of lattice vectors (bohr), places and k-points (fractions) that are the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +110,29 @@ class Inputs:
         now = asdict(self.parameters)
         changes = [tags for tags in changed_tags(before, now) if tags != USER_TAGS["mixing"]]
         return changes + ["a smaller EDIFF"] * (now["energy_tolerance"] < before.get("energy_tolerance", 0.0))
+
+    def other_point(self, found: Mapping[str, Any]) -> bool:
+        """Whether a state (its structure, k-points, data sets and parameters) is of another calculation than this.
+
+        Another number of bands counts, and so do projections on atoms, of which the state knows nothing.
+        """
+        structure, kpoints, before = self.structure, self.kpoints, found.get("structure") or {}
+        if list(before.get("symbols", ())) != list(structure.symbols):
+            return True
+        sets = found.get("setups") or {}
+        if any(sets.get(symbol, {}).get("md5") != data.header.md5 for symbol, data in self.data.items()):
+            return True
+        parameters, now = found.get("parameters") or {}, self.parameters
+        unprojected = now.projection is not None and parameters.get("projection") is None
+        if parameters.get("bands") != now.bands or unprojected:
+            return True
+        away_ac = np.asarray(before["scaled_ac"]) - structure.scaled_ac
+        then = found.get("kpoints") or {}
+        pairs = (
+            (before["lattice_cv"], structure.lattice_cv), (away_ac - np.round(away_ac), np.zeros_like(away_ac)),
+            (then.get("point_kc", ()), kpoints.point_kc), (then.get("weight_k", ()), kpoints.weight_k),
+        )  # fmt: skip
+        return any(np.shape(old) != np.shape(new) or np.abs(np.subtract(old, new)).max() > SAME for old, new in pairs)
 
     @property
     def poscar(self) -> Poscar:
@@ -188,9 +216,11 @@ def read_inputs(
 
     output_folder: where results of an earlier run may lie; by default the folder itself.  texts: of the folder, where
     they have been read already.  bands: a path by names of points, or "auto" (`crystal.k_path.standard_path`).
-    Raises InputError only if there is no such folder; call `Inputs.raise_on_errors` before a run.
+    Raises InputError only if it is no folder; call `Inputs.raise_on_errors` before a run.
     """
     folder = Path(folder)
+    if os.path.isfile(folder):
+        raise InputError(f"{folder}: it is a file. Give its folder ({folder.parent}) with INCAR, POSCAR and KPOINTS.")
     if not os.path.isdir(folder):
         raise InputError(f"{folder}: there is no such folder. Give a folder with INCAR, POSCAR and KPOINTS.")
     findings, texts = Findings(), read_texts(folder) if texts is None else texts

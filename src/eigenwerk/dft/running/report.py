@@ -293,6 +293,9 @@ def _listed(array: np.ndarray | None) -> list[Any] | None:
 LAST_CHANGES, ROUNDING = 5, 1e-9
 """Steps of which none changed the free energy by more, eV: there is nothing left to converge."""
 
+CORRECTED = (-5, -15)
+"""ISMEAR of tetrahedra with Blöchl's correction: -4 and -14 are those without it."""
+
 
 def advice(steps: tuple[StepRecord, ...], tags: Mapping[str, Any], warnings: tuple[str, ...] = ()) -> tuple[str, ...]:
     """What to change in INCAR when self-consistency was not reached, most promising first.
@@ -311,6 +314,11 @@ def advice(steps: tuple[StepRecord, ...], tags: Mapping[str, Any], warnings: tup
             f"{small:.0e} eV, which is rounding. Set EDIFF = 1E-8 (it was {float(tags['EDIFF']):g})"
         )
         return tuple(ideas)
+    if int(tags["ISMEAR"]) in CORRECTED:
+        ideas.append(
+            f"tetrahedra without Blöchl's correction, which jumps where tetrahedra are large: ISMEAR = "
+            f"{int(tags['ISMEAR']) + 1}, or a denser mesh in KPOINTS"
+        )
     amix = float(tags.get("AMIX", 0.4))
     ideas.append(f"smaller steps of the density: AMIX = {_half(amix, 0.1):g} (it was {amix:g})")
     if int(tags["ISPIN"]) == 2:
@@ -331,7 +339,9 @@ def _falls(steps: tuple[StepRecord, ...], window: int = 6) -> bool:
     if len(residuals) < window:
         return True
     half = window // 2
-    return min(residuals[-half:]) < 0.7 * min(residuals[-window:-half])
+    best = min(residuals[-half:])
+    # a cycle falls again and again, and never lower
+    return best < 0.7 * min(residuals[-window:-half]) and best == min(residuals)
 
 
 def _half(value: float, least: float) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -73,6 +74,14 @@ class Progress:
     solver: Mapping[str, Any]
     precision: Mapping[str, Any]
     mixer: Memory
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Results travel to other processes (pickle), where the memory is what it is now."""
+        return {**vars(self), "mixer": partial(_kept, self.mixer())}
+
+
+def _kept(memory: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    return memory
 
 
 @dataclass(frozen=True)

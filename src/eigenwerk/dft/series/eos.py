@@ -22,6 +22,10 @@ TOLERANCE = 1e-7
 differences."""
 
 LARGEST_RANGE = 0.3
+
+MOST = 30
+"""Points of one curve; more are taken for a mistake."""
+
 MAGNETIC = 0.1
 """Moment, Bohr magnetons for each atom, that counts as one."""
 
@@ -118,6 +122,10 @@ def volumes(inputs: Inputs, reach: float, count: int) -> list[tuple[float, Input
     if count < FEWEST:
         raise InputError(
             f"--points {count}: the curve has four parameters; at least {FEWEST} points give an error too."
+        )
+    if count > MOST:
+        raise InputError(
+            f"--points {count}: at most {MOST} volumes are computed, and 7 to 11 make a good curve. Give fewer."
         )
     tags = sharp_enough(inputs, TOLERANCE * len(inputs.poscar.symbols))
     tags |= {"ENCUT": repr(float(str(inputs.setting("ENCUT")))), "NBANDS": inputs.size.bands}

@@ -21,11 +21,19 @@ LEFT_OUT = {"LORBIT", "LAECHG", "LVTOT", "LVHAR", "LELF", "LPARD", "NEDOS"}
 def require_series(inputs: Inputs) -> None:
     """Raise InputError for a folder of which there is no series."""
     inputs.raise_on_errors()
+    refuse_path(inputs, "a series is computed of one structure")
     if inputs.fixed_density:
         raise InputError(
             f"{inputs.folder}: INCAR keeps the density (ICHARG = {inputs.setting('ICHARG')}), and the energy of a "
             "density that is kept does not follow a change. Remove ICHARG."
         )
+
+
+def refuse_path(inputs: Inputs, reason: str) -> None:
+    """Raise InputError, with the reason, for a folder whose IMAGES make it a path between two structures."""
+    if inputs.images:
+        remedy = "`eigenwerk run` computes paths; for one structure make a folder with its POSCAR, without IMAGES."
+        raise InputError(str(inputs.incar.problem("IMAGES", f"the folder is that of a path, and {reason}", remedy)))
 
 
 def variant(inputs: Inputs, tags: Mapping[str, object], kpoints: str | None = None, scale: float = 1.0) -> Inputs:

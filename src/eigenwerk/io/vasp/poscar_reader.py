@@ -148,7 +148,8 @@ class PoscarReader:
             if not is_int(token) and not is_number(token):
                 break
             if not is_int(token) or int(token) < 1:
-                raise self.error(f"{token} is not a number of atoms; write whole numbers above zero.")
+                missing = " If this is a position, a line Direct or Cartesian is missing above it." if found else ""
+                raise self.error(f"{token} is not a number of atoms; write whole numbers above zero.{missing}")
             found.append(int(token))
         if not found:
             raise self.error("there are no numbers of atoms; write one whole number for each species.")

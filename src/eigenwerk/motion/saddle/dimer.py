@@ -148,12 +148,13 @@ class Dimer:
         return what
 
     def _end(self, largest: float) -> str:
-        curvature = float("nan") if self.curvature is None else self.curvature
-        words = f"largest force {largest:.2e} eV/Å, curvature {curvature:.3f} eV/Å²"
+        shape = "not known yet" if self.curvature is None else f"{self.curvature:.3f} eV/Å²"
+        words = f"largest force {largest:.2e} eV/Å, curvature {shape}"
+        counted = f"{self.points} point{'' if self.points == 1 else 's'}"
         if self._arrived:
             self.finished = True
-            return f"at a saddle point after {self.points} points: {words}"
-        return f"not at a saddle point after {self.points} points: {words}"
+            return f"at a saddle point after {counted}: {words}"
+        return f"not at a saddle point after {counted}: {words}"
 
     def state(self) -> dict[str, Any]:
         return {

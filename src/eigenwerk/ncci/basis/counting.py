@@ -6,7 +6,7 @@ avoid the jumping states follows by division by (1 + t x^w y^2m) of each of them
 parity) only, so jumping states are grouped into classes by these.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations_with_replacement
 
@@ -83,6 +83,18 @@ def count(space: ManyBodySpace, like_j_even: bool = False) -> Counts:
 def dimension(space: ManyBodySpace) -> int:
     """The number of states of a space."""
     return _Numbers(_counted(space)).states()
+
+
+def exceeds(space: ManyBodySpace, most: int) -> bool:
+    """Whether there are more states than `most`: told by small parts of a space, if these have more already."""
+    limits, least = space.truncation, sum(space.lowest_weights())
+    room = 4
+    while least + room < limits.max_total:
+        part = replace(limits, max_total=least + room)
+        if dimension(replace(space, truncation=part)) > most:
+            return True
+        room += 4
+    return dimension(space) > most
 
 
 def determinant_tables(space: ManyBodySpace) -> tuple[list[np.ndarray], list[np.ndarray]]:

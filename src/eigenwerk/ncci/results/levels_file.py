@@ -14,6 +14,9 @@ from eigenwerk.ncci.results.levels import Levels
 
 KIND = "ncci-levels"
 
+ANEW = "run the case again"
+"""For messages: what can be done without a file."""
+
 _STATES = Array("real", "n", gaps=True)
 
 LEVELS = Group({
@@ -59,7 +62,7 @@ def read_levels(path: str | Path) -> Levels:
     """
     path = _file(path)
     names = set(Levels.__dataclass_fields__)
-    state = read_state(path, only=names | {"kind"})
+    state = read_state(path, only=names | {"kind"}, anew=ANEW)
     kind = state.pop("kind", None)
     if not isinstance(kind, str) or kind != KIND:
         raise InputError(f"{path} holds no levels of a nucleus. Name a levels.h5 that `eigenwerk ncci run` wrote.")
@@ -90,7 +93,7 @@ def read_vectors(path: str | Path) -> np.ndarray:
     """The vectors (n, b) of a file.  Raises InputError if it holds none."""
     path = _file(path)
     try:
-        tree = read_state(path, only={"vectors", "energy_n", "dimension"})
+        tree = read_state(path, only={"vectors", "energy_n", "dimension"}, anew=ANEW)
         rule = Group({"vectors": Group({"coeff_nb": Array("real", "n b", -2.0, 2.0)}), "energy_n": Array("real", "n")})
         sizes = check(tree, rule)
     except TreeProblem as problem:

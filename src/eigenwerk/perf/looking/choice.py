@@ -193,7 +193,7 @@ def _field(name: str) -> Callable[[RunFolder, Options], "Figure"]:
             plane = atom_plane(poscar, (options.atoms[0], options.atoms[1], options.atoms[2]))
         else:
             raise InputError(f"--atoms: {len(options.atoms)} atoms, and a plane goes through three. Name three.")
-        fermi = folder.vasprun.fermi_level if folder.vasprun_path and fields[0].unit == "eV" else None
+        fermi = folder.fermi_level if fields[0].unit == "eV" else None
         return field_figure(fields, plane, axis, f"{folder.formula}: {name}{folder.mark}", fermi)
 
     return draw
@@ -232,14 +232,20 @@ def pictures_of(folder: RunFolder, options: Options) -> list[Picture]:
     # CHG is CHGCAR with few digits
     fields = [name for name in folder.fields if name != "CHG" or "CHGCAR" not in folder.fields]
     known = [*PICTURES, *map(field_picture, fields)]
-    return [picture for picture in known if _may_be_drawn(picture, folder, options)]
+    return [picture for picture in known if not why_missing(picture, folder, options)]
 
 
-def _may_be_drawn(picture: Picture, folder: RunFolder, options: Options) -> bool:
+def why_missing(picture: Picture, folder: RunFolder, options: Options) -> str:
+    """Why a folder cannot have a picture; empty if it can, also where what it is made of turns out to be damaged."""
     try:
-        return not picture.missing(folder, options)
+        return picture.missing(folder, options)
     except InputError:  # which drawing meets again
-        return True
+        return ""
+
+
+def is_picture(words: str) -> bool:
+    """Whether pictures are called so, in whatever folder."""
+    return words == "fields" or any(picture.name == words for picture in PICTURES) or is_field(words)
 
 
 def named(folder: RunFolder, words: str) -> list[Picture]:
@@ -252,6 +258,11 @@ def named(folder: RunFolder, words: str) -> list[Picture]:
     if not found and (words in folder.fields or is_field(words)):
         found = [field_picture(words)]
     if not found:
-        names = ", ".join(picture.name for picture in PICTURES)
-        raise InputError(f"{words}: no such picture. There are {names}, fields, and each field by name, like CHGCAR.")
+        raise InputError(f"{words}: no such picture. {known_pictures()}")
     return found
+
+
+def known_pictures() -> str:
+    """A sentence with all names."""
+    names = ", ".join(picture.name for picture in PICTURES)
+    return f"There are {names}, fields, and each field by name, like CHGCAR."

@@ -1,6 +1,7 @@
 """The files of a folder that pictures and reports are made of, each read when it is asked for, and once."""
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
@@ -36,7 +37,7 @@ class RunFolder:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         if not self.path.is_dir():
-            raise InputError(f"{path}: no such folder. Give the output folder of a run or of a series.")
+            raise InputError(_no_folder(self.path))
 
     def has(self, name: str) -> bool:
         """Whether there is a file of this name."""
@@ -53,6 +54,31 @@ class RunFolder:
         if self.vasprun_path is None:
             raise InputError(f"{self.path}: no vasprun.xml in this folder. Give the output folder of a run.")
         return read_vasprun(self.vasprun_path)
+
+    @cached_property
+    def _beside(self) -> tuple[VasprunFile | None, str]:
+        """vasprun.xml for pictures of other files, None without a whole one; and words about the damage."""
+        try:
+            return None if self.vasprun_path is None else self.vasprun, ""
+        except InputError as error:
+            return None, str(error)
+
+    @property
+    def vasprun_damage(self) -> str:
+        """What is wrong with vasprun.xml; empty where it can be read, and where there is none."""
+        return self._beside[1]
+
+    @property
+    def fermi_level(self) -> float | None:
+        """eV, if known."""
+        found = self._beside[0]
+        return None if found is None else found.fermi_level
+
+    @property
+    def images(self) -> list[Path]:
+        """Folders 00, 01 ... with the runs of the images of a path, in order; those that have a vasprun.xml."""
+        folders = sorted(path for path in self.path.iterdir() if re.fullmatch("[0-9]{2}", path.name))
+        return [path for path in folders if any((path / name).is_file() for name in VASPRUN)]
 
     @cached_property
     def fields(self) -> list[str]:
@@ -81,8 +107,9 @@ class RunFolder:
     @property
     def formula(self) -> str:
         """Of the structure of the run, else of POSCAR; without either, the name of the folder."""
-        if self.vasprun_path is not None:
-            return formula(self.vasprun.symbols)
+        found = self._beside[0]
+        if found is not None:
+            return formula(found.symbols)
         for name in ("POSCAR", "00/POSCAR"):
             with suppress(InputError):
                 return formula(read_poscar(self.path / name).symbols)
@@ -91,9 +118,10 @@ class RunFolder:
     @property
     def mark(self) -> str:
         """For titles: how a run has not ended well."""
-        if self.vasprun_path is None or self.vasprun.reached is not False:
+        found = self._beside[0]
+        if found is None or found.reached is not False:
             return ""
-        return ", NOT FINISHED" if self.vasprun.converged else ", NOT CONVERGED"
+        return ", NOT FINISHED" if found.converged else ", NOT CONVERGED"
 
     @cached_property
     def zero(self) -> tuple[float, str]:
@@ -170,6 +198,12 @@ def _steps(history: dict[str, Any]) -> list[StepRecord]:
         )
         for x in range(len(history["step"]))
     ]  # fmt: skip
+
+
+def _no_folder(path: Path) -> str:
+    if path.is_file():
+        return f"{path}: it is a file. Give the folder that holds it ({path.parent})."
+    return f"{path}: no such folder. Give the output folder of a run or of a series."
 
 
 def _damaged(path: Path, error: Exception) -> InputError:

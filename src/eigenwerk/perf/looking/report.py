@@ -10,7 +10,7 @@ from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.trace_file import TRACE_FILE
 from eigenwerk.io.vasp.output.record import Account
 from eigenwerk.perf.looking.choice import PICTURES, Options
-from eigenwerk.perf.looking.folder import BANDS, STATE, RunFolder
+from eigenwerk.perf.looking.folder import BANDS, CONVERGE, EOS, NEB, STATE, RunFolder
 from eigenwerk.perf.looking.page import cards, details, figure, page, remarks, section, table, text, verbatim
 from eigenwerk.perf.looking.tables import (
     atom_table,
@@ -66,17 +66,24 @@ def report(folder: RunFolder) -> str:
 def _require_own(folder: RunFolder) -> None:
     path = folder.vasprun_path
     if path is None:
-        others = [name for name in ("eos.json", "converge.json") if folder.has(name)]
-        also = f" It has {' and '.join(others)}: `eigenwerk plot` draws them." if others else ""
-        raise InputError(
-            f"{folder.path}: no vasprun.xml, so there is no run to report. Give the output folder of a run.{also}"
-        )
+        raise InputError(f"{folder.path}: no vasprun.xml, so there is no run to report. {_instead(folder)}")
     if not folder.vasprun.own:
         program = " ".join(filter(None, (folder.vasprun.generator.get(name) for name in ("program", "version"))))
         raise InputError(
             f"{path}: of {program or 'another program'}. Reports are made of runs of eigenwerk; `eigenwerk plot` draws "
             "what the file holds, and `eigenwerk run` computes the folder."
         )
+
+
+def _instead(folder: RunFolder) -> str:
+    """What can be done with a folder without a run: reports of the images of a path, pictures of series."""
+    words = "Give the output folder of a run."
+    if images := folder.images:
+        names = ", ".join(image.name for image in images)
+        words = f"It is that of a path, whose images are runs of their own ({names}): give one, like {images[0]}."
+    others = [name for name in (EOS, CONVERGE, NEB) if folder.has(name)]
+    drawn = "them" if len(others) > 1 else "it"
+    return words + (f" It has {' and '.join(others)}: `eigenwerk plot` draws {drawn}." if others else "")
 
 
 # -- the head ----------------------------------------------------------------------------------------------------------
