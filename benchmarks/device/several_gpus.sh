@@ -2,7 +2,7 @@
 # What is measured on a machine with several GPUs, in parts of at most ten minutes.  Parts with names of their own are for
 # four: jobs on one GPU at the same time, then two and two, then each on all; those that begin with two_ are for two, by
 # default the first two.  .device/ comes from prepare.sh; Open MPI's wheel in .device/wheels is installed if it is there.
-#   bash benchmarks/device/several_gpus.sh ground|hybrids|nuclei|host|tests|two_stored|two_pairs|two_host INTO [GPUS]
+#   bash benchmarks/device/several_gpus.sh ground|hybrids|nuclei|rest|host|tests|two_stored|two_pairs|two_host INTO [GPUS]
 # Records go to the folder INTO, with logs.tgz, which is written anew after every command: a part may be stopped.  Vectors
 # stay on the machine: what comes back from one is small.
 # host: nuclei with vectors that travel through host memory, and whole commands on two GPUs.  tests takes all there are.
@@ -52,6 +52,11 @@ case $part in
     schemes 0,1,2,3 90 12C 6 4 --schemes nccl:1 nccl:3 nccl:4:16
     schemes 0,1,2,3 70 10B 8 4 --backend pairs --products 100 --schemes nccl:1
     schemes 0,1 110 12C 6 2 --schemes nccl:1 ;;
+  rest)  # what the other parts left out on four
+    schemes 0,1 150 12C 6 2 --schemes nccl:1
+    schemes 0,1,2,3 90 12C 6 4 --schemes nccl:1
+    schemes 0,1,2,3 130 10B 6 4 --products 10 --schemes plain mpi p2p gloo
+    for way in mpi gloo; do hybrid 110 "hfo2_96_4_$way" --gpus 0 1 2 3 --json "$into/hybrids.json" run hfo2_96 --minutes 2 --transport $way; done ;;
   host)
     bash benchmarks/device/several_gpus.sh two_host "$into/host" 0,1 & bash benchmarks/device/several_gpus.sh two_pairs "$into/pairs" 2,3 & wait ;;
   two_stored)
@@ -70,5 +75,5 @@ case $part in
     schemes $pair 80 10B 8 2 --backend pairs --products 5 --schemes gloo
     schemes $pair 70 6Li 10 2 --products 10 --schemes gloo ;;
   tests) on 0,1,2,3 580 tests bash benchmarks/device/run_gpu_tests.sh -n 8 --dist loadgroup -q --timeout 150 --durations 25 ;;
-  *) echo "ground, hybrids, nuclei, host, tests, two_stored, two_pairs or two_host?"; exit 2 ;;
+  *) echo "ground, hybrids, nuclei, rest, host, tests, two_stored, two_pairs or two_host?"; exit 2 ;;
 esac
