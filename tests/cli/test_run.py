@@ -4,13 +4,15 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 
 from eigenwerk.cli import run
 from eigenwerk.cli.main import main
-from eigenwerk.cli.run import available_threads, seconds_of
+from eigenwerk.cli.run import available_threads, long_step_words, seconds_of
 from eigenwerk.cli.running.ending import jsonable
 from eigenwerk.cli.running.text import heading, threads_row
 from eigenwerk.dft.inputs.inputs import read_inputs
@@ -396,6 +398,8 @@ def test_reader_that_goes_away_does_not_stop_the_run(folder):
 
 DEPENDENT = """
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 from eigenwerk.cli import main, run
 
 def compute(*given, before=run._compute):
@@ -487,3 +491,11 @@ def test_available_threads_are_those_asked_for_or_all(monkeypatch):
     for unset in ("", "many", "0"):
         monkeypatch.setenv("OMP_NUM_THREADS", unset)
         assert available_threads() >= 1
+
+
+def test_a_run_of_long_steps_says_so_before_the_first(folder):
+    inputs = read_inputs(folder())
+    assert long_step_words(inputs, 1, 2) == "" == long_step_words(inputs, 1, None)
+    size = replace(inputs.size, kpoints=200_000, bands=200)
+    words = long_step_words(SimpleNamespace(size=size), 1, 2)
+    assert words.startswith("A step of self-consistency takes some ") and "200000 k-points, 200 bands" in words

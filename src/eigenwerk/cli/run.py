@@ -23,6 +23,7 @@ from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.moving.path import PathTable
 from eigenwerk.cli.moving.table import IonicTable
 from eigenwerk.cli.moving.words import points
+from eigenwerk.cli.plan_text import duration
 from eigenwerk.cli.ranks import (
     RunOptions,
     become_rank,
@@ -41,6 +42,8 @@ from eigenwerk.dft.inputs.restart import NOT_READ, STATE_FILE
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.paths.report import STATE as PATH_STATE
 from eigenwerk.dft.paths.report import PathResult
+from eigenwerk.dft.plan.machine import H200, processor
+from eigenwerk.dft.plan.plan import make_plan
 from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.running.report import RunInterrupted, RunResult
 from eigenwerk.errors import InputError
@@ -62,6 +65,9 @@ if TYPE_CHECKING:
 
 SAVE_EVERY = 30.0
 """Seconds between saved steps."""
+
+LONG_STEP = 60.0
+"""Seconds of a step from which on a run says how long it will be: nothing is printed before the first one is over."""
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder with INCAR, POSCAR and KPOINTS.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where files go; default: DIR.")]
@@ -272,6 +278,20 @@ def threads_for(inputs: Inputs) -> int:
     return available if wished_threads() else useful_threads(inputs.size, available)
 
 
+def long_step_words(inputs: Inputs, ranks: int, cores: int | None) -> str:
+    """What a step takes, where that is long: somebody may have miscounted.  cores: of a rank, None with a GPU."""
+    machine = H200 if cores is None else processor(math.inf, cores)
+    seconds = make_plan(inputs.size, ranks, machine).cost.seconds
+    if seconds < LONG_STEP:
+        return ""
+    size = inputs.size
+    return (
+        f"A step of self-consistency takes some {duration(seconds)} here, as `eigenwerk plan` counts: {size.kpoints} "
+        f"k-points, {size.bands} bands of {size.plane_waves} plane waves. If that is not meant, look at KPOINTS "
+        "(KSPACING), ENCUT and NBANDS."
+    )
+
+
 def _solve(
     inputs: Inputs | None, options: RunOptions, launch: Launch, view: RunView
 ) -> tuple[Inputs, RunResult | PathResult, int]:  # fmt: skip
@@ -349,6 +369,10 @@ def _compute(
     view.lines([*labelled(rows), ""])
     _remark(inputs, view, options.restart)
     _remark_team(team, options.remark, view)
+    cores = threads if team.runtime.device.type == "cpu" else None
+    if words := long_step_words(inputs, team.runtime.world.size, cores):
+        view.note(words)
+        view.lines([""])
     with team.runtime.trace.span("loading programs"), quick_imports():
         from eigenwerk.dft.running.warm_up import warm_up
 
