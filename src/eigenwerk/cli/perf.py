@@ -44,7 +44,7 @@ Chrome = Annotated[
 @app.command()
 def communication(run: Run = Path("."), as_json: AsJson = False, plot: Plot = None, no_plot: NoPlot = False) -> None:
     """Show what communication cost: by function, size of message, rank and pair of ranks, with the waiting in it."""
-    _require_picture(plot)
+    require_suffix(plot, "--plot")
     loaded = load_run(run)
     found = communication_of(loaded)
     if as_json:
@@ -64,7 +64,7 @@ def profile(
     no_plot: NoPlot = False,
 ) -> None:
     """Show the phases of a run with their times over all ranks, LOOP and LOOP+, memory; write a timeline."""
-    _require_picture(plot)
+    require_suffix(plot, "--plot")
     loaded = load_run(run)
     found = profile_of(loaded)
     events = None if chrome is None else write_chrome_trace(chrome, loaded)
@@ -82,7 +82,7 @@ def profile(
 def schemes(runs: Runs, as_json: AsJson = False, plot: Plot = None, no_plot: NoPlot = False) -> None:
     """Show what the products of nuclei cost on ranks: the four steps, what was hidden, FLOPs per byte; several runs of
     one case beside each other, with speed-up over the schemes plain and mpi, and parallel efficiency."""
-    _require_picture(plot)
+    require_suffix(plot, "--plot")
     rows = compared([product_use(load_run(run)) for run in runs])
     if as_json:
         _print_json(schemes_document(rows))
@@ -94,12 +94,6 @@ def schemes(runs: Runs, as_json: AsJson = False, plot: Plot = None, no_plot: NoP
 
 def _print_json(document: dict[str, Any]) -> None:
     typer.echo(json.dumps(document, indent=1, allow_nan=False))
-
-
-def _require_picture(plot: Path | None) -> None:
-    """Raise InputError, before anything is said, for a name that is no picture's."""
-    if plot is not None:
-        require_suffix(plot, "--plot")
 
 
 def _draw(draw: Callable[[Path], None], wanted: Path | None, usual: Path) -> None:

@@ -5,7 +5,6 @@ Exit codes: 0 done, 2 the folder cannot be written, or holds POTCAR files of ano
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -54,20 +53,18 @@ def potcars(folder: Target) -> None:
 def _write_family(folder: Path, functional: str) -> int:
     """The files of one functional; the number of elements."""
     own, links = FAMILIES[functional]
-    with _without_option():
-        ensure_writable(folder / own)
+    ensure_writable(folder / own, by="")  # the folder is an argument here, and no option
     headers = list(_plain_sets(functional))
     for header in headers:
         for suffix in SUFFIXES:
             path = folder / own / f"{header.symbol}{suffix}" / "POTCAR"
             _refuse_foreign(path)
             text = stand_in(header, recommended_cutoff(header), f"gpaw-data {version('gpaw-data')}", suffix)
-            with _without_option():
-                try:
-                    path.parent.mkdir(exist_ok=True)
-                    path.write_text(text, encoding="ascii")
-                except OSError as error:
-                    raise InputError(write_problem(path, error)) from error
+            try:
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text, encoding="ascii")
+            except OSError as error:
+                raise InputError(write_problem(path, error, by="")) from error
     for name in links:
         link = folder / name
         if not os.path.lexists(link):
@@ -75,15 +72,6 @@ def _write_family(folder: Path, functional: str) -> int:
         elif not link.is_symlink() or os.readlink(link) != own:
             raise InputError(f"{link}: something else has this name. Give an empty folder.")
     return len(headers)
-
-
-@contextmanager
-def _without_option() -> Iterator[None]:
-    """The folder is an argument here, and no option."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(str(error).replace(" with --output", "")) from error
 
 
 def _plain_sets(functional: str) -> Iterator[PawHeader]:

@@ -18,17 +18,20 @@ from types import FrameType
 from eigenwerk.errors import InputError
 
 _REMEDIES = {
-    errno.EACCES: "permission denied. Make the folder writable, or choose another folder with --output",
-    errno.EPERM: "permission denied. Make the folder writable, or choose another folder with --output",
-    errno.EROFS: "the file system is read-only. Choose another folder with --output",
-    errno.ENOSPC: "the disk is full. Free some space, or choose another folder with --output",
-    errno.EDQUOT: "the disk quota is used up. Free some space, or choose another folder with --output",
+    errno.EACCES: "permission denied. Make the folder writable, or choose another folder{by}",
+    errno.EPERM: "permission denied. Make the folder writable, or choose another folder{by}",
+    errno.EROFS: "the file system is read-only. Choose another folder{by}",
+    errno.ENOSPC: "the disk is full. Free some space, or choose another folder{by}",
+    errno.EDQUOT: "the disk quota is used up. Free some space, or choose another folder{by}",
     errno.EFBIG: "the file would exceed the limit on file sizes (ulimit -f). Raise it, or choose a smaller output",
-    errno.ENOENT: "the folder does not exist, and nothing can be made there. Choose another folder with --output",
-    errno.ENOTDIR: "a part of the path is a file, not a folder. Choose another folder with --output",
-    errno.EISDIR: "a folder of this name exists. Move it away, or choose another folder with --output",
-    errno.ENAMETOOLONG: "the name is too long for the file system. Choose another folder with --output",
+    errno.ENOENT: "the folder does not exist, and nothing can be made there. Choose another folder{by}",
+    errno.ENOTDIR: "a part of the path is a file, not a folder. Choose another folder{by}",
+    errno.EISDIR: "a folder of this name exists. Move it away, or choose another folder{by}",
+    errno.ENAMETOOLONG: "the name is too long for the file system. Choose another folder{by}",
 }
+
+BY_OPTION = " with --output"
+"""How most commands take the folder that they write to; for messages."""
 
 DEFERRED = (signal.SIGINT, signal.SIGTERM)
 """Signals that wait until files are written."""
@@ -132,36 +135,40 @@ def uninterrupted() -> Iterator[None]:
         handlers[signal.Signals(number)](number, frame)
 
 
-def ensure_writable(folder: str | Path) -> None:
+def ensure_writable(folder: str | Path, by: str = BY_OPTION) -> None:
     """Make sure, before a long run starts, that files can be written to a folder; create it if it is missing.
 
     Writes a small file and removes it, because permission bits say little about network and read-only file systems.
-    Raises InputError naming the folder, the reason and a remedy.
+    by: as in `write_problem`.  Raises InputError naming the folder, the reason and a remedy.
     """
+    refuse_file(folder, by)
     probe = Path(folder) / _temporary_name("probe")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         probe.write_bytes(b"eigenwerk\n")
-    except FileExistsError as error:
-        raise InputError(f"cannot write to {folder}: it is a file. Choose another folder with --output.") from error
     except OSError as error:
-        raise InputError(write_problem(folder, error)) from error
+        raise InputError(write_problem(folder, error, by)) from error
     finally:
         _remove(probe)
 
 
-def refuse_file(folder: str | Path) -> None:
+def refuse_file(folder: str | Path, by: str = BY_OPTION) -> None:
     """Raise InputError, as `ensure_writable` does, where a folder cannot be made because of a file; writes nothing."""
-    place = Path(folder)
-    if place.exists() and not place.is_dir():
-        raise InputError(f"cannot write to {folder}: it is a file. Choose another folder with --output.")
-    if any(above.exists() and not above.is_dir() for above in place.parents):
-        raise InputError(write_problem(folder, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))))
+    if _is_other(folder):
+        raise InputError(f"cannot write to {folder}: it is a file. Choose another folder{by}.")
+    if any(map(_is_other, Path(folder).parents)):
+        raise InputError(write_problem(folder, NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)), by))
 
 
-def write_problem(path: str | Path, error: OSError) -> str:
-    """Sentence for the user: what cannot be written, why, and what to do."""
-    reason = _REMEDIES.get(error.errno or 0, f"{error.strerror or error}. Choose another folder with --output")
+def _is_other(path: str | Path) -> bool:
+    """Whether there is something that is no folder; False where one may not look."""
+    return os.path.exists(path) and not os.path.isdir(path)
+
+
+def write_problem(path: str | Path, error: OSError, by: str = BY_OPTION) -> str:
+    """Sentence for the user: what cannot be written, why, and what to do.  by: how another folder is given."""
+    known = _REMEDIES.get(error.errno or 0)
+    reason = f"{error.strerror or error}. Choose another folder{by}" if known is None else known.format(by=by)
     return f"cannot write {path}: {reason}."
 
 

@@ -198,7 +198,7 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
     return Estimate(size, counts, tuple(costs), device, block, ranks)
 
 
-_pair_counts = lru_cache(maxsize=4)(count_pairs)
+_pair_counts, _exceeds = lru_cache(maxsize=4)(count_pairs), lru_cache(maxsize=4)(exceeds)
 """Other solvers and numbers of ranks are tried for the same space."""
 
 
@@ -302,7 +302,7 @@ def planned(
 ) -> tuple[Estimate, tuple[MemoryShare, ...], str]:
     """What a case costs each rank with a device, the memory that ranks may use, by machines or GPUs that differ in it,
     and the back end that it takes.  shares: what there is of it; none for this machine and all ranks on it."""
-    if exceeds(problem.space, MOST_STATES):
+    if _exceeds(problem.space, MOST_STATES):
         also = "" if case.max_excitation is None else f" Take less than Nmax = {case.max_excitation}."
         raise InputError(
             f"{case.path}: {case.title} has more than {MOST_STATES:.0e} many-body states, of which one vector takes "

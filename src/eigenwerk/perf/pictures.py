@@ -21,9 +21,9 @@ SUFFIXES = (".png", ".svg", ".pdf")
 """Of pictures that can be written."""
 
 
-def require_suffix(path: Path, option: str) -> None:
-    """Raises InputError for a name that says no kind of picture."""
-    if path.suffix.lower() not in SUFFIXES:
+def require_suffix(path: Path | None, option: str) -> None:
+    """Raises InputError for a name that says no kind of picture; None, where nobody gave one, is none."""
+    if path is not None and path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{option} {path}: pictures are PNG, SVG or PDF. Give a name that ends in .png, .svg or .pdf.")
 
 

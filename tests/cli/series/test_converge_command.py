@@ -79,34 +79,3 @@ def test_ctrl_c_keeps_finished_settings(folder, capsys, monkeypatch):
     assert "3 of 4 are those of " in capsys.readouterr().out and len(computed) == 1
     document = json.loads((folder / "converge.json").read_text())
     assert not document["interrupted"] and all(series["complete"] for series in document["series"])
-
-
-@pytest.fixture
-def path(folder):
-    """The folder with IMAGES, and two different structures with one between."""
-    for number, place in enumerate((0.25, 0.26, 0.27)):
-        (folder / f"{number:02d}").mkdir()
-        text = (folder / "POSCAR").read_text().replace(".25 .25 .25", f"{place} {place} .25")
-        (folder / f"{number:02d}" / "POSCAR").write_text(text)
-    (folder / "POSCAR").unlink()
-    with (folder / "INCAR").open("a") as incar:
-        incar.write("IMAGES = 1\nIBRION = 2\nNSW = 5\n")
-    return folder
-
-
-@pytest.mark.parametrize("more", [[], ["--dry-run"]])
-def test_a_path_is_refused_before_anything_is_written(path, capsys, more):
-    assert main(["converge", str(path), "-o", str(path / "o"), *more]) == 2
-    out, err = capsys.readouterr()
-    assert "IMAGES = 1" in err and "`eigenwerk run` computes paths" in err and out == ""
-    assert not (path / "o").exists()
-
-
-@pytest.mark.parametrize("more", [[], ["--dry-run"]])
-def test_options_that_mean_nothing_are_refused_before_a_word(folder, capsys, more):
-    incar = folder / "INCAR"
-    for words in (["--plot", "x.foo"], ["--device", "foo"], ["-o", str(incar)], ["-o", str(incar / "x")]):
-        assert main(["converge", str(folder), *words, *more]) == 2
-        out, err = capsys.readouterr()
-        assert out == "" and words[1] in err
-    assert len(list(folder.iterdir())) == 3

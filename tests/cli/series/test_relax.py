@@ -78,19 +78,6 @@ def test_rounds_of_another_relaxation_are_not_gone_on_with(folder, capsys):
     assert "is of another relaxation" in capsys.readouterr().err
 
 
-@pytest.fixture
-def path(folder):
-    """The folder with IMAGES, and two different structures with one between."""
-    for number, place in enumerate((0.25, 0.26, 0.27)):
-        (folder / f"{number:02d}").mkdir()
-        text = (folder / "POSCAR").read_text().replace(".25 .25 .25", f"{place} {place} .25")
-        (folder / f"{number:02d}" / "POSCAR").write_text(text)
-    (folder / "POSCAR").unlink()
-    with (folder / "INCAR").open("a") as incar:
-        incar.write("IMAGES = 1\nIBRION = 2\n")
-    return folder
-
-
 def test_a_path_is_not_relaxed_and_nothing_is_written(path, capsys):
     assert main(["relax", str(path)]) == 2
     err = capsys.readouterr().err

@@ -111,8 +111,7 @@ def reused(known: int, count: int, path: Path) -> list[str]:
 def require_options(target: Path, plot: Path | None, device: str) -> None:
     """Raise InputError, before anything is said or written, for options that mean nothing, of a dry run as well."""
     DeviceRequest(device)
-    if plot is not None:
-        require_suffix(plot, "--plot")
+    require_suffix(plot, "--plot")
     refuse_file(target)
 
 

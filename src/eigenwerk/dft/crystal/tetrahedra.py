@@ -14,6 +14,9 @@ import numpy as np
 TETRAHEDRA = {-4: (False, False), -5: (True, False), -14: (False, True), -15: (True, True)}
 """ISMEAR of the tetrahedron methods: whether with Blöchl's correction, and whether with a Fermi-Dirac step of SIGMA."""
 
+CORRECTED = tuple(ismear for ismear, (corrected, _) in TETRAHEDRA.items() if corrected)
+"""ISMEAR of those with Blöchl's correction."""
+
 FEWEST_POINTS = 4
 """Points of the full mesh that span a tetrahedron."""
 

@@ -7,6 +7,7 @@ import numpy as np
 from eigenwerk.dft.crystal.kpoints import NO_SHIFT, KPoints, mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.crystal.tetrahedra import CORRECTED
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.electrons import NEUTRAL
 from eigenwerk.dft.inputs.findings import Findings
@@ -166,7 +167,7 @@ def check_smearing(incar: Incar, findings: Findings) -> None:
     width = incar.get("SIGMA")
     if isinstance(width, float) and width < NARROWEST and incar.get("ISMEAR") not in SHARP:
         findings.add(incar.problem("SIGMA", "the smearing must have a width", "Set SIGMA = 0.01."))
-    if incar.get("ISMEAR") in (-5, -15) and incar.get("IBRION") not in (None, -1):
+    if incar.get("ISMEAR") in CORRECTED and incar.get("IBRION") not in (None, -1):
         message = "with Blöchl's correction the forces of a metal are not derivatives of its energy"
         remedy = "To relax a metal set ISMEAR = 1 with SIGMA = 0.2, or ISMEAR = -4; insulators are right."
         findings.add(incar.problem("ISMEAR", message, remedy, severity="warning"))

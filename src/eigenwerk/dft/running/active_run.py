@@ -17,7 +17,6 @@ from eigenwerk.dft.inputs.motion import DIMER, PATH, RELAXATION
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE
 from eigenwerk.dft.inputs.settings import number
 from eigenwerk.dft.potential import Potential
-from eigenwerk.dft.running.account import doubts_about
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.fixed_density import FixedDensity, band_words, fixed_density, fixed_state, level_words
 from eigenwerk.dft.running.records import Observables, step_record, structure_of_bands, tags_in_force
@@ -276,15 +275,14 @@ class ActiveRun:
         self.saver.advice = self._advice(state, ground is None)
         self.saver.arrived = not interrupted and (self.journey is None or self.journey().finished)
         record, files = self.saver.write(state, observables, status)
-        problems = [str(problem) for problem in self.inputs.problems if problem.severity == "warning"]
-        doubts = doubts_about(record.last, self.inputs.parameters, state.occupations.warnings)
+        assert record.account is not None, "the saver has written it"
         files |= self.saver.write_trace()
         self.note(*self.saver.moved)
         trace = self.calculation.runtime.trace
         summary = RunSummary(
             interrupted=interrupted, seconds=trace.seconds, trace=trace.as_dict(),
-            files=files,
-            unwritten=self.saver.unwritten, warnings=(*problems, *doubts, *self.saver.moved), notes=self.notes.words,
+            files=files, unwritten=self.saver.unwritten,
+            warnings=(*record.account.warnings, *self.saver.moved), notes=self.notes.words,
             advice=self.saver.advice, folder=self.saver.folder.path,
             fixed_density=self.inputs.fixed_density, bands=structure_of_bands(self.inputs, state, observables),
             bands_converged="BANDS NOT" not in status, journey=None if self.journey is None else self.journey(),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eigenwerk.dft.crystal.tetrahedra import CORRECTED
 from eigenwerk.dft.inputs.motion import RELAXATION
 from eigenwerk.dft.spectrum.band_gap import BandGap
 from eigenwerk.dft.spectrum.band_structure import BandStructure
@@ -292,10 +293,6 @@ def _listed(array: np.ndarray | None) -> list[Any] | None:
 
 LAST_CHANGES, ROUNDING = 5, 1e-9
 """Steps of which none changed the free energy by more, eV: there is nothing left to converge."""
-
-CORRECTED = (-5, -15)
-"""ISMEAR of tetrahedra with Blöchl's correction: -4 and -14 are those without it."""
-
 
 def advice(steps: tuple[StepRecord, ...], tags: Mapping[str, Any], warnings: tuple[str, ...] = ()) -> tuple[str, ...]:
     """What to change in INCAR when self-consistency was not reached, most promising first.

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenwerk.motion.mover import Report
+from eigenwerk.motion.mover import Report, counted
 from eigenwerk.motion.relaxation.chart import ISIF, Chart, free_strains
 from eigenwerk.motion.relaxation.damped import Damped
 from eigenwerk.motion.relaxation.diis import Diis
@@ -102,13 +102,9 @@ class Relaxation:
             force, stress = self._largest(gradient, point)
             self._with(Trial(self._z, enthalpy, gradient, point.force_error), force, stress, words)
         if not self._ended and self._points >= self._settings.most_points:
-            self._ended, self.status = True, f"not at rest after {self._counted}"
+            self._ended, self.status = True, f"not at rest after {counted(self._points, 'point')}"
         largest = None if stress is None else stress / KILOBAR
         return Report(largest_force=force, largest_stress=largest, words=tuple(words))
-
-    @property
-    def _counted(self) -> str:
-        return f"{self._points} point{'' if self._points == 1 else 's'}"
 
     def _largest(self, gradient: np.ndarray, point: SurfacePoint) -> tuple[float, float | None]:
         """Largest force on an atom that may move, eV/Å, and component of the stress that the cell may follow."""
@@ -136,7 +132,7 @@ class Relaxation:
         if small or self._still(accepted, before, trial):
             self._ended = self.finished = True
             still = f"the energy changes by less than {settings.energy_tolerance or 0.0:g} eV"
-            self.status = f"{'at rest' if small else still} after {self._counted}"
+            self.status = f"{'at rest' if small else still} after {counted(self._points, 'point')}"
             self.status += f": largest force {force:.2e} eV/Å"
             self.status += "" if stress is None else f", stress {stress / KILOBAR:.2f} kbar"
             return

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from eigenwerk.motion.mover import counted
 from eigenwerk.motion.relaxation.chart import Chart, of_ions
 from eigenwerk.motion.relaxation.hessian import Hessian, model_at
 from eigenwerk.motion.saddle.barrier import PathEnergy
@@ -134,7 +135,7 @@ class Band:
         largest = float(largest_x.max())
         if self._at_rest(largest):
             self.ended = self.finished = True
-            self.status = f"at rest after {self._counted}: largest force {largest:.2e} eV/Å"
+            self.status = f"at rest after {counted(self.steps_done, 'step')}: largest force {largest:.2e} eV/Å"
         else:
             self.status = f"largest force {largest:.2e} eV/Å"
             self._error = max(ERROR_SHARE * largest, FINAL_ERROR_SHARE * (settings.force_tolerance or 0.0))
@@ -205,16 +206,12 @@ class Band:
         self.image_xac = self.image_xac.copy()
         self.image_xac[1:-1] = self._start_xac[1:-1] + np.where(self.free_ac, moved_xac, 0.0)
 
-    @property
-    def _counted(self) -> str:
-        return f"{self.steps_done} step{'' if self.steps_done == 1 else 's'}"
-
     def _out_of_steps(self, report: BandReport) -> str:
         if self.settings.most_points <= 0:
             self.finished = True
             return "the images were computed where they are (NSW = 0)"
         force = "" if report.largest is None else f": largest force {report.largest:.2e} eV/Å"
-        return f"not at rest after {self._counted}{force}"
+        return f"not at rest after {counted(self.steps_done, 'step')}{force}"
 
     def state(self) -> dict[str, Any]:
         """All that it needs to go on."""

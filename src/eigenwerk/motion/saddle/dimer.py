@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenwerk.motion.mover import Report
+from eigenwerk.motion.mover import Report, counted
 from eigenwerk.motion.relaxation.chart import Chart
 from eigenwerk.motion.saddle.nudged import require_ase
 from eigenwerk.motion.saddle.pulled import Evaluate, Pulled
@@ -150,11 +150,8 @@ class Dimer:
     def _end(self, largest: float) -> str:
         shape = "not known yet" if self.curvature is None else f"{self.curvature:.3f} eV/Å²"
         words = f"largest force {largest:.2e} eV/Å, curvature {shape}"
-        counted = f"{self.points} point{'' if self.points == 1 else 's'}"
-        if self._arrived:
-            self.finished = True
-            return f"at a saddle point after {counted}: {words}"
-        return f"not at a saddle point after {counted}: {words}"
+        self.finished = self.finished or self._arrived
+        return f"{'' if self._arrived else 'not '}at a saddle point after {counted(self.points, 'point')}: {words}"
 
     def state(self) -> dict[str, Any]:
         return {
