@@ -31,8 +31,9 @@ LONGEST_STEP = 1.0
 class BandSearch(ABC):
     """Bands that are worked on and their directions D_i, all with images.
 
-    index_k, index_n: their places in the block; complete: all of it, and `bands` is not a copy.  step_knd: b_i, zero
-    where there is no direction yet.  tables: inner products (k, n, ...), as many as the solver wants.  now_knx: the
+    index_k, index_n: their places in the block, in host memory; place: the same on their device, (k, 1) and (n,);
+    which: the problems; complete: all of the block, and `bands` is not a copy.  step_knd: b_i, zero where there is no
+    direction yet.  tables: inner products (k, n, ...), as many as the solver wants.  now_knx: the
     residuals where the bands are now, None when they have to be computed.  length_kn: of the newest directions before
     they were normalised.
     """
@@ -42,8 +43,8 @@ class BandSearch(ABC):
     ):
         self.everything = self.bands = bands
         self.eig_kn, self.residual_kn = eig_kn, residual_kn.nan_to_num(posinf=0)
-        self.index_k, self.index_n = (torch.arange(size, device=eig_kn.device) for size in eig_kn.shape)
         self.complete = True
+        self._at(*(torch.arange(size) for size in eig_kn.shape))
         self.step_knd = bands.x_knx.new_zeros((*eig_kn.shape, steps))
         self.directions: list[Images] = []
         self.tables: list[torch.Tensor] = []
@@ -72,27 +73,35 @@ class BandSearch(ABC):
     def choose(self, operator: Operator, eigh: DenseEigh) -> torch.Tensor:
         """Set the steps b; returns the norms of the residuals there, (k, n)."""
 
-    @property
-    def place(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Where these bands are among all."""
-        return self.index_k[:, None], self.index_n
+    def _at(self, index_k: torch.Tensor, index_n: torch.Tensor) -> None:
+        """Where these bands are among all; indices in host memory."""
+        device = self.eig_kn.device
+        self.index_k, self.index_n = index_k, index_n
+        there_k, there_n = (index.to(device, non_blocking=True) for index in (index_k, index_n))
+        self.place = there_k[:, None], there_n
+        which = which_of(index_k)
+        self.which: Which = which if isinstance(which, slice) else there_k
 
     def put(self, value_kn: torch.Tensor, own_kn: torch.Tensor) -> torch.Tensor:
         """All values, with those of these bands in their places."""
         return value_kn.index_put(self.place, own_kn)
 
     def select(self, open_kn: torch.Tensor) -> None:
-        """Leave out problems and bands with nothing open, if they are enough to be worth it; they are stored."""
-        own_kn = open_kn[self.place]
+        """Leave out problems and bands with nothing open, if they are enough to be worth it; they are stored.
+
+        open_kn: of all bands, in host memory.
+        """
+        own_kn = open_kn[self.index_k[:, None], self.index_n]
         k, n = own_kn.any(1).nonzero()[:, 0], own_kn.any(0).nonzero()[:, 0]
         if len(k) * len(n) > SELECT_SHARE * own_kn.numel():
             return
-        at = (k[:, None], n)
+        k_there, n_there = (index.to(self.eig_kn.device, non_blocking=True) for index in (k, n))
+        at = (k_there[:, None], n_there)
         staying, directions = self.bands.pairs(*at), [direction.pairs(*at) for direction in self.directions]
         now_knx = None if self.now_knx is None else self.now_knx[at]
         self.store()
         self.bands, self.directions, self.complete = staying, directions, False
-        self.index_k, self.index_n = self.index_k[k], self.index_n[n]
+        self._at(self.index_k[k], self.index_n[n])
         self.eig_kn, self.residual_kn, self.step_knd = self.eig_kn[at], self.residual_kn[at], self.step_knd[at]
         self.tables = [table[at] for table in self.tables]
         self.now_knx = now_knx
@@ -101,7 +110,7 @@ class BandSearch(ABC):
 
     def grow(self, operator: Operator, open_kn: torch.Tensor) -> int:
         """One more direction, zero for the bands that are not open; returns how many vectors H was applied to."""
-        which = which_of(self.index_k)
+        which = self.which
         now_knx = self._residuals(operator) if self.now_knx is None else self.now_knx
         d_knx = operator.precondition(now_knx, self.eig_kn, self.bands.x_knx, which)
         d_knx, proj_kni = self._outside(operator, d_knx, self.bands.project(d_knx, which))
@@ -178,8 +187,11 @@ def search(
         open_kn = open_kn & ~limits.done(open_kn).unsqueeze(-1)
     work, step = kind(first.images, eig_kn, residual_knx, residual_kn, steps), 0
     del residual_knx
-    while step < steps and bool(open_kn.any()):
-        work.select(open_kn)
+    while step < steps:
+        open_there = open_kn.cpu()  # asked once for a direction: to ask a GPU is to wait for it
+        if not bool(open_there.any()):
+            break
+        work.select(open_there)
         applications += work.grow(operator, open_kn)
         residual_kn = work.put(residual_kn, work.choose(operator, eigh))
         open_kn = open_kn & limits.wanted_kn & limits.open(residual_kn, eig_kn, missing_kn)

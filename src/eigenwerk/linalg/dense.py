@@ -120,13 +120,15 @@ def generalised_eigh(
     threshold = rank_threshold(overlap.s_kmm.dtype) if threshold is None else threshold
     # The pivots only bound the smallest eigenvalue from above, hence the factor ten.
     bad_k = ~(overlap.pivot_k > 10 * threshold)
-    if not bool(bad_k.any()):
-        return _by_cholesky(h_kmm, overlap, eigh)
+    # both answers in one: to ask a GPU is to wait for it
+    some_bad, some_missing = torch.stack([bad_k.any(), (overlap.scale_km == 0).any()]).tolist()
+    if not some_bad:
+        return _by_cholesky(h_kmm, overlap, eigh, some_missing)
     eig_km, c_kmm = torch.empty_like(overlap.scale_km), torch.empty_like(overlap.s_kmm)
     rank_k = torch.empty_like(bad_k, dtype=torch.int64)
     good, bad = (~bad_k).nonzero()[:, 0], bad_k.nonzero()[:, 0]
     if len(good):
-        eig_km[good], c_kmm[good], rank_k[good] = _by_cholesky(h_kmm[good], overlap.problems(good), eigh)
+        eig_km[good], c_kmm[good], rank_k[good] = _by_cholesky(h_kmm[good], overlap.problems(good), eigh, some_missing)
     eig_km[bad], c_kmm[bad], rank_k[bad] = _by_eigenvalues(h_kmm[bad], overlap.problems(bad), threshold, eigh)
     return eig_km, c_kmm, rank_k
 
@@ -142,13 +144,13 @@ def _normalised(s_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _by_cholesky(
-    h_kmm: torch.Tensor, overlap: Overlap, eigh: DenseEigh
+    h_kmm: torch.Tensor, overlap: Overlap, eigh: DenseEigh, some_missing: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """S = L L^H:  (L^-1 H L^-H) y = e y,  c = L^-H y."""
+    """S = L L^H:  (L^-1 H L^-H) y = e y,  c = L^-H y.  some_missing: whether there may be vectors without length."""
     lower_kmm, exists_km = overlap.lower_kmm, overlap.scale_km > 0
     half_kmm = torch.linalg.solve_triangular(lower_kmm, overlap.scaled(h_kmm), upper=False)
     reduced_kmm = hermitian_part(torch.linalg.solve_triangular(lower_kmm, half_kmm.mH, upper=False))
-    if not bool(exists_km.all()):
+    if some_missing:
         reduced_kmm = _shifted(reduced_kmm, exists_km)
     eig_km, y_kmm = eigh(reduced_kmm)
     c_kmm = torch.linalg.solve_triangular(lower_kmm.mH, y_kmm, upper=True)

@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 
 from eigenwerk.linalg.band_search import BandSearch
 from eigenwerk.linalg.images import Images
-from eigenwerk.linalg.operator import Operator, which_of
+from eigenwerk.linalg.operator import Operator
 from eigenwerk.linalg.products import combine, norms
 
 
@@ -32,7 +32,7 @@ class EnergySearch(BandSearch):
     def _outside(
         self, operator: Operator, d_knx: torch.Tensor, proj_kni: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        everything = self.everything.problems(which_of(self.index_k))
+        everything = self.everything.problems(self.which)
         x_kmx, _, own_kmi = everything.parts
         share_kmn = operator.sum(everything.overlaps(d_knx, proj_kni))
         d_knx = d_knx - combine(share_kmn, x_kmx)
@@ -44,7 +44,7 @@ class EnergySearch(BandSearch):
     def _residuals_at(self, eig_kn: torch.Tensor) -> torch.Tensor:
         """H x' - e S x' where the bands are now."""
         moved = self.bands.of([self.moved(part) for part in range(3)])
-        return moved.residual(eig_kn, which_of(self.index_k))
+        return moved.residual(eig_kn, self.which)
 
     def _extend(self, operator: Operator, new: Images) -> None:
         energy_knbb, overlap_knbb = self.tables[:2]

@@ -48,8 +48,8 @@ def first_ritz(
         applications += problems * count
         eig_kn, c_knn, rank_k = checked_ritz(space, eigh)
         ritz = space.rotated(c_knn)
-        poor = bool((rank_k < count).any())
-        if not poor and _amplification(space, c_knn) < AMPLIFICATION:
+        poor, amplified = _doubts((rank_k < count).any(), space, c_knn)
+        if not poor and not amplified:
             break
         if poor:
             notes.append(_rank_note(rank_k, count))
@@ -68,8 +68,9 @@ def last_ritz(
     """
     space = subspace(moved, operator.sum)
     eig_kn, c_knn, rank_k = checked_ritz(space, eigh)
-    lost = int((missing_kn.shape[1] - missing_kn.sum(-1) - rank_k).sum())
-    if lost > 0 or _amplification(space, c_knn) > AMPLIFICATION:
+    lost_k = missing_kn.shape[1] - missing_kn.sum(-1) - rank_k
+    if any(_doubts(lost_k.sum() > 0, space, c_knn)):
+        lost = int(lost_k.sum())
         again = first_ritz(operator, refilled(space.vectors(c_knn), rank_k, operator.sum), eigh)
         note = f"bands ran into each other ({lost} lost): H was applied again to all bands of {len(eig_kn)} problems"
         return replace(again, notes=(note, *again.notes))
@@ -97,10 +98,13 @@ def check_finite(space: Subspace) -> None:
         )
 
 
-def _amplification(space: Subspace, c_kmn: torch.Tensor) -> float:
-    """max_n sum_m |c_mn|^2 S_mm: one for orthogonal vectors, large where they cancel."""
+def _doubts(poor: torch.Tensor, space: Subspace, c_kmn: torch.Tensor) -> tuple[bool, bool]:
+    """poor, a truth value on the device of the vectors, and whether they cancel too much: max_n sum_m |c_mn|^2 S_mm,
+    one for orthogonal vectors, is above AMPLIFICATION.  Both in one: to ask a GPU is to wait for it."""
     length_km1 = space.s_kmm.diagonal(dim1=-2, dim2=-1).real.unsqueeze(-1)
-    return float((c_kmn.abs().square() * length_km1).sum(-2).amax())
+    amplified = ~((c_kmn.abs().square() * length_km1).sum(-2).amax() < AMPLIFICATION)
+    lacking, cancelling = torch.stack([poor, amplified]).tolist()
+    return lacking, cancelling
 
 
 def _rank_note(rank_k: torch.Tensor, count: int) -> str:

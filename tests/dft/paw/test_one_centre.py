@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from eigenwerk.dft.paw.atom_layout import atom_layout
 from eigenwerk.dft.paw.one_centre import OneCentreMatrix, projections
 
 
@@ -18,9 +19,13 @@ def test_projections_are_scalar_products_with_the_projectors(points, dtype):
     torch.testing.assert_close(found_knI, expected_knI, rtol=1e-13, atol=1e-13)
 
 
-def test_matrices_are_hermitian_and_a_block_may_stand_behind_them(calculation, crystal, monkeypatch):
-    """Of complex numbers, as spin-orbit coupling has them; one for each of three problems, or one for all."""
-    layout = calculation(crystal("sic_bent"), cutoff_eV=60.0).atoms.layout
+@pytest.mark.parametrize("symbols", [("Si", "Si", "C"), ("C", "Si", "C", "Si")])
+def test_matrices_are_hermitian_and_a_block_may_stand_behind_them(calculation, crystal, monkeypatch, symbols):
+    """Of complex numbers, as spin-orbit coupling has them; one for each of three problems, or one for all; atoms of a
+    species one after the other, and with others between them."""
+    species = calculation(crystal("sic_bent"), cutoff_eV=60.0).atoms.layout.species
+    layout = atom_layout({own.setup.symbol: own.setup for own in species}, symbols)
+    assert [layout.run(own) is None for own in layout.species] == [len(symbols) == 4] * 2
     draw = torch.Generator().manual_seed(2)
     flat_sx = torch.randn((2, int(layout.block_start_a[-1])), generator=draw, dtype=torch.complex128)
     last_smm = torch.tensor([[[1.0, 2j], [-2j, 3.0]]] * 2, dtype=torch.complex128)

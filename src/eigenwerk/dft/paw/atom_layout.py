@@ -60,6 +60,12 @@ class AtomLayout:
         """Places of one species' projectors on the axis of all; (a, i)."""
         return self._kept_index("columns", species, device, species.start_a, species.setup.projector_count)
 
+    def run(self, species: Species) -> slice | None:
+        """Where one species' projectors are on the axis of all, if other atoms' are not between them."""
+        start, size = int(species.start_a[0]), species.setup.projector_count
+        together = bool((species.start_a == start + size * np.arange(species.count)).all())
+        return slice(start, start + size * species.count) if together else None
+
     def _positions(self, species: Species, device: torch.device) -> torch.Tensor:
         start_a, size = self.block_start_a[species.atom_a], species.setup.projector_count**2
         return self._kept_index("blocks", species, device, start_a, size)

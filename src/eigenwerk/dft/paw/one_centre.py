@@ -1,6 +1,9 @@
 """Matrices between the projectors of one atom, for all atoms: ΔH and ΔS, applied to projections."""
 
+from __future__ import annotations
+
 from copy import copy
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -23,6 +26,18 @@ def projections(x_knG: torch.Tensor, projector_kIG: torch.Tensor) -> torch.Tenso
     return x_knG @ projector_kIG.mH
 
 
+@dataclass(frozen=True)
+class Part:
+    """Blocks of atoms with as many projectors each: block_saij, and place_ai, where these stand among all.
+
+    run: the same place where it is one piece of the axis, else None.
+    """
+
+    place_ai: torch.Tensor
+    block_saij: torch.Tensor
+    run: slice | None
+
+
 class OneCentreMatrix:
     """Hermitian matrices s of blocks (i, i), one for each atom, on the axis I of all projectors."""
 
@@ -31,41 +46,58 @@ class OneCentreMatrix:
     ):
         """flat_sx: the blocks in flat order; dtype: of the projections to come; last_smm: a block behind them."""
         self.count = layout.projector_count
-        self.parts: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self.parts: list[Part] = []
         for species in layout.species:
             block_saij = layout.blocks(flat_sx, species)
             # Hermitian up to rounding; its Hermitian part keeps H so to the last bit
             block_saij = (0.5 * (block_saij + block_saij.mH)).to(dtype)
-            self.parts.append((layout.columns(species, flat_sx.device), block_saij))
+            self.parts.append(Part(layout.columns(species, flat_sx.device), block_saij, layout.run(species)))
         if last_smm is not None:
-            place_1m = torch.arange(self.count, self.count + last_smm.shape[-1], device=last_smm.device)[None]
-            self.parts.append((place_1m, last_smm[:, None].to(dtype)))
-            self.count += last_smm.shape[-1]
+            run = slice(self.count, self.count + last_smm.shape[-1])
+            place_1m = torch.arange(run.start, run.stop, device=last_smm.device)[None]
+            self.parts.append(Part(place_1m, last_smm[:, None].to(dtype), run))
+            self.count = run.stop
         self._dense_sII = self.dense() if self.count <= DENSE_LIMIT else None
 
-    def to(self, dtype: torch.dtype) -> "OneCentreMatrix":
+    def to(self, dtype: torch.dtype) -> OneCentreMatrix:
         """The same for projections of another type."""
         other = copy(self)
-        other.parts = [(place_ai, block_saij.to(dtype)) for place_ai, block_saij in self.parts]
+        other.parts = [replace(part, block_saij=part.block_saij.to(dtype)) for part in self.parts]
         other._dense_sII = None if self._dense_sII is None else self._dense_sII.to(dtype)
         return other
 
     def dense(self) -> torch.Tensor:
         """The whole matrices, (s, I, I)."""
-        block_saij = self.parts[0][1]
+        block_saij = self.parts[0].block_saij
         matrix_sII = block_saij.new_zeros((len(block_saij), self.count, self.count))
-        for place_ai, block_saij in self.parts:
-            matrix_sII[:, place_ai[:, :, None], place_ai[:, None, :]] = block_saij
+        for part in self.parts:
+            matrix_sII[:, part.place_ai[:, :, None], part.place_ai[:, None, :]] = part.block_saij
         return matrix_sII
 
     def times(self, proj_knI: torch.Tensor, s: int | torch.Tensor = 0) -> torch.Tensor:
         """Σ_J D_IJ P_J with the matrix s of all, or of each, of the problems k; (k, n, I)."""
         if self._dense_sII is not None:
             return proj_knI @ self._dense_sII[s].mT
-        # with one matrix, the bands of all problems are one product
-        proj_xnI = proj_knI.flatten(0, 1)[None] if isinstance(s, int) else proj_knI
-        out_xnI = torch.empty_like(proj_xnI)
-        for place_ai, block_saij in self.parts:
-            moved_xani = proj_xnI[..., place_ai].movedim(2, 1) @ block_saij[s].mT
-            out_xnI[..., place_ai.flatten()] = moved_xani.movedim(1, 2).flatten(2)
-        return out_xnI.view_as(proj_knI)
+        out_knI = torch.empty_like(proj_knI, memory_format=torch.contiguous_format)
+        if isinstance(s, int):
+            # with one matrix, the bands of all problems are one product
+            given_nI, out_nI = proj_knI.flatten(0, 1), out_knI.flatten(0, 1)
+            for part in self.parts:
+                _multiply(part, part.block_saij[s], given_nI, out_nI)
+            return out_knI
+        for part in self.parts:
+            moved_kani = proj_knI[..., part.place_ai].movedim(2, 1) @ part.block_saij[s].mT
+            out_knI[..., part.place_ai.flatten()] = moved_kani.movedim(1, 2).flatten(2)
+        return out_knI
+
+
+def _multiply(part: Part, block_aij: torch.Tensor, given_nI: torch.Tensor, out_nI: torch.Tensor) -> None:
+    """Σ_j D_ij P_j of some atoms, into their places; where these are in one piece, nothing is gathered."""
+    if part.run is None:
+        moved_ani = given_nI[:, part.place_ai].movedim(1, 0) @ block_aij.mT
+        out_nI[:, part.place_ai.flatten()] = moved_ani.movedim(0, 1).flatten(1)
+        return
+    given_ani, out_ani = (
+        x_nI[:, part.run].unflatten(1, tuple(part.place_ai.shape)).movedim(1, 0) for x_nI in (given_nI, out_nI)
+    )
+    torch.bmm(given_ani, block_aij.mT, out=out_ani)
