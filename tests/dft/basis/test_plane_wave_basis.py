@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.basis.grids import GridSizes
-from eigenwerk.dft.basis.plane_wave_basis import make_basis
+from eigenwerk.dft.basis.plane_wave_basis import ALIGNMENT, make_basis
 from eigenwerk.dft.basis.transforms import orbitals_to_grid
 from eigenwerk.errors import InputError
 
@@ -31,6 +31,23 @@ def test_padding_is_marked_and_lies_on_free_grid_points(basis):
         assert (basis.kinetic_kG[k, count:] == 0).all() and (basis.wave_vector_khv[k, count:] == 0).all()
         place_G = basis.sphere_map.index_kW[k].tolist()
         assert len(set(place_G)) == len(place_G)
+
+
+@pytest.mark.parametrize(("name", "real"), [("sic_bent", False), ("lih_bent", True), ("si_bent", True)])
+def test_rows_of_even_length_change_nothing(calculation, crystal, monkeypatch, name, real):
+    """Complex orbitals, and real ones: in space, and by inversion at k-points that are not on the zone's boundary."""
+    settings = {"mesh": (1, 1, 1) if name == "lih_bent" else (3, 1, 1), "real": real, "ediff_eV": 1e-9}
+    settings["symmetry_level"] = 2 if name == "si_bent" else -1
+    found = []
+    for alignment in (1, 16):
+        monkeypatch.setitem(ALIGNMENT, "cpu", alignment)
+        calc = calculation(crystal(name), **settings)
+        assert calc.basis.form.real == real
+        found.append((calc.basis.mask_kh.shape[1], calc.run().state))
+    (waves, exact), (even_waves, padded) = found
+    assert even_waves % 16 == 0 and waves % 16 and exact.converged and padded.converged
+    assert padded.energies.free == pytest.approx(exact.energies.free, abs=1e-10)
+    torch.testing.assert_close(padded.eig_skn, exact.eig_skn, rtol=0, atol=1e-6)
 
 
 def test_inner_product_is_the_integral_in_real_space(basis):

@@ -39,6 +39,11 @@ from eigenwerk.dft.spin import UNPOLARISED, SpinForm
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
 
+ALIGNMENT = {"cpu": 1, "cuda": 16}
+"""Waves of a rank come in multiples of so many: where a row of double-precision numbers has an odd length, products on
+an H100 run at 31 TFLOP/s in place of 47 (1152 orbitals, 6656 projectors, 45 983 waves); on a processor it makes no
+difference (benchmarks/device/results.md, Rows of even length)."""
+
 
 @dataclass(frozen=True)
 class PlaneWaveBasis:
@@ -243,7 +248,8 @@ def _of_orbitals(
         wave_sphere_kGc = [
             index_Gc[half_of(index_Gc, point_c)] for index_Gc, point_c in zip(wave_sphere_kGc, point_kc, strict=True)
         ]
-    padded = _pad_spheres(wave_sphere_kGc, point_kc, grids.wave, runtime.bands.size, in_space)
+    unit = runtime.bands.size * ALIGNMENT[runtime.device.type]
+    padded = _pad_spheres(wave_sphere_kGc, point_kc, grids.wave, unit, in_space)
     size = padded.mask_kW.shape[1] // runtime.bands.size
     own_h = slice(size * runtime.bands.rank, size * (runtime.bands.rank + 1))
     if in_space:
@@ -288,10 +294,10 @@ class _Spheres:
 
 
 def _pad_spheres(
-    index_kGc: list[np.ndarray], point_kc: np.ndarray, size_c: tuple[int, int, int], parts: int, real: bool
+    index_kGc: list[np.ndarray], point_kc: np.ndarray, size_c: tuple[int, int, int], unit: int, real: bool
 ) -> _Spheres:
-    """Pad to the longest sphere and to equal parts."""
-    longest = parts * ceil(max(len(index_Gc) for index_Gc in index_kGc) / parts)
+    """Pad to the longest sphere and to a multiple of the unit."""
+    longest = unit * ceil(max(len(index_Gc) for index_Gc in index_kGc) / unit)
     shape = len(index_kGc), longest
     flat_kW, mirror_kW = np.zeros((2, *shape), dtype=np.int64)
     padded = _Spheres(np.zeros((*shape, 3), dtype=np.int64), np.zeros(shape), flat_kW, mirror_kW)
@@ -307,7 +313,7 @@ def _pad_spheres(
         # padding must scatter zeros to places that no plane wave of this k uses
         unused = np.ones(int(np.prod(size_c)), dtype=bool)
         unused[padded.flat_kW[k, :count]] = unused[padded.mirror_kW[k, :count]] = False
-        padded.flat_kW[k, count:] = padded.mirror_kW[k, count:] = np.flatnonzero(unused)[: longest - count]
+        padded.flat_kW[k, count:] = padded.mirror_kW[k, count:] = np.resize(np.flatnonzero(unused), longest - count)
     return padded
 
 
