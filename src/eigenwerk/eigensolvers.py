@@ -14,6 +14,9 @@ AUTOMATIC = "automatic"
 DAVIDSON_STEPS = 2
 """Steps of blocked Davidson before bands move by themselves."""
 
+MANY_BANDS_REAL, MANY_BANDS_COMPLEX = 160, 128
+"""From so many bands on, bands that move by themselves save more (overlaps, dense problems of 3 n) than they lose."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -119,6 +122,14 @@ def _sequences() -> dict[str, Sequence]:
 
 SEQUENCES = _sequences()
 """By `Parameters.solver`."""
+
+def sequence_for(solver: str, bands: int, real: bool) -> str:
+    """The word of `SEQUENCES` that serves a job with this `Parameters.solver` and so many bands."""
+    if solver != AUTOMATIC:
+        return solver
+    many = MANY_BANDS_REAL if real else MANY_BANDS_COMPLEX
+    return "davidson, conjugate" if bands >= many else "davidson"
+
 
 ALGOS = {"Automatic": AUTOMATIC} | {word: name for name, entry in SEQUENCES.items() for word in entry.request.words}
 """ALGO -> `Parameters.solver`; other words that are accepted are served by blocked Davidson."""

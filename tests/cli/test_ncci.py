@@ -10,7 +10,12 @@ import pytest
 from eigenwerk.cli.main import main
 from eigenwerk.io.folder_lock import lock_folder
 from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.interaction.files import interaction
+from eigenwerk.ncci.interaction.two_body import PairSpace
+from eigenwerk.ncci.orbitals import no_core_orbitals
+from eigenwerk.ncci.results.levels_file import read_levels
 from eigenwerk.ncci.run import run_case
+from h2_writing import h2_bytes, h2_from_two_body
 from warm_start import PIPE, WarmProcess
 
 CASE = 'nucleus = "4He"\ninteraction = "JISP16"\nhw = 20\nNmax = [0, 2]\nstates = 1\n'
@@ -126,6 +131,49 @@ def test_more_states_than_there_are_is_refused_before_any_work(tmp_path, capsys)
         code, _, err = said(capsys, command, str(path))
         assert code == 2 and "has 1 many-body state. Set states = 1, or take more than Nmax = 0" in err
     assert not (tmp_path / "helium").exists()
+
+
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_states_that_nobody_asked_for_are_as_many_as_the_smallest_space_has(tmp_path, capsys, command):
+    """3H has one state at Nmax 0; asked for, as many as usual are refused."""
+    path = tmp_path / "triton.toml"
+    given = CASE.replace("4He", "3H").replace("states = 1\n", "")
+    path.write_text(given)
+    code, out, _ = said(capsys, command, str(path))
+    assert code == 0 and "states     1 in place of the usual 4: 3H, JISP16, hbar-omega 20 MeV, Nmax 0" in out
+    if command == "run":
+        assert all(len(read_levels(tmp_path / "triton" / f"hw20_Nmax0{n}").energy_n) == 1 for n in (0, 2))
+    path.write_text(given + "states = 4\n")
+    code, out, err = said(capsys, command, str(path))
+    assert code == 2 and "has 1 many-body state. Set states = 1" in err and "in place of" not in out
+
+
+UNFIT = {
+    "parity": ("JISP16_hw20.bin", 6, "has no matrix elements for the proton orbitals .*, or lower Nmax to 2, the larg"),
+    "odd": ("JISP16_hw20.bin", 5, r"lower Nmax to 1, the largest of this parity that the file allows\.$"),
+    "none": ("none_hw20.bin", 2, "there is no smaller Nmax of this parity for which the file is enough"),
+    "hw": ("rel.dat", 2, r"rel.dat does not say which hw its elements belong to\. Write file_hw = 20.0"),
+    "three": ("n3lo.me3j.gz", 2, "n3lo.me3j.gz is no file of two-body matrix elements"),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_check_refuses_a_file_that_does_not_suit_in_the_words_of_run(tmp_path, capsys, name):
+    for quanta, file in ((4, "JISP16_hw20.bin"), (1, "none_hw20.bin")):
+        orbitals = no_core_orbitals(quanta)
+        space = PairSpace(orbitals, orbitals, quanta, quanta, quanta)
+        (tmp_path / file).write_bytes(h2_bytes(h2_from_two_body(interaction("JISP16", space, 20.0))))
+    (tmp_path / "rel.dat").write_text("0 0 0 0 0 0 -1.0\n")
+    (tmp_path / "n3lo.me3j.gz").write_bytes(b"\x1f\x8b\x08\0")
+    file, nmax, words = UNFIT[name]
+    path = tmp_path / "lithium.toml"
+    path.write_text(f'nucleus = "6Li"\ninteraction = "{file}"\nhw = 20\nNmax = {nmax}\nstates = 1\n')
+    told = []
+    for command in ("check", "run"):
+        code, out, err = said(capsys, command, str(path))
+        assert code == 2 and re.search(words, err.strip()) and not out
+        told.append(err)
+    assert told[0] == told[1] and not (tmp_path / "lithium").exists()
 
 
 def test_help_names_both_engines(capsys):

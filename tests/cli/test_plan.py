@@ -23,7 +23,7 @@ def test_the_text_shows_layout_memory_time_and_machines(hafnia, capsys):
     text = capsys.readouterr().out
     for line in (
         r"8 k-points, 512 bands, 20126 plane waves, 1408 projectors of 96 atoms",
-        r"Layout on 4 x H200",
+        r"Layout on 4 x H100",
         r"  4 k-groups of 2 k-points, 1 band rank in each",
         r"  \d k-points? solved together \(\d+ MB of orbitals\)",
         r"  total +\d+(\.\d+)? GB  of 80 GB, 76 GB of them usable",

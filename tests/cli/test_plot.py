@@ -185,3 +185,17 @@ def test_help_waits_for_no_slow_package_and_pictures_for_no_pytorch(run):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0 and "bands+dos" in done.stdout, done.stderr
+
+
+def test_fields_of_another_system_are_left_out_with_a_word(run, capsys):
+    text = (run / "LOCPOT").read_text()
+    (run / "LOCPOT").write_text(text.replace("Si", "Ge"))
+    (run / "ELFCAR").write_text(text.replace("   1.0\n", "   1.1\n", 1))
+    assert main(["plot", str(run)]) == 0
+    out, err = capsys.readouterr()
+    assert "CHGCAR.png" in out and "LOCPOT.png" not in out and "ELFCAR.png" not in out
+    assert "No picture of LOCPOT: its atoms are Ge2, and those of vasprun.xml Si2: another run left it here." in err
+    assert "No picture of ELFCAR: its cell is another than that of vasprun.xml, by up to 0.27" in err
+    assert "no picture of LOCPOT: its atoms are Ge2" in refused(capsys, "plot", run, "LOCPOT")
+    assert main(["plot", str(run), "fields"]) == 0
+    assert "LOCPOT.png" not in capsys.readouterr().out

@@ -107,3 +107,15 @@ def test_single_precision_vectors_give_energies_near_their_rounding():
 def test_only_one_problem_is_taken(random_pencil, random_tensor):
     with pytest.raises(ValueError, match="one problem"):
         lanczos(random_pencil(2, 20), random_tensor(2, 1, 20), LanczosPlan(wanted=1))
+
+
+def test_guards_wait_for_a_pair_of_which_the_start_vector_holds_little():
+    """Without them the next pair converges first and stands in its place."""
+    e_x = torch.cat([torch.tensor([-9.0, -8.0, -7.2, -7.0]), torch.linspace(-6.0, 30.0, 300)]).double()
+    start_x = starts(1, len(e_x))[0]
+    start_x[..., 2] *= 1e-9
+    plans = {guards: LanczosPlan(wanted=3, tolerance=1e-6, guards=guards) for guards in (0, 2)}
+    matrix = StandardMatrix(torch.diag(e_x))
+    found = {guards: lanczos(matrix, start_x[None], plan) for guards, plan in plans.items()}
+    assert found[0].converged_kn.all() and float(found[0].eig_kn[0, 2]) == pytest.approx(-7.0, abs=1e-6)
+    assert found[2].converged_kn.all() and float(found[2].eig_kn[0, 2]) == pytest.approx(-7.2, abs=1e-6)

@@ -11,6 +11,7 @@ from eigenwerk.ncci.ranks.four_steps import FourSteps, RowGroup
 from eigenwerk.ncci.ranks.layout import cut_evenly
 from eigenwerk.ncci.ranks.scheme import scheme_named
 from eigenwerk.ncci.ranks.segments import Segments
+from eigenwerk.ncci.stored import csb_build
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_on_ranks import csb_on_ranks
@@ -69,6 +70,17 @@ def test_csb_on_a_gpu_equals_its_twin_and_the_one_of_a_cpu(case, dtype, bits):
         wanted = cpu.apply(x_nb.double())
         assert agree(gpu.apply(x_nb.cuda()), wanted, dtype)
         assert agree(simple.apply(x_nb.cuda()), wanted, dtype)
+
+
+@pytest.mark.gpu
+def test_blocks_do_not_depend_on_the_memory_that_is_left_to_sort_them(case, monkeypatch):
+    basis, pairs, _ = case
+    whole = csb_hamiltonian(basis, pairs, torch.float32, "cuda").below.blocks
+    monkeypatch.setattr(csb_build, "LEAST_BAND", 5000)
+    monkeypatch.setattr(csb_build, "room_on_gpu", lambda _: 0)
+    small = csb_hamiltonian(basis, pairs, torch.float32, "cuda").below.blocks
+    for name in ("row_z", "column_z", "value_z"):
+        assert torch.equal(getattr(small, name).view(torch.uint8), getattr(whole, name).view(torch.uint8))
 
 
 @pytest.mark.gpu

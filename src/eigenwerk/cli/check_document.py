@@ -17,10 +17,9 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.default_bands import fewest_bands
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.parameters import Parameters, hubbard_words, method_title
 from eigenwerk.dft.plan.memory import MemoryEstimate
 from eigenwerk.errors import InputError
-from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.problem import SEVERITIES, Problem
 from eigenwerk.parallel.main_memory import installed_memory
@@ -163,7 +162,8 @@ def _electrons(parameters: Parameters, inputs: Inputs) -> Document:
         "spins": parameters.spins,
         "starting_moment": None if structure.magmom_a is None else float(structure.magmom_a.sum()),
         "fixed_moment": parameters.fixed_moment,
-        "functional": find_functional(parameters.functional, parameters.hybrid).title,
+        "functional": method_title(parameters),
+        "hubbard": hubbard_words(parameters),
         "smearing": parameters.ismear,
         "width": parameters.width * HARTREE_EV,
     }

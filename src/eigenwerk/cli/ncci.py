@@ -242,13 +242,16 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> No
     """
     from eigenwerk.ncci.results.levels_file import start_levels
     from eigenwerk.ncci.sources import source_of
+    from eigenwerk.ncci.usual_states import with_usual_states
 
     refusals = []
-    for each in read_cases(case):
-        source = source_of(each)
-        problem = source.problem(each)
+    cases, note = with_usual_states(read_cases(case))
+    if note:
+        typer.echo(f"{note}\n")
+    for each in cases:
         device, shares = ("cpu", ()) if gpu_gb is None else ("cuda", (MemoryShare(1e9 * gpu_gb),))
         try:
+            problem = source_of(each).problem(each)
             if len(problem.space.orbitals_p) > MANY_ORBITALS and sys.stderr.isatty():
                 typer.echo(f"counting the nonzeros of {each.title} ...", err=True)
             estimated, memory, backend = planned(each, problem, device, shares, ranks)
@@ -264,7 +267,7 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> No
         except InputError as error:
             refusals.append(str(error))
     if refusals:
-        raise InputError("\n".join(refusals))
+        raise InputError("\n".join(dict.fromkeys(refusals)))  # what is wrong with the file is so for each of its cases
 
 
 @app.command()

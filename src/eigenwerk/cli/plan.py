@@ -15,7 +15,7 @@ from rich.console import Console
 from eigenwerk.cli.check_text import show_lines
 from eigenwerk.cli.plan_text import document, lines
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
-from eigenwerk.dft.plan.machine import H200, Machine, processor
+from eigenwerk.dft.plan.machine import Machine, gpu, processor
 from eigenwerk.dft.plan.plan import make_plan, smallest_plan
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.main_memory import installed_memory
@@ -36,7 +36,8 @@ def plan(
 ) -> None:
     """Show the layout a run would choose, its memory by item, its time per step, and the smallest machine that fits.
 
-    For N GPUs with --gpus (figures of one NVIDIA H200, with the memory that --memory says), else for this processor.
+    For N GPUs with --gpus (figures of an NVIDIA H200; of an H100 with --memory of at most 100 GB), else for this
+    processor.
     """
     if gpus is not None and ranks is not None:
         raise InputError("--gpus and --ranks both say what to plan for. Give one of them; a GPU has one rank.")
@@ -66,7 +67,7 @@ def bytes_of(words: str) -> float:
 def _machine(gpus: int | None, ranks: int | None, memory: float | None) -> tuple[Machine, int]:
     """The device of one rank, and how many ranks."""
     if gpus is not None:
-        return (H200 if memory is None else H200.with_memory(memory)), gpus
+        return gpu(memory), gpus
     count = ranks or 1
     total = memory or installed_memory()
     if total is None:

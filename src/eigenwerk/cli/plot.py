@@ -78,7 +78,7 @@ def plot(
     target = _target(output, kind)
     if parts not in PARTS:
         raise InputError(f"--parts {parts}: no such choice. Take one of {', '.join(PARTS)}.")
-    from eigenwerk.perf.looking.choice import Options, named, pictures_of, why_missing
+    from eigenwerk.perf.looking.choice import Options, left_out, named, pictures_of, why_missing
     from eigenwerk.perf.looking.dos_plot import parse_atoms
     from eigenwerk.perf.looking.folder import RunFolder
 
@@ -88,12 +88,16 @@ def plot(
         axis, at, broaden, None if dos is None else RunFolder(dos),
     )  # fmt: skip
     if wanted:
-        pictures = [picture for words in wanted for picture in named(run, words)]
+        named_ones = [(words, picture) for words in wanted for picture in named(run, words)]
+        pictures = [one for words, one in named_ones if words != "fields" or not why_missing(one, run, options)]
         for picture in pictures:
             if reason := why_missing(picture, run, options):
                 raise InputError(f"{folder}: no picture of {picture.name}: {reason}.")
     else:
         pictures = pictures_of(run, options)
+    if not wanted or "fields" in wanted:
+        for words in left_out(run, options):
+            typer.echo(words, err=True)
     if not pictures:
         raise InputError(
             f"{folder}: nothing to draw. Pictures are made of vasprun.xml, bands.json, eos.json, converge.json, CHGCAR "

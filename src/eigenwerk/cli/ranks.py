@@ -15,7 +15,7 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import DYNAMICS, RELAXATION
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.inputs.texts import InputTexts
-from eigenwerk.dft.plan.machine import H200, processor
+from eigenwerk.dft.plan.machine import gpu, processor
 from eigenwerk.dft.plan.plan import choose_layout
 from eigenwerk.dft.plan.useful_gpus import SECONDS_TO_MEET, likely_steps, useful_gpus
 from eigenwerk.errors import InputError
@@ -76,8 +76,7 @@ class RunOptions:
 
     def groups(self, inputs: Inputs, ranks: int, kind: str = "cpu", memory: float | None = None) -> int:
         """The number of k-groups: KPAR, or what `eigenwerk plan` would choose for ranks of this kind and memory."""
-        gpu = H200 if memory is None else H200.with_memory(memory)
-        machine = processor(memory or inf) if kind == "cpu" else gpu
+        machine = processor(memory or inf) if kind == "cpu" else gpu(memory)
         kpar = inputs.incar.get("KPAR")
         return choose_layout(inputs.size, ranks, machine, kpar if isinstance(kpar, int) else None).groups
 

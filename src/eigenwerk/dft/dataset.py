@@ -1,10 +1,21 @@
 """Which PAW file serves an element: enough to check a folder, and to judge what it costs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from eigenwerk.io.paw_library import CutoffAdvice
-from eigenwerk.io.paw_xml import PawHeader
+from eigenwerk.io.paw_xml import PawHeader, PawState
+
+OPEN_SHELLS = ((3, 2), (4, 3), (5, 3))
+"""n and l of the shells whose moments survive in solids: 3d, 4f, 5f."""
+
+
+def hund_moment(states: Sequence[PawState], least_l: int = 0) -> float:
+    """Bohr magnetons of the free atom's open 3d, 4f and 5f shells (from least_l on) by Hund's first rule:
+    min(f, 2(2l + 1) - f) each."""
+    open_shells = (one for one in states if (one.n, one.l) in OPEN_SHELLS and one.l >= least_l)
+    return sum(min(one.f, 4 * one.l + 2 - one.f) for one in open_shells)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ from typing import Any
 
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.functionals.hybrid import Hybrid
+from eigenwerk.functionals.table import find_functional
+from eigenwerk.units import HARTREE_EV
 
 FILLINGS = {
     -2: "fixed occupations", -1: "Fermi-Dirac smearing", 0: "Gaussian smearing",
@@ -127,6 +129,22 @@ class Parameters:
     dipole: DipoleCorrection | None = None
     projection: SphereProjection | None = None
     title: str = "unknown system"
+
+
+SHELLS = "spdf"
+"""Letters of angular momenta."""
+
+
+def method_title(parameters: Parameters) -> str:
+    """The functional as papers call it: PBE, HSE06, PBE+U."""
+    title = find_functional(parameters.functional, parameters.hybrid).title
+    return f"{title}+U" if parameters.hubbard else title
+
+
+def hubbard_words(parameters: Parameters) -> list[str]:
+    """One text for each corrected shell, 'Ni d: U - J = 6 eV (Dudarev)'; Ni 2 is a second species of nickel."""
+    return [f"{kind} {SHELLS[l]}: U - J = {difference * HARTREE_EV:g} eV (Dudarev)"
+            for kind, (l, difference) in parameters.hubbard.items()]  # fmt: skip
 
 
 USER_TAGS = {

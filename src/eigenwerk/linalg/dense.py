@@ -9,6 +9,7 @@ import torch
 
 from eigenwerk.linalg import batched_eigh
 from eigenwerk.linalg.operator import EigenResult, Operator
+from eigenwerk.parallel.block_sizes import TOGETHER_MATRICES, TOGETHER_ROWS
 
 DenseEigh = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 """h_kmm -> (ascending eigenvalues (k, m), columns (k, m, m)) of Hermitian matrices."""
@@ -18,11 +19,6 @@ UNIT_VECTORS = 256
 
 TORCH_BATCH = 32
 """Rows up to which `torch.linalg.eigh` solves many matrices together on a GPU; larger ones it takes in turn."""
-
-FEW_ROWS, MANY_MATRICES = 128, 7
-"""Together is faster for at most so many rows, or at least so many matrices (H200; benchmarks/batched_eigh): two
-complex ones of 192 rows take 10.5 ms together and 3.8 in turn, 36 take 10.8 and 65.5; two of 128 rows take 1.8 and 4.3
-on an H100."""
 
 BATCH_BYTES = 2**29
 """Matrices that are solved together fill at most so much: cuSOLVER's room grows with them."""
@@ -39,7 +35,7 @@ def dense_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def _together(h_kmm: torch.Tensor) -> bool:
     """Whether cuSOLVER's batched routine is the faster one for these matrices."""
     problems, size, _ = h_kmm.shape
-    worth = problems > 1 if size <= FEW_ROWS else problems >= MANY_MATRICES
+    worth = problems > 1 if size <= TOGETHER_ROWS else problems >= TOGETHER_MATRICES
     return worth and size > TORCH_BATCH and h_kmm.numel() * h_kmm.element_size() <= BATCH_BYTES
 
 

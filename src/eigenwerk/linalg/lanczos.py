@@ -24,12 +24,17 @@ from eigenwerk.linalg.orthogonal import longest, orthonormalise, project_out_of
 from eigenwerk.linalg.products import combine_long, inner
 from eigenwerk.trace import Trace
 
+LOOSE = 100.0
+"""Residuals of guards over those of wanted pairs (docs/equations/lanczos.md)."""
+
 
 @dataclass(frozen=True)
 class LanczosPlan:
     """What is wanted, and when to stop.
 
     wanted: lowest pairs.  tolerance: a pair is converged when its residual is at most tolerance * max(1, |e|).
+    guards: so many pairs above the wanted ones must have residuals below `LOOSE` times that: a pair of which the start
+    vector holds little appears late, and others converge as if it did not exist.
     products: H is applied to at most so many vectors (and to exactly so many with `fixed`).  space: vectors kept in
     memory.  first_component: the global index of this rank's first component.  eigh: solves the small dense problems;
     trace: gets the spans of the solver.
@@ -40,6 +45,7 @@ class LanczosPlan:
     products: int = 1000
     fixed: bool = False
     space: int = 200
+    guards: int = 0
     first_component: int = 0
     eigh: DenseEigh = host_eigh
     trace: Trace = field(default_factory=lambda: Trace(enabled=False))
@@ -105,7 +111,7 @@ def _required(start_knx: torch.Tensor | None) -> torch.Tensor:
 def _begun(operator: Operator, start_nx: torch.Tensor, plan: LanczosPlan) -> LanczosState:
     size = _size(operator, start_nx)
     block = min(start_nx.shape[0], size)
-    rows = min(max(plan.space, plan.wanted + 3 * block), size) + block
+    rows = min(max(plan.space, plan.wanted + plan.guards + 3 * block), size) + block
     basis_mx = start_nx.new_zeros((rows, start_nx.shape[1]))
     basis_mx[:block] = start_nx[:block]
     scale = longest(start_nx[:block], operator.sum)
@@ -123,7 +129,10 @@ def _size(operator: Operator, x_nx: torch.Tensor) -> int:
 def _done(state: LanczosState, plan: LanczosPlan) -> bool:
     if state.pending == 0 or state.products >= plan.products:
         return True
-    return not plan.fixed and state.filled >= plan.wanted and bool(_converged(state, plan).all())
+    if plan.fixed or state.filled < plan.wanted + plan.guards or not bool(_converged(state, plan).all()):
+        return False
+    guards = slice(plan.wanted, plan.wanted + plan.guards)
+    return bool((state.residual_m[guards] <= LOOSE * relative_bound(plan.tolerance, state.eig_m[guards])).all())
 
 
 def _converged(state: LanczosState, plan: LanczosPlan) -> torch.Tensor:
@@ -175,7 +184,8 @@ def _ritz(state: LanczosState, plan: LanczosPlan) -> tuple[torch.Tensor, torch.T
 def _restarted(state: LanczosState, plan: LanczosPlan) -> LanczosState:
     """The lowest Ritz vectors and the next block; V^T H V is diagonal then, and C keeps what couples them."""
     room = state.basis_mx.shape[0] - 2 * state.pending
-    kept = max(1, min(plan.wanted + max(state.pending, (room - plan.wanted) // 2), room, state.filled))
+    inside = plan.wanted + plan.guards
+    kept = max(1, min(inside + max(state.pending, (room - inside) // 2), room, state.filled))
     eig_m, s_mm = _ritz(state, plan)
     next_nx = state.basis_mx[state.filled : state.filled + state.pending].clone()
     combine_long(s_mm[:, :kept].to(next_nx.device), state.basis_mx[: state.filled], out=state.basis_mx[:kept])

@@ -193,6 +193,9 @@ G_ORBITAL = (1.0, 0.0)
 G_SPIN = (5.586, -3.826)
 """Spin g factors of proton and neutron, nuclear magnetons, as MFDn has them."""
 
+USUAL_STATES = 4
+"""How many states are computed where the case does not say."""
+
 _SUM = _whole(0, 10 * MOST_QUANTA)
 _USUAL = ("radii", "spins", "moments", "occupations", "quanta", "center_of_mass")
 
@@ -223,7 +226,7 @@ SETTINGS = (
     ),
     CaseKey("", "M", "half-integer", None, "projection of the total angular momentum; default 0 or 1/2", _twice),
     CaseKey("", "parity", "text", None, "natural, unnatural, + or -; default: that of Nmax", _parity),
-    CaseKey("", "states", "whole number", 4, "how many states, from the lowest", _whole(1)),
+    CaseKey("", "states", "whole number", USUAL_STATES, "how many, from the lowest; fewer in tiny spaces", _whole(1)),
     CaseKey("", "coulomb", "true or false", True, "Coulomb repulsion of protons (no-core)", _flag),
     CaseKey("", "lawson", "MeV", 50.0, "strength of the Lawson term (no-core); 0 switches it off", _number(0, False)),
     CaseKey("", "core", "[Z, N]", None, "inert core of a valence space, where the file does not name it", _two_numbers),

@@ -227,10 +227,13 @@ def _nucleus(path: Path, values: Mapping[str, Any]) -> Nucleus:
     if values["nucleus"] is not None:
         if values["Z"] is not None or values["N"] is not None:
             raise InputError(f"{path} gives both nucleus and Z or N. Remove one of them.")
-        return nucleus_named(values["nucleus"])
+        return nucleus_named(values["nucleus"], f"{path}: nucleus = ")
     if values["Z"] is None or values["N"] is None:
         raise InputError(f'{path} does not say which nucleus. Write nucleus = "6Li", or Z = 3 and N = 3.')
-    return Nucleus(values["Z"], values["N"])
+    try:
+        return Nucleus(values["Z"], values["N"])
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _case(path: Path, nucleus: Nucleus, values: Mapping[str, Any], given: frozenset[str]) -> Case:
@@ -270,7 +273,7 @@ def _twice_m(path: Path, nucleus: Nucleus, twice_m: int | None) -> int:
         return nucleus.nucleons % 2
     if (twice_m - nucleus.nucleons) % 2:
         kind = "half-integer, as 1/2" if nucleus.nucleons % 2 else "integer"
-        near = half(twice_m + 1 if twice_m < 0 else twice_m - 1)
+        near = half(twice_m - 1 if twice_m > 0 else twice_m + 1)
         raise InputError(
             f"{path}: M = {half(twice_m)}, but {nucleus.name} has {nucleus.nucleons} nucleons, so M has to be {kind}. "
             f'Set M = "{near}", or remove the line.'

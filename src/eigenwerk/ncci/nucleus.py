@@ -11,6 +11,9 @@ SYMBOLS = (
 ).split()
 """Element symbols; the place in the list is the proton number."""
 
+NAMES = {"d": "2H", "deuteron": "2H", "t": "3H", "triton": "3H", "helion": "3He", "alpha": "4He"}
+"""Nuclei with names of their own, and how they are written here."""
+
 
 @dataclass(frozen=True)
 class Nucleus:
@@ -38,19 +41,25 @@ class Nucleus:
         return f"{self.nucleons}{symbol}"
 
 
-def nucleus_named(text: str) -> Nucleus:
+def nucleus_named(text: str, where: str = "") -> Nucleus:
     """The nucleus of a name such as 6Li, Li6, Li-6 or 4n.
 
-    Raises InputError for anything else, and where there are more protons than nucleons.
+    Raises InputError for anything else, and where there are more protons than nucleons; the message begins with
+    `where`.
     """
     match = re.fullmatch(r"(\d+)-?([A-Za-z]{1,2})|([A-Za-z]{1,2})-?(\d+)", text.strip())
     number, symbol = (match[1] or match[4], match[2] or match[3]) if match else ("", "")
     if not match or symbol not in SYMBOLS:
-        raise InputError(f"'{text}' names no nucleus up to Z = {len(SYMBOLS) - 1}. Write it as 6Li, or give Z and N.")
+        meant = f"{number}{symbol.capitalize()}" if symbol.capitalize() in SYMBOLS else NAMES.get(text.strip().lower())
+        remedy = f"Write {meant}." if meant else "Write it as 6Li, or give Z and N."
+        raise InputError(f"{where}'{text}' names no nucleus up to Z = {len(SYMBOLS) - 1}. {remedy}")
     protons, nucleons = SYMBOLS.index(symbol), int(number)
     if nucleons < protons:
         raise InputError(
-            f"{text} would have {nucleons} nucleons but {protons} protons. {SYMBOLS[protons]} starts at "
+            f"{where}'{text}' would have {nucleons} nucleons but {protons} protons. {SYMBOLS[protons]} starts at "
             f"{max(protons, 2)}{SYMBOLS[protons]}; the one nearest to stability has about {2 * protons} nucleons."
         )
-    return Nucleus(protons, nucleons - protons)
+    try:
+        return Nucleus(protons, nucleons - protons)
+    except InputError as error:
+        raise InputError(f"{where}'{text}': {error}") from None

@@ -23,6 +23,7 @@ from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.ncci.run import CaseResult, Say, alone, fitting, run_case, silent
 from eigenwerk.ncci.solving import Report
 from eigenwerk.ncci.sources import source_of
+from eigenwerk.ncci.usual_states import with_usual_states
 from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.one_for_all import one_for_all
 from eigenwerk.parallel.runtime import Runtime
@@ -57,6 +58,9 @@ def run_series(
     runtime = runtime or alone(cases[0].solver.device)
     say = say if runtime.writes else silent
     refuse_different_inputs(runtime.world, cases)
+    cases, note = with_usual_states(cases)
+    if note:
+        say(note)
     for case in cases:
         refuse_too_many(case, dimension(source_of(case).problem(case).space), runtime.world.size)
         one_for_all(runtime.world, partial(_refuse_other_start, case))

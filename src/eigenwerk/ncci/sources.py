@@ -12,9 +12,7 @@ from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
 from eigenwerk.ncci.interaction.files import (
     BUILT_IN,
     interaction,
-    is_h2,
     refuse_evolution,
-    refuse_other_hw,
     valence_from_file,
 )
 from eigenwerk.ncci.interaction.kinetic import intrinsic_kinetic
@@ -22,6 +20,7 @@ from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.interaction.valence import ValenceInteraction
 from eigenwerk.ncci.problem import CaseSpace, no_core_problem, valence_problem
+from eigenwerk.ncci.unfit_file import refuse_unfit_file
 
 VALENCE_SUFFIXES = (".snt", ".int")
 """Files of interactions outside a core."""
@@ -58,13 +57,13 @@ class NoCore:
     name: str
 
     def problem(self, case: Case) -> CaseSpace:
-        """All nucleons, truncated by oscillator quanta.  Raises InputError also for a file of another hw."""
+        """All nucleons, truncated by oscillator quanta.  Raises InputError also for a file that does not suit it."""
         found = no_core_problem(case)
         if self.name.lower() in BUILT_IN:
             if case.file_hw is not None:
                 raise InputError(f"{case.path}: file_hw belongs to files, but {self.name} is built in. Remove it.")
-        elif is_h2(Path(self.name)):
-            refuse_other_hw(Path(self.name), found.hw, case.file_hw, f"{case.path}: ")
+        else:
+            refuse_unfit_file(case, Path(self.name), found)
         return found
 
     def parts(self, case: Case, problem: CaseSpace) -> dict[str, TwoBody]:

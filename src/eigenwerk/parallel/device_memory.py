@@ -32,6 +32,12 @@ def rank_memory(device: torch.device, sharing: int) -> float | None:
     return None if installed is None else installed / sharing
 
 
+def room_on_gpu(device: torch.device) -> int:
+    """Bytes that this process can still take of a GPU: free ones, and those that PyTorch holds without use."""
+    free, _ = torch.cuda.mem_get_info(device)
+    return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+
+
 def _owner(device: torch.device) -> int:
     """A number for what the memory belongs to: this machine, or the GPU."""
     name = socket.gethostname()

@@ -89,3 +89,24 @@ def test_a_path_is_not_relaxed_and_nothing_is_written(path, capsys):
 def test_options_that_mean_nothing_are_refused_before_anything_is_written(folder, capsys, words):
     assert main(["relax", str(folder), *words]) == 2
     assert words[1] in capsys.readouterr().err and not (folder / "relaxed").exists()
+
+
+@pytest.mark.parametrize("tag", ["ICHARG = 11", "ICHARG = 12"])
+def test_a_kept_density_is_refused_by_the_line_of_the_user_before_anything_is_written(folder, capsys, tag):
+    with (folder / "INCAR").open("a") as incar:
+        incar.write(f"{tag}\n")
+    (folder / "CHGCAR").write_text("of an earlier run")
+    assert main(["relax", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert f"INCAR line 6: {tag}: it keeps the density fixed, so there are no forces" in said
+    assert "Remove the line." in said
+    assert "NSW" not in said and not (folder / "relaxed").exists()
+
+
+def test_what_forbids_the_relaxation_is_said_before_anything_is_written(folder, capsys):
+    head = POSCAR.format(a=5.35).split("Direct")[0]
+    (folder / "POSCAR").write_text(f"{head}Selective\nDirect\n0 0 0 F F F\n.25 .25 .25 F F F\n")
+    with (folder / "INCAR").open("a") as incar:
+        incar.write("ISIF = 2\n")
+    assert main(["relax", str(folder)]) == 2
+    assert "every coordinate has F" in capsys.readouterr().err and not (folder / "relaxed").exists()

@@ -2,6 +2,8 @@
 
 import pytest
 
+from eigenwerk.cli.main import main
+from eigenwerk.dft.running.account import description
 from eigenwerk.units import HARTREE_EV
 from input_folders import folder_reader, words
 
@@ -71,3 +73,18 @@ def test_without_the_switch_nothing_is_corrected_and_given_lists_are_told(read):
     assert "LDAUU = 6 0: it acts only with LDAU = .TRUE." in words(inputs, "note")
     assert dict(inputs.parameters.hubbard) == {}
     assert inputs.setting("LDAUL") is None and inputs.setting("LDAU") is False
+
+
+def test_check_run_and_report_name_the_method_with_its_shells(read, tmp_path, capsys):
+    lists = "LDAUL = 2 -1 2\nLDAUU = 6 0 4\nLDAUJ = 0.5 0 0\n"
+    inputs = read(lists, poscar=TWICE, begin=PLUS_U.replace("2 -2 0 0", "4*0.5"))
+    rows = description(inputs)  # of the terminal, OUTCAR, vasprun.xml and the report
+    assert dict(rows)["method"].startswith("PBE+U, cutoff")
+    assert [text for label, text in rows if label == "+U"] == [
+        "Ni d: U - J = 5.5 eV (Dudarev)", "Ni 2 d: U - J = 4 eV (Dudarev)",
+    ]  # fmt: skip
+    main(["check", str(tmp_path)])
+    text = capsys.readouterr().out
+    assert "functional        PBE+U\n  +U                Ni d: U - J = 5.5 eV (Dudarev)\n" in text
+    plain = dict(description(read("", begin=PLUS_U.replace("LDAU = .TRUE.", ""))))
+    assert plain["method"].startswith("PBE, cutoff") and "+U" not in plain

@@ -9,7 +9,7 @@ from eigenwerk.dft.plan.job_size import JobSize, SpeciesSize
 from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import H200, processor
 from eigenwerk.dft.plan.plan import choose_layout, make_plan, plan_layout, require_room, smallest_plan
-from eigenwerk.dft.plan.step_cost import CALLS, points_per_block, step_cost
+from eigenwerk.dft.plan.step_cost import points_per_block, step_cost
 from eigenwerk.errors import InputError
 
 HAFNIA = JobSize(
@@ -49,7 +49,7 @@ def test_a_gpu_takes_both_spins_in_one_block_if_they_fit():
     assert points_per_block(magnet, Layout(), processor(1e9)) == 2
     machines = (replace(H200, block_bytes=size) for size in (both, both - 1))
     together, apart = (dict(step_cost(magnet, Layout(), machine).phases)["vectors"] for machine in machines)
-    assert apart - together == pytest.approx(CALLS * H200.launch)
+    assert apart - together == pytest.approx(H200.calls * H200.launch)
 
 
 def test_the_smallest_machine_fits_and_the_next_smaller_does_not():

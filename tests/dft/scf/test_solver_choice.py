@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from eigenwerk.dft.scf.bands import Bands
-from eigenwerk.dft.scf.solver_choice import SolverChoice, sequence_of
+from eigenwerk.dft.scf.solver_choice import SolverChoice
 from eigenwerk.dft.scf.solvers import SolverJob
-from eigenwerk.eigensolvers import SEQUENCES
+from eigenwerk.eigensolvers import SEQUENCES, sequence_for
 
 SMALL = SolverJob("automatic", bands=40, real=False, energy_tolerance=1e-6)
 LARGE = replace(SMALL, bands=500)
@@ -51,8 +51,8 @@ def test_large_jobs_begin_with_davidson_and_say_what_follows():
     (False, 128, "davidson, conjugate"),
 ])  # fmt: skip
 def test_size_and_number_type_decide(real, bands, expected):
-    assert sequence_of(replace(SMALL, real=real, bands=bands)) == expected
-    assert sequence_of(replace(SMALL, solver="rmm", real=real, bands=bands)) == "rmm"
+    assert sequence_for("automatic", bands, real) == expected
+    assert sequence_for("rmm", bands, real) == "rmm"
 
 
 def test_davidson_takes_over_after_two_steps_without_progress():

@@ -6,11 +6,13 @@ import pytest
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.h2 import read_h2
 from eigenwerk.ncci.interaction.files import (
+    BUILT_IN,
     interaction,
     relative_from_file,
     two_body_from_h2,
     valence_from_file,
 )
+from eigenwerk.ncci.interaction.names import BUILT_IN_NAMES
 from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
 from eigenwerk.ncci.interaction.two_body import SPECIES, PairSpace, restrict
 from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
@@ -105,10 +107,10 @@ def test_orbitals_in_another_order_are_found(tmp_path):
 
 def test_missing_orbitals_and_pairs_are_named(ncci_dir):
     path = str(ncci_dir / "h2-tbme" / "JISP16-tb-6-20.0.bin")
-    with pytest.raises(InputError, match=r"no matrix elements for the proton orbitals 3p1/2 .*or lower Nmax by 1"):
+    with pytest.raises(InputError, match=r"no matrix elements for the proton orbitals 3p1/2 .*or a smaller space"):
         interaction(path, space_of(7), 20.0)
     orbitals = no_core_orbitals(6)
-    with pytest.raises(InputError, match=r"up to 8 are needed.* lower Nmax by 2"):
+    with pytest.raises(InputError, match=r"up to 8 are needed. Use an interaction that has them"):
         interaction(path, PairSpace(orbitals, orbitals, 8, 8, 8), 20.0)
 
 
@@ -120,8 +122,32 @@ def test_unknown_interactions_are_refused_with_the_known_names(name):
 
 def test_a_table_without_hw_is_refused(tmp_path):
     (tmp_path / "v.txt").write_text("0 0 0 0 0 0 -1.0\n")
-    with pytest.raises(InputError, match="does not say which hw"):
+    with pytest.raises(InputError, match=r"does not say which hw.*file_hw = 20.0 .*or name it as in jisp16_hw20.0.dat"):
         interaction(str(tmp_path / "v.txt"), space_of(2), 20.0)
+
+
+def test_a_table_tells_its_hw_by_its_name_as_an_h2_file_does(tmp_path):
+    (tmp_path / "v_hw25.0.txt").write_text("0 0 0 0 0 0 -1.0\n")
+    (tmp_path / "v.txt").write_text("# hbar*omega = 25 MeV\n0 0 0 0 0 0 -1.0\n")
+    assert relative_from_file(tmp_path / "v_hw25.0.txt").hw == relative_from_file(tmp_path / "v.txt").hw == 25.0
+    with pytest.raises(InputError, match=r"file_hw = 20 MeV, but the name of v_hw25.0.txt says 25 MeV"):
+        relative_from_file(tmp_path / "v_hw25.0.txt", 20.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("n3lo.me3j.gz", b"\x1f\x8b\x08 \0", r"n3lo.me3j.gz is no file of two-body matrix elements: .* three nucleons"),
+        ("n3lo.me3j", b"(* nsuite/me3b/v0.0.0 *)\n1 2 3 4 5 6 7 8 9 10\n", "by its name .* three nucleons"),
+        ("v_hw20.bin.gz", b"\x1f\x8b\x08 \0", r"compressed by gzip.*gunzip v_hw20.bin.gz"),
+        ("v_hw20.bin", b"\0\1\2\3\4", "binary, but no h2 file"),
+        ("v_hw20.bin", b" \n", "v_hw20.bin is empty"),
+    ],
+)
+def test_what_is_no_two_body_file_is_refused_at_once(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        interaction(str(tmp_path / name), space_of(2), 20.0)
 
 
 def test_valence_files_by_their_suffix(ncci_dir):
@@ -129,3 +155,7 @@ def test_valence_files_by_their_suffix(ncci_dir):
     assert valence_from_file(ncci_dir / "valence" / "usdb.int", ncci_dir / "valence" / "sd.sps").exponent == -0.3
     with pytest.raises(InputError, match=r"Give the \.sps or \.sp file"):
         valence_from_file(ncci_dir / "valence" / "usdb.int")
+
+
+def test_names_of_built_in_interactions_are_those_that_can_be_made():
+    assert set(BUILT_IN_NAMES) == set(BUILT_IN)

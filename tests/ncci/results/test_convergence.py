@@ -69,6 +69,47 @@ def test_a_limit_is_that_of_one_interaction():
     assert [curve.limit() for curve in mixed] == [alone.limit(), "1 value of Nmax; it takes 4"]
 
 
+SLOW = {2: -24.0, 4: -27.0, 6: -27.75, 8: -27.9375}
+"""An exponential whose limit is -28.0 +- 0.125."""
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "refused"),
+    [
+        ({"energy": -28.2}, True),
+        ({"energy": -28.1}, False),  # inside the error bar
+        ({"energy": -28.2, "twice_M": 4}, False),
+        ({"energy": -28.2, "interaction": "Minnesota"}, False),
+        ({"energy": -28.2, "coulomb": False}, False),
+    ],
+    ids=str,
+)
+def test_a_limit_above_an_energy_at_another_hw_is_none(elsewhere, refused):
+    """Energies are variational, and the limit is the same for all hbar-omega."""
+    series = [result(energy, nmax) for nmax, energy in SLOW.items()]
+    curves = over_nmax([*series, result(nmax=4, hw=25.0, **elsewhere)])
+    (limit,) = (curve.limit() for curve in curves if len(curve.points) == 4)
+    if refused:
+        assert "-28.000 +- 0.125 lies above -28.2000 MeV, the energy of this level at hbar-omega 25" in limit
+    else:
+        assert limit.energy == pytest.approx(-28.0)
+
+
+def test_matrix_elements_that_belong_to_one_hw_each_bound_no_limit_of_another():
+    """Files of one name may hold what was renormalised at their hbar-omega: no one operator, no common limit."""
+    series = [result(energy, nmax, interaction="v.bin") for nmax, energy in SLOW.items()]
+    curves = over_nmax([*series, result(-29.0, 4, hw=25.0, interaction="v.bin")])
+    assert [curve.elsewhere for curve in curves] == [None, None]
+    assert curves[0].limit().energy == pytest.approx(-28.0)
+
+
+def test_another_level_or_a_state_that_is_not_converged_bounds_no_limit():
+    series = [result(energy, nmax) for nmax, energy in SLOW.items()]
+    lower = result(-29.0, 4, hw=25.0)
+    for other in (replace(lower, j_n=np.array([2.0])), replace(lower, residual_n=np.array([0.5]))):
+        assert over_nmax([*series, other])[0].limit().energy == pytest.approx(-28.0)
+
+
 def levels_of(nmax, states, smaller=None, overlap_nm=None):
     """Levels with these (energy, J, quanta of the centre of mass)."""
     energy_n, j_n, quanta_n = (np.array(column, dtype=float) for column in zip(*states, strict=True))

@@ -133,3 +133,15 @@ def test_room_for_another_number_of_nonzeros_is_refused():
     entries = Entries(basis, random_pairs(basis), torch.float64)
     with pytest.raises(ValueError, match=f"room for 3 nonzeros, but there are {entries.count()}"):
         build_blocks(entries, 7, into=csb_build.room(3, entries))
+
+
+def test_a_gpu_sorts_fewer_entries_together_where_memory_is_short(monkeypatch):
+    """Beside the blocks, which are there already or still to come; never fewer than a small band."""
+    basis = no_core_basis(3, 3, 2, 0)
+    entries = Entries(basis, random_pairs(basis), torch.float64)
+    blocks, least, bytes_each = 12 * entries.count(), csb_build.LEAST_BAND, csb_build.SORTED_BYTES
+    for free, wanted in ((1 << 40, csb_build.BAND), (blocks + 2 * least * bytes_each, 2 * least), (0, least)):
+        monkeypatch.setattr(csb_build, "room_on_gpu", lambda _, free=free: free)
+        assert csb_build.at_once(entries, there=False) == wanted
+    monkeypatch.setattr(csb_build, "room_on_gpu", lambda _: 3 * least * bytes_each)
+    assert csb_build.at_once(entries, there=True) == 3 * least

@@ -18,6 +18,8 @@ from eigenwerk.cli.ranks import RunOptions
 from eigenwerk.cli.run import SAVE_EVERY, Device, MaxTime, Quiet, Ranks, Transport, compute, seconds_of
 from eigenwerk.dft.crystal.structure import vacuum
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.dft.inputs.restart import FIXED
+from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.series.variants import incar_with, refuse_path
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, write_text
@@ -104,9 +106,12 @@ def relax(
 def _round_texts(folder: Path) -> dict[str, str]:
     """The files of the first round: those of the folder, with the tags that INCAR leaves out."""
     inputs = read_inputs(folder)
+    given = inputs.incar.values
+    if given.get("ICHARG") in FIXED:  # before a density that may be missing
+        reason = "it keeps the density fixed, so there are no forces of its own to relax by"
+        raise InputError(str(inputs.incar.problem("ICHARG", reason, "Remove the line.")))
     inputs.raise_on_errors()
     refuse_path(inputs, "`eigenwerk relax` does not relax paths")
-    given = inputs.incar.values
     if given.get("IBRION") in (-1, 0, 5, 6):
         raise InputError(
             f"INCAR: IBRION = {given['IBRION']} is no relaxation. Set IBRION = 1, 2 or 3, or leave it out; "
@@ -116,7 +121,10 @@ def _round_texts(folder: Path) -> dict[str, str]:
     missing = {name: value for name, value in tags.items() if name not in given}
     if given.get("NSW") in (0, -1):
         missing["NSW"] = SENSIBLE["NSW"]
-    return {**inputs.texts.text, "INCAR": incar_with(inputs.incar, missing)}
+    texts = {**inputs.texts.text, "INCAR": incar_with(inputs.incar, missing)}
+    # what stands against these tags is said before a folder of theirs is written
+    read_inputs(folder, texts=InputTexts(texts, {}, inputs.texts.species)).raise_on_errors()
+    return texts
 
 
 def _has_vacuum(inputs: Inputs) -> bool:

@@ -4,18 +4,20 @@ from math import sqrt
 
 import numpy as np
 
-from eigenwerk.dft.crystal.kpoints import NO_SHIFT, KPoints, mesh_kpoints
+from eigenwerk.dft.crystal.kpoints import NO_SHIFT, KPoints, mesh_from_spacing, mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.crystal.tetrahedra import CORRECTED
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.electrons import NEUTRAL
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.motion import MotionRequest
+from eigenwerk.dft.inputs.motion import DYNAMICS, MotionRequest, kind_of_motion
+from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.parameters import SHARP
 from eigenwerk.dft.scf.mixing_extent import APART
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
+from eigenwerk.io.vasp.problem import Problem
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
 from eigenwerk.units import BOHR_ANGSTROM
@@ -34,6 +36,9 @@ NARROWEST = 1e-6
 
 LEAST_EDIFF, USUAL_EDIFF = 1e-12, 1e-8
 """eV: of smaller changes of an energy only rounding is left; a tight one."""
+
+SHORT_CELL, DENSE = 8.0, 0.3
+"""Å between planes of lattice points below which one k-point does not do; 1/Å, KSPACING of a mesh that mostly does."""
 
 SMALL_SHIFT = 1e-4
 """Atoms that symmetry moves by less (Å) are not worth a word."""
@@ -154,6 +159,28 @@ def check_mesh(kpoints: KPoints, symmetry: Symmetry, source: str, findings: Find
     findings.warn(source, message, remedy)
 
 
+def check_single_point(structure: Structure, kpoints: KPoints, source: str, findings: Findings) -> None:
+    """A warning where Gamma alone stands for the zone of a crystal with a short cell; source: who asks for it.
+
+    Directions across vacuum need no other point, and none is missed in a cell that is long by itself.
+    """
+    if kpoints.full_count != 1 or kpoints.point_kc.any():
+        return
+    periodic = vacuum(structure) < APART / BOHR_ANGSTROM
+    height_c = BOHR_ANGSTROM / np.linalg.norm(np.linalg.inv(structure.lattice_cv), axis=0)
+    short = periodic & (height_c < SHORT_CELL)
+    if not short.any():
+        return
+    mesh_c = np.where(periodic, mesh_from_spacing(structure, DENSE), 1)
+    axes = ", ".join(f"{height_c[c]:.1f} Å along axis {c + 1}" for c in np.flatnonzero(short))
+    findings.warn(
+        source, f"Gamma is the only k-point of a crystal whose cell is short ({axes}): energies may be off by eV for "
+        "each atom, and forces and cells with them",
+        f"Take a Gamma-centred mesh of {' x '.join(map(str, mesh_c))} points (KSPACING = {DENSE:g}) or, of a molecule, "
+        "a larger box.",
+    )  # fmt: skip
+
+
 def _wide(incar: Incar) -> bool:
     width = incar.get("SIGMA")
     return isinstance(width, float) and width > 0.1
@@ -239,3 +266,45 @@ def _check_open_vacuum(incar: Incar, structure: Structure, settings: RelaxationS
     remedy = f"Set LATTICE_CONSTRAINTS = {free} with ISIF = 3 to keep it, or ISIF = 2."
     message = f"there is vacuum along axis {axes}, and {words}"
     findings.add(incar.problem("ISIF", message, remedy, severity="warning"))
+
+
+CONSTRAINTS = "ICONST"
+
+MONITORED = "7"
+"""Last word of a line whose coordinate is only written out."""
+
+HELD = "0"
+"""Last word of a line whose coordinate is held; others are biased."""
+
+
+def check_constraints(incar: Incar, texts: InputTexts, findings: Findings) -> None:
+    """ICONST: bonds, angles and other coordinates that VASP holds, biases or monitors in dynamics.
+
+    An error for those that are to be held or biased: atoms would move otherwise than meant.  A note for others.
+    """
+    if CONSTRAINTS not in texts or texts.image:  # what images have is said of their path
+        return
+    dynamics = kind_of_motion(incar) == DYNAMICS
+    if CONSTRAINTS in texts.problem:
+        if dynamics:
+            with findings.collecting(CONSTRAINTS):
+                texts.raise_problem(CONSTRAINTS)
+        return
+    lines = _constraints(texts.of(CONSTRAINTS))
+    asked = [(line, words) for line, words in lines if words[-1] != MONITORED]
+    if dynamics and asked:
+        line, words = asked[0]
+        more = f" (and {len(asked) - 1} more)" if len(asked) > 1 else ""
+        what = "constraints" if words[-1] == HELD else "biased coordinates"
+        remedy = "Remove the file, or hold atoms by selective dynamics in POSCAR."
+        message = f"{' '.join(words)}{more}: {what} in molecular dynamics are not available"
+        findings.add(Problem("error", CONSTRAINTS, line, message, remedy=remedy))
+    elif lines:
+        why = "coordinates are not monitored" if dynamics else "it acts only in molecular dynamics (IBRION = 0)"
+        findings.note(CONSTRAINTS, f"not used: {why}")
+
+
+def _constraints(text: str) -> list[tuple[int, list[str]]]:
+    """Line numbers and words of what is no comment."""
+    split = ((number, line.replace("!", "#").split("#")[0].split()) for number, line in enumerate(text.splitlines(), 1))
+    return [(number, words) for number, words in split if words]

@@ -24,6 +24,7 @@ from eigenwerk.dft.inputs.checks import (
     check_idealised,
     check_mesh,
     check_motion,
+    check_single_point,
     check_smearing,
     check_structure,
     check_tolerance,
@@ -37,6 +38,7 @@ from eigenwerk.dft.inputs.electrons import (
     electron_count,
     fixed_moment,
     fixed_occupations,
+    likely_moment,
     starting_moments,
 )
 from eigenwerk.dft.inputs.exchange import (
@@ -205,10 +207,13 @@ class Draft:
             for note in self.symmetry.notes:
                 self.findings.note("POSCAR", note)
             check_mesh(self.kpoints, self.symmetry, source, self.findings)
+            coarse = False
             if self.incar.get("LHFCALC"):
                 lattice_cv = self.structure.lattice_cv
-                check_points_of_exchange(self.kpoints, lattice_cv, self._hybrid, source, self.findings)
+                coarse = check_points_of_exchange(self.kpoints, lattice_cv, self._hybrid, source, self.findings)
                 self._downsampling = downsampling_of(self.incar, self.kpoints, self._hybrid, self.findings)
+            if not coarse and not self.fixed_density:
+                check_single_point(self.structure, self.kpoints, source, self.findings)
 
     def _second_points(self) -> None:
         """A second list of k-points, or a path."""
@@ -243,8 +248,9 @@ class Draft:
             return
         points = None if self.kpoints is None else len(self.kpoints.point_kc)
         bands, self.computed["NBANDS"] = band_count(
-            self.incar, self.poscar, self._electrons, self.structure.magmom_a, self._moment, self.findings
-        )
+            self.incar, self.poscar, self._electrons,
+            likely_moment(self.incar, self.poscar, self.datasets, self.structure.magmom_a), self._moment, self.findings,
+        )  # fmt: skip
         occupations = fixed_occupations(self.incar, self._electrons, bands, points, self.findings)
         if self.waves is None or self.grids is None or self.kpoints is None or self._cutoff_ev is None:
             return

@@ -1,10 +1,11 @@
 """Electrons, spin, bands and occupations as the INCAR file asks for them."""
 
+from collections.abc import Mapping
 from math import fsum
 
 import numpy as np
 
-from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.dataset import DataSet, hund_moment
 from eigenwerk.dft.default_bands import default_bands, fewest_bands
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import DEFAULT, Computed, line_of
@@ -16,6 +17,12 @@ NEUTRAL = 1e-8
 
 SUM_TOLERANCE = 1e-4
 """Fixed occupations may miss the number of electrons by this much."""
+
+FULL = 1e-6
+"""Electrons short of filling all bands that are none."""
+
+LARGEST_CHARGE = 4.0
+"""Ions and charged defects rarely hold more; a cell of many atoms, like a doped metal, no more than one for each."""
 
 
 def starting_moments(incar: Incar, poscar: Poscar, findings: Findings) -> tuple[np.ndarray | None, Computed]:
@@ -60,7 +67,13 @@ def electron_count(
             f"the data sets bring {neutral:g} electrons; the cell has charge {charge:+g}, balanced by a uniform "
             "background. Its energy depends on the size of the cell; corrections are said at the end, and added nowhere"
         )
-        findings.add(incar.problem("NELECT", message, severity="note"))
+        severity, remedy = "note", ""
+        if abs(charge) > max(LARGEST_CHARGE, len(poscar.symbols)):
+            what = "removed from" if charge > 0 else "added to"
+            message += f". {abs(charge) / len(poscar.symbols):.3g} electrons {what} each atom are hardly meant: NELECT "
+            message += "counts the valences of these data sets, which are not those of every POTCAR"
+            severity, remedy = "warning", f"For a neutral cell remove the line, or set NELECT = {neutral:g}."
+        findings.add(incar.problem("NELECT", message, remedy, severity))
     return given, Computed(given, line_of(incar, "NELECT"))
 
 
@@ -84,11 +97,27 @@ def fixed_moment(incar: Incar, electrons: float, findings: Findings) -> float | 
     return moment
 
 
+def likely_moment(
+    incar: Incar, poscar: Poscar, datasets: Mapping[str, DataSet], moment_a: np.ndarray | None
+) -> float:
+    """Bohr magnetons that bands should have room for: the sum of |MAGMOM|, where it is not given at least what Hund's
+    rule gives to open f shells; 0 without spin."""
+    if moment_a is None:
+        return 0.0
+    size_a = np.abs(moment_a)
+    if not incar.values.get("MAGMOM"):
+        hund = {symbol: hund_moment(data.header.states, least_l=3) for symbol, data in datasets.items()}
+        size_a = np.maximum(size_a, [hund.get(symbol, 0.0) for symbol in poscar.symbols])
+    return float(size_a.sum())
+
+
 def band_count(
-    incar: Incar, poscar: Poscar, electrons: float, moment_a: np.ndarray | None, fixed: float | None, findings: Findings
+    incar: Incar, poscar: Poscar, electrons: float, magnetic: float, fixed: float | None, findings: Findings
 ) -> tuple[int, Computed]:
-    """NBANDS, the user's own or `default_bands`; too few are an error that names the numbers."""
-    magnetic = 0.0 if moment_a is None else float(np.abs(moment_a).sum())
+    """NBANDS, the user's own or `default_bands`; too few are an error that names the numbers.
+
+    magnetic: `likely_moment`.
+    """
     needed = fewest_bands(electrons, fixed or 0.0)
     default = max(default_bands(electrons, len(poscar.symbols), magnetic), needed)
     given = incar.values.get("NBANDS")
@@ -98,10 +127,22 @@ def band_count(
         moment = f" with moment {fixed:g}" if fixed else ""
         message = f", but {electrons:g} electrons{moment} need at least {needed} bands"
         findings.add(incar.problem("NBANDS", message, f"Set NBANDS = {default}, or remove the line."))
-    elif given == needed and incar.get("ISMEAR") != -2:
+    elif incar.get("ISMEAR") == -2:
+        pass  # occupations are what the user writes
+    elif magnetic > 0 and fixed is None and _sums_up(incar) and abs(2 * given - electrons) < FULL:
+        message = f"{given} bands of each spin are full with {electrons:g} electrons, so the moment can only be zero"
+        remedy = f"Set NBANDS = {default}, or remove the line."
+        findings.add(incar.problem("NBANDS", message, remedy, severity="warning"))
+    elif given == needed:
         message = "there is no empty band: right for an insulator, wrong for a metal"
         findings.add(incar.problem("NBANDS", message, severity="note"))
     return given, Computed(given, line_of(incar, "NBANDS"))
+
+
+def _sums_up(incar: Incar) -> bool:
+    """Whether starting moments have a sum: moments of an antiferromagnet may be there with full bands too."""
+    given = incar.values.get("MAGMOM")
+    return not isinstance(given, tuple) or abs(fsum(given)) > FULL
 
 
 def fixed_occupations(

@@ -163,8 +163,8 @@ def _without(
 
 def check_points_of_exchange(
     kpoints: KPoints, lattice_cv: np.ndarray, hybrid: Hybrid | None, file: str, findings: Findings
-) -> None:
-    """k-points that exact exchange can sum over, and enough of them.
+) -> bool:
+    """k-points that exact exchange can sum over, and enough of them; whether there is a word about too few.
 
     lattice_cv: bohr; hybrid: None where INCAR has errors.
     """
@@ -176,10 +176,10 @@ def check_points_of_exchange(
         )  # fmt: skip
     cells_cc = np.eye(3) if single else kpoints.cells_cc
     if hybrid is None or not hybrid.screening or cells_cc is None:
-        return
+        return False
     error = level_error(cells_cc @ lattice_cv, hybrid)
     if error <= COARSE:
-        return
+        return False
     better = _enough_points(kpoints.mesh or (1, 1, 1), lattice_cv, hybrid)
     remedy = "Set HFSCREEN = 0.2, or 0: 1/r is corrected for this."
     if better is not None:
@@ -190,6 +190,7 @@ def check_points_of_exchange(
         f"to {error / 2:.3g} eV for each electron too low, more so in small cells, so that pressures are wrong, too"
     )
     (findings.error if error > SENSELESS else findings.warn)(file, message, remedy)
+    return True
 
 
 def _enough_points(mesh: tuple[int, int, int], lattice_cv: np.ndarray, hybrid: Hybrid) -> tuple[int, ...] | None:

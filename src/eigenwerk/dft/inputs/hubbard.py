@@ -3,11 +3,11 @@
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed
+from eigenwerk.dft.parameters import SHELLS
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.units import HARTREE_EV
 
-SHELLS = "spdf"
 LISTS = ("LDAUL", "LDAUU", "LDAUJ")
 NONE = (-1, 0.0)
 """No correction: LDAUL = -1, or LDAUU equal to LDAUJ."""

@@ -21,6 +21,7 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.fitting_files import require_fitting, require_fitting_waves
 from eigenwerk.dft.inputs.bands import BandRequest
+from eigenwerk.dft.inputs.checks import check_constraints
 from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent
@@ -226,6 +227,7 @@ def read_inputs(
     findings, texts = Findings(), read_texts(folder) if texts is None else texts
     incar = _incar(folder, texts, findings)
     usable = _without_errors(incar, findings)
+    check_constraints(usable, texts, findings)
     poscar, images = _structures(folder, texts, usable, findings)
     kpoints_file, kpoints_broken = _kpoints_file(texts, "KPOINTS", findings)
     second_file, _ = _kpoints_file(texts, "KPOINTS_OPT", findings)

@@ -11,7 +11,7 @@ from eigenwerk.io.vasp.images import image_count, image_file
 from eigenwerk.io.vasp.potcar import read_potcar_species
 from eigenwerk.io.vasp.textfile import read_text
 
-TEXTS = ("INCAR", "POSCAR", "KPOINTS", "KPOINTS_OPT")
+TEXTS = ("INCAR", "POSCAR", "KPOINTS", "KPOINTS_OPT", "ICONST")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.default_bands import guard_bands
 from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.scf.mixing_extent import screens_locally
+from eigenwerk.eigensolvers import SEQUENCES, sequence_for
+from eigenwerk.lattice_reduction import reduced
 
 PROJECTED = 16
 """Angular momenta (l, m) of a projection, l up to 3."""
@@ -39,7 +42,8 @@ class JobSize:
     padded to it); kinds: atoms that symmetry does not make equal; density_waves, dense_waves: of the half spheres of
     density and electrostatics; columns: of plane waves, of both half spheres; wave_points, fine_points: of the FFT
     grids; history: steps of the mixing; operations: of the symmetry, pure translations counted once; real: orbitals are
-    real (wave_form.py); exact: whole matrices are diagonalised; start_single: the first steps are in single precision.
+    real (wave_form.py); exact: whole matrices are diagonalised; solver: that of later steps, by its name;
+    screens: the local density of states takes part in mixing; start_single: the first steps are in single precision.
     listed: k-points of the longest list whose bands are found besides, batch by batch, with whether their orbitals are
     real; weighed: k-points whose orbitals are projected on atoms, 0 for none, and the numbers of bytes that are kept
     of an orbital for each atom; earlier: states of earlier ionic steps that predict the next one; mesh: points of the
@@ -63,6 +67,8 @@ class JobSize:
     operations: int
     real: bool = False
     exact: bool = False
+    solver: str = "davidson"
+    screens: bool = False
     start_single: bool = False
     listed: int = 0
     listed_real: bool = False
@@ -132,6 +138,8 @@ def job_size(
     radius = sphere_radius(parameters.cutoff)
     half_spheres = PRECISION_FACTOR[parameters.precision] * radius, 2 * ELECTROSTATIC_FACTOR * radius
     density_waves, dense_waves = (round(sphere_volume_count(structure, r) / 2) for r in half_spheres)
+    real = kpoints.allow_real_orbitals or (not parameters.real_space and inversion_of_orbitals(kpoints) is not None)
+    shortest = float(np.linalg.norm(reduced(structure.reciprocal_cv), axis=1).min())
     return JobSize(
         spins=parameters.spins,
         kpoints=len(kpoints.point_kc),
@@ -147,8 +155,9 @@ def job_size(
         fine_points=int(np.prod(grids.fine)),
         history=parameters.mixing.history,
         operations=_cosets(kpoints.symmetry),
-        real=kpoints.allow_real_orbitals
-        or (not parameters.real_space and inversion_of_orbitals(kpoints) is not None),
+        real=real,
+        solver=SEQUENCES[sequence_for(parameters.solver, parameters.bands, real)].follows.name,
+        screens=bool(screens_locally(parameters.mixing, structure, shortest)),
         exact=parameters.solver == "exact",
         start_single=parameters.start_single,
         mesh=_points_of_exchange(kpoints, parameters),

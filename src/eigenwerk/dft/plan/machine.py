@@ -1,6 +1,7 @@
 """What one device can do: the figures behind estimates of memory and time (no torch: `plan` must start fast)."""
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import exp, log
 
 from eigenwerk.parallel.block_sizes import (
@@ -10,36 +11,41 @@ from eigenwerk.parallel.block_sizes import (
     DEVICE_EXCHANGE_ONCE_SHARE,
     DEVICE_GRID_BYTES,
     EXCHANGE_ONCE_BYTES,
+    TOGETHER_MATRICES,
+    TOGETHER_ROWS,
 )
 
 GIB = 2**30
-
-HALF_SPEED = 64
-"""Vectors in a block at which matrix products reach half of their speed."""
 
 
 @dataclass(frozen=True)
 class Machine:
     """One device of a run, a GPU or some cores of a processor.
 
-    memory: bytes; gemm: products of large complex matrices, FLOP/s (`matrix_speed`: of smaller ones); copy: bytes/s,
-    read and written; fft: complex FFTs, FLOP/s by 5 N log2 N, or infinite where memory limits them to three passes;
-    dense: (n, seconds) of one Hermitian eigenproblem with all vectors; link: bytes/s of one rank in an all-to-all;
-    one_centre: seconds for the one-centre terms of one atom; launch: seconds before a kernel runs; programs: bytes of
-    Python, libraries and device context, and talking: of what several ranks need to communicate; grid_bytes,
-    block_bytes: as in `Runtime`; atoms_per_batch: as in terms/one_centre.py; spare: share of the memory that fragments
-    of free memory take.
+    memory: bytes; gemm: products of large matrices, FLOP/s, half_speed: vectors in a block at which they reach half of
+    it; copy: bytes/s, read and written; fft: complex FFTs, FLOP/s by 5 N log2 N, or infinite where memory limits them
+    to three passes; dense: (n, seconds) of one Hermitian eigenproblem with all vectors, together: of some of one size
+    at once, however many they are; real_dense: time of a real one over that of a complex one; link: bytes/s of one
+    rank in an all-to-all; one_centre: seconds for the one-centre terms of one atom; launch: seconds before a kernel
+    runs, calls: kernels in a step, for each block of k-points, whose start nothing hides; programs: bytes of Python,
+    libraries and device context, and talking: of what several ranks need to communicate; grid_bytes, block_bytes: as in
+    `Runtime`; atoms_per_batch: as in terms/one_centre.py; spare: share of the memory that fragments of free memory
+    take.
     """
 
     name: str
     memory: float
     gemm: float
+    half_speed: float
     copy: float
     fft: float
     dense: tuple[tuple[int, float], ...]
+    together: tuple[tuple[int, float], ...]
+    real_dense: float
     link: float
     one_centre: float
     launch: float
+    calls: int
     programs: float
     talking: float
     grid_bytes: float
@@ -64,21 +70,16 @@ class Machine:
         return 5 * points * log(max(points, 2)) / log(2) / self.fft
 
     def matrix_speed(self, n: int) -> float:
-        """FLOP/s of products with n rows or columns on the short side; half of the full speed at `HALF_SPEED`."""
-        return self.gemm * n / (n + HALF_SPEED)
+        """FLOP/s of products with n rows or columns on the short side."""
+        return self.gemm * n / (n + self.half_speed)
 
-    def eigh_seconds(self, n: int) -> float:
-        """One Hermitian eigenproblem, by interpolation of the measured ones; as n³ beyond the largest."""
-        (low, first), *_, (high, last) = self.dense
-        if n <= low:
-            return first * n / low
-        if n >= high:
-            return last * (n / high) ** 3
-        for (a, s), (b, t) in zip(self.dense, self.dense[1:], strict=False):
-            if n <= b:
-                share = log(n / a) / log(b / a)
-                return exp((1 - share) * log(s) + share * log(t))
-        raise AssertionError("the table covers every n between its ends")
+    def eigh_seconds(self, n: int, problems: int = 1) -> float:
+        """Some complex Hermitian eigenproblems of one size, by interpolation of measured ones; as n³ beyond the
+        largest."""
+        together = problems > 1 if n <= TOGETHER_ROWS else problems >= TOGETHER_MATRICES
+        if self.together and together:
+            return _interpolated(self.together, n)
+        return problems * _interpolated(self.dense, n)
 
     def with_memory(self, memory: float) -> "Machine":
         """The same device with another amount of memory, on which the size of blocks depends."""
@@ -86,22 +87,46 @@ class Machine:
         return replace(self, memory=memory, block_bytes=block)
 
 
+def _interpolated(table: tuple[tuple[int, float], ...], n: int) -> float:
+    """Seconds of n rows between the (rows, seconds) of a table."""
+    (low, first), *_, (high, last) = table
+    if n <= low:
+        return first * n / low
+    if n >= high:
+        return last * (n / high) ** 3
+    for (a, s), (b, t) in pairwise(table):
+        if n <= b:
+            share = log(n / a) / log(b / a)
+            return exp((1 - share) * log(s) + share * log(t))
+    raise AssertionError("the table covers every n between its ends")
+
+
 H200 = Machine(
-    name="H200", memory=139.8 * GIB, gemm=0.8 * 56e12, copy=4.28e12, fft=float("inf"),
-    dense=((32, 5e-3), (64, 5e-3), (1024, 12e-3), (2048, 36e-3), (4096, 182e-3)), link=290e9, one_centre=4e-4,
-    launch=6e-6, programs=1.2 * GIB, talking=0.5 * GIB, grid_bytes=DEVICE_GRID_BYTES,
-    block_bytes=139.8 * GIB * DEVICE_BLOCK_SHARE, atoms_per_batch=64, spare=0.05,
+    name="H200", memory=139.8 * GIB, gemm=0.8 * 56e12, half_speed=16, copy=4.28e12, fft=float("inf"),
+    dense=((64, 8e-4), (192, 1.9e-3), (384, 4e-3), (768, 8.9e-3), (1024, 12e-3), (2048, 36e-3), (4096, 182e-3)),
+    together=((64, 6e-4), (128, 1.8e-3), (192, 1.05e-2), (384, 2.2e-2), (768, 5.5e-2), (1536, 0.14)), real_dense=0.85,
+    link=290e9, one_centre=3e-5, launch=6e-6, calls=5000, programs=1.2 * GIB, talking=0.5 * GIB,
+    grid_bytes=DEVICE_GRID_BYTES, block_bytes=139.8 * GIB * DEVICE_BLOCK_SHARE, atoms_per_batch=64, spare=0.05,
 )  # fmt: skip
-"""Measured, one GPU with its neighbours over NVLink."""
+"""Measured, one GPU with its neighbours over NVLink; calls: `benchmarks/device/results.md`, Predicted and measured."""
+
+H100 = replace(H200, name="H100", copy=3.02e12).with_memory(79.2 * GIB)
+"""The same processor with slower memory, and less of it."""
+
+
+def gpu(memory: float | None = None) -> Machine:
+    """The one of these two that has about so much memory (None: the larger one), with just as much."""
+    kind = H200 if memory is None or memory > 100e9 else H100
+    return kind if memory is None else kind.with_memory(memory)
 
 
 def processor(memory: float, cores: int = 1) -> Machine:
     """Some cores of a processor with AVX-512: measured on one core with PyTorch and MKL, scaled with a loss."""
     speed = cores**0.9
     return Machine(
-        name=f"processor, {cores} core{'s' if cores > 1 else ''}", memory=memory, gemm=94e9 * speed,
+        name=f"processor, {cores} core{'s' if cores > 1 else ''}", memory=memory, gemm=94e9 * speed, half_speed=64,
         copy=22e9 * min(speed, 8.0), fft=24e9 * speed,
-        dense=((32, 5e-5), (128, 1.5e-3), (256, 7.7e-3), (512, 50e-3), (1024, 0.38)), link=5e9,
-        one_centre=0.02 / speed, launch=5e-6, programs=350 * 2**20, talking=60 * 2**20,
-        grid_bytes=CACHE_GRID_BYTES, block_bytes=CACHE_BLOCK_BYTES, atoms_per_batch=8, spare=0.02,
+        dense=((32, 5e-5), (128, 1.5e-3), (256, 7.7e-3), (512, 50e-3), (1024, 0.38)), together=(),
+        real_dense=0.4, link=5e9, one_centre=0.02 / speed, launch=5e-6, calls=400, programs=350 * 2**20,
+        talking=60 * 2**20, grid_bytes=CACHE_GRID_BYTES, block_bytes=CACHE_BLOCK_BYTES, atoms_per_batch=8, spare=0.02,
     )  # fmt: skip

@@ -6,7 +6,7 @@ import torch
 
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.layout import Layout
-from eigenwerk.dft.plan.machine import H200, Machine, processor
+from eigenwerk.dft.plan.machine import Machine, gpu, processor
 from eigenwerk.dft.plan.plan import require_room
 from eigenwerk.dft.plan.step_cost import points_per_block
 from eigenwerk.parallel.device_memory import smallest_memory
@@ -30,4 +30,4 @@ def with_room(size: JobSize, runtime: Runtime) -> Runtime:
 
 def machine_of(device: torch.device, memory: float) -> Machine:
     """The figures of a rank's device."""
-    return processor(memory, torch.get_num_threads()) if device.type == "cpu" else H200.with_memory(memory)
+    return processor(memory, torch.get_num_threads()) if device.type == "cpu" else gpu(memory)

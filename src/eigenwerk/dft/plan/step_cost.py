@@ -1,25 +1,24 @@
 """Seconds of one step of self-consistency, from counted operations and the figures of a `Machine`.
 
-For one k-point and spin with n bands on G plane waves, I projectors and N points of the wave grid, a step of blocked
-Davidson with two expansions (linalg/davidson.py) does, shared by the band ranks,
+For one k-point and spin with n bands on G plane waves, I projectors and N points of the wave grid, a step does, shared
+by the band ranks and with the numbers of the solver that serves later steps (`WORK`),
 
-    local potential   3 n (2 FFT(N) + four more passes over the grid)   H is applied to n vectors three times
-    projectors        72 n I G FLOP                                     three products of 8 n I G each time
-    overlaps          96 n² G FLOP                                      H and S between (1 + 2 + 3) n² pairs
-    rotations         96 n² G FLOP                                      x, H x, S x: 3 n², 6 n², then 3 n² for x alone
-    vectors           24 passes over n G                                residuals, preconditioner, sums
-    density           n (FFT(N) + one pass) + 8 n I G FLOP
+    local potential   applications n (2 FFT(N) + four more passes over the grid)
+    projectors        products 8 n I G FLOP
+    overlaps          gram 8 n² G FLOP            H and S between vectors, and rotations
+    vectors           passes over n G             residuals, preconditioner, sums
+    density           n (FFT(N) + four passes)
 
 and, each problem on one rank of the group only,
 
-    dense problems    eigenproblems of n, 2 n, 3 n with Cholesky factor and three triangular solves
+    dense problems    eigenproblems of n (and 2 n, 3 n), with Cholesky factor and three triangular solves
 
 `exchange` is the all-to-all between the two layouts of orbitals (hidden behind FFTs but for a quarter) and the sums of
 projections and overlaps over band ranks.  `potential` is done once: fields of the atoms, exchange-correlation, the
-one-centre terms.
+one-centre terms.  On a GPU a step takes at least as long as Python needs to start its kernels (`Machine.calls`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from eigenwerk.dft.plan.job_size import JobSize
@@ -27,19 +26,38 @@ from eigenwerk.dft.plan.layout import Layout
 from eigenwerk.dft.plan.machine import Machine
 from eigenwerk.parallel.block_sizes import points_in_block
 
-APPLICATIONS = 3
-"""Times H is applied to each band in a step."""
 
-VECTOR_PASSES = 24
-FIELD_PASSES = 12
+@dataclass(frozen=True)
+class SolverWork:
+    """What a later step of a solver does: applications of H to each band; products of orbitals with projectors; of
+    orbitals with each other, n² G each; passes over orbitals; sizes of dense problems over n."""
+
+    applications: float
+    products: float
+    gram: float
+    passes: float
+    dense: tuple[int, ...]
+
+
+DAVIDSON = SolverWork(3.0, 4.0, 21.0, 60.0, (1, 2, 3))
+"""Two expansions (linalg/davidson.py)."""
+
+BY_ITSELF = SolverWork(2.8, 4.3, 11.0, 60.0, (1, 1))
+"""Conjugate gradients with about two directions for each band (linalg/band_search.py)."""
+
+WORK = {
+    "davidson": DAVIDSON, "conjugate": BY_ITSELF, "rmm": replace(BY_ITSELF, applications=2.6, gram=7.0),
+    "damped": replace(BY_ITSELF, applications=5.0, products=8.6, gram=15.0, passes=120.0),
+    "chebyshev": SolverWork(8.0, 16.0, 8.0, 60.0, (1, 1)),
+}  # fmt: skip
+"""By `Eigensolver.name`: counted in the code, passes fitted to six jobs on one to four H100 and H200."""
+
+FIELD_PASSES = 1.2
 HIDDEN = 0.75
 """Share of the all-to-all that FFTs hide, if they take long enough."""
 
-REAL_DENSE = 0.4
-"""Time of a real dense eigenproblem over that of a complex one: between a quarter (operations) and a half (bytes)."""
-
-CALLS = 400
-"""Kernels started for one block of k-points in a step, besides those counted by their work."""
+NEAR_FERMI = 0.7
+"""Share of the density's work that the local density of states at the Fermi level takes, where it takes part."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +74,7 @@ class StepCost:
 
 def step_cost(size: JobSize, layout: Layout, machine: Machine) -> StepCost:
     """What a step takes in a layout on devices of one kind."""
+    work = WORK.get(size.solver, DAVIDSON)
     points = layout.points(size.kpoints) * size.spins
     share = points / layout.band_ranks
     n, waves = size.bands, size.plane_waves
@@ -63,18 +82,17 @@ def step_cost(size: JobSize, layout: Layout, machine: Machine) -> StepCost:
     # real orbitals: half the bytes, a quarter of the operations, two of them on one grid
     gemm = machine.matrix_speed(n) * (4 if size.real else 1)
     vector = 2 * size.number_bytes * n * waves / machine.copy
-    local = APPLICATIONS * n * _grid_seconds(size, machine, transforms=2, passes=4)
+    local = work.applications * n * _grid_seconds(size, machine, transforms=2, passes=4)
+    density = share * size.filled * _grid_seconds(size, machine, transforms=1, passes=4)
     phases = {
         "local potential": share * local,
-        "projectors": share * 72 * n * projectors * waves / gemm,
-        "overlaps and rotations": share * 192 * n**2 * waves / gemm,
-        "vectors": share * VECTOR_PASSES * vector + CALLS * machine.launch * _blocks(size, layout, machine),
-        "dense problems": _dense_seconds(size, layout, machine),
-        "density": share * (
-            size.filled * _grid_seconds(size, machine, transforms=1, passes=1)
-            + 8 * n * projectors * waves / gemm
-        ),
-        "exchange": points * _exchange_seconds(size, layout, machine, local / layout.band_ranks),
+        "projectors": share * work.products * 8 * n * projectors * waves / gemm,
+        "overlaps and rotations": share * work.gram * 8 * n**2 * waves / gemm,
+        "vectors": share * work.passes * vector + machine.calls * machine.launch * _blocks(size, layout, machine),
+        "dense problems": _dense_seconds(size, layout, machine, work),
+        "density": density,
+        "mixing": NEAR_FERMI * density if size.screens else 0.0,
+        "exchange": points * _exchange_seconds(size, layout, machine, work, local / layout.band_ranks),
         "potential": _potential_seconds(size, layout, machine),
     }  # fmt: skip
     return StepCost(tuple(phases.items()))
@@ -99,26 +117,30 @@ def _grid_seconds(size: JobSize, machine: Machine, transforms: int, passes: int)
     return seconds / 2 if size.real else seconds
 
 
-def _dense_seconds(size: JobSize, layout: Layout, machine: Machine) -> float:
-    """Eigenproblems of n, 2 n and 3 n; those of a block are dealt out over the band ranks."""
+def _dense_seconds(size: JobSize, layout: Layout, machine: Machine, work: SolverWork) -> float:
+    """Eigenproblems, those of a block dealt out over the band ranks."""
     block = points_per_block(size, layout, machine)
-    turns = size.spins * layout.points(size.kpoints) / block * ceil(block / layout.band_ranks)
-    seconds = turns * sum(_pencil_seconds(machine, width * size.bands) for width in (1, 2, 3))
-    return REAL_DENSE * seconds if size.real else seconds
+    blocks = size.spins * layout.points(size.kpoints) / block
+    own = ceil(block / layout.band_ranks)
+    seconds = blocks * sum(_pencil_seconds(machine, width * size.bands, own) for width in work.dense)
+    return machine.real_dense * seconds if size.real else seconds
 
 
-def _pencil_seconds(machine: Machine, n: int) -> float:
+def _pencil_seconds(machine: Machine, n: int, problems: int) -> float:
     """H c = e S c: Cholesky (4/3 n³ FLOP), two solves before and one after (4 n³ each), the eigenproblem itself."""
-    return machine.eigh_seconds(n) + (4 / 3 + 12) * n**3 / (0.5 * machine.matrix_speed(n))
+    return machine.eigh_seconds(n, problems) + problems * (4 / 3 + 12) * n**3 / (0.5 * machine.matrix_speed(n))
 
 
-def _exchange_seconds(size: JobSize, layout: Layout, machine: Machine, hiding: float) -> float:
+def _exchange_seconds(
+    size: JobSize, layout: Layout, machine: Machine, work: SolverWork, hiding: float
+) -> float:
     """Of one k-point: orbitals there and back for each application of H, and once for the density; sums."""
     ranks = layout.band_ranks
     if ranks == 1:
         return 0.0
     away = (ranks - 1) / ranks
-    travel = (2 * APPLICATIONS + 1) * size.number_bytes * size.bands * size.plane_waves / ranks * away / machine.link
+    orbitals = size.number_bytes * size.bands * size.plane_waves / ranks
+    travel = (2 * work.applications + 1) * orbitals * away / machine.link
     summed = size.number_bytes * (4 * size.bands * size.projectors + 12 * size.bands**2)
     gathered = size.number_bytes * 14 * size.bands**2
     exposed = max((1 - HIDDEN) * travel, travel - hiding)

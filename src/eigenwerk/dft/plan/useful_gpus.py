@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from eigenwerk.dft.plan.job_size import JobSize
-from eigenwerk.dft.plan.machine import H200
+from eigenwerk.dft.plan.machine import gpu
 from eigenwerk.dft.plan.plan import make_plan
 
 SECONDS_TO_MEET = 6.0
@@ -34,7 +34,7 @@ def useful_gpus(size: JobSize, gpus: int, memory: float | None, steps: int) -> G
     """
     if memory is None or size.mesh:  # exact exchange: applications of it are what counts, and never few
         return GpuChoice(gpus)
-    machine = H200.with_memory(memory)
+    machine = gpu(memory)
     one = make_plan(size, 1, machine)
     if not one.fits:
         return GpuChoice(gpus)

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.parameters import Parameters, filling_words
+from eigenwerk.dft.parameters import Parameters, filling_words, hubbard_words, method_title
 from eigenwerk.dft.spectrum.band_gap import BandEdge, BandGap, band_gap
-from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.output.potentials import VacuumLevels
 from eigenwerk.io.vasp.output.record import Account, IonicStep, RunRecord
@@ -50,7 +49,6 @@ def account(
 def description(inputs: Inputs) -> list[Row]:
     """What is to be computed."""
     parameters, kpoints, symmetry = inputs.parameters, inputs.kpoints, inputs.symmetry
-    functional = find_functional(parameters.functional, parameters.hybrid).title
     cutoff = f"cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}"
     spin = "two spin channels" if parameters.spins == 2 else "no spin"
     used = kpoints.symmetry.order
@@ -59,7 +57,8 @@ def description(inputs: Inputs) -> list[Row]:
     filling = filling_words(parameters.ismear, parameters.width * HARTREE_EV)
     return [
         ("system", f"{formula(inputs.structure.symbols)}: {inputs.poscar.title.strip()}"),
-        ("method", f"{functional}, {cutoff}, {spin}"),
+        ("method", f"{method_title(parameters)}, {cutoff}, {spin}"),
+        *(("+U", words) for words in hubbard_words(parameters)),
         *_core_rows(parameters),
         ("electrons", f"{parameters.electrons:g} in {parameters.bands} bands, {filling}"),
         ("k-points", f"{kpoints.source}: {len(kpoints.point_kc)}{full}"),

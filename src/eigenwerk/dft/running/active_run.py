@@ -19,6 +19,7 @@ from eigenwerk.dft.inputs.settings import number
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.fixed_density import FixedDensity, band_words, fixed_density, fixed_state, level_words
+from eigenwerk.dft.running.output_folder import earlier_words
 from eigenwerk.dft.running.records import Observables, step_record, structure_of_bands, tags_in_force
 from eigenwerk.dft.running.report import Journey, RunResult, advice
 from eigenwerk.dft.running.results import RunSummary, make_result
@@ -277,6 +278,9 @@ class ActiveRun:
         record, files = self.saver.write(state, observables, status)
         assert record.account is not None, "the saver has written it"
         files |= self.saver.write_trace()
+        if self.calculation.runtime.writes and self.saver.folder.writes:
+            goes_on = self.inputs.restart is not None or self.inputs.fixed_density
+            self.note(*filter(None, [earlier_words(self.saver.folder.path, files, goes_on)]))
         self.note(*self.saver.moved)
         trace = self.calculation.runtime.trace
         summary = RunSummary(

@@ -1,6 +1,7 @@
 """Where the files of a run go: a folder that is its own while it runs, or another one when that has vanished."""
 
 import tempfile
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -8,6 +9,13 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.folder_lock import FolderLock, lock_folder
 from eigenwerk.io.run_stamp import new_run
+from eigenwerk.io.vasp.output.files import OUTPUT_FILES
+
+BANDS_FILE = "bands.json"
+"""Bands along a path, or at a second list of k-points, with gap and masses."""
+
+STARTS = ("CHGCAR", "CHG", "WAVECAR")
+"""What a run may begin from; it may be told not to write its own."""
 
 
 class OutputFolder:
@@ -68,3 +76,22 @@ class OutputFolder:
 
     def _temporary(self) -> Path:
         return Path(tempfile.mkdtemp(prefix="eigenwerk-"))
+
+
+def earlier_words(folder: Path, written: Collection[str], goes_on: bool) -> str:
+    """Words about files in a folder that look like those of its run and are not: earlier ones left them.
+
+    written: names of what the run has written; goes_on: whether it began from an earlier one, whose density and
+    orbitals then belong there.  Empty if all is well.
+    """
+    names = {file.name for file in OUTPUT_FILES} | {BANDS_FILE}
+    names -= {*written, *(STARTS if goes_on else ())}
+    try:
+        found = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+    except OSError:
+        return ""
+    left = [name for name in found if name in names or (name.startswith("PARCHG") and name not in written)]
+    if not left:
+        return ""
+    verb, them, stay = ("are", "them", "they stay") if len(left) > 1 else ("is", "it", "it stays")
+    return f"{', '.join(left)} in {folder} {verb} of an earlier run: this one does not write {them}, and {stay} there"

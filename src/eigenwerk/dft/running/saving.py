@@ -33,7 +33,7 @@ from eigenwerk.dft.running.checkpoint import projections_tree, state_tree
 from eigenwerk.dft.running.exchange_tree import OPERATOR_BYTES, exchange_tree
 from eigenwerk.dft.running.ionic_tree import ionic_steps_tree
 from eigenwerk.dft.running.motion_tree import Snapshot, motion_tree
-from eigenwerk.dft.running.output_folder import OutputFolder
+from eigenwerk.dft.running.output_folder import BANDS_FILE, OutputFolder
 from eigenwerk.dft.running.records import (
     Observables,
     incar_tags,
@@ -57,9 +57,6 @@ from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.trace_records import gather_trace_records
 from eigenwerk.parallel.watch.coordinator import NO_STEP
 from eigenwerk.units import HARTREE_EV
-
-BANDS_FILE = "bands.json"
-"""Bands along a path, or at a second list of k-points, with gap and masses."""
 
 SAVE_EVERY = 30.0
 """Seconds between saved steps."""

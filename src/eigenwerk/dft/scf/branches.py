@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eigenwerk.dft.dataset import hund_moment
 from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.units import HARTREE_EV
@@ -17,17 +18,11 @@ OTHER_MOMENT = 0.3
 """A moment so far from that of the end, per cell and in Bohr magnetons, belongs to another state."""
 
 GONE, UNASKED = 0.05, 0.5
-"""Bohr magnetons: no atom of a state without moments carries more; an atom that started with less was not asked."""
+"""Bohr magnetons: no atom of a state without moments carries more; where none started with so much, none is wanted."""
 
-OPEN_SHELLS = ((3, 2), (4, 3), (5, 3))
-"""n and l of the shells whose moments survive in solids: 3d, 4f, 5f."""
-
-
-def hund_moment(dataset: PawDataset) -> float:
-    """Bohr magnetons of the free atom's open 3d, 4f and 5f shells by Hund's first rule: min(f, 2(2l + 1) - f) each."""
-    states = dataset.states
-    return sum(min(one.f, 4 * one.l + 2 - one.f) for one in states if (one.n, one.l) in OPEN_SHELLS)
-
+ASKED = 0.5
+"""An atom that started with less than this share of Hund's moment was not asked for it: from 1 Bohr magneton, the
+default of MAGMOM, FeCl2, FeBr2, FeI2 and iron on graphene lose all of it, 0.4 to 1.1 eV above the state with 3 to 4."""
 
 def unasked_moments(
     symbols: Sequence[str], datasets: Mapping[str, PawDataset], started_a: np.ndarray, ended_a: np.ndarray
@@ -35,15 +30,16 @@ def unasked_moments(
     """Moments to start from once more, (a,) Bohr magnetons, where those of the start have died; else None.
 
     A moment on atoms that cannot carry one dies, and with it the question whether the atoms with open shells would have
-    kept one: moments in another order than the atoms are a common mistake.  These get Hund's, all parallel.
+    kept one: moments in another order than the atoms are a common mistake.  A small one may die, too, where a large one
+    would have lived.  Atoms with open shells get Hund's, in the direction in which each started.
     """
     if np.abs(ended_a).max() > GONE or np.abs(started_a).max() < UNASKED:
         return None
-    hund_a = np.array([hund_moment(datasets[symbol]) for symbol in symbols])
-    asked = np.abs(started_a) >= UNASKED
+    hund_a = np.array([hund_moment(datasets[symbol].states) for symbol in symbols])
+    asked = np.abs(started_a) >= ASKED * hund_a
     if not hund_a.any() or (asked & (hund_a > 0)).any():
         return None
-    return hund_a
+    return np.where(started_a < -GONE, -hund_a, hund_a)
 
 
 def dead_moments(
@@ -55,7 +51,7 @@ def dead_moments(
     """
     if np.abs(ended_a).max() > GONE or np.abs(started_a).max() < UNASKED:
         return None
-    hund_a = np.array([hund_moment(datasets[symbol]) for symbol in symbols])
+    hund_a = np.array([hund_moment(datasets[symbol].states) for symbol in symbols])
     asked_a = np.where((np.abs(started_a) >= UNASKED) & (hund_a > 0), started_a, 0.0)
     if asked_a.any():
         return asked_a
@@ -64,7 +60,7 @@ def dead_moments(
 
 @dataclass
 class SecondStart:
-    """A run that starts once more where its moments have died on atoms that carry none, and ends in the lower state.
+    """A run that starts once more where small moments of open shells, or none, have died, and ends in the lower state.
 
     started_a: moments of the first start, None where nothing is to be asked (no spin, a state to go on from, a moment
     that is held); on_all: whether all ranks say so, because each finds moments and energies with rounding errors of its
@@ -94,8 +90,8 @@ class SecondStart:
         self.aside = state
         names = ", ".join(dict.fromkeys(s for s, moment in zip(symbols, hund_a, strict=True) if moment))
         self.note = (
-            f"the starting moments have died, and {names} had none (is MAGMOM in the order of the atoms?): once more, "
-            "with moments there"
+            f"the starting moments have died, and {names} began with less than half of what free atoms have (MAGMOM): "
+            "once more, with their moments"
         )
         return hund_a
 

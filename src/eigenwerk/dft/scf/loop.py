@@ -133,8 +133,8 @@ class ScfLoop:
             trace.lap("LOOP", record.seconds)
             unlikely = doubt or self._unbelievable(solved)
             final = not frozen and choice.settled and solved.single is None
-            # what has converged stays converged after a step for something else
-            there = bool(objected) or (final and self._converged(record, done))
+            # a step for something else has to leave the energy where it was, and nothing more
+            there = self._stands(record) if objected else final and self._converged(record, done)
             converged = self.atoms.runtime.world.all(there and not unlikely)
             second.note = ""
             if converged and self.outer is not None and not (objected or self.outer.stands):
@@ -396,11 +396,17 @@ class ScfLoop:
             solver=solved.method.solver.short, precision="double" if solved.single is None else "single",
         )
 
+    @property
+    def _tolerance(self) -> float:
+        return self.settings.energy_tolerance if self.outer is None else self.outer.tolerance
+
+    def _stands(self, record: ScfStep) -> bool:
+        return abs(record.change) < self._tolerance
+
     def _converged(self, record: ScfStep, done: int) -> bool:
         """done: steps before this one, those of earlier runs included."""
-        settings = self.settings
-        tolerance = settings.energy_tolerance if self.outer is None else self.outer.tolerance
+        settings, tolerance = self.settings, self._tolerance
         # the free energy's error goes with the square of the residual: a small change alone may be a standstill
         square = record.residual**2 / (tolerance * settings.electrons) if tolerance > 0 else float("inf")
         enough = done + 1 >= settings.min_steps and done > settings.frozen_steps
-        return enough and abs(record.change) < tolerance and square < RESIDUAL_SQUARE
+        return enough and self._stands(record) and square < RESIDUAL_SQUARE

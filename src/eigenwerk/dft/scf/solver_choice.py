@@ -10,11 +10,8 @@ import torch
 
 from eigenwerk.dft.scf.bands import Bands
 from eigenwerk.dft.scf.solvers import Method, SolverJob, davidson_method
-from eigenwerk.eigensolvers import AUTOMATIC, SEQUENCES
+from eigenwerk.eigensolvers import AUTOMATIC, SEQUENCES, sequence_for
 from eigenwerk.units import HARTREE_EV
-
-MANY_BANDS_REAL, MANY_BANDS_COMPLEX = 160, 128
-"""From so many bands on, bands that move by themselves save more (overlaps, dense problems of 3 n) than they lose."""
 
 STALL = 0.7
 """A step that leaves more than this share of the largest residual of occupied bands is no progress."""
@@ -29,17 +26,9 @@ GAP = 0.3
 """What a band lacks is taken to lie so much higher (hartree): its energy is too high by residual² / GAP."""
 
 
-def sequence_of(job: SolverJob) -> str:
-    """The word of `SEQUENCES` that serves a job."""
-    if job.solver != AUTOMATIC:
-        return job.solver
-    many = MANY_BANDS_REAL if job.real else MANY_BANDS_COMPLEX
-    return "davidson, conjugate" if job.bands >= many else "davidson"
-
-
 def method_of(job: SolverJob, step: int) -> Method:
     """The method of a step, from 1 on, if nothing stalls."""
-    sequence = SEQUENCES[sequence_of(job)]
+    sequence = SEQUENCES[sequence_for(job.solver, job.bands, job.real)]
     return Method.of(sequence.begins if step <= sequence.steps else sequence.follows, job, first=step == 1)
 
 

@@ -15,11 +15,13 @@ from eigenwerk.io.vasp.incar_syntax import Skipped, Statement, scan
 from eigenwerk.io.vasp.incar_values import BadValue, ReadValue, choices_text, read_value, value_error
 from eigenwerk.io.vasp.problem import MOST_OF_A_KIND, Problem, limited, raise_errors
 from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, same_value
+from eigenwerk.io.vasp.tags.ions import STEERING_TAGS
 from eigenwerk.io.vasp.tags.table import ALIASES, TAGS, family_of, find_tag, nearest_tag
 from eigenwerk.io.vasp.textfile import read_text
 
 _HIDDEN_STATEMENT = re.compile(r"\b([A-Za-z_][A-Za-z0-9_]*)\s*=")
 _ONLY_WITH = re.compile(r"it acts only with (.*)")
+_STEERING = frozenset(tag.name for tag in STEERING_TAGS)
 _SHOWN, _SEARCHED = 60, 1000
 
 
@@ -242,6 +244,8 @@ def _verdict(incar: Incar, tag: Tag, value: object) -> Problem | None:
     note = choice.note or tag.note
     if any(same_value(value, off_value) for off_value in tag.off_values):
         return None
+    if tag.name in _STEERING and not _is_dynamics(incar):
+        status, note = "inert", "it acts only in molecular dynamics (IBRION = 0)"
     if tag.name == "NSW" and incar.values.get("IBRION") == -1 and value not in (0, -1):
         status, note = "inert", "with IBRION = -1 the ions do not move"
     if status == "refused":
@@ -249,3 +253,9 @@ def _verdict(incar: Incar, tag: Tag, value: object) -> Problem | None:
     if status == "inert":
         return incar.problem(tag.name, f"accepted and ignored: {note}", severity=choice.severity)
     return incar.problem(tag.name, choice.note, severity=choice.severity) if choice.note else None
+
+
+def _is_dynamics(incar: Incar) -> bool:
+    """Whether atoms move by themselves: NSW above 0, and no IBRION but 0."""
+    steps, others = incar.values.get("NSW", 0), incar.broken("IBRION") or incar.values.get("IMAGES")
+    return isinstance(steps, int) and steps > 0 and not others and incar.values.get("IBRION", 0) == 0

@@ -138,6 +138,11 @@ class PoscarReader:
         """Element and rest of a species name: Si_pv, Fe_up, O/abc123, Si1."""
         match = _ELEMENT.fullmatch(name)
         if match is None or match.group(1) not in ELEMENTS or match.group(2)[:1].isalpha():
+            letters = re.split("[^A-Za-z]", name)[0]
+            meant = letters.capitalize()
+            if meant in ELEMENTS:  # AL, al: symbols are told from labels by their capitals, so none is guessed
+                hint = f"did you mean {meant}? Write {meant}{name[len(letters) :]}."
+                raise self.error(f"{name} is not a chemical element; {hint}")
             raise self.error(f"{name} is not a chemical element; write a symbol such as Si, or Si_pv.")
         return match.group(1), match.group(2)
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import struct
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +30,13 @@ EVOLVING: dict[str, Callable[[float, int, float | None], dict[str, Relative]]] =
 """Those of the built-in ones that are known between momenta and so can be evolved to an srg_lambda (fm^-1)."""
 
 HW_IN_NAME = re.compile(r"(?:h-?w|hbomeg|hbaromega)[-_=]?(\d+(?:\.\d+)?)|-tb-\d+-(\d+(?:\.\d+)?)\.[a-z]", re.IGNORECASE)
-"""How names of h2 files tell their oscillator quantum: jisp16_Nmax02_hw20.0.dat, and MFDn's JISP16-tb-6-20.0.bin."""
+"""How names of files tell their oscillator quantum: jisp16_Nmax02_hw20.0.dat, and MFDn's JISP16-tb-6-20.0.bin."""
+
+THREE_BODY = re.compile(r"me3[bj]|3bme|thbme", re.IGNORECASE)
+"""How names of files with matrix elements of three nucleons tell so."""
+
+GZIP = b"\x1f\x8b"
+"""First bytes of a compressed file."""
 
 DAEJEON16 = Path(__file__).with_name("relative_motion") / "daejeon16_hw25.txt"
 """A. M. Shirokov et al., Phys. Lett. B 761, 87 (2016); beside it stands its licence."""
@@ -37,20 +44,26 @@ DAEJEON16 = Path(__file__).with_name("relative_motion") / "daejeon16_hw25.txt"
 
 @lru_cache(maxsize=4)
 def relative_from_file(path: Path, file_hw: float | None = None) -> Relative:
-    """A table of the relative motion; the oscillator energy stands in it, or else is file_hw.  Raises InputError where
-    neither says, or both differ."""
-    table = read_relative_table(path)
+    """A table of the relative motion; the oscillator energy stands in it, or else is file_hw, or stands in its name.
+    Raises InputError where none of them says, or where file_hw is another than the table or its name says."""
+    try:
+        table = read_relative_table(path)
+    except InputError as error:
+        if THREE_BODY.search(path.name):
+            raise InputError(_three_body_words(path)) from error
+        raise
     if table.hw is not None and file_hw is not None and abs(table.hw - file_hw) > 1e-6 * table.hw:
         raise InputError(
             f"{path.name} says that its elements belong to hw = {table.hw:g} MeV, but file_hw = {file_hw:g}. Remove "
             "file_hw."
         )
-    if table.hw is None and file_hw is None:
+    made_for = table.hw or _made_for(path, file_hw)
+    if made_for is None:
         raise InputError(
-            f"{path.name} does not say which hw its elements belong to. Write file_hw = 20.0 into the case, or add a "
-            "comment to the file: # hbar*omega = 20 MeV"
+            f"{path.name} does not say which hw its elements belong to. Write file_hw = 20.0 into the case, add a "
+            "comment to the file: # hbar*omega = 20 MeV, or name it as in jisp16_hw20.0.dat."
         )
-    return Relative(table.hw or file_hw or 0.0, table.matrices, table.nucleon_mass or NUCLEON_MASS_MEV)
+    return Relative(made_for, table.matrices, table.nucleon_mass or NUCLEON_MASS_MEV)
 
 
 BUILT_IN: dict[str, Callable[[float, int], dict[str, Relative]]] = {
@@ -87,6 +100,7 @@ def interaction(
         quanta = max(space.highest_quanta(kind) for kind in SPECIES)
         return couple(space, _built_in(name.lower(), hw, quanta, srg_lambda), hw)
     path = _existing(name)
+    refuse_what_is_not_two_body(path)
     if is_h2(path):
         refuse_other_hw(path, hw, file_hw)
         return restrict(two_body_from_h2(read_h2(path)), space, path.name)
@@ -113,14 +127,7 @@ def refuse_other_hw(path: Path, hw: float, file_hw: float | None, where: str = "
     The format has no place for hw: it stands in the file's name, or file_hw gives it.  Matrix elements of another hw
     would be those of another interaction.
     """
-    named = HW_IN_NAME.search(path.name)
-    of_name = float(named[1] or named[2]) if named else None
-    if of_name is not None and file_hw is not None and abs(of_name - file_hw) > 1e-6 * of_name:
-        raise InputError(
-            f"{where}file_hw = {file_hw:g} MeV, but the name of {path.name} says {of_name:g} MeV. Remove file_hw, or "
-            "give the file a name without another hw."
-        )
-    made_for = file_hw if file_hw is not None else of_name
+    made_for = _made_for(path, file_hw, where)
     if made_for is None:
         raise InputError(
             f"{where}nothing says which hw the matrix elements of {path.name} belong to; files of this format do not "
@@ -134,10 +141,65 @@ def refuse_other_hw(path: Path, hw: float, file_hw: float | None, where: str = "
         )
 
 
+def _made_for(path: Path, file_hw: float | None, where: str = "") -> float | None:
+    """The hw that file_hw or else the name of a file says.  Raises InputError if they differ."""
+    named = HW_IN_NAME.search(path.name)
+    of_name = float(named[1] or named[2]) if named else None
+    if of_name is not None and file_hw is not None and abs(of_name - file_hw) > 1e-6 * of_name:
+        raise InputError(
+            f"{where}file_hw = {file_hw:g} MeV, but the name of {path.name} says {of_name:g} MeV. Remove file_hw, or "
+            "give the file a name without another hw."
+        )
+    return file_hw if file_hw is not None else of_name
+
+
+def refuse_what_is_not_two_body(path: Path, where: str = "") -> None:
+    """Raises InputError for a file that by its first bytes is neither h2 nor text, as tables are; reads no more."""
+    start = _start(path)
+    if not start.strip():
+        raise InputError(f"{where}{path.name} is empty. Get it again.")
+    if b"\0" not in start and not start.startswith(GZIP):
+        return
+    if start[:4] in (struct.pack("<i", 4), struct.pack(">i", 4)):
+        return
+    if THREE_BODY.search(path.name):
+        raise InputError(where + _three_body_words(path))
+    what, remedy = "binary, but no h2 file, which begins with the number 4", "Name another file"
+    if start.startswith(GZIP):
+        what, remedy = "compressed by gzip", f"Unpack it (gunzip {path.name}) and name what comes out"
+    raise InputError(
+        f"{where}{path.name} is {what}. Two-body matrix elements are read from h2 files and from tables of the "
+        f"relative motion, which are text. {remedy}."
+    )
+
+
+def _three_body_words(path: Path) -> str:
+    return (
+        f"{path.name} is no file of two-body matrix elements: by its name it holds those of three nucleons, and forces "
+        "between three are not computed here. Name a two-body one: h2, or a table of the relative motion."
+    )
+
+
+def h2_pairs(path: Path) -> PairSpace:
+    """The pairs of orbitals that an h2 file has matrix elements for.  Raises InputError if it is damaged."""
+    state = path.stat()
+    return _h2_pairs(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=8)
+def _h2_pairs(path: Path, changed: int, size: int) -> PairSpace:
+    """Reads the file once, and again where it has changed."""
+    return two_body_from_h2(read_h2(path)).space
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4096)
+
+
 def is_h2(path: Path) -> bool:
     """Whether a file is in h2 format: binary, or text that begins with a version number of five digits."""
-    with path.open("rb") as file:
-        start = file.read(4096)
+    start = _start(path)
     if b"\0" in start or not start.strip():
         return True
     first = number_lines(path)

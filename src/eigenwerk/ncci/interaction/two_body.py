@@ -1,6 +1,6 @@
 """Scalar operators on pairs of nucleons as J-coupled matrix elements, and sums of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -157,38 +157,47 @@ def restrict(two_body: TwoBody, space: PairSpace, name: str = "The interaction")
     Exchanged labels of like nucleons: <ba; J| = -(-1)^(ja + jb - J) <ab; J|.  Raises InputError if orbitals or
     pairs are missing; `name` is what the message calls the interaction.
     """
+    if lack := lacking(two_body.space, space):
+        raise InputError(f"{name} {lack}. Use an interaction that has them, or a smaller space.")
     matrices: dict[str, dict[Channel, np.ndarray]] = {}
     for kind in SPECIES:
-        maps = [
-            _positions(wanted, given, name, word)
-            for wanted, given, word in zip(space.orbitals(kind), two_body.space.orbitals(kind), kind, strict=True)
-        ]
         matrices[kind] = {}
-        for key, pairs in space.pairs(kind).items():
-            index_x, sign_x = _find_pairs(two_body.space, kind, key, maps[0][pairs[:, 0]], maps[1][pairs[:, 1]])
-            if (index_x < 0).any():
-                raise InputError(_missing_pairs(space, two_body.space, kind, name))
+        for key, (index_x, sign_x) in _places(two_body.space, space, kind):
             matrix = two_body.matrices[kind][key]
             matrices[kind][key] = matrix[np.ix_(index_x, index_x)] * np.multiply.outer(sign_x, sign_x)
     return TwoBody(space, matrices)
 
 
-def _positions(wanted: Orbitals, given: Orbitals, name: str, word: str) -> np.ndarray:
-    place = {label: position for position, label in enumerate(given.labels)}
-    missing = [label for label in wanted.labels if label not in place]
-    if missing:
-        lost = Orbitals(*np.array(missing).T)
-        species = {"p": "proton", "n": "neutron"}[word]
-        need, have = (int(max(x.quanta_a, default=0)) for x in (wanted, given))
-        remedy = f"lower Nmax by {need - have}" if need > have else "leave them out of the basis"
-        raise InputError(
-            f"{name} has no matrix elements for the {species} orbitals {lost.names()}: it reaches shell {have} with "
-            f"{len(given)} orbitals, shell {need} is needed. Use an interaction with these orbitals, or {remedy}."
-        )
-    return np.array([place[label] for label in wanted.labels], dtype=np.int64)
+def lacking(given: PairSpace, wanted: PairSpace) -> str:
+    """Which orbitals or pairs of `wanted` are not in `given`, in words that follow a name; empty if all are there."""
+    for kind in SPECIES:
+        for needed, there, word in zip(wanted.orbitals(kind), given.orbitals(kind), kind, strict=True):
+            if missing := sorted(set(needed.labels) - set(there.labels), key=needed.labels.index):
+                species = {"p": "proton", "n": "neutron"}[word]
+                need, have = (int(max(x.quanta_a, default=0)) for x in (needed, there))
+                return (
+                    f"has no matrix elements for the {species} orbitals {Orbitals(*np.array(missing).T).names()}: it "
+                    f"reaches shell {have} with {len(there)} orbitals, shell {need} is needed"
+                )
+        if any((index_x < 0).any() for _, (index_x, _) in _places(given, wanted, kind)):
+            need, have = (space.highest_quanta(kind) for space in (wanted, given))
+            return f"has {kind} matrix elements for pairs up to {have} quanta only in part; up to {need} are needed"
+    return ""
 
 
-def _find_pairs(space: PairSpace, kind: str, key: Channel, a_x: np.ndarray, b_x: np.ndarray):
+def _places(given: PairSpace, wanted: PairSpace, kind: str) -> Iterator[tuple[Channel, tuple[np.ndarray, np.ndarray]]]:
+    """For each channel where its pairs stand in `given`, all orbitals of which are there, and their signs."""
+    maps = []
+    for needed, there in zip(wanted.orbitals(kind), given.orbitals(kind), strict=True):
+        place = {label: position for position, label in enumerate(there.labels)}
+        maps.append(np.array([place[label] for label in needed.labels], dtype=np.int64))
+    for key, pairs in wanted.pairs(kind).items():
+        yield key, _find_pairs(given, kind, key, maps[0][pairs[:, 0]], maps[1][pairs[:, 1]])
+
+
+def _find_pairs(
+    space: PairSpace, kind: str, key: Channel, a_x: np.ndarray, b_x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the pairs in the channel of `space` (-1: missing) and the signs of exchanged labels."""
     first, second = space.orbitals(kind)
     table_ab = np.full((len(first), len(second)), -1, dtype=np.int64)
@@ -201,11 +210,3 @@ def _find_pairs(space: PairSpace, kind: str, key: Channel, a_x: np.ndarray, b_x:
         sign_x = np.where(swapped, 1.0 - 2.0 * ((exponent + 1) % 2), 1.0)
         a_x, b_x = np.where(swapped, b_x, a_x), np.where(swapped, a_x, b_x)
     return table_ab[a_x, b_x], sign_x
-
-
-def _missing_pairs(wanted: PairSpace, given: PairSpace, kind: str, name: str) -> str:
-    need, have = (space.highest_quanta(kind) for space in (wanted, given))
-    return (
-        f"{name} has {kind} matrix elements for pairs up to {have} quanta only in part; up to {need} are needed. "
-        f"Use an interaction that reaches {need} quanta, or lower Nmax by {max(need - have, 1)}."
-    )

@@ -6,11 +6,12 @@ and number.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from eigenwerk.ncci.inputs import half
+from eigenwerk.ncci.interaction.names import BUILT_IN_NAMES
 from eigenwerk.ncci.results.extrapolation import Limit, extrapolated
 from eigenwerk.ncci.results.levels import KNOWN, Levels
 
@@ -25,7 +26,8 @@ class Curve:
     apart: the words that tell these results from others of the series (see `words_apart`).  fixed: hbar-omega in MeV of
     a curve over Nmax, or the other way round.  points: (Nmax or hbar-omega, energy), rising.  level: its name in the
     largest of the results, as 3+ #1.  by_overlap: whether every step was followed by overlaps of states.  residual: the
-    largest of these states, MeV.
+    largest of these states, MeV.  elsewhere: of a curve over Nmax, the lowest energy of the same level at another
+    hbar-omega, and that hbar-omega; None where there is none.
     """
 
     apart: tuple[str, ...]
@@ -34,23 +36,57 @@ class Curve:
     level: str = ""
     by_overlap: bool = True
     residual: float = 0.0
+    elsewhere: tuple[float, float] | None = None
 
     def limit(self) -> Limit | str:
-        """The energy extrapolated to Nmax -> infinity, for a curve over Nmax, or why it is not; see `extrapolated`."""
+        """The energy extrapolated to Nmax -> infinity, for a curve over Nmax, or why it is not; see `extrapolated`.
+
+        Energies are upper bounds of the limit, which is the same for every hbar-omega: one whose whole error bar lies
+        above an energy at another hbar-omega is wrong.
+        """
         if self.residual > KNOWN:
             return f"a state at one of these Nmax is not converged (residual {self.residual:.1e} MeV)"
-        return extrapolated([int(size) for size, _ in self.points], [energy for _, energy in self.points])
+        found = extrapolated([int(size) for size, _ in self.points], [energy for _, energy in self.points])
+        if isinstance(found, Limit) and self.elsewhere is not None and found.energy - found.spread > self.elsewhere[0]:
+            energy, hw = self.elsewhere
+            return (
+                f"{found.energy:.3f} +- {found.spread:.3f} lies above {energy:.4f} MeV, the energy of this level at "
+                f"hbar-omega {hw:g}; the limit is the same for all hbar-omega, and no energy lies below it"
+            )
+        return found
 
 
 def over_nmax(series: Sequence[Levels], excited: bool = False) -> list[Curve]:
     """A curve over Nmax for each hbar-omega of each kind of result: of the lowest level at the largest Nmax; with
     `excited` of all levels there."""
     curves = []
-    for (words, hw), results in _groups(series, "hw", "Nmax"):
+    groups = _groups(series, "hw", "Nmax")
+    for (words, hw), results in groups:
         last = results[-1]
+        others = [levels for (same, at), some in groups if same == words and at != hw for levels in some]
         own = [n for n in np.argsort(last.energy_n, kind="stable").tolist() if not last.spurious_n[n]]
-        curves += [_followed(results, n, words, hw) for n in (own if excited else own[:1])]
+        for n in own if excited else own[:1]:
+            curves.append(replace(_followed(results, n, words, hw), elsewhere=_lowest_elsewhere(last, n, others)))
     return curves
+
+
+def _lowest_elsewhere(last: Levels, n: int, others: Sequence[Levels]) -> tuple[float, float] | None:
+    """(energy, hbar-omega) of the lowest of the states in `others` with the J and number of state n.
+
+    Of built-in interactions alone, which are one operator at every hbar-omega: matrix elements in files may belong to
+    one hbar-omega each, and so may be those of several operators of one name.
+    """
+    name = str(last.about["interaction"])
+    if name.lower() not in BUILT_IN_NAMES:
+        return None
+    states = [
+        (float(levels.energy_n[m]), float(levels.about["hw"]))
+        for levels in others
+        if levels.about["interaction"] == name
+        and (m := _same_number(last, levels, n)) is not None
+        and levels.residual_n[m] <= KNOWN
+    ]
+    return min(states, default=None)
 
 
 def over_hw(series: Sequence[Levels]) -> list[Curve]:

@@ -11,13 +11,17 @@ from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_mixed import Part
 from eigenwerk.ncci.stored.csb_native import Filling
+from eigenwerk.parallel.device_memory import room_on_gpu
 from eigenwerk.parallel.threads import each, threads_for
 
 LINE = 8
 """Nonzeros that are read together on a GPU; the arrays have room for whole lines."""
 
-BAND = 1 << 28
-"""Entries that a GPU makes and sorts together, about; some 45 bytes for each."""
+BAND, LEAST_BAND = 1 << 28, 1 << 22
+"""Entries that a GPU makes and sorts together, about: at most, and at least where memory is short."""
+
+SORTED_BYTES = 80
+"""For each of them, at most (12C, Nmax 6, on two H100: more than 64 were needed when memory ran out)."""
 
 Band = tuple[int, int]
 
@@ -46,7 +50,7 @@ class Blocks:
 
 def build_blocks(entries: Entries, bits: int, rows: int | None = None, into: Stored | None = None) -> Blocks:
     """Both passes over the bands of proton determinants, `rows` states in each (default: one run of rows; on a GPU
-    as many as have `BAND` entries).
+    as many as have `BAND` entries, or fewer, so that what is free beside the blocks is enough to sort them).
 
     The counts of every band give the place where each band writes in each block, so bands are made in any order, by
     several threads on a CPU, with the same result.  into: room for just as many nonzeros, instead of new memory.
@@ -54,7 +58,7 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None, into: Sto
     row_runs, runs = (-(-size // (1 << bits)) for size in entries.shape)
     device = entries.device
     by_rows = rows or device.type == "cpu"
-    bands = entries.bands(rows or 1 << bits) if by_rows else entries.even_bands(BAND)
+    bands = entries.bands(rows or 1 << bits) if by_rows else entries.even_bands(at_once(entries, into is not None))
     begin = time.perf_counter()
     filling = Filling(entries.dtype, entries.place) if device.type == "cpu" else None
     if filling:
@@ -79,6 +83,12 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None, into: Sto
     each(fill, zip(bands, [count for _, count in counts], targets, strict=True), threads_for(device))
     seconds = {"count": middle - begin, "fill": time.perf_counter() - middle}
     return Blocks(bits, _corners(used, runs, bits), start_x, *stored, seconds)
+
+
+def at_once(entries: Entries, there: bool) -> int:
+    """Entries that a GPU makes and sorts together; there: whether the blocks have their memory already."""
+    blocks = 0 if there else entries.count() * (4 + entries.dtype.itemsize)
+    return min(BAND, max(LEAST_BAND, (room_on_gpu(entries.device) - blocks) // SORTED_BYTES))
 
 
 def _built_natively(

@@ -223,7 +223,13 @@ PICTURES = (
 
 def field_picture(name: str) -> Picture:
     """The picture of a field."""
-    missing = lambda folder, options: "" if folder.has(name) else f"there is no {name}"  # noqa: E731
+
+    def missing(folder: RunFolder, options: Options) -> str:
+        if not folder.has(name):
+            return f"there is no {name}"
+        reason = folder.misfit(name)
+        return f"{reason}: another run left it here. To draw it, put it into a folder of its own" if reason else ""
+
     return Picture(name, name, "a plane through a field, and averages over planes", missing, _field(name))
 
 
@@ -233,6 +239,15 @@ def pictures_of(folder: RunFolder, options: Options) -> list[Picture]:
     fields = [name for name in folder.fields if name != "CHG" or "CHGCAR" not in folder.fields]
     known = [*PICTURES, *map(field_picture, fields)]
     return [picture for picture in known if not why_missing(picture, folder, options)]
+
+
+def left_out(folder: RunFolder, options: Options) -> list[str]:
+    """Words about fields that are there and not drawn with the others, one for each reason."""
+    names: dict[str, list[str]] = {}
+    for name in folder.fields:
+        if reason := why_missing(field_picture(name), folder, options):
+            names.setdefault(reason, []).append(name)
+    return [f"No picture of {', '.join(some)}: {reason}." for reason, some in names.items()]
 
 
 def why_missing(picture: Picture, folder: RunFolder, options: Options) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
@@ -19,6 +20,7 @@ from eigenwerk.io.vasp.elements import formula
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.io.vasp.poscar import read_poscar
 from eigenwerk.io.vasp.vasprun_reader import VasprunFile, read_vasprun
+from eigenwerk.io.vasp.volumetric import read_head
 from eigenwerk.perf.looking.fields import is_field
 from eigenwerk.units import HARTREE_EV
 
@@ -27,6 +29,9 @@ BANDS, EOS, CONVERGE, NEB = "bands.json", "eos.json", "converge.json", "neb.json
 
 LARGEST = 500 * MEGABYTE
 """Bytes of a document that are read."""
+
+SAME_CELL = 0.01
+"""Lattice vectors (Å) that differ by less are those of one cell, with few digits."""
 
 Made = TypeVar("Made")
 
@@ -84,6 +89,28 @@ class RunFolder:
     def fields(self) -> list[str]:
         """Names of the files with fields on grids."""
         return sorted(entry.name for entry in self.path.iterdir() if is_field(entry.name) and entry.is_file())
+
+    def misfit(self, name: str) -> str:
+        """Why a file of fields is of another system than the run: its atoms, or its cell; empty where it fits.
+
+        The cell may be that of any ionic step.  Without a run the atoms are those of POSCAR, if there is one.  Raises
+        InputError for a file that is damaged.
+        """
+        run, source, cells = self._beside[0], "vasprun.xml", []
+        if run is not None:
+            symbols, cells = run.symbols, [step.lattice_cv for step in run.steps]
+        elif self.has("POSCAR") and not self.vasprun_damage:
+            try:
+                symbols, source = read_poscar(self.path / "POSCAR").symbols, "POSCAR"
+            except InputError:
+                return ""
+        else:
+            return ""
+        own = read_head(self.path / name).poscar
+        if Counter(own.symbols) != Counter(symbols):
+            return f"its atoms are {formula(own.symbols)}, and those of {source} {formula(symbols)}"
+        apart = min((float(np.abs(own.lattice_cv - cell_cv).max()) for cell_cv in cells), default=0.0)
+        return f"its cell is another than that of {source}, by up to {apart:.3g} Å" if apart > SAME_CELL else ""
 
     def document(self, name: str) -> dict[str, Any]:
         """A JSON document of a run or series.  Raises InputError if it cannot be read or is none."""

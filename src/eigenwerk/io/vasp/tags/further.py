@@ -37,8 +37,8 @@ SETTINGS = (
     ),
     *_settings(
         NMR,
-        "DARWINR DARWINV DQ ICHIBARE INCREM LBLUEOUT LBONE LLRAUG LMAGBLOCH LNICSALL LNMR_SYM_RED LSYMGRAD LVGVAPPL "
-        "LVGVCALC LZEROZ MAGATOM MAGDIPOL MAGDIPOLOUT MAGPOS NGYROMAG NUCIND",
+        "DARWINR DARWINV DQ ICHIBARE LBONE LLRAUG LMAGBLOCH LNICSALL LNMR_SYM_RED LSYMGRAD LVGVAPPL LVGVCALC LZEROZ "
+        "MAGATOM MAGDIPOL MAGDIPOLOUT MAGPOS NGYROMAG NUCIND",
     ),
     *_settings("polarisation and response to electric fields", "IEPSILON IGPAR IPEAD NPPSTR"),
     *_settings("core levels", "CH_AMPLIFICATION CH_LSPEC CH_NEDOS CH_SIGMA CLL CLN CLNT CLZ"),
@@ -46,10 +46,10 @@ SETTINGS = (
         "molecular dynamics, its constraints and exchanges, and reaction paths",
         "EFOR FMP_ACTIVE FMP_DIRECTION FMP_PERIOD FMP_SNUM FMP_SWAPNUM HILLS_BIN HILLS_H HILLS_W "
         "HITOLER LBFCONST LVEL NCORE_IN_IMAGE1 NSUBSYS NTEMPER PLEVEL PROUTINE PSUBSYS PTHRESHOLD "
-        "RANDOM_GENERATOR SCALEE SHAKEMAXITER SHAKETOL SHAKETOLSOFT TSUBSYS VALUE_MAX VALUE_MIN "
+        "RANDOM_GENERATOR SHAKEMAXITER SHAKETOL SHAKETOLSOFT TSUBSYS VALUE_MAX VALUE_MIN "
         "VCAIMAGES",
     ),
-    *_settings("phonons", "LPHON_DISPERSION LPHON_POLAR LPHON_READ_FORCE_CONSTANTS PFLAT"),
+    *_settings("phonons", "LPHON_POLAR LPHON_READ_FORCE_CONSTANTS PFLAT"),
     *_settings(WANNIER, "LDISENTANGLED LLOCPROJ LSCDM LWRITE_MMN_AMN LWRITE_SPN LWRITE_UNK LWRITE_WANPROJ"),
     *_settings(
         "hybrid and meta-GGA functionals, and combinations of functionals",
@@ -76,6 +76,8 @@ OTHERS = (
 ASKED_FOR = (
     *switches(SECTION, f"{NMR} are not available", ("ORBITALMAG", "Orbital magnetism.")),
     *switches(SECTION, "projections on other cells are not available", ("LKPROJ", "Bands projected on k-points.")),
+    *switches(SECTION, "phonon dispersions are not available", ("LPHON_DISPERSION", "Phonon dispersion along a path."),
+              remedy="Remove the line. IBRION = 5 or 6 gives vibrations of a cell, phonopy dispersions."),
     *switches(SECTION, "parallel tempering is not available", ("LTEMPER", "Parallel tempering.")),
     *switches(SECTION, f"{WANNIER} is not available", ("LWANNIER90_RUN", "Wannier90 run from within.")),
     *switches(SECTION, f"{MANY_BODY} are not available", ("EXXOEP", "Optimised effective potentials.")),

@@ -136,6 +136,20 @@ DYNAMICS_TAGS = (
     ),
 )
 
+STEERING_TAGS = (
+    Tag("SCALEE", "float", 1.0, "", DYNAMICS, "refused",
+        "Share of the forces of the functional in thermodynamic integration. Refused in dynamics only.",
+        "energies and forces that are scaled (thermodynamic integration) are not available",
+        "Remove the line or set SCALEE = 1.", off_values=(1.0,)),
+    Tag("INCREM", "floats", None, "", DYNAMICS, "refused",
+        "Change of each constraint of ICONST per step. Refused in dynamics only.",
+        "constraints that change during molecular dynamics (slow growth) are not available", "Remove the line.",
+        off_values=tuple((0.0,) * count for count in range(1, 10))),
+    *switches(DYNAMICS, "averages over constrained dynamics (blue moon) are not available",
+              ("LBLUEOUT", "Forces on the constraints of ICONST, written out. Refused in dynamics only.")),
+)
+"""Tags that act in dynamics (IBRION = 0) alone, and ask there for what does not exist; elsewhere they mean nothing."""
+
 SYMMETRIES = (
     Tag(
         "ISYM", "int", 2, "", SYMMETRY, "honoured",
@@ -146,4 +160,4 @@ SYMMETRIES = (
         at_most=1),
 )  # fmt: skip
 
-TAGS: tuple[Tag, ...] = RELAXATION + BAND_TAGS + DIMER_TAGS + DYNAMICS_TAGS + SYMMETRIES
+TAGS: tuple[Tag, ...] = RELAXATION + BAND_TAGS + DIMER_TAGS + DYNAMICS_TAGS + STEERING_TAGS + SYMMETRIES
