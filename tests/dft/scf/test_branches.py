@@ -8,6 +8,7 @@ import pytest
 
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.dataset import hund_moment
+from eigenwerk.dft.density import electrons_of
 from eigenwerk.dft.scf import branches
 from eigenwerk.dft.scf.branches import SecondStart, dead_moments, unasked_moments
 from eigenwerk.io.paw_xml import PawState
@@ -133,9 +134,12 @@ def ends(world, parts, again):
     try:
         structure, kpoints, parameters, datasets, real = parts
         runtime = Runtime(grid=make_process_grid(world, 1))
-        state = Calculation(structure, kpoints, parameters, datasets, runtime, real).run().state
+        calculation = Calculation(structure, kpoints, parameters, datasets, runtime, real)
+        state = calculation.run().state
     finally:
         branches.unasked_moments = kept
+    own = state.output.spin.moment(electrons_of(state.output, calculation.atoms))
+    assert state.moment == pytest.approx(own, abs=1e-9), "that of the state, not of the last step"
     told = [event for step in state.history for event in step.events if "once more" in event or "is taken" in event]
     return state.converged, state.energies.free, told
 

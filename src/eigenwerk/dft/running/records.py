@@ -208,7 +208,7 @@ def ionic_step(inputs: Inputs, state: State, observables: Observables, converged
         energy_without_entropy=energies.internal * HARTREE_EV, energy_zero=energies.extrapolated * HARTREE_EV,
         converged=converged, components=components(energies),
         forces_av=None if observables.forces_av is None else observables.forces_av * FORCE_EV_PER_ANGSTROM,
-        moment=state.history[-1].moment, moment_a=observables.moment_a if inputs.parameters.spins == 2 else None,
+        moment=state.moment, moment_a=observables.moment_a if inputs.parameters.spins == 2 else None,
         absolute_energy=energies.absolute_free * HARTREE_EV,
         velocities_av=_velocities(inputs, report),
         force_error=None if observables.force_error is None else observables.force_error * FORCE_EV_PER_ANGSTROM,

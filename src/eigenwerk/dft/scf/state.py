@@ -135,6 +135,13 @@ class State:
         return self.subject.structure
 
     @property
+    def moment(self) -> float | None:
+        """Of the cell, Bohr magnetons; None without spin.  That of the step which found this state: where another start
+        was tried and left, it is not the last one."""
+        own = (step for step in reversed(self.history) if step.energies.free == self.energies.free)
+        return next(own, self.history[-1]).moment
+
+    @property
     def filling_skn(self) -> torch.Tensor:
         """w_k g f: electrons of each orbital, in host memory."""
         basis = self.subject.basis

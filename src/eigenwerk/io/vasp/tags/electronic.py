@@ -116,7 +116,7 @@ FILLING = (
             TagValue("MIDGAP", "inert", _LEVEL),
         ),
     ),
-    Tag("NBANDS", "int", Derived("from the electrons and atoms"), "", OCCUPATIONS, "honoured",
+    Tag("NBANDS", "int", Derived("from the electrons, atoms and MAGMOM"), "", OCCUPATIONS, "honoured",
         "Number of bands; never changed by the number of ranks.", at_least=1, at_most=1_000_000),
     Tag("NELECT", "float", Derived("sum of the valences"), "electrons", OCCUPATIONS, "honoured",
         "Number of valence electrons; a difference to the sum of valences is a uniform background charge.",
