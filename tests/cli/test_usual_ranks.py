@@ -31,9 +31,10 @@ def test_a_small_job_takes_one_and_says_how_to_take_all(inputs):
     assert words.startswith("One of the 4 GPUs: ") and "--ranks 4" in words
 
 
-def test_long_dynamics_take_all(inputs):
-    assert usual_ranks(inputs(IBRION=0, NSW=10**6, POTIM=1), OPTIONS) == (4, "")
-    assert usual_ranks(inputs(IBRION=0, NSW=2, POTIM=1), OPTIONS)[0] == 1
+def test_long_dynamics_take_all_where_a_step_is_shorter_on_them(inputs):
+    large = {"ENCUT": 900, "NBANDS": 300}
+    assert usual_ranks(inputs(IBRION=0, NSW=10**6, POTIM=1, **large), OPTIONS) == (4, "")
+    assert usual_ranks(inputs(IBRION=0, NSW=2, POTIM=1, **large), OPTIONS)[0] == 1
 
 
 @pytest.mark.parametrize("tags", [{"KPAR": 2}, {"IBRION": 6, "NSW": 1}, {"LHFCALC": ".TRUE."}])
