@@ -19,7 +19,7 @@ PYTEST_ARGS ?=
 WORKERS ?= 2
 BIN := $(VENV)/bin
 DEMO := build/demo
-PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 INSTALL = $(BIN)/python -m pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) $(PIP_ARGS) --editable
 
 .PHONY: help demo test test-all lint docs clean

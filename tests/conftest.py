@@ -96,12 +96,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 def share_out(items):
-    """For workers of pytest-xdist: a file stays on one worker, for what its tests share; what takes longest goes first.
+    """For workers of pytest-xdist: what takes longest goes first.
 
-    Tests on a GPU stay together, so that one worker alone fills its memory.
+    `make` has files stay on one worker (--dist loadfile), for what their tests share.  Groups (loadgroup) would do the
+    same, but those of pytest-xdist 3.8 are not seen by pytest 9.
     """
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("gpu" if item.get_closest_marker("gpu") else item.path.as_posix()))
     items.sort(key=lambda item: [item.nodeid.startswith(f"tests/{start}") for start in (*LONGEST, "")].index(True))
 
 

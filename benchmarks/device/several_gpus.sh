@@ -55,7 +55,7 @@ case $part in
     schemes 0,1 110 12C 6 2 --schemes nccl:1 ;;
   large) hybrid 575 hfo2_216_4_whole --gpus 0 1 2 3 --json "$into/hybrids.json" run hfo2_216 --minutes 9.5 ;;
   rest)  # what the other parts left out on four
-    (schemes 0,1 150 12C 6 2 --schemes nccl:1) & on 2,3 210 tests bash benchmarks/device/run_gpu_tests.sh -n 12 --dist loadgroup -q --timeout 150 tests/dft/test_gpu.py tests/dft/exchange tests/parallel tests/ncci/test_gpu.py tests/cli/test_ranks_gpu.py &
+    (schemes 0,1 150 12C 6 2 --schemes nccl:1) & on 2,3 210 tests bash benchmarks/device/run_gpu_tests.sh -n 12 --dist loadfile -q --timeout 150 tests/dft/test_gpu.py tests/dft/exchange tests/parallel tests/ncci/test_gpu.py tests/cli/test_ranks_gpu.py &
     wait
     schemes 0,1,2,3 90 12C 6 4 --schemes nccl:1
     schemes 0,1,2,3 130 10B 6 4 --products 10 --schemes plain mpi p2p gloo
@@ -77,6 +77,6 @@ case $part in
     schemes $pair 90 6Li 10 2 --products 10 --schemes plain mpi p2p
     schemes $pair 80 10B 8 2 --backend pairs --products 5 --schemes gloo
     schemes $pair 70 6Li 10 2 --products 10 --schemes gloo ;;
-  tests) on 0,1,2,3 580 tests bash benchmarks/device/run_gpu_tests.sh -n 8 --dist loadgroup -q --timeout 150 --durations 25 ;;
+  tests) on 0,1,2,3 580 tests bash benchmarks/device/run_gpu_tests.sh -n 8 --dist loadfile -q --timeout 150 --durations 25 ;;
   *) echo "ground, commands, hybrids, large, nuclei, rest, host, tests, two_stored, two_pairs or two_host?"; exit 2 ;;
 esac
