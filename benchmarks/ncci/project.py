@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from predict import LATENCY, PUBLISHED, Case
+from predict import CARD, LATENCY, PUBLISHED, Case
 
 from eigenwerk.perf.schemes.model import Link, Sample, dealt_shape, fitted, product_seconds, triangle_shape
 
@@ -35,7 +35,8 @@ MACHINE = 8
 BLOCK_ROWS = {66: 11, 496: 31, 2016: 63}
 """Triangles next to 64, 512 and 2048 GPUs."""
 
-CARD, NONZERO = 80e9, 8.0
+NONZERO = 8.0
+"""Bytes."""
 
 
 @dataclass(frozen=True)

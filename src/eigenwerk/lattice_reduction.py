@@ -1,8 +1,13 @@
-"""Lattice vectors as short as possible."""
+"""Lattice vectors as short as possible, and how far planes of lattice points are apart."""
 
 import numpy as np
 
 _ROUNDS = 1000
+
+
+def heights(lattice_cv: np.ndarray) -> np.ndarray:
+    """Distances of the planes of lattice points that two vectors span, by the third; (3,), in the same units."""
+    return np.asarray(1 / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0))
 
 
 def reduced(lattice_cv: np.ndarray) -> np.ndarray:

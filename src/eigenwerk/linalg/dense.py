@@ -9,7 +9,7 @@ import torch
 
 from eigenwerk.linalg import batched_eigh
 from eigenwerk.linalg.operator import EigenResult, Operator
-from eigenwerk.parallel.block_sizes import TOGETHER_MATRICES, TOGETHER_ROWS
+from eigenwerk.parallel.block_sizes import solved_together
 
 DenseEigh = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 """h_kmm -> (ascending eigenvalues (k, m), columns (k, m, m)) of Hermitian matrices."""
@@ -35,8 +35,8 @@ def dense_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def _together(h_kmm: torch.Tensor) -> bool:
     """Whether cuSOLVER's batched routine is the faster one for these matrices."""
     problems, size, _ = h_kmm.shape
-    worth = problems > 1 if size <= TOGETHER_ROWS else problems >= TOGETHER_MATRICES
-    return worth and size > TORCH_BATCH and h_kmm.numel() * h_kmm.element_size() <= BATCH_BYTES
+    fitting = size > TORCH_BATCH and h_kmm.numel() * h_kmm.element_size() <= BATCH_BYTES
+    return fitting and solved_together(problems, size)
 
 
 def host_eigh(h_kmm: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

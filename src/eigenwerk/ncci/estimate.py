@@ -52,8 +52,9 @@ AT_HAND, NONZERO_AT_HAND, ORDERED_BYTES = 0.2e9, 20.0, 30.0
 """While blocks are built: for entries at hand, at most (of several ranks a quarter each), or for each nonzero; for each
 jump of one nucleon that is ordered or remembered."""
 
-SORTED_AT_HAND, SORTED_BYTES = 4e6, 80.0
-"""Nonzeros that a GPU sorts together where memory is short, and bytes for each (`csb_build`)."""
+LEAST_BAND, SORTED_BYTES = 1 << 22, 80
+"""Nonzeros that a GPU sorts together where memory is short, and bytes for each, at most (12C, Nmax 6, on two H100: more
+than 64 were needed when memory ran out)."""
 
 COUPLED_BYTES, BLOCKS_AT_ONCE, OBSERVED_AT_HAND = 3.2, 4, 4e7
 """Observables: J-coupled elements of all operators, for each element between m-states; blocks of m-states at once; for
@@ -220,7 +221,7 @@ def _beside_blocks(
     elements, jumps = float(item * found.elements), (found.one_jumps, found.two_jumps)
     tables = elements + sum(size * number for size, number in zip(TABLE_BYTES, jumps, strict=True))
     if device != "cpu":
-        sorting = SORTED_BYTES * min(SORTED_AT_HAND, nonzeros / ranks)
+        sorting = SORTED_BYTES * min(LEAST_BAND, nonzeros / ranks)
         return replace(kept, other_bytes=2 * elements + sorting, host_bytes=elements + tables)
     making = sum(size * number for size, number in zip(MAKING_BYTES, jumps, strict=True))
     at_hand = min(AT_HAND / (1 if ranks == 1 else 4), NONZERO_AT_HAND * nonzeros / ranks)

@@ -95,3 +95,8 @@ TOGETHER_ROWS, TOGETHER_MATRICES = 128, 7
 """Hermitian eigenproblems on a GPU are solved together if they have at most so many rows, or are at least so many; else
 in turn, which is faster (H200; benchmarks/batched_eigh): two complex ones of 192 rows take 10.5 ms together and 3.8 in
 turn, 36 take 10.8 and 65.5; two of 128 rows take 1.8 and 4.3 on an H100."""
+
+
+def solved_together(problems: int, rows: int) -> bool:
+    """Whether a GPU solves so many Hermitian eigenproblems of one size faster at once than in turn."""
+    return problems > 1 if rows <= TOGETHER_ROWS else problems >= TOGETHER_MATRICES

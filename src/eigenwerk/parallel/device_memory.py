@@ -26,16 +26,20 @@ def memory_shares(world: Communicator, device: torch.device) -> tuple[MemoryShar
 def rank_memory(device: torch.device, sharing: int) -> float | None:
     """Bytes for each of the ranks that share a GPU (what is free of it) or a machine (what is installed)."""
     if device.type != "cpu":
-        free, _ = torch.cuda.mem_get_info(device)
-        return float(free + torch.cuda.memory_reserved(device)) / sharing
+        return float(_free_or_held(device)) / sharing
     installed = installed_memory()
     return None if installed is None else installed / sharing
 
 
 def room_on_gpu(device: torch.device) -> int:
     """Bytes that this process can still take of a GPU: free ones, and those that PyTorch holds without use."""
+    return _free_or_held(device) - torch.cuda.memory_allocated(device)
+
+
+def _free_or_held(device: torch.device) -> int:
+    """Bytes of a GPU that nobody has, and those that PyTorch has here."""
     free, _ = torch.cuda.mem_get_info(device)
-    return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free + torch.cuda.memory_reserved(device)
 
 
 def _owner(device: torch.device) -> int:

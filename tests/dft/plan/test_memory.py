@@ -129,12 +129,12 @@ def test_smaller_blocks_need_less(inputs):
 
 def test_exact_diagonalisation_is_refused_with_numbers_where_its_matrices_do_not_fit(inputs):
     """20 000 plane waves: ten matrices of 6.4 GB."""
-    large = replace(inputs.size, plane_waves=20_000, exact=True, real=False)
+    large = replace(inputs.size, plane_waves=20_000, solver="exact", real=False)
     item = items_of(estimate_memory(large, Layout(), H200))
     assert item["dense matrices of ALGO = Exact"] == 10 * 16 * 20_000**2
     with pytest.raises(InputError, match=r"needs 6\d\.\d GB .*dense matrices of ALGO = Exact: 64\.0 GB.* Remove ALGO"):
         require_room(large, Layout(), processor(32e9))
-    require_room(replace(large, exact=False), Layout(), processor(32e9))
+    require_room(replace(large, solver="davidson"), Layout(), processor(32e9))
 
 
 def test_weights_on_atoms_and_a_batch_of_other_points_are_rows(tmp_path):

@@ -37,6 +37,7 @@ from eigenwerk.dft.crystal.madelung import (
     screened_images_strain,
 )
 from eigenwerk.errors import InputError
+from eigenwerk.lattice_reduction import heights
 
 ZERO = 1e-12
 """|q|² below this (bohr⁻²) is zero."""
@@ -280,7 +281,7 @@ def wigner_seitz_kernel(lattice_cv: np.ndarray, cells_cc: np.ndarray) -> Exchang
     inner = 0.5 * min(float(np.linalg.norm(image_v)) for image_v in _images(crystal_cv) if image_v.any())
     a = WIDTH / inner
     # the Gaussian of erf(a r)/r has died at the edge of the grid of waves
-    height_c = 1 / np.linalg.norm(np.linalg.inv(crystal_cv), axis=0)
+    height_c = heights(crystal_cv)
     long_range = LongRange(cells_cc, crystal_cv, a, tuple(2 * ceil(WAVES * a * height) for height in height_c))
     words = "1/r that ends at the Wigner-Seitz cell of the mesh"
     return ExchangeKernel(a, 0.0, pi / a**2, words, long_range, crystal_cv)

@@ -18,6 +18,7 @@ from eigenwerk.dft.scf.mixing_extent import APART
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
 from eigenwerk.io.vasp.problem import Problem
+from eigenwerk.lattice_reduction import heights
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
 from eigenwerk.units import BOHR_ANGSTROM
@@ -167,7 +168,7 @@ def check_single_point(structure: Structure, kpoints: KPoints, source: str, find
     if kpoints.full_count != 1 or kpoints.point_kc.any():
         return
     periodic = vacuum(structure) < APART / BOHR_ANGSTROM
-    height_c = BOHR_ANGSTROM / np.linalg.norm(np.linalg.inv(structure.lattice_cv), axis=0)
+    height_c = BOHR_ANGSTROM * heights(structure.lattice_cv)
     short = periodic & (height_c < SHORT_CELL)
     if not short.any():
         return

@@ -38,7 +38,6 @@ from eigenwerk.dft.inputs.electrons import (
     electron_count,
     fixed_moment,
     fixed_occupations,
-    likely_moment,
     starting_moments,
 )
 from eigenwerk.dft.inputs.exchange import (
@@ -248,8 +247,8 @@ class Draft:
             return
         points = None if self.kpoints is None else len(self.kpoints.point_kc)
         bands, self.computed["NBANDS"] = band_count(
-            self.incar, self.poscar, self._electrons,
-            likely_moment(self.incar, self.poscar, self.datasets, self.structure.magmom_a), self._moment, self.findings,
+            self.incar, self.poscar, self.datasets, self._electrons, self.structure.magmom_a, self._moment,
+            self.findings,
         )  # fmt: skip
         occupations = fixed_occupations(self.incar, self._electrons, bands, points, self.findings)
         if self.waves is None or self.grids is None or self.kpoints is None or self._cutoff_ev is None:

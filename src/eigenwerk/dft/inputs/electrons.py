@@ -112,12 +112,13 @@ def likely_moment(
 
 
 def band_count(
-    incar: Incar, poscar: Poscar, electrons: float, magnetic: float, fixed: float | None, findings: Findings
-) -> tuple[int, Computed]:
-    """NBANDS, the user's own or `default_bands`; too few are an error that names the numbers.
-
-    magnetic: `likely_moment`.
-    """
+    incar: Incar, poscar: Poscar, datasets: Mapping[str, DataSet], electrons: float, moment_a: np.ndarray | None,
+    fixed: float | None, findings: Findings,
+) -> tuple[int, Computed]:  # fmt: skip
+    """NBANDS, the user's own or `default_bands`; too few are an error that names the numbers."""
+    magnetic = likely_moment(incar, poscar, datasets, moment_a)
+    # moments of an antiferromagnet may be there with full bands too
+    uneven = moment_a is not None and abs(fsum(moment_a)) > FULL
     needed = fewest_bands(electrons, fixed or 0.0)
     default = max(default_bands(electrons, len(poscar.symbols), magnetic), needed)
     given = incar.values.get("NBANDS")
@@ -129,7 +130,7 @@ def band_count(
         findings.add(incar.problem("NBANDS", message, f"Set NBANDS = {default}, or remove the line."))
     elif incar.get("ISMEAR") == -2:
         pass  # occupations are what the user writes
-    elif magnetic > 0 and fixed is None and _sums_up(incar) and abs(2 * given - electrons) < FULL:
+    elif uneven and fixed is None and abs(2 * given - electrons) < FULL:
         message = f"{given} bands of each spin are full with {electrons:g} electrons, so the moment can only be zero"
         remedy = f"Set NBANDS = {default}, or remove the line."
         findings.add(incar.problem("NBANDS", message, remedy, severity="warning"))
@@ -137,12 +138,6 @@ def band_count(
         message = "there is no empty band: right for an insulator, wrong for a metal"
         findings.add(incar.problem("NBANDS", message, severity="note"))
     return given, Computed(given, line_of(incar, "NBANDS"))
-
-
-def _sums_up(incar: Incar) -> bool:
-    """Whether starting moments have a sum: moments of an antiferromagnet may be there with full bands too."""
-    given = incar.values.get("MAGMOM")
-    return not isinstance(given, tuple) or abs(fsum(given)) > FULL
 
 
 def fixed_occupations(

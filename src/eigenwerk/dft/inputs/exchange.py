@@ -18,6 +18,7 @@ from eigenwerk.functionals.functional import Functional
 from eigenwerk.functionals.hybrid import B3LYP, SHARES, Hybrid
 from eigenwerk.functionals.table import LIBXC_HYBRIDS, SHORT_RANGES, find_functional
 from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.lattice_reduction import heights
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 REDUCTIONS = ("NKREDX", "NKREDY", "NKREDZ")
@@ -195,7 +196,7 @@ def check_points_of_exchange(
 
 def _enough_points(mesh: tuple[int, int, int], lattice_cv: np.ndarray, hybrid: Hybrid) -> tuple[int, ...] | None:
     """The mesh, no coarser than this one along any axis, that leaves next to no such error; None if none does."""
-    heights_c = 1 / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
+    heights_c = heights(lattice_cv)
     for length in LENGTHS:
         found = tuple(max(n, ceil(length / height)) for n, height in zip(mesh, heights_c, strict=True))
         if level_error(np.diag(found) @ lattice_cv, hybrid) < FINE:

@@ -79,25 +79,17 @@ class OneCentreMatrix:
         if self._dense_sII is not None:
             return proj_knI @ self._dense_sII[s].mT
         out_knI = torch.empty_like(proj_knI, memory_format=torch.contiguous_format)
-        if isinstance(s, int):
-            # with one matrix, the bands of all problems are one product
-            given_nI, out_nI = proj_knI.flatten(0, 1), out_knI.flatten(0, 1)
-            for part in self.parts:
-                _multiply(part, part.block_saij[s], given_nI, out_nI)
-            return out_knI
+        # with one matrix, the bands of all problems are one product
+        given_xnI, out_xnI = (x.flatten(0, 1)[None] if isinstance(s, int) else x for x in (proj_knI, out_knI))
         for part in self.parts:
-            moved_kani = proj_knI[..., part.place_ai].movedim(2, 1) @ part.block_saij[s].mT
-            out_knI[..., part.place_ai.flatten()] = moved_kani.movedim(1, 2).flatten(2)
+            block_aij = part.block_saij[s]
+            if part.run is not None and isinstance(s, int):  # atoms in one piece: nothing is gathered
+                given_ani, out_ani = (
+                    x_xnI[0, :, part.run].unflatten(1, tuple(part.place_ai.shape)).movedim(1, 0)
+                    for x_xnI in (given_xnI, out_xnI)
+                )
+                torch.bmm(given_ani, block_aij.mT, out=out_ani)
+                continue
+            moved_xani = given_xnI[..., part.place_ai].movedim(2, 1) @ block_aij.mT
+            out_xnI[..., part.place_ai.flatten()] = moved_xani.movedim(1, 2).flatten(2)
         return out_knI
-
-
-def _multiply(part: Part, block_aij: torch.Tensor, given_nI: torch.Tensor, out_nI: torch.Tensor) -> None:
-    """Σ_j D_ij P_j of some atoms, into their places; where these are in one piece, nothing is gathered."""
-    if part.run is None:
-        moved_ani = given_nI[:, part.place_ai].movedim(1, 0) @ block_aij.mT
-        out_nI[:, part.place_ai.flatten()] = moved_ani.movedim(0, 1).flatten(1)
-        return
-    given_ani, out_ani = (
-        x_nI[:, part.run].unflatten(1, tuple(part.place_ai.shape)).movedim(1, 0) for x_nI in (given_nI, out_nI)
-    )
-    torch.bmm(given_ani, block_aij.mT, out=out_ani)

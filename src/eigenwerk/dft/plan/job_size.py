@@ -42,7 +42,7 @@ class JobSize:
     padded to it); kinds: atoms that symmetry does not make equal; density_waves, dense_waves: of the half spheres of
     density and electrostatics; columns: of plane waves, of both half spheres; wave_points, fine_points: of the FFT
     grids; history: steps of the mixing; operations: of the symmetry, pure translations counted once; real: orbitals are
-    real (wave_form.py); exact: whole matrices are diagonalised; solver: that of later steps, by its name;
+    real (wave_form.py); solver: that of later steps, by its name;
     screens: the local density of states takes part in mixing; start_single: the first steps are in single precision.
     listed: k-points of the longest list whose bands are found besides, batch by batch, with whether their orbitals are
     real; weighed: k-points whose orbitals are projected on atoms, 0 for none, and the numbers of bytes that are kept
@@ -66,7 +66,6 @@ class JobSize:
     history: int
     operations: int
     real: bool = False
-    exact: bool = False
     solver: str = "davidson"
     screens: bool = False
     start_single: bool = False
@@ -77,6 +76,11 @@ class JobSize:
     earlier: int = 0
     mesh: int = 0
     exchange_block: int = 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether whole matrices are diagonalised."""
+        return self.solver == "exact"
 
     @property
     def number_bytes(self) -> int:
@@ -158,7 +162,6 @@ def job_size(
         real=real,
         solver=SEQUENCES[sequence_for(parameters.solver, parameters.bands, real)].follows.name,
         screens=bool(screens_locally(parameters.mixing, structure, shortest)),
-        exact=parameters.solver == "exact",
         start_single=parameters.start_single,
         mesh=_points_of_exchange(kpoints, parameters),
         exchange_block=parameters.exchange_block,

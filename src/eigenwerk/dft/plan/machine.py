@@ -11,8 +11,7 @@ from eigenwerk.parallel.block_sizes import (
     DEVICE_EXCHANGE_ONCE_SHARE,
     DEVICE_GRID_BYTES,
     EXCHANGE_ONCE_BYTES,
-    TOGETHER_MATRICES,
-    TOGETHER_ROWS,
+    solved_together,
 )
 
 GIB = 2**30
@@ -76,8 +75,7 @@ class Machine:
     def eigh_seconds(self, n: int, problems: int = 1) -> float:
         """Some complex Hermitian eigenproblems of one size, by interpolation of measured ones; as n³ beyond the
         largest."""
-        together = problems > 1 if n <= TOGETHER_ROWS else problems >= TOGETHER_MATRICES
-        if self.together and together:
+        if self.together and solved_together(problems, n):
             return _interpolated(self.together, n)
         return problems * _interpolated(self.dense, n)
 

@@ -13,7 +13,7 @@ from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.vasp.poscar_reader import PoscarReader
 from eigenwerk.io.vasp.problem import Problem, limited
 from eigenwerk.io.vasp.textfile import read_text, split_lines
-from eigenwerk.lattice_reduction import reduced
+from eigenwerk.lattice_reduction import heights, reduced
 
 _MOST_PAIRS = 10_000
 """So many pairs of atoms that are too close are enough to know of."""
@@ -149,7 +149,7 @@ def overlapping_atoms(poscar: Poscar, closest: float = CLOSEST) -> tuple[tuple[i
     # vectors as short as possible, or a skewed cell has thousands of images within reach
     lattice_cv = reduced(poscar.lattice_cv)
     scaled_ac = poscar.scaled_ac % 1.0 @ poscar.lattice_cv @ np.linalg.inv(lattice_cv)
-    spacing_c = 1.0 / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
+    spacing_c = heights(lattice_cv)
     reach_c = np.floor(closest / spacing_c + 0.5).astype(int)
     shifts = np.array(list(np.ndindex(*(2 * reach_c + 1)))) - reach_c
     found: list[tuple[int, int, float]] = []

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from eigenwerk.lattice_reduction import heights
 from eigenwerk.motion.surface import Arrangement
 
 SMALLEST_VOLUME, LARGEST_VOLUME = 0.3, 3.0
@@ -19,7 +20,7 @@ def nearest_pair(arrangement: Arrangement, within: float) -> tuple[float, int, i
     """
     lattice_cv = arrangement.lattice_cv
     folded_ac = arrangement.scaled_ac - np.floor(arrangement.scaled_ac)
-    heights_c = 1 / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
+    heights_c = heights(lattice_cv)
     axis = int(np.argmax(heights_c))
     order_a = np.argsort(folded_ac[:, axis], kind="stable")
     sorted_ac = folded_ac[order_a]

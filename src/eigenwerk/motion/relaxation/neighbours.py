@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
+from eigenwerk.lattice_reduction import heights
 from eigenwerk.motion.relaxation.radii import COVALENT_RADII, OTHER_RADIUS
 
 MOST_IMAGES = 30
@@ -37,11 +38,11 @@ def near_pairs(lattice_cv: np.ndarray, scaled_ac: np.ndarray, reach_a: np.ndarra
     inside = scaled_ac - folds
     position_av = inside @ lattice_cv
     farthest = 2 * reach_a.max() + extra
-    heights = 1 / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
-    most = np.ceil(farthest / heights)
+    height_c = heights(lattice_cv)
+    most = np.ceil(farthest / height_c)
     if not np.all(most <= MOST_IMAGES):
-        raise ValueError(f"the cell has a height of {heights.min():.3f} Å")
-    margin = farthest / heights
+        raise ValueError(f"the cell has a height of {height_c.min():.3f} Å")
+    margin = farthest / height_c
     atom, cell = [], []
     for image in np.ndindex(*(2 * most.astype(int) + 1)):
         shift = np.array(image) - most

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from eigenwerk.ncci.device_arrays import tensor
+from eigenwerk.ncci.estimate import LEAST_BAND, SORTED_BYTES
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_mixed import Part
 from eigenwerk.ncci.stored.csb_native import Filling
@@ -17,11 +18,8 @@ from eigenwerk.parallel.threads import each, threads_for
 LINE = 8
 """Nonzeros that are read together on a GPU; the arrays have room for whole lines."""
 
-BAND, LEAST_BAND = 1 << 28, 1 << 22
-"""Entries that a GPU makes and sorts together, about: at most, and at least where memory is short."""
-
-SORTED_BYTES = 80
-"""For each of them, at most (12C, Nmax 6, on two H100: more than 64 were needed when memory ran out)."""
+BAND = 1 << 28
+"""Entries that a GPU makes and sorts together, about, at most; `LEAST_BAND` where memory is short."""
 
 Band = tuple[int, int]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eigenwerk.io.vasp.elements import SYMBOLS
+from eigenwerk.lattice_reduction import heights
 from eigenwerk.perf.pictures import DARK, PALETTE, QUIET
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _view(lattice_cv: np.ndarray) -> np.ndarray:
 
 
 def _is_molecule(lattice_cv: np.ndarray, scaled_ac: np.ndarray) -> bool:
-    height_c = 1 / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
+    height_c = heights(lattice_cv)
     return all(_gap(scaled_ac[:, c] % 1.0)[1] * height_c[c] > LONE for c in range(3))
 
 
@@ -135,7 +136,7 @@ def _images(lattice_cv: np.ndarray, scaled_ac: np.ndarray, molecule: bool) -> tu
 
 def _repeats(lattice_cv: np.ndarray, scaled_ac: np.ndarray) -> list[int]:
     """How often the cell is drawn along each axis."""
-    height_c = 1 / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
+    height_c = heights(lattice_cv)
     empty_c = [_gap(scaled_ac[:, c] % 1.0)[1] * height_c[c] > LAYERED for c in range(3)]
     if sum(empty_c) != 1:
         return [1, 1, 1]

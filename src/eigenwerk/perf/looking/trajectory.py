@@ -13,6 +13,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.elements import SYMBOLS
+from eigenwerk.lattice_reduction import heights
 
 SHORTEST = 5.0
 """Distances, Å, up to which pairs are counted at least; half the smallest height of the cell, if that is more."""
@@ -91,11 +92,6 @@ def _counts(first_ac: np.ndarray, second_ac: np.ndarray, lattice_cv: np.ndarray,
         distance_x = np.linalg.norm((between_xc + image_c) @ lattice_cv, axis=1)
         found_x += np.histogram(distance_x[distance_x > 1e-6], edge_x)[0]
     return found_x
-
-
-def heights(lattice_cv: np.ndarray) -> np.ndarray:
-    """Of the cell, across each pair of faces, Å."""
-    return 1 / np.linalg.norm(np.linalg.inv(lattice_cv), axis=0)
 
 
 def square_displacements(found: ReadTrajectory) -> dict[str, np.ndarray]:
