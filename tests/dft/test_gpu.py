@@ -48,16 +48,16 @@ def test_one_gpu_gives_the_answer_of_a_processor(reference, case):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("groups", [1, 2])
-@pytest.mark.parametrize("transport", ["nccl", "gloo", "mpi"])
-def test_two_gpus_give_the_answer_of_a_processor(ranks, reference, case, groups, transport):
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize(("size", "transport"), [(2, "nccl"), (2, "gloo"), (2, "mpi"), (4, "nccl")])
+def test_several_gpus_give_the_answer_of_a_processor(ranks, reference, case, groups, size, transport):
     """NCCL between GPUs; Gloo and MPI by way of host memory, or directly where MPI can."""
-    if torch.cuda.device_count() < 2:
-        pytest.skip("one GPU only")
+    if torch.cuda.device_count() < size:
+        pytest.skip(f"fewer than {size} GPUs")
     parts, on_processor = reference(case)
-    if groups > len(parts[1].point_kc):
-        pytest.skip("more k-groups than k-points")
-    for found in ranks(2, transport).run(solve, parts, groups, "cuda"):
+    if groups > min(size, len(parts[1].point_kc)):
+        pytest.skip("more k-groups than ranks or k-points")
+    for found in ranks(size, transport).run(solve, parts, groups, "cuda"):
         assert_same(found, on_processor, len(parts[0].symbols))
 
 

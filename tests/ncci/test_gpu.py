@@ -208,10 +208,11 @@ def test_the_streams_of_every_variant_keep_the_order_of_data(case, name):
 @pytest.mark.ranks
 @pytest.mark.parametrize("backend", ["csb", "pairs"])
 @pytest.mark.parametrize("scheme", NCCL)
-def test_two_gpus_by_nccl_make_the_product_of_one(ranks, backend, scheme):
-    if torch.cuda.device_count() < 2:
-        pytest.skip("NCCL wants a GPU for each rank, and there are fewer than two")
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_gpus_by_nccl_make_the_product_of_one(ranks, backend, scheme, size):
+    if torch.cuda.device_count() < size:
+        pytest.skip(f"NCCL wants a GPU for each rank, and there are fewer than {size}")
     basis = no_core_basis(3, 3, 4, 0)
     wanted = pairs_hamiltonian(basis, random_pairs(basis)).apply(random_vectors(2, basis.dimension)).numpy()
-    found = np.concatenate(ranks(2, "nccl").run(product_on_gpu, backend, "", scheme), axis=1)
+    found = np.concatenate(ranks(size, "nccl").run(product_on_gpu, backend, "", scheme), axis=1)
     assert np.abs(found - wanted).max() <= 1e-13 * np.abs(wanted).max()

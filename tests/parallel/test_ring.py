@@ -99,7 +99,8 @@ def seen_on_device(world, own_device, host_late):
     world.trace = trace
     large = torch.full((1024, 1024), 1.0, device=device)
     try:
-        own = torch.full((2**20,), float(world.rank), device=device)
+        # long enough on its way beside what the clocks of a GPU with other work on it are wrong by
+        own = torch.full((2**24,), float(world.rank), device=device)
         for owner, block in ring(world, own, [own.shape] * world.size, trace, TRAVEL):
             for _ in range(50):
                 large = large @ large * 1e-3

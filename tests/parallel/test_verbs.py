@@ -22,6 +22,7 @@ PLAIN = [(2, "gloo", ""), (4, "gloo", ""), (2, "mpi", ""), (4, "mpi", "")]
 LAYERED = [(4, "gloo", "pairwise"), (3, "gloo", "pairwise"), (4, "gloo", "endpoints"), (2, "mpi", "endpoints")]
 DEVICE = [(2, "nccl", ""), (2, "nccl", "pairwise"), (2, "gloo", "on device"), (2, "mpi", "on device")]
 DEVICE += [(2, "gloo", "pairwise on device"), (2, "mpi", "pairwise on device")]
+DEVICE += [(3, "nccl", ""), (4, "nccl", ""), (3, "nccl", "pairwise"), (4, "nccl", "pairwise")]
 
 
 def name_of(kind):

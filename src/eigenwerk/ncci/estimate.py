@@ -52,7 +52,7 @@ AT_HAND, NONZERO_AT_HAND, ORDERED_BYTES = 0.2e9, 20.0, 30.0
 """While blocks are built: for entries at hand, at most (of several ranks a quarter each), or for each nonzero; for each
 jump of one nucleon that is ordered or remembered."""
 
-LEAST_BAND, SORTED_BYTES = 1 << 22, 80
+LEAST_BAND, SORTED_BYTES = 1 << 22, 160
 """Nonzeros that a GPU sorts together where memory is short, and bytes for each, at most (12C, Nmax 6, on two H100: more
 than 64 were needed when memory ran out)."""
 

@@ -30,7 +30,7 @@ def test_one_gpu_gives_the_answer_of_a_processor(calculation, crystal, name, onc
     monkeypatch.setattr(pair_symmetry, "pairs_once", lambda *sizes: once)
     monkeypatch.setattr(pair_symmetry, "BANDS_TOGETHER", {"cpu": 2, "cuda": 2})
     crystal_name, settings = CASES[name]
-    settings = {"cutoff_eV": 90.0, "ediff_eV": 1e-8, "stress": True, "hybrid": Hybrid.of(0.25), **settings}
+    settings = {"cutoff_eV": 90.0, "ediff_eV": 1e-10, "stress": True, "hybrid": Hybrid.of(0.25), **settings}
     *described, real = pieces(calculation(crystal(crystal_name), **settings))
     found = [Calculation(*described, Runtime(device=torch.device(device)), real).run() for device in ("cpu", "cuda")]
     atoms = len(found[0].state.structure.symbols)

@@ -177,20 +177,20 @@ def test_exchange_of_given_orbitals_is_the_same_on_any_ranks(ranks, calculation,
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("transport", ["gloo", "nccl"])
+@pytest.mark.parametrize(("size", "transport"), [(2, "gloo"), (2, "nccl"), (4, "nccl")])
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize("case", APPLIED)
-def test_ranks_on_gpus_exchange_as_one_processor_does(ranks, calculation, crystal, case, once, transport):
+def test_ranks_on_gpus_exchange_as_one_processor_does(ranks, calculation, crystal, case, once, size, transport):
     """Two ranks that share a GPU, through host memory; or with one each, orbitals on a stream of their own."""
-    if transport == "nccl" and torch.cuda.device_count() < 2:
-        pytest.skip("NCCL needs 2 GPUs")
+    if transport == "nccl" and torch.cuda.device_count() < size:
+        pytest.skip(f"NCCL needs {size} GPUs")
     name, settings, occupied, bands = APPLIED[case]
     parts = pieces(calculation(crystal(name), **{"cutoff_eV": 90.0, "symmetry_level": 0, **settings}))
     energy, *wanted = apply_to_waves(SerialCommunicator(), parts, 1, occupied, bands, once, False)
     device = "own" if transport == "nccl" else "cuda:0"
     for groups in (1, 2) if len(parts[1].point_kc) > 1 else (1,):
         words = parts, groups, occupied, bands, once, False, 0, device
-        for other, *found in ranks(2, transport).run(apply_to_waves, *words):
+        for other, *found in ranks(size, transport).run(apply_to_waves, *words):
             assert other == pytest.approx(energy, rel=1e-11)
             for one, there in zip(found, wanted, strict=True):
                 np.testing.assert_allclose(one, there, atol=1e-10 * np.abs(there).max(), rtol=0)
