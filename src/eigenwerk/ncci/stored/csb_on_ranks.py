@@ -140,6 +140,8 @@ def csb_on_ranks(
         ends: replace(csb_part(entries, some, (states[ends[0]], states[ends[1]])), simple=scheme.simple)
         for ends, some in rectangles.items()
     }
+    if runtime.device.type == "cuda":
+        torch.cuda.empty_cache()  # NCCL takes memory of its own, and PyTorch keeps what sorting took
     segments = _segments(layout, cut_i, world)
     steps, about = steps_for(layout, cut_i, runtime, scheme), _about(layout, parts, segments, world)
     about |= {} if trial is None else {"layout_trial": trial.words}
