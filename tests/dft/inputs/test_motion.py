@@ -145,7 +145,7 @@ def test_constraints_of_a_cell_are_not_ignored_in_dynamics(read):
 
 
 def test_states_that_predict_are_in_the_estimate_of_memory(read):
-    still, moving = read(""), read("NSW = 9\nIBRION = 0\nPOTIM = 0.5\n")
+    still, moving = read(""), read("NSW = 9\nIBRION = 0\nPOTIM = 0.5\nPREC = Normal\n")
     earlier = {item.name: item.bytes for item in moving.parts.memory.items}["earlier ionic steps"]
     orbitals = {item.name: item.bytes for item in moving.parts.memory.items}["orbitals"]
     assert 2 * orbitals <= earlier <= 4 * orbitals  # four states; "orbitals" are two

@@ -21,7 +21,7 @@ from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.series.variants import incar_with, refuse_path
-from eigenwerk.errors import InputError
+from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable, write_text
 from eigenwerk.io.vasp.poscar import parse_poscar, read_poscar
 from eigenwerk.parallel.launch.environment import find_launch
@@ -97,9 +97,10 @@ def relax(
         if not quiet:
             print(f"\nThe cell has changed by a strain of {strain:.4f}: another round, with its plane waves.\n")
         texts = texts | {"POSCAR": end_text}
-    raise InputError(
-        f"{target}: the cell still changes by more than {SAME_CELL:g} after {MOST_ROUNDS} rounds. "
-        "Raise ENCUT, and start again from CONTCAR."
+    raise ConvergenceError(
+        f"{target}: the cell still changes, by a strain of {strain:.4f} in the last of {MOST_ROUNDS} rounds (at rest: "
+        f"{SAME_CELL:g}): with so few plane waves each round ends in another cell, and these need not be near the true "
+        "one. Raise ENCUT, and start again from POSCAR."
     )
 
 

@@ -52,7 +52,7 @@ from eigenwerk.dft.inputs.exchange import (
 )
 from eigenwerk.dft.inputs.field_files import band_selection, keeps_orbitals, sums_over_path
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, grid_sizes
+from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, choose_precision, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
 from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent, with_tetrahedra
 from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, PATH, RELAXATION, kind_of_motion, motion_request
@@ -114,6 +114,7 @@ class Draft:
     _hybrid: Hybrid | None = None
     _downsampling: Downsampling | None = None
     _cutoff_ev: float | None = None
+    _precision: str = ""
     _electrons: float | None = None
     _moment: float | None = None
     _hubbard: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -151,6 +152,9 @@ class Draft:
             self._cutoff_ev, self.computed["ENCUT"] = choose_cutoff(
                 self.incar, self.poscar, self.datasets, self.findings
             )
+        self._precision, self.computed["PREC"] = choose_precision(
+            self.incar, self.poscar.symbols, self._cutoff_ev, self.findings
+        )
         self._electrons, self.computed["NELECT"] = electron_count(self.incar, self.poscar, self.datasets, self.findings)
         if self._electrons is not None:
             self._moment = fixed_moment(self.incar, self._electrons, self.findings)
@@ -231,7 +235,9 @@ class Draft:
         if self.structure is None or self.kpoints is None or self._cutoff_ev is None:
             return
         cutoff = self._cutoff_ev / HARTREE_EV
-        self.grids, origins = grid_sizes(self.incar, self.structure, self.kpoints.symmetry, cutoff, self.findings)
+        self.grids, origins = grid_sizes(
+            self.incar, self.structure, self.kpoints.symmetry, cutoff, self._precision, self.findings
+        )
         self.computed |= origins
         self.waves = count_plane_waves(self.structure, sphere_radius(cutoff), self.kpoints.point_kc)
 
@@ -276,6 +282,7 @@ class Draft:
         self.findings.add(*sums_over_path(self.incar, self.kpoints.samples_zone))
         self.parameters = Parameters(
             cutoff=self._cutoff_ev / HARTREE_EV,
+            precision=self._precision,
             electrons=self._electrons,
             bands=bands,
             wave_grid=self.grids.wave if by_hand else None,

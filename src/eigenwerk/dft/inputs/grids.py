@@ -1,5 +1,6 @@
 """FFT grids: automatic, or by NGX ... NGZF."""
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -9,6 +10,7 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry, equivalent_axes, translation_denominators
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, line_of
+from eigenwerk.io.density_cutoffs import density_loss_eV
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.tags.start import PRESENT
 
@@ -19,21 +21,46 @@ WAVE_TAGS = ("NGX", "NGY", "NGZ")
 FINE_TAGS = ("NGXF", "NGYF", "NGZF")
 
 
-def precision_of(incar: Incar) -> str:
-    """PREC, in place of an old setting the one whose grids serve for it."""
-    word = str(incar.get("PREC"))
-    return PRESENT.get(word, word)
+MOST_LOST = 1e-3
+"""eV: PREC is Normal by default where no atom loses more by it."""
+
+
+def choose_precision(
+    incar: Incar, symbols: Sequence[str], cutoff_eV: float | None, findings: Findings
+) -> tuple[str, Computed]:
+    """PREC, and where it comes from; in place of an old setting the one whose grids serve for it.
+
+    By default Accurate where an element's density reaches far beyond 1.5 G_cut at this cutoff (`density_loss_eV`),
+    so that Normal would change the energy of an atom by more than `MOST_LOST`; else Normal, and wherever the orbital
+    grid is given.  A Normal that was asked for and loses more is told.
+    """
+    losses = {symbol: density_loss_eV(symbol, cutoff_eV) or 0.0 for symbol in symbols} if cutoff_eV else {}
+    worst = max(losses, key=losses.__getitem__, default="")
+    much = bool(worst) and losses[worst] > MOST_LOST
+    lost = f"{1000 * losses[worst]:.2g}" if much else ""
+    if "PREC" in incar.values:
+        word = str(incar.values["PREC"])
+        word = PRESENT.get(word, word)
+        if much and word == "Normal":
+            message = (
+                f"the density is cut off at 1.5 times the radius of the plane waves, which at {cutoff_eV:g} eV changes "
+                f"the energy of an atom of {worst} by some {lost} meV"
+            )
+            findings.add(incar.problem("PREC", message, "Set PREC = Accurate, or remove the line.", severity="warning"))
+        return word, Computed(word, line_of(incar, "PREC"))
+    if much and not any(tag in incar.values for tag in WAVE_TAGS):
+        return "Accurate", Computed("Accurate", f"Normal costs {lost} meV for {worst} at this ENCUT")
+    return "Normal", Computed("Normal", "default")
 
 
 def grid_sizes(
-    incar: Incar, structure: Structure, symmetry: Symmetry, cutoff: float, findings: Findings
+    incar: Incar, structure: Structure, symmetry: Symmetry, cutoff: float, precision: str, findings: Findings
 ) -> tuple[GridSizes, dict[str, Computed]]:
     """Both grids and the origin of each of the six numbers.
 
-    Numbers that are not given follow from PREC and the cutoff (hartree), those of the density grid from the orbital
+    Numbers that are not given follow from precision (PREC) and the cutoff (hartree), those of the density grid from the orbital
     grid.  Given ones that cannot hold the plane waves of the density are errors with the smallest possible number.
     """
-    precision = precision_of(incar)
     denominators = translation_denominators(symmetry)
     automatic = choose_grids(structure, cutoff, precision, denominators, tuple(equivalent_axes(symmetry)))
     wave = _with_given(incar, WAVE_TAGS, automatic.wave)

@@ -5,7 +5,6 @@ from typing import Any
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.grids import precision_of
 from eigenwerk.dft.inputs.motion import DYNAMICS, kind_of_motion
 from eigenwerk.dft.inputs.settings import Computed, line_of, number, whole
 from eigenwerk.dft.parameters import Mixing
@@ -23,7 +22,6 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         findings.add(incar.problem("NELMDL", message, f"Set NELM above {frozen}.", severity="warning"))
     return {
         "title": str(incar.get("SYSTEM")),
-        "precision": precision_of(incar),
         "spins": whole(incar, "ISPIN"),
         "ismear": whole(incar, "ISMEAR"),
         "width": number(incar, "SIGMA") / HARTREE_EV,
