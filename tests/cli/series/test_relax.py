@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.cli.main import main
+from eigenwerk.cli.series import relax as series_relax
 from eigenwerk.io.vasp.incar import read_incar
 from eigenwerk.io.vasp.poscar import read_poscar
 
@@ -40,6 +41,13 @@ def test_a_crystal_ends_in_a_cell_that_its_plane_waves_fit(folder):
     again = relax(folder)
     assert again.returncode == 0 and again.stdout.count("Nothing is left to do") == len(rounds)
     assert "--restart" not in again.stdout and f"Remove {folder / 'relaxed'} to begin anew." in again.stdout
+
+
+def test_a_cell_that_does_not_settle_is_not_converged(folder, capsys, monkeypatch):
+    monkeypatch.setattr(series_relax, "MOST_ROUNDS", 1)
+    assert main(["relax", str(folder), "--quiet"]) == 3
+    message = capsys.readouterr().err
+    assert "the cell still changes, by a strain of 0.0" in message and "start again from POSCAR" in message
 
 
 def test_a_cell_with_a_vacuum_stays(folder):

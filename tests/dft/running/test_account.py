@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.api.run import run
-from eigenwerk.dft.running.account import force_doubts, vacuum_rows
+from eigenwerk.dft.running.account import cell_doubts, force_doubts, vacuum_rows
 from eigenwerk.dft.spectrum.band_gap import METAL, BandEdge, BandGap
 from eigenwerk.io.vasp.output.potentials import VacuumLevels
 from eigenwerk.io.vasp.vasprun_reader import read_vasprun
@@ -28,6 +28,18 @@ def test_forces_that_are_unsure_or_do_not_cancel_are_told():
     (net,) = force_doubts(well_av + [0, 0.3, 0], None, False)
     assert "add up to 0.60 eV/Å" in net and "PREC = Accurate" in net
     assert list(force_doubts(well_av + [0, 0.3, 0], None, True)) == []  # a field pulls a charged cell
+
+
+def test_nobody_is_sent_to_the_grid_that_he_has():
+    (net,) = force_doubts(np.array([[0.0, 0, 1]]), None, False, "Accurate")
+    assert "Set a larger ENCUT." in net and "PREC" not in net
+
+
+def test_a_cell_that_follows_a_false_pressure_is_told():
+    assert list(cell_doubts(None)) == list(cell_doubts(-9.0)) == []
+    (doubt,) = cell_doubts(-1600.0)
+    assert "1600 kB" in doubt and "smaller than" in doubt and "ENCUT" in doubt
+    assert "larger than" in next(iter(cell_doubts(20.0)))
 
 
 def test_files_warn_of_forces_as_the_result_does(tmp_path):

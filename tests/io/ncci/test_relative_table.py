@@ -23,9 +23,19 @@ LSJT = """# RELATIVE LSJT
 # columns
  1
  0 0 0 0 0
- 20 4
+ 2 1
+   0      0   0   0   0   1      0   0   0   0   1     0.0
    0      0   0   0   0   1      2   0   0   0   1    -6.5
-   0      0   0   1   1   0      4   2   1   1   0     1.5
+   0      2   0   0   0   1      2   0   0   0   1     0.0
+   0      1   1   1   0   1      1   1   1   0   1     0.0
+   0      1   1   0   1   0      1   1   0   1   0     0.0
+   0      0   0   1   1   0      0   0   1   1   0     0.0
+   0      0   0   1   1   0      2   0   1   1   0     0.0
+   0      2   0   1   1   0      2   0   1   1   0     0.0
+   0      0   0   1   1   0      2   2   1   1   0     2.5
+   0      2   0   1   1   0      2   2   1   1   0     1.5
+   0      1   1   1   1   1      1   1   1   1   1     0.0
+   0      2   2   1   1   0      2   2   1   1   0     0.0
 """
 
 
@@ -52,7 +62,7 @@ def test_lsjt_tables_count_quanta(tmp_path):
     table = read(tmp_path, LSJT)
     assert table.hw is None
     assert table.matrices[0, 0, 0, 0][0, 1] == table.matrices[0, 0, 0, 0][1, 0] == -6.5
-    assert table.matrices[1, 1, 0, 2][0, 1] == 1.5
+    np.testing.assert_array_equal(table.matrices[1, 1, 0, 2][:, 0], [2.5, 1.5])
 
 
 @pytest.mark.parametrize(
@@ -70,7 +80,8 @@ def test_lsjt_tables_count_quanta(tmp_path):
         (SECTORS, "  1.0   5.0   3.0\n", "  1.0   5.0\n", "announces 3 elements, 2 follow"),
         (SECTORS, "0   61    2    9.389200E+02    2.000000E+01", "0   61    2    9.389200E+02    2.1", "differ from"),
         (LSJT, " 0 0 0 0 0\n", " 0 0 0 2 0\n", "line 4: .*T0 up to 2"),
-        (LSJT, "2   0   0   0   1    -6.5", "2   0   1   0   1    -6.5", "line 6: S and J"),
+        (LSJT, "2   0   0   0   1    -6.5", "2   0   1   0   1    -6.5", "line 7: S and J"),
+        (LSJT, LSJT[-60:], "", "line 5: Nmax = 2 and Jmax = 1 announce 12 elements, 11 follow. The file is cut off"),
     ],
 )
 def test_damaged_tables_are_refused_with_the_line(tmp_path, text, old, new, message):

@@ -228,7 +228,8 @@ def _stress(result: RunResult) -> list[str]:
     """The pressure, and the tensor in kB with the sign of VASP's files."""
     if result.stress_vv is None or result.pressure is None:
         return []
-    pulay = "" if not result.pulay_pressure else f", {result.pulay_pressure:.2g} of it from the limited basis (Pulay)"
+    part = result.pulay_pressure
+    pulay = "" if not part else f", {part:{'.2g' if abs(part) < 10 else '.0f'}} of it from the limited basis (Pulay)"
     reliable = "" if result.reliable else UNRELIABLE
     lines = [f"Pressure: {round(result.pressure, 3) + 0.0:.3f} GPa{pulay}{reliable}"]
     lines.append("  stress (kB), positive where the cell wants to expand, as VASP has it")

@@ -58,8 +58,9 @@ def grid_sizes(
 ) -> tuple[GridSizes, dict[str, Computed]]:
     """Both grids and the origin of each of the six numbers.
 
-    Numbers that are not given follow from precision (PREC) and the cutoff (hartree), those of the density grid from the orbital
-    grid.  Given ones that cannot hold the plane waves of the density are errors with the smallest possible number.
+    Numbers that are not given follow from precision (PREC) and the cutoff (hartree), those of the density grid from
+    the orbital grid.  Given ones that cannot hold the plane waves of the density are errors with the smallest
+    possible number.
     """
     denominators = translation_denominators(symmetry)
     automatic = choose_grids(structure, cutoff, precision, denominators, tuple(equivalent_axes(symmetry)))

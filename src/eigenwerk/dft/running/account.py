@@ -18,6 +18,10 @@ FLAT = 2e-3
 UNSURE, NET = 0.1, 0.1
 """Error of forces, and sum of them over all atoms, eV/Å, from which on a result says so."""
 
+FALSE_PRESSURE = 10.0
+"""Pulay stress in kB from which on a cell that follows its stress says so: a hundredth of the volume in solids of 100
+GPa."""
+
 Row = tuple[str, str]
 
 
@@ -152,14 +156,33 @@ def vacuum_rows(vacuum: VacuumLevels, fermi_level: float, gap: BandGap) -> list[
 # -- doubts about it ---------------------------------------------------------------------------------------------------
 
 
-def doubts_about(last: IonicStep, parameters: Parameters, filling: Sequence[str]) -> tuple[str, ...]:
-    """Warnings about a result: those about its occupations, and what is wrong with its forces."""
+def doubts_about(
+    last: IonicStep, parameters: Parameters, filling: Sequence[str], moves_cell: bool = False
+) -> tuple[str, ...]:
+    """Warnings about a result: those about its occupations, and what is wrong with its forces and with a cell that
+    follows its stress."""
+    if not last.converged:
+        return tuple(filling)
     field = parameters.dipole is not None and parameters.dipole.force != 0
-    return (*filling, *(force_doubts(last.forces_av, last.force_error, field) if last.converged else ()))
+    cell = cell_doubts(last.pulay) if moves_cell else ()
+    return (*filling, *force_doubts(last.forces_av, last.force_error, field, parameters.precision), *cell)
 
 
-def force_doubts(forces_av: np.ndarray | None, error: float | None, field: bool) -> Iterator[str]:
-    """What forces of a self-consistent density are not good for; eV/Å.  field: whether an electric field pulls."""
+def cell_doubts(pulay: float | None) -> Iterator[str]:
+    """What a cell that follows its stress is not good for; pulay: the Pulay stress in its pressure, kB."""
+    if pulay is not None and abs(pulay) > FALSE_PRESSURE:
+        yield (
+            f"The cell follows a stress of which some {abs(pulay):.0f} kB are an error of the cutoff (Pulay): it is "
+            f"{'smaller' if pulay < 0 else 'larger'} than with more plane waves, and may have another shape. Set a "
+            "larger ENCUT."
+        )
+
+
+def force_doubts(
+    forces_av: np.ndarray | None, error: float | None, field: bool, precision: str = "Normal"
+) -> Iterator[str]:
+    """What forces of a self-consistent density are not good for; eV/Å.  field: whether an electric field pulls;
+    precision: PREC."""
     if forces_av is None:
         return
     if error is not None and error > UNSURE:
@@ -171,5 +194,6 @@ def force_doubts(forces_av: np.ndarray | None, error: float | None, field: bool)
     if net > NET and not field:
         yield (
             f"The forces add up to {net:.2f} eV/Å in place of zero: the grid is coarse for these data sets, and "
-            "energies depend on where atoms are between its points. Set PREC = Accurate, or a larger ENCUT."
+            "energies depend on where atoms are between its points. Set "
+            f"{'' if precision == 'Accurate' else 'PREC = Accurate, or '}a larger ENCUT."
         )

@@ -208,7 +208,11 @@ class Saver:
             resources=resources(self._before) if finished else None,
             account=account(
                 self.inputs, record, [level * HARTREE_EV for level in state.occupations.fermi_level_s],
-                doubts_about(record.last, self.inputs.parameters, state.occupations.warnings), self.notes, self.advice,
+                doubts_about(
+                    record.last, self.inputs.parameters, state.occupations.warnings,
+                    self.inputs.motion is not None and self.inputs.motion.moves_cell,
+                ),
+                self.notes, self.advice,
                 finished and state.converged and self.arrived and "BANDS NOT" not in status,
             ),
         )

@@ -135,9 +135,30 @@ def _read_lsjt(lines: LineReader) -> RelativeTable:
             f"{operator.place}: J0 = {j0}, g0 = {g0}, T0 up to {t0_max}; only isoscalar interactions (0, 0, 0) are "
             "read. Give a charge-independent table; Coulomb is built in."
         )
-    lines.take("Nmax and Jmax")
+    truncation = lines.take("Nmax and Jmax")
     labels = Labels()
-    return RelativeTable(_matrices([_lsjt(line, labels) for line in lines.rest()]), None, None)
+    entries = [_lsjt(line, labels) for line in lines.rest()]
+    nmax, jmax = (truncation.integer(k, "Nmax, Jmax") for k in range(2))
+    if len(entries) < (wanted := _lsjt_elements(min(nmax, LARGEST), min(jmax, LARGEST))):
+        raise InputError(
+            f"{truncation.place}: Nmax = {nmax} and Jmax = {jmax} announce {wanted} elements, {len(entries)} follow. "
+            "The file is cut off; get it again."
+        )
+    return RelativeTable(_matrices(entries), None, None)
+
+
+def _lsjt_elements(nmax: int, jmax: int) -> int:
+    """Elements of a scalar: the upper triangle in n of every J, S and l, and all of l with l + 2."""
+    count = 0
+    for j in range(jmax + 1):
+        for s, l in ((0, j), (1, j - 1), (1, j), (1, j + 1)):
+            if not abs(j - s) <= l <= nmax:
+                continue
+            radial = (nmax - l) // 2 + 1
+            count += radial * (radial + 1) // 2
+            if l + 2 <= min(j + s, nmax):
+                count += radial * (radial - 1)
+    return count
 
 
 def _lsjt(line: NumberLine, labels: Labels) -> Entry:

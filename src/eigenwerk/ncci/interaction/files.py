@@ -113,6 +113,8 @@ def _built_in(name: str, hw: float, quanta: int, srg_lambda: float | None) -> di
 
 def _existing(name: str) -> Path:
     path = Path(name)
+    if os.path.isdir(path):
+        raise InputError(f"Interaction '{name}' is a folder. Name a file in it.")
     if not os.path.isfile(path):
         raise InputError(
             f"Interaction '{name}': neither a built-in one ({', '.join(sorted(BUILT_IN))}) nor a file that exists. "

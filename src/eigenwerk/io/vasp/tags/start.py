@@ -49,7 +49,7 @@ BASIS = (
         "PREC", "word", Derived("Normal; Accurate where an element needs it at this ENCUT"), "", SECTION, "honoured",
         "Density and grids. The density of the orbitals is kept up to 3/2 (Normal) or 2 (Accurate: all of it) times "
         "their cutoff radius. By default Accurate where Normal changes the energy of an atom by more than 1 meV: F, O "
-        "and N below some 660 eV, C below 470. The orbital grid holds 3/2 (Normal) or 2 (Accurate) times the cutoff radius of the orbitals, "
+        "and N below some 660 eV, C below 470. The orbital grid holds a sphere of that radius, "
         "the density grid has twice as many points along each axis.",
         remedy=_PRECISION_REMEDY, first_letters="NASLMH",
         choices=(
