@@ -30,7 +30,16 @@ from vasp_folders import BUILD, folder_of  # noqa: E402
 
 RESULTS, PAGE, STRUCTURES, SETTLED = HERE / "on_device.json", HERE / "on_device.md", HERE / "structures", 2
 
-WATER = {"ENCUT": 400, "ISMEAR": 0, "SIGMA": 0.05, "EDIFF": "1E-5", "IBRION": 0, "POTIM": 0.5, "TEBEG": 330}
+WATER = {
+    "ENCUT": 400,
+    "PREC": "Normal",
+    "ISMEAR": 0,
+    "SIGMA": 0.05,
+    "EDIFF": "1E-5",
+    "IBRION": 0,
+    "POTIM": 0.5,
+    "TEBEG": 330,
+}
 SILICON = {"ENCUT": 250, "ISMEAR": 0, "SIGMA": 0.1, "EDIFF": "1E-5", "IBRION": 0, "POTIM": 1.0, "TEBEG": 600}
 ALUMINIUM = {"ENCUT": 240, "ISMEAR": 1, "SIGMA": 0.2, "EDIFF": "1E-5", "IBRION": 0, "POTIM": 2.0, "TEBEG": 600}
 HYDROGEN = {"IBRION": 0, "POTIM": 0.5, "TEBEG": 100}
