@@ -98,7 +98,7 @@ def test_a_run_killed_after_pairs_have_become_double_goes_on_with_them(tmp_path)
 @pytest.mark.parametrize("moments", [pytest.param("0 2", marks=pytest.mark.slow), "2 0"])
 def test_moments_that_pbe_does_not_keep_are_there_with_exact_exchange(tmp_path, moments):
     """Whichever atom was asked; a run that was killed while fields held them goes on with these."""
-    folder = make_folder(tmp_path / "in", "nickel oxide", f"MAGMOM = {moments}\n")
+    folder = make_folder(tmp_path / "in", "nickel oxide", f"PREC = Normal\nMAGMOM = {moments}\n")
     free, copies = run_saving(folder, tmp_path / "out", tmp_path / "killed")
     held = [step.step for step in free.steps if any("leaves no moments" in event for event in step.events)]
     assert len(held) == 1 and abs(free.steps[held[0] - 1].moment) < 0.01
