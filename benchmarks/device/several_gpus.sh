@@ -64,7 +64,7 @@ case $part in
     schemes 0,1,2,3 150 10B 6 "3 4" --schemes $nccl ;;
   large) hybrid 575 hfo2_216_4_whole --gpus 0 1 2 3 --json "$into/hybrids.json" run hfo2_216 --minutes 9.5 ;;
   rest)  # what the other parts left out on four
-    (schemes 0,1 150 12C 6 2 --schemes nccl:1) & on 2,3 210 tests bash benchmarks/device/run_gpu_tests.sh -n 12 --dist loadfile -q --timeout 150 tests/dft/test_gpu.py tests/dft/exchange tests/parallel tests/ncci/test_gpu.py tests/cli/test_ranks_gpu.py &
+    (schemes 0,1 150 12C 6 2 --schemes nccl:1) & tests_on 2,3 210 tests/dft/test_gpu.py tests/dft/exchange tests/parallel tests/ncci/test_gpu.py tests/cli/test_ranks_gpu.py &
     wait
     schemes 0,1,2,3 90 12C 6 4 --schemes nccl:1
     schemes 0,1,2,3 130 10B 6 4 --products 10 --schemes plain mpi p2p gloo

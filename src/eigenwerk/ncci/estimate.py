@@ -53,8 +53,8 @@ AT_HAND, NONZERO_AT_HAND, ORDERED_BYTES = 0.2e9, 20.0, 30.0
 jump of one nucleon that is ordered or remembered."""
 
 LEAST_BAND, SORTED_BYTES = 1 << 22, 160
-"""Nonzeros that a GPU sorts together where memory is short, and bytes for each, at most (12C, Nmax 6, on two H100: more
-than 64 were needed when memory ran out)."""
+"""Nonzeros that a GPU sorts together where memory is short, and bytes for each, at most (12C, Nmax 6, on two H100: some
+70, and 30 more that PyTorch held in pieces, when memory ran out at 80)."""
 
 COUPLED_BYTES, BLOCKS_AT_ONCE, OBSERVED_AT_HAND = 3.2, 4, 4e7
 """Observables: J-coupled elements of all operators, for each element between m-states; blocks of m-states at once; for
