@@ -273,8 +273,9 @@ class OuterLoop:
         words, where that is within the tolerance (`measured`); else the energies as they were."""
         energy, counted = self.exchange.totals(coeff_sknG, filling_skn)
         excess = self._agreed(energy - (counted - self.exchange.energy))
+        noise = self.exchange.noise
         # what drowns is known by the fall before
-        change = max(abs(excess), min(self.expected or 0.0, self.exchange.noise))
+        change = abs(excess) if abs(excess) > noise else min(self.expected or 0.0, noise)
         good = self._for_forces or self._good_for_forces(change)
         self.measured = self._agreed(abs(excess) < self.energy_tolerance and good)
         if not self.measured:
