@@ -243,7 +243,7 @@ class OuterLoop:
 
     def renew(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor, filling_skn: torch.Tensor) -> str:
         """The operator of these orbitals from now on; returns words."""
-        exchange, drowns = self.exchange, self._agreed(self._drowns)
+        exchange, drowns = self.exchange, bool(self._agreed(self._drowns))
         if drowns:
             self._drowned = False
             exchange.in_double()
@@ -259,7 +259,7 @@ class OuterLoop:
         excess = self._agreed(excess)
         words = f"{words}, {excess * HARTREE_EV:.1e} eV from the operator before"
         least = LEAST_FALL * abs(self.excess[-1]) if self.excess else float("inf")
-        rounding = self._agreed(self._is_rounding(excess, least))
+        rounding = bool(self._agreed(self._is_rounding(excess, least)))
         self.excess.append(excess)
         self.expected = expected_change(self.excess)
         if rounding:
@@ -277,9 +277,9 @@ class OuterLoop:
         # what drowns is known by the fall before
         change = abs(excess) if abs(excess) > noise else min(self.expected or 0.0, noise)
         good = self._for_forces or self._good_for_forces(change)
-        self.measured = self._agreed(abs(excess) < self.energy_tolerance and good)
+        self.measured = bool(self._agreed(abs(excess) < self.energy_tolerance and good))
         if not self.measured:
-            self._drowned = self._agreed(self._is_rounding(excess, self.expected or 0.0))
+            self._drowned = bool(self._agreed(self._is_rounding(excess, self.expected or 0.0)))
             return energies, ""
         self.expected = change
         return energies.with_orbital_term(EXCHANGE, energy, counted), (
@@ -289,7 +289,7 @@ class OuterLoop:
     def _agreed(self, value: float) -> float:
         """Rank 0's, for all: rounding errors of other ranks must not lead them to other decisions."""
         runtime = self.exchange.atoms.runtime
-        return type(value)(runtime.world.broadcast(runtime.tensor(float(value))))
+        return float(runtime.world.broadcast(runtime.tensor(float(value))))
 
     @property
     def _too_noisy(self) -> bool:

@@ -19,8 +19,7 @@ from eigenwerk.dft.scf.screening import Screening, local_states
 from eigenwerk.dft.scf.settings import ScfSettings
 from eigenwerk.dft.scf.solver_choice import SolverChoice
 from eigenwerk.dft.scf.solvers import SolverJob
-from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, Subject
-from eigenwerk.dft.scf.step import Orbitals, Solved
+from eigenwerk.dft.scf.state import Orbitals, Progress, ScfStep, Solved, StartingPoint, State, Subject
 from eigenwerk.dft.spectrum.occupations import Occupations, occupations
 from eigenwerk.dft.symmetrise import Symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder
