@@ -15,8 +15,8 @@ SETTINGS = {
 }  # fmt: skip
 HSE06 = {"lhfcalc": True, "hfscreen": 0.2}
 HOLE = {"gga": "LIBXC", "libxc1": "HYB_GGA_XC_HSE06"}
-BANDS, TOP = 7, 3
-"""Of the eight of the reference, whose last one is not as well converged; that of the valence band top, at Γ."""
+BANDS, TOP = 8, 3
+"""Of the reference; the band whose level at Γ is the valence band top."""
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,17 @@ def shifts(hybrid_kn, plain_kn):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("form", "least", "most"), [({}, 0.0, 0.012), (HOLE, 0.03, 0.06)], ids=["default", "hole"])
-def test_shifts_of_levels_from_pbe_to_hse06_choose_the_form(reference, pbe, form, least, most):
-    """The largest difference to the shifts of the reference code: the default follows them, the hole does not."""
+@pytest.mark.parametrize(
+    ("form", "largest", "mean"),
+    [({}, (0.0, 0.02), (0.0, 0.006)), (HOLE, (0.04, 0.06), (0.011, 0.015))],
+    ids=["default", "hole"],
+)
+def test_shifts_of_levels_from_pbe_to_hse06_choose_the_form(reference, pbe, form, largest, mean):
+    """Differences to the shifts of the reference code, the largest and the mean square: the default follows them (18
+    and 5 meV with these settings), the hole does not (53 and 13)."""
     found = solved(reference, start=pbe, **HSE06, **form)
     assert found.converged and pbe.converged
     wanted_kn = shifts(reference["HSE06_levels_eV"], reference["PBE_levels_eV"])
     error_kn = shifts(found.eigenvalues_eV[0], pbe.eigenvalues_eV[0]) - wanted_kn
-    assert least < np.abs(error_kn).max() < most
+    assert largest[0] <= np.abs(error_kn).max() < largest[1]
+    assert mean[0] <= np.sqrt((error_kn**2).mean()) < mean[1]
