@@ -7,6 +7,7 @@ import numpy as np
 
 from eigenwerk.dft.calculation import Calculation, GroundState
 from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.symmetry import subgroup
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.moving.movers import make_mover
@@ -48,7 +49,7 @@ class IonicLoop:
 
         def kpoints_of(operation_x: tuple[int, ...]) -> KPoints:
             keep_o = np.isin(np.arange(first.kpoints.symmetry.order), operation_x)
-            return inputs.kpoints_under(subgroup(first.kpoints.symmetry, keep_o))
+            return under(first.kpoints, subgroup(first.kpoints.symmetry, keep_o))
 
         surface = DensityFunctionalSurface(first, motion.prediction, kpoints_of)
         return IonicLoop(active, motion, make_mover(inputs, motion), surface, on_ionic_step)
