@@ -186,7 +186,8 @@ def test_levels_that_are_equal_by_symmetry_are_equal_on_a_mesh_without_it(exchan
     assert case.calc.kpoints.kept_operations < case.calc.kpoints.symmetry.order
     level_n = torch.linalg.eigvalsh(matrix(case)[0, 0][1:4, 1:4])
     torch.testing.assert_close(level_n, level_n.mean().expand(3), atol=1e-7, rtol=0)
-    inside = ExchangeOperator(case.calc.atoms, probe_charge_kernel(case.calc.structure.lattice_cv, np.diag([3, 1, 1])), 0.4)
+    probe = probe_charge_kernel(case.calc.structure.lattice_cv, np.diag([3, 1, 1]))
+    inside = ExchangeOperator(case.calc.atoms, probe, 0.4)
     assert len(inside.stars.mesh) == 3  # 1/r knows the differences of the mesh alone
 
 
