@@ -22,6 +22,7 @@ from eigenwerk.dft.running.active_run import ActiveRun, OnNote, OnStep, Protect
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.computing import computing, read_datasets
 from eigenwerk.dft.running.ionic_loop import IonicLoop, OnIonicStep
+from eigenwerk.dft.running.lower_states import LowerStates
 from eigenwerk.dft.running.motion_tree import is_begun, read_resumption
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.report import RunInterrupted, RunResult
@@ -113,7 +114,10 @@ def run_inputs(
                 begin = start.start(calculation) if isinstance(start, Follower) else start
                 begin = begin or (_saved(folder.path, work) if resume else None) or work.start()
                 repeatable = calculation.exchange is not None  # applications are few and dear: none is done twice
-                return work.finish(calculation.run(work.step, begin, repeatable=repeatable))
+                search = LowerStates.of(calculation, inputs, work.step, work.note)
+                ground = search.run(begin, repeatable=repeatable)
+                work.calculation = saver.calculation = search.calculation
+                return work.finish(ground)
             except Stopped as stop:
                 return work.stop(str(stop))
             except KeyboardInterrupt as interrupt:
