@@ -17,12 +17,12 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.moving.follower import Follower
+from eigenwerk.dft.open_shells.lower_states import LowerStates
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.running.active_run import ActiveRun, OnNote, OnStep, Protect
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.computing import computing, read_datasets
 from eigenwerk.dft.running.ionic_loop import IonicLoop, OnIonicStep
-from eigenwerk.dft.running.lower_states import LowerStates
 from eigenwerk.dft.running.motion_tree import is_begun, read_resumption
 from eigenwerk.dft.running.output_folder import OutputFolder
 from eigenwerk.dft.running.report import RunInterrupted, RunResult

@@ -177,7 +177,8 @@ class ScfLoop:
 
     def first_bands(self, start: StartingPoint) -> Solved:
         """What the first step from a density finds."""
-        return self._solved(1, start.density, Orbitals(None, None), None, *self._begun(start))
+        given = Orbitals(start.coeff_sknG, start.wanted_skn)
+        return self._solved(1, start.density, given, None, *self._begun(start))
 
     def _solved(
         self, step: int, density: Density, given: Orbitals, before: Progress | None, choice: SolverChoice,

@@ -1,6 +1,7 @@
-"""Other ground states of one calculation that a run looks for by itself: of molecules and atoms, whose open shells have several.
+"""Other ground states of one calculation that a run looks for by itself: of molecules and atoms, whose open shells
+have several.
 
-What is tried, and why it may be lower: `scf/broken_symmetry.py`.
+What is tried, and why it may be lower: `open_shells/broken_symmetry.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,17 +15,18 @@ from eigenwerk.dft.calculation import Calculation, GroundState, StepCallback
 from eigenwerk.dft.crystal.symmetry import find_symmetry, subgroup
 from eigenwerk.dft.density import Density, atomic_density
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.scf.bands import density_of_bands
-from eigenwerk.dft.scf.broken_symmetry import (
+from eigenwerk.dft.open_shells.broken_symmetry import (
     PartLevel,
     open_shell,
     opposed_moments,
     partly_filled,
     told_apart,
-    two_fold,
+    two_fold_groups,
 )
+from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.mixing_extent import smallest_sloshing_g
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, wanted_bands
+from eigenwerk.dft.symmetrise import make_symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.units import HARTREE_EV
 
@@ -35,9 +37,9 @@ OnNote = Callable[..., None]
 class LowerStates:
     """The search of one calculation.
 
-    calculation: that of the lowest state so far; asked_symmetry, asked_moments: whether ISYM, or MAGMOM, is given: what was
-    asked for is kept, and what would be lower is told; note: who hears of it; oriented: whether the start had whole
-    electrons in its orbitals.
+    calculation: that of the lowest state so far; asked_symmetry, asked_moments: whether ISYM, or MAGMOM, is given:
+    what was asked for is kept, and what would be lower is told; note: who hears of it; oriented: whether the start
+    had whole electrons in its orbitals.
     """
 
     calculation: Calculation
@@ -78,7 +80,8 @@ class LowerStates:
 
         def on_step(step: ScfStep, state: State) -> None:
             if self.on_step is not None:
-                self.on_step(_later(step, len(done), words), replace(state, history=_joined(done, state.history, words)))
+                self.on_step(_later(step, len(done), words), replace(state, history=_joined(done, state.history,
+                words)))
 
         found = other.run(on_step, start, **how)
         lower = (before.state.energies.free - found.state.energies.free) * HARTREE_EV
@@ -107,7 +110,7 @@ class LowerStates:
         if given.spins == 1 or self.asked_moments or given.fixed_moment is not None:
             return None
         open_a = np.array([open_shell(calculation.datasets[symbol].states) for symbol in structure.symbols])
-        moment_a = opposed_moments(structure, ground.moment_a, _gap(state), open_a)
+        moment_a = opposed_moments(structure, state.moment or 0.0, ground.moment_a, _gap(state), open_a)
         if not calculation.runtime.world.all(moment_a is not None):
             return None
         assert moment_a is not None
@@ -115,7 +118,7 @@ class LowerStates:
         if symmetry.order > 1:
             found = find_symmetry(replace(structure, magmom_a=moment_a), given.symmetry_tolerance, symmetry.level)
             found = subgroup(found, _common(found.rotation_occ, symmetry.rotation_occ))
-            symmetry = subgroup(found, two_fold(found))
+            symmetry = subgroup(found, two_fold_groups(found)[0])
         other = calculation.at_points(replace(calculation.kpoints, symmetry=symmetry))
         density = atomic_density(other.atoms, given.electrons, moment_a)
         words = "once more, with opposite moments on neighbouring atoms"
@@ -129,22 +132,22 @@ class LowerStates:
         if not levels:
             return None
         symmetry = calculation.kpoints.symmetry
-        less = subgroup(symmetry, two_fold(symmetry))
-        if less.order == symmetry.order and self.oriented:
+        if self.oriented and two_fold_groups(symmetry)[0].all():
             return None
-        other = calculation.at_points(replace(calculation.kpoints, symmetry=less))
-        occ_skn = state.occupations.occ_skn
-        start = _filled_apart(other, state.density, state.coeff_sknG, occ_skn, levels)
+        other, start = _filled_apart(calculation, state.density, state.coeff_sknG, state.occupations.occ_skn, levels)
+        less = other.kpoints.symmetry
         fewer = f", with {less.order} of {symmetry.order} operations" if less.order < symmetry.order else ""
         words = f"a level is partly filled ({levels[0].words}); once more, its orbitals one by one{fewer}"
         return words, other, start, "ISYM is given" if self.asked_symmetry and fewer else ""
 
     def _oriented_start(self) -> StartingPoint | None:
-        """Superposed atoms whose partly filled levels hold whole electrons, where no operation is there to hold them alike:
-        rounding would choose the orbitals, and go on turning them.  None where there are none, or operations can be left."""
+        """Superposed atoms whose partly filled levels hold whole electrons, where no operation is there to hold them
+        alike: rounding would choose the orbitals, and go on turning them.  None where there are none, or operations
+        can be left."""
         calculation = self.calculation
         symmetry = calculation.kpoints.symmetry
-        if not two_fold(symmetry).all():
+        open_shells = calculation.parameters.spins == 2 or len(calculation.structure.symbols) == 1
+        if not (open_shells and two_fold_groups(symmetry)[0].all()):
             return None
         density = calculation.symmetrise(calculation.starting_density())
         solved = calculation.loop().first_bands(StartingPoint(density))
@@ -152,20 +155,42 @@ class LowerStates:
         if not levels:
             return None
         self.oriented = True
-        bands = solved.bands
-        return StartingPoint(_filled_apart(calculation, density, bands.coeff_sknG, solved.filled.occ_skn, levels).density)
+        _, start = _filled_apart(calculation, density, solved.bands.coeff_sknG, solved.filled.occ_skn, levels)
+        return StartingPoint(start.density)
 
 
 def _filled_apart(
-    calculation: Calculation, density: Density, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor, levels: Sequence[PartLevel]
-) -> StartingPoint:  # fmt: skip
-    """Orbitals of `told_apart`, and their density."""
-    atoms, basis, symmetry = calculation.atoms, calculation.basis, calculation.kpoints.symmetry
-    semilocal = make_terms(replace(calculation.parameters, hybrid=None), atoms, symmetry)
-    potential = PotentialBuilder(atoms, semilocal)(density)
-    coeff_sknG, occ_skn = told_apart(atoms, calculation.symmetrise, potential, coeff_sknG, occ_skn, levels)
+    calculation: Calculation, density: Density, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor,
+    levels: Sequence[PartLevel],
+) -> tuple[Calculation, StartingPoint]:  # fmt: skip
+    """The calculation with operations that are left, and orbitals of `told_apart` with their density.
+
+    Of several groups of operations, in which orbitals lie otherwise in the box, that with the lowest energy of this
+    density. Where densities are not averaged over operations, orbitals lie as those of the nuclei have it: elsewhere
+    the box would turn them.
+    """
+    given, symmetry = calculation.parameters, calculation.kpoints.symmetry
+    nuclei = symmetry if symmetry.order > 1 else find_symmetry(calculation.structure, given.symmetry_tolerance, 2)
+    tried: list[tuple[float, Calculation, StartingPoint]] = []
+    for keep_o in two_fold_groups(nuclei):
+        less = subgroup(nuclei, keep_o)
+        other = calculation
+        if symmetry.order > less.order:
+            other = calculation.at_points(replace(calculation.kpoints, symmetry=less))
+        atoms, semilocal = other.atoms, make_terms(replace(given, hybrid=None), other.atoms, other.kpoints.symmetry)
+        potential = PotentialBuilder(atoms, semilocal)(density)
+        orbitals = told_apart(atoms, make_symmetriser(less, atoms), potential, coeff_sknG, occ_skn, levels)
+        start = _starting_point(other, *orbitals)
+        free = other.loop().first_bands(start).energies.free
+        tried.append((float(other.runtime.world.broadcast(other.runtime.tensor(free))), other, start))
+    _, other, start = min(tried, key=lambda one: one[0])
+    return other, start
+
+
+def _starting_point(calculation: Calculation, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> StartingPoint:
+    basis = calculation.basis
     filling_skn = basis.weight_k.cpu()[:, None] * occ_skn * basis.spin.degeneracy
-    made = calculation.symmetrise(density_of_bands(atoms, coeff_sknG, filling_skn))
+    made = calculation.symmetrise(density_of_bands(calculation.atoms, coeff_sknG, filling_skn))
     return StartingPoint(made, coeff_sknG, wanted_bands(occ_skn), occ_skn=occ_skn)
 
 

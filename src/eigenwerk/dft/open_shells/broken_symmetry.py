@@ -1,13 +1,13 @@
 """States of atoms and molecules with less symmetry than their nuclei.
 
-Where a degenerate level is partly filled (2 electrons in the three p orbitals of an atom, 1 in both π* of NO), all of its
-orbitals are filled alike as long as densities are averaged over the symmetry of the nuclei.  Semilocal and hybrid functionals
-have lower energies for whole electrons in some of the orbitals: 0.05 eV in a silicon atom, 0.7 in NO by B3LYP.  Likewise for
-two spins that parted atoms keep: both parallel, or opposite (N2 at 2.5 Å: 1.0 eV).
+Where a degenerate level is partly filled (2 electrons in the three p orbitals of an atom, 1 in both π* of NO), all of
+its orbitals are filled alike as long as densities are averaged over the symmetry of the nuclei.  Semilocal and hybrid
+functionals have lower energies for whole electrons in some of the orbitals: 0.05 eV in a silicon atom, 0.7 in NO by
+B3LYP.  Likewise for two spins that parted atoms keep: both parallel, or opposite (N2 at 2.5 Å: 1.0 eV).
 
-Operations that are their own inverses and exchange with each other have no degenerate levels, and no turn of the whole molecule
-keeps all of them: with the largest such group left, orbitals are filled one by one and the orientation is held, which
-nothing else does in free space.
+Operations that are their own inverses and exchange with each other have no degenerate levels, and no turn of the
+whole molecule keeps all of them: with the largest such group left, orbitals are filled one by one and the orientation
+is held, which nothing else does in free space.
 """
 
 from collections.abc import Sequence
@@ -39,15 +39,17 @@ GUIDE = {
     (1, 0, 0): 1.0, (0, 1, 0): 0.6, (0, 0, 1): 0.25, (1, 1, 0): 0.17, (1, -1, 0): -0.13, (1, 0, 1): -0.11,
     (1, 0, -1): 0.09, (0, 1, 1): 0.07, (0, 1, -1): -0.05,
 }  # fmt: skip
-"""Waves, and amplitudes in hartree, of the potential that tells the orbitals of a level apart: long ones, so that it grows
-steadily from the middle of the molecule, and no two alike.  Nothing but the choice of the orbitals depends on it."""
+"""Waves, and amplitudes in hartree, of the potential that tells the orbitals of a level apart: long ones, so that it
+grows steadily from the middle of the molecule, and no two alike.  Nothing but the choice of the orbitals depends on
+it."""
 
 CARRIES, PARALLEL, DEAD = 0.2, 1.5, 0.05
-"""Bohr magnetons: an atom with a moment; a molecule whose atoms may have been opposite; atoms of a molecule without any."""
+"""Bohr magnetons: an atom with a moment; a molecule whose atoms may have been opposite; atoms of a molecule without
+any."""
 
 SMALL_GAP = 2.5 / HARTREE_EV
-"""Where the gap of a molecule without moments is larger, its electrons are paired: closed shells near equilibrium have 3 to
-9 eV, bonds beyond the point from which on opposite spins are lower have less (H2 at 2 Å, N2 at 1.8 Å)."""
+"""Where the gap of a molecule without moments is larger, its electrons are paired: closed shells near equilibrium
+have 3 to 9 eV, bonds beyond the point from which on opposite spins are lower have less (H2 at 2 Å, N2 at 1.8 Å)."""
 
 
 @dataclass(frozen=True)
@@ -80,45 +82,51 @@ def partly_filled(eig_sn: torch.Tensor, occ_sn: torch.Tensor) -> tuple[PartLevel
     return tuple(found)
 
 
-def two_fold(symmetry: Symmetry) -> np.ndarray:
-    """Which operations make the largest group of operations that are their own inverses, (o,) of bool; the identity alone
-    where there are pure translations.
+def two_fold_groups(symmetry: Symmetry) -> tuple[np.ndarray, ...]:
+    """The largest groups of operations that are their own inverses, (o,) of bool each; the identity alone where there
+    are pure translations.
 
-    Such operations exchange with each other.  Of several groups that whose matrices are nearest to diagonal ones.
+    Such operations exchange with each other.  Of groups that operations take into each other one stands for all; the
+    first is that whose matrices are nearest to diagonal ones.
     """
     rotation_occ = symmetry.rotation_occ
     place = {rotation_cc.tobytes(): o for o, rotation_cc in enumerate(rotation_occ)}
-    best = {0}
     if len(place) < symmetry.order:
-        return np.arange(symmetry.order) == 0
-    product_oo = np.array([[place[np.ascontiguousarray(a @ b).tobytes()] for b in rotation_occ] for a in rotation_occ])
+        return (np.arange(symmetry.order) == 0,)
+    product_oo = np.array([[place[(a @ b).tobytes()] for b in rotation_occ] for a in rotation_occ])
+    inverse_o = (product_oo == 0).argmax(axis=1)
     halves = [o for o in range(1, symmetry.order) if product_oo[o, o] == 0]
-    skew_o = (np.abs(rotation_occ).sum((1, 2)) - np.abs(np.trace(rotation_occ, axis1=1, axis2=2))).tolist()
-
-    def better(group: set[int]) -> bool:
-        return (-len(group), sum(skew_o[o] for o in group)) < (-len(best), sum(skew_o[o] for o in best))
-
-    for count in (1, 2, 3):
-        for some in combinations(halves, count):
-            if any(product_oo[a, b] != product_oo[b, a] for a, b in combinations(some, 2)):
-                continue
-            group = {0}
+    groups: set[frozenset[int]] = {frozenset([0])}
+    for some in (some for count in (1, 2, 3) for some in combinations(halves, count)):
+        if all(product_oo[a, b] == product_oo[b, a] for a, b in combinations(some, 2)):
+            made = {0}
             for one in some:
-                group |= {int(product_oo[one, other]) for other in group}
-            if better(group):
-                best = group
-    return np.isin(np.arange(symmetry.order), sorted(best))
+                made |= {int(product_oo[one, other]) for other in made}
+            groups.add(frozenset(made))
+    most = max(map(len, groups))
+    skew_o = np.abs(rotation_occ).sum((1, 2)) - np.abs(np.trace(rotation_occ, axis1=1, axis2=2))
+    kept: list[frozenset[int]] = []
+    largest = (group for group in groups if len(group) == most)
+    for group in sorted(largest, key=lambda one: (skew_o[list(one)].sum(), sorted(one))):
+        turned = ([product_oo[product_oo[o, p], inverse_o[o]] for p in group] for o in range(symmetry.order))
+        alike = {frozenset(map(int, one)) for one in turned}
+        if not alike & set(kept):
+            kept.append(group)
+    return tuple(np.isin(np.arange(symmetry.order), sorted(group)) for group in kept)
 
 
-def opposed_moments(structure: Structure, moment_a: np.ndarray, gap: float, open_a: np.ndarray) -> np.ndarray | None:
-    """Moments to start from, in turn up and down from neighbour to neighbour, (a,) Bohr magnetons; None where the spins of a
-    molecule are paired, opposite already, or those of one atom.
+def opposed_moments(
+    structure: Structure, moment: float, moment_a: np.ndarray, gap: float, open_a: np.ndarray
+) -> np.ndarray | None:
+    """Moments to start from, in turn up and down from neighbour to neighbour, (a,) Bohr magnetons; None where the
+    spins of a molecule are paired, opposite already, or those of one atom.
 
-    moment_a: of the atoms in the state found; gap: hartree; open_a: what free atoms have by Hund's rule, and the moments
-    to begin with.  Neighbours are those of the shortest tree that joins the atoms with open shells.
+    moment, moment_a: of the molecule and its atoms in the state found; gap: hartree; open_a: what free atoms have by
+    Hund's rule, and the moments to begin with.  Neighbours are those of the shortest tree that joins the atoms with
+    open shells.
     """
     carrier_a = np.flatnonzero((np.abs(moment_a) > CARRIES) & (open_a > 0))
-    parallel = len(carrier_a) > 1 and abs(moment_a[carrier_a].sum()) == np.abs(moment_a[carrier_a]).sum()
+    parallel = abs(moment) > PARALLEL and abs(moment_a[carrier_a].sum()) == np.abs(moment_a[carrier_a]).sum()
     if np.abs(moment_a).max() < DEAD and gap < SMALL_GAP:
         carrier_a = np.flatnonzero(open_a > 0)
     elif not parallel:
@@ -146,10 +154,11 @@ def told_apart(
     atoms: PawAtoms, symmetrise: Symmetriser, potential: Potential, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor,
     levels: Sequence[PartLevel],
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Orbitals of one k-point in which partly filled levels are filled one orbital after the other; and the occupations.
+    """Orbitals of one k-point in which partly filled levels are filled one orbital after the other; and the
+    occupations.
 
-    The orbitals of a level become eigenvectors of -∇²/2 + v in it, v of `GUIDE` averaged over the operations that are left
-    (symmetrise): each belongs to one representation of these.
+    The orbitals of a level become eigenvectors of -∇²/2 + v in it, v of `GUIDE` averaged over the operations that are
+    left (symmetrise): each belongs to one representation of these.
     """
     guide = Hamiltonian.of(atoms, _guiding(atoms, symmetrise, potential))
     coeff_sknG, occ_skn = coeff_sknG.clone(), occ_skn.clone()
