@@ -6,6 +6,7 @@ from eigenwerk.dft.basis.grids import GridSizes, sphere_radius
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts, count_plane_waves
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.listed_mesh import as_mesh
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import (
     Symmetry,
@@ -212,7 +213,7 @@ class Draft:
             check_mesh(self.kpoints, self.symmetry, source, self.findings)
             coarse = False
             if self.incar.get("LHFCALC"):
-                lattice_cv = self.structure.lattice_cv
+                self.kpoints, lattice_cv = as_mesh(self.kpoints), self.structure.lattice_cv
                 coarse = check_points_of_exchange(self.kpoints, lattice_cv, self._hybrid, source, self.findings)
                 self._downsampling = downsampling_of(self.incar, self.kpoints, self._hybrid, self.findings)
             if not coarse and not self.fixed_density:
