@@ -137,6 +137,11 @@ class Draft:
         if self.structure is not None and self.kpoints is not None:
             check_vacuum(self.structure, self.kpoints, self.incar, self._electrons, self.findings)
 
+    @property
+    def cutoff(self) -> float | None:
+        """Of the plane waves, hartree, if it is known."""
+        return None if self._cutoff_ev is None else self._cutoff_ev / HARTREE_EV
+
     def _data(self) -> None:
         """Data sets, cutoff and electrons."""
         self._functional = choose_functional(self.incar, self.findings)
@@ -233,9 +238,9 @@ class Draft:
 
     def _grids(self) -> None:
         """FFT grids and numbers of plane waves."""
-        if self.structure is None or self.kpoints is None or self._cutoff_ev is None:
+        cutoff = self.cutoff
+        if self.structure is None or self.kpoints is None or cutoff is None:
             return
-        cutoff = self._cutoff_ev / HARTREE_EV
         self.grids, origins = grid_sizes(
             self.incar, self.structure, self.kpoints.symmetry, cutoff, self._precision, self.findings
         )

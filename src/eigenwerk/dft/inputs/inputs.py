@@ -241,10 +241,10 @@ def read_inputs(
         fixed_density=restart.fixed,
     )
     draft.fill()
-    if restart.file is not None and restart.file.name == CHARGE_FILE and draft.structure and draft.grids:
+    if restart.file is not None and restart.file.name == CHARGE_FILE and draft.structure and draft.cutoff:
         with findings.collecting(CHARGE_FILE):
             checksums = {symbol: data.header.md5 for symbol, data in draft.datasets.items()}
-            require_fitting(read_head(restart.file), draft.structure, draft.grids.fine, checksums)
+            require_fitting(read_head(restart.file), draft.structure, draft.cutoff, checksums)
     if restart.file is not None and restart.file.name == WAVE_FILE and draft.kpoints and draft.parameters:
         with findings.collecting(WAVE_FILE):
             require_fitting_waves(read_wavecar(restart.file), draft.kpoints.point_kc, draft.parameters.spins)
