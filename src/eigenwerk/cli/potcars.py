@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import ensure_writable, write_problem
+from eigenwerk.io.atomic_write import ensure_writable, write_problem, write_text
 from eigenwerk.io.paw_library import list_datasets, recommended_cutoff
 from eigenwerk.io.paw_xml import PawHeader, read_paw_header
 from eigenwerk.io.vasp.potcar_stand_in import SUFFIXES, stand_in
@@ -62,7 +62,7 @@ def _write_family(folder: Path, functional: str) -> int:
             text = stand_in(header, recommended_cutoff(header), f"gpaw-data {version('gpaw-data')}", suffix)
             try:
                 path.parent.mkdir(exist_ok=True)
-                path.write_text(text, encoding="ascii")
+                write_text(path, text)
             except OSError as error:
                 raise InputError(write_problem(path, error, by="")) from error
     for name in links:

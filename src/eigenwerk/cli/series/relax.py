@@ -4,7 +4,6 @@ Rounds in folders of their own: each is a run as `eigenwerk run` does it, and be
 Exit codes are those of `eigenwerk run`.
 """
 
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,6 +23,7 @@ from eigenwerk.dft.series.variants import incar_with, refuse_path
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable, write_text
 from eigenwerk.io.vasp.poscar import parse_poscar, read_poscar
+from eigenwerk.io.vasp.textfile import read_text
 from eigenwerk.parallel.launch.environment import find_launch
 from eigenwerk.parallel.transports.table import REDUCTION_METHODS
 from eigenwerk.parallel.watch.coordinator import GRACE
@@ -88,9 +88,9 @@ def relax(
         except typer.Exit as end:
             if end.exit_code:
                 raise
-        end_text = (place / "CONTCAR").read_text(encoding="utf-8")
+        end_text = read_text(place / "CONTCAR")
         strain = _strain(parse_poscar(texts["POSCAR"]).lattice_cv, read_poscar(place / "CONTCAR").lattice_cv)
-        shutil.copyfile(place / "CONTCAR", target / "CONTCAR")
+        write_text(target / "CONTCAR", end_text)
         if strain < SAME_CELL:
             print(f"\nAt rest after {number} round{'s' if number > 1 else ''}: {target / 'CONTCAR'}")
             return
@@ -134,10 +134,10 @@ def _has_vacuum(inputs: Inputs) -> bool:
 
 def _prepare(place: Path, texts: Mapping[str, str]) -> None:
     """The input of a round; the same that lies there already, if the round has begun."""
-    place.mkdir(parents=True, exist_ok=True)
+    ensure_writable(place, within=place.parent)
     for name, text in texts.items():
         path = place / name
-        if path.is_file() and path.read_text(encoding="utf-8") != text:
+        if path.is_file() and read_text(path) != text:
             raise InputError(
                 f"{path} is of another relaxation than the one asked for. Remove {place.parent}, or give another "
                 "folder by --output."
