@@ -20,6 +20,7 @@ from eigenwerk.cli.plot import plot
 from eigenwerk.cli.potcars import potcars
 from eigenwerk.cli.report import report
 from eigenwerk.cli.run import run
+from eigenwerk.cli.saying import say
 from eigenwerk.cli.series.converge import converge
 from eigenwerk.cli.series.eos import eos
 from eigenwerk.cli.series.relax import relax
@@ -44,7 +45,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"eigenwerk {__version__}")
+        say(f"eigenwerk {__version__}")
         raise typer.Exit
 
 
@@ -111,7 +112,7 @@ def command() -> NoReturn:
 
 def _say(message: str) -> None:
     """Writes a message to standard error, red on a terminal and plain elsewhere."""
-    typer.secho(message, err=True, fg=typer.colors.RED)
+    say(message, err=True, colour=typer.colors.RED)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
 Exit codes: 0 done, 2 bad input, 3 a calculation did not converge, or no setting is good enough.
 """
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eigenwerk.cli.running.ending import jsonable
+from eigenwerk.cli.saying import say_json
 from eigenwerk.cli.series.words import (
     AsJson,
     Device,
@@ -118,7 +118,7 @@ def converge(
         draw(lambda: converge_figure(document, formula(inputs.poscar.symbols)), plot, target / PICTURE, voice)
     voice(f"Document: {target / DOCUMENT}")
     if as_json:
-        typer.echo(json.dumps(jsonable(document), indent=1))
+        say_json(jsonable(document))
     if not all(series.complete and series.sufficient(tolerance / 1000) is not None for series in done):
         raise typer.Exit(ConvergenceError.exit_code)
 

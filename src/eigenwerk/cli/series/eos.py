@@ -3,13 +3,13 @@
 Exit codes: 0 done, 2 bad input, 3 a point did not converge, or the minimum is not between the points.
 """
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eigenwerk.cli.running.ending import jsonable
+from eigenwerk.cli.saying import say_json
 from eigenwerk.cli.series.words import (
     AsJson,
     Device,
@@ -103,7 +103,7 @@ def eos(
         draw(lambda: eos_figure(document, title), plot, target / PICTURE, voice)
     voice(f"Document: {target / DOCUMENT}")
     if as_json:
-        typer.echo(json.dumps(jsonable(document), indent=1))
+        say_json(jsonable(document))
     if not found.complete:
         raise typer.Exit(ConvergenceError.exit_code)
 

@@ -15,6 +15,7 @@ import typer
 
 from eigenwerk.cli.ranks import RunOptions
 from eigenwerk.cli.run import SAVE_EVERY, Device, MaxTime, Quiet, Ranks, Transport, compute, seconds_of
+from eigenwerk.cli.saying import say
 from eigenwerk.dft.crystal.structure import vacuum
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import FIXED
@@ -82,7 +83,7 @@ def relax(
         place = target / str(number)
         _prepare(place, texts)
         if not quiet:
-            print(f"Round {number}: {place}\n")
+            say(f"Round {number}: {place}\n")
         try:
             compute(replace(options, folder=place, began=time.monotonic()), launch)
         except typer.Exit as end:
@@ -92,10 +93,10 @@ def relax(
         strain = _strain(parse_poscar(texts["POSCAR"]).lattice_cv, read_poscar(place / "CONTCAR").lattice_cv)
         write_text(target / "CONTCAR", end_text)
         if strain < SAME_CELL:
-            print(f"\nAt rest after {number} round{'s' if number > 1 else ''}: {target / 'CONTCAR'}")
+            say(f"\nAt rest after {number} round{'s' if number > 1 else ''}: {target / 'CONTCAR'}")
             return
         if not quiet:
-            print(f"\nThe cell has changed by a strain of {strain:.4f}: another round, with its plane waves.\n")
+            say(f"\nThe cell has changed by a strain of {strain:.4f}: another round, with its plane waves.\n")
         texts = texts | {"POSCAR": end_text}
     raise ConvergenceError(
         f"{target}: the cell still changes, by a strain of {strain:.4f} in the last of {MOST_ROUNDS} rounds (at rest: "

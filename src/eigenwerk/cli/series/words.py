@@ -11,6 +11,7 @@ import typer
 
 from eigenwerk.cli.plan_text import duration
 from eigenwerk.cli.running.ending import jsonable
+from eigenwerk.cli.saying import say
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.machine import H200, Machine, processor
 from eigenwerk.dft.plan.plan import make_plan
@@ -46,11 +47,11 @@ class Voice:
 
     def __call__(self, *lines: str) -> None:
         for line in lines:
-            typer.echo(line, err=self.as_json)
+            say(line, err=self.as_json)
 
     def warn(self, text: str) -> None:
         """Something to look at."""
-        typer.secho(f"Warning: {text}.", err=self.as_json, fg=typer.colors.YELLOW)
+        say(f"Warning: {text}.", err=self.as_json, colour=typer.colors.YELLOW)
 
 
 @contextmanager
