@@ -9,7 +9,6 @@ import pytest
 WRITERS = {
     "io/atomic_write.py": "the function itself",
     "io/hdf5_state.py": "`seal`, of a file that somebody changes on purpose",
-    "io/folder_lock.py": "a lock is a file of its own, opened without following links",
     "parallel/kernels/cpu.py": "in a temporary folder of its own",
     "parallel/kernels/cache.py": "by mkstemp, and renamed",
     "parallel/launch/launch.py": "in a temporary folder of its own",
@@ -35,7 +34,8 @@ HDF5_READERS = {"io/hdf5_child.py": "the process that may crash"}
 HDF5_WRITERS = {"io/hdf5_state.py", "io/h5md.py", "io/vasp/output/vaspout.py", "io/hdf5_child.py"}
 """Files that may open HDF5 with "w"."""
 
-SPEAKERS = {"cli/saying.py", "cli/entry.py", "cli/missing.py", "parallel/watch/watchdog.py", "parallel/kernels/cache.py", "perf/plot_process.py"}
+SPEAKERS = {"cli/saying.py", "cli/entry.py", "cli/missing.py", "parallel/watch/watchdog.py",
+            "parallel/kernels/cache.py", "perf/plot_process.py"}  # fmt: skip
 """Files that may print: `say`, what comes before it can be loaded, what ends a process at once, a line between two."""
 
 
@@ -137,7 +137,8 @@ def test_every_command_speaks_by_one_function(repository):
     "text",
     [
         "open(path, 'w')", "path.open('ab')", "path.write_text('x')", "figure.savefig(path)", "np.save(path, x)",
-        "shutil.copyfile(a, b)", "with replacing(path) as new:\n    open(other, mode='w')", "os.open(path, os.O_WRONLY | os.O_CREAT)",
+        "shutil.copyfile(a, b)", "with replacing(path) as new:\n    open(other, mode='w')",
+        "os.open(path, os.O_WRONLY | os.O_CREAT)",
     ],
 )  # fmt: skip
 def test_the_look_at_writing_finds(text):

@@ -1,6 +1,7 @@
 """The command `eigenwerk`: finds the sub-command, turns errors into messages and exit codes.
 
-Exit codes: 0 done, 1 a fault of eigenwerk itself or a missing package, 2 bad input, 3 not converged, 130 interrupted.
+Exit codes: 0 done, 1 a fault of eigenwerk itself or a missing package, 2 bad input, 3 not converged, 130 interrupted,
+128 + n ended by signal n.
 """
 
 import os
@@ -24,6 +25,7 @@ from eigenwerk.cli.saying import say
 from eigenwerk.cli.series.converge import converge
 from eigenwerk.cli.series.eos import eos
 from eigenwerk.cli.series.relax import relax
+from eigenwerk.cli.series.words import Stopped
 from eigenwerk.errors import EigenwerkError
 
 ABOUT = (
@@ -84,6 +86,9 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         _say("Interrupted.")
         return INTERRUPTED
+    except Stopped as stop:
+        _say(str(stop))
+        return stop.exit_code
     except EigenwerkError as error:
         _say(str(error))
         return error.exit_code

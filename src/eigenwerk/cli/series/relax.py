@@ -16,6 +16,7 @@ import typer
 from eigenwerk.cli.ranks import RunOptions
 from eigenwerk.cli.run import SAVE_EVERY, Device, MaxTime, Quiet, Ranks, Transport, compute, seconds_of
 from eigenwerk.cli.saying import say
+from eigenwerk.cli.series.words import take_folder
 from eigenwerk.dft.crystal.structure import vacuum
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import FIXED
@@ -48,6 +49,7 @@ Output = Annotated[
 
 
 def relax(
+    command: typer.Context,
     folder: Folder = Path("."),
     output: Output = None,
     ranks: Ranks = None,
@@ -78,7 +80,7 @@ def relax(
     )  # fmt: skip
     options.device_request()  # whose errors come before anything is written
     texts = _round_texts(folder)
-    ensure_writable(target)
+    take_folder(command, target, say)
     for number in range(1, MOST_ROUNDS + 1):
         place = target / str(number)
         _prepare(place, texts)
