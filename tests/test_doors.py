@@ -17,6 +17,7 @@ WRITERS = {
     "parallel/launch/loader.py": "/dev/null",
     "cli/crash.py": "by mkstemp, where `write_text` has failed",
     "cli/run.py": "/dev/null",
+    "cli/streams.py": "standard streams",
     "cli/running/view.py": "/dev/null",
     "perf/looking/page.py": "a picture into memory",
     "perf/plot_process.py": "a picture into memory",

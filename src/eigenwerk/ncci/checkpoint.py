@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -267,7 +268,7 @@ class Checkpoint:
         try:
             # as a map of the file, whose header may speak of more numbers than there are
             vector_x = np.load(self.folder / name, mmap_mode="r")
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, EOFError, TypeError, OverflowError, TokenError) as error:
             gone = isinstance(error, FileNotFoundError)
             raise TreeProblem(f"{name} {'is missing' if gone else f'cannot be read ({error})'}") from error
         if vector_x.dtype.kind != "f" or vector_x.ndim != 1 or f"-{_sum(vector_x)}." not in name:
