@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ import torch
 
 from eigenwerk import __version__
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.atomic_write import ensure_writable, refuse_leaving, replacing
 from eigenwerk.io.hdf5_state import read_state, write_state
 from eigenwerk.io.tree_check import Array, Group, Maybe, Number, Plain, Texts, TreeProblem, check
 from eigenwerk.linalg.davidson import DavidsonState
@@ -110,7 +111,7 @@ class Checkpoint:
 
     def save(self, state: LanczosState | DavidsonState) -> None:
         """Write what is new; the checkpoint before stays whole until this one is."""
-        one_for_all(self.comm, lambda: self.folder.mkdir(parents=True, exist_ok=True))
+        one_for_all(self.comm, partial(ensure_writable, self.folder, within=self.folder.parent))
         done = state.applications if isinstance(state, DavidsonState) else state.products
         about = self._described | {"products": done}
         if isinstance(state, DavidsonState):
@@ -171,6 +172,7 @@ class Checkpoint:
 
     def _found(self, kept: dict[str, Any]) -> dict[str, Any] | None:
         """What is saved, checked, without the vectors."""
+        refuse_leaving(self.folder, self.folder.parent)
         if not (self.folder / STATE).exists():
             self._forget_vectors_except([])
             return None
@@ -236,9 +238,7 @@ class Checkpoint:
         assert basis_mx is not None
         return LanczosState(basis_mx=basis_mx, **_tensors(told["lanczos"], torch.device("cpu")))
 
-    def _davidson_parts(
-        self, told: Mapping[str, Any], kept: Mapping[str, Any], device: torch.device
-    ) -> dict[str, Any]:
+    def _davidson_parts(self, told: Mapping[str, Any], kept: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
         """The tree of a state with the components of this rank in its blocks of vectors."""
         blocks = iter(part for block in kept.get("blocks", ()) for part in block[:2])
 
@@ -266,17 +266,18 @@ class Checkpoint:
         if _NAME.fullmatch(name) is None:
             raise TreeProblem(f"{name[:80]} is the name of no vector of this version of eigenwerk")
         try:
-            vector_x = np.load(self.folder / name)
-        except (OSError, ValueError, EOFError) as error:
+            # as a map of the file, whose header may speak of more numbers than there are
+            vector_x = np.load(self.folder / name, mmap_mode="r")
+        except (OSError, ValueError, EOFError, TypeError, OverflowError, TokenError) as error:
             gone = isinstance(error, FileNotFoundError)
             raise TreeProblem(f"{name} {'is missing' if gone else f'cannot be read ({error})'}") from error
         if vector_x.dtype.kind != "f" or vector_x.ndim != 1 or f"-{_sum(vector_x)}." not in name:
             raise TreeProblem(f"{name} does not fit its checksum")
-        return np.asarray(vector_x)
+        return np.array(vector_x)
 
     def remove(self) -> None:
         """Forget the run; its results are elsewhere by now."""
-        if self.comm.rank == 0 and self.folder.exists():
+        if self.comm.rank == 0 and self.folder.is_dir() and not self.folder.is_symlink():
             rmtree(self.folder)
 
     def _forget_vectors_except(self, names: Iterable[str]) -> None:

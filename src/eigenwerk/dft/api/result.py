@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from eigenwerk.dft.running.report import RunResult
 from eigenwerk.dft.scf.state import State
 from eigenwerk.dft.spectrum.band_gap import BandGap
+from eigenwerk.shown import for_page
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,8 +182,8 @@ class Result:
         """A table, for Jupyter; red where it is not converged."""
         colour = "" if self.converged else " style='color:#b00000'"
         rows = "".join(
-            f"<tr{colour if name == 'status' else ''}><th style='text-align:left'>{escape(name)}</th>"
-            f"<td style='text-align:left'>{escape(text)}</td></tr>"
+            f"<tr{colour if name == 'status' else ''}><th style='text-align:left'>{for_page(name)}</th>"
+            f"<td style='text-align:left'>{for_page(text)}</td></tr>"
             for name, text in self._rows()
         )
-        return f"<table><caption>{escape(self.formula)}</caption>{rows}</table>"
+        return f"<table><caption>{for_page(self.formula)}</caption>{rows}</table>"

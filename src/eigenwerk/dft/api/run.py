@@ -26,7 +26,7 @@ from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.running.run import run_inputs
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import ensure_writable
+from eigenwerk.io.atomic_write import ensure_writable, write_text
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import find_launch, wished_threads
@@ -116,7 +116,7 @@ def solve(
     inputs.raise_on_errors()
     if folder is not None:
         for name, text in inputs.texts.text.items():
-            (place / name).write_text(text, encoding="utf-8")
+            write_text(place / name, text)
     with init_ranks(launch, lambda: StartRequest(DeviceRequest(device))) as team:
         found = run_inputs(
             inputs, in_memory=folder is None, on_step=on_step, threads=threads or _threads(inputs),

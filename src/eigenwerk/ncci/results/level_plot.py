@@ -11,6 +11,7 @@ from eigenwerk.io.atomic_write import replacing
 from eigenwerk.ncci.results.convergence import Curve, common_title, over_hw, over_nmax, words_apart
 from eigenwerk.ncci.results.extrapolation import Limit
 from eigenwerk.ncci.results.levels import Levels
+from eigenwerk.shown import make_plain
 
 COLOURS = ("#1b6ca8", "#c4572b", "#4c8c4a", "#7a5195", "#b8860b", "#222222")
 MARKERS = "os^D"
@@ -54,6 +55,7 @@ def draw_levels(path: str | Path, columns: Sequence[Levels]) -> None:
     axes.set_ylabel("excitation energy (MeV)", fontsize=10)
     axes.set_title(common_title(columns), fontsize=11, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
+    make_plain(figure)
     with replacing(path) as new:
         figure.savefig(new, format="png")
 
@@ -141,6 +143,7 @@ def draw_convergence(path: str | Path, series: Sequence[Levels]) -> None:
         axes.legend(fontsize=8, frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle(common_title(series), fontsize=11)
+    make_plain(figure)
     with replacing(path) as new:
         figure.savefig(new, format="png")
 

@@ -1,6 +1,5 @@
 """The files of a folder that pictures and reports are made of, each read when it is asked for, and once."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import numpy as np
 
 from eigenwerk.dft.spectrum.band_gap import band_gap
 from eigenwerk.errors import InputError
-from eigenwerk.io.bounded import MEGABYTE, read_bounded
+from eigenwerk.io.bounded import MEGABYTE, read_json
 from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.io.run_stamp import RunStamp, stamp_of
 from eigenwerk.io.vasp.elements import formula
@@ -116,8 +115,8 @@ class RunFolder:
         """A JSON document of a run or series.  Raises InputError if it cannot be read or is none."""
         path = self.path / name
         try:
-            found = json.loads(read_bounded(path, LARGEST))
-        except (ValueError, RecursionError) as error:
+            found = read_json(path, LARGEST)
+        except ValueError as error:
             raise _damaged(path, error) from error
         if not isinstance(found, dict):
             raise _damaged(path, TypeError("no object"))

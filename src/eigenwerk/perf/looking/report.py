@@ -26,6 +26,7 @@ from eigenwerk.perf.looking.tables import (
 )
 from eigenwerk.perf.profile import profile
 from eigenwerk.perf.run_trace import RunTrace, load_run
+from eigenwerk.shown import for_page
 
 MANY = 60
 """Tables with more rows are folded."""
@@ -99,7 +100,8 @@ def _head(folder: RunFolder, account: Account) -> str:
         words = f"{'NOT FINISHED' if found.converged else 'NOT CONVERGED'}: {status}"
     about = dict(reversed(account.described))  # the first row of each name
     return "\n".join([
-        f"<header><h1>{folder.formula}</h1>", text(found.generator.get("SYSTEM") or about.get("system", ""), "soft"),
+        f"<header><h1>{for_page(folder.formula)}</h1>",
+        text(found.generator.get("SYSTEM") or about.get("system", ""), "soft"),
         text(about.get("method", ""), "soft"), "</header>", f'<div class="status {"good" if good else "bad"}">',
         text(f"{words}."), "</div>", remarks(account.warnings, "doubt"), remarks(account.advice, "bad"),
         _glance(folder, account),
