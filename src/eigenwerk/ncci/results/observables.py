@@ -19,6 +19,7 @@ from eigenwerk.ncci.interaction.radii import point_radii, squared_distances
 from eigenwerk.ncci.interaction.relative_motion.oscillator import length
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.problem import CaseSpace
+from eigenwerk.ncci.one_nucleon import one_nucleon_scalars
 from eigenwerk.ncci.results.levels import spin_of
 from eigenwerk.ncci.results.one_body_sums import occupations, one_body_densities, one_body_matrices, quanta_shares
 from eigenwerk.ncci.results.raising import raised, raised_basis
@@ -120,8 +121,11 @@ def observe(
     comm: the ranks that share the work; each has the whole vectors and gets all numbers, the same bits.
     """
     wanted = tuple(wanted)
-    operators = scalar_operators(problem, wanted) | dict(terms or {})
-    values = scalars(basis, operators, vectors_nb, pairs, comm)
+    if basis.nucleons == 1:
+        values = one_nucleon_scalars(basis, vectors_nb, "spins" in wanted, comm)
+    else:
+        operators = scalar_operators(problem, wanted) | dict(terms or {})
+        values = scalars(basis, operators, vectors_nb, pairs, comm)
     if "s_pp" in values:
         values |= _radii(basis.space, values)
     if "occupations" in wanted:
