@@ -31,7 +31,7 @@ from eigenwerk.ncci.results.observables import Observed, factors_of, not_compute
 from eigenwerk.ncci.results.separation import Shared, mixed, residuals, separated
 from eigenwerk.ncci.solving import Report, solve
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
-from eigenwerk.ncci.start_vectors import carried_over, start_vectors
+from eigenwerk.ncci.start_vectors import carried_over, noise_variance, start_vectors
 from eigenwerk.parallel.device_memory import memory_shares
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
@@ -145,11 +145,13 @@ def run_case(
     saved = Checkpoint(checkpoint, what, world, cuts, notes) if checkpoint is not None else None
     with span("states"), intraop_threads(None, device):  # its small problems are for few threads
         if alone_bb is None:
-            found = solve(operator, begin_from, case.solver, case.states, saved, report)
+            block = block_size(case.solver, case.states)
+            variance = noise_variance(block, None if known is None else len(known[1]))
+            found = solve(operator, begin_from, case.solver, case.states, saved, report, variance)
         else:
             found = one_nucleon_states(basis, alone_bb, case.states, runtime.tensor([0]))
     solved = time.perf_counter()
-    say(f"states     {found.applications} products, {solved - built:.1f} s")
+    say(f"states     {found.applications} products, {solved - built:.1f} s{''.join(f'; {note}' for note in found.notes)}")
     solver = _solver_about(case) | {
         "backend": operator.backend,
         "products": found.applications,
