@@ -25,6 +25,7 @@ from eigenwerk.dft.inputs.checks import (
     check_idealised,
     check_mesh,
     check_motion,
+    check_points_of_vibrations,
     check_single_point,
     check_smearing,
     check_structure,
@@ -44,6 +45,7 @@ from eigenwerk.dft.inputs.electrons import (
 from eigenwerk.dft.inputs.exchange import (
     check_bands_of_exchange,
     check_data_of_exchange,
+    check_mesh_of_exchange,
     check_points_of_exchange,
     core_screened_of,
     downsampling_of,
@@ -56,7 +58,7 @@ from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, choose_precision, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
 from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent, with_tetrahedra
-from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, PATH, RELAXATION, kind_of_motion, motion_request
+from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, PATH, RELAXATION, VIBRATIONS, kind_of_motion, motion_request
 from eigenwerk.dft.inputs.parameters import loop_settings, mixing, solver_tags
 from eigenwerk.dft.inputs.projections import sphere_projection
 from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
@@ -215,14 +217,23 @@ class Draft:
             self.kpoints = with_tetrahedra(self.kpoints, self.structure, self.kpoints_file, self.incar, self.findings)
             for note in self.symmetry.notes:
                 self.findings.note("POSCAR", note)
-            check_mesh(self.kpoints, self.symmetry, source, self.findings)
+            check_mesh(self.kpoints, source, self.findings)
             coarse = False
             if self.incar.get("LHFCALC"):
                 self.kpoints, lattice_cv = as_mesh(self.kpoints), self.structure.lattice_cv
                 coarse = check_points_of_exchange(self.kpoints, lattice_cv, self._hybrid, source, self.findings)
                 self._downsampling = downsampling_of(self.incar, self.kpoints, self._hybrid, self.findings)
+                check_mesh_of_exchange(
+                    self.kpoints, self._hybrid, self._downsampling, self._vibrates, source, self.findings
+                )
+            if self._vibrates:
+                check_points_of_vibrations(self.kpoints, source, self.findings)
             if not coarse and not self.fixed_density:
                 check_single_point(self.structure, self.kpoints, source, self.findings)
+
+    @property
+    def _vibrates(self) -> bool:
+        return self.motion is not None and self.motion.kind == VIBRATIONS
 
     def _second_points(self) -> None:
         """A second list of k-points, or a path."""

@@ -24,10 +24,9 @@ from eigenwerk.dft.inputs.bands import BandRequest
 from eigenwerk.dft.inputs.checks import check_constraints
 from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE, Restart, choose_restart
-from eigenwerk.dft.inputs.settings import Computed, Setting, number, settings_in_force
+from eigenwerk.dft.inputs.settings import Computed, Setting, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.parameters import USER_TAGS, Parameters, changed_tags
 from eigenwerk.dft.plan.job_size import JobSize
@@ -52,8 +51,8 @@ class InputParts:
     """The parts of a calculation; None where the input does not allow to make them.
 
     structure: in bohr, exactly symmetric under the operations found within SYMPREC (poscar has it as given);
-    symmetry: of the structure (kpoints.symmetry: those operations that the k-points allow); size: what the cost
-    depends on; memory: of one process on a processor; images: of a path, both end points among them.
+    symmetry: of the structure, also that of kpoints; size: what the cost depends on; memory: of one process on a
+    processor; images: of a path, both end points among them.
     """
 
     poscar: Poscar | None = None
@@ -189,14 +188,6 @@ class Inputs:
     def datasets(self) -> dict[str, Path]:
         """Files of the PAW data by element."""
         return {symbol: data.path for symbol, data in self.data.items()}
-
-    def kpoints_under(self, symmetry: Symmetry) -> KPoints:
-        """The k-points that fewer operations leave, with the same mesh, list or spacing."""
-        if self.kpoints_file is not None:
-            found = kpoints_of_file(self.kpoints_file, self.poscar, self.structure, symmetry)
-            return self_consistent(found, self.kpoints_file)[0]
-        spacing, centred = number(self.incar, "KSPACING"), bool(self.incar.get("KGAMMA"))
-        return kpoints_of_spacing(spacing, centred, self.structure, symmetry)
 
     def setting(self, tag: str) -> object:
         """The value of a tag in force, in the unit of the INCAR file; None if it is not in force."""

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.calculation import Calculation, GroundState, StepCallback
+from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.symmetry import find_symmetry, subgroup
 from eigenwerk.dft.density import Density, atomic_density
 from eigenwerk.dft.inputs.inputs import Inputs
@@ -119,7 +120,7 @@ class LowerStates:
             found = find_symmetry(replace(structure, magmom_a=moment_a), given.symmetry_tolerance, symmetry.level)
             found = subgroup(found, _common(found.rotation_occ, symmetry.rotation_occ))
             symmetry = subgroup(found, two_fold_groups(found)[0])
-        other = calculation.at_points(replace(calculation.kpoints, symmetry=symmetry))
+        other = calculation.at_points(under(calculation.kpoints, symmetry))
         density = atomic_density(other.atoms, given.electrons, moment_a)
         words = "once more, with opposite moments on neighbouring atoms"
         kept = "ISYM is given" if self.asked_symmetry and symmetry.order < calculation.kpoints.symmetry.order else ""
@@ -176,7 +177,7 @@ def _filled_apart(
         less = subgroup(nuclei, keep_o)
         other = calculation
         if symmetry.order > less.order:
-            other = calculation.at_points(replace(calculation.kpoints, symmetry=less))
+            other = calculation.at_points(under(calculation.kpoints, less))
         atoms, semilocal = other.atoms, make_terms(replace(given, hybrid=None), other.atoms, other.kpoints.symmetry)
         potential = PotentialBuilder(atoms, semilocal)(density)
         orbitals = told_apart(atoms, make_symmetriser(less, atoms), potential, coeff_sknG, occ_skn, levels)

@@ -55,8 +55,7 @@ def description(inputs: Inputs) -> list[Row]:
     parameters, kpoints, symmetry = inputs.parameters, inputs.kpoints, inputs.symmetry
     cutoff = f"cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}"
     spin = "two spin channels" if parameters.spins == 2 else "no spin"
-    used = kpoints.symmetry.order
-    limited = f", {used} of them with these k-points" if used != symmetry.order else ""
+    limited = "" if kpoints.has_crystal_symmetry else f", {kpoints.kept_operations} of them of the mesh of k-points"
     full = f" of {kpoints.full_count}" if kpoints.full_count != len(kpoints.point_kc) else ""
     filling = filling_words(parameters.ismear, parameters.width * HARTREE_EV)
     return [

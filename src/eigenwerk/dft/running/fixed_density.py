@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.symmetry import no_symmetry
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.energies import band_energy, harris_energies
@@ -59,9 +60,14 @@ def fixed_density(path: Path | None, calculation: Calculation) -> tuple[Calculat
         density = calculation.symmetrise(calculation.starting_density())
         return calculation, FixedDensity(density, "superposed atoms")
     found = _of_charge(path, calculation) if path.name == CHARGE_FILE else _of_state(path, calculation)
-    symmetric = calculation.symmetrise(found.density)
-    if _distance(found.density, symmetric) <= UNSYMMETRIC:
+    if _is_symmetric(found.density, calculation):
         return calculation, found
+    if not calculation.kpoints.has_crystal_symmetry:
+        own = _at(calculation, calculation.kpoints.of_kept_operations())
+        if _is_symmetric(found.density, own):
+            used = f"{own.kpoints.symmetry.order} of {calculation.kpoints.symmetry.order}"
+            note = f"this density has the operations of the mesh of k-points alone ({used}): they are used"
+            return own, replace(found, notes=(*found.notes, note))
     if calculation.kpoints.samples_zone:
         raise InputError(
             f"{path}: this density does not have the symmetry by which the k-points of the mesh were reduced. Set "
@@ -72,10 +78,15 @@ def fixed_density(path: Path | None, calculation: Calculation) -> tuple[Calculat
 
 
 def _with(calculation: Calculation, **changes: object) -> Calculation:
+    """The same with k-points that are changed."""
+    return _at(calculation, replace(calculation.kpoints, **changes))  # type: ignore[arg-type]
+
+
+def _at(calculation: Calculation, kpoints: KPoints) -> Calculation:
     """The same with other k-points."""
     return Calculation(
-        calculation.structure, replace(calculation.kpoints, **changes), calculation.parameters,  # type: ignore[arg-type]
-        calculation.datasets, calculation.runtime, calculation.real,
+        calculation.structure, kpoints, calculation.parameters, calculation.datasets, calculation.runtime,
+        calculation.real,
     )  # fmt: skip
 
 
@@ -119,6 +130,10 @@ def _known_forces(path: Path, atoms: int) -> tuple[np.ndarray | None, np.ndarray
         for value, shape in ((found.get(name), shape) for name, shape in wanted.items())
     )
     return forces_av, stress_vv
+
+
+def _is_symmetric(density: Density, calculation: Calculation) -> bool:
+    return _distance(density, calculation.symmetrise(density)) <= UNSYMMETRIC
 
 
 def _distance(one: Density, other: Density) -> float:

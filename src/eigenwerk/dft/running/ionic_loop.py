@@ -7,6 +7,7 @@ import numpy as np
 
 from eigenwerk.dft.calculation import ASYMMETRY, Calculation, GroundState
 from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.symmetry import deviation, subgroup
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.moving.movers import make_mover
@@ -49,7 +50,7 @@ class IonicLoop:
 
         def kpoints_of(operation_x: tuple[int, ...]) -> KPoints:
             keep_o = np.isin(np.arange(first.kpoints.symmetry.order), operation_x)
-            return inputs.kpoints_under(subgroup(first.kpoints.symmetry, keep_o))
+            return under(first.kpoints, subgroup(first.kpoints.symmetry, keep_o))
 
         surface = DensityFunctionalSurface(first, motion.prediction, kpoints_of)
         return IonicLoop(active, motion, make_mover(inputs, motion), surface, on_ionic_step)
@@ -97,7 +98,7 @@ class IonicLoop:
             return
         each_o = np.eye(symmetry.order, dtype=bool)
         keep_o = np.array([deviation(subgroup(symmetry, one_o), structure) <= ASYMMETRY for one_o in each_o])
-        self._on(first.at_points(self.active.inputs.kpoints_under(subgroup(symmetry, keep_o))))
+        self._on(first.at_points(under(first.kpoints, subgroup(symmetry, keep_o))))
 
     def _begin(
         self, asked: Arrangement, calculation: Calculation, start: State | StartingPoint | None

@@ -110,7 +110,7 @@ def run_record(
     status: how the run ended, one sentence; start: when it began; converged: to be marked as the result; earlier: ionic
     steps before that of the state; stamp: the mark of files of this run.
     """
-    poscar = inputs.poscar
+    poscar, generation = inputs.poscar, _generation(inputs.kpoints)
     if inputs.motion is not None:  # displaced atoms have fewer operations than the start, and more k-points
         inputs = replace(inputs, parts=replace(inputs.parts, kpoints=state.subject.basis.kpoints))
     kpoint_kc, weight_k = inputs.kpoints.point_kc, inputs.kpoints.weight_k
@@ -131,7 +131,7 @@ def run_record(
         symbols=poscar.symbols, species=tuple(_species_of(inputs, datasets)),
         ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)),
         final=final,
-        generation=_generation(inputs.kpoints), poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
+        generation=generation, poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
         fields=observables.fields, relaxed=observables.relaxed, tetrahedra=_tetrahedra(inputs),
         second=None if observables.second is None else _second(inputs, state, observables.second),
     )  # fmt: skip
@@ -344,14 +344,18 @@ def package_of(file: Path) -> str:
 
 
 def _tetrahedra(inputs: Inputs) -> TetrahedraRecord | None:
-    """As whole numbers of tetrahedra of one volume: six in each cell of a mesh, or as the KPOINTS file lists them."""
+    """As whole numbers of tetrahedra of one volume: six in each cell of a mesh, or as the KPOINTS file lists them; of
+    those that operations have turned, a fraction of that volume."""
     kpoints, file = inputs.kpoints, inputs.kpoints_file
     if kpoints.tetrahedra is None:
         return None
     listed = file is not None and file.tetrahedra is not None
     total = int(file.tetrahedra[:, 0].sum()) if listed else 6 * kpoints.full_count  # type: ignore[union-attr, index]
-    count_T = np.rint(kpoints.tetrahedra.weight_T * total).astype(int)
-    return TetrahedraRecord(np.column_stack([count_T, kpoints.tetrahedra.corner_Tc + 1]), 1 / total)
+    share_T = kpoints.tetrahedra.weight_T * total
+    # at most 96 rotations and reversals have turned them
+    parts = next((n for n in range(1, 97) if np.abs(n * share_T - np.rint(n * share_T)).max() < 1e-6), 1)
+    rows_Tx = np.column_stack([np.rint(parts * share_T).astype(int), kpoints.tetrahedra.corner_Tc + 1])
+    return TetrahedraRecord(rows_Tx, 1 / (parts * total))
 
 
 def _generation(kpoints: KPoints) -> KpointGeneration | None:
