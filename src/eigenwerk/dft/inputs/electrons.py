@@ -1,12 +1,10 @@
-"""Electrons, spin, bands and occupations as the INCAR file asks for them."""
+"""Electrons, spin and fixed occupations as the INCAR file asks for them."""
 
-from collections.abc import Mapping
 from math import fsum
 
 import numpy as np
 
-from eigenwerk.dft.dataset import DataSet, hund_moment
-from eigenwerk.dft.default_bands import default_bands, fewest_bands
+from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import DEFAULT, Computed, line_of
 from eigenwerk.io.vasp.incar import Incar
@@ -18,15 +16,17 @@ NEUTRAL = 1e-8
 SUM_TOLERANCE = 1e-4
 """Fixed occupations may miss the number of electrons by this much."""
 
-FULL = 1e-6
-"""Electrons short of filling all bands that are none."""
-
 LARGEST_CHARGE = 4.0
 """Ions and charged defects rarely hold more; a cell of many atoms, like a doped metal, no more than one for each."""
 
 
-def starting_moments(incar: Incar, poscar: Poscar, findings: Findings) -> tuple[np.ndarray | None, Computed]:
-    """MAGMOM, one number for each atom, 1 by default; None without spin."""
+def starting_moments(
+    incar: Incar, poscar: Poscar, fixed: float | None, findings: Findings
+) -> tuple[np.ndarray | None, Computed]:
+    """MAGMOM, one number for each atom; None without spin.
+
+    By default 1, or with a fixed moment (NUPDOWN) its share of each atom.  Numbers beyond the atoms are not used.
+    """
     atoms = len(poscar.symbols)
     given = incar.values.get("MAGMOM")
     if incar.get("ISPIN") != 2:
@@ -34,21 +34,38 @@ def starting_moments(incar: Incar, poscar: Poscar, findings: Findings) -> tuple[
             findings.add(incar.problem("MAGMOM", "accepted and ignored: it acts only with ISPIN = 2", severity="note"))
         return None, Computed(None)
     if not isinstance(given, tuple):
-        return np.ones(atoms), Computed((1.0,) * atoms, DEFAULT)
-    if len(given) != atoms:
-        hint = " Three numbers for each atom belong to noncollinear magnetism." if len(given) == 3 * atoms else ""
-        findings.add(
-            incar.problem(
-                "MAGMOM", f"there are {len(given)} moments for {atoms} atoms",
-                f"Give one number for each atom; {atoms}*1 repeats a value.{hint}",
-            )
-        )  # fmt: skip
+        return _default_moments(incar, atoms, fixed, findings)
+    if len(given) < atoms:
+        message = f"there are {len(given)} moments for {atoms} atoms"
+        findings.add(incar.problem("MAGMOM", message, f"Give one number for each atom; {atoms}*1 repeats a value."))
         return np.ones(atoms), Computed(None)
+    if len(given) > atoms:
+        hint = " Three numbers for each atom belong to noncollinear magnetism." if len(given) == 3 * atoms else ""
+        message = f"there are {len(given)} moments for {atoms} atoms: those beyond the first {atoms} are not used"
+        remedy = f"Give one number for each atom, in the order of POSCAR.{hint}"
+        findings.add(incar.problem("MAGMOM", message, remedy, severity="warning"))
+        given = given[:atoms]
     if not any(given):
         message = "all starting moments are zero, so the result will not be magnetic"
         remedy = "Give moments somewhat larger than those expected, or set ISPIN = 1."
+        if fixed:
+            message = f"all starting moments are zero, and NUPDOWN = {fixed:g} is found from there"
+            remedy = "Remove MAGMOM: each atom then starts with its share."
         findings.add(incar.problem("MAGMOM", message, remedy, severity="warning"))
     return np.array(given), Computed(given, line_of(incar, "MAGMOM"))
+
+
+def _default_moments(
+    incar: Incar, atoms: int, fixed: float | None, findings: Findings
+) -> tuple[np.ndarray, Computed]:
+    if fixed is None:
+        return np.ones(atoms), Computed((1.0,) * atoms, DEFAULT)
+    if not fixed:
+        message = "MAGMOM is not given, so all moments start from zero, and the result will not be magnetic"
+        remedy = "For an antiferromagnet give MAGMOM, with a sum of zero."
+        findings.add(incar.problem("NUPDOWN", message, remedy, severity="note"))
+    share = fixed / atoms
+    return np.full(atoms, share), Computed((share,) * atoms, "NUPDOWN, shared by the atoms")
 
 
 def electron_count(
@@ -95,49 +112,6 @@ def fixed_moment(incar: Incar, electrons: float, findings: Findings) -> float | 
         findings.add(incar.problem("NUPDOWN", message, "Remove NUPDOWN."))
         return None
     return moment
-
-
-def likely_moment(
-    incar: Incar, poscar: Poscar, datasets: Mapping[str, DataSet], moment_a: np.ndarray | None
-) -> float:
-    """Bohr magnetons that bands should have room for: the sum of |MAGMOM|, where it is not given at least what Hund's
-    rule gives to open f shells; 0 without spin."""
-    if moment_a is None:
-        return 0.0
-    size_a = np.abs(moment_a)
-    if not incar.values.get("MAGMOM"):
-        hund = {symbol: hund_moment(data.header.states, least_l=3) for symbol, data in datasets.items()}
-        size_a = np.maximum(size_a, [hund.get(symbol, 0.0) for symbol in poscar.symbols])
-    return float(size_a.sum())
-
-
-def band_count(
-    incar: Incar, poscar: Poscar, datasets: Mapping[str, DataSet], electrons: float, moment_a: np.ndarray | None,
-    fixed: float | None, findings: Findings,
-) -> tuple[int, Computed]:  # fmt: skip
-    """NBANDS, the user's own or `default_bands`; too few are an error that names the numbers."""
-    magnetic = likely_moment(incar, poscar, datasets, moment_a)
-    # moments of an antiferromagnet may be there with full bands too
-    uneven = moment_a is not None and abs(fsum(moment_a)) > FULL
-    needed = fewest_bands(electrons, fixed or 0.0)
-    default = max(default_bands(electrons, len(poscar.symbols), magnetic), needed)
-    given = incar.values.get("NBANDS")
-    if not isinstance(given, int):
-        return default, Computed(default, "from the electrons and atoms")
-    if given < needed:
-        moment = f" with moment {fixed:g}" if fixed else ""
-        message = f", but {electrons:g} electrons{moment} need at least {needed} bands"
-        findings.add(incar.problem("NBANDS", message, f"Set NBANDS = {default}, or remove the line."))
-    elif incar.get("ISMEAR") == -2:
-        pass  # occupations are what the user writes
-    elif uneven and fixed is None and abs(2 * given - electrons) < FULL:
-        message = f"{given} bands of each spin are full with {electrons:g} electrons, so the moment can only be zero"
-        remedy = f"Set NBANDS = {default}, or remove the line."
-        findings.add(incar.problem("NBANDS", message, remedy, severity="warning"))
-    elif given == needed:
-        message = "there is no empty band: right for an insulator, wrong for a metal"
-        findings.add(incar.problem("NBANDS", message, severity="note"))
-    return given, Computed(given, line_of(incar, "NBANDS"))
 
 
 def fixed_occupations(

@@ -115,6 +115,8 @@ def _glance(folder: RunFolder, account: Account) -> str:
     gap, _, kind = found.get("band gap", "").partition(", ")
     if gap:
         rows.append(("band gap", gap, kind))
+    elif "Fermi levels" in found:
+        rows.append(("Fermi levels", found["Fermi levels"], ""))
     elif folder.vasprun.fermi_level is not None:
         rows.append(("Fermi level", f"{folder.vasprun.fermi_level:.4f} eV", ""))
     moment = last.own.get("magnetization")
