@@ -50,8 +50,20 @@ def test_a_moment_that_electrons_would_leave_has_two_levels():
     assert band_gap(eig_skn, made.occ_skn.numpy(), GAMMA, made.fermi_level_s).metal
 
 
-@pytest.mark.parametrize(("moment", "expected"), [(None, -3.0), (1.0, None)])
-def test_a_channel_without_electrons_or_empty_states_needs_no_level(moment, expected):
+def test_a_level_filled_in_part_is_the_level_of_both_where_it_separates_them():
+    """Beryllium with two electrons up: a third of each 2p state, far below all of the other spin."""
+    up, down = [-6.0, -2.0, -2.0, -2.0, 0.0], [3.0, 7.0, 7.0, 7.0, 8.0]
+    eig_skn, made = filled([up, down], 2, 2.0)
+    assert made.fermi_level == made.fermi_level_s[0] == pytest.approx(-2.0, abs=0.01)
+    gap = band_gap(eig_skn, made.occ_skn.numpy(), GAMMA, made.fermi_level_s)
+    assert gap.metal and gap.partly_filled == 3
+    assert filled([up, [-3.0, 7.0, 7.0, 7.0, 8.0]], 2, 2.0)[1].common_level is None
+    both = filled([up, [-5.0, -2.5, -2.5, -2.5, 8.0]], 4, 0.5)[1]
+    assert both.common_level is None and len(both.separate_levels) == 2
+
+
+@pytest.mark.parametrize("moment", [None, 1.0])
+def test_a_channel_without_electrons_or_empty_states_needs_no_level(moment):
     """Hydrogen: one electron up, none down."""
     _, made = filled([[-8.0, 0.0], [-4.0, 1.0]], 1, moment)
     assert made.fermi_level == pytest.approx(-6.0)
@@ -97,21 +109,21 @@ def test_degenerate_bands_of_a_crystal_are_a_metal_whatever_rounding_counts():
 
 
 @pytest.fixture(scope="module")
-def helium(tmp_path_factory):
-    """A helium atom as a singlet and as a triplet, which holds 1s and 2s up: folder and result by moment."""
+def hydrogen(tmp_path_factory):
+    """A hydrogen molecule, and one that holds half an electron too many up: folder and result by moment."""
     made = {}
-    for moment in (0, 2):
+    for moment in (0, 1):
         folder = tmp_path_factory.mktemp(f"moment{moment}")
-        (folder / "POSCAR").write_text("He\n1\n5 0 0\n0 5 0\n0 0 5\nHe\n1\nDirect\n0 0 0\n")
+        (folder / "POSCAR").write_text("H2\n1\n5 0 0\n0 5 0\n0 0 6\nH\n2\nCartesian\n0 0 0\n0 0 .75\n")
         (folder / "KPOINTS").write_text("k\n0\nGamma\n1 1 1\n")
-        (folder / "INCAR").write_text(f"ENCUT = 150\nISMEAR = 0\nSIGMA = 0.02\nISPIN = 2\nNUPDOWN = {moment}\n")
+        (folder / "INCAR").write_text(f"ENCUT = 150\nEDIFF = 0.01\nISMEAR = 0\nSIGMA = 0.02\nISPIN = 2\nNUPDOWN = {moment}\n")
         made[moment] = folder, run_folder(folder)
     return made
 
 
-@pytest.mark.parametrize("moment", [0, 2])
-def test_every_output_has_the_same_fermi_level(helium, moment):
-    folder, result = helium[moment]
+@pytest.mark.parametrize("moment", [0, 1])
+def test_every_output_has_the_same_fermi_level(hydrogen, moment):
+    folder, result = hydrogen[moment]
     tree = ET.parse(folder / "vasprun.xml")
     level = float(tree.find(".//dos/i[@name='efermi']").text)
     assert result.fermi_level == pytest.approx(level, abs=1e-7)
@@ -121,7 +133,7 @@ def test_every_output_has_the_same_fermi_level(helium, moment):
     assert json.loads(json.dumps(result.as_dict()))["fermi_level_eV"] == result.fermi_level
     assert RunFolder(Path(folder)).fermi_level == pytest.approx(level, abs=1e-7)
     own = tree.find(".//dos/v[@name='efermi_of_spins']")
-    if moment == 2:  # 2s up lies above the empty 1s down
+    if moment == 1:  # half of the antibonding level up, half of the bonding one down
         levels = [float(x) for x in own.text.split()]
         assert levels == pytest.approx(result.separate_levels, abs=1e-7) and level == max(levels)
         assert "no level separates both" in outcar

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from eigenwerk.dft.spectrum.fermi_level import IN_PART
+
 
 @dataclass(frozen=True)
 class BandEdge:
@@ -62,9 +64,6 @@ METAL = BandGap(True, 0.0, 0.0, None, None, None)
 SAME_LEVEL, SAME_PARTLY = 1e-5, 1e-3
 """Levels this near, in the unit of the eigenvalues, are one; those that are filled in part, at one k-point, up to the
 second: what symmetry makes equal differs a little on grids that break it."""
-
-IN_PART = 0.05
-"""A level filled by more than this, and less by as much than full, is filled in part."""
 
 
 def band_gap(eig_skn: np.ndarray, occ_skn: np.ndarray, point_kc: np.ndarray, fermi_s: Sequence[float]) -> BandGap:
