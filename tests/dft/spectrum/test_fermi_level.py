@@ -116,7 +116,8 @@ def hydrogen(tmp_path_factory):
         folder = tmp_path_factory.mktemp(f"moment{moment}")
         (folder / "POSCAR").write_text("H2\n1\n5 0 0\n0 5 0\n0 0 6\nH\n2\nCartesian\n0 0 0\n0 0 .75\n")
         (folder / "KPOINTS").write_text("k\n0\nGamma\n1 1 1\n")
-        (folder / "INCAR").write_text(f"ENCUT = 150\nEDIFF = 0.01\nISMEAR = 0\nSIGMA = 0.02\nISPIN = 2\nNUPDOWN = {moment}\n")
+        incar = f"ENCUT = 150\nEDIFF = 0.01\nISMEAR = 0\nSIGMA = 0.02\nISPIN = 2\nNUPDOWN = {moment}\n"
+        (folder / "INCAR").write_text(incar)
         made[moment] = folder, run_folder(folder)
     return made
 

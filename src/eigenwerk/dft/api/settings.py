@@ -68,7 +68,7 @@ def inputs_of(
 
 def _fixes_moment(nupdown: Any) -> bool:
     """Whether a value of NUPDOWN asks for two channels; what is no number is judged by its row of the table."""
-    return isinstance(nupdown, int | float | np.integer | np.floating) and nupdown >= 0
+    return isinstance(nupdown, int | float | np.integer | np.floating) and float(nupdown) >= 0
 
 
 def _statement(name: str, value: Any, poscar: Poscar) -> str:

@@ -18,7 +18,6 @@ from eigenwerk.dft.crystal.symmetry import (
     without_spin_flips,
 )
 from eigenwerk.dft.dataset import DataSet
-from eigenwerk.dft.inputs.band_count import Electrons, band_count
 from eigenwerk.dft.inputs.bands import BandRequest, second_list
 from eigenwerk.dft.inputs.checks import (
     check_charge,
@@ -35,6 +34,8 @@ from eigenwerk.dft.inputs.datasets import choose_cutoff, choose_datasets, choose
 from eigenwerk.dft.inputs.dipole import dipole_correction
 from eigenwerk.dft.inputs.electrons import (
     NEUTRAL,
+    Electrons,
+    band_count,
     electron_count,
     fixed_moment,
     fixed_occupations,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-
 IN_PART = 0.05
 """A state that holds more, and less by as much than it could, is filled in part."""
 
@@ -25,7 +24,8 @@ def common_level(eig_skn: np.ndarray, occ_skn: np.ndarray, fermi_s: Sequence[flo
     full_skn, empty_skn = occ_skn >= 1.0 - IN_PART, occ_skn <= IN_PART
     top = float(eig_skn[full_skn].max(initial=-np.inf))
     bottom = float(eig_skn[empty_skn].min(initial=np.inf))
-    own = {fermi_s[s] for s in np.flatnonzero((~full_skn & ~empty_skn).any(axis=(1, 2)))}
+    partly_s = (~full_skn & ~empty_skn).any(axis=(1, 2))
+    own = {level for level, partly in zip(fermi_s, partly_s, strict=True) if partly}
     if not own and np.isfinite(top) and np.isfinite(bottom):
         own = {0.5 * (top + bottom)}
     level = own.pop() if own else max(fermi_s)
