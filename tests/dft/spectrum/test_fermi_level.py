@@ -62,6 +62,14 @@ def test_a_level_filled_in_part_is_the_level_of_both_where_it_separates_them():
     assert both.common_level is None and len(both.separate_levels) == 2
 
 
+def test_levels_that_differ_by_the_error_of_self_consistency_are_one():
+    """O2 with NUPDOWN = 0: both channels hold one of two equal states, and their levels differ by 1e-7 hartree."""
+    up = [-1.0, -0.2, -0.2, 0.0]
+    made = filled([up, [level + 3e-7 for level in up]], 4, 0.0)[1]
+    assert made.fermi_level_s[0] != made.fermi_level_s[1] and made.separate_levels == ()
+    assert made.fermi_level == pytest.approx(sum(made.fermi_level_s) / 2, abs=1e-12)
+
+
 @pytest.mark.parametrize("moment", [None, 1.0])
 def test_a_channel_without_electrons_or_empty_states_needs_no_level(moment):
     """Hydrogen: one electron up, none down."""

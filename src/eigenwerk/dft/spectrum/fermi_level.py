@@ -7,6 +7,9 @@ import numpy as np
 IN_PART = 0.05
 """A state that holds more, and less by as much than it could, is filled in part."""
 
+SAME = 1e-4
+"""hartree: levels of two channels that differ by less are the same, as far as self-consistency goes."""
+
 
 def common_level(eig_skn: np.ndarray, occ_skn: np.ndarray, fermi_s: Sequence[float]) -> float | None:
     """The level between filled and empty states of both channels, None where there is none.
@@ -16,7 +19,7 @@ def common_level(eig_skn: np.ndarray, occ_skn: np.ndarray, fermi_s: Sequence[flo
     the middle, as in an insulator; where states of one channel are filled in part, its own level has to do.  Else one
     channel holds electrons above empty states of the other, and would change its moment if it could.
 
-    eig_skn: (s, k, n), occ_skn: 0 to 1; fermi_s: of each channel, in the unit of eig_skn.
+    eig_skn: (s, k, n) hartree, occ_skn: 0 to 1; fermi_s: of each channel, hartree.
     """
     if max(fermi_s) == min(fermi_s):
         return fermi_s[0]
@@ -25,8 +28,10 @@ def common_level(eig_skn: np.ndarray, occ_skn: np.ndarray, fermi_s: Sequence[flo
     top = float(eig_skn[full_skn].max(initial=-np.inf))
     bottom = float(eig_skn[empty_skn].min(initial=np.inf))
     partly_s = (~full_skn & ~empty_skn).any(axis=(1, 2))
-    own = {level for level, partly in zip(fermi_s, partly_s, strict=True) if partly}
+    own = [level for level, partly in zip(fermi_s, partly_s, strict=True) if partly]
     if not own and np.isfinite(top) and np.isfinite(bottom):
-        own = {0.5 * (top + bottom)}
-    level = own.pop() if own else max(fermi_s)
-    return level if not own and top < level < bottom else None
+        own = [top, bottom]
+    elif len(own) == 2 and abs(own[0] - own[1]) > SAME:
+        return None
+    level = sum(own) / len(own) if own else max(fermi_s)
+    return level if top < level < bottom else None
