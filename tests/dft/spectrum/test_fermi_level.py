@@ -146,6 +146,7 @@ def test_every_output_has_the_same_fermi_level(hydrogen, moment):
         levels = [float(x) for x in own.text.split()]
         assert levels == pytest.approx(result.separate_levels, abs=1e-7) and level == max(levels)
         assert "no level separates both" in outcar
+        assert RunFolder(Path(folder)).zero == (pytest.approx(level, abs=1e-7), "higher of two Fermi levels")
         assert result.gap.metal
     else:
         assert own is None and result.separate_levels == ()
