@@ -27,8 +27,8 @@ def common_level(eig_skn: np.ndarray, occ_skn: np.ndarray, fermi_s: Sequence[flo
     full_skn, empty_skn = occ_skn >= 1.0 - IN_PART, occ_skn <= IN_PART
     top = float(eig_skn[full_skn].max(initial=-np.inf))
     bottom = float(eig_skn[empty_skn].min(initial=np.inf))
-    partly_s = (~full_skn & ~empty_skn).any(axis=(1, 2))
-    own = [level for level, partly in zip(fermi_s, partly_s, strict=True) if partly]
+    partly_skn = ~(full_skn | empty_skn)
+    own = [level for level, partly_kn in zip(fermi_s, partly_skn, strict=True) if partly_kn.any()]
     if not own and np.isfinite(top) and np.isfinite(bottom):
         own = [top, bottom]
     elif len(own) == 2 and abs(own[0] - own[1]) > SAME:
