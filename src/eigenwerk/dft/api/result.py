@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from eigenwerk.dft.running.account import partly_words
 from eigenwerk.dft.running.report import RunResult
 from eigenwerk.dft.scf.state import State
 from eigenwerk.dft.spectrum.band_gap import BandGap
@@ -66,8 +67,13 @@ class Result:
 
     @property
     def fermi_level_eV(self) -> float:
-        """Fermi level; with a fixed moment the higher one."""
+        """Between filled and empty states of both spins; where nupdown leaves no such level, that of the higher one."""
         return self.run.fermi_level
+
+    @property
+    def fermi_levels_of_spins_eV(self) -> tuple[float, ...]:
+        """Fermi levels of both spins where nupdown leaves none that separates both; else empty."""
+        return self.run.separate_levels
 
     @property
     def gap(self) -> BandGap:
@@ -159,6 +165,11 @@ class Result:
         """The engine's own state in hartree and bohr; None after an interruption."""
         return None if self.run.ground_state is None else self.run.ground_state.state
 
+    def _gap_words(self) -> str:
+        if self.gap.metal:
+            return f"metal{partly_words(self.gap)}"
+        return "unknown" if self.gap_eV is None else f"{self.gap_eV:.4f} eV"
+
     def _rows(self) -> list[tuple[str, str]]:
         forces = self.run.largest_force
         rows = [
@@ -166,7 +177,7 @@ class Result:
             ("free energy", f"{self.free_energy_eV:.6f} eV"),
             ("energy at zero smearing", f"{self.energy_eV:.6f} eV"),
             ("Fermi level", f"{self.fermi_level_eV:.4f} eV"),
-            ("band gap", "metal" if self.gap.metal else "unknown" if self.gap_eV is None else f"{self.gap_eV:.4f} eV"),
+            ("band gap", self._gap_words()),
         ]
         rows += [] if forces is None else [("largest force", f"{forces:.4f} eV/Å")]
         rows += [] if self.pressure_GPa is None else [("pressure", f"{self.pressure_GPa:.3f} GPa")]

@@ -65,8 +65,8 @@ def run(
     structure: ASE Atoms, a pymatgen Structure, or the path of a POSCAR; starting moments that it brings are used.
     settings: the tags of INCAR as keywords in lower case, with the same meanings, units and defaults
     (docs/formats/incar.md); mappings by element for tags with a value for each species: setups={"Fe": "v1"}.
-    magmom without ispin means ispin=2.  kpts: a mesh (4, 4, 4), centred at Gamma unless gamma=False; or points; or the
-    text of a KPOINTS file; or leave it out for kspacing.  bands: a path, "auto" or "G X L".
+    magmom or nupdown without ispin means ispin=2.  kpts: a mesh (4, 4, 4), centred at Gamma unless gamma=False; or
+    points; or the text of a KPOINTS file; or leave it out for kspacing.  bands: a path, "auto" or "G X L".
     folder: where all files of `eigenwerk run` go, and INCAR, POSCAR and KPOINTS; without it nothing is written.
     start: a result for the same atoms to go on from.  device: auto, cpu, cuda or cuda:0; threads: of the processor.
     on_step: called after each step of self-consistency.

@@ -48,7 +48,7 @@ def inputs_of(
     given = {name.lower(): value for name, value in settings.items() if value is not None}
     if moments is not None and "magmom" not in given and given.get("ispin", 2) == 2:
         given["magmom"] = list(moments)
-    if "magmom" in given:
+    if "magmom" in given or _fixes_moment(given.get("nupdown")):
         given.setdefault("ispin", 2)
     if abs(charge) > 1e-8 and "nelect" not in given:
         raise InputError(f"the structure has a charge of {charge:g}. Say by nelect how many electrons, or remove it.")
@@ -64,6 +64,11 @@ def inputs_of(
         inputs, problems=tuple(_renamed(problem, names) for problem in inputs.problems),
         settings=tuple(_with_keyword(setting) for setting in inputs.settings),
     )  # fmt: skip
+
+
+def _fixes_moment(nupdown: Any) -> bool:
+    """Whether a value of NUPDOWN asks for two channels; what is no number is judged by its row of the table."""
+    return isinstance(nupdown, int | float | np.integer | np.floating) and float(nupdown) >= 0
 
 
 def _statement(name: str, value: Any, poscar: Poscar) -> str:

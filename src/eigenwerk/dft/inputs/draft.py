@@ -36,6 +36,7 @@ from eigenwerk.dft.inputs.datasets import choose_cutoff, choose_datasets, choose
 from eigenwerk.dft.inputs.dipole import dipole_correction
 from eigenwerk.dft.inputs.electrons import (
     NEUTRAL,
+    Electrons,
     band_count,
     electron_count,
     fixed_moment,
@@ -169,7 +170,9 @@ class Draft:
 
     def _crystal(self) -> None:
         """The structure in bohr, made symmetric within SYMPREC, and its symmetry."""
-        moment_a, self.computed["MAGMOM"] = starting_moments(self.incar, self.poscar, self.findings)
+        moment_a, self.computed["MAGMOM"] = starting_moments(
+            self.incar, self.poscar, self._moment, self.findings
+        )
         self._hubbard, kinds = hubbard_shells(self.incar, self.poscar, self.datasets, self.findings)
         with self.findings.collecting(self.poscar.file):
             structure = Structure(
@@ -269,15 +272,18 @@ class Draft:
         if self._electrons is None or self.structure is None:
             return
         points = None if self.kpoints is None else len(self.kpoints.point_kc)
+        fewest = None if self.waves is None else min(
+            one.fewest for one in (self.waves, *(waves for _, waves in self._listed()))
+        )
+        neutral = sum(self.datasets[symbol].header.valence for symbol in self.poscar.symbols)
         bands, self.computed["NBANDS"] = band_count(
-            self.incar, self.poscar, self.datasets, self._electrons, self.structure.magmom_a, self._moment,
+            self.incar, self.structure, self.datasets, Electrons(self._electrons, neutral, self._moment), fewest,
             self.findings,
         )  # fmt: skip
         occupations = fixed_occupations(self.incar, self._electrons, bands, points, self.findings)
         if self.waves is None or self.grids is None or self.kpoints is None or self._cutoff_ev is None:
             return
-        fewest = min(one.fewest for one in (self.waves, *(waves for _, waves in self._listed())))
-        if bands > fewest:
+        if fewest is not None and bands > fewest:
             message = f"{bands} bands are more than the {fewest} plane waves of one k-point"
             given = "NBANDS" in self.incar.values
             remedy = "Raise ENCUT, or set a smaller NBANDS." if given else "Raise ENCUT."
@@ -286,7 +292,7 @@ class Draft:
         mixed, from_structure = mixing(self.incar, self.structure)
         chosen = solver_tags(self.incar)
         self.computed |= from_structure | idle_tags(self.incar, self.findings) | chosen.computed
-        charge = sum(self.datasets[symbol].header.valence for symbol in self.poscar.symbols) - self._electrons
+        charge = neutral - self._electrons
         check_charge(self.structure, charge, self.incar, self.findings)
         if abs(charge) <= NEUTRAL:
             self.computed["EPSILON"] = Computed(None)

@@ -10,6 +10,7 @@ from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, number, whole
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.isotopes import isotope_masses
 from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.problem import Problem
@@ -219,11 +220,13 @@ def _computed(incar: Incar, kind: str) -> Iterator[tuple[str, Computed]]:
 
 
 def masses(incar: Incar, poscar: Poscar) -> np.ndarray:
-    """Of the atoms, amu: POMASS, else standard weights."""
+    """Of the atoms, amu: POMASS, else standard weights, and those of isotopes (D, T)."""
     given = incar.values.get("POMASS")
     if isinstance(given, tuple) and len(given) == len(poscar.species_runs):
         return np.array([float(given[species]) for species in _species(poscar)])
-    return np.array([MASSES[symbol] for symbol in poscar.symbols])
+    own = isotope_masses(poscar.species_runs, poscar.suffixes)
+    runs = zip(own, poscar.species_runs, strict=True)
+    return np.array([mass or MASSES[symbol] for mass, (symbol, count) in runs for _ in range(count)])
 
 
 def _check_masses(incar: Incar, poscar: Poscar, findings: Findings) -> None:

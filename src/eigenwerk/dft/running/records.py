@@ -20,6 +20,7 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.energies import Energies
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.inputs.motion import masses
 from eigenwerk.dft.running.fixed_density import FixedDensity
 from eigenwerk.dft.scf.fixed_potential import PointBands
 from eigenwerk.dft.scf.state import ScfStep, State
@@ -31,7 +32,6 @@ from eigenwerk.functionals.functional import SIGMA
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.io.run_stamp import RunStamp
-from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials, VacuumLevels
 from eigenwerk.io.vasp.output.projections import BY_L, by_l, columns
 from eigenwerk.io.vasp.output.record import (
@@ -182,8 +182,8 @@ def structure_of_bands(inputs: Inputs, state: State, observables: Observables) -
         filled_s = filled_bands_of(eig_skn, occ_skn, inputs.kpoints.point_kc, fermi_s)
     eig_skn, occ_skn = levels(state, bands)
     return band_structure(
-        bands.kpoints, state.structure.reciprocal_cv / BOHR_ANGSTROM, eig_skn, occ_skn, fermi_s, filled_s,
-        bands.residual * HARTREE_EV, bands.converged,
+        bands.kpoints, state.structure.reciprocal_cv / BOHR_ANGSTROM, eig_skn, occ_skn,
+        state.occupations.fermi_level * HARTREE_EV, filled_s, bands.residual * HARTREE_EV, bands.converged,
     )
 
 
@@ -267,7 +267,8 @@ def _final(inputs: Inputs, state: State, observables: Observables, status: str) 
     projections = observables.projections
     eig_skn = state.eig_skn.cpu().numpy() * HARTREE_EV
     return FinalRecord(
-        fermi_level=state.occupations.fermi_level * HARTREE_EV, eig_skn=eig_skn,
+        fermi_level=state.occupations.fermi_level * HARTREE_EV,
+        separate_levels=tuple(level * HARTREE_EV for level in state.occupations.separate_levels), eig_skn=eig_skn,
         occ_skn=state.occupations.occ_skn.cpu().numpy(), status=status,
         dos=_dos(inputs, eig_skn, projections), vacuum=observables.vacuum, dipole=observables.dipole,
         charged=observables.charged,
@@ -321,20 +322,19 @@ def dos_counting(inputs: Inputs) -> Counting:
 
 
 def _species_of(inputs: Inputs, datasets: Mapping[str, PawDataset]) -> Iterator[SpeciesRecord]:
-    """With the masses that atoms move with, if they do."""
-    first = 0
+    """With the masses that atoms move with, or would."""
+    first, mass_a = 0, masses(inputs.incar, inputs.poscar)
     for run in inputs.poscar.species_runs:
-        found = _species(run, datasets)
-        yield found if inputs.motion is None else replace(found, mass=float(inputs.motion.masses_a[first]))
+        yield _species(run, datasets, float(mass_a[first]))
         first += run[1]
 
 
-def _species(run: tuple[str, int], datasets: Mapping[str, PawDataset]) -> SpeciesRecord:
+def _species(run: tuple[str, int], datasets: Mapping[str, PawDataset], mass: float) -> SpeciesRecord:
     symbol, count = run
     data = datasets[symbol]
     package = package_of(Path(data.file))
     title = dataset_title(data.xc_type.upper() != "LDA", symbol, package, data.name, f"md5:{data.md5}")
-    return SpeciesRecord(count, symbol, MASSES[symbol], data.valence, title)
+    return SpeciesRecord(count, symbol, mass, data.valence, title)
 
 
 def package_of(file: Path) -> str:
