@@ -173,7 +173,7 @@ def cell_doubts(pulay: float | None) -> Iterator[str]:
     if pulay is not None and abs(pulay) > FALSE_PRESSURE:
         yield (
             f"The cell follows the stress at fixed plane waves, of which some {abs(pulay):.0f} kB are due to their "
-            f"limited number (Pulay, an estimate good to a fifth): it is {'smaller' if pulay < 0 else 'larger'} than "
+            f"limited number (Pulay, an estimate good to a quarter): it is {'smaller' if pulay < 0 else 'larger'} than "
             "where its energies at this ENCUT are lowest. Use `eigenwerk relax`, or set PULAY_CORRECTION = .TRUE., or "
             "a larger ENCUT."
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eigenwerk.dft.calculation import Calculation, GroundState
+from eigenwerk.dft.crystal.connectivity import contact_axes
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.symmetry import subgroup
 from eigenwerk.dft.inputs.motion import MotionRequest
@@ -76,6 +77,7 @@ class IonicLoop:
         assert ground is not None, "a mover asks for one point at least"
         if isinstance(self.mover, Vibrations):
             active.saver.vibrations = vibration_record(self.mover)
+            active.note(*filter(None, [_polar_words(ground.state)]))
         return active.finish(ground, report)
 
     def _pulay(self, calculation: Calculation, ground: GroundState) -> float | None:
@@ -163,6 +165,19 @@ class IonicLoop:
         if isinstance(self.motion.settings, DynamicsSettings):
             more = {"time_step_fs": self.motion.settings.time_step}
         return Journey(self.motion.kind, self.mover.status, self.mover.finished, steps, more, text)
+
+
+def _polar_words(state: State) -> str:
+    """What the modes of a polar insulator lack: macroscopic fields; empty for metals, elements, no crystals."""
+    occ_skn, structure = state.occupations.occ_skn, state.structure
+    insulator = bool(((occ_skn - occ_skn.round()).abs() < 1e-6).all())
+    if not insulator or len(structure.species) == 1 or not contact_axes(structure).all():
+        return ""
+    return (
+        "this is an insulator of several elements: as q goes to 0 its longitudinal optical modes lie above those "
+        "given, by their macroscopic field (LO-TO splitting), which takes Born charges and a dielectric constant: "
+        "not computed here. The modes given are right for transverse polarisation, and where no charge moves"
+    )
 
 
 def _agreed(point: SurfacePoint, runtime: Runtime) -> SurfacePoint:

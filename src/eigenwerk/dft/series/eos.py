@@ -42,7 +42,7 @@ VACUUM = 6.0
 PRESSURE_AGREEMENT = 0.05
 """Pressure from stress and from the curve may differ by this share of B0 times the range of volumes."""
 
-PULAY_ERROR = 0.2
+PULAY_ERROR = 0.25
 """Of the estimate of the Pulay stress (docs/equations/stress.md)."""
 
 LOW_CUTOFF = 0.05
@@ -289,8 +289,8 @@ def _shape(series: VolumeSeries) -> Iterator[str]:
     worst, allowed = pressure_mismatch(series)
     if worst is not None and worst > allowed:
         yield (
-            f"pressure from stress (with the Pulay estimate) and from the curve differ by up to {worst:.2f} GPa: points "
-            "lie on different curves, or ENCUT is too low for both (`eigenwerk converge` says how far)"
+            f"pressure from stress (with the Pulay estimate) and from the curve differ by up to {worst:.2f} GPa: "
+            "points lie on different curves, or ENCUT is too low for both (`eigenwerk converge` says how far)"
         )
     pulay = max((abs(point.pulay) for point in used if point.pulay is not None), default=0.0)
     if pulay > LOW_CUTOFF * found.b0 * EV_PER_ANGSTROM3_GPA:

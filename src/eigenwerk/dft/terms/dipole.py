@@ -47,6 +47,12 @@ class Dipole(Term):
         basis = self.atoms.basis
         return [float(basis.inner(charges.charge_g, self._sawtooth_g(basis, axis))) for axis in self.given.axes]
 
+    def false_field(self, charges: Charges) -> float:
+        """The largest field of the cell's images, 4π f m / Ω, left in potential and forces; hartree per bohr."""
+        if self.given.in_potential:
+            return 0.0
+        return max(abs(float(slope)) for slope in self._slopes(charges.charge_g, self.atoms.basis))
+
     def potential(self, charges: Charges) -> torch.Tensor:
         """v on the electrostatic sphere, hartree."""
         return self._potential(charges.charge_g, self.atoms.basis)
