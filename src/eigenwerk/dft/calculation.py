@@ -141,6 +141,11 @@ class Calculation:
         other.atoms = self.atoms.at_points(other.basis)
         return other
 
+    def at_cutoff(self, cutoff: float) -> "Calculation":
+        """The same with another cutoff, hartree, on grids that it chooses; without a stress."""
+        parameters = replace(self.parameters, cutoff=cutoff, wave_grid=None, fine_grid=None, stress=False)
+        return Calculation(self.structure, self.kpoints, parameters, self.datasets, self.runtime, self.real)
+
     @cached_property
     def basis(self) -> PlaneWaveBasis:
         """Plane waves and grids."""

@@ -4,6 +4,7 @@ from math import sqrt
 
 import numpy as np
 
+from eigenwerk.dft.crystal.connectivity import contact_axes
 from eigenwerk.dft.crystal.kpoints import NO_SHIFT, KPoints, mesh_from_spacing, mesh_kpoints
 from eigenwerk.dft.crystal.stars import stars_of
 from eigenwerk.dft.crystal.structure import Structure, vacuum
@@ -183,12 +184,17 @@ def check_points_of_vibrations(kpoints: KPoints, source: str, findings: Findings
 def check_single_point(structure: Structure, kpoints: KPoints, source: str, findings: Findings) -> None:
     """A warning where Gamma alone stands for the zone of a crystal with a short cell; source: who asks for it.
 
-    Directions across vacuum need no other point, and none is missed in a cell that is long by itself.
+    Directions along which atoms are not in contact from cell to cell (vacuum, also a narrow one) need no other point,
+    and none is missed in a cell that is long by itself.
     """
     if kpoints.full_count != 1 or kpoints.point_kc.any():
         return
     periodic = vacuum(structure) < APART / BOHR_ANGSTROM
     height_c = BOHR_ANGSTROM * heights(structure.lattice_cv)
+    if not (periodic & (height_c < SHORT_CELL)).any():
+        return
+    if len(structure.symbols) <= LARGEST_ATOMS:
+        periodic &= contact_axes(structure)
     short = periodic & (height_c < SHORT_CELL)
     if not short.any():
         return

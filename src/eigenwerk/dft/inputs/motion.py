@@ -35,11 +35,11 @@ PREDICTIONS = {0: NONE, 1: ATOMS, 2: SECOND, 3: FIT}
 
 OF_DYNAMICS = tuple(tag.name for tag in DYNAMICS_TAGS if tag.status == "honoured")
 OF_BAND, OF_DIMER = (tuple(tag.name for tag in tags) for tags in (BAND_TAGS, DIMER_TAGS))
-OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS", "PSTRESS", "POMASS", *OF_DYNAMICS,
-             *OF_BAND, *OF_DIMER)  # fmt: skip
+OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS", "PSTRESS", "PULAY_CORRECTION",
+             "POMASS", *OF_DYNAMICS, *OF_BAND, *OF_DIMER)  # fmt: skip
 """Tags that are in force where ions move."""
 
-OF_RELAXATION = ("NFREE", "LATTICE_CONSTRAINTS", "PSTRESS")
+OF_RELAXATION = ("NFREE", "LATTICE_CONSTRAINTS", "PSTRESS", "PULAY_CORRECTION")
 """Tags of moving cells, and of memories, that no search for a saddle point has."""
 
 SearchSettings = RelaxationSettings | DynamicsSettings | VibrationSettings | BandSettings | DimerSettings
@@ -79,6 +79,11 @@ class MotionRequest:
     species_a: np.ndarray
     direction_av: np.ndarray | None = None
     lattice_velocity_cv: np.ndarray | None = None
+
+    @property
+    def follows_basis(self) -> bool:
+        """Whether the cell may change, and follows the stress at fixed plane waves."""
+        return self.moves_cell and not (isinstance(self.settings, RelaxationSettings) and self.settings.pulay)
 
     @property
     def moves_cell(self) -> bool:
@@ -215,6 +220,7 @@ def _computed(incar: Incar, kind: str) -> Iterator[tuple[str, Computed]]:
     if kind != RELAXATION:
         yield "EDIFFG", Computed(None)
         yield "LATTICE_CONSTRAINTS", Computed(None)
+        yield "PULAY_CORRECTION", Computed(None)
     if kind == DYNAMICS and "ISYM" not in incar.values:
         yield "ISYM", Computed(0, "of dynamics")
 
@@ -281,6 +287,7 @@ def _relaxation(incar: Incar) -> RelaxationSettings:
         isif=isif if isinstance(isif, int) else 2,
         force_tolerance=-float(limit) if limit < 0 else None, energy_tolerance=float(limit) if limit > 0 else None,
         pressure=number(incar, "PSTRESS") / (10 * EV_PER_ANGSTROM3_GPA), lattice_free=free_c,  # type: ignore[arg-type]
+        pulay=bool(incar.get("PULAY_CORRECTION")),
         potim=float(incar.values.get("POTIM", 0.5)),  # type: ignore[arg-type]
         nfree=nfree if isinstance(nfree, int) else None, smass=smass if isinstance(smass, float) else None,
     )  # fmt: skip

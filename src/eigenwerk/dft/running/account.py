@@ -169,14 +169,14 @@ def vacuum_rows(vacuum: VacuumLevels, fermi_level: float, gap: BandGap) -> list[
 
 
 def doubts_about(
-    last: IonicStep, parameters: Parameters, filling: Sequence[str], moves_cell: bool = False
+    last: IonicStep, parameters: Parameters, filling: Sequence[str], follows_basis: bool = False
 ) -> tuple[str, ...]:
     """Warnings about a result: those about its occupations, and what is wrong with its forces and with a cell that
-    follows its stress."""
+    follows its stress at fixed plane waves (follows_basis)."""
     if not last.converged:
         return tuple(filling)
     field = parameters.dipole is not None and parameters.dipole.force != 0
-    cell = cell_doubts(last.pulay) if moves_cell else ()
+    cell = cell_doubts(last.pulay) if follows_basis else ()
     return (*filling, *force_doubts(last.forces_av, last.force_error, field, parameters.precision), *cell)
 
 
@@ -184,9 +184,10 @@ def cell_doubts(pulay: float | None) -> Iterator[str]:
     """What a cell that follows its stress is not good for; pulay: the Pulay stress in its pressure, kB."""
     if pulay is not None and abs(pulay) > FALSE_PRESSURE:
         yield (
-            f"The cell follows a stress of which some {abs(pulay):.0f} kB are an error of the cutoff (Pulay): it is "
-            f"{'smaller' if pulay < 0 else 'larger'} than with more plane waves, and may have another shape. Set a "
-            "larger ENCUT."
+            f"The cell follows the stress at fixed plane waves, of which some {abs(pulay):.0f} kB are due to their "
+            f"limited number (Pulay, an estimate good to a quarter): it is {'smaller' if pulay < 0 else 'larger'} than "
+            "where its energies at this ENCUT are lowest. Use `eigenwerk relax`, or set PULAY_CORRECTION = .TRUE., or "
+            "a larger ENCUT."
         )
 
 
