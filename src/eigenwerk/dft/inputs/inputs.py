@@ -198,6 +198,10 @@ class Inputs:
         spacing, centred = number(self.incar, "KSPACING"), bool(self.incar.get("KGAMMA"))
         return kpoints_of_spacing(spacing, centred, self.structure, symmetry)
 
+    def with_points(self, kpoints: KPoints) -> "Inputs":
+        """The same with k-points that were found otherwise."""
+        return replace(self, parts=replace(self.parts, kpoints=kpoints))
+
     def setting(self, tag: str) -> object:
         """The value of a tag in force, in the unit of the INCAR file; None if it is not in force."""
         return next((setting.value for setting in self.settings if setting.tag == tag), None)
