@@ -62,7 +62,7 @@ def matching_radius(data: DataSet) -> float:
 
 
 def kinds_of_l(datasets: Mapping[str, DataSet]) -> int:
-    """How many angular momenta files of VASP have columns for: up to d, up to f where a data set has projectors of f."""
+    """How many angular momenta files of VASP have columns for: up to d, and f where a data set has projectors of f."""
     return F if any(state.l >= F - 1 for data in datasets.values() for state in data.header.states) else D
 
 

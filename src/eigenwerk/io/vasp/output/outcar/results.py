@@ -66,7 +66,8 @@ def eigenvalues(record: RunRecord) -> Iterator[str]:
 def charges(ionic: IonicStep, angular_momenta: int) -> Iterator[str]:
     """Charges and moments in the spheres of the atoms by angular momentum, if projections were asked for.
 
-    angular_momenta: how many of them, columns that VASP's readers expect.  Readers know the end of a table by its sum, which a single atom does not get.
+    angular_momenta: how many of them, columns that VASP's readers expect.  Readers know the end of a table by its sum,
+    which a single atom does not get.
     """
     if ionic.charge_xal is None:
         return
