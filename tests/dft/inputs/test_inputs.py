@@ -434,6 +434,13 @@ def test_check_says_of_a_chgcar_what_the_run_says(shared_dir, tmp_path):
     assert any("no augmentation occupancies: those of superposed atoms" in note for note in texts(inputs, "note"))
 
 
+@pytest.mark.parametrize("tolerance", ["1E-10", "1E-14"])
+def test_a_tolerance_near_rounding_finds_the_symmetry_of_exact_coordinates(read, tolerance):
+    inputs = read(f"SYMPREC = {tolerance}")
+    assert inputs.symmetry.order == 48 and not inputs.errors
+    assert inputs.parameters.symmetry_tolerance * BOHR_ANGSTROM == pytest.approx(1e-10)
+
+
 # -- files that other people wrote ----------------------------------------------------------------------------------
 
 

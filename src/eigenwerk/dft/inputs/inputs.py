@@ -355,7 +355,10 @@ def _kpoints_file(texts: InputTexts, name: str, findings: Findings) -> tuple[Kpo
     if name not in texts:
         return None, False
     with findings.collecting(name):
-        return parse_kpoints(texts.of(name), name), False
+        found = parse_kpoints(texts.of(name), name)
+        if found.remark:
+            findings.note(name, found.remark)
+        return found, False
     return None, True
 
 
