@@ -71,10 +71,11 @@ def require_fitting(
 
 def occupancy_count(l_j: Sequence[int], largest: int) -> int:
     """How many occupancies an atom has in a file with LMAXMIX = largest; l_j: of the channels of its data set."""
-    largest, pairs = max(largest, LEAST_LMAXMIX), zip(*np.triu_indices(len(l_j)), strict=True)
-    return sum(
-        2 * l + 1 for j1, j2 in pairs for l in range(abs(l_j[j1] - l_j[j2]), min(l_j[j1] + l_j[j2], largest) + 1, 2)
-    )
+    largest, count = max(largest, LEAST_LMAXMIX), 0
+    for j, l1 in enumerate(l_j):
+        for l2 in l_j[j:]:
+            count += sum(2 * l + 1 for l in range(abs(l1 - l2), min(l1 + l2, largest) + 1, 2))
+    return count
 
 
 def written_lmaxmix(channels: Mapping[str, Sequence[int]], symbols: Sequence[str], counts: Sequence[int]) -> int | None:

@@ -34,6 +34,7 @@ def test_a_number_below_zero_means_a_mesh_as_zero_does():
     file = parse_kpoints("mesh\n-1\nGamma\n3 3 3\n")
     assert (file.kind, file.mesh) == ("mesh", (3, 3, 3)) and "line 2 says -1" in file.remark
     assert parse_kpoints("mesh\n0\nGamma\n3 3 3\n").remark == ""
+    assert parse_kpoints("mesh\n0\nGamma\n3.0 3.0 2.\n").mesh == (3, 3, 2)
 
 
 def test_a_list_with_tetrahedra(data):

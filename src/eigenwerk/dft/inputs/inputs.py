@@ -21,13 +21,19 @@ from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.fitting_files import misfit_of_waves
 from eigenwerk.dft.inputs.bands import BandRequest
-from eigenwerk.dft.inputs.charge_file import check_charge_file
 from eigenwerk.dft.inputs.checks import check_constraints
 from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent
 from eigenwerk.dft.inputs.motion import MotionRequest
-from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE, Restart, choose_restart, without_waves
+from eigenwerk.dft.inputs.restart import (
+    CHARGE_FILE,
+    WAVE_FILE,
+    Restart,
+    check_charge_file,
+    choose_restart,
+    without_waves,
+)
 from eigenwerk.dft.inputs.settings import Computed, Setting, number, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.parameters import USER_TAGS, Parameters, changed_tags

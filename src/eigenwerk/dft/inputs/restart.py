@@ -5,13 +5,18 @@ depends on its input alone, never on what an earlier run left.
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.fitting_files import require_fitting, require_lmaxmix, without_occupancies
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import DEFAULT, Computed, line_of
 from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.volumetric import occupancy_counts, read_head
 
 STATE_FILE, CHARGE_FILE, WAVE_FILE = "eigenwerk.h5", "CHGCAR", "WAVECAR"
 
@@ -152,3 +157,21 @@ def _origin(incar: Incar, tag: str, value: int) -> str:
         return DEFAULT
     place = line_of(incar, tag)
     return place if incar.values[tag] == value else f"in place of {incar.values[tag]} ({place})"
+
+
+def check_charge_file(
+    restart: Restart, structure: Structure, fine: tuple[int, int, int], datasets: Mapping[str, DataSet],
+    findings: Findings,
+) -> None:  # fmt: skip
+    """Raise InputError for a file that a run would refuse; a note on one without augmentation occupancies.
+
+    fine: points of the density grid.  The values themselves are not read: `check` is quick.
+    """
+    assert restart.file is not None
+    counts, checksums = occupancy_counts(restart.file), {s: data.header.md5 for s, data in datasets.items()}
+    require_fitting(read_head(restart.file), structure, fine, checksums if counts else {})
+    if counts:
+        channels = {symbol: [state.l for state in data.header.states] for symbol, data in datasets.items()}
+        require_lmaxmix(CHARGE_FILE, channels, structure.symbols, counts)
+    else:
+        findings.note(CHARGE_FILE, without_occupancies(CHARGE_FILE, restart.fixed).removeprefix(f"{CHARGE_FILE} "))

@@ -161,10 +161,10 @@ class _Reader:
 
     def ints(self, count: int, what: str, least: int) -> list[int]:
         tokens = self.tokens(count, what)[:count]
-        for token in tokens:
-            if not is_int(token) or int(token) < least:
+        for token in tokens:  # programs write 4.0 for 4
+            if to_float(token) < least or not to_float(token).is_integer():
                 raise self.error(f"{token} is not a whole number of at least {least}; {what} needs {count} of them.")
-        return [int(token) for token in tokens]
+        return [int(to_float(token)) for token in tokens]
 
     def shift(self) -> tuple[float, float, float]:
         """Three numbers of an optional line; zeros when it is absent, blank or a comment."""
