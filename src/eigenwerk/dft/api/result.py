@@ -19,11 +19,12 @@ class Result:
     """A ground state, converged or not (`converged`, `status`).
 
     Axes of arrays: atoms, then x y z; spins, k-points, bands.  `run` is the same as `eigenwerk run --json` shows it,
-    with the steps and where the time went.  A result is a start for another calculation of the same atoms:
-    dft.run(..., start=result).
+    with the steps and where the time went; remarks: notes about the input.  A result is a start for another
+    calculation of the same atoms: dft.run(..., start=result).
     """
 
     run: RunResult = field(repr=False)
+    remarks: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def converged(self) -> bool:
@@ -144,6 +145,11 @@ class Result:
     def warnings(self) -> tuple[str, ...]:
         """What is doubtful about input or result."""
         return self.run.warnings
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth knowing and no doubt: about the input, and where the run began."""
+        return (*self.remarks, *self.run.notes)
 
     @property
     def advice(self) -> tuple[str, ...]:

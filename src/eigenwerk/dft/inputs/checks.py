@@ -21,6 +21,7 @@ from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
 from eigenwerk.io.vasp.problem import Problem
 from eigenwerk.lattice_reduction import heights
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.vasp_tags import NO_BATH
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -46,7 +47,8 @@ SMALL_SHIFT = 1e-4
 """Atoms that symmetry moves by less (Å) are not worth a word."""
 
 BATHS = {
-    1: ("ANDERSEN_PROB", "ANDERSEN_PROB = 0.05"), 3: ("LANGEVIN_GAMMA", "LANGEVIN_GAMMA = 10 for each species"),
+    1: ("ANDERSEN_PROB", "ANDERSEN_PROB = 0.05"), 2: ("SMASS", "SMASS = 0"),
+    3: ("LANGEVIN_GAMMA", "LANGEVIN_GAMMA = 10 for each species"),
     4: ("NHC_NCHAINS", "NHC_NCHAINS = 3"), 5: ("CSVR_PERIOD", "CSVR_PERIOD = 100 (fs)"),
 }  # fmt: skip
 """The tag without which a bath of MDALGO does nothing, and a value that is usual."""
@@ -265,6 +267,8 @@ def _check_bath(incar: Incar, findings: Findings) -> None:
         message = f"without {tag} there is no bath: the energy is constant, as in VASP"
         remedy = f"Set {usual}, or MDALGO = 0 if that is meant."
         findings.add(incar.problem("MDALGO", message, remedy, severity="warning"))
+    elif mdalgo == 2 and incar.values["SMASS"] == NO_BATH:
+        findings.add(incar.problem("SMASS", "there is no thermostat: the energy is constant", severity="note"))
 
 
 def _check_step(incar: Incar, motion: MotionRequest, findings: Findings) -> None:

@@ -60,7 +60,7 @@ from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, choose_precision, g
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
 from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent, with_tetrahedra
 from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, PATH, RELAXATION, VIBRATIONS, kind_of_motion, motion_request
-from eigenwerk.dft.inputs.parameters import loop_settings, mixing, solver_tags
+from eigenwerk.dft.inputs.parameters import loop_settings, mixing, solver_tags, symmetry_tolerance
 from eigenwerk.dft.inputs.projections import sphere_projection
 from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
 from eigenwerk.dft.inputs.settings import Computed, number, whole
@@ -178,7 +178,7 @@ class Draft:
             structure = Structure(
                 self.poscar.lattice_cv / BOHR_ANGSTROM, self.poscar.symbols, self.poscar.scaled_ac, moment_a, kinds
             )
-            tolerance = number(self.incar, "SYMPREC") / BOHR_ANGSTROM
+            tolerance = symmetry_tolerance(self.incar)
             level = whole(self.incar, "ISYM")
             if kind_of_motion(self.incar) in (DYNAMICS, PATH, DIMER):
                 level = min(level, 0)

@@ -13,6 +13,14 @@ from eigenwerk.eigensolvers import ALGOS, NUMBERS, SEQUENCES
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
+LEAST_SYMPREC = 1e-10
+"""Å; coordinates in double precision have no more digits."""
+
+
+def symmetry_tolerance(incar: Incar) -> float:
+    """SYMPREC in bohr."""
+    return max(number(incar, "SYMPREC"), LEAST_SYMPREC) / BOHR_ANGSTROM
+
 
 def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, Any]:
     """Spin, smearing, self-consistency and symmetry as arguments of `Parameters`; frozen: |NELMDL|."""
@@ -40,7 +48,7 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         "stress": _wants_stress(incar),
         "exchange_block": whole(incar, "NBLOCK_FOCK") if incar.get("LHFCALC") else 0,
         "symmetry_level": whole(incar, "ISYM"),
-        "symmetry_tolerance": number(incar, "SYMPREC") / BOHR_ANGSTROM,
+        "symmetry_tolerance": symmetry_tolerance(incar),
     }
 
 

@@ -21,6 +21,7 @@ from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.energies import Energies
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import masses
+from eigenwerk.dft.inputs.projections import kinds_of_l
 from eigenwerk.dft.running.fixed_density import FixedDensity
 from eigenwerk.dft.scf.fixed_potential import PointBands
 from eigenwerk.dft.scf.state import ScfStep, State
@@ -134,6 +135,7 @@ def run_record(
         generation=generation, poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
         fields=observables.fields, relaxed=observables.relaxed, tetrahedra=_tetrahedra(inputs),
         second=None if observables.second is None else _second(inputs, state, observables.second),
+        angular_momenta=kinds_of_l(inputs.data),
     )  # fmt: skip
 
 
@@ -283,14 +285,15 @@ def projection_record(inputs: Inputs, projections: Projections | None) -> Projec
         return None
     lorbit, phase_sknaL = inputs.setting("LORBIT"), projections.phase_sknaL
     return ProjectionRecord(
-        columns(lorbit), _in_columns(inputs, projections.weight_sknaL),  # type: ignore[arg-type]
+        columns(lorbit, kinds_of_l(inputs.data)), _in_columns(inputs, projections.weight_sknaL),  # type: ignore[arg-type]
         np.array([projections.radius[symbol] for symbol in inputs.structure.symbols]) * BOHR_ANGSTROM,
-        None if phase_sknaL is None else phase_sknaL.numpy(),
+        None if phase_sknaL is None else phase_sknaL.numpy()[..., : kinds_of_l(inputs.data) ** 2],
     )  # fmt: skip
 
 
 def _in_columns(inputs: Inputs, value_sknaL: torch.Tensor) -> np.ndarray:
-    return by_l(value_sknaL.numpy()) if inputs.setting("LORBIT") in BY_L else value_sknaL.numpy()
+    kept_sknaL = value_sknaL.numpy()[..., : kinds_of_l(inputs.data) ** 2]
+    return by_l(kept_sknaL) if inputs.setting("LORBIT") in BY_L else kept_sknaL
 
 
 def _dos(inputs: Inputs, eig_skn: np.ndarray, projections: Projections | None) -> DensityOfStates:

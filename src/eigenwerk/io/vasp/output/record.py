@@ -13,6 +13,7 @@ import numpy as np
 
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials, VacuumLevels
+from eigenwerk.io.vasp.output.projections import F
 from eigenwerk.io.vasp.output.vibrations import VibrationRecord
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.volumetric import Volumetric
@@ -302,7 +303,8 @@ class RunRecord:
     second: bands at a second list of k-points, or None.  orbitals: those for WAVECAR, or None.  vibrations: what finite
     displacements found, or None.
     account: the run in words, or None.  tetrahedra: with which occupations were found, or None.  relaxed: whether a
-    relaxation has found what it was for; False as long as it has not, and of runs that are none.
+    relaxation has found what it was for; False as long as it has not, and of runs that are none.  angular_momenta: how
+    many l tables of charges in the spheres show.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
@@ -332,6 +334,7 @@ class RunRecord:
     account: Account | None = None
     tetrahedra: TetrahedraRecord | None = None
     relaxed: bool = False
+    angular_momenta: int = F
 
     @property
     def last(self) -> IonicStep:
