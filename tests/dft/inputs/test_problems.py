@@ -84,10 +84,9 @@ ERRORS = {
     ),
     "moment above electrons": ({"INCAR": "ISPIN = 2\nNUPDOWN = 9"}, r"INCAR line 2: NUPDOWN = 9: .* the 8 electrons"),
     "moments": (
-        {"INCAR": "ISPIN = 2\nMAGMOM = 3*1"},
-        r"INCAR line 2: MAGMOM = 3\*1: there are 3 moments for 2 atoms. Give",
+        {"INCAR": "ISPIN = 2\nMAGMOM = 1"},
+        r"INCAR line 2: MAGMOM = 1: there are 1 moments for 2 atoms. Give",
     ),
-    "vector moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 6*1"}, r"6 moments for 2 atoms. .*noncollinear"),
     "occupations missing": (
         {"INCAR": "ISMEAR = -2"},
         r"INCAR line 1: ISMEAR = -2: the tag FERWE is missing. Give 8 occupations",
@@ -173,6 +172,7 @@ def test_an_error_names_place_value_and_remedy(read, files, message):
 
 
 WARNINGS = {
+    "vector moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 6*1"}, r"6 moments for 2 atoms: .* not used.*noncollinear"),
     "no moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 2*0"}, r"MAGMOM = 2\*0: all starting moments are zero"),
     "low cutoff": (
         {"INCAR": "ENCUT = 40"},
@@ -324,7 +324,7 @@ def test_what_is_worth_saying_is_a_note(read, files, message):
 
 
 def test_all_errors_are_listed_at_once(read):
-    inputs = read(INCAR="ENCOT = 3\nNBANDS = 2\nMAGMOM = 5*1\nISPIN = 2\n", KPOINTS="m\n0\nG\n2 2\n")
+    inputs = read(INCAR="ENCOT = 3\nNBANDS = 2\nMAGMOM = 1\nISPIN = 2\n", KPOINTS="m\n0\nG\n2 2\n")
     places = [(problem.file, problem.line) for problem in inputs.errors]
     assert places == [("INCAR", 1), ("KPOINTS", 4), ("INCAR", 3), ("INCAR", 2)]
     with pytest.raises(InputError) as raised:

@@ -24,7 +24,7 @@ NO_SHIFT: Shift = (0.0, 0.0, 0.0)
 SAME_POINT = 1e-9
 """Largest distance of 2k from integers that counts as zero."""
 
-MOST_POINTS = 1_000_000
+MOST_POINTS = 250_000
 """A larger mesh is taken for a mistake in the input."""
 
 

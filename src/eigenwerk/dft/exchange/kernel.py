@@ -313,8 +313,8 @@ def kernel_for(
 
 def cells_of(kpoints: KPoints) -> np.ndarray:
     """Integers that make of the cell the one in which Bloch waves of the mesh are periodic, (3, 3)."""
-    if kpoints.cells_cc is not None:
-        return kpoints.cells_cc
+    if kpoints.cells_cc is not None:  # its inverse has the steps of the mesh as rows: columns are lattice vectors
+        return kpoints.cells_cc.T
     if len(kpoints.point_kc) == 1 and not kpoints.point_kc.any():
         return np.eye(3, dtype=np.int64)
     raise InputError(

@@ -4,6 +4,7 @@ from math import sqrt
 
 import numpy as np
 
+from eigenwerk.dft.crystal.connectivity import contact_axes
 from eigenwerk.dft.crystal.kpoints import NO_SHIFT, KPoints, mesh_from_spacing, mesh_kpoints
 from eigenwerk.dft.crystal.stars import stars_of
 from eigenwerk.dft.crystal.structure import Structure, vacuum
@@ -20,6 +21,7 @@ from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
 from eigenwerk.io.vasp.problem import Problem
 from eigenwerk.lattice_reduction import heights
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.vasp_tags import NO_BATH
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -45,7 +47,8 @@ SMALL_SHIFT = 1e-4
 """Atoms that symmetry moves by less (Å) are not worth a word."""
 
 BATHS = {
-    1: ("ANDERSEN_PROB", "ANDERSEN_PROB = 0.05"), 3: ("LANGEVIN_GAMMA", "LANGEVIN_GAMMA = 10 for each species"),
+    1: ("ANDERSEN_PROB", "ANDERSEN_PROB = 0.05"), 2: ("SMASS", "SMASS = 0"),
+    3: ("LANGEVIN_GAMMA", "LANGEVIN_GAMMA = 10 for each species"),
     4: ("NHC_NCHAINS", "NHC_NCHAINS = 3"), 5: ("CSVR_PERIOD", "CSVR_PERIOD = 100 (fs)"),
 }  # fmt: skip
 """The tag without which a bath of MDALGO does nothing, and a value that is usual."""
@@ -183,12 +186,17 @@ def check_points_of_vibrations(kpoints: KPoints, source: str, findings: Findings
 def check_single_point(structure: Structure, kpoints: KPoints, source: str, findings: Findings) -> None:
     """A warning where Gamma alone stands for the zone of a crystal with a short cell; source: who asks for it.
 
-    Directions across vacuum need no other point, and none is missed in a cell that is long by itself.
+    Directions along which atoms are not in contact from cell to cell (vacuum, also a narrow one) need no other point,
+    and none is missed in a cell that is long by itself.
     """
     if kpoints.full_count != 1 or kpoints.point_kc.any():
         return
     periodic = vacuum(structure) < APART / BOHR_ANGSTROM
     height_c = BOHR_ANGSTROM * heights(structure.lattice_cv)
+    if not (periodic & (height_c < SHORT_CELL)).any():
+        return
+    if len(structure.symbols) <= LARGEST_ATOMS:
+        periodic &= contact_axes(structure)
     short = periodic & (height_c < SHORT_CELL)
     if not short.any():
         return
@@ -259,6 +267,8 @@ def _check_bath(incar: Incar, findings: Findings) -> None:
         message = f"without {tag} there is no bath: the energy is constant, as in VASP"
         remedy = f"Set {usual}, or MDALGO = 0 if that is meant."
         findings.add(incar.problem("MDALGO", message, remedy, severity="warning"))
+    elif mdalgo == 2 and incar.values["SMASS"] == NO_BATH:
+        findings.add(incar.problem("SMASS", "there is no thermostat: the energy is constant", severity="note"))
 
 
 def _check_step(incar: Incar, motion: MotionRequest, findings: Findings) -> None:

@@ -19,6 +19,7 @@ from eigenwerk.dft.scf.earlier import require_same_crystal
 from eigenwerk.dft.scf.fixed_potential import PointBands
 from eigenwerk.dft.scf.state import Progress, ScfStep, State
 from eigenwerk.dft.spectrum.band_structure import filled_bands_of
+from eigenwerk.dft.spectrum.fermi_level import common_level
 from eigenwerk.dft.spectrum.occupations import Occupations, occupations, occupations_at
 from eigenwerk.dft.symmetrise import UNSYMMETRIC
 from eigenwerk.dft.volumetric.charge import charge_start
@@ -33,7 +34,8 @@ class FixedDensity:
 
     name: where it is from, in words; fermi_s: Fermi level of each spin channel of the run that made it, hartree, None
     if nobody knows; filled_s: bands that were full in it, None for a metal or if nobody knows; forces_av, stress_vv: of
-    that run, hartree and bohr, None if nobody knows; notes: on the way.
+    that run, hartree and bohr, None if nobody knows; notes: on the way; common: Fermi level of both channels, None
+    where none separates both.
     """
 
     density: Density
@@ -43,6 +45,7 @@ class FixedDensity:
     forces_av: np.ndarray | None = None
     stress_vv: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    common: float | None = None
 
 
 def fixed_density(path: Path | None, calculation: Calculation) -> tuple[Calculation, FixedDensity]:
@@ -114,7 +117,8 @@ def _of_state(path: Path, calculation: Calculation) -> FixedDensity:
         return kept
     fermi_s = fermi_s if len(fermi_s) == channels else fermi_s[:1] * channels
     filled_s = filled_bands_of(bands["eig_skn"], bands["occ_skn"], tree["kpoints"]["point_kc"], fermi_s)
-    return replace(kept, fermi_s=fermi_s, filled_s=filled_s)
+    common = common_level(bands["eig_skn"], bands["occ_skn"], fermi_s)
+    return replace(kept, fermi_s=fermi_s, filled_s=filled_s, common=common)
 
 
 def _known_forces(path: Path, atoms: int) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -188,7 +192,7 @@ def _filled(calculation: Calculation, fixed: FixedDensity, found: PointBands) ->
             basis.spin.degeneracy, settings.fixed_moment,
         )
     occ_skn = occupations_at(found.eig_skn, fixed.fermi_s, settings.smearing, settings.width)
-    return Occupations(occ_skn, fixed.fermi_s, 0.0, 0.0)
+    return Occupations(occ_skn, fixed.fermi_s, 0.0, 0.0, common_level=fixed.common)
 
 
 def band_words(found: PointBands, limit: int) -> str:
