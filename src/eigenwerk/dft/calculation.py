@@ -388,7 +388,7 @@ class Calculation:
 
     def _exchange_error(self, state: State) -> float:
         """The part of exact exchange in the error of forces."""
-        return 0.0 if state.exchange is None else force_error_of(state.exchange.excess, len(self.structure.symbols))
+        return 0.0 if state.exchange is None else force_error_of(state.exchange.expected, len(self.structure.symbols))
 
     def projections_of(
         self, atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor | None = None

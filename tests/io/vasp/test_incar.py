@@ -190,7 +190,7 @@ def test_all_errors_are_raised_together(samples):
         ("ENCUT = 0", "must be above 0"),
         ("NELM = 0", "must be at least 1"),
         ("ISMEAR = -7", "must be at least 0, or one of -15, -14, -5, -4, -2, -1"),
-        ("SYMPREC = 0", "must be at least 1e-09 and at most 1"),
+        ("SYMPREC = 0", "must be above 0 and at most 1"),
         ("NUPDOWN = -3", "must be at least 0 and at most 1e+06, or one of -1"),
         ("MAGMOM = 0*1.0", "repeats a value 0 times"),
         ("MAGMOM = 3*abc", "abc is not a finite number"),

@@ -3,13 +3,13 @@
 Exit codes: 0 done, 2 bad input, 3 a point did not converge, or the minimum is not between the points.
 """
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eigenwerk.cli.running.ending import jsonable
+from eigenwerk.cli.saying import say_json
 from eigenwerk.cli.series.words import (
     AsJson,
     Device,
@@ -25,11 +25,11 @@ from eigenwerk.cli.series.words import (
     one_rank,
     require_options,
     reused,
+    take_folder,
     write_document,
 )
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError
-from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.perf.looking.series_plot import eos_figure, eos_title
 
@@ -44,6 +44,7 @@ Points = Annotated[int, typer.Option("--points", metavar="N", help="How many vol
 
 
 def eos(
+    command: typer.Context,
     folder: Folder = Path("."),
     reach: Range = 0.06,
     points: Points = 7,
@@ -73,7 +74,7 @@ def eos(
 
     series = volumes(inputs, reach, points)
     if not dry_run:
-        ensure_writable(target)
+        take_folder(command, target, voice)
     voice(f"{formula(inputs.poscar.symbols)}: {_described(inputs)}")
     voice(*cost_lines([changed for _, changed in series], device))
     if stretched := vacuum_doubt(inputs):
@@ -104,7 +105,7 @@ def eos(
         draw(lambda: eos_figure(document, title), plot, target / PICTURE, voice)
     voice(f"Document: {target / DOCUMENT}")
     if as_json:
-        typer.echo(json.dumps(jsonable(document), indent=1))
+        say_json(jsonable(document))
     if not found.complete:
         raise typer.Exit(ConvergenceError.exit_code)
 

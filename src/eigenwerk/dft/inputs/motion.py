@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.settings import Computed, number, whole
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.isotopes import isotope_masses
 from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.problem import Problem
@@ -98,6 +100,8 @@ class MotionRequest:
 def kind_of_motion(incar: Incar) -> str | None:
     """By NSW and IBRION; None where nothing moves, or nobody knows what because IBRION is refused."""
     steps, ibrion = whole(incar, "NSW"), incar.values.get("IBRION")
+    if stays(incar):
+        return None
     if whole(incar, "IMAGES") > 0 and not incar.broken("IBRION"):
         return PATH
     if steps <= 0 or ibrion == -1 or incar.broken("IBRION"):
@@ -109,12 +113,21 @@ def kind_of_motion(incar: Incar) -> str | None:
     return RELAXATION if ibrion in METHODS else DYNAMICS
 
 
+def stays(incar: Incar) -> bool:
+    """Whether one ionic step of a density that is kept is asked for: in VASP no atom moves before it ends."""
+    kept, moves = incar.values.get("ICHARG") in FIXED, incar.values.get("IBRION", 0) in (0, *METHODS)
+    return kept and moves and whole(incar, "NSW") == 1 and whole(incar, "IMAGES") <= 0
+
+
 def motion_request(
     incar: Incar, poscar: Poscar, findings: Findings, fixed_density: bool = False
 ) -> tuple[MotionRequest | None, dict[str, Computed]]:
     """What the tags ask for, and those of its tags that follow from others or are out of force."""
     kind = kind_of_motion(incar)
     if kind is None:
+        if stays(incar):
+            words = f"ICHARG = {incar.get('ICHARG')} keeps the density, so nothing moves in this one step"
+            findings.add(incar.problem("NSW", words, severity="note"))
         given = [name for name in OF_MOTION if name != "NSW" and name in incar.values]
         if given:
             findings.note(incar.file, f"not used, because ions do not move in this run: {', '.join(given)}")
@@ -225,11 +238,13 @@ def _computed(incar: Incar, kind: str) -> Iterator[tuple[str, Computed]]:
 
 
 def masses(incar: Incar, poscar: Poscar) -> np.ndarray:
-    """Of the atoms, amu: POMASS, else standard weights."""
+    """Of the atoms, amu: POMASS, else standard weights, and those of isotopes (D, T)."""
     given = incar.values.get("POMASS")
     if isinstance(given, tuple) and len(given) == len(poscar.species_runs):
         return np.array([float(given[species]) for species in _species(poscar)])
-    return np.array([MASSES[symbol] for symbol in poscar.symbols])
+    own = isotope_masses(poscar.species_runs, poscar.suffixes)
+    runs = zip(own, poscar.species_runs, strict=True)
+    return np.array([mass or MASSES[symbol] for mass, (symbol, count) in runs for _ in range(count)])
 
 
 def _check_masses(incar: Incar, poscar: Poscar, findings: Findings) -> None:

@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eigenwerk.dft.calculation import Calculation, GroundState
+from eigenwerk.dft.calculation import ASYMMETRY, Calculation, GroundState
 from eigenwerk.dft.crystal.connectivity import contact_axes
 from eigenwerk.dft.crystal.kpoints import KPoints
-from eigenwerk.dft.crystal.symmetry import subgroup
+from eigenwerk.dft.crystal.stars import under
+from eigenwerk.dft.crystal.symmetry import deviation, subgroup
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.moving.movers import make_mover
 from eigenwerk.dft.moving.surface import STRESS_EV_PER_ANGSTROM3, DensityFunctionalSurface, Operations
+from eigenwerk.dft.open_shells.lower_states import LowerStates
 from eigenwerk.dft.running.active_run import ActiveRun
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.motion_tree import REMEDY, Resumption, Snapshot, require_same_run, trail_of
@@ -52,7 +54,7 @@ class IonicLoop:
 
         def kpoints_of(operation_x: tuple[int, ...]) -> KPoints:
             keep_o = np.isin(np.arange(first.kpoints.symmetry.order), operation_x)
-            return inputs.kpoints_under(subgroup(first.kpoints.symmetry, keep_o))
+            return under(first.kpoints, subgroup(first.kpoints.symmetry, keep_o))
 
         surface = DensityFunctionalSurface(first, motion.prediction, kpoints_of)
         return IonicLoop(active, motion, make_mover(inputs, motion), surface, on_ionic_step)
@@ -63,10 +65,17 @@ class IonicLoop:
         active.journey = self._journey
         ground, report = None, None
         while (asked := self.mover.ask()) is not None:
+            if ground is None:
+                self._require_symmetry(asked)
             calculation = self.surface.calculation_at(asked)
             active.calculation = active.saver.calculation = calculation
-            begin = self._begin(asked, calculation, start)
-            ground = calculation.run(self._scf_step, begin, self.surface.force_error(asked), repeatable=True)
+            begin, how = self._begin(asked, calculation, start), {"force_error": self.surface.force_error(asked)}
+            if ground is None and not isinstance(self.mover, Vibrations):
+                search = LowerStates.of(calculation, active.inputs, self._scf_step, active.note)
+                ground = search.run(begin, repeatable=True, **how)
+                calculation = self._on(search.calculation)
+            else:
+                ground = calculation.run(self._scf_step, begin, repeatable=True, **how)
             calculation.parameters = given  # steps with a density that is kept are for the first ionic step
             found = self.surface.add(asked, calculation, ground)
             point = _agreed(replace(found, pulay=self._pulay(calculation, ground)), calculation.runtime)
@@ -79,6 +88,24 @@ class IonicLoop:
             active.saver.vibrations = vibration_record(self.mover)
             active.note(*filter(None, [_polar_words(ground.state)]))
         return active.finish(ground, report)
+
+    def _on(self, calculation: Calculation) -> Calculation:
+        """All points from here on as this one, which may have fewer operations than the start."""
+        active = self.active
+        if calculation is not active.calculation:
+            active.calculation = active.saver.calculation = calculation
+            self.surface = DensityFunctionalSurface(calculation, self.motion.prediction, lambda _: calculation.kpoints)
+        return calculation
+
+    def _require_symmetry(self, asked: Arrangement) -> None:
+        """Only operations that the atoms have kept, where a run goes on whose electrons had fewer than its start."""
+        first, structure = self.active.calculation, self.surface.structure_at(asked)
+        symmetry = first.kpoints.symmetry
+        if self.resumed is None or deviation(symmetry, structure) <= ASYMMETRY:
+            return
+        each_o = np.eye(symmetry.order, dtype=bool)
+        keep_o = np.array([deviation(subgroup(symmetry, one_o), structure) <= ASYMMETRY for one_o in each_o])
+        self._on(first.at_points(under(first.kpoints, subgroup(symmetry, keep_o))))
 
     def _pulay(self, calculation: Calculation, ground: GroundState) -> float | None:
         """The Pulay pressure, eV/Å³, if the mover wants to know it."""

@@ -238,6 +238,8 @@ class Saver:
         writers |= self._band_files(state, observables, record)
         with self._writing:
             written, self.unwritten = self._put(writers)
+            if finished and "WAVECAR" not in written:
+                self.folder.leave_empty_wavecar()
             if self.unwritten and (words := self.folder.move_if_vanished()):
                 self.moved = (*self.moved, words)
                 written, self.unwritten = self._put(writers)

@@ -1,6 +1,5 @@
 """One calculation of a series: from the state of its neighbour where that works, else from atoms."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -17,7 +16,8 @@ from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.running.report import RunResult
 from eigenwerk.dft.running.run import run_inputs
 from eigenwerk.dft.scf.state import State
-from eigenwerk.errors import EigenwerkError
+from eigenwerk.errors import EigenwerkError, InputError
+from eigenwerk.io.bounded import read_json
 from eigenwerk.parallel.launch.environment import wished_threads
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import EV_PER_ANGSTROM3_GPA
@@ -96,12 +96,12 @@ def finished_points(path: Path) -> dict[str, Point]:
     None of a document of a whole series, and of what is no such document: a series then begins from its first point.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
         if not document["interrupted"]:
             return {}
         rows = document["points"] if "points" in document else [r for s in document["series"] for r in s["settings"]]
         points = [Point.of_dict(row) for row in rows]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (InputError, ValueError, LookupError, TypeError, AttributeError):
         return {}
     return {point.inputs: point for point in points if point.converged and point.inputs}
 

@@ -108,10 +108,10 @@ HYBRID = (
     Tag("PRECFOCK", "word", "Normal", "", EXACT, "honoured",
         "Sphere of waves of pair densities, times that of the orbitals: 1 (Low), 1.25 (Fast), 1.5 (Normal), 2 "
         "(Accurate), on the smallest grid that holds it, whatever PREC.",
-        remedy="Set PRECFOCK = Fast, Normal or Accurate, or remove the line.",
+        remedy="Set PRECFOCK = Fast, Normal or Accurate, or remove the line.", first_letters="LFNAMS",
         choices=(TagValue("Low"), TagValue("Fast"), TagValue("Normal"), TagValue("Accurate"),
                  TagValue("Medium", note="an old setting of VASP: as Normal"),
-                 TagValue("Single", "refused", "pairs in single precision are not chosen by PRECFOCK"))),
+                 TagValue("Single", note="a setting of VASP for grids like those of PREC = Single: as Normal"))),
     *group(
         EXACT, "inert", "products of orbitals have all the moments that the data sets give them",
         ("LMAXFOCK", "int", 4, "", "Largest l of the exchange augmentation."),
