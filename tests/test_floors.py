@@ -21,6 +21,7 @@ FLOORS = {
     "errors": 0,
     "arrays": 0,
     "packed": 0,
+    "shown": 0,
     "lattice_reduction": 0,
     "functionals": 1,
     "eigensolvers": 0,

@@ -16,12 +16,13 @@ import typer
 
 from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.ranks import become_rank, place_rows, ranks_to_start, run_as_ranks, started_words
+from eigenwerk.cli.saying import say
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.folder_lock import release_locks
 from eigenwerk.ncci.check_text import check_lines
 from eigenwerk.ncci.estimate import planned
 from eigenwerk.ncci.input_settings import SETTINGS
-from eigenwerk.ncci.inputs import Case, read_cases
+from eigenwerk.ncci.inputs import Case, number_text, read_cases
 from eigenwerk.ncci.ranks.scheme import AUTO, SCHEME_USAGES, scheme_named
 from eigenwerk.ncci.refusal import refuse_what_does_not_fit
 from eigenwerk.ncci.results.convergence import Curve, over_nmax
@@ -191,7 +192,7 @@ def _solve(
             return run_series(cases, folder, runtime=team.runtime, report=report, say=view.say)
     except KeyboardInterrupt as error:
         if launch.rank == 0:
-            typer.echo(_stopped_words(folder), err=True)
+            say(_stopped_words(folder), err=True)
         raise typer.Exit(128 + (stop or signal.SIGINT)) from error
 
 
@@ -221,10 +222,10 @@ def _stopped_words(folder: Path) -> str:
 def _show(series: list[Levels], folder: Path, quiet: bool) -> None:
     """The levels, and where they are; ConvergenceError where states did not converge."""
     for levels in series:
-        typer.echo("\n".join(["", *levels_lines(levels)]))
+        say("\n".join(["", *levels_lines(levels)]))
     _echo_series(series)
     if not quiet:
-        typer.echo(f"\nFiles: {folder}")
+        say(f"\nFiles: {folder}")
     if not all(levels.converged for levels in series):
         worst = max(float(levels.residual_n.max()) for levels in series)
         raise ConvergenceError(
@@ -247,17 +248,17 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> No
     refusals = []
     cases, note = with_usual_states(read_cases(case))
     if note:
-        typer.echo(f"{note}\n")
+        say(f"{note}\n")
     for each in cases:
         device, shares = ("cpu", ()) if gpu_gb is None else ("cuda", (MemoryShare(1e9 * gpu_gb),))
         try:
             problem = source_of(each).problem(each)
             if len(problem.space.orbitals_p) > MANY_ORBITALS and sys.stderr.isatty():
-                typer.echo(f"counting the nonzeros of {each.title} ...", err=True)
+                say(f"counting the nonzeros of {each.title} ...", err=True)
             estimated, memory, backend = planned(each, problem, device, shares, ranks)
-            typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
+            say("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
             if device == "cpu" and each.solver.device.startswith("cuda"):
-                typer.echo(
+                say(
                     f'  judged as on processors of this machine; device = "{each.solver.device}" in the file wants a '
                     "GPU: --gpu-gb GB judges by one\n"
                 )
@@ -274,7 +275,7 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> No
 def levels(results: Results) -> None:
     """Show the levels of finished runs; of a series also the convergence with Nmax."""
     series = _read(results)
-    typer.echo("\n\n".join("\n".join(levels_lines(each)) for each in series))
+    say("\n\n".join("\n".join(levels_lines(each)) for each in series))
     _echo_series(series)
 
 
@@ -293,7 +294,7 @@ def plot(results: Results, plot: Plot = Path("levels.png"), convergence: bool = 
         (draw_convergence if convergence else draw_levels)(plot, series)
     except ImportError as error:
         raise InputError(f"No picture: {error}. Install matplotlib.") from error
-    typer.echo(f"Picture: {plot}")
+    say(f"Picture: {plot}")
 
 
 @app.command()
@@ -302,10 +303,10 @@ def keys() -> None:
     table = None
     for setting in SETTINGS:
         if setting.table != table:
-            typer.echo(f"\n[{setting.table}]" if setting.table else "Above all tables:")
+            say(f"\n[{setting.table}]" if setting.table else "Above all tables:")
             table = setting.table
         default = "" if setting.default is None else f"; default {_shown(setting.default)}"
-        typer.echo(f"  {setting.key:<19s} {setting.help} ({setting.kind}{default})")
+        say(f"  {setting.key:<19s} {setting.help} ({setting.kind}{default})")
 
 
 def _shown(value: object) -> str:
@@ -336,23 +337,23 @@ def _echo_series(series: list[Levels]) -> None:
     """Lowest energies over Nmax with their limit, or why there is none, and excited levels, where there are several."""
     if len(series) < 2 or any(each.about["Nmax"] is None for each in series):
         return
-    typer.echo("\nThe lowest level at the largest Nmax, followed through Nmax (MeV)")
+    say("\nThe lowest level at the largest Nmax, followed through Nmax (MeV)")
     for curve in over_nmax(series):
         limit = curve.limit()
         end = f"  limit {limit.energy:.3f} +- {limit.spread:.3f}" if isinstance(limit, Limit) else ""
-        typer.echo(f"  {_name(curve)}  {_points(curve.points)}{end}")
+        say(f"  {_name(curve)}  {_points(curve.points)}{end}")
         if not isinstance(limit, Limit) and len(curve.points) > 1:
-            typer.echo(f"    no limit: {limit}")
+            say(f"    no limit: {limit}")
     levels = [curve for curve in over_nmax(series, excited=True) if len(curve.points) > 1]
     if len(levels) > len({(curve.apart, curve.fixed) for curve in levels}):
-        typer.echo("\nLevels over Nmax (MeV), followed by J, parity and overlap")
+        say("\nLevels over Nmax (MeV), followed by J, parity and overlap")
         for curve in levels:
             doubt = "" if curve.by_overlap else "  (without overlaps: by its number among those of this J)"
-            typer.echo(f"  {_name(curve)}  {curve.level:>8s}  {_points(curve.points)}{doubt}")
+            say(f"  {_name(curve)}  {curve.level:>8s}  {_points(curve.points)}{doubt}")
 
 
 def _name(curve: Curve) -> str:
-    return ", ".join([*curve.apart, f"hbar-omega {curve.fixed:g}"])
+    return ", ".join([*curve.apart, f"hbar-omega {number_text(curve.fixed)}"])
 
 
 def _points(points: Iterable[tuple[float, float]]) -> str:
@@ -369,7 +370,7 @@ class _Progress:
         """A line of its own."""
         if not self.quiet:
             self._end()
-            typer.echo(line)
+            say(line)
 
     def report(self, step: "SolverProgress") -> None:
         """Where the solver is; on a terminal after every step, else every ten seconds."""
@@ -380,10 +381,10 @@ class _Progress:
         energies = " ".join(f"{energy:.4f}" for energy in step.energies[:3])
         residual = f"residual {step.residual:.1e}" if isfinite(step.residual) else "residual not known yet"
         line = f"  products {step.products:5d}  E {energies}  {residual}  {step.seconds:.0f} s"
-        typer.echo(("\r" if terminal else "") + f"{line:<78s}", nl=not terminal)
+        say(f"{line:<78s}", nl=not terminal, over=terminal)
         self.moving = terminal
 
     def _end(self) -> None:
         if self.moving:
-            typer.echo("")
+            say("")
             self.moving = False

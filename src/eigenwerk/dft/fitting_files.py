@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from eigenwerk.dft.basis.grids import fine_room
 from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.poscar import runs_of
@@ -28,12 +29,12 @@ _REMEDY = "or set ICHARG = 2 to start from atoms."
 
 
 def require_fitting(
-    head: VolumetricHead, structure: Structure, fine: tuple[int, int, int], checksums: Mapping[str, str],
-    name: str = "CHGCAR",
-) -> None:  # fmt: skip
-    """Raise InputError if a file is one of another cell, of other atoms or PAW data, or on a coarser grid.
+    head: VolumetricHead, structure: Structure, cutoff: float, checksums: Mapping[str, str], name: str = "CHGCAR"
+) -> None:
+    """Raise InputError if a file is one of another cell, of other atoms or PAW data, or its grid is too coarse.
 
-    fine: points of the density grid, which depends on ISYM, too; checksums: md5 of the PAW data by element.
+    cutoff: of the plane waves, hartree: a grid must hold the compensation charges that go with it (`fine_room`), which
+    reach farther than the density; checksums: md5 of the PAW data by element.
     """
     lattice_cv = structure.lattice_cv * BOHR_ANGSTROM
     difference = np.abs(head.poscar.lattice_cv - lattice_cv).max()
@@ -50,12 +51,12 @@ def require_fitting(
         )
         raise InputError(f"{name}: has the atoms {there}, POSCAR has {here} (the order counts). Give the file of these "
                          f"atoms, {_REMEDY}")  # fmt: skip
-    if any(there < here for there, here in zip(head.size_c, fine, strict=True)):
-        there, here = (" x ".join(map(str, size_c)) for size_c in (head.size_c, fine))
-        tags = ", ".join(f"{tag} = {size}" for tag, size in zip(("NGXF", "NGYF", "NGZF"), head.size_c, strict=True))
+    least = fine_room(structure, cutoff)
+    if any(there < here for there, here in zip(head.size_c, least, strict=True)):
+        there, here = (" x ".join(map(str, size_c)) for size_c in (head.size_c, least))
         raise InputError(
-            f"{name}: its grid has {there} points, that of this run {here}. Set ENCUT and PREC as they were, "
-            f"or {tags}, {_REMEDY}"
+            f"{name}: its grid has {there} points, and ENCUT of this run needs at least {here}. Set ENCUT as it was, "
+            f"{_REMEDY}"
         )
     for symbol, digits in checksums.items():
         found = head.data_sets.get(symbol)

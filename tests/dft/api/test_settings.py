@@ -80,7 +80,7 @@ def test_kpoints_may_be_a_mesh_points_or_a_text():
         ({"system": "a\nNELM = 1"}, "no value is empty, or has a character"),
         ({"nelm": None, "sigma": 1j}, "a complex is no value"),
         ({"ldauu": {"Ni": 4}}, "ldauu names Ni, but the structure has Fe, O"),
-        ({"magmom": [1, 2, 3]}, "there are 3 moments for 2 atoms"),
+        ({"magmom": [1]}, "there are 1 moments for 2 atoms"),
         ({"kpts": (2, 2)}, "three whole numbers"),
         ({"kpts": (2, 2, 2), "kspacing": 0.3}, "both given"),
         ({"kpts": "mesh\n0\nGamma\n0 1 1\n"}, "kpts: "),
@@ -90,3 +90,11 @@ def test_kpoints_may_be_a_mesh_points_or_a_text():
 def test_errors_name_the_keyword(settings, words):
     with pytest.raises(InputError, match=words):
         inputs(**settings)
+
+
+def test_a_fixed_moment_switches_spin_on():
+    held = inputs(nupdown=4)
+    assert (held.parameters.spins, held.parameters.fixed_moment) == (2, 4.0)
+    assert held.structure.magmom_a.tolist() == [2.0, 2.0]
+    assert inputs(nupdown=-1).parameters.spins == 1
+    assert inputs(nupdown=4, ispin=1).parameters.spins == 1

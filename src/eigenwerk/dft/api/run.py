@@ -26,7 +26,7 @@ from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.running.run import run_inputs
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import ensure_writable
+from eigenwerk.io.atomic_write import ensure_writable, write_text
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import find_launch, wished_threads
@@ -66,8 +66,8 @@ def run(
     where atoms move its constraints, velocities and masses; a constraint that cannot be kept is an error.
     settings: the tags of INCAR as keywords in lower case, with the same meanings, units and defaults
     (docs/formats/incar.md); mappings by element for tags with a value for each species: setups={"Fe": "v1"}.
-    magmom without ispin means ispin=2.  kpts: a mesh (4, 4, 4), centred at Gamma unless gamma=False; or points; or the
-    text of a KPOINTS file; or leave it out for kspacing.  bands: a path, "auto" or "G X L".
+    magmom or nupdown without ispin means ispin=2.  kpts: a mesh (4, 4, 4), centred at Gamma unless gamma=False; or
+    points; or the text of a KPOINTS file; or leave it out for kspacing.  bands: a path, "auto" or "G X L".
     folder: where all files of `eigenwerk run` go, and INCAR, POSCAR and KPOINTS; without it nothing is written.
     start: a result for the same atoms to go on from.  device: auto, cpu, cuda or cuda:0; threads: of the processor.
     on_step: called after each step of self-consistency.
@@ -117,7 +117,7 @@ def solve(
     inputs.raise_on_errors()
     if folder is not None:
         for name, text in inputs.texts.text.items():
-            (place / name).write_text(text, encoding="utf-8")
+            write_text(place / name, text)
     with init_ranks(launch, lambda: StartRequest(DeviceRequest(device))) as team:
         found = run_inputs(
             inputs, in_memory=folder is None, on_step=on_step, threads=threads or _threads(inputs),

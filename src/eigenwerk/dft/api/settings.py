@@ -53,7 +53,7 @@ def inputs_of(
     given = {name.lower(): value for name, value in settings.items() if value is not None}
     if structure.moments is not None and "magmom" not in given and given.get("ispin", 2) == 2:
         given["magmom"] = list(structure.moments)
-    if "magmom" in given:
+    if "magmom" in given or _fixes_moment(given.get("nupdown")):
         given.setdefault("ispin", 2)
     if structure.mass_a is not None and "pomass" not in given and "nsw" in given:
         poscar, given["pomass"] = _by_mass(poscar, structure.mass_a)
@@ -75,6 +75,11 @@ def inputs_of(
         inputs, problems=tuple(problems),
         settings=tuple(_with_keyword(setting) for setting in inputs.settings),
     )  # fmt: skip
+
+
+def _fixes_moment(nupdown: Any) -> bool:
+    """Whether a value of NUPDOWN asks for two channels; what is no number is judged by its row of the table."""
+    return isinstance(nupdown, int | float | np.integer | np.floating) and float(nupdown) >= 0
 
 
 def _by_mass(poscar: Poscar, mass_a: np.ndarray) -> tuple[Poscar, list[float]]:

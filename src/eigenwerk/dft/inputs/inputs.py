@@ -24,7 +24,6 @@ from eigenwerk.dft.inputs.bands import BandRequest
 from eigenwerk.dft.inputs.checks import check_constraints
 from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.inputs.restart import (
     CHARGE_FILE,
@@ -34,7 +33,7 @@ from eigenwerk.dft.inputs.restart import (
     choose_restart,
     without_waves,
 )
-from eigenwerk.dft.inputs.settings import Computed, Setting, number, settings_in_force
+from eigenwerk.dft.inputs.settings import Computed, Setting, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.parameters import USER_TAGS, Parameters, changed_tags
 from eigenwerk.dft.plan.job_size import JobSize
@@ -58,8 +57,8 @@ class InputParts:
     """The parts of a calculation; None where the input does not allow to make them.
 
     structure: in bohr, exactly symmetric under the operations found within SYMPREC (poscar has it as given);
-    symmetry: of the structure (kpoints.symmetry: those operations that the k-points allow); size: what the cost
-    depends on; memory: of one process on a processor; images: of a path, both end points among them.
+    symmetry: of the structure, also that of kpoints; size: what the cost depends on; memory: of one process on a
+    processor; images: of a path, both end points among them.
     """
 
     poscar: Poscar | None = None
@@ -196,14 +195,6 @@ class Inputs:
         """Files of the PAW data by element."""
         return {symbol: data.path for symbol, data in self.data.items()}
 
-    def kpoints_under(self, symmetry: Symmetry) -> KPoints:
-        """The k-points that fewer operations leave, with the same mesh, list or spacing."""
-        if self.kpoints_file is not None:
-            found = kpoints_of_file(self.kpoints_file, self.poscar, self.structure, symmetry)
-            return self_consistent(found, self.kpoints_file)[0]
-        spacing, centred = number(self.incar, "KSPACING"), bool(self.incar.get("KGAMMA"))
-        return kpoints_of_spacing(spacing, centred, self.structure, symmetry)
-
     def with_points(self, kpoints: KPoints) -> "Inputs":
         """The same with k-points that were found otherwise."""
         return replace(self, parts=replace(self.parts, kpoints=kpoints))
@@ -256,9 +247,9 @@ def read_inputs(
             if why := misfit_of_waves(read_wavecar(restart.file), draft.kpoints.point_kc):
                 restart, computed = without_waves(usable, places, why, findings)
                 draft.computed |= computed
-    if restart.file is not None and restart.file.name == CHARGE_FILE and draft.structure and draft.grids:
+    if restart.file is not None and restart.file.name == CHARGE_FILE and draft.structure and draft.cutoff:
         with findings.collecting(CHARGE_FILE):
-            check_charge_file(restart, draft.structure, draft.grids.fine, draft.datasets, findings)
+            check_charge_file(restart, draft.structure, draft.cutoff, draft.datasets, findings)
     return _inputs(folder, texts, incar, usable, kpoints_file, draft.computed, restart, findings, draft, images)
 
 

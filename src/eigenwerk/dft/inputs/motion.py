@@ -11,6 +11,7 @@ from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.settings import Computed, number, whole
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.isotopes import isotope_masses
 from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.problem import Problem
@@ -35,11 +36,11 @@ PREDICTIONS = {0: NONE, 1: ATOMS, 2: SECOND, 3: FIT}
 
 OF_DYNAMICS = tuple(tag.name for tag in DYNAMICS_TAGS if tag.status == "honoured")
 OF_BAND, OF_DIMER = (tuple(tag.name for tag in tags) for tags in (BAND_TAGS, DIMER_TAGS))
-OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS", "PSTRESS", "POMASS", *OF_DYNAMICS,
-             *OF_BAND, *OF_DIMER)  # fmt: skip
+OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS", "PSTRESS", "PULAY_CORRECTION",
+             "POMASS", *OF_DYNAMICS, *OF_BAND, *OF_DIMER)  # fmt: skip
 """Tags that are in force where ions move."""
 
-OF_RELAXATION = ("NFREE", "LATTICE_CONSTRAINTS", "PSTRESS")
+OF_RELAXATION = ("NFREE", "LATTICE_CONSTRAINTS", "PSTRESS", "PULAY_CORRECTION")
 """Tags of moving cells, and of memories, that no search for a saddle point has."""
 
 SearchSettings = RelaxationSettings | DynamicsSettings | VibrationSettings | BandSettings | DimerSettings
@@ -79,6 +80,11 @@ class MotionRequest:
     species_a: np.ndarray
     direction_av: np.ndarray | None = None
     lattice_velocity_cv: np.ndarray | None = None
+
+    @property
+    def follows_basis(self) -> bool:
+        """Whether the cell may change, and follows the stress at fixed plane waves."""
+        return self.moves_cell and not (isinstance(self.settings, RelaxationSettings) and self.settings.pulay)
 
     @property
     def moves_cell(self) -> bool:
@@ -226,16 +232,19 @@ def _computed(incar: Incar, kind: str) -> Iterator[tuple[str, Computed]]:
     if kind != RELAXATION:
         yield "EDIFFG", Computed(None)
         yield "LATTICE_CONSTRAINTS", Computed(None)
+        yield "PULAY_CORRECTION", Computed(None)
     if kind == DYNAMICS and "ISYM" not in incar.values:
         yield "ISYM", Computed(0, "of dynamics")
 
 
 def masses(incar: Incar, poscar: Poscar) -> np.ndarray:
-    """Of the atoms, amu: POMASS, else standard weights."""
+    """Of the atoms, amu: POMASS, else standard weights, and those of isotopes (D, T)."""
     given = incar.values.get("POMASS")
     if isinstance(given, tuple) and len(given) == len(poscar.species_runs):
         return np.array([float(given[species]) for species in _species(poscar)])
-    return np.array([MASSES[symbol] for symbol in poscar.symbols])
+    own = isotope_masses(poscar.species_runs, poscar.suffixes)
+    runs = zip(own, poscar.species_runs, strict=True)
+    return np.array([mass or MASSES[symbol] for mass, (symbol, count) in runs for _ in range(count)])
 
 
 def _check_masses(incar: Incar, poscar: Poscar, findings: Findings) -> None:
@@ -290,6 +299,7 @@ def _relaxation(incar: Incar) -> RelaxationSettings:
         isif=isif if isinstance(isif, int) else 2,
         force_tolerance=-float(limit) if limit < 0 else None, energy_tolerance=float(limit) if limit > 0 else None,
         pressure=number(incar, "PSTRESS") / (10 * EV_PER_ANGSTROM3_GPA), lattice_free=free_c,  # type: ignore[arg-type]
+        pulay=bool(incar.get("PULAY_CORRECTION")),
         potim=float(incar.values.get("POTIM", 0.5)),  # type: ignore[arg-type]
         nfree=nfree if isinstance(nfree, int) else None, smass=smass if isinstance(smass, float) else None,
     )  # fmt: skip

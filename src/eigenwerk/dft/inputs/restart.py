@@ -160,17 +160,17 @@ def _origin(incar: Incar, tag: str, value: int) -> str:
 
 
 def check_charge_file(
-    restart: Restart, structure: Structure, fine: tuple[int, int, int], datasets: Mapping[str, DataSet],
+    restart: Restart, structure: Structure, cutoff: float, datasets: Mapping[str, DataSet],
     findings: Findings,
 ) -> None:  # fmt: skip
     """Raise InputError for a file that a run would refuse; a note on one without augmentation occupancies.
 
-    fine: points of the density grid.  The values themselves are not read: `check` is quick.
+    cutoff: of the plane waves, hartree.  The values themselves are not read: `check` is quick.
     """
     assert restart.file is not None
     counts, checksums = occupancy_counts(restart.file), {s: data.header.md5 for s, data in datasets.items()}
     head = read_head(restart.file)
-    require_fitting(head, structure, fine, checksums if counts else {})
+    require_fitting(head, structure, cutoff, checksums if counts else {})
     if counts:
         channels = {symbol: [state.l for state in data.header.states] for symbol, data in datasets.items()}
         require_lmaxmix(CHARGE_FILE, channels, structure.symbols, counts)

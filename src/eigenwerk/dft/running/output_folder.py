@@ -20,11 +20,16 @@ STARTS = ("CHGCAR", "CHG", "WAVECAR")
 
 
 class OutputFolder:
-    """The folder of one run.  path: where files go now; run: its identifier; writes: whether there are any."""
+    """The folder of one run.
 
-    def __init__(self, path: str | Path, run: str = "", writes: bool = True):
+    path: where files go now; run: its identifier; writes: whether there are any; within: the folder that it is a part
+    of, and must lie in.
+    """
+
+    def __init__(self, path: str | Path, run: str = "", writes: bool = True, within: Path | None = None):
         # other folders may be the current one when it is needed
         self.path, self.run, self.writes = Path(path), run or new_run(), writes
+        self._within = within
         self._absolute = self.path.absolute()
         self._locks: list[FolderLock] = []
 
@@ -35,7 +40,7 @@ class OutputFolder:
         """
         if not self.writes:
             return ""
-        ensure_writable(self.path)
+        ensure_writable(self.path, within=self._within)
         self._locks.append(lock_folder(self.path, self.run))
         return self._locks[-1].note
 
@@ -58,7 +63,7 @@ class OutputFolder:
         for place in (self._anew, self._here, self._at_home, self._temporary):
             with suppress(OSError, InputError, RuntimeError):
                 self.path = place()
-                self._absolute = self.path.absolute()
+                self._absolute, self._within = self.path.absolute(), None
                 self.take()
                 where = "made anew" if self._absolute == gone.absolute() else f"{self.path} takes its place"
                 return f"the output folder {gone} has vanished during the run; {where}"

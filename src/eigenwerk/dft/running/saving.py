@@ -210,7 +210,7 @@ class Saver:
                 self.inputs, record, [level * HARTREE_EV for level in state.occupations.fermi_level_s],
                 doubts_about(
                     record.last, self.inputs.parameters, state.occupations.warnings,
-                    self.inputs.motion is not None and self.inputs.motion.moves_cell,
+                    self.inputs.motion is not None and self.inputs.motion.follows_basis,
                 ),
                 self.notes, self.advice,
                 finished and state.converged and self.arrived and "BANDS NOT" not in status,

@@ -78,7 +78,7 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
     atoms, name, datasets = calculation.atoms, Path(path).name, calculation.datasets
     checksums = {symbol: data.md5 for symbol, data in datasets.items()}
     bare = not any(block.occupancies for block in file.blocks)
-    require_fitting(head, calculation.structure, calculation.basis.grids.fine, {} if bare else checksums, name)
+    require_fitting(head, calculation.structure, calculation.basis.cutoff, {} if bare else checksums, name)
     basis, notes = atoms.basis, []
     needed = max(highest(species.setup) for species in atoms.layout.species)
     largest = needed if bare else _largest(name, file, atoms)
@@ -96,8 +96,8 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
         occupancy_sx = torch.stack([uncoupled(atoms, block.occupancies, largest) for block in file.blocks])
     whole_sg = _waves(value_sR, basis) / basis.volume
     if head.size_c != basis.grids.fine:
-        finer = " x ".join(map(str, head.size_c))
-        notes.append(f"{name} has a finer grid ({finer}); its waves within the cutoff count")
+        other = " x ".join(map(str, head.size_c))
+        notes.append(f"{name} has another grid ({other}); its waves within the cutoff count")
     total = Density.of(whole_sg - atoms.valence_compensation(occupancy_sx), occupancy_sx)
     spin = COLLINEAR if len(file.blocks) == 2 else UNPOLARISED
     density = total.map(spin.channels_of)
@@ -123,7 +123,7 @@ def _of_atoms(calculation: Calculation, components: int) -> torch.Tensor:
 
 
 def _waves(value_sR: torch.Tensor, basis: PlaneWaveBasis) -> torch.Tensor:
-    """Coefficients of the waves of a density, (s, g), from its values on the grid of the basis or a finer one."""
+    """Coefficients of the waves of a density, (s, g), from its values on a grid that holds them."""
     if value_sR.shape[1:] == torch.Size(basis.grids.fine):
         return basis.fine_map.from_grid(value_sR, basis.density_count)
     coeff_sR = torch.fft.rfftn(value_sR, dim=(-3, -2, -1), norm="forward")

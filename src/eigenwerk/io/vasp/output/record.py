@@ -248,9 +248,11 @@ class IonicStep:
 class FinalRecord:
     """The electrons of the last ionic step, and how the run ended.
 
-    fermi_level in eV; eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1 per state of one spin, also without
-    spin polarisation.  status: one sentence for people.  `dos` is needed because readers find the Fermi level in that
-    block only.  vacuum: of a slab, or None.  projections: on atoms, or None; with them the density of states has parts.
+    fermi_level in eV; separate_levels: those of both spins where none lies between filled and empty states of both (a
+    moment that is held); fermi_level is then the higher one.  eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1
+    per state of one spin, also without spin polarisation.  status: one sentence for people.  `dos` is needed because
+    readers find the Fermi level in that block only.  vacuum: of a slab, or None.  projections: on atoms, or None; with
+    them the density of states has parts.
     core_potentials: or None.  charged: of a cell with a net charge, or None.
     dipole: moment by axis (from 0), from negative to positive charge, electrons times Angstrom, or None where no
     correction was asked for.
@@ -266,6 +268,7 @@ class FinalRecord:
     projections: ProjectionRecord | None = None
     dipole: Mapping[int, float] | None = None
     charged: ChargedCell | None = None
+    separate_levels: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,10 @@ def eigenvalues(record: RunRecord) -> Iterator[str]:
         yield from _charged(final.charged)
     if final.core_potentials is not None:
         yield from _core_potentials(final.core_potentials)
-    yield f"\n E-fermi : {final.fermi_level:15.8f}\n\n"
+    yield f"\n E-fermi : {final.fermi_level:15.8f}\n"
+    if final.separate_levels:
+        yield "  of both spins, no level separates both : {:15.8f} {:15.8f}\n".format(*final.separate_levels)
+    yield "\n"
     polarised = len(final.eig_skn) == 2
     for s, (eig_kn, occ_kn) in enumerate(zip(final.eig_skn, final.occ_skn, strict=True), start=1):
         yield f"\n spin component {s}\n" if polarised else ""
