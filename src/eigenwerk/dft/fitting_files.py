@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from eigenwerk.dft.basis.grids import fine_room
-from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.poscar import runs_of
 from eigenwerk.io.vasp.volumetric import VolumetricHead
@@ -15,6 +15,9 @@ from eigenwerk.units import BOHR_ANGSTROM
 
 SAME_CELL = 1e-4
 """Largest difference of lattice vectors (Å): files of other programs have six decimals."""
+
+SAME_PLACE = 1e-5 / BOHR_ANGSTROM
+"""Atoms of a file that are nearer to those of the run have not moved, bohr: six decimals are usual."""
 
 SAME_POINT = 1e-6
 """Largest difference of fractional coordinates of one and the same k-point."""
@@ -121,6 +124,23 @@ def without_occupancies(name: str, kept: bool) -> str:
             "whole run."
         )
     return f"{name} has no augmentation occupancies: those of superposed atoms take their place"
+
+
+def moved_by(head: VolumetricHead, structure: Structure) -> float:
+    """How far the atoms of a file are from those of a calculation in the same cell, bohr; the largest distance."""
+    step_av = shortest(head.poscar.scaled_ac - structure.scaled_ac) @ structure.lattice_cv
+    return float(np.linalg.norm(step_av, axis=1).max())
+
+
+def require_kept(name: str, distance: float, *others: str) -> None:
+    """Raise InputError unless a density can be kept as it is; distance: of the atoms; others: what else is wrong."""
+    away = f"its atoms are elsewhere (by up to {distance * BOHR_ANGSTROM:.4f} Å)" if distance > SAME_PLACE else ""
+    wrong = list(filter(None, [away, *others]))
+    if wrong:
+        raise InputError(
+            f"{name}: this density cannot be kept: {'; '.join(wrong)}. Use the structure and tags of the run that made "
+            "it, or make the ground state anew with ICHARG = 2."
+        )
 
 
 def misfit_of_waves(file: Wavecar, point_kc: np.ndarray) -> str:

@@ -1,6 +1,7 @@
 """What a folder becomes: values, defaults, units and where each setting comes from."""
 
 import shutil
+from dataclasses import replace
 from math import ceil, sqrt
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.default_bands import Filling, default_bands, fewest_bands
+from eigenwerk.dft.fitting_files import occupancy_count
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.output.volumetric import write_fields
@@ -428,7 +430,17 @@ def test_check_says_of_a_chgcar_what_the_run_says(shared_dir, tmp_path):
     (tmp_path / "INCAR").write_text(text.format(11))
     (error,) = texts(read_inputs(tmp_path), "error")
     assert "no augmentation occupancies" in error and "Set ICHARG = 1" in error
+    poscar = replace(poscar, scaled_ac=np.array([[0] * 3, [0.25, 0.25, 0.251]]))
+    data = read_inputs(tmp_path).data["Si"].header
+    number = np.zeros(occupancy_count([state.l for state in data.states], 4))
+    marked = Volumetric((GridBlock(np.full((40, 40, 40), 8.0), (number, number)),), {"Si": data.md5})
+    write_fields(tmp_path / "CHGCAR", poscar, marked)
+    (error,) = texts(read_inputs(tmp_path), "error")
+    assert "its atoms are elsewhere (by up to 0.0038 Å)" in error
     (tmp_path / "INCAR").write_text(text.format(1))
+    assert not read_inputs(tmp_path).errors
+    bare = Volumetric((GridBlock(np.full((40, 40, 40), 8.0)),), {})
+    write_fields(tmp_path / "CHGCAR", poscar, bare)
     inputs = read_inputs(tmp_path)
     assert not inputs.errors and inputs.restart == "density"
     assert any("no augmentation occupancies: those of superposed atoms" in note for note in texts(inputs, "note"))

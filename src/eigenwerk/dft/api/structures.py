@@ -130,7 +130,7 @@ def _site_rows(sites: Any, name: str, usual: Any, kind: type) -> np.ndarray | No
     if rows is None or all(row is None for row in rows):
         return None
     try:
-        array = np.array([[usual] * 3 if row is None else list(row) for row in rows], dtype=kind)
+        array: np.ndarray = np.array([[usual] * 3 if row is None else list(row) for row in rows], dtype=kind)
     except (TypeError, ValueError) as error:
         raise InputError(f"site_properties['{name}']: {error}. Give three values for each site.") from error
     if array.shape != (len(rows), 3):

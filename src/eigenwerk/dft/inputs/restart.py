@@ -11,7 +11,7 @@ from pathlib import Path
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.dataset import DataSet
-from eigenwerk.dft.fitting_files import require_fitting, require_lmaxmix, without_occupancies
+from eigenwerk.dft.fitting_files import moved_by, require_fitting, require_kept, require_lmaxmix, without_occupancies
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import DEFAULT, Computed, line_of
 from eigenwerk.io.run_stamp import stamp_of
@@ -169,9 +169,12 @@ def check_charge_file(
     """
     assert restart.file is not None
     counts, checksums = occupancy_counts(restart.file), {s: data.header.md5 for s, data in datasets.items()}
-    require_fitting(read_head(restart.file), structure, cutoff, checksums if counts else {})
+    head = read_head(restart.file)
+    require_fitting(head, structure, cutoff, checksums if counts else {})
     if counts:
         channels = {symbol: [state.l for state in data.header.states] for symbol, data in datasets.items()}
         require_lmaxmix(CHARGE_FILE, channels, structure.symbols, counts)
     else:
         findings.note(CHARGE_FILE, without_occupancies(CHARGE_FILE, restart.fixed).removeprefix(f"{CHARGE_FILE} "))
+    if restart.fixed:
+        require_kept(CHARGE_FILE, moved_by(head, structure))

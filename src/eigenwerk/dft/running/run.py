@@ -99,7 +99,7 @@ def run_inputs(
             datasets = read_datasets(inputs, runtime, latest)
             calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
             if isinstance(start, Follower):
-                calculation = start.on_kept_waves(calculation, inputs.symmetry, inputs.kpoints_under)
+                calculation = start.on_kept_waves(calculation)
                 inputs = inputs.with_points(calculation.kpoints)
             saver = Saver(inputs, calculation, folder, save_every)
             work = ActiveRun(inputs, calculation, saver, rules, on_step, on_note, protect)

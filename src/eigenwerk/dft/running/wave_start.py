@@ -36,7 +36,7 @@ def wave_start(path: str | Path, calculation: Calculation) -> StartingPoint | No
     basis = atoms.basis
     if misfit := misfit_of_waves(file, basis.kpoints.point_kc):
         raise InputError(f"{path}: {misfit}. Set ISTART = 0 to start from atoms.")
-    spins, channels, notes = len(file.eig_skn), basis.spin.channels, ()
+    spins, channels, notes = len(file.eig_skn), basis.spin.channels, tuple[str, ...]()
     if spins != channels:
         both = "both spins begin with its orbitals" if channels > spins else "its first spin serves"
         notes = (f"ISPIN was {spins}, now it is {channels}: {both}",)

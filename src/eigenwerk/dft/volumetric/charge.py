@@ -15,21 +15,24 @@ import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.crystal.structure import Structure, shortest
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, electrons_of, moment_per_atom, moved
-from eigenwerk.dft.fitting_files import require_fitting, require_lmaxmix, without_occupancies
+from eigenwerk.dft.fitting_files import (
+    SAME_PLACE,
+    moved_by,
+    require_fitting,
+    require_kept,
+    require_lmaxmix,
+    without_occupancies,
+)
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.carried import with_electrons
 from eigenwerk.dft.scf.state import StartingPoint
 from eigenwerk.dft.spin import COLLINEAR, UNPOLARISED
 from eigenwerk.dft.volumetric.occupancies import coupled, highest, uncoupled
-from eigenwerk.errors import InputError
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric, read_volumetric
 from eigenwerk.units import BOHR_ANGSTROM
-
-SAME_PLACE = 1e-5 / BOHR_ANGSTROM
-"""Atoms of a file that are nearer to those of the run have not moved, bohr: six decimals are usual."""
 
 COUNTED = 1e-3
 """Electrons that a file may be off by its digits."""
@@ -99,7 +102,7 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
     spin = COLLINEAR if len(file.blocks) == 2 else UNPOLARISED
     density = total.map(spin.channels_of)
     old = Structure(basis.structure.lattice_cv, basis.structure.symbols, head.poscar.scaled_ac)
-    distance = np.linalg.norm(shortest(old.scaled_ac - basis.structure.scaled_ac) @ old.lattice_cv, axis=1).max()
+    distance = moved_by(head, basis.structure)
     if kept:
         magnetised = float(value_sR[1:].abs().sum()) / value_sR[0].numel()
         _require_same(name, distance, density, calculation, magnetised)
@@ -140,16 +143,11 @@ def _require_same(
     if wanted == 1 and magnetised <= UNMAGNETIC:  # a workflow that found no moment goes on without spin
         spins = 1
     electrons, needed = float(electrons_of(density, calculation.atoms).sum()), calculation.parameters.electrons
-    wrong = [
-        f"its atoms are elsewhere (by up to {distance * BOHR_ANGSTROM:.4f} Å)" if distance > SAME_PLACE else "",
+    require_kept(
+        name, distance,
         f"it was made with ISPIN = {spins}, and here ISPIN = {wanted}" if spins != wanted else "",
         f"it has {electrons:.3f} electrons, and here there are {needed:g}" if abs(electrons - needed) > COUNTED else "",
-    ]
-    if any(wrong):
-        raise InputError(
-            f"{name}: this density cannot be kept: {'; '.join(filter(None, wrong))}. Use the structure and tags of the "
-            "run that made it, or make the ground state anew with ICHARG = 2."
-        )
+    )  # fmt: skip
 
 
 def _largest(name: str, file: Volumetric, atoms: PawAtoms) -> int:
