@@ -118,8 +118,8 @@ def _symmetry(symmetry: Document | None) -> Iterator[Line]:
     if symmetry is None:
         return
     yield _row("space group", f"{symmetry['spacegroup']}, point group {symmetry['point_group']}")
-    used = symmetry["used_operations"]
-    limited = f", {used} of them with these k-points" if used != symmetry["operations"] else ""
+    kept = symmetry["mesh_operations"]
+    limited = f", {kept} of them of the mesh of k-points" if kept != symmetry["operations"] else ""
     flips = f", {symmetry['spin_flips']} exchange the spins" if symmetry["spin_flips"] else ""
     reversal = "k and -k are the same" if symmetry["time_reversal"] else "k and -k are not the same"
     yield _row("operations", f"{symmetry['operations']}{limited}{flips}; {reversal}")

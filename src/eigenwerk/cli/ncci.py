@@ -22,7 +22,7 @@ from eigenwerk.io.folder_lock import release_locks
 from eigenwerk.ncci.check_text import check_lines
 from eigenwerk.ncci.estimate import planned
 from eigenwerk.ncci.input_settings import SETTINGS
-from eigenwerk.ncci.inputs import Case, read_cases
+from eigenwerk.ncci.inputs import Case, number_text, read_cases
 from eigenwerk.ncci.ranks.scheme import AUTO, SCHEME_USAGES, scheme_named
 from eigenwerk.ncci.refusal import refuse_what_does_not_fit
 from eigenwerk.ncci.results.convergence import Curve, over_nmax
@@ -353,7 +353,7 @@ def _echo_series(series: list[Levels]) -> None:
 
 
 def _name(curve: Curve) -> str:
-    return ", ".join([*curve.apart, f"hbar-omega {curve.fixed:g}"])
+    return ", ".join([*curve.apart, f"hbar-omega {number_text(curve.fixed)}"])
 
 
 def _points(points: Iterable[tuple[float, float]]) -> str:

@@ -141,6 +141,11 @@ class Calculation:
         other.atoms = self.atoms.at_points(other.basis)
         return other
 
+    def at_cutoff(self, cutoff: float) -> "Calculation":
+        """The same with another cutoff, hartree, on grids that it chooses; without a stress."""
+        parameters = replace(self.parameters, cutoff=cutoff, wave_grid=None, fine_grid=None, stress=False)
+        return Calculation(self.structure, self.kpoints, parameters, self.datasets, self.runtime, self.real)
+
     @cached_property
     def basis(self) -> PlaneWaveBasis:
         """Plane waves and grids."""
@@ -383,7 +388,7 @@ class Calculation:
 
     def _exchange_error(self, state: State) -> float:
         """The part of exact exchange in the error of forces."""
-        return 0.0 if state.exchange is None else force_error_of(state.exchange.excess, len(self.structure.symbols))
+        return 0.0 if state.exchange is None else force_error_of(state.exchange.expected, len(self.structure.symbols))
 
     def projections_of(
         self, atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor | None = None

@@ -50,7 +50,8 @@ LANCZOS = Group({
     "lanczos": Group({
         "projected_mm": Array("real", "r r"), "coupling_nm": Array("real", "p f"), "filled": _WHOLE, "pending": _WHOLE,
         "products": _WHOLE, "steps": _WHOLE, "restarts": _WHOLE, "eig_m": Array("real", "f"),
-        "residual_m": Array("real", "f", gaps=True),
+        "residual_m": Array("real", "f", gaps=True), "past_xm": Array("real", "x ..."), "origin": _WHOLE,
+        "sure": _WHOLE,
     }),
 })  # fmt: skip
 
@@ -212,6 +213,9 @@ class Checkpoint:
             raise TreeProblem(f"{len(names)} vectors for {small['filled']} and {small['pending']} of {saved['rows']}")
         if (sizes["p"], sizes["f"]) != (small["pending"], small["filled"]):
             raise TreeProblem("/lanczos/coupling_nm has another shape than there are vectors")
+        past_xm, origin = np.asarray(small["past_xm"]), small["origin"]
+        if past_xm.ndim != 2 or len(past_xm) % 2 or len(past_xm) < 2 + 2 * small["pending"] or origin > sizes["f"]:
+            raise TreeProblem(f"/lanczos/past_xm of shape {past_xm.shape} and origin {origin} do not fit the vectors")
         return [str(name) for name in names]
 
     def _lanczos_state(self, told: Mapping[str, Any], device: torch.device) -> LanczosState:

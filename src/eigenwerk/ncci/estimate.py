@@ -314,9 +314,16 @@ def planned(
             f"{8e-12 * MOST_STATES:g} TB: more than any machine computes, and nonzeros are not counted.{also}"
         )
     refuse_too_many(case, counts_of(problem.space, valence=problem.whole)[0], ranks)
+    if problem.space.nucleons == 1 and ranks > 1:
+        raise InputError(
+            f"{case.path}: {case.title} has one nucleon outside its core, which one rank computes at once, but there "
+            f"are {ranks}. Start one rank."
+        )
     estimated = estimate(problem, case.solver, case.states, device, ranks)
     memory = memory_of(case.solver, shares, ranks)
     backend = choose_backend(estimated, case.solver, memory)
+    if problem.space.nucleons == 1:  # there is no pair for the others to act on
+        backend = "dense"
     neutrons_only = problem.space.protons == 0
     if ranks > 1 and backend == "csb" and (neutrons_only or estimated.dimension <= FEW_STATES):
         first_d = np.array([0, estimated.dimension]) if neutrons_only else problem.basis().first_d

@@ -12,13 +12,14 @@ import torch
 from eigenwerk import __version__
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.linalg.products import Reduce
-from eigenwerk.ncci.basis.basis_pairs import basis_pairs
+from eigenwerk.ncci.basis.basis_pairs import BasisPairs, basis_pairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.estimate import Estimate, planned
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
+from eigenwerk.ncci.one_nucleon import one_nucleon_matrix, one_nucleon_states
 from eigenwerk.ncci.operators import Hamiltonian, pairs_on, sharing_of
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.common_pairs import common_pairs
@@ -30,7 +31,7 @@ from eigenwerk.ncci.results.observables import Observed, factors_of, not_compute
 from eigenwerk.ncci.results.separation import Shared, mixed, residuals, separated
 from eigenwerk.ncci.solving import Report, solve
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
-from eigenwerk.ncci.start_vectors import carried_over, start_vectors
+from eigenwerk.ncci.start_vectors import carried_over, noise_variance, start_vectors
 from eigenwerk.parallel.device_memory import memory_shares
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
@@ -108,7 +109,11 @@ def run_case(
     with span("matrix elements"):
         parts = source.parts(case, problem)
         number = np.float32 if case.solver.precision == "single" else np.float64
-        pairs = common_pairs(world, lambda: basis_pairs(basis, total(parts), number))
+        alone_bb = one_nucleon_matrix(basis, source.energies()) if basis.nucleons == 1 else None
+        if alone_bb is None:
+            pairs = common_pairs(world, lambda: basis_pairs(basis, total(parts), number))
+        else:
+            pairs = BasisPairs({}, alone_bb)
     say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
     about = _about(case, problem)
     what = about | _solver_about(case)
@@ -139,9 +144,14 @@ def run_case(
     notes = {"layout": operator.shared_about.get("layout"), "ranks": world.size}
     saved = Checkpoint(checkpoint, what, world, cuts, notes) if checkpoint is not None else None
     with span("states"), intraop_threads(None, device):  # its small problems are for few threads
-        found = solve(operator, begin_from, case.solver, case.states, saved, report)
+        if alone_bb is None:
+            block = block_size(case.solver, case.states)
+            variance = noise_variance(block, None if known is None else len(known[1]))
+            found = solve(operator, begin_from, case.solver, case.states, saved, report, variance)
+        else:
+            found = one_nucleon_states(basis, alone_bb, case.states, runtime.tensor([0]))
     solved = time.perf_counter()
-    say(f"states     {found.applications} products, {solved - built:.1f} s")
+    say(f"states     {found.applications} products, {solved - built:.1f} s{''.join(f'; {note}' for note in found.notes)}")
     solver = _solver_about(case) | {
         "backend": operator.backend,
         "products": found.applications,

@@ -16,7 +16,7 @@ from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.ncci.basis.counting import dimension
 from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.estimate import refuse_too_many
-from eigenwerk.ncci.inputs import Case
+from eigenwerk.ncci.inputs import Case, number_text
 from eigenwerk.ncci.ranks.same_input import fingerprints, refuse_different_inputs
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, start_levels, write_levels
@@ -170,7 +170,7 @@ def _read_again(case: Case, folder: Path, levels: Levels) -> CaseResult:
 
 def case_folder(case: Case) -> str:
     """The folder of one case of a series."""
-    parts = [] if case.hw is None else [f"hw{case.hw:g}"]
+    parts = [] if case.hw is None else [f"hw{number_text(case.hw)}"]
     return "_".join([*parts, *([] if case.max_excitation is None else [f"Nmax{case.max_excitation:02d}"])])
 
 

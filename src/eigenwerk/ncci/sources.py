@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
@@ -49,6 +51,10 @@ class Source(Protocol):
         """The terms of the Hamiltonian by name, in MeV."""
         ...
 
+    def energies(self) -> dict[str, np.ndarray]:
+        """One-body energies (MeV) between the orbitals of protons "p" and neutrons "n", of a nucleon that is alone."""
+        ...
+
 
 @dataclass(frozen=True)
 class NoCore:
@@ -80,6 +86,10 @@ class NoCore:
             parts[LAWSON] = case.lawson * centre_of_mass_quanta(pairs, nucleons)
         return parts
 
+    def energies(self) -> dict[str, np.ndarray]:
+        """None: a nucleus has two nucleons or more."""
+        return {}
+
 
 @dataclass(frozen=True, eq=False)
 class Valence:
@@ -94,8 +104,15 @@ class Valence:
         return valence_problem(case, self.core, found.orbitals_p, found.orbitals_n, found.hw)
 
     def parts(self, case: Case, problem: CaseSpace) -> dict[str, TwoBody]:
-        """Single-particle energies and matrix elements together, scaled with the mass where the file says so."""
+        """Single-particle energies and matrix elements together, scaled with the mass where the file says so; of one
+        nucleon alone, for which there are no pairs, see `energies`."""
+        if problem.space.nucleons == 1:
+            return {}
         return {"H": self.interaction.hamiltonian(problem.space.nucleons, case.nucleus.nucleons)}
+
+    def energies(self) -> dict[str, np.ndarray]:
+        """Those of the file, which do not scale with the mass."""
+        return {"p": self.interaction.energy_aa_p, "n": self.interaction.energy_aa_n}
 
 
 def source_of(case: Case) -> Source:

@@ -19,6 +19,7 @@ from eigenwerk.cli.saying import say
 from eigenwerk.cli.series.words import take_folder
 from eigenwerk.dft.crystal.structure import vacuum
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.dft.inputs.motion import MOVING_CELL
 from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.series.variants import incar_with, refuse_path
@@ -62,8 +63,10 @@ def relax(
 
     What INCAR does not say about it is chosen: IBRION = 2, NSW = 150, EDIFFG = -0.01 (eV/Å), EDIFF = 1E-5, and
     ISIF = 3, or 2 where the cell has a vacuum. A run keeps the plane waves of the cell it starts in, as VASP does;
-    where the cell has changed, another round begins with those of the new one, until they fit. Each round has a
-    folder, DIR/relaxed/1 and so on; the structure at the end is DIR/relaxed/CONTCAR.
+    where the cell has changed, another round begins with those of the new one, until they fit. Cells follow their
+    stress less the Pulay stress, found from energies at two cutoffs at the start of each round (PULAY_CORRECTION), and
+    end where energies at constant ENCUT are lowest. Each round has a folder, DIR/relaxed/1 and so on; the structure at
+    the end is DIR/relaxed/CONTCAR.
 
     The same command goes on after a kill or the end of its time.
 
@@ -122,6 +125,8 @@ def _round_texts(folder: Path) -> dict[str, str]:
             "`eigenwerk run` does the rest."
         )
     tags = dict(SENSIBLE) | {"ISIF": "2" if _has_vacuum(inputs) else "3"}
+    if int(str(given.get("ISIF", tags["ISIF"]))) in MOVING_CELL:
+        tags["PULAY_CORRECTION"] = ".TRUE."
     missing = {name: value for name, value in tags.items() if name not in given}
     if given.get("NSW") in (0, -1):
         missing["NSW"] = SENSIBLE["NSW"]

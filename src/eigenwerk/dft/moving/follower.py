@@ -1,5 +1,6 @@
 """Calculations of one system in a row, each of which begins where those before point to, whoever moves the atoms."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +9,15 @@ import torch
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.inversion import Inversion
-from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.symmetry import Symmetry, subgroup
 from eigenwerk.dft.moving.trail import Trail
 from eigenwerk.dft.scf.carried import same_vectors
 from eigenwerk.dft.scf.state import StartingPoint, State
 from eigenwerk.motion.prediction import FIT
+
+KpointsUnder = Callable[[Symmetry], KPoints]
+"""The k-points of a calculation that fewer, or other, operations leave: its mesh, list or spacing in its own cell."""
 
 SAME_PLACE = 1e-6
 """Largest difference of fractional translations that are the same."""
@@ -31,21 +36,28 @@ class Follower:
     def __init__(self, keeps_waves: bool = False) -> None:
         self.keeps_waves = keeps_waves
         self.latest: State | None = None
-        self._first: Calculation | None = None
+        self._first: tuple[Calculation, Symmetry, KpointsUnder] | None = None
         self._trail: Trail | None = None
         self._calculation: Calculation | None = None
 
-    def on_kept_waves(self, wanted: Calculation) -> Calculation:
-        """What is to be solved in place of a calculation of the same atoms with the same settings."""
+    def on_kept_waves(self, wanted: Calculation, symmetry: Symmetry, kpoints_under: KpointsUnder) -> Calculation:
+        """What is to be solved in place of a calculation of the same atoms with the same settings.
+
+        symmetry: of the structure wanted; kpoints_under: of the calculation wanted.  A mesh that depends on the cell,
+        by KSPACING, stays that of the first cell; rotations that the waves of the first cell lack are not used.
+        """
         if not self.keeps_waves:
             return wanted
         if self._first is None:
-            self._first = wanted
+            self._first = wanted, symmetry, kpoints_under
             return wanted
-        first, kpoints = self._first, wanted.kpoints
+        first, first_symmetry, first_under = self._first
+        kept_o = np.array([(first_symmetry.rotation_occ == one_cc).all(axis=(1, 2)).any()
+                           for one_cc in symmetry.rotation_occ])  # fmt: skip
+        here = subgroup(symmetry, kept_o)
+        kpoints = first_under(replace(here, lattice_cv=first.structure.lattice_cv))
         if not _same_operations(first.kpoints.symmetry, kpoints.symmetry):
-            here = replace(kpoints.symmetry, lattice_cv=first.structure.lattice_cv)
-            first = first.at_points(replace(kpoints, symmetry=here))
+            first = first.at_points(kpoints)
         return first.moved(wanted.structure)
 
     def start(self, calculation: Calculation) -> StartingPoint | State | None:

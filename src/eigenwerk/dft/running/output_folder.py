@@ -1,5 +1,6 @@
 """Where the files of a run go: a folder that is its own while it runs, or another one when that has vanished."""
 
+import os
 import tempfile
 from collections.abc import Collection
 from contextlib import suppress
@@ -42,6 +43,11 @@ class OutputFolder:
         ensure_writable(self.path, within=self._within)
         self._locks.append(lock_folder(self.path, self.run))
         return self._locks[-1].note
+
+    def leave_empty_wavecar(self) -> None:
+        """An empty file where there is none, as VASP's LWAVE = .FALSE. leaves one: flows copy it, or stop without."""
+        with suppress(OSError):
+            os.close(os.open(self.path / "WAVECAR", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
 
     def release(self) -> None:
         """Let other runs write there."""
@@ -92,7 +98,7 @@ def earlier_words(folder: Path, written: Collection[str], goes_on: bool) -> str:
     names = {file.name for file in OUTPUT_FILES} | {BANDS_FILE}
     names -= {*written, *(STARTS if goes_on else ())}
     try:
-        found = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+        found = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and entry.stat().st_size)
     except OSError:
         return ""
     left = [name for name in found if name in names or (name.startswith("PARCHG") and name not in written)]

@@ -6,6 +6,7 @@ avoid the jumping states follows by division by (1 + t x^w y^2m) of each of them
 parity) only, so jumping states are grouped into classes by these.
 """
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations_with_replacement
@@ -13,6 +14,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from eigenwerk.errors import InputError
+from eigenwerk.ncci.basis.avoiding import WholeSpecies, together
 from eigenwerk.ncci.basis.determinants import lowest_weight
 from eigenwerk.ncci.basis.space import ManyBodySpace, Truncation
 from eigenwerk.ncci.orbitals import Orbitals
@@ -75,8 +77,9 @@ def count(space: ManyBodySpace, like_j_even: bool = False) -> Counts:
         )
     counted = _counted(space)
     numbers = _Numbers(counted)
-    one = _one(counted, numbers, "p") + _one(counted, numbers, "n")
-    two = [_two(counted, numbers, kind, like_j_even) for kind in ("pp", "nn", "pn")]
+    whole = _Whole(counted) if _is_whole(counted) else None
+    one = _one(counted, numbers, whole, "p") + _one(counted, numbers, whole, "n")
+    two = [_two(counted, numbers, whole, kind, like_j_even) for kind in ("pp", "nn", "pn")]
     return Counts(numbers.states(), one, *two)
 
 
@@ -206,7 +209,52 @@ def _avoiding(nucleons: int, away: list[_Classes]) -> list[tuple[int, int, np.nd
     return terms
 
 
-def _one(space: _Counted, numbers: _Numbers, species: str) -> int:
+def _is_whole(space: _Counted) -> bool:
+    """Whether no weight cuts anything off, as in valence spaces."""
+    return not (space.protons.weight_x.any() or space.neutrons.weight_x.any())
+
+
+class _Whole:
+    """The same counts in a space without weights, by leaving states out of tables."""
+
+    def __init__(self, space: _Counted) -> None:
+        self.space = space
+        sides = {"p": space.protons, "n": space.neutrons}
+        self.species = {
+            name: WholeSpecies(side.twice_m_x, side.parity_x, side.nucleons) for name, side in sides.items()
+        }
+
+    def one(self, species: str, twice_m_z: np.ndarray, parity_z: np.ndarray) -> int:
+        """Sets of nucleons beside a jump between two states of equal 2m and parity, over all jumps."""
+        other = "n" if species == "p" else "p"
+        spectators = self.species[other].avoiding((), 0)
+        total = 0
+        for (m, parity), number in Counter(zip(twice_m_z.tolist(), parity_z.tolist(), strict=True)).items():
+            rest = self.species[species].avoiding(((m, parity), (m, parity)), 1)
+            total += number * self._together(rest, spectators, m, parity)
+        return total
+
+    def two(self, kind: str, ends_1: list[_Classes], ends_2: list[_Classes], times: np.ndarray) -> int:
+        """Sets of nucleons beside jumps a, b -> c, d of two, `times` each."""
+        labels = [list(zip(end.twice_m.tolist(), end.parity.tolist(), strict=True)) for end in (*ends_1, *ends_2)]
+        total = 0
+        for a, c, b, d, number in zip(*labels, times.tolist(), strict=True):
+            if not number:
+                continue
+            m, parity = a[0] + b[0], a[1] + b[1]
+            if kind == "pn":
+                one, other = self.species["p"].avoiding((a, c), 1), self.species["n"].avoiding((b, d), 1)
+            else:
+                one = self.species[kind[0]].avoiding((a, c, b, d), 2)
+                other = self.species["n" if kind == "pp" else "p"].avoiding((), 0)
+            total += number * self._together(one, other, m, parity)
+        return total
+
+    def _together(self, one: np.ndarray, other: np.ndarray, twice_m: int, parity: int) -> int:
+        return together(one, other, self.space.twice_M - twice_m, self.space.parity - parity)
+
+
+def _one(space: _Counted, numbers: _Numbers, whole: "_Whole | None", species: str) -> int:
     """Unordered pairs of states that differ by one nucleon of the species."""
     side = space.protons if species == "p" else space.neutrons
     if not side.nucleons:
@@ -215,6 +263,8 @@ def _one(space: _Counted, numbers: _Numbers, species: str) -> int:
     c, d = np.nonzero(np.triu(same, 1))
     from_c, to_d = (_Classes(side.weight_x[x], side.twice_m_x[x], side.parity_x[x]) for x in (c, d))
     weight = np.maximum(from_c.weight, to_d.weight)
+    if whole is not None:
+        return whole.one(species, side.twice_m_x[c], side.parity_x[c])
     total, k, l = 0, space.protons.nucleons, space.neutrons.nucleons
     for sign, degree, extra, m, parity in _avoiding(side.nucleons - 1, [from_c, to_d]):
         left = (k - 1 - degree, l) if species == "p" else (k, l - 1 - degree)
@@ -223,7 +273,7 @@ def _one(space: _Counted, numbers: _Numbers, species: str) -> int:
     return total
 
 
-def _two(space: _Counted, numbers: _Numbers, kind: str, like_j_even: bool) -> int:
+def _two(space: _Counted, numbers: _Numbers, whole: "_Whole | None", kind: str, like_j_even: bool) -> int:
     """Unordered pairs of states that differ by two nucleons of this kind."""
     one, other = (space.protons if letter == "p" else space.neutrons for letter in kind)
     left = space.protons.nucleons - kind.count("p"), space.neutrons.nucleons - kind.count("n")
@@ -236,11 +286,11 @@ def _two(space: _Counted, numbers: _Numbers, kind: str, like_j_even: bool) -> in
     twice = 0
     for value in np.unique(label):
         chosen = np.flatnonzero(label == value)
-        twice += _block(numbers, kind, one, other, a[chosen], b[chosen], left, like_j_even)
+        twice += _block(numbers, whole, kind, one, other, a[chosen], b[chosen], left, like_j_even)
     return twice // 2
 
 
-def _block(numbers, kind, one, other, a, b, left, like_j_even) -> int:
+def _block(numbers, whole, kind, one, other, a, b, left, like_j_even) -> int:
     """Ordered pairs of pairs with one 2M and parity, times the sets of nucleons that avoid their four states."""
     a, b, starts = _by_class(kind, one, other, a, b)
     first, second = (
@@ -255,6 +305,8 @@ def _block(numbers, kind, one, other, a, b, left, like_j_even) -> int:
     m, parity = first.twice_m[x] + second.twice_m[x], first.parity[x] + second.parity[x]
     total = 0
     ends_1, ends_2 = [first.take(x), first.take(y)], [second.take(x), second.take(y)]
+    if whole is not None:
+        return whole.two(kind, ends_1, ends_2, times)
     if kind != "pn":
         own = left[0] if kind == "pp" else left[1]
         for sign, degree, extra, dm, dp in _avoiding(own, ends_1 + ends_2):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eigenwerk.ncci.inputs import half
+from eigenwerk.ncci.inputs import half, number_text
 from eigenwerk.ncci.interaction.names import BUILT_IN_NAMES
 from eigenwerk.ncci.results.extrapolation import Limit, extrapolated
 from eigenwerk.ncci.results.levels import KNOWN, Levels
@@ -51,7 +51,7 @@ class Curve:
             energy, hw = self.elsewhere
             return (
                 f"{found.energy:.3f} +- {found.spread:.3f} lies above {energy:.4f} MeV, the energy of this level at "
-                f"hbar-omega {hw:g}; the limit is the same for all hbar-omega, and no energy lies below it"
+                f"hbar-omega {number_text(hw)}; the limit is the same for all hbar-omega, and no energy lies below it"
             )
         return found
 

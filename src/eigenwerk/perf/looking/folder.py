@@ -158,7 +158,8 @@ class RunFolder:
             gap = band_gap(found.eig_skn, found.occ_skn, found.point_kc, [fermi] * len(found.eig_skn))
             if not gap.metal and gap.top is not None:
                 return gap.top.energy, "valence band top"
-        return fermi, "Fermi level"
+        two = found.account is not None and "Fermi levels" in dict(found.account.found)
+        return fermi, "higher of two Fermi levels" if two else "Fermi level"
 
     @cached_property
     def moment_a(self) -> np.ndarray | None:

@@ -117,8 +117,11 @@ def _glance(folder: RunFolder, account: Account) -> str:
     gap, _, kind = found.get("band gap", "").partition(", ")
     if gap:
         rows.append(("band gap", gap, kind))
+    elif "Fermi levels" in found:
+        rows.append(("Fermi levels", found["Fermi levels"], ""))
     elif folder.vasprun.fermi_level is not None:
-        rows.append(("Fermi level", f"{folder.vasprun.fermi_level:.4f} eV", ""))
+        words = found.get("Fermi level", "").partition(", ")[2]
+        rows.append(("Fermi level", f"{folder.vasprun.fermi_level:.4f} eV", words))
     moment = last.own.get("magnetization")
     if moment:
         rows.append(("magnetic moment", f"{float(moment):.4f} μB", "of the cell"))
