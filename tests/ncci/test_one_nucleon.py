@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.estimate import planned
+from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.run import run_case
 from eigenwerk.ncci.sources import source_of
 
