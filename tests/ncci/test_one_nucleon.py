@@ -45,5 +45,5 @@ def test_one_proton_and_another_shell(case):
 
 def test_several_ranks_have_nothing_to_share(case):
     one = case("17O", more="states = 3\n")
-    with pytest.raises(InputError, match="one nucleon outside its core.*there are 2. Start one rank"):
+    with pytest.raises(InputError, match=r"one nucleon outside its core\. Start one rank, not 2"):
         planned(one, source_of(one).problem(one), "cpu", ranks=2)

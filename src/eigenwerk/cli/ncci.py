@@ -49,7 +49,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the table
 Results = Annotated[list[Path], typer.Argument(metavar="RESULT...", help="levels.h5 files, or folders that hold them.")]
 GpuMemory = Annotated[float | None, typer.Option("--gpu-gb", metavar="GB", help="Judge by a GPU with so much memory.")]
 HostMemory = Annotated[
-    float | None, typer.Option("--host-gb", metavar="GB", help="Memory of each machine with GPUs; judged with --gpu-gb.")
+    float | None, typer.Option("--host-gb", metavar="GB", help="With --gpu-gb: memory of each machine with GPUs.")
 ]
 CountSeconds = Annotated[
     float, typer.Option("--seconds", metavar="S", help="Counting of nonzeros may take so long.", min=0.0)
@@ -248,8 +248,8 @@ def check(
     """Show how large a case is, exactly, and what it would need by each back end; builds nothing.
 
     Memory is that of this machine; with --gpu-gb that of a GPU; with --ranks that of each of so many processes, and
-    what they have in common if they run on one machine. What ranks on GPUs have in common in the memory of their machine
-    is judged with --host-gb. Exit code 2 if a run would be refused.
+    what they have in common if they run on one machine. What ranks on GPUs have in common in the memory of their
+    machine is judged with --host-gb. Exit code 2 if a run would be refused.
     """
     from eigenwerk.ncci.results.levels_file import start_levels
     from eigenwerk.ncci.sources import source_of

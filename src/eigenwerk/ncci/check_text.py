@@ -48,7 +48,7 @@ def check_lines(
             f"{_grouped(-(-estimated.dimension // estimated.ranks))} components of the solver's vectors"
         )
     beside = estimated.costs[0].beside_seconds
-    lines.append(f"  matrix elements and observables take {_time(beside)} beside operator and products, part of `in all`")
+    lines.append(f"  matrix elements and observables take {_time(beside)} more; `in all` has them")
     in_common = any(cost.common_bytes for cost in estimated.costs)
     common = "     common" if several and in_common else ""
     lines.append(f"  back end   operator    vectors      other{common}      build   per product   in all   fits")

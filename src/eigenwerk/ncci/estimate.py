@@ -35,8 +35,7 @@ CORE_PLACES = 1e-4, 7e-8
 
 CORE_ELEMENTS, OBSERVED_RATE = (0.35, 2.9e-4, 7.7e-8), 1.0e-7
 """Seconds of one core for matrix elements: at least, by the root of their number between m-states (J-coupled ones), for
-each of these (3H, 4He, 6Li, 12C, to a quarter; NNLOopt 2.5 more, evolved some 10); for each in J^2 and other observables
-of pairs."""
+each of these (3H, 4He, 6Li, 12C, to a quarter; NNLOopt 2.5 more); for each in J^2 and other observables of pairs."""
 
 KEEP_BYTES = 1 << 31
 """Memory for such places."""
@@ -97,8 +96,8 @@ class Cost:
     common_bytes: what ranks of a machine have in common, once for all of them: the program, matrix elements between
     pairs, tables of jumps.  making_bytes: what one rank of a machine needs for a while to make these, before there are
     operators and vectors.  host_bytes: of GPUs, such tables, in the memory of the machine; each GPU has its own copy of
-    what it needs, and neither of the other two.  beside_seconds: matrix elements and observables, whatever the back end.  full_ranks: so many have the operator said here, others half of it;
-    None for all.
+    what it needs, and neither of the other two.  full_ranks: so many have the operator said here, others half of it;
+    None for all.  beside_seconds: matrix elements and observables, whatever the back end.
     """
 
     backend: str
@@ -143,8 +142,7 @@ class Cost:
 
 
 MOST_STATES = 10**12
-"""Larger spaces are refused before their nonzeros are counted, which takes minutes and more; the largest that were ever
-computed have some 4e10 states."""
+"""Larger spaces are refused before their nonzeros are counted; the largest ever computed have some 4e10 states."""
 
 
 @dataclass(frozen=True)
@@ -204,8 +202,7 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
 def _element_seconds(found: PairCounts, problem: CaseSpace) -> float:
     """To make matrix elements, without a core from those of the relative motion."""
     first, by_root, by_element = CORE_ELEMENTS
-    coupled = first + by_root * found.elements**0.5 if problem.core is None else 0.0
-    return coupled + by_element * found.elements
+    return by_element * found.elements + (first + by_root * found.elements**0.5) * (problem.core is None)
 
 
 _pair_counts, _exceeds = lru_cache(maxsize=4)(count_pairs), lru_cache(maxsize=4)(exceeds)
@@ -313,8 +310,8 @@ def planned(
     count_seconds: float | None = None,
 ) -> tuple[Estimate, tuple[MemoryShare, ...], str]:
     """What a case costs each rank with a device, the memory that ranks may use, by machines or GPUs that differ in it,
-    and the back end that it takes.  shares: what there is of it; none for this machine and all ranks on it.  count_seconds: counting
-    nonzeros may take so long, see `counts_of`."""
+    and the back end that it takes.  shares: what there is of it; none for this machine and all ranks on it.
+    count_seconds: see `counts_of`."""
     if _exceeds(problem.space, MOST_STATES):
         also = "" if case.max_excitation is None else f" Take less than Nmax = {case.max_excitation}."
         raise InputError(
@@ -323,10 +320,7 @@ def planned(
         )
     refuse_too_many(case, counts_of(problem.space, problem.whole, count_seconds)[0], ranks)
     if problem.space.nucleons == 1 and ranks > 1:
-        raise InputError(
-            f"{case.path}: {case.title} has one nucleon outside its core, which one rank computes at once, but there "
-            f"are {ranks}. Start one rank."
-        )
+        raise InputError(f"{case.path}: {case.title} has one nucleon outside its core. Start one rank, not {ranks}.")
     estimated = estimate(problem, case.solver, case.states, device, ranks)
     memory = memory_of(case.solver, shares, ranks)
     backend = choose_backend(estimated, case.solver, memory)

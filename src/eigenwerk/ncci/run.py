@@ -154,7 +154,7 @@ def run_case(
         else:
             found = one_nucleon_states(basis, alone_bb, case.states, runtime.tensor([0]))
     solved = time.perf_counter()
-    say(f"states     {found.applications} products, {solved - built:.1f} s{''.join(f'; {note}' for note in found.notes)}")
+    say("; ".join([f"states     {found.applications} products, {solved - built:.1f} s", *found.notes]))
     solver = _solver_about(case) | {
         "backend": operator.backend,
         "products": found.applications,
@@ -252,7 +252,8 @@ def _levels(
     """What is computed of the states, the states, and all their components (n, b), in the order of the energies without
     Lawson's term.
 
-    beside: operators that are no part of H.  Levels that the solver found as mixtures of several J are taken apart first, see `separation`.
+    beside: operators that are no part of H.  Levels that the solver found as mixtures of several J are taken apart
+    first, see `separation`.
     """
     basis, factors = operator.basis, factors_of(case, problem)
     terms = {name: part for name, part in parts.items() if name != LAWSON and "terms" in case.observables}

@@ -27,8 +27,8 @@ class Curve:
     a curve over Nmax, or the other way round.  points: (Nmax or hbar-omega, energy), rising.  level: its name in the
     largest of the results, as 3+ #1.  by_overlap: whether every step was followed by overlaps of states.  residual: the
     largest of these states, MeV.  elsewhere: of a curve over Nmax, the lowest energy of the same level at another
-    hbar-omega, and that hbar-omega; None where there is none.  radii: point-proton radii (fm) of these states, None where
-    they were not computed.
+    hbar-omega, and that hbar-omega; None where there is none.  radii: point-proton radii (fm) of these states,
+    None where they were not computed.
     """
 
     apart: tuple[str, ...]

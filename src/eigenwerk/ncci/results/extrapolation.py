@@ -25,8 +25,8 @@ Two ratios of steps may be alike by chance, and energies come to fall more slowl
 
 @dataclass(frozen=True)
 class Limit:
-    """An extrapolated number and its error bar; of `extrapolated` an energy (MeV), and how far it moves when the largest
-    Nmax is left out, or when ratios of steps go on growing, and at least `DOUBT` times the way that was extrapolated."""
+    """An extrapolated number and its error bar; of `extrapolated` an energy (MeV), and how far it moves when the
+    largest Nmax is left out, or ratios of steps go on growing, and at least `DOUBT` times the way extrapolated."""
 
     energy: float
     spread: float

@@ -6,13 +6,13 @@ A truncated oscillator space is like a hyperspherical wall at L in space, and on
 
     r^2 = r_inf^2 [1 - (c_0 beta^3 + c_1 beta) exp(-beta)],   beta = 2 k L.
 
-L: the kinetic energy of the hyperradius, its lowest eigenvalue in the space, is that behind the wall.  With grand angular
-momentum K (the quanta of the lowest configuration), D = 3 (A - 1) and order s = K + D/2 - 1 these are x_1 / b^2, the
-smallest zero of the Laguerre polynomial of degree Nmax/2 + 1 and order s, and (j_1 / L)^2, the first zero of the Bessel
-function of order s, so L = b j_1 / sqrt(x_1).
+L: the kinetic energy of the hyperradius, its lowest eigenvalue in the space, is that behind the wall.  With grand
+angular momentum K (the quanta of the lowest configuration), D = 3 (A - 1) and order s = K + D/2 - 1 these are
+x_1 / b^2, x_1 the smallest zero of the Laguerre polynomial of degree Nmax/2 + 1 and order s, and (j_1 / L)^2, j_1 the
+first zero of the Bessel function of order s, so L = b j_1 / sqrt(x_1).
 
-Sources: R. J. Furnstahl, G. Hagen and T. Papenbrock, Phys. Rev. C 86, 031301 (2012); S. N. More et al., Phys. Rev. C 87,
-044326 (2013); K. A. Wendt et al., Phys. Rev. C 91, 061301 (2015).
+Sources: R. J. Furnstahl, G. Hagen and T. Papenbrock, Phys. Rev. C 86, 031301 (2012); S. N. More et al., Phys. Rev. C
+87, 044326 (2013); K. A. Wendt et al., Phys. Rev. C 91, 061301 (2015).
 """
 
 from collections.abc import Sequence
@@ -91,6 +91,8 @@ def together(points: Sequence[Point], nucleons: int, quanta: int) -> Infrared | 
 
     The error bar is the farthest that the limit moves when the largest Nmax, the smallest Nmax, the lowest or the
     highest hbar-omega is left out, or other weights are taken, and at least the way from the lowest energy to it.
+    There is none of radii, which converge more slowly, where that of the energy is larger than what the largest Nmax
+    has brought.
     """
     sizes, quanta_hw = sorted({p.size for p in points}), sorted({p.hw for p in points})
     if len(points) < FEWEST_POINTS or len(sizes) < FEWEST_SIZES or len(quanta_hw) < FEWEST_QUANTA:
@@ -114,7 +116,8 @@ def together(points: Sequence[Point], nucleons: int, quanta: int) -> Infrared | 
     if energy.spread > abs(best - max(p.energy for p in points)):
         return f"parts of the energies move it by {energy.spread:.3g} MeV, more than they differ"
     limit = None
-    if radius is not None and len(radii) >= 3:
+    step = min(p.energy for p in points if p.size < sizes[-1]) - best
+    if radius is not None and len(radii) >= 3 and energy.spread <= step:
         last = min((p for p in points if p.square is not None), key=lambda p: p.energy)
         limit = Limit(radius, max([abs(radius - float(last.square or 0.0) ** 0.5), *radii]))
     return Infrared(energy, limit, whole.decay, len(points))
