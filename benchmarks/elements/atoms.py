@@ -4,9 +4,10 @@
     python benchmarks/elements/atoms.py run FOLDERS [-j 16] [--limit 300] [--stop-after 500] [--json FILE]
     python benchmarks/elements/atoms.py table [--json FILE]       # atoms.md from atoms.json
 
-Atoms stand alone in boxes of 6.5 to 8 Å (`atom`; `free`: the same with ISYM = 0) with ISPIN = 2, ISMEAR = 0 and
-SIGMA = 0.05 at 0.6 times the default of ENCUT; crystals (`crystal`) have ISMEAR = 1, SIGMA = 0.2 and ISPIN = 2 for
-magnets beside their POSCAR, all else is default.  Runs are those of the command, one thread each; what is in the file already is left out.
+Atoms stand alone in boxes of 6.5 to 8 Å (`atom`; `free`: the same with ISYM = 0) with ISPIN = 2, ISMEAR = 0 and SIGMA
+= 0.05 at 0.6 times the default of ENCUT; crystals (`crystal`) have ISMEAR = 1, SIGMA = 0.2 and ISPIN = 2 for magnets
+beside their POSCAR, all else is default. Runs are those of the command, one thread each; what is in the file already
+is left out.
 """
 
 import argparse
