@@ -34,6 +34,10 @@ _CBRT2 = 2.0 ** (1.0 / 3.0)
 _SPIN_NORM = 1.0 / (2.0 * _CBRT2 - 2.0)
 
 
+EMPTY = 1e-5
+"""A spin channel with less than half of this share of the electrons counts as empty in `spin_scaling`."""
+
+
 @dataclass(frozen=True)
 class Points:
     """Densities and their cube roots at a set of points, safe to divide by.
@@ -159,6 +163,17 @@ def spin_roots(points: Points) -> Tensor:
     Taken from the channels, never from 1 -+ zeta, so a nearly empty channel keeps its digits.
     """
     return points.root_sx * (_CBRT2 / points.root_x)
+
+
+def spin_scaling(points: Points) -> Tensor:
+    """phi = ((1 + zeta)^(2/3) + (1 - zeta)^(2/3)) / 2, with which gradient corrections of correlation go; (x,).
+
+    The slope of y^(2/3) has no bound at y = 0, so y^2 / (y^4 + EMPTY^4)^(1/3) stands for it: the same at 0 and, but for
+    EMPTY^4 / 3 y^4, above EMPTY, and flat at 0, where a channel without electrons feels no force.
+    """
+    share2_sx = ((2.0 / points.total_x) * points.density_sx).square()
+    scaling_sx = share2_sx / cube_root(share2_sx.square() + EMPTY**4)
+    return 0.5 * (scaling_sx[0] + scaling_sx[1])
 
 
 def spin_interpolation(points: Points) -> Tensor:

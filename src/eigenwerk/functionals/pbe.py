@@ -22,7 +22,7 @@ from eigenwerk.functionals.lda import (
     exchange_density,
     perdew_wang,
     prepare,
-    spin_roots,
+    spin_scaling,
 )
 from eigenwerk.functionals.lda import correlation_density as lda_correlation
 
@@ -124,8 +124,7 @@ def correlation(points: Points, sigma_x: Tensor, constants: PbeConstants) -> Ten
     t2_x = (constants.beta / constants.gamma) * reduced_gradient(points, sigma_x)
     if not points.polarised:
         return constants.gamma * _screened_logarithm(gas_x * (1.0 / constants.gamma), t2_x)
-    square_sx = spin_roots(points).square()
-    phi_x = 0.5 * (square_sx[0] + square_sx[1])
+    phi_x = spin_scaling(points)
     phi2_x = phi_x.square()
     scale_x = constants.gamma * phi_x * phi2_x
     return scale_x * _screened_logarithm(gas_x / scale_x, t2_x / phi2_x)

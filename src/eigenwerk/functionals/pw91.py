@@ -19,7 +19,7 @@ from eigenwerk.functionals.lda import (
     exchange,
     exchange_density,
     prepare,
-    spin_roots,
+    spin_scaling,
 )
 from eigenwerk.functionals.pbe import (
     GGA_FLOOR,
@@ -78,8 +78,7 @@ def second_gradient_term(points: Points, sigma_x: Tensor, cubic: float) -> Tenso
     exponent_x = (-100.0 * _SCREENING) * bare_x / points.root_x
     if not points.polarised:
         return _NU * factor_x * bare_x * exponent_x.exp()
-    square_sx = spin_roots(points).square()
-    phi_x = 0.5 * (square_sx[0] + square_sx[1])
+    phi_x = spin_scaling(points)
     return _NU * factor_x * phi_x * bare_x * (phi_x.square() * exponent_x).exp()
 
 

@@ -28,6 +28,8 @@ CASES = {
     "complex": ("sic_bent", {"mesh": (1, 1, 2), "hybrid": Hybrid.of(0.25)}),
     "Gamma": ("lih_bent", {"cutoff_eV": 150.0, "real": True, "hybrid": Hybrid.of(0.25)}),
     "inversion": ("si", {"mesh": (3, 1, 1), "symmetry_level": 2, "real": True, "hybrid": Hybrid.of(0.25)}),
+    # a mesh with fewer operations than the crystal: pairs of all points that these make of it
+    "stars": ("si", {"mesh": (2, 1, 1), "symmetry_level": 2, "real": True, "hybrid": Hybrid.of(0.25, 0.11)}),
     # a gapped one: levels of oxygen in a box move by 1e-8 hartree where rounding errors differ, whatever EDIFF
     "spins": (
         "lih_bent",
@@ -72,8 +74,8 @@ def reference(calculation, crystal):
     ("case", "size", "groups", "work"),
     [
         ("complex", 2, 1, solve), ("complex", 2, 2, solve), ("complex", 4, 2, solve), ("Gamma", 2, 1, solve),
-        ("inversion", 2, 2, solve), ("spins", 3, 1, solve),
-        ("complex", 2, 1, solve_by_pairs_once),
+        ("inversion", 2, 2, solve), ("stars", 2, 2, solve), ("spins", 3, 1, solve),
+        ("complex", 2, 1, solve_by_pairs_once), ("stars", 2, 2, solve_by_pairs_once),
         pytest.param("inversion", 2, 2, solve_by_pairs_once, marks=pytest.mark.slow),
         pytest.param("spins", 3, 1, solve_by_pairs_once, marks=pytest.mark.slow),
     ],

@@ -5,14 +5,26 @@ exchange-correlation energy and the electrostatics of the compensation charges.
 """
 
 from dataclasses import dataclass
-from math import ceil, sqrt
+from itertools import product
+from math import ceil, log, sqrt
 
 import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.lattice_reduction import reduced
 
-PRECISION_FACTOR = {"Normal": 1.5, "Accurate": 2.0}
-"""Radius of the density sphere over that of the orbitals, by PREC."""
+DENSITY_FACTOR = 2.0
+"""Radius of the sphere that holds all products of orbitals over that of the orbitals."""
+
+PRECISION_FACTOR = {"Normal": 1.75, "Accurate": DENSITY_FACTOR}
+"""Radius of the sphere that the wave grid holds over that of the orbitals, by PREC.  The density has all waves of the
+sphere of `DENSITY_FACTOR` that the grid tells apart (`told_apart`): the corners of the grid as well."""
+
+LEAST_FACTOR = 1.5
+"""The same for NGX, NGY, NGZ: the least that they may hold."""
+
+TIE = 1e-4
+"""Waves nearer than this share to the middle of a period of the grid do not count as told apart from their twins."""
 
 PAIR_FACTOR = {"Low": 1.0, "Fast": 1.25, "Normal": 1.5, "Accurate": 2.0}
 """Radius of the sphere of pair densities of exact exchange over that of the orbitals, by PRECFOCK."""
@@ -41,7 +53,7 @@ def choose_grids(
     multiples: tuple[int, int, int] = (1, 1, 1),
     equal_axes: tuple[tuple[int, ...], ...] = (),
 ) -> GridSizes:
-    """Smallest FFT-friendly grids that hold the density sphere without wrap-around of its surface.
+    """Smallest FFT-friendly grids that hold the sphere of PREC without wrap-around of its surface.
 
     An axis of length a needs 2 floor(G a / 2π) + 1 points for all |g| <= G, G = factor · G_cut.
     `multiples`: each size is divisible by it (glide and screw translations map grid points on grid
@@ -58,9 +70,7 @@ def smallest_grid(
     equal_axes: tuple[tuple[int, ...], ...] = (),
 ) -> tuple[int, int, int]:
     """The smallest grid that holds a sphere of waves of this radius, bohr⁻¹, around any centre; see `choose_grids`."""
-    length_c = np.linalg.norm(structure.lattice_cv, axis=1)
-    # the sphere's extent along axis c in integer coordinates is |G| |a_c| / 2π
-    needed = [2 * int(radius * length / (2 * np.pi) + 1e-9) + 1 for length in length_c]
+    needed = room(structure, radius)
     size = [_friendly(n, m) for n, m in zip(needed, multiples, strict=True)]
     for group in equal_axes:
         common = int(np.lcm.reduce([multiples[c] for c in group]))
@@ -68,6 +78,34 @@ def smallest_grid(
         for c in group:
             size[c] = largest
     return size[0], size[1], size[2]
+
+
+def room(structure: Structure, radius: float) -> list[int]:
+    """Points per axis that hold all plane waves within a radius, bohr⁻¹: 2 floor(|G| |a_c| / 2π) + 1."""
+    length_c = np.linalg.norm(structure.lattice_cv, axis=1)
+    return [2 * int(radius * length / (2 * np.pi) + 1e-9) + 1 for length in length_c]
+
+
+def fine_room(structure: Structure, cutoff: float) -> list[int]:
+    """Points per axis that the electrostatic sphere of a cutoff (hartree) needs: the least of NGXF, NGYF, NGZF."""
+    return room(structure, 2 * ELECTROSTATIC_FACTOR * sphere_radius(cutoff))
+
+
+def told_apart(structure: Structure, index_gc: np.ndarray, size_c: tuple[int, int, int]) -> np.ndarray:
+    """Which waves are the shortest of all that have their values on a grid; (g,) bool.
+
+    Waves g and g + (N_1 m_1, N_2 m_2, N_3 m_3) are the same on its points.  Shortest is g where |g·L| < |L|²/2 for all
+    periods L, and those of a reduced basis with coefficients -1, 0 and 1 suffice.  Symmetry that maps points on points
+    maps these waves on each other.
+    """
+    period_cv = reduced(structure.reciprocal_cv * np.array(size_c)[:, None])
+    coefficient_xc = np.array(list(product((-1, 0, 1), repeat=3)))[14:]  # one of each ±L
+    period_xv = coefficient_xc @ period_cv
+    apart_g = np.ones(len(index_gc), dtype=bool)
+    for period_v in period_xv:
+        along_c = structure.reciprocal_cv @ period_v
+        apart_g &= np.abs(index_gc @ along_c) < (1 - TIE) / 2 * (period_v @ period_v)
+    return apart_g
 
 
 def _friendly(minimum: int, multiple: int) -> int:
@@ -109,3 +147,17 @@ def sphere(structure: Structure, radius: float, centre_c: np.ndarray, half: bool
     # rounding makes equal lengths differ in the last bits: sort by rounded length; what is equal stays sorted by index
     order = np.argsort(np.round(norm2_ijk[inside_ijk], 9), kind="stable")
     return np.asarray(np.argwhere(inside_ijk)[order] + low_c)
+
+
+def wave_excess(structure: Structure, point_kc: np.ndarray, weight_k: np.ndarray, cutoff: float) -> float:
+    """ln(N / N̄): by how much there are more waves for a k-point than spheres of this cutoff hold in the mean.
+
+    N̄ = Ω (2 E_cut)^(3/2) / 6π².  In small cells N jumps when the cell or the cutoff changes a little, and energies with
+    it; they are smooth functions of N.  weight_k: (k,), sum 1.
+    """
+    radius = sphere_radius(cutoff)
+    count = sum(
+        weight * len(sphere(structure, radius, point_c))
+        for point_c, weight in zip(point_kc, weight_k, strict=True) if weight
+    )  # fmt: skip
+    return log(count / (structure.volume * radius**3 / (6 * np.pi**2)))

@@ -1,11 +1,10 @@
 """The plane-wave world of one calculation: spheres, grids and their index maps.
 
 Orbitals   ψ_nk(r) = Ω^(-1/2) Σ_G c_nk(G) exp(i (k+G)·r),   |k+G|²/2 <= E_cut
-Densities  n(r)    = Σ_g n(g) exp(i g·r),                    |g| <= density radius
+Densities  n(r)    = Σ_g n(g) exp(i g·r),                    |g| <= 2 G_cut, and told apart by the wave grid
 
-Densities are real, so only one of each pair ±g is kept (`weight_g` counts both).  The list of g is
-sorted by length: its first `density_count` members are the density sphere, all of it is the larger
-electrostatic sphere.
+Densities are real, so only one of each pair ±g is kept (`weight_g` counts both).  The list of g is the
+electrostatic sphere; its first `density_count` members are the waves of the density.  Both parts are sorted by length.
 
 Which waves there are, and where they stand on the grids, is said by integers, which know no lattice; a `Lattice`
 measures them.  The same waves in another cell: `strained`.
@@ -20,12 +19,14 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.grids import (
+    DENSITY_FACTOR,
     ELECTROSTATIC_FACTOR,
-    PRECISION_FACTOR,
+    LEAST_FACTOR,
     GridSizes,
     choose_grids,
     sphere,
     sphere_radius,
+    told_apart,
 )
 from eigenwerk.dft.basis.lattice import Lattice, square
 from eigenwerk.dft.basis.orbital_fft import FilledGrid
@@ -55,7 +56,7 @@ class PlaneWaveBasis:
     index_khc integer G; mask_kh 1 for true waves, 0 for padding; sphere_map: where waves of whole spheres lie on the
     wave grid (padding: unused points); inversion: that by which orbitals are real, if they are;
     index_gc integer g of the electrostatic half sphere; weight_g 1 or 2;
-    wave_map, fine_map: positions on the two FFT grids (the wave grid holds the density sphere only).
+    wave_map, fine_map: positions on the two FFT grids (on the wave grid of the waves of the density only).
     spin: what it makes of orbitals and densities.
     sphere_cv: the lattice in which they are spheres, (3, 3) in bohr, rows.
     lattice: measures them.  wave_vector_khv, kinetic_kh, vector_gv, norm2_g, coulomb_g and volume follow from it;
@@ -220,12 +221,15 @@ def make_basis(
         equal_axes = tuple(map(tuple, equivalent_axes(symmetry)))
         grids = choose_grids(structure, cutoff, precision, translation_denominators(symmetry), equal_axes)
     radius = sphere_radius(cutoff)
-    density_radius = PRECISION_FACTOR[precision] * radius
+    lattice = Lattice(torch.tensor(structure.lattice_cv), runtime.device)
     dense_gc = sphere(structure, 2 * ELECTROSTATIC_FACTOR * radius, np.zeros(3), half=True)
-    lattice, index_gc = Lattice(torch.tensor(structure.lattice_cv), runtime.device), runtime.index(dense_gc)
-    density_count = int((square(lattice.waves(index_gc)) <= density_radius**2 * (1 + 1e-12)).sum())
-    _require_room(dense_gc[:density_count], grids.wave, "NGX, NGY, NGZ")
+    norm2_g = square(lattice.waves(runtime.index(dense_gc)))
+    within = [int((norm2_g <= (factor * radius) ** 2 * (1 + 1e-12)).sum()) for factor in (LEAST_FACTOR, DENSITY_FACTOR)]
+    _require_room(dense_gc[: within[0]], grids.wave, "NGX, NGY, NGZ")
     _require_room(dense_gc, grids.fine, "NGXF, NGYF, NGZF")
+    apart_g = told_apart(structure, dense_gc[: within[1]], grids.wave)
+    dense_gc = np.concatenate([dense_gc[: within[1]][apart_g], dense_gc[: within[1]][~apart_g], dense_gc[within[1] :]])
+    index_gc, density_count = runtime.index(dense_gc), int(apart_g.sum())
     return PlaneWaveBasis(
         runtime=runtime, structure=structure, cutoff=cutoff, precision=precision, grids=grids,
         index_gc=index_gc, weight_g=1 + index_gc.any(1).to(runtime.real), density_count=density_count, lattice=lattice,

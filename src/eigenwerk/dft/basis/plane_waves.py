@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eigenwerk.dft.basis.grids import sphere, told_apart
 from eigenwerk.dft.crystal.structure import Structure
 
 COUNTING_BUDGET = 3_000_000
@@ -45,6 +46,19 @@ def points_in_sphere(structure: Structure, radius: float, centre_c: np.ndarray) 
     """Number of integer G with |centre + G| <= radius."""
     _, low_x, high_x = _columns(structure, radius, centre_c)
     return int((high_x - low_x + 1).clip(min=0).sum())
+
+
+def count_density_waves(structure: Structure, radius: float, size_c: tuple[int, int, int]) -> tuple[int, int]:
+    """How many waves the density has on a grid, one of each pair ±g with |g| <= radius (1/bohr), and in how many columns.
+
+    Beyond the budget those of the sphere, as many as the grid has points at most.
+    """
+    estimate = round(min(sphere_volume_count(structure, radius), float(np.prod(size_c))) / 2)
+    if estimate > COUNTING_BUDGET:
+        return estimate, columns_in_half_sphere(structure, radius)
+    index_gc = sphere(structure, radius, np.zeros(3), half=True)
+    index_gc = index_gc[told_apart(structure, index_gc, size_c)]
+    return len(index_gc), len(np.unique(index_gc[:, :2], axis=0))
 
 
 def columns_in_half_sphere(structure: Structure, radius: float) -> int:

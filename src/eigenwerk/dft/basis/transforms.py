@@ -31,16 +31,18 @@ def orbital_blocks(k_count: int, n_count: int, row_bytes: int, limit: int) -> It
 
 @dataclass(frozen=True)
 class HalfSphereMap:
-    """Positions of a length-sorted half sphere on the half grid of a real-to-complex FFT.
+    """Positions of one of each pair ±g of waves on the half grid of a real-to-complex FFT.
 
-    Of the plane g_3 = 0 the half grid stores both g and -g: `mirror_index_x` are the places of -g,
-    `mirror_source_x` (ascending) the members g they are conjugates of.
+    Of the plane g_3 = 0, and of g_3 = N_3/2, the half grid stores both g and -g: `mirror_index_x` are the places of -g,
+    `mirror_source_x` (ascending) the members g they are conjugates of.  turned_g: members of which the half grid has
+    -g (a grid that cuts no sphere out of a skewed cell has them: |g_3| > N_3/2); None if there are none.
     """
 
     size_c: tuple[int, int, int]
     index_g: torch.Tensor
     mirror_index_x: torch.Tensor
     mirror_source_x: torch.Tensor
+    turned_g: torch.Tensor | None = None
 
     @property
     def points(self) -> int:
@@ -80,11 +82,17 @@ class HalfSphereMap:
         self, grid: torch.Tensor, coeff_xg: torch.Tensor, index_g: torch.Tensor, mirror_index_x: torch.Tensor
     ) -> None:
         """Puts coefficients, and the conjugates of those that stand twice, to their places."""
-        count = coeff_xg.shape[-1]
+        count, coeff_xg = coeff_xg.shape[-1], self._turned(coeff_xg)
         grid.index_copy_(-1, index_g[:count], coeff_xg)
         mirrors = self._mirrors(count)
         mirror_xg = coeff_xg.index_select(-1, self.mirror_source_x[:mirrors]).conj_physical()
         grid.index_copy_(-1, mirror_index_x[:mirrors], mirror_xg)
+
+    def _turned(self, coeff_xg: torch.Tensor) -> torch.Tensor:
+        """f(-g) = f(g)* in place of f(g) for the members of which the half grid has -g; and back."""
+        if self.turned_g is None:
+            return coeff_xg
+        return torch.where(self.turned_g[: coeff_xg.shape[-1]], coeff_xg.conj(), coeff_xg)
 
     @cached_property
     def _planes(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -99,7 +107,7 @@ class HalfSphereMap:
             fft = self._fftw(len(self.index_g[:count]), field_xR, "FFTW_FORWARD")
             return self._from_planes(field_xR, count) if fft is None else self._from_rows(fft, field_xR, count)
         coeff = torch.fft.rfftn(field_xR, dim=(-3, -2, -1)).flatten(-3)
-        return coeff.index_select(-1, self.index_g[:count]) / self.points
+        return self._turned(coeff.index_select(-1, self.index_g[:count])) / self.points
 
     def _from_planes(self, field_xR: torch.Tensor, count: int | None) -> torch.Tensor:
         """`from_grid` field by field, the way of `_by_planes` backwards: only the planes that are asked for."""
@@ -112,7 +120,7 @@ class HalfSphereMap:
             grid.copy_(torch.fft.rfft(field_R, dim=-1)[..., :filled].movedim(-1, 0))
             planes = torch.fft.fftn(grid, dim=(1, 2)).flatten()
             torch.index_select(planes, 0, index_g, out=coeff_g)
-        return coeff_xg.div_(self.points)
+        return self._turned(coeff_xg.div_(self.points))
 
     def _fftw(self, count: int, array: torch.Tensor, direction: str) -> FieldFft | None:
         """FFTW's FFT for the first `count` members, where that is to do it."""
@@ -150,7 +158,7 @@ class HalfSphereMap:
         for field_R, coeff_g in zip(fields, rows, strict=True):
             fft.to_waves(field_R, half_R)
             torch.index_select(half_R.view(-1), 0, index_g, out=coeff_g)
-        return coeff_xg.div_(self.points)
+        return self._turned(coeff_xg.div_(self.points))
 
     def _filled(self, count: int) -> FilledGrid:
         """The rows of the half grid that the first `count` members, and their mirror images, fill."""
@@ -182,16 +190,21 @@ class HalfSphereMap:
 
 
 def half_sphere_map(index_gc: np.ndarray, size_c: tuple[int, int, int], runtime: Runtime) -> HalfSphereMap:
-    """Map of integer g (g, 3), third index nonnegative, strictly inside the Nyquist limits."""
-    half_c = (size_c[0], size_c[1], size_c[2] // 2 + 1)
+    """Map of integer g (g, 3), one of each pair ±g, of which no two have the same values on the grid."""
+    size, half = np.array(size_c), size_c[2] // 2
+    turned_g = index_gc[:, 2] % size_c[2] > half
+    place_gc = np.where(turned_g[:, None], -index_gc, index_gc) % size
 
-    def flat(index_xc: np.ndarray) -> np.ndarray:
-        return np.ravel_multi_index(tuple((index_xc % np.array(size_c)).T), half_c)
+    def flat(place_xc: np.ndarray) -> np.ndarray:
+        return np.ravel_multi_index(tuple(place_xc.T), (size_c[0], size_c[1], half + 1))
 
-    source_x = np.flatnonzero(index_gc[:, 2] == 0)
-    source_x = source_x[index_gc[source_x].any(axis=1)]
-    mirror_x = flat(-index_gc[source_x]) if len(source_x) else np.zeros(0, dtype=np.int64)
-    return HalfSphereMap(size_c, runtime.index(flat(index_gc)), runtime.index(mirror_x), runtime.index(source_x))
+    twice_g = (place_gc[:, 2] == 0) | (2 * place_gc[:, 2] == size_c[2])
+    source_x = np.flatnonzero(twice_g & index_gc.any(axis=1))
+    mirror_x = flat(-index_gc[source_x] % size)
+    return HalfSphereMap(
+        size_c, runtime.index(flat(place_gc)), runtime.index(mirror_x), runtime.index(source_x),
+        runtime.index(turned_g).bool() if turned_g.any() else None,
+    )  # fmt: skip
 
 
 def orbitals_to_grid(coeff_knG: torch.Tensor, index_kG: torch.Tensor, grid: FilledGrid) -> torch.Tensor:

@@ -69,6 +69,11 @@ class ExchangeKernel:
     crystal_cv: np.ndarray | None = None
     whole_cv: np.ndarray | None = None
 
+    @property
+    def any_wave(self) -> bool:
+        """Whether it is the same at all wave vectors, and not made for the differences of the points of one mesh."""
+        return self.crystal_cv is None
+
     def of_waves(self, wave_xc: np.ndarray, norm2_x: torch.Tensor) -> torch.Tensor:
         """v of wave vectors q, fractional, and their |q|²."""
         value_x = self(norm2_x)

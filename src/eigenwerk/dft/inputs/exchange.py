@@ -10,6 +10,7 @@ from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.madelung import screened_images
 from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.exchange.mesh_points import mesh_points
 from eigenwerk.dft.inputs.bands import BandRequest
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.restart import FIXED
@@ -289,6 +290,30 @@ def check_data_of_exchange(datasets: dict[str, DataSet], incar: Incar, findings:
         names = ", ".join(silent)
         message = f"{names} {'do' if len(silent) > 1 else 'does'} not hold the exact exchange with the core"
         findings.add(incar.problem("LHFCALC", message, "Use data sets of gpaw-data, which have it for all elements."))
+
+
+def check_mesh_of_exchange(
+    kpoints: KPoints, hybrid: Hybrid | None, downsampling: Downsampling | None, vibrates: bool, file: str,
+    findings: Findings,
+) -> None:  # fmt: skip
+    """What exact exchange makes of a mesh with fewer operations than the crystal; vibrates: whether atoms will be
+    displaced from the places that all operations keep."""
+    if hybrid is None or not hybrid.fraction or kpoints.has_crystal_symmetry:
+        return
+    if hybrid.screening and downsampling is None:
+        count = len(mesh_points(kpoints))
+        message = f"exact exchange acts between all {count} points that the operations of the crystal make of the mesh"
+        message += f" of {kpoints.full_count}, and takes as much longer"
+        findings.note(file, message, "A mesh with all operations is its own star.")
+        return
+    what = "exact exchange on a part of the q-points" if hybrid.screening else "exact exchange of 1/r"
+    message = f"{what} needs the differences of one mesh, and this one has fewer operations than the crystal"
+    if vibrates:
+        message += ": force constants of displaced atoms, which need it in all directions, cannot be found with it"
+        findings.error(file, message, "Give a mesh with all operations, such as a Gamma-centred one, or set ISYM = 0.")
+    else:
+        message += ": levels that symmetry makes equal may come out different"
+        findings.warn(file, message, "Give a mesh with all operations, such as a Gamma-centred one.")
 
 
 def exchange_range(bands: BandRequest | None, hybrid: Hybrid | None) -> str:

@@ -3,9 +3,15 @@
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
-from eigenwerk.dft.basis.grids import ELECTROSTATIC_FACTOR, PRECISION_FACTOR, GridSizes, choose_grids, sphere_radius
+from eigenwerk.dft.basis.grids import (
+    LEAST_FACTOR,
+    PRECISION_FACTOR,
+    GridSizes,
+    choose_grids,
+    fine_room,
+    room,
+    sphere_radius,
+)
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry, equivalent_axes, translation_denominators
 from eigenwerk.dft.inputs.findings import Findings
@@ -30,9 +36,9 @@ def choose_precision(
 ) -> tuple[str, Computed]:
     """PREC, and where it comes from; in place of an old setting the one whose grids serve for it.
 
-    By default Accurate where an element's density reaches far beyond 1.5 G_cut at this cutoff (`density_loss_eV`),
-    so that Normal would change the energy of an atom by more than `MOST_LOST`; else Normal, and wherever the orbital
-    grid is given.  A Normal that was asked for and loses more is told.
+    By default Accurate where an element's density reaches far beyond the grid of Normal at this cutoff
+    (`density_loss_eV`), so that Normal would change the energy of an atom by more than `MOST_LOST`; else Normal, and
+    wherever the orbital grid is given.  A Normal that was asked for and loses more is told.
     """
     losses = {symbol: density_loss_eV(symbol, cutoff_eV) or 0.0 for symbol in symbols} if cutoff_eV else {}
     worst = max(losses, key=losses.__getitem__, default="")
@@ -43,8 +49,8 @@ def choose_precision(
         word = PRESENT.get(word, word)
         if much and word == "Normal":
             message = (
-                f"the density is cut off at 1.5 times the radius of the plane waves, which at {cutoff_eV:g} eV changes "
-                f"the energy of an atom of {worst} by some {lost} meV"
+                f"the grid holds the density up to {PRECISION_FACTOR[word]:g} times the radius of the plane waves, "
+                f"which at {cutoff_eV:g} eV changes the energy of an atom of {worst} by some {lost} meV"
             )
             findings.add(incar.problem("PREC", message, "Set PREC = Accurate, or remove the line.", severity="warning"))
         return word, Computed(word, line_of(incar, "PREC"))
@@ -72,8 +78,10 @@ def grid_sizes(
             "Look at the units of the lattice vectors and of ENCUT, and at NGXF, NGYF, NGZF.",
         )  # fmt: skip
     radius = sphere_radius(cutoff)
-    _check_room(incar, WAVE_TAGS, _room(structure, PRECISION_FACTOR[precision] * radius), findings)
-    _check_room(incar, FINE_TAGS, _room(structure, 2 * ELECTROSTATIC_FACTOR * radius), findings)
+    needed = room(structure, LEAST_FACTOR * radius), room(structure, PRECISION_FACTOR[precision] * radius)
+    _check_room(incar, WAVE_TAGS, needed[0], findings)
+    _check_room(incar, FINE_TAGS, fine_room(structure, cutoff), findings)
+    _tell_narrow(incar, needed, automatic.wave, precision, findings)
     for tag, denominator in zip((*WAVE_TAGS, *FINE_TAGS), 2 * denominators, strict=True):
         given = incar.values.get(tag)
         if isinstance(given, int) and given % denominator:
@@ -94,15 +102,28 @@ def _with_given(incar: Incar, tags: tuple[str, ...], automatic: tuple[int, int, 
     return first, second, third
 
 
-def _room(structure: Structure, radius: float) -> list[int]:
-    """Points per axis that hold all plane waves within a radius: 2 floor(|G| |a_c| / 2π) + 1."""
-    length_c = np.linalg.norm(structure.lattice_cv, axis=1)
-    return [2 * int(radius * length / (2 * np.pi) + 1e-9) + 1 for length in length_c]
-
-
 def _check_room(incar: Incar, tags: tuple[str, ...], needed: list[int], findings: Findings) -> None:
     for tag, points in zip(tags, needed, strict=True):
         given = incar.values.get(tag)
         if isinstance(given, int) and given < points:
             message = f", but the density of this cutoff needs at least {points} points"
             findings.add(incar.problem(tag, message, f"Set {tag} = {points} or more, or remove the line."))
+
+
+def _tell_narrow(
+    incar: Incar, needed: tuple[list[int], list[int]], automatic: tuple[int, int, int], precision: str,
+    findings: Findings,
+) -> None:  # fmt: skip
+    """A warning about given orbital grids that hold less of the density than PREC means.
+
+    needed: the points that they must have, and those of PREC; automatic: what they are if they are not given.
+    """
+    for tag, least, points, usual in zip(WAVE_TAGS, *needed, automatic, strict=True):
+        given = incar.values.get(tag)
+        if isinstance(given, int) and least <= given < points:
+            message = (
+                f"is coarser than PREC = {precision} means, {usual}: parts of the density are folded back, which costs "
+                "up to 5 meV per atom in oxides and fluorides, and forces that depend on where the grid lies"
+            )
+            remedy = f"Set {tag} = {usual}, or remove the line, unless another program's grid is wanted."
+            findings.add(incar.problem(tag, message, remedy, severity="warning"))

@@ -6,14 +6,20 @@ from math import ceil
 
 import numpy as np
 
-from eigenwerk.dft.basis.grids import ELECTROSTATIC_FACTOR, PRECISION_FACTOR, GridSizes, sphere_radius
-from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts, columns_in_half_sphere, sphere_volume_count
+from eigenwerk.dft.basis.grids import DENSITY_FACTOR, ELECTROSTATIC_FACTOR, GridSizes, sphere_radius
+from eigenwerk.dft.basis.plane_waves import (
+    PlaneWaveCounts,
+    columns_in_half_sphere,
+    count_density_waves,
+    sphere_volume_count,
+)
 from eigenwerk.dft.crystal.inversion import inversion_of_orbitals
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.default_bands import guard_bands
+from eigenwerk.dft.exchange.mesh_points import mesh_points
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.scf.mixing_extent import screens_locally
 from eigenwerk.eigensolvers import SEQUENCES, sequence_for
@@ -124,10 +130,12 @@ class JobSize:
 
 
 def _points_of_exchange(kpoints: KPoints, parameters: Parameters) -> int:
-    """Points of the mesh that each one is paired with."""
+    """Points of the mesh, or of the stars of a list, that each one is paired with."""
     if parameters.hybrid is None or not parameters.hybrid.fraction:
         return 0
-    return kpoints.full_count // (1 if parameters.downsampling is None else parameters.downsampling.times_fewer)
+    if parameters.downsampling is not None:
+        return kpoints.full_count // parameters.downsampling.times_fewer
+    return len(mesh_points(kpoints, bool(parameters.hybrid.screening)))
 
 
 def job_size(
@@ -140,8 +148,8 @@ def job_size(
 ) -> JobSize:
     """The sizes of a described calculation."""
     radius = sphere_radius(parameters.cutoff)
-    half_spheres = PRECISION_FACTOR[parameters.precision] * radius, 2 * ELECTROSTATIC_FACTOR * radius
-    density_waves, dense_waves = (round(sphere_volume_count(structure, r) / 2) for r in half_spheres)
+    dense_radius = 2 * ELECTROSTATIC_FACTOR * radius
+    density_waves, density_columns = count_density_waves(structure, DENSITY_FACTOR * radius, grids.wave)
     real = kpoints.allow_real_orbitals or (not parameters.real_space and inversion_of_orbitals(kpoints) is not None)
     shortest = float(np.linalg.norm(reduced(structure.reciprocal_cv), axis=1).min())
     return JobSize(
@@ -153,8 +161,8 @@ def job_size(
         species=tuple(_species_size(structure, symbol, datasets[symbol]) for symbol in structure.species),
         kinds=len(np.unique(kpoints.symmetry.atom_map_oa.min(axis=0))),
         density_waves=density_waves,
-        dense_waves=dense_waves,
-        columns=sum(columns_in_half_sphere(structure, r) for r in half_spheres),
+        dense_waves=round(sphere_volume_count(structure, dense_radius) / 2),
+        columns=density_columns + columns_in_half_sphere(structure, dense_radius),
         wave_points=int(np.prod(grids.wave)),
         fine_points=int(np.prod(grids.fine)),
         history=parameters.mixing.history,

@@ -35,6 +35,9 @@ SAME_POINT = 1e-8
 SAME_CELL, SAME_PLACE = 1e-8, 1e-6 / BOHR_ANGSTROM
 """Largest differences of the vectors of one and the same cell, and of the places of one and the same atom, bohr."""
 
+WAVES = "waves of the density"
+"""What else may have changed: grids, or the version that chose the waves (PREC = Normal had 1.5 G_cut once)."""
+
 
 @dataclass(frozen=True)
 class Earlier:
@@ -111,7 +114,7 @@ def earlier_of(state: State) -> Earlier:
     basis = state.subject.basis
     return Earlier(
         "the state", subject_tree(state.subject), "" if state.converged else state.status,
-        basis.index_gc[: basis.density_count], state.following, state.occupations.occ_skn, state.progress,
+        basis.index_gc[: basis.density_count].cpu(), state.following, state.occupations.occ_skn, state.progress,
         of_basis(basis, state.coeff_sknG),
         exchange=None if state.exchange is None else StoredExchange.of(state.exchange, basis),
     )  # fmt: skip
@@ -131,6 +134,8 @@ def starting_point(earlier: Earlier, subject: Subject, atoms: PawAtoms, orbitals
     require_same_atoms(earlier, subject)
     about = subject_tree(subject)
     changes = _changes(earlier.about, about)
+    if not changes and not torch.equal(earlier.index_gc, subject.basis.index_gc[: subject.basis.density_count].cpu()):
+        changes.append(WAVES)
     notes = _notes(earlier, about, changes)
     places = Places(earlier.about["structure"], bool({"cell", "positions"} & set(changes)))
     density = carried_density(earlier.density, earlier.index_gc, places, atoms)

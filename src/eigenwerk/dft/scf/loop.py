@@ -143,6 +143,11 @@ class ScfLoop:
             self.outer.exchange.settle(state.coeff_sknG, state.occupations.occ_skn)
         return second.end(state)
 
+    def first_bands(self, start: StartingPoint) -> Solved:
+        """What the first step from a density finds."""
+        given = Orbitals(start.coeff_sknG, start.wanted_skn)
+        return self._solved(1, start.density, given, None, *self._begun(start))
+
     def _solved(
         self, step: int, density: Density, given: Orbitals, before: Progress | None, choice: SolverChoice,
         precision: PrecisionChoice,
