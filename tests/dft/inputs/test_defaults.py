@@ -1,4 +1,4 @@
-"""Defaults that follow from other settings: each pair of docs/guides/check.md, one way and the other."""
+"""Defaults that follow from other settings, by the table of docs/guides/check.md."""
 
 import pytest
 
