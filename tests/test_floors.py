@@ -50,7 +50,7 @@ LAZY_ENGINES = {
     "eigenwerk.dft.running.run", "eigenwerk.dft.moving.movers", "eigenwerk.dft.paths.run",
     "eigenwerk.motion.relaxation.relaxation",
     "eigenwerk.ncci.series", "eigenwerk.ncci.sources", "eigenwerk.ncci.results.levels_file",
-    "eigenwerk.ncci.usual_states",
+    "eigenwerk.ncci.results.together", "eigenwerk.ncci.usual_states",
     "eigenwerk.parallel.launch.start", "eigenwerk.dft.running.warm_up",
     "eigenwerk.cli.main", "eigenwerk.cli.missing",
     "eigenwerk.dft.series.eos", "eigenwerk.dft.series.convergence", "eigenwerk.dft.series.points",

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -93,10 +94,8 @@ def read_checkpoint(folder: Path) -> None:
     from eigenwerk.io.hdf5_state import seal
     from eigenwerk.ncci.checkpoint import Checkpoint
 
-    try:
+    with suppress(InputError):
         seal(folder / "state.h5")
-    except InputError:
-        pass
     sys.path.append(str(REPOSITORY / "tests"))
     from standard_matrix import StandardMatrix
 
@@ -164,10 +163,8 @@ def trajectories() -> list[Files]:
             atoms = file.create_group("particles/atoms")
             atoms["species"], atoms["mass"] = np.array([14, 8], np.int32), np.array([28.1, 16.0])
             times = None
-            for name, value in (
-                ("box/edges", np.stack([5.4 * np.eye(3)] * 5)), ("position", np.random.default_rng(1).random((5, 2, 3))),
-                ("velocity", np.ones((5, 2, 3))),
-            ):  # fmt: skip
+            places, cells = np.random.default_rng(1).random((5, 2, 3)), np.stack([5.4 * np.eye(3)] * 5)
+            for name, value in {"box/edges": cells, "position": places, "velocity": np.ones((5, 2, 3))}.items():
                 group = atoms.create_group(name)
                 group["value"] = value
                 if times is None:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from standard_matrix import StandardMatrix, starts
 
 from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
 from eigenwerk.linalg.unseen import _gain, _length, expected_unseen
+from standard_matrix import StandardMatrix, starts
 
 LEVELS = np.concatenate([[-9.0, -8.0, -7.2, -7.0], np.linspace(-6.0, 30.0, 200)])
 

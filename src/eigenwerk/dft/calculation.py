@@ -43,7 +43,7 @@ from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
 from eigenwerk.dft.spectrum.occupations import make_smearing
 from eigenwerk.dft.spectrum.projections import Projections, site_projections
 from eigenwerk.dft.spin import FORMS
-from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
+from eigenwerk.dft.symmetrise import UNSYMMETRIC, Symmetriser, make_symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.dft.terms.term import Term
 from eigenwerk.errors import InputError
@@ -265,7 +265,12 @@ class Calculation:
 
     def start_from(self, earlier: Earlier, orbitals: bool = True) -> StartingPoint:
         """Where to begin so as to go on from an earlier state, with its orbitals if wanted and usable."""
-        return starting_point(earlier, self.subject, self.atoms, orbitals)
+        found = starting_point(earlier, self.subject, self.atoms, orbitals)
+        if found.progress is None or self.symmetrise.deviation(found.density) <= UNSYMMETRIC:
+            return found
+        # the memory of a mixer of densities with fewer operations never loses what these lack
+        note = "mixing starts afresh: the density had fewer operations than now"
+        return replace(found, progress=None, exchange=None, notes=(*found.notes, note))
 
     def loop(self) -> ScfLoop:
         """The self-consistency cycle, at its beginning."""

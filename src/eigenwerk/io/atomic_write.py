@@ -84,6 +84,11 @@ def write_text(path: str | Path, text: str) -> None:
         new.write_text(text, encoding="utf-8")
 
 
+def make_empty(path: str | Path) -> None:
+    """An empty file where there is nothing, not even a link.  Raises OSError."""
+    _write_new(Path(path), b"")
+
+
 @contextmanager
 def together() -> Iterator[None]:
     """Files that `replacing` writes inside appear at the end, one right after the other in the order of writing.

@@ -1,13 +1,14 @@
 """The process that reads HDF5 files for others, and may crash, hang or run out of memory in their place.
 
 HDF5 believes what it reads: damaged bytes lead it round in circles, out of its memory, or to other files.  So the
-process that computes never lets it see a file; this one does, with a bound on time and memory and no way to open any
-other file, and tells what it found (`hdf5_answer`).  It ends with the process that started it, or when it has nothing
-to do.  Started by `hdf5_guard`: python -m eigenwerk.io.hdf5_child SOCKET.
+process that computes never lets it see a file; a fork of this one does, for each file another, with a bound on time and
+memory and no way to open any other file, and tells what it found (`hdf5_answer`).  This one ends with the process that
+started it, or when it has nothing to do.  Started by `hdf5_guard`: python -m eigenwerk.io.hdf5_child SOCKET.
 """
 
 import array
 import json
+import mmap
 import os
 import resource
 import signal
@@ -102,16 +103,26 @@ def serve(line: socket.socket) -> None:
         line.settimeout(None)
         length, seconds = LENGTHS.unpack(first)
         question = json.loads(_exactly(line, length))
-        signal.setitimer(signal.ITIMER_PROF, seconds)  # its signal ends the process, also inside HDF5
-        try:
-            text, arrays = answer(question, descriptors[0])
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            os.close(descriptors[0])
-        line.sendall(LENGTHS.pack(len(text), sum(one.nbytes for one in arrays)) + text)
-        for one in arrays:
-            line.sendall(memoryview(one.reshape(-1).view(np.uint8)))
+        begun = mmap.mmap(-1, 1)
+        pid = os.fork()
+        if not pid:
+            signal.setitimer(signal.ITIMER_PROF, seconds)  # its signal ends the process, also inside HDF5
+            _tell(line, begun, *answer(question, descriptors[0]))
+            os._exit(0)
+        os.close(descriptors[0])
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        if code:
+            if begun[0]:  # half an answer
+                return
+            line.sendall(LENGTHS.pack(-1, code))
         line.settimeout(IDLE)
+
+
+def _tell(line: socket.socket, begun: mmap.mmap, text: bytes, arrays: list[np.ndarray]) -> None:
+    begun[0] = 1
+    line.sendall(LENGTHS.pack(len(text), sum(one.nbytes for one in arrays)) + text)
+    for one in arrays:
+        line.sendall(memoryview(one.reshape(-1).view(np.uint8)))
 
 
 def _received(line: socket.socket) -> tuple[bytes, list[int]]:

@@ -1,8 +1,8 @@
 """The one way to read an HDF5 file: in another process, whose crash, hang or hunger is a sentence here.
 
-`hdf5_child` looks at the file through a descriptor that it is given, with a bound on processor time and memory, and
-tells values; large arrays it tells by their place, and they are read here.  So HDF5 never sees a file in the process
-that computes, whatever somebody has put into it.  One such process is kept for the next files.
+A fork of `hdf5_child` looks at the file through a descriptor that it is given, with a bound on processor time and
+memory, and tells values; large arrays it tells by their place, and they are read here.  So HDF5 never sees a file in
+the process that computes, whatever somebody has put into it.  One such process is kept for the next files.
 """
 
 import atexit
@@ -45,7 +45,8 @@ def read_guarded(file: BinaryIO, job: str, only: Collection[str] | None = None) 
             _kept.end()
             return _kept.get().ask(file, question)
         except BaseException:
-            _kept.end()  # it may be in the middle of something
+            if _kept.child is not None and not _kept.child.silent:
+                _kept.end()  # it is in the middle of something
             raise
 
 
@@ -57,7 +58,7 @@ class _Child:
     """The process and the line to it."""
 
     def __init__(self) -> None:
-        self.owner = os.getpid()
+        self.owner, self.silent = os.getpid(), True
         self.line, theirs = socket.socketpair()
         environ = {name: word for name, word in os.environ.items() if not name.startswith("HDF5_")}
         # our own modules, and none of the current folder; filters of the user's own are not loaded
@@ -86,20 +87,24 @@ class _Child:
         size = os.fstat(file.fileno()).st_size
         seconds = int(SECONDS + size / SPEED)
         self.line.settimeout(PATIENCE * seconds)
-        text = json.dumps(question).encode()
+        text, self.silent = json.dumps(question).encode(), False
         try:
             socket.send_fds(self.line, [LENGTHS.pack(len(text), seconds) + text], [file.fileno()])
             length, rest = LENGTHS.unpack(self._exactly(LENGTHS.size))
+            if length < 0:
+                self.silent = True
+                raise DamageFound(_death(rest, seconds))
             if length > LARGEST_TEXT:
                 raise DamageFound(f"{length / 1e6:.0f} MB of values that are no arrays")
             answer = Answer(bytes(self._exactly(length)))
             if rest != sum(one.nbytes for one in answer.sent):
                 raise DamageFound("arrays of another size than it says")
             arrays = [self._array(one) for one in answer.sent]
+            self.silent = True
         except TimeoutError:
             raise DamageFound(f"reading it did not end within {PATIENCE * seconds} seconds") from None
         except (OSError, EOFError):
-            raise DamageFound(self._death(seconds)) from None
+            raise self._gone() from None
         _refuse_more_than(size, answer.stored)
         try:
             found = answer.value(arrays, file.fileno())
@@ -127,22 +132,16 @@ class _Child:
                 raise EOFError
             done += count
 
-    def _death(self, seconds: int) -> str:
-        """How the process ended."""
+    def _gone(self) -> Exception:
+        """Why the process has ended."""
         try:
             code = self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            return "the process that reads it does not answer"
-        if -code == signal.SIGPROF:
-            return f"reading it did not end within {seconds} seconds of a processor"
-        if code == 0:
-            raise _EndedIdle
-        if code > 0:
-            raise EigenwerkError(
-                f"the process that reads HDF5 files ended with code {code}. Raise the limits on memory and open files "
-                "(ulimit -v, ulimit -n); if h5py is missing or broken, install it again (pip install h5py)."
-            )
-        return f"HDF5 crashed on it, signal {-code}"
+            return DamageFound("the process that reads it does not answer")
+        return _EndedIdle() if code == 0 else EigenwerkError(
+            f"the process that reads HDF5 files ended with code {code}. Raise the limits on memory, processes and open "
+            "files (ulimit -v, -u, -n); if h5py is missing or broken, install it again (pip install h5py)."
+        )  # fmt: skip
 
     def end(self) -> None:
         """No more questions."""
@@ -150,9 +149,19 @@ class _Child:
         if self.owner != os.getpid():  # a fork's copy: the process is its parent's
             self.process.returncode = 0
             return
-        self.process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)  # with the fork that reads
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=5)
+
+
+def _death(code: int, seconds: int) -> str:
+    """How the fork ended that read a file."""
+    if code == -signal.SIGPROF:
+        return f"reading it did not end within {seconds} seconds of a processor"
+    if code < 0:
+        return f"HDF5 crashed on it, signal {-code}"
+    return f"reading it ended with code {code}"
 
 
 def _refuse_more_than(size: int, stored: list[Stored]) -> None:

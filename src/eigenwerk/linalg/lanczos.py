@@ -63,7 +63,8 @@ class LanczosState:
     products: vectors H was applied to.  steps, restarts: so far.  eig_m, residual_m: Ritz values and residuals
     of V, ascending.  origin: the rows of V from here on are the start vectors, after a restart the block that was next
     then; past_xm: of bases before restarts, see `unseen.remembered`.  sure: products when the wanted pairs came to be
-    converged, 0 before; later ones make sure that none is missed.  The small arrays are in host memory: a GPU would wait for each of many short operations.
+    converged, 0 before; later ones make sure that none is missed.  The small arrays are in host memory: a GPU would
+    wait for each of many short operations.
     """
 
     basis_mx: torch.Tensor

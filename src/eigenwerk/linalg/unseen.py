@@ -16,6 +16,8 @@ After a thick restart the block that was next takes the place of the start vecto
 multiply: c = G_0 eta, eta = G_1 eta_1, ...  docs/equations/lanczos.md.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 AROUND = np.concatenate([[0.0], np.logspace(-7, 0, 36)])
@@ -58,7 +60,7 @@ def _energies(eig_m: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray, f
     span = max(float(eig_m[wanted] - eig_m[0]), 1e-9 * max(1.0, abs(float(eig_m[0]))))
     edges = np.concatenate([[eig_m[0] - span], eig_m[:wanted]])
     energies, widths = [], []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         away_x = (high - low) / 2 * AROUND
         energies += [low + (away_x[1:] + away_x[:-1]) / 2, high - (away_x[1:] + away_x[:-1]) / 2]
         widths += [np.diff(away_x)] * 2

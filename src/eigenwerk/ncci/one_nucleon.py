@@ -13,6 +13,7 @@ from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.results.one_body_sums import occupations
 from eigenwerk.parallel.communicator import Communicator
 
+
 def one_nucleon_matrix(basis: ManyBodyBasis, energies: Mapping[str, np.ndarray]) -> np.ndarray:
     """<b|H|b'> of a basis of one nucleon, MeV; energies: one-body matrices (a, a) of protons "p" and neutrons "n"."""
     orbital_b = _orbitals(basis)

@@ -24,8 +24,8 @@ from eigenwerk.ncci.operators import Hamiltonian, pairs_on, sharing_of
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.common_pairs import common_pairs
 from eigenwerk.ncci.ranks.scheme import AUTO, scheme_named
-from eigenwerk.ncci.refusal import refuse_what_does_not_fit
-from eigenwerk.ncci.results.levels import Levels, spin_of
+from eigenwerk.ncci.refusal import refuse_host_memory, refuse_what_does_not_fit
+from eigenwerk.ncci.results.levels import COULOMB_LEFT, Levels, spin_of
 from eigenwerk.ncci.results.levels_file import read_vectors, start_levels
 from eigenwerk.ncci.results.observables import Observed, factors_of, not_computed, observe
 from eigenwerk.ncci.results.separation import Shared, mixed, residuals, separated
@@ -36,6 +36,7 @@ from eigenwerk.parallel.device_memory import memory_shares
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.start import StartRequest, init_ranks
+from eigenwerk.parallel.main_memory import installed_memory
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.units import NUCLEON_MASS_MEV
@@ -69,6 +70,8 @@ def fitting(case: Case, problem: CaseSpace, runtime: Runtime) -> tuple[Estimate,
     world, device = runtime.world, runtime.device
     estimated, memory, backend = planned(case, problem, device.type, memory_shares(world, device), world.size)
     refuse_what_does_not_fit(case, problem, estimated, backend, memory)
+    if device.type == "cuda":
+        refuse_host_memory(case, estimated.cost(backend), world.size, installed_memory())
     return estimated, backend
 
 
@@ -151,7 +154,7 @@ def run_case(
         else:
             found = one_nucleon_states(basis, alone_bb, case.states, runtime.tensor([0]))
     solved = time.perf_counter()
-    say(f"states     {found.applications} products, {solved - built:.1f} s{''.join(f'; {note}' for note in found.notes)}")
+    say("; ".join([f"states     {found.applications} products, {solved - built:.1f} s", *found.notes]))
     solver = _solver_about(case) | {
         "backend": operator.backend,
         "products": found.applications,
@@ -165,7 +168,9 @@ def run_case(
     states = f"{case.states} state{'s' if case.states > 1 else ''}"
     say(f"observing  {', '.join(['J', *case.observables])} of {states}")
     with span("observables"):
-        levels, found, vectors_nb = _levels(case, problem, operator, parts, estimated, found, about, solver)
+        left = source.coulomb_left(case, problem)
+        beside = {} if left is None else {COULOMB_LEFT: left}
+        levels, found, vectors_nb = _levels(case, problem, operator, parts, beside, estimated, found, about, solver)
         overlaps = {} if known is None else _overlaps(found.vectors_knx[0], *known, operator.sum)
         levels = replace(levels, smaller=overlaps)
     say(f"observed   {time.perf_counter() - solved:.1f} s")
@@ -238,6 +243,7 @@ def _levels(
     problem: CaseSpace,
     operator: Hamiltonian,
     parts: Mapping[str, TwoBody],
+    beside: Mapping[str, TwoBody],
     estimated: Estimate,
     found: EigenResult,
     about: dict[str, Any],
@@ -246,10 +252,12 @@ def _levels(
     """What is computed of the states, the states, and all their components (n, b), in the order of the energies without
     Lawson's term.
 
-    Levels that the solver found as mixtures of several J are taken apart first, see `separation`.
+    beside: operators that are no part of H.  Levels that the solver found as mixtures of several J are taken apart
+    first, see `separation`.
     """
     basis, factors = operator.basis, factors_of(case, problem)
     terms = {name: part for name, part in parts.items() if name != LAWSON and "terms" in case.observables}
+    terms |= beside
 
     def observed_of(vectors_ns: torch.Tensor) -> tuple[Observed, torch.Tensor]:
         whole_nb = operator.segments.whole(vectors_ns)

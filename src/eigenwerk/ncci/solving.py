@@ -16,8 +16,9 @@ from eigenwerk.ncci.operators import Hamiltonian
 from eigenwerk.parallel.communicator import Communicator
 
 UNSEEN = 3e-5
-"""Of Lanczos' method: levels that may be expected to be missing below the highest wanted one when it stops.  Where
-nobody asks three of 18 240 runs in the sd and p shells missed a level, by two nearly converged guards one, by this none."""
+"""Of Lanczos' method: levels that may be expected to be missing below the highest wanted one when it stops.  Of
+18 240 runs in the sd and p shells three missed a level where nobody asks, one where two guards converge, with this
+none."""
 
 CARRIED_SHARE = 0.1
 """Where states of a smaller space are the start, of which the wanted ones are made, at most a tenth more products: of
@@ -62,7 +63,8 @@ def solve(
     if choice.method == "lanczos":
         plan = LanczosPlan(
             states, choice.tolerance, choice.products, choice.fixed, choice.space, UNSEEN, variance,
-            CARRIED_SHARE if variance < 1 else inf, first_component=operator.segments.own.start, eigh=operator.eigh, trace=runtime.trace,
+            CARRIED_SHARE if variance < 1 else inf, first_component=operator.segments.own.start, eigh=operator.eigh,
+            trace=runtime.trace,
         )  # fmt: skip
         known = resume if isinstance(resume, LanczosState) else None
         return lanczos(operator, start_knb, plan, resume=known, watch=watch)

@@ -15,7 +15,9 @@ from eigenwerk.dft.crystal.kpoints import explicit, mesh_kpoints
 from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import subgroup
+from eigenwerk.dft.inputs import draft
 from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.inputs.kpoints import kpoints_of_file
 from eigenwerk.dft.running.run import run_folder
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.io.vasp.poscar import read_poscar
@@ -212,3 +214,39 @@ def test_vibrations_on_a_mesh_with_less_symmetry(shared_dir, tmp_path, ibrion):
     np.testing.assert_allclose(tensors[0], tensors[1], atol=1e-3)
     np.testing.assert_allclose(np.diag(tensors[0]).reshape(2, 3).std(1), 0, atol=1e-6)
     np.testing.assert_allclose(tensors[0][:3, 3:], 0, atol=1e-6)
+
+
+@pytest.fixture
+def of_old(tmp_path, monkeypatch):
+    """A folder with a state whose density has the operations of its mesh alone, as eigenwerk once made them."""
+    folder = tmp_path / "old"
+    folder.mkdir()
+    write(folder, "")
+    with monkeypatch.context() as patched:
+        patched.setattr(draft, "kpoints_of_file", lambda *given: kpoints_of_file(*given).of_kept_operations())
+        found = run_folder(folder)
+    assert np.abs(found.forces_av).max() > 0.01
+    return folder
+
+
+def write(folder, tags):
+    (folder / "INCAR").write_text(f"ENCUT = 120\nISMEAR = 0\nSIGMA = 0.05\nEDIFF = 1E-6\nLCHARG = F\n{tags}")
+    (folder / "KPOINTS").write_text("mesh\n0\nM\n2 2 2\n")
+    (folder / "POSCAR").write_text("Si\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n")
+
+
+def test_a_run_goes_on_from_a_density_with_fewer_operations_and_gives_it_all(of_old):
+    write(of_old, "ISTART = 1\n")
+    found = run_folder(of_old)
+    assert any("mixing starts afresh: the density had fewer operations than now" in note for note in found.notes)
+    assert found.converged
+    assert len(found.steps) < 6
+    assert np.abs(found.forces_av).max() < 1e-9
+
+
+def test_bands_of_such_a_density_that_is_kept_are_those_of_its_operations(of_old):
+    write(of_old, "ICHARG = 11\n")
+    found = run_folder(of_old)
+    words = "this density has the operations of the mesh of k-points alone (12 of 48): they are used"
+    assert any(words in note for note in found.notes)
+    assert found.converged

@@ -123,7 +123,7 @@ def test_an_element_of_a_snt_file_may_stand_there_twice_if_both_are_equal(tmp_pa
     text = known.replace("3  1  6", "4  1  6") + f"   {line} {j} {{}}\n"
     found = read_snt(write(tmp_path / "p.snt", text.format(twin)))
     assert found.elements == read_snt(write(tmp_path / "q.snt", known)).elements
-    with pytest.raises(InputError, match="line 16: this element stands in line 1[45] already.*with the value"):
+    with pytest.raises(InputError, match=r"line 16: this element stands in line 1[45] already.*with the value"):
         read_snt(write(tmp_path / "p.snt", text.format(-twin)))
 
 

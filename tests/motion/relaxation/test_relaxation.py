@@ -288,7 +288,7 @@ def test_one_point_is_not_called_points(force, words):
 
 
 class Stretched:
-    """E = B V₀/2 (V/V₀ - 1)² at constant cutoff; the stress is that of fixed plane waves, with a false pressure in it."""
+    """E = B V₀/2 (V/V₀ - 1)² at constant cutoff; the stress is that of fixed plane waves."""
 
     V0, BULK, PULAY = 64.0, 1.0, -0.05
 

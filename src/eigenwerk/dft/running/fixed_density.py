@@ -21,13 +21,11 @@ from eigenwerk.dft.scf.state import Progress, ScfStep, State
 from eigenwerk.dft.spectrum.band_structure import filled_bands_of
 from eigenwerk.dft.spectrum.fermi_level import common_level
 from eigenwerk.dft.spectrum.occupations import Occupations, occupations, occupations_at
+from eigenwerk.dft.symmetrise import UNSYMMETRIC
 from eigenwerk.dft.volumetric.charge import charge_start
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_with_header
 from eigenwerk.units import HARTREE_EV
-
-UNSYMMETRIC = 1e-5
-"""Change of a density by symmetry, relative to it, that is no rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +135,7 @@ def _known_forces(path: Path, atoms: int) -> tuple[np.ndarray | None, np.ndarray
 
 
 def _is_symmetric(density: Density, calculation: Calculation) -> bool:
-    return _distance(density, calculation.symmetrise(density)) <= UNSYMMETRIC
-
-
-def _distance(one: Density, other: Density) -> float:
-    """Largest difference of any field, relative to its largest value."""
-    pairs = [(one.value[name], other.value[name]) for name in one.value]
-    return max(float((a - b).abs().max() / a.abs().max().clamp_min(1e-30)) for a, b in pairs)
+    return calculation.symmetrise.deviation(density) <= UNSYMMETRIC
 
 
 def level_words(fixed: FixedDensity, calculation: Calculation) -> str:

@@ -13,13 +13,13 @@ from eigenwerk.dft.crystal.symmetry import deviation, subgroup
 from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.moving.movers import make_mover
 from eigenwerk.dft.moving.surface import STRESS_EV_PER_ANGSTROM3, DensityFunctionalSurface, Operations
+from eigenwerk.dft.moving.two_cutoffs import SHARE, pulay_of_energies
 from eigenwerk.dft.open_shells.lower_states import LowerStates
 from eigenwerk.dft.running.active_run import ActiveRun
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.motion_tree import REMEDY, Resumption, Snapshot, require_same_run, trail_of
 from eigenwerk.dft.running.records import Observables
 from eigenwerk.dft.running.report import Journey, RunResult
-from eigenwerk.dft.running.two_cutoffs import SHARE, pulay_of_energies
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.output.record import IonicStep

@@ -1,13 +1,12 @@
 """Where the files of a run go: a folder that is its own while it runs, or another one when that has vanished."""
 
-import os
 import tempfile
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import ensure_writable
+from eigenwerk.io.atomic_write import ensure_writable, make_empty
 from eigenwerk.io.folder_lock import FolderLock, lock_folder
 from eigenwerk.io.run_stamp import new_run
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
@@ -47,7 +46,7 @@ class OutputFolder:
     def leave_empty_wavecar(self) -> None:
         """An empty file where there is none, as VASP's LWAVE = .FALSE. leaves one: flows copy it, or stop without."""
         with suppress(OSError):
-            os.close(os.open(self.path / "WAVECAR", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            make_empty(self.path / "WAVECAR")
 
     def release(self) -> None:
         """Let other runs write there."""

@@ -6,10 +6,12 @@ avoid the jumping states follows by division by (1 + t x^w y^2m) of each of them
 parity) only, so jumping states are grouped into classes by these.
 """
 
+import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations_with_replacement
+from math import inf
 
 import numpy as np
 
@@ -62,8 +64,23 @@ class _Counted:
     parity: int
 
 
-def count(space: ManyBodySpace, like_j_even: bool = False) -> Counts:
-    """Dimension and nonzeros of the basis of a space.
+class CountingStopped(Exception):
+    """Counting took longer than it may."""
+
+
+class _Clock:
+    """Raises CountingStopped once the process has computed for so many seconds more."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.process_time() + seconds
+
+    def look(self) -> None:
+        if time.process_time() > self.end:
+            raise CountingStopped
+
+
+def count(space: ManyBodySpace, like_j_even: bool = False, seconds: float = inf) -> Counts:
+    """Dimension and nonzeros of the basis of a space.  seconds: raises CountingStopped after so many of one core.
 
     like_j_even: two like nucleons in the same orbital count as coupled to even J only, as MFDn has it in valence
     spaces; in its no-core runs the plain range of J decides.  Raises InputError where `nonzeros_countable` is False.
@@ -76,7 +93,7 @@ def count(space: ManyBodySpace, like_j_even: bool = False) -> Counts:
             "Ask for the dimension alone."
         )
     counted = _counted(space)
-    numbers = _Numbers(counted)
+    numbers = _Numbers(counted, _Clock(seconds))
     whole = _Whole(counted) if _is_whole(counted) else None
     one = _one(counted, numbers, whole, "p") + _one(counted, numbers, whole, "n")
     two = [_two(counted, numbers, whole, kind, like_j_even) for kind in ("pp", "nn", "pn")]
@@ -151,8 +168,8 @@ def _trimmed(table: np.ndarray) -> np.ndarray:
 class _Numbers:
     """How many products of k proton and l neutron determinants leave room for more weight, 2M and parity."""
 
-    def __init__(self, space: _Counted) -> None:
-        self.space = space
+    def __init__(self, space: _Counted, clock: _Clock | None = None) -> None:
+        self.space, self.clock = space, clock or _Clock(inf)
         limits = space.truncation
         self.p = _generate(space.protons, min(limits.max_p, limits.max_total))
         self.n = _generate(space.neutrons, min(limits.max_n, limits.max_total))
@@ -164,6 +181,7 @@ class _Numbers:
 
     def __call__(self, k: int, l: int, weight: np.ndarray, twice_m: np.ndarray, parity: np.ndarray) -> np.ndarray:
         """Products with total weight <= max_total - weight, 2M = twice_M - twice_m, parity differing by `parity`."""
+        self.clock.look()
         table = self.table(k, l)
         column = self.space.twice_M - twice_m + table.shape[1] // 2
         inside = (weight < len(table)) & (column >= 0) & (column < table.shape[1])
@@ -285,6 +303,7 @@ def _two(space: _Counted, numbers: _Numbers, whole: "_Whole | None", kind: str, 
     label = (one.twice_m_x[a] + other.twice_m_x[b]) * 2 + (one.parity_x[a] + other.parity_x[b]) % 2
     twice = 0
     for value in np.unique(label):
+        numbers.clock.look()
         chosen = np.flatnonzero(label == value)
         twice += _block(numbers, whole, kind, one, other, a[chosen], b[chosen], left, like_j_even)
     return twice // 2

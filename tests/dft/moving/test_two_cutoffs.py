@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.basis.grids import wave_excess
-from eigenwerk.dft.running.two_cutoffs import pulay_of_energies
+from eigenwerk.dft.moving.two_cutoffs import pulay_of_energies
 
 SETTINGS = {"cutoff_eV": 220.0, "mesh": (2, 2, 2), "real": True, "symmetry_level": 2}
 
