@@ -362,7 +362,7 @@ def dpdata_frames(name: str) -> Callable[[Path, Truth], str]:
         if truth.forces_av is None:
             return "not tried: no forces at a fixed density"
         found = dpdata.LabeledSystem(str(folder / name))
-        close(found["energies"][-1], truth.free if name == "OUTCAR" else truth.zero, 1e-4)
+        close(found["energies"][-1], truth.free)
         close(found["forces"][-1], truth.forces_av)
         other = dpdata.LabeledSystem(str(folder / "vasprun.xml"))
         close(found["virials"], other["virials"], 1e-4)
@@ -381,8 +381,9 @@ def parsevasp_xml(folder: Path, truth: Truth) -> str:
     found = Xml(file_path=str(folder / "vasprun.xml"))
     close(found.get_fermi_level(), truth.fermi)
     dos = found.get_dos()
-    partial = dos.get("total", dos.get("up", {})).get("partial") or dos.get("up", {}).get("partial")
-    return f"Fermi level, density of states{', partial' if partial else ''}, {len(found.get_kpoints())} k-points"
+    partial = dos["up" if truth.spin else "total"].get("partial")
+    assert partial is not None
+    return f"Fermi level, density of states, parts of {partial.shape[2]} columns, {len(found.get_kpoints())} k-points"
 
 
 def parsevasp_files(folder: Path, truth: Truth) -> str:
@@ -406,7 +407,7 @@ def vasppy_files(folder: Path, truth: Truth) -> str:
     if truth.forces_av is not None:
         close(final_energy_from_outcar(str(folder / "OUTCAR")), truth.zero)
         close(forces_from_outcar(str(folder / "OUTCAR"))[-1], truth.forces_av)
-    partial = Doscar(str(folder / "DOSCAR"), lmax=2).pdos
+    partial = Doscar(str(folder / "DOSCAR"), ispin=2 if truth.spin else 1, lmax=2).pdos
     lines = (folder / "DOSCAR").read_text().splitlines()
     energies = int(lines[5].split()[2])
     columns = [[float(x) for x in line.split()[1:]] for line in lines[7 + energies : 7 + 2 * energies]]
