@@ -132,8 +132,8 @@ def _left_out(levels: Levels) -> str:
         size_n = 1e3 * np.asarray(levels.values[COULOMB_LEFT])
         words += (
             f" The Coulomb repulsion is not evolved: between two protons that would move the lowest state by "
-            f"{size_n[0]:+.1f} keV (first order; at most {size_n[np.abs(size_n).argmax()]:+.1f} in these states); with "
-            "what it induces between three nucleons 3He moves by 7 keV at 2.0 and 21 keV at 1.6 fm^-1."
+            f"{size_n[0]:+.1f} keV (first order; at most {size_n[np.abs(size_n).argmax()]:+.1f} in these states); "
+            "what that would induce between three nucleons comes on top."
         )
     return words
 
