@@ -295,3 +295,29 @@ def _stop_after_three():
             raise KeyboardInterrupt
 
     return report
+
+
+def test_check_tells_seconds_of_matrix_elements_and_stops_counting_in_time(tmp_path, capsys):
+    """3H at Nmax 10 takes 14 s; 1.7 were told."""
+    path = tmp_path / "triton.toml"
+    path.write_text('nucleus = "3H"\ninteraction = "JISP16"\nhw = 20\nNmax = 10\nstates = 1\nobservables = []\n')
+    code, out, _ = said(capsys, "check", str(path))
+    chosen = next(line for line in out.splitlines() if "a run takes this one" in line)
+    assert code == 0 and 8 < float(chosen.split(" s   yes")[0].split()[-1]) < 25
+    path.write_text(path.read_text().replace("3H", "6Li").replace("10", "12"))
+    _, out, _ = said(capsys, "check", str(path), "--seconds", "0.01")
+    assert "nonzeros     not counted: counting takes longer than it may" in out and "\n  csb " not in out
+
+
+def test_check_judges_the_memory_that_ranks_on_gpus_have_in_common(tmp_path, capsys):
+    path = tmp_path / "lithium.toml"
+    path.write_text('nucleus = "6Li"\ninteraction = "JISP16"\nhw = 20\nNmax = 8\n[solver]\nbackend = "csb"\n')
+    words = ("check", str(path), "--gpu-gb", "80", "--ranks", "6")
+    code, out, _ = said(capsys, *words)
+    assert code == 0 and re.search(r"not judged: [\d.]+ [MG]B that ranks have in common in the memory of each", out)
+    code, out, _ = said(capsys, *words, "--host-gb", "64")
+    assert code == 0 and "not judged" not in out
+    code, _, err = said(capsys, *words, "--host-gb", "0.1")
+    assert code == 2 and "in the memory of each machine" in err and "there are 0.1 GB" in err
+    code, _, err = said(capsys, "check", str(path), "--host-gb", "64")
+    assert code == 2 and "give --gpu-gb, too" in err

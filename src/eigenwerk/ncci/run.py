@@ -19,7 +19,6 @@ from eigenwerk.ncci.estimate import Estimate, planned
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
-from eigenwerk.ncci.one_nucleon import one_nucleon_matrix, one_nucleon_states
 from eigenwerk.ncci.operators import Hamiltonian, pairs_on, sharing_of
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.common_pairs import common_pairs
@@ -28,6 +27,7 @@ from eigenwerk.ncci.refusal import refuse_host_memory, refuse_what_does_not_fit
 from eigenwerk.ncci.results.levels import COULOMB_LEFT, Levels, spin_of
 from eigenwerk.ncci.results.levels_file import read_vectors, start_levels
 from eigenwerk.ncci.results.observables import Observed, factors_of, not_computed, observe
+from eigenwerk.ncci.results.one_nucleon import one_nucleon_matrix, one_nucleon_states
 from eigenwerk.ncci.results.separation import Shared, mixed, residuals, separated
 from eigenwerk.ncci.solving import Report, solve
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total

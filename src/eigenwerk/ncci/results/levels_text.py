@@ -131,8 +131,9 @@ def _left_out(levels: Levels) -> str:
     if COULOMB_LEFT in levels.values:
         size_n = 1e3 * np.asarray(levels.values[COULOMB_LEFT])
         words += (
-            f" The Coulomb repulsion is not evolved: evolving it too would move the lowest state by {size_n[0]:+.1f} "
-            f"keV (first order; at most {size_n[np.abs(size_n).argmax()]:+.1f} in these states)."
+            f" The Coulomb repulsion is not evolved: between two protons that would move the lowest state by "
+            f"{size_n[0]:+.1f} keV (first order; at most {size_n[np.abs(size_n).argmax()]:+.1f} in these states); "
+            "what that would induce between three nucleons comes on top."
         )
     return words
 

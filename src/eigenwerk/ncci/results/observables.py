@@ -18,10 +18,10 @@ from eigenwerk.ncci.interaction.one_body import orbital_momentum, scalar_product
 from eigenwerk.ncci.interaction.radii import point_radii, squared_distances
 from eigenwerk.ncci.interaction.relative_motion.oscillator import length
 from eigenwerk.ncci.interaction.two_body import TwoBody
-from eigenwerk.ncci.one_nucleon import one_nucleon_scalars
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.results.levels import spin_of
 from eigenwerk.ncci.results.one_body_sums import occupations, one_body_densities, one_body_matrices, quanta_shares
+from eigenwerk.ncci.results.one_nucleon import one_nucleon_scalars
 from eigenwerk.ncci.results.raising import raised, raised_basis
 from eigenwerk.ncci.results.tensors import orbital_moment, quadrupole, reduced, spin_moment
 from eigenwerk.ncci.results.two_body_density import expectations
