@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.crystal.kpoints import explicit, generated_kpoints, mesh_kpoints, monkhorst_pack
-from eigenwerk.dft.crystal.listed_mesh import as_mesh
+from eigenwerk.dft.crystal.listed_mesh import as_mesh, as_whole_mesh
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 
@@ -40,7 +40,8 @@ def test_the_irreducible_points_of_a_mesh_written_with_few_digits_are_the_mesh(n
     """Each point of the whole mesh is what its operation makes of its point of the list."""
     symmetry = find_symmetry(CRYSTALS[name], 1e-5, level)
     whole = mesh_kpoints(*mesh, symmetry)
-    if not closed(monkhorst_pack(*mesh), symmetry):
+from eigenwerk.dft.crystal.kpoints import explicit, generated_kpoints, mesh_kpoints, monkhorst_pack
+from eigenwerk.dft.crystal.listed_mesh import as_mesh, as_whole_mesh
         pytest.skip("the mesh lacks symmetry of the crystal, so that its points with all operations are more")
     found = as_mesh(explicit(whole.point_kc.round(5), whole.weight_k.round(5), whole.symmetry))
     assert found.mesh is None and found.full_count == whole.full_count
@@ -91,3 +92,25 @@ def test_other_lists_stay_what_they_are(points, weights):
     """Wrong weights, a star left out, points on no mesh or on none of that size."""
     kpoints = explicit(np.array(points), np.array(weights), find_symmetry(CRYSTALS["diamond"], 1e-5, 2))
     assert as_mesh(kpoints) is kpoints
+
+
+def test_an_even_monkhorst_pack_mesh_of_an_fcc_cell_stands_for_that_of_the_cube():
+    """4 x 4 x 4 has 12 of 48 operations; all of them make 256 points of it, eighths and three eighths of the cube."""
+    lattice_cv = 5.13 * (1 - np.eye(3))
+    symmetry = find_symmetry(Structure(lattice_cv, ("Si", "Si"), [[0, 0, 0], [0.25] * 3]), 1e-5, 2)
+    kpoints = mesh_kpoints((4, 4, 4), (0, 0, 0), False, symmetry)
+    found = as_whole_mesh(kpoints)
+    assert (kpoints.kept_operations, found.kept_operations) == (12, 48)
+    np.testing.assert_allclose(found.point_kc, kpoints.point_kc)
+    np.testing.assert_allclose(found.weight_k, kpoints.weight_k)
+    cube_kc = (found.full_kc @ np.linalg.inv(lattice_cv).T) * 10.26  # in reciprocal vectors of the cube
+    assert found.full_count == len(found.full_kc) == 256
+    np.testing.assert_allclose(np.abs(8 * cube_kc) % 2, 1, atol=1e-9)
+    np.testing.assert_allclose(np.linalg.inv(found.cells_cc) @ np.linalg.inv(lattice_cv).T * 41.04 % 1, 0, atol=1e-9)
+
+
+def test_a_mesh_of_unequal_divisions_stands_for_none():
+    symmetry = find_symmetry(Structure(5.13 * (1 - np.eye(3)), ("Si",), [[0, 0, 0]]), 1e-5, 2)
+    for mesh in ((4, 4, 2), (3, 1, 1)):
+        kpoints = mesh_kpoints(mesh, (0, 0, 0), True, symmetry)
+        assert as_whole_mesh(kpoints) is kpoints

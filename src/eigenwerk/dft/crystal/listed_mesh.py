@@ -71,6 +71,18 @@ def as_mesh(kpoints: KPoints) -> KPoints:
     )
 
 
+def as_whole_mesh(kpoints: KPoints) -> KPoints:
+    """A mesh with fewer operations than its crystal as the mesh that all of them make of it, where that is one (of an
+    even Monkhorst-Pack mesh of an fcc cell that of the cube); the irreducible points are the same.  Else `as_mesh`."""
+    if kpoints.has_crystal_symmetry:
+        return as_mesh(kpoints)
+    listed = replace(
+        kpoints, irreducible_of_full=None, operation_of_full=None, reversed_of_full=None, cells_cc=None, kept_o=None
+    )
+    found = as_mesh(listed)
+    return kpoints if found.irreducible_of_full is None else found
+
+
 def _snapped(point_c: np.ndarray) -> np.ndarray:
     """A point on the nearest fractions with a small denominator, if there are any."""
     found = []

@@ -115,7 +115,7 @@ def _turned_tetrahedra(kpoints: KPoints, points: _Points, parted: Orbits, symmet
 
     points: all of the stars; parted: which are left.
     """
-    if kpoints.cells_cc is None or kpoints.irreducible_of_full is None:
+    if kpoints.kept_o is None or kpoints.cells_cc is None:
         raise InputError(
             f"the {kpoints.source} has tetrahedra of its own, and nobody knows where they lie in a crystal with fewer "
             "operations. Give a mesh, or set ISMEAR = 0."

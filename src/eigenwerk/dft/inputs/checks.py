@@ -1,12 +1,14 @@
 """What deserves a word before a calculation starts: atoms, vacuum, smearing, and how atoms are to move."""
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
 
 from eigenwerk.dft.crystal.connectivity import contact_axes
 from eigenwerk.dft.crystal.kpoints import NO_SHIFT, KPoints, mesh_from_spacing, mesh_kpoints
-from eigenwerk.dft.crystal.stars import stars_of
+from eigenwerk.dft.crystal.listed_mesh import as_whole_mesh
+from eigenwerk.dft.crystal.stars import stars_of, under
 from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.tetrahedra import CORRECTED
 from eigenwerk.dft.dataset import DataSet
@@ -150,12 +152,15 @@ def check_mesh(kpoints: KPoints, source: str, findings: Findings) -> None:
     if kpoints.has_crystal_symmetry:
         return
     symmetry = kpoints.symmetry
+    whole = under(replace(kpoints, tetrahedra=None), symmetry).full_count
+    regular = as_whole_mesh(kpoints) is not kpoints
+    uneven = "which lie or count unevenly, so that energies converge more slowly with their number"
+    what = "a regular mesh" if regular else uneven
     message = (
         f"the {kpoints.source} has {kpoints.kept_operations} of the {symmetry.order} symmetry operations of the "
-        "crystal. Density, forces and stress are averaged over all of them, and what is zero by symmetry is zero; but "
-        "the points lie unevenly in the zone, and energies converge more slowly with their number. A structure with "
-        "fewer operations (an atom displaced, a strain) gets other points, so that its energy and forces do not join "
-        "on to these smoothly"
+        "crystal. Density, forces and stress are averaged over all of them: what is zero by symmetry is zero, and the "
+        f"points stand for {whole}, {what}. A structure with fewer operations (an atom displaced, a strain) gets other "
+        "points, and its energy and forces do not join on to these smoothly"
     )
     remedy = "Divide equivalent axes equally, with a mesh that is Gamma-centred."
     centred = kpoints.mesh and mesh_kpoints(kpoints.mesh, NO_SHIFT, True, symmetry)
@@ -170,7 +175,7 @@ def check_mesh(kpoints: KPoints, source: str, findings: Findings) -> None:
 
 def check_points_of_vibrations(kpoints: KPoints, source: str, findings: Findings) -> None:
     """What k-points become where atoms are displaced; source: the file that asks for them."""
-    if kpoints.tetrahedra is not None and kpoints.cells_cc is None:
+    if kpoints.tetrahedra is not None and kpoints.kept_o is None:
         findings.error(
             source, "displaced atoms leave fewer operations, and the tetrahedra of this list would have to be turned "
             "by the lost ones, without anybody knowing where in the zone they lie", "Give a mesh, or set ISMEAR = 0.",

@@ -6,7 +6,7 @@ from eigenwerk.dft.basis.grids import GridSizes, sphere_radius
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts, count_plane_waves
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
-from eigenwerk.dft.crystal.listed_mesh import as_mesh
+from eigenwerk.dft.crystal.listed_mesh import as_mesh, as_whole_mesh
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import (
     Symmetry,
@@ -223,9 +223,11 @@ class Draft:
             check_mesh(self.kpoints, source, self.findings)
             coarse = False
             if self.incar.get("LHFCALC"):
-                self.kpoints, lattice_cv = as_mesh(self.kpoints), self.structure.lattice_cv
-                coarse = check_points_of_exchange(self.kpoints, lattice_cv, self._hybrid, source, self.findings)
                 self._downsampling = downsampling_of(self.incar, self.kpoints, self._hybrid, self.findings)
+                # a part of the differences is one of those of the mesh that was asked for
+                whole, lattice_cv = as_whole_mesh if self._downsampling is None else as_mesh, self.structure.lattice_cv
+                self.kpoints = whole(self.kpoints)
+                coarse = check_points_of_exchange(self.kpoints, lattice_cv, self._hybrid, source, self.findings)
                 check_mesh_of_exchange(
                     self.kpoints, self._hybrid, self._downsampling, self._vibrates, source, self.findings
                 )

@@ -16,6 +16,7 @@ import numpy as np
 from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts
 from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
@@ -198,6 +199,10 @@ class Inputs:
     def with_points(self, kpoints: KPoints) -> "Inputs":
         """The same with k-points that were found otherwise."""
         return replace(self, parts=replace(self.parts, kpoints=kpoints))
+
+    def kpoints_under(self, symmetry: Symmetry) -> KPoints:
+        """What fewer operations leave of the k-points: all that those of the crystal make of them, reduced by these."""
+        return under(self.kpoints, symmetry)
 
     def setting(self, tag: str) -> object:
         """The value of a tag in force, in the unit of the INCAR file; None if it is not in force."""
