@@ -2,11 +2,11 @@
 
     python tools/make_density_cutoffs.py [--processes N] [--out FILE] [ELEMENT ...]
 
-The density of orbitals with |G| <= G_cut reaches to 2 G_cut.  The grid of PREC = Accurate holds all of it, that of PREC =
+The density of orbitals with |G| <= G_cut reaches to 2 G_cut.  The grid of PREC = Accurate holds all of it, that of
 Normal 1.75 G_cut and its corners.  For every element of gpaw-data (PBE): an atom beside the points of the grid, in a
 cube of some 5 Å whose grid holds no more than it must, without spin; the free energy by Normal, which goes on from the
 state of Accurate, minus that by Accurate, meV, for rising ENCUT until it stays below LEAST.  Atoms with open f shells
-have many states a few meV apart and are smeared out more.  Where one of the two does not converge the cutoff is left out.
+have many states a few meV apart and are smeared out more.  Cutoffs where one of the two does not converge are left out.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 OUT = Path(__file__).resolve().parents[1] / "src/eigenwerk/io/density_cutoffs.json"
 CUTOFFS = (200, 250, 300, 350, 400, 450, 520, 600, 700, 800, 900, 1000)
 EDGE = 5.0
+FRIENDLY = (16, 18, 20, 24, 28, 30, 32, 36, 40, 42, 48, 50, 54, 56, 60, 64)
 LEAST = 0.1
 """meV: where two cutoffs running lose less than this, higher ones lose nothing."""
 SMEARED = {"La", "Ce", "Pr", "Nd", "Pm", "Sm", "Eu", "Gd", "Tb", "Dy", "Ho", "Er", "Tm", "Yb", "Lu"}
@@ -35,7 +36,7 @@ SMEARED = {"La", "Ce", "Pr", "Nd", "Pm", "Sm", "Eu", "Gd", "Tb", "Dy", "Ho", "Er
 def cube(cutoff: float) -> float:
     """The edge, Å, nearest to EDGE where a wave more along each axis would ask for a larger grid of Normal."""
     wave = PRECISION_FACTOR["Normal"] * sphere_radius(cutoff / HARTREE_EV) / (2 * pi * BOHR_ANGSTROM)
-    edges = [(1 - 1e-6) * points / 2 / wave for points in (16, 18, 20, 24, 28, 30, 32, 36, 40, 42, 48, 50, 54, 56, 60, 64)]
+    edges = [(1 - 1e-6) * points / 2 / wave for points in FRIENDLY]
     return min(edges, key=lambda edge: abs(edge - EDGE))
 
 

@@ -5,8 +5,8 @@
     python benchmarks/precision/density.py show
 
 Ways: "accurate", the grid holds 2 G_cut; "grid r", it holds the sphere of r G_cut, and the density has all waves that
-the grid tells apart, corners included (PREC = Normal is "grid 1.75"); "sphere r", the same grid, and the density has the
-waves of the sphere alone (PREC = Normal was "sphere 1.5" once).  cases: crystals, molecules and atoms, forces, stress,
+the grid tells apart, corners included (PREC = Normal is "grid 1.75"); "sphere r", the same grid, and the density has
+the waves of the sphere alone (PREC = Normal was "sphere 1.5" once).  cases: crystals, molecules and atoms, forces, stress,
 and the same moved against the points of the grid; steps: seconds per step of job folders.  Results: density.jsonl,
 density_steps.jsonl; show: density.md.
 """
@@ -273,7 +273,8 @@ def show() -> None:
     layers = {row["way"]: np.array(row["levels"]) for row in rows if row["case"].startswith("BN")}
     ref = layers["accurate 1200 eV"]
     lines += ["\n## Nearly free states of a BN layer\n", "Levels 5 to 12 at Γ, 20 Å, ENCUT = 800 eV, less those of "
-              "`accurate` at 1200 eV, meV.\n", "| way | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 |", "|---" * 9 + "|"]  # fmt: skip
+              "`accurate` at 1200 eV, meV.\n", "| way | " + " | ".join(map(str, range(5, 13))) + " |",
+              "|---" * 9 + "|"]  # fmt: skip
     lines += [f"| {way} | " + " | ".join(f"{x:.0f}" for x in 1e3 * (layers[way] - ref)[4:12]) + " |"
               for way in WAYS if way in layers]  # fmt: skip
     steps = [json.loads(line) for line in (HERE / "density_steps.jsonl").read_text().splitlines()]
