@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk, molecule
 from ase.calculators.calculator import PropertyNotImplementedError, SCFError
+from ase.constraints import FixAtoms
 from ase.md.verlet import VelocityVerlet
 from ase.mep import NEB
 from ase.optimize import BFGS
@@ -137,8 +139,7 @@ def test_spin_comes_from_the_moments_of_the_atoms():
     assert oxygen.get_magnetic_moments().shape == (1,)
     first = oxygen.calc._follower
     oxygen.set_initial_magnetic_moments([0.0])
-    with pytest.warns(UserWarning, match="encut"):
-        assert oxygen.get_magnetic_moment() == 0
+    assert oxygen.get_magnetic_moment() == 0
     assert first is not oxygen.calc._follower
 
 
@@ -182,3 +183,67 @@ def test_without_ase_a_sentence_says_what_to_install():
     words = "import sys; sys.modules['ase'] = None; import eigenwerk.ase"
     done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True)
     assert done.returncode == 1 and "pip install 'eigenwerk[ase]'" in done.stderr
+
+
+def test_a_mesh_by_spacing_stays_on_a_fixed_basis_and_is_told_where_it_changes():
+    """Bulk modulus of silicon: 89 GPa on one mesh; 199 where the mesh shrinks within the curve."""
+    def curve(**more):
+        atoms, volumes, energies = bulk("Si"), [], []
+        atoms.calc, cell = Eigenwerk(encut=150, kspacing=0.66, ismear=0, sigma=0.05, **more), atoms.cell.copy()
+        for scale in (0.99, 1.0, 1.01, 1.02, 1.03):
+            atoms.set_cell(cell * scale, scale_atoms=True)
+            energies.append(atoms.get_potential_energy())
+            volumes.append(atoms.get_volume())
+        return energies, [len(atoms.calc.result.weights), atoms.calc.result.eigenvalues_eV.shape[1]]
+
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        kept, points = curve(fixed_basis=True)
+        assert points == [8, 8] and not [one for one in heard if "k-mesh" in str(one.message)]
+        steps, _ = curve()
+    said = [str(one.message) for one in heard if "k-mesh" in str(one.message)]
+    assert len(said) == 1 and "from 4 x 4 x 4 to 3" in said[0] and "kpts=(4, 4, 4)" in said[0]
+    smooth, rough = (np.abs(np.diff(energies, 3)).max() for energies in (kept, steps))
+    assert rough > 10 * smooth
+
+
+def test_a_fixed_basis_serves_a_cell_with_more_symmetry_than_its_own():
+    atoms = bulk("Si")
+    cell = atoms.cell.copy()
+    atoms.calc = Eigenwerk(encut=120, kpts=(2, 2, 2), ismear=0, sigma=0.05, fixed_basis=True)
+    energies = []
+    for stretched in (1.002, 1.0):
+        atoms.set_cell(cell * [1, 1, stretched], scale_atoms=True)
+        energies.append(atoms.get_potential_energy())
+    fresh = bulk("Si")
+    fresh.calc = Eigenwerk(encut=120, kpts=(2, 2, 2), ismear=0, sigma=0.05)
+    assert abs(energies[1] - fresh.get_potential_energy()) < 0.01 and energies[0] != energies[1]
+
+
+def test_settings_that_move_atoms_are_refused():
+    atoms = silicon(nsw=3, ibrion=2)
+    with pytest.raises(InputError, match="nsw = 3: this moves the atoms within the calculator"):
+        atoms.get_potential_energy()
+    atoms.calc.set(ibrion=-1)
+    atoms.get_potential_energy()
+
+
+def test_a_warning_is_told_once():
+    atoms = silicon(kpts=(1, 1, 1))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            atoms.rattle(0.01, seed=2)
+            atoms.get_potential_energy()
+    assert sum("Gamma is the only k-point" in str(one.message) for one in heard) == 1
+
+
+def test_constraints_of_the_atoms_are_kept_by_ase(tmp_path):
+    atoms = silicon(folder=tmp_path)
+    atoms.set_constraint(FixAtoms([0]))
+    before = atoms.get_positions()
+    BFGS(atoms, logfile=None).run(fmax=0.02, steps=2)
+    moved = np.abs(atoms.get_positions() - before).max(axis=1)
+    assert moved[0] == 0 < 1e-3 < moved[1]
+    assert any("1 of 2 atoms is held" in words for words in atoms.calc.result.notes)
+    assert "Selective dynamics" in (tmp_path / "POSCAR").read_text()

@@ -68,7 +68,7 @@ class Course:
         self.atoms, settings, mesh, self.step, temperature = systems()[name]
         tags = {"nsw": points, "ibrion": 0, "potim": self.step, "tebeg": temperature, **settings}
         tags |= {} if ediff == "default" else {"ediff": float(ediff)}
-        self.inputs: Inputs = inputs_of(*structure_given(self.atoms), tags, mesh)
+        self.inputs: Inputs = inputs_of(structure_given(self.atoms), tags, mesh)
         self.inputs.raise_on_errors()
         self.datasets = {symbol: read_paw_xml(data.path) for symbol, data in self.inputs.data.items()}
         assert self.inputs.motion is not None

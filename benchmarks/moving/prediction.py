@@ -67,7 +67,7 @@ def one(name: str, method: str, steps: int, device: torch.device) -> dict[str, A
     """One trajectory."""
     atoms, settings, mesh, step, temperature = systems()[name]
     tags = {"nsw": steps, "ibrion": 0, "potim": step, "tebeg": temperature, "ediff": 1e-5, **settings}
-    inputs = inputs_of(*structure_given(atoms), tags, mesh)
+    inputs = inputs_of(structure_given(atoms), tags, mesh)
     inputs.raise_on_errors()
     assert inputs.motion is not None
     datasets = {symbol: read_paw_xml(data.path) for symbol, data in inputs.data.items()}

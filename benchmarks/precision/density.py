@@ -6,8 +6,9 @@
 
 Ways: "accurate", the grid holds 2 G_cut; "grid r", it holds the sphere of r G_cut, and the density has all waves that
 the grid tells apart, corners included (PREC = Normal is "grid 1.75"); "sphere r", the same grid, and the density has
-the waves of the sphere alone (PREC = Normal was "sphere 1.5" once).  cases: crystals, molecules and atoms, forces, stress,
-and the same moved against the points of the grid; steps: seconds per step of job folders.  Results: density.jsonl,
+the waves of the sphere alone (PREC = Normal was "sphere 1.5" once).
+
+cases: crystals, molecules and atoms, forces, stress, and the same moved against the points of the grid; steps: seconds per step of job folders.  Results: density.jsonl,
 density_steps.jsonl; show: density.md.
 """
 
@@ -254,7 +255,7 @@ def show() -> None:
     rows = [json.loads(line) for line in (HERE / "density.jsonl").read_text().splitlines()]
     whole = {row["case"]: row for row in rows if row["way"] == "accurate"}
     lines = [
-        "# How much of the density a grid must hold\n", __doc__.split("Ways: ")[1].split("  cases:")[0] + "\n",
+        "# How much of the density a grid must hold\n", __doc__.split("Ways: ")[1].split("\n\ncases:")[0] + "\n",
         "## Energies, forces, stress\n",
         "Energy less that of `accurate`, meV per atom; largest difference of a force, meV/Å; of stress, GPa; steps.\n",
     ]  # fmt: skip

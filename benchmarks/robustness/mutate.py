@@ -14,6 +14,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,8 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+
+from result_readers import RESULT_READERS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "src"))
@@ -334,6 +337,7 @@ READERS: dict[str, tuple[Callable[[Path], str | None], Callable[[], list[Files]]
     "state": (read_saved_state, saved_states),
     "levels": (read_saved_levels, saved_levels),
     "trace": (read_trace, traces),
+    **RESULT_READERS,
 }  # fmt: skip
 """Reader -> how it is called, and its undamaged inputs."""
 
@@ -461,6 +465,12 @@ DAMAGES: list[Damage] = [
 ]  # fmt: skip
 
 
+BINARY: list[Damage] = [flip_bits, flip_bits, flip_bits, change_bytes, change_bytes, change_bytes, cut, splice]
+"""For files that hold hardly any text; behind the label, whose every change is seen at once."""
+
+LABEL = 512
+
+
 def damaged(reader: str, number: int, seed: int, inputs: list[Files]) -> Files:
     """Input `number` of a reader."""
     rng = random.Random(f"{seed} {reader} {number}")
@@ -468,8 +478,11 @@ def damaged(reader: str, number: int, seed: int, inputs: list[Files]) -> Files:
     name = next(iter(files))
     other = rng.choice(inputs)
     data = files[name]
+    binary = name.endswith(".h5") and rng.random() < 0.9
+    label, data = (data[:LABEL], data[LABEL:]) if binary else (b"", data)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 5))):
-        data = rng.choice(DAMAGES)(rng, data, next(iter(other.values())))
+        data = rng.choice(BINARY if binary else DAMAGES)(rng, data, next(iter(other.values())))
+    data = label + data
     return files | {name: data[:1_000_000]}
 
 
@@ -528,7 +541,7 @@ def _warm(reader: str, inputs: list[Files], folder: Path) -> None:
 
 def _written(files: Files, folder: Path) -> Path:
     for old in folder.iterdir():
-        old.unlink()
+        old.unlink() if not old.is_dir() else shutil.rmtree(old)
     for name, data in files.items():
         (folder / name).write_bytes(data)
     return folder

@@ -21,6 +21,7 @@ from eigenwerk.dft.api.keywords import Settings
 from eigenwerk.dft.api.result import Result
 from eigenwerk.dft.api.run import InputWarning, solve
 from eigenwerk.dft.moving.follower import Follower
+from eigenwerk.errors import InputError
 from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
 try:
@@ -40,6 +41,10 @@ OTHER_DATA = {"setups", "gga", "libxc1", "libxc2"}
 """Settings that may bring other PAW data sets, to which an earlier state says nothing."""
 
 
+MESH_CHANGES = "the mesh changes"
+"""What a calculator says once, whatever the meshes are."""
+
+
 class Eigenwerk(Calculator):
     """Energy, forces, stress and moments of ASE's Atoms, by the settings of `dft.run`.
 
@@ -50,6 +55,9 @@ class Eigenwerk(Calculator):
 
     kpts, gamma, device, threads, folder: as of `dft.run`.  `result` is the last `Result`: gap, eigenvalues and all that
     ASE has no word for.
+
+    Constraints of the atoms are ASE's to keep; with a folder they stand in its POSCAR as far as that can say them.
+    What is doubtful about a structure is a warning, once for each calculator.
 
     energy is extrapolated to zero smearing, free_energy is what forces and stress are derivatives of.  Raises SCFError,
     and has no results, where self-consistency is not reached: an optimiser must not walk by such forces.  Raises
@@ -76,6 +84,8 @@ class Eigenwerk(Calculator):
         self.where: dict[str, Any] = {"device": device, "threads": threads, "folder": folder}
         self.keep, self.fixed_basis = keep, fixed_basis
         self._follower: Follower | None = None
+        self._said: set[str] = set()
+        self._mesh: tuple[tuple[str, ...], tuple[int, ...]] | None = None
         super().__init__(atoms=atoms, kpts=kpts, gamma=gamma, **settings)
 
     def set(self, **settings: Any) -> dict[str, Any]:
@@ -83,6 +93,7 @@ class Eigenwerk(Calculator):
         changed: dict[str, Any] = super().set(**settings)
         if changed:
             self.reset()
+            self._mesh = None
         if OTHER_DATA & changed.keys() or (changed and self.fixed_basis):
             self._follower = None
         return changed
@@ -97,10 +108,14 @@ class Eigenwerk(Calculator):
         symbols = tuple(self.atoms.get_chemical_symbols())
         follower, self._follower = self._start(symbols, system_changes), None
         settings = dict(self.parameters)
+        _require_still(settings)
         mesh = {name: settings.pop(name) for name in ("kpts", "gamma")}
         result = solve(self.atoms, settings, **mesh, start=follower, **self.where)
-        for text in result.warnings:
-            warnings.warn(text, InputWarning, stacklevel=2)
+        for text in (*result.warnings, *self._mesh_words(symbols, result)):
+            kind = "".join(letter for letter in text if not letter.isdigit())  # the same with other numbers is no news
+            if kind not in self._said:
+                self._said.add(kind)
+                warnings.warn(text, InputWarning, stacklevel=2)
         if not result.converged:
             raise SCFError("; ".join([result.status, *result.advice]))
         self.result = result
@@ -109,6 +124,24 @@ class Eigenwerk(Calculator):
             self._follower = follower
         self.results = _properties(result)
 
+    def _mesh_words(self, symbols: tuple[str, ...], result: Result) -> list[str]:
+        """Once a warning where the mesh of a spacing is another than that of the structure before."""
+        before, self._mesh = self._mesh, None
+        mesh = None if result.state is None else result.state.subject.basis.kpoints.mesh
+        if mesh is None:
+            return []
+        self._mesh = symbols, mesh
+        if before is None or before[0] != symbols or before[1] == mesh or MESH_CHANGES in self._said:
+            return []
+        self._said.add(MESH_CHANGES)
+        old, new = (" x ".join(map(str, one)) for one in (before[1], mesh))
+        finer = tuple(map(max, zip(before[1], mesh, strict=True)))
+        return [
+            f"the k-mesh has changed with the cell from {old} to {new}, and energies with it by what these meshes "
+            f"differ: curves of energy by volume get steps. Give kpts={finer} in place of a spacing, or "
+            "fixed_basis=True, which keeps the mesh of the first structure."
+        ]
+
     def _start(self, symbols: tuple[str, ...], system_changes: Any) -> Follower:
         """The states of structures before, if this one has the same atoms and asks for no other moments."""
         follower = self._follower
@@ -116,6 +149,18 @@ class Eigenwerk(Calculator):
         if follower is None or latest is None or "initial_magmoms" in system_changes:
             return Follower(self.fixed_basis)
         return follower if latest.structure.symbols == symbols else Follower(self.fixed_basis)
+
+
+def _require_still(settings: dict[str, Any]) -> None:
+    """InputError for settings by which a run moves atoms: what it finds would belong to other places than ASE's."""
+    given = {name.lower(): value for name, value in settings.items()}
+    steps, ibrion = given.get("nsw") or 0, given.get("ibrion")
+    if steps and ibrion != -1 and str(steps).strip() != "0":
+        raise InputError(
+            f"nsw = {steps}: this moves the atoms within the calculator, and ASE would take the results for those of "
+            "the places that it knows. Move them by ASE (BFGS, FrechetCellFilter, VelocityVerlet, Vibrations), or call "
+            "dft.run(atoms, nsw=...), whose result has the way of the atoms."
+        )
 
 
 def _properties(result: Result) -> dict[str, Any]:

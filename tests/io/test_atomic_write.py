@@ -44,12 +44,51 @@ def test_permissions_are_kept_or_follow_the_umask(tmp_path):
     assert [(tmp_path / n).stat().st_mode & 0o777 for n in ("old", "new")] == [0o640, 0o640]
 
 
-def test_a_link_is_followed(tmp_path):
-    (tmp_path / "scratch").mkdir()
-    (tmp_path / "eigenwerk.h5").symlink_to(tmp_path / "scratch" / "far.h5")
-    with replacing(tmp_path / "eigenwerk.h5") as new:
+@pytest.mark.parametrize("end", ["far.txt", "nowhere", "folder", "CONTCAR"])
+def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path, end):
+    """CONTCAR -> ~/.bashrc in a folder that somebody has sent; a link to itself has no end."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "far.txt").write_text("mine")
+    target = tmp_path / "run" / "CONTCAR"
+    target.symlink_to(target if end == "CONTCAR" else tmp_path / end)
+    with replacing(target) as new:
         new.write_text("x")
-    assert (tmp_path / "eigenwerk.h5").is_symlink() and (tmp_path / "scratch" / "far.h5").read_text() == "x"
+    assert not target.is_symlink() and target.read_text() == "x" and os.listdir(tmp_path / "run") == ["CONTCAR"]
+    assert (tmp_path / "far.txt").read_text() == "mine" and sorted(os.listdir(tmp_path)) == ["far.txt", "folder", "run"]
+    assert os.listdir(tmp_path / "folder") == []
+
+
+def test_the_folder_that_somebody_names_may_be_a_link(tmp_path):
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "run").symlink_to(tmp_path / "scratch")
+    with replacing(tmp_path / "run" / "OUTCAR") as new:
+        new.write_text("x")
+    assert (tmp_path / "scratch" / "OUTCAR").read_text() == "x"
+    ensure_writable(tmp_path / "run" / "00", within=tmp_path / "run")
+    (tmp_path / "run" / "01").symlink_to(tmp_path)
+    with pytest.raises(InputError, match=r"01: a symbolic link leads from there to .*, out of .*run\. Remove the link"):
+        ensure_writable(tmp_path / "run" / "01", within=tmp_path / "run")
+
+
+def test_devices_and_pipes_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "null").symlink_to("/dev/null")
+    for name in ("pipe", "null"):
+        with pytest.raises(InputError, match="a device or a pipe of this name exists"), replacing(tmp_path / name):
+            pass
+    assert sorted(os.listdir(tmp_path)) == ["null", "pipe"]
+
+
+def test_nobody_can_wait_for_the_temporary_file(tmp_path, monkeypatch):
+    """Names differ each time, and where one is taken all the same, nothing is written through it."""
+    assert atomic_write._temporary_name("a") != atomic_write._temporary_name("a")
+    (tmp_path / "mine").write_text("mine")
+    monkeypatch.setattr(atomic_write.secrets, "token_hex", lambda count: "0" * count)
+    (tmp_path / atomic_write._temporary_name("OUTCAR")).symlink_to(tmp_path / "mine")
+    with pytest.raises(InputError, match="cannot write"), replacing(tmp_path / "OUTCAR") as new:
+        new.write_text("x")
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 def test_killed_writer_leaves_the_old_file_and_its_rest_is_removed_next_time(tmp_path):
@@ -69,7 +108,7 @@ def test_killed_writer_leaves_the_old_file_and_its_rest_is_removed_next_time(tmp
 
 
 def test_rest_of_a_running_writer_is_left_alone(tmp_path):
-    name = atomic_write._temporary_name("state").replace(f"-{os.getpid()}.", f"-{os.getppid()}.")
+    name = atomic_write._temporary_name("state").replace(f"-{os.getpid()}-", f"-{os.getppid()}-")
     (tmp_path / name).write_text("being written")
     with replacing(tmp_path / "state") as new:
         new.write_text("x")
@@ -153,7 +192,7 @@ def test_ensure_writable_refuses_files_and_read_only_folders(tmp_path, monkeypat
     def refuse(path, *args, **keywords):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-    monkeypatch.setattr(atomic_write.Path, "write_bytes", refuse)
+    monkeypatch.setattr(atomic_write.os, "open", refuse)
     with pytest.raises(InputError, match=r"permission denied\. Make the folder writable"):
         ensure_writable(tmp_path)
 

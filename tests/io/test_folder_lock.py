@@ -176,3 +176,11 @@ def test_file_of_another_user_is_not_trusted(tmp_path):
     os.chown(tmp_path / LOCK_FILE, 65534, 65534)
     with pytest.raises(InputError, match=r"belongs to nobody, .*choose another folder"):
         lock_folder(Path(tmp_path))
+
+
+@pytest.mark.parametrize("words", ["[" * 4000, "{" * 4000, "\0", "null", "[1, 2]", '{"user": 1}', "9" * 4000])
+def test_words_that_say_nothing_are_no_owner(tmp_path, words):
+    (tmp_path / LOCK_FILE).write_text(words)
+    lock = lock_folder(tmp_path)
+    assert lock.note == ""
+    lock.release()

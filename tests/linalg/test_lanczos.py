@@ -109,13 +109,31 @@ def test_only_one_problem_is_taken(random_pencil, random_tensor):
         lanczos(random_pencil(2, 20), random_tensor(2, 1, 20), LanczosPlan(wanted=1))
 
 
-def test_guards_wait_for_a_pair_of_which_the_start_vector_holds_little():
-    """Without them the next pair converges first and stands in its place."""
+def test_it_goes_on_while_a_level_may_hide_of_which_the_start_vector_holds_little():
+    """Else the next pair converges first and stands in its place."""
     e_x = torch.cat([torch.tensor([-9.0, -8.0, -7.2, -7.0]), torch.linspace(-6.0, 30.0, 300)]).double()
     start_x = starts(1, len(e_x))[0]
-    start_x[..., 2] *= 1e-9
-    plans = {guards: LanczosPlan(wanted=3, tolerance=1e-6, guards=guards) for guards in (0, 2)}
+    start_x[..., 2] *= 3e-5
+    plans = {asks: LanczosPlan(wanted=3, tolerance=1e-5, unseen=3e-5 if asks else None) for asks in (False, True)}
     matrix = StandardMatrix(torch.diag(e_x))
-    found = {guards: lanczos(matrix, start_x[None], plan) for guards, plan in plans.items()}
-    assert found[0].converged_kn.all() and float(found[0].eig_kn[0, 2]) == pytest.approx(-7.0, abs=1e-6)
-    assert found[2].converged_kn.all() and float(found[2].eig_kn[0, 2]) == pytest.approx(-7.2, abs=1e-6)
+    found = {asks: lanczos(matrix, start_x[None], plan) for asks, plan in plans.items()}
+    assert found[False].converged_kn.all() and float(found[False].eig_kn[0, 2]) == pytest.approx(-7.0, abs=1e-6)
+    assert found[True].converged_kn.all() and float(found[True].eig_kn[0, 2]) == pytest.approx(-7.2, abs=1e-6)
+    more = found[True].applications - found[False].applications
+    assert f"{more} of the {found[True].applications} products make sure that no level is missed" in found[True].notes
+
+
+def test_a_level_far_below_the_others_costs_nothing_to_be_sure_of():
+    """As the ground states of light nuclei are: what could hide beside them would have been seen long ago."""
+    matrix = StandardMatrix(torch.diag(torch.cat([torch.tensor([-28.0]), torch.linspace(0.0, 300.0, 300)]).double()))
+    products = [
+        lanczos(matrix, starts(1, 301), LanczosPlan(wanted=1, unseen=unseen)).applications for unseen in (None, 3e-5)
+    ]
+    assert products[0] == products[1]
+
+
+def test_more_products_to_be_sure_have_a_limit():
+    plan = LanczosPlan(wanted=3, tolerance=1e-6, unseen=1e-30, unseen_share=0.1)
+    result = lanczos(StandardMatrix(symmetric_matrix()), starts(1, SIZE), plan)
+    alone = lanczos(StandardMatrix(symmetric_matrix()), starts(1, SIZE), replace(plan, unseen=None))
+    assert alone.applications < result.applications <= 1.1 * alone.applications + 1

@@ -296,7 +296,7 @@ def test_cases_that_cannot_be_are_refused_with_the_reason(cases, tmp_path, keys,
 
 def test_a_valence_nucleus_must_lie_outside_the_core(cases, shared_dir):
     path = str(shared_dir / "reference" / "ncci" / "valence" / "usdb.snt")
-    refused = {"12C": "less than the core", "17O": "single-particle energies", "60Ni": "do not fit"}
+    refused = {"12C": "less than the core", "16O": "no nucleon outside the core", "60Ni": "do not fit"}
     for nucleus, words in refused.items():
         with pytest.raises(InputError, match=words):
             run_case(cases(nucleus=nucleus, interaction=path)[0])

@@ -54,6 +54,14 @@ def test_what_an_unfinished_series_has_finished_is_kept(tmp_path):
     assert kept == []
 
 
+def test_quanta_that_print_alike_have_folders_of_their_own(tmp_path):
+    levels = run_series(of(tmp_path, hw="[20, 20.0000001, 17.5]", nmax="2"), tmp_path / "out")
+    assert [each.about["hw"] for each in levels] == [17.5, 20, 20.0000001]
+    names = [path.parent.name for path in (tmp_path / "out").glob("*/levels.h5")]
+    assert sorted(names) == ["hw17.5_Nmax02", "hw20.0000001_Nmax02", "hw20_Nmax02"]
+    assert levels[2].about["title"] == "3H, JISP16, hbar-omega 20.0000001 MeV, Nmax 2, M = 1/2"
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from eigenwerk.cli.saying import hand_over, say
 from eigenwerk.dft.building.build import BuildRequest, built
 from eigenwerk.dft.building.slab import SlabCut
 from eigenwerk.errors import InputError
@@ -69,7 +70,7 @@ def build(
     request = BuildRequest(cut, _matrix(supercell, matrix), replace or (), remove or (), seed, title)
     made, done = built(poscar, request)
     if output is None:
-        typer.echo(format_poscar(made), nl=False)
+        hand_over(format_poscar(made))
         return
     if output.is_dir():
         output /= "POSCAR"
@@ -77,7 +78,7 @@ def build(
         raise InputError(f"{output} exists. Choose another name, or write over it with --force.")
     ensure_writable(output.parent)
     write_poscar(output, made)
-    typer.echo(_summary(made, done, output))
+    say(_summary(made, done, output))
 
 
 def _cut(

@@ -3,7 +3,6 @@
 Reads only.  Exit codes: 0 ready to run, 2 errors.  PyTorch is not loaded, so the answer comes at once.
 """
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +12,7 @@ from rich.console import Console
 from eigenwerk import __version__
 from eigenwerk.cli.check_document import document
 from eigenwerk.cli.check_text import show
+from eigenwerk.cli.saying import say_json
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.errors import InputError
 
@@ -33,7 +33,7 @@ def check(folder: Folder = Path("."), as_json: AsJson = False) -> None:
             raise
         found = _no_folder(folder, str(error))
     if as_json:
-        typer.echo(json.dumps(found, indent=1, ensure_ascii=False))
+        say_json(found, readable=True)
     else:
         show(found, Console(highlight=False))
     if not found["ok"]:

@@ -129,14 +129,14 @@ def _shortest(structure: Structure) -> Document | None:
 
 
 def _symmetry(symmetry: Symmetry, kpoints: KPoints | None) -> Document:
-    used = symmetry if kpoints is None else kpoints.symmetry
     return {
         "spacegroup": symmetry.spacegroup,
         "point_group": symmetry.point_group,
         "operations": symmetry.order,
-        "used_operations": used.order,
-        "spin_flips": int(used.spin_flip_o.sum()),
-        "time_reversal": used.time_reversal,
+        "used_operations": symmetry.order,
+        "mesh_operations": symmetry.order if kpoints is None else kpoints.kept_operations,
+        "spin_flips": int(symmetry.spin_flip_o.sum()),
+        "time_reversal": symmetry.time_reversal,
     }
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from eigenwerk.dft.parameters import filling_words
+from eigenwerk.shown import for_terminal
 
 Document = dict[str, Any]
 Line = tuple[str, str]
@@ -28,9 +29,7 @@ def show(document: Document, console: Console) -> None:
 def show_lines(styled: Iterable[Line], console: Console) -> None:
     """Print lines with their styles, without anything that a terminal would take for a command."""
     for text, style in styled:
-        # a title may hold escape sequences, which must not reach the terminal
-        safe = "".join(letter if letter.isprintable() else "?" for letter in text)
-        console.print(Text(safe, style=style), soft_wrap=True)
+        console.print(Text(for_terminal(text), style=style), soft_wrap=True)
 
 
 def lines(document: Document) -> Iterator[Line]:
@@ -119,8 +118,8 @@ def _symmetry(symmetry: Document | None) -> Iterator[Line]:
     if symmetry is None:
         return
     yield _row("space group", f"{symmetry['spacegroup']}, point group {symmetry['point_group']}")
-    used = symmetry["used_operations"]
-    limited = f", {used} of them with these k-points" if used != symmetry["operations"] else ""
+    kept = symmetry["mesh_operations"]
+    limited = f", {kept} of them of the mesh of k-points" if kept != symmetry["operations"] else ""
     flips = f", {symmetry['spin_flips']} exchange the spins" if symmetry["spin_flips"] else ""
     reversal = "k and -k are the same" if symmetry["time_reversal"] else "k and -k are not the same"
     yield _row("operations", f"{symmetry['operations']}{limited}{flips}; {reversal}")

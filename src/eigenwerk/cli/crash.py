@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from eigenwerk import __version__
+from eigenwerk.errors import InputError
+from eigenwerk.io.atomic_write import write_text
 
 CRASH_FILE = "eigenwerk-crash.txt"
 
@@ -44,9 +46,9 @@ def _crash_report(error: Exception, arguments: Sequence[str]) -> str:
 
 def _write_crash(report: str) -> Path | None:
     """Where the report was written: the current folder, else the folder for temporary files, else nowhere."""
-    with suppress(OSError):
+    with suppress(OSError, InputError):
         path = Path.cwd() / CRASH_FILE
-        path.write_text(report, encoding="utf-8")
+        write_text(path, report)
         return path
     with suppress(OSError):  # a name that nobody can have taken before
         number, name = tempfile.mkstemp(prefix="eigenwerk-crash-", suffix=".txt")

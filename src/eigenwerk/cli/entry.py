@@ -6,16 +6,21 @@ Packages that only calculations need are told of by `main`.
 import sys
 from typing import NoReturn
 
+from eigenwerk.cli.streams import memory_words, prepare_streams
+
 
 def command() -> NoReturn:
     """Loads the command line and runs it.  Exit code 1 if it cannot be loaded, 130 if Ctrl-C comes before that is done,
     else that of `main`."""
+    prepare_streams()
+    if words := memory_words():
+        sys.exit(words)
     try:
         from eigenwerk.cli.main import command as run_command
-    except ModuleNotFoundError as error:
+    except (ImportError, MemoryError) as error:
         from eigenwerk.cli.missing import missing_words
 
-        words = missing_words(error)
+        words = missing_words(error) or memory_words(error)
         if words is None:
             raise
         sys.exit(words)

@@ -1,10 +1,12 @@
 """The command `eigenwerk`: finds the sub-command, turns errors into messages and exit codes.
 
-Exit codes: 0 done, 1 a fault of eigenwerk itself or a missing package, 2 bad input, 3 not converged, 130 interrupted.
+Exit codes: 0 done, 1 a fault of eigenwerk itself or a missing package, 2 bad input, 3 not converged, 130 interrupted,
+128 + n ended by signal n.
 """
 
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated, NoReturn
 
 import typer
@@ -20,10 +22,13 @@ from eigenwerk.cli.plot import plot
 from eigenwerk.cli.potcars import potcars
 from eigenwerk.cli.report import report
 from eigenwerk.cli.run import run
+from eigenwerk.cli.saying import say
 from eigenwerk.cli.series.converge import converge
 from eigenwerk.cli.series.eos import eos
 from eigenwerk.cli.series.relax import relax
-from eigenwerk.errors import EigenwerkError
+from eigenwerk.cli.series.words import Stopped
+from eigenwerk.cli.streams import OutputError, memory_words, prepare_streams
+from eigenwerk.errors import EigenwerkError, InputError
 
 ABOUT = (
     "Two engines. Materials: plane-wave PAW density-functional theory; INCAR, POSCAR, KPOINTS in, energies out (run, "
@@ -44,7 +49,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"eigenwerk {__version__}")
+        say(f"eigenwerk {__version__}")
         raise typer.Exit
 
 
@@ -83,10 +88,19 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         _say("Interrupted.")
         return INTERRUPTED
+    except Stopped as stop:
+        _say(str(stop))
+        return stop.exit_code
     except EigenwerkError as error:
-        _say(str(error))
+        _say(f"{error}{_without_folder()}")
         return error.exit_code
+    except OutputError as error:
+        _say(f"{error.strerror}. Free some space, or write to another file.")
+        return InputError.exit_code
     except Exception as error:
+        if words := memory_words(error):
+            _say(words)
+            return INTERNAL_ERROR
         _say(crash_words(error, sys.argv[1:] if arguments is None else arguments))
         return INTERNAL_ERROR
     return 0
@@ -98,20 +112,32 @@ def command() -> NoReturn:
     PyTorch and CUDA would take most of a second to take themselves apart, when all files are written and all ranks have
     parted.  Only MPI has to be told.
     """
+    prepare_streams()
     code = main()
-    if "torch" not in sys.modules or "mpi4py.MPI" in sys.modules:
-        sys.exit(code)
     try:
         sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:  # nobody reads any more; Python knows what to do about it
+    except OutputError as error:
+        _say(f"{error.strerror}. Free some space, or write to another file.")
+        code = code or InputError.exit_code
+    if "torch" not in sys.modules or "mpi4py.MPI" in sys.modules:
         sys.exit(code)
+    with suppress(OSError):
+        sys.stderr.flush()
     os._exit(code)
+
+
+def _without_folder() -> str:
+    """Words where the current folder has been removed, so that no relative path leads anywhere."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "\nThe current folder is not there any more. Change to one that is (cd)."
+    return ""
 
 
 def _say(message: str) -> None:
     """Writes a message to standard error, red on a terminal and plain elsewhere."""
-    typer.secho(message, err=True, fg=typer.colors.RED)
+    say(message, err=True, colour=typer.colors.RED)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ an interruption.
 
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext
 from math import isfinite
 from pathlib import Path
@@ -16,16 +16,15 @@ import typer
 
 from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.ranks import become_rank, place_rows, ranks_to_start, run_as_ranks, started_words
+from eigenwerk.cli.saying import say
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.folder_lock import release_locks
-from eigenwerk.ncci.check_text import check_lines
+from eigenwerk.ncci.check_text import check_lines, host_words
 from eigenwerk.ncci.estimate import planned
 from eigenwerk.ncci.input_settings import SETTINGS
 from eigenwerk.ncci.inputs import Case, read_cases
 from eigenwerk.ncci.ranks.scheme import AUTO, SCHEME_USAGES, scheme_named
-from eigenwerk.ncci.refusal import refuse_what_does_not_fit
-from eigenwerk.ncci.results.convergence import Curve, over_nmax
-from eigenwerk.ncci.results.extrapolation import Limit
+from eigenwerk.ncci.refusal import refuse_host_memory, refuse_what_does_not_fit
 from eigenwerk.ncci.results.level_plot import draw_convergence, draw_levels
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_text import levels_lines
@@ -50,6 +49,12 @@ Output = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the table of levels.")]
 Results = Annotated[list[Path], typer.Argument(metavar="RESULT...", help="levels.h5 files, or folders that hold them.")]
 GpuMemory = Annotated[float | None, typer.Option("--gpu-gb", metavar="GB", help="Judge by a GPU with so much memory.")]
+HostMemory = Annotated[
+    float | None, typer.Option("--host-gb", metavar="GB", help="With --gpu-gb: memory of each machine with GPUs.")
+]
+CountSeconds = Annotated[
+    float, typer.Option("--seconds", metavar="S", help="Counting of nonzeros may take so long.", min=0.0)
+]
 Device = Annotated[
     str | None, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda, or one GPU: cuda:0 ...; over the case.")
 ]
@@ -191,7 +196,7 @@ def _solve(
             return run_series(cases, folder, runtime=team.runtime, report=report, say=view.say)
     except KeyboardInterrupt as error:
         if launch.rank == 0:
-            typer.echo(_stopped_words(folder), err=True)
+            say(_stopped_words(folder), err=True)
         raise typer.Exit(128 + (stop or signal.SIGINT)) from error
 
 
@@ -221,10 +226,10 @@ def _stopped_words(folder: Path) -> str:
 def _show(series: list[Levels], folder: Path, quiet: bool) -> None:
     """The levels, and where they are; ConvergenceError where states did not converge."""
     for levels in series:
-        typer.echo("\n".join(["", *levels_lines(levels)]))
+        say("\n".join(["", *levels_lines(levels)]))
     _echo_series(series)
     if not quiet:
-        typer.echo(f"\nFiles: {folder}")
+        say(f"\nFiles: {folder}")
     if not all(levels.converged for levels in series):
         worst = max(float(levels.residual_n.max()) for levels in series)
         raise ConvergenceError(
@@ -234,34 +239,48 @@ def _show(series: list[Levels], folder: Path, quiet: bool) -> None:
 
 
 @app.command()
-def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> None:
+def check(
+    case: CaseFile,
+    gpu_gb: GpuMemory = None,
+    host_gb: HostMemory = None,
+    ranks: CheckRanks = 1,
+    seconds: CountSeconds = 120.0,
+) -> None:
     """Show how large a case is, exactly, and what it would need by each back end; builds nothing.
 
     Memory is that of this machine; with --gpu-gb that of a GPU; with --ranks that of each of so many processes, and
-    what they have in common if they run on one machine. Exit code 2 if a run would be refused.
+    what they have in common if they run on one machine. What ranks on GPUs have in common in the memory of their
+    machine is judged with --host-gb. Exit code 2 if a run would be refused.
     """
     from eigenwerk.ncci.results.levels_file import start_levels
     from eigenwerk.ncci.sources import source_of
     from eigenwerk.ncci.usual_states import with_usual_states
 
+    if host_gb is not None and gpu_gb is None:
+        raise InputError("--host-gb is the memory of a machine with GPUs: give --gpu-gb, too, or leave it out.")
     refusals = []
     cases, note = with_usual_states(read_cases(case))
     if note:
-        typer.echo(f"{note}\n")
+        say(f"{note}\n")
     for each in cases:
         device, shares = ("cpu", ()) if gpu_gb is None else ("cuda", (MemoryShare(1e9 * gpu_gb),))
         try:
             problem = source_of(each).problem(each)
             if len(problem.space.orbitals_p) > MANY_ORBITALS and sys.stderr.isatty():
-                typer.echo(f"counting the nonzeros of {each.title} ...", err=True)
-            estimated, memory, backend = planned(each, problem, device, shares, ranks)
-            typer.echo("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
+                say(f"counting the nonzeros of {each.title} ...", err=True)
+            estimated, memory, backend = planned(each, problem, device, shares, ranks, seconds)
+            say("\n".join(check_lines(each, problem, estimated, memory, backend)) + "\n")
             if device == "cpu" and each.solver.device.startswith("cuda"):
-                typer.echo(
+                say(
                     f'  judged as on processors of this machine; device = "{each.solver.device}" in the file wants a '
                     "GPU: --gpu-gb GB judges by one\n"
                 )
             refuse_what_does_not_fit(each, problem, estimated, backend, memory)
+            if device == "cuda":
+                cost = next((cost for cost in estimated.costs if cost.backend == backend), None)
+                if cost is not None and host_gb is None:
+                    say(f"  {host_words(cost)}\n")
+                refuse_host_memory(each, cost, ranks, None if host_gb is None else 1e9 * host_gb)
             scheme_named(each.solver.scheme).check_ranks(ranks, _said(each))
             start_levels(each)
         except InputError as error:
@@ -274,7 +293,7 @@ def check(case: CaseFile, gpu_gb: GpuMemory = None, ranks: CheckRanks = 1) -> No
 def levels(results: Results) -> None:
     """Show the levels of finished runs; of a series also the convergence with Nmax."""
     series = _read(results)
-    typer.echo("\n\n".join("\n".join(levels_lines(each)) for each in series))
+    say("\n\n".join("\n".join(levels_lines(each)) for each in series))
     _echo_series(series)
 
 
@@ -293,7 +312,7 @@ def plot(results: Results, plot: Plot = Path("levels.png"), convergence: bool = 
         (draw_convergence if convergence else draw_levels)(plot, series)
     except ImportError as error:
         raise InputError(f"No picture: {error}. Install matplotlib.") from error
-    typer.echo(f"Picture: {plot}")
+    say(f"Picture: {plot}")
 
 
 @app.command()
@@ -302,10 +321,10 @@ def keys() -> None:
     table = None
     for setting in SETTINGS:
         if setting.table != table:
-            typer.echo(f"\n[{setting.table}]" if setting.table else "Above all tables:")
+            say(f"\n[{setting.table}]" if setting.table else "Above all tables:")
             table = setting.table
         default = "" if setting.default is None else f"; default {_shown(setting.default)}"
-        typer.echo(f"  {setting.key:<19s} {setting.help} ({setting.kind}{default})")
+        say(f"  {setting.key:<19s} {setting.help} ({setting.kind}{default})")
 
 
 def _shown(value: object) -> str:
@@ -336,27 +355,9 @@ def _echo_series(series: list[Levels]) -> None:
     """Lowest energies over Nmax with their limit, or why there is none, and excited levels, where there are several."""
     if len(series) < 2 or any(each.about["Nmax"] is None for each in series):
         return
-    typer.echo("\nThe lowest level at the largest Nmax, followed through Nmax (MeV)")
-    for curve in over_nmax(series):
-        limit = curve.limit()
-        end = f"  limit {limit.energy:.3f} +- {limit.spread:.3f}" if isinstance(limit, Limit) else ""
-        typer.echo(f"  {_name(curve)}  {_points(curve.points)}{end}")
-        if not isinstance(limit, Limit) and len(curve.points) > 1:
-            typer.echo(f"    no limit: {limit}")
-    levels = [curve for curve in over_nmax(series, excited=True) if len(curve.points) > 1]
-    if len(levels) > len({(curve.apart, curve.fixed) for curve in levels}):
-        typer.echo("\nLevels over Nmax (MeV), followed by J, parity and overlap")
-        for curve in levels:
-            doubt = "" if curve.by_overlap else "  (without overlaps: by its number among those of this J)"
-            typer.echo(f"  {_name(curve)}  {curve.level:>8s}  {_points(curve.points)}{doubt}")
+    from eigenwerk.ncci.results.together import series_lines
 
-
-def _name(curve: Curve) -> str:
-    return ", ".join([*curve.apart, f"hbar-omega {curve.fixed:g}"])
-
-
-def _points(points: Iterable[tuple[float, float]]) -> str:
-    return "  ".join(f"{size:g}: {energy:.4f}" for size, energy in points)
+    say("\n".join(series_lines(series)))
 
 
 class _Progress:
@@ -369,7 +370,7 @@ class _Progress:
         """A line of its own."""
         if not self.quiet:
             self._end()
-            typer.echo(line)
+            say(line)
 
     def report(self, step: "SolverProgress") -> None:
         """Where the solver is; on a terminal after every step, else every ten seconds."""
@@ -380,10 +381,10 @@ class _Progress:
         energies = " ".join(f"{energy:.4f}" for energy in step.energies[:3])
         residual = f"residual {step.residual:.1e}" if isfinite(step.residual) else "residual not known yet"
         line = f"  products {step.products:5d}  E {energies}  {residual}  {step.seconds:.0f} s"
-        typer.echo(("\r" if terminal else "") + f"{line:<78s}", nl=not terminal)
+        say(f"{line:<78s}", nl=not terminal, over=terminal)
         self.moving = terminal
 
     def _end(self) -> None:
         if self.moving:
-            typer.echo("")
+            say("")
             self.moving = False

@@ -4,6 +4,7 @@ from eigenwerk.cli.moving.words import points
 from eigenwerk.dft.inputs.field_files import field_sizes, wants_wavecar
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, PATH, RELAXATION, VIBRATIONS
+from eigenwerk.dft.inputs.projections import kinds_of_l
 from eigenwerk.dft.inputs.restart import STATE_FILE, WAVE_FILE
 from eigenwerk.dft.inputs.settings import whole
 from eigenwerk.io.vasp.output.procar import bytes_of as procar_bytes
@@ -103,7 +104,7 @@ def _projection_sizes(inputs: Inputs, levels: int) -> dict[str, int]:
     size, parameters = inputs.size, inputs.parameters
     if parameters.projection is None:
         return {}
-    count = len(columns(whole(inputs.incar, "LORBIT")))
+    count = len(columns(whole(inputs.incar, "LORBIT"), kinds_of_l(inputs.data)))
     lines = whole(inputs.incar, "NEDOS")
     rows = size.atoms * (8 * count + 18)
     return {

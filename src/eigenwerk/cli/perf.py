@@ -3,13 +3,13 @@
 Exit codes: 0 done, 2 no such record, or a damaged one.  PyTorch is not loaded.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from eigenwerk.cli.saying import say, say_json
 from eigenwerk.errors import InputError
 from eigenwerk.perf.chrome import write_chrome_trace
 from eigenwerk.perf.communication import communication as communication_of
@@ -50,7 +50,7 @@ def communication(run: Run = Path("."), as_json: AsJson = False, plot: Plot = No
     if as_json:
         _print_json(communication_document(found))
         return
-    typer.echo("\n".join(communication_lines(found)))
+    say("\n".join(communication_lines(found)))
     if found.functions and not no_plot:
         _draw(lambda path: draw_communication(path, found), plot, loaded.path.parent / COMMUNICATION_PLOT)
 
@@ -71,11 +71,11 @@ def profile(
     if as_json:
         _print_json(profile_document(found))
         return
-    typer.echo("\n".join(profile_lines(found)))
+    say("\n".join(profile_lines(found)))
     if not no_plot:
         _draw(lambda path: draw_profile(path, found), plot, loaded.path.parent / PROFILE_PLOT)
     if events is not None:
-        typer.echo(f"Timeline: {chrome}, {events} events; open it in chrome://tracing or ui.perfetto.dev")
+        say(f"Timeline: {chrome}, {events} events; open it in chrome://tracing or ui.perfetto.dev")
 
 
 @app.command()
@@ -87,13 +87,13 @@ def schemes(runs: Runs, as_json: AsJson = False, plot: Plot = None, no_plot: NoP
     if as_json:
         _print_json(schemes_document(rows))
         return
-    typer.echo("\n".join(schemes_lines(rows)))
+    say("\n".join(schemes_lines(rows)))
     if not no_plot:
         _draw(lambda path: draw_schemes(path, rows), plot, rows[0].use.run.path.parent / SCHEMES_PLOT)
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    typer.echo(json.dumps(document, indent=1, allow_nan=False))
+    say_json(document)
 
 
 def _draw(draw: Callable[[Path], None], wanted: Path | None, usual: Path) -> None:
@@ -105,6 +105,6 @@ def _draw(draw: Callable[[Path], None], wanted: Path | None, usual: Path) -> Non
         words = str(error).replace("another folder with --output", "another file with --plot")
         if wanted is not None:
             raise InputError(words) from error
-        typer.echo(f"\nNo picture: {words}")
+        say(f"\nNo picture: {words}")
     else:
-        typer.echo(f"\nPicture: {path}")
+        say(f"\nPicture: {path}")

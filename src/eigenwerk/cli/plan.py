@@ -3,7 +3,6 @@
 Reads only; PyTorch is not loaded.  Exit codes: 0 it fits, 2 it does not, or the input has errors.
 """
 
-import json
 import os
 import re
 from pathlib import Path
@@ -14,6 +13,7 @@ from rich.console import Console
 
 from eigenwerk.cli.check_text import show_lines
 from eigenwerk.cli.plan_text import document, lines
+from eigenwerk.cli.saying import say_json
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.plan.machine import Machine, gpu, processor
 from eigenwerk.dft.plan.plan import make_plan, smallest_plan
@@ -49,7 +49,7 @@ def plan(
     smallest = smallest_plan(inputs.size, machine) if gpus is not None else None
     found = document(inputs, wanted, others, smallest)
     if as_json:
-        typer.echo(json.dumps(found, indent=1, ensure_ascii=False))
+        say_json(found, readable=True)
     else:
         show_lines(lines(found), Console(highlight=False))
     if not found["fits"]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eigenwerk.cli.saying import say
 from eigenwerk.errors import InputError
 from eigenwerk.perf.pictures import SUFFIXES, require_suffix, save_figure
 
@@ -97,7 +98,7 @@ def plot(
         pictures = pictures_of(run, options)
     if not wanted or "fields" in wanted:
         for words in left_out(run, options):
-            typer.echo(words, err=True)
+            say(words, err=True)
     if not pictures:
         raise InputError(
             f"{folder}: nothing to draw. Pictures are made of vasprun.xml, bands.json, eos.json, converge.json, CHGCAR "
@@ -123,7 +124,7 @@ def _draw_all(run: "RunFolder", options: "Options", pictures: list["Picture"], p
         except OSError as error:
             failures.setdefault(f"{path} cannot be written ({error.strerror})", []).append(picture.name)
         else:
-            typer.echo(f"{path}: {picture.meaning}")
+            say(f"{path}: {picture.meaning}")
     told = [f"No picture of {', '.join(names)}: {words}" for words, names in failures.items()]
     if run.vasprun_damage and run.vasprun_damage not in failures:
         without = "Pictures of other files were drawn without what it says: how the run ended, the Fermi level."

@@ -11,8 +11,9 @@ from typing import Annotated
 
 import typer
 
+from eigenwerk.cli.saying import say
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import ensure_writable, write_problem
+from eigenwerk.io.atomic_write import ensure_writable, write_problem, write_text
 from eigenwerk.io.paw_library import list_datasets, recommended_cutoff
 from eigenwerk.io.paw_xml import PawHeader, read_paw_header
 from eigenwerk.io.vasp.potcar_stand_in import SUFFIXES, stand_in
@@ -45,9 +46,9 @@ def potcars(folder: Target) -> None:
     """
     written = [_write_family(folder, functional) for functional in FAMILIES]
     place = folder.resolve()
-    typer.echo(f"{folder}: POTCAR stand-ins of {written[0]} elements for PBE, {written[1]} for LDA.")
-    typer.echo(f"pymatgen, atomate2:  pmg config --add PMG_VASP_PSP_DIR {place}   (or set it in the environment)")
-    typer.echo(f"ASE:                 export VASP_PP_PATH={place} ASE_VASP_COMMAND='eigenwerk run . --vasp-exit-codes'")
+    say(f"{folder}: POTCAR stand-ins of {written[0]} elements for PBE, {written[1]} for LDA.")
+    say(f"pymatgen, atomate2:  pmg config --add PMG_VASP_PSP_DIR {place}   (or set it in the environment)")
+    say(f"ASE:                 export VASP_PP_PATH={place} ASE_VASP_COMMAND='eigenwerk run . --vasp-exit-codes'")
 
 
 def _write_family(folder: Path, functional: str) -> int:
@@ -62,7 +63,7 @@ def _write_family(folder: Path, functional: str) -> int:
             text = stand_in(header, recommended_cutoff(header), f"gpaw-data {version('gpaw-data')}", suffix)
             try:
                 path.parent.mkdir(exist_ok=True)
-                path.write_text(text, encoding="ascii")
+                write_text(path, text)
             except OSError as error:
                 raise InputError(write_problem(path, error, by="")) from error
     for name in links:

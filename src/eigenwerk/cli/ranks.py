@@ -11,6 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eigenwerk.cli.saying import say
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import DYNAMICS, RELAXATION
 from eigenwerk.dft.inputs.restart import STATE_FILE
@@ -180,8 +181,7 @@ def saved_words(folder: Path, run: str) -> str:
 
 
 def _say_in_red(words: str) -> None:
-    red, plain = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
-    print(f"{red}{words}{plain}", file=sys.stderr, flush=True)
+    say(words, err=True, colour="red")
 
 
 def team_rows(team: "Team") -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from eigenwerk.cli.saying import say
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import write_text
 
@@ -35,4 +36,4 @@ def report(folder: Folder = Path("."), output: Output = None) -> None:
     from eigenwerk.perf.looking.report import report as page_of
 
     write_text(target, page_of(RunFolder(folder)))
-    typer.echo(f"Report: {target}")
+    say(f"Report: {target}")

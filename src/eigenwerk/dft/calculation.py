@@ -43,7 +43,7 @@ from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
 from eigenwerk.dft.spectrum.occupations import make_smearing
 from eigenwerk.dft.spectrum.projections import Projections, site_projections
 from eigenwerk.dft.spin import FORMS
-from eigenwerk.dft.symmetrise import Symmetriser, make_symmetriser
+from eigenwerk.dft.symmetrise import UNSYMMETRIC, Symmetriser, make_symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.dft.terms.term import Term
 from eigenwerk.errors import InputError
@@ -140,6 +140,11 @@ class Calculation:
         other.basis = self.basis.at_points(other.kpoints, real)
         other.atoms = self.atoms.at_points(other.basis)
         return other
+
+    def at_cutoff(self, cutoff: float) -> "Calculation":
+        """The same with another cutoff, hartree, on grids that it chooses; without a stress."""
+        parameters = replace(self.parameters, cutoff=cutoff, wave_grid=None, fine_grid=None, stress=False)
+        return Calculation(self.structure, self.kpoints, parameters, self.datasets, self.runtime, self.real)
 
     @cached_property
     def basis(self) -> PlaneWaveBasis:
@@ -260,7 +265,12 @@ class Calculation:
 
     def start_from(self, earlier: Earlier, orbitals: bool = True) -> StartingPoint:
         """Where to begin so as to go on from an earlier state, with its orbitals if wanted and usable."""
-        return starting_point(earlier, self.subject, self.atoms, orbitals)
+        found = starting_point(earlier, self.subject, self.atoms, orbitals)
+        if found.progress is None or self.symmetrise.deviation(found.density) <= UNSYMMETRIC:
+            return found
+        # the memory of a mixer of densities with fewer operations never loses what these lack
+        note = "mixing starts afresh: the density had fewer operations than now"
+        return replace(found, progress=None, exchange=None, notes=(*found.notes, note))
 
     def loop(self) -> ScfLoop:
         """The self-consistency cycle, at its beginning."""
@@ -383,7 +393,7 @@ class Calculation:
 
     def _exchange_error(self, state: State) -> float:
         """The part of exact exchange in the error of forces."""
-        return 0.0 if state.exchange is None else force_error_of(state.exchange.excess, len(self.structure.symbols))
+        return 0.0 if state.exchange is None else force_error_of(state.exchange.expected, len(self.structure.symbols))
 
     def projections_of(
         self, atoms: PawAtoms, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor | None = None

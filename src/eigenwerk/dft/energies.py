@@ -1,7 +1,7 @@
 """The energy of a state, its parts and its zeros."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -45,6 +45,14 @@ class Energies:
     def extrapolated(self) -> float:
         """Estimate of the energy at zero smearing width, relative."""
         return self.free + self.extrapolation
+
+    def with_orbital_term(self, name: str, energy: float, counted: float) -> "Energies":
+        """With a term of the orbitals as it is for them, in place of a tangent at others.
+
+        counted: what the band energy holds of it, where it has been taken to hold twice the term.
+        """
+        more = counted - 2 * self.terms[name]
+        return replace(self, terms={**self.terms, name: energy}, double_counting=self.double_counting + more)
 
 
 def harris_energies(

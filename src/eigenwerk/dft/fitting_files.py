@@ -1,12 +1,12 @@
 """Whether a CHGCAR fits a calculation: cell, species, grid and PAW data, told by what stands before its values; and
 whether a WAVECAR does."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from eigenwerk.dft.basis.grids import fine_room
-from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.structure import Structure, shortest
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.poscar import runs_of
 from eigenwerk.io.vasp.volumetric import VolumetricHead
@@ -16,10 +16,14 @@ from eigenwerk.units import BOHR_ANGSTROM
 SAME_CELL = 1e-4
 """Largest difference of lattice vectors (Å): files of other programs have six decimals."""
 
+SAME_PLACE = 1e-5 / BOHR_ANGSTROM
+"""Atoms of a file that are nearer to those of the run have not moved, bohr: six decimals are usual."""
+
 SAME_POINT = 1e-6
 """Largest difference of fractional coordinates of one and the same k-point."""
 
-_WAVES = "Give the file of this calculation, or set ISTART = 0 to start from atoms."
+LEAST_LMAXMIX, MOST_LMAXMIX = 2, 12
+"""What compensation charges need is always in a file; no shell has more."""
 
 _REMEDY = "or set ICHARG = 2 to start from atoms."
 
@@ -69,15 +73,87 @@ def require_fitting(
             )
 
 
-def require_fitting_waves(file: Wavecar, point_kc: np.ndarray, spins: int) -> None:
-    """Raise InputError if a file has other k-points or another number of spins; cell, cutoff and bands may differ."""
+def occupancy_count(l_j: Sequence[int], largest: int) -> int:
+    """How many occupancies an atom has in a file with LMAXMIX = largest; l_j: of the channels of its data set."""
+    largest, count = max(largest, LEAST_LMAXMIX), 0
+    for j, l1 in enumerate(l_j):
+        for l2 in l_j[j:]:
+            count += sum(2 * l + 1 for l in range(abs(l1 - l2), min(l1 + l2, largest) + 1, 2))
+    return count
+
+
+def written_lmaxmix(channels: Mapping[str, Sequence[int]], symbols: Sequence[str], counts: Sequence[int]) -> int | None:
+    """The smallest LMAXMIX of which atoms have so many numbers each; None if there is none.
+
+    channels: l of each channel, by element.
+    """
+    for largest in range(LEAST_LMAXMIX, MOST_LMAXMIX + 1):
+        count = {symbol: occupancy_count(l_j, largest) for symbol, l_j in channels.items()}
+        if [count[symbol] for symbol in symbols] == list(counts):
+            return largest
+    return None
+
+
+def require_lmaxmix(
+    name: str, channels: Mapping[str, Sequence[int]], symbols: Sequence[str], counts: Sequence[int], fields: str = ""
+) -> int:
+    """The LMAXMIX of a file whose atoms have so many occupancies; InputError if it cannot be of these PAW data.
+
+    fields: more about the file, in words.
+    """
+    largest = written_lmaxmix(channels, symbols, counts)
+    if largest is None:
+        pairs = sorted(set(zip(symbols, counts, strict=False)))
+        words = ", ".join(f"{count} for {symbol}" for symbol, count in pairs)
+        raise InputError(
+            f"{name}: the PAW data have other numbers of augmentation occupancies than its {fields or 'atoms'} "
+            f"({words or 'none'}). Remove the file, or set ICHARG = 2 to start from atoms."
+        )
+    return largest
+
+
+def without_occupancies(name: str, kept: bool) -> str:
+    """What becomes of a file without augmentation occupancies, in words; InputError if its density is to be kept.
+
+    Densities that are predicted, or were rewritten by tools, have none.
+    """
+    if kept:
+        raise InputError(
+            f"{name}: has no augmentation occupancies, so the density inside the spheres of atoms is not known and "
+            "cannot be kept (ICHARG = 11). Set ICHARG = 1, which begins with those of atoms, or give the file of a "
+            "whole run."
+        )
+    return f"{name} has no augmentation occupancies: those of superposed atoms take their place"
+
+
+def moved_by(head: VolumetricHead, structure: Structure) -> float:
+    """How far the atoms of a file are from those of a calculation in the same cell, bohr; the largest distance."""
+    step_av = shortest(head.poscar.scaled_ac - structure.scaled_ac) @ structure.lattice_cv
+    return float(np.linalg.norm(step_av, axis=1).max())
+
+
+def require_kept(name: str, distance: float, *others: str) -> None:
+    """Raise InputError unless a density can be kept as it is; distance: of the atoms; others: what else is wrong."""
+    away = f"its atoms are elsewhere (by up to {distance * BOHR_ANGSTROM:.4f} Å)" if distance > SAME_PLACE else ""
+    wrong = list(filter(None, [away, *others]))
+    if wrong:
+        raise InputError(
+            f"{name}: this density cannot be kept: {'; '.join(wrong)}. Use the structure and tags of the run that made "
+            "it, or make the ground state anew with ICHARG = 2."
+        )
+
+
+def misfit_of_waves(file: Wavecar, point_kc: np.ndarray) -> str:
+    """Why the orbitals of a file are none of this calculation: its k-points; '' if they are the same.
+
+    Cell, cutoff, bands and spins may differ.
+    """
     there, here = len(file.point_kc), len(point_kc)
-    if len(file.eig_skn) != spins:
-        raise InputError(f"{file.path}: is of a run with ISPIN = {len(file.eig_skn)}, INCAR has {spins}. {_WAVES}")
     if there != here:
-        raise InputError(f"{file.path}: has {there} k-points, this run {here}. {_WAVES}")
+        return f"has {there} k-points, this run {here}"
     distance_k = np.abs(file.point_kc - point_kc).max(axis=1)
-    if distance_k.max() > SAME_POINT:
-        k = int(distance_k.argmax())
-        old, new = (" ".join(f"{x:g}" for x in point_c) for point_c in (file.point_kc[k], point_kc[k]))
-        raise InputError(f"{file.path}: its k-point {k + 1} is ({old}), that of this run ({new}). {_WAVES}")
+    if distance_k.max() <= SAME_POINT:
+        return ""
+    k = int(distance_k.argmax())
+    old, new = (" ".join(f"{x:g}" for x in point_c) for point_c in (file.point_kc[k], point_kc[k]))
+    return f"its k-point {k + 1} is ({old}), that of this run ({new})"

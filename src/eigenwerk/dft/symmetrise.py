@@ -27,6 +27,9 @@ from eigenwerk.parallel.runtime import Runtime
 
 SomeFields = TypeVar("SomeFields", bound=Fields)
 
+UNSYMMETRIC = 1e-5
+"""Deviation of a density from its average that is no rounding."""
+
 BLOCK_BYTES, CACHE_BLOCK_BYTES = 2**28, 2**20
 """What operations that are applied together may make of a density, on a GPU and on a processor."""
 
@@ -77,6 +80,12 @@ class Symmetriser:
         if self.symmetry.order == 1:
             return fields
         return fields.map_names(self._averaged)
+
+    def deviation(self, fields: SomeFields) -> float:
+        """Largest change of any field by the average, relative to its largest value."""
+        average = self(fields)
+        pairs = [(fields.value[name], average.value[name]) for name in fields.value]
+        return max(float((a - b).abs().max() / a.abs().max().clamp_min(1e-30)) for a, b in pairs)
 
     def _averaged(self, name: str, value_sx: torch.Tensor) -> torch.Tensor:
         return self._sphere(value_sx) if KINDS[name].waves else self._occupancies(value_sx)

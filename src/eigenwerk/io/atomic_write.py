@@ -2,12 +2,16 @@
 
 A file is written under another name in the same folder, flushed to the disk and renamed.  Renaming within a folder is
 atomic on POSIX systems, so a reader, a crash or a kill -9 finds the old file or the new one, never half of either.
+Nobody can know that other name before, and nothing is ever written through a symbolic link: a link that stands in the
+place of a file is replaced by the file, and what it led to stays as it is.
 """
 
 import errno
 import os
+import secrets
 import signal
 import socket
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -45,14 +49,15 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """Give a new name to write to; when the block ends without an error, it becomes `path`.
 
     Usage: ``with replacing(folder / "CONTCAR") as new: new.write_text(text)``.  The previous file stays as it is
-    until then, and if the block fails, also after; the new one is removed.  A symbolic link is followed.
+    until then, and if the block fails, also after; the new one is removed.  A symbolic link is replaced, not followed.
     The new file has the permissions of the old one, or those of any new file.
 
     Raises InputError (with the file, the reason and a remedy) if the file cannot be written.
     """
-    target = Path(os.path.realpath(path))
-    temporary, kept = target.with_name(_temporary_name(target.name)), False
+    target = Path(os.path.realpath(Path(path).parent)) / (Path(path).name or ".")
+    temporary, kept = target.parent / _temporary_name(target.name), False
     try:
+        _refuse_special(target)
         _remove_abandoned(target)
         _create(temporary, target)
         yield temporary
@@ -77,6 +82,11 @@ def write_text(path: str | Path, text: str) -> None:
     """A file with this text, by `replacing`."""
     with replacing(path) as new:
         new.write_text(text, encoding="utf-8")
+
+
+def make_empty(path: str | Path) -> None:
+    """An empty file where there is nothing, not even a link.  Raises OSError."""
+    _write_new(Path(path), b"")
 
 
 @contextmanager
@@ -135,21 +145,34 @@ def uninterrupted() -> Iterator[None]:
         handlers[signal.Signals(number)](number, frame)
 
 
-def ensure_writable(folder: str | Path, by: str = BY_OPTION) -> None:
+def ensure_writable(folder: str | Path, by: str = BY_OPTION, within: str | Path | None = None) -> None:
     """Make sure, before a long run starts, that files can be written to a folder; create it if it is missing.
 
     Writes a small file and removes it, because permission bits say little about network and read-only file systems.
-    by: as in `write_problem`.  Raises InputError naming the folder, the reason and a remedy.
+    by: as in `write_problem`; within: as in `refuse_leaving`.  Raises InputError naming the folder, the reason and a
+    remedy.
     """
     refuse_file(folder, by)
+    if within is not None:
+        refuse_leaving(folder, within)
     probe = Path(folder) / _temporary_name("probe")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"eigenwerk\n")
+        _write_new(probe, b"eigenwerk\n")
     except OSError as error:
         raise InputError(write_problem(folder, error, by)) from error
     finally:
         _remove(probe)
+
+
+def refuse_leaving(folder: str | Path, within: str | Path) -> None:
+    """Raise InputError for a folder of a run that a symbolic link puts somewhere else than into the run's own."""
+    place, home = (Path(os.path.realpath(one)) for one in (folder, within))
+    if not place.is_relative_to(home):
+        raise InputError(
+            f"cannot write to {folder}: a symbolic link leads from there to {place}, out of {within}. Remove the link; "
+            "the folder itself may be a link."
+        )
 
 
 def refuse_file(folder: str | Path, by: str = BY_OPTION) -> None:
@@ -173,15 +196,15 @@ def write_problem(path: str | Path, error: OSError, by: str = BY_OPTION) -> str:
 
 
 def _temporary_name(name: str) -> str:
-    """A name in the same folder that tells who writes it: host and process."""
-    return f".{name}.{socket.gethostname()}-{os.getpid()}.part"
+    """A name in the same folder that tells who writes it, host and process, and that nobody can guess."""
+    return f".{name}.{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}.part"
 
 
 def _remove_abandoned(target: Path) -> None:
     """Remove what a killed process of this host left behind; a state of many gigabytes must not pile up."""
     prefix = f".{target.name}.{socket.gethostname()}-"
     for entry in os.listdir(target.parent):
-        number = entry.removeprefix(prefix).removesuffix(".part")
+        number = entry.removeprefix(prefix).removesuffix(".part").partition("-")[0]
         if entry.startswith(prefix) and entry.endswith(".part") and number.isdigit() and not _is_alive(int(number)):
             _remove(target.with_name(entry))
 
@@ -197,13 +220,34 @@ def _is_alive(process: int) -> bool:
     return True
 
 
+def _refuse_special(target: Path) -> None:
+    """Raise OSError for what a file must not replace: a folder, a device, a pipe, or a link to one of the latter."""
+    try:
+        link, there = target.is_symlink(), target.stat()
+    except OSError:  # there is nothing, or a link that leads nowhere; other reasons are met at once by the writer
+        return
+    if stat.S_ISDIR(there.st_mode) and not link:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    if not stat.S_ISREG(there.st_mode) and not stat.S_ISDIR(there.st_mode):
+        raise OSError(errno.EINVAL, "a device or a pipe of this name exists", str(target))
+
+
 def _create(temporary: Path, target: Path) -> None:
     """Create the empty new file, with the permissions of the old one if there is one."""
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666))
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-    if target.exists():
-        os.chmod(temporary, target.stat().st_mode & 0o777)
+    _write_new(temporary, b"")
+    with suppress(FileNotFoundError):
+        old = target.lstat()
+        if stat.S_ISREG(old.st_mode):
+            os.chmod(temporary, old.st_mode & 0o777)
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    """A file that is not there yet."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
 
 
 def _flush(path: Path) -> None:
@@ -227,5 +271,7 @@ def _remove(path: Path) -> None:
 
 def _within(filename: str | bytes | int, folder: Path) -> bool:
     """Whether an error is about the folder written to, and not about something else done in the block."""
-    name = os.path.realpath(os.fsdecode(filename)) if not isinstance(filename, int) else ""
-    return name == str(folder) or os.path.dirname(name) == str(folder)
+    if isinstance(filename, int):
+        return False
+    name = os.path.abspath(os.fsdecode(filename))
+    return str(folder) in (os.path.realpath(name), os.path.realpath(os.path.dirname(name)))

@@ -5,16 +5,24 @@ before work begins.  docs/guides/check.md has the limits.
 """
 
 import errno
+import json
 import os
+import re
 import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from eigenwerk.errors import InputError
 
 MEGABYTE = 10**6
+
+PART, MOST_MEMBERS = 1 << 14, 10**5
+"""Bytes that are unzipped at once; gzip files in one file, which some programs write side by side."""
+
+_ZEROS = re.compile(b"\\0*")
+"""What may fill a gzip file up at its end."""
 
 _REASONS = {
     errno.ENOENT: "there is no such file in {folder}. Correct the name or the path",
@@ -45,6 +53,14 @@ def read_bounded(path: str | Path, largest: int) -> bytes:
     return data
 
 
+def read_json(path: str | Path, largest: int = 100 * MEGABYTE) -> Any:
+    """What a JSON document holds.  Raises InputError if it cannot be read or is too large, ValueError if it is none."""
+    try:
+        return json.loads(read_bounded(path, largest))
+    except RecursionError:
+        raise ValueError("lists in lists without an end") from None
+
+
 def _parts(file: IO[bytes], largest: int) -> Iterator[bytes]:
     """The content, up to something beyond a size: a file may grow while it is read."""
     while largest >= 0 and (part := file.read(MEGABYTE)):
@@ -61,13 +77,19 @@ def unreadable(path: Path, error: OSError | ValueError) -> InputError:
 
 def gunzipped(data: bytes, largest: int) -> bytes:
     """What gzipped bytes hold; zlib.error or EOFError if they are damaged, OverflowError if they hold more."""
-    whole = b""
-    while data:
-        unzip = zlib.decompressobj(wbits=31)
-        whole += unzip.decompress(data, largest + 1 - len(whole))
-        if len(whole) > largest:
-            raise OverflowError(f"more than {largest / MEGABYTE:g} MB")
-        if not unzip.eof:
-            raise EOFError("it ends too early")
-        data = unzip.unused_data.lstrip(b"\0")
-    return whole
+    parts, size, place, members, view = [], 0, 0, 0, memoryview(data)
+    while place < len(data):
+        unzip, members = zlib.decompressobj(wbits=31), members + 1
+        if members > MOST_MEMBERS:
+            raise OverflowError(f"more than {MOST_MEMBERS} files")
+        while not unzip.eof:
+            if place >= len(data):
+                raise EOFError("it ends too early")
+            some = view[place : place + PART]
+            parts.append(unzip.decompress(some, largest + 1 - size))
+            size += len(parts[-1])
+            if size > largest:
+                raise OverflowError(f"more than {largest / MEGABYTE:g} MB")
+            place += len(some) - len(unzip.unconsumed_tail) - len(unzip.unused_data)
+        place = _ZEROS.match(data, place).end()  # type: ignore[union-attr]  # it matches anything
+    return b"".join(parts)

@@ -192,7 +192,7 @@ def _words(descriptor: int) -> dict[str, Any]:
     """What the file says; empty where it says nothing that can be understood."""
     try:
         words = json.loads(os.pread(descriptor, 4096, 0))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     kinds = {"user": str, "host": str, "boot": str, "process": int, "born": str, "began": str}
     whole = isinstance(words, dict) and all(isinstance(words.get(name), kind) for name, kind in kinds.items())

@@ -21,7 +21,8 @@ import h5py
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import replacing
-from eigenwerk.io.hdf5_tree import DamageFound, get, put
+from eigenwerk.io.hdf5_guard import read_guarded
+from eigenwerk.io.hdf5_tree import DamageFound, put
 
 FORMAT = "eigenwerk-state"
 VERSION = 3
@@ -183,10 +184,19 @@ def read_with_header(
     path: str | Path, only: Collection[str] | None = None, anew: str = ANEW
 ) -> tuple[StateHeader, dict[str, Any]]:
     """The same and its header, from one look at the file."""
-    with _opened(path, anew) as (header, file):
-        names = file.keys() if only is None else [name for name in file if name in only]
-        seen: set[int] = set()
-        return header, {name: get(file, name, seen) for name in names}
+    with _problems(path, anew), open(path, "rb") as raw:
+        first = raw.read(LABEL)
+        labelled = not first.startswith(_HDF5)
+        if labelled:
+            header, *wanted = _read_label(path, first, anew)
+            size, crc32 = _sum_behind_label(raw)
+            if [size, crc32] != wanted:
+                raise DamageFound(f"{size} bytes with CRC-32 {crc32:08x}, but it had {wanted[0]} with {wanted[1]:08x}")
+        # sum and data come from the same open file: another one may get its name meanwhile
+        found = read_guarded(raw, "tree", only)
+        if not labelled:
+            header = _old_header(path, found["header"], anew)
+        return header, found["tree"]
 
 
 def read_header(path: str | Path) -> StateHeader:
@@ -198,33 +208,11 @@ def read_header(path: str | Path) -> StateHeader:
         first = file.read(LABEL)
         if not first.startswith(_HDF5):
             return _read_label(path, first)[0]
-        with h5py.File(file, "r") as old:
-            return _old_header(path, old)
+        return _old_header(path, read_guarded(file, "header"))
 
 
-_DAMAGE = (DamageFound, OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, MemoryError)
-"""What reading damaged bytes can raise: HDF5 and h5py check little."""
-
-
-@contextmanager
-def _opened(path: str | Path, anew: str) -> Iterator[tuple[StateHeader, h5py.File]]:
-    """An open state file that fits its label; problems found while opening or reading it become InputError.
-
-    Sum and data come from the same open file: another one may get its name meanwhile.
-    """
-    with _problems(path, anew), open(path, "rb") as raw:
-        first = raw.read(LABEL)
-        labelled = not first.startswith(_HDF5)
-        if labelled:
-            header, *wanted = _read_label(path, first, anew)
-            size, crc32 = _sum_behind_label(raw)
-            if [size, crc32] != wanted:
-                raise DamageFound(f"{size} bytes with CRC-32 {crc32:08x}, but it had {wanted[0]} with {wanted[1]:08x}")
-        raw.seek(0)
-        with h5py.File(raw, "r") as file:
-            if not labelled:
-                header = _old_header(path, file, anew)
-            yield header, file
+_DAMAGE = (DamageFound, OSError, LookupError, ValueError, TypeError, AttributeError, MemoryError)
+"""What reading damaged bytes can raise."""
 
 
 @contextmanager
@@ -244,14 +232,14 @@ def _problems(path: str | Path, anew: str = ANEW) -> Iterator[None]:
         ) from error
 
 
-def _old_header(path: str | Path, file: h5py.File, anew: str = ANEW) -> StateHeader:
+def _old_header(path: str | Path, found: Mapping[str, Any], anew: str = ANEW) -> StateHeader:
     """The header of a file without a label, which only the first two versions may lack."""
-    if file.attrs.get("format") != FORMAT:
+    if found.get("format") != FORMAT:
         raise InputError(
             f"{path}: an HDF5 file, but not a state of eigenwerk. Remove or rename it, or give another one."
         )
-    program, created = (str(file.attrs.get(name, "?")) for name in ("program_version", "created"))
-    header = StateHeader(int(file.attrs["version"]), program, created)
+    program, created = (str(found.get(name, "?")) for name in ("program_version", "created"))
+    header = StateHeader(int(found["version"]), program, created)
     _refuse_newer(path, header, anew)
     if header.version >= LABELLED:
         raise DamageFound("its label is missing")

@@ -9,8 +9,19 @@ from typing import Any
 import h5py
 import numpy as np
 
+from eigenwerk.io.hdf5_answer import Stored
+
 MOST_SHRUNK = 1100
 """How much smaller than its numbers a dataset can be that is compressed; deflate reaches 1032."""
+
+LARGEST_READ = 1 << 30
+"""Bytes of an array that is compressed or lies in pieces, so that HDF5 itself has to read it."""
+
+LEAST_STORED = 4096
+"""Bytes from which on arrays are told by their place."""
+
+FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
+"""What may be done to stored numbers; others are code that somebody has brought along."""
 
 _PLAIN = (bool, int, float, complex)
 
@@ -121,11 +132,16 @@ def _fits(value: str) -> bool:
     return "\0" not in value and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def get(group: h5py.Group, name: str, seen: set[int]) -> Any:
-    """Give back what `put` stored; seen: where the parts lie that have been read."""
+def hard(group: h5py.Group, name: str) -> Any:
+    """A part of a group that lies in the file itself: links of other kinds may lead anywhere."""
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
         raise DamageFound(f"{group.name}/{name} is a link to something else")
-    stored = group[name]
+    return group[name]
+
+
+def get(group: h5py.Group, name: str, seen: set[int]) -> Any:
+    """Give back what `put` stored, large arrays as `Stored`; seen: where the parts lie that have been read."""
+    stored = hard(group, name)
     place = h5py.h5o.get_info(stored.id).addr
     if place in seen:  # a group inside itself has no end
         raise DamageFound(f"{stored.name} is there twice")
@@ -147,10 +163,31 @@ def get(group: h5py.Group, name: str, seen: set[int]) -> Any:
 
 
 def _refuse_hollow(stored: h5py.Dataset) -> None:
-    """Raise DamageFound for a dataset that says it is large and has nothing in the file."""
+    """Raise DamageFound for a dataset that is elsewhere, or says it is large and has nothing in the file."""
     there = stored.id.get_storage_size() * (1 if stored.chunks is None else MOST_SHRUNK)
     if stored.is_virtual or stored.external or stored.nbytes > there:
         raise DamageFound(f"{stored.name} should have {stored.nbytes} bytes, which are not in the file")
+    made = stored.id.get_create_plist()
+    foreign = {made.get_filter(place)[0] for place in range(made.get_nfilters())} - FILTERS
+    if foreign:
+        raise DamageFound(f"{stored.name} needs filter {min(foreign)} of HDF5, which is not used")
+
+
+def read_dataset(stored: h5py.Dataset) -> np.ndarray | Stored:
+    """An array of numbers, or its place if it is large and lies in one piece.  Raises DamageFound for anything else."""
+    _refuse_hollow(stored)
+    if stored.dtype.kind not in "biufc":
+        raise DamageFound(f"{stored.name} holds no numbers")
+    made = stored.id.get_create_plist()
+    plain = stored.dtype.kind in "iufc" and stored.id.get_type() == h5py.h5t.py_create(stored.dtype)
+    if plain and stored.nbytes >= LEAST_STORED and made.get_layout() == h5py.h5d.CONTIGUOUS:
+        offset = stored.id.get_offset()
+        if offset is not None:
+            return Stored(offset, stored.dtype.str, stored.shape)
+    if stored.nbytes > LARGEST_READ:
+        raise DamageFound(f"{stored.name} has {stored.nbytes} bytes that do not lie in one piece")
+    array: np.ndarray = stored[...]
+    return array
 
 
 def _get_sequence(stored: h5py.Dataset, kind: str) -> Any:
@@ -176,11 +213,12 @@ def _plain(stored: h5py.Dataset, kind: str) -> bool | int | float | complex:
     return value
 
 
-def _get_array(stored: h5py.Dataset) -> np.ndarray:
+def _get_array(stored: h5py.Dataset) -> np.ndarray | Stored:
     """An array of numbers, compared to its checksum, which versions before the label had for each."""
+    if "crc32" not in stored.attrs:
+        return read_dataset(stored)
     array: np.ndarray = stored[...]
-    if "crc32" in stored.attrs:
-        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if math.prod(array.shape) else b""
-        if zlib.crc32(data) != stored.attrs["crc32"]:
-            raise DamageFound(f"{stored.name} does not fit its checksum")
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if math.prod(array.shape) else b""
+    if zlib.crc32(data) != stored.attrs["crc32"]:
+        raise DamageFound(f"{stored.name} does not fit its checksum")
     return array

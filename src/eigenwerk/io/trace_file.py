@@ -11,10 +11,14 @@ from typing import Any
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.bounded import MEGABYTE, read_json
 from eigenwerk.trace import FORMAT, FORMAT_VERSION
 
 TRACE_FILE = "eigenwerk-trace.json"
 """Name of the file beside eigenwerk.h5."""
+
+LARGEST = 1000 * MEGABYTE
+"""Bytes of a record that is read: some of runs with many ranks are large."""
 
 OLDEST = 2
 """Older files than this cannot be read."""
@@ -58,14 +62,12 @@ def read_trace_file(run: str | Path) -> dict[str, Any]:
     """
     path = trace_path(run)
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        document = read_json(path, LARGEST)
+    except ValueError as error:
         raise InputError(
             f"{path}: not a whole record of a run ({error}). It was cut off or changed after it had been written. "
             "Take another copy, or run the calculation again."
         ) from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}). Make the file readable.") from error
     _check(path, document)
     return document
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.bounded import MEGABYTE, gunzipped, read_bounded
+from eigenwerk.io.bounded import MEGABYTE, read_bounded
+from eigenwerk.io.bounded_xml import xml_text, xml_tree
 
 LARGEST = 50 * MEGABYTE
 """Bytes of the text; the largest data sets of gpaw-data have 1.5 MB."""
@@ -29,8 +30,8 @@ class XmlSource:
         self.md5 = hashlib.md5(text, usedforsecurity=False).hexdigest()
         self.sha256 = hashlib.sha256(text).hexdigest()
         try:
-            self.root = ET.fromstring(text)
-        except (ET.ParseError, ValueError, LookupError) as error:  # the last two: encodings that do not exist
+            self.root = xml_tree(text)
+        except (ET.ParseError, ValueError, LookupError) as error:
             raise self.wrong(f"the XML is damaged or cut off ({error})") from None
 
     def _bytes(self) -> bytes:
@@ -39,7 +40,7 @@ class XmlSource:
         except InputError as error:
             raise self.wrong(f"it cannot be read ({error})") from None
         try:
-            return gunzipped(data, LARGEST) if data[:2] == b"\x1f\x8b" else data
+            return xml_text(data, LARGEST)
         except (EOFError, zlib.error) as error:
             raise self.wrong(f"the gzip file is damaged or cut off ({error})") from None
         except OverflowError as error:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import torch
 
@@ -22,10 +23,8 @@ from eigenwerk.linalg.limits import relative_bound
 from eigenwerk.linalg.operator import EigenResult, Operator
 from eigenwerk.linalg.orthogonal import longest, orthonormalise, project_out_of
 from eigenwerk.linalg.products import combine_long, inner
+from eigenwerk.linalg.unseen import expected_unseen, remembered
 from eigenwerk.trace import Trace
-
-LOOSE = 100.0
-"""Residuals of guards over those of wanted pairs (docs/equations/lanczos.md)."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,10 @@ class LanczosPlan:
     """What is wanted, and when to stop.
 
     wanted: lowest pairs.  tolerance: a pair is converged when its residual is at most tolerance * max(1, |e|).
-    guards: so many pairs above the wanted ones must have residuals below `LOOSE` times that: a pair of which the start
-    vector holds little appears late, and others converge as if it did not exist.
+    unseen: goes on until so few levels are expected to be missing below the highest wanted one (`unseen`): a level of
+    which the start vector holds little appears late, and others converge as if it did not exist; None: does not ask.
+    variance: of the overlap of a start vector with any vector of length one, times their number of components; 1 for
+    noise.  unseen_share: that takes at most so many more products, relative to those before.
     products: H is applied to at most so many vectors (and to exactly so many with `fixed`).  space: vectors kept in
     memory.  first_component: the global index of this rank's first component.  eigh: solves the small dense problems;
     trace: gets the spans of the solver.
@@ -45,7 +46,9 @@ class LanczosPlan:
     products: int = 1000
     fixed: bool = False
     space: int = 200
-    guards: int = 0
+    unseen: float | None = None
+    variance: float = 1.0
+    unseen_share: float = inf
     first_component: int = 0
     eigh: DenseEigh = host_eigh
     trace: Trace = field(default_factory=lambda: Trace(enabled=False))
@@ -58,7 +61,10 @@ class LanczosState:
     basis_mx: room for all vectors; the first `filled` are the basis V, the next `pending` the next block.
     projected_mm: V^T H V, float64, its first `filled` rows and columns.  coupling_nm: (pending, filled) <next|H|V>.
     products: vectors H was applied to.  steps, restarts: so far.  eig_m, residual_m: Ritz values and residuals
-    of V, ascending.  The small arrays are in host memory: a GPU would wait for each of many short operations.
+    of V, ascending.  origin: the rows of V from here on are the start vectors, after a restart the block that was next
+    then; past_xm: of bases before restarts, see `unseen.remembered`.  sure: products when the wanted pairs came to be
+    converged, 0 before; later ones make sure that none is missed.  The small arrays are in host memory: a GPU would
+    wait for each of many short operations.
     """
 
     basis_mx: torch.Tensor
@@ -71,6 +77,9 @@ class LanczosState:
     restarts: int
     eig_m: torch.Tensor
     residual_m: torch.Tensor
+    past_xm: torch.Tensor
+    origin: int = 0
+    sure: int = 0
 
 
 Watch = Callable[[LanczosState], None]
@@ -92,11 +101,13 @@ def lanczos(
     """
     state = resume if resume is not None else _begun(operator, _required(start_knx), plan)
     size = _size(operator, state.basis_mx)
-    while not _done(state, plan):
+    while not _done(state, plan, size):
         if state.filled + 2 * state.pending > state.basis_mx.shape[0]:
             with plan.trace.span("restart"):
                 state = _restarted(state, plan)
         state = _step(operator, state, plan, size)
+        if not state.sure and state.filled >= plan.wanted and bool(_converged(state, plan).all()):
+            state = replace(state, sure=state.products)
         if watch is not None:
             watch(state)
     return _result(state, plan)
@@ -111,14 +122,15 @@ def _required(start_knx: torch.Tensor | None) -> torch.Tensor:
 def _begun(operator: Operator, start_nx: torch.Tensor, plan: LanczosPlan) -> LanczosState:
     size = _size(operator, start_nx)
     block = min(start_nx.shape[0], size)
-    rows = min(max(plan.space, plan.wanted + plan.guards + 3 * block), size) + block
+    rows = min(max(plan.space, plan.wanted + 3 * block), size) + block
     basis_mx = start_nx.new_zeros((rows, start_nx.shape[1]))
     basis_mx[:block] = start_nx[:block]
     scale = longest(start_nx[:block], operator.sum)
     orthonormalise(basis_mx[:0], basis_mx[:block], scale, operator.sum, plan.first_component)
     empty = torch.zeros(0, dtype=torch.float64)
     projected_mm = torch.zeros((rows, rows), dtype=torch.float64)
-    return LanczosState(basis_mx, projected_mm, empty.reshape(block, 0), 0, block, 0, 0, 0, empty, empty)
+    past_xm = torch.zeros((2 + 2 * block, 0), dtype=torch.float64)
+    return LanczosState(basis_mx, projected_mm, empty.reshape(block, 0), 0, block, 0, 0, 0, empty, empty, past_xm)
 
 
 def _size(operator: Operator, x_nx: torch.Tensor) -> int:
@@ -126,13 +138,22 @@ def _size(operator: Operator, x_nx: torch.Tensor) -> int:
     return int(operator.sum(torch.tensor(x_nx.shape[1], dtype=torch.int64, device=x_nx.device)))
 
 
-def _done(state: LanczosState, plan: LanczosPlan) -> bool:
+def _done(state: LanczosState, plan: LanczosPlan, size: int) -> bool:
     if state.pending == 0 or state.products >= plan.products:
         return True
-    if plan.fixed or state.filled < plan.wanted + plan.guards or not bool(_converged(state, plan).all()):
+    if plan.fixed or state.filled < plan.wanted or not bool(_converged(state, plan).all()):
         return False
-    guards = slice(plan.wanted, plan.wanted + plan.guards)
-    return bool((state.residual_m[guards] <= LOOSE * relative_bound(plan.tolerance, state.eig_m[guards])).all())
+    if plan.unseen is None or (state.sure and state.products >= state.sure * (1 + plan.unseen_share)):
+        return True
+    return state.filled > plan.wanted and _unseen(state, plan, size) <= plan.unseen
+
+
+def _unseen(state: LanczosState, plan: LanczosPlan, size: int) -> float:
+    """The expected number of missing levels."""
+    eig_m, s_mm = (array.numpy() for array in _ritz(state, plan))
+    block = (len(state.past_xm) - 2) // 2
+    start_bm, coupling_pm = s_mm[state.origin : state.origin + block], state.coupling_nm.numpy() @ s_mm
+    return expected_unseen(eig_m, start_bm, coupling_pm, state.past_xm.numpy(), plan.wanted, plan.variance / size)
 
 
 def _converged(state: LanczosState, plan: LanczosPlan) -> torch.Tensor:
@@ -184,9 +205,10 @@ def _ritz(state: LanczosState, plan: LanczosPlan) -> tuple[torch.Tensor, torch.T
 def _restarted(state: LanczosState, plan: LanczosPlan) -> LanczosState:
     """The lowest Ritz vectors and the next block; V^T H V is diagonal then, and C keeps what couples them."""
     room = state.basis_mx.shape[0] - 2 * state.pending
-    inside = plan.wanted + plan.guards
-    kept = max(1, min(inside + max(state.pending, (room - inside) // 2), room, state.filled))
+    kept = max(1, min(plan.wanted + max(state.pending, (room - plan.wanted) // 2), room, state.filled))
     eig_m, s_mm = _ritz(state, plan)
+    start_bm = s_mm[state.origin : state.origin + (len(state.past_xm) - 2) // 2]
+    gone_xm = remembered(eig_m.numpy(), start_bm.numpy(), (state.coupling_nm @ s_mm).numpy(), state.restarts)
     next_nx = state.basis_mx[state.filled : state.filled + state.pending].clone()
     combine_long(s_mm[:, :kept].to(next_nx.device), state.basis_mx[: state.filled], out=state.basis_mx[:kept])
     state.basis_mx[kept : kept + state.pending] = next_nx
@@ -199,11 +221,17 @@ def _restarted(state: LanczosState, plan: LanczosPlan) -> LanczosState:
         restarts=state.restarts + 1,
         eig_m=eig_m[:kept],
         residual_m=state.residual_m[:kept],
+        past_xm=torch.cat([state.past_xm, torch.from_numpy(gone_xm)], dim=1),
+        origin=kept,
     )
 
 
 def _result(state: LanczosState, plan: LanczosPlan) -> EigenResult:
     eig_m, s_mm = _ritz(state, plan)
+    notes = [f"{state.restarts} thick restarts"] * (state.restarts > 0)
+    if plan.unseen is not None and 0 < state.sure < state.products:
+        more = state.products - state.sure
+        notes.append(f"{more} of the {state.products} products make sure that no level is missed")
     wanted, device = min(plan.wanted, state.filled), state.basis_mx.device
     vectors_nx = combine_long(s_mm[:, :wanted].to(device), state.basis_mx[: state.filled])
     return EigenResult(
@@ -213,5 +241,5 @@ def _result(state: LanczosState, plan: LanczosPlan) -> EigenResult:
         applications=state.products,
         iterations=state.steps,
         converged_kn=_converged(state, plan)[:wanted].unsqueeze(0).to(device),
-        notes=(f"{state.restarts} thick restarts",) if state.restarts else (),
+        notes=tuple(notes),
     )

@@ -42,6 +42,8 @@ class SurfacePoint:
     free_energy: eV, of which forces_av (a, 3), eV/Å, are minus the derivatives; stress_vv: (3, 3), eV/Å³, the
     derivative by the strain over the volume, positive where the cell wants to shrink; None if not computed.
     force_error: estimate of the largest error of a force, eV/Å.  converged: False where the numbers mean little.
+    pulay: what the pressure of stress_vv has too much of for being that of fixed plane waves, eV/Å³, negative; None
+    where nobody has found out.
     """
 
     arrangement: Arrangement
@@ -50,6 +52,7 @@ class SurfacePoint:
     stress_vv: np.ndarray | None = None
     force_error: float = 0.0
     converged: bool = True
+    pulay: float | None = None
 
 
 Surface = Callable[[Arrangement], SurfacePoint]

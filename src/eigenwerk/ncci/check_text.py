@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from eigenwerk.ncci.basis.counting import nonzeros_countable
 from eigenwerk.ncci.estimate import USUAL_PRODUCTS, Cost, Estimate
 from eigenwerk.ncci.inputs import Case, half
 from eigenwerk.ncci.problem import CaseSpace
@@ -20,7 +21,12 @@ def check_lines(
     )
     counts = estimated.counts
     if counts is None:
-        lines.append("  nonzeros     not counted: protons and neutrons have limits of their own")
+        why = (
+            "counting takes longer than it may (--seconds allows more); csb is left out"
+            if nonzeros_countable(space)
+            else "protons and neutrons have limits of their own"
+        )
+        lines.append(f"  nonzeros     not counted: {why}")
     else:
         lines.append(
             f"  nonzeros     {_grouped(counts.nonzeros)} in the lower triangle with the diagonal "
@@ -41,6 +47,8 @@ def check_lines(
             f"  memory and times are those of each of {estimated.ranks} ranks, which has "
             f"{_grouped(-(-estimated.dimension // estimated.ranks))} components of the solver's vectors"
         )
+    beside = estimated.costs[0].beside_seconds
+    lines.append(f"  matrix elements and observables take {_time(beside)} more; `in all` has them")
     in_common = any(cost.common_bytes for cost in estimated.costs)
     common = "     common" if several and in_common else ""
     lines.append(f"  back end   operator    vectors      other{common}      build   per product   in all   fits")
@@ -77,6 +85,14 @@ def _common_words(cost: Cost, shares: Sequence[MemoryShare], ranks: int) -> str:
     if share.ranks > 1:
         words += f"; {share.ranks} ranks on one need {_bytes(share.ranks * cost.bytes(share.ranks))} in all"
     return words
+
+
+def host_words(cost: Cost) -> str:
+    """That the memory of machines with GPUs was not judged."""
+    return (
+        f"not judged: {_bytes(cost.host_bytes)} that ranks have in common in the memory of each machine; --host-gb GB "
+        "judges it"
+    )
 
 
 def _grouped(number: int) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ import torch
 
 from eigenwerk import __version__
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.atomic_write import ensure_writable, refuse_leaving, replacing
 from eigenwerk.io.hdf5_state import read_state, write_state
 from eigenwerk.io.tree_check import Array, Group, Maybe, Number, Plain, Texts, TreeProblem, check
 from eigenwerk.linalg.davidson import DavidsonState
@@ -49,7 +50,8 @@ LANCZOS = Group({
     "lanczos": Group({
         "projected_mm": Array("real", "r r"), "coupling_nm": Array("real", "p f"), "filled": _WHOLE, "pending": _WHOLE,
         "products": _WHOLE, "steps": _WHOLE, "restarts": _WHOLE, "eig_m": Array("real", "f"),
-        "residual_m": Array("real", "f", gaps=True),
+        "residual_m": Array("real", "f", gaps=True), "past_xm": Array("real", "x ..."), "origin": _WHOLE,
+        "sure": _WHOLE,
     }),
 })  # fmt: skip
 
@@ -110,7 +112,7 @@ class Checkpoint:
 
     def save(self, state: LanczosState | DavidsonState) -> None:
         """Write what is new; the checkpoint before stays whole until this one is."""
-        one_for_all(self.comm, lambda: self.folder.mkdir(parents=True, exist_ok=True))
+        one_for_all(self.comm, partial(ensure_writable, self.folder, within=self.folder.parent))
         done = state.applications if isinstance(state, DavidsonState) else state.products
         about = self._described | {"products": done}
         if isinstance(state, DavidsonState):
@@ -171,6 +173,7 @@ class Checkpoint:
 
     def _found(self, kept: dict[str, Any]) -> dict[str, Any] | None:
         """What is saved, checked, without the vectors."""
+        refuse_leaving(self.folder, self.folder.parent)
         if not (self.folder / STATE).exists():
             self._forget_vectors_except([])
             return None
@@ -210,6 +213,9 @@ class Checkpoint:
             raise TreeProblem(f"{len(names)} vectors for {small['filled']} and {small['pending']} of {saved['rows']}")
         if (sizes["p"], sizes["f"]) != (small["pending"], small["filled"]):
             raise TreeProblem("/lanczos/coupling_nm has another shape than there are vectors")
+        past_xm, origin = np.asarray(small["past_xm"]), small["origin"]
+        if past_xm.ndim != 2 or len(past_xm) % 2 or len(past_xm) < 2 + 2 * small["pending"] or origin > sizes["f"]:
+            raise TreeProblem(f"/lanczos/past_xm of shape {past_xm.shape} and origin {origin} do not fit the vectors")
         return [str(name) for name in names]
 
     def _lanczos_state(self, told: Mapping[str, Any], device: torch.device) -> LanczosState:
@@ -236,9 +242,7 @@ class Checkpoint:
         assert basis_mx is not None
         return LanczosState(basis_mx=basis_mx, **_tensors(told["lanczos"], torch.device("cpu")))
 
-    def _davidson_parts(
-        self, told: Mapping[str, Any], kept: Mapping[str, Any], device: torch.device
-    ) -> dict[str, Any]:
+    def _davidson_parts(self, told: Mapping[str, Any], kept: Mapping[str, Any], device: torch.device) -> dict[str, Any]:
         """The tree of a state with the components of this rank in its blocks of vectors."""
         blocks = iter(part for block in kept.get("blocks", ()) for part in block[:2])
 
@@ -266,17 +270,18 @@ class Checkpoint:
         if _NAME.fullmatch(name) is None:
             raise TreeProblem(f"{name[:80]} is the name of no vector of this version of eigenwerk")
         try:
-            vector_x = np.load(self.folder / name)
-        except (OSError, ValueError, EOFError) as error:
+            # as a map of the file, whose header may speak of more numbers than there are
+            vector_x = np.load(self.folder / name, mmap_mode="r")
+        except (OSError, ValueError, EOFError, TypeError, OverflowError, TokenError) as error:
             gone = isinstance(error, FileNotFoundError)
             raise TreeProblem(f"{name} {'is missing' if gone else f'cannot be read ({error})'}") from error
         if vector_x.dtype.kind != "f" or vector_x.ndim != 1 or f"-{_sum(vector_x)}." not in name:
             raise TreeProblem(f"{name} does not fit its checksum")
-        return np.asarray(vector_x)
+        return np.array(vector_x)
 
     def remove(self) -> None:
         """Forget the run; its results are elsewhere by now."""
-        if self.comm.rank == 0 and self.folder.exists():
+        if self.comm.rank == 0 and self.folder.is_dir() and not self.folder.is_symlink():
             rmtree(self.folder)
 
     def _forget_vectors_except(self, names: Iterable[str]) -> None:

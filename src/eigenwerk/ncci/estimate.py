@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.basis.counting import Counts, count, dimension, exceeds, nonzeros_countable
+from eigenwerk.ncci.basis.counted import counts_of
+from eigenwerk.ncci.basis.counting import Counts, exceeds
 from eigenwerk.ncci.basis.pair_counting import PairCounts, count_pairs
-from eigenwerk.ncci.basis.space import ManyBodySpace
 from eigenwerk.ncci.inputs import Case, SolverSettings, block_size
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.layout import most_ranks, too_few_blocks, triangle_of
@@ -32,6 +32,10 @@ vector."""
 CORE_PLACES = 1e-4, 7e-8
 """Seconds of one core to find where gathered elements are: for each dense product, each element; kept as far as
 `KEEP_BYTES` goes, eight bytes each."""
+
+CORE_ELEMENTS, OBSERVED_RATE = (0.35, 2.9e-4, 7.7e-8), 1.0e-7
+"""Seconds of one core for matrix elements: at least, by the root of their number between m-states (J-coupled ones), for
+each of these (3H, 4He, 6Li, 12C, to a quarter; NNLOopt 2.5 more); for each in J^2 and other observables of pairs."""
 
 KEEP_BYTES = 1 << 31
 """Memory for such places."""
@@ -93,7 +97,7 @@ class Cost:
     pairs, tables of jumps.  making_bytes: what one rank of a machine needs for a while to make these, before there are
     operators and vectors.  host_bytes: of GPUs, such tables, in the memory of the machine; each GPU has its own copy of
     what it needs, and neither of the other two.  full_ranks: so many have the operator said here, others half of it;
-    None for all.
+    None for all.  beside_seconds: matrix elements and observables, whatever the back end.
     """
 
     backend: str
@@ -108,6 +112,7 @@ class Cost:
     making_bytes: float = 0.0
     host_bytes: float = 0.0
     full_ranks: int | None = None
+    beside_seconds: float = 0.0
 
     @property
     def own_bytes(self) -> float:
@@ -131,13 +136,13 @@ class Cost:
         return max(shares, key=lambda share: self.bytes(share.ranks) - share.bytes)
 
     def usual_seconds(self, block: int) -> float:
-        """To build it and to make the products that a few lowest states take, in blocks of vectors."""
-        return self.build_seconds + USUAL_PRODUCTS / block * self.product_seconds
+        """For all of a run: matrix elements, the operator, the products that a few lowest states take, in blocks of
+        vectors, and what is observed of them."""
+        return self.beside_seconds + self.build_seconds + USUAL_PRODUCTS / block * self.product_seconds
 
 
 MOST_STATES = 10**12
-"""Larger spaces are refused before their nonzeros are counted, which takes minutes and more; the largest that were ever
-computed have some 4e10 states."""
+"""Larger spaces are refused before their nonzeros are counted; the largest ever computed have some 4e10 states."""
 
 
 @dataclass(frozen=True)
@@ -162,15 +167,6 @@ class Estimate:
     def cost(self, backend: str) -> Cost:
         """That of one back end."""
         return next(cost for cost in self.costs if cost.backend == backend)
-
-
-@lru_cache(maxsize=4)
-def counts_of(space: ManyBodySpace, valence: bool) -> tuple[int, Counts | None]:
-    """Dimension, and the nonzeros by kinds where protons and neutrons share one limit."""
-    if not nonzeros_countable(space):
-        return dimension(space), None
-    found = count(space, like_j_even=valence)
-    return found.dimension, found
 
 
 def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: str, ranks: int = 1) -> Estimate:
@@ -199,7 +195,14 @@ def estimate(problem: CaseSpace, choice: SolverSettings, states: int, device: st
     if size <= DENSE_LARGEST and ranks == 1:
         seconds, common = (size**2 / 1e5, size**2 * block / 1e9), PROGRAM_BYTES + item * found.elements
         costs.append(Cost("dense", float(item * size**2), vectors, RANK_BYTES, *seconds, common_bytes=common))
-    return Estimate(size, counts, tuple(costs), device, block, ranks)
+    beside = _element_seconds(found, problem) + OBSERVED_RATE * found.elements
+    return Estimate(size, counts, tuple(replace(cost, beside_seconds=beside) for cost in costs), device, block, ranks)
+
+
+def _element_seconds(found: PairCounts, problem: CaseSpace) -> float:
+    """To make matrix elements, without a core from those of the relative motion."""
+    first, by_root, by_element = CORE_ELEMENTS
+    return by_element * found.elements + (first + by_root * found.elements**0.5) * (problem.core is None)
 
 
 _pair_counts, _exceeds = lru_cache(maxsize=4)(count_pairs), lru_cache(maxsize=4)(exceeds)
@@ -303,20 +306,26 @@ def _pairs_cost(
 
 
 def planned(
-    case: Case, problem: CaseSpace, device: str, shares: Sequence[MemoryShare] = (), ranks: int = 1
+    case: Case, problem: CaseSpace, device: str, shares: Sequence[MemoryShare] = (), ranks: int = 1,
+    count_seconds: float | None = None,
 ) -> tuple[Estimate, tuple[MemoryShare, ...], str]:
     """What a case costs each rank with a device, the memory that ranks may use, by machines or GPUs that differ in it,
-    and the back end that it takes.  shares: what there is of it; none for this machine and all ranks on it."""
+    and the back end that it takes.  shares: what there is of it; none for this machine and all ranks on it.
+    count_seconds: see `counts_of`."""
     if _exceeds(problem.space, MOST_STATES):
         also = "" if case.max_excitation is None else f" Take less than Nmax = {case.max_excitation}."
         raise InputError(
             f"{case.path}: {case.title} has more than {MOST_STATES:.0e} many-body states, of which one vector takes "
             f"{8e-12 * MOST_STATES:g} TB: more than any machine computes, and nonzeros are not counted.{also}"
         )
-    refuse_too_many(case, counts_of(problem.space, valence=problem.whole)[0], ranks)
+    refuse_too_many(case, counts_of(problem.space, problem.whole, count_seconds)[0], ranks)
+    if problem.space.nucleons == 1 and ranks > 1:
+        raise InputError(f"{case.path}: {case.title} has one nucleon outside its core. Start one rank, not {ranks}.")
     estimated = estimate(problem, case.solver, case.states, device, ranks)
     memory = memory_of(case.solver, shares, ranks)
     backend = choose_backend(estimated, case.solver, memory)
+    if problem.space.nucleons == 1:  # there is no pair for the others to act on
+        backend = "dense"
     neutrons_only = problem.space.protons == 0
     if ranks > 1 and backend == "csb" and (neutrons_only or estimated.dimension <= FEW_STATES):
         first_d = np.array([0, estimated.dimension]) if neutrons_only else problem.basis().first_d

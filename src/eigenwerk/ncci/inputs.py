@@ -106,14 +106,20 @@ class Case:
     def title(self) -> str:
         """The case in one line."""
         size = "" if self.max_excitation is None else f", Nmax {self.max_excitation}"
-        quantum = "" if self.hw is None else f", hbar-omega {self.hw:g} MeV"
+        quantum = "" if self.hw is None else f", hbar-omega {number_text(self.hw)} MeV"
         name = interaction_title(self.interaction, self.srg_lambda)
         return f"{self.nucleus.name}, {name}{quantum}{size}, M = {half(self.twice_m)}"
 
 
 def interaction_title(interaction: str, srg_lambda: float | None) -> str:
     """NNLOopt SRG 2 fm^-1; of a file its name without folders."""
-    return Path(interaction).name + ("" if srg_lambda is None else f" SRG {srg_lambda:g} fm^-1")
+    return Path(interaction).name + ("" if srg_lambda is None else f" SRG {number_text(srg_lambda)} fm^-1")
+
+
+def number_text(number: float) -> str:
+    """A number as short as it can be told from every other one: 20, 17.5, 20.0000001."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
 
 
 def half(twice: int) -> str:

@@ -93,12 +93,10 @@ def valence_problem(
             f"{case.nucleus.name} has {case.nucleus.protons} protons and {case.nucleus.neutrons} neutrons, less than "
             f"the core of {case.interaction} with {core[0]} and {core[1]}. Choose a nucleus outside the core."
         )
-    if protons + neutrons < 2:
-        outside = "one nucleon" if protons + neutrons else "no nucleon"
-        alone = ": its levels are the single-particle energies of that file" if protons + neutrons else ""
+    if protons + neutrons < 1:
         raise InputError(
-            f"{case.nucleus.name} has {outside} outside the core of {case.interaction} ({core[0]} protons, {core[1]} "
-            f"neutrons){alone}. Two or more interact: choose a nucleus with more."
+            f"{case.nucleus.name} has no nucleon outside the core of {case.interaction} ({core[0]} protons, {core[1]} "
+            "neutrons), so there is nothing to compute. Choose a nucleus with more."
         )
     if case.max_excitation is not None:
         raise InputError(f"{case.path}: Nmax has no meaning in a valence space, which is taken whole. Remove it.")

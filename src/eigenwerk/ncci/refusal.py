@@ -41,6 +41,21 @@ def refuse_what_does_not_fit(case: Case, problem: CaseSpace, estimated: Estimate
     )
 
 
+def refuse_host_memory(case: Case, cost: Cost | None, ranks: int, bytes_host: float | None) -> None:
+    """Raises InputError where what ranks on GPUs have in common does not fit the memory of their machine.
+
+    bytes_host: of each machine, None where it is not known.
+    """
+    if cost is None or bytes_host is None or cost.host_bytes <= bytes_host:
+        return
+    other = "" if cost.backend == "pairs" else ', or backend = "pairs" in [solver], which has less in common'
+    raise InputError(
+        f"{case.path}: {case.title} on {ranks} GPU{'s' * (ranks > 1)} with back end {cost.backend} needs "
+        f"{_gb(cost.host_bytes)} in the memory of each machine, which ranks there have in common (matrix elements, "
+        f"jumps), but there are {_gb(bytes_host)}. Take machines with more{other}."
+    )
+
+
 def _gb(size: float) -> str:
     """With three digits where these are behind the point: what is needed differs from what there is."""
     return f"{size / 1e9:.1f} GB" if size >= 1e10 else f"{size / 1e9:.3g} GB"

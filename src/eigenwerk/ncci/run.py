@@ -12,29 +12,31 @@ import torch
 from eigenwerk import __version__
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.linalg.products import Reduce
-from eigenwerk.ncci.basis.basis_pairs import basis_pairs
+from eigenwerk.ncci.basis.basis_pairs import BasisPairs, basis_pairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.estimate import Estimate, planned
 from eigenwerk.ncci.inputs import Case, block_size
 from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
+from eigenwerk.ncci.one_nucleon import one_nucleon_matrix, one_nucleon_states
 from eigenwerk.ncci.operators import Hamiltonian, pairs_on, sharing_of
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.common_pairs import common_pairs
 from eigenwerk.ncci.ranks.scheme import AUTO, scheme_named
-from eigenwerk.ncci.refusal import refuse_what_does_not_fit
-from eigenwerk.ncci.results.levels import Levels, spin_of
+from eigenwerk.ncci.refusal import refuse_host_memory, refuse_what_does_not_fit
+from eigenwerk.ncci.results.levels import COULOMB_LEFT, Levels, spin_of
 from eigenwerk.ncci.results.levels_file import read_vectors, start_levels
 from eigenwerk.ncci.results.observables import Observed, factors_of, not_computed, observe
 from eigenwerk.ncci.results.separation import Shared, mixed, residuals, separated
 from eigenwerk.ncci.solving import Report, solve
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
-from eigenwerk.ncci.start_vectors import carried_over, start_vectors
+from eigenwerk.ncci.start_vectors import carried_over, noise_variance, start_vectors
 from eigenwerk.parallel.device_memory import memory_shares
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.start import StartRequest, init_ranks
+from eigenwerk.parallel.main_memory import installed_memory
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.units import NUCLEON_MASS_MEV
@@ -68,6 +70,8 @@ def fitting(case: Case, problem: CaseSpace, runtime: Runtime) -> tuple[Estimate,
     world, device = runtime.world, runtime.device
     estimated, memory, backend = planned(case, problem, device.type, memory_shares(world, device), world.size)
     refuse_what_does_not_fit(case, problem, estimated, backend, memory)
+    if device.type == "cuda":
+        refuse_host_memory(case, estimated.cost(backend), world.size, installed_memory())
     return estimated, backend
 
 
@@ -108,7 +112,11 @@ def run_case(
     with span("matrix elements"):
         parts = source.parts(case, problem)
         number = np.float32 if case.solver.precision == "single" else np.float64
-        pairs = common_pairs(world, lambda: basis_pairs(basis, total(parts), number))
+        alone_bb = one_nucleon_matrix(basis, source.energies()) if basis.nucleons == 1 else None
+        if alone_bb is None:
+            pairs = common_pairs(world, lambda: basis_pairs(basis, total(parts), number))
+        else:
+            pairs = BasisPairs({}, alone_bb)
     say(f"elements   {sum(b.matrix_xx.size for kind in pairs.blocks.values() for b in kind)} between pairs of m-states")
     about = _about(case, problem)
     what = about | _solver_about(case)
@@ -139,9 +147,14 @@ def run_case(
     notes = {"layout": operator.shared_about.get("layout"), "ranks": world.size}
     saved = Checkpoint(checkpoint, what, world, cuts, notes) if checkpoint is not None else None
     with span("states"), intraop_threads(None, device):  # its small problems are for few threads
-        found = solve(operator, begin_from, case.solver, case.states, saved, report)
+        if alone_bb is None:
+            block = block_size(case.solver, case.states)
+            variance = noise_variance(block, None if known is None else len(known[1]))
+            found = solve(operator, begin_from, case.solver, case.states, saved, report, variance)
+        else:
+            found = one_nucleon_states(basis, alone_bb, case.states, runtime.tensor([0]))
     solved = time.perf_counter()
-    say(f"states     {found.applications} products, {solved - built:.1f} s")
+    say("; ".join([f"states     {found.applications} products, {solved - built:.1f} s", *found.notes]))
     solver = _solver_about(case) | {
         "backend": operator.backend,
         "products": found.applications,
@@ -155,7 +168,9 @@ def run_case(
     states = f"{case.states} state{'s' if case.states > 1 else ''}"
     say(f"observing  {', '.join(['J', *case.observables])} of {states}")
     with span("observables"):
-        levels, found, vectors_nb = _levels(case, problem, operator, parts, estimated, found, about, solver)
+        left = source.coulomb_left(case, problem)
+        beside = {} if left is None else {COULOMB_LEFT: left}
+        levels, found, vectors_nb = _levels(case, problem, operator, parts, beside, estimated, found, about, solver)
         overlaps = {} if known is None else _overlaps(found.vectors_knx[0], *known, operator.sum)
         levels = replace(levels, smaller=overlaps)
     say(f"observed   {time.perf_counter() - solved:.1f} s")
@@ -228,6 +243,7 @@ def _levels(
     problem: CaseSpace,
     operator: Hamiltonian,
     parts: Mapping[str, TwoBody],
+    beside: Mapping[str, TwoBody],
     estimated: Estimate,
     found: EigenResult,
     about: dict[str, Any],
@@ -236,10 +252,12 @@ def _levels(
     """What is computed of the states, the states, and all their components (n, b), in the order of the energies without
     Lawson's term.
 
-    Levels that the solver found as mixtures of several J are taken apart first, see `separation`.
+    beside: operators that are no part of H.  Levels that the solver found as mixtures of several J are taken apart
+    first, see `separation`.
     """
     basis, factors = operator.basis, factors_of(case, problem)
     terms = {name: part for name, part in parts.items() if name != LAWSON and "terms" in case.observables}
+    terms |= beside
 
     def observed_of(vectors_ns: torch.Tensor) -> tuple[Observed, torch.Tensor]:
         whole_nb = operator.segments.whole(vectors_ns)

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from eigenwerk import __version__
+from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, replacing, together
+from eigenwerk.io.bounded import read_json
 from eigenwerk.io.folder_lock import lock_folder
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.ncci.basis.counting import dimension
 from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.estimate import refuse_too_many
-from eigenwerk.ncci.inputs import Case
+from eigenwerk.ncci.inputs import Case, number_text
 from eigenwerk.ncci.ranks.same_input import fingerprints, refuse_different_inputs
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, start_levels, write_levels
@@ -118,7 +120,7 @@ def _series(cases: list[Case], output: Path, runtime: Runtime, report: Report | 
     kept = [several and world.all(_is_kept(case, output / case_folder(case), done)) for case in cases]
     for case, is_kept, next_kept in zip(cases, kept, [*kept[1:], True], strict=True):
         folder = output / case_folder(case) if several else output
-        one_for_all(world, partial(ensure_writable, folder))
+        one_for_all(world, partial(ensure_writable, folder, within=output))
         say(case.title)
         if is_kept:
             levels.append(read_levels(folder / LEVELS))
@@ -141,8 +143,8 @@ def _series(cases: list[Case], output: Path, runtime: Runtime, report: Report | 
 def _progress(output: Path) -> dict[str, Any]:
     """What an unfinished series has finished; nothing where the file cannot be read."""
     try:
-        found = json.loads((output / PROGRESS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = read_json(output / PROGRESS)
+    except (InputError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -168,7 +170,7 @@ def _read_again(case: Case, folder: Path, levels: Levels) -> CaseResult:
 
 def case_folder(case: Case) -> str:
     """The folder of one case of a series."""
-    parts = [] if case.hw is None else [f"hw{case.hw:g}"]
+    parts = [] if case.hw is None else [f"hw{number_text(case.hw)}"]
     return "_".join([*parts, *([] if case.max_excitation is None else [f"Nmax{case.max_excitation:02d}"])])
 
 
@@ -182,5 +184,3 @@ def write_results(folder: Path, result: CaseResult) -> None:
         ):
             with replacing(folder / name) as new:
                 new.write_text(text, encoding="utf-8")
-
-

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
@@ -17,6 +19,8 @@ from eigenwerk.ncci.interaction.files import (
 )
 from eigenwerk.ncci.interaction.kinetic import intrinsic_kinetic
 from eigenwerk.ncci.interaction.relative_motion.coulomb import coulomb
+from eigenwerk.ncci.interaction.relative_motion.coupling import couple
+from eigenwerk.ncci.interaction.relative_motion.nnlo_opt import coulomb_left
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.interaction.valence import ValenceInteraction
 from eigenwerk.ncci.problem import CaseSpace, no_core_problem, valence_problem
@@ -47,6 +51,14 @@ class Source(Protocol):
 
     def parts(self, case: Case, problem: CaseSpace) -> dict[str, TwoBody]:
         """The terms of the Hamiltonian by name, in MeV."""
+        ...
+
+    def coulomb_left(self, case: Case, problem: CaseSpace) -> TwoBody | None:
+        """What the evolution by srg_lambda, had it been applied to it, would add to the Coulomb repulsion, MeV."""
+        ...
+
+    def energies(self) -> dict[str, np.ndarray]:
+        """One-body energies (MeV) between the orbitals of protons "p" and neutrons "n", of a nucleon that is alone."""
         ...
 
 
@@ -80,6 +92,19 @@ class NoCore:
             parts[LAWSON] = case.lawson * centre_of_mass_quanta(pairs, nucleons)
         return parts
 
+    def coulomb_left(self, case: Case, problem: CaseSpace) -> TwoBody | None:
+        """What the evolution to srg_lambda would add to the Coulomb repulsion, which is not evolved; None where there
+        is none of both."""
+        if case.srg_lambda is None or not case.coulomb or problem.space.protons < 2:
+            return None
+        assert case.hw is not None
+        pairs = problem.pairs
+        return couple(pairs, {"pp": coulomb_left(case.hw, pairs.highest_quanta("pp"), case.srg_lambda)}, case.hw)
+
+    def energies(self) -> dict[str, np.ndarray]:
+        """None: a nucleus has two nucleons or more."""
+        return {}
+
 
 @dataclass(frozen=True, eq=False)
 class Valence:
@@ -94,8 +119,18 @@ class Valence:
         return valence_problem(case, self.core, found.orbitals_p, found.orbitals_n, found.hw)
 
     def parts(self, case: Case, problem: CaseSpace) -> dict[str, TwoBody]:
-        """Single-particle energies and matrix elements together, scaled with the mass where the file says so."""
+        """Single-particle energies and matrix elements together, scaled with the mass where the file says so; of one
+        nucleon alone, for which there are no pairs, see `energies`."""
+        if problem.space.nucleons == 1:
+            return {}
         return {"H": self.interaction.hamiltonian(problem.space.nucleons, case.nucleus.nucleons)}
+
+    def coulomb_left(self, case: Case, problem: CaseSpace) -> None:
+        """None: the interaction is all there is."""
+
+    def energies(self) -> dict[str, np.ndarray]:
+        """Those of the file, which do not scale with the mass."""
+        return {"p": self.interaction.energy_aa_p, "n": self.interaction.energy_aa_n}
 
 
 def source_of(case: Case) -> Source:

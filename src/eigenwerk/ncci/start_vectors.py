@@ -18,6 +18,12 @@ def noise_vectors(segments: Segments, count: int, like: torch.Tensor) -> torch.T
     return torch.cat([hashed(own.start, own.stop - own.start, seed, like=like) for seed in range(count)])
 
 
+def noise_variance(count: int, known: int | None) -> float:
+    """The variance of the noise in `count` start vectors, relative to that of nothing but noise; known: how many states
+    of a smaller basis they begin from.  Uniform numbers in (-1, 1) have a variance of 1/3."""
+    return 1.0 if not known else NOISE**2 / 3 / -(-known // min(count, known))
+
+
 def start_vectors(segments: Segments, count: int, known_ns: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
     """`count` start vectors (count, s), the components of this rank, of the number type and on the device of `like`.
 

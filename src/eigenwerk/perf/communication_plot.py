@@ -10,6 +10,7 @@ from eigenwerk.perf.communication import Communication
 from eigenwerk.perf.communication_text import heading
 from eigenwerk.perf.pictures import BLUE, DARK, PALE, QUIET, RUST, plain_axes, whole_numbers
 from eigenwerk.perf.tables import percent, size
+from eigenwerk.shown import make_plain
 
 WORK, MOVING, WAITING = PALE, BLUE, RUST
 
@@ -34,6 +35,7 @@ def draw_communication(path: str | Path, found: Communication) -> None:
     _sizes(panels["sizes"], found)
     if pairs:
         _pairs(panels["pairs"], found, figure)
+    make_plain(figure)
     with replacing(path) as new:
         figure.savefig(new, format="png")
 

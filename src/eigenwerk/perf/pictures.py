@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import replacing
+from eigenwerk.shown import make_plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,6 +31,7 @@ def require_suffix(path: Path | None, option: str) -> None:
 def save_figure(figure: "Figure", path: str | Path) -> None:
     """As PNG, or as SVG or PDF if the name of the file ends so.  Raises InputError if it cannot be written."""
     suffix = Path(path).suffix.lower()
+    make_plain(figure)
     with replacing(path) as new:
         figure.savefig(new, format=suffix[1:] if suffix in SUFFIXES else "png")
 

@@ -18,7 +18,7 @@ from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.perf.looking.bands_plot import draw_bands
 from eigenwerk.perf.looking.convergence_plot import convergence_figure, draw_convergence
 
-COMMAND = (sys.executable, "-m", "eigenwerk.perf.plot_process")
+COMMAND = (sys.executable, "-P", "-m", "eigenwerk.perf.plot_process")
 
 
 class PlotProcess:

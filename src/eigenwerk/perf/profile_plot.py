@@ -10,6 +10,7 @@ from eigenwerk.perf.communication_text import heading
 from eigenwerk.perf.pictures import BLUE, DARK, LIGHT, QUIET, RUST, plain_axes, whole_numbers
 from eigenwerk.perf.profile import Lap, Profile
 from eigenwerk.perf.tables import percent
+from eigenwerk.shown import make_plain
 from eigenwerk.trace import COMMUNICATION
 
 HOST, TALK, DEVICE = BLUE, LIGHT, RUST
@@ -33,6 +34,7 @@ def draw_profile(path: str | Path, found: Profile) -> None:
     _phases(panels[0], found)
     if laps:
         _laps(panels[1], laps[0])
+    make_plain(figure)
     with replacing(path) as new:
         figure.savefig(new, format="png")
 

@@ -8,8 +8,11 @@ import pytest
 
 from eigenwerk.cli.main import main
 from eigenwerk.cli.series import relax as series_relax
+from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.series.eos import equation_of_state, volumes
 from eigenwerk.io.vasp.incar import read_incar
 from eigenwerk.io.vasp.poscar import read_poscar
+from eigenwerk.parallel.runtime import Runtime
 
 POSCAR = "silicon\n{a}\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
 
@@ -37,6 +40,7 @@ def test_a_crystal_ends_in_a_cell_that_its_plane_waves_fit(folder):
     assert (folder / "relaxed" / "CONTCAR").read_text() == (folder / "relaxed" / rounds[-1] / "CONTCAR").read_text()
     incar = read_incar(folder / "relaxed" / "1" / "INCAR")
     assert (incar.values["ISIF"], incar.values["IBRION"], incar.values["NSW"]) == (3, 2, 150)
+    assert incar.values["PULAY_CORRECTION"] is True
     assert not (folder / "eigenwerk.h5").exists()
     again = relax(folder)
     assert again.returncode == 0 and again.stdout.count("Nothing is left to do") == len(rounds)
@@ -118,3 +122,21 @@ def test_what_forbids_the_relaxation_is_said_before_anything_is_written(folder, 
         incar.write("ISIF = 2\n")
     assert main(["relax", str(folder)]) == 2
     assert "every coordinate has F" in capsys.readouterr().err and not (folder / "relaxed").exists()
+
+
+@pytest.mark.slow
+def test_copper_ends_where_its_energies_at_constant_cutoff_are_lowest(folder):
+    """At fixed plane waves it ends at 3.59 Å; its energies at 400 eV are lowest at 3.651 (6 x 6 x 6)."""
+    (folder / "POSCAR").write_text("copper\n3.62\n0 .5 .5\n.5 0 .5\n.5 .5 0\nCu\n1\nDirect\n0 0 0\n")
+    (folder / "KPOINTS").write_text("mesh\n0\nGamma\n6 6 6\n")
+    (folder / "INCAR").write_text("ENCUT = 400\nISMEAR = 1\nSIGMA = 0.2\nLCHARG = F\nLWAVE = F\n")
+    done = relax(folder)
+    assert done.returncode == 0, done.stderr
+    found = read_poscar(folder / "relaxed" / "CONTCAR")
+    assert 2 * found.lattice_cv[0, 1] == pytest.approx(3.6508, rel=1e-3)
+    document = (folder / "relaxed" / "2" / "vasprun.xml").read_text()
+    assert "Pulay stress: -7" in document, "kB, in the notes, beside a stress that is that of fixed waves"
+    (folder / "POSCAR").write_text((folder / "relaxed" / "CONTCAR").read_text())
+    inputs = read_inputs(folder)
+    curve = equation_of_state(inputs, volumes(inputs, 0.06, 7), Runtime(), lambda so_far, point: None)
+    assert curve.scale0 == pytest.approx(1, abs=1e-3) and curve.found.residual < 5e-4

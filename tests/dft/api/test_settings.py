@@ -5,6 +5,7 @@ import pytest
 from pymatgen.io.vasp.inputs import Kpoints
 
 from eigenwerk.dft.api.settings import inputs_of, kpoints_text
+from eigenwerk.dft.api.structures import GivenStructure
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.poscar import Poscar
@@ -14,7 +15,7 @@ POSCAR = Poscar("iron oxide", CELL, ("Fe", "O"), np.array([[0, 0, 0], [0.5, 0.5,
 
 
 def inputs(moments=None, charge=0.0, kpts=None, gamma=True, **settings):
-    made = inputs_of(POSCAR, moments, charge, {"encut": 300, **settings}, kpts, gamma)
+    made = inputs_of(GivenStructure(POSCAR, moments, charge), {"encut": 300, **settings}, kpts, gamma)
     made.raise_on_errors()
     return made
 
@@ -43,6 +44,17 @@ def test_moments_of_the_structure_serve_unless_others_are_given():
     assert inputs().parameters.spins == 1
 
 
+def test_isotopes_are_species_of_their_own_where_atoms_move():
+    """POMASS has a mass for each species."""
+    poscar = Poscar("hydrogen", 6 * np.eye(3), ("H",) * 4, 0.2 * np.arange(12).reshape(4, 3) / 4)
+    given = GivenStructure(poscar, mass_a=np.array([1.008, 2.014, 2.014, 1.008]))
+    moving = {"encut": 300, "nsw": 2, "ibrion": 0, "potim": 0.5}
+    assert inputs_of(given, moving).motion.masses_a.tolist() == [1.008, 2.014, 2.014, 1.008]
+    assert inputs_of(given, moving | {"pomass": 3.0}).motion.masses_a.tolist() == [3.0] * 4
+    still = inputs_of(given, {"encut": 300})
+    assert still.poscar.species_runs == (("H", 4),) and "POMASS" not in still.incar.values
+
+
 def test_settings_in_force_say_that_they_are_keywords():
     origins = {setting.tag: setting.origin for setting in inputs().settings}
     assert origins["ENCUT"] == "keyword encut" and origins["NELM"] == "default"
@@ -68,7 +80,7 @@ def test_kpoints_may_be_a_mesh_points_or_a_text():
         ({"system": "a\nNELM = 1"}, "no value is empty, or has a character"),
         ({"nelm": None, "sigma": 1j}, "a complex is no value"),
         ({"ldauu": {"Ni": 4}}, "ldauu names Ni, but the structure has Fe, O"),
-        ({"magmom": [1, 2, 3]}, "there are 3 moments for 2 atoms"),
+        ({"magmom": [1]}, "there are 1 moments for 2 atoms"),
         ({"kpts": (2, 2)}, "three whole numbers"),
         ({"kpts": (2, 2, 2), "kspacing": 0.3}, "both given"),
         ({"kpts": "mesh\n0\nGamma\n0 1 1\n"}, "kpts: "),
@@ -78,3 +90,11 @@ def test_kpoints_may_be_a_mesh_points_or_a_text():
 def test_errors_name_the_keyword(settings, words):
     with pytest.raises(InputError, match=words):
         inputs(**settings)
+
+
+def test_a_fixed_moment_switches_spin_on():
+    held = inputs(nupdown=4)
+    assert (held.parameters.spins, held.parameters.fixed_moment) == (2, 4.0)
+    assert held.structure.magmom_a.tolist() == [2.0, 2.0]
+    assert inputs(nupdown=-1).parameters.spins == 1
+    assert inputs(nupdown=4, ispin=1).parameters.spins == 1

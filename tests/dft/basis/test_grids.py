@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eigenwerk.dft.basis.grids import choose_grids, sphere, sphere_radius, told_apart
+from eigenwerk.dft.basis.grids import choose_grids, sphere, sphere_radius, told_apart, wave_excess
 from eigenwerk.dft.crystal.structure import Structure
 
 SKEWED = Structure(np.array([[5.0, 0.3, 0.0], [2.0, 6.0, -1.0], [-1.5, 0.7, 7.0]]), ("H",), np.zeros((1, 3)))
@@ -130,3 +130,17 @@ def test_accurate_tells_the_whole_sphere_apart():
     structure = Structure(LATTICES["needle"], ("H",), np.zeros((1, 3)))
     index_gc = sphere(structure, 2 * sphere_radius(4.0), np.zeros(3))
     assert told_apart(structure, index_gc, choose_grids(structure, 4.0, "Accurate").wave).all()
+
+
+def test_waves_in_excess_are_none_on_a_dense_mesh_and_jump_on_a_coarse_one():
+    """ln(N / N̄), with the volume of a sphere in reciprocal space for N̄."""
+    axis = (np.arange(8) + 0.5) / 8
+    dense_kc = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+    assert abs(wave_excess(SKEWED, dense_kc, np.full(512, 1 / 512), 3.0)) < 2e-3
+    found = [wave_excess(SKEWED, np.zeros((1, 3)), np.ones(1), cutoff) for cutoff in np.linspace(2.5, 3.5, 21)]
+    assert abs(np.mean(found)) < 0.01 < np.ptp(found)
+    radius = sphere_radius(3.0)
+    count = len(sphere(SKEWED, radius, np.zeros(3)))
+    mean = SKEWED.volume * radius**3 / (6 * np.pi**2)
+    points_kc, weight_k = np.array([[0.0, 0, 0], [0.3, 0, 0]]), np.array([1.0, 0.0])
+    assert wave_excess(SKEWED, points_kc, weight_k, 3.0) == pytest.approx(np.log(count / mean), abs=1e-12)

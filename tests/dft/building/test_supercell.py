@@ -78,3 +78,12 @@ def test_lattice_points_are_as_many_as_the_determinant_says(name):
 def test_matrices_that_are_no_supercell_are_refused(skewed, matrix, words):
     with pytest.raises(InputError, match=words):
         supercell(skewed, matrix)
+
+
+def test_slanted_cells_cost_what_they_hold_and_no_more(skewed):
+    """The box around such a cell has 10^12 points."""
+    assert lattice_points_in(np.array([[1, 10_000, 0], [0, 1, 10_000], [0, 0, 1]])).tolist() == [[0, 0, 0]]
+    point_xc = lattice_points_in(np.array([[2, 9_999, 0], [0, 3, 10_000], [0, 0, -2]]))
+    assert len({tuple(point_c) for point_c in point_xc.tolist()}) == 12
+    with pytest.raises(InputError, match="entries above 10000"):
+        supercell(skewed, np.array([[1, 10_001, 0], [0, 1, 0], [0, 0, 1]]))

@@ -114,10 +114,10 @@ def test_reduction_equals_brute_force(name, mesh):
     kpoints = mesh_kpoints(*mesh, symmetry)
     stabiliser = signed_stabiliser(symmetry, points_kc)
     kept = sorted({o for o, _ in stabiliser})
-    np.testing.assert_array_equal(kpoints.symmetry.rotation_occ, symmetry.rotation_occ[kept])
-    np.testing.assert_array_equal(kpoints.symmetry.translation_oc, symmetry.translation_oc[kept])
-    np.testing.assert_array_equal(kpoints.symmetry.spin_flip_o, symmetry.spin_flip_o[kept])
-    assert (len(kept) < symmetry.order) == bool(kpoints.symmetry.notes)
+    assert kpoints.symmetry is symmetry
+    np.testing.assert_array_equal(np.flatnonzero(kpoints.kept_o), kept)
+    assert kpoints.kept_operations == len(kept)
+    assert kpoints.has_crystal_symmetry == (len(kept) == symmetry.order)
 
     remaining, stars = set(range(len(points_kc))), []
     while remaining:
@@ -136,16 +136,19 @@ def test_reduction_equals_brute_force(name, mesh):
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_kept_operations_are_a_group_and_make_every_full_point(name, mesh):
     kpoints = mesh_kpoints(*mesh, SYMMETRIES[name])
-    group = kpoints.symmetry
+    group = kpoints.of_kept_operations().symmetry
     pairs = zip(group.rotation_occ, group.atom_map_oa, strict=True)
     known = {(rotation_cc.tobytes(), map_a[0]) for rotation_cc, map_a in pairs}
     for first, second in product(range(group.order), repeat=2):
         rotation_cc = group.rotation_occ[first] @ group.rotation_occ[second]
         assert (rotation_cc.tobytes(), group.atom_map_oa[first][group.atom_map_oa[second][0]]) in known
-    sign_k = np.where(kpoints.reversed_of_full, -1, 1)[:, None]
-    irreducible_kc = kpoints.point_kc[kpoints.irreducible_of_full]
-    made_kc = sign_k * np.einsum("kcd,kd->kc", group.reciprocal_occ[kpoints.operation_of_full], irreducible_kc)
-    assert np.abs(wrap(made_kc - monkhorst_pack(*mesh))).max() < 1e-9
+    for points in (kpoints, kpoints.of_kept_operations()):
+        sign_k = np.where(points.reversed_of_full, -1, 1)[:, None]
+        matrix_kcc = points.symmetry.reciprocal_occ[points.operation_of_full]
+        made_kc = sign_k * np.einsum("kcd,kd->kc", matrix_kcc, points.point_kc[points.irreducible_of_full])
+        assert np.abs(wrap(made_kc - monkhorst_pack(*mesh))).max() < 1e-9
+        assert np.abs(points.full_kc - monkhorst_pack(*mesh)).max() < 1e-9
+    assert kpoints.kept_o[kpoints.operation_of_full].all()
 
 
 @settings(max_examples=50, deadline=None)
@@ -175,16 +178,29 @@ def test_levels_off_and_time_reversal_only():
     assert len(reversal.weight_k) == (64 - 8) // 2 + 8
 
 
-def test_shifted_fcc_mesh_uses_the_trigonal_subgroup_instead_of_failing():
+def test_shifted_fcc_mesh_is_reduced_by_its_own_trigonal_operations_and_symmetrises_with_all():
     kpoints = mesh_kpoints((2, 2, 2), (0, 0, 0), False, SYMMETRIES["fcc"])
-    assert kpoints.symmetry.order == 12
-    assert "36 of 48 operations" in kpoints.symmetry.notes[-1]
+    assert kpoints.kept_operations == 12
+    assert kpoints.symmetry.order == 48
     np.testing.assert_allclose(sorted(kpoints.weight_k), [0.25, 0.75])
 
 
+def test_even_fcc_mesh_has_the_points_and_weights_of_a_published_run(shared_dir):
+    """Si, Monkhorst-Pack 4 x 4 x 4: 48 operations, ten points (reference/vasp_outputs/si_static, VASP 5.2.12)."""
+    text = (shared_dir / "reference" / "vasp_outputs" / "si_static" / "OUTCAR").read_text()
+    assert "Found 48 space group operations" in text
+    rows = text.split("k-points in reciprocal lattice and weights")[1].splitlines()[1:11]
+    expected = np.array([[float(word) for word in row.split()] for row in rows])
+    structure = Structure(10.334 * FCC, ("Si", "Si"), [[0.375] * 3, [0.625] * 3])
+    kpoints = mesh_kpoints((4, 4, 4), (0, 0, 0), False, find_symmetry(structure, TOLERANCE, 2))
+    assert kpoints.symmetry.order == 48
+    np.testing.assert_allclose(kpoints.point_kc, expected[:, :3])
+    np.testing.assert_allclose(kpoints.weight_k, expected[:, 3], atol=6e-4)
+
+
 def test_shifted_hexagonal_mesh_loses_the_threefold_axis_and_the_centred_one_keeps_it():
-    assert mesh_kpoints((4, 4, 2), (0, 0, 0), True, SYMMETRIES["hcp"]).symmetry.order == 24
-    shifted = mesh_kpoints((4, 4, 2), (0, 0, 0), False, SYMMETRIES["hcp"]).symmetry
+    assert mesh_kpoints((4, 4, 2), (0, 0, 0), True, SYMMETRIES["hcp"]).kept_operations == 24
+    shifted = mesh_kpoints((4, 4, 2), (0, 0, 0), False, SYMMETRIES["hcp"]).of_kept_operations().symmetry
     assert shifted.order == 8
     assert not (np.trace(shifted.rotation_occ, axis1=1, axis2=2) == 0).any()
 
@@ -193,7 +209,8 @@ def test_mesh_without_inversion_uses_rotations_combined_with_reversal():
     """Shift (1/4, 1/4, 0): -k is not in the mesh, but a twofold axis along z combined with k -> -k keeps it."""
     orthorhombic = find_symmetry(Structure(np.diag([5.0, 6.0, 7.0]), ("H",), [[0, 0, 0]]), TOLERANCE, 2)
     kpoints = mesh_kpoints((3, 3, 3), (0.25, 0.25, 0), True, orthorhombic)
-    diagonals = sorted(np.diagonal(kpoints.symmetry.rotation_occ, axis1=1, axis2=2).tolist())
+    kept_occ = kpoints.symmetry.rotation_occ[kpoints.kept_o]
+    diagonals = sorted(np.diagonal(kept_occ, axis1=1, axis2=2).tolist())
     assert diagonals == [[-1, -1, -1], [-1, -1, 1], [1, 1, -1], [1, 1, 1]]
     assert len(kpoints.weight_k) == 9 * 2
 
@@ -216,14 +233,14 @@ def test_number_of_points_does_not_depend_on_primitive_vectors():
     structure = Structure(change_cc @ (7.6 * FCC), ("Al",), [[0, 0, 0]])
     kpoints = mesh_kpoints((6, 6, 6), (0, 0, 0), True, find_symmetry(structure, TOLERANCE, 2))
     reference = mesh_kpoints((6, 6, 6), (0, 0, 0), True, SYMMETRIES["fcc"])
-    assert kpoints.symmetry.order == 48
+    assert kpoints.kept_operations == 48
     np.testing.assert_allclose(sorted(kpoints.weight_k), sorted(reference.weight_k))
 
 
 def test_points_with_few_digits_are_recognised():
     points_kc = np.round(monkhorst_pack((3, 3, 3)), 7)
     kpoints = reduce_mesh(points_kc, SYMMETRIES["fcc"])
-    assert kpoints.symmetry.order == 48
+    assert kpoints.kept_operations == 48
     assert len(kpoints.weight_k) == len(mesh_kpoints((3, 3, 3), (0, 0, 0), True, SYMMETRIES["fcc"]).weight_k)
 
 
@@ -324,7 +341,7 @@ def test_body_centred_generators_of_an_fcc_crystal_keep_all_operations():
     generator_cc = np.eye(3) / 4 @ cubic_to_fcc_cc
     kpoints = reduce_mesh(generated_mesh(generator_cc, (0.5, 0.5, 0.5)), SYMMETRIES["fcc"])
     assert kpoints.full_count == 256
-    assert kpoints.symmetry.order == 48
+    assert kpoints.kept_operations == 48
     assert len(kpoints.weight_k) == 10
 
 

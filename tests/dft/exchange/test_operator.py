@@ -116,7 +116,7 @@ def test_operator_is_the_derivative_of_the_energy(case):
 SAME = {
     "real in space": ({"name": "lih_bent", "occupied": 2, "mesh": (1, 1, 2)}, {"real": True}),
     "Gamma": ({}, {"real": True}),
-    "rotations": ({"name": "si", "occupied": 4, "mesh": (2, 2, 1)}, {"symmetry_level": 2}),
+    "rotations": ({"name": "si", "occupied": 4, "mesh": (2, 2, 2)}, {"symmetry_level": 2}),
     "even q-points": (
         {"name": "si", "occupied": 4, "mesh": (2, 2, 1), "downsampling": Downsampling((1, 1, 1), EVEN)},
         {"symmetry_level": 0},
@@ -164,18 +164,31 @@ def test_spins_that_an_operation_exchanges_are_in_one_another_s_stars(exchanging
     assert energies[1] == pytest.approx(energies[0], abs=2e-9)
 
 
-def test_irreducible_points_as_a_list_are_the_mesh(exchanging):
-    """Each shares its weight with its star; a point without weight adds nothing."""
-    case = exchanging("si", occupied=4, mesh=(2, 2, 1), symmetry_level=2)
+@pytest.mark.parametrize(("mesh", "points"), [((2, 2, 2), 8), ((2, 2, 1), 8), ((3, 1, 1), 9)])
+def test_irreducible_points_as_a_list_are_the_mesh(exchanging, mesh, points):
+    """Each shares its weight with its star; a point without weight adds nothing.  Two meshes lack operations of the
+    crystal, and exchange acts between what these make of them: seven points of 2 x 2 x 2 in three stars, and one."""
+    case = exchanging("si", occupied=4, mesh=mesh, symmetry_level=2)
     kpoints = case.calc.kpoints
     listed = explicit(kpoints.point_kc, kpoints.weight_k, kpoints.symmetry)
     operator = ExchangeOperator(case.calc.at_points(listed).atoms, case.operator.kernel, 0.4)
-    assert len(operator.stars.mesh) == kpoints.full_count
+    assert len(operator.stars.mesh) == len(case.operator.stars.mesh) == points
     image = operator.apply(operator.sources(case.coeff, case.occ), case.coeff)
     torch.testing.assert_close(image, case.image, atol=1e-9, rtol=0)
     weight_k = np.append(np.ones(len(kpoints.point_kc)), 0.0)
     longer = explicit(np.concatenate([kpoints.point_kc, [[0.1, 0.2, 0.3]]]), weight_k, kpoints.symmetry)
     assert {point.irreducible for point in mesh_points(longer)} == set(range(len(kpoints.point_kc)))
+
+
+def test_levels_that_are_equal_by_symmetry_are_equal_on_a_mesh_without_it(exchanging):
+    """At Gamma of a row of three points in silicon, between all points that the operations make of it."""
+    case = exchanging("si", occupied=4, mesh=(3, 1, 1), symmetry_level=2)
+    assert case.calc.kpoints.kept_operations < case.calc.kpoints.symmetry.order
+    level_n = torch.linalg.eigvalsh(matrix(case)[0, 0][1:4, 1:4])
+    torch.testing.assert_close(level_n, level_n.mean().expand(3), atol=1e-7, rtol=0)
+    probe = probe_charge_kernel(case.calc.structure.lattice_cv, np.diag([3, 1, 1]))
+    inside = ExchangeOperator(case.calc.atoms, probe, 0.4)
+    assert len(inside.stars.mesh) == 3  # 1/r knows the differences of the mesh alone
 
 
 def test_all_parts_of_the_q_points_together_are_all(exchanging):

@@ -85,6 +85,19 @@ def test_gamma_alone_in_a_short_cell_is_a_warning_with_a_mesh(read, poscar, mesh
     assert f"a Gamma-centred mesh of {suggested} points" in said if suggested else "Gamma-centred mesh of" not in said
 
 
+@pytest.mark.parametrize(
+    ("poscar", "suggested"),
+    [("water\n1\n6 0 0\n0 6 0\n0 0 6\nH O\n2 1\nCartesian\n.76 0 .59\n-.76 0 .59\n0 0 0\n", ""),
+     ("CO2\n1\n6 0 0\n0 6 0\n0 0 6\nC O\n1 2\nCartesian\n3 3 3\n3 3 4.16\n3 3 1.84\n", ""),
+     ("chain\n1\n6 0 0\n0 6 0\n0 0 2.5\nC\n2\nCartesian\n0 0 0\n0 0 1.25\n", "1 x 1 x 9"),
+     ("sheet\n1\n2.46 0 0\n-1.23 2.13 0\n0 0 4.4\nC\n2\nCartesian\n0 0 0\n0 1.42 0\n", "10 x 10 x 1")],
+)  # fmt: skip
+def test_molecules_in_narrow_boxes_are_no_crystals(read, poscar, suggested):
+    """Along axes where nothing touches from cell to cell one point is enough, however near the images are."""
+    said = words(read("", poscar=poscar), "warning")
+    assert f"a Gamma-centred mesh of {suggested} points" in said if suggested else "Gamma is the only" not in said
+
+
 def test_a_hybrid_has_one_word_about_too_few_k_points(read):
     said = words(read("LHFCALC = T\nHFSCREEN = 0.2\n", poscar=SILICON.format(a=5.43)), "warning")
     assert "too few k-points for HFSCREEN" in said and "Gamma is the only k-point" not in said

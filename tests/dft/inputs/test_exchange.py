@@ -4,13 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from ase.build import bulk
 
+from eigenwerk import dft
 from eigenwerk.cli.check_document import document
 from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.inputs import exchange
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.running.account import description
+from eigenwerk.errors import InputError
 from eigenwerk.functionals.hybrid import B3LYP, HARTREE_FOCK, Hybrid
 from eigenwerk.units import BOHR_ANGSTROM
 from input_folders import folder_reader, words
@@ -109,6 +112,11 @@ def test_shares_count_without_exact_exchange(read):
          "not screened at all (HFSCREEN = 0). Set HFSCREEN = 0.2, or remove the line."),
         ("HFSCREEN = 0.2\nCORE_EXCHANGE = .TRUE.\n", "CORE_EXCHANGE = .TRUE.: .TRUE. is none of Plain, Screened."),
         ("METAGGA = SCAN\n", "METAGGA = SCAN: meta-GGA functionals are not available"),
+        ("AEXX = 1E6\n", "AEXX = 1E6: a fraction of exact exchange of 1e+06, and above 2 nothing converges"),
+        ("AGGAX = 1E6\n", "AGGAX = 1E6: a fraction of the functional of 1e+06, far outside 0 to 1 (with AEXX = 0.25)"),
+        ("ALDAC = -5\n", "ALDAC = -5: a fraction of the functional of -5, far outside 0 to 1"),
+        ("HFSCREEN = 1E-6\n", "too few k-points for HFSCREEN = 1e-06 1/Å"),
+        ("PRECFOCK = X\n", "PRECFOCK = X: X is none of Low, Fast, Normal, Accurate, Medium, Single."),
         ("AEXX = -0.1\n", "AEXX = -0.1: a negative fraction of exact exchange is not available. Set AEXX between"),
         ("ICHARG = 11\n", "ICHARG = 11: a hybrid's potential depends on the orbitals"),
     ],
@@ -120,7 +128,9 @@ def test_what_cannot_be_is_refused_with_its_tag(read, lines, expected):
 @pytest.mark.parametrize(
     ("lines", "begin", "severity", "expected"),
     [
-        ("AGGAX = -5\n", HYBRID, "warning", "AGGAX = -5: a fraction of the functional far outside 0 to 1"),
+        ("AGGAX = -0.5\n", HYBRID, "warning", "AGGAX = -0.5: a negative fraction of the functional (with AEXX = 0.25)"),
+        ("PRECFOCK = N\n", HYBRID, "note", "PRECFOCK = N: read as Normal by its first letter"),
+        ("PRECFOCK = Single\n", HYBRID, "note", "PRECFOCK = Single: a setting of VASP for grids like those of PREC ="),
         ("AEXX = 1.2\n", HYBRID, "warning", "AEXX = 1.2: a fraction of exact exchange outside 0 to 1"),
         ("HFSCREEN = 0.2\n", "ISMEAR = 0\n", "warning", "HFSCREEN = 0.2: not used: it acts only with LHFCALC = .TRUE.; "
          "this is a calculation with PBE"),
@@ -175,12 +185,34 @@ def test_a_part_of_the_q_points(read, lines, expected):
     assert inputs.parameters.downsampling == expected
 
 
-@pytest.mark.parametrize(("word", "expected"), [("fast", "Fast"), ("Accurate", "Accurate"), ("Medium", "Normal")])
+@pytest.mark.parametrize(("word", "expected"), [
+    ("fast", "Fast"), ("Accurate", "Accurate"), ("Medium", "Normal"),
+    *(("F", "Fast"), ("n", "Normal"), ("A", "Accurate"), ("S", "Normal"), ("M", "Normal"), ("l", "Low")),
+])  # fmt: skip
 def test_precision_of_pairs(read, word, expected):
     inputs = read(f"PRECFOCK = {word}\n")
     assert words(inputs, "error") == ""
     assert inputs.parameters.pair_precision == expected
     assert read("").parameters.pair_precision == "Normal"
+
+
+def test_shares_without_exact_exchange_have_bounds_too(read):
+    found = words(read("AGGAX = 1E6\n", begin="ISMEAR = 0\n"), "error")
+    assert "AGGAX = 1E6: a fraction of the functional of 1e+06" in found
+    assert words(read("AGGAC = 0\n", begin="ISMEAR = 0\n"), "error") == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"aexx": 1e6}, "aexx = 1000000.0: a fraction of exact exchange of 1e\\+06"),
+        ({"aggax": -7.0}, "aggax = -7.0: a fraction of the functional of -7"),
+        ({"hfscreen": 1e6}, "this screening leaves nothing"),
+    ],
+)
+def test_python_hears_of_absurd_fractions_alike(settings, expected):
+    with pytest.raises(InputError, match=expected):
+        dft.run(bulk("Si"), lhfcalc=True, encut=100, **settings)
 
 
 def test_exchange_with_the_cores_is_plain_unless_asked_for_and_named_in_any_case(read):
@@ -253,3 +285,25 @@ def test_the_error_of_levels_is_the_same_by_images_and_as_an_integral():
     cube = 12.0 * np.eye(3)
     below, above = (exchange.level_error(cube, Hybrid.of(0.25, x / 12.0)) for x in (0.999, 1.001))
     assert below == pytest.approx(above, rel=0.02)
+
+
+LIST = "list\n4\nReciprocal\n0 0 0 1\n.5 0 0 4\n.5 .5 0 3\n.1 .1 0 0\n"
+
+
+def test_a_list_that_is_a_mesh_hears_of_too_few_points_as_the_mesh_does(read, tmp_path):
+    mesh = words(read("HFSCREEN = 0.2\n"), "warning")
+    (tmp_path / "KPOINTS").write_text(LIST)
+    listed = words(read_inputs(tmp_path), "warning")
+    assert "too few k-points" in mesh and "Take 3 x 3 x 3" in mesh
+    assert mesh.split("too few")[1] == listed.split("too few")[1]
+
+
+def test_a_list_that_is_a_mesh_serves_for_exchange_of_long_range_and_others_do_not(read, tmp_path):
+    read("")
+    (tmp_path / "KPOINTS").write_text(LIST)
+    found = read_inputs(tmp_path)
+    assert words(found, "error") == ""
+    np.testing.assert_array_equal(found.kpoints.cells_cc, np.diag([2, 2, 2]))
+    assert found.parameters.exchange_range == "Wigner-Seitz"
+    (tmp_path / "KPOINTS").write_text(LIST.replace(".5 .5 0 3", ".5 .5 0 4"))
+    assert "are no regular mesh of equal weights" in words(read_inputs(tmp_path), "error")

@@ -1,5 +1,7 @@
 """LDAU and its lists: which shells are corrected, and what is said about wrong ones."""
 
+import re
+
 import pytest
 
 from eigenwerk.cli.main import main
@@ -88,3 +90,21 @@ def test_check_run_and_report_name_the_method_with_its_shells(read, tmp_path, ca
     assert "functional        PBE+U\n  +U                Ni d: U - J = 5.5 eV (Dudarev)\n" in text
     plain = dict(description(read("", begin=PLUS_U.replace("LDAU = .TRUE.", ""))))
     assert plain["method"].startswith("PBE, cutoff") and "+U" not in plain
+
+
+@pytest.mark.parametrize(
+    ("lines", "poscar", "severity", "expected"),
+    [
+        ("LDAUL = -1 2\nLDAUU = 0 6.2\n", NIO, "warning", "free atom of O has no electrons in.* and Ni, which has"),
+        ("LDAUL = -1 2\nLDAUU = 0 6\n", NIO.replace("Ni", "Cu"), "warning", "the d shell.* and Cu, which has some"),
+        ("LDAUL = 2 2\nLDAUU = 6.2 1\n", NIO, "note", "free atom of O has no electrons in the d shell"),
+        ("LDAUL = 2 1\nLDAUU = 6.2 3\n", NIO, "none", ""),
+    ],
+)
+def test_a_shell_that_the_atom_does_not_fill_gets_a_word(read, lines, poscar, severity, expected):
+    """Lists in the order of other species: U on the d shell of oxygen, and none on nickel."""
+    inputs = read(lines, poscar=poscar)
+    found = {kind: " ".join(p.message for p in inputs.problems if p.severity == kind and p.tag == "LDAUL")
+             for kind in ("warning", "note")}  # fmt: skip
+    for kind, text in found.items():
+        assert re.search(expected, text) if kind == severity else "free atom" not in text

@@ -1,14 +1,20 @@
 """What a folder becomes: values, defaults, units and where each setting comes from."""
 
+import shutil
+from dataclasses import replace
 from math import ceil, sqrt
 
 import numpy as np
 import pytest
 
 from eigenwerk.dft.crystal.symmetry import find_symmetry
-from eigenwerk.dft.default_bands import default_bands, fewest_bands
+from eigenwerk.dft.default_bands import Filling, default_bands, fewest_bands
+from eigenwerk.dft.fitting_files import occupancy_count
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.output.volumetric import write_fields
+from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 SILICON = """silicon
@@ -194,7 +200,7 @@ def test_setups_and_suffixes_choose_variants(read):
 )
 def test_default_bands_follow_the_formula(electrons, atoms, moment, bands):
     """NBANDS of the VASP wiki, worked out by hand; the last number is the sum of |MAGMOM|."""
-    assert default_bands(electrons, atoms, moment) == bands
+    assert default_bands(electrons, atoms, Filling(moment)) == bands
 
 
 @pytest.mark.parametrize(("electrons", "moment", "bands"), [(8, 0, 4), (7, 0, 4), (8, 2, 5), (8.5, 0, 5), (0.1, 0, 1)])
@@ -412,6 +418,39 @@ def test_icharg_1_means_chgcar_unless_the_state_of_its_run_lies_beside_it(read, 
 def test_check_refuses_a_chgcar_that_does_not_fit(read):
     inputs = read("ICHARG = 1", CHGCAR="of another program")
     assert any("CHGCAR" in text and "no empty line" in text for text in texts(inputs, "error"))
+
+
+def test_check_says_of_a_chgcar_what_the_run_says(shared_dir, tmp_path):
+    """Of one without augmentation occupancies, as machine learning predicts densities."""
+    for name in ("POSCAR", "KPOINTS"):
+        shutil.copy(shared_dir / "reference" / "reported" / "chgcar_without_augmentation" / name, tmp_path)
+    poscar = Poscar("Si", 2.715 * (1 - np.eye(3)), ("Si", "Si"), np.array([[0] * 3, [0.25] * 3]))
+    write_fields(tmp_path / "CHGCAR", poscar, Volumetric((GridBlock(np.full((40, 40, 40), 8.0)),), {}))
+    text = "ENCUT = 100\nISMEAR = 0\nICHARG = {}\n"
+    (tmp_path / "INCAR").write_text(text.format(11))
+    (error,) = texts(read_inputs(tmp_path), "error")
+    assert "no augmentation occupancies" in error and "Set ICHARG = 1" in error
+    poscar = replace(poscar, scaled_ac=np.array([[0] * 3, [0.25, 0.25, 0.251]]))
+    data = read_inputs(tmp_path).data["Si"].header
+    number = np.zeros(occupancy_count([state.l for state in data.states], 4))
+    marked = Volumetric((GridBlock(np.full((40, 40, 40), 8.0), (number, number)),), {"Si": data.md5})
+    write_fields(tmp_path / "CHGCAR", poscar, marked)
+    (error,) = texts(read_inputs(tmp_path), "error")
+    assert "its atoms are elsewhere (by up to 0.0038 Å)" in error
+    (tmp_path / "INCAR").write_text(text.format(1))
+    assert not read_inputs(tmp_path).errors
+    bare = Volumetric((GridBlock(np.full((40, 40, 40), 8.0)),), {})
+    write_fields(tmp_path / "CHGCAR", poscar, bare)
+    inputs = read_inputs(tmp_path)
+    assert not inputs.errors and inputs.restart == "density"
+    assert any("no augmentation occupancies: those of superposed atoms" in note for note in texts(inputs, "note"))
+
+
+@pytest.mark.parametrize("tolerance", ["1E-10", "1E-14"])
+def test_a_tolerance_near_rounding_finds_the_symmetry_of_exact_coordinates(read, tolerance):
+    inputs = read(f"SYMPREC = {tolerance}")
+    assert inputs.symmetry.order == 48 and not inputs.errors
+    assert inputs.parameters.symmetry_tolerance * BOHR_ANGSTROM == pytest.approx(1e-10)
 
 
 # -- files that other people wrote ----------------------------------------------------------------------------------

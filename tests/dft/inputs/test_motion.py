@@ -23,6 +23,23 @@ def test_nothing_moves_without_steps_and_says_which_tags_are_idle(read):
     assert inputs.setting("NSW") is None or inputs.setting("NSW") == 0
 
 
+def test_one_ionic_step_of_a_density_that_is_kept_moves_nothing(read, tmp_path):
+    """As flows write it: NSW = 1 beside ICHARG = 11; finite differences and more steps stay errors."""
+    (tmp_path / "eigenwerk.h5").touch()
+    for more in ("", "IBRION = 2\n", "IBRION = 0\nPOTIM = 1\n"):
+        inputs = read(f"ICHARG = 11\nNSW = 1\n{more}")
+        assert inputs.motion is None and not inputs.errors
+        assert "ICHARG = 11 keeps the density, so nothing moves in this one step" in words(inputs, "note")
+    for more in ("NSW = 2\nIBRION = 2\n", "NSW = 1\nIBRION = 5\n"):
+        assert "atoms that move would take it along" in words(read(f"ICHARG = 11\n{more}"), "error")
+
+
+def test_constant_energy_may_be_said_by_mdalgo_2(read):
+    inputs = read("NSW = 9\nIBRION = 0\nTEBEG = 300\nPOTIM = 0.5\nMDALGO = 2\nSMASS = -3\n")
+    assert inputs.motion.settings.thermostat == "none" and not words(inputs, "warning").count("bath")
+    assert "SMASS = -3: there is no thermostat" in words(inputs, "note")
+
+
 def test_a_relaxation_has_its_limits_in_its_own_units(read):
     given = read("NSW = 30\nIBRION = 1\nEDIFFG = -0.02\nISIF = 3\nPSTRESS = 10\nPOTIM = 0.3\nNFREE = 5\n").motion
     assert given is not None and given.kind == "relaxation" and given.moves_cell
@@ -49,6 +66,7 @@ def test_lattice_velocities_of_poscar_are_those_of_a_cell_with_a_mass(read):
     ("MDALGO = 5", "MDALGO = 5: without CSVR_PERIOD there is no bath"),
     ("MDALGO = 3", "without LANGEVIN_GAMMA there is no bath"),
     ("MDALGO = 1", "Set ANDERSEN_PROB = 0.05, or MDALGO = 0"),
+    ("MDALGO = 2", "without SMASS there is no bath"),
     ("POMASS = 0.01 16", "long for atoms of 0.01 u: their bonds may swing in 0.9 fs"),
     ("POTIM = 2", "long for atoms of 1.008 u: their bonds may swing in 9 fs"),
 ])  # fmt: skip

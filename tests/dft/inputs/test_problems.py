@@ -84,10 +84,9 @@ ERRORS = {
     ),
     "moment above electrons": ({"INCAR": "ISPIN = 2\nNUPDOWN = 9"}, r"INCAR line 2: NUPDOWN = 9: .* the 8 electrons"),
     "moments": (
-        {"INCAR": "ISPIN = 2\nMAGMOM = 3*1"},
-        r"INCAR line 2: MAGMOM = 3\*1: there are 3 moments for 2 atoms. Give",
+        {"INCAR": "ISPIN = 2\nMAGMOM = 1"},
+        r"INCAR line 2: MAGMOM = 1: there are 1 moments for 2 atoms. Give",
     ),
-    "vector moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 6*1"}, r"6 moments for 2 atoms. .*noncollinear"),
     "occupations missing": (
         {"INCAR": "ISMEAR = -2"},
         r"INCAR line 1: ISMEAR = -2: the tag FERWE is missing. Give 8 occupations",
@@ -173,6 +172,7 @@ def test_an_error_names_place_value_and_remedy(read, files, message):
 
 
 WARNINGS = {
+    "vector moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 6*1"}, r"6 moments for 2 atoms: .* not used.*noncollinear"),
     "no moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 2*0"}, r"MAGMOM = 2\*0: all starting moments are zero"),
     "low cutoff": (
         {"INCAR": "ENCUT = 40"},
@@ -199,17 +199,21 @@ WARNINGS = {
 }
 
 
-LOST = "{} symmetry operations are not used: they do not map the {} mesh onto itself. Forces appear on atoms that have "
-LOST += "none by symmetry, and equivalent atoms differ. {}"
+LOST = "{} mesh has {} symmetry operations of the crystal. Density, forces and stress are averaged over all of them, "
+LOST += "and what is zero by symmetry is zero; but the points lie unevenly in the zone, and energies converge more "
+LOST += "slowly with their number. A structure with fewer operations (an atom displaced, a strain) gets other points, "
+LOST += "so that its energy and forces do not join on to these smoothly. {}"
 MESHES = {
     "Monkhorst-Pack": (
         {"KPOINTS": "m\n0\nM\n4 4 4\n"},
-        ("KPOINTS: 36 of 48", "Monkhorst-Pack 4 x 4 x 4",
-         "Set Gamma in line 3 of KPOINTS, without a shift (4 4 4): that mesh keeps all."),
+        ("KPOINTS: the Monkhorst-Pack 4 x 4 x 4", "12 of the 48",
+         "Set Gamma in line 3 of KPOINTS, without a shift (4 4 4): that mesh has all, as Monkhorst-Pack meshes of odd "
+         "numbers have."),
     ),
     "unequal divisions": (
         {"KPOINTS": "m\n0\nG\n4 4 2\n"},
-        ("40 of 48", "Gamma-centred 4 x 4 x 2", "Divide equivalent axes equally, with a mesh that is Gamma-centred."),
+        ("Gamma-centred 4 x 4 x 2", "8 of the 48",
+         "Divide equivalent axes equally, with a mesh that is Gamma-centred."),
     ),
 }  # fmt: skip
 
@@ -218,7 +222,48 @@ MESHES = {
 def test_a_mesh_that_lowers_the_symmetry_is_a_warning_with_its_remedy(read, files, words):
     inputs = read(**files)
     assert LOST.format(*words) in said(inputs, "warning")
-    assert "do not map" not in said(inputs, "note")
+
+
+LESS = "mesh\n0\nM\n2 2 2\n"
+LISTED = "list\n4\nReciprocal\n0 0 0 1\n.5 0 0 1\n0 .5 0 1\n0 0 .5 1\nTetrahedra\n1 1.0\n1 1 2 3 4\n"
+TWO_MORE = {
+    "hybrid, screened": (
+        {"KPOINTS": LESS, "INCAR": "LHFCALC = T\nHFSCREEN = 0.2\nISMEAR = 0\nSIGMA = .05"}, "note",
+        "exact exchange acts between all 32 points that the operations of the crystal make of the mesh of 8",
+    ),
+    "hybrid, 1/r": (
+        {"KPOINTS": LESS, "INCAR": "LHFCALC = T\nISMEAR = 0\nSIGMA = .05"}, "warning",
+        "levels that symmetry makes equal may come out different",
+    ),
+    "hybrid, fewer q-points": (
+        {"KPOINTS": LESS, "INCAR": "LHFCALC = T\nHFSCREEN = 0.2\nEVENONLY = T\nISMEAR = 0\nSIGMA = .05"}, "warning",
+        "exact exchange on a part of the q-points needs the differences of one mesh",
+    ),
+    "vibrations by 1/r": (
+        {"KPOINTS": LESS, "INCAR": "LHFCALC = T\nISMEAR = 0\nSIGMA = .05\nIBRION = 6\nNSW = 1"}, "error",
+        "force constants of displaced atoms, which need it in all directions, cannot be found with it",
+    ),
+    "vibrations": (
+        {"KPOINTS": LESS, "INCAR": "ISMEAR = 0\nSIGMA = .05\nIBRION = 6\nNSW = 1"}, "note",
+        "displaced atoms take all 32 points that the operations of the crystal make of the mesh of 8",
+    ),
+    "vibrations with tetrahedra of a list": (
+        {"KPOINTS": LISTED, "INCAR": "ISMEAR = -5\nIBRION = 6\nNSW = 1"}, "error",
+        "the tetrahedra of this list would have to be turned by the lost ones",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "severity", "message"), TWO_MORE.values(), ids=TWO_MORE)
+def test_what_a_mesh_with_less_symmetry_means_for_exchange_and_displaced_atoms(read, files, severity, message):
+    assert message in said(read(**files), severity)
+
+
+@pytest.mark.parametrize("incar", [files["INCAR"] for files, *_ in TWO_MORE.values() if files["KPOINTS"] == LESS])
+def test_a_mesh_with_all_operations_needs_none_of_these_words(read, incar):
+    inputs = read(INCAR=incar)
+    words = "".join(said(inputs, severity) for severity in ("error", "warning", "note"))
+    assert "operations" not in words
 
 
 def test_the_lda_of_the_data_sets_needs_no_word(read):
@@ -279,7 +324,7 @@ def test_what_is_worth_saying_is_a_note(read, files, message):
 
 
 def test_all_errors_are_listed_at_once(read):
-    inputs = read(INCAR="ENCOT = 3\nNBANDS = 2\nMAGMOM = 5*1\nISPIN = 2\n", KPOINTS="m\n0\nG\n2 2\n")
+    inputs = read(INCAR="ENCOT = 3\nNBANDS = 2\nMAGMOM = 1\nISPIN = 2\n", KPOINTS="m\n0\nG\n2 2\n")
     places = [(problem.file, problem.line) for problem in inputs.errors]
     assert places == [("INCAR", 1), ("KPOINTS", 4), ("INCAR", 3), ("INCAR", 2)]
     with pytest.raises(InputError) as raised:

@@ -19,8 +19,10 @@ def test_a_run_names_the_files_of_earlier_ones_that_it_does_not_write(tmp_path):
 
 def test_what_a_run_began_from_is_no_stray_file(tmp_path):
     for name in ("CHGCAR", "WAVECAR", "PARCHG.0004.ALLK", "vasprun.xml", "INCAR"):
-        (tmp_path / name).write_text("")
+        (tmp_path / name).write_text("of a run")
     assert earlier_words(tmp_path, ["vasprun.xml"], goes_on=False).startswith("CHGCAR, PARCHG.0004.ALLK, WAVECAR in ")
     said = earlier_words(tmp_path, ["vasprun.xml"], goes_on=True)
     assert said.startswith(f"PARCHG.0004.ALLK in {tmp_path} is of an earlier run: this one does not write it")
     assert earlier_words(tmp_path / "gone", [], goes_on=False) == ""
+    (tmp_path / "WAVECAR").write_text("")  # a place holder
+    assert "WAVECAR" not in earlier_words(tmp_path, ["vasprun.xml"], goes_on=False)

@@ -53,6 +53,7 @@ def test_tiny_silicon_has_a_curve_whose_pressures_are_those_of_the_stress(folder
     found = equation_of_state(inputs, volumes(inputs, 0.06, 5), Runtime(), lambda so_far, point: told.append(point))
     assert found.complete and len(told) == 5 and list(doubts(found)) == []
     assert [point.kept for point in told] == [False, True, True, True, True]
+    assert found.found.residual < 2e-4, "energies without jumps"
     pressures = [point.pressure - point.pulay for point in found.points]
     assert pressures == pytest.approx(found.curve_pressures(), abs=0.5)
     document = found.as_dict()
@@ -94,6 +95,29 @@ def test_ranges_without_a_curve_are_refused(folder, reach, count, words):
 def test_a_kept_density_is_refused(folder):
     with pytest.raises(InputError, match="Remove ICHARG"):
         volumes(folder(INCAR + "ICHARG = 12\n"), 0.06, 7)
+
+
+def test_energies_are_fitted_without_the_jumps_of_plane_waves_that_come_and_go():
+    """F(N) is smooth: each energy is carried to the mean number of waves by the Pulay stress."""
+    excess = 0.01 * np.array([1, -1, 0.5, 1, -0.7, -1, 0.2])
+    pulay = -3.0
+    made = tuple(
+        replace(p, energy=p.energy + p.volume * pulay / EV_PER_ANGSTROM3_GPA * x, pulay=pulay, wave_excess=float(x))
+        for p, x in zip(points(np.linspace(0.94, 1.06, 7)), excess, strict=True)
+    )
+    smooth = [p.smooth_energy for p in made]
+    assert smooth == pytest.approx([CURVE.energy(np.array(p.volume)) for p in made], abs=1e-12)
+    found = fit(np.array([p.volume for p in made]), np.array(smooth))
+    assert found.v0 == pytest.approx(CURVE.v0, rel=1e-5) and series(made).found.residual > 1e-3 > 1e6 * found.residual
+    assert replace(made[0], pulay=None).smooth_energy == made[0].energy
+    assert Point.of_dict(made[0].as_dict()).smooth_energy == made[0].smooth_energy
+
+
+def test_a_low_cutoff_is_told():
+    made = points(np.linspace(0.94, 1.06, 7), pulay=-9.0)
+    made = tuple(replace(p, pressure=p.pressure - 9.0) for p in made)
+    (words,) = doubts(series(made))
+    assert "the Pulay stress is 9.0 GPa, of a bulk modulus of 88" in words
 
 
 def test_good_points_leave_no_doubt():

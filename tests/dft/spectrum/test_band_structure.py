@@ -25,7 +25,7 @@ def points():
 
 def made(points, eig_kn, filled, fermi=0.0):
     eig_skn = np.asarray(eig_kn)[None]
-    return band_structure(points, RECIPROCAL, eig_skn, np.zeros_like(eig_skn), [fermi], filled, 1e-5, True)
+    return band_structure(points, RECIPROCAL, eig_skn, np.zeros_like(eig_skn), fermi, filled, 1e-5, True)
 
 
 def length2(points, centre=np.zeros(3)):

@@ -8,6 +8,7 @@ import pytest
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.parameters import DipoleCorrection
 from eigenwerk.dft.terms.dipole import Dipole
+from eigenwerk.dft.volumetric.potential import electrostatic_blocks
 from eigenwerk.dft.volumetric.vacuum import vacuum_levels
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -116,3 +117,37 @@ def test_nothing_happens_to_what_has_no_moment(calculation):
         for given in (None, DipoleCorrection((2,), (0.0, 0.0, 0.5), True))
     ]
     assert free[1] == pytest.approx(free[0], abs=1e-9)
+
+
+@pytest.mark.parametrize(("axis", "precision"), [(0, "Normal"), (2, "Accurate")])
+def test_the_potential_beside_a_molecule_is_flat_to_the_step(calculation, axis, precision):
+    """No ripples of a sawtooth whose waves end: those had 4π m / Ω g_max everywhere."""
+    edges = np.full(3, 5.0)
+    edges[axis] = 10.0
+    places_av = np.full((2, 3), 2.5)
+    places_av[:, axis] = 0.3, 1.9  # the vacuum lies about the middle of the cell
+    centre = tuple(places_av.mean(0) / edges)
+    given = DipoleCorrection((axis,), centre, True)
+    structure = Structure(np.diag(edges) / BOHR_ANGSTROM, ("Li", "H"), places_av / edges)
+    calc = calculation(structure, cutoff_eV=250.0, real=True, dipole=given, sigma_eV=0.01, precision=precision)
+    potential = calc.builder(calc.run().state.density)
+    (value,) = electrostatic_blocks(potential, calc.builder.dipole)
+    mean_x = value.mean(tuple({0, 1, 2} - {axis}))
+    s_x = np.arange(len(mean_x)) / len(mean_x)
+    apart_x = 10.0 * (s_x - centre[axis])
+    sides = [mean_x[(apart_x > 4.0) & (apart_x < 4.95)], mean_x[(apart_x > 5.05) & (apart_x < 6.0)]]
+    assert all(np.ptp(side) < 0.01 for side in sides), "eV; what is left falls off with the distance"
+    (moment,) = calc.builder.dipole.moments(potential.charges)
+    step = 4 * pi * moment / (5.0 / BOHR_ANGSTROM) ** 2 * HARTREE_EV
+    assert sides[0].mean() - sides[1].mean() == pytest.approx(step, abs=0.01) and abs(step) > 0.5
+    levels = vacuum_levels(potential, axis, calc.builder.dipole)
+    assert levels.field == pytest.approx(sides[1].mean() - sides[0].mean(), abs=0.03), "taken nearer to the molecule"
+
+
+def test_the_field_that_an_energy_alone_leaves_is_told(calculation):
+    calc, state = solved(calculation, 10.0, "energy")
+    charges = calc.builder(state.density).charges
+    (moment,) = calc.builder.dipole.moments(charges)
+    assert calc.builder.dipole.false_field(charges) == pytest.approx(abs(4 * pi * moment / calc.structure.volume))
+    calc, state = solved(calculation, 10.0, "potential")
+    assert calc.builder.dipole.false_field(calc.builder(state.density).charges) == 0

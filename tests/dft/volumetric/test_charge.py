@@ -9,12 +9,13 @@ import torch
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import electrons_of, moment_per_atom
+from eigenwerk.dft.fitting_files import occupancy_count, require_lmaxmix
 from eigenwerk.dft.scf.state import StartingPoint
 from eigenwerk.dft.volumetric.charge import charge_blocks, charge_start
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.output.volumetric import write_fields
 from eigenwerk.io.vasp.poscar import Poscar
-from eigenwerk.io.vasp.volumetric import Volumetric
+from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric, occupancy_counts
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import BOHR_ANGSTROM
@@ -116,10 +117,37 @@ def test_files_that_do_not_fit_are_refused(iron, calculation, crystal, tmp_path)
     blocks = charge_blocks(state.following, calc.atoms, LARGEST)
     for spoiled, words in (
         ([type(block)(block.value_R, tuple(n[:33] for n in block.occupancies)) for block in blocks], "33 for Fe"),
-        ([type(block)(block.value_R) for block in blocks], "none"),
+        ([blocks[0], type(blocks[1])(blocks[1].value_R)], "none"),
     ):
         with pytest.raises(InputError, match=words):
             charge_start(write(tmp_path, calc, state.following, blocks=tuple(spoiled)), calc)
+
+
+def test_a_file_without_occupancies_begins_with_those_of_atoms(iron, calculation, crystal, tmp_path):
+    """As predicted densities come; nearer than atoms, and kept it cannot be."""
+    calc, state = iron
+    bare = [GridBlock(block.value_R) for block in charge_blocks(state.following, calc.atoms, LARGEST)]
+    for blocks, data_sets in ((bare, {}), (bare[:1], {"Fe": "00000000"})):
+        path = write(tmp_path, calc, state.following, blocks=tuple(blocks), data_sets=data_sets)
+        assert occupancy_counts(path) == ()
+        start = charge_start(path, calc)
+        assert "no augmentation occupancies: those of superposed atoms" in start.notes[0]
+        np.testing.assert_allclose(start.density.occupancy_sx, calc.starting_density().occupancy_sx, atol=1e-12)
+        assert float(electrons_of(start.density, calc.atoms).sum()) == pytest.approx(16, abs=1e-8)
+    with pytest.raises(InputError, match=r"no augmentation occupancies.*cannot be kept"):
+        charge_start(path, calc, kept=True)
+    plain = calculation(crystal("fe_bent"), **IRON | {"spins": 1})
+    path = write(tmp_path, calc, state.following, blocks=tuple(bare), data_sets={})
+    assert charge_start(path, plain).density.occupancy_sx.shape[0] == 1
+
+
+def test_occupancies_are_counted_without_reading_values(iron, tmp_path):
+    calc, state = iron
+    counts = occupancy_counts(write(tmp_path, calc, state.following))
+    l_j = [one.l for one in calc.datasets["Fe"].states]
+    assert counts == (occupancy_count(l_j, LARGEST),) * 2
+    with pytest.raises(InputError, match=r"other numbers of augmentation occupancies.*33 for Fe"):
+        require_lmaxmix("CHGCAR", {"Fe": l_j}, ("Fe", "Fe"), (33, 33))
 
 
 # --- several ranks ---------------------------------------------------------------------------------------------------

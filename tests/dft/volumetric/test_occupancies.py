@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.fitting_files import written_lmaxmix
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
-from eigenwerk.dft.volumetric.occupancies import coupled, coupled_rows, highest, largest_of, uncoupled
+from eigenwerk.dft.volumetric.occupancies import coupled, coupled_rows, highest, uncoupled
 
 
 @pytest.fixture
@@ -49,10 +50,12 @@ def test_all_numbers_together_keep_energy_and_potential(magnet):
 
 def test_the_smallest_fitting_lmaxmix_is_found_again(magnet):
     calc, density = magnet
+    channels = {symbol: [state.l for state in data.states] for symbol, data in calc.datasets.items()}
+    symbols = calc.structure.symbols
     for largest in (2, 3, 4):
         numbers = coupled(calc.atoms, density.occupancy_sx[0], largest)
-        assert largest_of(calc.atoms, tuple(map(len, numbers))) == largest
+        assert written_lmaxmix(channels, symbols, tuple(map(len, numbers))) == largest
         once = uncoupled(calc.atoms, numbers, largest)
         for first, second in zip(numbers, coupled(calc.atoms, once, largest), strict=True):
             np.testing.assert_allclose(second, first, atol=1e-12)
-    assert largest_of(calc.atoms, (5, 5)) is None
+    assert written_lmaxmix(channels, symbols, (5, 5)) is None

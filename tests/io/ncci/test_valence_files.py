@@ -97,11 +97,42 @@ def test_bad_int_files_are_refused_with_the_line(tmp_path, old, new, message):
         read_oxbash_int(write(tmp_path / "p.int", INT.replace(old, new, 1)), write(tmp_path / "p.sps", SPS))
 
 
-@pytest.mark.parametrize("labels", ["2 1 1 2 1 0", "1 2 2 1 1 0"])
-def test_an_element_with_its_orbitals_in_another_order_is_the_same_one(tmp_path, labels):
-    text = INT.replace("2 2.419", "3 2.419") + f"{labels} -4.0\n"
+@pytest.mark.parametrize(
+    ("labels", "value"), [("2 1 1 2 1 0", 4.0), ("1 2 2 1 1 0", 4.0), ("2 1 2 1 1 0", -4.0), ("1 2 1 2 1 0", -4.0)]
+)
+def test_an_element_with_its_orbitals_in_another_order_is_the_same_one(tmp_path, labels, value):
+    """<ba; JT| = (-1)^(ja + jb + J + T) <ab; JT|: equal twins are one element, others a mistake."""
+    orbitals, known = write(tmp_path / "p.sps", SPS), write(tmp_path / "p.int", INT)
+    text = INT.replace("2 2.419", "3 2.419") + f"{labels} {{}}\n"
+    twice = read_oxbash_int(write(tmp_path / "q.int", text.format(value)), orbitals)
+    assert twice.elements == read_oxbash_int(known, orbitals).elements
     with pytest.raises(InputError, match="line 5: this element stands in line 4 already"):
-        read_oxbash_int(write(tmp_path / "p.int", text), write(tmp_path / "p.sps", SPS))
+        read_oxbash_int(write(tmp_path / "q.int", text.format(-value)), orbitals)
+
+
+@pytest.mark.parametrize(
+    ("line", "j", "twin"),
+    [
+        ("1  2  1  2", 1, -0.42), ("2  1  1  2", 1, -0.42), ("2  1  1  2", 2, 0.42), ("1  2  2  1", 2, 0.42),
+        ("2  1  2  1", 2, -0.42), ("1  3  1  3", 1, -1.5),
+    ],
+)  # fmt: skip
+def test_an_element_of_a_snt_file_may_stand_there_twice_if_both_are_equal(tmp_path, line, j, twin):
+    """<ba; J| = -(-1)^(ja + jb - J) <ab; J| of like nucleons."""
+    known = SNT.replace("1  2  1  2   1", f"1  2  1  2   {j}")
+    text = known.replace("3  1  6", "4  1  6") + f"   {line} {j} {{}}\n"
+    found = read_snt(write(tmp_path / "p.snt", text.format(twin)))
+    assert found.elements == read_snt(write(tmp_path / "q.snt", known)).elements
+    with pytest.raises(InputError, match=r"line 16: this element stands in line 1[45] already.*with the value"):
+        read_snt(write(tmp_path / "p.snt", text.format(-twin)))
+
+
+def test_bra_and_ket_swapped_are_one_element(tmp_path, shared_dir):
+    folder = shared_dir / "reference/reported/nuclei_twins_snt"
+    text = (folder / "twice.snt").read_text()
+    assert len(read_snt(folder / "twice.snt").elements) == 5
+    with pytest.raises(InputError, match=r"line 1\d: this element stands in line 1\d already"):
+        read_snt(write(tmp_path / "bad.snt", text.replace("2   2   1   1     0   -0.5", "2   2   1   1     0   -0.4")))
 
 
 def test_lists_of_orbitals_count_radial_nodes_from_zero(valence_dir):

@@ -30,6 +30,13 @@ def test_the_shift_is_optional(tail):
     assert parse_kpoints(f"mesh\n0\ngamma\n2 2 2{tail}").shift == (0.0, 0.0, 0.0)
 
 
+def test_a_number_below_zero_means_a_mesh_as_zero_does():
+    file = parse_kpoints("mesh\n-1\nGamma\n3 3 3\n")
+    assert (file.kind, file.mesh) == ("mesh", (3, 3, 3)) and "line 2 says -1" in file.remark
+    assert parse_kpoints("mesh\n0\nGamma\n3 3 3\n").remark == ""
+    assert parse_kpoints("mesh\n0\nGamma\n3.0 3.0 2.\n").mesh == (3, 3, 2)
+
+
 def test_a_list_with_tetrahedra(data):
     file = read_kpoints(data / "KPOINTS.tetrahedra")
     assert file.kind == "list"
@@ -83,8 +90,9 @@ def test_cartesian_points_need_one_scale_factor():
     [
         ("", "the file ends after 0 lines, before the title"),
         ("t\n", "the file ends after 1 lines, before the number of k-points"),
-        ("t\nGamma\n", "line 2: the number of k-points must be a whole number of at least 0, found Gamma"),
-        ("t\n-1\nG\n", "line 2: .* found -1"),
+        ("t\nGamma\n", "line 2: the number of k-points must be a whole number, 0 for a mesh.* found Gamma"),
+        ("t\n-10000000\nG\n", "line 2: .* found -10000000"),
+        ("t\n-1\nG\n2 2\n", "line 4: there are 2 numbers"),
         ("t\n\nG\n", "line 2: .* found an empty line"),
         ("t\n0\n", "before the kind of the mesh or list"),
         ("t\n0\n\n2 2 2", "line 3: Gamma, Monkhorst-Pack"),

@@ -27,6 +27,8 @@ PLAIN = {"nsw": 100, "potim": 2.0, "first_vector": 10.0, "tebeg": 300.0}
         ({"mdalgo": 1}, "none"),
         ({"mdalgo": 1, "andersen_prob": 0.1}, "andersen"),
         ({"mdalgo": 2, "smass": 0.5}, "nose-hoover"),
+        ({"mdalgo": 2, "smass": -3}, "none"),
+        ({"mdalgo": 2}, "none"),
         ({"mdalgo": 3, "langevin_gamma": [10.0]}, "langevin"),
         ({"mdalgo": 4}, "none"),
         ({"mdalgo": 4, "nhc_nchains": 4}, "nose-hoover"),
@@ -72,7 +74,7 @@ def test_smass_zero_swings_the_temperature_with_forty_steps():
     ("tags", "words"),
     [
         ({"smass": -4}, "SMASS = -4"),
-        ({"mdalgo": 2}, "SMASS of at least 0"),
+        ({"mdalgo": 2, "smass": -1}, "SMASS of at least 0, or -3"),
         ({"mdalgo": 13}, "MDALGO = 13"),
         ({"isif": 3}, "ISIF = 3 with MDALGO = 0"),
         ({"isif": 3, "mdalgo": 5, "csvr_period": 10}, "ISIF = 3 with MDALGO = 5"),

@@ -285,3 +285,36 @@ def test_one_point_is_not_called_points(force, words):
     relax = mover(crystal(rattle=0.1), force_tolerance=force, most_points=1)
     drive(relax, Pairwise())
     assert relax.status.startswith(words) and "1 points" not in relax.status
+
+
+class Stretched:
+    """E = B V₀/2 (V/V₀ - 1)² at constant cutoff; the stress is that of fixed plane waves."""
+
+    V0, BULK, PULAY = 64.0, 1.0, -0.05
+
+    def __call__(self, at):
+        strain = at.volume / self.V0 - 1
+        # at fixed waves the energy is E + p_Pulay (V - V_start): its slope has the false pressure
+        pressure = -self.BULK * strain + self.PULAY
+        energy = self.BULK * self.V0 * strain**2 / 2 - self.PULAY * at.volume
+        return SurfacePoint(at, energy, np.zeros((1, 3)), -pressure * np.eye(3), pulay=self.PULAY)
+
+
+@pytest.mark.parametrize(("pulay", "pressure"), [(False, 0.0), (True, 0.0), (True, 0.02)])
+def test_a_cell_ends_where_energies_at_constant_cutoff_are_lowest(pulay, pressure):
+    """With PSTRESS too, which is counted once."""
+    start = Arrangement(4.05 * np.eye(3), np.zeros((1, 3)))
+    moves = mover(start, isif=3, pulay=pulay, pressure=pressure)
+    assert moves.wants_pulay == pulay
+    drive(moves, Stretched())
+    assert moves.finished and not moves.wants_pulay and moves.pulay == (Stretched.PULAY if pulay else None)
+    expected = Stretched.V0 * (1 - pressure / Stretched.BULK + (0 if pulay else Stretched.PULAY))
+    assert moves.arrangement.volume == pytest.approx(expected, rel=1e-3)
+    again = mover(start, isif=3, pulay=pulay, pressure=pressure)
+    again.restore(moves.state())
+    assert again.pulay == moves.pulay
+
+
+@pytest.mark.parametrize("isif", [2, 4, 5])
+def test_a_cell_that_keeps_its_volume_wants_no_pulay_stress(isif):
+    assert not mover(Arrangement(4.05 * np.eye(3), np.zeros((2, 3)) + [[0], [0.5]]), isif=isif, pulay=True).wants_pulay

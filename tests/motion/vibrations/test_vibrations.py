@@ -11,7 +11,7 @@ from eigenwerk.motion.mover import drive
 from eigenwerk.motion.surface import Arrangement
 from eigenwerk.motion.vibrations.elastic import PAIRS, strain_vv
 from eigenwerk.motion.vibrations.vibrations import VibrationSettings, vibrations
-from eigenwerk.units import EV_PER_ANGSTROM3_GPA, FREQUENCY_THZ
+from eigenwerk.units import EV_PER_ANGSTROM3_GPA, FREQUENCY_THZ, THZ_PER_CM
 from pair_crystals import LennardJones, Springs, diamond, fcc, hcp, operations_of, repeated
 
 MASS = 28.0855
@@ -181,6 +181,10 @@ def test_sum_rule_is_imposed_and_what_it_changed_is_told():
     assert (
         np.abs(result.modes.acoustic_thz_y).max() > 0.05 > 1e-4 > np.abs(np.sort(np.abs(result.modes.thz_n))[:3]).max()
     )
+    acoustic, lowest = np.abs(result.modes.acoustic_thz_y).max() * THZ_PER_CM, result.modes.per_cm_n[:3].min()
+    (remark,) = (text for text in result.remarks if "before the sum rule" in text)
+    assert f"up to {acoustic:.1f} cm-1" in remark and "PREC = Accurate" in remark
+    assert f"the one at {lowest:.1f} cm-1 by some {acoustic**2 / (2 * lowest):.1g}" in remark
 
 
 def test_fourth_order_differences_are_better_than_second_and_first():

@@ -1,10 +1,12 @@
 import csv
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
+from eigenwerk.ncci.basis import counting
 from eigenwerk.ncci.basis.counting import count, dimension, exceeds, nonzeros_countable
 from eigenwerk.ncci.basis.manybody import many_body_basis
 from eigenwerk.ncci.basis.space import Truncation, no_core_space, valence_space
@@ -73,3 +75,31 @@ def test_parts_of_a_space_tell_that_it_is_too_large():
 
 def test_a_space_without_states_is_counted_as_empty():
     assert count(no_core_space(2, 2, 0, 2)).dimension == 0
+
+
+@pytest.mark.parametrize(
+    ("protons", "neutrons", "twice_M"), [(4, 5, 1), (3, 8, 1), (0, 9, 1)], ids=["25Mg", "27Na", "25O"]
+)
+def test_leaving_states_out_of_tables_counts_what_the_series_do(monkeypatch, protons, neutrons, twice_M):
+    space = valence_space(SD_SHELL, SD_SHELL, protons, neutrons, twice_M, 0)
+    for even in (False, True):
+        found = count(space, like_j_even=even)
+        with monkeypatch.context() as patch:
+            patch.setattr(counting, "_is_whole", lambda space: False)
+            assert count(space, like_j_even=even) == found
+
+
+def test_holes_are_counted_like_particles():
+    """Two nucleons in a shell of 12 states, and ten."""
+    few, many = (valence_space(SD_SHELL, SD_SHELL, *numbers, 0, 0) for numbers in ((2, 2), (10, 10)))
+    assert count(few) == count(many) and count(few).dimension == 640
+
+
+def test_nearly_full_shells_are_counted_at_once():
+    """134Te outside 100Sn has one neutron determinant, 128Xe more states than a 64-bit sum of series could hold."""
+    shell = Orbitals(np.array([0, 0, 1, 1, 2]), np.array([5, 4, 2, 2, 0]), np.array([11, 7, 5, 3, 1]))
+    found = count(valence_space(shell, shell, 2, 32, 0, 0), like_j_even=True)
+    assert (found.dimension, found.one, found.pp, found.nn, found.pn) == (36, 70, 540, 0, 0)
+    begin = time.process_time()
+    found = count(valence_space(shell, shell, 4, 24, 0, 0))
+    assert found.dimension == 9_332_053_548 and time.process_time() - begin < 10

@@ -12,6 +12,7 @@ from eigenwerk.ncci.interaction.relative_motion.relative import all_waves, local
 from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
 from eigenwerk.ncci.problem import no_core_problem
 from eigenwerk.ncci.results.observables import scalars
+from eigenwerk.ncci.results.raising import raised, raised_basis
 from eigenwerk.ncci.run import run_case
 from eigenwerk.ncci.sources import source_of, total
 from eigenwerk.ncci.stored.dense import slater_condon
@@ -82,3 +83,47 @@ def test_diagonal_is_that_of_the_matrix(lithium, tmp_path):
         basis = problem.basis()
         pairs = basis_pairs(basis, total(source_of(case).parts(case, problem)))
         assert diagonal(basis, pairs).numpy() == pytest.approx(np.diagonal(slater_condon(basis, pairs)), abs=1e-10)
+
+
+def levels_at(tmp_path, text, m, states):
+    path = tmp_path / f"m{m}.toml"
+    path.write_text(f'{text}states = {states}\nM = "{m}"\nobservables = ["moments", "transitions"]\n')
+    return run_case(read_cases(path)[0])
+
+
+CASES = {
+    "6Li": ('nucleus = "6Li"\ninteraction = "JISP16"\nhw = 20\nNmax = 2\n', (0, 5), (1, 4)),  # 1+ 3+ 0+ 2+ 2+
+    "8Be": ('nucleus = "8Be"\ninteraction = "VALENCE/ckpot.snt"\n', (0, 7), (1, 6)),
+    "10B": ('nucleus = "10B"\ninteraction = "VALENCE/ckpot.snt"\n', (2, 4), (1, 9)),  # Q of J = 3 hides at M = 2
+}
+"""Case, (M, states), (M that can tell, states)."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_one_m_cannot_tell_is_found_from_the_states_of_the_next(tmp_path, shared_dir, name):
+    """M = 0 tells all moments and strengths, as a run with M = 1 does of the states that it has."""
+    text, *both = CASES[name]
+    text = text.replace("VALENCE", str(shared_dir / "reference/ncci/valence"))
+    zero, one = (levels_at(tmp_path, text, *each).levels for each in both)
+    (_, states), (_, others) = both
+    places = [(n, m) for n in range(states) for m in range(others) if abs(zero.energy_n[n] - one.energy_n[m]) < 1e-5]
+    assert len(places) >= 2
+    for key in ("mu", "Q", "Q_p", "Dl_p", "Ds_n", "sum_J"):
+        assert not np.isnan(zero.values[key]).any()
+        for n, m in places:
+            assert zero.values[key][n] == pytest.approx(one.values[key][m], abs=2e-4)
+    for key in ("M1", "E2"):
+        assert not np.isnan(zero.transitions[key]).any()
+        for n, m in places:
+            for k, l in places:
+                assert abs(zero.transitions[key][n, k]) == pytest.approx(abs(one.transitions[key][m, l]), abs=2e-3)
+
+
+def test_raised_states_have_the_length_that_the_algebra_gives(lithium):
+    """|J+ x|^2 = <J^2> - M (M + 1), and states of J = M vanish."""
+    basis, vectors_nb = lithium.basis, torch.from_numpy(lithium.vectors_nb)
+    above = raised_basis(basis)
+    length_n = torch.linalg.vector_norm(raised(basis, above, vectors_nb), dim=1).numpy()
+    assert lithium.levels.twice_j_n.tolist() == [2, 6, 4]
+    assert length_n**2 == pytest.approx(lithium.levels.values["J2"] - 2, abs=1e-8)
+    assert above.dimension < basis.dimension

@@ -114,6 +114,17 @@ def test_words_of_the_user_are_text_and_not_page(seen, tmp_path):
     assert "<script" not in text and "&lt;script&gt;alert(1)" in text
 
 
+def test_words_in_files_of_others_are_text_and_not_page(copied):
+    """Names of phases and elements may be anything that a file holds."""
+    trace = copied / "eigenwerk-trace.json"
+    trace.write_text(trace.read_text().replace('"name": "bands"', '"name": "<script>alert(1)</script>"'))
+    run = copied / "vasprun.xml"
+    run.write_text(run.read_text().replace("<rc><c>Si</c>", "<rc><c>&lt;</c>"))
+    page = report(RunFolder(copied))
+    Outline(page)
+    assert "<script" not in page and "&lt;script&gt;alert(1)" in page and "<h1>&lt;2</h1>" in page
+
+
 def test_runs_of_vasp_and_other_folders_are_refused(shared_dir, tmp_path):
     with pytest.raises(InputError, match=r"vasprun.xml: of vasp 5\.2\.12.*eigenwerk plot"):
         report(RunFolder(shared_dir / "reference" / "vasp_outputs" / "li_relax"))

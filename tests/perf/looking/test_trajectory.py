@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import h5py
 import numpy as np
 import pytest
 
@@ -108,3 +109,68 @@ def test_the_file_of_a_run_is_read_and_drawn(tmp_path):
     path.write_bytes(path.read_bytes()[:700])
     with pytest.raises(InputError, match="damaged"):
         read_trajectory(path)
+
+
+def written_trajectory(path, **changes):
+    """A file of two atoms and three steps with some values changed, by their names."""
+    values = {
+        "box/edges/value": np.stack([5.0 * np.eye(3)] * 3), "position/value": np.ones((3, 2, 3)),
+        "velocity/value": np.zeros((3, 2, 3)), "position/time": 2.0 * np.arange(3), "species": np.array([14, 8]),
+        "mass": np.array([28.0, 16.0]),
+    }  # fmt: skip
+    with h5py.File(path, "w") as file:
+        for name, value in (values | changes).items():
+            if value is not None:
+                file[f"particles/atoms/{name}"] = value
+        file["particles/atoms/position/time"].attrs["unit"] = "fs"
+    return path
+
+
+NONSENSE = {
+    "no cell": ({"box/edges/value": np.zeros((3, 3, 3))}, r"thinner than 0\.5 Å"),
+    "cells of 0.1 Å": ({"box/edges/value": np.stack([0.1 * np.eye(3)] * 3)}, r"thinner than 0\.5 Å"),
+    "a thin cell": ({"box/edges/value": np.stack([np.diag([0.1, 99.0, 99.0])] * 3)}, r"thinner than 0\.5 Å"),
+    "crowded": ({"box/edges/value": np.stack([0.8 * np.eye(3)] * 3)}, r"less than 0\.5 Å³ for an atom"),
+    "nan": ({"position/value": np.full((3, 2, 3), np.nan)}, "position holds something that is no number"),
+    "far": ({"position/value": np.full((3, 2, 3), 1e9)}, "is 100000 Å away"),
+    "fast": ({"velocity/value": np.full((3, 2, 3), 1e5)}, "as fast as 1000 Å/fs"),
+    "another shape": ({"position/value": np.ones((3, 3, 3))}, r"has the shape \(3, 3, 3\).* need \(3, 2, 3\)"),
+    "no steps": ({"position/time": np.zeros(0)}, "no steps or no atoms"),
+    "no order": ({"position/time": np.array([0.0, 2.0, 1.0])}, "its times do not rise"),
+    "no element": ({"species": np.array([14, 0])}, "that of no element"),
+    "element 200": ({"species": np.array([14, 200])}, "that of no element"),
+    "no mass": ({"mass": np.array([1.0, 0.0])}, "a mass is not between"),
+    "words": ({"mass": np.array([b"a", b"b"])}, "holds no numbers"),
+    "nothing": ({"mass": None}, "particles/atoms/mass is missing"),
+}
+
+
+@pytest.mark.parametrize("name", NONSENSE)
+def test_nonsense_is_not_drawn(tmp_path, name):
+    changes, words = NONSENSE[name]
+    with pytest.raises(InputError, match=words):
+        read_trajectory(written_trajectory(tmp_path / "trajectory.h5", **changes))
+
+
+def test_positions_outside_the_file_are_not_drawn(tmp_path):
+    written_trajectory(tmp_path / "trajectory.h5", **{"position/value": None})
+    with h5py.File(tmp_path / "trajectory.h5", "r+") as file:
+        file["particles/atoms/position"].create_dataset("value", (3, 2, 3), "f8", external=[("/etc/passwd", 0, 144)])
+    with pytest.raises(InputError, match="which are not in the file"):
+        read_trajectory(tmp_path / "trajectory.h5")
+    assert len(read_trajectory(written_trajectory(tmp_path / "whole.h5")).time_t) == 3
+
+
+def test_many_atoms_cost_fewer_frames_and_too_many_are_refused(monkeypatch):
+    from eigenwerk.perf.looking import trajectory as module
+
+    random = np.random.default_rng(3)
+    found = trajectory(random.uniform(0, 9, (40, 30, 3)), 9.0 * np.eye(3), ("Ar",) * 30)
+    whole = pair_distributions(found)[1]["Ar", "Ar"]
+    monkeypatch.setattr(module, "AT_ONCE", 100)
+    np.testing.assert_allclose(pair_distributions(found)[1]["Ar", "Ar"], whole)
+    monkeypatch.setattr(module, "MOST_DISTANCES", 10**6)
+    assert np.isfinite(pair_distributions(found)[1]["Ar", "Ar"]).all()
+    monkeypatch.setattr(module, "MOST_DISTANCES", 10**3)
+    with pytest.raises(InputError, match="30 atoms in such a cell have"):
+        pair_distributions(found)

@@ -1,8 +1,6 @@
 """How `eigenwerk run` ends: pictures, summary, warnings, exit code."""
 
-import json
 import math
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from eigenwerk.cli.moving.path import path_picture, path_summary
 from eigenwerk.cli.ranks import RunOptions
 from eigenwerk.cli.running.text import summary
 from eigenwerk.cli.running.view import BAD, DOUBT, GOOD, RunView
+from eigenwerk.cli.saying import say, say_json
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.paths.report import JSON_FORMAT as PATH_FORMAT
 from eigenwerk.dft.paths.report import JSON_VERSION as PATH_VERSION
@@ -43,7 +42,7 @@ def finish(
         files = _plot(result, inputs, result.folder, view, plotter)
     _tell(result, files, result.folder, view)
     if options.as_json:
-        print(json.dumps(jsonable(result.as_dict() | {"files": _names(result, files)}), indent=1))
+        say_json(jsonable(result.as_dict() | {"files": _names(result, files)}))
     raise typer.Exit(_exit_code(result, number, options.vasp_exit_codes))
 
 
@@ -73,9 +72,9 @@ def end_if_over(path: Path, inputs: Inputs, options: RunOptions) -> None:
             f"{path}: the run with these atoms is over ({words}), and what it was asked is not what is asked now: "
             f"{', '.join(changes)}. {options.anew}, with CONTCAR as POSCAR where the atoms are to begin where they are."
         )
-    print(
+    say(
         f"Nothing is left to do: {path} is of a run that is over ({words}). {options.anew}.",
-        file=sys.stderr if options.as_json else sys.stdout,
+        err=options.as_json,
     )
     if options.as_json:
         stamp = stamp_of(path)
@@ -85,7 +84,7 @@ def end_if_over(path: Path, inputs: Inputs, options: RunOptions) -> None:
             "converged": status.get("converged", True), "interrupted": False, "status": words, "nothing_left": True,
             "files": {path.name: str(path)},
         }  # fmt: skip
-        print(json.dumps(document, indent=1))
+        say_json(document)
     raise typer.Exit(0)
 
 

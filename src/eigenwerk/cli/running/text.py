@@ -106,14 +106,20 @@ def _levels(result: RunResult) -> list[str]:
     gap = result.gap
     if result.fixed_density and result.bands is not None:  # whose gap follows
         return [f"Fermi level {result.fermi_level:.4f} eV"]
-    rows = _rows(level_rows(gap, result.fermi_level, len(result.eig_skn)))
+    rows = _rows(level_rows(gap, result.fermi_level, len(result.eig_skn), result.separate_levels))
     if gap.metal:
-        return ["Electrons: a metal", *rows]
+        return [f"Electrons: {_without_gap(result)}", *rows]
     if gap.gap is None:
         return ["Electrons: all bands are filled, so no gap is known (NBANDS)", *rows]
     smeared = abs(result.free_energy - result.energy_without_entropy) > SMEARED
     filled = "levels beside the gap partly filled by smearing" if smeared else "an insulator or semiconductor"
     return [f"Electrons: {filled}", *rows]
+
+
+def _without_gap(result: RunResult) -> str:
+    if result.separate_levels:
+        return "NUPDOWN holds electrons of one spin above empty levels of the other"
+    return "no gap, as in a metal" if result.gap.partly_filled else "a metal"
 
 
 def _rows(rows: Sequence[tuple[str, str]]) -> list[str]:

@@ -16,6 +16,7 @@ from eigenwerk.cli.moving.table import IonicTable, remarks
 from eigenwerk.cli.running.text import step_heading, step_row
 from eigenwerk.dft.paths.report import BandStep
 from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
+from eigenwerk.shown import for_terminal
 
 GOOD, BAD, DOUBT, FAINT = "bold green", "bold red", "yellow", "dim"
 
@@ -61,7 +62,7 @@ class RunView:
     def say(self, line: str, style: str = "") -> None:
         """One line, written at once; a reader that has gone away must not stop the calculation."""
         try:
-            for part in self._fitted(line):
+            for part in self._fitted(for_terminal(line)):
                 self.console.print(part, style=style or None)
             self.console.file.flush()
         except OSError:
@@ -87,7 +88,7 @@ class RunView:
     def begin(self) -> None:
         """The running line appears."""
         if not self.quiet and self.console.is_terminal:
-            columns = (SpinnerColumn("line"), TextColumn("{task.description}"), TimeElapsedColumn())
+            columns = (SpinnerColumn("line"), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
             self.moving = Progress(*columns, console=self.console, transient=True)
             self.moving.start()
             self.task = self.moving.add_task("preparing")
@@ -101,7 +102,7 @@ class RunView:
             self.steps.append(step)
             words = self.table.on_its_way(step)
         if self.moving is not None:
-            self.moving.update(self.task, description=words)
+            self.moving.update(self.task, description=for_terminal(words))
 
     def _electronic(self, step: StepRecord) -> None:
         if not self.headed:
@@ -113,7 +114,7 @@ class RunView:
     def image_step(self, step: StepRecord, image: int) -> None:
         """A step of self-consistency of an image of a path, for the line that moves."""
         if self.moving is not None and self.path is not None:
-            self.moving.update(self.task, description=self.path.on_its_way(step, image))
+            self.moving.update(self.task, description=for_terminal(self.path.on_its_way(step, image)))
 
     def band_step(self, step: BandStep) -> None:
         """A row of the table of a path."""

@@ -3,13 +3,13 @@
 Exit codes: 0 done, 2 bad input, 3 a calculation did not converge, or no setting is good enough.
 """
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eigenwerk.cli.running.ending import jsonable
+from eigenwerk.cli.saying import say_json
 from eigenwerk.cli.series.words import (
     AsJson,
     Device,
@@ -25,11 +25,11 @@ from eigenwerk.cli.series.words import (
     one_rank,
     require_options,
     reused,
+    take_folder,
     write_document,
 )
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError, InputError
-from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.perf.looking.series_plot import converge_figure
 
@@ -53,6 +53,7 @@ Target = Annotated[float, typer.Option("--tolerance", metavar="MEV", help="Error
 
 
 def converge(
+    command: typer.Context,
     folder: Folder = Path("."),
     encut: Encut = None,
     kpoints: Kpoints = None,
@@ -82,7 +83,7 @@ def converge(
     require_options(target, plot, device)
     planned = _planned(inputs, encut, kpoints, sigma, voice)
     if not dry_run:
-        ensure_writable(target)
+        take_folder(command, target, voice)
     voice(
         f"{formula(inputs.poscar.symbols)}: {inputs.kpoints.source}, ENCUT = {float(str(inputs.setting('ENCUT'))):g} eV"
     )
@@ -118,7 +119,7 @@ def converge(
         draw(lambda: converge_figure(document, formula(inputs.poscar.symbols)), plot, target / PICTURE, voice)
     voice(f"Document: {target / DOCUMENT}")
     if as_json:
-        typer.echo(json.dumps(jsonable(document), indent=1))
+        say_json(jsonable(document))
     if not all(series.complete and series.sufficient(tolerance / 1000) is not None for series in done):
         raise typer.Exit(ConvergenceError.exit_code)
 

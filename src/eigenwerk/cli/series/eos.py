@@ -3,13 +3,13 @@
 Exit codes: 0 done, 2 bad input, 3 a point did not converge, or the minimum is not between the points.
 """
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eigenwerk.cli.running.ending import jsonable
+from eigenwerk.cli.saying import say_json
 from eigenwerk.cli.series.words import (
     AsJson,
     Device,
@@ -25,11 +25,11 @@ from eigenwerk.cli.series.words import (
     one_rank,
     require_options,
     reused,
+    take_folder,
     write_document,
 )
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError
-from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.elements import formula
 from eigenwerk.perf.looking.series_plot import eos_figure, eos_title
 
@@ -44,6 +44,7 @@ Points = Annotated[int, typer.Option("--points", metavar="N", help="How many vol
 
 
 def eos(
+    command: typer.Context,
     folder: Folder = Path("."),
     reach: Range = 0.06,
     points: Points = 7,
@@ -57,8 +58,9 @@ def eos(
     """Compute energies of scaled cells and fit volume, bulk modulus and its derivative (Birch-Murnaghan, third order).
 
     All volumes have the k-points and ENCUT of the folder; atoms keep their places in the cell, whose shape is kept.
-    EDIFF is lowered to 1E-7 eV per atom if it is larger. Free energies are fitted; pressures from the stress stand
-    beside those of the curve. Writes eos.json and eos.png; the folder's own results are neither read nor touched.
+    EDIFF is lowered to 1E-7 eV per atom if it is larger. Free energies are fitted, each corrected for the plane waves
+    that its cell has more or less than the mean of its cutoff; pressures from the stress stand beside those of the
+    curve. Writes eos.json and eos.png; the folder's own results are neither read nor touched.
     After Ctrl-C the same command goes on from the points in eos.json.
 
     Exit codes: 0 done; 2 bad input; 3 a point did not converge, or the minimum is not between the points.
@@ -72,7 +74,7 @@ def eos(
 
     series = volumes(inputs, reach, points)
     if not dry_run:
-        ensure_writable(target)
+        take_folder(command, target, voice)
     voice(f"{formula(inputs.poscar.symbols)}: {_described(inputs)}")
     voice(*cost_lines([changed for _, changed in series], device))
     if stretched := vacuum_doubt(inputs):
@@ -103,7 +105,7 @@ def eos(
         draw(lambda: eos_figure(document, title), plot, target / PICTURE, voice)
     voice(f"Document: {target / DOCUMENT}")
     if as_json:
-        typer.echo(json.dumps(jsonable(document), indent=1))
+        say_json(jsonable(document))
     if not found.complete:
         raise typer.Exit(ConvergenceError.exit_code)
 
@@ -124,7 +126,7 @@ def _row(point: "Point") -> str:
 def _table(document: dict[str, Any]) -> list[str]:
     """Energies and pressures side by side."""
     points, fit, atoms = document["points"], document["birch_murnaghan"], document["atoms"]
-    known = [point["free_energy_eV"] for point in points if point["converged"]]
+    known = [point["smooth_free_energy_eV"] for point in points if point["converged"]]
     zero = fit["energy_eV"] if fit else min(known, default=0.0)
     magnet = any(point["moment_muB"] is not None for point in points)
     lines = [
@@ -135,7 +137,7 @@ def _table(document: dict[str, Any]) -> list[str]:
         if not point["converged"]:
             lines.append(f"{point['length_scale']:9.5f} {point['volume_A3'] / atoms:10.4f}  not converged")
             continue
-        energy = 1000 * (point["free_energy_eV"] - zero) / atoms
+        energy = 1000 * (point["smooth_free_energy_eV"] - zero) / atoms
         pressure = point["pressure_GPa"]
         stress = f"{'-':>15}" if pressure is None else f"{pressure - (point['pulay_pressure_GPa'] or 0.0):15.3f}"
         curve = f"{'-':>8}" if point["curve_pressure_GPa"] is None else f"{point['curve_pressure_GPa']:8.3f}"

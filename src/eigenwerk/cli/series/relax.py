@@ -4,7 +4,6 @@ Rounds in folders of their own: each is a run as `eigenwerk run` does it, and be
 Exit codes are those of `eigenwerk run`.
 """
 
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,14 +15,18 @@ import typer
 
 from eigenwerk.cli.ranks import RunOptions
 from eigenwerk.cli.run import SAVE_EVERY, Device, MaxTime, Quiet, Ranks, Transport, compute, seconds_of
+from eigenwerk.cli.saying import say
+from eigenwerk.cli.series.words import take_folder
 from eigenwerk.dft.crystal.structure import vacuum
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
+from eigenwerk.dft.inputs.motion import MOVING_CELL
 from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.series.variants import incar_with, refuse_path
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.atomic_write import ensure_writable, write_text
 from eigenwerk.io.vasp.poscar import parse_poscar, read_poscar
+from eigenwerk.io.vasp.textfile import read_text
 from eigenwerk.parallel.launch.environment import find_launch
 from eigenwerk.parallel.transports.table import REDUCTION_METHODS
 from eigenwerk.parallel.watch.coordinator import GRACE
@@ -47,6 +50,7 @@ Output = Annotated[
 
 
 def relax(
+    command: typer.Context,
     folder: Folder = Path("."),
     output: Output = None,
     ranks: Ranks = None,
@@ -59,8 +63,10 @@ def relax(
 
     What INCAR does not say about it is chosen: IBRION = 2, NSW = 150, EDIFFG = -0.01 (eV/Å), EDIFF = 1E-5, and
     ISIF = 3, or 2 where the cell has a vacuum. A run keeps the plane waves of the cell it starts in, as VASP does;
-    where the cell has changed, another round begins with those of the new one, until they fit. Each round has a
-    folder, DIR/relaxed/1 and so on; the structure at the end is DIR/relaxed/CONTCAR.
+    where the cell has changed, another round begins with those of the new one, until they fit. Cells follow their
+    stress less the Pulay stress, found from energies at two cutoffs at the start of each round (PULAY_CORRECTION), and
+    end where energies at constant ENCUT are lowest. Each round has a folder, DIR/relaxed/1 and so on; the structure at
+    the end is DIR/relaxed/CONTCAR.
 
     The same command goes on after a kill or the end of its time.
 
@@ -77,25 +83,25 @@ def relax(
     )  # fmt: skip
     options.device_request()  # whose errors come before anything is written
     texts = _round_texts(folder)
-    ensure_writable(target)
+    take_folder(command, target, say)
     for number in range(1, MOST_ROUNDS + 1):
         place = target / str(number)
         _prepare(place, texts)
         if not quiet:
-            print(f"Round {number}: {place}\n")
+            say(f"Round {number}: {place}\n")
         try:
             compute(replace(options, folder=place, began=time.monotonic()), launch)
         except typer.Exit as end:
             if end.exit_code:
                 raise
-        end_text = (place / "CONTCAR").read_text(encoding="utf-8")
+        end_text = read_text(place / "CONTCAR")
         strain = _strain(parse_poscar(texts["POSCAR"]).lattice_cv, read_poscar(place / "CONTCAR").lattice_cv)
-        shutil.copyfile(place / "CONTCAR", target / "CONTCAR")
+        write_text(target / "CONTCAR", end_text)
         if strain < SAME_CELL:
-            print(f"\nAt rest after {number} round{'s' if number > 1 else ''}: {target / 'CONTCAR'}")
+            say(f"\nAt rest after {number} round{'s' if number > 1 else ''}: {target / 'CONTCAR'}")
             return
         if not quiet:
-            print(f"\nThe cell has changed by a strain of {strain:.4f}: another round, with its plane waves.\n")
+            say(f"\nThe cell has changed by a strain of {strain:.4f}: another round, with its plane waves.\n")
         texts = texts | {"POSCAR": end_text}
     raise ConvergenceError(
         f"{target}: the cell still changes, by a strain of {strain:.4f} in the last of {MOST_ROUNDS} rounds (at rest: "
@@ -119,6 +125,8 @@ def _round_texts(folder: Path) -> dict[str, str]:
             "`eigenwerk run` does the rest."
         )
     tags = dict(SENSIBLE) | {"ISIF": "2" if _has_vacuum(inputs) else "3"}
+    if int(str(given.get("ISIF", tags["ISIF"]))) in MOVING_CELL:
+        tags["PULAY_CORRECTION"] = ".TRUE."
     missing = {name: value for name, value in tags.items() if name not in given}
     if given.get("NSW") in (0, -1):
         missing["NSW"] = SENSIBLE["NSW"]
@@ -134,10 +142,10 @@ def _has_vacuum(inputs: Inputs) -> bool:
 
 def _prepare(place: Path, texts: Mapping[str, str]) -> None:
     """The input of a round; the same that lies there already, if the round has begun."""
-    place.mkdir(parents=True, exist_ok=True)
+    ensure_writable(place, within=place.parent)
     for name, text in texts.items():
         path = place / name
-        if path.is_file() and path.read_text(encoding="utf-8") != text:
+        if path.is_file() and read_text(path) != text:
             raise InputError(
                 f"{path} is of another relaxation than the one asked for. Remove {place.parent}, or give another "
                 "folder by --output."

@@ -2,20 +2,24 @@
 
 import json
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from eigenwerk.cli.plan_text import duration
 from eigenwerk.cli.running.ending import jsonable
+from eigenwerk.cli.saying import say
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.machine import H200, Machine, processor
 from eigenwerk.dft.plan.plan import make_plan
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import refuse_file, write_text
+from eigenwerk.io.atomic_write import ensure_writable, refuse_file, write_text
+from eigenwerk.io.folder_lock import lock_folder
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import find_launch, wished_threads
 from eigenwerk.parallel.main_memory import installed_memory
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from eigenwerk.parallel.runtime import Runtime
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask a series to end; those that are ignored, under nohup, stay so."""
 
 STEPS = 12
 """Of self-consistency, for an estimate of the cost."""
@@ -46,11 +53,11 @@ class Voice:
 
     def __call__(self, *lines: str) -> None:
         for line in lines:
-            typer.echo(line, err=self.as_json)
+            say(line, err=self.as_json)
 
     def warn(self, text: str) -> None:
         """Something to look at."""
-        typer.secho(f"Warning: {text}.", err=self.as_json, fg=typer.colors.YELLOW)
+        say(f"Warning: {text}.", err=self.as_json, colour=typer.colors.YELLOW)
 
 
 @contextmanager
@@ -89,12 +96,48 @@ def write_document(path: Path, document: dict[str, Any]) -> None:
     write_text(path, json.dumps(jsonable(document), indent=1) + "\n")
 
 
+class Stopped(BaseException):
+    """A signal that asks the command to end; `exit_code` as a shell gives it.  No calculation takes it for its own."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"Stopped by {signal.Signals(number).name}.")
+        self.exit_code = 128 + number
+
+
+def take_folder(command: typer.Context, target: Path, voice: Callable[[str], None]) -> None:
+    """Until the command ends, the folder of a series is its own, and SIGTERM ends the series as Ctrl-C does.
+
+    Raises InputError if another run writes there, or if it cannot be written.
+    """
+    command.with_resource(own_folder(target, voice))
+
+
+@contextmanager
+def own_folder(target: Path, voice: Callable[[str], None]) -> Iterator[None]:
+    """The same inside."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Stopped(number)
+
+    ensure_writable(target)
+    lock = lock_folder(target)
+    before = {number: signal.signal(number, stop) for number in ENDING if signal.getsignal(number) == signal.SIG_DFL}
+    try:
+        if lock.note:
+            voice(f"Note: {lock.note}")
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        lock.release()
+
+
 @contextmanager
 def kept_when_interrupted(path: Path, finished: Callable[[Path], Sized], voice: Voice) -> Iterator[None]:
     """Ctrl-C leaves the document of the points so far, and words about it; finished: those in a document."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         if count := len(finished(path)):
             kept = "1 finished point is" if count == 1 else f"{count} finished points are"
             voice.warn(f"interrupted: {kept} kept in {path}, and the same command goes on from there")

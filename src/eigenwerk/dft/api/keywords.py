@@ -47,7 +47,7 @@ class Settings(TypedDict, total=False):
     amin: float  # Smallest value of the preconditioner
     maxmix: int  # Length of the history (VASP: -45); the sign says whether it survives an ionic step
     ispin: int  # 1 unpolarised, 2 collinear spin
-    magmom: Sequence[float] | Mapping[str, float]  # Starting moment of each atom (n*v repeats a value); it also lowe...
+    magmom: Sequence[float] | Mapping[str, float]  # Starting moment of each atom (n*v repeats a value; numbers beyon...
     nupdown: float  # Fixed difference between the numbers of up and down electrons; -1 leaves it free; electrons
     rwigs: Sequence[float] | Mapping[str, float]  # Radii of the spheres of projections (LORBIT), one for each specie...
     ldau: bool  # Switch of the +U correction
@@ -83,6 +83,7 @@ class Settings(TypedDict, total=False):
     iwavpr: int  # How orbitals and density are predicted for the next ionic step: 0 not, 1 densities with their atom...
     lattice_constraints: Sequence[bool]  # Cartesian directions that strains of the cell may have to do with, three s...
     pstress: float  # Pressure from outside on a cell that moves; kbar
+    pulay_correction: bool  # Not in VASP
     pomass: Sequence[float] | Mapping[str, float]  # Masses of the atoms, one for each species, in dynamics and vibra...
     images: int  # Images of a path between two end points, in folders 00 (the first end point), 01 .
     spring: float  # IMAGES: minus the constant of the springs between images, along the band (nudged); eV/Å²
@@ -114,7 +115,7 @@ class Settings(TypedDict, total=False):
     cell_time: float  # CELL_RESCALING: time in which the volume forgets; fs
     bulk_modulus: float  # CELL_RESCALING: an estimate, which decides how fast the volume follows; GPa
     isym: int  # -1 no symmetry, 0 only k = -k, 1 to 3 full symmetry (the three give the same result here)
-    symprec: float  # Tolerance of the search for symmetry; Å
+    symprec: float  # Tolerance of the search for symmetry; below 1E-10, where digits end, it acts as 1E-10; Å
     kspacing: float  # Without KPOINTS file: N_i = max(1, ceil(|b_i| / KSPACING)) points, |b_i| with the factor 2π; 1/Å
     kgamma: bool  # Whether the mesh of KSPACING contains Γ
     lkpoints_opt: bool  # Bands at a second list of k-points (mesh, list or path), in the converged potential of the run

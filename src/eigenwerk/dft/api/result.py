@@ -2,15 +2,16 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from eigenwerk.dft.running.account import partly_words
 from eigenwerk.dft.running.report import RunResult
 from eigenwerk.dft.scf.state import State
 from eigenwerk.dft.spectrum.band_gap import BandGap
+from eigenwerk.shown import for_page
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,11 +19,12 @@ class Result:
     """A ground state, converged or not (`converged`, `status`).
 
     Axes of arrays: atoms, then x y z; spins, k-points, bands.  `run` is the same as `eigenwerk run --json` shows it,
-    with the steps and where the time went.  A result is a start for another calculation of the same atoms:
-    dft.run(..., start=result).
+    with the steps and where the time went; remarks: notes about the input.  A result is a start for another
+    calculation of the same atoms: dft.run(..., start=result).
     """
 
     run: RunResult = field(repr=False)
+    remarks: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def converged(self) -> bool:
@@ -66,8 +68,13 @@ class Result:
 
     @property
     def fermi_level_eV(self) -> float:
-        """Fermi level; with a fixed moment the higher one."""
+        """Between filled and empty states of both spins; where nupdown leaves no such level, that of the higher one."""
         return self.run.fermi_level
+
+    @property
+    def fermi_levels_of_spins_eV(self) -> tuple[float, ...]:
+        """Fermi levels of both spins where nupdown leaves none that separates both; else empty."""
+        return self.run.separate_levels
 
     @property
     def gap(self) -> BandGap:
@@ -140,6 +147,11 @@ class Result:
         return self.run.warnings
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth knowing and no doubt: about the input, and where the run began."""
+        return (*self.remarks, *self.run.notes)
+
+    @property
     def advice(self) -> tuple[str, ...]:
         """What to try next if not converged."""
         return self.run.advice
@@ -159,6 +171,11 @@ class Result:
         """The engine's own state in hartree and bohr; None after an interruption."""
         return None if self.run.ground_state is None else self.run.ground_state.state
 
+    def _gap_words(self) -> str:
+        if self.gap.metal:
+            return f"metal{partly_words(self.gap)}"
+        return "unknown" if self.gap_eV is None else f"{self.gap_eV:.4f} eV"
+
     def _rows(self) -> list[tuple[str, str]]:
         forces = self.run.largest_force
         rows = [
@@ -166,7 +183,7 @@ class Result:
             ("free energy", f"{self.free_energy_eV:.6f} eV"),
             ("energy at zero smearing", f"{self.energy_eV:.6f} eV"),
             ("Fermi level", f"{self.fermi_level_eV:.4f} eV"),
-            ("band gap", "metal" if self.gap.metal else "unknown" if self.gap_eV is None else f"{self.gap_eV:.4f} eV"),
+            ("band gap", self._gap_words()),
         ]
         rows += [] if forces is None else [("largest force", f"{forces:.4f} eV/Å")]
         rows += [] if self.pressure_GPa is None else [("pressure", f"{self.pressure_GPa:.3f} GPa")]
@@ -182,8 +199,8 @@ class Result:
         """A table, for Jupyter; red where it is not converged."""
         colour = "" if self.converged else " style='color:#b00000'"
         rows = "".join(
-            f"<tr{colour if name == 'status' else ''}><th style='text-align:left'>{escape(name)}</th>"
-            f"<td style='text-align:left'>{escape(text)}</td></tr>"
+            f"<tr{colour if name == 'status' else ''}><th style='text-align:left'>{for_page(name)}</th>"
+            f"<td style='text-align:left'>{for_page(text)}</td></tr>"
             for name, text in self._rows()
         )
-        return f"<table><caption>{escape(self.formula)}</caption>{rows}</table>"
+        return f"<table><caption>{for_page(self.formula)}</caption>{rows}</table>"

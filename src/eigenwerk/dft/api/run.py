@@ -26,7 +26,7 @@ from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.running.run import run_inputs
 from eigenwerk.dft.scf.state import State
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import ensure_writable
+from eigenwerk.io.atomic_write import ensure_writable, write_text
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import find_launch, wished_threads
@@ -62,11 +62,12 @@ def run(
 ) -> Result:
     """Compute the ground state of a structure.
 
-    structure: ASE Atoms, a pymatgen Structure, or the path of a POSCAR; starting moments that it brings are used.
+    structure: ASE Atoms, a pymatgen Structure, or the path of a POSCAR; starting moments that it brings are used, and
+    where atoms move its constraints, velocities and masses; a constraint that cannot be kept is an error.
     settings: the tags of INCAR as keywords in lower case, with the same meanings, units and defaults
     (docs/formats/incar.md); mappings by element for tags with a value for each species: setups={"Fe": "v1"}.
-    magmom without ispin means ispin=2.  kpts: a mesh (4, 4, 4), centred at Gamma unless gamma=False; or points; or the
-    text of a KPOINTS file; or leave it out for kspacing.  bands: a path, "auto" or "G X L".
+    magmom or nupdown without ispin means ispin=2.  kpts: a mesh (4, 4, 4), centred at Gamma unless gamma=False; or
+    points; or the text of a KPOINTS file; or leave it out for kspacing.  bands: a path, "auto" or "G X L".
     folder: where all files of `eigenwerk run` go, and INCAR, POSCAR and KPOINTS; without it nothing is written.
     start: a result for the same atoms to go on from.  device: auto, cpu, cuda or cuda:0; threads: of the processor.
     on_step: called after each step of self-consistency.
@@ -106,17 +107,17 @@ def solve(
             "has one. Start the script once, or write a folder (folder=...) and compute it by `eigenwerk run`."
         )
     check_arguments(bands, folder, start, device, threads, on_step)
-    poscar, moments, charge = structure_given(structure)
+    given = structure_given(structure)
     if folder is None:
         settings = {**IN_MEMORY, **settings}
     place = Path(".") if folder is None else Path(folder)
     if folder is not None:
         ensure_writable(place)
-    inputs = inputs_of(poscar, moments, charge, settings, kpts, gamma, bands, place)
+    inputs = inputs_of(given, settings, kpts, gamma, bands, place)
     inputs.raise_on_errors()
     if folder is not None:
         for name, text in inputs.texts.text.items():
-            (place / name).write_text(text, encoding="utf-8")
+            write_text(place / name, text)
     with init_ranks(launch, lambda: StartRequest(DeviceRequest(device))) as team:
         found = run_inputs(
             inputs, in_memory=folder is None, on_step=on_step, threads=threads or _threads(inputs),
@@ -125,7 +126,8 @@ def solve(
     advice = found.advice
     if folder is None:
         advice = tuple(text.replace(FROM_FILE, FROM_RESULT) for text in advice)
-    return Result(replace(found, folder=place, advice=advice))
+    remarks = tuple(str(problem) for problem in inputs.problems if problem.severity == "note")
+    return Result(replace(found, folder=place, advice=advice), remarks)
 
 
 def _threads(inputs: Inputs) -> int:

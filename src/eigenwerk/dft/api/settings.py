@@ -4,13 +4,15 @@ So a keyword means what its tag means, is judged by the same row of the table, a
 as a folder.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from eigenwerk.dft.api.constraints import PLACE, held_problems
+from eigenwerk.dft.api.structures import GivenStructure
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.settings import Setting
 from eigenwerk.dft.inputs.texts import InputTexts
@@ -26,14 +28,16 @@ ENDS_A_VALUE = "#!;\n\r\\"
 SINGLE = ("int", "float", "bool", "str", "word", "bool|word", "functional")
 """Kinds of tags with one value."""
 
-PLACES = {"POSCAR": "structure", "KPOINTS": "kpts", "KPOINTS_OPT": "kpts"}
+PLACES = {"POSCAR": PLACE, "KPOINTS": "kpts", "KPOINTS_OPT": "kpts"}
 """What files are called where there are none."""
 
 
+CHARGED = 1e-3
+"""Electrons; charges of atoms that come from tables or analyses do not sum to zero exactly."""
+
+
 def inputs_of(
-    poscar: Poscar,
-    moments: Iterable[float] | None,
-    charge: float,
+    structure: GivenStructure,
     settings: Mapping[str, Any],
     kpts: Any = None,
     gamma: bool = True,
@@ -42,16 +46,21 @@ def inputs_of(
 ) -> Inputs:
     """The same `Inputs` that a folder would give; problems in them name keywords.
 
-    moments: of the structure, used unless MAGMOM or ISPIN = 1 is given; charge: that the structure brings; folder:
-    where earlier results may lie.  Raises InputError for values that cannot be written as a tag.
+    structure: its moments are used unless MAGMOM or ISPIN = 1 is given, its masses where atoms move, unless POMASS is
+    given; folder: where earlier results may lie.  Raises InputError for values that cannot be written as a tag.
     """
+    poscar = structure.poscar
     given = {name.lower(): value for name, value in settings.items() if value is not None}
-    if moments is not None and "magmom" not in given and given.get("ispin", 2) == 2:
-        given["magmom"] = list(moments)
-    if "magmom" in given:
+    if structure.moments is not None and "magmom" not in given and given.get("ispin", 2) == 2:
+        given["magmom"] = list(structure.moments)
+    if "magmom" in given or _fixes_moment(given.get("nupdown")):
         given.setdefault("ispin", 2)
-    if abs(charge) > 1e-8 and "nelect" not in given:
-        raise InputError(f"the structure has a charge of {charge:g}. Say by nelect how many electrons, or remove it.")
+    if structure.mass_a is not None and "pomass" not in given and "nsw" in given:
+        poscar, given["pomass"] = _by_mass(poscar, structure.mass_a)
+    if abs(structure.charge) > CHARGED and "nelect" not in given:
+        raise InputError(
+            f"the structure has a charge of {structure.charge:g}. Say by nelect how many electrons, or remove it."
+        )
     texts = {"INCAR": "".join(f"{name.upper()} = {_statement(name, value, poscar)}\n" for name, value in given.items())}
     texts["POSCAR"] = format_poscar(poscar)
     if kpts is not None:
@@ -60,10 +69,30 @@ def inputs_of(
         texts["KPOINTS"] = kpoints_text(kpts, gamma)
     inputs = read_inputs(folder, texts=InputTexts(texts, {}), bands=bands)
     names = list(given)
+    problems = [_renamed(problem, names) for problem in inputs.problems]
+    problems += [*structure.problems, *held_problems(structure.poscar.selective_ac, structure.held, inputs.incar)]
     return replace(
-        inputs, problems=tuple(_renamed(problem, names) for problem in inputs.problems),
+        inputs, problems=tuple(problems),
         settings=tuple(_with_keyword(setting) for setting in inputs.settings),
     )  # fmt: skip
+
+
+def _fixes_moment(nupdown: Any) -> bool:
+    """Whether a value of NUPDOWN asks for two channels; what is no number is judged by its row of the table."""
+    return isinstance(nupdown, int | float | np.integer | np.floating) and float(nupdown) >= 0
+
+
+def _by_mass(poscar: Poscar, mass_a: np.ndarray) -> tuple[Poscar, list[float]]:
+    """The same atoms in runs of one element and one mass, and the mass of each run: POMASS counts species."""
+    runs: list[tuple[str, int]] = []
+    masses: list[float] = []
+    for symbol, mass in zip(poscar.symbols, mass_a.tolist(), strict=True):
+        if runs and (runs[-1][0], masses[-1]) == (symbol, mass):
+            runs[-1] = (symbol, runs[-1][1] + 1)
+        else:
+            runs.append((symbol, 1))
+            masses.append(mass)
+    return replace(poscar, species_runs=tuple(runs)), masses
 
 
 def _statement(name: str, value: Any, poscar: Poscar) -> str:

@@ -6,7 +6,7 @@ exchange-correlation energy and the electrostatics of the compensation charges.
 
 from dataclasses import dataclass
 from itertools import product
-from math import ceil, sqrt
+from math import ceil, log, sqrt
 
 import numpy as np
 
@@ -147,3 +147,17 @@ def sphere(structure: Structure, radius: float, centre_c: np.ndarray, half: bool
     # rounding makes equal lengths differ in the last bits: sort by rounded length; what is equal stays sorted by index
     order = np.argsort(np.round(norm2_ijk[inside_ijk], 9), kind="stable")
     return np.asarray(np.argwhere(inside_ijk)[order] + low_c)
+
+
+def wave_excess(structure: Structure, point_kc: np.ndarray, weight_k: np.ndarray, cutoff: float) -> float:
+    """ln(N / N̄): by how much there are more waves for a k-point than spheres of this cutoff hold in the mean.
+
+    N̄ = Ω (2 E_cut)^(3/2) / 6π².  In small cells N jumps when the cell or the cutoff changes a little, and energies with
+    it; they are smooth functions of N.  weight_k: (k,), sum 1.
+    """
+    radius = sphere_radius(cutoff)
+    count = sum(
+        weight * len(sphere(structure, radius, point_c))
+        for point_c, weight in zip(point_kc, weight_k, strict=True) if weight
+    )  # fmt: skip
+    return log(count / (structure.volume * radius**3 / (6 * np.pi**2)))

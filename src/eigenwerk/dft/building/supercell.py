@@ -13,6 +13,9 @@ from eigenwerk.io.vasp.poscar import Poscar
 MOST_ATOMS = 100_000
 """A larger structure is taken for a mistake."""
 
+LARGEST_ENTRY = 10_000
+"""Of a matrix: products of three are exact."""
+
 
 def supercell(poscar: Poscar, matrix_cc: np.ndarray) -> Poscar:
     """The crystal in the cell A' = M A.
@@ -43,13 +46,28 @@ def lattice_points_in(matrix_cc: np.ndarray) -> np.ndarray:
 
     n M^-1 = n adj(M) / det M, and adj(M) is a matrix of integers.
     """
-    determinant = round(np.linalg.det(matrix_cc))
-    adjugate_cc = np.rint(np.linalg.inv(matrix_cc) * determinant).astype(np.int64)
-    corner_xc = np.array(list(np.ndindex(2, 2, 2))) @ matrix_cc
-    low_c, high_c = corner_xc.min(axis=0), corner_xc.max(axis=0)
-    candidate_xc = np.array(list(np.ndindex(*(high_c - low_c + 1)))) + low_c
-    numerator_xc = candidate_xc @ adjugate_cc * np.sign(determinant)
-    return candidate_xc[((numerator_xc >= 0) & (numerator_xc < abs(determinant))).all(axis=1)]
+    matrix_cc = np.asarray(matrix_cc, dtype=np.int64)
+    adjugate_cc = np.stack([np.cross(matrix_cc[c - 2], matrix_cc[c - 1]) for c in range(3)], axis=1)
+    determinant = int(matrix_cc[0] @ adjugate_cc[:, 0])
+    # one point of each coset of the new lattice in the old one, moved into the new cell
+    point_xc = np.array(list(np.ndindex(*np.diag(_triangle(matrix_cc)))), dtype=np.int64)
+    cell_xc = np.floor_divide(point_xc @ adjugate_cc * np.sign(determinant), abs(determinant))
+    point_xc = point_xc - cell_xc @ matrix_cc
+    return point_xc[np.lexsort(point_xc.T[::-1])]
+
+
+def _triangle(matrix_cc: np.ndarray) -> np.ndarray:
+    """Rows that span the same lattice, zero below a diagonal that is positive: the Hermite normal form, by Euclid."""
+    rows_cc = np.array(matrix_cc, dtype=object)
+    for c in range(3):
+        for row in range(c + 1, 3):
+            while rows_cc[row, c]:
+                rows_cc[c] -= rows_cc[c, c] // rows_cc[row, c] * rows_cc[row]
+                rows_cc[[c, row]] = rows_cc[[row, c]]
+        rows_cc[c] *= -1 if rows_cc[c, c] < 0 else 1
+        for row in range(c):
+            rows_cc[row] -= rows_cc[row, c] // rows_cc[c, c] * rows_cc[c]
+    return rows_cc.astype(np.int64)
 
 
 def wrapped(scaled_xc: np.ndarray) -> np.ndarray:
@@ -69,7 +87,9 @@ def _checked(matrix_cc: np.ndarray, atoms: int) -> np.ndarray:
     integer_cc = np.rint(given_cc).astype(np.int64)
     if given_cc.shape != (3, 3) or np.abs(given_cc - integer_cc).max() > 0.0:
         raise InputError(f"The supercell matrix {given_cc.tolist()} must be 3 x 3 whole numbers.")
-    cells = abs(round(np.linalg.det(integer_cc)))
+    if np.abs(integer_cc).max() > LARGEST_ENTRY:
+        raise InputError(f"The supercell matrix {integer_cc.tolist()} has entries above {LARGEST_ENTRY}.")
+    cells = abs(int(integer_cc[0] @ np.cross(integer_cc[1], integer_cc[2])))
     if cells == 0:
         raise InputError(f"The supercell matrix {integer_cc.tolist()} has determinant 0: the new cell has no volume.")
     if cells * atoms > MOST_ATOMS:

@@ -76,5 +76,7 @@ class Downsampling:
         axes = [np.arange(size) / size for size in mesh]
         difference_xc = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
         kept_x = self.kept(difference_xc, mesh)
-        turned = (self.kept(difference_xc @ matrix_cc.T, mesh) for matrix_cc in kpoints.symmetry.reciprocal_occ)
+        of_mesh = slice(None) if kpoints.kept_o is None else kpoints.kept_o
+        matrix_occ = kpoints.symmetry.reciprocal_occ[of_mesh]
+        turned = (self.kept(difference_xc @ matrix_cc.T, mesh) for matrix_cc in matrix_occ)
         return all(np.array_equal(kept_x, other_x) for other_x in turned)

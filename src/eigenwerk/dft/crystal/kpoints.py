@@ -1,7 +1,8 @@
 """Meshes of k-points and their reduction by symmetry.
 
 Points are fractional, k_v = sum_c k_c b_cv.  Meshes are ordered with the first axis fastest, 0 before the negative
-half, and the irreducible point of a star is its first point in that order.  Equations: docs/equations/symmetry.md.
+half, and the irreducible point of a star is its first point in that order.  A mesh is reduced by those operations that
+map it onto itself; densities are averaged over all of the crystal.  Equations: docs/equations/symmetry.md.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import numpy as np
 
 from eigenwerk.dft.crystal.lattice_points import image_indices, integer_points
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.crystal.symmetry import Symmetry, keep_points
+from eigenwerk.dft.crystal.symmetry import Symmetry, keeps_points, subgroup
 from eigenwerk.dft.crystal.tetrahedra import FEWEST_POINTS, Tetrahedra, row_echelon, tetrahedra_of_mesh
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
@@ -23,7 +24,7 @@ NO_SHIFT: Shift = (0.0, 0.0, 0.0)
 SAME_POINT = 1e-9
 """Largest distance of 2k from integers that counts as zero."""
 
-MOST_POINTS = 1_000_000
+MOST_POINTS = 250_000
 """A larger mesh is taken for a mistake in the input."""
 
 
@@ -34,7 +35,8 @@ class KPoints:
     point_kc: (k, 3) fractional, irreducible.  weight_k: (k,), sum 1; for both spins alike.
     mesh, shift: numbers of a regular mesh (the shift in steps of the mesh), None and zeros for a list.
     full_count: points before the reduction.  source: where the points come from, in words.
-    symmetry: the operations under which the set of points is closed, the ones to symmetrise with.
+    symmetry: the operations of the crystal, the ones to symmetrise with, whatever the points are.
+    kept_o: (o,) of bool, which of them map a mesh onto itself; None for a list.
     irreducible_of_full: (full,) index into point_kc of each full point; None for a list.
     operation_of_full, reversed_of_full: (full,) the operation o (and whether k -> -k follows) that makes the full point
     from its irreducible one, k_full = +-W_o^-T k up to a reciprocal lattice vector; None for a list.
@@ -58,6 +60,33 @@ class KPoints:
     line_k: np.ndarray | None = None
     cells_cc: np.ndarray | None = None
     tetrahedra: Tetrahedra | None = None
+    kept_o: np.ndarray | None = None
+
+    @property
+    def kept_operations(self) -> int:
+        """How many of the operations map the mesh onto itself; of a list, all."""
+        return self.symmetry.order if self.kept_o is None else int(self.kept_o.sum())
+
+    @property
+    def has_crystal_symmetry(self) -> bool:
+        """Whether all operations map the mesh onto itself, or it is a list, which stands for stars of points."""
+        return self.kept_operations == self.symmetry.order
+
+    @property
+    def full_kc(self) -> np.ndarray:
+        """All points of a mesh in their order, made of the irreducible ones; of a list, these."""
+        if self.irreducible_of_full is None or self.operation_of_full is None or self.reversed_of_full is None:
+            return self.point_kc
+        matrix_kcc = self.symmetry.reciprocal_occ[self.operation_of_full]
+        made_kc = np.einsum("kcd,kd->kc", matrix_kcc, self.point_kc[self.irreducible_of_full])
+        return wrapped(np.where(self.reversed_of_full[:, None], -made_kc, made_kc))
+
+    def of_kept_operations(self) -> "KPoints":
+        """The same mesh in a crystal that has its operations alone."""
+        if self.kept_o is None or self.has_crystal_symmetry:
+            return self
+        made = reduce_mesh(self.full_kc, subgroup(self.symmetry, self.kept_o), self.mesh, self.shift, self.source)
+        return replace(made, cells_cc=self.cells_cc, tetrahedra=self.tetrahedra)
 
     @property
     def samples_zone(self) -> bool:
@@ -125,7 +154,7 @@ def generated_mesh(generator_cc: np.ndarray, shift: Shift = NO_SHIFT) -> np.ndar
     _check_mesh(_as_triple(size_c), shift)
     third, second, first = np.meshgrid(*(np.arange(size) for size in size_c[::-1]), indexing="ij")
     step_kc = np.stack([first, second, third], axis=-1).reshape(-1, 3)
-    return _wrapped((step_kc + np.asarray(shift)) @ np.linalg.inv(integer_cc))
+    return wrapped((step_kc + np.asarray(shift)) @ np.linalg.inv(integer_cc))
 
 
 def mesh_from_spacing(structure: Structure, spacing_per_angstrom: float) -> Mesh:
@@ -175,8 +204,9 @@ def reduce_mesh(
 ) -> KPoints:
     """The irreducible points of a full set of equally weighted points, in integer arithmetic.
 
-    Operations (alone or with k -> -k) that do not map the set onto itself are left out first and a note says so.  The
-    stars of the remaining group give the weights, w = (points in the star) / (all points).
+    Operations (alone or with k -> -k) that do not map the set onto itself make no stars (`KPoints.kept_o`): each of
+    them would find other points, whose energies are in no sum.  The stars of the remaining group give the weights,
+    w = (points in the star) / (all points).
 
     point_kc: (k, 3) fractional, all different modulo 1.  Raises InputError for equal points.
     """
@@ -184,26 +214,44 @@ def reduce_mesh(
     integer_kc, denominator = integer_points(point_kc)
     if len(np.unique(integer_kc, axis=0)) < len(integer_kc):
         raise InputError("The list of k-points holds a point twice (up to a reciprocal lattice vector). Remove one.")
-    symmetry = keep_points(symmetry, point_kc)
-    matrix_xcc, operation_x, reversed_x = _star_matrices(symmetry)
-    image_xk = image_indices(integer_kc, denominator, matrix_xcc)
-    closed_x = (image_xk >= 0).all(axis=1)
-    image_xk, operation_x, reversed_x = image_xk[closed_x], operation_x[closed_x], reversed_x[closed_x]
-    first_k = image_xk.min(axis=0)
-    irreducible, map_k, count_k = np.unique(first_k, return_inverse=True, return_counts=True)
-    maker_k = np.argmax(image_xk[:, first_k] == np.arange(len(point_kc)), axis=0)
+    kept_o = keeps_points(symmetry, point_kc)
+    orbits = orbits_of(integer_kc, denominator, subgroup(symmetry, kept_o))
     return KPoints(
-        point_kc=point_kc[irreducible],
-        weight_k=count_k / len(point_kc),
+        point_kc=point_kc[orbits.first],
+        weight_k=np.bincount(orbits.orbit_k) / len(point_kc),
         mesh=mesh,
         shift=shift,
         full_count=len(point_kc),
-        irreducible_of_full=map_k.reshape(-1),
+        irreducible_of_full=orbits.orbit_k,
         source=source,
         symmetry=symmetry,
-        operation_of_full=operation_x[maker_k],
-        reversed_of_full=reversed_x[maker_k],
+        operation_of_full=np.flatnonzero(kept_o)[orbits.operation_k],
+        reversed_of_full=orbits.reversed_k,
+        kept_o=kept_o,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Orbits:
+    """How operations part a set of points: first, the first point of each orbit; orbit_k, which orbit each point is in;
+    operation_k, reversed_k: the operation (and whether k -> -k follows) that makes it of the first one."""
+
+    first: np.ndarray
+    orbit_k: np.ndarray
+    operation_k: np.ndarray
+    reversed_k: np.ndarray
+
+
+def orbits_of(integer_kc: np.ndarray, denominator: int, symmetry: Symmetry) -> Orbits:
+    """The orbits of different points (`integer_points`) under a group that maps the set onto itself."""
+    matrix_xcc, operation_x, reversed_x = star_matrices(symmetry)
+    image_xk = image_indices(integer_kc, denominator, matrix_xcc)
+    closed_x = (image_xk >= 0).all(axis=1)  # an operation may need k -> -k
+    image_xk, operation_x, reversed_x = image_xk[closed_x], operation_x[closed_x], reversed_x[closed_x]
+    first_k = image_xk.min(axis=0)
+    irreducible, orbit_k = np.unique(first_k, return_inverse=True)
+    maker_k = np.argmax(image_xk[:, first_k] == np.arange(len(integer_kc)), axis=0)
+    return Orbits(irreducible, orbit_k.reshape(-1), operation_x[maker_k], reversed_x[maker_k])
 
 
 def explicit(point_kc: np.ndarray, weight_k: np.ndarray, symmetry: Symmetry, source: str = "explicit list") -> KPoints:
@@ -238,15 +286,15 @@ def _axis(count: int, shift: float, gamma_centred: bool) -> np.ndarray:
     """One axis of a mesh: (n + offset) / N with 0 <= offset < 1, wrapped to (-1/2, 1/2]."""
     offset = shift + (0.0 if gamma_centred else 0.5 * (1 - count))
     offset -= np.floor(offset + 1e-12)
-    return _wrapped((np.arange(count) + max(offset, 0.0)) / count)
+    return wrapped((np.arange(count) + max(offset, 0.0)) / count)
 
 
-def _wrapped(point_kc: np.ndarray) -> np.ndarray:
+def wrapped(point_kc: np.ndarray) -> np.ndarray:
     """Coordinates moved into (-1/2, 1/2]."""
     return point_kc - np.ceil(point_kc - 0.5 - 1e-12)
 
 
-def _star_matrices(symmetry: Symmetry) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def star_matrices(symmetry: Symmetry) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The different matrices +-W^-T (identity first, plus before minus), their operations, and the minus flags."""
     unique_xcc, first_x = np.unique(symmetry.reciprocal_occ, axis=0, return_index=True)
     order = np.argsort(first_x)

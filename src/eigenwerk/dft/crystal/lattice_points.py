@@ -17,6 +17,13 @@ COARSE_DENOMINATOR = 720720 * 10**4
 """For coordinates that are no such fractions: a fine grid that holds all fractions up to 1/16 exactly."""
 
 
+MOST_VALUES = 10 * LARGEST_DENOMINATOR
+"""More different coordinates than this have no small common denominator, and finding that out takes minutes."""
+
+LARGEST_TABLE = 1 << 23
+"""Places of a table of points, or of values along an axis."""
+
+
 def integer_points(point_kc: np.ndarray) -> tuple[np.ndarray, int]:
     """Fractional k-points as integers n_kc in 0 ... Q-1 and the common denominator Q, k = n / Q modulo 1.
 
@@ -25,6 +32,9 @@ def integer_points(point_kc: np.ndarray) -> tuple[np.ndarray, int]:
     """
     wrapped_kc = point_kc - np.round(point_kc)
     value_x, inverse_x = np.unique(wrapped_kc, return_inverse=True)
+    if len(value_x) > MOST_VALUES:
+        integer_x = np.rint(value_x * COARSE_DENOMINATOR).astype(np.int64)
+        return integer_x[inverse_x].reshape(point_kc.shape) % COARSE_DENOMINATOR, COARSE_DENOMINATOR
     fractions = [_odd_fraction(float(value)) for value in value_x]
     error = max(abs(float(fraction) - value) for fraction, value in zip(fractions, value_x, strict=True))
     denominator = lcm(*(fraction.denominator for fraction in fractions))
@@ -46,6 +56,8 @@ def image_indices(integer_kc: np.ndarray, denominator: int, matrix_xcc: np.ndarr
     integer_kc: (k, 3) from `integer_points`.  matrix_xcc: (x, 3, 3) integers acting on columns.  Returns (x, k) int64.
     """
     axis_values = [np.unique(integer_kc[:, c]) for c in range(3)]
+    if denominator <= LARGEST_TABLE and np.prod([len(values) for values in axis_values]) <= LARGEST_TABLE:
+        return _images_by_table(integer_kc, denominator, matrix_xcc, axis_values)
     key_k = _keys(integer_kc, axis_values)
     order_k = np.argsort(key_k)
     sorted_k = key_k[order_k]
@@ -55,6 +67,29 @@ def image_indices(integer_kc: np.ndarray, denominator: int, matrix_xcc: np.ndarr
         place_k = np.minimum(np.searchsorted(sorted_k, image_k), len(sorted_k) - 1)
         index_xk[x] = np.where(sorted_k[place_k] == image_k, order_k[place_k], -1)
     return index_xk
+
+
+def _images_by_table(
+    integer_kc: np.ndarray, denominator: int, matrix_xcc: np.ndarray, axis_values: list[np.ndarray]
+) -> np.ndarray:
+    """The same for the points of meshes, ten times faster: places along each axis, and points, are looked up."""
+    tables = []
+    for values in axis_values:
+        table_n = np.full(denominator, -1, dtype=np.int32)
+        table_n[values] = np.arange(len(values))
+        tables.append(table_n)
+    lengths = [len(values) for values in axis_values]
+    point_n = np.full(int(np.prod(lengths)) + 1, -1, dtype=np.int64)  # the last for points beside all values
+    point_n[_table_keys(integer_kc, tables, lengths)] = np.arange(len(integer_kc))
+    images = ((integer_kc @ matrix_cc.T) % denominator for matrix_cc in np.asarray(matrix_xcc, dtype=np.int64))
+    return np.array([point_n[_table_keys(image_kc, tables, lengths)] for image_kc in images], dtype=np.int64)
+
+
+def _table_keys(integer_kc: np.ndarray, tables: list[np.ndarray], lengths: list[int]) -> np.ndarray:
+    """As `_keys`; the last place of the table of points for those that occur nowhere."""
+    place_kc = np.stack([table_n[integer_kc[:, c]] for c, table_n in enumerate(tables)], axis=1).astype(np.int64)
+    key_k = (place_kc[:, 0] * lengths[1] + place_kc[:, 1]) * lengths[2] + place_kc[:, 2]
+    return np.where((place_kc >= 0).all(axis=1), key_k, lengths[0] * lengths[1] * lengths[2])
 
 
 def _odd_fraction(value: float) -> Fraction:

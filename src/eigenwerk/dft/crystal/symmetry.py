@@ -135,15 +135,16 @@ def _those(symmetry: Symmetry, keep_o: np.ndarray, why: str) -> Symmetry:
     return subgroup(symmetry, keep_o, f"{dropped} {why}") if dropped else symmetry
 
 
-def keep_points(symmetry: Symmetry, point_kc: np.ndarray) -> Symmetry:
-    """The subgroup that maps a set of different k-points onto itself, alone or combined with k -> -k."""
+def keeps_points(symmetry: Symmetry, point_kc: np.ndarray) -> np.ndarray:
+    """Which operations map a set of different k-points onto itself, alone or combined with k -> -k; (o,) of bool.
+
+    They are a group, the stabiliser of the set."""
     integer_kc, denominator = integer_points(np.asarray(point_kc, dtype=np.float64))
     matrix_xcc, class_o = np.unique(symmetry.reciprocal_occ, axis=0, return_inverse=True)
     signs = (1, -1) if symmetry.time_reversal else (1,)
     closed_sx = [(image_indices(integer_kc, denominator, sign * matrix_xcc) >= 0).all(axis=1) for sign in signs]
-    keep_o = np.any(closed_sx, axis=0)[class_o.reshape(-1)]
-    why = f"of {symmetry.order} operations are not used: they do not map the k-point mesh onto itself."
-    return _those(symmetry, keep_o, why)
+    kept_o: np.ndarray = np.any(closed_sx, axis=0)[class_o.reshape(-1)]
+    return kept_o
 
 
 def without_spin_flips(symmetry: Symmetry) -> Symmetry:

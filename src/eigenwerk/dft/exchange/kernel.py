@@ -69,6 +69,11 @@ class ExchangeKernel:
     crystal_cv: np.ndarray | None = None
     whole_cv: np.ndarray | None = None
 
+    @property
+    def any_wave(self) -> bool:
+        """Whether it is the same at all wave vectors, and not made for the differences of the points of one mesh."""
+        return self.crystal_cv is None
+
     def of_waves(self, wave_xc: np.ndarray, norm2_x: torch.Tensor) -> torch.Tensor:
         """v of wave vectors q, fractional, and their |q|²."""
         value_x = self(norm2_x)
@@ -308,8 +313,8 @@ def kernel_for(
 
 def cells_of(kpoints: KPoints) -> np.ndarray:
     """Integers that make of the cell the one in which Bloch waves of the mesh are periodic, (3, 3)."""
-    if kpoints.cells_cc is not None:
-        return kpoints.cells_cc
+    if kpoints.cells_cc is not None:  # its inverse has the steps of the mesh as rows: columns are lattice vectors
+        return kpoints.cells_cc.T
     if len(kpoints.point_kc) == 1 and not kpoints.point_kc.any():
         return np.eye(3, dtype=np.int64)
     raise InputError(

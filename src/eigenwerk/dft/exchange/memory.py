@@ -12,7 +12,8 @@ class ExchangeMemory:
     """Where exact exchange stands in a run.
 
     rows: of the operator in use, None while the functional is still the semilocal one; energy: E_x[γ₀], hartree;
-    applications: how often orbitals were given; excess: what each operator has changed, hartree.  kept, inputs,
+    applications: how often orbitals were given; excess: what each operator has changed, hartree; expected: the same of
+    the one in use, known where it was measured.  kept, inputs,
     overlap_jj: the operators of earlier orbitals (extrapolation.py); share_j: how the one in use was made of them, None
     if they are forgotten.  doubled: whether pairs have changed to double precision.
     """
@@ -21,6 +22,7 @@ class ExchangeMemory:
     energy: float = 0.0
     applications: int = 0
     excess: tuple[float, ...] = ()
+    expected: float | None = None
     kept: tuple[LowRank, ...] = ()
     inputs: tuple[np.ndarray | None, ...] = ()
     overlap_jj: np.ndarray | None = None

@@ -191,11 +191,11 @@ class Stars:
     shift_c: of the grid against the origin of the cell, fractional, which the phases hold.
     """
 
-    def __init__(self, atoms: PawAtoms, grid: PairGrid):
-        """grid: on which the orbitals are wanted."""
+    def __init__(self, atoms: PawAtoms, grid: PairGrid, any_wave: bool = True):
+        """grid: on which the orbitals are wanted; any_wave: of the interaction, see `mesh_points`."""
         self.atoms, self.basis, self.shift_c = atoms, atoms.basis, grid.shift_c
         basis, kpoints = atoms.basis, atoms.basis.kpoints
-        self.mesh = mesh_points(kpoints)
+        self.mesh = mesh_points(kpoints, any_wave)
         self.grid, self.points = FilledGrid(grid.size_c), grid.points
         # orbitals of Gamma alone are real on the grid
         self.real = basis.form.real_in_space and len(self.mesh) == 1 and not kpoints.point_kc.any()

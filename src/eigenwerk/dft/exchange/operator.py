@@ -69,7 +69,8 @@ class ExchangeOperator:
         self.occupied, self.atoms, self.downsampling = occupied, atoms or occupied, downsampling
         self.basis, self.kernel, self.fraction = self.atoms.basis, kernel, fraction
         self.grid = (grid or PairGrid.of(occupied.basis, "Normal")).at(self.basis)
-        self.stars, self.pairs = Stars(occupied, self.grid), PairExchange(self.atoms, kernel, self.grid, single)
+        self.stars = Stars(occupied, self.grid, kernel.any_wave and downsampling is None)
+        self.pairs = PairExchange(self.atoms, kernel, self.grid, single)
 
     @cached_property
     def sphere_map(self) -> SphereMap:

@@ -2,11 +2,16 @@
 
 The density becomes self-consistent for an operator V_x[γ₀] that stays; then the operator is made anew of the orbitals
 found, until E_x of the orbitals and the tangent at γ₀ (exact_exchange.py), by which their energy was counted, are the
-same within the energy tolerance.  Their difference is of second order in γ - γ₀ and never positive: it bounds what is
-missing to self-consistency.  Where it is positive or no longer falls, and tiny beside E_x, it is rounding of pairs in
-single precision.  What is still missing then is as much less as each change is less than the one before; where that is
-too much, pairs are in double precision from there on.  Forces, whose error is of first order, may ask for one
-more operator.  A run without orbitals begins with those of the semilocal functional.
+same within the energy tolerance.  Their difference, the change of an operator, is of second order in γ - γ₀ and never
+positive.  A new operator costs an application to all bands and tells the change of the one before; the change of an
+operator that is expected to be the last is found with the forces, which take E_x of the orbitals anyway (`measure`).
+No run ends with another one: where the change is too large after all, the next operator is made.  In the end the energy
+is that with E_x of the orbitals themselves, below the tangent and above the minimum.  Forces, whose error is of first
+order, may ask for one more operator.  A run without orbitals begins with those of the semilocal functional.
+
+Pairs in single precision leave a change uncertain (`ExactExchange.noise`).  Where more is asked for, pairs are in
+double precision from that operator on whose change would drown, or from a change on that is positive or no longer
+falls.
 
 Moments that this does not keep (nickel oxide with parallel moments is one of many) exact exchange may keep, but never
 finds again from orbitals without any.  Where they have died, fields hold those of atoms with open shells until there is
@@ -20,6 +25,8 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from eigenwerk.dft.energies import Energies
+from eigenwerk.dft.exchange.exact_exchange import NAME as EXCHANGE
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.memory import ExchangeMemory
 from eigenwerk.dft.terms.builder import PotentialBuilder
@@ -39,14 +46,18 @@ LEAST_SHARE = 0.03
 """The smallest one, in units of the tolerance asked for: noise of the density misleads what is made of several
 operators."""
 
-ROUNDING = 1e-6
-"""Changes below this share of E_x may be rounding of single precision (seen: 3e-8 in MgO)."""
+MOST_NOISE = 10.0
+"""Changes below this, in units of the noise, may be rounding of single precision."""
 
 LEAST_FALL = 0.3
 """Of the change from one operator to the next; a larger one, if it is so small, is rounding."""
 
-CAREFUL_FALL = 0.05
-"""The least that is counted on from the last change to the next (measured: mostly 0.005 to 0.02, silicon 0.15)."""
+FALL = 0.02
+"""From the last change to the next, where the one before tells of no larger one (measured: mostly 0.005 to 0.02, 0.15
+in silicon)."""
+
+NEAR_NOISE = 3.0
+"""Expected changes below this, in units of the noise, are not worth an operator that could not tell them."""
 
 FORCE_SHARE = 0.2
 """Error of forces in units of the root of what the next operator would change, per atom (hartree^½ per bohr, measured:
@@ -76,17 +87,24 @@ CORES = {
 """What exchange with the cores is, and whether it is screened (CORE_EXCHANGE)."""
 
 
-def force_error_of(excess: Sequence[float], atoms: int) -> float:
-    """Estimate of the error of forces for want of self-consistency of exchange, hartree per bohr.
+def expected_change(excess: Sequence[float]) -> float | None:
+    """What the next operator is expected to change after these, hartree, above zero; None if nothing is known.
 
-    excess: what the operators of a run have changed, hartree.  The next one would change less by as much as the last
-    one did, or by CAREFUL_FALL; the whole is shared by all atoms.
+    Less by as much as the last one changed less than the one before, or by FALL.
     """
     if not excess:
-        return 0.0
+        return None
     last, before = abs(excess[-1]), abs(excess[-2]) if len(excess) > 1 else float("inf")
-    fall = min(max(last / before, CAREFUL_FALL), 1.0) if before else 1.0
-    return FORCE_SHARE * (fall * last / atoms) ** 0.5
+    fall = min(max(last / before, FALL), 1.0) if before else 1.0
+    return fall * last
+
+
+def force_error_of(change: float | None, atoms: int) -> float:
+    """Estimate of the error of forces for want of self-consistency of exchange, hartree per bohr.
+
+    change: of the operator that the orbitals belong to, expected or measured, hartree; it is shared by all atoms.
+    """
+    return FORCE_SHARE * (abs(change or 0.0) / atoms) ** 0.5
 
 
 def is_renewal(event: str) -> bool:
@@ -99,9 +117,10 @@ class OuterLoop:
     """Where the self-consistency of exchange stands.
 
     hybrid, semilocal: potentials with and without exact exchange; energy_tolerance: hartree; cores: words about the
-    exchange with them; excess: what the last operators changed, hartree; shift: see `relative`; started_a: starting
-    moments that are to be asked for, Bohr magneton, None for none; force_goal: forces with a larger error, hartree
-    per bohr, are worth one more operator; None if there are none.
+    exchange with them; excess: what the last operators changed, hartree; expected: the same of the one in use, found
+    in the end (`measured`); shift: see `relative`; started_a: starting moments that are to be asked for, Bohr magneton,
+    None for none; force_goal: forces with a larger error, hartree per bohr, are worth one more operator; None if there
+    are none.
     """
 
     exchange: ExactExchange
@@ -110,11 +129,14 @@ class OuterLoop:
     energy_tolerance: float
     cores: str = CORES[False]
     excess: list[float] = field(default_factory=list)
+    expected: float | None = None
+    measured: bool = False
     shift: float | None = None
     started_a: np.ndarray | None = None
     force_goal: float | None = None
     _semilocal: float | None = None
     _field_a: np.ndarray | None = None
+    _drowned: bool = False
 
     @property
     def builder(self) -> PotentialBuilder:
@@ -154,22 +176,24 @@ class OuterLoop:
             self.force_goal = FORCE_ERROR
 
     @property
-    def stands(self) -> bool:
-        """Whether the operator is that of the orbitals within the tolerance."""
-        if not self.excess:
+    def ripe(self) -> bool:
+        """Whether the change of the operator is expected to be within the tolerance and can be known, and forces to be
+        good enough."""
+        if self.expected is None or self.expected >= self.energy_tolerance or self._too_noisy:
             return False
-        if abs(self.excess[-1]) >= self.energy_tolerance:
-            return self._is_rounding(self.excess) and self._rounding_will_do(self.excess)
-        if self.force_goal is None or (len(self.excess) > 1 and abs(self.excess[-2]) < self.energy_tolerance):
-            return True  # one operator for forces alone is enough
-        return self._good_for_forces(self.excess)
+        return self._for_forces or self._good_for_forces(self.expected)
+
+    @property
+    def _for_forces(self) -> bool:
+        """Whether an operator was made for forces alone: one is enough."""
+        return len(self.excess) > 1 and max(map(abs, self.excess[-2:])) < self.energy_tolerance
 
     @property
     def lacking(self) -> str:
         """What is missing at the end of a run that has not come to its own, in words."""
         if self.exchange.rows is None:
             return "there is no exact exchange in these energies yet: the semilocal functional gives its first orbitals"
-        if self.stands:
+        if self.measured:
             return ""
         missing = f"{abs(self.excess[-1]) * HARTREE_EV:.1e} eV" if self.excess else "not known yet"
         return f"no self-consistency of exact exchange yet: the last operator's change was {missing}"
@@ -179,7 +203,7 @@ class OuterLoop:
         """Energy tolerance of the density for the operator there is, hartree."""
         if self.exchange.rows is None:
             return max(START_TOLERANCE, self.energy_tolerance)
-        if self.stands:
+        if self.ripe:
             return self.energy_tolerance
         wanted = SHARE * abs(self.excess[-1]) if self.excess else FIRST_TOLERANCE
         return max(min(wanted, FIRST_TOLERANCE), LEAST_SHARE * self.energy_tolerance)
@@ -187,14 +211,16 @@ class OuterLoop:
     def memory(self) -> ExchangeMemory:
         """Where it stands."""
         return replace(
-            self.exchange.memory(self.excess), shift=self.shift, semilocal=self._semilocal, started_a=self.started_a,
-            field_a=self._field_a,
+            self.exchange.memory(self.excess), expected=self.expected, shift=self.shift, semilocal=self._semilocal,
+            started_a=self.started_a, field_a=self._field_a,
         )
 
     def restore(self, memory: ExchangeMemory) -> None:
         """Go on from there; from `ExchangeMemory()`, anew with the semilocal functional."""
         self.exchange.restore(memory)
-        self.excess, self.shift, self._semilocal = list(memory.excess), memory.shift, memory.semilocal
+        self.excess, self.measured = list(memory.excess), False
+        self.expected = expected_change(self.excess) if memory.expected is None else memory.expected
+        self.shift, self._semilocal = memory.shift, memory.semilocal
         self.started_a, self._field_a = memory.started_a, memory.field_a
         self.hybrid.forget()
 
@@ -217,39 +243,74 @@ class OuterLoop:
 
     def renew(self, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor, filling_skn: torch.Tensor) -> str:
         """The operator of these orbitals from now on; returns words."""
-        excess = self.exchange.renew(coeff_sknG, occ_skn, filling_skn)
+        exchange, drowns = self.exchange, self._agreed(self._drowns)
+        if drowns:
+            self._drowned = False
+            exchange.in_double()
+        excess = exchange.renew(coeff_sknG, occ_skn, filling_skn)
         self.hybrid.forget()
-        words = f"{NAME}{self.exchange.applications}: {self.exchange.energy * HARTREE_EV:.6f} eV"
+        words = f"{NAME}{exchange.applications}: {exchange.energy * HARTREE_EV:.6f} eV"
         if excess is None:
-            kernel = self.exchange.operator.kernel
-            return f"{words} ({kernel.words}; {self.cores})"
-        # rank 0's, for all: rounding errors of other ranks must not lead them to other decisions
-        runtime = self.exchange.atoms.runtime
-        excess = float(runtime.world.broadcast(runtime.tensor(excess)))
-        self.excess.append(excess)
+            return f"{words} ({exchange.operator.kernel.words}; {self.cores})"
+        if drowns:  # the operator before was in single precision: what it lacked is not known so well
+            assert self.expected is not None
+            self.expected *= FALL
+            return f"{words}: pairs are in double precision from here on, for changes would drown in rounding"
+        excess = self._agreed(excess)
         words = f"{words}, {excess * HARTREE_EV:.1e} eV from the operator before"
-        if self._is_rounding(self.excess):
-            words += ": rounding of single precision"
-            if not self._rounding_will_do(self.excess):
-                self.exchange.in_double()
-                self.exchange.renew(coeff_sknG, occ_skn, filling_skn)
-                words += "; pairs are in double precision from here on"
+        least = LEAST_FALL * abs(self.excess[-1]) if self.excess else float("inf")
+        rounding = self._agreed(self._is_rounding(excess, least))
+        self.excess.append(excess)
+        self.expected = expected_change(self.excess)
+        if rounding:
+            exchange.in_double()
+            exchange.renew(coeff_sknG, occ_skn, filling_skn)
+            words += ": rounding of single precision; pairs are in double precision from here on"
         return words
 
-    def _is_rounding(self, excess: Sequence[float]) -> bool:
-        """Whether the last of these changes, too large to end with, is made of the rounding of pairs in single
-        precision."""
-        *before, last = excess
+    def measure(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor, energies: Energies) -> tuple[Energies, str]:
+        """Find out what the operator of these orbitals changes: their energies with E_x of the orbitals themselves, and
+        words, where that is within the tolerance (`measured`); else the energies as they were."""
+        energy, counted = self.exchange.totals(coeff_sknG, filling_skn)
+        excess = self._agreed(energy - (counted - self.exchange.energy))
+        noise = self.exchange.noise
+        # what drowns is known by the fall before
+        change = abs(excess) if abs(excess) > noise else min(self.expected or 0.0, noise)
+        good = self._for_forces or self._good_for_forces(change)
+        self.measured = self._agreed(abs(excess) < self.energy_tolerance and good)
+        if not self.measured:
+            self._drowned = self._agreed(self._is_rounding(excess, self.expected or 0.0))
+            return energies, ""
+        self.expected = change
+        return energies.with_orbital_term(EXCHANGE, energy, counted), (
+            f"{NAME}of these orbitals: {energy * HARTREE_EV:.6f} eV, {excess * HARTREE_EV:.1e} eV from the tangent"
+        )
+
+    def _agreed(self, value: float) -> float:
+        """Rank 0's, for all: rounding errors of other ranks must not lead them to other decisions."""
+        runtime = self.exchange.atoms.runtime
+        return type(value)(runtime.world.broadcast(runtime.tensor(float(value))))
+
+    @property
+    def _too_noisy(self) -> bool:
+        """Whether changes within the tolerance cannot be known as precise as pairs are."""
+        return self.exchange.operator.single and self.energy_tolerance < self.exchange.noise
+
+    @property
+    def _drowns(self) -> bool:
+        """Whether less is wanted than the noise of what the operator in use changes, and no more is expected of it; or
+        it has been measured and was noise."""
+        soon = self.expected is not None and self.expected < NEAR_NOISE * self.exchange.noise
+        return self._drowned or (self._too_noisy and soon)
+
+    def _is_rounding(self, last: float, least: float) -> bool:
+        """Whether such a change, too large to end with, is made of the rounding of pairs in single precision, because
+        it is positive or more than the least that it should have been."""
         if not self.exchange.operator.single or abs(last) < self.energy_tolerance:
             return False
-        falls = not before or abs(last) < LEAST_FALL * abs(before[-1])
-        return abs(last) < ROUNDING * abs(self.exchange.energy) and (last > 0 or not falls)
+        return abs(last) < MOST_NOISE * self.exchange.noise and (last > 0 or abs(last) > least)
 
-    def _rounding_will_do(self, excess: Sequence[float]) -> bool:
-        """Whether less than the tolerance is missing after a change that drowns in rounding."""
-        enough = CAREFUL_FALL * abs(excess[-1]) < self.energy_tolerance
-        return enough and (self.force_goal is None or self._good_for_forces(excess))
-
-    def _good_for_forces(self, excess: Sequence[float]) -> bool:
-        assert self.force_goal is not None
-        return force_error_of(excess, len(self.exchange.atoms.basis.structure.symbols)) < self.force_goal
+    def _good_for_forces(self, change: float) -> bool:
+        if self.force_goal is None:
+            return True
+        return force_error_of(change, len(self.exchange.atoms.basis.structure.symbols)) < self.force_goal

@@ -10,13 +10,14 @@ enters, and is made in one go for both:
 
     F_a = α Σ_L ∫ S_aL ∂g_aL/∂R_a,      ∂E_x/∂ε = -α { ∂/∂ε [1/2 Σ_G v(q+G) W(q+G) / Ω] + Σ_aL ∫ S_aL ∂(Ω g_aL)/∂ε / Ω }
 
-with W(q+G) = Σ f_m w_k g w_n |N_nm|² over n and m of each q: the integral of the smooth orbitals stays, q+G becomes
-(1 - ε)(q+G).  v is differentiated by q+G automatically; beside this it changes where it depends on the cell: v(0) of a
-probe charge, radii.  Projections follow by the pencils, Σ_n of what V_x puts between projectors.
+with W(q+G) = Σ f_m w_k g w_n |N_nm|² over n and m of each q, which gives E_x, too: the integral of the smooth orbitals
+stays, q+G becomes (1 - ε)(q+G).  v is differentiated by q+G automatically; beside this it changes where it depends on
+the cell: v(0) of a probe charge, radii.  Projections follow by the pencils, Σ_n of what V_x puts between projectors.
 Equations: docs/equations/exchange.md.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -47,29 +48,45 @@ def exchange_derivatives(
     used, pencil_sknI = filled_bands(filling_skn.flatten(0, 1)), operator.pencils(coeff_sknG, filling_skn)
     basis, charges = operator.basis, operator.pairs.charges
     slope_y, strain_vv = charges.no_table_slopes(), filling_skn.new_zeros((3, 3), device=coeff_sknG.device)
+    energy = filling_skn.new_zeros((), device=coeff_sknG.device)
     with basis.runtime.trace.span("exact exchange"):
         shares = list(operator.shares(coeff_sknG, filling_skn))
         for s in range(len(coeff_sknG)):
             here, of_shares = [one for one in shares if one.s == s], _of_shares
             if pays(operator, sources, s, used):
                 of_shares = _of_shares_once
-            rows_xbI, slope_of_spin_y, strain_of_spin_vv = of_shares(operator, sources, here)
+            rows_xbI, slope_of_spin_y, of_waves = of_shares(operator, sources, here)
             slope_y += slope_of_spin_y
-            strain_vv += strain_of_spin_vv
+            strain_vv += of_waves.strain_vv
+            energy += of_waves.energy
             for one, rows_bI in zip(here, rows_xbI, strict=True):
                 pencil_sknI[one.s, one.k] = operator.pencil(one, rows_bI, used)
         force_av = basis.runtime.world.sum(operator.fraction * charges.forces(slope_y))
         strain_vv = -operator.fraction * (strain_vv + charges.strain(slope_y))
-        return OrbitalDerivatives(force_av, strain_vv, pencil_sknI)
+        total = -operator.fraction * float(basis.runtime.world.sum(energy))
+        return OrbitalDerivatives(force_av, strain_vv, pencil_sknI, total)
 
 
-SpinDerivatives = tuple[list[torch.Tensor], torch.Tensor, torch.Tensor]
-"""Of the points of one spin: coefficients of rows without the factor -α; S at the points of spheres; strain."""
+@dataclass
+class OfWaves:
+    """1/2 Σ v W / Ω of the waves of pairs, hartree, and its ∂/∂ε, the first term in braces; without the factor -α."""
+
+    energy: torch.Tensor
+    strain_vv: torch.Tensor
+
+    def add(self, energy: torch.Tensor, strain_vv: torch.Tensor) -> None:
+        """Those of other waves."""
+        self.energy += energy
+        self.strain_vv += strain_vv
+
+
+SpinDerivatives = tuple[list[torch.Tensor], torch.Tensor, OfWaves]
+"""Of the points of one spin: coefficients of rows without the factor -α; S at the points of spheres; of waves."""
 
 
 def _of_shares(operator: ExchangeOperator, sources: MeshOrbitals, shares: Sequence[Share]) -> SpinDerivatives:
     """In the exchange with all, some bands at a time."""
-    slope_y, strain_vv = operator.pairs.charges.no_table_slopes(), _no_strain(shares)
+    slope_y, of_waves = operator.pairs.charges.no_table_slopes(), _no_waves(shares)
     most = 2 * max(1, EXCHANGE_GRID_BYTES // (16 * operator.pairs.points))
     here = [(one, operator.sharing(one), torch.zeros_like(one.rows_1bI[0])) for one in shares]
     for part in sources.parts(shares[0].s):
@@ -78,9 +95,9 @@ def _of_shares(operator: ExchangeOperator, sources: MeshOrbitals, shares: Sequen
                 found_bI, by_wave, slope_of_bands_y = _of_bands(operator, part, one, n, shared)
                 rows_bI[n] += found_bI
                 if by_wave:  # a rank may have no occupied orbitals
-                    strain_vv += _strain(operator, by_wave)
+                    of_waves.add(*_energy_and_strain(operator, by_wave))
                     slope_y += slope_of_bands_y
-    return [rows_bI for *_, rows_bI in here], slope_y, strain_vv
+    return [rows_bI for *_, rows_bI in here], slope_y, of_waves
 
 
 def _of_shares_once(operator: ExchangeOperator, sources: MeshOrbitals, shares: Sequence[Share]) -> SpinDerivatives:
@@ -90,18 +107,19 @@ def _of_shares_once(operator: ExchangeOperator, sources: MeshOrbitals, shares: S
     points = [_own_point(operator, part, one, shared) for one, shared in zip(shares, kinds, strict=True)]
     work = _Derivatives(operator, len(points))
     back_kbI = done_once(operator, sources, s, points, work)
-    rows_xbI, strain_vv = list[torch.Tensor](), _no_strain(shares)
+    rows_xbI, of_waves = list[torch.Tensor](), _no_waves(shares)
     for here, one, shared, by_wave, back_bI in zip(points, shares, kinds, work.by_wave_k, back_kbI, strict=True):
         rows_bI = _rows(operator, here.targets, one, slice(0, one.x_1bW.shape[1]), shared)
         rows_bI[: here.paired] += back_bI[: here.paired]
         rows_xbI.append(rows_bI)
         if by_wave:
-            strain_vv += _strain(operator, by_wave)
-    return rows_xbI, work.slope_y, strain_vv
+            of_waves.add(*_energy_and_strain(operator, by_wave))
+    return rows_xbI, work.slope_y, of_waves
 
 
-def _no_strain(shares: Sequence[Share]) -> torch.Tensor:
-    return torch.zeros((3, 3), dtype=torch.float64, device=shares[0].x_1bW.device)
+def _no_waves(shares: Sequence[Share]) -> OfWaves:
+    nothing_vv = torch.zeros((3, 3), dtype=torch.float64, device=shares[0].x_1bW.device)
+    return OfWaves(nothing_vv.new_zeros(()), nothing_vv)
 
 
 def _targets(
@@ -216,8 +234,8 @@ class _Derivatives:
         return self.operator.atoms.layout.projector_count
 
 
-def _strain(operator: ExchangeOperator, by_wave: ByWave) -> torch.Tensor:
-    """∂/∂ε of the first term in braces; by_wave: W N² on the grid, by wave vector."""
+def _energy_and_strain(operator: ExchangeOperator, by_wave: ByWave) -> tuple[torch.Tensor, torch.Tensor]:
+    """Those of `OfWaves`; by_wave: W N² on the grid, by wave vector."""
     pairs, kernel = operator.pairs, operator.pairs.kernel
     waves = [pairs.waves(np.array(q_c)) for q_c in by_wave]
     weights = [
@@ -230,11 +248,12 @@ def _strain(operator: ExchangeOperator, by_wave: ByWave) -> torch.Tensor:
         weights = [torch.cat(weights)]
     else:
         parts = [(one.wave_Gc, one.vector_Gv) for one in waves]
-    strain_vv = weights[0].new_zeros((3, 3))
+    energy, strain_vv = weights[0].new_zeros(()), weights[0].new_zeros((3, 3))
     for (wave_Gc, given_Gv), weight_G in zip(parts, weights, strict=True):
         vector_Gv = given_Gv.detach().requires_grad_()
         total = (weight_G * kernel.of_waves(wave_Gc, square(vector_Gv))).sum()
         (slope_Gv,) = torch.autograd.grad(total, vector_Gv)
+        energy = energy + total.detach()
         by_cell_vv = kernel.cell_strain(wave_Gc, square(given_Gv), weight_G)
         strain_vv += by_cell_vv - slope_Gv.mT @ given_Gv - total.detach() * torch.eye(3).to(by_cell_vv)
-    return strain_vv
+    return energy, strain_vv

@@ -3,8 +3,14 @@
 PRECFOCK says how many times larger the sphere is than that of the orbitals (`PAIR_FACTOR`); the grid of the orbitals
 themselves, by PREC, may be finer or coarser.  Products of two orbitals reach to twice their sphere: what lies beyond
 the grid is folded back into it, small as the ends of orbitals are.
+
+Charges stand at the points of the grid, and 1e-5 of them is seen otherwise on other points (pair_shape.py).  So that
+descriptions of one crystal have one set of points, the grid has the symmetry of the crystal whether that is used or
+not, and of lattice vectors that are longer than they must be it does not take notice where N x N x N points do: these
+are the same points in whatever vectors of a lattice.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +20,16 @@ from eigenwerk.dft.basis.orbital_fft import FilledGrid
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.crystal.inversion import turns
-from eigenwerk.dft.crystal.symmetry import equivalent_axes, translation_denominators
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import Symmetry, equivalent_axes, find_symmetry, translation_denominators
+from eigenwerk.lattice_reduction import reduced
+from eigenwerk.units import BOHR_ANGSTROM
+
+SAME_PLACE = 1e-5 / BOHR_ANGSTROM
+"""How far atoms may be off the symmetry of the grid, bohr."""
+
+ALL = 2
+"""Operations of a crystal (ISYM)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +43,9 @@ class PairGrid:
     @staticmethod
     def of(basis: PlaneWaveBasis, precision: str) -> "PairGrid":
         """For the orbitals of a basis; precision: of `PAIR_FACTOR`."""
-        wave, symmetry = pair_wave(basis, precision), basis.kpoints.symmetry
-        equal_axes = tuple(map(tuple, equivalent_axes(symmetry)))
+        wave, inversion = pair_wave(basis, precision), basis.inversion
         structure = replace(basis.structure, lattice_cv=basis.sphere_cv)
-        size_c = smallest_grid(structure, wave, translation_denominators(symmetry), equal_axes)
-        inversion = basis.inversion
+        size_c = _size(structure, wave, (basis.kpoints.symmetry, find_symmetry(structure, SAME_PLACE, ALL)))
         return PairGrid(wave, size_c, np.zeros(3) if inversion is None else inversion.grid_shift(size_c))
 
     @property
@@ -65,6 +78,18 @@ class PairGrid:
                 turn_kW = runtime.tensor(turns(wave_kWc, -rest_c), runtime.complex)
         filled = FilledGrid.by(flat_kW[true_kW], self.size_c)
         return SphereMap(filled, runtime.index(flat_kW), before.scale_kW, before.inversion, turn_kW)
+
+
+def _size(structure: Structure, wave: float, symmetries: Sequence[Symmetry]) -> tuple[int, int, int]:
+    """Points that hold a sphere of waves and that all operations map onto each other."""
+    multiple_c = np.lcm.reduce([translation_denominators(one) for one in symmetries])
+    equal_axes = [tuple(group) for one in symmetries for group in equivalent_axes(one)]
+    first, second, third = multiple_c.tolist()
+    size_c = smallest_grid(structure, wave, (first, second, third), tuple(equal_axes))
+    short = replace(structure, lattice_cv=reduced(structure.lattice_cv))
+    common = int(np.lcm.reduce(multiple_c))
+    alike_c = smallest_grid(short, wave, (common, common, common), ((0, 1, 2),))
+    return alike_c if np.prod(alike_c) < np.prod(size_c) else size_c
 
 
 def _waves(flat_kW: np.ndarray, size_c: tuple[int, int, int]) -> np.ndarray:

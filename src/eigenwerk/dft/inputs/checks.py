@@ -4,9 +4,10 @@ from math import sqrt
 
 import numpy as np
 
+from eigenwerk.dft.crystal.connectivity import contact_axes
 from eigenwerk.dft.crystal.kpoints import NO_SHIFT, KPoints, mesh_from_spacing, mesh_kpoints
+from eigenwerk.dft.crystal.stars import stars_of
 from eigenwerk.dft.crystal.structure import Structure, vacuum
-from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.crystal.tetrahedra import CORRECTED
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.electrons import NEUTRAL
@@ -20,6 +21,7 @@ from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
 from eigenwerk.io.vasp.problem import Problem
 from eigenwerk.lattice_reduction import heights
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.vasp_tags import NO_BATH
 from eigenwerk.motion.relaxation.settings import RelaxationSettings
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -45,7 +47,8 @@ SMALL_SHIFT = 1e-4
 """Atoms that symmetry moves by less (Å) are not worth a word."""
 
 BATHS = {
-    1: ("ANDERSEN_PROB", "ANDERSEN_PROB = 0.05"), 3: ("LANGEVIN_GAMMA", "LANGEVIN_GAMMA = 10 for each species"),
+    1: ("ANDERSEN_PROB", "ANDERSEN_PROB = 0.05"), 2: ("SMASS", "SMASS = 0"),
+    3: ("LANGEVIN_GAMMA", "LANGEVIN_GAMMA = 10 for each species"),
     4: ("NHC_NCHAINS", "NHC_NCHAINS = 3"), 5: ("CSVR_PERIOD", "CSVR_PERIOD = 100 (fs)"),
 }  # fmt: skip
 """The tag without which a bath of MDALGO does nothing, and a value that is usual."""
@@ -142,33 +145,58 @@ def check_charge(structure: Structure, charge: float, incar: Incar, findings: Fi
         findings.add(incar.problem("NELECT", message, remedy, severity="warning"))
 
 
-def check_mesh(kpoints: KPoints, symmetry: Symmetry, source: str, findings: Findings) -> None:
-    """A warning where the k-points keep fewer operations than the crystal; source: the file that asks for them."""
-    lost = symmetry.order - kpoints.symmetry.order
-    if lost == 0:
+def check_mesh(kpoints: KPoints, source: str, findings: Findings) -> None:
+    """A warning where a mesh has fewer operations than the crystal; source: the file that asks for it."""
+    if kpoints.has_crystal_symmetry:
         return
+    symmetry = kpoints.symmetry
     message = (
-        f"{lost} of {symmetry.order} symmetry operations are not used: they do not map the {kpoints.source} onto "
-        "itself. Forces appear on atoms that have none by symmetry, and equivalent atoms differ"
+        f"the {kpoints.source} has {kpoints.kept_operations} of the {symmetry.order} symmetry operations of the "
+        "crystal. Density, forces and stress are averaged over all of them, and what is zero by symmetry is zero; but "
+        "the points lie unevenly in the zone, and energies converge more slowly with their number. A structure with "
+        "fewer operations (an atom displaced, a strain) gets other points, so that its energy and forces do not join "
+        "on to these smoothly"
     )
     remedy = "Divide equivalent axes equally, with a mesh that is Gamma-centred."
     centred = kpoints.mesh and mesh_kpoints(kpoints.mesh, NO_SHIFT, True, symmetry)
-    if kpoints.mesh and centred and centred.symmetry.order == symmetry.order:
+    if kpoints.mesh and centred and centred.has_crystal_symmetry:
         mesh = " ".join(map(str, kpoints.mesh))
         gamma = "KGAMMA = .TRUE." if source == "INCAR" else f"Gamma in line 3 of KPOINTS, without a shift ({mesh})"
-        remedy = f"Set {gamma}: that mesh keeps all."
+        remedy = f"Set {gamma}: that mesh has all."
+        if kpoints.shift == NO_SHIFT:
+            remedy = remedy.replace("has all.", "has all, as Monkhorst-Pack meshes of odd numbers have.")
     findings.warn(source, message, remedy)
+
+
+def check_points_of_vibrations(kpoints: KPoints, source: str, findings: Findings) -> None:
+    """What k-points become where atoms are displaced; source: the file that asks for them."""
+    if kpoints.tetrahedra is not None and kpoints.cells_cc is None:
+        findings.error(
+            source, "displaced atoms leave fewer operations, and the tetrahedra of this list would have to be turned "
+            "by the lost ones, without anybody knowing where in the zone they lie", "Give a mesh, or set ISMEAR = 0.",
+        )  # fmt: skip
+    if kpoints.has_crystal_symmetry or kpoints.irreducible_of_full is None:
+        return
+    points = sum(len(star.point_xc) for star in stars_of(kpoints.point_kc, kpoints.symmetry))
+    message = f"displaced atoms take all {points} points that the operations of the crystal make of the mesh of "
+    message += f"{kpoints.full_count}, as far as they are different then: nothing else is symmetric at rest"
+    findings.note(source, message, "A mesh with all operations needs no others.")
 
 
 def check_single_point(structure: Structure, kpoints: KPoints, source: str, findings: Findings) -> None:
     """A warning where Gamma alone stands for the zone of a crystal with a short cell; source: who asks for it.
 
-    Directions across vacuum need no other point, and none is missed in a cell that is long by itself.
+    Directions along which atoms are not in contact from cell to cell (vacuum, also a narrow one) need no other point,
+    and none is missed in a cell that is long by itself.
     """
     if kpoints.full_count != 1 or kpoints.point_kc.any():
         return
     periodic = vacuum(structure) < APART / BOHR_ANGSTROM
     height_c = BOHR_ANGSTROM * heights(structure.lattice_cv)
+    if not (periodic & (height_c < SHORT_CELL)).any():
+        return
+    if len(structure.symbols) <= LARGEST_ATOMS:
+        periodic &= contact_axes(structure)
     short = periodic & (height_c < SHORT_CELL)
     if not short.any():
         return
@@ -239,6 +267,8 @@ def _check_bath(incar: Incar, findings: Findings) -> None:
         message = f"without {tag} there is no bath: the energy is constant, as in VASP"
         remedy = f"Set {usual}, or MDALGO = 0 if that is meant."
         findings.add(incar.problem("MDALGO", message, remedy, severity="warning"))
+    elif mdalgo == 2 and incar.values["SMASS"] == NO_BATH:
+        findings.add(incar.problem("SMASS", "there is no thermostat: the energy is constant", severity="note"))
 
 
 def _check_step(incar: Incar, motion: MotionRequest, findings: Findings) -> None:

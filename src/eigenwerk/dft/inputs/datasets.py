@@ -11,6 +11,7 @@ from eigenwerk.functionals.table import DEFAULT, FUNCTIONALS, LIBXC_HYBRIDS, fin
 from eigenwerk.io.paw_library import choose_dataset, list_datasets, recommended_cutoff
 from eigenwerk.io.paw_xml import read_paw_header
 from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.isotopes import without_isotope
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.problem import Problem
 
@@ -80,7 +81,7 @@ def _variants(poscar: Poscar, incar: Incar, functional: Functional, findings: Fi
     suffixes = poscar.suffixes or ("",) * len(poscar.species_runs)
     named: dict[str, str] = {}
     for (symbol, _), suffix in zip(poscar.species_runs, suffixes, strict=True):
-        variant = suffix.strip("_./- ")
+        variant = without_isotope(suffix).strip("_./- ")
         if variant and symbol not in wanted:
             _take_suffix(symbol, variant, functional, named, poscar, findings)
     return named | wanted

@@ -6,6 +6,7 @@ from eigenwerk.dft.basis.grids import GridSizes, sphere_radius
 from eigenwerk.dft.basis.plane_waves import PlaneWaveCounts, count_plane_waves
 from eigenwerk.dft.crystal.downsampling import Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.listed_mesh import as_mesh
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import (
     Symmetry,
@@ -24,6 +25,7 @@ from eigenwerk.dft.inputs.checks import (
     check_idealised,
     check_mesh,
     check_motion,
+    check_points_of_vibrations,
     check_single_point,
     check_smearing,
     check_structure,
@@ -34,6 +36,7 @@ from eigenwerk.dft.inputs.datasets import choose_cutoff, choose_datasets, choose
 from eigenwerk.dft.inputs.dipole import dipole_correction
 from eigenwerk.dft.inputs.electrons import (
     NEUTRAL,
+    Electrons,
     band_count,
     electron_count,
     fixed_moment,
@@ -43,6 +46,7 @@ from eigenwerk.dft.inputs.electrons import (
 from eigenwerk.dft.inputs.exchange import (
     check_bands_of_exchange,
     check_data_of_exchange,
+    check_mesh_of_exchange,
     check_points_of_exchange,
     core_screened_of,
     downsampling_of,
@@ -55,8 +59,8 @@ from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, choose_precision, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
 from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent, with_tetrahedra
-from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, PATH, RELAXATION, kind_of_motion, motion_request
-from eigenwerk.dft.inputs.parameters import loop_settings, mixing, solver_tags
+from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, PATH, RELAXATION, VIBRATIONS, kind_of_motion, motion_request
+from eigenwerk.dft.inputs.parameters import loop_settings, mixing, solver_tags, symmetry_tolerance
 from eigenwerk.dft.inputs.projections import sphere_projection
 from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
 from eigenwerk.dft.inputs.settings import Computed, number, whole
@@ -166,13 +170,15 @@ class Draft:
 
     def _crystal(self) -> None:
         """The structure in bohr, made symmetric within SYMPREC, and its symmetry."""
-        moment_a, self.computed["MAGMOM"] = starting_moments(self.incar, self.poscar, self.findings)
+        moment_a, self.computed["MAGMOM"] = starting_moments(
+            self.incar, self.poscar, self._moment, self.findings
+        )
         self._hubbard, kinds = hubbard_shells(self.incar, self.poscar, self.datasets, self.findings)
         with self.findings.collecting(self.poscar.file):
             structure = Structure(
                 self.poscar.lattice_cv / BOHR_ANGSTROM, self.poscar.symbols, self.poscar.scaled_ac, moment_a, kinds
             )
-            tolerance = number(self.incar, "SYMPREC") / BOHR_ANGSTROM
+            tolerance = symmetry_tolerance(self.incar)
             level = whole(self.incar, "ISYM")
             if kind_of_motion(self.incar) in (DYNAMICS, PATH, DIMER):
                 level = min(level, 0)
@@ -214,14 +220,23 @@ class Draft:
             self.kpoints = with_tetrahedra(self.kpoints, self.structure, self.kpoints_file, self.incar, self.findings)
             for note in self.symmetry.notes:
                 self.findings.note("POSCAR", note)
-            check_mesh(self.kpoints, self.symmetry, source, self.findings)
+            check_mesh(self.kpoints, source, self.findings)
             coarse = False
             if self.incar.get("LHFCALC"):
-                lattice_cv = self.structure.lattice_cv
+                self.kpoints, lattice_cv = as_mesh(self.kpoints), self.structure.lattice_cv
                 coarse = check_points_of_exchange(self.kpoints, lattice_cv, self._hybrid, source, self.findings)
                 self._downsampling = downsampling_of(self.incar, self.kpoints, self._hybrid, self.findings)
+                check_mesh_of_exchange(
+                    self.kpoints, self._hybrid, self._downsampling, self._vibrates, source, self.findings
+                )
+            if self._vibrates:
+                check_points_of_vibrations(self.kpoints, source, self.findings)
             if not coarse and not self.fixed_density:
                 check_single_point(self.structure, self.kpoints, source, self.findings)
+
+    @property
+    def _vibrates(self) -> bool:
+        return self.motion is not None and self.motion.kind == VIBRATIONS
 
     def _second_points(self) -> None:
         """A second list of k-points, or a path."""
@@ -257,15 +272,18 @@ class Draft:
         if self._electrons is None or self.structure is None:
             return
         points = None if self.kpoints is None else len(self.kpoints.point_kc)
+        fewest = None if self.waves is None else min(
+            one.fewest for one in (self.waves, *(waves for _, waves in self._listed()))
+        )
+        neutral = sum(self.datasets[symbol].header.valence for symbol in self.poscar.symbols)
         bands, self.computed["NBANDS"] = band_count(
-            self.incar, self.poscar, self.datasets, self._electrons, self.structure.magmom_a, self._moment,
+            self.incar, self.structure, self.datasets, Electrons(self._electrons, neutral, self._moment), fewest,
             self.findings,
         )  # fmt: skip
         occupations = fixed_occupations(self.incar, self._electrons, bands, points, self.findings)
         if self.waves is None or self.grids is None or self.kpoints is None or self._cutoff_ev is None:
             return
-        fewest = min(one.fewest for one in (self.waves, *(waves for _, waves in self._listed())))
-        if bands > fewest:
+        if fewest is not None and bands > fewest:
             message = f"{bands} bands are more than the {fewest} plane waves of one k-point"
             given = "NBANDS" in self.incar.values
             remedy = "Raise ENCUT, or set a smaller NBANDS." if given else "Raise ENCUT."
@@ -274,7 +292,7 @@ class Draft:
         mixed, from_structure = mixing(self.incar, self.structure)
         chosen = solver_tags(self.incar)
         self.computed |= from_structure | idle_tags(self.incar, self.findings) | chosen.computed
-        charge = sum(self.datasets[symbol].header.valence for symbol in self.poscar.symbols) - self._electrons
+        charge = neutral - self._electrons
         check_charge(self.structure, charge, self.incar, self.findings)
         if abs(charge) <= NEUTRAL:
             self.computed["EPSILON"] = Computed(None)

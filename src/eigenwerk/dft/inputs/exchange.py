@@ -10,6 +10,7 @@ from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.madelung import screened_images
 from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.exchange.mesh_points import mesh_points
 from eigenwerk.dft.inputs.bands import BandRequest
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.restart import FIXED
@@ -42,8 +43,11 @@ of, and where nothing else is left."""
 LENGTHS = range(5, 120, 2)
 """bohr that a crystal may have to be long for a screened interaction."""
 
+MOST_EXACT = 2.0
+"""Of the exchange of Hartree and Fock; more is a mistake, more than 1 worth a word."""
+
 SHARES_WITHIN = -1.0, 2.0
-"""Fractions of a functional beyond these are worth a word."""
+"""Fractions of a functional; what lies beyond is a mistake, what is negative worth a word."""
 
 
 def hybrid_of(
@@ -96,13 +100,15 @@ def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Find
     if hybrid.fraction < 0.0:
         message = "a negative fraction of exact exchange is not available"
         findings.add(incar.problem("AEXX", message, "Set AEXX between 0 and 1."))
+    elif hybrid.fraction > MOST_EXACT:
+        message = f"a fraction of exact exchange of {hybrid.fraction:g}, and above {MOST_EXACT:g} nothing converges"
+        findings.add(incar.problem("AEXX", message, "Set AEXX between 0 and 1 (0.25: PBE0; 1: Hartree-Fock)."))
     elif hybrid.fraction > 1.0:
         findings.add(incar.problem("AEXX", "a fraction of exact exchange outside 0 to 1", severity="warning"))
-    for tag, field in SHARES.items():
-        low, high = SHARES_WITHIN
-        if tag in incar.values and not low <= getattr(hybrid, field) <= high:
-            message = f"a fraction of the functional far outside 0 to 1 (with AEXX = {hybrid.fraction:g})"
-            findings.add(incar.problem(tag, message, severity="warning"))
+    _check_shares(incar, findings, f" (with AEXX = {hybrid.fraction:g})")
+    written, word = incar.raw.get("PRECFOCK", "").split(), str(incar.values.get("PRECFOCK", ""))
+    if word and written and len(written[0].rstrip(",")) < len(word):
+        findings.add(incar.problem("PRECFOCK", f"read as {word} by its first letter", severity="note"))
     if hybrid.screening > MOST_SCREENED * BOHR_ANGSTROM:
         message = "this screening leaves nothing of the exact exchange"
         findings.add(incar.problem("HFSCREEN", message, "Set HFSCREEN = 0.2 (HSE06), or LHFCALC = .FALSE."))
@@ -131,6 +137,18 @@ def _doubts(incar: Incar, functional: Functional, hybrid: Hybrid, findings: Find
         findings.add(incar.problem("GGA", message, severity="note"))
 
 
+def _check_shares(incar: Incar, findings: Findings, beside: str = "") -> None:
+    """Fractions of the functional that INCAR gives, within bounds; beside: more words."""
+    low, high = SHARES_WITHIN
+    for tag in SHARES:
+        value = _number(incar, tag, 1.0)
+        if not low <= value <= high:
+            message = f"a fraction of the functional of {value:g}, far outside 0 to 1{beside}"
+            findings.add(incar.problem(tag, message, f"Set {tag} between 0 and 1, or remove the line."))
+        elif value < 0.0:
+            findings.add(incar.problem(tag, f"a negative fraction of the functional{beside}", severity="warning"))
+
+
 def _exists(functional: Functional, hybrid: Hybrid) -> bool:
     return not hybrid.screening or functional.tag in SHORT_RANGES
 
@@ -155,6 +173,7 @@ def _without(
             findings.add(incar.problem("GGA", message, "Set LHFCALC = .TRUE., or choose another functional."))
         elif str(incar.get("LIBXC1", "")).upper().removeprefix("XC_") in LIBXC_HYBRIDS:
             findings.add(incar.problem("LIBXC1", "a hybrid, but LHFCALC is not set", "Set LHFCALC = .TRUE."))
+    _check_shares(incar, findings)
     values = {tag: _number(incar, tag, 1.0) for tag in SHARES}
     computed |= {tag: Computed(1.0, "default") for tag in SHARES if tag not in incar.values}
     if all(value == 1.0 for value in values.values()):
@@ -172,16 +191,18 @@ def check_points_of_exchange(
     single = len(kpoints.point_kc) == 1 and not kpoints.point_kc.any()
     if kpoints.irreducible_of_full is None and not single and hybrid is not None and not hybrid.screening:
         findings.error(
-            file, f"exact exchange of 1/r (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}",
-            "Give a mesh, or set HFSCREEN = 0.2.",
+            file, f"exact exchange of 1/r (LHFCALC) needs a mesh of k-points, and this is the {kpoints.source}, whose "
+            f"images under the {kpoints.symmetry.order} operations of the crystal are no regular mesh of equal weights",
+            "Give a mesh, its irreducible points with their weights, or set HFSCREEN = 0.2.",
         )  # fmt: skip
     cells_cc = np.eye(3) if single else kpoints.cells_cc
     if hybrid is None or not hybrid.screening or cells_cc is None:
         return False
-    error = level_error(cells_cc @ lattice_cv, hybrid)
+    error = level_error(cells_cc.T @ lattice_cv, hybrid)
     if error <= COARSE:
         return False
-    better = _enough_points(kpoints.mesh or (1, 1, 1), lattice_cv, hybrid)
+    diagonal = np.array_equal(cells_cc, np.diag(np.diag(cells_cc)))
+    better = _enough_points(np.diag(cells_cc) if diagonal else np.ones(3), lattice_cv, hybrid)
     remedy = "Set HFSCREEN = 0.2, or 0: 1/r is corrected for this."
     if better is not None:
         remedy = f"Take {' x '.join(map(str, better))} points or, of a molecule, a larger box."
@@ -194,11 +215,11 @@ def check_points_of_exchange(
     return True
 
 
-def _enough_points(mesh: tuple[int, int, int], lattice_cv: np.ndarray, hybrid: Hybrid) -> tuple[int, ...] | None:
+def _enough_points(mesh_c: np.ndarray, lattice_cv: np.ndarray, hybrid: Hybrid) -> tuple[int, ...] | None:
     """The mesh, no coarser than this one along any axis, that leaves next to no such error; None if none does."""
     heights_c = heights(lattice_cv)
     for length in LENGTHS:
-        found = tuple(max(n, ceil(length / height)) for n, height in zip(mesh, heights_c, strict=True))
+        found = tuple(max(int(n), ceil(length / height)) for n, height in zip(mesh_c, heights_c, strict=True))
         if level_error(np.diag(found) @ lattice_cv, hybrid) < FINE:
             return found
     return None
@@ -269,6 +290,30 @@ def check_data_of_exchange(datasets: dict[str, DataSet], incar: Incar, findings:
         names = ", ".join(silent)
         message = f"{names} {'do' if len(silent) > 1 else 'does'} not hold the exact exchange with the core"
         findings.add(incar.problem("LHFCALC", message, "Use data sets of gpaw-data, which have it for all elements."))
+
+
+def check_mesh_of_exchange(
+    kpoints: KPoints, hybrid: Hybrid | None, downsampling: Downsampling | None, vibrates: bool, file: str,
+    findings: Findings,
+) -> None:  # fmt: skip
+    """What exact exchange makes of a mesh with fewer operations than the crystal; vibrates: whether atoms will be
+    displaced from the places that all operations keep."""
+    if hybrid is None or not hybrid.fraction or kpoints.has_crystal_symmetry:
+        return
+    if hybrid.screening and downsampling is None:
+        count = len(mesh_points(kpoints))
+        message = f"exact exchange acts between all {count} points that the operations of the crystal make of the mesh"
+        message += f" of {kpoints.full_count}, and takes as much longer"
+        findings.note(file, message, "A mesh with all operations is its own star.")
+        return
+    what = "exact exchange on a part of the q-points" if hybrid.screening else "exact exchange of 1/r"
+    message = f"{what} needs the differences of one mesh, and this one has fewer operations than the crystal"
+    if vibrates:
+        message += ": force constants of displaced atoms, which need it in all directions, cannot be found with it"
+        findings.error(file, message, "Give a mesh with all operations, such as a Gamma-centred one, or set ISYM = 0.")
+    else:
+        message += ": levels that symmetry makes equal may come out different"
+        findings.warn(file, message, "Give a mesh with all operations, such as a Gamma-centred one.")
 
 
 def exchange_range(bands: BandRequest | None, hybrid: Hybrid | None) -> str:

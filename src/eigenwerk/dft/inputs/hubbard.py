@@ -38,6 +38,7 @@ def hubbard_shells(
     for (symbol, (l, _)), kind in kind_of.items():
         if kind in shells:
             _check_shell(incar, symbol, l, datasets, findings)
+    _check_order(incar, list(zip(runs, wanted, strict=True)), datasets, findings)
     if not shells:
         findings.note(incar.file, "LDAU = .TRUE. corrects nothing: all LDAUL are -1, or all LDAUU equal LDAUJ")
     counts = [count for _, count in poscar.species_runs]
@@ -65,6 +66,42 @@ def _list(incar: Incar, tag: str, runs: list[str], findings: Findings) -> list[f
         message = f"{len(values)} values, but POSCAR has {len(runs)} species ({' '.join(runs)})"
         findings.add(incar.problem(tag, message, "Give one value for each species, in the order of POSCAR."))
     return values
+
+
+def _check_order(
+    incar: Incar, wanted: list[tuple[str, tuple[int, float]]], datasets: dict[str, DataSet], findings: Findings
+) -> None:
+    """A word about a shell that the free atom does not fill: a warning where another species has electrons in it and
+    gets no correction, because lists in the order of other species look like that."""
+    for symbol, shell in wanted:
+        l = shell[0]
+        # what is no shell of the data set is an error already
+        if shell == NONE or symbol not in datasets or not _has(datasets[symbol], l) or _electrons(datasets[symbol], l):
+            continue
+        left_out = dict.fromkeys(
+            other for other, theirs in wanted
+            if other in datasets and theirs[0] != l and _electrons(datasets[other], l) > 0 and (
+                l > 1 or _electrons(datasets[other], l) < 4 * l + 2
+            )
+        )  # fmt: skip
+        message = f"the free atom of {symbol} has no electrons in the {SHELLS[l]} shell that is corrected"
+        if left_out:
+            others = " and ".join(left_out)
+            message += f", and {others}, which {'have' if len(left_out) > 1 else 'has'} some, gets no correction of it"
+            order = " ".join(symbol for symbol, _ in wanted)
+            remedy = f"The lists follow the species of POSCAR: {order}. Put them into that order."
+            findings.add(incar.problem("LDAUL", message, remedy, severity="warning"))
+        else:
+            findings.add(incar.problem("LDAUL", message, severity="note"))
+
+
+def _has(data: DataSet, l: int) -> bool:
+    return any(state.l == l for state in data.header.states)
+
+
+def _electrons(data: DataSet, l: int) -> float:
+    """Of the free atom in shells of one l."""
+    return sum(state.f for state in data.header.states if state.l == l)
 
 
 def _check_shell(incar: Incar, symbol: str, l: int, datasets: dict[str, DataSet], findings: Findings) -> None:

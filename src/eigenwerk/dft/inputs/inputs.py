@@ -19,15 +19,21 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
-from eigenwerk.dft.fitting_files import require_fitting, require_fitting_waves
+from eigenwerk.dft.fitting_files import misfit_of_waves
 from eigenwerk.dft.inputs.bands import BandRequest
 from eigenwerk.dft.inputs.checks import check_constraints
 from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.kpoints import kpoints_of_file, kpoints_of_spacing, self_consistent
 from eigenwerk.dft.inputs.motion import MotionRequest
-from eigenwerk.dft.inputs.restart import CHARGE_FILE, WAVE_FILE, Restart, choose_restart
-from eigenwerk.dft.inputs.settings import Computed, Setting, number, settings_in_force
+from eigenwerk.dft.inputs.restart import (
+    CHARGE_FILE,
+    WAVE_FILE,
+    Restart,
+    check_charge_file,
+    choose_restart,
+    without_waves,
+)
+from eigenwerk.dft.inputs.settings import Computed, Setting, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
 from eigenwerk.dft.parameters import USER_TAGS, Parameters, changed_tags
 from eigenwerk.dft.plan.job_size import JobSize
@@ -38,7 +44,6 @@ from eigenwerk.io.vasp.incar import Incar, judge, parse_incar
 from eigenwerk.io.vasp.kpoints import KpointsFile, parse_kpoints
 from eigenwerk.io.vasp.poscar import Poscar, parse_poscar
 from eigenwerk.io.vasp.problem import Problem, errors, raise_errors
-from eigenwerk.io.vasp.volumetric import read_head
 from eigenwerk.io.vasp.wavecar import read_wavecar
 
 Part = TypeVar("Part")
@@ -52,8 +57,8 @@ class InputParts:
     """The parts of a calculation; None where the input does not allow to make them.
 
     structure: in bohr, exactly symmetric under the operations found within SYMPREC (poscar has it as given);
-    symmetry: of the structure (kpoints.symmetry: those operations that the k-points allow); size: what the cost
-    depends on; memory: of one process on a processor; images: of a path, both end points among them.
+    symmetry: of the structure, also that of kpoints; size: what the cost depends on; memory: of one process on a
+    processor; images: of a path, both end points among them.
     """
 
     poscar: Poscar | None = None
@@ -190,13 +195,9 @@ class Inputs:
         """Files of the PAW data by element."""
         return {symbol: data.path for symbol, data in self.data.items()}
 
-    def kpoints_under(self, symmetry: Symmetry) -> KPoints:
-        """The k-points that fewer operations leave, with the same mesh, list or spacing."""
-        if self.kpoints_file is not None:
-            found = kpoints_of_file(self.kpoints_file, self.poscar, self.structure, symmetry)
-            return self_consistent(found, self.kpoints_file)[0]
-        spacing, centred = number(self.incar, "KSPACING"), bool(self.incar.get("KGAMMA"))
-        return kpoints_of_spacing(spacing, centred, self.structure, symmetry)
+    def with_points(self, kpoints: KPoints) -> "Inputs":
+        """The same with k-points that were found otherwise."""
+        return replace(self, parts=replace(self.parts, kpoints=kpoints))
 
     def setting(self, tag: str) -> object:
         """The value of a tag in force, in the unit of the INCAR file; None if it is not in force."""
@@ -241,13 +242,14 @@ def read_inputs(
         fixed_density=restart.fixed,
     )
     draft.fill()
-    if restart.file is not None and restart.file.name == CHARGE_FILE and draft.structure and draft.cutoff:
-        with findings.collecting(CHARGE_FILE):
-            checksums = {symbol: data.header.md5 for symbol, data in draft.datasets.items()}
-            require_fitting(read_head(restart.file), draft.structure, draft.cutoff, checksums)
     if restart.file is not None and restart.file.name == WAVE_FILE and draft.kpoints and draft.parameters:
         with findings.collecting(WAVE_FILE):
-            require_fitting_waves(read_wavecar(restart.file), draft.kpoints.point_kc, draft.parameters.spins)
+            if why := misfit_of_waves(read_wavecar(restart.file), draft.kpoints.point_kc):
+                restart, computed = without_waves(usable, places, why, findings)
+                draft.computed |= computed
+    if restart.file is not None and restart.file.name == CHARGE_FILE and draft.structure and draft.cutoff:
+        with findings.collecting(CHARGE_FILE):
+            check_charge_file(restart, draft.structure, draft.cutoff, draft.datasets, findings)
     return _inputs(folder, texts, incar, usable, kpoints_file, draft.computed, restart, findings, draft, images)
 
 
@@ -336,6 +338,8 @@ def _poscar(folder: Path, texts: InputTexts, findings: Findings) -> Poscar | Non
         return None
     with findings.collecting("POTCAR"):
         texts.raise_problem("POTCAR")
+    if texts.text.get("POTCAR") == "":
+        findings.note("POTCAR", "empty, so it is read as if it were not there")
     with findings.collecting("POSCAR"):
         poscar = parse_poscar(texts.of("POSCAR"), species_order=texts.species)
         findings.add(*poscar.problems)
@@ -348,7 +352,10 @@ def _kpoints_file(texts: InputTexts, name: str, findings: Findings) -> tuple[Kpo
     if name not in texts:
         return None, False
     with findings.collecting(name):
-        return parse_kpoints(texts.of(name), name), False
+        found = parse_kpoints(texts.of(name), name)
+        if found.remark:
+            findings.note(name, found.remark)
+        return found, False
     return None, True
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.restart import FIXED
 from eigenwerk.dft.inputs.settings import Computed, number, whole
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.isotopes import isotope_masses
 from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.problem import Problem
@@ -34,11 +36,11 @@ PREDICTIONS = {0: NONE, 1: ATOMS, 2: SECOND, 3: FIT}
 
 OF_DYNAMICS = tuple(tag.name for tag in DYNAMICS_TAGS if tag.status == "honoured")
 OF_BAND, OF_DIMER = (tuple(tag.name for tag in tags) for tags in (BAND_TAGS, DIMER_TAGS))
-OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS", "PSTRESS", "POMASS", *OF_DYNAMICS,
-             *OF_BAND, *OF_DIMER)  # fmt: skip
+OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS", "PSTRESS", "PULAY_CORRECTION",
+             "POMASS", *OF_DYNAMICS, *OF_BAND, *OF_DIMER)  # fmt: skip
 """Tags that are in force where ions move."""
 
-OF_RELAXATION = ("NFREE", "LATTICE_CONSTRAINTS", "PSTRESS")
+OF_RELAXATION = ("NFREE", "LATTICE_CONSTRAINTS", "PSTRESS", "PULAY_CORRECTION")
 """Tags of moving cells, and of memories, that no search for a saddle point has."""
 
 SearchSettings = RelaxationSettings | DynamicsSettings | VibrationSettings | BandSettings | DimerSettings
@@ -80,6 +82,11 @@ class MotionRequest:
     lattice_velocity_cv: np.ndarray | None = None
 
     @property
+    def follows_basis(self) -> bool:
+        """Whether the cell may change, and follows the stress at fixed plane waves."""
+        return self.moves_cell and not (isinstance(self.settings, RelaxationSettings) and self.settings.pulay)
+
+    @property
     def moves_cell(self) -> bool:
         """Whether the cell may change."""
         given = self.settings
@@ -93,6 +100,8 @@ class MotionRequest:
 def kind_of_motion(incar: Incar) -> str | None:
     """By NSW and IBRION; None where nothing moves, or nobody knows what because IBRION is refused."""
     steps, ibrion = whole(incar, "NSW"), incar.values.get("IBRION")
+    if stays(incar):
+        return None
     if whole(incar, "IMAGES") > 0 and not incar.broken("IBRION"):
         return PATH
     if steps <= 0 or ibrion == -1 or incar.broken("IBRION"):
@@ -104,12 +113,21 @@ def kind_of_motion(incar: Incar) -> str | None:
     return RELAXATION if ibrion in METHODS else DYNAMICS
 
 
+def stays(incar: Incar) -> bool:
+    """Whether one ionic step of a density that is kept is asked for: in VASP no atom moves before it ends."""
+    kept, moves = incar.values.get("ICHARG") in FIXED, incar.values.get("IBRION", 0) in (0, *METHODS)
+    return kept and moves and whole(incar, "NSW") == 1 and whole(incar, "IMAGES") <= 0
+
+
 def motion_request(
     incar: Incar, poscar: Poscar, findings: Findings, fixed_density: bool = False
 ) -> tuple[MotionRequest | None, dict[str, Computed]]:
     """What the tags ask for, and those of its tags that follow from others or are out of force."""
     kind = kind_of_motion(incar)
     if kind is None:
+        if stays(incar):
+            words = f"ICHARG = {incar.get('ICHARG')} keeps the density, so nothing moves in this one step"
+            findings.add(incar.problem("NSW", words, severity="note"))
         given = [name for name in OF_MOTION if name != "NSW" and name in incar.values]
         if given:
             findings.note(incar.file, f"not used, because ions do not move in this run: {', '.join(given)}")
@@ -214,16 +232,19 @@ def _computed(incar: Incar, kind: str) -> Iterator[tuple[str, Computed]]:
     if kind != RELAXATION:
         yield "EDIFFG", Computed(None)
         yield "LATTICE_CONSTRAINTS", Computed(None)
+        yield "PULAY_CORRECTION", Computed(None)
     if kind == DYNAMICS and "ISYM" not in incar.values:
         yield "ISYM", Computed(0, "of dynamics")
 
 
 def masses(incar: Incar, poscar: Poscar) -> np.ndarray:
-    """Of the atoms, amu: POMASS, else standard weights."""
+    """Of the atoms, amu: POMASS, else standard weights, and those of isotopes (D, T)."""
     given = incar.values.get("POMASS")
     if isinstance(given, tuple) and len(given) == len(poscar.species_runs):
         return np.array([float(given[species]) for species in _species(poscar)])
-    return np.array([MASSES[symbol] for symbol in poscar.symbols])
+    own = isotope_masses(poscar.species_runs, poscar.suffixes)
+    runs = zip(own, poscar.species_runs, strict=True)
+    return np.array([mass or MASSES[symbol] for mass, (symbol, count) in runs for _ in range(count)])
 
 
 def _check_masses(incar: Incar, poscar: Poscar, findings: Findings) -> None:
@@ -278,6 +299,7 @@ def _relaxation(incar: Incar) -> RelaxationSettings:
         isif=isif if isinstance(isif, int) else 2,
         force_tolerance=-float(limit) if limit < 0 else None, energy_tolerance=float(limit) if limit > 0 else None,
         pressure=number(incar, "PSTRESS") / (10 * EV_PER_ANGSTROM3_GPA), lattice_free=free_c,  # type: ignore[arg-type]
+        pulay=bool(incar.get("PULAY_CORRECTION")),
         potim=float(incar.values.get("POTIM", 0.5)),  # type: ignore[arg-type]
         nfree=nfree if isinstance(nfree, int) else None, smass=smass if isinstance(smass, float) else None,
     )  # fmt: skip

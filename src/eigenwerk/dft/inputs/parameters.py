@@ -13,6 +13,14 @@ from eigenwerk.eigensolvers import ALGOS, NUMBERS, SEQUENCES
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
+LEAST_SYMPREC = 1e-10
+"""Å; coordinates in double precision have no more digits."""
+
+
+def symmetry_tolerance(incar: Incar) -> float:
+    """SYMPREC in bohr."""
+    return max(number(incar, "SYMPREC"), LEAST_SYMPREC) / BOHR_ANGSTROM
+
 
 def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, Any]:
     """Spin, smearing, self-consistency and symmetry as arguments of `Parameters`; frozen: |NELMDL|."""
@@ -20,6 +28,10 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
     if frozen >= steps:
         message = f"the density is kept for {frozen} steps, but NELM = {steps}: the run cannot become self-consistent"
         findings.add(incar.problem("NELMDL", message, f"Set NELM above {frozen}.", severity="warning"))
+    elif whole(incar, "NELMIN") > steps:
+        message = f"more steps than NELM = {steps} allows: the run ends before it may converge"
+        remedy = f"Set NELM = {whole(incar, 'NELMIN')} or more, or remove NELMIN."
+        findings.add(incar.problem("NELMIN", message, remedy, severity="warning"))
     return {
         "title": str(incar.get("SYSTEM")),
         "spins": whole(incar, "ISPIN"),
@@ -36,7 +48,7 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         "stress": _wants_stress(incar),
         "exchange_block": whole(incar, "NBLOCK_FOCK") if incar.get("LHFCALC") else 0,
         "symmetry_level": whole(incar, "ISYM"),
-        "symmetry_tolerance": number(incar, "SYMPREC") / BOHR_ANGSTROM,
+        "symmetry_tolerance": symmetry_tolerance(incar),
     }
 
 
@@ -50,10 +62,20 @@ the semilocal functional and once for each operator of exact exchange (layers of
 
 
 def most_steps(incar: Incar) -> int:
-    """NELM, or its default."""
+    """NELM, or its default, which leaves room for NELMIN and for steps with a density that is kept (NELMDL)."""
     if "NELM" in incar.values:
         return whole(incar, "NELM")
-    return STEPS_OF_HYBRIDS if incar.get("LHFCALC") else STEPS
+    usual = STEPS_OF_HYBRIDS if incar.get("LHFCALC") else STEPS
+    frozen = abs(whole(incar, "NELMDL")) if "NELMDL" in incar.values else 0
+    return max(usual, 2 * whole(incar, "NELMIN"), usual + frozen if frozen > usual // 2 else 0)
+
+
+def _steps_from(incar: Incar) -> str:
+    """Where the default of NELM comes from."""
+    usual = STEPS_OF_HYBRIDS if incar.get("LHFCALC") else STEPS
+    if most_steps(incar) > usual:
+        return "NELMIN and NELMDL"
+    return "LHFCALC" if incar.get("LHFCALC") else "default"
 
 
 def _wants_stress(incar: Incar) -> bool:
@@ -115,7 +137,7 @@ def solver_tags(incar: Incar) -> SolverTags:
     """ALGO wins over IALGO; without both, the solver is chosen by the size of the job."""
     computed: dict[str, Computed] = {}
     if "NELM" not in incar.values:
-        computed["NELM"] = Computed(most_steps(incar), "LHFCALC" if incar.get("LHFCALC") else "default")
+        computed["NELM"] = Computed(most_steps(incar), _steps_from(incar))
     if "ALGO" in incar.values or "IALGO" not in incar.values:
         word = str(incar.get("ALGO"))
         sequence = SEQUENCES.get(ALGOS.get(word, ""))

@@ -1,11 +1,13 @@
 """LORBIT and RWIGS: whether, on which spheres and how finely orbitals are projected on atoms (no torch here)."""
 
+from collections.abc import Mapping
+
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import Computed, line_of, whole
 from eigenwerk.dft.parameters import SphereProjection
 from eigenwerk.io.vasp.incar import Incar
-from eigenwerk.io.vasp.output.projections import BY_L, WITH_PHASES
+from eigenwerk.io.vasp.output.projections import BY_L, WITH_PHASES, D, F
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -57,6 +59,11 @@ def sphere_projection(
 def matching_radius(data: DataSet) -> float:
     """Radius from which on all partial waves of a data set match their smooth twins, bohr."""
     return max(state.rc for state in data.header.states if state.rc is not None)
+
+
+def kinds_of_l(datasets: Mapping[str, DataSet]) -> int:
+    """How many angular momenta files of VASP have columns for: up to d, and f where a data set has projectors of f."""
+    return F if any(state.l >= F - 1 for data in datasets.values() for state in data.header.states) else D
 
 
 def _own_radii(lorbit: int) -> int:

@@ -5,13 +5,18 @@ depends on its input alone, never on what an earlier run left.
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.dataset import DataSet
+from eigenwerk.dft.fitting_files import moved_by, require_fitting, require_kept, require_lmaxmix, without_occupancies
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import DEFAULT, Computed, line_of
 from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.volumetric import occupancy_counts, read_head
 
 STATE_FILE, CHARGE_FILE, WAVE_FILE = "eigenwerk.h5", "CHGCAR", "WAVECAR"
 
@@ -40,9 +45,14 @@ def choose_restart(incar: Incar, folders: tuple[Path, ...], findings: Findings) 
     if incar.values.get("ICHARG") in FIXED:
         return _fixed(incar, folders, findings)
     kind = _wanted(incar)
+    _note_empty(kind, folders, findings)
     file = density_source(folders) if kind == "density" else _state_file(folders)
     if file is None and kind == "orbitals":
         file = _first(folders, WAVE_FILE)
+    if file is None and kind == "orbitals" and incar.values.get("ICHARG") == 1 and density_source(folders):
+        message = f"there is no {STATE_FILE} and no {WAVE_FILE}, so the run starts from the density alone"
+        findings.add(incar.problem("ISTART", message, severity="warning"))
+        kind, file = "density", density_source(folders)
     if file is None and kind is not None:
         tag, first, second = "ISTART", STATE_FILE, WAVE_FILE
         if kind == "density":
@@ -62,6 +72,29 @@ def choose_restart(incar: Incar, folders: tuple[Path, ...], findings: Findings) 
     return Restart(kind, file if kind else None), _in_force(incar, kind)
 
 
+def without_waves(
+    incar: Incar, folders: tuple[Path, ...], why: str, findings: Findings
+) -> tuple[Restart, dict[str, Computed]]:
+    """In place of orbitals that are none of this calculation: the density that ICHARG = 1 asks for, else atoms."""
+    file = density_source(folders) if incar.values.get("ICHARG") == 1 else None
+    begins = "atoms" if file is None else f"the density of {file.name}"
+    findings.warn(WAVE_FILE, f"{why}: its orbitals are not used, and the run starts from {begins}")
+    kind = None if file is None else "density"
+    return Restart(kind, file), _in_force(incar, kind)
+
+
+def _note_empty(kind: str | None, folders: tuple[Path, ...], findings: Findings) -> None:
+    """A note on files that would be read and are empty, as a run leaves them that was not to write them."""
+    name = {"orbitals": WAVE_FILE, "density": CHARGE_FILE}.get(kind or "")
+    if name and any(os.path.isfile(folder / name) and not _filled(folder / name) for folder in folders):
+        findings.note(name, "empty, so it is read as if it were not there")
+
+
+def _filled(path: Path) -> bool:
+    """Whether there is such a file, and something in it."""
+    return os.path.isfile(path) and os.path.getsize(path) > 0
+
+
 def density_source(folders: tuple[Path, ...]) -> Path | None:
     """The file that ICHARG = 1 and 11 mean: CHGCAR or eigenwerk.h5 of the first folder that has one; None without.
 
@@ -70,7 +103,7 @@ def density_source(folders: tuple[Path, ...]) -> Path | None:
     """
     for folder in folders:
         charge, state = folder / CHARGE_FILE, _state_file((folder,))
-        if not os.path.isfile(charge):
+        if not _filled(charge):
             if state is not None:
                 return state
             continue
@@ -81,11 +114,11 @@ def density_source(folders: tuple[Path, ...]) -> Path | None:
 
 
 def _state_file(folders: tuple[Path, ...]) -> Path | None:
-    return _first(folders, STATE_FILE)
+    return next((folder / STATE_FILE for folder in folders if os.path.isfile(folder / STATE_FILE)), None)
 
 
 def _first(folders: tuple[Path, ...], name: str) -> Path | None:
-    return next((folder / name for folder in folders if os.path.isfile(folder / name)), None)
+    return next((folder / name for folder in folders if _filled(folder / name)), None)
 
 
 def _fixed(incar: Incar, folders: tuple[Path, ...], findings: Findings) -> tuple[Restart, dict[str, Computed]]:
@@ -96,6 +129,7 @@ def _fixed(incar: Incar, folders: tuple[Path, ...], findings: Findings) -> tuple
     in_force = {"ISTART": Computed(0, DEFAULT), "ICHARG": Computed(value, line_of(incar, "ICHARG"))}
     if value == FIXED[1]:
         return Restart(None, None, True), in_force
+    _note_empty("density", folders, findings)
     file = density_source(folders)
     if file is None:
         where = " or ".join(map(str, folders))
@@ -123,3 +157,24 @@ def _origin(incar: Incar, tag: str, value: int) -> str:
         return DEFAULT
     place = line_of(incar, tag)
     return place if incar.values[tag] == value else f"in place of {incar.values[tag]} ({place})"
+
+
+def check_charge_file(
+    restart: Restart, structure: Structure, cutoff: float, datasets: Mapping[str, DataSet],
+    findings: Findings,
+) -> None:  # fmt: skip
+    """Raise InputError for a file that a run would refuse; a note on one without augmentation occupancies.
+
+    cutoff: of the plane waves, hartree.  The values themselves are not read: `check` is quick.
+    """
+    assert restart.file is not None
+    counts, checksums = occupancy_counts(restart.file), {s: data.header.md5 for s, data in datasets.items()}
+    head = read_head(restart.file)
+    require_fitting(head, structure, cutoff, checksums if counts else {})
+    if counts:
+        channels = {symbol: [state.l for state in data.header.states] for symbol, data in datasets.items()}
+        require_lmaxmix(CHARGE_FILE, channels, structure.symbols, counts)
+    else:
+        findings.note(CHARGE_FILE, without_occupancies(CHARGE_FILE, restart.fixed).removeprefix(f"{CHARGE_FILE} "))
+    if restart.fixed:
+        require_kept(CHARGE_FILE, moved_by(head, structure))

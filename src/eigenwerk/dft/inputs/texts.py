@@ -68,7 +68,9 @@ def read_texts(folder: str | Path) -> InputTexts:
     if images := image_count(text.get("INCAR", "")):
         for number in range(images + 2):
             read(image_file(number))
-    if os.path.lexists(folder / "POTCAR"):
+    if os.path.isfile(folder / "POTCAR") and not os.path.getsize(folder / "POTCAR"):
+        text["POTCAR"] = ""
+    elif os.path.lexists(folder / "POTCAR"):
         try:
             species = read_potcar_species(folder / "POTCAR")
         except InputError as error:

@@ -17,7 +17,7 @@ def first_arrangement(inputs: Inputs) -> Arrangement:
 
 
 def displacements(inputs: Inputs, motion: MotionRequest, settings: VibrationSettings) -> Vibrations:
-    """The mover of IBRION = 5 and 6; its operations are those that the k-points allow."""
+    """The mover of IBRION = 5 and 6."""
     symmetry = inputs.kpoints.symmetry
     operations = Operations.of(symmetry.rotation_occ, symmetry.atom_map_oa)
     return vibrations(settings, first_arrangement(inputs), motion.masses_a, motion.free_ac, operations)

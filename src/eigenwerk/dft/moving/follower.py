@@ -8,7 +8,8 @@ import torch
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.inversion import Inversion
-from eigenwerk.dft.crystal.symmetry import Symmetry
+from eigenwerk.dft.crystal.stars import under
+from eigenwerk.dft.crystal.symmetry import Symmetry, subgroup
 from eigenwerk.dft.moving.trail import Trail
 from eigenwerk.dft.scf.carried import same_vectors
 from eigenwerk.dft.scf.state import StartingPoint, State
@@ -36,16 +37,22 @@ class Follower:
         self._calculation: Calculation | None = None
 
     def on_kept_waves(self, wanted: Calculation) -> Calculation:
-        """What is to be solved in place of a calculation of the same atoms with the same settings."""
+        """What is to be solved in place of a calculation of the same atoms with the same settings.
+
+        A mesh that depends on the cell, by KSPACING, stays that of the first cell; rotations that the waves of the
+        first cell lack are not used.
+        """
         if not self.keeps_waves:
             return wanted
         if self._first is None:
             self._first = wanted
             return wanted
-        first, kpoints = self._first, wanted.kpoints
-        if not _same_operations(first.kpoints.symmetry, kpoints.symmetry):
-            here = replace(kpoints.symmetry, lattice_cv=first.structure.lattice_cv)
-            first = first.at_points(replace(kpoints, symmetry=here))
+        first, symmetry = self._first, wanted.kpoints.symmetry
+        known_occ = first.kpoints.symmetry.rotation_occ
+        kept_o = np.array([(known_occ == one_cc).all(axis=(1, 2)).any() for one_cc in symmetry.rotation_occ])
+        here = replace(subgroup(symmetry, kept_o), lattice_cv=first.structure.lattice_cv)
+        if not _same_operations(first.kpoints.symmetry, here):
+            first = first.at_points(under(first.kpoints, here))
         return first.moved(wanted.structure)
 
     def start(self, calculation: Calculation) -> StartingPoint | State | None:

@@ -318,7 +318,7 @@ def run_path(
             for number in groups.numbers():
                 mine = image_inputs(inputs, number, folder.path)
                 mine.raise_on_errors()
-                place = OutputFolder(folder.path / image_folder(number), folder.run)
+                place = OutputFolder(folder.path / image_folder(number), folder.run, within=folder.path)
                 if own.writes:
                     place.take()
                     locked.append(place)

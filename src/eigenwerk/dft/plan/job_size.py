@@ -19,6 +19,7 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
 from eigenwerk.dft.dataset import DataSet
 from eigenwerk.dft.default_bands import guard_bands
+from eigenwerk.dft.exchange.mesh_points import mesh_points
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.scf.mixing_extent import screens_locally
 from eigenwerk.eigensolvers import SEQUENCES, sequence_for
@@ -129,10 +130,12 @@ class JobSize:
 
 
 def _points_of_exchange(kpoints: KPoints, parameters: Parameters) -> int:
-    """Points of the mesh that each one is paired with."""
+    """Points of the mesh, or of the stars of a list, that each one is paired with."""
     if parameters.hybrid is None or not parameters.hybrid.fraction:
         return 0
-    return kpoints.full_count // (1 if parameters.downsampling is None else parameters.downsampling.times_fewer)
+    if parameters.downsampling is not None:
+        return kpoints.full_count // parameters.downsampling.times_fewer
+    return len(mesh_points(kpoints, bool(parameters.hybrid.screening)))
 
 
 def job_size(

@@ -35,7 +35,7 @@ def account(
     """
     final = record.final
     gap = band_gap(final.eig_skn, final.occ_skn, record.kpoint_kc, fermi_s)
-    found = level_rows(gap, final.fermi_level, len(final.eig_skn))
+    found = level_rows(gap, final.fermi_level, len(final.eig_skn), final.separate_levels)
     if final.vacuum is not None:
         found += vacuum_rows(final.vacuum, final.fermi_level, gap)
     found += [(f"dipole moment along axis {c + 1}", f"{p:.5f} e Å") for c, p in (final.dipole or {}).items()]
@@ -55,8 +55,7 @@ def description(inputs: Inputs) -> list[Row]:
     parameters, kpoints, symmetry = inputs.parameters, inputs.kpoints, inputs.symmetry
     cutoff = f"cutoff {parameters.cutoff * HARTREE_EV:g} eV, PREC = {parameters.precision}"
     spin = "two spin channels" if parameters.spins == 2 else "no spin"
-    used = kpoints.symmetry.order
-    limited = f", {used} of them with these k-points" if used != symmetry.order else ""
+    limited = "" if kpoints.has_crystal_symmetry else f", {kpoints.kept_operations} of them of the mesh of k-points"
     full = f" of {kpoints.full_count}" if kpoints.full_count != len(kpoints.point_kc) else ""
     filling = filling_words(parameters.ismear, parameters.width * HARTREE_EV)
     return [
@@ -113,10 +112,16 @@ def counted(number: float, noun: str) -> str:
 # -- after -------------------------------------------------------------------------------------------------------------
 
 
-def level_rows(gap: BandGap, fermi_level: float, spins: int) -> list[Row]:
-    """The gap of the k-points of a run with its edges, or the Fermi level; eV."""
+def level_rows(gap: BandGap, fermi_level: float, spins: int, separate: Sequence[float] = ()) -> list[Row]:
+    """The gap of the k-points of a run with its edges, or the Fermi level; eV.
+
+    separate: levels of both spins that no level separates.
+    """
+    if separate:
+        words = "{:>12.4f} eV up, {:.4f} eV down: none lies between filled and empty levels of both".format(*separate)
+        return [("Fermi levels", words)]
     if gap.metal:
-        return [("Fermi level", f"{fermi_level:>12.4f} eV")]
+        return [("Fermi level", f"{fermi_level:>12.4f} eV{partly_words(gap)}")]
     if gap.gap is None or gap.top is None or gap.bottom is None:
         return [] if gap.top is None else [("highest filled level", _edge_words(gap.top, spins))]
     rows = [
@@ -126,6 +131,13 @@ def level_rows(gap: BandGap, fermi_level: float, spins: int) -> list[Row]:
     if not gap.is_direct and gap.direct_at is not None:
         rows.append(("direct gap", f"{gap.direct_gap:>12.4f} eV  at {_place(gap.direct_at, spins)}"))
     return rows
+
+
+def partly_words(gap: BandGap) -> str:
+    """What is filled in part at the Fermi level of a molecule or atom, ', ...'; empty without."""
+    count = gap.partly_filled
+    level = f"a degenerate level of {count} states" if count > 1 else "a level"
+    return f", where {level} is filled in part" if count else ""
 
 
 def _edge_words(edge: BandEdge, spins: int) -> str:
@@ -157,14 +169,14 @@ def vacuum_rows(vacuum: VacuumLevels, fermi_level: float, gap: BandGap) -> list[
 
 
 def doubts_about(
-    last: IonicStep, parameters: Parameters, filling: Sequence[str], moves_cell: bool = False
+    last: IonicStep, parameters: Parameters, filling: Sequence[str], follows_basis: bool = False
 ) -> tuple[str, ...]:
     """Warnings about a result: those about its occupations, and what is wrong with its forces and with a cell that
-    follows its stress."""
+    follows its stress at fixed plane waves (follows_basis)."""
     if not last.converged:
         return tuple(filling)
     field = parameters.dipole is not None and parameters.dipole.force != 0
-    cell = cell_doubts(last.pulay) if moves_cell else ()
+    cell = cell_doubts(last.pulay) if follows_basis else ()
     return (*filling, *force_doubts(last.forces_av, last.force_error, field, parameters.precision), *cell)
 
 
@@ -172,9 +184,10 @@ def cell_doubts(pulay: float | None) -> Iterator[str]:
     """What a cell that follows its stress is not good for; pulay: the Pulay stress in its pressure, kB."""
     if pulay is not None and abs(pulay) > FALSE_PRESSURE:
         yield (
-            f"The cell follows a stress of which some {abs(pulay):.0f} kB are an error of the cutoff (Pulay): it is "
-            f"{'smaller' if pulay < 0 else 'larger'} than with more plane waves, and may have another shape. Set a "
-            "larger ENCUT."
+            f"The cell follows the stress at fixed plane waves, of which some {abs(pulay):.0f} kB are due to their "
+            f"limited number (Pulay, an estimate good to a quarter): it is {'smaller' if pulay < 0 else 'larger'} than "
+            "where its energies at this ENCUT are lowest. Use `eigenwerk relax`, or set PULAY_CORRECTION = .TRUE., or "
+            "a larger ENCUT."
         )
 
 

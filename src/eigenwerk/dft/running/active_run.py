@@ -38,11 +38,14 @@ from eigenwerk.io.vasp.output.files import OUTPUT_FILES
 from eigenwerk.io.vasp.output.potentials import ChargedCell
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.motion.mover import Report
-from eigenwerk.units import HARTREE_EV
+from eigenwerk.units import FORCE_EV_PER_ANGSTROM, HARTREE_EV
 
 ORBITALS_FIRST = 2
 """Steps with the density kept when it comes from a file and the orbitals from atoms (unless NELMDL says otherwise):
 poor orbitals would only spoil a good density."""
+
+SMALL_FIELD = 1e-3
+"""V/Å; smaller ones in forces are not worth a word."""
 
 OnStep = Callable[[StepRecord], None]
 OnNote = Callable[[str], None]
@@ -151,7 +154,7 @@ class ActiveRun:
         journey = None if self.journey is None else self.journey()
         if journey is not None:
             status = journey.status if state.converged else f"{journey.status}; the last ionic step: {status}"
-        self.note(*filter(None, [_force_words(state)]))
+        self.note(*filter(None, [_force_words(state), _field_words(self.calculation, state)]))
         relaxed = journey is not None and journey.kind in (RELAXATION, PATH, DIMER) and journey.finished
         found = replace(Observables.of(ground, report), **self._of_density(state), relaxed=relaxed)
         asked = self.inputs.bands
@@ -317,6 +320,21 @@ def _force_words(state: State) -> str:
     return (
         f"ISMEAR = {ismear}: forces and stress of a metal are no derivatives of its energy, because Blöchl's "
         "correction is not variational; to relax it set ISMEAR = 1 with SIGMA = 0.2, or ISMEAR = -4"
+    )
+
+
+def _field_words(calculation: Calculation, state: State) -> str:
+    """What forces and levels lack where a dipole is corrected in the energy alone."""
+    dipole = calculation.builder.dipole
+    if dipole is None:
+        return ""
+    field = dipole.false_field(calculation.builder(state.density).charges) * FORCE_EV_PER_ANGSTROM
+    if field < SMALL_FIELD:
+        return ""
+    return (
+        "IDIPOL without LDIPOL corrects the energy alone: forces, levels and potential are those of the periodic "
+        f"cell, in a field of its images of {field:.3f} V/Å, which pushes atoms by their effective charges times that "
+        "field; LDIPOL = .TRUE. takes it away in every step"
     )
 
 

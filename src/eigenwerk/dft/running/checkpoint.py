@@ -57,7 +57,7 @@ def state_tree(state: State, orbitals: WholeOrbitals | None, moving: bool = Fals
     basis, occupations = state.subject.basis, state.occupations
     bands: dict[str, Any] = {
         "eig_skn": _array(state.eig_skn), "occ_skn": _array(occupations.occ_skn),
-        "fermi_level_s": occupations.fermi_level_s,
+        "fermi_level_s": occupations.fermi_level_s, "fermi_level": occupations.fermi_level,
     }  # fmt: skip
     if orbitals is not None:
         bands |= orbitals_tree(orbitals)

@@ -33,7 +33,8 @@ def exchange_tree(memory: ExchangeMemory, basis: PlaneWaveBasis, grid: ProcessGr
     return {
         "applications": memory.applications, "energy": memory.energy, "excess": np.array(memory.excess, dtype=float),
         "semilocal": memory.semilocal, "shift": memory.shift, "started_a": memory.started_a, "field_a": memory.field_a,
-        "doubled": memory.doubled, "share_j": memory.share_j, "input_jj": input_jj, "known_j": known_j,
+        "doubled": memory.doubled, "expected": memory.expected,
+        "share_j": memory.share_j, "input_jj": input_jj, "known_j": known_j,
         "overlap_jj": np.zeros((0, 0)) if memory.overlap_jj is None else memory.overlap_jj,
         "in_use": None if own is None else _rows_tree(own.row_skmG, basis, grid),
         "kept": {str(j): _rows_tree(rows.row_skmG, basis, grid) for j, rows in enumerate(memory.kept)},
@@ -67,7 +68,7 @@ def stored_exchange(
         inputs=tuple(share_j if known else None for known, share_j in pairs),
         overlap_jj=tree["overlap_jj"], share_j=tree["share_j"],
         semilocal=tree["semilocal"], shift=tree["shift"], started_a=tree["started_a"], field_a=tree["field_a"],
-        doubled=tree.get("doubled", False),
+        doubled=tree.get("doubled", False), expected=tree.get("expected"),
     )
     own = None if tree["in_use"] is None else rows(tree["in_use"])
     return StoredExchange(rest, own, tuple(rows(tree["kept"][str(j)]) for j in range(count)))

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.calculation import Calculation
+from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.symmetry import no_symmetry
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.energies import band_energy, harris_energies
@@ -18,14 +19,13 @@ from eigenwerk.dft.scf.earlier import require_same_crystal
 from eigenwerk.dft.scf.fixed_potential import PointBands
 from eigenwerk.dft.scf.state import Progress, ScfStep, State
 from eigenwerk.dft.spectrum.band_structure import filled_bands_of
+from eigenwerk.dft.spectrum.fermi_level import common_level
 from eigenwerk.dft.spectrum.occupations import Occupations, occupations, occupations_at
+from eigenwerk.dft.symmetrise import UNSYMMETRIC
 from eigenwerk.dft.volumetric.charge import charge_start
 from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_with_header
 from eigenwerk.units import HARTREE_EV
-
-UNSYMMETRIC = 1e-5
-"""Change of a density by symmetry, relative to it, that is no rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,8 @@ class FixedDensity:
 
     name: where it is from, in words; fermi_s: Fermi level of each spin channel of the run that made it, hartree, None
     if nobody knows; filled_s: bands that were full in it, None for a metal or if nobody knows; forces_av, stress_vv: of
-    that run, hartree and bohr, None if nobody knows; notes: on the way.
+    that run, hartree and bohr, None if nobody knows; notes: on the way; common: Fermi level of both channels, None
+    where none separates both.
     """
 
     density: Density
@@ -44,6 +45,7 @@ class FixedDensity:
     forces_av: np.ndarray | None = None
     stress_vv: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    common: float | None = None
 
 
 def fixed_density(path: Path | None, calculation: Calculation) -> tuple[Calculation, FixedDensity]:
@@ -59,9 +61,14 @@ def fixed_density(path: Path | None, calculation: Calculation) -> tuple[Calculat
         density = calculation.symmetrise(calculation.starting_density())
         return calculation, FixedDensity(density, "superposed atoms")
     found = _of_charge(path, calculation) if path.name == CHARGE_FILE else _of_state(path, calculation)
-    symmetric = calculation.symmetrise(found.density)
-    if _distance(found.density, symmetric) <= UNSYMMETRIC:
+    if _is_symmetric(found.density, calculation):
         return calculation, found
+    if not calculation.kpoints.has_crystal_symmetry:
+        own = _at(calculation, calculation.kpoints.of_kept_operations())
+        if _is_symmetric(found.density, own):
+            used = f"{own.kpoints.symmetry.order} of {calculation.kpoints.symmetry.order}"
+            note = f"this density has the operations of the mesh of k-points alone ({used}): they are used"
+            return own, replace(found, notes=(*found.notes, note))
     if calculation.kpoints.samples_zone:
         raise InputError(
             f"{path}: this density does not have the symmetry by which the k-points of the mesh were reduced. Set "
@@ -72,10 +79,15 @@ def fixed_density(path: Path | None, calculation: Calculation) -> tuple[Calculat
 
 
 def _with(calculation: Calculation, **changes: object) -> Calculation:
+    """The same with k-points that are changed."""
+    return _at(calculation, replace(calculation.kpoints, **changes))  # type: ignore[arg-type]
+
+
+def _at(calculation: Calculation, kpoints: KPoints) -> Calculation:
     """The same with other k-points."""
     return Calculation(
-        calculation.structure, replace(calculation.kpoints, **changes), calculation.parameters,  # type: ignore[arg-type]
-        calculation.datasets, calculation.runtime, calculation.real,
+        calculation.structure, kpoints, calculation.parameters, calculation.datasets, calculation.runtime,
+        calculation.real,
     )  # fmt: skip
 
 
@@ -105,7 +117,8 @@ def _of_state(path: Path, calculation: Calculation) -> FixedDensity:
         return kept
     fermi_s = fermi_s if len(fermi_s) == channels else fermi_s[:1] * channels
     filled_s = filled_bands_of(bands["eig_skn"], bands["occ_skn"], tree["kpoints"]["point_kc"], fermi_s)
-    return replace(kept, fermi_s=fermi_s, filled_s=filled_s)
+    common = common_level(bands["eig_skn"], bands["occ_skn"], fermi_s)
+    return replace(kept, fermi_s=fermi_s, filled_s=filled_s, common=common)
 
 
 def _known_forces(path: Path, atoms: int) -> tuple[np.ndarray | None, np.ndarray | None]:
@@ -121,10 +134,8 @@ def _known_forces(path: Path, atoms: int) -> tuple[np.ndarray | None, np.ndarray
     return forces_av, stress_vv
 
 
-def _distance(one: Density, other: Density) -> float:
-    """Largest difference of any field, relative to its largest value."""
-    pairs = [(one.value[name], other.value[name]) for name in one.value]
-    return max(float((a - b).abs().max() / a.abs().max().clamp_min(1e-30)) for a, b in pairs)
+def _is_symmetric(density: Density, calculation: Calculation) -> bool:
+    return calculation.symmetrise.deviation(density) <= UNSYMMETRIC
 
 
 def level_words(fixed: FixedDensity, calculation: Calculation) -> str:
@@ -181,7 +192,7 @@ def _filled(calculation: Calculation, fixed: FixedDensity, found: PointBands) ->
             basis.spin.degeneracy, settings.fixed_moment,
         )
     occ_skn = occupations_at(found.eig_skn, fixed.fermi_s, settings.smearing, settings.width)
-    return Occupations(occ_skn, fixed.fermi_s, 0.0, 0.0)
+    return Occupations(occ_skn, fixed.fermi_s, 0.0, 0.0, common_level=fixed.common)
 
 
 def band_words(found: PointBands, limit: int) -> str:

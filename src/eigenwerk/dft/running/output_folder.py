@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import ensure_writable
+from eigenwerk.io.atomic_write import ensure_writable, make_empty
 from eigenwerk.io.folder_lock import FolderLock, lock_folder
 from eigenwerk.io.run_stamp import new_run
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
@@ -19,11 +19,16 @@ STARTS = ("CHGCAR", "CHG", "WAVECAR")
 
 
 class OutputFolder:
-    """The folder of one run.  path: where files go now; run: its identifier; writes: whether there are any."""
+    """The folder of one run.
 
-    def __init__(self, path: str | Path, run: str = "", writes: bool = True):
+    path: where files go now; run: its identifier; writes: whether there are any; within: the folder that it is a part
+    of, and must lie in.
+    """
+
+    def __init__(self, path: str | Path, run: str = "", writes: bool = True, within: Path | None = None):
         # other folders may be the current one when it is needed
         self.path, self.run, self.writes = Path(path), run or new_run(), writes
+        self._within = within
         self._absolute = self.path.absolute()
         self._locks: list[FolderLock] = []
 
@@ -34,9 +39,14 @@ class OutputFolder:
         """
         if not self.writes:
             return ""
-        ensure_writable(self.path)
+        ensure_writable(self.path, within=self._within)
         self._locks.append(lock_folder(self.path, self.run))
         return self._locks[-1].note
+
+    def leave_empty_wavecar(self) -> None:
+        """An empty file where there is none, as VASP's LWAVE = .FALSE. leaves one: flows copy it, or stop without."""
+        with suppress(OSError):
+            make_empty(self.path / "WAVECAR")
 
     def release(self) -> None:
         """Let other runs write there."""
@@ -52,7 +62,7 @@ class OutputFolder:
         for place in (self._anew, self._here, self._at_home, self._temporary):
             with suppress(OSError, InputError, RuntimeError):
                 self.path = place()
-                self._absolute = self.path.absolute()
+                self._absolute, self._within = self.path.absolute(), None
                 self.take()
                 where = "made anew" if self._absolute == gone.absolute() else f"{self.path} takes its place"
                 return f"the output folder {gone} has vanished during the run; {where}"
@@ -87,7 +97,7 @@ def earlier_words(folder: Path, written: Collection[str], goes_on: bool) -> str:
     names = {file.name for file in OUTPUT_FILES} | {BANDS_FILE}
     names -= {*written, *(STARTS if goes_on else ())}
     try:
-        found = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+        found = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and entry.stat().st_size)
     except OSError:
         return ""
     left = [name for name in found if name in names or (name.startswith("PARCHG") and name not in written)]

@@ -20,6 +20,8 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
 from eigenwerk.dft.energies import Energies
 from eigenwerk.dft.inputs.inputs import Inputs
+from eigenwerk.dft.inputs.motion import masses
+from eigenwerk.dft.inputs.projections import kinds_of_l
 from eigenwerk.dft.running.fixed_density import FixedDensity
 from eigenwerk.dft.scf.fixed_potential import PointBands
 from eigenwerk.dft.scf.state import ScfStep, State
@@ -31,7 +33,6 @@ from eigenwerk.functionals.functional import SIGMA
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.io.run_stamp import RunStamp
-from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials, VacuumLevels
 from eigenwerk.io.vasp.output.projections import BY_L, by_l, columns
 from eigenwerk.io.vasp.output.record import (
@@ -110,7 +111,7 @@ def run_record(
     status: how the run ended, one sentence; start: when it began; converged: to be marked as the result; earlier: ionic
     steps before that of the state; stamp: the mark of files of this run.
     """
-    poscar = inputs.poscar
+    poscar, generation = inputs.poscar, _generation(inputs.kpoints)
     if inputs.motion is not None:  # displaced atoms have fewer operations than the start, and more k-points
         inputs = replace(inputs, parts=replace(inputs.parts, kpoints=state.subject.basis.kpoints))
     kpoint_kc, weight_k = inputs.kpoints.point_kc, inputs.kpoints.weight_k
@@ -131,9 +132,10 @@ def run_record(
         symbols=poscar.symbols, species=tuple(_species_of(inputs, datasets)),
         ionic_steps=(*earlier, ionic_step(inputs, state, observables, converged)),
         final=final,
-        generation=_generation(inputs.kpoints), poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
+        generation=generation, poscar=poscar, selective_ac=poscar.selective_ac, stamp=stamp,
         fields=observables.fields, relaxed=observables.relaxed, tetrahedra=_tetrahedra(inputs),
         second=None if observables.second is None else _second(inputs, state, observables.second),
+        angular_momenta=kinds_of_l(inputs.data),
     )  # fmt: skip
 
 
@@ -182,8 +184,8 @@ def structure_of_bands(inputs: Inputs, state: State, observables: Observables) -
         filled_s = filled_bands_of(eig_skn, occ_skn, inputs.kpoints.point_kc, fermi_s)
     eig_skn, occ_skn = levels(state, bands)
     return band_structure(
-        bands.kpoints, state.structure.reciprocal_cv / BOHR_ANGSTROM, eig_skn, occ_skn, fermi_s, filled_s,
-        bands.residual * HARTREE_EV, bands.converged,
+        bands.kpoints, state.structure.reciprocal_cv / BOHR_ANGSTROM, eig_skn, occ_skn,
+        state.occupations.fermi_level * HARTREE_EV, filled_s, bands.residual * HARTREE_EV, bands.converged,
     )
 
 
@@ -267,7 +269,8 @@ def _final(inputs: Inputs, state: State, observables: Observables, status: str) 
     projections = observables.projections
     eig_skn = state.eig_skn.cpu().numpy() * HARTREE_EV
     return FinalRecord(
-        fermi_level=state.occupations.fermi_level * HARTREE_EV, eig_skn=eig_skn,
+        fermi_level=state.occupations.fermi_level * HARTREE_EV,
+        separate_levels=tuple(level * HARTREE_EV for level in state.occupations.separate_levels), eig_skn=eig_skn,
         occ_skn=state.occupations.occ_skn.cpu().numpy(), status=status,
         dos=_dos(inputs, eig_skn, projections), vacuum=observables.vacuum, dipole=observables.dipole,
         charged=observables.charged,
@@ -282,14 +285,15 @@ def projection_record(inputs: Inputs, projections: Projections | None) -> Projec
         return None
     lorbit, phase_sknaL = inputs.setting("LORBIT"), projections.phase_sknaL
     return ProjectionRecord(
-        columns(lorbit), _in_columns(inputs, projections.weight_sknaL),  # type: ignore[arg-type]
+        columns(lorbit, kinds_of_l(inputs.data)), _in_columns(inputs, projections.weight_sknaL),  # type: ignore[arg-type]
         np.array([projections.radius[symbol] for symbol in inputs.structure.symbols]) * BOHR_ANGSTROM,
-        None if phase_sknaL is None else phase_sknaL.numpy(),
+        None if phase_sknaL is None else phase_sknaL.numpy()[..., : kinds_of_l(inputs.data) ** 2],
     )  # fmt: skip
 
 
 def _in_columns(inputs: Inputs, value_sknaL: torch.Tensor) -> np.ndarray:
-    return by_l(value_sknaL.numpy()) if inputs.setting("LORBIT") in BY_L else value_sknaL.numpy()
+    kept_sknaL = value_sknaL.numpy()[..., : kinds_of_l(inputs.data) ** 2]
+    return by_l(kept_sknaL) if inputs.setting("LORBIT") in BY_L else kept_sknaL
 
 
 def _dos(inputs: Inputs, eig_skn: np.ndarray, projections: Projections | None) -> DensityOfStates:
@@ -321,20 +325,19 @@ def dos_counting(inputs: Inputs) -> Counting:
 
 
 def _species_of(inputs: Inputs, datasets: Mapping[str, PawDataset]) -> Iterator[SpeciesRecord]:
-    """With the masses that atoms move with, if they do."""
-    first = 0
+    """With the masses that atoms move with, or would."""
+    first, mass_a = 0, masses(inputs.incar, inputs.poscar)
     for run in inputs.poscar.species_runs:
-        found = _species(run, datasets)
-        yield found if inputs.motion is None else replace(found, mass=float(inputs.motion.masses_a[first]))
+        yield _species(run, datasets, float(mass_a[first]))
         first += run[1]
 
 
-def _species(run: tuple[str, int], datasets: Mapping[str, PawDataset]) -> SpeciesRecord:
+def _species(run: tuple[str, int], datasets: Mapping[str, PawDataset], mass: float) -> SpeciesRecord:
     symbol, count = run
     data = datasets[symbol]
     package = package_of(Path(data.file))
     title = dataset_title(data.xc_type.upper() != "LDA", symbol, package, data.name, f"md5:{data.md5}")
-    return SpeciesRecord(count, symbol, MASSES[symbol], data.valence, title)
+    return SpeciesRecord(count, symbol, mass, data.valence, title)
 
 
 def package_of(file: Path) -> str:
@@ -344,14 +347,18 @@ def package_of(file: Path) -> str:
 
 
 def _tetrahedra(inputs: Inputs) -> TetrahedraRecord | None:
-    """As whole numbers of tetrahedra of one volume: six in each cell of a mesh, or as the KPOINTS file lists them."""
+    """As whole numbers of tetrahedra of one volume: six in each cell of a mesh, or as the KPOINTS file lists them; of
+    those that operations have turned, a fraction of that volume."""
     kpoints, file = inputs.kpoints, inputs.kpoints_file
     if kpoints.tetrahedra is None:
         return None
     listed = file is not None and file.tetrahedra is not None
     total = int(file.tetrahedra[:, 0].sum()) if listed else 6 * kpoints.full_count  # type: ignore[union-attr, index]
-    count_T = np.rint(kpoints.tetrahedra.weight_T * total).astype(int)
-    return TetrahedraRecord(np.column_stack([count_T, kpoints.tetrahedra.corner_Tc + 1]), 1 / total)
+    share_T = kpoints.tetrahedra.weight_T * total
+    # at most 96 rotations and reversals have turned them
+    parts = next((n for n in range(1, 97) if np.abs(n * share_T - np.rint(n * share_T)).max() < 1e-6), 1)
+    rows_Tx = np.column_stack([np.rint(parts * share_T).astype(int), kpoints.tetrahedra.corner_Tc + 1])
+    return TetrahedraRecord(rows_Tx, 1 / (parts * total))
 
 
 def _generation(kpoints: KPoints) -> KpointGeneration | None:

@@ -93,8 +93,9 @@ class RunResult:
 
     status: how it ended, one sentence; interrupted: stopped by a signal.  free_energy, energy_zero (extrapolated to
     zero smearing) and energy_without_entropy: eV, relative to the atoms of the data sets; absolute_energy: the free
-    energy with all electrons of frozen cores, eV; components: its parts.  fermi_level: eV (the higher of two with a
-    fixed moment).  eig_skn: eV; occ_skn: 0 to 1.  forces_av: (a, 3) eV/Angstrom, None if not computed; they mean
+    energy with all electrons of frozen cores, eV; components: its parts.  fermi_level: eV, between filled and empty
+    states of both spins; separate_levels: those of each where NUPDOWN leaves none between, of which it is the higher
+    one, else empty.  eig_skn: eV; occ_skn: 0 to 1.  forces_av: (a, 3) eV/Angstrom, None if not computed; they mean
     little unless `converged`. force_error: estimate of their largest error from the density not being self-consistent.
     stress_vv: (3, 3) GPa, positive where the cell wants to shrink, None if not asked for; pulay_pressure: what waves
     beyond the cutoff would add to the pressure, with a minus sign, GPa, an estimate.
@@ -158,6 +159,7 @@ class RunResult:
     projections: ProjectionRecord | None = field(default=None, repr=False)
     journey: Journey | None = field(default=None, repr=False)
     electrons_converged: bool | None = None
+    separate_levels: tuple[float, ...] = ()
 
     @property
     def reliable(self) -> bool:
@@ -203,6 +205,7 @@ class RunResult:
                 "components": dict(self.components),
             },
             "fermi_level_eV": self.fermi_level,
+            "fermi_levels_of_spins_eV": list(self.separate_levels) or None,
             "gap_eV": asdict(self.gap) | {"direct": self.gap.is_direct, "kind": self.gap.kind},
             "vacuum": None if self.vacuum is None else _vacuum(self.vacuum, self.fermi_level),
             "dipole_eA": None if self.dipole is None else {str(axis + 1): p for axis, p in self.dipole.items()},

@@ -17,6 +17,7 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.moving.follower import Follower
+from eigenwerk.dft.open_shells.lower_states import LowerStates
 from eigenwerk.dft.plan.room import with_room
 from eigenwerk.dft.running.active_run import ActiveRun, OnNote, OnStep, Protect
 from eigenwerk.dft.running.checkpoint import load_start
@@ -99,6 +100,7 @@ def run_inputs(
             calculation = Calculation(inputs.structure, inputs.kpoints, inputs.parameters, datasets, runtime)
             if isinstance(start, Follower):
                 calculation = start.on_kept_waves(calculation)
+                inputs = inputs.with_points(calculation.kpoints)
             saver = Saver(inputs, calculation, folder, save_every)
             work = ActiveRun(inputs, calculation, saver, rules, on_step, on_note, protect)
             work.note(*filter(None, [note, *rules.notes()]))
@@ -113,7 +115,10 @@ def run_inputs(
                 begin = start.start(calculation) if isinstance(start, Follower) else start
                 begin = begin or (_saved(folder.path, work) if resume else None) or work.start()
                 repeatable = calculation.exchange is not None  # applications are few and dear: none is done twice
-                return work.finish(calculation.run(work.step, begin, repeatable=repeatable))
+                search = LowerStates.of(calculation, inputs, work.step, work.note)
+                ground = search.run(begin, repeatable=repeatable)
+                work.calculation = saver.calculation = search.calculation
+                return work.finish(ground)
             except Stopped as stop:
                 return work.stop(str(stop))
             except KeyboardInterrupt as interrupt:

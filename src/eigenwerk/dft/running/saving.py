@@ -210,7 +210,7 @@ class Saver:
                 self.inputs, record, [level * HARTREE_EV for level in state.occupations.fermi_level_s],
                 doubts_about(
                     record.last, self.inputs.parameters, state.occupations.warnings,
-                    self.inputs.motion is not None and self.inputs.motion.moves_cell,
+                    self.inputs.motion is not None and self.inputs.motion.follows_basis,
                 ),
                 self.notes, self.advice,
                 finished and state.converged and self.arrived and "BANDS NOT" not in status,
@@ -238,6 +238,8 @@ class Saver:
         writers |= self._band_files(state, observables, record)
         with self._writing:
             written, self.unwritten = self._put(writers)
+            if finished and "WAVECAR" not in written:
+                self.folder.leave_empty_wavecar()
             if self.unwritten and (words := self.folder.move_if_vanished()):
                 self.moved = (*self.moved, words)
                 written, self.unwritten = self._put(writers)

@@ -100,7 +100,7 @@ _STATE = Group({
     "bands": Group({
         "eig_skn": Array("real", "s k n"), "occ_skn": Array("real", "s k n", -2.0, 3.0),
     }, {
-        "fermi_level_s": Numbers("real", "f"), "count_k": Numbers("whole", "k", 1),
+        "fermi_level_s": Numbers("real", "f"), "fermi_level": Number(float), "count_k": Numbers("whole", "k", 1),
         "index_kGc": Array("whole", "k G 3", -LARGEST_INDEX, LARGEST_INDEX),
         "coeff_sknG": Array("complex", "s k n G", 0.0, LARGEST_VALUE),
         "rounding_sknGx": Array("whole", "s k n G r", -MOST_PLACES, MOST_PLACES),

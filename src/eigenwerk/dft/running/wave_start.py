@@ -11,7 +11,7 @@ import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.fitting_files import require_fitting_waves
+from eigenwerk.dft.fitting_files import misfit_of_waves
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.bands import density_of_bands, on_k_blocks
 from eigenwerk.dft.scf.carried import Places, Sphere, Stored, carried_orbitals, with_electrons
@@ -28,18 +28,26 @@ LEAST = 1e-6
 def wave_start(path: str | Path, calculation: Calculation) -> StartingPoint | None:
     """Where a calculation begins with the orbitals of a file; None if they are complex and the basis wants real ones.
 
-    Collective.  Raises InputError for a file that is damaged or of other k-points or spins, for orbitals that depend on
-    each other, and for occupations that mean no electrons.
+    Collective.  Orbitals of one spin serve both, with the starting moments of the atoms in their density; of two spins
+    one run without spin takes the first.  Raises InputError for a file that is damaged or of other k-points, for
+    orbitals that depend on each other, and for occupations that mean no electrons.
     """
     file, atoms, parameters = read_wavecar(path), calculation.atoms, calculation.parameters
     basis = atoms.basis
-    require_fitting_waves(file, basis.kpoints.point_kc, basis.spin.channels)
+    if misfit := misfit_of_waves(file, basis.kpoints.point_kc):
+        raise InputError(f"{path}: {misfit}. Set ISTART = 0 to start from atoms.")
+    spins, channels, notes = len(file.eig_skn), basis.spin.channels, tuple[str, ...]()
+    if spins != channels:
+        both = "both spins begin with its orbitals" if channels > spins else "its first spin serves"
+        notes = (f"ISPIN was {spins}, now it is {channels}: {both}",)
     bands, kept = parameters.bands, min(parameters.bands, file.eig_skn.shape[2])
     coeff_sknG = carried_orbitals(_stored(file), Places({}, False), atoms, bands)
     if coeff_sknG is None:
         return None
-    occ_skn = torch.zeros((len(file.eig_skn), len(file.point_kc), bands), dtype=torch.float64)
-    occ_skn[..., :kept] = torch.as_tensor(file.occ_skn[..., :kept])
+    occ_skn = torch.zeros((channels, len(file.point_kc), bands), dtype=torch.float64)
+    occ_skn[..., :kept] = torch.as_tensor(
+        file.occ_skn[..., :kept] if spins == channels else file.occ_skn.mean(0)[..., :kept]
+    )
     filling_skn = basis.weight_k.cpu()[:, None] * occ_skn * basis.spin.degeneracy
     electrons = float(filling_skn.sum())
     if not 0.5 < electrons / parameters.electrons < 2:
@@ -49,10 +57,12 @@ def wave_start(path: str | Path, calculation: Calculation) -> StartingPoint | No
         )
     coeff_sknG = orthonormal(calculation, coeff_sknG, str(path))
     density = calculation.symmetrise(density_of_bands(atoms, coeff_sknG, filling_skn))
+    if channels > spins:
+        density = density.map(lambda value_sx: value_sx.sum(0, keepdim=True))
     density = with_electrons(density, atoms, parameters.electrons)
     if kept < bands:
-        return StartingPoint(density, coeff_sknG)
-    return StartingPoint(density, coeff_sknG, wanted_bands(occ_skn), occ_skn=occ_skn)
+        return StartingPoint(density, coeff_sknG, notes=notes)
+    return StartingPoint(density, coeff_sknG, wanted_bands(occ_skn), notes=notes, occ_skn=occ_skn)
 
 
 def _stored(file: Wavecar) -> Stored:

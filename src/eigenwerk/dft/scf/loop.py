@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import torch
 
 from eigenwerk.dft.density import Density, atomic_density, electrons_of, moment_per_atom
-from eigenwerk.dft.energies import Energies, band_energy, harris_energies
+from eigenwerk.dft.energies import band_energy, harris_energies
 from eigenwerk.dft.exchange.outer_loop import OuterLoop
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
@@ -19,9 +18,9 @@ from eigenwerk.dft.scf.precision import PrecisionChoice
 from eigenwerk.dft.scf.screening import Screening, local_states
 from eigenwerk.dft.scf.settings import ScfSettings
 from eigenwerk.dft.scf.solver_choice import SolverChoice
-from eigenwerk.dft.scf.solvers import Method, SolverJob
-from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, Subject, wanted_bands
-from eigenwerk.dft.single_precision import SingleTables
+from eigenwerk.dft.scf.solvers import SolverJob
+from eigenwerk.dft.scf.state import Progress, ScfStep, StartingPoint, State, Subject
+from eigenwerk.dft.scf.step import Orbitals, Solved
 from eigenwerk.dft.spectrum.occupations import Occupations, occupations
 from eigenwerk.dft.symmetrise import Symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder
@@ -34,42 +33,6 @@ RESIDUAL_SQUARE = 1.0
 
 Objection = Callable[[State], str]
 """What a converged state still lacks, in words; empty if nothing."""
-
-
-@dataclass(frozen=True, eq=False)
-class Orbitals:
-    """What a step begins with besides its density.
-
-    coeff_sknG: None where there are none yet; wanted_skn: see `StartingPoint`; proj_sknI: projections, if they were
-    kept.
-    """
-
-    coeff_sknG: torch.Tensor | None
-    wanted_skn: torch.Tensor | None
-    proj_sknI: torch.Tensor | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """What a step finds in the potential of its density.
-
-    filling_skn: w_k g f, in host memory; method, tolerance, single: how orbitals were improved, how well, and the
-    tables of single precision, None in double; events: in words.
-    """
-
-    bands: Bands
-    filled: Occupations
-    filling_skn: torch.Tensor
-    energies: Energies
-    method: Method
-    tolerance: float
-    single: SingleTables | None
-    events: tuple[str, ...]
-
-    @cached_property
-    def orbitals(self) -> Orbitals:
-        """Where the next step begins."""
-        return Orbitals(self.bands.coeff_sknG, wanted_bands(self.filled.occ_skn), self.bands.proj_sknI)
 
 
 OTHER_TRY = 3
@@ -137,25 +100,30 @@ class ScfLoop:
             there = self._stands(record) if objected else final and self._converged(record, done)
             converged = self.atoms.runtime.world.all(there and not unlikely)
             second.note = ""
-            if converged and self.outer is not None and not (objected or self.outer.stands):
-                converged, of_operator = False, len(history) + 1
-                words, following = self._renewed(density, solved, following)
-                record = record.telling(words)
-            if converged or last:  # what is said of sloshing occupations on the way is not true
-                verdict = second.verdict(solved.energies.free, converged)
-                others = other_states([*history[of_operator:], record]) if second.aside is None else ()
-                too_early = "" if converged or self.outer is None else self.outer.lacking
-                record = record.telling(unlikely, verdict, too_early, *solved.filled.warnings, *others)
-            history.append(record)
             if repeatable:
                 orbitals = replace(orbitals, proj_sknI=None)
             progress = self._progress(done, residual, solved, choice, precision)
             state = State(
                 self.subject, density, output, following, solved.bands.coeff_sknG, solved.bands.eig_skn, solved.filled,
-                solved.energies, tuple(history), converged,
-                "converged" if converged else f"not converged after {step} steps", progress,
+                solved.energies, (*history, record), converged, "converged", progress,
                 None if self.outer is None else self.outer.memory(),
             )
+            lacking = ""
+            if converged and self.outer is not None:
+                lacking = objection(state) if self.outer.ripe and objection is not None and not last else ""
+                state = state if lacking else self._with_exchange(state, solved)
+                if not state.converged:
+                    of_operator, objected = len(history) + 1, ""
+                record, converged, following = state.history[-1], state.converged, state.following
+                progress = state.progress
+            if converged or last:  # what is said of sloshing occupations on the way is not true
+                verdict = second.verdict(state.energies.free, converged)
+                others = other_states([*history[of_operator:], record]) if second.aside is None else ()
+                too_early = "" if converged or self.outer is None else self.outer.lacking
+                record = record.telling(unlikely, verdict, too_early, *solved.filled.warnings, *others)
+            history.append(record)
+            status = "converged" if converged else f"not converged after {step} steps"
+            state = replace(state, history=tuple(history), status=status)
             if on_step is not None:
                 on_step(record, state)
             if converged and not last:
@@ -165,7 +133,8 @@ class ScfLoop:
                     continue
                 if second.taken is False:
                     break
-            lacking = objection(state) if converged and objection is not None and not last else ""
+            if converged and self.outer is None and objection is not None and not last:
+                lacking = objection(state)
             if converged and not lacking:
                 break
             objected = lacking or objected
@@ -174,6 +143,11 @@ class ScfLoop:
         if self.outer is not None:
             self.outer.exchange.settle(state.coeff_sknG, state.occupations.occ_skn)
         return second.end(state)
+
+    def first_bands(self, start: StartingPoint) -> Solved:
+        """What the first step from a density finds."""
+        given = Orbitals(start.coeff_sknG, start.wanted_skn)
+        return self._solved(1, start.density, given, None, *self._begun(start))
 
     def _solved(
         self, step: int, density: Density, given: Orbitals, before: Progress | None, choice: SolverChoice,
@@ -289,14 +263,26 @@ class ScfLoop:
         held = self.symmetrise(atomic_density(self.atoms, self.settings.electrons, moment_a))
         return outer.hold(moment_a), held
 
-    def _renewed(self, density: Density, solved: Solved, following: Density) -> tuple[str, Density]:
-        """Exact exchange with the orbitals found, or before that moments that are held; words, and the next density."""
-        words, held = self._held(density)
-        if held is not None:
-            return words, held
-        assert self.outer is not None
-        self.mixer.renewed()
-        return self.outer.renew(solved.bands.coeff_sknG, solved.filled.occ_skn, solved.filling_skn), following
+    def _with_exchange(self, state: State, solved: Solved) -> State:
+        """A state whose density has converged, with the energy of its own exchange if that is within the tolerance of
+        what it was found with; else on its way, with a new operator of its orbitals, or before that with moments that
+        are held."""
+        outer, coeff_sknG = self.outer, state.coeff_sknG
+        assert outer is not None
+        record, words = state.history[-1], ""
+        if outer.ripe:
+            energies, words = outer.measure(coeff_sknG, solved.filling_skn, state.energies)
+            state, record = replace(state, energies=energies), replace(record, energies=energies)
+        if not outer.measured:
+            words, held = self._held(state.density)
+            if held is not None:
+                state = replace(state, following=held)
+            else:
+                self.mixer.renewed()
+                words = outer.renew(coeff_sknG, solved.filled.occ_skn, solved.filling_skn)
+        history = (*state.history[:-1], record.telling(words))
+        progress = replace(state.progress, mixer=self.mixer.memory())
+        return replace(state, history=history, converged=outer.measured, progress=progress, exchange=outer.memory())
 
     def _begun(self, start: StartingPoint) -> tuple[SolverChoice, PrecisionChoice]:
         """The choices of solver and precision, and the mixer, as they stand at a start."""

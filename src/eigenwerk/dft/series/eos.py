@@ -42,11 +42,18 @@ VACUUM = 6.0
 PRESSURE_AGREEMENT = 0.05
 """Pressure from stress and from the curve may differ by this share of B0 times the range of volumes."""
 
+PULAY_ERROR = 0.25
+"""Of the estimate of the Pulay stress (docs/equations/stress.md)."""
+
+LOW_CUTOFF = 0.05
+"""Pulay stress over B0 from which on a cutoff is called low."""
+
 
 @dataclass(frozen=True, eq=False)
 class VolumeSeries:
     """The points in order of volume, and the curve through those that converged, per cell in eV and Å³.
 
+    The curve is that of smooth energies (`Point.smooth_energy`), which have no jumps where plane waves come and go.
     scale_x: of lengths; found: None if there is no curve with a minimum; volume: of the folder's own cell.
     """
 
@@ -90,7 +97,8 @@ class VolumeSeries:
         rows = []
         for number, (scale, point) in enumerate(zip(self.scale_x, self.points, strict=True)):
             curve = None if pressures is None else float(pressures[number])
-            rows.append({"length_scale": scale, "curve_pressure_GPa": curve, **point.as_dict()})
+            smooth = {"smooth_free_energy_eV": point.smooth_energy}
+            rows.append({"length_scale": scale, "curve_pressure_GPa": curve, **smooth, **point.as_dict()})
         return {
             "format": "eigenwerk-eos", "version": 1, "complete": self.complete, "bracketed": self.bracketed,
             "atoms": self.points[0].atoms if self.points else None, "folder_volume_A3": self.volume,
@@ -153,7 +161,7 @@ def equation_of_state(
     inputs: Inputs, series: list[tuple[float, Inputs]], runtime: Runtime,
     on_point: Callable[[VolumeSeries, Point], None], known: Mapping[str, Point] | None = None,
 ) -> VolumeSeries:  # fmt: skip
-    """Compute the series of `volumes`, from the volume of the folder outwards, and fit the free energies.
+    """Compute the series of `volumes`, from the volume of the folder outwards, and fit the smooth free energies.
 
     on_point is called after each with the series so far; known: points that need not be computed, by `mark_of` them.
     """
@@ -182,8 +190,8 @@ def _fit(points: tuple[Point, ...]) -> EquationOfState | None:
 
 
 def _energy(point: Point) -> float:
-    assert point.energy is not None, "it has converged"
-    return point.energy
+    assert point.smooth_energy is not None, "it has converged"
+    return point.smooth_energy
 
 
 def doubts(series: VolumeSeries) -> Iterator[str]:
@@ -281,16 +289,23 @@ def _shape(series: VolumeSeries) -> Iterator[str]:
     worst, allowed = pressure_mismatch(series)
     if worst is not None and worst > allowed:
         yield (
-            f"pressure from stress (with the Pulay estimate) and from the curve differ by up to {worst:.2f} GPa. "
-            "Energies jump where plane waves are added: raise ENCUT (`eigenwerk converge` says how far), or points lie "
-            "on different curves"
+            f"pressure from stress (with the Pulay estimate) and from the curve differ by up to {worst:.2f} GPa: "
+            "points lie on different curves, or ENCUT is too low for both (`eigenwerk converge` says how far)"
+        )
+    pulay = max((abs(point.pulay) for point in used if point.pulay is not None), default=0.0)
+    if pulay > LOW_CUTOFF * found.b0 * EV_PER_ANGSTROM3_GPA:
+        yield (
+            f"ENCUT is low for these data sets: the Pulay stress is {pulay:.1f} GPa, of a bulk modulus of "
+            f"{found.b0 * EV_PER_ANGSTROM3_GPA:.0f}. The curve is that of energies at this cutoff, and V0 and B0 will "
+            "change with a larger one"
         )
 
 
 def pressure_mismatch(series: VolumeSeries) -> tuple[float | None, float]:
     """Largest difference between both pressures, GPa, and what is allowed; None if there is no stress.
 
-    The curve has a constant cutoff, the stress constant waves: their pressures differ by the Pulay stress.
+    The curve has a constant cutoff, the stress constant waves: their pressures differ by the Pulay stress, of which the
+    estimate has an error.
     """
     pressures, found = series.curve_pressures(), series.found
     if pressures is None or found is None:
@@ -298,5 +313,6 @@ def pressure_mismatch(series: VolumeSeries) -> tuple[float | None, float]:
     pairs = zip(series.points, pressures, strict=True)
     gaps = [abs(p.pressure - (p.pulay or 0.0) - value) for p, value in pairs if p.converged and p.pressure is not None]
     span = (series.used[-1].volume - series.used[0].volume) / found.v0
-    allowed = max(0.1, PRESSURE_AGREEMENT * found.b0 * EV_PER_ANGSTROM3_GPA * span)
+    error = PULAY_ERROR * max((abs(p.pulay) for p in series.used if p.pulay is not None), default=0.0)
+    allowed = max(0.1, PRESSURE_AGREEMENT * found.b0 * EV_PER_ANGSTROM3_GPA * span, error)
     return (max(gaps) if gaps else None), allowed

@@ -1,6 +1,5 @@
 """One calculation of a series: from the state of its neighbour where that works, else from atoms."""
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -11,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from eigenwerk import __version__
+from eigenwerk.dft.basis.grids import wave_excess
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.plan.useful_threads import useful_threads
 from eigenwerk.dft.running.report import RunResult
 from eigenwerk.dft.running.run import run_inputs
 from eigenwerk.dft.scf.state import State
-from eigenwerk.errors import EigenwerkError
+from eigenwerk.errors import EigenwerkError, InputError
+from eigenwerk.io.bounded import read_json
 from eigenwerk.parallel.launch.environment import wished_threads
 from eigenwerk.parallel.runtime import Runtime
+from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +28,9 @@ class Point:
     """What a series keeps of one calculation; eV, Å, GPa, Bohr magnetons.
 
     status: how it ended; atoms; energy: free; energy_zero: extrapolated to no smearing; entropy_term: -TS; pressure at
-    fixed plane waves, and pulay, what waves beyond the cutoff add to it, with a minus sign; moment: total, None without
-    spin.  kept: whether it began with the state of a neighbour; inputs: `mark_of` them.  All other None or empty if it
-    failed.
+    fixed plane waves, and pulay, what waves beyond the cutoff add to it, with a minus sign; wave_excess: ln(N / N̄), see
+    `dft/basis/grids.py`; moment: total, None without spin.  kept: whether it began with the state of a neighbour;
+    inputs: `mark_of` them.  All other None or empty if it failed.
     """
 
     converged: bool
@@ -52,6 +54,18 @@ class Point:
     kept: bool = False
     warnings: tuple[str, ...] = ()
     inputs: str = ""
+    wave_excess: float = 0.0
+
+    @property
+    def smooth_energy(self) -> float | None:
+        """The free energy with the mean number of plane waves for this volume, F - Ω p_Pulay ln(N / N̄); without an
+        estimate of the Pulay stress, the free energy.
+
+        Source: G. P. Francis and M. C. Payne, J. Phys. Condens. Matter 2, 4395 (1990).
+        """
+        if self.energy is None or self.pulay is None:
+            return self.energy
+        return self.energy - self.volume * self.pulay / EV_PER_ANGSTROM3_GPA * self.wave_excess
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON, with units in the names."""
@@ -82,12 +96,12 @@ def finished_points(path: Path) -> dict[str, Point]:
     None of a document of a whole series, and of what is no such document: a series then begins from its first point.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
         if not document["interrupted"]:
             return {}
         rows = document["points"] if "points" in document else [r for s in document["series"] for r in s["settings"]]
         points = [Point.of_dict(row) for row in rows]
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (InputError, ValueError, LookupError, TypeError, AttributeError):
         return {}
     return {point.inputs: point for point in points if point.converged and point.inputs}
 
@@ -120,6 +134,9 @@ def _attempt(inputs: Inputs, runtime: Runtime, start: State | None) -> tuple[Poi
     about: dict[str, Any] = {
         "volume": inputs.poscar.volume, "atoms": len(inputs.poscar.symbols), "kpoints": inputs.size.kpoints,
         "bands": inputs.size.bands, "kept": start is not None, "inputs": mark_of(inputs),
+        "wave_excess": wave_excess(
+            inputs.structure, inputs.kpoints.point_kc, inputs.kpoints.weight_k, inputs.parameters.cutoff
+        ),
     }  # fmt: skip
     try:
         result = run_inputs(inputs, in_memory=True, runtime=runtime, threads=threads, start=start)

@@ -74,13 +74,13 @@ class BandStructure:
 
 
 def band_structure(
-    kpoints: KPoints, reciprocal_cv: np.ndarray, eig_skn: np.ndarray, occ_skn: np.ndarray, fermi_s: Sequence[float],
+    kpoints: KPoints, reciprocal_cv: np.ndarray, eig_skn: np.ndarray, occ_skn: np.ndarray, fermi_level: float,
     filled_s: Sequence[int] | None, residual: float, converged: bool,
 ) -> BandStructure:  # fmt: skip
     """What the bands of a list of points say.
 
-    reciprocal_cv: 1/angstrom with the factor 2 pi; fermi_s: of each spin channel, eV; filled_s: bands that are full at
-    every k-point of the self-consistent run, None in a metal.
+    reciprocal_cv: 1/angstrom with the factor 2 pi; fermi_level: of the self-consistent run, eV; filled_s: bands that
+    are full at every k-point of that run, None in a metal.
     """
     position_kv = kpoints.point_kc @ reciprocal_cv
     step_k = np.linalg.norm(np.diff(position_kv, axis=0), axis=1)
@@ -92,7 +92,7 @@ def band_structure(
     return BandStructure(
         source=kpoints.source, point_kc=kpoints.point_kc, distance_k=distance_k, label_k=kpoints.label_k,
         line_k=kpoints.line_k, eig_skn=eig_skn, occ_skn=occ_skn, residual=residual, converged=converged,
-        fermi_level=max(fermi_s), gap=gap, masses=masses,
+        fermi_level=fermi_level, gap=gap, masses=masses,
     )  # fmt: skip
 
 

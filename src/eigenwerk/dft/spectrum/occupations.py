@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import torch
@@ -21,6 +21,8 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA, Tetrahedra
+from eigenwerk.dft.spectrum.fermi_level import common_level
+from eigenwerk.dft.spectrum.fixed_occupations import checked_occupations
 from eigenwerk.dft.spectrum.tetrahedron_filling import COUNT_TOLERANCE, fill_bands
 from eigenwerk.errors import InputError
 
@@ -132,7 +134,8 @@ class Occupations:
     """Occupied bands.
 
     occ_skn: (s, k, n), 0 to 1 (Methfessel-Paxton may leave this range); fermi_level_s: hartree, one value per spin
-    channel, different only when the moment is fixed; entropy_term: -TS in hartree, to be added to the energy;
+    channel, different only when the moment is fixed; common_level: one that separates filled from empty states of both,
+    None where none does (`fermi_level.common_level`); entropy_term: -TS in hartree, to be added to the energy;
     extrapolation_factor: E(width -> 0) = F - extrapolation_factor * entropy_term; warnings: sentences for the user.
     """
 
@@ -141,11 +144,22 @@ class Occupations:
     entropy_term: float
     extrapolation_factor: float
     warnings: tuple[str, ...] = ()
+    common_level: float | None = None
 
     @property
     def fermi_level(self) -> float:
-        """The Fermi level in hartree; with a fixed moment the higher of the two."""
-        return max(self.fermi_level_s)
+        """The Fermi level in hartree: that of both channels, where no level separates both the higher one."""
+        return max(self.fermi_level_s) if self.common_level is None else self.common_level
+
+    @property
+    def separate_levels(self) -> tuple[float, ...]:
+        """Those of the channels, hartree, where no level separates filled from empty states of both; else none."""
+        return self.fermi_level_s if self.common_level is None else ()
+
+    def separated(self, eig_skn: Tensor) -> Occupations:
+        """The same with the level common to both channels, if there is one; eig_skn: hartree."""
+        found = common_level(eig_skn.cpu().numpy(), self.occ_skn.cpu().numpy(), self.fermi_level_s)
+        return replace(self, common_level=found)
 
     @property
     def zero_width_correction(self) -> float:
@@ -187,13 +201,14 @@ def occupations(
         return Occupations(
             occ_skn, tuple(level for level, part in zip(levels, parts, strict=True) for _ in part),
             spin_degeneracy * sum(entropies), smearing.extrapolation_factor, _top_band_warning(eig_skn, occ_skn),
-        )  # fmt: skip
+        ).separated(eig_skn)  # fmt: skip
     filled = [_fill(group, weight_k, count / spin_degeneracy, smearing, width) for group, count in groups]
     occ_skn = torch.cat([smearing.fraction(x_skn) for _, x_skn in filled])
     entropy_skn = torch.cat([smearing.entropy(x_skn) for _, x_skn in filled])
     entropy = spin_degeneracy * width * float(_sum(entropy_skn, weight_k))
     levels = tuple(level for (level, x_skn) in filled for _ in range(x_skn.shape[0]))
-    return Occupations(occ_skn, levels, entropy, smearing.extrapolation_factor, _top_band_warning(eig_skn, occ_skn))
+    warnings = _top_band_warning(eig_skn, occ_skn)
+    return Occupations(occ_skn, levels, entropy, smearing.extrapolation_factor, warnings).separated(eig_skn)
 
 
 def occupations_at(eig_skn: Tensor, fermi_level_s: Sequence[float], smearing: Smearing | None, width: float) -> Tensor:
@@ -269,7 +284,7 @@ def _fixed_occupations(
 ) -> Occupations:
     """The given occupation of each band, the same at all k-points."""
     spins, points, bands = eig_skn.shape
-    given_sn = _checked_fixed(smearing.fixed_sn or (), spins, bands, fixed_moment)
+    given_sn = checked_occupations(smearing.fixed_sn or (), spins, bands, fixed_moment)
     total = spin_degeneracy * math.fsum(f for row in given_sn for f in row)
     partial = spin_degeneracy * math.fsum(f for row in given_sn for f in row if 0.0 < f < 1.0)
     missing = electrons - total
@@ -284,26 +299,8 @@ def _fixed_occupations(
     occ_skn = occ_sn[:, None, :].expand(spins, points, bands).contiguous()
     occupied_x, empty_x = eig_skn[occ_skn > 0.5], eig_skn[occ_skn <= 0.5]
     edges = [float(edge) for edge in (*occupied_x.sort()[0][-1:], *empty_x.sort()[0][:1])]
-    return Occupations(occ_skn, (sum(edges) / len(edges),) * spins, 0.0, 0.0)
-
-
-def _checked_fixed(
-    given_sn: tuple[tuple[float, ...], ...], spins: int, bands: int, fixed_moment: float | None
-) -> tuple[tuple[float, ...], ...]:
-    if fixed_moment is not None:
-        raise InputError("NUPDOWN cannot be combined with ISMEAR = -2, which fixes the moment itself. Remove NUPDOWN.")
-    if len(given_sn) != spins:
-        raise InputError(
-            f"ISMEAR = -2 got occupations for {len(given_sn)} spin channels, but the calculation has {spins}. "
-            "Set FERWE alone without spin polarisation, FERWE and FERDO with ISPIN = 2."
-        )
-    for tag, row in zip(("FERWE", "FERDO"), given_sn, strict=False):
-        if len(row) != bands:
-            raise InputError(f"{tag} has {len(row)} values, but NBANDS = {bands}. Give one value per band.")
-        wrong = [f for f in row if not 0.0 <= f <= 1.0]
-        if wrong:
-            raise InputError(f"{tag} = {wrong[0]:g} is outside 0 to 1. Occupations count one spin channel.")
-    return given_sn
+    level = sum(edges) / len(edges)
+    return Occupations(occ_skn, (level,) * spins, 0.0, 0.0, common_level=level)
 
 
 # --- the Fermi level --------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ Payne, Phys. Rev. B 51, 4014 (1995).
 
 from math import pi
 
+import numpy as np
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
@@ -46,9 +47,29 @@ class Dipole(Term):
         basis = self.atoms.basis
         return [float(basis.inner(charges.charge_g, self._sawtooth_g(basis, axis))) for axis in self.given.axes]
 
+    def false_field(self, charges: Charges) -> float:
+        """The largest field of the cell's images, 4π f m / Ω, left in potential and forces; hartree per bohr."""
+        if self.given.in_potential:
+            return 0.0
+        return max(abs(float(slope)) for slope in self._slopes(charges.charge_g, self.atoms.basis))
+
     def potential(self, charges: Charges) -> torch.Tensor:
         """v on the electrostatic sphere, hartree."""
         return self._potential(charges.charge_g, self.atoms.basis)
+
+    def line(self, charges: Charges, axis: int, s_x: np.ndarray) -> np.ndarray:
+        """v as a line with a sharp step, at fractional coordinates s along an axis, hartree; zero for other axes.
+
+        For pictures and levels.  The waves of `potential` end at the electrostatic sphere, so their sum swings about
+        this line by some 4π m / (Ω g_max) everywhere (Gibbs); charges that end there too feel nothing of that.
+        """
+        slope = dict(zip(self.given.axes, self._slopes(charges.charge_g, self.atoms.basis), strict=True)).get(axis)
+        if slope is None:
+            return np.zeros_like(s_x)
+        apart_x = s_x - self.given.centre_c[axis]
+        apart_x = apart_x - np.rint(apart_x)
+        on_step_x = np.isclose(np.abs(apart_x), 0.5, rtol=0, atol=1e-9)
+        return np.asarray(float(slope) * self._height(self.atoms.basis, axis) * np.where(on_step_x, 0.0, apart_x))
 
     def strained(self, charges: Charges, atoms: PawAtoms) -> torch.Tensor | None:
         """E of fixed ρ(g), and the compensation charges in v."""
@@ -76,11 +97,19 @@ class Dipole(Term):
 
     def _potential(self, charge_g: torch.Tensor, basis: PlaneWaveBasis) -> torch.Tensor:
         total_g = torch.zeros_like(charge_g)
-        for axis in self.given.axes:
-            wave_g = self._sawtooth_g(basis, axis)
-            slope = basis.inner(charge_g, wave_g) * (self._share / basis.volume) - self.given.force
-            total_g = total_g + slope * wave_g
+        for axis, slope in zip(self.given.axes, self._slopes(charge_g, basis), strict=True):
+            total_g = total_g + slope * self._sawtooth_g(basis, axis)
         return total_g
+
+    def _slopes(self, charge_g: torch.Tensor, basis: PlaneWaveBasis) -> list[torch.Tensor]:
+        """4π f m / Ω - F of each axis."""
+        moment_x = [basis.inner(charge_g, self._sawtooth_g(basis, axis)) for axis in self.given.axes]
+        return [moment * (self._share / basis.volume) - self.given.force for moment in moment_x]
+
+    @staticmethod
+    def _height(basis: PlaneWaveBasis, axis: int) -> float:
+        """Of the cell along an axis, h."""
+        return 2 * pi / float(basis.lattice.reciprocal_cv[axis].norm())
 
     def _sawtooth_g(self, basis: PlaneWaveBasis, axis: int) -> torch.Tensor:
         """z̃(n b) = h i (-1)^n exp(-2πi n s₀) / 2πn on the electrostatic sphere, zero for all other waves."""

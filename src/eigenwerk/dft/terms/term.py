@@ -90,12 +90,14 @@ class OrbitalDerivatives:
 
     force_av: -∂E/∂R at fixed orbitals and projections, hartree per bohr, over all ranks; strain_vv: ∂E/∂ε at fixed
     coefficients and projections, hartree, of this rank's orbitals; pencil_sknI: f_n c_nI of this group's orbitals that
-    hold electrons, where Σ_I p̃_I c_nI is what the term adds to H ψ̃_n between projectors.
+    hold electrons, where Σ_I p̃_I c_nI is what the term adds to H ψ̃_n between projectors; energy: of these orbitals,
+    hartree, over all ranks.
     """
 
     force_av: torch.Tensor
     strain_vv: torch.Tensor
     pencil_sknI: torch.Tensor
+    energy: float
 
 
 class Term(ABC):

@@ -15,21 +15,24 @@ import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.crystal.structure import Structure, shortest
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, electrons_of, moment_per_atom, moved
-from eigenwerk.dft.fitting_files import require_fitting
+from eigenwerk.dft.fitting_files import (
+    SAME_PLACE,
+    moved_by,
+    require_fitting,
+    require_kept,
+    require_lmaxmix,
+    without_occupancies,
+)
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.carried import with_electrons
 from eigenwerk.dft.scf.state import StartingPoint
 from eigenwerk.dft.spin import COLLINEAR, UNPOLARISED
-from eigenwerk.dft.volumetric.occupancies import coupled, highest, largest_of, uncoupled
-from eigenwerk.errors import InputError
+from eigenwerk.dft.volumetric.occupancies import coupled, highest, uncoupled
 from eigenwerk.io.paw_xml import PawDataset
 from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric, read_volumetric
 from eigenwerk.units import BOHR_ANGSTROM
-
-SAME_PLACE = 1e-5 / BOHR_ANGSTROM
-"""Atoms of a file that are nearer to those of the run have not moved, bohr: six decimals are usual."""
 
 COUNTED = 1e-3
 """Electrons that a file may be off by its digits."""
@@ -74,17 +77,23 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
     head, file = read_volumetric(path)
     atoms, name, datasets = calculation.atoms, Path(path).name, calculation.datasets
     checksums = {symbol: data.md5 for symbol, data in datasets.items()}
-    require_fitting(head, calculation.structure, calculation.basis.cutoff, checksums, name)
+    bare = not any(block.occupancies for block in file.blocks)
+    require_fitting(head, calculation.structure, calculation.basis.cutoff, {} if bare else checksums, name)
     basis, notes = atoms.basis, []
-    largest = _largest(name, file, atoms)
     needed = max(highest(species.setup) for species in atoms.layout.species)
+    largest = needed if bare else _largest(name, file, atoms)
+    if bare:
+        notes.append(without_occupancies(name, kept))
     if largest < needed:
         notes.append(
             f"{name} was written with LMAXMIX = {largest}: what is behind l = {largest} in the spheres starts from "
             f"zero (LMAXMIX = {needed}, or no LMAXMIX, keeps all)"
         )
     value_sR = basis.runtime.tensor(np.stack([block.value_R for block in file.blocks]))
-    occupancy_sx = torch.stack([uncoupled(atoms, block.occupancies, largest) for block in file.blocks])
+    if bare:
+        occupancy_sx = _of_atoms(calculation, len(file.blocks))
+    else:
+        occupancy_sx = torch.stack([uncoupled(atoms, block.occupancies, largest) for block in file.blocks])
     whole_sg = _waves(value_sR, basis) / basis.volume
     if head.size_c != basis.grids.fine:
         other = " x ".join(map(str, head.size_c))
@@ -93,7 +102,7 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
     spin = COLLINEAR if len(file.blocks) == 2 else UNPOLARISED
     density = total.map(spin.channels_of)
     old = Structure(basis.structure.lattice_cv, basis.structure.symbols, head.poscar.scaled_ac)
-    distance = np.linalg.norm(shortest(old.scaled_ac - basis.structure.scaled_ac) @ old.lattice_cv, axis=1).max()
+    distance = moved_by(head, basis.structure)
     if kept:
         magnetised = float(value_sR[1:].abs().sum()) / value_sR[0].numel()
         _require_same(name, distance, density, calculation, magnetised)
@@ -103,6 +112,14 @@ def charge_start(path: str | Path, calculation: Calculation, kept: bool = False)
     if density.spin != basis.spin:
         notes.append(f"ISPIN was {density.spin.densities}, now it is {basis.spin.densities}")
     return StartingPoint(with_electrons(density, atoms, calculation.parameters.electrons), notes=tuple(notes))
+
+
+def _of_atoms(calculation: Calculation, components: int) -> torch.Tensor:
+    """Occupancies of superposed atoms, their sum over spins and, of two components, the difference."""
+    start = calculation.starting_density()
+    occupancy_sx = start.map(start.spin.total).occupancy_sx[:components]
+    missing = components - len(occupancy_sx)
+    return torch.cat([occupancy_sx, torch.zeros_like(occupancy_sx[:1]).expand(missing, -1)])
 
 
 def _waves(value_sR: torch.Tensor, basis: PlaneWaveBasis) -> torch.Tensor:
@@ -126,27 +143,17 @@ def _require_same(
     if wanted == 1 and magnetised <= UNMAGNETIC:  # a workflow that found no moment goes on without spin
         spins = 1
     electrons, needed = float(electrons_of(density, calculation.atoms).sum()), calculation.parameters.electrons
-    wrong = [
-        f"its atoms are elsewhere (by up to {distance * BOHR_ANGSTROM:.4f} Å)" if distance > SAME_PLACE else "",
+    require_kept(
+        name, distance,
         f"it was made with ISPIN = {spins}, and here ISPIN = {wanted}" if spins != wanted else "",
         f"it has {electrons:.3f} electrons, and here there are {needed:g}" if abs(electrons - needed) > COUNTED else "",
-    ]
-    if any(wrong):
-        raise InputError(
-            f"{name}: this density cannot be kept: {'; '.join(filter(None, wrong))}. Use the structure and tags of the "
-            "run that made it, or make the ground state anew with ICHARG = 2."
-        )
+    )  # fmt: skip
 
 
 def _largest(name: str, file: Volumetric, atoms: PawAtoms) -> int:
     """The LMAXMIX with which a file was written, told by how many numbers its atoms have."""
-    counts = {tuple(len(numbers) for numbers in block.occupancies) for block in file.blocks}
-    largest = largest_of(atoms, counts.pop()) if len(counts) == 1 and len(file.blocks) <= 2 else None
-    if largest is None:
-        pairs = zip(atoms.basis.structure.symbols, file.blocks[0].occupancies, strict=False)
-        words = ", ".join(f"{count} for {symbol}" for symbol, count in sorted({(s, len(n)) for s, n in pairs}))
-        raise InputError(
-            f"{name}: the PAW data have other numbers of augmentation occupancies than its {len(file.blocks)} field(s) "
-            f"({words or 'none'}). Remove the file, or set ICHARG = 2 to start from atoms."
-        )
-    return largest
+    counts_x = [tuple(len(numbers) for numbers in block.occupancies) for block in file.blocks]
+    channels = {species.setup.symbol: species.setup.l_j for species in atoms.layout.species}
+    alike = len(set(counts_x)) == 1 and len(file.blocks) <= 2
+    fields = f"{len(file.blocks)} field(s)"
+    return require_lmaxmix(name, channels, atoms.basis.structure.symbols, counts_x[0] if alike else (), fields)

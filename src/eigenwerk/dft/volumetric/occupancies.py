@@ -51,12 +51,3 @@ def uncoupled(atoms: PawAtoms, numbers: tuple[np.ndarray, ...], largest: int) ->
         back_xy = row_xy / (row_xy**2).sum(1, keepdims=True)
         blocks.append(atoms.runtime.tensor(np.array([(numbers[a] @ back_xy).reshape(i, i) for a in species.atom_a])))
     return atoms.layout.flatten(blocks)
-
-
-def largest_of(atoms: PawAtoms, counts: tuple[int, ...]) -> int | None:
-    """The smallest LMAXMIX of which atoms have so many numbers each; None if there is none."""
-    for largest in range(COMPENSATION_LMAX, 2 * 6 + 1):
-        count = {s.setup.symbol: len(coupled_rows(s.setup, largest)) for s in atoms.layout.species}
-        if tuple(count[symbol] for symbol in atoms.basis.structure.symbols) == counts:
-            return largest
-    return None

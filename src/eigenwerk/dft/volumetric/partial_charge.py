@@ -39,7 +39,9 @@ def chosen_orbitals(state: State, selection: BandSelection) -> torch.Tensor:
     eig_skn = state.eig_skn.cpu()
     chosen_skn = torch.ones_like(eig_skn, dtype=torch.bool)
     if selection.window is not None:
-        level = torch.tensor(state.occupations.fermi_level_s)[:, None, None] * HARTREE_EV
+        filled = state.occupations
+        level_s = filled.separate_levels or (filled.fermi_level,) * len(eig_skn)
+        level = torch.tensor(level_s)[:, None, None] * HARTREE_EV
         energy_skn = eig_skn * HARTREE_EV
         zero = level if selection.relative else 0.0
         low, high = selection.window

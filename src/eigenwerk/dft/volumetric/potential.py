@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch.nn.functional import pad
 
-from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.terms.hartree import hartree
@@ -20,24 +19,32 @@ from eigenwerk.units import HARTREE_EV
 
 def electrostatic_blocks(potential: Potential, dipole: Dipole | None = None) -> list[np.ndarray]:
     """v_H + v̄ (and what corrects it for a dipole): the field of LOCPOT with LVHAR, as a list of one."""
-    return _on_grid(potential.charges.atoms.basis, electrostatic(potential, dipole)[None])
+    return _on_grid(potential, electrostatic(potential)[None], dipole)
 
 
 def total_blocks(potential: Potential, dipole: Dipole | None = None) -> list[np.ndarray]:
     """All local potentials: one field, or those of both spins, of LOCPOT with LVTOT."""
-    atoms = potential.charges.atoms
-    electrostatic_g = electrostatic(potential, dipole)
-    rest_sg = potential.vt_sg - electrostatic_g[: potential.vt_sg.shape[1]]
-    whole_sg = electrostatic_g + pad(rest_sg, (0, len(electrostatic_g) - rest_sg.shape[1]))
-    return _on_grid(atoms.basis, whole_sg)
+    count = potential.vt_sg.shape[1]
+    rest_sg = potential.vt_sg - electrostatic(potential, dipole)[:count]
+    electrostatic_g = electrostatic(potential)
+    whole_sg = electrostatic_g + pad(rest_sg, (0, len(electrostatic_g) - count))
+    return _on_grid(potential, whole_sg, dipole)
 
 
-def _on_grid(basis: PlaneWaveBasis, potential_sg: torch.Tensor) -> list[np.ndarray]:
-    return list(basis.fine_map.to_grid(potential_sg * HARTREE_EV).cpu().numpy())
+def _on_grid(potential: Potential, potential_sg: torch.Tensor, dipole: Dipole | None) -> list[np.ndarray]:
+    """Of the density grid, eV, with what corrects for a dipole as lines with a step."""
+    charges = potential.charges
+    value_sR = charges.atoms.basis.fine_map.to_grid(potential_sg * HARTREE_EV).cpu().numpy()
+    if dipole is not None and dipole.given.in_potential:
+        for axis in dipole.given.axes:
+            points = value_sR.shape[1 + axis]
+            line_x = dipole.line(charges, axis, np.arange(points) / points) * HARTREE_EV
+            value_sR = value_sR + line_x.reshape([-1 if c == axis else 1 for c in range(3)])
+    return list(value_sR)
 
 
 def electrostatic(potential: Potential, dipole: Dipole | None = None) -> torch.Tensor:
-    """v_H + v̄, and the potential that corrects them for a dipole, on the electrostatic sphere; hartree."""
+    """v_H + v̄, and the waves of what corrects them for a dipole, on the electrostatic sphere; hartree."""
     atoms = potential.charges.atoms
     whole_g = hartree(potential.charges.charge_g, atoms.basis)[1].clone()
     whole_g[: atoms.basis.density_count] += atoms.zero_potential_g

@@ -53,9 +53,12 @@ def vacuum_levels(potential: Potential, axis: int, dipole: Dipole | None = None)
     after_c, gap_c = widest_gaps(basis.structure.scaled_ac % 1.0)
     thickness = float(vacuum(basis.structure)[axis]) * BOHR_ANGSTROM
     window_x = WIDTH * (np.arange(POINTS) + 0.5 - POINTS / 2) / POINTS
-    potential_g = electrostatic(potential, dipole)
+    potential_g = electrostatic(potential)
+    lines = [] if dipole is None or not dipole.given.in_potential else [dipole]
+    side_x = [after_c[axis] - gap_c[axis] * (1 - place - window_x) for place in PLACES]
     below, above = (
-        planar_average(basis, potential_g, axis, after_c[axis] - gap_c[axis] * (1 - place - window_x)).mean()
-        for place in PLACES
+        planar_average(basis, potential_g, axis, s_x).mean()
+        + sum(dipole.line(potential.charges, axis, s_x).mean() for dipole in lines)
+        for s_x in side_x
     )
     return VacuumLevels(axis, thickness, float(below) * HARTREE_EV, float(above) * HARTREE_EV)

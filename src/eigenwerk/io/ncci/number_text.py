@@ -21,6 +21,10 @@ REAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d{1,3})?", re.ASCII)
 """Numbers as other programs write them; Python would also take 1_0.0, nan and digits of other scripts."""
 
 
+TWINS = 1e-12
+"""Two values of one element count as equal within this share."""
+
+
 class NumberLine(NamedTuple):
     """Fields of one line that has any; `file` and `number` say where it stands."""
 
@@ -65,19 +69,28 @@ def _real(text: str) -> float:
 
 
 class Labels:
-    """Labels that have come, with their lines, so that none comes twice."""
+    """Labels that have come, with their lines and values, so that none comes twice with two values."""
 
     def __init__(self) -> None:
-        self.line_of: dict[Hashable, int] = {}
+        self.known: dict[Hashable, tuple[int, float | None]] = {}
 
-    def take(self, line: NumberLine, label: Hashable) -> None:
-        """Raises InputError, with both lines, where the label has come before."""
-        before = self.line_of.setdefault(label, line.number)
-        if before != line.number:
-            raise InputError(
-                f"{line.place}: this element stands in line {before} already, perhaps with its orbitals in another "
-                "order. Remove one of the two lines."
-            )
+    def take(self, line: NumberLine, label: Hashable, value: float | None = None) -> bool:
+        """Whether the label is new, or the twin of one that came with an equal value.
+
+        Raises InputError, with both lines, where it came with another value, or where no values are given: in formats
+        that announce how many elements there are, a twin takes the place of another one.
+        """
+        if label not in self.known:
+            self.known[label] = line.number, value
+            return True
+        before, first = self.known[label]
+        if value is not None and first is not None and abs(value - first) <= TWINS * max(abs(value), abs(first)):
+            return False
+        values = "" if value is None or first is None else f" with the value {first:g}, here with {value:g}"
+        raise InputError(
+            f"{line.place}: this element stands in line {before} already, perhaps with its orbitals in another "
+            f"order{values}. Remove one of the two lines."
+        )
 
 
 def number_lines(path: str | Path) -> list[NumberLine]:

@@ -2,11 +2,12 @@
 
 A .int file: `count energies [core mass, reference mass, exponent]`, then lines `a b c d J T value` with orbitals as
 numbered in the list; a negative count or the three masses mean that the values scale as (reference/A)^exponent.
+An element may stand there twice, its orbitals in another order, if both are equal.
 Lists: BIGSTICK's .sps (`iso`, count, lines `n l j weight`, n from 0) and OXBASH's .sp (`t`, mass and charge of the
 core, number of orbitals, groups, lines `index n l 2j`, n from 1).
 """
 
-from math import sqrt
+from math import prod, sqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,8 +59,10 @@ def read_oxbash_int(
     for x in range(abs(count)):
         line = lines.take(f"matrix element {x + 1}")
         (a, b, c, d), j, t, value = _isospin_element(line, listed.orbital_3a)
-        labels.take(line, (*sorted((tuple(sorted((a, b))), tuple(sorted((c, d))))), j, t))
-        read.append(((a, b, c, d), j, t, value))
+        label = (*sorted((tuple(sorted((a, b))), tuple(sorted((c, d))))), j, t)
+        signs = [_orders(x, y, j, t, listed.orbital_3a)[-1][1] for x, y in ((a, b), (c, d)) if x > y]
+        if labels.take(line, label, prod(signs) * value):
+            read.append(((a, b, c, d), j, t, value))
     if lines.rest():
         raise InputError(f"{lines.rest()[0].place}: more lines than the {abs(count)} announced. Correct the count.")
     energies = np.diag(numbers[:size])

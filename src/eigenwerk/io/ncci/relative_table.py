@@ -62,8 +62,9 @@ def _plain(line: NumberLine, labels: Labels) -> Entry:
     j, s, l, lp, n, n_new = (line.integer(k, what) for k, what in enumerate(("J", "S", "l", "l'", "n", "n'")))
     if len(line.fields) != 7:
         raise InputError(f"{line.place}: {len(line.fields)} fields instead of 7. Correct the line.")
-    labels.take(line, (j, s, l, lp, n, n_new))
-    return _ordered(line, (j, s, l, lp), n, n_new, line.real(6, "the matrix element"))
+    entry = _ordered(line, (j, s, l, lp), n, n_new, line.real(6, "the matrix element"))
+    labels.take(line, (j, s, l, lp, n, n_new), entry[-1])
+    return entry
 
 
 def _ordered(line: NumberLine, key: Key, n: int, n_new: int, value: float) -> Entry:

@@ -2,7 +2,8 @@
 
 Numbers of proton and neutron orbitals, protons and neutrons of the core;  lines `index n l 2j tz` (tz = -1 proton);
 `count method [hw]` and one-body lines `i j value`;  `count method [mass exponent]` and lines `i j k l J value`, method
-1: the elements scale as (A/mass)^exponent.  Comments begin with ! or #.
+1: the elements scale as (A/mass)^exponent.  Comments begin with ! or #.  An element may stand there twice, bra and ket
+swapped or orbitals in another order (sdpf-m.snt has 34 such pairs), if both are equal: it is one element.
 """
 
 from pathlib import Path
@@ -40,8 +41,8 @@ def read_snt(path: str | Path) -> ValenceData:
         (kind, i), (other, j) = (_place(line, k, counts) for k in (0, 1))
         if kind != other:
             raise InputError(f"{line.place}: a one-body element joins a proton and a neutron orbital. Correct it.")
-        labels.take(line, (kind, *sorted((i, j))))
-        energies[kind][i, j] = energies[kind][j, i] = line.real(2, "the energy")
+        energies[kind][i, j] = energies[kind][j, i] = energy = line.real(2, "the energy")
+        labels.take(line, (kind, *sorted((i, j))), energy)
     two_body = lines.take("the number of matrix elements")
     method = two_body.integer(1, "method") if len(two_body.fields) > 1 else 0
     if method not in (0, 1):
@@ -50,7 +51,13 @@ def read_snt(path: str | Path) -> ValenceData:
             "with the mass)."
         )
     count = two_body.integer(0, "number of matrix elements")
-    elements = [_element(lines.take(f"matrix element {x + 1} of {count}"), counts, labels) for x in range(count)]
+    twice_j = [[orbital[2] for orbital in part] for part in (orbitals[: counts[0]], orbitals[counts[0] :])]
+    elements = []
+    for x in range(count):
+        line = lines.take(f"matrix element {x + 1} of {count}")
+        element = _element(line, counts)
+        if labels.take(line, *_canonical(element, twice_j)):
+            elements.append(element)
     if lines.rest():
         raise InputError(f"{lines.rest()[0].place}: more lines than the {count} announced. Correct the count.")
     mass, exponent = None, 0.0
@@ -81,7 +88,7 @@ def _place(line: NumberLine, position: int, counts: list[int]) -> tuple[int, int
     return (0, index - 1) if index <= counts[0] else (1, index - 1 - counts[0])
 
 
-def _element(line: NumberLine, counts: list[int], labels: Labels) -> tuple[str, int, int, int, int, int, float]:
+def _element(line: NumberLine, counts: list[int]) -> tuple[str, int, int, int, int, int, float]:
     (k1, a), (k2, b), (k3, c), (k4, d) = (_place(line, k, counts) for k in range(4))
     kinds = {(0, 0): "pp", (1, 1): "nn", (0, 1): "pn"}
     kind = kinds.get((k1, k2))
@@ -89,7 +96,20 @@ def _element(line: NumberLine, counts: list[int], labels: Labels) -> tuple[str, 
         raise InputError(
             f"{line.place}: charges do not fit: pairs are pp, nn, or a proton then a neutron. Correct the order."
         )
-    j = line.integer(4, "J")
-    pairs = [(x, y) if kind == "pn" else tuple(sorted((x, y))) for x, y in ((a, b), (c, d))]
-    labels.take(line, (kind, *sorted(pairs), j))
-    return kind, a, b, c, d, j, line.real(5, "the matrix element")
+    return kind, a, b, c, d, line.integer(4, "J"), line.real(5, "the matrix element")
+
+
+def _canonical(
+    element: tuple[str, int, int, int, int, int, float], twice_j: list[list[int]]
+) -> tuple[tuple, float]:
+    """What all ways of writing one element have in common, and its value: pairs of like nucleons in the order of the
+    list, by <ba; J| = -(-1)^(ja + jb - J) <ab; J|, the smaller pair first."""
+    kind, *orbitals, j, value = element
+    pairs = [tuple(orbitals[:2]), tuple(orbitals[2:])]
+    if kind != "pn":
+        two_j = twice_j[0 if kind == "pp" else 1]
+        for x, (a, b) in enumerate(pairs):
+            if a > b:
+                pairs[x] = (b, a)
+                value *= -1.0 if ((two_j[a] + two_j[b]) // 2 - j) % 2 == 0 else 1.0
+    return (kind, *sorted(pairs), j), value

@@ -1,5 +1,6 @@
 """The chemical symbols, hydrogen to oganesson, in the order of the atomic numbers; formulas."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 SYMBOLS: tuple[str, ...] = tuple(
@@ -20,5 +21,5 @@ ELEMENTS = frozenset(SYMBOLS)
 
 def formula(symbols: Sequence[str]) -> str:
     """Si2, or Mg2O for Mg Mg O; elements in the order of the file."""
-    counts = {symbol: list(symbols).count(symbol) for symbol in symbols}
+    counts = Counter(symbols)
     return "".join(f"{symbol}{count if count > 1 else ''}" for symbol, count in counts.items())

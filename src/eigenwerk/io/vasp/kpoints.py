@@ -5,7 +5,7 @@ Reads every form; whether a form can be computed is decided elsewhere.  Points a
 lattice vectors.  Format: docs/formats/kpoints.md.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ class KpointsFile:
     kind 'generalised': points_kc (3, 3) are the generating vectors, shift along them.
     kind 'auto': length R_k in Angstrom.
     cartesian: points_kc are in units of 2π/a, a the scale factor of POSCAR, else in reciprocal lattice
-    vectors.
+    vectors.  remark: how something unusual was read.
     """
 
     kind: str
@@ -49,6 +49,7 @@ class KpointsFile:
     points_per_line: int = 0
     length: float | None = None
     file: str = "KPOINTS"
+    remark: str = ""
 
     def reciprocal(self, lattice_cv: np.ndarray, scale: float | None) -> np.ndarray:
         """points_kc in multiples of the reciprocal lattice vectors, (k, 3).
@@ -79,7 +80,10 @@ def parse_kpoints(text: str, file: str = "KPOINTS") -> KpointsFile:
     """The same from text."""
     reader = _Reader(split_lines(text), file)
     title = reader.next("the title").strip()
-    count = reader.whole("the number of k-points", least=0)
+    count = reader.whole("the number of k-points")
+    if count < 0:
+        reader.remark = f"line 2 says {count}, which is read as 0: k-points are generated"
+        count = 0
     word = reader.next("the kind of the mesh or list").strip()
     if not word:
         raise reader.error("Gamma, Monkhorst-Pack, Auto, Line, Reciprocal or Cartesian is expected here.")
@@ -87,13 +91,18 @@ def parse_kpoints(text: str, file: str = "KPOINTS") -> KpointsFile:
         raise InputError(f"{file} line 2: 0 points on each line of the path; at least 2 are needed, say 40.")
     if count > 0:
         return _line_mode(reader, title, count) if word[0] in "Ll" else _list(reader, title, count, word)
+    return replace(_generated(reader, title, word), remark=reader.remark)
+
+
+def _generated(reader: "_Reader", title: str, word: str) -> KpointsFile:
+    """A file that says how k-points are made."""
     if word[0] in "GgMm":
         return _mesh(reader, title, gamma_centred=word[0] in "Gg")
     if word[0] in "Aa":
         length = reader.floats(1, "the length R_k")[0]
         if length <= 0.0:
             raise reader.error(f"the length R_k is {length:g}; it must be above zero.")
-        return KpointsFile("auto", title, length=length, file=file)
+        return KpointsFile("auto", title, length=length, file=reader.file)
     return _generalised(reader, title, word)
 
 
@@ -104,6 +113,7 @@ class _Reader:
         self.lines = lines
         self.file = file
         self.position = 0
+        self.remark = ""
 
     def error(self, message: str) -> InputError:
         return InputError(f"{self.file} line {self.position}: {message}")
@@ -125,10 +135,13 @@ class _Reader:
         while self.position < len(self.lines) and not self.lines[self.position].strip():
             self.position += 1
 
-    def whole(self, what: str, least: int) -> int:
+    def whole(self, what: str) -> int:
         token = (self.next(what).split() or [""])[0]
-        if not is_int(token) or int(token) < least:
-            raise self.error(f"{what} must be a whole number of at least {least}, found {token or 'an empty line'}.")
+        if not is_int(token) or abs(int(token)) > LARGEST:
+            raise self.error(
+                f"{what} must be a whole number, 0 for a mesh and at most {LARGEST:g}, "
+                f"found {token or 'an empty line'}."
+            )
         return int(token)
 
     def tokens(self, count: int, what: str) -> list[str]:
@@ -148,10 +161,10 @@ class _Reader:
 
     def ints(self, count: int, what: str, least: int) -> list[int]:
         tokens = self.tokens(count, what)[:count]
-        for token in tokens:
-            if not is_int(token) or int(token) < least:
+        for token in tokens:  # programs write 4.0 for 4
+            if to_float(token) < least or not to_float(token).is_integer():
                 raise self.error(f"{token} is not a whole number of at least {least}; {what} needs {count} of them.")
-        return [int(token) for token in tokens]
+        return [int(to_float(token)) for token in tokens]
 
     def shift(self) -> tuple[float, float, float]:
         """Three numbers of an optional line; zeros when it is absent, blank or a comment."""

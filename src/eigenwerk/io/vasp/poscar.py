@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.vasp.isotopes import name_of
 from eigenwerk.io.vasp.poscar_reader import PoscarReader
 from eigenwerk.io.vasp.problem import Problem, limited
 from eigenwerk.io.vasp.textfile import read_text, split_lines
@@ -114,7 +115,8 @@ def format_poscar(poscar: Poscar, mark: str = "") -> str:
 
     mark: words behind Direct, of which readers take the first letter.
     """
-    names = [symbol + suffix for (symbol, _), suffix in zip(poscar.species_runs, _suffixes(poscar), strict=True)]
+    pairs = zip(poscar.species_runs, _suffixes(poscar), strict=True)
+    names = [name_of(symbol, suffix) for (symbol, _), suffix in pairs]
     lines = [" ".join(poscar.title.splitlines()), "   1.0", *(_row(vector) for vector in poscar.lattice_cv)]
     lines.append("".join(f" {name:>5}" for name in names))
     lines.append("".join(f" {count:>5}" for _, count in poscar.species_runs))

@@ -8,7 +8,11 @@ import numpy as np
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.elements import ELEMENTS
 from eigenwerk.io.vasp.fortran import is_int, is_number, leading_numbers, strip_comment, to_bool, to_float
+from eigenwerk.io.vasp.isotopes import ISOTOPES, element_of
 from eigenwerk.io.vasp.problem import Problem
+
+NAMES = ELEMENTS | ISOTOPES.keys()
+"""What species may be called."""
 
 _ELEMENT = re.compile(r"([A-Z][a-z]?)(.*)")
 _FORMULA = re.compile(r"(?:[A-Z][a-z]?[0-9]*)+")
@@ -24,7 +28,7 @@ _SAME_CELL = 1e-4
 
 
 def _names_only(tokens: list[str]) -> bool:
-    return all((match := _ELEMENT.fullmatch(token)) is not None and match[1] in ELEMENTS for token in tokens)
+    return all((match := _ELEMENT.fullmatch(token)) is not None and match[1] in NAMES for token in tokens)
 
 
 def _counts_only(tokens: list[str]) -> bool:
@@ -135,16 +139,16 @@ class PoscarReader:
         return found
 
     def element(self, name: str) -> tuple[str, str]:
-        """Element and rest of a species name: Si_pv, Fe_up, O/abc123, Si1."""
+        """Element and rest of a species name: Si_pv, Fe_up, O/abc123, Si1, D (`isotopes`)."""
         match = _ELEMENT.fullmatch(name)
-        if match is None or match.group(1) not in ELEMENTS or match.group(2)[:1].isalpha():
+        if match is None or match.group(1) not in NAMES or match.group(2)[:1].isalpha():
             letters = re.split("[^A-Za-z]", name)[0]
             meant = letters.capitalize()
             if meant in ELEMENTS:  # AL, al: symbols are told from labels by their capitals, so none is guessed
                 hint = f"did you mean {meant}? Write {meant}{name[len(letters) :]}."
                 raise self.error(f"{name} is not a chemical element; {hint}")
             raise self.error(f"{name} is not a chemical element; write a symbol such as Si, or Si_pv.")
-        return match.group(1), match.group(2)
+        return element_of(match.group(1), match.group(2))
 
     def counts(self, tokens: list[str]) -> list[int]:
         """The numbers of atoms, up to the first word."""

@@ -8,13 +8,13 @@ import xml.etree.ElementTree as ET
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.bounded import MEGABYTE, gunzipped, read_bounded
+from eigenwerk.io.bounded import MEGABYTE, read_bounded
+from eigenwerk.io.bounded_xml import xml_text, xml_tree
 from eigenwerk.io.vasp.elements import ELEMENTS
 from eigenwerk.io.vasp.output.record import Account, DensityOfStates
 
@@ -111,8 +111,7 @@ def read_vasprun(path: str | Path) -> VasprunFile:
     path = Path(path)
     data = read_bounded(path, LARGEST)
     try:
-        data = gunzipped(data, LARGEST) if data[:2] == b"\x1f\x8b" else data
-        return _content(path, _parts(data))
+        return _content(path, _parts(xml_text(data, LARGEST)))
     except (ET.ParseError, zlib.error, EOFError, OverflowError) as error:
         raise InputError(
             f"{path}: not a whole XML file ({error}). It was cut off, by a run that was killed or is still at work, or "
@@ -125,17 +124,10 @@ def read_vasprun(path: str | Path) -> VasprunFile:
         ) from error
 
 
-def _parts(data: bytes) -> ET.Element:
+def _parts(text: bytes) -> ET.Element:
     """The tree without what is passed over."""
-    root, inside = None, 0
-    for event, element in ET.iterparse(BytesIO(data), events=("start", "end")):
-        if root is None:
-            root = element
-        if element.tag in _PASSED_OVER:
-            inside += 1 if event == "start" else -1
-        if event == "end" and (inside or element.tag in _PASSED_OVER):
-            element.clear()
-    if root is None or root.tag != "modeling":
+    root = xml_tree(text, _PASSED_OVER)
+    if root.tag != "modeling":
         raise ValueError("the outermost element is not <modeling>")
     return root
 

@@ -5,6 +5,7 @@ A POSCAR, an empty line, three numbers of points, and the values, x fastest; the
 docs/formats/volumetric.md.
 """
 
+import mmap
 import re
 import warnings
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ LARGEST = 4000 * MEGABYTE
 
 HEAD = 20 * MEGABYTE
 """Bytes among which the points of the grid stand, behind the atoms."""
+
+_OCCUPANCIES = b"augmentation occupancies"
 
 _DATA_SETS = re.compile(r"PAW((?: [A-Z][a-z]?:[0-9a-f]{8})+)")
 _EMPTY = re.compile(rb"\n[ \t]*\r?\n")
@@ -82,6 +85,26 @@ def read_head(path: str | Path) -> VolumetricHead:
     except OSError as error:
         raise unreadable(path, error) from None
     return _head(data, path.name)[0]
+
+
+def occupancy_counts(path: str | Path) -> tuple[int, ...]:
+    """How many augmentation occupancies each atom of the first field has, () without any; values are passed over.
+
+    Raises InputError if the file cannot be read.
+    """
+    path, counts = Path(path), list[int]()
+    try:
+        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            place = data.find(_OCCUPANCIES)
+            while place >= 0:
+                words = data[place + len(_OCCUPANCIES) : place + 100].split(b"\n")[0].split()
+                if len(words) != 2 or not all(word.isdigit() for word in words) or int(words[0]) != len(counts) + 1:
+                    break
+                counts.append(int(words[1]))
+                place = data.find(_OCCUPANCIES, place + 1)
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error if isinstance(error, OSError) else OSError(str(error))) from None
+    return tuple(counts)
 
 
 def read_volumetric(path: str | Path) -> tuple[VolumetricHead, Volumetric]:

@@ -10,6 +10,9 @@ from eigenwerk.units import AMU_EV_FS2_PER_ANGSTROM2, EV_PER_ANGSTROM3_GPA
 NOSE_STEPS = 40
 """Period of the temperature with SMASS = 0, steps."""
 
+NO_BATH = -3
+"""SMASS of dynamics at constant energy, with MDALGO = 0 and 2."""
+
 FIXED_CELL = (0, 1, 2)
 """ISIF of dynamics in a cell that stays."""
 
@@ -86,10 +89,12 @@ def _thermostat(
     """The thermostat that MDALGO means; none where what it needs is zero."""
     if mdalgo == 0:
         return _of_smass(smass)
-    if mdalgo == 2 and smass < 0:
-        raise InputError(f"MDALGO = 2 (Nosé and Hoover) needs SMASS of at least 0, not {smass:g}.")
+    if mdalgo == 2 and smass < 0 and smass != NO_BATH:
+        raise InputError(
+            f"MDALGO = 2 (Nosé and Hoover) needs SMASS of at least 0, or {NO_BATH} for no thermostat, not {smass:g}."
+        )
     known = {
-        1: ("andersen", andersen_prob), 2: ("nose-hoover", True), 3: ("langevin", True),
+        1: ("andersen", andersen_prob), 2: ("nose-hoover", smass != NO_BATH), 3: ("langevin", True),
         4: ("nose-hoover", nhc_nchains and nhc_period), 5: ("csvr", csvr_period),
     }  # fmt: skip
     if mdalgo not in known:

@@ -36,6 +36,9 @@ FINAL_ERROR_SHARE = 0.3
 UNSEEN_POINTS = 6
 """Points in a row with forces below twice their errors, before a relaxation gives up."""
 
+LEAST_SHARE = 1e-9
+"""Of a pressure, in the stress that a cell may follow; less is none, as where the volume is kept."""
+
 
 def relaxation(
     settings: RelaxationSettings,
@@ -72,6 +75,7 @@ class Relaxation:
         self._repeated = False
         self._ended = False
         self._error: float | None = None
+        self._pulay: float | None = None
         self._z = self._origin
         if not self._chart.free_ac.any() and not len(self._chart.strain_mz):
             self.status, self._ended, self.finished = "nothing may move", True, True
@@ -84,8 +88,26 @@ class Relaxation:
             return None
         return self._chart.arrangement(self._z, self._start.scaled_ac, self._origin, force_error=self._error)
 
+    @property
+    def wants_pulay(self) -> bool:
+        """Whether the next point should bring its Pulay pressure: asked for, acting on this cell, and unknown."""
+        acts = self._chart.largest_stress(np.eye(3)) > LEAST_SHARE
+        return self._settings.pulay and self._pulay is None and acts
+
+    @property
+    def pulay(self) -> float | None:
+        """The Pulay pressure that is taken from that of the stress, eV/Å³; None without."""
+        return self._pulay
+
+    @property
+    def _pressure(self) -> float:
+        """At which the cell is at rest: p(stress) - p_Pulay = PSTRESS."""
+        return self._settings.pressure + (self._pulay or 0.0)
+
     def tell(self, point: SurfacePoint) -> Report:
         words: list[str] = []
+        if self.wants_pulay and point.converged:
+            self._pulay = point.pulay
         cell = bool(len(self._chart.strain_mz))
         finite = np.isfinite(point.free_energy) and np.isfinite(point.forces_av).all()
         if cell and point.stress_vv is None:
@@ -97,8 +119,8 @@ class Relaxation:
             self._without(words)
         else:
             self._failures = 0
-            gradient = self._chart.gradient(self._z, point, self._settings.pressure)
-            enthalpy = point.free_energy + self._settings.pressure * point.arrangement.volume
+            gradient = self._chart.gradient(self._z, point, self._pressure)
+            enthalpy = point.free_energy + self._pressure * point.arrangement.volume
             force, stress = self._largest(gradient, point)
             self._with(Trial(self._z, enthalpy, gradient, point.force_error), force, stress, words)
         if not self._ended and self._points >= self._settings.most_points:
@@ -114,7 +136,7 @@ class Relaxation:
         if not len(self._chart.strain_mz):
             return force, None
         assert point.stress_vv is not None
-        return force, self._chart.largest_stress(point.stress_vv + self._settings.pressure * np.eye(3))
+        return force, self._chart.largest_stress(point.stress_vv + self._pressure * np.eye(3))
 
     def _with(self, trial: Trial, force: float, stress: float | None, words: list[str]) -> None:
         settings = self._settings
@@ -232,6 +254,7 @@ class Relaxation:
             "method": self._method.state(),
             "z": self._z,
             "error": self._error,
+            "pulay": self._pulay,
             "counts": np.array([self._points, self._failures, self._unseen]),
             "repeated": self._repeated,
             "ended": self._ended,
@@ -244,6 +267,8 @@ class Relaxation:
         self._method.restore(state["method"])
         self._z = np.array(state["z"])
         self._error = None if state["error"] is None else float(state["error"])
+        pulay = state.get("pulay")  # older files lack it
+        self._pulay = None if pulay is None else float(pulay)
         self._points, self._failures, self._unseen = (int(count) for count in state["counts"])
         self._repeated, self._ended = bool(state["repeated"]), bool(state["ended"])
         self.finished, self.status = bool(state["finished"]), str(state["status"])

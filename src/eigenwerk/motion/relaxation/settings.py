@@ -14,7 +14,8 @@ class RelaxationSettings:
     force_tolerance: eV/Å, of the largest force on an atom (EDIFFG < 0); energy_tolerance: eV, of the change from one
     accepted point to the next (EDIFFG > 0); both None: all points are used (EDIFFG = 0).
     stress_tolerance: eV/Å³, of the largest stress that the cell may follow, beside force_tolerance; pressure: eV/Å³
-    (PSTRESS).  lattice_free: LATTICE_CONSTRAINTS.
+    (PSTRESS).  pulay: whether the cell follows its stress less the Pulay pressure of the first point, so that it ends
+    where energies at constant cutoff are lowest (PULAY_CORRECTION).  lattice_free: LATTICE_CONSTRAINTS.
     potim, nfree, smass: see docs/guides/relaxation.md.  first_radius, longest_radius: Å, the farthest that an atom
     goes in the first step, and in any.  translations: whether only positions relative to each other count.
     """
@@ -27,6 +28,7 @@ class RelaxationSettings:
     stress_tolerance: float = 0.5 * KILOBAR
     pressure: float = 0.0
     lattice_free: tuple[bool, bool, bool] = (True, True, True)
+    pulay: bool = False
     potim: float = 0.5
     nfree: int | None = None
     smass: float | None = None

@@ -21,7 +21,7 @@ from eigenwerk.motion.vibrations.elastic import (
 from eigenwerk.motion.vibrations.force_constants import ForceConstants, MeasuredRow, force_constants
 from eigenwerk.motion.vibrations.modes import Modes, modes_of
 from eigenwerk.motion.vibrations.operations import Operations
-from eigenwerk.units import EV_PER_ANGSTROM3_GPA
+from eigenwerk.units import EV_PER_ANGSTROM3_GPA, THZ_PER_CM
 
 USUAL_STEP, LARGEST_STEP = 0.015, 0.1
 """Displacement in Å where none is given, and the largest that makes sense; VASP replaces larger ones by the first."""
@@ -31,6 +31,9 @@ RELAXED_FORCE, RELAXED_STRESS = 0.05, 5.0
 
 DOUBTFUL = 0.1
 """Error of force constants, eV/Å², that comes from forces and is worth a remark; bonds have 5 to 50."""
+
+NOTED_ACOUSTIC = 3.0
+"""cm-1 of a translation before the sum rule, from which on a remark is due."""
 
 _AXES = ("x", "y", "z")
 _STRAINS = ("xx", "yy", "zz", "yz", "zx", "xy")
@@ -299,12 +302,28 @@ def _remarks(
             f"The start is under a stress of {stress:.1f} kbar, which elastic constants contain. "
             "Relax first, or raise ENCUT."
         )
+    remarks += _egg_box(modes)
     unstable = int((modes.thz_n < -1e-3).sum())
     if unstable:
         remarks.append(f"{unstable} modes are unstable (imaginary frequencies).")
     if tensor is not None and tensor.lowest <= 0:
         remarks.append(f"The crystal is elastically unstable: lowest eigenvalue {tensor.lowest:.2f} GPa.")
     return tuple(remarks)
+
+
+def _egg_box(modes: Modes) -> list[str]:
+    """What translations that cost energy say of the grid: a force constant that is off by M ω_ac² moves a mode of ω by
+    some ω_ac²/2ω."""
+    acoustic = float(np.abs(modes.acoustic_thz_y).max(initial=0.0)) * THZ_PER_CM
+    above_n = modes.per_cm_n[modes.per_cm_n > 2 * acoustic]
+    if acoustic < NOTED_ACOUSTIC or not len(above_n):
+        return []
+    lowest = float(above_n.min())
+    return [
+        f"Translations have up to {acoustic:.1f} cm-1 before the sum rule, in place of zero: energies depend a little "
+        "on where atoms are between grid points. Modes are uncertain by that squared over twice their own, the one at "
+        f"{lowest:.1f} cm-1 by some {acoustic**2 / (2 * lowest):.1g}. A larger ENCUT, and PREC = Accurate, cure it."
+    ]
 
 
 def _kilobar(stress_vv: np.ndarray) -> float:

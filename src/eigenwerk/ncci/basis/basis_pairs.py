@@ -17,10 +17,11 @@ class BasisPairs:
     """Pair blocks of a two-body operator for one basis; quanta_x of a block holds weights of the truncation.
 
     Blocks hold every pair that fits the truncation and no other, so a tighter limit on the weight of a pair is a
-    leading part of a block.
+    leading part of a block.  alone_bb: of one nucleon, for which there are no pairs, H between its states.
     """
 
     blocks: Mapping[str, list[PairBlock]]
+    alone_bb: np.ndarray | None = None
 
     def numbers(self, kind: str) -> dict[tuple[int, int], int]:
         """(2M, parity) -> position of the block."""

@@ -6,13 +6,17 @@ avoid the jumping states follows by division by (1 + t x^w y^2m) of each of them
 parity) only, so jumping states are grouped into classes by these.
 """
 
+import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations_with_replacement
+from math import inf
 
 import numpy as np
 
 from eigenwerk.errors import InputError
+from eigenwerk.ncci.basis.avoiding import WholeSpecies, together
 from eigenwerk.ncci.basis.determinants import lowest_weight
 from eigenwerk.ncci.basis.space import ManyBodySpace, Truncation
 from eigenwerk.ncci.orbitals import Orbitals
@@ -60,8 +64,23 @@ class _Counted:
     parity: int
 
 
-def count(space: ManyBodySpace, like_j_even: bool = False) -> Counts:
-    """Dimension and nonzeros of the basis of a space.
+class CountingStopped(Exception):
+    """Counting took longer than it may."""
+
+
+class _Clock:
+    """Raises CountingStopped once the process has computed for so many seconds more."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.process_time() + seconds
+
+    def look(self) -> None:
+        if time.process_time() > self.end:
+            raise CountingStopped
+
+
+def count(space: ManyBodySpace, like_j_even: bool = False, seconds: float = inf) -> Counts:
+    """Dimension and nonzeros of the basis of a space.  seconds: raises CountingStopped after so many of one core.
 
     like_j_even: two like nucleons in the same orbital count as coupled to even J only, as MFDn has it in valence
     spaces; in its no-core runs the plain range of J decides.  Raises InputError where `nonzeros_countable` is False.
@@ -74,9 +93,10 @@ def count(space: ManyBodySpace, like_j_even: bool = False) -> Counts:
             "Ask for the dimension alone."
         )
     counted = _counted(space)
-    numbers = _Numbers(counted)
-    one = _one(counted, numbers, "p") + _one(counted, numbers, "n")
-    two = [_two(counted, numbers, kind, like_j_even) for kind in ("pp", "nn", "pn")]
+    numbers = _Numbers(counted, _Clock(seconds))
+    whole = _Whole(counted) if _is_whole(counted) else None
+    one = _one(counted, numbers, whole, "p") + _one(counted, numbers, whole, "n")
+    two = [_two(counted, numbers, whole, kind, like_j_even) for kind in ("pp", "nn", "pn")]
     return Counts(numbers.states(), one, *two)
 
 
@@ -148,8 +168,8 @@ def _trimmed(table: np.ndarray) -> np.ndarray:
 class _Numbers:
     """How many products of k proton and l neutron determinants leave room for more weight, 2M and parity."""
 
-    def __init__(self, space: _Counted) -> None:
-        self.space = space
+    def __init__(self, space: _Counted, clock: _Clock | None = None) -> None:
+        self.space, self.clock = space, clock or _Clock(inf)
         limits = space.truncation
         self.p = _generate(space.protons, min(limits.max_p, limits.max_total))
         self.n = _generate(space.neutrons, min(limits.max_n, limits.max_total))
@@ -161,6 +181,7 @@ class _Numbers:
 
     def __call__(self, k: int, l: int, weight: np.ndarray, twice_m: np.ndarray, parity: np.ndarray) -> np.ndarray:
         """Products with total weight <= max_total - weight, 2M = twice_M - twice_m, parity differing by `parity`."""
+        self.clock.look()
         table = self.table(k, l)
         column = self.space.twice_M - twice_m + table.shape[1] // 2
         inside = (weight < len(table)) & (column >= 0) & (column < table.shape[1])
@@ -206,7 +227,52 @@ def _avoiding(nucleons: int, away: list[_Classes]) -> list[tuple[int, int, np.nd
     return terms
 
 
-def _one(space: _Counted, numbers: _Numbers, species: str) -> int:
+def _is_whole(space: _Counted) -> bool:
+    """Whether no weight cuts anything off, as in valence spaces."""
+    return not (space.protons.weight_x.any() or space.neutrons.weight_x.any())
+
+
+class _Whole:
+    """The same counts in a space without weights, by leaving states out of tables."""
+
+    def __init__(self, space: _Counted) -> None:
+        self.space = space
+        sides = {"p": space.protons, "n": space.neutrons}
+        self.species = {
+            name: WholeSpecies(side.twice_m_x, side.parity_x, side.nucleons) for name, side in sides.items()
+        }
+
+    def one(self, species: str, twice_m_z: np.ndarray, parity_z: np.ndarray) -> int:
+        """Sets of nucleons beside a jump between two states of equal 2m and parity, over all jumps."""
+        other = "n" if species == "p" else "p"
+        spectators = self.species[other].avoiding((), 0)
+        total = 0
+        for (m, parity), number in Counter(zip(twice_m_z.tolist(), parity_z.tolist(), strict=True)).items():
+            rest = self.species[species].avoiding(((m, parity), (m, parity)), 1)
+            total += number * self._together(rest, spectators, m, parity)
+        return total
+
+    def two(self, kind: str, ends_1: list[_Classes], ends_2: list[_Classes], times: np.ndarray) -> int:
+        """Sets of nucleons beside jumps a, b -> c, d of two, `times` each."""
+        labels = [list(zip(end.twice_m.tolist(), end.parity.tolist(), strict=True)) for end in (*ends_1, *ends_2)]
+        total = 0
+        for a, c, b, d, number in zip(*labels, times.tolist(), strict=True):
+            if not number:
+                continue
+            m, parity = a[0] + b[0], a[1] + b[1]
+            if kind == "pn":
+                one, other = self.species["p"].avoiding((a, c), 1), self.species["n"].avoiding((b, d), 1)
+            else:
+                one = self.species[kind[0]].avoiding((a, c, b, d), 2)
+                other = self.species["n" if kind == "pp" else "p"].avoiding((), 0)
+            total += number * self._together(one, other, m, parity)
+        return total
+
+    def _together(self, one: np.ndarray, other: np.ndarray, twice_m: int, parity: int) -> int:
+        return together(one, other, self.space.twice_M - twice_m, self.space.parity - parity)
+
+
+def _one(space: _Counted, numbers: _Numbers, whole: "_Whole | None", species: str) -> int:
     """Unordered pairs of states that differ by one nucleon of the species."""
     side = space.protons if species == "p" else space.neutrons
     if not side.nucleons:
@@ -215,6 +281,8 @@ def _one(space: _Counted, numbers: _Numbers, species: str) -> int:
     c, d = np.nonzero(np.triu(same, 1))
     from_c, to_d = (_Classes(side.weight_x[x], side.twice_m_x[x], side.parity_x[x]) for x in (c, d))
     weight = np.maximum(from_c.weight, to_d.weight)
+    if whole is not None:
+        return whole.one(species, side.twice_m_x[c], side.parity_x[c])
     total, k, l = 0, space.protons.nucleons, space.neutrons.nucleons
     for sign, degree, extra, m, parity in _avoiding(side.nucleons - 1, [from_c, to_d]):
         left = (k - 1 - degree, l) if species == "p" else (k, l - 1 - degree)
@@ -223,7 +291,7 @@ def _one(space: _Counted, numbers: _Numbers, species: str) -> int:
     return total
 
 
-def _two(space: _Counted, numbers: _Numbers, kind: str, like_j_even: bool) -> int:
+def _two(space: _Counted, numbers: _Numbers, whole: "_Whole | None", kind: str, like_j_even: bool) -> int:
     """Unordered pairs of states that differ by two nucleons of this kind."""
     one, other = (space.protons if letter == "p" else space.neutrons for letter in kind)
     left = space.protons.nucleons - kind.count("p"), space.neutrons.nucleons - kind.count("n")
@@ -235,12 +303,13 @@ def _two(space: _Counted, numbers: _Numbers, kind: str, like_j_even: bool) -> in
     label = (one.twice_m_x[a] + other.twice_m_x[b]) * 2 + (one.parity_x[a] + other.parity_x[b]) % 2
     twice = 0
     for value in np.unique(label):
+        numbers.clock.look()
         chosen = np.flatnonzero(label == value)
-        twice += _block(numbers, kind, one, other, a[chosen], b[chosen], left, like_j_even)
+        twice += _block(numbers, whole, kind, one, other, a[chosen], b[chosen], left, like_j_even)
     return twice // 2
 
 
-def _block(numbers, kind, one, other, a, b, left, like_j_even) -> int:
+def _block(numbers, whole, kind, one, other, a, b, left, like_j_even) -> int:
     """Ordered pairs of pairs with one 2M and parity, times the sets of nucleons that avoid their four states."""
     a, b, starts = _by_class(kind, one, other, a, b)
     first, second = (
@@ -255,6 +324,8 @@ def _block(numbers, kind, one, other, a, b, left, like_j_even) -> int:
     m, parity = first.twice_m[x] + second.twice_m[x], first.parity[x] + second.parity[x]
     total = 0
     ends_1, ends_2 = [first.take(x), first.take(y)], [second.take(x), second.take(y)]
+    if whole is not None:
+        return whole.two(kind, ends_1, ends_2, times)
     if kind != "pn":
         own = left[0] if kind == "pp" else left[1]
         for sign, degree, extra, dm, dp in _avoiding(own, ends_1 + ends_2):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from eigenwerk.ncci.inputs import half
+from eigenwerk.ncci.inputs import half, number_text
 from eigenwerk.ncci.interaction.names import BUILT_IN_NAMES
 from eigenwerk.ncci.results.extrapolation import Limit, extrapolated
 from eigenwerk.ncci.results.levels import KNOWN, Levels
@@ -27,7 +27,8 @@ class Curve:
     a curve over Nmax, or the other way round.  points: (Nmax or hbar-omega, energy), rising.  level: its name in the
     largest of the results, as 3+ #1.  by_overlap: whether every step was followed by overlaps of states.  residual: the
     largest of these states, MeV.  elsewhere: of a curve over Nmax, the lowest energy of the same level at another
-    hbar-omega, and that hbar-omega; None where there is none.
+    hbar-omega, and that hbar-omega; None where there is none.  radii: point-proton radii (fm) of these states,
+    None where they were not computed.
     """
 
     apart: tuple[str, ...]
@@ -37,6 +38,7 @@ class Curve:
     by_overlap: bool = True
     residual: float = 0.0
     elsewhere: tuple[float, float] | None = None
+    radii: tuple[float | None, ...] = ()
 
     def limit(self) -> Limit | str:
         """The energy extrapolated to Nmax -> infinity, for a curve over Nmax, or why it is not; see `extrapolated`.
@@ -51,7 +53,7 @@ class Curve:
             energy, hw = self.elsewhere
             return (
                 f"{found.energy:.3f} +- {found.spread:.3f} lies above {energy:.4f} MeV, the energy of this level at "
-                f"hbar-omega {hw:g}; the limit is the same for all hbar-omega, and no energy lies below it"
+                f"hbar-omega {number_text(hw)}; the limit is the same for all hbar-omega, and no energy lies below it"
             )
         return found
 
@@ -117,6 +119,7 @@ def _followed(results: Sequence[Levels], n: int, words: tuple[str, ...], hw: flo
     last = results[-1]
     name = f"{last.label(n)} #{last.order_n[n]}"
     points, sure = [(float(last.about["Nmax"]), float(last.energy_n[n]))], True
+    radii = [_radius(last, n)]
     residual = float(last.residual_n[n])
     for larger, smaller in zip(results[:0:-1], results[-2::-1], strict=True):
         overlap_nm = _overlaps(larger, smaller)
@@ -126,8 +129,13 @@ def _followed(results: Sequence[Levels], n: int, words: tuple[str, ...], hw: flo
             break
         n = found
         points.append((float(smaller.about["Nmax"]), float(smaller.energy_n[n])))
+        radii.append(_radius(smaller, n))
         residual = max(residual, float(smaller.residual_n[n]))
-    return Curve(words, hw, tuple(points[::-1]), name, sure, residual)
+    return Curve(words, hw, tuple(points[::-1]), name, sure, residual, radii=tuple(radii[::-1]))
+
+
+def _radius(levels: Levels, n: int) -> float | None:
+    return float(levels.values["r_p"][n]) if "r_p" in levels.values else None
 
 
 def _overlaps(larger: Levels, smaller: Levels) -> np.ndarray | None:

@@ -8,8 +8,11 @@ import numpy as np
 FEWEST = 4
 """Points without which there is no error bar, and so no limit."""
 
-SLACK = 0.01
-"""Ratios of steps count as equal within this share; energies are known to some 1e-5 MeV."""
+MOST_MOVED = 2.0
+"""A limit that moves by more than so many last steps says nothing."""
+
+MOST_GROWN = 0.9
+"""A ratio of steps that would grow to this leaves open where energies go."""
 
 DOUBT = 2.0
 """An error bar is at least so many times the way that was extrapolated.
@@ -22,8 +25,8 @@ Two ratios of steps may be alike by chance, and energies come to fall more slowl
 
 @dataclass(frozen=True)
 class Limit:
-    """An extrapolated energy and its error bar (MeV): how far it moves when the largest Nmax is left out, and at least
-    `DOUBT` times the way that was extrapolated."""
+    """An extrapolated number and its error bar; of `extrapolated` an energy (MeV), and how far it moves when the
+    largest Nmax is left out, or ratios of steps go on growing, and at least `DOUBT` times the way extrapolated."""
 
     energy: float
     spread: float
@@ -33,8 +36,9 @@ def extrapolated(sizes: Sequence[int], energies: Sequence[float]) -> Limit | str
     """The limit of an exponential through the last three of at least four equally spaced Nmax, or why there is none.
 
     E_inf = E3 - (E3-E2)^2 / ((E3-E2) - (E2-E1)), exactly; the spread compares with the three points before.  Steps have
-    to shrink, and by a ratio that does not grow: where it grows, energies fall more slowly than an exponential and
-    would go on below its limit; and a limit that moves by more than the last step says nothing.
+    to shrink.  Where their ratio grows, energies fall more slowly than an exponential: the error bar then reaches what
+    remains if the ratio grows by as much once more and stays there.  A limit that moves by more than twice the last
+    step says nothing.
     Source: P. Maris, J. P. Vary and A. M. Shirokov, Phys. Rev. C 79, 014308 (2009).
     """
     if len(sizes) < FEWEST:
@@ -48,13 +52,15 @@ def extrapolated(sizes: Sequence[int], energies: Sequence[float]) -> Limit | str
     shown = ", ".join(f"{ratio:.2f}" for ratio in ratio_x)
     if (ratio_x >= 1).any():
         return f"the steps do not shrink (each is {shown} of the one before)"
-    if (np.diff(ratio_x) > SLACK * ratio_x[:-1]).any():
+    grown = max(2 * ratio_x[-1] - ratio_x[-2], ratio_x[-1])
+    if grown >= MOST_GROWN:
         return f"the steps shrink ever more slowly (each is {shown} of the one before): no exponential yet"
     last, before = _of_three(energies[-3:]), _of_three(energies[-4:-1])
     spread, step = abs(last - before), -float(step_x[-1])
-    if spread > step:
-        return f"without the largest Nmax it moves by {spread:.3g} MeV, more than the last step of {step:.3g} MeV"
-    return Limit(last, max(spread, DOUBT * (energies[-1] - last)))
+    if spread > MOST_MOVED * step:
+        return f"without the largest Nmax it moves by {spread:.3g} MeV, more than twice the last step of {step:.3g} MeV"
+    slower = energies[-1] - step * grown / (1 - grown)
+    return Limit(last, max(spread, DOUBT * (energies[-1] - last), last - slower))
 
 
 def _of_three(energies: Sequence[float]) -> float:

@@ -8,9 +8,11 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import replacing
+from eigenwerk.ncci.inputs import number_text
 from eigenwerk.ncci.results.convergence import Curve, common_title, over_hw, over_nmax, words_apart
 from eigenwerk.ncci.results.extrapolation import Limit
 from eigenwerk.ncci.results.levels import Levels
+from eigenwerk.shown import make_plain
 
 COLOURS = ("#1b6ca8", "#c4572b", "#4c8c4a", "#7a5195", "#b8860b", "#222222")
 MARKERS = "os^D"
@@ -54,6 +56,7 @@ def draw_levels(path: str | Path, columns: Sequence[Levels]) -> None:
     axes.set_ylabel("excitation energy (MeV)", fontsize=10)
     axes.set_title(common_title(columns), fontsize=11, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
+    make_plain(figure)
     with replacing(path) as new:
         figure.savefig(new, format="png")
 
@@ -101,7 +104,7 @@ def _colour(levels: Levels, n: int) -> str:
 def _short(levels: Levels, apart: tuple[str, ...]) -> str:
     about, parts = levels.about, list(apart)
     if about["hw"] is not None:
-        parts.append(f"{about['hw']:g} MeV")
+        parts.append(f"{number_text(about['hw'])} MeV")
     if about["Nmax"] is not None:
         parts.append(f"Nmax {about['Nmax']}")
     return "\n".join(parts)
@@ -126,7 +129,7 @@ def draw_convergence(path: str | Path, series: Sequence[Levels]) -> None:
     row = figure.subplots(1, len(panels), squeeze=False)[0]
     for axes, panel in zip(row, panels, strict=True):
         for number, curve in enumerate(panel.curves):
-            _curve(axes, number, curve, panel.fixed.format(curve.fixed))
+            _curve(axes, number, curve, panel.fixed.format(number_text(curve.fixed)))
             limit = curve.limit() if panel.limits else ""
             if isinstance(limit, Limit):
                 colour = COLOURS[number % len(COLOURS)]
@@ -141,6 +144,7 @@ def draw_convergence(path: str | Path, series: Sequence[Levels]) -> None:
         axes.legend(fontsize=8, frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle(common_title(series), fontsize=11)
+    make_plain(figure)
     with replacing(path) as new:
         figure.savefig(new, format="png")
 
@@ -157,8 +161,8 @@ class _Panel(NamedTuple):
 def _panels(series: Sequence[Levels]) -> list[_Panel]:
     curves = over_nmax(series)
     by_parity = [[curve for curve in curves if curve.points[-1][0] % 2 == odd] for odd in (0, 1)]
-    found = [_Panel(some, "Nmax", "{:g} MeV", True) for some in by_parity]
-    return [*found, _Panel(over_hw(series), "hbar-omega (MeV)", "Nmax {:g}", False)]
+    found = [_Panel(some, "Nmax", "{} MeV", True) for some in by_parity]
+    return [*found, _Panel(over_hw(series), "hbar-omega (MeV)", "Nmax {}", False)]
 
 
 def _curve(axes: Any, number: int, curve: Curve, fixed: str) -> None:

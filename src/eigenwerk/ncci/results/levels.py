@@ -16,6 +16,9 @@ MIXED = 1e-3
 KNOWN = 1e-2
 """Residual (MeV) above which a state is a mixture because it is no state yet."""
 
+COULOMB_LEFT = "V_C_srg"
+"""Among the values: what the evolution by srg_lambda, had it been applied to it, would add to the Coulomb repulsion."""
+
 SPURIOUS = 0.5
 """Quanta of the centre of mass above which a state is none of the nucleus; without truncation errors they are whole."""
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from eigenwerk.ncci.inputs import half
-from eigenwerk.ncci.results.levels import KNOWN, MIXED, Levels
+from eigenwerk.ncci.inputs import half, number_text
+from eigenwerk.ncci.results.levels import COULOMB_LEFT, KNOWN, MIXED, Levels
 
 IMPURE = 0.01
 """Quanta of the centre of mass that are worth a warning."""
@@ -114,9 +114,27 @@ def remarks(levels: Levels) -> list[str]:
             f"Warning: J from <J^2> is no {'half-' if levels.twice_j_n[0] % 2 else ''}integer in state {which}: it is "
             "not converged, or states of one energy are mixed. Take a smaller tolerance, a block, or lawson > 0."
         )
+    if levels.about.get("srg_lambda") is not None:
+        found.append(_left_out(levels))
     if levels.about.get("not_computed"):
         found.append(f"Not computed, without meaning outside a core: {', '.join(levels.about['not_computed'])}.")
     return found
+
+
+def _left_out(levels: Levels) -> str:
+    """What an evolved interaction lacks, with its size where it is known."""
+    words = (
+        f"srg_lambda = {number_text(levels.about['srg_lambda'])}: forces between three and more nucleons that the "
+        "evolution induces are left out, so energies depend on lambda (not those of two nucleons); radii and moments "
+        "are those of unevolved operators."
+    )
+    if COULOMB_LEFT in levels.values:
+        size_n = 1e3 * np.asarray(levels.values[COULOMB_LEFT])
+        words += (
+            f" The Coulomb repulsion is not evolved: evolving it too would move the lowest state by {size_n[0]:+.1f} "
+            f"keV (first order; at most {size_n[np.abs(size_n).argmax()]:+.1f} in these states)."
+        )
+    return words
 
 
 def _nonzeros(levels: Levels) -> str:

@@ -10,6 +10,7 @@ import torch
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs, basis_pairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.basis.space import ManyBodySpace
+from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.inputs import Case
 from eigenwerk.ncci.interaction.angular import intrinsic_spin, isospin, orbital_spin, total_spin
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
@@ -17,9 +18,11 @@ from eigenwerk.ncci.interaction.one_body import orbital_momentum, scalar_product
 from eigenwerk.ncci.interaction.radii import point_radii, squared_distances
 from eigenwerk.ncci.interaction.relative_motion.oscillator import length
 from eigenwerk.ncci.interaction.two_body import TwoBody
+from eigenwerk.ncci.one_nucleon import one_nucleon_scalars
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.results.levels import spin_of
 from eigenwerk.ncci.results.one_body_sums import occupations, one_body_densities, one_body_matrices, quanta_shares
+from eigenwerk.ncci.results.raising import raised, raised_basis
 from eigenwerk.ncci.results.tensors import orbital_moment, quadrupole, reduced, spin_moment
 from eigenwerk.ncci.results.two_body_density import expectations
 from eigenwerk.parallel.communicator import Communicator
@@ -118,8 +121,11 @@ def observe(
     comm: the ranks that share the work; each has the whole vectors and gets all numbers, the same bits.
     """
     wanted = tuple(wanted)
-    operators = scalar_operators(problem, wanted) | dict(terms or {})
-    values = scalars(basis, operators, vectors_nb, pairs, comm)
+    if basis.nucleons == 1:
+        values = one_nucleon_scalars(basis, vectors_nb, "spins" in wanted, comm)
+    else:
+        operators = scalar_operators(problem, wanted) | dict(terms or {})
+        values = scalars(basis, operators, vectors_nb, pairs, comm)
     if "s_pp" in values:
         values |= _radii(basis.space, values)
     if "occupations" in wanted:
@@ -131,12 +137,34 @@ def observe(
     transitions: dict[str, np.ndarray] = {}
     if "moments" in wanted or "transitions" in wanted:
         twice_j = _twice_j(basis.space, values["J2"])
-        matrices = _one_body(basis, vectors_nb, problem.hw, comm)
-        if "moments" in wanted:
-            values |= _moments(basis.space.twice_M, twice_j, matrices, factors)
-        if "transitions" in wanted:
-            transitions = _transitions(basis.space.twice_M, twice_j, matrices, factors)
+        found, transitions = _tensors(basis, vectors_nb, twice_j, problem.hw, wanted, factors, comm)
+        values |= found
     return Observed(values, transitions)
+
+
+def _tensors(
+    basis: ManyBodyBasis, vectors_nb: torch.Tensor, twice_j: list[int], hw: float, wanted: tuple[str, ...],
+    factors: Factors, comm: Communicator,
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:  # fmt: skip
+    """Moments and transitions as they are wanted; what the M of the basis cannot tell is found at M + 1."""
+
+    def at(twice_m: int, matrices: Mapping[str, np.ndarray], spins: list[int]) -> list[dict[str, np.ndarray]]:
+        moments = _moments(twice_m, spins, matrices, factors) if "moments" in wanted else {}
+        return [moments, _transitions(twice_m, spins, matrices, factors) if "transitions" in wanted else {}]
+
+    twice_m = basis.space.twice_M
+    found = at(twice_m, _one_body(basis, vectors_nb, hw, comm), twice_j)
+    higher = np.flatnonzero(np.array(twice_j) > abs(twice_m))
+    if any(np.isnan(array).any() for part in found for array in part.values()) and len(higher):
+        above, rows = raised_basis(basis), tensor(higher, vectors_nb.device)
+        raised_nb = raised(basis, above, vectors_nb[rows], comm)
+        raised_nb /= torch.linalg.vector_norm(raised_nb, dim=1, keepdim=True)
+        again = at(twice_m + 2, _one_body(above, raised_nb, hw, comm), [twice_j[n] for n in higher])
+        for part, other in zip(found, again, strict=True):
+            for name, array in part.items():
+                place = np.ix_(*(higher,) * array.ndim)
+                array[place] = np.where(np.isnan(array[place]), other[name], array[place])
+    return found[0], found[1]
 
 
 def _least_weight(space: ManyBodySpace) -> int:

@@ -61,8 +61,9 @@ def slater_condon(basis: ManyBodyBasis, pairs: BasisPairs) -> np.ndarray:
     Both species are one row of states here, protons first.  No difference: sum of <ab|V|ab> over occupied pairs.
     One, a -> c: phase times the sum of <as|V|cs> over the other nucleons s.  Two, ab -> cd: phase times <ab|V|cd>.
     """
-    occupied_bi = _occupied(basis)
-    value = _Elements(basis, pairs)
+    if pairs.alone_bb is not None:
+        return pairs.alone_bb
+    occupied_bi, value = _occupied(basis), _Elements(basis, pairs)
     matrix_bb = np.zeros((basis.dimension,) * 2)
     for row, occupied_i in enumerate(occupied_bi):
         shared = (occupied_bi[row:, :, None] == occupied_i).any(axis=2).sum(axis=1)

@@ -8,13 +8,13 @@ callers have operations of PyTorch for that case.
 import ctypes
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from threading import Lock
 
 from eigenwerk.parallel.kernels.cache import cached, processor
+from eigenwerk.parallel.launch.secret import temporary_folder
 
 FLAGS = (
     "-O3", "-march=native", "-mprefer-vector-width=512", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math",
@@ -77,7 +77,7 @@ def _library(source: str) -> ctypes.CDLL | None:
 
 def _compiled(source: str) -> bytes:
     """The shared library; nothing where gcc refuses, which is kept as well."""
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         written, made = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
         written.write_text(source)
         command = ["gcc", *FLAGS, "-o", str(made), str(written), *LIBRARIES]
@@ -87,11 +87,11 @@ def _compiled(source: str) -> bytes:
 
 def _loaded(binary: bytes) -> ctypes.CDLL | None:
     """A file is needed only until it is loaded; where it may not be executed there is no kernel."""
-    with tempfile.NamedTemporaryFile(suffix=".so") as file:
-        file.write(binary)
-        file.flush()
+    with temporary_folder() as folder:
+        library = Path(folder) / "kernel.so"
+        library.write_bytes(binary)
         try:
-            return ctypes.CDLL(file.name)
+            return ctypes.CDLL(str(library))
         except OSError:
             return None
 

@@ -31,19 +31,20 @@ def can_fork() -> bool:
 class Loader:
     """The process that loads `modules` and forks the ranks; `process` while it runs.
 
-    command: of a rank, [python, "-m", module, ...]; environs: of all ranks.
+    command: of a rank, [python, ..., "-m", module, ...]; environs: of all ranks.
     """
 
     def __init__(self, command: Sequence[str], environs: Sequence[dict[str, str]], modules: Sequence[str]) -> None:
         first, pipes = environs[0], [os.pipe() for _ in environs[1:]]
         self._errors, ends = [pipe[0] for pipe in pipes], [pipe[1] for pipe in pipes]
         other = [{name: word for name, word in one.items() if first.get(name) != word} for one in environs]
-        job = {"modules": list(modules), "words": list(command[2:]), "environs": other, "errors": ends}
+        words = list(command[command.index("-m") + 1 :])
+        job = {"modules": list(modules), "words": words, "environs": other, "errors": ends}
         self._line, theirs = socket.socketpair()
         adopt_orphans(True)
         with theirs, blocked(signal.SIGINT):  # until it has said what a Ctrl-C is to do
             self.process = subprocess.Popen(
-                [command[0], "-m", LOADER, str(theirs.fileno())], env=first, text=True, stdin=subprocess.DEVNULL,
+                [command[0], "-P", "-m", LOADER, str(theirs.fileno())], env=first, text=True, stdin=subprocess.DEVNULL,
                 start_new_session=True, pass_fds=[theirs.fileno(), *ends],
             )  # fmt: skip
         for end in ends:

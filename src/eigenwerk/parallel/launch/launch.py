@@ -12,7 +12,6 @@ import queue
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from typing import IO, Any
 from eigenwerk.errors import ConvergenceError, EigenwerkError
 from eigenwerk.parallel.launch.environment import OWN_FOLDER, OWN_MARK
 from eigenwerk.parallel.launch.forks import ForkedRank, Loader, can_fork
+from eigenwerk.parallel.launch.secret import temporary_folder
 from eigenwerk.parallel.watch.coordinator import NO_STEP
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -57,7 +57,7 @@ def run_ranks(
     no GPU.  The command is Python with -m then.
     """
     children = _RankProcesses(say, saved)
-    meeting = tempfile.TemporaryDirectory(prefix="eigenwerk-", ignore_cleanup_errors=True)
+    meeting = temporary_folder()
     with _signals(children.forward), meeting as folder:
         try:
             (Path(folder) / WORDS_FILE).write_text(json.dumps(words))
@@ -69,7 +69,7 @@ def run_ranks(
 
 def rank_command(arguments: Sequence[str]) -> list[str]:
     """The command line of a rank: this Python and eigenwerk, whatever is called that on PATH."""
-    return [sys.executable, "-m", "eigenwerk.cli.entry", *arguments]
+    return [sys.executable, "-P", "-m", "eigenwerk.cli.entry", *arguments]
 
 
 def die_with_parent(environ: Mapping[str, str] = os.environ) -> None:

@@ -8,7 +8,6 @@ several machines the ranks meet by mpi4py.
 import hashlib
 import json
 import os
-import shutil
 import socket
 import tempfile
 import time
@@ -22,7 +21,7 @@ from torch.distributed import DistError, FileStore, PrefixStore, Store, TCPStore
 
 from eigenwerk.errors import EigenwerkError, InputError
 from eigenwerk.parallel.launch.environment import OWN_FOLDER, Launch
-from eigenwerk.parallel.launch.secret import private_folder
+from eigenwerk.parallel.launch.secret import private_folder, remove_abandoned
 
 MEETING_LIMIT = 300.0
 """Seconds that ranks wait for each other at the start; on slow file systems PyTorch takes minutes to load."""
@@ -75,7 +74,7 @@ def _store_by_file(launch: Launch) -> Store:
     """Rank 0 makes a folder and writes its name to a file whose name only this run has."""
     path = meeting_file(launch)
     if launch.rank == 0:
-        _remove_abandoned(path.parent)
+        remove_abandoned(path.parent)
         folder = Path(tempfile.mkdtemp(prefix=f"{socket.gethostname()}-{os.getpid()}-", dir=path.parent))
         new = folder / "meeting.json"
         new.write_text(json.dumps({"folder": str(folder), "process": os.getpid()}))
@@ -93,14 +92,6 @@ def meeting_file(launch: Launch) -> Path:
     """In the user's own folder for temporary files, with the run in its name."""
     run = launch.job or f"children of {os.getppid()}"
     return private_folder() / f"{hashlib.sha256(run.encode()).hexdigest()[:16]}.json"
-
-
-def _remove_abandoned(parent: Path) -> None:
-    """Folders of earlier runs of this machine, which need them until they end."""
-    for folder in parent.glob(f"{socket.gethostname()}-*-*"):
-        number = folder.name.removeprefix(f"{socket.gethostname()}-").partition("-")[0]
-        if number.isdigit() and not Path(f"/proc/{number}").exists():
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _folder_in(path: Path) -> Path:

@@ -6,6 +6,8 @@ run of several ranks needs it; on machines of one cluster it is the same file.  
 
 import os
 import secrets
+import shutil
+import socket
 import stat
 import tempfile
 from collections.abc import Mapping
@@ -43,6 +45,22 @@ def private_folder() -> Path:
             "removed by its owner), or set TMPDIR to a folder of your own."
         )
     return folder
+
+
+def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+    """A folder in `private_folder`; those of processes that were killed before they could remove theirs go first."""
+    parent = private_folder()
+    remove_abandoned(parent)
+    prefix = f"{socket.gethostname()}-{os.getpid()}-"
+    return tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True)
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Folders of earlier processes of this machine, which needed them until they ended."""
+    for folder in parent.glob(f"{socket.gethostname()}-*-*"):
+        number = folder.name.removeprefix(f"{socket.gethostname()}-").partition("-")[0]
+        if number.isdigit() and not Path(f"/proc/{number}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_private(path: Path) -> bool:

@@ -78,7 +78,7 @@ def read_fields(path: Path) -> list[Field]:
         return [Field(path.name, name, "", value, poscar) for name, value in zip(names, values, strict=False)]
     names = ["electron density", "magnetisation density"] if len(values) < 3 else [
         "electron density", *(f"magnetisation density {v}" for v in "xyz")]  # fmt: skip
-    units = ["electrons/Å³", *["μ$_B$/Å³"] * 3]
+    units = ["electrons/Å³", *["μB/Å³"] * 3]
     return [
         Field(path.name, what, unit, value / poscar.volume, poscar, signed=place > 0, logarithmic=place == 0)
         for place, (what, unit, value) in enumerate(zip(names, units, values, strict=False))

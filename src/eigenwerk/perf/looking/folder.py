@@ -1,6 +1,5 @@
 """The files of a folder that pictures and reports are made of, each read when it is asked for, and once."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +12,7 @@ import numpy as np
 
 from eigenwerk.dft.spectrum.band_gap import band_gap
 from eigenwerk.errors import InputError
-from eigenwerk.io.bounded import MEGABYTE, read_bounded
+from eigenwerk.io.bounded import MEGABYTE, read_json
 from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.io.run_stamp import RunStamp, stamp_of
 from eigenwerk.io.vasp.elements import formula
@@ -116,8 +115,8 @@ class RunFolder:
         """A JSON document of a run or series.  Raises InputError if it cannot be read or is none."""
         path = self.path / name
         try:
-            found = json.loads(read_bounded(path, LARGEST))
-        except (ValueError, RecursionError) as error:
+            found = read_json(path, LARGEST)
+        except ValueError as error:
             raise _damaged(path, error) from error
         if not isinstance(found, dict):
             raise _damaged(path, TypeError("no object"))
@@ -159,7 +158,8 @@ class RunFolder:
             gap = band_gap(found.eig_skn, found.occ_skn, found.point_kc, [fermi] * len(found.eig_skn))
             if not gap.metal and gap.top is not None:
                 return gap.top.energy, "valence band top"
-        return fermi, "Fermi level"
+        two = found.account is not None and "Fermi levels" in dict(found.account.found)
+        return fermi, "higher of two Fermi levels" if two else "Fermi level"
 
     @cached_property
     def moment_a(self) -> np.ndarray | None:

@@ -2,9 +2,10 @@
 
 import base64
 from collections.abc import Iterable, Sequence
-from html import escape
 from io import BytesIO
 from typing import TYPE_CHECKING
+
+from eigenwerk.shown import for_page, make_plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,31 +54,31 @@ def page(title: str, body: str) -> str:
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+        f"<title>{for_page(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
 
 
 def section(name: str, title: str, *parts: str) -> str:
     """A part with a heading; nothing if it is empty."""
     body = "\n".join(filter(None, parts))
-    return f'<section id="{name}">\n<h2>{escape(title)}</h2>\n{body}\n</section>' if body else ""
+    return f'<section id="{name}">\n<h2>{for_page(title)}</h2>\n{body}\n</section>' if body else ""
 
 
 def text(words: str, kind: str = "") -> str:
     """A paragraph."""
-    return f'<p class="{kind}">{escape(words)}</p>' if words else ""
+    return f'<p class="{kind}">{for_page(words)}</p>' if words else ""
 
 
 def remarks(words: Iterable[str], kind: str) -> str:
     """Sentences below each other."""
-    rows = "".join(f"<li>{escape(one)}</li>" for one in words)
+    rows = "".join(f"<li>{for_page(one)}</li>" for one in words)
     return f'<ul class="remarks {kind}">{rows}</ul>' if rows else ""
 
 
 def cards(values: Iterable[tuple[str, str, str]]) -> str:
     """Numbers at a glance: (name, value, words below it)."""
     found = "".join(
-        f'<div class="card"><span>{escape(name)}</span><b>{escape(value)}</b><span>{escape(below)}</span></div>'
+        f'<div class="card"><span>{for_page(name)}</span><b>{for_page(value)}</b><span>{for_page(below)}</span></div>'
         for name, value, below in values
     )
     return f'<div class="cards">{found}</div>'
@@ -90,10 +91,10 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Cell]], marked: Sequence
         return ""
     right = [all(_is_number(row[place]) for row in found if row[place]) for place in range(len(found[0]))]
     kinds = [' class="n"' if one else "" for one in right]
-    head = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in zip(heads, kinds, strict=True))
+    head = "".join(f"<th{kind}>{for_page(name)}</th>" for name, kind in zip(heads, kinds, strict=True))
     lines = []
     for number, row in enumerate(found):
-        cells = "".join(f"<td{kind}>{escape(entry)}</td>" for entry, kind in zip(row, kinds, strict=True))
+        cells = "".join(f"<td{kind}>{for_page(entry)}</td>" for entry, kind in zip(row, kinds, strict=True))
         red = ' class="bad"' if number < len(marked) and marked[number] else ""
         lines.append(f"<tr{red}>{cells}</tr>")
     header = f"<thead><tr>{head}</tr></thead>" if any(heads) else ""
@@ -115,12 +116,12 @@ def _is_number(words: str) -> bool:
 def details(summary: str, *parts: str) -> str:
     """Something to unfold; nothing if it is empty."""
     body = "\n".join(filter(None, parts))
-    return f"<details><summary>{escape(summary)}</summary>\n{body}\n</details>" if body else ""
+    return f"<details><summary>{for_page(summary)}</summary>\n{body}\n</details>" if body else ""
 
 
 def verbatim(words: str) -> str:
     """Text of a file."""
-    return f"<pre>{escape(words)}</pre>"
+    return f"<pre>{for_page(words)}</pre>"
 
 
 def figure(drawn: "Figure", alternative: str, caption: str = "") -> str:
@@ -128,10 +129,11 @@ def figure(drawn: "Figure", alternative: str, caption: str = "") -> str:
     from matplotlib import rc_context
 
     out = BytesIO()
+    make_plain(drawn)
     # what is drawn does not change with the day or the process
     with rc_context({"svg.hashsalt": "eigenwerk", "svg.fonttype": "path"}):
         drawn.savefig(out, format="svg", metadata={"Date": None}, transparent=True)
     data = base64.b64encode(out.getvalue()).decode("ascii")
-    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    below = f"<figcaption>{for_page(caption)}</figcaption>" if caption else ""
     source = f"data:image/svg+xml;base64,{data}"
-    return f'<figure><img class="lines" alt="{escape(alternative)}" src="{source}">{below}</figure>'
+    return f'<figure><img class="lines" alt="{for_page(alternative)}" src="{source}">{below}</figure>'

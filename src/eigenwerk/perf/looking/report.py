@@ -26,6 +26,7 @@ from eigenwerk.perf.looking.tables import (
 )
 from eigenwerk.perf.profile import profile
 from eigenwerk.perf.run_trace import RunTrace, load_run
+from eigenwerk.shown import for_page
 
 MANY = 60
 """Tables with more rows are folded."""
@@ -99,7 +100,8 @@ def _head(folder: RunFolder, account: Account) -> str:
         words = f"{'NOT FINISHED' if found.converged else 'NOT CONVERGED'}: {status}"
     about = dict(reversed(account.described))  # the first row of each name
     return "\n".join([
-        f"<header><h1>{folder.formula}</h1>", text(found.generator.get("SYSTEM") or about.get("system", ""), "soft"),
+        f"<header><h1>{for_page(folder.formula)}</h1>",
+        text(found.generator.get("SYSTEM") or about.get("system", ""), "soft"),
         text(about.get("method", ""), "soft"), "</header>", f'<div class="status {"good" if good else "bad"}">',
         text(f"{words}."), "</div>", remarks(account.warnings, "doubt"), remarks(account.advice, "bad"),
         _glance(folder, account),
@@ -115,8 +117,11 @@ def _glance(folder: RunFolder, account: Account) -> str:
     gap, _, kind = found.get("band gap", "").partition(", ")
     if gap:
         rows.append(("band gap", gap, kind))
+    elif "Fermi levels" in found:
+        rows.append(("Fermi levels", found["Fermi levels"], ""))
     elif folder.vasprun.fermi_level is not None:
-        rows.append(("Fermi level", f"{folder.vasprun.fermi_level:.4f} eV", ""))
+        words = found.get("Fermi level", "").partition(", ")[2]
+        rows.append(("Fermi level", f"{folder.vasprun.fermi_level:.4f} eV", words))
     moment = last.own.get("magnetization")
     if moment:
         rows.append(("magnetic moment", f"{float(moment):.4f} μB", "of the cell"))

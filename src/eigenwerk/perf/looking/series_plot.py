@@ -25,7 +25,7 @@ def eos_figure(document: Mapping[str, Any], title: str) -> "Figure":
     figure.subplots_adjust(left=0.115, right=0.975, bottom=0.09, top=0.93, hspace=0.09)
     atoms, points = document["atoms"], [point for point in document["points"] if point["converged"]]
     volume = np.array([point["volume_A3"] for point in points]) / atoms
-    energy = np.array([point["free_energy_eV"] for point in points])
+    energy = np.array([point.get("smooth_free_energy_eV", point["free_energy_eV"]) for point in points])
     fit = document["birch_murnaghan"]
     zero = (energy.min() if fit is None else fit["energy_eV"]) if len(points) else 0.0
     if fit is not None:

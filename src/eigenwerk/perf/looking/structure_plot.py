@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenwerk.io.vasp.elements import SYMBOLS
+from eigenwerk.io.vasp.elements import ELEMENTS, SYMBOLS
 from eigenwerk.lattice_reduction import heights
 from eigenwerk.perf.pictures import DARK, PALETTE, QUIET
 
@@ -49,8 +49,8 @@ MAGNETIC = 0.1
 
 
 def radius(symbol: str) -> float:
-    """Covalent radius, Å; that of curium beyond it."""
-    return RADII[min(SYMBOLS.index(symbol), len(RADII) - 1)]
+    """Covalent radius, Å; that of curium beyond it, and of what is no element."""
+    return RADII[min(SYMBOLS.index(symbol), len(RADII) - 1)] if symbol in ELEMENTS else RADII[-1]
 
 
 def structure_figure(

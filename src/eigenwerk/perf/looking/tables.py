@@ -10,6 +10,7 @@ from eigenwerk.io.vasp.vasprun_reader import ReadStep, VasprunFile
 from eigenwerk.perf.looking.ionic_plot import pressure
 from eigenwerk.perf.looking.page import table
 from eigenwerk.perf.profile import Profile
+from eigenwerk.shown import for_page
 
 SMALL_SHARE = 0.005
 """Phases that took less of the time are left out."""
@@ -142,7 +143,8 @@ def phase_table(found: Profile) -> str:
     rows = [(phase.path, float(phase.second_p.mean())) for phase in found.phases]
     rows = [(path, seconds) for path, seconds in rows if seconds >= SMALL_SHARE * whole]
     lines = "".join(
-        f'<tr><td style="padding-left:{1.2 * (len(path) - 1):.1f}rem">{path[-1]}</td><td class="n">{seconds:.2f}</td>'
+        f'<tr><td style="padding-left:{1.2 * (len(path) - 1):.1f}rem">{for_page(path[-1])}</td>'
+        f'<td class="n">{seconds:.2f}</td>'
         f'<td class="n">{100 * seconds / whole:.0f} %</td>'
         f'<td><span class="bar" style="width:{12 * seconds / whole:.2f}rem"></span></td></tr>'
         for path, seconds in rows

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-import h5py
 import numpy as np
 
 from eigenwerk.errors import InputError
+from eigenwerk.io.hdf5_guard import read_guarded
+from eigenwerk.io.hdf5_tree import DamageFound
 from eigenwerk.io.vasp.elements import SYMBOLS
 from eigenwerk.lattice_reduction import heights
 
@@ -23,6 +24,19 @@ MOST_FRAMES = 200
 
 WIDTH = 0.05
 """Of a bin of distances, Å."""
+
+
+THINNEST, LEAST_VOLUME = 0.5, 0.5
+"""Å between opposite faces of a cell, Å³ for each atom: matter at hundreds of GPa has more."""
+
+FARTHEST, FASTEST, HEAVIEST = 1e5, 1e3, 1e3
+"""Å, Å/fs and u that no atom of a calculation reaches."""
+
+MOST_DISTANCES = 2 * 10**9
+"""So many are measured for one picture, by fewer frames where atoms are many: about a minute."""
+
+AT_ONCE = 2 * 10**6
+"""Distances in memory together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +56,72 @@ class ReadTrajectory:
 
 def read_trajectory(path: Path) -> ReadTrajectory:
     """Of dynamics.  Raises InputError if the file cannot be read, or holds something else."""
+    box, position, velocity = (f"particles/atoms/{name}" for name in ("box/edges", "position", "velocity"))
+    species, mass = "particles/atoms/species", "particles/atoms/mass"
+    names = [*(f"{group}/value" for group in (box, position, velocity)), f"{position}/time", species, mass]
     try:
-        with h5py.File(path) as file:
-            atoms = file["particles/atoms"]
-            position, velocity = atoms["position"], atoms.get("velocity")
-            if position["time"].attrs.get("unit") != "fs":
-                raise InputError(f"{path} holds no dynamics: its steps have no times.")
-            return ReadTrajectory(
-                position["time"][:], atoms["box/edges/value"][:], position["value"][:],
-                None if velocity is None else velocity["value"][:],
-                tuple(SYMBOLS[number - 1] for number in atoms["species"]), atoms["mass"][:],
-            )  # fmt: skip
-    except (OSError, KeyError, ValueError, TypeError, IndexError, RuntimeError) as error:
-        raise InputError(f"{path} is no trajectory in the layout of H5MD, or is damaged ({error}).") from error
+        with open(path, "rb") as file:
+            found = read_guarded(file, "datasets", names)
+    except (OSError, DamageFound) as error:
+        raise _no_trajectory(path, str(error)) from error
+    missing = [name for name in names if name not in found and not name.startswith(velocity)]
+    if missing:
+        raise _no_trajectory(path, f"{missing[0]} is missing")
+    if found[f"{position}/time"]["unit"] != "fs":
+        raise InputError(f"{path} holds no dynamics: its steps have no times.")
+    value = {name: np.asarray(one["value"]) for name, one in found.items()}
+    if wrong := _nonsense(
+        value[f"{position}/time"], value[f"{box}/value"], value[f"{position}/value"], value.get(f"{velocity}/value"),
+        value[species], value[mass],
+    ):  # fmt: skip
+        raise _no_trajectory(path, wrong)
+    return ReadTrajectory(
+        value[f"{position}/time"].astype(float), value[f"{box}/value"].astype(float),
+        value[f"{position}/value"].astype(float), value.get(f"{velocity}/value"),
+        tuple(SYMBOLS[number - 1] for number in value[species]), value[mass].astype(float),
+    )  # fmt: skip
+
+
+def _no_trajectory(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{path} is no trajectory in the layout of H5MD, or is damaged ({why}). Take another copy, or compute it again."
+    )
+
+
+def _nonsense(
+    time_t: np.ndarray, lattice_tcv: np.ndarray, position_tav: np.ndarray, velocity_tav: np.ndarray | None,
+    species_a: np.ndarray, mass_a: np.ndarray,
+) -> str:  # fmt: skip
+    """What atoms on their way cannot be, in words; empty if all is well."""
+    steps, atoms = len(time_t) if time_t.ndim == 1 else 0, len(species_a) if species_a.ndim == 1 else 0
+    shapes = {"box": (lattice_tcv, (steps, 3, 3)), "position": (position_tav, (steps, atoms, 3))}
+    shapes |= {"mass": (mass_a, (atoms,))} | (
+        {} if velocity_tav is None else {"velocity": (velocity_tav, (steps, atoms, 3))}
+    )
+    if not steps or not atoms:
+        return "there are no steps or no atoms"
+    for name, (value, shape) in shapes.items():
+        if value.shape != shape:
+            return f"{name} has the shape {value.shape}, and {steps} steps of {atoms} atoms need {shape}"
+        if value.dtype.kind not in "fiu" or not np.isfinite(value).all():
+            return f"{name} holds something that is no number"
+    if not np.isfinite(time_t).all() or (np.diff(time_t) <= 0).any():
+        return "its times do not rise"
+    if species_a.dtype.kind not in "iu" or not ((species_a >= 1) & (species_a <= len(SYMBOLS))).all():
+        return "an atomic number is that of no element"
+    if not ((mass_a > 0) & (mass_a < HEAVIEST)).all():
+        return f"a mass is not between 0 and {HEAVIEST:g} u"
+    if not (np.abs(position_tav) < FARTHEST).all() or not (np.abs(lattice_tcv) < FARTHEST).all():
+        return f"an atom or a lattice vector is {FARTHEST:g} Å away, or farther"
+    if velocity_tav is not None and not (np.abs(velocity_tav) < FASTEST).all():
+        return f"an atom is as fast as {FASTEST:g} Å/fs, or faster"
+    volume = float(np.abs(np.linalg.det(lattice_tcv.astype(float))).min())
+    if (
+        not volume > LEAST_VOLUME * atoms
+        or min(heights(lattice_cv.astype(float)).min() for lattice_cv in lattice_tcv) < THINNEST
+    ):
+        return f"a cell is thinner than {THINNEST:g} Å, or has less than {LEAST_VOLUME:g} Å³ for an atom"
+    return ""
 
 
 def pair_distributions(found: ReadTrajectory) -> tuple[np.ndarray, dict[tuple[str, str], np.ndarray], float]:
@@ -63,10 +130,17 @@ def pair_distributions(found: ReadTrajectory) -> tuple[np.ndarray, dict[tuple[st
     Returns distances r (middles of bins, Å), g by pair, and half the smallest height of the cell: beyond it atoms meet
     images of their neighbours.
     """
-    frames = np.unique(np.linspace(0, len(found.time_t) - 1, min(len(found.time_t), MOST_FRAMES)).astype(int))
+    frames = _spread(len(found.time_t), MOST_FRAMES)
     half = float(min(heights(found.lattice_tcv[t]).min() for t in frames)) / 2
     bins = int(max(SHORTEST, half) / WIDTH)
     edge_x = WIDTH * np.arange(bins + 1)
+    dearest = max(_images(found.lattice_tcv[t], edge_x[-1]) for t in frames) * len(found.symbols) ** 2
+    if dearest > MOST_DISTANCES:
+        raise InputError(
+            f"{len(found.symbols)} atoms in such a cell have {dearest:.2g} distances, and a picture is made of "
+            f"{MOST_DISTANCES:.0e} at most. Leave this picture out."
+        )
+    frames = _spread(len(found.time_t), min(MOST_FRAMES, int(MOST_DISTANCES / dearest)))
     shell_x = 4 / 3 * np.pi * np.diff(edge_x**3)
     elements = tuple(dict.fromkeys(found.symbols))
     places = {name: np.array([symbol == name for symbol in found.symbols]) for name in elements}
@@ -82,15 +156,30 @@ def pair_distributions(found: ReadTrajectory) -> tuple[np.ndarray, dict[tuple[st
     return edge_x[:-1] + WIDTH / 2, {pair: value_x / len(frames) for pair, value_x in total.items()}, half
 
 
+def _spread(steps: int, most: int) -> np.ndarray:
+    """Numbers of at most so many steps, from the first to the last."""
+    return np.unique(np.linspace(0, steps - 1, min(steps, most)).astype(int))
+
+
+def _reach(lattice_cv: np.ndarray, farthest: float) -> np.ndarray:
+    return np.asarray(np.floor(farthest / heights(lattice_cv) + 0.5).astype(int))
+
+
+def _images(lattice_cv: np.ndarray, farthest: float) -> int:
+    """How many cells are looked into."""
+    return int(np.prod(2 * _reach(lattice_cv, farthest) + 1))
+
+
 def _counts(first_ac: np.ndarray, second_ac: np.ndarray, lattice_cv: np.ndarray, edge_x: np.ndarray) -> np.ndarray:
     """Pairs by distance, all images within the last edge, without an atom and itself."""
-    between_xc = (second_ac[None] - first_ac[:, None]).reshape(-1, 3)
-    between_xc = between_xc - np.round(between_xc)
-    reach_c = np.floor(edge_x[-1] / heights(lattice_cv) + 0.5).astype(int)
     found_x = np.zeros(len(edge_x) - 1)
-    for image_c in product(*(range(-reach, reach + 1) for reach in reach_c)):
-        distance_x = np.linalg.norm((between_xc + image_c) @ lattice_cv, axis=1)
-        found_x += np.histogram(distance_x[distance_x > 1e-6], edge_x)[0]
+    reach_c, some = _reach(lattice_cv, edge_x[-1]), max(1, AT_ONCE // len(second_ac))
+    for start in range(0, len(first_ac), some):
+        between_xc = (second_ac[None] - first_ac[start : start + some, None]).reshape(-1, 3)
+        between_xc = between_xc - np.round(between_xc)
+        for image_c in product(*(range(-reach, reach + 1) for reach in reach_c)):
+            distance_x = np.linalg.norm((between_xc + image_c) @ lattice_cv, axis=1)
+            found_x += np.histogram(distance_x[distance_x > 1e-6], edge_x)[0]
     return found_x
 
 

@@ -1,7 +1,6 @@
 """Projections on atoms in PROCAR, vasprun.xml and DOSCAR: the layout of VASP, and what others read of it."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,22 +9,8 @@ from eigenwerk.io.vasp.output.doscar import write_doscar
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
 from eigenwerk.io.vasp.output.procar import bytes_of, write_procar
 from eigenwerk.io.vasp.output.projections import LM_COLUMNS, by_l, columns
-from eigenwerk.io.vasp.output.record import ProjectionRecord
 from eigenwerk.io.vasp.output.vasprun import write_vasprun
-
-
-def with_projections(record, lorbit=11, atoms=None):
-    """A record with random weights, and parts of the density of states."""
-    random, names = np.random.default_rng(3), columns(lorbit)
-    final, count = record.final, len(record.symbols)
-    weight_sknaL = random.random((*final.eig_skn.shape, count, len(names))) / len(names) / count
-    phase_sknaL = None
-    if lorbit == 12:
-        phase_sknaL = np.sqrt(weight_sknaL) * np.exp(2j * np.pi * random.random(weight_sknaL.shape))
-    partial_sxaL = random.random((*final.dos.total_sx.shape, count, len(names)))
-    projections = ProjectionRecord(names, weight_sknaL, np.full(count, 1.1), phase_sknaL)
-    dos = replace(final.dos, partial_sxaL=partial_sxaL)
-    return replace(record, final=replace(final, dos=dos, projections=projections))
+from projected_records import with_projections
 
 
 def test_names_are_those_of_vasp_and_sums_over_m_match():

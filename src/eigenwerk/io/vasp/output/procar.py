@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
-from eigenwerk.io.vasp.output.projections import L_COLUMNS
+from eigenwerk.io.vasp.output.projections import LM_COLUMNS
 from eigenwerk.io.vasp.output.record import BandsRecord, ProjectionRecord, RunRecord
 
 _TITLES = {False: "PROCAR lm decomposed", True: "PROCAR lm decomposed + phase"}
@@ -38,7 +38,7 @@ def _pieces(record: BandsRecord, projections: ProjectionRecord) -> Iterator[str]
     eig_skn, phase_sknaL = record.eig_skn, projections.phase_sknaL
     spins, points, bands = eig_skn.shape
     atoms, names = len(projections.radius_a), projections.columns
-    yield f"{_BY_L if names == L_COLUMNS else _TITLES[phase_sknaL is not None]}\n"
+    yield f"{_BY_L if names[1] != LM_COLUMNS[1] else _TITLES[phase_sknaL is not None]}\n"
     occ_skn = record.occ_skn * (2 if spins == 1 else 1)
     table = _Table(names, atoms)
     for s in range(spins):

@@ -15,9 +15,13 @@ LM_COLUMNS = (
 """Real spherical harmonics in the order of VASP, m from -l to l."""
 
 
-def columns(lorbit: int) -> tuple[str, ...]:
-    """Names of the columns of one atom."""
-    return L_COLUMNS if lorbit in BY_L else LM_COLUMNS
+D, F = 3, 4
+"""Numbers of l in the columns of VASP: up to d, and up to f where a data set has projectors of f."""
+
+
+def columns(lorbit: int, kinds: int = F) -> tuple[str, ...]:
+    """Names of the columns of one atom; kinds: numbers of l, D or F."""
+    return L_COLUMNS[:kinds] if lorbit in BY_L else LM_COLUMNS[: kinds**2]
 
 
 def by_l(value_xL: np.ndarray) -> np.ndarray:

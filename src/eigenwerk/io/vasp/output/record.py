@@ -13,6 +13,7 @@ import numpy as np
 
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials, VacuumLevels
+from eigenwerk.io.vasp.output.projections import F
 from eigenwerk.io.vasp.output.vibrations import VibrationRecord
 from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.volumetric import Volumetric
@@ -247,9 +248,11 @@ class IonicStep:
 class FinalRecord:
     """The electrons of the last ionic step, and how the run ended.
 
-    fermi_level in eV; eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1 per state of one spin, also without
-    spin polarisation.  status: one sentence for people.  `dos` is needed because readers find the Fermi level in that
-    block only.  vacuum: of a slab, or None.  projections: on atoms, or None; with them the density of states has parts.
+    fermi_level in eV; separate_levels: those of both spins where none lies between filled and empty states of both (a
+    moment that is held); fermi_level is then the higher one.  eig_skn: (s, k, n) eV; occ_skn: (s, k, n) between 0 and 1
+    per state of one spin, also without spin polarisation.  status: one sentence for people.  `dos` is needed because
+    readers find the Fermi level in that block only.  vacuum: of a slab, or None.  projections: on atoms, or None; with
+    them the density of states has parts.
     core_potentials: or None.  charged: of a cell with a net charge, or None.
     dipole: moment by axis (from 0), from negative to positive charge, electrons times Angstrom, or None where no
     correction was asked for.
@@ -265,6 +268,7 @@ class FinalRecord:
     projections: ProjectionRecord | None = None
     dipole: Mapping[int, float] | None = None
     charged: ChargedCell | None = None
+    separate_levels: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -299,7 +303,8 @@ class RunRecord:
     second: bands at a second list of k-points, or None.  orbitals: those for WAVECAR, or None.  vibrations: what finite
     displacements found, or None.
     account: the run in words, or None.  tetrahedra: with which occupations were found, or None.  relaxed: whether a
-    relaxation has found what it was for; False as long as it has not, and of runs that are none.
+    relaxation has found what it was for; False as long as it has not, and of runs that are none.  angular_momenta: how
+    many l tables of charges in the spheres show.
 
     Raises ValueError if there is no ionic step or if shapes do not fit together: a mistake of the caller.
     """
@@ -329,6 +334,7 @@ class RunRecord:
     account: Account | None = None
     tetrahedra: TetrahedraRecord | None = None
     relaxed: bool = False
+    angular_momenta: int = F
 
     @property
     def last(self) -> IonicStep:

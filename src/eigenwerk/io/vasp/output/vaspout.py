@@ -126,7 +126,8 @@ def _trajectory(record: RunRecord) -> dict[str, Any]:
     }
     found |= _of_all(steps, "forces_av", "forces") | _of_all(steps, "stress_vv", "stress")
     found |= _of_all(steps, "velocities_av", "ion_velocities")
-    return found | _of_all(steps, "charge_xal", "magnetism/spin_moments/values")
+    moments = _of_all(steps, "charge_xal", "magnetism/spin_moments/values")
+    return found | {name: value[..., : record.angular_momenta] for name, value in moments.items()}
 
 
 def _energies(steps: tuple[IonicStep, ...]) -> dict[str, Any]:

@@ -308,6 +308,8 @@ def _dos(final: FinalRecord) -> Iterator[str]:
     """Density of states, total and of the atoms; the Fermi level must be the first child."""
     dos = final.dos
     yield f'  <dos>\n   <i name="efermi">{number(final.fermi_level)} </i>\n'
+    if final.separate_levels:
+        yield "   <v name=\"efermi_of_spins\"> " + " ".join(map(number, final.separate_levels)) + "</v>\n"
     spins = ""
     for s, (total_x, integrated_x) in enumerate(zip(dos.total_sx, dos.integrated_sx, strict=True), start=1):
         rows = np.stack([dos.energy_x, total_x, integrated_x], axis=-1)

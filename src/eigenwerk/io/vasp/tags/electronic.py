@@ -26,7 +26,7 @@ _FROZEN = "; ".join(f"-{solver.frozen_steps} for {one.word}" for one, solver in 
                     if solver.frozen_steps and one is solver.request)  # fmt: skip
 
 LOOP = (
-    Tag("NELM", "int", Derived("120; 200 with LHFCALC"), "", SECTION, "honoured",
+    Tag("NELM", "int", Derived("120; 200 with LHFCALC; more for NELMIN, NELMDL"), "", SECTION, "honoured",
         "Largest number of self-consistency steps, those of all tries together (VASP: 60). Hybrids count the steps for "
         "all operators of exact exchange.", at_least=1),
     Tag("NELMIN", "int", 2, "", SECTION, "honoured",
@@ -116,7 +116,7 @@ FILLING = (
             TagValue("MIDGAP", "inert", _LEVEL),
         ),
     ),
-    Tag("NBANDS", "int", Derived("from the electrons, atoms and MAGMOM"), "", OCCUPATIONS, "honoured",
+    Tag("NBANDS", "int", Derived("from the electrons, atoms, moments and SIGMA"), "", OCCUPATIONS, "honoured",
         "Number of bands; never changed by the number of ranks.", at_least=1, at_most=1_000_000),
     Tag("NELECT", "float", Derived("sum of the valences"), "electrons", OCCUPATIONS, "honoured",
         "Number of valence electrons; a difference to the sum of valences is a uniform background charge.",

@@ -43,6 +43,8 @@ OLD = (
         ("LCOMPAT", "bool", False, "", "Compatibility with old versions."),
         ("LRHFATM", "bool", False, "", "Relativistic atoms of Hartree and Fock inside VASP."),
         ("LNBO", "bool", False, "", "Natural bond orbitals of a patched version."),
+        ("IDIOT", "int", 3, "", "How much is explained, in old versions."),
+        ("LMUSIC", "bool", False, "", "A jest among the parameters that VASP 6 lists."),
     ),
     *switches(OTHER, "implicit solvents are not available", ("LSOL", "Implicit solvent of VASPsol.")),
 )  # fmt: skip

@@ -21,7 +21,19 @@ _CHOICES = (
     TagValue("LIBXC", aliases=("LI",)),
 )
 _KNOWN = {word for choice in _CHOICES for word in (choice.value, *choice.aliases)}
-_MISSING = (TagValue(word, "refused", "this functional is not available") for word in _OF_VASP if word not in _KNOWN)
+_OF_VDW = {
+    "OR": "optPBE-vdW", "BO": "optB88-vdW", "MK": "optB86b-vdW and rev-vdW-DF2", "ML": "vdW-DF2", "CX": "vdW-DF-cx",
+    "BF": "BEEF-vdW",
+}  # fmt: skip
+"""Words of VASP for the exchange of functionals whose correlation is non-local."""
+
+_MISSING = (
+    TagValue(
+        word, "refused", f"it belongs to {_OF_VDW[word]}, whose non-local correlation (LUSE_VDW) is not available"
+        if word in _OF_VDW else "this functional is not available",
+    )
+    for word in _OF_VASP if word not in _KNOWN
+)  # fmt: skip
 
 _SHARE_X = "1 - AEXX with LHFCALC, else 1; with GGA = B3 and B5 those of B3LYP"
 _SHARE_C = "1; 0 with LHFCALC and AEXX = 1; with GGA = B3 and B5 those of B3LYP"
@@ -96,10 +108,10 @@ HYBRID = (
     Tag("PRECFOCK", "word", "Normal", "", EXACT, "honoured",
         "Sphere of waves of pair densities, times that of the orbitals: 1 (Low), 1.25 (Fast), 1.5 (Normal), 2 "
         "(Accurate), on the smallest grid that holds it, whatever PREC.",
-        remedy="Set PRECFOCK = Fast, Normal or Accurate, or remove the line.",
+        remedy="Set PRECFOCK = Fast, Normal or Accurate, or remove the line.", first_letters="LFNAMS",
         choices=(TagValue("Low"), TagValue("Fast"), TagValue("Normal"), TagValue("Accurate"),
                  TagValue("Medium", note="an old setting of VASP: as Normal"),
-                 TagValue("Single", "refused", "pairs in single precision are not chosen by PRECFOCK"))),
+                 TagValue("Single", note="a setting of VASP for grids like those of PREC = Single: as Normal"))),
     *group(
         EXACT, "inert", "products of orbitals have all the moments that the data sets give them",
         ("LMAXFOCK", "int", 4, "", "Largest l of the exchange augmentation."),

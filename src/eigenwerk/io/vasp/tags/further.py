@@ -84,7 +84,8 @@ ASKED_FOR = (
     *switches(SECTION, "surfaces with a Tkatchenko-Scheffler correction are not available",
               ("LTSSURF", "Dispersion at surfaces.")),
     Tag("VCA", "floats", None, "", SECTION, "refused", "Weights of a virtual crystal, per species.",
-        "virtual crystals are not available", "Remove the line."),
+        "virtual crystals are not available", "Remove the line, or write 1 for each species.",
+        off_values=tuple((1.0,) * count for count in range(1, 21))),
     *(Tag(name, "floats", None, unit, SECTION, "refused", f"{text}.", f"{text.lower()}s are not available",
           f"Remove the line, or set {name} = 0.", off_values=((0.0,), (0.0, 0.0, 0.0)))
       for name, unit, text in (("BEXT", "eV", "External magnetic field"), ("EFIELD_PEAD", "eV/Å", "Electric field"))),

@@ -55,6 +55,9 @@ RELAXATION = (
         f"Cartesian directions that strains of the cell may have to do with, three switches. {_MOVING}"),
     Tag("PSTRESS", "float", 0.0, "kbar", SECTION, "honoured",
         f"Pressure from outside on a cell that moves. {_MOVING}"),
+    Tag("PULAY_CORRECTION", "bool", False, "", SECTION, "honoured",
+        "Not in VASP. A cell that relaxes follows its stress less the Pulay stress, found from energies at two cutoffs "
+        "about ENCUT, and ends where energies at constant ENCUT are lowest. `eigenwerk relax` sets it."),
     Tag("POMASS", "floats", Derived("standard weights"), "amu", SECTION, "honoured",
         "Masses of the atoms, one for each species, in dynamics and vibrations."),
     *switches(SECTION, "machine-learned force fields are not available",
@@ -66,7 +69,7 @@ RELAXATION = (
 _DYNAMICS_ROWS: tuple[Row, ...] = (
     ("SMASS", "float", -3.0, "",
      "With MDALGO = 0: -3 no thermostat, -2 constant velocities, -1 velocities scaled every NBLOCK steps, 0 and above "
-     "the mass of Nosé's thermostat; that of MDALGO = 2 too. With IBRION = 3: friction (0 to "
+     "the mass of Nosé's thermostat; 0 and above, and -3, with MDALGO = 2 too. With IBRION = 3: friction (0 to "
      "2); negative: motion that stops uphill (FIRE)."),
     ("MDALGO", "int", 0, "",
      "Thermostat: 0 by SMASS, 1 Andersen, 2 Nosé-Hoover, 3 Langevin, 4 chain of Nosé-Hoover, 5 velocity rescaling."),
@@ -153,11 +156,12 @@ STEERING_TAGS = (
 SYMMETRIES = (
     Tag(
         "ISYM", "int", 2, "", SYMMETRY, "honoured",
-        "-1 no symmetry, 0 only k = -k, 1 to 3 full symmetry (the three give the same result here). Dynamics has none.",
+        "-1 no symmetry, 0 only k = -k, 1 to 3 full symmetry (the three give the same result here). Dynamics has none. "
+        "Not given, molecules with partly filled degenerate levels are tried with less.",
         choices=tuple(TagValue(number) for number in (-1, 0, 1, 2, 3)),
     ),
-    Tag("SYMPREC", "float", 1e-5, "Å", SYMMETRY, "honoured", "Tolerance of the search for symmetry.", at_least=1e-9,
-        at_most=1),
+    Tag("SYMPREC", "float", 1e-5, "Å", SYMMETRY, "honoured", "Tolerance of the search for symmetry; below 1E-10, "
+        "where digits end, it acts as 1E-10.", above=0, at_most=1),
 )  # fmt: skip
 
 TAGS: tuple[Tag, ...] = RELAXATION + BAND_TAGS + DIMER_TAGS + DYNAMICS_TAGS + STEERING_TAGS + SYMMETRIES

@@ -1,6 +1,6 @@
 """INCAR tags: spin, noncollinear magnetism, constraints, +U."""
 
-from eigenwerk.io.vasp.tags.base import Tag, TagValue, group, switches
+from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, group, switches
 
 SECTION = "Spin"
 PLUS_U = "DFT+U"
@@ -8,9 +8,10 @@ PLUS_U = "DFT+U"
 COLLINEAR = (
     Tag("ISPIN", "int", 1, "", SECTION, "honoured", "1 unpolarised, 2 collinear spin.",
         choices=(TagValue(1), TagValue(2))),
-    Tag("MAGMOM", "floats", 1.0, "µ_B", SECTION, "honoured",
-        "Starting moment of each atom (n*v repeats a value); it also lowers the symmetry. Where all died, and open "
-        "shells began with less than half of Hund's moment, that is tried as well.", at_least=-100, at_most=100),
+    Tag("MAGMOM", "floats", Derived("1 for each atom; NUPDOWN shared by the atoms"), "µ_B", SECTION, "honoured",
+        "Starting moment of each atom (n*v repeats a value; numbers beyond the atoms are not used, with a warning); it "
+        "also lowers the symmetry. Where all died, and open shells began with less than half of Hund's moment, that is "
+        "tried as well; not given, so are opposite moments of neighbours in molecules.", at_least=-100, at_most=100),
     Tag("NUPDOWN", "float", None, "electrons", SECTION, "honoured",
         "Fixed difference between the numbers of up and down electrons; -1 leaves it free.",
         at_least=0.0, at_most=1_000_000, choices=(TagValue(-1.0),)),

@@ -48,9 +48,9 @@ BASIS = (
     Tag(
         "PREC", "word", Derived("Normal; Accurate where an element needs it at this ENCUT"), "", SECTION, "honoured",
         "Grids. The orbital grid holds a sphere of 7/4 (Normal) or 2 (Accurate) times the cutoff radius of the "
-        "orbitals, the density grid has twice as many points along each axis. The density of the orbitals, which "
-        "reaches to 2 radii, has all waves that the orbital grid tells apart, those in its corners included. By default "
-        "Accurate where Normal changes the energy of an atom by more than 1 meV, as no element does at its usual ENCUT.",
+        "orbitals, the density grid has twice as many points along each axis. The density of the orbitals reaches "
+        "to 2 radii and has all waves that the orbital grid tells apart, those in its corners included. By "
+        "default Accurate where Normal changes the energy of an atom by more than 1 meV: fluorine below 360 eV.",
         remedy=_PRECISION_REMEDY, first_letters="NASLMH",
         choices=(
             TagValue("Normal"),

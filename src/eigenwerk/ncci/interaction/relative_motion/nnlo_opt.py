@@ -5,17 +5,18 @@ contacts up to second order, all times exp[-(p/500 MeV)^6 - (p'/500 MeV)^6], spe
 -2.2246 MeV.  Charge dependence: masses of pions, and one contact in 1S0 each for pp, nn and pn.
 """
 
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import roots_legendre
+from scipy.special import roots_legendre, spherical_jn
 
 from eigenwerk.ncci.interaction.relative_motion import oscillator
 from eigenwerk.ncci.interaction.relative_motion.partial_waves import angles, momentum_transfer, project, spin_matrices
 from eigenwerk.ncci.interaction.relative_motion.pion_exchange import Components, PionPhysics, one_pion, two_pions
 from eigenwerk.ncci.interaction.relative_motion.relative import Relative, Wave
 from eigenwerk.ncci.interaction.relative_motion.srg import evolve_waves
-from eigenwerk.units import HBAR_C_MEV_FM
+from eigenwerk.units import COULOMB_MEV_FM, HBAR_C_MEV_FM
 
 PROTON, NEUTRON = 938.272046, 939.565379
 MASS = {"pp": PROTON, "nn": NEUTRON, "pn": 2 * PROTON * NEUTRON / (PROTON + NEUTRON)}
@@ -48,6 +49,9 @@ QUADRATIC = {
     (2, 1, 1, 1): -0.67780851e-8,
 }
 """Contacts of second order by (J, S, l, l'), MeV^-4."""
+
+COULOMB_REACH = 10.0
+"""Distance (fm) at which the Coulomb repulsion is cut off softly where it is evolved."""
 
 HIGHEST_J = 8
 """Partial waves of higher J are left out."""
@@ -122,6 +126,45 @@ def nnlo_opt(kind: str, hw: float, max_quanta: int, srg_lambda: float | None = N
     <n l|V|n' l'> = (-1)^(n + n' + (l - l')/2) int int R_nl(p) V(p, p') R_n'l'(p') p^2 p'^2 dp dp' with R(p) positive at
     p = 0, because a function positive at r = 0 is (-i)^l (-1)^n R(p) in momentum space.
     """
+    return Relative(hw, _in_oscillator(_on_mesh(kind, points, srg_lambda), hw, max_quanta, points))
+
+
+def coulomb_left(hw: float, max_quanta: int, srg_lambda: float, points: int = 100) -> Relative:
+    """What the evolution to srg_lambda (fm^-1) would make of the Coulomb repulsion of two protons beside NNLOopt, less
+    that repulsion: an operator of short range, in the relative oscillator basis with 2n + l <= max_quanta."""
+    return Relative(hw, _in_oscillator(_coulomb_left(points, srg_lambda), hw, max_quanta, points))
+
+
+@lru_cache(maxsize=4)
+def _coulomb_left(points: int, srg_lambda: float) -> dict[Wave, np.ndarray]:
+    """evolved(V + V_C) - evolved(V) - V_C on the mesh; V_C ends softly at `COULOMB_REACH`, beyond which it is smooth on
+    the scale of 1/lambda and stays as it is."""
+    p_x, weight = momentum_mesh(points)
+    bare = momentum_matrices("pp", p_x, waves())
+    repulsion = {
+        l: momentum_matrix(lambda r: COULOMB_MEV_FM / r * np.exp(-((r / COULOMB_REACH) ** 6)), l, p_x)
+        for l in {wave[2] for wave in bare}
+    }
+    both = {(j, s, l, lp): part + (repulsion[l] if l == lp else 0.0) for (j, s, l, lp), part in bare.items()}
+    evolved = evolve_waves(both, p_x, weight, MASS["pp"], srg_lambda)
+    alone = _on_mesh("pp", points, srg_lambda)
+    return {wave: evolved[wave] - alone[wave] - (repulsion[wave[2]] if wave[2] == wave[3] else 0.0) for wave in bare}
+
+
+def momentum_matrix(potential: Callable[[np.ndarray], np.ndarray], l: int, p_x: np.ndarray) -> np.ndarray:
+    """<p l|V|p' l> = 2/pi int r^2 j_l(pr) V(r) j_l(p'r) dr of a local potential in MeV that ends before twice
+    `COULOMB_REACH`; MeV^-2, p in MeV."""
+    x, weight = roots_legendre(400)
+    r = COULOMB_REACH * (x + 1)
+    bessel_xr = spherical_jn(l, np.outer(p_x, r) / HBAR_C_MEV_FM)
+    measure_r = 2 / np.pi * COULOMB_REACH * weight * r**2 * potential(r) / HBAR_C_MEV_FM**3
+    return (bessel_xr * measure_r) @ bessel_xr.T
+
+
+def _in_oscillator(
+    on_mesh: Mapping[Wave, np.ndarray], hw: float, max_quanta: int, points: int
+) -> dict[Wave, np.ndarray]:
+    """Matrices between momenta in the oscillator basis, as `nnlo_opt` says."""
     p_x, weight = momentum_mesh(points)
     scale = HBAR_C_MEV_FM / oscillator.relative_length(hw)
     functions = {}
@@ -130,9 +173,8 @@ def nnlo_opt(kind: str, hw: float, max_quanta: int, srg_lambda: float | None = N
             n = np.arange((max_quanta - l) // 2 + 1)
             radial = oscillator.radial(int(n[-1]), l, p_x, scale)
             functions[l] = radial * weight * p_x**2 * (1.0 - 2.0 * (n % 2))[:, None]
-    matrices = {
+    return {
         (j, s, l, lp): (1 - (lp - l)) * (functions[l] @ matrix @ functions[lp].T)  # i^(l' - l): 1 or -1
-        for (j, s, l, lp), matrix in _on_mesh(kind, points, srg_lambda).items()
+        for (j, s, l, lp), matrix in on_mesh.items()
         if max(l, lp) <= max_quanta
     }
-    return Relative(hw, matrices)

@@ -47,7 +47,7 @@ def header(record: RunRecord) -> Iterator[str]:
     yield _species(record)
     yield f" POSCAR: {_one_line(record.title)}\n"
     yield _dimensions(record)
-    yield f" SYSTEM =  {_one_line(str(tags['SYSTEM']))}\n\n"
+    yield f" SYSTEM =  {_one_line(str(tags['SYSTEM']))}\n POSCAR =  {_one_line(record.title)}\n\n"
     for title, names in _TAGS:
         lines = "".join(_tag(name, tags.get(name)) for name in names)
         yield f" {title}\n{lines}\n" if lines else ""

@@ -46,7 +46,7 @@ def _pieces(record: RunRecord) -> Iterator[str]:
         first = record.ionic_steps[0]
         yield from vibrations(record.vibrations, first.scaled_ac @ first.lattice_cv)
     if record.resources is not None:
-        yield from charges(record.last)
+        yield from charges(record.last, record.angular_momenta)
         yield _accounts(record.resources)
 
 
@@ -62,7 +62,7 @@ def _ionic_step(record: RunRecord, number: int, ionic: IonicStep) -> Iterator[st
     if ionic is record.last:
         yield from eigenvalues(record)
     yield f"\n\n{banner(_reason(record, ionic), 104, 24)}\n\n"
-    yield from charges(ionic)
+    yield from charges(ionic, record.angular_momenta)
     if ionic.stress_vv is not None:
         yield stress(record, ionic)
     if ionic.forces_av is not None:

@@ -12,6 +12,9 @@ from eigenwerk.units import AMU_EV_FS2_PER_ANGSTROM2
 _EV_PER_KILOBAR = 1 / 1602.176634
 """kB times cubic Angstrom in eV."""
 
+_TERMS = ("Alpha Z", "Ewald", "Hartree", "E(xc)", "Local", "n-local", "augment", "Kinetic", "Fock")
+"""Rows of VASP's table of the stress, for which readers count lines (dpdata looks for "in kB" from the 14th on)."""
+
 _PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
 """Components of a stress in VASP's order."""
 
@@ -48,7 +51,10 @@ def eigenvalues(record: RunRecord) -> Iterator[str]:
         yield from _charged(final.charged)
     if final.core_potentials is not None:
         yield from _core_potentials(final.core_potentials)
-    yield f"\n E-fermi : {final.fermi_level:15.8f}\n\n"
+    yield f"\n E-fermi : {final.fermi_level:15.8f}\n"
+    if final.separate_levels:
+        yield "  of both spins, no level separates both : {:15.8f} {:15.8f}\n".format(*final.separate_levels)
+    yield "\n"
     polarised = len(final.eig_skn) == 2
     for s, (eig_kn, occ_kn) in enumerate(zip(final.eig_skn, final.occ_skn, strict=True), start=1):
         yield f"\n spin component {s}\n" if polarised else ""
@@ -60,14 +66,16 @@ def eigenvalues(record: RunRecord) -> Iterator[str]:
     yield f"\n\n{'-' * 104}\n"
 
 
-def charges(ionic: IonicStep) -> Iterator[str]:
+def charges(ionic: IonicStep, angular_momenta: int) -> Iterator[str]:
     """Charges and moments in the spheres of the atoms by angular momentum, if projections were asked for.
 
-    Readers know the end of a table by its sum, which a single atom does not get.
+    angular_momenta: how many of them, columns that VASP's readers expect.  Readers know the end of a table by its sum,
+    which a single atom does not get.
     """
     if ionic.charge_xal is None:
         return
     for title, charge_al in zip((" total charge     ", " magnetization (x)"), ionic.charge_xal, strict=False):
+        charge_al = charge_al[:, :angular_momenta]
         atoms, count = charge_al.shape
         yield f"\n\n{title}\n \n# of ion" + "".join(f"{name:>11}" for name in (*"spdfg"[:count], "tot")) + "\n"
         rows = np.column_stack([np.arange(1, atoms + 1), charge_al, charge_al.sum(axis=1)])
@@ -88,6 +96,7 @@ def stress(record: RunRecord, ionic: IonicStep) -> str:
     rule = f"  {'-' * 86}\n"
     text = "\n  FORCE on cell =-STRESS in cart. coord.  units (eV):\n"
     text += f"  Direction    XX          YY          ZZ          XY          YZ          ZX\n{rule}"
+    text += "".join(f"  {name:<8}" + f"{'n/a':>14}" * 6 + "\n" for name in _TERMS) + f"  {'-' * 85}\n"
     text += "  Total " + "".join(f" {value * volume * _EV_PER_KILOBAR:14.5f}" for value in kilobar_x)
     text += "\n  in kB " + "".join(f" {value:14.5f}" for value in kilobar_x)
     text += f"\n  external pressure = {pressure - outside:14.4f} kB  Pullay stress = {outside:11.2f} kB\n"

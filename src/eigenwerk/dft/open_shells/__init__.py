@@ -1,0 +1,1 @@
+"""Molecules and atoms whose open shells have several states."""
