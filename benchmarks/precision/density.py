@@ -8,8 +8,8 @@ Ways: "accurate", the grid holds 2 G_cut; "grid r", it holds the sphere of r G_c
 the grid tells apart, corners included (PREC = Normal is "grid 1.75"); "sphere r", the same grid, and the density has
 the waves of the sphere alone (PREC = Normal was "sphere 1.5" once).
 
-cases: crystals, molecules and atoms, forces, stress, and the same moved against the points of the grid; steps: seconds per step of job folders.  Results: density.jsonl,
-density_steps.jsonl; show: density.md.
+cases: crystals, molecules and atoms, forces, stress, and the same moved against the points of the grid; steps: seconds
+per step of job folders.  Results: density.jsonl, density_steps.jsonl; show: density.md.
 """
 
 import argparse
