@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from eigenwerk.functionals.lda import PW92_MODIFIED, exchange, perdew_wang, prepare
+from eigenwerk.functionals.lda import PW92_MODIFIED, exchange, perdew_wang, prepare, spin_scaling
 from eigenwerk.functionals.pbe import GGA_FLOOR, PBE, PBESOL, REVPBE, RPBE, correlation, energy_density, enhancement
 
 FAMILY = {"PBE": PBE, "PBEsol": PBESOL, "RPBE": RPBE, "revPBE": REVPBE}
@@ -101,3 +101,37 @@ def test_published_constants():
     assert PBE.mu == pytest.approx(0.21951, abs=5e-6) and PBE.beta == pytest.approx(0.066725, abs=5e-7)
     assert PBE.gamma == pytest.approx(0.031091, abs=5e-7) and PBESOL.mu == pytest.approx(10 / 81)
     assert math.isclose(PBE.mu, PBE.beta * math.pi**2 / 3) and REVPBE.kappa == 1.245
+
+
+def channel(share: torch.Tensor):
+    """Energy and potential of up electrons that are a share of 0.1 down electrons, with gradients of all."""
+    density_sx = torch.stack([0.1 * share, torch.full_like(share, 0.1)])
+    sigma_yx = torch.tensor([0.0, 0.0, 0.05], dtype=torch.float64)[:, None].expand(3, len(share))
+    density_sx.requires_grad_()
+    points = prepare(density_sx, GGA_FLOOR)
+    energy_x = points.electrons_x * correlation(points, sigma_yx[2], PBE)
+    (slope_sx,) = torch.autograd.grad(energy_x.sum(), density_sx)
+    return energy_x.detach(), slope_sx[0]
+
+
+def test_an_almost_empty_channel_feels_no_wild_potential():
+    """Hartree; with y^(2/3) it is some hundred where the share is the floor's."""
+    share_x = torch.cat([torch.tensor([-1e-2, -1e-6, 0.0]), torch.logspace(-14, 0, 300)]).to(torch.float64)
+    _, potential_x = channel(share_x)
+    assert float(potential_x.abs().max()) < 2.0
+    assert float((potential_x[:3] - potential_x[0]).abs().max()) < 0.01
+
+
+def test_the_potential_of_an_almost_empty_channel_is_the_derivative_of_the_energy():
+    share_x = torch.logspace(-6, -1, 40, dtype=torch.float64)
+    step_x = 1e-4 * share_x
+    change_x = (channel(share_x + step_x)[0] - channel(share_x - step_x)[0]) / (0.2 * step_x)
+    torch.testing.assert_close(channel(share_x)[1], change_x, rtol=1e-4, atol=1e-6)
+
+
+def test_empty_and_well_filled_channels_have_the_printed_phi():
+    share_x = torch.tensor([0.0, 1e-3, 0.1, 1.0], dtype=torch.float64)
+    points = prepare(torch.stack([share_x, torch.ones_like(share_x)]), GGA_FLOOR)
+    zeta_x = (share_x - 1) / (share_x + 1)
+    printed_x = 0.5 * ((1 + zeta_x) ** (2 / 3) + (1 - zeta_x) ** (2 / 3))
+    torch.testing.assert_close(spin_scaling(points), printed_x, rtol=1e-9, atol=0.0)

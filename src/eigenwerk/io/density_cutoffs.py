@@ -1,4 +1,4 @@
-"""What atoms lose where the density of orbitals is cut off at 1.5 G_cut (PREC = Normal), from a table.
+"""What atoms lose where the grid does not hold the whole density of orbitals (PREC = Normal), from a table.
 
 The table: density_cutoffs.json, made by tools/make_density_cutoffs.py, which says how it was measured.
 """
@@ -16,7 +16,7 @@ _NOTHING = 1e-6
 
 
 def density_loss_eV(element: str, cutoff_eV: float) -> float | None:
-    """By how much the energy of a free atom changes if its density lacks |G| > 1.5 G_cut; None for unknown elements.
+    """By how much the energy of a free atom changes on a grid that holds 1.75 G_cut; None for unknown elements.
 
     Its logarithm is a straight line between measured cutoffs; below the first of them the loss is that of the first,
     above the last one it is nothing.

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eigenwerk.dft.basis.grids import choose_grids, sphere, sphere_radius, wave_excess
+from eigenwerk.dft.basis.grids import choose_grids, sphere, sphere_radius, told_apart, wave_excess
 from eigenwerk.dft.crystal.structure import Structure
 
 SKEWED = Structure(np.array([[5.0, 0.3, 0.0], [2.0, 6.0, -1.0], [-1.5, 0.7, 7.0]]), ("H",), np.zeros((1, 3)))
@@ -70,10 +70,10 @@ lengths, shears = st.floats(3.0, 25.0), st.floats(-0.45, 0.45)
 
 @settings(max_examples=40, deadline=None)
 @given(lengths, lengths, lengths, shears, shears, st.sampled_from(["Normal", "Accurate"]))
-def test_grids_hold_the_density_sphere(a, b, c, shear, tilt, precision):
+def test_grids_hold_the_sphere_of_prec(a, b, c, shear, tilt, precision):
     structure = Structure(np.array([[a, 0, 0], [shear * a, b, 0], [tilt * a, shear * b, c]]), ("H",), np.zeros((1, 3)))
     grids = choose_grids(structure, 4.0, precision)
-    radius = {"Normal": 1.5, "Accurate": 2.0}[precision] * sphere_radius(4.0)
+    radius = {"Normal": 1.75, "Accurate": 2.0}[precision] * sphere_radius(4.0)
     reach_c = np.abs(sphere(structure, radius, np.zeros(3), half=True)).max(axis=0)
     assert (np.array(grids.wave) >= 2 * reach_c + 1).all()
     # the longer electrostatic sphere fits the fine grid
@@ -99,6 +99,37 @@ def test_axes_that_symmetry_exchanges_have_equal_sizes():
     assert tied.wave[0] == tied.wave[1] >= max(free.wave[:2])
     assert tied.wave[0] % 3 == 0
     assert tied.wave[2] == free.wave[2]
+
+
+LATTICES = {
+    "cubic": 7.0 * np.eye(3),
+    "face-centred": 5.0 * (np.ones((3, 3)) - np.eye(3)),
+    "needle": np.array([[5.0, 0, 0], [2.4, 4.1, 0], [11.0, 7.5, 9.0]]),
+}
+
+
+@pytest.mark.parametrize("lattice", LATTICES)
+def test_waves_told_apart_are_the_shortest_with_their_values_on_the_grid(lattice):
+    structure = Structure(LATTICES[lattice], ("H",), np.zeros((1, 3)))
+    size_c = choose_grids(structure, 4.0, "Normal").wave
+    index_gc = sphere(structure, 2 * sphere_radius(4.0), np.zeros(3))
+    apart_g = told_apart(structure, index_gc, size_c)
+    norm_g = np.linalg.norm(index_gc @ structure.reciprocal_cv, axis=1)
+    for shift_c in np.ndindex(7, 7, 7):
+        period_c = (np.array(shift_c) - 3) * np.array(size_c)
+        if period_c.any():
+            twin_gv = (index_gc[apart_g] + period_c) @ structure.reciprocal_cv
+            assert (np.linalg.norm(twin_gv, axis=1) > norm_g[apart_g]).all()
+    places = np.ravel_multi_index(tuple((index_gc[apart_g] % size_c).T), size_c)
+    assert len(np.unique(places)) == len(places)
+    assert apart_g[norm_g <= 1.75 * sphere_radius(4.0)].all(), "the sphere of PREC is among them"
+    assert apart_g.all() == (lattice != "cubic"), "corners of a cubic grid lack the caps of the sphere"
+
+
+def test_accurate_tells_the_whole_sphere_apart():
+    structure = Structure(LATTICES["needle"], ("H",), np.zeros((1, 3)))
+    index_gc = sphere(structure, 2 * sphere_radius(4.0), np.zeros(3))
+    assert told_apart(structure, index_gc, choose_grids(structure, 4.0, "Accurate").wave).all()
 
 
 def test_waves_in_excess_are_none_on_a_dense_mesh_and_jump_on_a_coarse_one():

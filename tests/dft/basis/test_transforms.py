@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from eigenwerk.dft.basis import fftw
+from eigenwerk.dft.basis.grids import sphere, told_apart
 from eigenwerk.dft.basis.transforms import grid_to_orbitals, half_sphere_map, orbital_blocks, orbitals_to_grid
 from eigenwerk.dft.basis.wave_form import half_of
+from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.parallel.runtime import Runtime
 
 
@@ -155,3 +157,35 @@ def test_fields_that_lie_otherwise_in_memory_are_transformed_by_fftw_too(basis, 
     for other_xR in (side_by_side_xR, shifted_xR):
         torch.testing.assert_close(chosen.from_grid(other_xR), expected_xg, atol=0, rtol=0)
     assert fftw._OF_THREAD.plans
+
+
+@pytest.fixture(scope="module")
+def turned():
+    """A grid of a skewed cell, and its waves, of some of which the half grid has the opposite."""
+    lattice_cv = np.array([[5.0, 0, 0], [2.4, 4.1, 0], [11.0, 7.5, 9.0]])
+    structure, size_c = Structure(lattice_cv, ("H",), np.zeros((1, 3))), (16, 14, 36)
+    index_gc = sphere(structure, 9.0, np.zeros(3), half=True)
+    index_gc = index_gc[told_apart(structure, index_gc, size_c)]
+    found = half_sphere_map(index_gc, size_c, Runtime())
+    assert found.turned_g is not None and 0 < int(found.turned_g.sum()) < len(index_gc)
+    return found, index_gc
+
+
+def test_waves_beyond_half_of_the_third_axis_equal_direct_sums(turned):
+    found, index_gc = turned
+    coeff_g = random_field(len(index_gc))
+    weight_g = 1 + index_gc.any(axis=1)
+    point_Rc = grid_points(found.size_c)[::53]
+    expected_R = (np.exp(2j * np.pi * point_Rc @ index_gc.T) @ (weight_g * coeff_g.numpy())).real
+    np.testing.assert_allclose(found.to_grid(coeff_g).flatten()[::53], expected_R, atol=1e-10)
+    np.testing.assert_allclose(found.from_grid(found.to_grid(coeff_g)), coeff_g, atol=1e-12)
+
+
+def test_both_ways_of_fields_in_a_skewed_cell_are_adjoint(turned):
+    """∫ v n over points and over waves: a potential is the derivative of the energy by the density."""
+    found, index_gc = turned
+    coeff_g, weight_g = random_field(len(index_gc), 1), torch.as_tensor(1 + index_gc.any(axis=1))
+    field_R = torch.randn(found.size_c, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    there = (field_R * found.to_grid(coeff_g)).mean()
+    back = (weight_g * (found.from_grid(field_R).conj() * coeff_g).real).sum()
+    assert float(back) == pytest.approx(float(there), rel=1e-10)

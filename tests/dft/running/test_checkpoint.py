@@ -9,6 +9,8 @@ import torch
 from pymatgen.io.vasp.outputs import Oszicar, Vasprun
 
 from eigenwerk import __version__
+from eigenwerk.dft.basis import plane_wave_basis
+from eigenwerk.dft.basis.grids import told_apart
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.density import Density, electrons_of
 from eigenwerk.dft.inputs.inputs import read_inputs
@@ -296,3 +298,20 @@ def test_state_of_something_else_is_refused(folder_with_state, tmp_path):
     write_state(tmp_path / "other.h5", {"levels": np.zeros(3)}, __version__)
     with pytest.raises(InputError, match="no ground state of a crystal"):
         run_folder(folder_with_state(tmp_path / "other.h5"))
+
+
+def test_a_state_with_other_waves_of_the_density_starts_a_run(tmp_path, monkeypatch):
+    """PREC = Normal had the sphere of 1.5 G_cut once; the word, and grids of small cells, are the same."""
+
+    def sphere_alone(structure, index_gc, size_c):
+        norm_g = np.linalg.norm(index_gc @ structure.reciprocal_cv, axis=1)
+        return told_apart(structure, index_gc, size_c) & (norm_g <= 0.75 * norm_g.max())
+
+    monkeypatch.setattr(plane_wave_basis, "told_apart", sphere_alone)
+    folder = make_folder(tmp_path / "x")
+    run_folder(folder)
+    monkeypatch.undo()
+    scratch = run_folder(make_folder(tmp_path / "y"))
+    again = run_folder(make_folder(folder, ISTART=1))
+    assert again.converged and again.free_energy == pytest.approx(scratch.free_energy, abs=1e-7)
+    assert any("mixing starts afresh: not the same waves of the density" in note for note in again.notes)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pymatgen.io.vasp.outputs import BSVasprun, Elfcar, Vasprun, Wavecar
 
+from eigenwerk.dft.basis.grids import fine_room
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.running.run import run_folder, run_inputs
 from eigenwerk.errors import InputError
@@ -138,7 +139,21 @@ def test_a_grid_that_is_finer_only_for_symmetry_serves_without(ground, kept, tmp
     run_folder(made)
     shutil.copy(made / "CHGCAR", folder)
     result = run_folder(folder)
-    assert any("finer grid" in note for note in result.notes)
+    assert any("another grid" in note for note in result.notes)
+    np.testing.assert_allclose(result.eig_skn, kept[1].eig_skn, atol=1e-3)
+
+
+def test_a_coarser_grid_that_holds_the_compensation_charges_serves(ground, kept, tmp_path):
+    """As files of PREC = Normal before its grids became larger."""
+    folder = make_folder(tmp_path / "coarser", kpoints=PATH, ICHARG=11)
+    inputs = read_inputs(folder)
+    least = fine_room(inputs.structure, inputs.parameters.cutoff)
+    assert max(least) + 1 < min(inputs.grids.fine)
+    made = make_folder(tmp_path / "made", **{f"NG{axis}F": size + 1 for axis, size in zip("XYZ", least, strict=True)})
+    run_folder(made)
+    shutil.copy(made / "CHGCAR", folder)
+    result = run_folder(folder)
+    assert any("another grid" in note for note in result.notes)
     np.testing.assert_allclose(result.eig_skn, kept[1].eig_skn, atol=1e-3)
 
 

@@ -11,7 +11,7 @@ class Settings(TypedDict, total=False):
     istart: int  # Starting orbitals: 0 from atoms, 1 (with the density) from eigenwerk.h5 of an earlier run, or, wit...
     icharg: int  # Starting density: 0 from the orbitals, 1 from CHGCAR (or eigenwerk.h5 of the same run), 2 superpos...
     encut: float  # Kinetic-energy cutoff of the plane waves G + k of the orbitals; eV
-    prec: str  # Density and grids
+    prec: str  # Grids
     ngx: int  # Points of the orbital grid along lattice vector 1
     ngy: int  # Points of the orbital grid along lattice vector 2
     ngz: int  # Points of the orbital grid along lattice vector 3

@@ -49,7 +49,7 @@ def points_in_sphere(structure: Structure, radius: float, centre_c: np.ndarray) 
 
 
 def count_density_waves(structure: Structure, radius: float, size_c: tuple[int, int, int]) -> tuple[int, int]:
-    """How many waves the density has on a grid, one of each pair ±g with |g| <= radius (1/bohr), and in how many columns.
+    """How many waves the density has on a grid, one of each pair ±g with |g| <= radius (1/bohr), and their columns.
 
     Beyond the budget those of the sphere, as many as the grid has points at most.
     """

@@ -47,10 +47,10 @@ BASIS = (
         "it acts only with the deprecated PREC = Low, Medium, High", at_least=0.0),
     Tag(
         "PREC", "word", Derived("Normal; Accurate where an element needs it at this ENCUT"), "", SECTION, "honoured",
-        "Density and grids. The density of the orbitals is kept up to 3/2 (Normal) or 2 (Accurate: all of it) times "
-        "their cutoff radius. By default Accurate where Normal changes the energy of an atom by more than 1 meV: F, O "
-        "and N below some 660 eV, C below 470. The orbital grid holds a sphere of that radius, "
-        "the density grid has twice as many points along each axis.",
+        "Grids. The orbital grid holds a sphere of 7/4 (Normal) or 2 (Accurate) times the cutoff radius of the "
+        "orbitals, the density grid has twice as many points along each axis. The density of the orbitals reaches "
+        "to 2 radii and has all waves that the orbital grid tells apart, those in its corners included. By "
+        "default Accurate where Normal changes the energy of an atom by more than 1 meV: fluorine below 360 eV.",
         remedy=_PRECISION_REMEDY, first_letters="NASLMH",
         choices=(
             TagValue("Normal"),
