@@ -59,9 +59,9 @@ def prepare_streams() -> None:
         if stream is None:
             stream = open(number, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         if isinstance(stream, io.TextIOWrapper) and not isinstance(stream, PatientStream):
-            how = {"encoding": stream.encoding, "line_buffering": stream.line_buffering}
+            encoding, lines = stream.encoding, stream.line_buffering
             errors = "backslashreplace" if stream.errors == "strict" else stream.errors
-            stream = PatientStream(stream.detach(), errors=errors, **how)
+            stream = PatientStream(stream.detach(), encoding, errors, line_buffering=lines)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
 

@@ -99,7 +99,7 @@ class Answer:
 def read_stored(descriptor: int, one: Stored) -> np.ndarray:
     """An array of an open file.  Raises EOFError if the file ends before."""
     found: np.ndarray = np.empty(one.shape, np.dtype(one.dtype))
-    data, done = memoryview(found.reshape(-1).view(np.uint8)), 0
+    data, done = found.reshape(-1).view(np.uint8).data, 0
     while done < len(data):
         count = os.preadv(descriptor, [data[done : done + (1 << 30)]], one.offset + done)
         if not count:

@@ -122,7 +122,7 @@ def _tell(line: socket.socket, begun: mmap.mmap, text: bytes, arrays: list[np.nd
     begun[0] = 1
     line.sendall(LENGTHS.pack(len(text), sum(one.nbytes for one in arrays)) + text)
     for one in arrays:
-        line.sendall(memoryview(one.reshape(-1).view(np.uint8)))
+        line.sendall(one.reshape(-1).view(np.uint8).data)
 
 
 def _received(line: socket.socket) -> tuple[bytes, list[int]]:

@@ -116,7 +116,7 @@ class _Child:
 
     def _array(self, one: Stored) -> np.ndarray:
         found: np.ndarray = np.empty(one.shape, np.dtype(one.dtype))
-        self._fill(memoryview(found.reshape(-1).view(np.uint8)))
+        self._fill(found.reshape(-1).view(np.uint8).data)
         return found
 
     def _exactly(self, count: int) -> bytearray:

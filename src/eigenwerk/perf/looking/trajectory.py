@@ -94,10 +94,11 @@ def _nonsense(
 ) -> str:  # fmt: skip
     """What atoms on their way cannot be, in words; empty if all is well."""
     steps, atoms = len(time_t) if time_t.ndim == 1 else 0, len(species_a) if species_a.ndim == 1 else 0
-    shapes = {"box": (lattice_tcv, (steps, 3, 3)), "position": (position_tav, (steps, atoms, 3))}
-    shapes |= {"mass": (mass_a, (atoms,))} | (
-        {} if velocity_tav is None else {"velocity": (velocity_tav, (steps, atoms, 3))}
-    )
+    shapes: dict[str, tuple[np.ndarray, tuple[int, ...]]] = {
+        "box": (lattice_tcv, (steps, 3, 3)), "position": (position_tav, (steps, atoms, 3)), "mass": (mass_a, (atoms,)),
+    }  # fmt: skip
+    if velocity_tav is not None:
+        shapes["velocity"] = velocity_tav, (steps, atoms, 3)
     if not steps or not atoms:
         return "there are no steps or no atoms"
     for name, (value, shape) in shapes.items():
