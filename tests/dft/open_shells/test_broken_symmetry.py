@@ -8,7 +8,16 @@ import torch
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry, subgroup
-from eigenwerk.dft.open_shells.broken_symmetry import open_shell, opposed_moments, partly_filled, two_fold_groups
+from eigenwerk.dft.open_shells.broken_symmetry import (
+    MOST_FILLINGS,
+    PartLevel,
+    filled_apart,
+    fillings,
+    open_shell,
+    opposed_moments,
+    partly_filled,
+    two_fold_groups,
+)
 from eigenwerk.units import HARTREE_EV
 
 
@@ -91,3 +100,14 @@ def test_nothing_is_tried_where_no_two_spins_can_be_opposite(moment, moment_a, g
 def test_dead_moments_and_a_small_gap_are_tried():
     molecule = _molecule(("H", "H"), [(0, 0, 0), (0, 0, 4)])
     assert opposed_moments(molecule, 0.0, np.zeros(2), 1.0 / HARTREE_EV, np.ones(2)).tolist() == [1, -1]
+
+
+def test_every_choice_of_orbitals_that_hold_the_electrons_is_compared():
+    p_shell, d_shell = PartLevel(0, slice(1, 4), 2.0), PartLevel(1, slice(0, 5), 2.0)
+    assert fillings([p_shell]) == [((0, 1, 2),), ((0, 2, 1),), ((1, 2, 0),)]
+    assert len(fillings([d_shell])) == 10 and len(fillings([p_shell, d_shell])) == MOST_FILLINGS
+    coeff_sknG = torch.arange(10.0).reshape(2, 1, 5, 1)
+    occ_skn = torch.full((2, 1, 5), 0.5, dtype=torch.float64)
+    turned_sknG, filled_skn = filled_apart(coeff_sknG, occ_skn, [PartLevel(0, slice(1, 4), 1.4)], [(2, 0, 1)])
+    assert turned_sknG[0, 0, :, 0].tolist() == [0, 3, 1, 2, 4] and turned_sknG[1, 0, :, 0].tolist() == [5, 6, 7, 8, 9]
+    assert filled_skn[0, 0].tolist() == pytest.approx([0.5, 1.0, 0.4, 0.0, 0.5]) and (filled_skn[1] == 0.5).all()

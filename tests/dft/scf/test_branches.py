@@ -10,7 +10,7 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.dataset import hund_moment
 from eigenwerk.dft.density import electrons_of
 from eigenwerk.dft.scf import branches
-from eigenwerk.dft.scf.branches import SecondStart, dead_moments, unasked_moments
+from eigenwerk.dft.scf.branches import STILL, SecondStart, dead_moments, stands_still, unasked_moments
 from eigenwerk.io.paw_xml import PawState
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
@@ -192,3 +192,13 @@ def test_two_ranks_start_once_more_as_one_does(ranks, iron, alone):
 def test_moments_that_exact_exchange_may_keep_are_those_of_open_shells(started, ended, held):
     found = dead_moments(["Cl", "Fe"], DATA, np.array(started, float), np.array(ended, float))
     assert (None if found is None else found.tolist()) == held
+
+
+def test_a_molecule_stands_still_when_all_of_ten_steps_lie_within_the_tolerance():
+    def steps(*energies):
+        return [SimpleNamespace(energies=SimpleNamespace(free=energy)) for energy in energies]
+
+    drift = [1e-5 * step for step in range(2 * STILL)]
+    assert not stands_still(steps(*drift), 8e-5) and stands_still(steps(*drift), 1e-4)
+    assert not stands_still(steps(*[0.0] * (STILL - 1)), 1e-4)  # too few
+    assert stands_still(steps(1.0, *[0.0] * STILL), 1e-9)

@@ -12,7 +12,7 @@ is held, which nothing else does in free space.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice, product
 
 import numpy as np
 import torch
@@ -150,18 +150,34 @@ def open_shell(states: Sequence[PawState]) -> float:
     return float(sum(min(one.f, 4 * one.l + 2 - one.f) for one in states if 0 < one.f < 4 * one.l + 2))
 
 
-def told_apart(
-    atoms: PawAtoms, symmetrise: Symmetriser, potential: Potential, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor,
-    levels: Sequence[PartLevel],
-) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Orbitals of one k-point in which partly filled levels are filled one orbital after the other; and the
-    occupations.
+MOST_FILLINGS = 10
+"""Ways to fill a level that are compared: all of a p or a d shell."""
 
-    The orbitals of a level become eigenvectors of -∇²/2 + v in it, v of `GUIDE` averaged over the operations that are
-    left (symmetrise): each belongs to one representation of these.
+
+def fillings(levels: Sequence[PartLevel]) -> list[tuple[tuple[int, ...], ...]]:
+    """Orders in which the orbitals of each level are filled, as many as are to be compared: for each level the orbitals
+    from the first filled to the last, all choices of those that hold electrons."""
+
+    def orders(level: PartLevel) -> list[tuple[int, ...]]:
+        count = level.bands.stop - level.bands.start
+        holding = min(max(round(level.electrons), 1), count)
+        chosen = combinations(range(count), holding)
+        return [(*some, *(n for n in range(count) if n not in some)) for some in chosen]
+
+    return list(islice(product(*map(orders, levels)), MOST_FILLINGS))
+
+
+def told_apart(
+    atoms: PawAtoms, symmetrise: Symmetriser, potential: Potential, coeff_sknG: torch.Tensor,
+    levels: Sequence[PartLevel],
+) -> torch.Tensor:  # fmt: skip
+    """Orbitals of one k-point in which those of partly filled levels are told apart.
+
+    They become eigenvectors of -∇²/2 + v in their level, v of `GUIDE` averaged over the operations that are left
+    (symmetrise): each belongs to one representation of these.
     """
     guide = Hamiltonian.of(atoms, _guiding(atoms, symmetrise, potential))
-    coeff_sknG, occ_skn = coeff_sknG.clone(), occ_skn.clone()
+    coeff_sknG = coeff_sknG.clone()
     for level in levels:
         block = guide.block(level.spin)
         own_knG = coeff_sknG[level.spin, :, level.bands].contiguous()
@@ -169,7 +185,17 @@ def told_apart(
         _, turn_knn = torch.linalg.eigh(0.5 * (matrix_knn + matrix_knn.mH))
         turn_knn = atoms.runtime.world.broadcast(turn_knn.contiguous())
         coeff_sknG[level.spin, :, level.bands] = combine(turn_knn, own_knG)
-        filled_n = level.electrons - torch.arange(level.bands.stop - level.bands.start, dtype=occ_skn.dtype)
+    return coeff_sknG
+
+
+def filled_apart(
+    coeff_sknG: torch.Tensor, occ_skn: torch.Tensor, levels: Sequence[PartLevel], orders: Sequence[tuple[int, ...]]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The orbitals of each level in an order, and occupations with one after the other filled."""
+    coeff_sknG, occ_skn = coeff_sknG.clone(), occ_skn.clone()
+    for level, order in zip(levels, orders, strict=True):
+        coeff_sknG[level.spin, :, level.bands] = coeff_sknG[level.spin, :, level.bands][:, list(order)]
+        filled_n = level.electrons - torch.arange(len(order), dtype=occ_skn.dtype)
         occ_skn[level.spin, :, level.bands] = filled_n.clamp(0, 1)
     return coeff_sknG, occ_skn
 

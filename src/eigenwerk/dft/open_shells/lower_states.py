@@ -18,6 +18,8 @@ from eigenwerk.dft.density import Density, atomic_density
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.open_shells.broken_symmetry import (
     PartLevel,
+    filled_apart,
+    fillings,
     open_shell,
     opposed_moments,
     partly_filled,
@@ -32,6 +34,9 @@ from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.units import HARTREE_EV
 
 OnNote = Callable[..., None]
+
+TURNS_FREELY = 2
+"""So few operations keep no orientation: an axis, a mirror or an inversion leave at least one turn of all orbitals."""
 
 
 @dataclass
@@ -142,13 +147,12 @@ class LowerStates:
         return words, other, start, "ISYM is given" if self.asked_symmetry and fewer else ""
 
     def _oriented_start(self) -> StartingPoint | None:
-        """Superposed atoms whose partly filled levels hold whole electrons, where no operation is there to hold them
-        alike: rounding would choose the orbitals, and go on turning them.  None where there are none, or operations
-        can be left."""
+        """Superposed atoms whose partly filled levels hold whole electrons, where no operations hold them alike or
+        in their place: rounding would choose the orbitals, and the box turn them.  None where there are none."""
         calculation = self.calculation
         symmetry = calculation.kpoints.symmetry
         open_shells = calculation.parameters.spins == 2 or len(calculation.structure.symbols) == 1
-        if not (open_shells and two_fold_groups(symmetry)[0].all()):
+        if not open_shells or symmetry.order > TURNS_FREELY:
             return None
         density = calculation.symmetrise(calculation.starting_density())
         solved = calculation.loop().first_bands(StartingPoint(density))
@@ -166,9 +170,9 @@ def _filled_apart(
 ) -> tuple[Calculation, StartingPoint]:  # fmt: skip
     """The calculation with operations that are left, and orbitals of `told_apart` with their density.
 
-    Of several groups of operations, in which orbitals lie otherwise in the box, that with the lowest energy of this
-    density. Where densities are not averaged over operations, orbitals lie as those of the nuclei have it: elsewhere
-    the box would turn them.
+    Of several groups of operations, in which orbitals lie otherwise in the box, and of the orbitals that may hold the
+    electrons, those with the lowest energy of this density.  Where densities are not averaged over operations, orbitals
+    lie as those of the nuclei have it: elsewhere the box would turn them.
     """
     given, symmetry = calculation.parameters, calculation.kpoints.symmetry
     nuclei = symmetry if symmetry.order > 1 else find_symmetry(calculation.structure, given.symmetry_tolerance, 2)
@@ -180,10 +184,11 @@ def _filled_apart(
             other = calculation.at_points(under(calculation.kpoints, less))
         atoms, semilocal = other.atoms, make_terms(replace(given, hybrid=None), other.atoms, other.kpoints.symmetry)
         potential = PotentialBuilder(atoms, semilocal)(density)
-        orbitals = told_apart(atoms, make_symmetriser(less, atoms), potential, coeff_sknG, occ_skn, levels)
-        start = _starting_point(other, *orbitals)
-        free = other.loop().first_bands(start).energies.free
-        tried.append((float(other.runtime.world.broadcast(other.runtime.tensor(free))), other, start))
+        apart_sknG = told_apart(atoms, make_symmetriser(less, atoms), potential, coeff_sknG, levels)
+        for orders in fillings(levels):
+            start = _starting_point(other, *filled_apart(apart_sknG, occ_skn, levels, orders))
+            free = other.loop().first_bands(start).energies.free
+            tried.append((float(other.runtime.world.broadcast(other.runtime.tensor(free))), other, start))
     _, other, start = min(tried, key=lambda one: one[0])
     return other, start
 

@@ -24,6 +24,21 @@ ASKED = 0.5
 """An atom that started with less than this share of Hund's moment was not asked for it: from 1 Bohr magneton, the
 default of MAGMOM, FeCl2, FeBr2, FeI2 and iron on graphene lose all of it, 0.4 to 1.1 eV above the state with 3 to 4."""
 
+STILL = 10
+"""Steps of a molecule in all of which the free energy stays within EDIFF: more would change it by no more."""
+
+TURNING = (
+    f"the free energy has stayed within EDIFF for {STILL} steps; what is left of the residual turns the orbitals of open "
+    "shells, whose place in the box is not found"
+)
+
+
+def stands_still(history: Sequence[ScfStep], tolerance: float) -> bool:
+    """Whether the free energies of the last `STILL` steps lie within a tolerance, hartree."""
+    last = [step.energies.free for step in history[-STILL:]]
+    return len(last) == STILL and max(last) - min(last) < tolerance
+
+
 def unasked_moments(
     symbols: Sequence[str], datasets: Mapping[str, PawDataset], started_a: np.ndarray, ended_a: np.ndarray
 ) -> np.ndarray | None:

@@ -1,7 +1,7 @@
 """Self-consistency: density -> potential -> bands -> density, until the energy stands still."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -11,7 +11,7 @@ from eigenwerk.dft.energies import band_energy, harris_energies
 from eigenwerk.dft.exchange.outer_loop import OuterLoop
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
-from eigenwerk.dft.scf.branches import SecondStart, dead_moments, other_states
+from eigenwerk.dft.scf.branches import TURNING, SecondStart, dead_moments, other_states, stands_still
 from eigenwerk.dft.scf.ghosts import deepest_level, overfilled, unbelievable
 from eigenwerk.dft.scf.mixing import PulayMixer
 from eigenwerk.dft.scf.precision import PrecisionChoice
@@ -97,6 +97,8 @@ class ScfLoop:
             final = not frozen and choice.settled and solved.single is None
             # a step for something else has to leave the energy where it was, and nothing more
             there = self._stands(record) if objected else final and self._converged(record, done)
+            if final and not there and self._turns(history, record):
+                there, record = True, record.telling(TURNING)
             converged = self.atoms.runtime.world.all(there and not unlikely)
             second.note = ""
             if repeatable:
@@ -387,6 +389,10 @@ class ScfLoop:
 
     def _stands(self, record: ScfStep) -> bool:
         return abs(record.change) < self._tolerance
+
+    def _turns(self, history: Sequence[ScfStep], record: ScfStep) -> bool:
+        """Whether all that is left is a turn of open shells, of which the energy takes no notice."""
+        return self.outer is None and self.settings.mixing.near > 0 and stands_still([*history, record], self._tolerance)
 
     def _converged(self, record: ScfStep, done: int) -> bool:
         """done: steps before this one, those of earlier runs included."""
