@@ -28,7 +28,7 @@ STILL = 10
 """Steps of a molecule in all of which the free energy stays within EDIFF: more would change it by no more."""
 
 TURNING = (
-    f"the free energy has stayed within EDIFF for {STILL} steps; what is left of the residual turns the orbitals of open "
+    f"the free energy has stayed within EDIFF for {STILL} steps; what is left of the residual turns orbitals of open "
     "shells, whose place in the box is not found"
 )
 

@@ -392,7 +392,8 @@ class ScfLoop:
 
     def _turns(self, history: Sequence[ScfStep], record: ScfStep) -> bool:
         """Whether all that is left is a turn of open shells, of which the energy takes no notice."""
-        return self.outer is None and self.settings.mixing.near > 0 and stands_still([*history, record], self._tolerance)
+        alone = self.outer is None and self.settings.mixing.near > 0
+        return alone and stands_still([*history, record], self._tolerance)
 
     def _converged(self, record: ScfStep, done: int) -> bool:
         """done: steps before this one, those of earlier runs included."""
