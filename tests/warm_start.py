@@ -254,12 +254,14 @@ def run_words(words, environ):
         if (Path(folder) / "sitecustomize.py").exists():
             runpy.run_path(f"{folder}/sitecustomize.py")
     words = words[unbuffered:]
+    safe = words[0] == "-P"  # without the current folder
+    words = words[safe:]
     if words[0] == "-c":
         sys.argv = ["-c", *words[2:]]
         exec(words[1], {"__name__": "__main__"})
     elif words[0] == "-m":
         sys.argv = words[1:]
-        sys.path.insert(0, os.getcwd())
+        sys.path[:0] = [] if safe else [os.getcwd()]
         sys.modules.pop(words[1], None)  # it becomes __main__
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
     else:
