@@ -35,7 +35,7 @@ def test_the_text_shows_every_part(repository, capsys):
     for line in (
         r"Si2: silicon in the diamond structure, PBE",
         r"  ENCUT +400 eV +INCAR line 3",
-        r"  NGX +20 +from PREC and ENCUT",
+        r"  NGX +24 +from PREC and ENCUT",
         r"  defaults  .*NELM 120",
         r"  atoms +2 \(2 Si\)",
         r"  volume +40\.\d+ Å³, 20\.\d+ Å³ per atom",
@@ -47,7 +47,7 @@ def test_the_text_shows_every_part(repository, capsys):
         r"  electrons +8",
         r"  bands +8, of which the electrons need 4",
         r"  per k-point +716 to 740, 5809 in all",
-        r"  density grid +40 x 40 x 40",
+        r"  density grid +48 x 48 x 48",
         r"  Si +Si.PBE: 4 electrons, 13 projectors, PBE",
         r" +cutoff 220 eV recommended, 150 eV at least",
         r" +md5 [0-9a-f]{32}",

@@ -133,7 +133,7 @@ def test_energy_goes_to_that_in_reciprocal_space(crystal, calculation, case):
 @pytest.mark.parametrize(("real", "mesh"), [(True, (1, 1, 1)), (False, (1, 1, 2))])
 def test_forces_are_derivatives_of_the_energy_at_any_accuracy(crystal, calculation, real, mesh):
     """With projectors that are poor on purpose: forces of the exact ones would miss by 50 meV/Å."""
-    structure, step = crystal("sic_bent"), 0.004 / BOHR_ANGSTROM
+    structure, step = crystal("sic_bent"), 0.002 / BOHR_ANGSTROM
     settings = {
         "cutoff_eV": 250.0, "precision": "Normal", "real": real, "mesh": mesh, "ediff_eV": 1e-9,
         "real_space": accuracy_of(structure, 2e-2),

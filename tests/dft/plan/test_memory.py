@@ -62,7 +62,7 @@ def test_sizes_of_the_job(inputs):
     size = inputs.size
     assert (size.kpoints, size.bands, size.filled, size.atoms, size.kinds) == (8, 8, 4, 2, 1)
     assert (size.projectors, size.bound_states, size.operations) == (26, 8, 48)
-    assert size.wave_points == 20**3
+    assert size.wave_points == 24**3
 
 
 def test_the_total_counts_what_stays_and_the_largest_of_what_passes(inputs):

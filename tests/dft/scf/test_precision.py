@@ -85,7 +85,8 @@ def test_converged_results_are_those_of_double_precision(both, case):
 @pytest.mark.parametrize("solver", ["davidson, rmm", "rmm", "conjugate", "damped", "chebyshev"])
 def test_every_iterative_solver_works_in_single_precision(both, solver):
     frozen = 3 if solver == "rmm" else 0
-    theirs, ours = (calc.run() for calc in both("Gamma", solver=solver, cutoff_eV=150.0, frozen_steps=frozen))
+    grids = {"wave_grid": (16, 16, 16), "fine_grid": (32, 32, 32)}  # those of PREC = Accurate: nothing is folded back
+    theirs, ours = (calc.run() for calc in both("Gamma", solver=solver, cutoff_eV=150.0, frozen_steps=frozen, **grids))
     assert precisions(ours).count("single") >= 4
     others = [event for event in ours.state.events if event not in words(ours)]
     assert others == list(theirs.state.events), "a solver that stalls does so in both precisions"

@@ -100,7 +100,7 @@ def test_files_that_do_not_fit_are_refused(iron, calculation, crystal, tmp_path)
     calc, state = iron
     path = write(tmp_path, calc, state.following)
     for other, words in (
-        (calculation(crystal("fe_bent"), **IRON | {"cutoff_eV": 450.0}), "points, and ENCUT of this run needs at"),
+        (calculation(crystal("fe_bent"), **IRON | {"cutoff_eV": 700.0}), "points, and ENCUT of this run needs at"),
         (calculation(crystal("al_pair")), r"another cell: 22\.\d+ Å³ against"),
     ):
         with pytest.raises(InputError, match=words):

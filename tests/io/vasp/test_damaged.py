@@ -3,6 +3,7 @@
 import gzip
 import importlib.util
 import os
+import sys
 
 import pytest
 
@@ -23,7 +24,11 @@ def damage(repository):
     """The script that damages files."""
     path = repository / "benchmarks" / "robustness" / "mutate.py"
     spec = importlib.util.spec_from_file_location("mutate", path)
-    spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
+    sys.path.insert(0, str(path.parent))  # its readers of results stand beside it
+    try:
+        spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
+    finally:
+        sys.path.remove(str(path.parent))
     return module
 
 

@@ -1,6 +1,7 @@
 """How many plane waves a sphere holds, without listing them."""
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def count_density_waves(structure: Structure, radius: float, size_c: tuple[int, 
 
     Beyond the budget those of the sphere, as many as the grid has points at most.
     """
-    estimate = round(min(sphere_volume_count(structure, radius), float(np.prod(size_c))) / 2)
+    estimate = round(min(sphere_volume_count(structure, radius), float(prod(size_c))) / 2)
     if estimate > COUNTING_BUDGET:
         return estimate, columns_in_half_sphere(structure, radius)
     index_gc = sphere(structure, radius, np.zeros(3), half=True)

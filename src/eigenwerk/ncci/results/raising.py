@@ -55,7 +55,8 @@ def raised(
             pair = (to_z, kept_b[source_z]) if kind == 0 else (kept_b[source_z], to_z)
             place_z = above.offset_d[pair[0]] + pair[1]
             moved_nz = vectors_nb[:, tensor(state_b[source_z], vectors_nb.device)]
-            total_nb.index_add_(1, tensor(place_z, vectors_nb.device), moved_nz * tensor(amplitude_z, moved_nz.device))
+            amplitude = tensor(amplitude_z, moved_nz.device).to(moved_nz.dtype)
+            total_nb.index_add_(1, tensor(place_z, vectors_nb.device), moved_nz * amplitude)
     return comm.sum(total_nb)
 
 

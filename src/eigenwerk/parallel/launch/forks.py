@@ -39,13 +39,14 @@ class Loader:
         self._errors, ends = [pipe[0] for pipe in pipes], [pipe[1] for pipe in pipes]
         other = [{name: word for name, word in one.items() if first.get(name) != word} for one in environs]
         words = list(command[command.index("-m") + 1 :])
+        safe = [word for word in command[: command.index("-m")] if word == "-P"]  # nothing of the current folder
         job = {"modules": list(modules), "words": words, "environs": other, "errors": ends}
         self._line, theirs = socket.socketpair()
         adopt_orphans(True)
         with theirs, blocked(signal.SIGINT):  # until it has said what a Ctrl-C is to do
             self.process = subprocess.Popen(
-                [command[0], "-P", "-m", LOADER, str(theirs.fileno())], env=first, text=True, stdin=subprocess.DEVNULL,
-                start_new_session=True, pass_fds=[theirs.fileno(), *ends],
+                [command[0], *safe, "-m", LOADER, str(theirs.fileno())], env=first, text=True,
+                stdin=subprocess.DEVNULL, start_new_session=True, pass_fds=[theirs.fileno(), *ends],
             )  # fmt: skip
         for end in ends:
             os.close(end)
