@@ -266,7 +266,8 @@ def test_a_run_goes_on_from_a_state_of_version_1(version_1):
     assert "density and orbitals" in result.notes[0]
     there, from_atoms = (sum(step.applications for step in one.steps) for one in (result, anew))
     assert result.converged and there < from_atoms
-    assert result.free_energy == pytest.approx(before, abs=1e-3)
+    assert result.free_energy == pytest.approx(anew.free_energy, abs=1e-4)
+    assert before == pytest.approx(result.free_energy, abs=3e-3)  # its density ended at 1.5 G_cut: 1.8 meV
     assert read_header(version_1 / "eigenwerk.h5").version == VERSION
 
 
