@@ -14,8 +14,12 @@ OPEN_SHELLS = ((3, 2), (4, 3), (5, 3))
 def hund_moment(states: Sequence[PawState], least_l: int = 0) -> float:
     """Bohr magnetons of the free atom's open 3d, 4f and 5f shells (from least_l on) by Hund's first rule:
     min(f, 2(2l + 1) - f) each."""
-    open_shells = (one for one in states if (one.n, one.l) in OPEN_SHELLS and one.l >= least_l)
-    return sum(min(one.f, 4 * one.l + 2 - one.f) for one in open_shells)
+    return open_shell_moment([one for one in states if (one.n, one.l) in OPEN_SHELLS and one.l >= least_l])
+
+
+def open_shell_moment(states: Sequence[PawState]) -> float:
+    """The same of all open shells among some states of the free atom."""
+    return sum(min(one.f, 4 * one.l + 2 - one.f) for one in states if 0 < one.f < 4 * one.l + 2)
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ import torch
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry, subgroup
+from eigenwerk.dft.dataset import open_shell_moment
 from eigenwerk.dft.open_shells.broken_symmetry import (
     MOST_FILLINGS,
     PartLevel,
     filled_apart,
     fillings,
-    open_shell,
     opposed_moments,
     partly_filled,
     two_fold_groups,
@@ -67,9 +67,9 @@ def test_open_shells_are_all_of_them():
     def states(*shells):
         return [SimpleNamespace(n=n, l=l, f=f) for n, l, f in shells]
 
-    assert open_shell(states((2, 0, 2), (2, 1, 3))) == 3  # N
-    assert open_shell(states((3, 0, 2), (3, 1, 6), (4, 0, 2))) == 0
-    assert open_shell(states((3, 2, 5), (4, 0, 1))) == 6  # Cr
+    assert open_shell_moment(states((2, 0, 2), (2, 1, 3))) == 3  # N
+    assert open_shell_moment(states((3, 0, 2), (3, 1, 6), (4, 0, 2))) == 0
+    assert open_shell_moment(states((3, 2, 5), (4, 0, 1))) == 6  # Cr
 
 
 def test_moments_are_opposite_on_neighbours_of_a_chain_and_through_the_wall_of_the_box():

@@ -25,7 +25,6 @@ from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.symmetrise import Symmetriser
-from eigenwerk.io.paw_xml import PawState
 from eigenwerk.linalg.products import combine, inner
 from eigenwerk.units import HARTREE_EV
 
@@ -143,11 +142,6 @@ def opposed_moments(
     asked_a = np.zeros(len(moment_a))
     asked_a[carrier_a] = sign_a * open_a[carrier_a]
     return asked_a
-
-
-def open_shell(states: Sequence[PawState]) -> float:
-    """Bohr magnetons of all open shells of a free atom by Hund's first rule."""
-    return float(sum(min(one.f, 4 * one.l + 2 - one.f) for one in states if 0 < one.f < 4 * one.l + 2))
 
 
 MOST_FILLINGS = 10

@@ -14,13 +14,13 @@ import torch
 from eigenwerk.dft.calculation import Calculation, GroundState, StepCallback
 from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.symmetry import find_symmetry, subgroup
+from eigenwerk.dft.dataset import open_shell_moment
 from eigenwerk.dft.density import Density, atomic_density
 from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.open_shells.broken_symmetry import (
     PartLevel,
     filled_apart,
     fillings,
-    open_shell,
     opposed_moments,
     partly_filled,
     told_apart,
@@ -115,7 +115,7 @@ class LowerStates:
         given, structure = calculation.parameters, calculation.structure
         if given.spins == 1 or self.asked_moments or given.fixed_moment is not None:
             return None
-        open_a = np.array([open_shell(calculation.datasets[symbol].states) for symbol in structure.symbols])
+        open_a = np.array([open_shell_moment(calculation.datasets[symbol].states) for symbol in structure.symbols])
         moment_a = opposed_moments(structure, state.moment or 0.0, ground.moment_a, _gap(state), open_a)
         if not calculation.runtime.world.all(moment_a is not None):
             return None
