@@ -149,6 +149,6 @@ def pytest_terminal_summary(terminalreporter):
         for name, words in getattr(report, "user_properties", ()) if name == "above budget"
     }  # fmt: skip
     if dear:
-        terminalreporter.section(f"above {BUDGET:g} s of a processor: make them smaller or mark them slow (tests/cost.py)")
+        terminalreporter.section(f"above {BUDGET:g} s of a processor: make these smaller or slow (tests/cost.py)")
         for nodeid, words in sorted(dear):
             terminalreporter.line(f"{words}: {nodeid}")
