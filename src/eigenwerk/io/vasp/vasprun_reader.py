@@ -166,7 +166,7 @@ def _require_whole(
     if not np.isfinite(point_kc).all() or not np.isfinite(weight_k).all():
         raise ValueError("a k-point is not finite")
     if eig_skn is not None and (eig_skn.shape[1] != len(point_kc) or not 1 <= len(eig_skn) <= 2):
-        raise ValueError(f"levels of {len(eig_skn)} spins at {eig_skn.shape[1]} k-points, of which there are {len(point_kc)}")
+        raise ValueError(f"levels of {len(eig_skn)} spins at {eig_skn.shape[1]} of {len(point_kc)} k-points")
     levels = () if dos is None else (dos.energy_x, dos.total_sx, dos.partial_sxaL)
     for value in (eig_skn, fermi_level, *levels):
         if value is not None and not np.isfinite(value).all():
