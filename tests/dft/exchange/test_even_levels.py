@@ -9,7 +9,7 @@ import torch
 from eigenwerk.dft.crystal.kpoints import mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
-from eigenwerk.dft.exchange.even_levels import APART, evened, turned_points
+from eigenwerk.dft.exchange.even_levels import closeness, evened, turned_points
 from eigenwerk.dft.spectrum.occupations import Occupations
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
@@ -20,12 +20,18 @@ IRON = Structure(2.86 / BOHR_ANGSTROM * BCC, ("Fe",), np.zeros((1, 3)), np.array
 
 def test_levels_at_the_same_place_have_the_mean_of_their_occupations():
     """In any order, and only at the points that are asked for."""
-    apart = 0.4 * APART
-    eig_skn = torch.tensor([[[-1.0, 0.5 + apart, 0.7, 0.5, 0.5 + 2 * apart, 0.5 + 3 * APART]]]).repeat(1, 2, 1).double()
+    apart = 0.4e-3
+    eig_skn = torch.tensor([[[-1.0, 0.5 + apart, 0.7, 0.5, 0.5 + 2 * apart, 0.5 + 3e-3]]]).repeat(1, 2, 1).double()
     occ_skn = torch.tensor([[[1.0, 0.6, 0.0, 1.0, 0.2, 0.1]]]).repeat(1, 2, 1).double()
-    found = evened(Occupations(occ_skn, (0.5,), 0.0, 0.5), eig_skn, [1])
+    found = evened(Occupations(occ_skn, (0.5,), 0.0, 0.5), eig_skn, [1], 1e-3)
     assert torch.equal(found.occ_skn[:, 0], occ_skn[:, 0])
     torch.testing.assert_close(found.occ_skn[0, 1], torch.tensor([1.0, 0.6, 0.0, 0.6, 0.6, 0.1]).double())
+
+
+def test_closeness_is_of_first_order_where_the_tolerance_is_of_second():
+    assert closeness(1e-3 / HARTREE_EV) * HARTREE_EV == pytest.approx(1e-2)
+    assert closeness(1e-7 / HARTREE_EV) * HARTREE_EV == pytest.approx(1e-4)
+    assert closeness(0.0) * HARTREE_EV == pytest.approx(1e-5)
 
 
 def test_points_whose_levels_may_be_degenerate():

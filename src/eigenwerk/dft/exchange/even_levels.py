@@ -18,9 +18,17 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.spectrum.occupations import Occupations
 from eigenwerk.units import HARTREE_EV
 
-APART = 1e-4 / HARTREE_EV
-"""Levels that belong together are less far apart, from the lowest to the highest (measured in iron: 4e-5 eV in the
-first steps, 2e-6 eV later)."""
+SCALE, LEAST = 0.1 / HARTREE_EV, 1e-5 / HARTREE_EV
+"""Levels are as close as degenerate ones come out where they lie, from the lowest to the highest, within the root of
+SCALE times the energy tolerance of the density, or within LEAST.  Splits of levels are of first order in what energies
+are of second order in (measured: 3e-4 to 2e-3 eV in cobalt with a tolerance of 1e-3 eV, 4e-5 eV in iron).  Two levels
+so far apart by accident cost no more than SCALE / 8 widths of the smearing, 0.25 for 0.05 eV, of the tolerance, times
+the weight of their point."""
+
+
+def closeness(tolerance: float) -> float:
+    """How close levels are that belong together; both hartree."""
+    return max((SCALE * tolerance) ** 0.5, LEAST)
 
 
 def turned_points(kpoints: KPoints) -> list[int]:
@@ -39,15 +47,15 @@ def turned_points(kpoints: KPoints) -> list[int]:
     return found
 
 
-def evened(filled: Occupations, eig_skn: torch.Tensor, points: Sequence[int]) -> Occupations:
-    """The same electrons, evenly among levels of a spin and one of these points that are less than APART from each
-    other; eig_skn: hartree, in any order."""
+def evened(filled: Occupations, eig_skn: torch.Tensor, points: Sequence[int], apart: float) -> Occupations:
+    """The same electrons, evenly among levels of a spin and one of these points that are less than `apart` from each
+    other; eig_skn: in any order, hartree, as `apart`."""
     occ_skn, level_skn = filled.occ_skn.clone(), eig_skn.cpu().numpy()
     for s, k in np.ndindex(len(level_skn), len(points)):
         occ_n, order_n = occ_skn[s, points[k]], np.argsort(level_skn[s, points[k]])
         level_n, first = level_skn[s, points[k]][order_n], 0
         while first < len(level_n):
-            stop = int(np.searchsorted(level_n, level_n[first] + APART))
+            stop = int(np.searchsorted(level_n, level_n[first] + apart))
             together = torch.from_numpy(order_n[first:stop])
             occ_n[together] = occ_n[together].mean()
             first = stop

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.energies import Energies
-from eigenwerk.dft.exchange.even_levels import evened, turned_points
+from eigenwerk.dft.exchange.even_levels import closeness, evened, turned_points
 from eigenwerk.dft.exchange.exact_exchange import NAME as EXCHANGE
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.memory import ExchangeMemory
@@ -212,7 +212,7 @@ class OuterLoop:
 
     def evened(self, filled: Occupations, eig_skn: torch.Tensor) -> Occupations:
         """Occupations with which exchange has the symmetry of the crystal."""
-        return evened(filled, eig_skn, self._turned)
+        return evened(filled, eig_skn, self._turned, closeness(self.tolerance))
 
     @cached_property
     def _turned(self) -> list[int]:
