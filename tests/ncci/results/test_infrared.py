@@ -36,6 +36,9 @@ HELIUM_CHIRAL = {
     32: [(4, -24.7815), (6, -26.7246), (8, -27.3087), (10, -27.4942)],
     36: [(4, -24.6981), (6, -26.6875), (8, -27.2478), (10, -27.4437)],
 }
+CHIRAL_TWO = (-17.0133, -18.4112, -19.0159, -19.0695, -18.6812)
+"""Of these the energies at Nmax 2."""
+
 LITHIUM_CHIRAL = {
     17: [(4, -16.3653), (6, -21.5283), (8, -24.9156), (10, -27.1608)],
     20: [(4, -17.6245), (6, -22.931), (8, -26.0741), (10, -27.9989)],
@@ -44,6 +47,15 @@ LITHIUM_CHIRAL = {
     32: [(4, -15.1582), (6, -21.7211), (8, -25.1756), (10, -27.0642)],
 }
 """NNLOopt with Coulomb."""
+
+TRITON_SOFT = {
+    12.5: [(2, -6.4329), (4, -7.996), (6, -8.2649), (8, -8.3936)],
+    15: [(2, -6.898), (4, -8.1491), (6, -8.3344), (8, -8.3997)],
+    17.5: [(2, -7.0824), (4, -8.1071), (6, -8.3228), (8, -8.3799)],
+    20: [(2, -7.0881), (4, -7.9768), (6, -8.2625), (8, -8.3452)],
+    25: [(2, -6.7195), (4, -7.5987), (6, -8.0323), (8, -8.2245)],
+}
+"""Daejeon16; the limit is -8.442 MeV."""
 
 
 def points_of(table, most=99):
@@ -82,8 +94,8 @@ def test_energies_of_the_form_have_their_limit_to_the_last_digit():
 
 @pytest.mark.parametrize(
     ("table", "nucleons", "energy", "most", "radius"),
-    [(HELIUM, 4, -28.299, 0.1, 1.436), (TRITON, 3, -8.370, 0.2, None)],
-    ids=["4He", "3H"],
+    [(HELIUM, 4, -28.299, 0.1, 1.436), (TRITON, 3, -8.370, 0.2, None), (TRITON_SOFT, 3, -8.442, 0.05, None)],
+    ids=["4He", "3H", "3H by Daejeon16"],
 )
 def test_error_bars_hold_the_published_limits(table, nucleons, energy, most, radius):
     """P. Maris, J. P. Vary and A. M. Shirokov, Phys. Rev. C 79, 014308 (2009), and later work with JISP16."""
@@ -99,14 +111,22 @@ def test_error_bars_hold_the_published_limits(table, nucleons, energy, most, rad
         (LITHIUM, 8, -31.49, 0.4),
         (LITHIUM, 10, -31.49, 0.35),
         (HELIUM, 8, -28.299, 0.25),
-        (HELIUM_CHIRAL, 10, -27.59, 0.1),
+        (TRITON_SOFT, 8, -8.442, 0.08),
     ],
-    ids=["6Li to 8", "6Li to 10", "4He", "4He by NNLOopt"],
+    ids=["6Li to 8", "6Li to 10", "4He", "3H by Daejeon16"],
 )
 def test_exponentials_around_the_minimum_hold_the_published_limits(table, size, energy, most):
-    """6Li with JISP16: the same paper; 4He with NNLOopt: the value of A. Ekström et al. (2013) and later work."""
+    """6Li, 4He with JISP16: the same paper; 3H with Daejeon16: computed in larger spaces."""
     found = around_minimum(curves_of(table, size))
     assert abs(found.energy - energy) <= found.spread < most
+
+
+def test_the_limit_of_smaller_spaces_holds_that_of_larger_ones():
+    """4He with NNLOopt, Nmax 2 to 8 and 4 to 10: no energy lies below, error bars shrink and meet."""
+    first = {hw: [(2, energy), *rows] for (hw, rows), energy in zip(HELIUM_CHIRAL.items(), CHIRAL_TWO, strict=True)}
+    small, large = around_minimum(curves_of(first, 8)), around_minimum(curves_of(HELIUM_CHIRAL))
+    assert abs(small.energy - large.energy) < small.spread < 0.2 and large.spread < 0.1
+    assert large.energy + large.spread < min(rows[-1][1] for rows in HELIUM_CHIRAL.values())
 
 
 def test_what_says_nothing_is_no_limit():
