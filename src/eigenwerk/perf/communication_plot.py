@@ -85,7 +85,6 @@ def _sizes(axes: Any, found: Communication) -> None:
     axes.bar(place + 0.2, 100 * times / max(times.sum(), 1e-300), width=0.4, color=MOVING, label="seconds")
     every = -(-len(place) // 12)
     axes.set_xticks(place[::every] - 0.5, [size(entry.from_bytes) for entry in found.sizes[::every]])
-    axes.tick_params(axis="x", rotation=45)
     axes.set_xlabel("size of message", fontsize=9)
     axes.set_ylabel("share of all (%)", fontsize=9)
     legend_above(axes)
