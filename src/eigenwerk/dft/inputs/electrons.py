@@ -7,7 +7,7 @@ from math import fsum
 import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.dataset import DataSet, hund_moment
+from eigenwerk.dft.dataset import DataSet, closed_shell_electrons, hund_moment
 from eigenwerk.dft.default_bands import Filling, default_bands, fewest_bands, smearing_window, thermal_bands
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import DEFAULT, Computed, line_of, number, whole
@@ -176,13 +176,15 @@ def filling_of(
 ) -> Filling:
     """All that asks for bands besides electrons and atoms."""
     states = [one for symbol in structure.symbols for one in datasets[symbol].header.states if one.f > 0]
-    open_shells = (one for one in states if one.l >= 2)
+    open_shells = [one for one in states if one.l >= 2]
+    closed = fsum(closed_shell_electrons(symbol, datasets[symbol].header.states) for symbol in structure.symbols)
+    f_shells = [one for one in open_shells if one.l == 3 and one.f < 14 and electrons.count > closed + FULL]
     return Filling(
         moment=likely_moment(incar, structure, datasets, electrons.fixed_moment), neutral=electrons.neutral,
         valence_states=sum(2 * one.l + 1 for one in states),
         empty_states=fsum(2 * one.l + 1 - one.f / 2 for one in open_shells),
         window=smearing_window(whole(incar, "ISMEAR"), number(incar, "SIGMA")) / HARTREE_EV,
-        volume=abs(float(np.linalg.det(structure.lattice_cv))),
+        volume=abs(float(np.linalg.det(structure.lattice_cv))), localised=fsum(7 - one.f / 2 for one in f_shells),
     )  # fmt: skip
 
 
