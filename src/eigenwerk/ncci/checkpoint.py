@@ -37,7 +37,7 @@ from eigenwerk.parallel.one_for_all import one_for_all
 from eigenwerk.parallel.serial import ALONE
 
 STATE, FOUND = "state.h5", "found.h5"
-"""The way of the solver; the states at its end, see `found_states`."""
+"""The way of the solver; the states at its end, see `results.found_states`."""
 
 ANEW = "remove its folder; the run then begins anew"
 """For messages: what can be done without a checkpoint."""
