@@ -1,5 +1,6 @@
 """Bad input: what is wrong is said with file, line, tag, value and remedy, all at once; nothing else is raised."""
 
+import errno
 import re
 import shutil
 
@@ -8,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.inputs.texts import read_texts
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.tags.table import TAGS
 
@@ -173,6 +175,14 @@ def test_an_error_names_place_value_and_remedy(read, files, message):
 
 WARNINGS = {
     "vector moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 6*1"}, r"6 moments for 2 atoms: .* not used.*noncollinear"),
+    "a moment without spin": ({"INCAR": "NUPDOWN = 2"}, r"acts only with ISPIN = 2. Set ISPIN = 2, or remove"),
+    "half a level": (
+        {
+            "INCAR": "ISMEAR = 0\nSIGMA = 0.01\nISPIN = 2\nNUPDOWN = 1", "KPOINTS": "m\n0\nGamma\n1 1 1\n",
+            "POSCAR": "O2\n9\n1 0 0\n0 1 0\n0 0 1\nO\n2\nDirect\n0 0 0\n0 0 .135\n",
+        },
+        r"NUPDOWN = 1: 12 electrons of a molecule have it with 6.5 up and 5.5 down, .* Set NUPDOWN = 0 or 2",
+    ),
     "no moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 2*0"}, r"MAGMOM = 2\*0: all starting moments are zero"),
     "low cutoff": (
         {"INCAR": "ENCUT = 40"},
@@ -282,6 +292,9 @@ NOTES = {
     "all bands filled": ({"INCAR": "NBANDS = 4"}, "NBANDS = 4: there is no empty band"),
     "cutoff": ({"INCAR": "ENCUT = 150"}, "converged to about 5 meV per atom; recommended: Si.PBE 220 eV"),
     "smearing": ({"INCAR": ""}, r"ISMEAR = 1 \(default\) is made for metals"),
+    "parts of the density without LPARD": (
+        {"INCAR": "IBAND = 4\nLSEPB = T"}, "not used, because they act with LPARD = .TRUE. only: IBAND, LSEPB"
+    ),
     "moments without spin": ({"INCAR": "MAGMOM = 2*1"}, "it acts only with ISPIN = 2"),
     "occupations": ({"INCAR": "FERWE = 4*1"}, "it acts only with ISMEAR = -2"),
     "vacuum": (
@@ -358,6 +371,17 @@ def test_nothing_is_written(read, tmp_path):
 
 NUMBERS = "0;-1;1;2;5;1e9;1e-9;-3.5;0.3;1e300;T;F;Fast;;3*1;2*0.5 1;1*-1".split(";")
 HONOURED = [name for name, tag in TAGS.items() if tag.status == "honoured"]
+
+
+def test_a_folder_that_may_not_be_entered_is_not_an_empty_one(read, tmp_path, monkeypatch):
+    def denied(path, *more, **named):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    read()
+    monkeypatch.setattr("eigenwerk.dft.inputs.texts.os.lstat", denied)
+    monkeypatch.setattr("eigenwerk.io.bounded.os.open", denied)
+    found = read_texts(tmp_path)
+    assert "permission denied" in found.problem["INCAR"] and "permission denied" in found.problem["POSCAR"]
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -133,7 +133,7 @@ def _left_out(levels: Levels) -> str:
         words += (
             f" The Coulomb repulsion is not evolved: between two protons that would move the lowest state by "
             f"{size_n[0]:+.1f} keV (first order; at most {size_n[np.abs(size_n).argmax()]:+.1f} in these states); "
-            "what that would induce between three nucleons comes on top."
+            "what that would induce between three nucleons comes on top and may be larger (3He at 1.6 fm^-1: 9 keV)."
         )
     return words
 
@@ -203,8 +203,8 @@ def _quanta(levels: Levels) -> list[str]:
 def _occupations(levels: Levels) -> list[str]:
     lines = []
     for species, word in (("p", "Protons"), ("n", "Neutrons")):
-        if f"occupations_{species}" not in levels.values:
-            continue
+        if f"occupations_{species}" not in levels.values or not levels.values[f"occupations_{species}"].any():
+            continue  # also of a species that is not there
         lines += ["", f"{word} in the orbitals"]
         occupation_nx = levels.values[f"occupations_{species}"]
         for a, name in enumerate(orbital_names(levels, species)):
