@@ -83,9 +83,8 @@ def test_help_waits_for_no_slow_package():
     assert done.returncode == 0 and "Birch-Murnaghan" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_finished_points_and_the_same_command_goes_on(folder, capsys, monkeypatch):
-    (folder / "KPOINTS").write_text("mesh\n0\nGamma\n1 1 1\n")
-    (folder / "POSCAR").write_text(POSCAR.replace("5.58", "5.85"))
     whole = folder / "whole"
     assert main(["eos", str(folder), "--points", "5", "--no-plot", "-o", str(whole)]) == 0
     computed, attempt = [], points._attempt
