@@ -15,8 +15,8 @@ PAGE = ROOT / "docs" / "modules.md"
 
 HEAD = """# Modules
 
-Every module with the first sentence of its docstring, written by `tools/make_modules_page.py`. How they belong together,
-and which may import which, stands in [Architecture](architecture.md).
+Every module with the first sentence of its docstring, written by `tools/make_modules_page.py`. How they belong
+together, and which may import which, stands in [Architecture](architecture.md).
 """
 
 
