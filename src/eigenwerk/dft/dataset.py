@@ -22,6 +22,20 @@ def open_shell_moment(states: Sequence[PawState]) -> float:
     return sum(min(one.f, 4 * one.l + 2 - one.f) for one in states if 0 < one.f < 4 * one.l + 2)
 
 
+ANIONS = frozenset({"H", "N", "O", "F", "P", "S", "Cl", "As", "Se", "Br", "Sb", "Te", "I"})
+"""Elements whose outermost shell of s and p states other elements fill."""
+
+
+def closed_shell_electrons(symbol: str, states: Sequence[PawState]) -> float:
+    """Electrons in the shells that an atom has closed in an insulator of ions: of an anion its s and p states, of
+    others the full shells but the outermost s."""
+    held = [one for one in states if one.f > 0]
+    if symbol in ANIONS:
+        return sum(4 * one.l + 2 for one in held)
+    outermost = max((one.n for one in held if one.l == 0), default=0)
+    return sum(one.f for one in held if one.f == 4 * one.l + 2 and not (one.l == 0 and one.n == outermost))
+
+
 @dataclass(frozen=True)
 class DataSet:
     """The data set of one element: its file, all but its radial functions, and cutoffs in eV (None: no advice)."""

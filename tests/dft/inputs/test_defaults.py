@@ -80,6 +80,19 @@ def test_a_free_atom_has_all_its_valence_orbitals_and_one_more(read):
     assert read("", SCANDIUM_ATOM).parameters.bands == 11
 
 
+PRASEODYMIUM = "Pr2\n1\n3.67 0 0\n-1.835 3.17831 0\n0 0 5.92338\nPr\n2\nDirect\n0 0 0\n0.33333333 0.66666667 0.5\n"
+
+
+def test_f_shells_that_keep_electrons_have_all_their_states(read):
+    """13 full bands of hcp Pr, 11 f states that are empty without spin, and three more: with 17, all that the formula
+    of the electrons gives, the highest band is cut within the f level and never converges."""
+    assert read("", PRASEODYMIUM).parameters.bands == 27
+    ceria = "CeO2\n5.41\n0 .5 .5\n.5 0 .5\n.5 .5 0\nCe O\n1 2\nDirect\n0 0 0\n.25 .25 .25\n.75 .75 .75\n"
+    assert read("", ceria).parameters.bands == 16, "its f shell is empty"
+    sesquioxide = ceria.replace("Ce O", "Pr O").replace("1 2", "2 3").replace(".75 .75 .75", ".75 .75 .75\n.5 .5 .5\n.6 .1 .1")
+    assert read("", sesquioxide).parameters.bands == 22 + 11 + 3
+
+
 @pytest.mark.parametrize(
     ("smearing", "bands"),
     [("ISMEAR = -1\nSIGMA = 1", 14), ("ISMEAR = -1\nSIGMA = 2", 20), ("ISMEAR = -5\nSIGMA = 2", 8), ("", 8),

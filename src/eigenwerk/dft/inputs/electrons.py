@@ -7,7 +7,7 @@ from math import fsum
 import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.dataset import DataSet, hund_moment
+from eigenwerk.dft.dataset import DataSet, closed_shell_electrons, hund_moment
 from eigenwerk.dft.default_bands import Filling, default_bands, fewest_bands, smearing_window, thermal_bands
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.settings import DEFAULT, Computed, line_of, number, whole
@@ -109,7 +109,9 @@ def fixed_moment(incar: Incar, electrons: float, findings: Findings) -> float | 
         return None
     if incar.get("ISPIN") != 2:
         if not incar.broken("ISPIN"):
-            findings.add(incar.problem("NUPDOWN", "accepted and ignored: it acts only with ISPIN = 2", severity="note"))
+            remedy, severity = ("Set ISPIN = 2, or remove the line.", "warning") if moment else ("", "note")
+            words = "accepted and ignored: it acts only with ISPIN = 2"
+            findings.add(incar.problem("NUPDOWN", words, remedy, severity))
         return None
     if moment > electrons:
         message = f"this is more than the {electrons:g} electrons"
@@ -120,6 +122,20 @@ def fixed_moment(incar: Incar, electrons: float, findings: Findings) -> float | 
         findings.add(incar.problem("NUPDOWN", message, "Remove NUPDOWN."))
         return None
     return moment
+
+
+def check_pairs(incar: Incar, electrons: float, findings: Findings) -> None:
+    """Unpaired electrons of a molecule: some where their number is odd, and as many as NUPDOWN can have."""
+    if incar.get("ISPIN") == 1 and round(electrons) % 2:
+        findings.note(incar.file, f"a molecule with {electrons:g} electrons has an unpaired spin", "Set ISPIN = 2.")
+    moment = incar.values.get("NUPDOWN") if incar.get("ISPIN") == 2 else None
+    if not isinstance(moment, float) or moment < 0 or not (electrons.is_integer() and moment.is_integer()):
+        return
+    if (electrons - moment) % 2:
+        up, down = (electrons + moment) / 2, (electrons - moment) / 2
+        message = f"{electrons:g} electrons of a molecule have it with {up:g} up and {down:g} down, and so half a level"
+        remedy = f"Set NUPDOWN = {abs(moment - 1):g} or {moment + 1:g}."
+        findings.add(incar.problem("NUPDOWN", message, remedy, severity="warning"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,13 +176,15 @@ def filling_of(
 ) -> Filling:
     """All that asks for bands besides electrons and atoms."""
     states = [one for symbol in structure.symbols for one in datasets[symbol].header.states if one.f > 0]
-    open_shells = (one for one in states if one.l >= 2)
+    open_shells = [one for one in states if one.l >= 2]
+    closed = fsum(closed_shell_electrons(symbol, datasets[symbol].header.states) for symbol in structure.symbols)
+    f_shells = [one for one in open_shells if one.l == 3 and one.f < 14 and electrons.count > closed + FULL]
     return Filling(
         moment=likely_moment(incar, structure, datasets, electrons.fixed_moment), neutral=electrons.neutral,
         valence_states=sum(2 * one.l + 1 for one in states),
         empty_states=fsum(2 * one.l + 1 - one.f / 2 for one in open_shells),
         window=smearing_window(whole(incar, "ISMEAR"), number(incar, "SIGMA")) / HARTREE_EV,
-        volume=abs(float(np.linalg.det(structure.lattice_cv))),
+        volume=abs(float(np.linalg.det(structure.lattice_cv))), localised=fsum(7 - one.f / 2 for one in f_shells),
     )  # fmt: skip
 
 
