@@ -73,7 +73,7 @@ lint: $(VENV)/.installed-test
 	@$(BIN)/ruff check .; style=$$?; $(BIN)/mypy && exit $$style
 
 docs: $(VENV)/.installed-docs
-	$(BIN)/mkdocs build --strict --site-dir site
+	$(BIN)/properdocs build --strict --site-dir site
 
 clean:
 	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache

@@ -18,6 +18,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup does the same with that of
 import pytest
 
 sys.path.append(str(Path(__file__).resolve().parent))  # for helpers that several folders of tests use
+from cost import BUDGET, SHARED_BUDGET, Meter, judge, shared
 from rank_pool import RankPool, why_no_mpi
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -78,7 +79,8 @@ def ranks():
         if key in pools and not pools[key].alive:
             pools.pop(key).close()
         if key not in pools:
-            pools[key] = RankPool(size, transport)
+            with shared():
+                pools[key] = RankPool(size, transport)
         return pools[key]
 
     yield pool
@@ -114,3 +116,39 @@ def skip_without_gpu(items):
     if not torch.cuda.is_available():
         for item in gpu_items:
             item.add_marker(pytest.mark.skip(reason="no GPU that PyTorch can use"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    return (yield from within_budget(item, SHARED_BUDGET, "what it shares with others"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    return (yield from within_budget(item, BUDGET, "itself"))
+
+
+def within_budget(item, budget, what):
+    """Around a part of a test: what it costs, if that is above its budget; a failure if it is far above."""
+    meter = Meter()
+    result = yield
+    if not any(item.get_closest_marker(mark) for mark in ("slow", "gpu")):
+        cost, fault = judge(meter.read(), budget)
+        if cost > budget:
+            item.user_properties.append(("above budget", f"{cost:.1f} s for {what}"))
+        if fault:
+            pytest.fail(fault, pytrace=False)
+    return result
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The tests above their budgets."""
+    reports = [report for key in ("passed", "failed") for report in terminalreporter.stats.get(key, ())]
+    dear = {
+        (report.nodeid, words) for report in reports
+        for name, words in getattr(report, "user_properties", ()) if name == "above budget"
+    }  # fmt: skip
+    if dear:
+        terminalreporter.section(f"above {BUDGET:g} s of a processor: make them smaller or mark them slow (tests/cost.py)")
+        for nodeid, words in sorted(dear):
+            terminalreporter.line(f"{words}: {nodeid}")

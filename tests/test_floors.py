@@ -22,6 +22,7 @@ FLOORS = {
     "arrays": 0,
     "packed": 0,
     "shown": 0,
+    "figure_layout": 1,
     "lattice_reduction": 0,
     "functionals": 1,
     "eigensolvers": 0,

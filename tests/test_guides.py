@@ -85,7 +85,7 @@ def test_all_pages_have_their_commands_and_no_other_kind_of_code():
 
 
 def test_every_page_stands_in_the_menu_and_shows_modules_that_exist():
-    menu = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    menu = re.findall(r"(\S+\.md)$", (ROOT / "properdocs.yml").read_text(), re.MULTILINE)
     pages = {path.relative_to(ROOT / "docs").as_posix(): path for path in (ROOT / "docs").rglob("*.md")}
     assert sorted(menu) == sorted(pages)
     shown = [name for page in pages.values() for name in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)]

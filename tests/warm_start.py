@@ -26,6 +26,8 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
+from cost import shared
+
 PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
 
 LOADED = (
@@ -57,12 +59,17 @@ class _Server:
         self._process = subprocess.Popen(words, stdin=PIPE, stdout=DEVNULL, start_new_session=True)
         atexit.register(self.close)
 
-    def ask(self, job, numbers):
-        """The line to a new process; numbers: the file descriptors that it gets."""
-        line, limit = socket.socket(socket.AF_UNIX), time.monotonic() + START
-        while line.connect_ex(self._address):
+    def begun(self):
+        """Wait until it listens."""
+        limit = time.monotonic() + START
+        while not Path(self._address).exists():
             assert self._process.poll() is None and time.monotonic() < limit, "the first process did not begin"
             time.sleep(0.02)
+
+    def ask(self, job, numbers):
+        """The line to a new process; numbers: the file descriptors that it gets."""
+        line = socket.socket(socket.AF_UNIX)
+        line.connect(self._address)
         text = json.dumps(job).encode()
         socket.send_fds(line, [len(text).to_bytes(NUMBER)], numbers)
         line.sendall(text)
@@ -78,6 +85,15 @@ _servers = {}
 """The server of a process that asked for one; forks of it have none."""
 
 
+def _server():
+    """That of this process; the tests do not pay for its start."""
+    if os.getpid() not in _servers:
+        with shared():
+            _servers[os.getpid()] = _Server()
+            _servers[os.getpid()].begun()
+    return _servers[os.getpid()]
+
+
 class WarmProcess:
     """A process, with what tests need of `subprocess.Popen`."""
 
@@ -89,8 +105,7 @@ class WarmProcess:
             "words": self.args, "cwd": str(cwd or os.getcwd()), "env": dict(os.environ if env is None else env),
             "numbers": [1, 2, *pass_fds],
         }  # fmt: skip
-        server = _servers.get(os.getpid()) or _servers.setdefault(os.getpid(), _Server())
-        self._line = server.ask(job, [out, err, *pass_fds])
+        self._line = _server().ask(job, [out, err, *pass_fds])
         for number in {out if stdout == PIPE else 1, err if stderr == PIPE else 1} - {1}:
             os.close(number)
         self.pid = _hear(self._line)
@@ -176,8 +191,9 @@ class _Nursery:
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
         self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(address)
+        self._listener.bind(f"{address}-")
         self._listener.listen(64)
+        os.rename(f"{address}-", address)  # whoever sees it can connect
         self._lines = {}
 
     def next(self):

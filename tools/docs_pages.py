@@ -1,6 +1,6 @@
-"""What the documentation needs beyond mkdocs: equations that a browser draws by itself, docstrings as they stand.
+"""What the documentation needs beyond properdocs: equations that a browser draws by itself, docstrings as they stand.
 
-mkdocs calls `on_page_content` for each page: LaTeX between dollars becomes MathML, and on pages with formulas n_c
+properdocs calls `on_page_content` for each page: LaTeX between dollars becomes MathML, and on pages with formulas n_c
 gets its subscript and 2^l its superscript.  mkdocstrings loads `PlainDocstrings`.
 """
 

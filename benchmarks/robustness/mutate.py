@@ -13,6 +13,7 @@ import gzip
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -31,7 +32,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "src"))
 SHARED = REPOSITORY.parent / "shared" / "reference"
 MEMORY, SECONDS = 2 * 2**30, 10
-"""Address space and time of one input."""
+"""Address space, beside that of the loaded modules, and time of one input."""
 
 LONGEST_WORDS = 20_000
 """Characters of all words about one input."""
@@ -395,10 +396,13 @@ def splice(rng: random.Random, data: bytes, other: bytes) -> bytes:
     return data[:here] + other[_span(rng, other, 2000)] + data[here:]
 
 
+WORD_STARTS = re.compile(r"""(?:(?<=[ \t\n\r="'>])|\A)\S""")
+
+
 def _words(rng: random.Random, data: bytes, change: Callable[[str], list[str]]) -> bytes:
     """One word of the text changed; bytes that are no text stay."""
     text = data.decode("latin-1")
-    starts = [i for i in range(len(text)) if not text[i].isspace() and (i == 0 or text[i - 1] in " \t\n\r=\"'>")] or [0]
+    starts = [found.start() for found in WORD_STARTS.finditer(text)] or [0]
     start = rng.choice(starts)
     end = start
     while end < len(text) and text[end] not in " \t\n\r\"'<;":
@@ -526,7 +530,8 @@ def work(reader: str, first: int, end: int, seed: int) -> None:
     inputs = READERS[reader][1]()
     with tempfile.TemporaryDirectory() as name:
         _warm(reader, inputs, Path(name))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        most = MEMORY + _address_space()
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
         for number in range(first, end):
             print(number, end=" ", flush=True)
             folder = _written(damaged(reader, number, seed, inputs), Path(name))
@@ -537,6 +542,11 @@ def _warm(reader: str, inputs: list[Files], folder: Path) -> None:
     """Undamaged inputs load all modules before memory is limited; that they are read at all is a test of the tests."""
     for files in inputs:
         attempt(reader, _written(files, folder))
+
+
+def _address_space() -> int:
+    """Bytes that are mapped now."""
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def _written(files: Files, folder: Path) -> Path:

@@ -25,7 +25,8 @@ def once(source: Path, cell: str) -> dict[str, Any]:
     """One run; seconds, CPU seconds and the largest memory of its process in bytes."""
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         script = source / "benchmarks" / "peers" / "run_eigenwerk.py"
-        environ = os.environ | {"PYTHONPATH": str(source / "src")}
+        paths = [str(source / "src"), os.environ.get("PYTHONPATH", "")]
+        environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
         process = subprocess.Popen([sys.executable, script, cell, TOLERANCE, "2", out.name], env=environ)
         _, status, usage = os.wait4(process.pid, 0)
         if status:

@@ -63,6 +63,7 @@ def test_traffic_of_all_ranks_is_shown_by_perf(case, tmp_path, capsys):
     assert "all_gather" in out and "reduce_scatter" in out
 
 
+@pytest.mark.slow
 def test_ranks_that_torchrun_started(case):
     pytest.importorskip("torch.distributed.run")
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -74,6 +75,7 @@ def test_ranks_that_torchrun_started(case):
     assert "2, started by torchrun" in done.stdout and done.stdout.count("Files: ") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(why_no_mpi()), reason=why_no_mpi() or "MPI")
 def test_ranks_that_mpirun_started(case):
     mpirun = [find_mpirun(), "--oversubscribe", "--bind-to", "none", "-n", "2"]
@@ -145,9 +147,12 @@ def started(path, *words, ranks=2, cold=False):
     return process
 
 
-COLD = pytest.mark.parametrize("cold", [False, True], ids=["forks of the tests", "forks of a loader"])
+COLD = pytest.mark.parametrize(
+    "cold", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["forks of the tests", "forks of a loader"]
+)
 
 
+@pytest.mark.slow
 @COLD
 def test_a_rank_that_is_killed_ends_all_and_the_run_goes_on_alone(case, tmp_path, cold):
     path = case(LONG + "checkpoint_minutes = 0\n")
@@ -252,7 +257,8 @@ def test_the_scheme_of_a_case_and_the_one_over_it(case, tmp_path):
 
 
 @pytest.mark.skipif(bool(why_no_mpi()), reason=why_no_mpi() or "MPI")
-@pytest.mark.parametrize("scheme", ["plain", pytest.param("p2p", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["plain", "p2p"])
 def test_the_published_schemes_under_mpirun(case, tmp_path, scheme):
     mpirun = [find_mpirun(), "--oversubscribe", "--bind-to", "none", "-n", "3"]
     allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}

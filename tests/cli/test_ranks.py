@@ -38,6 +38,7 @@ def test_two_ranks_tell_one_story_with_the_result_of_one(folder, tmp_path):
     assert names[0] == names[1]
 
 
+@pytest.mark.slow
 def test_every_way_to_add_up_gives_the_result_of_one_rank(folder, tmp_path):
     path, words = folder(KPAR=1), ("--json", "--no-plot", "--device", "cpu")
     one = json.loads(run(path, "--output", tmp_path / "one", "--ranks", 1, *words).stdout)
@@ -60,6 +61,8 @@ def test_groups_follow_kpar(folder):
     assert "2 groups of k-points x 1 rank for bands" in done.stdout and done.stdout.rstrip().count("NOT CONVERGED") == 1
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_ranks_that_torchrun_started(folder):
     pytest.importorskip("torch.distributed.run")
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -144,7 +147,9 @@ def test_ranks_take_the_texts_of_the_parent_and_the_run_keeps_them(folder):
 # --- stopping --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_signal_to_the_parent_saves_the_last_step(folder, number, code):
     path = folder(**ENDLESS)
     process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--no-plot", "--device", "cpu")
@@ -181,6 +186,7 @@ def test_signal_before_the_first_step_ends_at_once(folder):
 # --- dying -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_with_a_killed_rank_goes_on_where_it_was(folder, tmp_path):
     """As many steps in all as without the accident, whether two ranks go on or one."""
     path, strict = folder(EDIFF="1E-10"), {"EDIFF": "1E-10", "ISTART": 1}
@@ -204,6 +210,7 @@ def test_a_run_with_a_killed_rank_goes_on_where_it_was(folder, tmp_path):
         assert again == pytest.approx(energy, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_a_hybrid_with_a_killed_rank_goes_on_with_its_operators(folder, tmp_path):
     """Within the outer loop of exact exchange, on two ranks or one, to one energy."""
     path = folder(LHFCALC=".TRUE.", HFSCREEN=0.2, EDIFF="1E-7", ENCUT=100, PRECISION_EXCHANGE="Double")
@@ -226,7 +233,7 @@ def test_a_hybrid_with_a_killed_rank_goes_on_with_its_operators(folder, tmp_path
         assert len(again["steps"]) < len(result["steps"]) - 8
 
 
-@pytest.mark.parametrize("dead", [0, 1])
+@pytest.mark.parametrize("dead", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_killed_rank_is_named_and_ends_the_run(folder, dead):
     path = folder(**ENDLESS)
     process = Run(*EIGENWERK, "run", str(path), "--ranks", "2", "--device", "cpu", "--save-every", "0")
@@ -239,6 +246,7 @@ def test_killed_rank_is_named_and_ends_the_run(folder, dead):
     assert status(path).startswith("unfinished: step"), "the last saved step is whole"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dead", [0, 2])
 def test_killed_rank_of_a_ring_ends_a_hybrid(folder, dead):
     """Gloo by itself tells some partners of a dead rank only when its time is over (1800 s): the launcher ends them."""
@@ -255,7 +263,7 @@ def test_killed_rank_of_a_ring_ends_a_hybrid(folder, dead):
     assert "terminate called" not in out + err
 
 
-@pytest.mark.parametrize("dead", [0, 1])
+@pytest.mark.parametrize("dead", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_killed_rank_without_a_parent_is_named_by_the_other(folder, dead):
     pair = start_pair(folder(**ENDLESS), "--no-plot")
     pair[0].wait_for_step(2)
@@ -319,6 +327,8 @@ def mpirun():
     return [find_mpirun(), "--allow-run-as-root", "--oversubscribe", "-n", "2"]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_ranks_that_mpirun_started(folder, mpirun):
     words = ["run", str(folder()), "--no-plot", "--device", "cpu"]
     done = subprocess.run([*mpirun, *EIGENWERK, *words], capture_output=True, text=True, timeout=START)
@@ -327,7 +337,8 @@ def test_ranks_that_mpirun_started(folder, mpirun):
     assert re.search(r"transport +MPI", done.stdout)
 
 
-@pytest.mark.parametrize("transport", ["mpi", pytest.param("gloo", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("transport", ["mpi", "gloo"])
 def test_killed_rank_under_mpirun_ends_the_run(folder, mpirun, transport):
     path = folder(**ENDLESS)
     process = Run(*mpirun, *EIGENWERK, "run", str(path), "--device", "cpu", "--transport", transport)
@@ -339,6 +350,7 @@ def test_killed_rank_under_mpirun_ends_the_run(folder, mpirun, transport):
     assert re.search(rf"[Rr]ank 1\b.*{process.ranks[1]}|PID {process.ranks[1]}|rank 1", out + err), out + err
 
 
+@pytest.mark.slow
 def test_signal_to_mpirun_saves_the_last_step(folder, mpirun):
     path = folder(**ENDLESS)
     process = Run(*mpirun, *EIGENWERK, "run", str(path), "--no-plot", "--device", "cpu")
@@ -351,6 +363,7 @@ def test_signal_to_mpirun_saves_the_last_step(folder, mpirun):
 # --- a step that takes too long --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_step_without_an_end_is_cut_and_the_last_one_saved(folder, tmp_path):
     """After its fifth step rank 1 hangs, and rank 0 waits for it inside a collective."""
     environ = spoil_rank_1(

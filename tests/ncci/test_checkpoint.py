@@ -79,6 +79,37 @@ def test_a_checkpoint_of_another_version_is_refused(tmp_path):
         Checkpoint(tmp_path / "c", {}).load(operator(), CPU)
 
 
+def _made_older(folder):
+    """What versions wrote that did not ask for missed levels."""
+    tree = read_state(folder / "state.h5")
+    small = {name: part for name, part in tree["lanczos"].items() if name not in ("past_xm", "origin", "sure")}
+    write_state(folder / "state.h5", tree | {"lanczos": small}, "0.0")
+
+
+@pytest.mark.parametrize("stop", [1, 5])
+def test_a_checkpoint_of_an_older_version_is_continued_to_the_same_bits(tmp_path, stop):
+    plan = LanczosPlan(wanted=2, space=100, unseen=3e-5)
+    whole = lanczos(operator(), starts(2, 120), plan)
+    checkpoint = Checkpoint(tmp_path / "c", {"title": "a"})
+    lanczos(operator(), starts(2, 120), plan, watch=lambda state: state.steps == stop and checkpoint.save(state))
+    _made_older(tmp_path / "c")
+    again = lanczos(operator(), None, plan, resume=checkpoint.load(operator(), CPU))
+    assert again.applications == whole.applications > 4 * stop
+    assert torch.equal(again.eig_kn, whole.eig_kn) and torch.equal(again.vectors_knx, whole.vectors_knx)
+
+
+def test_one_that_had_restarted_is_refused_as_what_it_is(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "c", {"title": "a"})
+    plan = LanczosPlan(wanted=3, products=60, fixed=True, space=16)
+    lanczos(operator(), starts(2, 120), plan, watch=checkpoint.save)
+    restarts = checkpoint.load(operator(), CPU).restarts
+    assert restarts > 0
+    _made_older(tmp_path / "c")
+    with pytest.raises(InputError, match=rf"older version of eigenwerk, after {restarts} thick restarts") as found:
+        checkpoint.load(operator(), CPU)
+    assert "damaged" not in str(found.value) and "remove the folder" in str(found.value)
+
+
 def test_vectors_of_a_run_that_ended_while_writing_are_not_taken(tmp_path):
     checkpoint = Checkpoint(tmp_path / "c", {"title": "a"})
     plan = LanczosPlan(wanted=3, products=20, fixed=True)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from covering import covering
 from eigenwerk.linalg.davidson import davidson
 from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
 from eigenwerk.ncci.operators import Hamiltonian, Sharing
@@ -20,17 +21,25 @@ from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.runtime import Runtime
 from random_pairs import no_core_basis, p_and_sd_shell_basis, random_pairs, random_vectors
 
-SPACES = {"6Li Nmax 4": (3, 3, 4, 2), "3H Nmax 6": (1, 2, 6, 1), "valence": None}
+SPACES = {
+    "6Li Nmax 2": (3, 3, 2, 2), "3H Nmax 4": (1, 2, 4, 1), "valence": None,
+    "6Li Nmax 4": (3, 3, 4, 2), "3H Nmax 6": (1, 2, 6, 1),
+}  # fmt: skip
 """Protons, neutrons, Nmax, 2M; 3H has an odd number of states that most numbers of ranks do not divide."""
+
+SMALL = list(SPACES)[:3]
 
 LIMITS = {torch.float32: 1e-6, torch.float64: 1e-13}
 
-GLOO = [("gloo", size) for size in (2, 3, 4, 5)]
-MPI = [("mpi", 2), ("mpi", 3)]
+POOLS = ("gloo", 2), ("gloo", 3), ("gloo", 4), ("gloo", 5), ("mpi", 2), ("mpi", 3)
+
+TRIANGLES = *POOLS[:4], ("gloo", 6), ("gloo", 8), ("gloo", 10), ("gloo", 15), ("mpi", 3)
 
 
-TRIANGLES = [("gloo", size) for size in (2, 3, 4, 5)] + [("mpi", 3)]
-TRIANGLES += [pytest.param("gloo", size, marks=pytest.mark.slow) for size in (6, 8, 10, 15)]
+def is_small(pool, name):
+    """Of small spaces on no more ranks than there are processors for."""
+    return name in SMALL and pool[1] < 4 and pool[0] == "gloo"
+
 
 
 @cache
@@ -68,9 +77,9 @@ def serial():
 
 
 @pytest.mark.ranks
-@pytest.mark.parametrize(("transport", "size"), GLOO + MPI)
-@pytest.mark.parametrize("name", SPACES)
-def test_the_product_is_that_of_one_rank(ranks, serial, transport, size, name):
+@pytest.mark.parametrize(("pool", "name"), covering(POOLS, SPACES, fast=is_small))
+def test_the_product_is_that_of_one_rank(ranks, serial, pool, name):
+    transport, size = pool
     for dtype, count in ((torch.float64, 1), (torch.float64, 3), (torch.float32, 1)):
         parts, steps = zip(*ranks(size, transport).run(own_product, name, dtype, count, "pairs"), strict=True)
         found, wanted = np.concatenate(parts, axis=1), serial(name, dtype, count)
@@ -79,9 +88,9 @@ def test_the_product_is_that_of_one_rank(ranks, serial, transport, size, name):
 
 
 @pytest.mark.ranks
-@pytest.mark.parametrize(("transport", "size"), TRIANGLES)
-@pytest.mark.parametrize("name", SPACES)
-def test_the_product_with_stored_blocks_is_that_of_one_rank(ranks, serial, transport, size, name):
+@pytest.mark.parametrize(("pool", "name"), covering(TRIANGLES, SPACES, fast=is_small))
+def test_the_product_with_stored_blocks_is_that_of_one_rank(ranks, serial, pool, name):
+    transport, size = pool
     nonzeros = csb_hamiltonian(*problem(name)).nonzeros - problem(name)[0].dimension
     for dtype, count in ((torch.float64, 3), (torch.float32, 1)):
         parts, stored = zip(*ranks(size, transport).run(own_product, name, dtype, count, "csb"), strict=True)
@@ -90,7 +99,7 @@ def test_the_product_with_stored_blocks_is_that_of_one_rank(ranks, serial, trans
         assert sum(stored) == nonzeros
 
 
-@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("name", SMALL)
 def test_one_rank_by_the_code_of_many_makes_the_same_product(serial, name):
     for dtype, count in ((torch.float64, 3), (torch.float32, 1)):
         shared, wanted = csb_on_ranks(*problem(name), Runtime(real=dtype)), serial(name, dtype, count)
@@ -108,17 +117,18 @@ def own_product_by(world, name, dtype, scheme):
     return found, {steps.home.comm.transport, steps.row.comm.transport} - {"serial"}, simple
 
 
-SCHEMES = [
-    ("gloo", 3, "gloo"), ("gloo", 2, "gloo"), ("mpi", 2, "plain"), ("mpi", 3, "plain"), ("mpi", 2, "mpi"),
-    ("mpi", 3, "mpi"), ("mpi", 2, "p2p"), ("mpi", 3, "p2p"),
-    *(pytest.param("mpi", 6, scheme, marks=pytest.mark.slow) for scheme in ("plain", "mpi", "p2p")),
-]  # fmt: skip
-
-
 @pytest.mark.ranks
-@pytest.mark.parametrize(("transport", "size", "scheme"), SCHEMES)
-def test_the_product_by_every_scheme_is_that_of_one_rank(ranks, serial, transport, size, scheme):
-    for name in ("6Li Nmax 4", "3H Nmax 6"):
+@pytest.mark.parametrize(
+    ("scheme", "size", "names"),
+    covering(
+        ("gloo", "plain", "mpi", "p2p"), (2, 3, 6), (SMALL[:2], list(SPACES)[3:]),
+        possible=lambda scheme, size, names: scheme != "gloo" or size < 6,
+        fast=lambda scheme, size, names: size == 2 and names == SMALL[:2],
+    ),
+)  # fmt: skip
+def test_the_product_by_every_scheme_is_that_of_one_rank(ranks, serial, scheme, size, names):
+    transport = "gloo" if scheme == "gloo" else "mpi"
+    for name in names:
         for dtype in LIMITS:
             results = ranks(size, transport).run(own_product_by, name, dtype, scheme)
             parts, by, simple = zip(*results, strict=True)
@@ -203,10 +213,17 @@ def lanczos_coefficients(world, name, dtype, block):
 
 
 @pytest.mark.ranks
-@pytest.mark.parametrize("size", [2, 3, 5])
-@pytest.mark.parametrize(("dtype", "limit"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
-def test_lanczos_coefficients_are_those_of_one_rank(ranks, size, dtype, limit):
-    for name, block in (("3H Nmax 6", 1), ("6Li Nmax 4", 2)):
+@pytest.mark.parametrize(
+    ("size", "dtype", "problems"),
+    covering(
+        (2, 3, 5), (torch.float64, torch.float32),
+        ((("3H Nmax 4", 1), ("6Li Nmax 2", 2)), (("3H Nmax 6", 1), ("6Li Nmax 4", 2))),
+        fast=lambda size, dtype, problems: size < 5 and problems[0][0] in SMALL, together=1,
+    ),
+)  # fmt: skip
+def test_lanczos_coefficients_are_those_of_one_rank(ranks, size, dtype, problems):
+    limit = 1e-10 if dtype == torch.float64 else 1e-5
+    for name, block in problems:
         wanted, eig = lanczos_coefficients(Runtime().world, name, dtype, block)
         results = ranks(size).run(lanczos_coefficients, name, dtype, block)
         for found, eig_kn in results:
@@ -216,7 +233,7 @@ def test_lanczos_coefficients_are_those_of_one_rank(ranks, size, dtype, limit):
 
 
 def lobpcg_energies(world, dtype):
-    operator = hamiltonian_on(world, "3H Nmax 6", dtype)
+    operator = hamiltonian_on(world, "3H Nmax 4", dtype)
     start_ns = noise_vectors(operator.segments, 4, torch.zeros(1, dtype=dtype))
     found = davidson(operator, start_ns[None], expansions=300, tolerance=1e-4, relative=True, eigh=operator.eigh)
     return found.eig_kn.numpy(), found.converged_kn.numpy()

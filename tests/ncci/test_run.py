@@ -124,6 +124,7 @@ def test_moments_from_different_m_agree(cases):
         assert at_half.values[name][0] == pytest.approx(at_three_half.values[name][0], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_centre_of_mass_climbs_its_ladder(cases):
     """Without Lawson's term the spectrum at Nmax holds that at Nmax - 2 as 2 hw excitations of the centre of mass."""
     keys = HELIUM | {"lawson": 0, "states": 1}
@@ -145,6 +146,7 @@ def test_mixtures_of_several_spins_are_taken_apart(cases):
     assert levels.spurious_n.tolist() == [False, True, True] and levels.order_n.tolist() == [1, 0, 0]
 
 
+@pytest.mark.slow
 def test_levels_stand_in_the_order_of_their_energies(cases):
     """Lawson's 50 MeV lift the excited centre of mass; without them its states lie between the others."""
     levels = run_case(cases(**(HELIUM | {"nucleus": "6Li", "M": 1, "states": 12, "lawson": 5}))[0]).levels
@@ -226,6 +228,7 @@ def test_an_evolved_interaction_binds_more_in_a_small_space_and_is_named(cases, 
         assert "NNLOopt SRG 2 fm^-1" in (tmp_path / "evolved" / name).read_text()
 
 
+@pytest.mark.slow
 def test_start_vectors_from_a_file_of_a_smaller_space_save_products(cases, tmp_path):
     keys = HELIUM | {"states": 1}
     run_series(cases(**(keys | {"Nmax": 2})), tmp_path / "small")

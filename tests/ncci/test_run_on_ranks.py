@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
+from eigenwerk.ncci import run
 from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors
 from eigenwerk.ncci.run import run_case
@@ -114,6 +115,32 @@ def begun(world, path, folder, products):
         return steps[0], result.levels.energy_n, result.levels.solver["products"]
     except KeyboardInterrupt:
         return steps[0], None, steps[-1]
+
+
+def found_only(world, path, folder):
+    """A run that is stopped when its observables begin."""
+
+    def stop(*about):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(run, "observe", stop)
+        run_case(read_cases(path)[0], runtime=runtime_on(world), checkpoint=folder)
+
+
+def from_found(world, path, folder):
+    """Steps of the solver, and energies."""
+    steps = []
+    result = run_case(read_cases(path)[0], runtime=runtime_on(world), checkpoint=folder, report=steps.append)
+    return len(steps), result.levels.energy_n
+
+
+def test_states_that_were_found_are_taken_on_another_number_of_ranks(ranks, case, tmp_path):
+    path = case(HELIUM.replace("[2, 4]", "2") + SOLVER)
+    wanted = run_case(read_cases(path)[0]).levels.energy_n
+    ranks(3).run(found_only, path, tmp_path / "c")
+    for steps, energy_n in ranks(2).run(from_found, path, tmp_path / "c"):
+        assert steps == 0 and energy_n == pytest.approx(wanted, abs=1e-8)
 
 
 @pytest.mark.parametrize("method", ["lanczos", "lobpcg"])

@@ -8,10 +8,10 @@ from eigenwerk.ncci.inputs import read_cases
 from eigenwerk.ncci.results.levels_file import read_levels
 from eigenwerk.ncci.series import PROGRESS, run_series
 
-CASE = 'nucleus = "3H"\ninteraction = "JISP16"\nhw = {hw}\nNmax = {nmax}\nstates = 1\n'
+CASE = 'nucleus = "3H"\ninteraction = "JISP16"\nhw = {hw}\nNmax = {nmax}\nstates = 1\nobservables = []\n'
 
 
-def of(folder, hw="20", nmax="[2, 4, 6]", more=""):
+def of(folder, hw="20", nmax="[0, 2]", more=""):
     path = folder / "case.toml"
     path.write_text(CASE.format(hw=hw, nmax=nmax) + more)
     return read_cases(path)
@@ -40,16 +40,16 @@ def test_what_an_unfinished_series_has_finished_is_kept(tmp_path):
     whole = run_series(of(tmp_path), tmp_path / "whole")
     assert not (tmp_path / "whole" / PROGRESS).exists()
     output = tmp_path / "out"
-    stopped(of(tmp_path), output, "3H, JISP16, hbar-omega 20 MeV, Nmax 6")
+    stopped(of(tmp_path), output, "3H, JISP16, hbar-omega 20 MeV, Nmax 2")
     assert (output / PROGRESS).exists()
-    before = [(output / f"hw20_Nmax0{n}" / "levels.h5").stat().st_mtime_ns for n in (2, 4)]
+    before = [(output / f"hw20_Nmax0{n}" / "levels.h5").stat().st_mtime_ns for n in (0,)]
     levels, kept = kept_by(of(tmp_path), output)
-    assert kept == ["hw20_Nmax02", "hw20_Nmax04"] and not (output / PROGRESS).exists()
-    assert before == [(output / f"hw20_Nmax0{n}" / "levels.h5").stat().st_mtime_ns for n in (2, 4)]
+    assert kept == ["hw20_Nmax00"] and not (output / PROGRESS).exists()
+    assert before == [(output / f"hw20_Nmax0{n}" / "levels.h5").stat().st_mtime_ns for n in (0,)]
     for found, wanted in zip(levels, whole, strict=True):
         assert found.energy_n == pytest.approx(wanted.energy_n, abs=1e-8)
-    last = read_levels(output / "hw20_Nmax06")  # begun from the states of the case that was kept
-    assert np.allclose(last.smaller["overlap_nm"], whole[2].smaller["overlap_nm"], atol=1e-8)
+    last = read_levels(output / "hw20_Nmax02")  # begun from the states of the case that was kept
+    assert np.allclose(last.smaller["overlap_nm"], whole[1].smaller["overlap_nm"], atol=1e-8)
     _, kept = kept_by(of(tmp_path), output)  # over: whoever starts it again wants it anew
     assert kept == []
 
@@ -66,27 +66,27 @@ def test_quanta_that_print_alike_have_folders_of_their_own(tmp_path):
     "change",
     [
         {"more": "[solver]\ntolerance = 1e-4\n"},
-        {"hw": "[20, 24]", "nmax": "[2, 4]"},
-        {"nmax": "[2, 4, 6, 8]"},
+        {"hw": "[20, 24]"},
+        {"nmax": "[0, 2, 4]"},
     ],
 )
 def test_other_settings_are_computed_and_more_cases_are_not_other_settings(tmp_path, change):
     output = tmp_path / "out"
-    stopped(of(tmp_path), output, "3H, JISP16, hbar-omega 20 MeV, Nmax 4")
+    stopped(of(tmp_path), output, "3H, JISP16, hbar-omega 20 MeV, Nmax 2")
     _, kept = kept_by(of(tmp_path, **change), output)
-    assert kept == ([] if "more" in change else ["hw20_Nmax02"])
+    assert kept == ([] if "more" in change else ["hw20_Nmax00"])
 
 
 def test_a_file_that_was_lost_is_made_again(tmp_path):
-    output = tmp_path / "out"
-    stopped(of(tmp_path), output, "3H, JISP16, hbar-omega 20 MeV, Nmax 6")
-    (output / "hw20_Nmax02" / "levels.h5").unlink()
+    output, cases = tmp_path / "out", of(tmp_path, hw="[18, 20, 24]", nmax="0")
+    stopped(cases, output, "3H, JISP16, hbar-omega 24 MeV, Nmax 0")
+    (output / "hw18_Nmax00" / "levels.h5").unlink()
     (output / "unrelated.json").write_text("{")
-    _, kept = kept_by(of(tmp_path), output)
-    assert kept == ["hw20_Nmax04"]
-    stopped(of(tmp_path), output, "3H, JISP16, hbar-omega 20 MeV, Nmax 6")
+    _, kept = kept_by(cases, output)
+    assert kept == ["hw20_Nmax00"]
+    stopped(cases, output, "3H, JISP16, hbar-omega 24 MeV, Nmax 0")
     (output / PROGRESS).write_text("{")
-    _, kept = kept_by(of(tmp_path), output)
+    _, kept = kept_by(cases, output)
     assert kept == []
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from eigenwerk.perf.communication import communication
-from eigenwerk.perf.communication_plot import draw_communication
+from eigenwerk.perf.communication_plot import communication_figure, draw_communication
 from eigenwerk.perf.communication_text import communication_lines
 from eigenwerk.perf.documents import communication_document
 from eigenwerk.perf.run_trace import load_run
+from figure_faults import faults_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -95,6 +96,14 @@ def test_picture_is_drawn_with_and_without_pairs(entries, written, tmp_path, pee
     found = communication(load_run(written([entries.rank(rank, traffic=traffic) for rank in range(2)])))
     draw_communication(tmp_path / "picture.png", found)
     assert (tmp_path / "picture.png").read_bytes().startswith(PNG)
+
+
+def test_words_of_the_picture_stand_apart(entries, written):
+    """Many functions of one long name, many ranks, small and large messages, a system of any length."""
+    functions = [("sum_of_several_endpoints", f"group {i}") for i in range(12)]
+    traffic = [entries.traffic(*one, [1e-7], peers=[(1, 3)], bytes=2 ** (2 * i)) for i, one in enumerate(functions)]
+    ranks = [entries.rank(rank, traffic=traffic, host=f"long-name-of-a-node-{rank}") for rank in range(7)]
+    assert faults_of(communication_figure(communication(load_run(written(ranks, system="Ba8Ca4Cu12Hg4O32" * 12))))) == []
 
 
 def test_times_of_a_device_stand_in_place_of_the_hosts(entries, written):

@@ -7,9 +7,10 @@ import pytest
 
 from eigenwerk.perf.documents import profile_document
 from eigenwerk.perf.profile import profile
-from eigenwerk.perf.profile_plot import draw_profile
+from eigenwerk.perf.profile_plot import draw_profile, profile_figure
 from eigenwerk.perf.profile_text import profile_lines
 from eigenwerk.perf.run_trace import load_run
+from figure_faults import faults_of
 
 
 @pytest.fixture
@@ -88,6 +89,15 @@ def test_picture_is_drawn_whatever_was_recorded(entries, written, tmp_path, devi
     found = profile(load_run(written([entries.rank(0, phases=phases, laps=laps)])))
     draw_profile(tmp_path / "picture.png", found)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1e5])
+def test_words_of_the_picture_stand_apart(entries, written, scale):
+    inner = [entries.phase(f"a phase of a long name inside {i}", scale * i, device=0.1 * scale) for i in range(1, 25)]
+    phases = [entries.phase("a phase of a long name that holds others", 300 * scale, inner, device=scale)]
+    laps = {"LOOP": [scale * (1 + 0.001 * i) for i in range(300)]}
+    ranks = [entries.rank(rank, phases=phases, laps=laps, host=f"long-name-of-a-node-{rank}") for rank in range(5)]
+    assert faults_of(profile_figure(profile(load_run(written(ranks, system="Ba8Ca4Cu12Hg4O32" * 12))))) == []
 
 
 def test_all_time_is_accounted_for(two):

@@ -215,7 +215,7 @@ def _crash(error: Exception) -> str:
 
 def _kept_words(folder: Path) -> str:
     """What a run has left to go on from, a sentence; empty if nothing."""
-    kept = any(folder.glob("**/checkpoint/state.h5")) or any(folder.glob("**/levels.h5"))
+    kept = any(folder.glob("**/checkpoint/*.h5")) or any(folder.glob("**/levels.h5"))
     return f"The same command continues from {folder}, on any number of ranks." if kept else ""
 
 

@@ -13,7 +13,7 @@ import signal
 import socket
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -163,6 +163,17 @@ def ensure_writable(folder: str | Path, by: str = BY_OPTION, within: str | Path 
         raise InputError(write_problem(folder, error, by)) from error
     finally:
         _remove(probe)
+
+
+def refuse_occupied(folder: str | Path, names: Iterable[str], by: str = BY_OPTION) -> None:
+    """Raise InputError, before a long run starts, where one of its files could not be written in the end: a folder, a
+    pipe or a device of its name is there.  by: as in `write_problem`.
+    """
+    for name in names:
+        try:
+            _refuse_special(Path(folder) / name)
+        except OSError as error:
+            raise InputError(write_problem(Path(folder) / name, error, by)) from error
 
 
 def refuse_leaving(folder: str | Path, within: str | Path) -> None:

@@ -36,7 +36,8 @@ from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.one_for_all import one_for_all
 from eigenwerk.parallel.serial import ALONE
 
-STATE = "state.h5"
+STATE, FOUND = "state.h5", "found.h5"
+"""The way of the solver; the states at its end, see `found_states`."""
 
 ANEW = "remove its folder; the run then begins anew"
 """For messages: what can be done without a checkpoint."""
@@ -55,6 +56,9 @@ LANCZOS = Group({
     }),
 })  # fmt: skip
 
+
+LATER = {"past_xm", "origin", "sure"}
+"""What checkpoints of Lanczos' method did not have at first."""
 
 DAVIDSON = Group({
     "eig_kn": Array("real", "k n"), "residual_kn": Array("real", "k n", gaps=True), "missing_kn": Array("truth", "k n"),
@@ -78,7 +82,8 @@ class Checkpoint:
     notes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def _described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, Any]:
+        """What is written of the case and the notes."""
         return dict(self.about) | dict(self.notes)
 
     def layout(self) -> str | None:
@@ -98,7 +103,7 @@ class Checkpoint:
         def kept() -> int:
             about = self._saved_about()
             if about:
-                self._refuse_other(about)
+                self.refuse_other(about)
             done = about.get("products")
             return done if isinstance(done, int) else 0
 
@@ -106,7 +111,7 @@ class Checkpoint:
 
     def _saved_about(self) -> dict[str, Any]:
         """Of what is there, without the vectors that may be in the same file."""
-        path = self.folder / STATE
+        path = next((path for path in (self.folder / FOUND, self.folder / STATE) if path.exists()), self.folder / STATE)
         about = read_state(path, only={"about"}, anew=ANEW).get("about") if path.exists() else None
         return about if isinstance(about, dict) else {}
 
@@ -114,7 +119,7 @@ class Checkpoint:
         """Write what is new; the checkpoint before stays whole until this one is."""
         one_for_all(self.comm, partial(ensure_writable, self.folder, within=self.folder.parent))
         done = state.applications if isinstance(state, DavidsonState) else state.products
-        about = self._described | {"products": done}
+        about = self.described | {"products": done}
         if isinstance(state, DavidsonState):
             tree = _with_vectors(state.tree(), self._whole_block)
             if self.comm.rank == 0:
@@ -185,7 +190,8 @@ class Checkpoint:
             )
         with self._damage_named():
             check(saved["about"], Group({}), "/about")
-            self._refuse_other(saved["about"])
+            self.refuse_other(saved["about"])
+            saved = self._of_today(saved)
             if "davidson" in saved:
                 _check_blocks(saved["davidson"], check(saved["davidson"], DAVIDSON, "/davidson"))
                 tree = saved["davidson"]
@@ -195,6 +201,25 @@ class Checkpoint:
             self._forget_vectors_except(names)
             dtype = self._vector(names[0]).dtype.str
             return {"lanczos": saved["lanczos"], "rows": saved["rows"], "names": names, "dtype": dtype}
+
+    def _of_today(self, saved: dict[str, Any]) -> dict[str, Any]:
+        """A checkpoint of versions that did not ask for missed levels, with what that needs: nothing before the first
+        restart.  Raises InputError after it, when what the restart left out is unknown."""
+        small = saved.get("lanczos")
+        if not isinstance(small, Mapping) or LATER & small.keys():
+            return saved
+        steps, filled, pending, restarts = (small.get(name) for name in ("steps", "filled", "pending", "restarts"))
+        if not all(isinstance(one, int) and one >= 0 for one in (steps, filled, pending, restarts)):
+            return saved
+        if restarts:
+            raise InputError(
+                f"The checkpoint in {self.folder} was made by an older version of eigenwerk, after {restarts} thick "
+                "restarts, and does not say what this one has to know of them to be sure that no level is missed. "
+                "Finish the run with that version, or remove the folder; the run then begins anew."
+            )
+        block = -(-filled // steps) if steps else pending
+        later = {"past_xm": np.zeros((2 + 2 * block, 0)), "origin": 0, "sure": 0}
+        return saved | {"lanczos": dict(small) | later}
 
     @contextmanager
     def _damage_named(self) -> Iterator[None]:
@@ -289,7 +314,8 @@ class Checkpoint:
         for old in set(self.folder.glob("vector-*.npy")) - {self.folder / name for name in names}:
             old.unlink()
 
-    def _refuse_other(self, about: Mapping[str, Any]) -> None:
+    def refuse_other(self, about: Mapping[str, Any]) -> None:
+        """Raise InputError unless what is saved belongs to this case."""
         for name, value in self.about.items():
             if about.get(name) != value:
                 other, own = ("another case: ", "is") if name == "title" else (f"a run with {name} = ", "has")

@@ -1,16 +1,18 @@
 """A picture of the communication of a run: functions, ranks, sizes of messages, pairs of ranks."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenwerk.io.atomic_write import replacing
+from eigenwerk.figure_layout import legend_above
 from eigenwerk.perf.communication import Communication
 from eigenwerk.perf.communication_text import heading
-from eigenwerk.perf.pictures import BLUE, DARK, PALE, QUIET, RUST, plain_axes, whole_numbers
+from eigenwerk.perf.pictures import BLUE, DARK, PALE, QUIET, RUST, plain_axes, save_figure, whole_numbers
 from eigenwerk.perf.tables import percent, size
-from eigenwerk.shown import make_plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WORK, MOVING, WAITING = PALE, BLUE, RUST
 
@@ -19,10 +21,15 @@ MANY_FUNCTIONS, MANY_NUMBERS = 10, 8
 
 
 def draw_communication(path: str | Path, found: Communication) -> None:
-    """Draw the traffic of a run into a PNG file.
+    """Draw the traffic of a run into a file.
 
     Raises InputError if the file cannot be written, ImportError if matplotlib is missing.
     """
+    save_figure(communication_figure(found), path)
+
+
+def communication_figure(found: Communication) -> "Figure":
+    """The picture as matplotlib has it."""
     from matplotlib.figure import Figure
 
     pairs = bool(found.call_pp.any())
@@ -35,9 +42,7 @@ def draw_communication(path: str | Path, found: Communication) -> None:
     _sizes(panels["sizes"], found)
     if pairs:
         _pairs(panels["pairs"], found, figure)
-    make_plain(figure)
-    with replacing(path) as new:
-        figure.savefig(new, format="png")
+    return figure
 
 
 def _functions(axes: Any, found: Communication) -> None:
@@ -50,7 +55,7 @@ def _functions(axes: Any, found: Communication) -> None:
     axes.barh(place, waiting, left=moving, color=WAITING, label="waiting for other ranks", height=0.7)
     axes.set_yticks(place, [f"{use.function[0]}\n{use.function[1]}, {use.function[2]}" for use in shown])
     axes.set_xlabel("seconds (mean over ranks)", fontsize=9)
-    axes.legend(loc="lower right", fontsize=8, frameon=False)
+    legend_above(axes)
     plain_axes(axes, f"By function: {percent(found.share)} of the elapsed time is communication", "x")
 
 
@@ -67,7 +72,7 @@ def _ranks(axes: Any, found: Communication) -> None:
     axes.set_ylabel("seconds", fontsize=9)
     axes.set_ylim(0, float(found.elapsed_p.max()) * 1.18)
     whole_numbers(axes.xaxis)
-    axes.legend(loc="upper left", fontsize=8, frameon=False, ncols=3)
+    legend_above(axes)
     plain_axes(axes, f"By rank: the busiest works {percent(found.imbalance)} longer than the mean", "y")
 
 
@@ -80,10 +85,9 @@ def _sizes(axes: Any, found: Communication) -> None:
     axes.bar(place + 0.2, 100 * times / max(times.sum(), 1e-300), width=0.4, color=MOVING, label="seconds")
     every = -(-len(place) // 12)
     axes.set_xticks(place[::every] - 0.5, [size(entry.from_bytes) for entry in found.sizes[::every]])
-    axes.tick_params(axis="x", rotation=45)
     axes.set_xlabel("size of message", fontsize=9)
     axes.set_ylabel("share of all (%)", fontsize=9)
-    axes.legend(loc="upper left", fontsize=8, frameon=False)
+    legend_above(axes)
     plain_axes(axes, f"Sizes: {int(calls.sum())} calls with {size(sum(entry.bytes for entry in found.sizes))}", "y")
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eigenwerk.errors import InputError
+from eigenwerk.figure_layout import TITLE, ready
 from eigenwerk.io.atomic_write import replacing
-from eigenwerk.shown import make_plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,14 +31,14 @@ def require_suffix(path: Path | None, option: str) -> None:
 def save_figure(figure: "Figure", path: str | Path) -> None:
     """As PNG, or as SVG or PDF if the name of the file ends so.  Raises InputError if it cannot be written."""
     suffix = Path(path).suffix.lower()
-    make_plain(figure)
+    ready(figure)
     with replacing(path) as new:
         figure.savefig(new, format=suffix[1:] if suffix in SUFFIXES else "png")
 
 
 def plain_axes(axes: Any, title: str, grid: str) -> None:
     """A title to the left, small numbers, faint lines across `grid` ("x", "y" or "" for none), no box."""
-    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_title(title, fontsize=TITLE, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8)
     axes.set_axisbelow(True)

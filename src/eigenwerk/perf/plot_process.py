@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from eigenwerk.errors import InputError
+from eigenwerk.figure_layout import ready
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.perf.looking.bands_plot import draw_bands
 from eigenwerk.perf.looking.convergence_plot import convergence_figure, draw_convergence
@@ -62,7 +63,9 @@ def main() -> None:
     """Get ready, read what is to be drawn, draw it, answer null or the error."""
     error: Exception | None = None
     try:
-        convergence_figure((), "", 1.0).savefig(BytesIO(), format="png")
+        first = convergence_figure((), "", 1.0)
+        ready(first)
+        first.savefig(BytesIO(), format="png")
     except ImportError as missing:
         error = missing
     line = sys.stdin.readline()

@@ -1,17 +1,19 @@
 """A picture of where the time of a run went: phases, and the turns of its loops."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eigenwerk.io.atomic_write import replacing
+from eigenwerk.figure_layout import legend_above
 from eigenwerk.perf.communication_text import heading
-from eigenwerk.perf.pictures import BLUE, DARK, LIGHT, QUIET, RUST, plain_axes, whole_numbers
+from eigenwerk.perf.pictures import BLUE, DARK, LIGHT, QUIET, RUST, plain_axes, save_figure, whole_numbers
 from eigenwerk.perf.profile import Lap, Profile
 from eigenwerk.perf.tables import percent
-from eigenwerk.shown import make_plain
 from eigenwerk.trace import COMMUNICATION
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 HOST, TALK, DEVICE = BLUE, LIGHT, RUST
 
@@ -20,10 +22,15 @@ MANY_PHASES = 18
 
 
 def draw_profile(path: str | Path, found: Profile) -> None:
-    """Draw the phases of a run into a PNG file.
+    """Draw the phases of a run into a file.
 
     Raises InputError if the file cannot be written, ImportError if matplotlib is missing.
     """
+    save_figure(profile_figure(found), path)
+
+
+def profile_figure(found: Profile) -> "Figure":
+    """The picture as matplotlib has it."""
     from matplotlib.figure import Figure
 
     laps = [lap for lap in found.laps if len(lap.seconds) > 1]
@@ -34,9 +41,7 @@ def draw_profile(path: str | Path, found: Profile) -> None:
     _phases(panels[0], found)
     if laps:
         _laps(panels[1], laps[0])
-    make_plain(figure)
-    with replacing(path) as new:
-        figure.savefig(new, format="png")
+    return figure
 
 
 def _phases(axes: Any, found: Profile) -> None:
@@ -53,13 +58,13 @@ def _phases(axes: Any, found: Profile) -> None:
         if chosen_x.any():
             axes.barh(place[chosen_x] + shift, mean_x[chosen_x], height=height, color=colour, label=label)
     if second_xp.shape[1] > 1:
-        spread = np.stack([mean_x - second_xp.min(axis=1), second_xp.max(axis=1) - mean_x])
+        spread = np.maximum(0.0, [mean_x - second_xp.min(axis=1), second_xp.max(axis=1) - mean_x])  # equal ones too
         axes.errorbar(mean_x, place + shift, xerr=spread, fmt="none", ecolor=DARK, elinewidth=1, capsize=2)
     if found.on_device:
         device_x = [phase.own_device_seconds or 0.0 for phase in shown]
         axes.barh(place - shift, device_x, height=height, color=DEVICE, label="device")
     if found.on_device or talks_x.any():
-        axes.legend(loc="lower right", fontsize=8, frameon=False)
+        legend_above(axes)
     axes.set_yticks(place, [" / ".join(phase.path[-2:]) for phase in shown])
     axes.set_xlabel("seconds without inner phases (mean, smallest, largest over ranks)", fontsize=9)
     listed = sum(float(phase.own_p.mean()) for phase in shown) / float(found.elapsed_p.mean())

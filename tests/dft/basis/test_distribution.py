@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from cost import shared
 from eigenwerk.dft.basis.distribution import ToBands, ToWaves, on_whole_spheres, own_bands
 from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.calculation import Calculation
@@ -19,26 +20,31 @@ pytestmark = pytest.mark.ranks
 
 POOLS = [(2, "gloo"), (2, "mpi"), (4, "gloo"), (4, "mpi")]
 
+LIH = {"cutoff_eV": 100.0, "mesh": (1, 1, 1)}
+
 CASES = {
     **SMALL_CASES,
-    "rmm": ("si_bent", {"mesh": (2, 2, 2), "real": True, "solver": "davidson, rmm"}),
-    "chebyshev": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2, "solver": "chebyshev"}),
-    "exact": ("lih_bent", {"mesh": (1, 1, 1), "cutoff_eV": 150.0, "real": True, "solver": "exact"}),
-    "grid_gamma": ("lih_bent", {
-        "mesh": (1, 1, 1), "cutoff_eV": 250.0, "real": True, "real_space": {"Li": 1e-3, "H": 1e-3},
-    }),
+    "rmm": ("lih_bent", LIH | {"mesh": (2, 1, 1), "solver": "davidson, rmm"}),
+    "chebyshev": ("lih_bent", LIH | {"mesh": (2, 1, 1), "solver": "chebyshev"}),
+    "chebyshev metal": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2, "solver": "chebyshev"}),
+    "exact": ("lih_bent", LIH | {"real": True, "solver": "exact"}),
+    "spins": ("lih_bent", LIH | {"mesh": (2, 1, 1), "spins": 2, "fixed_moment": 2.0}),
+    "grid_gamma": ("lih_bent", LIH | {"cutoff_eV": 250.0, "real": True, "real_space": {"Li": 1e-3, "H": 1e-3}}),
     "grid": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2, "real_space": {"Al": 1e-3}}),
-    "conjugate": ("al_pair", {"mesh": (2, 2, 1), "ismear": 1, "sigma_eV": 0.2, "solver": "davidson, conjugate"}),
+    "conjugate": ("lih_bent", LIH | {"mesh": (2, 1, 1), "solver": "davidson, conjugate"}),
 }
 
-FAST = """2-gloo-insulator-1 2-gloo-insulator-2 2-gloo-metal-2 2-gloo-magnet-1 2-gloo-magnet-2 2-gloo-Gamma-1
-2-mpi-insulator-1 2-mpi-metal-2 4-gloo-insulator-2 4-gloo-metal-4 4-gloo-Gamma-1 4-mpi-insulator-2
-2-gloo-inversion-1 2-gloo-inversion-2 2-gloo-rmm-1 2-gloo-conjugate-1 2-gloo-chebyshev-1 2-gloo-exact-1
-2-gloo-grid_gamma-1 2-gloo-grid-1 2-gloo-layers-2 2-gloo-tetrahedra-2""".split()
-"""Those of the test below that `make test` runs; the others are slow ones."""
+FAST = """2-gloo-insulator-2 2-gloo-metal-2 2-gloo-Gamma-1 2-gloo-inversion-2 2-gloo-spins-1 2-gloo-spins-2 2-gloo-rmm-1
+2-gloo-conjugate-1 2-gloo-chebyshev-1 2-gloo-exact-1 2-gloo-grid_gamma-1""".split()
+"""Those of the test below that `make test` runs: every solver and form of orbitals, spins, and both ways to share out.
+
+The others are slow ones, four ranks among them."""
 
 
-POINTS = {"magnet": 2, "inversion": 2, "Gamma": 1, "exact": 1, "grid_gamma": 1}
+POINTS = {
+    "magnet": 2, "inversion": 2, "Gamma": 1, "exact": 1, "grid_gamma": 1, "rmm": 2, "chebyshev": 2,
+    "spins": 2, "conjugate": 2,
+}  # fmt: skip
 """k-points of the cases that have fewer than four: there are no more k-groups."""
 
 
@@ -70,7 +76,8 @@ def reference(calculation, crystal):
     def of(case):
         name, settings = CASES[case]
         parts = pieces(calculation(crystal(name), **settings))
-        return parts, solve(SerialCommunicator(), parts, 1)
+        with shared():
+            return parts, solve(SerialCommunicator(), parts, 1)
 
     return of
 
@@ -101,6 +108,7 @@ def test_ground_state_is_the_same_on_every_grid_of_ranks(ranks, reference, size,
         np.testing.assert_array_equal(found["density_sg"], answers[0]["density_sg"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [1, 2])
 def test_first_steps_in_single_precision_leave_results_that_ranks_agree_on(ranks, calculation, crystal, groups):
     """Rounding of single precision on the way there changes forces by first order of what the last step leaves.
@@ -120,7 +128,7 @@ def test_first_steps_in_single_precision_leave_results_that_ranks_agree_on(ranks
     assert alone["precisions"].count("single") >= 4 and alone["precisions"][-1] == "double"
 
 
-@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("groups", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_corrected_forces_and_the_step_for_them_do_not_depend_on_ranks(ranks, calculation, crystal, groups):
     """At the default EDIFF, where the correction is large and one more step is done."""
     settings = {"mesh": (2, 1, 1), "cutoff_eV": 250.0, "ediff_eV": 1e-4}
@@ -134,7 +142,9 @@ def test_corrected_forces_and_the_step_for_them_do_not_depend_on_ranks(ranks, ca
         assert found["force_error"] == pytest.approx(alone["force_error"], abs=FORCE)
 
 
-@pytest.mark.parametrize(("size", "groups"), [(2, 1), (2, 2), (4, 2)])
+@pytest.mark.parametrize(
+    ("size", "groups"), [pytest.param(2, 1, marks=pytest.mark.slow), (2, 2), pytest.param(4, 2, marks=pytest.mark.slow)]
+)
 def test_gathered_orbitals_are_those_of_one_rank(ranks, reference, size, groups):
     """Same plane waves in the same order; same spaces, since phases and degenerate vectors are free."""
     parts, alone = reference("insulator")
@@ -168,7 +178,9 @@ def there_and_back(world, problems, count, waves):
     return own.stop - own.start
 
 
-@pytest.mark.parametrize(("size", "transport"), [(2, "gloo"), (4, "gloo"), (4, "mpi")])
+@pytest.mark.parametrize(
+    ("size", "transport"), [(2, "gloo"), (3, "gloo"), pytest.param(4, "mpi", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("count", [1, 3, 8])
 def test_bands_travel_to_whole_spheres_and_back(ranks, size, transport, count):
-    assert sum(ranks(size, transport).run(there_and_back, 3, count, 8)) == count
+    assert sum(ranks(size, transport).run(there_and_back, 3, count, 12)) == count

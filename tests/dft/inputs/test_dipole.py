@@ -57,6 +57,16 @@ def test_tags_without_idipol_are_told(read):
     assert sum("acts only with IDIPOL" in note for note in notes) == 2
 
 
+@pytest.mark.parametrize(("lines", "severities"), [
+    ("IDIPOL = 3", ["note"]), ("IDIPOL = 3\nNSW = 3\nIBRION = 2", ["warning"]),
+    ("IDIPOL = 3\nLDIPOL = T\nNSW = 3\nIBRION = 2", []),
+])  # fmt: skip
+def test_forces_without_ldipol_are_not_of_the_energy(read, lines, severities):
+    found = [problem for problem in read(lines).problems if "false field" in str(problem)]
+    assert [problem.severity for problem in found] == severities
+    assert all(("do not come to rest" in str(problem)) == (problem.severity == "warning") for problem in found)
+
+
 def test_a_field_leaves_only_operations_that_keep_its_sense(read):
     symmetric = SLAB.replace("Li H\n1 1", "Li\n1").replace("0 0 3.6\n", "")
     without = read("IDIPOL = 3\nLDIPOL = T", symmetric).symmetry

@@ -135,6 +135,7 @@ def test_what_cannot_be_is_refused_with_its_tag(read, lines, expected):
         ("HFSCREEN = 0.2\n", "ISMEAR = 0\n", "warning", "HFSCREEN = 0.2: not used: it acts only with LHFCALC = .TRUE.; "
          "this is a calculation with PBE"),
         ("AEXX = 0.25\n", "ISMEAR = 0\n", "warning", "AEXX = 0.25: not used"),
+        ("AEXX = 1\n", "ISMEAR = 0\n", "warning", "AEXX = 1: not used"),
         ("NKRED = 2\n", "ISMEAR = 0\n", "note", "NKRED = 2: not used"),
         ("EVENONLY = .TRUE.\n", "ISMEAR = 0\n", "note", "EVENONLY = .TRUE.: not used"),
         ("PRECFOCK = Medium\n", HYBRID, "note", "PRECFOCK = Medium: an old setting of VASP: as Normal"),

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from eigenwerk.cli.check_document import document
 from eigenwerk.cli.main import main
 from eigenwerk.dft.running.account import description
 from eigenwerk.units import HARTREE_EV
@@ -47,6 +48,11 @@ def test_one_of_two_species_may_have_none(read):
     inputs = read("LDAUL = 2 -1 -1\nLDAUU = 6 0 0\n", poscar=TWICE)
     assert dict(inputs.parameters.hubbard) == {"Ni": (2, pytest.approx(6.0 / HARTREE_EV))}
     assert inputs.structure.kinds == ("Ni", "O", "O", "Ni 2")
+
+
+def test_a_shell_that_does_not_exist_is_an_error_of_check_as_well(read):
+    found = document(read("LDAUL = 5 -1\nLDAUU = 6 0\n"))
+    assert not found["ok"] and any("l = 5 for Ni is no shell" in problem["text"] for problem in found["problems"])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Tags of atoms that move: what they ask for, in which units, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,40 @@ def test_nothing_moves_without_steps_and_says_which_tags_are_idle(read):
     assert inputs.motion is None and not inputs.errors
     assert "ions do not move in this run: EDIFFG, TEBEG" in words(inputs, "note")
     assert inputs.setting("NSW") is None or inputs.setting("NSW") == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "severity", "message"),
+    [
+        ("IBRION = 5", "warning", "line 2: IBRION = 5: nothing moves with NSW = 0: vibrations are not computed"),
+        ("IBRION = 44\nNSW = 0", "warning", "the saddle point is not computed. Set NSW = 100"),
+        ("IBRION = 2", "note", "IBRION = 2: nothing moves, because NSW is not given"),
+        ("IBRION = 2\nNSW = 5\nTEBEG = 300\nMDALGO = 0", "note", "molecular dynamics (IBRION = 0) only: TEBEG"),
+        ("IBRION = 2\nNSW = 5\nPSTRESS = 10", "note", "a cell that moves (ISIF = 3) only: PSTRESS"),
+        ("IBRION = 0\nNSW = 5\nPOTIM = 1\nEDIFFG = -0.01", "note", "relaxations only: EDIFFG"),
+        ("IBRION = 0\nNSW = 5\nPOTIM = 1\nLANGEVIN_GAMMA = 1 1", "note", "MDALGO = 3 only: LANGEVIN_GAMMA"),
+        ("IBRION = 0\nNSW = 5\nPOTIM = 1\nMDALGO = 3\nSMASS = 0", "note", "MDALGO = 0 and 2 only: SMASS"),
+    ],
+)
+def test_a_tag_that_means_nothing_in_a_run_is_told(read, lines, severity, message):
+    assert message in words(read(lines + "\n"), severity)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["IBRION = 2\nNSW = 0", "IBRION = 3\nNSW = 5\nSMASS = 0.5",
+     "IBRION = 0\nNSW = 5\nPOTIM = 1\nSMASS = -1\nNBLOCK = 9\nTEBEG = 9",
+     "IBRION = 2\nNSW = 5\nISIF = 3\nPSTRESS = 10", "IBRION = -1", "IBRION = 44\nNSW = 5\nRANDOM_SEED = 3"],
+)  # fmt: skip
+def test_tags_that_act_get_no_word(read, lines):
+    assert not re.search("nothing moves|not used", words(read(lines + "\n"), "note"))
+
+
+@pytest.mark.parametrize(("iopt", "method"), [(1, "quasi-newton"), (7, "damped")])
+def test_optimisers_of_the_vtst_patches_relax_where_ibrion_leaves_it_to_them(read, iopt, method):
+    inputs = read(f"NSW = 5\nIBRION = 3\nPOTIM = 0\nIOPT = {iopt}\n")
+    assert (inputs.motion.settings.method, inputs.motion.settings.potim) == (method, 0.5)
+    assert f"a {method} relaxation serves" in words(inputs, "note")
 
 
 def test_one_ionic_step_of_a_density_that_is_kept_moves_nothing(read, tmp_path):
@@ -129,6 +165,8 @@ def test_velocities_in_direct_coordinates_are_per_step(read):
         ("NSW = 5\nIBRION = 0\nPOTIM = 1\nMDALGO = 9", "MDALGO = 9 is not available"),
         ("NSW = 5\nIBRION = 2\nPOMASS = 1", "1 masses for the 2 species"),
         ("NSW = 1\nIBRION = 5\nNFREE = 3", "NFREE = 3"),
+        ("NSW = 5\nIBRION = 3\nPOTIM = 0", "line 4: POTIM = 0: no atom would move"),
+        ("NSW = 5\nIBRION = 1\nPOTIM = 0", "line 4: POTIM = 0: no atom would move"),
         ("NSW = 1\nIBRION = 8", "linear response is not available"),
         ("NSW = 1\nIBRION = 40", "reaction coordinates (IRC) are not followed"),
         ("NSW = 5\nIBRION = 2\nICHARG = 12", "line 2: NSW = 5: ICHARG = 12 keeps the density"),

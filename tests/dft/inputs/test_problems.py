@@ -173,6 +173,14 @@ def test_an_error_names_place_value_and_remedy(read, files, message):
 
 WARNINGS = {
     "vector moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 6*1"}, r"6 moments for 2 atoms: .* not used.*noncollinear"),
+    "a moment without spin": ({"INCAR": "NUPDOWN = 2"}, r"acts only with ISPIN = 2. Set ISPIN = 2, or remove"),
+    "half a level": (
+        {
+            "INCAR": "ISMEAR = 0\nSIGMA = 0.01\nISPIN = 2\nNUPDOWN = 1", "KPOINTS": "m\n0\nGamma\n1 1 1\n",
+            "POSCAR": "O2\n9\n1 0 0\n0 1 0\n0 0 1\nO\n2\nDirect\n0 0 0\n0 0 .135\n",
+        },
+        r"NUPDOWN = 1: 12 electrons of a molecule have it with 6.5 up and 5.5 down, .* Set NUPDOWN = 0 or 2",
+    ),
     "no moments": ({"INCAR": "ISPIN = 2\nMAGMOM = 2*0"}, r"MAGMOM = 2\*0: all starting moments are zero"),
     "low cutoff": (
         {"INCAR": "ENCUT = 40"},
@@ -282,6 +290,9 @@ NOTES = {
     "all bands filled": ({"INCAR": "NBANDS = 4"}, "NBANDS = 4: there is no empty band"),
     "cutoff": ({"INCAR": "ENCUT = 150"}, "converged to about 5 meV per atom; recommended: Si.PBE 220 eV"),
     "smearing": ({"INCAR": ""}, r"ISMEAR = 1 \(default\) is made for metals"),
+    "parts of the density without LPARD": (
+        {"INCAR": "IBAND = 4\nLSEPB = T"}, "not used, because they act with LPARD = .TRUE. only: IBAND, LSEPB"
+    ),
     "moments without spin": ({"INCAR": "MAGMOM = 2*1"}, "it acts only with ISPIN = 2"),
     "occupations": ({"INCAR": "FERWE = 4*1"}, "it acts only with ISMEAR = -2"),
     "vacuum": (

@@ -45,6 +45,13 @@ def test_one_electron_of_a_p_shell_has_one_orbital(molecule):
 
 
 @pytest.mark.slow
+def test_vibrations_tell_of_a_partly_filled_level(molecule):
+    found = molecule("ENCUT = 120\nPREC = Normal\nIBRION = 6\nNSW = 1\nEDIFF = 1E-6\n", *BORON)
+    (note,) = (note for note in found.notes if "partly filled" in note)
+    assert note.endswith("which vibrations do not look for; a run with NSW = 0 does, and says by how much it is lower")
+
+
+@pytest.mark.slow
 def test_without_symmetry_the_orbitals_are_chosen_before_the_first_step(molecule):
     found = molecule("ENCUT = 150\nPREC = Normal\n", *BORON)
     free = molecule("ENCUT = 150\nPREC = Normal\nISYM = 0\n", *BORON)

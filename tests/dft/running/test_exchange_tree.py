@@ -1,10 +1,13 @@
 """Hybrids that are stopped within the outer loop of exact exchange go on as if they had not been."""
 
 import shutil
+from functools import cache
 
 import numpy as np
 import pytest
 
+from cost import shared
+from covering import covering
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.running import exchange_tree
 from eigenwerk.dft.running.run import run_inputs
@@ -21,7 +24,7 @@ FOLDERS = {
         "SiC\n4.36\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi C\n1 1\nDirect\n0 0 0\n.24 .26 .27\n", "1 1 2",
         "HFSCREEN = 0.2\nISPIN = 2\nMAGMOM = 1 1\n",
     ),
-    "Gamma": ("LiH\n4.0\n0 .5 .5\n.5 0 .5\n.5 .5 0\nLi H\n1 1\nDirect\n0 0 0\n.49 .5 .52\n", "1 1 1", "ENCUT = 150\n"),
+    "Gamma": ("LiH\n4.0\n0 .5 .5\n.5 0 .5\n.5 .5 0\nLi H\n1 1\nDirect\n0 0 0\n.49 .5 .52\n", "1 1 1", "ENCUT = 90\n"),
     "nickel oxide": (
         "NiO\n4.18\n0 .5 .5\n.5 0 .5\n.5 .5 0\nO Ni\n1 1\nDirect\n0 0 0\n.5 .5 .5\n", "2 2 2",
         "ENCUT = 300\nHFSCREEN = 0.2\nISPIN = 2\nNBANDS = 14\n",
@@ -69,21 +72,46 @@ def exchange_words(steps):
     return [event for step in steps for event in step.events if "exact exchange" in event]
 
 
-@pytest.mark.parametrize("name", ["real by inversion", "complex, two spins", "Gamma"])
-def test_a_run_killed_after_any_step_ends_with_the_same_bits(tmp_path, name):
-    """Within PBE, with the first operator, and with one made of several; nothing is done twice, PBE least of all."""
-    folder = make_folder(tmp_path / "in", name)
-    whole, copies = run_saving(folder, tmp_path / "out", tmp_path / "killed")
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """(name) -> folder, the whole run, copies of what it had saved after each step."""
+
+    @cache
+    def of(name):
+        place = tmp_path_factory.mktemp("whole")
+        folder = make_folder(place / "in", name)
+        with shared():
+            return folder, *run_saving(folder, place / "out", place / "killed")
+
+    return of
+
+
+def copy_of(folder, path):
+    """Of a saved state, that a run may go on from and write to."""
+    return shutil.copytree(folder, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "moment"),
+    covering(
+        ("Gamma", "real by inversion", "complex, two spins"), ("within PBE", "first operator", "operator of several"),
+        fast=lambda name, moment: name == "Gamma" and moment != "within PBE",
+    ),
+)  # fmt: skip
+def test_a_run_killed_after_any_step_ends_with_the_same_bits(killed, tmp_path, name, moment):
+    """Nothing is done twice, PBE least of all."""
+    folder, whole, copies = killed(name)
     first, *_, last = renewals(whole)
     assert whole.converged and len(renewals(whole)) > 2
-    for step in (first - 1, first, last - 1):
-        again, _ = run_saving(folder, copies[step], resume=True)
-        assert len(again.steps) == len(whole.steps) - step
-        assert again.free_energy == whole.free_energy
-        np.testing.assert_array_equal(again.forces_av, whole.forces_av)
-        assert exchange_words(again.steps) == exchange_words(whole.steps[step:])
+    step = {"within PBE": first - 1, "first operator": first, "operator of several": last - 1}[moment]
+    again, _ = run_saving(folder, copy_of(copies[step], tmp_path / "run"), resume=True)
+    assert len(again.steps) == len(whole.steps) - step
+    assert again.free_energy == whole.free_energy
+    np.testing.assert_array_equal(again.forces_av, whole.forces_av)
+    assert exchange_words(again.steps) == exchange_words(whole.steps[step:])
 
 
+@pytest.mark.slow
 def test_a_run_killed_after_pairs_have_become_double_goes_on_with_them(tmp_path):
     folder = make_folder(tmp_path / "in", "complex, two spins", "EDIFF = 1E-10\n")
     whole, copies = run_saving(folder, tmp_path / "out", tmp_path / "killed")
@@ -95,7 +123,8 @@ def test_a_run_killed_after_pairs_have_become_double_goes_on_with_them(tmp_path)
     assert again.free_energy == whole.free_energy
 
 
-@pytest.mark.parametrize("moments", [pytest.param("0 2", marks=pytest.mark.slow), "2 0"])
+@pytest.mark.slow
+@pytest.mark.parametrize("moments", ["0 2", "2 0"])
 def test_moments_that_pbe_does_not_keep_are_there_with_exact_exchange(tmp_path, moments):
     """Whichever atom was asked; a run that was killed while fields held them goes on with these."""
     folder = make_folder(tmp_path / "in", "nickel oxide", f"PREC = Normal\nMAGMOM = {moments}\n")
@@ -109,6 +138,7 @@ def test_moments_that_pbe_does_not_keep_are_there_with_exact_exchange(tmp_path, 
     assert again.free_energy == free.free_energy and len(again.steps) == len(free.steps) - held[0] - 1
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_within_an_ionic_step(tmp_path):
     folder = make_folder(tmp_path / "in", "Gamma", "IBRION = 0\nNSW = 2\nPOTIM = 0.5\nTEBEG = 300\n")
     whole, copies = run_saving(folder, tmp_path / "out", tmp_path / "killed")
@@ -119,6 +149,7 @@ def test_a_run_goes_on_within_an_ionic_step(tmp_path):
     np.testing.assert_array_equal(again.forces_av, whole.forces_av)
 
 
+@pytest.mark.slow
 def test_beyond_the_limit_the_operator_in_use_is_saved_alone(tmp_path, monkeypatch):
     """The next one is not made of those before then; the energy is the same within EDIFF, and PBE is not asked."""
     folder = make_folder(tmp_path / "in", "Gamma")
@@ -132,10 +163,9 @@ def test_beyond_the_limit_the_operator_in_use_is_saved_alone(tmp_path, monkeypat
     assert again.free_energy == pytest.approx(whole.free_energy, abs=1e-6)
 
 
-def test_what_has_converged_holds_no_operators(tmp_path):
-    folder = make_folder(tmp_path / "in", "Gamma")
-    run_saving(folder, tmp_path / "out")
-    assert read_state(tmp_path / "out" / "eigenwerk.h5", only=["exchange"])["exchange"] is None
+def test_what_has_converged_holds_no_operators(killed):
+    folder, _, _ = killed("Gamma")
+    assert read_state(folder.parent / "out" / "eigenwerk.h5", only=["exchange"])["exchange"] is None
 
 
 def spoiled(exchange, way):
@@ -151,10 +181,9 @@ def spoiled(exchange, way):
 
 
 @pytest.mark.parametrize("way", ["missing", "infinite", "another size", "none applied"])
-def test_spoiled_operators_are_an_input_error(tmp_path, way):
-    folder = make_folder(tmp_path / "in", "Gamma")
-    _, copies = run_saving(folder, tmp_path / "out", tmp_path / "killed")
-    copy = copies[max(copies) - 1]
+def test_spoiled_operators_are_an_input_error(killed, tmp_path, way):
+    folder, _, copies = killed("Gamma")
+    copy = copy_of(copies[max(copies) - 1], tmp_path / "run")
     tree = read_state(copy / "eigenwerk.h5")
     tree["exchange"] = spoiled(tree["exchange"], way)
     write_state(copy / "eigenwerk.h5", tree, "0")

@@ -1,7 +1,12 @@
 """What earlier runs have left in the folder of a run."""
 
-from eigenwerk.dft.running.output_folder import earlier_words
+import os
+
+import pytest
+
+from eigenwerk.dft.running.output_folder import OutputFolder, earlier_words
 from eigenwerk.dft.running.run import run_folder
+from eigenwerk.errors import InputError
 from seen_runs import FILES, make_seen
 
 
@@ -26,3 +31,19 @@ def test_what_a_run_began_from_is_no_stray_file(tmp_path):
     assert earlier_words(tmp_path / "gone", [], goes_on=False) == ""
     (tmp_path / "WAVECAR").write_text("")  # a place holder
     assert "WAVECAR" not in earlier_words(tmp_path, ["vasprun.xml"], goes_on=False)
+
+
+@pytest.mark.parametrize("name", ["OUTCAR", "eigenwerk.h5"])
+def test_what_cannot_be_written_in_the_end_is_refused_at_the_start(tmp_path, name):
+    (tmp_path / name).mkdir()
+    with pytest.raises(InputError, match=f"cannot write .*{name}: a folder of this name exists. Move it away"):
+        OutputFolder(tmp_path).take()
+    (tmp_path / name).rmdir()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match=r"a device or a pipe of this name exists\. Choose another folder"):
+        OutputFolder(tmp_path).take()
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("nowhere")  # is replaced
+    folder = OutputFolder(tmp_path)
+    folder.take()
+    folder.release()

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -255,6 +256,22 @@ def test_a_word_recognised_by_its_first_letter_only_is_reported():
     incar = parse_incar("ALGO = Nrmal")
     assert incar.values["ALGO"] == "Normal"
     assert "read as Normal by its first letter" in messages(incar, "warning")
+
+
+@pytest.mark.parametrize("word", ["ACFDTRK", "ACFDTRX", "CCSD(T)", "MP2KPAR", "OEP", "2E4WA", "scGW0X"])
+def test_a_method_that_there_is_not_is_no_solver_with_the_same_first_letter(word):
+    incar = parse_incar(f"ALGO = {word}")
+    assert "many-body methods are not available" in messages(replace(incar, problems=judge(incar)), "error")
+
+
+@pytest.mark.parametrize(("word", "value"), [("Very_fast", "VeryFast"), ("conj", "Conjugate")])
+def test_other_spellings_of_solvers_go_by_their_first_letter(word, value):
+    assert parse_incar(f"ALGO = {word}").values["ALGO"] == value
+
+
+def test_the_functional_of_potcar_is_the_default():
+    incar = parse_incar("GGA = --")
+    assert incar.values["GGA"] == "PE" and not incar.problems
 
 
 def test_a_second_number_after_a_single_value_is_reported():

@@ -145,3 +145,21 @@ def test_a_run_that_never_moved_has_no_ionic_step(written):
     path.write_text(text[:start] + text[end:])
     with pytest.raises(InputError, match="holds no ionic step"):
         read_vasprun(path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "new", "words"),
+    [
+        (r'(<varray name="weights" *>\s*)<v>[^<]*</v>', r"\1", "weights for"),
+        (r'(<varray name="kpointlist" *>\s*<v>)[^<]*', r"\1 nan 0 0 ", "a k-point is not finite"),
+        (r'(<varray name="stress" *>\s*)<v>[^<]*</v>', r"\1", "a stress of 6 numbers"),
+        (r'(?s)(<eigenvalues>.*?<set comment="spin 1">\s*)<set.*?</set>', r"\1", "k-points"),
+    ],
+)
+def test_parts_that_do_not_belong_together_are_refused(written, pattern, new, words):
+    path, _ = written(spins=1)
+    text, count = re.subn(pattern, new, path.read_text(), count=1)
+    assert count == 1
+    path.write_text(text)
+    with pytest.raises(InputError, match=words):
+        read_vasprun(path)

@@ -7,7 +7,9 @@ import pytest
 from eigenwerk.cli.main import main
 from eigenwerk.perf.run_trace import load_run
 from eigenwerk.perf.schemes.comparison import compared
+from eigenwerk.perf.schemes.plot import schemes_figure
 from eigenwerk.perf.schemes.products import product_use
+from figure_faults import faults_of
 
 
 @pytest.fixture
@@ -55,6 +57,14 @@ def test_as_json_and_as_a_picture(runs, tmp_path, capsys):
     assert third["steps"][1]["hidden_share"] == pytest.approx(0.9)
     assert main(["perf", "schemes", *map(str, runs), "--plot", str(tmp_path / "all.svg")]) == 0
     assert "nccl:4:2, 3 ranks" in (tmp_path / "all.svg").read_text() or (tmp_path / "all.svg").stat().st_size > 10000
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1e4])
+def test_words_of_the_picture_stand_apart(nucleus, scale):
+    names = ["plain", "mpi", "nccl:3", "nccl:4:2", "nccl:4:8"]
+    runs = [nucleus(f"run {name}", scale * (1 + 0.1 * i), scheme=name) for i, name in enumerate(names)]
+    for shown in (runs, runs[:1]):
+        assert faults_of(schemes_figure(compared([product_use(load_run(run)) for run in shown]))) == []
 
 
 def test_a_run_of_electrons_is_refused(written, entries, capsys):

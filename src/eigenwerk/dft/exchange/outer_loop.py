@@ -26,9 +26,11 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.energies import Energies
+from eigenwerk.dft.exchange.even_levels import closeness, evened, turned_points
 from eigenwerk.dft.exchange.exact_exchange import NAME as EXCHANGE
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.memory import ExchangeMemory
+from eigenwerk.dft.spectrum.occupations import Occupations
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.local_field import LocalField
 from eigenwerk.units import FORCE_EV_PER_ANGSTROM, HARTREE_EV
@@ -207,6 +209,14 @@ class OuterLoop:
             return self.energy_tolerance
         wanted = SHARE * abs(self.excess[-1]) if self.excess else FIRST_TOLERANCE
         return max(min(wanted, FIRST_TOLERANCE), LEAST_SHARE * self.energy_tolerance)
+
+    def evened(self, filled: Occupations, eig_skn: torch.Tensor) -> Occupations:
+        """Occupations with which exchange has the symmetry of the crystal."""
+        return evened(filled, eig_skn, self._turned, closeness(self.tolerance))
+
+    @cached_property
+    def _turned(self) -> list[int]:
+        return turned_points(self.exchange.atoms.basis.kpoints)
 
     def memory(self) -> ExchangeMemory:
         """Where it stands."""

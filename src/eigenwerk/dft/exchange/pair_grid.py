@@ -7,7 +7,7 @@ the grid is folded back into it, small as the ends of orbitals are.
 Charges stand at the points of the grid, and 1e-5 of them is seen otherwise on other points (pair_shape.py).  So that
 descriptions of one crystal have one set of points, the grid has the symmetry of the crystal whether that is used or
 not, and of lattice vectors that are longer than they must be it does not take notice where N x N x N points do: these
-are the same points in whatever vectors of a lattice.
+are the same points in whatever vectors of a lattice.  Cells repeated along their vectors repeat the points.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,11 @@ class PairGrid:
         """For the orbitals of a basis; precision: of `PAIR_FACTOR`."""
         wave, inversion = pair_wave(basis, precision), basis.inversion
         structure = replace(basis.structure, lattice_cv=basis.sphere_cv)
-        size_c = _size(structure, wave, (basis.kpoints.symmetry, find_symmetry(structure, SAME_PLACE, ALL)))
+        crystal = find_symmetry(structure, SAME_PLACE, ALL)
+        times_c = repetitions(crystal)
+        once = [_once(one, times_c) for one in (basis.kpoints.symmetry, crystal)]
+        first, second, third = times_c * _size(replace(structure, lattice_cv=once[1].lattice_cv), wave, once)
+        size_c = int(first), int(second), int(third)
         return PairGrid(wave, size_c, np.zeros(3) if inversion is None else inversion.grid_shift(size_c))
 
     @property
@@ -78,6 +82,24 @@ class PairGrid:
                 turn_kW = runtime.tensor(turns(wave_kWc, -rest_c), runtime.complex)
         filled = FilledGrid.by(flat_kW[true_kW], self.size_c)
         return SphereMap(filled, runtime.index(flat_kW), before.scale_kW, before.inversion, turn_kW)
+
+
+def repetitions(symmetry: Symmetry) -> np.ndarray:
+    """How often a cell repeats a primitive one along each of its vectors; (c,), ones if it is no such repetition."""
+    pure_o = (symmetry.rotation_occ == np.eye(3)).all((1, 2)) & ~symmetry.spin_flip_o
+    shift_xc = np.round(symmetry.translation_oc[pure_o], 6)
+    alone_cx = [np.delete(shift_xc, c, axis=1).any(1) == 0 for c in range(3)]
+    times_c = np.array([int(along_x.sum()) for along_x in alone_cx])
+    return times_c if np.prod(times_c) == len(shift_xc) else np.ones(3, dtype=int)
+
+
+def _once(symmetry: Symmetry, times_c: np.ndarray) -> Symmetry:
+    """The same operations with the vectors of the repeated cell."""
+    ratio_cc = times_c[:, None] / times_c
+    return replace(
+        symmetry, rotation_occ=np.rint(symmetry.rotation_occ * ratio_cc).astype(int),
+        translation_oc=symmetry.translation_oc * times_c % 1.0, lattice_cv=symmetry.lattice_cv / times_c[:, None],
+    )  # fmt: skip
 
 
 def _size(structure: Structure, wave: float, symmetries: Sequence[Symmetry]) -> tuple[int, int, int]:

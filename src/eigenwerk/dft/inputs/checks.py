@@ -1,5 +1,6 @@
 """What deserves a word before a calculation starts: atoms, vacuum, smearing, and how atoms are to move."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from math import sqrt
 
@@ -12,15 +13,32 @@ from eigenwerk.dft.crystal.stars import stars_of, under
 from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.tetrahedra import CORRECTED
 from eigenwerk.dft.dataset import DataSet
-from eigenwerk.dft.inputs.electrons import NEUTRAL
+from eigenwerk.dft.inputs.electrons import NEUTRAL, check_pairs
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.motion import DYNAMICS, MotionRequest, kind_of_motion
+from eigenwerk.dft.inputs.motion import (
+    DIMER,
+    DYNAMICS,
+    MOVING_CELL,
+    OF_BAND,
+    OF_CELL,
+    OF_DIMER,
+    OF_DYNAMICS,
+    OPTIMISERS,
+    PATH,
+    RELAXATION,
+    VIBRATIONS,
+    MotionRequest,
+    kind_of_motion,
+    outside,
+)
+from eigenwerk.dft.inputs.settings import number, tell_idle, whole
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.parameters import SHARP
 from eigenwerk.dft.scf.mixing_extent import APART
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
 from eigenwerk.io.vasp.problem import Problem
+from eigenwerk.io.vasp.tags.ions import BATHS, OF_THERMOSTATS
 from eigenwerk.lattice_reduction import heights
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.dynamics.vasp_tags import NO_BATH
@@ -47,13 +65,6 @@ SHORT_CELL, DENSE = 8.0, 0.3
 
 SMALL_SHIFT = 1e-4
 """Atoms that symmetry moves by less (Å) are not worth a word."""
-
-BATHS = {
-    1: ("ANDERSEN_PROB", "ANDERSEN_PROB = 0.05"), 2: ("SMASS", "SMASS = 0"),
-    3: ("LANGEVIN_GAMMA", "LANGEVIN_GAMMA = 10 for each species"),
-    4: ("NHC_NCHAINS", "NHC_NCHAINS = 3"), 5: ("CSVR_PERIOD", "CSVR_PERIOD = 100 (fs)"),
-}  # fmt: skip
-"""The tag without which a bath of MDALGO does nothing, and a value that is usual."""
 
 PROTON_PERIOD, LEAST_STEPS = 9.0, 6
 """A stretched bond of a hydrogen atom swings in so many fs (3700 cm⁻¹), and wants at least so many steps for it."""
@@ -118,8 +129,8 @@ def check_vacuum(
     if molecule and incar.get("ISMEAR") not in SHARP and _wide(incar):
         message = f"this is a molecule in a box, and SIGMA = {incar.get('SIGMA')} eV may fill its levels in parts"
         findings.warn(incar.file, message, "Set ISMEAR = 0 and SIGMA = 0.01.")
-    if molecule and incar.get("ISPIN") == 1 and electrons is not None and round(electrons) % 2:
-        findings.note(incar.file, f"a molecule with {electrons:g} electrons has an unpaired spin", "Set ISPIN = 2.")
+    if molecule and electrons is not None:
+        check_pairs(incar, electrons, findings)
 
 
 NARROW = 3.0
@@ -256,6 +267,14 @@ def check_motion(
     incar: Incar, structure: Structure | None, motion: MotionRequest | None, findings: Findings
 ) -> None:  # fmt: skip
     """Warnings about settings that do what they say, and hardly what is meant."""
+    kind = kind_of_motion(incar)
+    if kind is None:
+        _tell_missing_steps(incar, findings)
+        return
+    tell_idle(incar, _idle(incar, kind), findings)
+    if kind == RELAXATION and outside(incar) and whole(incar, "IOPT") in OPTIMISERS:
+        words = f"with POTIM = 0 in place of IBRION = 3; a {OPTIMISERS[whole(incar, 'IOPT')]} relaxation serves"
+        findings.add(incar.problem("IOPT", words, severity="note"))
     if motion is None:
         return
     if isinstance(motion.settings, DynamicsSettings):
@@ -270,10 +289,44 @@ def _check_bath(incar: Incar, findings: Findings) -> None:
     tag, usual = BATHS.get(mdalgo if isinstance(mdalgo, int) else 0, ("", ""))
     if tag and tag not in incar.values:
         message = f"without {tag} there is no bath: the energy is constant, as in VASP"
-        remedy = f"Set {usual}, or MDALGO = 0 if that is meant."
-        findings.add(incar.problem("MDALGO", message, remedy, severity="warning"))
+        findings.add(incar.problem("MDALGO", message, f"Set {usual}, or MDALGO = 0 if that is meant.", "warning"))
     elif mdalgo == 2 and incar.values["SMASS"] == NO_BATH:
         findings.add(incar.problem("SMASS", "there is no thermostat: the energy is constant", severity="note"))
+
+
+def _idle(incar: Incar, kind: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What tags act with, and those of them that therefore mean nothing in this kind of motion."""
+    if kind != PATH:
+        moved = kind == RELAXATION and outside(incar)
+        yield "IMAGES", tuple(name for name in OF_BAND if name != "IMAGES" and not (moved and name == "IOPT"))
+    if kind != DIMER:
+        yield "IBRION = 44", OF_DIMER
+    if kind == DYNAMICS:
+        mdalgo = incar.get("MDALGO")
+        yield "relaxations", ("EDIFFG", "NFREE")
+        for name, kinds in OF_THERMOSTATS.items():
+            if mdalgo not in kinds:
+                yield f"MDALGO = {' and '.join(map(str, kinds))}", (name,)
+        if (mdalgo, number(incar, "SMASS")) != (0, -1):
+            yield "MDALGO = 0 and SMASS = -1", ("NBLOCK",)
+    else:
+        own = {RELAXATION: ("SMASS",) if incar.values.get("IBRION") == 3 else (), DIMER: ("RANDOM_SEED",)}
+        yield "molecular dynamics (IBRION = 0)", tuple(name for name in OF_DYNAMICS if name not in own.get(kind, ()))
+    if incar.get("ISIF") not in MOVING_CELL or kind == VIBRATIONS:
+        yield "a cell that moves (ISIF = 3)", OF_CELL
+
+
+def _tell_missing_steps(incar: Incar, findings: Findings) -> None:
+    """IBRION asks for a motion and NSW for none."""
+    wanted, steps = incar.values.get("IBRION", -1), whole(incar, "NSW")
+    if steps > 0 or incar.broken("NSW"):
+        return
+    if wanted in (5, 6, 44):
+        what, usual = ("the saddle point is", 100) if wanted == 44 else ("vibrations are", 1)
+        words = f"nothing moves with NSW = {steps}: {what} not computed"
+        findings.add(incar.problem("IBRION", words, f"Set NSW = {usual}, or IBRION = -1.", severity="warning"))
+    elif "NSW" not in incar.values and wanted in (0, 1, 2, 3):
+        findings.add(incar.problem("IBRION", "nothing moves, because NSW is not given", severity="note"))
 
 
 def _check_step(incar: Incar, motion: MotionRequest, findings: Findings) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 
 from eigenwerk.dft.crystal.structure import Structure, is_cubic, vacuum, widest_gaps
 from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.motion import kind_of_motion
 from eigenwerk.dft.inputs.settings import Computed, number, whole
 from eigenwerk.dft.parameters import DipoleCorrection
 from eigenwerk.io.vasp.incar import Incar
@@ -37,6 +38,12 @@ def dipole_correction(
         return None, {}
     for axis in axes:
         _check_step(incar, structure, axis, centre_c[axis], findings)
+    if not incar.get("LDIPOL"):
+        moves = kind_of_motion(incar) is not None
+        message = "without LDIPOL the energy alone is corrected; density and forces are those in the false field"
+        message += ", so atoms do not come to rest where this energy is lowest" if moves else ""
+        severity = "warning" if moves else "note"
+        findings.add(incar.problem("IDIPOL", message, "Set LDIPOL = .TRUE. to correct all of them.", severity))
     unit = BOHR_ANGSTROM / HARTREE_EV
     given = DipoleCorrection(axes, centre_c, bool(incar.get("LDIPOL")), force * unit)
     origin = {} if "DIPOL" in incar.values else {"DIPOL": Computed(centre_c, "from the vacuum")}

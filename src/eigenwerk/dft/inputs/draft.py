@@ -54,7 +54,7 @@ from eigenwerk.dft.inputs.exchange import (
     hybrid_of,
     pair_precision_of,
 )
-from eigenwerk.dft.inputs.field_files import band_selection, keeps_orbitals, sums_over_path
+from eigenwerk.dft.inputs.field_files import OF_PARCHG, band_selection, keeps_orbitals, sums_over_path
 from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.dft.inputs.grids import FINE_TAGS, WAVE_TAGS, choose_precision, grid_sizes
 from eigenwerk.dft.inputs.hubbard import hubbard_shells, idle_tags
@@ -63,7 +63,7 @@ from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, PATH, RELAXATION, VIBRA
 from eigenwerk.dft.inputs.parameters import loop_settings, mixing, solver_tags, symmetry_tolerance
 from eigenwerk.dft.inputs.projections import sphere_projection
 from eigenwerk.dft.inputs.real_space import check_spheres, projector_accuracy
-from eigenwerk.dft.inputs.settings import Computed, number, whole
+from eigenwerk.dft.inputs.settings import Computed, number, tell_idle, whole
 from eigenwerk.dft.parameters import Parameters
 from eigenwerk.dft.paw.wave_limits import wave_limits
 from eigenwerk.dft.plan.job_size import JobSize, job_size, with_lists
@@ -304,6 +304,8 @@ class Draft:
         projection, self.computed["RWIGS"] = sphere_projection(self.incar, self.poscar, self.datasets, self.findings)
         with self.findings.collecting(self.incar.file):
             band_selection(self.incar, bands, len(self.kpoints.point_kc))
+        if not self.incar.get("LPARD"):
+            tell_idle(self.incar, (("LPARD = .TRUE.", OF_PARCHG),), self.findings)
         self.findings.add(*sums_over_path(self.incar, self.kpoints.samples_zone))
         self.parameters = Parameters(
             cutoff=self._cutoff_ev / HARTREE_EV,

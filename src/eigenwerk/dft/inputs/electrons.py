@@ -109,7 +109,9 @@ def fixed_moment(incar: Incar, electrons: float, findings: Findings) -> float | 
         return None
     if incar.get("ISPIN") != 2:
         if not incar.broken("ISPIN"):
-            findings.add(incar.problem("NUPDOWN", "accepted and ignored: it acts only with ISPIN = 2", severity="note"))
+            remedy, severity = ("Set ISPIN = 2, or remove the line.", "warning") if moment else ("", "note")
+            words = "accepted and ignored: it acts only with ISPIN = 2"
+            findings.add(incar.problem("NUPDOWN", words, remedy, severity))
         return None
     if moment > electrons:
         message = f"this is more than the {electrons:g} electrons"
@@ -120,6 +122,20 @@ def fixed_moment(incar: Incar, electrons: float, findings: Findings) -> float | 
         findings.add(incar.problem("NUPDOWN", message, "Remove NUPDOWN."))
         return None
     return moment
+
+
+def check_pairs(incar: Incar, electrons: float, findings: Findings) -> None:
+    """Unpaired electrons of a molecule: some where their number is odd, and as many as NUPDOWN can have."""
+    if incar.get("ISPIN") == 1 and round(electrons) % 2:
+        findings.note(incar.file, f"a molecule with {electrons:g} electrons has an unpaired spin", "Set ISPIN = 2.")
+    moment = incar.values.get("NUPDOWN") if incar.get("ISPIN") == 2 else None
+    if not isinstance(moment, float) or moment < 0 or not (electrons.is_integer() and moment.is_integer()):
+        return
+    if (electrons - moment) % 2:
+        up, down = (electrons + moment) / 2, (electrons - moment) / 2
+        message = f"{electrons:g} electrons of a molecule have it with {up:g} up and {down:g} down, and so half a level"
+        remedy = f"Set NUPDOWN = {abs(moment - 1):g} or {moment + 1:g}."
+        findings.add(incar.problem("NUPDOWN", message, remedy, severity="warning"))
 
 
 @dataclass(frozen=True, eq=False)

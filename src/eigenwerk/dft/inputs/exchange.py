@@ -160,7 +160,8 @@ def _without(
     computed = {tag: Computed(None) for tag in ONLY_HYBRID}
     if not incar.broken("LHFCALC"):
         for tag in ONLY_HYBRID:
-            if incar.values.get(tag, 1) not in (0.0, 1, "Screened") or incar.values.get(tag) is True:
+            usual = (0.0, "Screened") if tag in ("AEXX", "HFSCREEN") else (0, 1, "Screened")
+            if incar.values.get(tag, 0) not in usual or incar.values.get(tag) is True:
                 severity = "warning" if tag in ("AEXX", "HFSCREEN") else "note"
                 message = f"not used: it acts only with LHFCALC = .TRUE.; this is a calculation with {functional.title}"
                 findings.add(incar.problem(tag, message, severity=severity))

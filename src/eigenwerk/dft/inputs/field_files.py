@@ -34,6 +34,10 @@ def wanted_fields(incar: Incar) -> tuple[str, ...]:
     return tuple(name for name in asked if incar.get("ICHARG") not in FIXED or name not in FILES["LCHARG",])
 
 
+OF_PARCHG = ("NBMOD", "EINT", "IBAND", "KPUSE", "LSEPB", "LSEPK")
+"""Tags that choose what LPARD writes."""
+
+
 @dataclass(frozen=True)
 class BandSelection:
     """Orbitals of which PARCHG holds the density.

@@ -1,11 +1,12 @@
 """What is found wrong while inputs are read: errors of readers become problems, so that the reading goes on."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.problem import Problem
 
 _PLACE = re.compile(r"(?P<file>[\w.+/-]+)(?: line (?P<line>[0-9]+))?: (?P<message>.*)", re.DOTALL)
@@ -49,3 +50,22 @@ def _as_problem(message: str, file: str, line: int | None) -> Problem:
         return Problem("error", file, line, message)
     named = None if match["line"] is None else int(match["line"])
     return Problem("error", match["file"], named, match["message"])
+
+
+PLACES = {
+    "time step": "POTIM", "displacement": "POTIM", "friction": "LANGEVIN_GAMMA", "collision": "ANDERSEN_PROB",
+    "temperature": "TEBEG", "absolute zero": "TEBEG", "above 0 K": "TEBEG", "chain": "NHC_NCHAINS",
+    "scaled every": "NBLOCK", "cell of mass": "PMASS", "csvr": "CSVR_PERIOD", "velocities": "SMASS", "Suzuki": "NHC_NS",
+}  # fmt: skip
+"""Words of what is wrong with settings, and the tags that mean them."""
+
+
+def placed(incar: Incar, tags: Sequence[str], message: str) -> Problem:
+    """A problem of the tag that a message names or means, if it is given; else of NSW, which asks for all of it."""
+    named = [tag for tag in tags if f"{tag} =" in message or message.startswith(tag)]
+    named.sort(key=lambda tag: not message.startswith(f"{tag} ="))
+    meant = [tag for words, tag in PLACES.items() if words in message]
+    tag = next((tag for tag in (*named, *meant) if tag in incar.values), "NSW")
+    message = re.sub(rf"^{tag} = [^:]*: ", "", message)
+    what, _, remedy = message.rstrip(".").rpartition(". ")
+    return incar.problem(tag, what or message.rstrip("."), f"{remedy}." if what else "")

@@ -43,6 +43,7 @@ def hubbard_shells(
         findings.note(incar.file, "LDAU = .TRUE. corrects nothing: all LDAUL are -1, or all LDAUU equal LDAUJ")
     counts = [count for _, count in poscar.species_runs]
     kinds = (kind_of[run] for run in zip(runs, wanted, strict=True))
+    shells = {kind: shell for kind, shell in shells.items() if shell[0] < len(SHELLS)}  # of others an error tells
     return shells, tuple(kind for kind, count in zip(kinds, counts, strict=True) for _ in range(count))
 
 
@@ -105,7 +106,7 @@ def _electrons(data: DataSet, l: int) -> float:
 
 
 def _check_shell(incar: Incar, symbol: str, l: int, datasets: dict[str, DataSet], findings: Findings) -> None:
-    if l > 3:
+    if l >= len(SHELLS):
         findings.add(incar.problem("LDAUL", f"l = {l} for {symbol} is no shell", "Use 0 to 3, or -1 for none."))
     elif symbol in datasets and l not in {state.l for state in datasets[symbol].header.states}:
         held = ", ".join(SHELLS[l] for l in sorted({state.l for state in datasets[symbol].header.states}))

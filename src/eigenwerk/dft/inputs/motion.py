@@ -1,20 +1,18 @@
 """What moves in a run, by its tags: relaxation, dynamics, vibrations, searches for saddle points (no torch here)."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.findings import Findings, placed
 from eigenwerk.dft.inputs.restart import FIXED
-from eigenwerk.dft.inputs.settings import Computed, number, whole
+from eigenwerk.dft.inputs.settings import Computed, number, number_or, whole
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.incar import Incar
 from eigenwerk.io.vasp.isotopes import isotope_masses
 from eigenwerk.io.vasp.output.masses import MASSES
 from eigenwerk.io.vasp.poscar import Poscar
-from eigenwerk.io.vasp.problem import Problem
 from eigenwerk.io.vasp.tags.ions import BAND_TAGS, DIMER_TAGS, DYNAMICS_TAGS
 from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.dynamics.vasp_tags import settings_of_tags
@@ -40,7 +38,11 @@ OF_MOTION = ("NSW", "EDIFFG", "POTIM", "NFREE", "IWAVPR", "LATTICE_CONSTRAINTS",
              "POMASS", *OF_DYNAMICS, *OF_BAND, *OF_DIMER)  # fmt: skip
 """Tags that are in force where ions move."""
 
-OF_RELAXATION = ("NFREE", "LATTICE_CONSTRAINTS", "PSTRESS", "PULAY_CORRECTION")
+OF_CELL = ("LATTICE_CONSTRAINTS", "PSTRESS", "PULAY_CORRECTION")
+OPTIMISERS = {1: "quasi-newton", 2: "quasi-newton", 4: "quasi-newton", 3: "damped", 7: "damped"}
+"""Of relaxation, by IOPT of the VTST patches, which serve where IBRION = 3 has POTIM = 0."""
+
+OF_RELAXATION = ("NFREE", *OF_CELL)
 """Tags of moving cells, and of memories, that no search for a saddle point has."""
 
 SearchSettings = RelaxationSettings | DynamicsSettings | VibrationSettings | BandSettings | DimerSettings
@@ -113,6 +115,11 @@ def kind_of_motion(incar: Incar) -> str | None:
     return RELAXATION if ibrion in METHODS else DYNAMICS
 
 
+def outside(incar: Incar) -> bool:
+    """Whether IBRION leaves the motion to the optimisers of the VTST patches."""
+    return incar.values.get("IBRION") == 3 and number_or(incar, "POTIM", 0.5) <= 0
+
+
 def stays(incar: Incar) -> bool:
     """Whether one ionic step of a density that is kept is asked for: in VASP no atom moves before it ends."""
     kept, moves = incar.values.get("ICHARG") in FIXED, incar.values.get("IBRION", 0) in (0, *METHODS)
@@ -133,11 +140,6 @@ def motion_request(
             findings.note(incar.file, f"not used, because ions do not move in this run: {', '.join(given)}")
         return None, {name: Computed(None) for name in OF_MOTION} | {"IBRION": Computed(-1, "nothing moves")}
     computed = dict(_computed(incar, kind))
-    others = [(OF_BAND, PATH, "IMAGES"), (OF_DIMER, DIMER, "IBRION = 44")]
-    for idle, wanted, words in others:
-        given = [name for name in idle if kind != wanted and name in incar.values and name != "IMAGES"]
-        if given:
-            findings.note(incar.file, f"not used, because they act with {words} only: {', '.join(given)}")
     before = _errors(findings)
     free_ac = poscar.selective_ac
     if free_ac is not None and not np.any(free_ac) and _only_atoms_move(incar, kind):
@@ -165,7 +167,7 @@ def motion_request(
         else:
             settings = _relaxation(incar)
     except InputError as error:
-        findings.add(_placed(incar, str(error).removeprefix("Molecular dynamics: ")))
+        findings.add(placed(incar, (*OF_MOTION, "ISIF", "IBRION"), str(error).removeprefix("Molecular dynamics: ")))
     if fixed_density:
         findings.add(incar.problem(
             "NSW", f"ICHARG = {incar.get('ICHARG')} keeps the density, and atoms that move would take it along",
@@ -178,25 +180,6 @@ def motion_request(
         _velocities(poscar, settings), free_ac, _species(poscar), poscar.velocities_av if kind == DIMER else None,
         _lattice_velocities(poscar, settings, findings),
     ), computed  # fmt: skip
-
-
-PLACES = {
-    "time step": "POTIM", "displacement": "POTIM", "friction": "LANGEVIN_GAMMA", "collision": "ANDERSEN_PROB",
-    "temperature": "TEBEG", "absolute zero": "TEBEG", "above 0 K": "TEBEG", "chain": "NHC_NCHAINS",
-    "scaled every": "NBLOCK", "cell of mass": "PMASS", "csvr": "CSVR_PERIOD", "velocities": "SMASS",
-}  # fmt: skip
-"""Words of what is wrong with settings, and the tags that mean them."""
-
-
-def _placed(incar: Incar, message: str) -> Problem:
-    """A problem of the tag that a message names or means, if that is given; else of NSW, which asks for all of it."""
-    named = [tag for tag in (*OF_MOTION, "ISIF", "IBRION") if f"{tag} =" in message or message.startswith(tag)]
-    named.sort(key=lambda tag: not message.startswith(f"{tag} ="))
-    meant = [tag for words, tag in PLACES.items() if words in message]
-    tag = next((tag for tag in (*named, *meant) if tag in incar.values), "NSW")
-    message = re.sub(rf"^{tag} = [^:]*: ", "", message)
-    what, _, remedy = message.rstrip(".").rpartition(". ")
-    return incar.problem(tag, what or message.rstrip("."), f"{remedy}." if what else "")
 
 
 def _errors(findings: Findings) -> int:
@@ -294,13 +277,18 @@ def _relaxation(incar: Incar) -> RelaxationSettings:
     # .TRUE. means that a vector may change
     free_c = tuple(map(bool, free)) if isinstance(free, tuple) else (True, True, True)
     isif, nfree, smass = incar.values.get("ISIF"), incar.values.get("NFREE"), incar.values.get("SMASS")
+    method, potim = METHODS[whole(incar, "IBRION")], number_or(incar, "POTIM", 0.5)
+    if method != "quasi-newton" and potim <= 0:
+        if not (method == "damped" and whole(incar, "IOPT") in OPTIMISERS):
+            raise InputError(f"POTIM = {potim:g}: no atom would move. Set POTIM = 0.5, or IBRION = 2.")
+        method, potim = OPTIMISERS[whole(incar, "IOPT")], 0.5
     return RelaxationSettings(
-        method=METHODS[whole(incar, "IBRION")], most_points=whole(incar, "NSW"),
+        method=method, most_points=whole(incar, "NSW"),
         isif=isif if isinstance(isif, int) else 2,
         force_tolerance=-float(limit) if limit < 0 else None, energy_tolerance=float(limit) if limit > 0 else None,
         pressure=number(incar, "PSTRESS") / (10 * EV_PER_ANGSTROM3_GPA), lattice_free=free_c,  # type: ignore[arg-type]
         pulay=bool(incar.get("PULAY_CORRECTION")),
-        potim=float(incar.values.get("POTIM", 0.5)),  # type: ignore[arg-type]
+        potim=potim,
         nfree=nfree if isinstance(nfree, int) else None, smass=smass if isinstance(smass, float) else None,
     )  # fmt: skip
 

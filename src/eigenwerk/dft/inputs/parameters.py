@@ -29,9 +29,12 @@ def loop_settings(incar: Incar, frozen: int, findings: Findings) -> dict[str, An
         message = f"the density is kept for {frozen} steps, but NELM = {steps}: the run cannot become self-consistent"
         findings.add(incar.problem("NELMDL", message, f"Set NELM above {frozen}.", severity="warning"))
     elif whole(incar, "NELMIN") > steps:
+        tag = "NELMIN" if "NELMIN" in incar.values else "NELM"
         message = f"more steps than NELM = {steps} allows: the run ends before it may converge"
-        remedy = f"Set NELM = {whole(incar, 'NELMIN')} or more, or remove NELMIN."
-        findings.add(incar.problem("NELMIN", message, remedy, severity="warning"))
+        if tag == "NELM":
+            message = f"the run ends before it may converge, in {whole(incar, 'NELMIN')} steps (NELMIN) or more"
+        remedy = f"Set NELM = {whole(incar, 'NELMIN')} or more, or remove {tag}."
+        findings.add(incar.problem(tag, message, remedy, severity="warning"))
     return {
         "title": str(incar.get("SYSTEM")),
         "spins": whole(incar, "ISPIN"),

@@ -83,6 +83,13 @@ def without_waves(
     return Restart(kind, file), _in_force(incar, kind)
 
 
+def _no_file(folders: tuple[Path, ...]) -> str:
+    """Words about what has the name of a density and is no file."""
+    odd = [folder / name for folder in folders for name in (STATE_FILE, CHARGE_FILE) if (folder / name).exists()]
+    odd = [path for path in odd if not path.is_file()]
+    return f" ({odd[0]} is a {'folder' if odd[0].is_dir() else 'pipe or a device'})" if odd else ""
+
+
 def _note_empty(kind: str | None, folders: tuple[Path, ...], findings: Findings) -> None:
     """A note on files that would be read and are empty, as a run leaves them that was not to write them."""
     name = {"orbitals": WAVE_FILE, "density": CHARGE_FILE}.get(kind or "")
@@ -134,6 +141,7 @@ def _fixed(incar: Incar, folders: tuple[Path, ...], findings: Findings) -> tuple
     if file is None:
         where = " or ".join(map(str, folders))
         message = f"there is no density of an earlier run: no {STATE_FILE} and no {CHARGE_FILE} in {where}"
+        message += _no_file(folders)
         remedy = "Run the ground state first (ICHARG = 2, a mesh in KPOINTS), or copy its eigenwerk.h5 here."
         findings.add(incar.problem("ICHARG", message, remedy))
     return Restart("density", file, True), in_force

@@ -4,11 +4,12 @@ For a reader of a record a value is worth little without its origin: "ENCUT = 40
 from data set O.PBE" are different statements.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from eigenwerk.dft.inputs.findings import Findings
 from eigenwerk.io.vasp.incar import Incar
-from eigenwerk.io.vasp.tags.base import Derived, Tag, show
+from eigenwerk.io.vasp.tags.base import Derived, Tag, same_value, show
 from eigenwerk.io.vasp.tags.table import TAGS
 
 DEFAULT = "default"
@@ -82,3 +83,21 @@ def whole(incar: Incar, name: str) -> int:
     if not isinstance(value, int):
         raise TypeError(f"{name} has no whole number: {value!r}")
     return value
+
+
+def number_or(incar: Incar, name: str, fallback: float) -> float:
+    """The number that is given for a tag whose default is none, or something else."""
+    value = incar.values.get(name)
+    return float(value) if isinstance(value, int | float) else fallback
+
+
+def tell_idle(incar: Incar, idle: Iterable[tuple[str, Sequence[str]]], findings: Findings) -> None:
+    """A note about tags that are given, with a value that is not their default, and mean nothing here.
+
+    idle: what tags act with only, and their names.
+    """
+    for words, names in idle:
+        given = [name for name in names if not same_value(incar.get(name), TAGS[name].default)]
+        given = [name for name in given if name in incar.values]
+        if given:
+            findings.note(incar.file, f"not used, because they act with {words} only: {', '.join(given)}")

@@ -43,6 +43,27 @@ TURNS_FREELY = 2
 """So few operations keep no orientation: an axis, a mirror or an inversion leave at least one turn of all orbitals."""
 
 
+def is_molecule(calculation: Calculation) -> bool:
+    """Whether the atoms are a molecule, with orbitals of one k-point."""
+    return len(calculation.kpoints.point_kc) == 1 and smallest_sloshing_g(calculation.structure) > 0
+
+
+def unsearched_words(calculation: Calculation, state: State, what: str) -> str:
+    """What is told of a molecule with a partly filled level where no lower state is looked for; empty for others.
+
+    what: the runs that do not look.
+    """
+    if not state.converged or not is_molecule(calculation):
+        return ""
+    levels = partly_filled(state.eig_skn[:, 0], state.occupations.occ_skn[:, 0])
+    if not levels:
+        return ""
+    return (
+        f"a level is partly filled ({levels[0].words}): there may be a lower state, which {what} do not look for; a "
+        "run with NSW = 0 does, and says by how much it is lower"
+    )
+
+
 @dataclass
 class LowerStates:
     """The search of one calculation.
@@ -80,9 +101,7 @@ class LowerStates:
 
     @property
     def _searches(self) -> bool:
-        """Whether the atoms are a molecule, with orbitals of one k-point."""
-        calculation = self.calculation
-        return len(calculation.kpoints.point_kc) == 1 and smallest_sloshing_g(calculation.structure) > 0
+        return is_molecule(self.calculation)
 
     def _guide(self) -> "LowerStates | None":
         """The search for an atom whose box holds no orientation (ISYM = 0, -1): with operations that do."""

@@ -10,6 +10,7 @@ from eigenwerk.dft.inputs.inputs import Inputs
 from eigenwerk.dft.inputs.motion import PATH
 from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.dft.moving.surface import DensityFunctionalSurface
+from eigenwerk.dft.open_shells.lower_states import unsearched_words
 from eigenwerk.dft.running.active_run import ActiveRun, OnNote, OnStep, Protect
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.motion_tree import Snapshot, read_resumption
@@ -89,6 +90,9 @@ class Image:
         begin = self._begin(asked, calculation)
         ground = calculation.run(self._scf_step, begin, self.surface.force_error(asked), repeatable=True)
         calculation.parameters = given  # steps with a density that is kept are for the first arrangement
+        if self.ground is None:
+            words = unsearched_words(calculation, ground.state, "paths")
+            active.note(*([f"image {self.number:02d}: {words}"] if words else []))
         self.ground, self.resumed = ground, None
         self.seconds.append(time.perf_counter() - began)
         return self.surface.add(asked, calculation, ground)

@@ -14,7 +14,7 @@ from eigenwerk.dft.inputs.motion import MotionRequest
 from eigenwerk.dft.moving.movers import make_mover
 from eigenwerk.dft.moving.surface import STRESS_EV_PER_ANGSTROM3, DensityFunctionalSurface, Operations
 from eigenwerk.dft.moving.two_cutoffs import SHARE, pulay_of_energies
-from eigenwerk.dft.open_shells.lower_states import LowerStates
+from eigenwerk.dft.open_shells.lower_states import LowerStates, unsearched_words
 from eigenwerk.dft.running.active_run import ActiveRun
 from eigenwerk.dft.running.checkpoint import load_start
 from eigenwerk.dft.running.motion_tree import REMEDY, Resumption, Snapshot, require_same_run, trail_of
@@ -70,12 +70,15 @@ class IonicLoop:
             calculation = self.surface.calculation_at(asked)
             active.calculation = active.saver.calculation = calculation
             begin, how = self._begin(asked, calculation, start), {"force_error": self.surface.force_error(asked)}
-            if ground is None and not isinstance(self.mover, Vibrations):
+            first = ground is None
+            if first and not isinstance(self.mover, Vibrations):
                 search = LowerStates.of(calculation, active.inputs, self._scf_step, active.note)
                 ground = search.run(begin, repeatable=True, **how)
                 calculation = self._on(search.calculation)
             else:
                 ground = calculation.run(self._scf_step, begin, repeatable=True, **how)
+                if first:
+                    active.note(*filter(None, [unsearched_words(calculation, ground.state, "vibrations")]))
             calculation.parameters = given  # steps with a density that is kept are for the first ionic step
             found = self.surface.add(asked, calculation, ground)
             point = _agreed(replace(found, pulay=self._pulay(calculation, ground)), calculation.runtime)

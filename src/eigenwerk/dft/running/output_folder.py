@@ -5,8 +5,9 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
+from eigenwerk.dft.inputs.restart import STATE_FILE
 from eigenwerk.errors import InputError
-from eigenwerk.io.atomic_write import ensure_writable, make_empty
+from eigenwerk.io.atomic_write import ensure_writable, make_empty, refuse_occupied
 from eigenwerk.io.folder_lock import FolderLock, lock_folder
 from eigenwerk.io.run_stamp import new_run
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
@@ -16,6 +17,10 @@ BANDS_FILE = "bands.json"
 
 STARTS = ("CHGCAR", "CHG", "WAVECAR")
 """What a run may begin from; it may be told not to write its own."""
+
+
+ALWAYS = (STATE_FILE, "vasprun.xml", "OUTCAR", "OSZICAR", "CONTCAR")
+"""Files of every run: without one of them there is no use in beginning."""
 
 
 class OutputFolder:
@@ -40,6 +45,7 @@ class OutputFolder:
         if not self.writes:
             return ""
         ensure_writable(self.path, within=self._within)
+        refuse_occupied(self.path, ALWAYS)
         self._locks.append(lock_folder(self.path, self.run))
         return self._locks[-1].note
 

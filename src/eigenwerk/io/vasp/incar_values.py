@@ -7,6 +7,7 @@ mistake in it (a second number, another statement) is reported.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.table import PARTS, libxc_functional
@@ -132,9 +133,22 @@ def _read_word(tag: Tag, text: str) -> ReadValue:
             return ReadValue(choice.value, rest)
     if token[0].upper() in tag.first_letters:
         word = next(str(c.value) for c in tag.choices if str(c.value)[0].upper() == token[0].upper())
+        if other := _refused_word(tag, token, word):
+            return ReadValue(other, rest, (f"read as {other}",))
         doubt = () if word.casefold().startswith(token.casefold()) else (f"read as {word} by its first letter",)
         return ReadValue(word, rest, doubt)
     raise BadValue(f"{token} is none of {choices_text(tag)}")
+
+
+def _refused_word(tag: Tag, token: str, guess: str) -> str:
+    """A refused word that a word looks more like than that of its first letter: ACFDTRX is not All; '' if none does."""
+    def alike(word: object) -> float:
+        return SequenceMatcher(None, token.casefold(), str(word).casefold()).ratio()
+
+    refused = [str(choice.value) for choice in tag.choices if (choice.status or tag.status) == "refused"]
+    best = max(refused, key=alike, default="")
+    short = guess.casefold().startswith(token.casefold())
+    return best if best and not short and alike(best) > max(alike(guess), 0.5) else ""
 
 
 def _read_functional(tag: Tag, text: str) -> ReadValue:

@@ -145,17 +145,32 @@ def _content(path: Path, root: ET.Element) -> VasprunFile:
     weights = root.find("kpoints/varray[@name='weights']")
     account = found[-1].find(f"separator[@name='{PROGRAM}']")
     fermi_level = None if fermi is None else float(_text(fermi))
-    levels = () if dos is None else (dos.energy_x, dos.total_sx, dos.partial_sxaL)
-    for value in (eig_skn, occ_skn, fermi_level, *levels):
-        if value is not None and not np.isfinite(value).all():
-            raise ValueError("a level or density of states is not finite")
+    point_kc, weight_k = _rows(points, 3), _rows(weights, 1)[:, 0]
+    _require_whole(point_kc, weight_k, eig_skn, fermi_level, dos)
     return VasprunFile(
         path, _tags(root.find("generator")), _tags(root.find("incar")), _tags(root.find("parameters")),
         _generation(root.find("kpoints/generation")),
-        _rows(points, 3), _rows(weights, 1)[:, 0], symbols, titles, steps,
+        point_kc, weight_k, symbols, titles, steps,
         fermi_level, eig_skn, occ_skn, dos, columns,
         None if account is None else _account(account),
     )  # fmt: skip
+
+
+def _require_whole(
+    point_kc: np.ndarray, weight_k: np.ndarray, eig_skn: np.ndarray | None, fermi_level: float | None,
+    dos: DensityOfStates | None,
+) -> None:
+    """Raise ValueError unless k-points, weights and levels belong together and all numbers are finite."""
+    if len(weight_k) != len(point_kc):
+        raise ValueError(f"{len(weight_k)} weights for {len(point_kc)} k-points")
+    if not np.isfinite(point_kc).all() or not np.isfinite(weight_k).all():
+        raise ValueError("a k-point is not finite")
+    if eig_skn is not None and (eig_skn.shape[1] != len(point_kc) or not 1 <= len(eig_skn) <= 2):
+        raise ValueError(f"levels of {len(eig_skn)} spins at {eig_skn.shape[1]} of {len(point_kc)} k-points")
+    levels = () if dos is None else (dos.energy_x, dos.total_sx, dos.partial_sxaL)
+    for value in (eig_skn, fermi_level, *levels):
+        if value is not None and not np.isfinite(value).all():
+            raise ValueError("a level or density of states is not finite")
 
 
 def _text(element: ET.Element | None) -> str:
@@ -239,6 +254,8 @@ def _step(element: ET.Element, atoms: int) -> ReadStep:
     for name, value in shapes.items():
         if value is not None and (len(value) != atoms or not np.isfinite(value).all()):
             raise ValueError(f"{len(value)} {name} for {atoms} atoms, or some that are not finite")
+    if step.stress_vv is not None and step.stress_vv.shape != (3, 3):
+        raise ValueError(f"a stress of {step.stress_vv.size} numbers")
     return step
 
 

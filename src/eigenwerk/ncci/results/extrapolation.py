@@ -1,6 +1,6 @@
 """Energies at Nmax -> infinity from those of a series, E(Nmax) = E_inf + a exp(-b Nmax)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +61,28 @@ def extrapolated(sizes: Sequence[int], energies: Sequence[float]) -> Limit | str
         return f"without the largest Nmax it moves by {spread:.3g} MeV, more than twice the last step of {step:.3g} MeV"
     slower = energies[-1] - step * grown / (1 - grown)
     return Limit(last, max(spread, DOUBT * (energies[-1] - last), last - slower))
+
+
+def around_minimum(curves: Mapping[float, tuple[Sequence[int], Sequence[float]]]) -> Limit | str:
+    """One limit from curves over Nmax at several hbar-omega (to each its Nmax and energies), or why there is none.
+
+    The exponential at the hbar-omega of the lowest energy.  The limit is the same for every hbar-omega, so the error
+    bar reaches those of the exponentials at the next lower and higher one, and that without the largest Nmax.
+    """
+    last = max(sizes[-1] for sizes, _ in curves.values())
+    lowest = {hw: energies[-1] for hw, (sizes, energies) in curves.items() if sizes[-1] == last}
+    quanta = sorted(lowest)
+    place = quanta.index(min(quanta, key=lowest.__getitem__))
+    if not 0 < place < len(quanta) - 1:
+        return f"the lowest energy is at the end of the hbar-omega that there are, {quanta[place]:g} MeV"
+    found = []
+    for hw in (quanta[place], quanta[place - 1], quanta[place + 1]):
+        limit = extrapolated(*curves[hw])
+        if isinstance(limit, str):
+            return f"at hbar-omega {hw:g} MeV {limit}"
+        found.append(limit.energy)
+    found.append(_of_three(curves[quanta[place]][1][-4:-1]))
+    return Limit(found[0], max(abs(energy - found[0]) for energy in found[1:]))
 
 
 def _of_three(energies: Sequence[float]) -> float:

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize, nnls
 from scipy.special import jv, roots_genlaguerre
 
-from eigenwerk.ncci.results.extrapolation import Limit
+from eigenwerk.ncci.results.extrapolation import MOST_MOVED, Limit
 from eigenwerk.units import HBAR_C_MEV_FM, NUCLEON_MASS_MEV
 
 FEWEST_POINTS, FEWEST_SIZES, FEWEST_QUANTA = 8, 3, 2
@@ -91,8 +91,9 @@ def together(points: Sequence[Point], nucleons: int, quanta: int) -> Infrared | 
 
     The error bar is the farthest that the limit moves when the largest Nmax, the smallest Nmax, the lowest or the
     highest hbar-omega is left out, or other weights are taken, and at least the way from the lowest energy to it.
-    There is none of radii, which converge more slowly, where that of the energy is larger than what the largest Nmax
-    has brought.
+    A limit that moves by more than twice what the largest Nmax has brought says nothing, as in `extrapolated`.  There
+    is none of radii, which converge more slowly, where that of the energy is larger than what the largest Nmax has
+    brought.
     """
     sizes, quanta_hw = sorted({p.size for p in points}), sorted({p.hw for p in points})
     if len(points) < FEWEST_POINTS or len(sizes) < FEWEST_SIZES or len(quanta_hw) < FEWEST_QUANTA:
@@ -113,10 +114,10 @@ def together(points: Sequence[Point], nucleons: int, quanta: int) -> Infrared | 
             found = _radius(part, other, nucleons, quanta)
             radii += [] if found is None or radius is None else [abs(found - radius)]
     energy = Limit(whole.energy, max([best - whole.energy, *moved]))
-    if energy.spread > abs(best - max(p.energy for p in points)):
-        return f"parts of the energies move it by {energy.spread:.3g} MeV, more than they differ"
-    limit = None
     step = min(p.energy for p in points if p.size < sizes[-1]) - best
+    if max(moved) > MOST_MOVED * step:
+        return f"parts of the energies move it by {max(moved):.3g} MeV, more than twice the last step of {step:.3g} MeV"
+    limit = None
     if radius is not None and len(radii) >= 3 and energy.spread <= step:
         last = min((p for p in points if p.square is not None), key=lambda p: p.energy)
         limit = Limit(radius, max([abs(radius - float(last.square or 0.0) ** 0.5), *radii]))

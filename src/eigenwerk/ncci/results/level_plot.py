@@ -2,17 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from eigenwerk.errors import InputError
+from eigenwerk.figure_layout import legend_above, ready
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.ncci.inputs import number_text
 from eigenwerk.ncci.results.convergence import Curve, common_title, over_hw, over_nmax, words_apart
 from eigenwerk.ncci.results.extrapolation import Limit
 from eigenwerk.ncci.results.levels import Levels
-from eigenwerk.shown import make_plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLOURS = ("#1b6ca8", "#c4572b", "#4c8c4a", "#7a5195", "#b8860b", "#222222")
 MARKERS = "os^D"
@@ -35,6 +38,11 @@ def draw_levels(path: str | Path, columns: Sequence[Levels]) -> None:
 
     Raises InputError if there is nothing to draw or the file cannot be written, ImportError if matplotlib is missing.
     """
+    _save(levels_figure(columns), path)
+
+
+def levels_figure(columns: Sequence[Levels]) -> "Figure":
+    """The picture as matplotlib has it."""
     from matplotlib.figure import Figure
 
     columns = [levels for levels in columns if not levels.spurious_n.all()]
@@ -56,7 +64,11 @@ def draw_levels(path: str | Path, columns: Sequence[Levels]) -> None:
     axes.set_ylabel("excitation energy (MeV)", fontsize=10)
     axes.set_title(common_title(columns), fontsize=11, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
-    make_plain(figure)
+    return figure
+
+
+def _save(figure: "Figure", path: str | Path) -> None:
+    ready(figure)
     with replacing(path) as new:
         figure.savefig(new, format="png")
 
@@ -117,6 +129,11 @@ def draw_convergence(path: str | Path, series: Sequence[Levels]) -> None:
 
     Raises InputError if nothing remains or the file cannot be written, ImportError if matplotlib is missing.
     """
+    _save(convergence_figure(series), path)
+
+
+def convergence_figure(series: Sequence[Levels]) -> "Figure":
+    """The picture as matplotlib has it."""
     from matplotlib.figure import Figure
 
     panels = [panel for panel in _panels(series) if any(len(curve.points) > 1 for curve in panel.curves)]
@@ -141,12 +158,10 @@ def draw_convergence(path: str | Path, series: Sequence[Levels]) -> None:
         axes.set_xlabel(panel.along, fontsize=10)
         axes.set_ylabel("lowest energy (MeV)", fontsize=10)
         axes.grid(True, color="#dddddd", linewidth=0.7)
-        axes.legend(fontsize=8, frameon=False)
+        legend_above(axes)
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle(common_title(series), fontsize=11)
-    make_plain(figure)
-    with replacing(path) as new:
-        figure.savefig(new, format="png")
+    return figure
 
 
 class _Panel(NamedTuple):

@@ -203,8 +203,8 @@ def _quanta(levels: Levels) -> list[str]:
 def _occupations(levels: Levels) -> list[str]:
     lines = []
     for species, word in (("p", "Protons"), ("n", "Neutrons")):
-        if f"occupations_{species}" not in levels.values:
-            continue
+        if f"occupations_{species}" not in levels.values or not levels.values[f"occupations_{species}"].any():
+            continue  # also of a species that is not there
         lines += ["", f"{word} in the orbitals"]
         occupation_nx = levels.values[f"occupations_{species}"]
         for a, name in enumerate(orbital_names(levels, species)):

@@ -1,19 +1,47 @@
 """Limits of levels from results of all Nmax and hbar-omega together."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from eigenwerk.ncci.basis.space import minimal_quanta
 from eigenwerk.ncci.inputs import number_text
 from eigenwerk.ncci.interaction.names import BUILT_IN_NAMES
 from eigenwerk.ncci.results.convergence import Curve, over_nmax, words_apart
-from eigenwerk.ncci.results.extrapolation import Limit
+from eigenwerk.ncci.results.extrapolation import Limit, around_minimum
 from eigenwerk.ncci.results.infrared import Infrared, Point, together
 from eigenwerk.ncci.results.levels import KNOWN, Levels
 
+INFRARED, EXPONENTIAL = "infrared fit", "exponentials around the lowest energy"
+"""How limits of all energies are made."""
 
-def over_all(series: Sequence[Levels]) -> list[tuple[tuple[str, ...], str, Infrared | str]]:
+
+@dataclass(frozen=True)
+class Together:
+    """Limits of a level by all energies: by the infrared fit, and by exponentials at the hbar-omega around the lowest
+    energy; or why there are none.  points: how many energies there are."""
+
+    infrared: Infrared | str
+    exponential: Limit | str
+    points: int
+
+    def energy(self) -> tuple[Limit, str] | str:
+        """That of the smaller error bar, and how it was made; or why there is none."""
+        if isinstance(self.infrared, str):
+            if isinstance(self.exponential, str):
+                return f"infrared fit: {self.infrared}; exponentials around the lowest energy: {self.exponential}"
+            return self.exponential, EXPONENTIAL
+        one = self.infrared.energy
+        if isinstance(self.exponential, str):
+            return one, INFRARED
+        other = self.exponential
+        if abs(one.energy - other.energy) > one.spread + other.spread:
+            return f"{INFRARED} gives {_with_bar(one)}, {EXPONENTIAL} {_with_bar(other)}"
+        return (one, INFRARED) if one.spread <= other.spread else (other, EXPONENTIAL)
+
+
+def over_all(series: Sequence[Levels]) -> list[tuple[tuple[str, ...], str, Together]]:
     """(words, level, limits) of the lowest level of each kind of result with a built-in interaction and several
-    hbar-omega: one fit to all of its energies, see `infrared.together`."""
+    hbar-omega, see `infrared.together` and `extrapolation.around_minimum`."""
     about: dict[tuple[str, ...], Levels] = dict(zip(words_apart(series), series, strict=True))
     found = []
     for words, last in about.items():
@@ -29,7 +57,12 @@ def over_all(series: Sequence[Levels]) -> list[tuple[tuple[str, ...], str, Infra
             for (size, energy), radius in zip(curve.points, curve.radii, strict=True)
         ]
         quanta = minimal_quanta(protons)[0] + minimal_quanta(neutrons)[0]
-        found.append((words, largest.level, together(points, protons + neutrons, quanta)))
+        around = around_minimum({
+            curve.fixed: ([int(size) for size, _ in curve.points], [energy for _, energy in curve.points])
+            for curve in same
+        })  # fmt: skip
+        limits = Together(together(points, protons + neutrons, quanta), around, len(points))
+        found.append((words, largest.level, limits))
     return found
 
 
@@ -38,13 +71,19 @@ def together_lines(series: Sequence[Levels]) -> list[str]:
     lines = []
     for words, level, found in over_all(series):
         name = ", ".join([*words, f"{level}, all hbar-omega together"])
-        if isinstance(found, str):
-            lines.append(f"  {name}: no limit: {found}")
+        energy = found.energy()
+        if isinstance(energy, str):
+            lines.append(f"  {name}: no limit: {energy}")
             continue
-        radius = "" if found.radius is None else f"; r_p {found.radius.energy:.3f} +- {found.radius.spread:.3f} fm"
-        energy = f"{found.energy.energy:.3f} +- {found.energy.spread:.3f}"
-        lines.append(f"  {name} ({found.points} energies, infrared fit)  limit {energy}{radius}")
+        limit, how = energy
+        radius = None if isinstance(found.infrared, str) else found.infrared.radius
+        more = "" if radius is None else f"; r_p {radius.energy:.3f} +- {radius.spread:.3f} fm"
+        lines.append(f"  {name} ({found.points} energies, {how})  limit {_with_bar(limit)}{more}")
     return lines
+
+
+def _with_bar(limit: Limit) -> str:
+    return f"{limit.energy:.3f} +- {limit.spread:.3f}"
 
 
 def series_lines(series: Sequence[Levels]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eigenwerk.figure_layout import legend_above
 from eigenwerk.perf.looking.dos_plot import DosCurves, draw_dos
 from eigenwerk.perf.pictures import DARK, QUIET, SPINS, plain_axes, save_figure
 
@@ -39,13 +40,11 @@ def bands_figure(
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.0 if dos is None else 9.4, 5.2), dpi=130)
+    figure = Figure(figsize=(7.0 if dos is None else 9.4, 5.2), dpi=130, layout="constrained")
     if dos is None:
         axes = figure.subplots()
-        figure.subplots_adjust(left=0.1, right=0.98, bottom=0.08, top=0.92)
     else:
         axes, beside = figure.subplots(1, 2, sharey=True, width_ratios=(2.3, 1))
-        figure.subplots_adjust(left=0.075, right=0.84, bottom=0.125, top=0.92, wspace=0.05)
     low, high = _draw(axes, bands) if window is None else (_draw(axes, bands), window)[1]
     axes.set_ylim(low, high)
     plain_axes(axes, f"{title}{_about(bands)}", "y")
@@ -82,8 +81,7 @@ def _draw(axes: Any, bands: Mapping[str, Any]) -> tuple[float, float]:
     axes.set_xticks([place for place, _ in places], [words for _, words in places], fontsize=10)
     axes.set_xlim(distance_k[0], max(distance_k[-1], 1e-6))
     axes.set_ylabel(f"energy from the {zero_words(bands)} (eV)", fontsize=10)
-    if len(eig_skn) == 2:  # above the curves, beside the title
-        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize=9, frameon=False, borderpad=0.2)
+    legend_above(axes)
     return eig_skn[eig_skn > -BELOW].min(initial=0.0) - 0.5, min(ABOVE, eig_skn.max() + 0.5)
 
 

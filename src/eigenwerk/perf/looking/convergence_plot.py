@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eigenwerk.figure_layout import legend_above
 from eigenwerk.io.vasp.output.record import StepRecord
 from eigenwerk.perf.pictures import BLUE, LIGHT, QUIET, RUST, plain_axes, save_figure, whole_numbers
 
@@ -29,7 +30,7 @@ def convergence_figure(steps: Sequence[StepRecord], title: str, tolerance: float
     figure = Figure(figsize=(7.0, 5.6 if residual else 3.6), dpi=120)
     panels = figure.subplots(1 + bool(residual), 1, sharex=True, squeeze=False)[:, 0]
     # fixed margins: to find them, matplotlib would draw everything twice
-    figure.subplots_adjust(left=0.11, right=0.985, bottom=0.095 if residual else 0.145, top=0.94, hspace=0.09)
+    figure.subplots_adjust(left=0.11, right=0.985, bottom=0.095 if residual else 0.145, top=0.94, hspace=0.17)
     bands = [(step.step, abs(step.band_energy_change)) for step in steps[1:]]
     change = [(step.step, abs(step.change)) for step in steps[1:]]
     _curve(panels[0], bands, LIGHT, "s", "band energy")
@@ -38,8 +39,7 @@ def convergence_figure(steps: Sequence[StepRecord], title: str, tolerance: float
         panels[0].set_ylim(0.1 * tolerance, 10 * tolerance)
     panels[0].set_ylabel("change (eV)", fontsize=10)
     panels[0].axhline(tolerance, color=QUIET, linewidth=1, linestyle="--", label=f"EDIFF = {tolerance:g} eV")
-    # above the curves, beside the title
-    panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, fontsize=8.5, frameon=False, borderpad=0.2)
+    legend_above(panels[0])
     plain_axes(panels[0], title, "y")
     if residual:
         _curve(panels[1], residual, RUST, "o", "density residual")

@@ -129,9 +129,8 @@ def dos_figure(
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.4, 4.6), dpi=130)
+    figure = Figure(figsize=(8.4, 4.6), dpi=130, layout="constrained")
     axes = figure.subplots()
-    figure.subplots_adjust(left=0.085, right=0.8, bottom=0.115, top=0.92)
     energy_x = curves.energy_x - zero
     there_x = energy_x[(curves.total_sx.max(axis=0) > 1e-3 * curves.total_sx.max()) & (energy_x > -BELOW)]
     low, high = window or (max(-BELOW, there_x.min(initial=0.0) - 0.5), min(ABOVE, energy_x[-1]))

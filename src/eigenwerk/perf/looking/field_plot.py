@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eigenwerk.figure_layout import NAME, legend_above
 from eigenwerk.perf.looking.fields import Field, Plane, atoms_on, on_plane, planar_average, spacing, vacuum_of
 from eigenwerk.perf.pictures import BLUE, DARK, QUIET, RUST, plain_axes
 
@@ -50,11 +51,9 @@ def _plane(figure: Any, axes: Any, field: Field, plane: Plane) -> None:
     bar.ax.tick_params(labelsize=8)
     for symbol, place, height in atoms_on(field.poscar, plane):
         axes.plot(place, height, "o", markersize=3.2, markerfacecolor="white", markeredgecolor=DARK, clip_on=False)
-        if place > 0.97 * x[-1] or height > 0.94 * y[-1]:  # its name would stand outside
-            continue
         axes.annotate(
             symbol, (place, height), textcoords="offset points", xytext=(4, 3), fontsize=8, color="white",
-            path_effects=_outlined(), annotation_clip=False,
+            path_effects=_outlined(), annotation_clip=False, gid=NAME,
         )  # fmt: skip
     axes.set_xlim(0, x[-1])
     axes.set_ylim(0, y[-1])
@@ -97,16 +96,13 @@ def _average(axes: Any, field: Field, axis: int, fermi_level: float | None) -> N
     axes.set_xlim(0, whole)
     low, high = axes.get_ylim()
     axes.set_ylim(low - 0.09 * (high - low), high)
-    drawn: list[float] = []
     for symbol, s in zip(field.poscar.symbols, field.poscar.scaled_ac[:, axis] % 1.0, strict=True):
         x = float(s) * whole
         axes.plot([x, x], [0, 0.03], color=DARK, linewidth=1.0, transform=axes.get_xaxis_transform())
-        if all(abs(x - other) > 0.03 * whole for other in drawn):
-            axes.annotate(
-                symbol, (x, 0.035), xycoords=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=7,
-                color=DARK,
-            )  # fmt: skip
-            drawn.append(x)
+        axes.annotate(
+            symbol, (x, 0.035), xycoords=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=7, color=DARK,
+            gid=NAME,
+        )  # fmt: skip
     axes.set_xlabel(f"distance across axis {axis + 1} (Å); marks: atoms", fontsize=10)
     unit = f" ({field.unit})" if field.unit else ""
     axes.set_ylabel(f"{field.what},\naverage over planes{unit}", fontsize=10)
@@ -117,18 +113,14 @@ def _levels(axes: Any, field: Field, axis: int, mean_x: np.ndarray, fermi_level:
     """The level of a vacuum where it is flat, the Fermi level, and how far they lie apart."""
     vacuum, level = vacuum_of(field.poscar), None
     if fermi_level is not None:
-        axes.axhline(fermi_level, color=RUST, linewidth=1.1, linestyle="--", label=f"Fermi level {fermi_level:.2f} eV")
+        axes.axhline(fermi_level, color=RUST, linewidth=1.1, linestyle="--", label=f"Fermi level {fermi_level:z.2f} eV")
     if vacuum is not None and vacuum[0] == axis:
         away_x = ((np.arange(len(mean_x)) / len(mean_x) - vacuum[1] + 0.5) % 1.0 - 0.5) * spacing(field.poscar, axis)
         reach = 0.15 * vacuum[2]
         below_x, above_x = (mean_x[(sign * away_x >= 0) & (sign * away_x < reach)] for sign in (-1, 1))
         if len(below_x) and len(above_x) and abs(below_x.mean() - above_x.mean()) < FLAT:
             level = float(mean_x[np.abs(away_x) < reach].mean())
-            axes.axhline(level, color=DARK, linewidth=1.1, linestyle=":", label=f"vacuum level {level:.2f} eV")
+            axes.axhline(level, color=DARK, linewidth=1.1, linestyle=":", label=f"vacuum level {level:z.2f} eV")
     if level is not None and fermi_level is not None:
-        axes.plot([], [], " ", label=f"{level - fermi_level:.2f} eV between them")
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(
-            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, fontsize=8, frameon=False, borderpad=0.2,
-            columnspacing=1.2, handlelength=1.6,
-        )  # fmt: skip
+        axes.plot([], [], " ", label=f"{level - fermi_level:z.2f} eV between them")
+    legend_above(axes)

@@ -46,9 +46,9 @@ def ionic_figure(
         panels.append(("volume (Å³)", volume))
     panels = [(words, value) for words, value in panels if not np.isnan(value).all()]
     height = 0.9 + 1.75 * len(panels)
-    figure = Figure(figsize=(7.0, height), dpi=130)
+    figure = Figure(figsize=(7.0, height), dpi=130, layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.06)
     all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-    figure.subplots_adjust(left=0.17, right=0.975, bottom=0.6 / height, top=1 - 0.4 / height, hspace=0.12)
     for place, (axes, (words, value)) in enumerate(zip(all_axes, panels, strict=True)):
         marker = "o" if len(steps) <= 60 else ""
         axes.plot(number, value, "-", marker=marker, markersize=4, color=(BLUE, RUST)[place % 2], linewidth=1.2)

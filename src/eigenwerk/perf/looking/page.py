@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from eigenwerk.shown import for_page, make_plain
+from eigenwerk.figure_layout import ready
+from eigenwerk.shown import for_page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,7 +130,7 @@ def figure(drawn: "Figure", alternative: str, caption: str = "") -> str:
     from matplotlib import rc_context
 
     out = BytesIO()
-    make_plain(drawn)
+    ready(drawn)
     # what is drawn does not change with the day or the process
     with rc_context({"svg.hashsalt": "eigenwerk", "svg.fonttype": "path"}):
         drawn.savefig(out, format="svg", metadata={"Date": None}, transparent=True)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from eigenwerk.figure_layout import NAME, legend_above
 from eigenwerk.motion.saddle.barrier import PathEnergy
 from eigenwerk.perf.pictures import BLUE, DARK, QUIET, RUST, plain_axes
 
@@ -22,9 +23,8 @@ def path_figure(document: Mapping[str, Any], title: str) -> "Figure":
 
     found = PathEnergy.of_document(document)
     zero, rows = float(found.energy_x[0]), document["images"]
-    figure = Figure(figsize=(7.0, 4.6), dpi=130)
+    figure = Figure(figsize=(7.0, 4.6), dpi=130, layout="constrained")
     axes = figure.subplots()
-    figure.subplots_adjust(left=0.115, right=0.975, bottom=0.12, top=0.91)
     place, energy = found.curve()
     axes.plot(place, energy - zero, color=DARK, linewidth=1.2, label="cubic in each interval, by energies and forces")
     axes.plot(found.distance_x, found.energy_x - zero, "o", color=BLUE, markersize=5, label="images")
@@ -34,11 +34,13 @@ def path_figure(document: Mapping[str, Any], title: str) -> "Figure":
     for x, value, slope in zip(found.distance_x, found.energy_x - zero, found.slope_x, strict=True):
         axes.plot([x - half, x + half], [value - half * slope, value + half * slope], color=BLUE, linewidth=0.8)
     for x, value, row in zip(found.distance_x, found.energy_x - zero, rows, strict=True):
-        axes.annotate(row["folder"], (x, value), xytext=(0, 7), textcoords="offset points", fontsize=8, ha="center")
+        axes.annotate(
+            row["folder"], (x, value), xytext=(0, 7), textcoords="offset points", fontsize=8, ha="center", gid=NAME
+        )
     axes.axhline(0.0, color=QUIET, linewidth=0.8)
     axes.set_xlabel("distance along the band (Å)", fontsize=10)
     axes.set_ylabel("free energy (eV)", fontsize=10)
     axes.margins(y=0.12)
     plain_axes(axes, title, "y")
-    axes.legend(fontsize=8, frameon=False)
+    legend_above(axes)
     return figure

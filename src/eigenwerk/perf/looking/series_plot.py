@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eigenwerk.figure_layout import legend_above
 from eigenwerk.perf.pictures import BLUE, DARK, QUIET, RUST, plain_axes
 from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
@@ -20,9 +21,8 @@ def eos_figure(document: Mapping[str, Any], title: str) -> "Figure":
     """Energies with the curve above, both pressures below.  Raises ImportError if matplotlib is missing."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.0, 6.0), dpi=130)
+    figure = Figure(figsize=(7.0, 6.0), dpi=130, layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": (3, 2)})
-    figure.subplots_adjust(left=0.115, right=0.975, bottom=0.09, top=0.93, hspace=0.09)
     atoms, points = document["atoms"], [point for point in document["points"] if point["converged"]]
     volume = np.array([point["volume_A3"] for point in points]) / atoms
     energy = np.array([point.get("smooth_free_energy_eV", point["free_energy_eV"]) for point in points])
@@ -42,8 +42,7 @@ def eos_figure(document: Mapping[str, Any], title: str) -> "Figure":
     plain_axes(above, title, "y")
     plain_axes(below, "", "y")
     for axes in (above, below):
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(fontsize=9, frameon=False)
+        legend_above(axes)
     return figure
 
 
@@ -78,7 +77,7 @@ def converge_figure(document: Mapping[str, Any], title: str) -> "Figure":
     from matplotlib.figure import Figure
 
     series = document["series"]
-    figure = Figure(figsize=(8.0, 0.6 + 2.9 * len(series)), dpi=130)
+    figure = Figure(figsize=(8.0, 0.6 + 2.9 * len(series)), dpi=130, layout="constrained")
     figure.suptitle(title, fontsize=11)
     for axes, one in zip(figure.subplots(len(series), 2, squeeze=False), series, strict=True):
         rows = [row for row in one["settings"] if row["converged"]]
@@ -91,7 +90,7 @@ def converge_figure(document: Mapping[str, Any], title: str) -> "Figure":
         for target in (10.0, 1.0):
             axes[0].axhline(target, color=QUIET, linewidth=0.8, linestyle=":")
         plain_axes(axes[0], f"{one['name']}: energy (meV per atom)", "y")
-        axes[0].legend(fontsize=8, frameon=False)
+        legend_above(axes[0])
         known = [(place, row["pressure_change_GPa"]) for place, row in zip(places, rows, strict=True)]
         known = [(place, value) for place, value in known if value is not None]
         axes[1].plot([place for place, _ in known], [value for _, value in known], "-o", color=BLUE, markersize=4.5)
@@ -100,7 +99,6 @@ def converge_figure(document: Mapping[str, Any], title: str) -> "Figure":
         for panel in axes:
             panel.set_xlabel(VARIED.get(one["name"], one["name"]), fontsize=9)
         plain_axes(axes[1], f"{one['name']}: pressure to the best (GPa)", "y")
-    figure.subplots_adjust(left=0.08, right=0.98, bottom=0.19 / len(series), top=1 - 0.22 / len(series), hspace=0.55)
     return figure
 
 

@@ -60,9 +60,8 @@ def structure_figure(
     """The third lattice vector points upwards.  Raises ImportError if matplotlib is missing."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5.6, 5.0), dpi=130)
+    figure = Figure(figsize=(5.6, 5.0), dpi=130, layout="constrained")
     axes = figure.subplots()
-    figure.subplots_adjust(left=0.02, right=0.8, bottom=0.02, top=0.92)
     view_vx = _view(lattice_cv)
     molecule = _is_molecule(lattice_cv, scaled_ac)
     place_av, number_a = _images(lattice_cv, scaled_ac, molecule)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eigenwerk.figure_layout import legend_above
 from eigenwerk.perf.looking.trajectory import (
     ReadTrajectory,
     pair_distributions,
@@ -44,7 +45,7 @@ def trajectory_figure(found: ReadTrajectory, title: str) -> "Figure":
         all_axes[2].axhline(0.0, color=QUIET, linewidth=0.8)
     for place, one_axes in enumerate(all_axes):
         plain_axes(one_axes, "" if place else title, "y")
-        one_axes.legend(fontsize=8, frameon=False)
+        legend_above(one_axes)
     figure.align_ylabels(all_axes)
     return figure
 

@@ -2,20 +2,29 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eigenwerk.figure_layout import legend_above
 from eigenwerk.perf.pictures import LIGHT, PALE, PALETTE, QUIET, plain_axes, require_suffix, save_figure
 from eigenwerk.perf.schemes.comparison import Row
 from eigenwerk.perf.schemes.products import STEPS
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def draw_schemes(path: Path, rows: Sequence[Row]) -> None:
     """Draw the runs into a file.  Raises InputError if it cannot be written, ImportError if matplotlib is missing."""
+    require_suffix(path, "--plot")
+    save_figure(schemes_figure(rows), path)
+
+
+def schemes_figure(rows: Sequence[Row]) -> "Figure":
+    """The picture as matplotlib has it."""
     from matplotlib.figure import Figure
 
-    require_suffix(path, "--plot")
     figure = Figure(figsize=(11.0, 3.2 + 0.42 * len(rows)), dpi=120, layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     names = [f"{row.use.scheme}, {row.use.ranks} rank{'s' * (row.use.ranks > 1)}" for row in rows]
@@ -24,7 +33,7 @@ def draw_schemes(path: Path, rows: Sequence[Row]) -> None:
     _hidden(right, rows, place)
     left.set_yticks(place, names, fontsize=9)
     figure.suptitle(str(rows[0].use.run.about.get("system", "")), fontsize=11)
-    save_figure(figure, path)
+    return figure
 
 
 def _times(axes: Any, rows: Sequence[Row], place: np.ndarray) -> None:
@@ -40,7 +49,7 @@ def _times(axes: Any, rows: Sequence[Row], place: np.ndarray) -> None:
         axes.barh(place, 1e3 * length, left=1e3 * begin, color=colour, label=name, height=0.7)
         begin = begin + length
     axes.set_xlabel("ms of a product (mean over ranks)", fontsize=9)
-    axes.legend(fontsize=8, frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1.08))
+    legend_above(axes)
     plain_axes(axes, "", "x")
 
 

@@ -49,7 +49,8 @@ LOOP = (
             *(TagValue(word, "refused", _NO_UPDATE) for word in ("Subrot", "Eigenval", "None", "Nothing")),
             *_many_body("ACFDT", "ACFDTR", "RPA", "RPAR", "CHI", "TDHF", "BSE", "TIMEEV", "CRPA", "CRPAR", "2E4W",
                         "GW", "GW0", "G0W0", "EVGW", "EVGW0", "QPGW", "QPGW0", "scGW", "scGW0", "GWR", "GW0R", "G0W0R",
-                        "EVGWR", "EVGW0R", "QPGWR", "QPGW0R", "scGWR", "scGW0R", "MP2", "CCSD", "FCIQMC"),
+                        "EVGWR", "EVGW0R", "QPGWR", "QPGW0R", "scGWR", "scGW0R", "MP2", "CCSD", "FCIQMC",
+                        "ACFDTRK", "RPARK", "GWRK", "2E4WA", "MP2KPAR", "MP2NO", "LTMP2", "CCSD(T)", "OEP"),
         ),
     ),
     Tag(
@@ -60,7 +61,7 @@ LOOP = (
         choices=(
             *(TagValue(number) for number in sorted(NUMBERS)),
             *(TagValue(number, "inert", _DAVIDSON)
-              for number in (8, 18, 28, 44, 45, 46, 47, 54, 55, 56, 57, 78, 88)),
+              for number in (5, 6, 7, 8, 15, 16, 17, 18, 28, 44, 45, 46, 47, 54, 55, 56, 57, 78, 88)),
             *(TagValue(number, "refused", _NO_UPDATE) for number in (-1, 2, 3, 4)),
         ),
     ),

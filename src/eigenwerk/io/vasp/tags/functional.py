@@ -17,7 +17,8 @@ _OF_VASP = (
 """Words of VASP; those that no functional has are refused by name."""
 
 _CHOICES = (
-    *(TagValue(functional.tag, aliases=functional.aliases) for functional in OFFERED),
+    *(TagValue(functional.tag, aliases=(*functional.aliases, *(("--",) if functional.tag == DEFAULT else ())))
+      for functional in OFFERED),
     TagValue("LIBXC", aliases=("LI",)),
 )
 _KNOWN = {word for choice in _CHOICES for word in (choice.value, *choice.aliases)}

@@ -105,7 +105,8 @@ BAND_TAGS = (
     Tag("IOPT", "int", 0, "", SADDLE, "honoured",
         "IMAGES: optimiser of the VTST patches in place of IBRION; POTIM then means nothing. In place of 1, 2 and 4 "
         "(LBFGS, conjugate gradients, steepest descent) DIIS of the whole band serves, of 3 and 7 (quick-min, FIRE) "
-        "quick-min.",
+        "quick-min. Without IMAGES it acts where IBRION = 3 has POTIM = 0: as a quasi-Newton relaxation, "
+        "for 3 and 7 as FIRE.",
         choices=tuple(TagValue(number, "honoured") for number in (0, 1, 2, 3, 4, 7))),
     Tag("ICHAIN", "int", 0, "", SADDLE, "honoured", "Method of the VTST patches; 0: a nudged elastic band with IMAGES.",
         choices=(
@@ -138,6 +139,19 @@ DYNAMICS_TAGS = (
         ("APACO", "float", 16.0, "Å", "Range of the pair correlation."),
     ),
 )
+
+OF_THERMOSTATS = {
+    "ANDERSEN_PROB": (1,), "LANGEVIN_GAMMA": (3,), "LANGEVIN_GAMMA_L": (3,), "PMASS": (3,), "CSVR_PERIOD": (5,),
+    "NHC_NCHAINS": (4,), "NHC_PERIOD": (4,), "NHC_NRESPA": (4,), "NHC_NS": (4,), "SMASS": (0, 2),
+}  # fmt: skip
+"""Tags of dynamics, and the values of MDALGO with which they act."""
+
+BATHS = {
+    1: ("ANDERSEN_PROB", "ANDERSEN_PROB = 0.05"), 2: ("SMASS", "SMASS = 0"),
+    3: ("LANGEVIN_GAMMA", "LANGEVIN_GAMMA = 10 for each species"),
+    4: ("NHC_NCHAINS", "NHC_NCHAINS = 3"), 5: ("CSVR_PERIOD", "CSVR_PERIOD = 100 (fs)"),
+}  # fmt: skip
+"""The tag without which a bath of MDALGO does nothing, and a value that is usual."""
 
 STEERING_TAGS = (
     Tag("SCALEE", "float", 1.0, "", DYNAMICS, "refused",

@@ -5,7 +5,10 @@ from eigenwerk.io.vasp.tags.base import Derived, Tag, TagValue, group
 SECTION = "Start, basis, precision"
 
 _PRECISION_REMEDY = "Set PREC = Normal or PREC = Accurate, and ENCUT by hand."
-_OLD_PRECISION = "the grids are those of PREC = {}; in VASP those of this setting follow ENAUG, which data sets lack"
+_OLD_PRECISION = (
+    "the grids are those of PREC = {}; in VASP those of this setting follow ENAUG, which data sets lack; there "
+    "the default of ENCUT depends on it, too, and here does not"
+)
 
 PRESENT = {"Low": "Normal", "Medium": "Normal", "High": "Accurate"}
 """Old settings of PREC, and whose grids serve for them."""
