@@ -1,7 +1,7 @@
 """Which orbitals near the Fermi level hold the electrons of an atom: other choices than that of the state found.
 
-A free atom with open d or f shells has a self-consistent state for almost every choice, up to 0.2 eV apart (Rh): the way
-of mixing decides which is found.  Each choice is judged by the energy of its orbitals before they relax,
+A free atom with open d or f shells has a self-consistent state for almost every choice, up to 0.2 eV apart (Rh): the
+way of mixing decides which is found.  Each choice is judged by the energy of its orbitals before they relax,
 
     E = Σ f <ψ|H[n]|ψ> − double counting of n,    n = Σ f |ψ|²,
 
