@@ -26,6 +26,7 @@ from eigenwerk.dft.open_shells.broken_symmetry import (
     told_apart,
     two_fold_groups,
 )
+from eigenwerk.dft.open_shells.other_orbitals import begun_cold, has_choices, other_choices
 from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.mixing_extent import smallest_sloshing_g
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, wanted_bands
@@ -34,6 +35,9 @@ from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.units import HARTREE_EV
 
 OnNote = Callable[..., None]
+
+FIXED = -2
+"""ISMEAR of occupations that are given."""
 
 TURNS_FREELY = 2
 """So few operations keep no orientation: an axis, a mirror or an inversion leave at least one turn of all orbitals."""
@@ -86,29 +90,83 @@ class LowerStates:
         """`Calculation.run`, and once more from where a lower state may be; `calculation` is that of the result."""
         if not self._searches:
             return self.calculation.run(self.on_step, start, **how)
+        if start is None and (guide := self._guide()) is not None:
+            return self._let_go(guide.run(**how), how)
         ground = self.calculation.run(self.on_step, start or self._oriented_start(), **how)
         for attempt in (self._opposed, self._split):
             found = attempt(ground) if ground.state.converged else None
             if found is not None:
                 ground = self._lower(ground, *found, how)
-        return ground
+        return self._rearranged(ground, how) if ground.state.converged else ground
 
     @property
     def _searches(self) -> bool:
         return is_molecule(self.calculation)
 
-    def _lower(
-        self, before: GroundState, words: str, other: Calculation, start: StartingPoint, kept: str, how: dict[str, Any]
-    ) -> GroundState:
-        """The lower of two states: of the one found and, unless it is kept by what was asked for, of another start."""
-        world, done = self.calculation.runtime.world, before.state.history
+    def _guide(self) -> "LowerStates | None":
+        """The search for an atom whose box holds no orientation (ISYM = 0, -1): with operations that do."""
+        calculation = self.calculation
+        symmetry, structure = calculation.kpoints.symmetry, calculation.structure
+        at_gamma = not calculation.kpoints.point_kc.any()
+        if len(structure.symbols) > 1 or symmetry.order > TURNS_FREELY or not at_gamma:
+            return None
+        nuclei = find_symmetry(structure, calculation.parameters.symmetry_tolerance, 2)
+        less = subgroup(nuclei, two_fold_groups(nuclei)[0])
+        if less.order <= TURNS_FREELY:
+            return None
+        other = calculation.at_points(under(calculation.kpoints, less))
+        return LowerStates(other, False, self.asked_moments, self.on_step, self.note)
+
+    def _let_go(self, guided: GroundState, how: dict[str, Any]) -> GroundState:
+        """The state of a guide without its operations."""
+        words, done = "from here on without the operations that have held the orientation", guided.state.history
+        ground = self.calculation.run(self._after(done, words), guided.state, **how)
+        return replace(ground, state=replace(ground.state, history=_joined(done, ground.state.history, words)))
+
+    def _rearranged(self, ground: GroundState, how: dict[str, Any]) -> GroundState:
+        """The lowest of several choices of orbitals of an atom with an open d or f shell."""
+        calculation, given = self.calculation, self.calculation.parameters
+        symmetry, symbols = calculation.kpoints.symmetry, calculation.structure.symbols
+        one = len(symbols) == 1 and has_choices(calculation.datasets[symbols[0]].states)
+        if not one or given.spins != 2 or given.ismear == FIXED or calculation.exchange is not None:
+            return ground
+        keep_o = two_fold_groups(symmetry)[0]
+        if not keep_o.all():
+            if self.asked_symmetry:
+                return ground
+            calculation = calculation.at_points(under(calculation.kpoints, subgroup(symmetry, keep_o)))
+        choices, cold, most = other_choices(calculation, ground.state), begun_cold(calculation), given.width
+        for number, choice in enumerate(choices, 1):
+            words = f"once more, with other orbitals filled ({number} of {len(choices)})"
+            done, best = ground.state.history, ground.state.energies.free
+            tried = cold.run(self._after(done, words), choice.start).state
+            history = _joined(done, tried.history, words)
+            ground = replace(ground, state=replace(ground.state, history=history))
+            above = tried.energies.free - best
+            same = tried.converged and abs(above) < given.energy_tolerance
+            if calculation.runtime.world.all(above < most and not same):
+                words = f"orbitals filled otherwise ({number} of {len(choices)}), with SIGMA as it is given"
+                ground = self._lower(ground, words, calculation, tried, "", how)
+        return ground
+
+    def _after(self, done: tuple[ScfStep, ...], words: str) -> StepCallback:
+        """Tells steps that come after those done so far."""
 
         def on_step(step: ScfStep, state: State) -> None:
             if self.on_step is not None:
-                self.on_step(_later(step, len(done), words), replace(state, history=_joined(done, state.history,
-                words)))
+                history = _joined(done, state.history, words)
+                self.on_step(_later(step, len(done), words), replace(state, history=history))
 
-        found = other.run(on_step, start, **how)
+        return on_step
+
+    def _lower(
+        self, before: GroundState, words: str, other: Calculation, start: State | StartingPoint, kept: str,
+        how: dict[str, Any],
+    ) -> GroundState:  # fmt: skip
+        """The lower of two states: of the one found and, unless it is kept by what was asked for, of another start."""
+        world, done = self.calculation.runtime.world, before.state.history
+
+        found = other.run(self._after(done, words), start, **how)
         lower = (before.state.energies.free - found.state.energies.free) * HARTREE_EV
         least = self.calculation.parameters.energy_tolerance * HARTREE_EV
         taken = world.all(found.state.converged and lower > least and not kept)
