@@ -4,7 +4,6 @@ docs/modules.md: every folder of the package with what its __init__ says, and ev
 its docstring.  Nothing is imported: files are read, so any tree will do.
 """
 
-import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,8 @@ together, and which may import which, stands in [Architecture](architecture.md).
 
 def first_sentence(path: Path) -> str:
     """Of the docstring of a file, on one line; empty without one."""
-    words = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[0].split())
+    found = re.match(r'\s*r?"""(.*?)"""', path.read_text(), re.DOTALL)
+    words = " ".join((found[1] if found else "").split("\n\n")[0].split())
     return re.split(r"(?<=[.?!])\s+(?=[A-Z`])", words)[0]
 
 

@@ -39,6 +39,17 @@ def test_a_molecule_across_the_edge_is_drawn_in_one_piece_with_its_bonds():
     assert high - low < 6
 
 
+def test_no_atom_covers_the_names_of_the_axes():
+    """a, b and c stand beyond the atoms at the ends of the axes."""
+    for cell in (CUBE, 2.7 * np.array([[0, 1.0, 1], [1, 0, 1], [1, 1, 0]])):
+        figure = structure_figure(cell, np.array([[0.0, 0, 0]]), ("Si",), "Si")
+        names = [text for text in figure.axes[0].texts if text.get_text() in "abc"]
+        assert len(names) == 3
+        for name in names:
+            nearest = min(np.hypot(*np.subtract(circle.center, name.xy)) - circle.radius for circle in circles(figure))
+            assert nearest > 0.2
+
+
 def test_metals_have_no_bonds():
     cell = np.array([[0, 2, 2], [2, 0, 2], [2, 2, 0.0]])
     assert not sticks(structure_figure(cell, np.zeros((1, 3)), ("Al",), "Al"))

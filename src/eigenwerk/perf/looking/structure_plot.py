@@ -41,6 +41,9 @@ WIDE = 4.5
 LONE, MARGIN = 4.0, 1.0
 """A box with so much empty space (Å) on all sides holds a molecule, which is shown without it but for a margin."""
 
+NAME_AWAY = 0.25
+"""Space (Å) between an atom and the name of an axis."""
+
 LAYERED = 6.0
 """Empty space (Å) that makes layers of a crystal."""
 
@@ -69,7 +72,7 @@ def structure_figure(
     elements = list(dict.fromkeys(symbols))
     colour = {symbol: PALETTE[number % len(PALETTE)] for number, symbol in enumerate(elements)}
     if not molecule:
-        _cell(axes, lattice_cv, view_vx)
+        _cell(axes, lattice_cv, view_vx, SHOWN * max(map(radius, symbols)) + NAME_AWAY)
     for one, two in _bonds(place_av, [symbols[a] for a in number_a]):
         middle = 0.5 * (seen_ax[one] + seen_ax[two])
         for end, a in ((one, number_a[one]), (two, number_a[two])):
@@ -154,15 +157,18 @@ def _bonds(place_av: np.ndarray, symbols: Sequence[str]) -> list[tuple[int, int]
     return [(int(one), int(two)) for one, two in np.argwhere(np.triu(near_aa, 1))]
 
 
-def _cell(axes: Any, lattice_cv: np.ndarray, view_vx: np.ndarray) -> None:
+def _cell(axes: Any, lattice_cv: np.ndarray, view_vx: np.ndarray, away: float) -> None:
+    """Edges, and names of the axes so far (Å) beyond their ends that no atom covers them."""
     for corner in product((0, 1), repeat=3):
         for c in range(3):
             if corner[c] == 0:
                 ends_xx = np.array([corner, np.array(corner) + np.eye(3)[c]]) @ lattice_cv @ view_vx
                 axes.plot(ends_xx[:, 0], ends_xx[:, 1], color=QUIET, linewidth=0.8, zorder=ends_xx[:, 2].mean())
     for c, name in enumerate("abc"):
-        x, y, _ = 1.07 * lattice_cv[c] @ view_vx
+        seen_x = (lattice_cv[c] @ view_vx)[:2]
+        x, y = seen_x * (1 + away / max(float(np.linalg.norm(seen_x)), away))
         axes.annotate(name, (x, y), fontsize=9, color=QUIET, style="italic", ha="center", va="center")
+        axes.update_datalim([(x, y)])
 
 
 def _ball(axes: Any, seen: np.ndarray, size: float, colour: str, moment: float | None) -> None:
