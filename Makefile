@@ -23,6 +23,9 @@ DEMO := build/demo
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 INSTALL = $(BIN)/python -m pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) $(PIP_ARGS) --editable
 
+# What Python has compiled is kept: otherwise each process that a test starts compiles all of eigenwerk anew, 3 s.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo test test-all test-quarter lint docs clean
 .DELETE_ON_ERROR:
 

@@ -160,14 +160,17 @@ def pytest_runtest_call(item):
 
 
 def within_budget(item, budget, what):
-    """Around a part of a test: what it costs, if that is above its budget; a failure if it is far above."""
+    """Around a part of a test: what it costs, if that is above its budget; a failure if it is far above.
+
+    Never a failure on ranks: MPI counts what it waits for, and that is as long as others leave it no core.
+    """
     meter = Meter()
     result = yield
     if not any(item.get_closest_marker(mark) for mark in ("slow", "gpu")):
         cost, fault = judge(meter.read(), budget)
         if cost > budget:
             item.user_properties.append(("above budget", f"{cost:.1f} s for {what}"))
-        if fault:
+        if fault and not item.get_closest_marker("ranks"):
             pytest.fail(fault, pytrace=False)
     return result
 

@@ -2,8 +2,8 @@
 
 `make test` stays short only if every test does, so a test that is not marked slow has a budget.  It is counted in
 seconds of a processor, which other programs change less than those of the clock, and in units of this machine: beside a
-test that looks dear, a piece of known work is timed.  conftest.py shows tests above the budget, and fails those above
-FAILS_AT budgets, which no difference between machines makes of one that keeps it.
+test that looks dear, a piece of known work is timed.  conftest.py lists tests above the budget after the last one.  Only
+those above FAILS_AT budgets fail: a busy core with half of its caches makes three seconds of one, never ten.
 """
 
 import os
@@ -17,7 +17,7 @@ BUDGET = 2.0
 SHARED_BUDGET = 5.0
 """The same for what several tests share: fixtures, and what stands in `with shared()`."""
 
-FAILS_AT = 3
+FAILS_AT = 10
 """So many budgets are a failure; between one and this many, a line at the end of the tests."""
 
 REFERENCE = 0.016

@@ -34,7 +34,10 @@ def compare(world):
     return results
 
 
-@pytest.mark.parametrize("size, transport", [(2, "gloo"), (4, "gloo"), (3, "gloo"), (2, "mpi"), (4, "mpi")])
+FOUR = pytest.param(4, "mpi", marks=pytest.mark.slow)  # four that wait without rest, where there are two cores
+
+
+@pytest.mark.parametrize("size, transport", [(2, "gloo"), (4, "gloo"), (3, "gloo"), (2, "mpi"), FOUR])
 def test_they_equal_the_plain_sum_with_the_same_bits_on_every_rank(ranks, size, transport):
     results = ranks(size, transport).run(compare)
     assert all(result == results[0] for result in results)
@@ -47,9 +50,9 @@ def several_on_their_way(world):
             assert torch.equal(handle.wait(), torch.full((200 + number,), float(number * world.size)))
 
 
-@pytest.mark.parametrize("transport", ["gloo", "mpi"])
-def test_sums_on_their_way_at_the_same_time_do_not_mix(ranks, transport):
-    ranks(4, transport).run(several_on_their_way)
+@pytest.mark.parametrize("size, transport", [(4, "gloo"), (2, "mpi"), FOUR])
+def test_sums_on_their_way_at_the_same_time_do_not_mix(ranks, size, transport):
+    ranks(size, transport).run(several_on_their_way)
 
 
 def recorded(world):
@@ -107,7 +110,8 @@ def short_messages(world):
     return comm.path
 
 
-def test_mpi_cuts_what_is_longer_than_a_message(ranks):
+@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_mpi_cuts_what_is_longer_than_a_message(ranks, size):
     """With messages of 7 numbers, as it must for more than 2^30."""
-    paths = ranks(4, "mpi").run(short_messages)
+    paths = ranks(size, "mpi").run(short_messages)
     assert all("CUDA tensors are" in path for path in paths)

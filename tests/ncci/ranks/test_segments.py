@@ -37,7 +37,10 @@ def round_trip(world, dimension, count, single):
 
 
 @pytest.mark.ranks
-@pytest.mark.parametrize(("transport", "size"), [("gloo", 2), ("gloo", 3), ("gloo", 5), ("mpi", 3)])
+@pytest.mark.parametrize(("transport", "size"), [
+    ("gloo", 2), ("gloo", 3), ("mpi", 2),
+    *(pytest.param(*other, marks=pytest.mark.slow) for other in (("gloo", 5), ("mpi", 3))),
+])  # fmt: skip
 @pytest.mark.parametrize(("dimension", "count"), [(23, 1), (6, 3), (30, 2)])
 def test_what_travels_arrives(ranks, transport, size, dimension, count):
     for single in (False, True):
