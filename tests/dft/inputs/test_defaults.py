@@ -89,7 +89,7 @@ def test_f_shells_that_keep_electrons_have_all_their_states(read):
     assert read("", PRASEODYMIUM).parameters.bands == 27
     ceria = "CeO2\n5.41\n0 .5 .5\n.5 0 .5\n.5 .5 0\nCe O\n1 2\nDirect\n0 0 0\n.25 .25 .25\n.75 .75 .75\n"
     assert read("", ceria).parameters.bands == 16, "its f shell is empty"
-    sesquioxide = ceria.replace("Ce O", "Pr O").replace("1 2", "2 3").replace(".75 .75 .75", ".75 .75 .75\n.5 .5 .5\n.6 .1 .1")
+    sesquioxide = ceria.replace("Ce O", "Pr O").replace("1 2", "2 3") + ".5 .5 .5\n.6 .1 .1\n"
     assert read("", sesquioxide).parameters.bands == 22 + 11 + 3
 
 

@@ -26,7 +26,7 @@ from eigenwerk.dft.open_shells.broken_symmetry import (
     told_apart,
     two_fold_groups,
 )
-from eigenwerk.dft.open_shells.other_orbitals import begun_cold, has_choices, other_choices
+from eigenwerk.dft.open_shells.other_orbitals import begun_cold, has_choices, in_part, other_choices
 from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.mixing_extent import smallest_sloshing_g
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, wanted_bands
@@ -135,19 +135,25 @@ class LowerStates:
             if self.asked_symmetry:
                 return ground
             calculation = calculation.at_points(under(calculation.kpoints, subgroup(symmetry, keep_o)))
-        choices, cold, most = other_choices(calculation, ground.state), begun_cold(calculation), given.width
-        for number, choice in enumerate(choices, 1):
-            words = f"once more, with other orbitals filled ({number} of {len(choices)})"
-            done, best = ground.state.history, ground.state.energies.free
-            tried = cold.run(self._after(done, words), choice.start).state
-            history = _joined(done, tried.history, words)
-            ground = replace(ground, state=replace(ground.state, history=history))
-            above = tried.energies.free - best
-            same = tried.converged and abs(above) < given.energy_tolerance
-            if calculation.runtime.world.all(above < most and not same):
-                words = f"orbitals filled otherwise ({number} of {len(choices)}), with SIGMA as it is given"
-                ground = self._lower(ground, words, calculation, tried, "", how)
-        return ground
+        starts = [choice.start for choice in other_choices(calculation, ground.state)]
+        if in_part(ground.state.occupations.occ_skn):
+            starts = [StartingPoint(calculation.symmetrise(calculation.starting_density())), *starts[:-1]]
+        if not starts:
+            return ground
+        cold, found = begun_cold(calculation), list[State]()
+        for number, start in enumerate(starts, 1):
+            words = f"once more, with other orbitals filled ({number} of {len(starts)})"
+            done = ground.state.history
+            found.append(cold.run(self._after(done, words), start).state)
+            joined = _joined(done, found[-1].history, words)
+            ground = replace(ground, state=replace(ground.state, history=joined))
+        best = min(found, key=lambda state: state.energies.free)
+        above = best.energies.free - ground.state.energies.free
+        same = best.converged and abs(above) < given.energy_tolerance
+        if not calculation.runtime.world.all(above < given.width and not same):
+            return ground
+        words = f"the lowest of {len(starts)} other fillings of the open shell, with SIGMA as it is given"
+        return self._lower(ground, words, calculation, best, "", how)
 
     def _after(self, done: tuple[ScfStep, ...], words: str) -> StepCallback:
         """Tells steps that come after those done so far."""
