@@ -13,7 +13,7 @@ import torch
 
 from eigenwerk.dft.calculation import Calculation, GroundState, StepCallback
 from eigenwerk.dft.crystal.stars import under
-from eigenwerk.dft.crystal.symmetry import find_symmetry, subgroup
+from eigenwerk.dft.crystal.symmetry import Symmetry, find_symmetry, subgroup
 from eigenwerk.dft.dataset import open_shell_moment
 from eigenwerk.dft.density import Density, atomic_density
 from eigenwerk.dft.inputs.inputs import Inputs
@@ -70,7 +70,8 @@ class LowerStates:
 
     calculation: that of the lowest state so far; asked_symmetry, asked_moments: whether ISYM, or MAGMOM, is given:
     what was asked for is kept, and what would be lower is told; note: who hears of it; oriented: whether the start
-    had whole electrons in its orbitals.
+    had whole electrons in its orbitals; held: the operations of the nuclei that keep these orbitals, where the
+    calculation has none that do.
     """
 
     calculation: Calculation
@@ -79,6 +80,7 @@ class LowerStates:
     on_step: StepCallback | None
     note: OnNote
     oriented: bool = False
+    held: Symmetry | None = None
 
     @staticmethod
     def of(calculation: Calculation, inputs: Inputs, on_step: StepCallback | None, note: OnNote) -> "LowerStates":
@@ -90,32 +92,35 @@ class LowerStates:
         """`Calculation.run`, and once more from where a lower state may be; `calculation` is that of the result."""
         if not self._searches:
             return self.calculation.run(self.on_step, start, **how)
-        if start is None and (guide := self._guide()) is not None:
-            return self._let_go(guide.run(**how), how)
-        ground = self.calculation.run(self.on_step, start or self._oriented_start(), **how)
+        fresh, start = start is None or self.oriented, start or self._oriented_start()
+        if (guide := self._guide()) is not None:
+            return self._let_go(guide.run(start, **how), how)
+        ground = self.calculation.run(self.on_step, start, **how)
         for attempt in (self._opposed, self._split):
             found = attempt(ground) if ground.state.converged else None
             if found is not None:
                 ground = self._lower(ground, *found, how)
-        return self._rearranged(ground, how) if ground.state.converged else ground
+        return self._rearranged(ground, how) if fresh and ground.state.converged else ground
 
     @property
     def _searches(self) -> bool:
         return is_molecule(self.calculation)
 
     def _guide(self) -> "LowerStates | None":
-        """The search for an atom whose box holds no orientation (ISYM = 0, -1): with operations that do."""
+        """The search for an atom with an open d or f shell whose box holds no orientation (ISYM = 0, -1): with
+        operations that do.  Without, mixing follows every turn of the orbitals, which costs next to no energy."""
         calculation = self.calculation
-        symmetry, structure = calculation.kpoints.symmetry, calculation.structure
         at_gamma = not calculation.kpoints.point_kc.any()
-        if len(structure.symbols) > 1 or symmetry.order > TURNS_FREELY or not at_gamma:
+        if self.held is None or not at_gamma or not self._chooses:
             return None
-        nuclei = find_symmetry(structure, calculation.parameters.symmetry_tolerance, 2)
-        less = subgroup(nuclei, two_fold_groups(nuclei)[0])
-        if less.order <= TURNS_FREELY:
-            return None
-        other = calculation.at_points(under(calculation.kpoints, less))
-        return LowerStates(other, False, self.asked_moments, self.on_step, self.note)
+        other = calculation.at_points(under(calculation.kpoints, self.held))
+        return LowerStates(other, False, self.asked_moments, self.on_step, self.note, oriented=True)
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether there is one atom alone, with an open d or f shell."""
+        symbols = self.calculation.structure.symbols
+        return len(symbols) == 1 and has_choices(self.calculation.datasets[symbols[0]].states)
 
     def _let_go(self, guided: GroundState, how: dict[str, Any]) -> GroundState:
         """The state of a guide without its operations."""
@@ -126,9 +131,8 @@ class LowerStates:
     def _rearranged(self, ground: GroundState, how: dict[str, Any]) -> GroundState:
         """The lowest of several choices of orbitals of an atom with an open d or f shell."""
         calculation, given = self.calculation, self.calculation.parameters
-        symmetry, symbols = calculation.kpoints.symmetry, calculation.structure.symbols
-        one = len(symbols) == 1 and has_choices(calculation.datasets[symbols[0]].states)
-        if not one or given.spins != 2 or given.ismear == FIXED or calculation.exchange is not None:
+        symmetry = calculation.kpoints.symmetry
+        if not self._chooses or given.spins != 2 or given.ismear == FIXED or calculation.exchange is not None:
             return ground
         keep_o = two_fold_groups(symmetry)[0]
         if not keep_o.all():
@@ -223,7 +227,7 @@ class LowerStates:
         symmetry = calculation.kpoints.symmetry
         if self.oriented and two_fold_groups(symmetry)[0].all():
             return None
-        other, start = _filled_apart(calculation, state.density, state.coeff_sknG, state.occupations.occ_skn, levels)
+        other, start, _ = _filled_apart(calculation, state.density, state.coeff_sknG, state.occupations.occ_skn, levels)
         less = other.kpoints.symmetry
         fewer = f", with {less.order} of {symmetry.order} operations" if less.order < symmetry.order else ""
         words = f"a level is partly filled ({levels[0].words}); once more, its orbitals one by one{fewer}"
@@ -243,15 +247,17 @@ class LowerStates:
         if not levels:
             return None
         self.oriented = True
-        _, start = _filled_apart(calculation, density, solved.bands.coeff_sknG, solved.filled.occ_skn, levels)
+        _, start, less = _filled_apart(calculation, density, solved.bands.coeff_sknG, solved.filled.occ_skn, levels)
+        self.held = less if less.order > TURNS_FREELY else None
         return StartingPoint(start.density)
 
 
 def _filled_apart(
     calculation: Calculation, density: Density, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor,
     levels: Sequence[PartLevel],
-) -> tuple[Calculation, StartingPoint]:  # fmt: skip
-    """The calculation with operations that are left, and orbitals of `told_apart` with their density.
+) -> tuple[Calculation, StartingPoint, Symmetry]:  # fmt: skip
+    """The calculation with operations that are left, orbitals of `told_apart` with their density, and the operations
+    that keep them.
 
     Of several groups of operations, in which orbitals lie otherwise in the box, and of the orbitals that may hold the
     electrons, those with the lowest energy of this density.  Where densities are not averaged over operations, orbitals
@@ -259,7 +265,7 @@ def _filled_apart(
     """
     given, symmetry = calculation.parameters, calculation.kpoints.symmetry
     nuclei = symmetry if symmetry.order > 1 else find_symmetry(calculation.structure, given.symmetry_tolerance, 2)
-    tried: list[tuple[float, Calculation, StartingPoint]] = []
+    tried: list[tuple[float, Calculation, StartingPoint, Symmetry]] = []
     for keep_o in two_fold_groups(nuclei):
         less = subgroup(nuclei, keep_o)
         other = calculation
@@ -271,9 +277,9 @@ def _filled_apart(
         for orders in fillings(levels):
             start = _starting_point(other, *filled_apart(apart_sknG, occ_skn, levels, orders))
             free = other.loop().first_bands(start).energies.free
-            tried.append((float(other.runtime.world.broadcast(other.runtime.tensor(free))), other, start))
-    _, other, start = min(tried, key=lambda one: one[0])
-    return other, start
+            tried.append((float(other.runtime.world.broadcast(other.runtime.tensor(free))), other, start, less))
+    _, other, start, less = min(tried, key=lambda one: one[0])
+    return other, start, less
 
 
 def _starting_point(calculation: Calculation, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> StartingPoint:
