@@ -32,7 +32,7 @@ def closed_shell_electrons(symbol: str, states: Sequence[PawState]) -> float:
     held = [one for one in states if one.f > 0]
     if symbol in ANIONS:
         return sum(4 * one.l + 2 for one in held)
-    outermost = max((one.n for one in held if one.l == 0), default=0)
+    outermost = max((one.n or 0 for one in held if one.l == 0), default=0)
     return sum(one.f for one in held if one.f == 4 * one.l + 2 and not (one.l == 0 and one.n == outermost))
 
 
