@@ -2,7 +2,7 @@
 #
 #   make demo       install into .venv and run examples/01_silicon_pbe into build/demo
 #   make test       install with the test tools; the fast tests on two workers (WORKERS=1: on one), ruff and mypy
-#   make test-all   the same with the slow tests
+#   make test-all   the same with the slow tests; make test-quarter QUARTER=2: a quarter of the slow ones alone
 #   make docs       build the documentation into site/
 #   make clean      remove everything that these made
 #
@@ -17,12 +17,13 @@ CONSTRAINTS ?= constraints.txt
 PIP_ARGS ?=
 PYTEST_ARGS ?=
 WORKERS ?= 2
+QUARTER ?= 0
 BIN := $(VENV)/bin
 DEMO := build/demo
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 INSTALL = $(BIN)/python -m pip install --quiet $(addprefix --constraint ,$(CONSTRAINTS)) $(PIP_ARGS) --editable
 
-.PHONY: help demo test test-all lint docs clean
+.PHONY: help demo test test-all test-quarter lint docs clean
 .DELETE_ON_ERROR:
 
 help:
@@ -60,14 +61,18 @@ demo: $(VENV)/.installed
 	@ls -1 $(DEMO) | sed 's/^/  /'
 	@for plot in $(DEMO)/*.png; do [ ! -e "$$plot" ] || echo "Its convergence plot: $$plot"; done
 
-# The style checks run also when a test fails, and the other way round, so that one call shows everything.
+# The style checks run beside the tests, and are shown after them: one call shows everything, whatever fails.
+WITH_LINT = mkdir -p build; $(MAKE) --no-print-directory lint >build/lint.txt 2>&1 & lint=$$!; \
+	$(PYTEST) $(1) $(PYTEST_ARGS); tests=$$?; wait $$lint; style=$$?; cat build/lint.txt; [ $$style -eq 0 ] && exit $$tests
+
 test: $(VENV)/.installed-test
-	@$(PYTEST) -m "not slow and not gpu" $(PYTEST_ARGS); tests=$$?; \
-	$(MAKE) --no-print-directory lint && exit $$tests
+	@$(call WITH_LINT,-m "not slow and not gpu")
 
 test-all: $(VENV)/.installed-test
-	@$(PYTEST) $(PYTEST_ARGS); tests=$$?; \
-	$(MAKE) --no-print-directory lint && exit $$tests
+	@$(call WITH_LINT)
+
+test-quarter: $(VENV)/.installed-test
+	@$(PYTEST) -m "slow and not gpu" --quarter $(QUARTER) $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-test
 	@$(BIN)/ruff check .; style=$$?; $(BIN)/mypy && exit $$style

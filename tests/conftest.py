@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import zlib
 from pathlib import Path
 
 # Before anything loads a numerical library: one thread, so that sums come out in the same order on every machine,
@@ -90,8 +92,20 @@ def ranks():
         last.close()
 
 
+QUARTERS = 4
+
+
+def pytest_addoption(parser):
+    parser.addoption("--quarter", type=int, help="of the slow tests only every fourth, from this one on, and `ci` ones")
+    parser.addoption("--seconds", type=float, help="begin no test that is not marked `ci` after so many seconds")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
+    if (quarter := config.getoption("--quarter")) is not None:
+        others = [item for item in items if not in_quarter(item, quarter % QUARTERS)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
     skip_without_gpu(items)
     if hasattr(config, "workerinput"):
         share_out(items)
@@ -104,6 +118,22 @@ def share_out(items):
     same, but those of pytest-xdist 3.8 are not seen by pytest 9.
     """
     items.sort(key=lambda item: [item.nodeid.startswith(f"tests/{start}") for start in (*LONGEST, "")].index(True))
+
+
+def in_quarter(item, quarter):
+    """Whether a test belongs to a quarter: slow ones to one by name, `ci` and fast ones to all."""
+    if item.get_closest_marker("slow") is None or item.get_closest_marker("ci"):
+        return True
+    return zlib.crc32(item.nodeid.encode()) % QUARTERS == quarter
+
+
+BEGUN = time.monotonic()
+
+
+def skip_beyond_the_time(item):
+    limit = item.config.getoption("--seconds")
+    if limit is not None and time.monotonic() - BEGUN > limit and not item.get_closest_marker("ci"):
+        pytest.skip(f"not begun within {limit:g} seconds")
 
 
 def skip_without_gpu(items):
@@ -120,6 +150,7 @@ def skip_without_gpu(items):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item):
+    skip_beyond_the_time(item)
     return (yield from within_budget(item, SHARED_BUDGET, "what it shares with others"))
 
 
@@ -149,6 +180,6 @@ def pytest_terminal_summary(terminalreporter):
         for name, words in getattr(report, "user_properties", ()) if name == "above budget"
     }  # fmt: skip
     if dear:
-        terminalreporter.section(f"above {BUDGET:g} s of a processor: make them smaller or mark them slow (tests/cost.py)")
+        terminalreporter.section(f"above {BUDGET:g} s of a processor: make these smaller or slow (tests/cost.py)")
         for nodeid, words in sorted(dear):
             terminalreporter.line(f"{words}: {nodeid}")

@@ -48,3 +48,9 @@ def meetings(values, together):
     """What meets in a combination: sets of (number of the factor, value), told by its text."""
     named = [(number, repr(value)) for number, value in enumerate(values)]
     return set(combinations(named, together))
+
+
+def but_slow(values, *dear):
+    """Values for a parameter, those that are dear marked slow."""
+    assert set(dear) <= set(values), f"{set(dear) - set(values)} is not there"
+    return [pytest.param(value, marks=pytest.mark.slow) if value in dear else value for value in values]

@@ -45,6 +45,7 @@ def test_a_kept_state_gives_what_a_fresh_start_gives():
     np.testing.assert_allclose(kept.get_stress(), fresh.get_stress(), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_several_structures_predict_the_next_one_better_than_the_last_alone():
     """Steps along a line: from the third on two states and more say where the next one is."""
     def carbide(**more):
@@ -91,6 +92,7 @@ def test_on_a_fixed_basis_the_stress_is_the_derivative_of_the_energy_from_cell_t
     assert abs(slopes[True]) < 0.1 < abs(slopes[False])
 
 
+@pytest.mark.slow
 def test_a_fixed_basis_is_made_anew_where_settings_or_atoms_change():
     atoms = silicon(fixed_basis=True)
     first = atoms.get_potential_energy()
@@ -179,12 +181,14 @@ def test_bad_input_names_the_keyword():
         water.get_potential_energy()
 
 
+@pytest.mark.slow
 def test_without_ase_a_sentence_says_what_to_install():
     words = "import sys; sys.modules['ase'] = None; import eigenwerk.ase"
     done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True)
     assert done.returncode == 1 and "pip install 'eigenwerk[ase]'" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_mesh_by_spacing_stays_on_a_fixed_basis_and_is_told_where_it_changes():
     """Bulk modulus of silicon: 89 GPa on one mesh; 199 where the mesh shrinks within the curve."""
     def curve(**more):

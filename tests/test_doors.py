@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,7 @@ def hdf5(tree: ast.AST) -> list[str]:
     return [_mode(call, 1) for call in calls]
 
 
+@cache
 def sources(repository: Path) -> dict[str, ast.AST]:
     package = repository / "src" / "eigenwerk"
     return {str(path.relative_to(package)): ast.parse(path.read_text()) for path in sorted(package.rglob("*.py"))}

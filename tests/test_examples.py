@@ -1,9 +1,11 @@
 """The examples run as they stand, and give what their README says."""
 
 import pytest
-from pymatgen.io.vasp.outputs import Vasprun
 
 from eigenwerk.dft.running.run import run_folder
+from when_used import when_used
+
+Vasprun = when_used("pymatgen.io.vasp.outputs", "Vasprun")
 
 
 @pytest.fixture(scope="session")

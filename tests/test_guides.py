@@ -30,6 +30,13 @@ LONG_CODE = (
 )  # fmt: skip
 
 
+DEAR = {
+    "README.md": (pytest.mark.slow, pytest.mark.ci), "docs/guides/looking.md": pytest.mark.slow,
+    "docs/guides/python.md": pytest.mark.slow,
+}  # fmt: skip
+"""Pages whose quick commands together take more than a fast test may."""
+
+
 def blocks(page, kind):
     return re.findall(rf"^```{kind}\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 
@@ -93,7 +100,13 @@ def test_every_page_stands_in_the_menu_and_shows_modules_that_exist():
     assert [name for name in shown if not (ROOT / "src" / (name.replace(".", "/") + ".py")).is_file()] == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(map(is_quick, commands(page)))])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=DEAR.get(page, ()))
+        for page in PAGES if any(map(is_quick, commands(page)))
+    ],
+)  # fmt: skip
 def test_quick_commands_run(page, ground, job_folder, request):
     quick = [words for words in commands(page) if is_quick(words)]
     if any(words[1] in ("perf", "plot", "report") for words in quick):

@@ -102,7 +102,7 @@ def test_disabled_trace_records_nothing():
 
 
 def test_a_span_costs_a_few_calls_however_many_came_before():
-    """A microsecond each; benchmarks/trace_cost measures it."""
+    """A microsecond each; benchmarks/parts/trace_cost measures it."""
     trace = Trace()
     first, *_, last = (_calls_of_a_span(trace) for _ in range(1000))
     assert 0 < last <= first and last <= 24  # 17 today

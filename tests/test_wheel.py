@@ -11,6 +11,8 @@ import pytest
 
 from eigenwerk import __version__
 
+pytestmark = [pytest.mark.slow, pytest.mark.ci]
+
 NO_INDEX = re.compile(r"No matching distribution found for hatchling|Could not find a version .* hatchling")
 
 COMMAND = "from eigenwerk.cli.entry import command; command()"

@@ -98,7 +98,7 @@ def solve(name: str, size: int, screening: float, core_screened: bool) -> dict[s
 def pages(about: dict[str, object], sets: list[dict], rows: list[dict]) -> str:
     """The tables for readers."""
     text = "# Exchange with the cores, screened and not\n\n"
-    text += "`cores.py`; numbers of all data sets and runs in `cores.json`.\n\n"
+    text += "Made by `cores.py`.\n\n"
     text += f"{', '.join(f'{key} {value}' for key, value in about.items())}.\n\n## Recomputed cores\n\n"
     text += (
         "Against each data set: its core density (∫|difference|, electrons), its exchange of 1/r with the core "

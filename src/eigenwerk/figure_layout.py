@@ -103,7 +103,7 @@ def _whole_numbers_and_decades(figure: "Figure") -> None:
     """Axes of numbers without factors that stand apart; logarithmic ones from power of ten to power of ten."""
     from matplotlib.ticker import Formatter, ScalarFormatter
 
-    class Numbers(Formatter):  # type: ignore[misc]
+    class Numbers(Formatter):
         """`numbers` as matplotlib asks for them."""
 
         def __call__(self, x: float, pos: int | None = None) -> str:

@@ -54,6 +54,7 @@ def test_names_are_folders_of_their_own(script):
     assert len(set(names)) == len(names) and all(name.isidentifier() for name in names)
 
 
+@pytest.mark.slow
 def test_cases_are_free_of_errors_and_tune_nothing(script, made):
     mixing = {"AMIX", "BMIX", "AMIX_MAG", "BMIX_MAG", "AMIN", "MAXMIX", "IMIX"}
     tuned = {"ALGO", "IALGO", "NELM", "NELMDL", "NUPDOWN", *mixing}

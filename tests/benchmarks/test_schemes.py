@@ -28,6 +28,7 @@ def test_all_schemes_of_processors_on_one_and_two_ranks(repository, tmp_path):
     assert "| gloo | 2 |" in (tmp_path / "found.md").read_text() and len(list((tmp_path / "records").iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_a_scheme_that_does_not_exist_is_told(repository):
     script = repository / "benchmarks" / "ncci" / "schemes.py"
     command = [sys.executable, str(script), "6Li", "2", "--schemes", "ring"]

@@ -11,6 +11,7 @@ def edits(repository):
     return runpy.run_path(str(repository / "benchmarks" / "robustness" / "state_edits.py"))
 
 
+@pytest.mark.slow
 def test_edited_states_are_used_or_refused_in_words(edits, tmp_path):
     """The first of those that the script makes; `refused` means InputError."""
     trees = edits["base_states"](tmp_path)

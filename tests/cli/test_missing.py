@@ -72,6 +72,7 @@ def test_packages_of_the_command_line_itself_are_told_too(package, tmp_path, mon
     assert words.startswith(f"The Python package {package} is not installed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["scipy", "h5py"])
 def test_packages_that_only_calculations_need_are_told_too(package, folder):
     done = command_without([package], "run", str(folder), "--no-plot")
@@ -80,6 +81,7 @@ def test_packages_that_only_calculations_need_are_told_too(package, folder):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 def test_ranks_without_pytorch_say_what_to_install(folder, tmp_path, monkeypatch):
     """A file `torch.py` that cannot be imported stands for the package, for all processes."""

@@ -221,8 +221,8 @@ def test_a_damaged_or_foreign_result_is_refused(finished, tmp_path, capsys):
 def test_ctrl_c_stops_after_a_step_and_the_run_goes_on(tmp_path):
     path = tmp_path / "long.toml"
     path.write_text(
-        'nucleus = "6Li"\ninteraction = "JISP16"\nhw = 20\nNmax = 4\n'
-        '[solver]\nbackend = "pairs"\nproducts = 2000\nfixed = true\nspace = 30\n'
+        'nucleus = "4He"\ninteraction = "JISP16"\nhw = 20\nNmax = 4\n'
+        '[solver]\nbackend = "pairs"\nproducts = 20000\nfixed = true\nspace = 30\n'
     )
     process = WarmProcess(["-m", "eigenwerk.cli.main", "ncci", "run", str(path)], stdout=PIPE, stderr=PIPE)
     for line in process.stdout:
@@ -268,6 +268,7 @@ def test_check_refuses_what_run_refuses_before_it_builds(finished, tmp_path, cap
         assert REFUSED[lines] in err and str(case) in err
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_says_so_and_another_case_is_refused_before_it_builds(tmp_path, capsys):
     case = tmp_path / "lithium.toml"
     given = CASE.replace("4He", "6Li").replace("[0, 2]", "2") + "[solver]\ncheckpoint_minutes = 0\nspace = 12\n"

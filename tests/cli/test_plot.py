@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from covering import but_slow
 from eigenwerk.cli.main import main
 from seen_runs import make_seen
 
@@ -120,7 +121,7 @@ def test_words_that_mean_nothing_are_bad_input(run, capsys, monkeypatch, words, 
     assert message in refused(capsys, "plot", ".", *words)
 
 
-@pytest.mark.parametrize("name", ["vasprun.xml", "bands.json", "CHGCAR"])
+@pytest.mark.parametrize("name", but_slow(("vasprun.xml", "bands.json", "CHGCAR"), "bands.json"))
 def test_a_damaged_file_is_named_and_the_others_are_drawn(run, capsys, name):
     data = (run / name).read_bytes()
     (run / name).write_bytes(data[: len(data) // 2])
@@ -176,6 +177,8 @@ def test_report_is_written_where_it_is_wanted(run, tmp_path, capsys):
     assert "does not exist" in refused(capsys, "report", run, "-o", tmp_path / "none" / "page.html")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_help_waits_for_no_slow_package_and_pictures_for_no_pytorch(run):
     program = (
         "import sys\nfrom eigenwerk.cli.main import main\nmain(['plot', '--help'])\nmain(['report', '--help'])\n"

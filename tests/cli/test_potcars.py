@@ -2,14 +2,18 @@
 
 import pytest
 from ase.build import molecule
-from ase.calculators.vasp import Vasp
-from pymatgen.core import Lattice, Structure
-from pymatgen.io.vasp.inputs import SETTINGS
-from pymatgen.io.vasp.sets import MPScanStaticSet, MPStaticSet
 
 from eigenwerk.cli.main import main
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.io.vasp.potcar_stand_in import SUFFIXES
+from when_used import when_used
+
+Vasp = when_used("ase.calculators.vasp", "Vasp")
+Lattice = when_used("pymatgen.core", "Lattice")
+Structure = when_used("pymatgen.core", "Structure")
+SETTINGS = when_used("pymatgen.io.vasp.inputs", "SETTINGS")
+MPScanStaticSet = when_used("pymatgen.io.vasp.sets", "MPScanStaticSet")
+MPStaticSet = when_used("pymatgen.io.vasp.sets", "MPStaticSet")
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +23,9 @@ def library(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("input_set", [MPStaticSet, MPScanStaticSet])
+@pytest.mark.parametrize("input_set", [MPStaticSet, MPScanStaticSet], ids=["MPStaticSet", "MPScanStaticSet"])
 def test_input_sets_of_pymatgen_write_a_folder(library, input_set, tmp_path, monkeypatch):
-    monkeypatch.setitem(SETTINGS, "PMG_VASP_PSP_DIR", str(library))
+    monkeypatch.setitem(SETTINGS.itself, "PMG_VASP_PSP_DIR", str(library))
     silicon = Structure(Lattice.from_parameters(3.84, 3.84, 3.84, 60, 60, 60), ["Si", "Si"], [[0] * 3, [0.25] * 3])
     with pytest.warns(UserWarning, match="not known"):
         made = input_set(silicon)

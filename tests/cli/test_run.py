@@ -8,7 +8,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 
 from eigenwerk.cli import run
 from eigenwerk.cli.main import main
@@ -20,6 +19,11 @@ from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.io.vasp.elements import formula
 from running import WRITTEN
 from warm_start import PIPE, WarmProcess
+from when_used import when_used
+
+Oszicar = when_used("pymatgen.io.vasp.outputs", "Oszicar")
+UnconvergedVASPWarning = when_used("pymatgen.io.vasp.outputs", "UnconvergedVASPWarning")
+Vasprun = when_used("pymatgen.io.vasp.outputs", "Vasprun")
 
 POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n"
 INCAR = {"ENCUT": 150, "EDIFF": "1E-5", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6}
@@ -270,7 +274,7 @@ def test_killed_run_leaves_whole_files(folder):
     saved = len(read_state(path / "eigenwerk.h5")["history"]["step"])
     assert saved >= 4
     assert len(Oszicar(path / "OSZICAR").electronic_steps[0]) >= saved
-    with pytest.warns(UnconvergedVASPWarning):
+    with pytest.warns(UnconvergedVASPWarning.itself):
         assert not Vasprun(path / "vasprun.xml", parse_potcar_file=False).converged
 
 

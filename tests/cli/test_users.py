@@ -73,6 +73,7 @@ def listening(pids):
     return ports
 
 
+@pytest.mark.slow
 def test_another_user_cannot_stop_read_or_change_a_run(folder):
     place = Path(tempfile.mkdtemp(prefix="seen-by-others-"))
     try:

@@ -121,7 +121,10 @@ def test_irreducible_points_of_a_hexagonal_metal_equal_the_whole_mesh(calculatio
     np.testing.assert_allclose(with_av, without_av, atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "filled", "cutoff_eV"), [("si", 4, 150.0), ("mgo_bent", 8, 300.0)])
+@pytest.mark.parametrize(
+    ("name", "filled", "cutoff_eV"),
+    [("si", 4, 150.0), pytest.param("mgo_bent", 8, 300.0, marks=pytest.mark.slow)],
+)
 def test_tetrahedra_fill_an_insulator_as_fixed_occupations_do(crystal, calculation, name, filled, cutoff_eV):
     settings = {"mesh": (2, 2, 2), "symmetry_level": 1, "cutoff_eV": cutoff_eV, "bands": filled + 2, "ediff_eV": 1e-10}
     rows = ((1,) * filled + (0,) * 2,)
@@ -131,6 +134,7 @@ def test_tetrahedra_fill_an_insulator_as_fixed_occupations_do(crystal, calculati
         assert found == pytest.approx(fixed, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ismear", [-4, -14])
 def test_forces_by_tetrahedra_are_derivatives(crystal, calculation, ismear):
     """Of the free energy of a metal; Blöchl's correction alone spoils that."""

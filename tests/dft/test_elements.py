@@ -1,6 +1,6 @@
 """Every element with a PBE data set converges from the start a user would make; every data set makes a Setup.
 
-The cases are those of benchmarks/elements (experimental structures, low cutoffs, coarse meshes).
+The cases are those of benchmarks/hard_cases/elements (experimental structures, low cutoffs, coarse meshes).
 """
 
 import importlib.util
@@ -26,7 +26,7 @@ MOMENTS = {"O": 2.0, "Fe": 2.05, "Co": 3.2, "Ni": 0.6, "Cr": 0.0}
 
 def _cases() -> ModuleType:
     pytest.importorskip("ase", reason="the structures come from ASE")
-    path = Path(__file__).parents[2] / "benchmarks/elements/crystals.py"
+    path = Path(__file__).parents[2] / "benchmarks/hard_cases/elements/crystals.py"
     spec = importlib.util.spec_from_file_location("element_crystals", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -161,6 +161,7 @@ def test_solver_finds_the_bands_of_both_spins_together(magnet, tolerance):
     np.testing.assert_allclose(together.eig_kn, torch.cat([one.eig_kn for one in apart]), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_ground_state_with_both_spins_together_is_that_with_each(calculation, crystal, monkeypatch):
     """As on a GPU, where a launch serves both."""
     settings = {"spins": 2, "mesh": (1, 1, 2), "cutoff_eV": 200.0, "ediff_eV": 1e-6, "bands": 10}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from covering import covering
 from eigenwerk.dft.xc.evaluation import derivatives, energy_and_derivatives, uncompiled
 from eigenwerk.functionals import hjs, short_gas, wpbe
 from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
@@ -119,8 +120,13 @@ CASES = {
 """Rows of the tables, and what libxc's own approximations allow."""
 
 
-@pytest.mark.parametrize("table", ["hybrids_unpolarised.csv", "hybrids_polarised.csv"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "table"),
+    covering(
+        CASES, ("hybrids_unpolarised.csv", "hybrids_polarised.csv"),
+        fast=lambda name, table: "un" in table or name in ("PS", "CA", "PBE0", "B3LYP"),
+    ),
+)  # fmt: skip
 def test_energies_and_derivatives_agree_with_the_table_of_libxc_values(name, table, repository):
     make, tolerance = CASES[name]
     with open(repository / "tests/data/xc" / table, newline="") as file:
@@ -140,8 +146,10 @@ def test_energies_and_derivatives_agree_with_the_table_of_libxc_values(name, tab
         assert float(((at.slopes["sigma"] - vsigma_yx) / size_x).abs().max()) < 10 * tolerance
 
 
-@pytest.mark.parametrize("spins", [1, 2])
-@pytest.mark.parametrize("tag", SHORT_RANGES)
+@pytest.mark.parametrize(
+    ("tag", "spins"),
+    covering(SHORT_RANGES, (1, 2), fast=lambda tag, spins: spins == 1 or tag in ("PS", "CA")),
+)
 def test_derivatives_are_those_of_the_energy(tag, spins):
     """Central differences, for the compiled program."""
     functional = find_functional(tag, Hybrid.of(0.25, 0.11))

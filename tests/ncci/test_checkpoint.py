@@ -160,7 +160,7 @@ def test_edits_with_checksums_that_fit_are_input_errors(tmp_path, make):
     places = [(group,), ("about",), *((name,) for name in ("names", "rows") if name in tree)]
     places += [(group, name) for name in tree[group]]
     kept = {file.name: file.read_bytes() for file in (tmp_path / "c").iterdir()}
-    for place, value in random.Random(2).sample(list(itertools.product(places, (*STRANGE, "removed"))), 45):
+    for place, value in random.Random(2).sample(list(itertools.product(places, (*STRANGE, "removed"))), 20):
         for name, data in kept.items():
             (tmp_path / "c" / name).write_bytes(data)
         edited = read_state(path)
@@ -177,7 +177,7 @@ def test_edits_with_checksums_that_fit_are_input_errors(tmp_path, make):
                 davidson(operator(), None, resume=state, expansions=7)
         except InputError:
             refused += 1
-    assert refused > 30
+    assert refused > 12
 
 
 def test_the_layout_is_kept_for_as_many_ranks_and_does_not_have_to_fit(tmp_path):

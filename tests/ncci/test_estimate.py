@@ -64,6 +64,10 @@ def test_few_ranks_take_dealt_blocks_and_the_layout_asked_for_is_taken(tmp_path)
     assert shared_cost(tmp_path, "6Li", 4, 3).cost("csb").layout == "dealt"
     assert shared_cost(tmp_path, "6Li", 4, 3, solver='layout = "triangle"').cost("csb").layout == "triangle"
     assert shared_cost(tmp_path, "6Li", 4, 4).cost("csb").layout == "dealt"
+
+
+@pytest.mark.slow
+def test_many_ranks_take_the_triangle(tmp_path):
     many = shared_cost(tmp_path, "3H", 14, 1540)
     assert many.cost("csb").layout == "triangle" and "csb" not in [cost.backend for cost in many.costs[1:]]
 

@@ -25,6 +25,7 @@ def test_neon_20_has_its_band(repository, tmp_path):
     assert [levels.label(n) for n in range(3)] == ["0+", "2+", "4+"]
 
 
+@pytest.mark.slow
 def test_the_example_in_python_prints_levels(repository):
     program = repository / "examples" / "05_lithium6" / "run.py"
     done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True)

@@ -48,6 +48,7 @@ def test_too_much_on_one_machine_names_the_sum_and_what_is_in_common(words):
     assert ", or with 3 ranks." in said
 
 
+@pytest.mark.slow
 def test_where_each_rank_has_its_limit_more_ranks_or_a_higher_one_are_named(words):
     said = words(STORED + "memory_gb = 1.5\n", 6)
     assert ", or with 8 ranks, or with memory_gb = 1.8." in said

@@ -238,6 +238,7 @@ def test_start_vectors_from_a_file_of_a_smaller_space_save_products(cases, tmp_p
     assert helped.solver["products"] < plain.solver["products"]
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues_with_the_same_bits(cases, tmp_path):
     keys = {"nucleus": "6Li", "interaction": "JISP16", "hw": 20, "Nmax": 2, "states": 2}
     solver = {"checkpoint_minutes": 0, "products": 80, "fixed": True, "backend": "csb"}

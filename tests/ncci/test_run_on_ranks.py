@@ -65,6 +65,7 @@ def test_levels_are_those_of_one_rank(ranks, case, transport, size, solver):
             assert found[3][name] ** 2 == pytest.approx(wanted**2, abs=1e-6, nan_ok=True), name
 
 
+@pytest.mark.slow
 def test_mixtures_are_taken_apart_as_on_one_rank(ranks, case):
     """Without Lawson's term excitations of the centre of mass share their energies."""
     text = LITHIUM.replace('"all"', "[]").replace("states = 4", "states = 7") + "lawson = 0\n" + SOLVER
@@ -157,6 +158,7 @@ def test_a_checkpoint_continues_on_another_number_of_ranks(ranks, case, tmp_path
         assert start > stops[1] and energy == pytest.approx(wanted, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_continues_in_another_layout(ranks, case, tmp_path):
     path = case(HELIUM.replace("[2, 4]", "4") + SOLVER + TRIANGLE)
     assert ranks(3).run(begun, path, tmp_path / "c", 25)[0][1] is None

@@ -5,6 +5,7 @@ import time
 import pytest
 import torch
 
+from covering import covering
 from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.ring import WayBack, ring
 from eigenwerk.parallel.serial import ALONE
@@ -30,7 +31,10 @@ def seen(world):
 
 
 @pytest.mark.ranks
-@pytest.mark.parametrize(("size", "transport"), [(2, "gloo"), (3, "gloo"), (4, "gloo"), (3, "mpi")])
+@pytest.mark.parametrize(
+    ("size", "transport"),
+    covering((2, 3, 4), ("gloo", "mpi"), fast=lambda size, transport: size < 4 and transport == "gloo"),
+)
 def test_every_block_comes_once_to_every_rank(ranks, size, transport):
     for rank, (owners, places) in enumerate(ranks(size, transport).run(seen)):
         assert owners == [(rank - step) % size for step in range(size)]
@@ -78,6 +82,7 @@ def hidden(world, work, late):
     return hidden_travel(trace.as_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 @pytest.mark.parametrize("transport", ["gloo", "mpi"])
 def test_what_travels_beside_long_work_is_hidden_and_what_travels_alone_is_not(ranks, transport):

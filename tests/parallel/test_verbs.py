@@ -29,7 +29,13 @@ def name_of(kind):
     return "-".join(map(str, kind)).strip("-")
 
 
-KINDS = [pytest.param(kind, id=name_of(kind)) for kind in sorted(PLAIN + LAYERED)]
+FAST = [(2, "gloo", ""), (4, "gloo", ""), (3, "gloo", "pairwise"), (2, "mpi", ""), (2, "mpi", "endpoints")]
+"""What `make test` tries: every transport, layer and number of ranks; all are tried by `make test-all`."""
+
+KINDS = [
+    pytest.param(kind, id=name_of(kind), marks=() if kind in FAST else pytest.mark.slow)
+    for kind in sorted(PLAIN + LAYERED)
+]
 KINDS += [pytest.param(kind, id=name_of(kind), marks=pytest.mark.gpu) for kind in DEVICE]
 
 

@@ -37,7 +37,7 @@ from eigenwerk.parallel.one_for_all import one_for_all
 from eigenwerk.parallel.serial import ALONE
 
 STATE, FOUND = "state.h5", "found.h5"
-"""The way of the solver; the states at its end, see `found_states`."""
+"""The way of the solver; the states at its end, see `results.found_states`."""
 
 ANEW = "remove its folder; the run then begins anew"
 """For messages: what can be done without a checkpoint."""
@@ -208,9 +208,11 @@ class Checkpoint:
         small = saved.get("lanczos")
         if not isinstance(small, Mapping) or LATER & small.keys():
             return saved
-        steps, filled, pending, restarts = (small.get(name) for name in ("steps", "filled", "pending", "restarts"))
-        if not all(isinstance(one, int) and one >= 0 for one in (steps, filled, pending, restarts)):
+        numbers = [small.get(name) for name in ("steps", "filled", "pending", "restarts")]
+        whole = [one for one in numbers if isinstance(one, int) and one >= 0]
+        if len(whole) < len(numbers):
             return saved
+        steps, filled, pending, restarts = whole
         if restarts:
             raise InputError(
                 f"The checkpoint in {self.folder} was made by an older version of eigenwerk, after {restarts} thick "

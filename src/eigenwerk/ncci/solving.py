@@ -11,9 +11,9 @@ from eigenwerk.linalg.davidson import DavidsonState, davidson
 from eigenwerk.linalg.lanczos import LanczosPlan, LanczosState, lanczos
 from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.ncci.checkpoint import Checkpoint
-from eigenwerk.ncci.found_states import load_found, save_found
 from eigenwerk.ncci.inputs import SolverSettings, block_size
 from eigenwerk.ncci.operators import Hamiltonian
+from eigenwerk.ncci.results.found_states import load_found, save_found
 from eigenwerk.parallel.communicator import Communicator
 
 UNSEEN = 3e-5

@@ -93,7 +93,8 @@ def points_side_by_side(points: int, point_bytes: int, block_bytes: float, threa
 
 TOGETHER_ROWS, TOGETHER_MATRICES = 128, 7
 """Hermitian eigenproblems on a GPU are solved together if they have at most so many rows, or are at least so many; else
-in turn, which is faster (H200; benchmarks/batched_eigh): two complex ones of 192 rows take 10.5 ms together and 3.8 in
+in turn, which is faster (H200; benchmarks/parts/batched_eigh): two complex ones of 192 rows take 10.5 ms together
+and 3.8 in
 turn, 36 take 10.8 and 65.5; two of 128 rows take 1.8 and 4.3 on an H100."""
 
 

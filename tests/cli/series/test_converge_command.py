@@ -7,19 +7,6 @@ import pytest
 from eigenwerk.cli.main import main
 from eigenwerk.dft.series import points
 
-FILES = {
-    "INCAR": "ENCUT = 180\nISMEAR = 0\nSIGMA = 0.05\n",
-    "POSCAR": "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n",
-    "KPOINTS": "mesh\n0\nGamma\n2 2 2\n",
-}
-
-
-@pytest.fixture
-def folder(tmp_path):
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
-    return tmp_path
-
 
 def test_cutoffs_and_widths_with_table_document_and_picture(folder, capsys):
     words = ["--encut", "180:240:30", "--sigma", "0.1,0.05", "-o", str(folder / "o")]
@@ -29,7 +16,7 @@ def test_cutoffs_and_widths_with_table_document_and_picture(folder, capsys):
     document = json.loads((folder / "o" / "converge.json").read_text())
     assert [one["name"] for one in document["series"]] == ["cutoff", "smearing"]
     assert (folder / "o" / "converge.png").stat().st_size > 10000
-    assert {path.name for path in folder.iterdir()} == {*FILES, "o"}
+    assert {path.name for path in folder.iterdir()} == {"INCAR", "POSCAR", "KPOINTS", "o"}
 
 
 def test_a_series_that_is_too_short_is_exit_code_3(folder, capsys):

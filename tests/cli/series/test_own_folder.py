@@ -13,19 +13,6 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.folder_lock import lock_folder
 from running import EIGENWERK, Run
 
-FILES = {
-    "INCAR": "ENCUT = 180\nISMEAR = 0\nSIGMA = 0.05\n",
-    "POSCAR": "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n",
-    "KPOINTS": "mesh\n0\nGamma\n2 2 2\n",
-}
-
-
-@pytest.fixture
-def folder(tmp_path):
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
-    return tmp_path
-
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_what_is_inside_and_the_lock(tmp_path, number):

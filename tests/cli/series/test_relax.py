@@ -30,6 +30,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_crystal_ends_in_a_cell_that_its_plane_waves_fit(folder):
     done = relax(folder)
     assert done.returncode == 0, done.stderr
@@ -54,6 +55,7 @@ def test_a_cell_that_does_not_settle_is_not_converged(folder, capsys, monkeypatc
     assert "the cell still changes, by a strain of 0.0" in message and "start again from POSCAR" in message
 
 
+@pytest.mark.slow
 def test_a_cell_with_a_vacuum_stays(folder):
     (folder / "POSCAR").write_text("h2\n1\n8 0 0\n0 8 0\n0 0 8\nH\n2\nCartesian\n0 0 0\n0 0 0.76\n")
     (folder / "KPOINTS").write_text("mesh\n0\nGamma\n1 1 1\n")
@@ -73,11 +75,11 @@ def test_no_relaxation_is_refused(folder, capsys):
     assert not (folder / "relaxed").exists()
 
 
-def test_tags_that_share_a_line_are_taken_apart(folder):
+def test_tags_that_share_a_line_are_taken_apart(folder, monkeypatch):
     (folder / "INCAR").write_text("ENCUT = 160; NSW = 0\nISMEAR = 0; SIGMA = 0.05\nLCHARG = F\n")
     (folder / "POSCAR").write_text(POSCAR.format(a=5.45))
-    done = relax(folder)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.setattr(series_relax, "MOST_ROUNDS", 1)
+    assert main(["relax", str(folder), "--quiet"]) in (0, 3)
     incar = read_incar(folder / "relaxed" / "1" / "INCAR")
     assert (incar.values["NSW"], incar.values["ENCUT"], incar.values["SIGMA"]) == (150, 160.0, 0.05)
 

@@ -4,22 +4,9 @@ import pytest
 
 from eigenwerk.cli.main import main
 
-FILES = {
-    "INCAR": "ENCUT = 180\nISMEAR = 0\nSIGMA = 0.05\n",
-    "POSCAR": "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n",
-    "KPOINTS": "mesh\n0\nGamma\n2 2 2\n",
-}
-
 pytestmark = [
     pytest.mark.parametrize("command", ["converge", "eos"]), pytest.mark.parametrize("more", [[], ["--dry-run"]]),
 ]  # fmt: skip
-
-
-@pytest.fixture
-def folder(tmp_path):
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
-    return tmp_path
 
 
 def test_a_path_is_refused_before_anything_is_written(path, capsys, command, more):

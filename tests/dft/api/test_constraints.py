@@ -14,12 +14,15 @@ from ase.constraints import (
     FixSymmetry,
     Hookean,
 )
-from pymatgen.core import Lattice, Structure
 
 from eigenwerk import dft
 from eigenwerk.dft.api.settings import inputs_of
 from eigenwerk.dft.api.structures import structure_given
 from eigenwerk.errors import InputError
+from when_used import when_used
+
+Lattice = when_used("pymatgen.core", "Lattice")
+Structure = when_used("pymatgen.core", "Structure")
 
 F, T = False, True
 RELAX = {"encut": 120, "kpts": (2, 1, 1), "ibrion": 2, "nsw": 2, "ismear": 0, "sigma": 0.05}

@@ -92,6 +92,8 @@ def test_python_can_be_asked_for_the_keywords():
         _ = dft.ruin
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_check_does_not_wait_for_it(repository):
     words = "import sys; from eigenwerk import dft; from eigenwerk.dft.inputs.inputs import read_inputs; "
     words += "assert 'torch' not in sys.modules; dft.run; assert 'torch' in sys.modules and 'ase' not in sys.modules"

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from pymatgen.io.vasp.inputs import Kpoints
 
 from eigenwerk.dft.api.settings import inputs_of, kpoints_text
 from eigenwerk.dft.api.structures import GivenStructure
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.poscar import Poscar
+from when_used import when_used
+
+Kpoints = when_used("pymatgen.io.vasp.inputs", "Kpoints")
 
 CELL = np.array([[0, 2.7, 2.7], [2.7, 0, 2.7], [2.7, 2.7, 0]])
 POSCAR = Poscar("iron oxide", CELL, ("Fe", "O"), np.array([[0, 0, 0], [0.5, 0.5, 0.5]]))

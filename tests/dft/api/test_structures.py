@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 from ase import Atoms, units
 from ase.build import bulk, molecule
-from pymatgen.core import Lattice, Molecule, Structure
-from pymatgen.io.vasp import inputs as pymatgen
 
 from eigenwerk.dft.api.structures import structure_given
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.poscar import format_poscar
+from when_used import when_used
+
+Lattice = when_used("pymatgen.core", "Lattice")
+Molecule = when_used("pymatgen.core", "Molecule")
+Structure = when_used("pymatgen.core", "Structure")
+pymatgen = when_used("pymatgen.io.vasp", "inputs")
 
 
 def test_ase_and_pymatgen_give_the_same_structure(tmp_path):
@@ -90,16 +94,19 @@ VECTORS.set_initial_magnetic_moments([[0, 0, 1]])
         (Atoms("H", cell=[5, 0, 0]), "no cell along some direction"),
         (Atoms(cell=[5, 5, 5]), "no atoms"),
         (VECTORS, "noncollinear"),
-        (Molecule(["H"], [[0, 0, 0]]), "get_boxed_structure"),
-        (Structure(Lattice.cubic(4), [{"Na": 0.5}], [[0] * 3]), "occupied in part"),
+        (lambda: Molecule(["H"], [[0, 0, 0]]), "get_boxed_structure"),
+        (lambda: Structure(Lattice.cubic(4), [{"Na": 0.5}], [[0] * 3]), "occupied in part"),
         (Atoms("Na", cell=[4] * 3, info={"occupancy": {"0": {"Na": 0.5, "K": 0.5}}}), "in part.*Na 0.5, K 0.5"),
         (Atoms("HX", positions=[[0] * 3, [1] * 3], cell=[4] * 3), "atom 2 is X.*ghosts"),
-        (Structure(Lattice.cubic(4), ["Xa"], [[0] * 3]), "atom 1 is Xa.*dummies"),
-        (Structure(Lattice.cubic(4), ["H"], [[0] * 3], site_properties={"velocities": [[1, 2]]}), "velocities.*three"),
+        (lambda: Structure(Lattice.cubic(4), ["Xa"], [[0] * 3]), "atom 1 is Xa.*dummies"),
+        (
+            lambda: Structure(Lattice.cubic(4), ["H"], [[0] * 3], site_properties={"velocities": [[1, 2]]}),
+            "velocities.*three",
+        ),
         ({"Si": 2}, "a dict is no structure"),
         ("no/such/POSCAR", "POSCAR"),
     ],
 )
 def test_what_cannot_be_computed_is_told(structure, words):
     with pytest.raises(InputError, match=words):
-        structure_given(structure)
+        structure_given(structure() if callable(structure) else structure)

@@ -65,6 +65,7 @@ def test_nothing_is_measured_where_fftw_does_nothing(monkeypatch, new_process, w
     assert for_thread("kind", "there", array, planned, timed) is None
 
 
+@pytest.mark.slow
 def test_measurements_of_orbitals_and_fields_find_times():
     """In a process of its own, whose cache is empty."""
     code = """

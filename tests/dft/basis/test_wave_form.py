@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from complex_twins import assert_same_images, complex_twin, operator_images
+from covering import but_slow
 from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.basis.wave_form import complex_pairs, half_of, partners
 from eigenwerk.dft.density import atomic_density
@@ -77,7 +78,7 @@ def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypat
         np.testing.assert_allclose(ours_knn, theirs_knn, atol=1e-10)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", but_slow(CASES, "magnet"))
 def test_ground_state_with_real_orbitals_is_that_with_complex_ones(calculation, crystal, case):
     name, settings = CASES[case]
     ours, theirs = (calc.run() for calc in both(calculation, crystal(name), **settings))
@@ -110,6 +111,7 @@ def test_orbitals_come_back_from_files_to_the_last_bit_if_that_is_asked(calculat
         np.testing.assert_allclose(found_sknG, x_sknG, rtol=0, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_files_of_both_kinds_restart_as_far_as_they_can(calculation, crystal, tmp_path):
     """Real orbitals serve a complex run; complex ones, whose phases are free, give a real run their density."""
     real, complex_ = both(calculation, crystal("si_bent"), mesh=(2, 2, 2))

@@ -22,22 +22,15 @@ from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry, find_symmetry, subgroup, without_spin_flips
 from eigenwerk.errors import InputError
 from eigenwerk.units import BOHR_ANGSTROM
+from lattices import ANTIFERROMAGNET, FCC, HEX, MAGNESIUM, wrap
 
 TOLERANCE = 1e-5 / BOHR_ANGSTROM
-FCC = 0.5 * np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]])
-HEX = np.array([[1.0, 0, 0], [-0.5, np.sqrt(0.75), 0], [0, 0, 1.0]])
-RUTILE = [
-    [0, 0, 0], [0.5, 0.5, 0.5], [0.3, 0.3, 0], [-0.3, -0.3, 0], [0.8, 0.2, 0.5], [0.2, 0.8, 0.5],
-]  # fmt: skip
-
 STRUCTURES = {
     "fcc": Structure(7.6 * FCC, ("Al",), [[0, 0, 0]]),
     "zincblende": Structure(10.6 * FCC, ("Ga", "As"), [[0, 0, 0], [0.25] * 3]),
-    "hcp": Structure(HEX * [6.06, 6.06, 9.84], ("Mg", "Mg"), [[1 / 3, 2 / 3, 0.25], [2 / 3, 1 / 3, 0.75]]),
+    "hcp": MAGNESIUM,
     "polar hexagonal": Structure(HEX * [6.0, 6.0, 9.8], ("B", "N"), [[1 / 3, 2 / 3, 0.1], [2 / 3, 1 / 3, 0.45]]),
-    "antiferromagnetic rutile": Structure(
-        np.diag([9.2, 9.2, 6.2]), ("Mn", "Mn", "F", "F", "F", "F"), RUTILE, [5, -5, 0, 0, 0, 0]
-    ),
+    "antiferromagnetic rutile": ANTIFERROMAGNET,
     "left-handed triclinic": Structure([[0, 5, 1], [6, 0, 0], [1, 1, 7]], ("H", "O"), [[0, 0, 0], [0.1, 0.2, 0.3]]),
 }
 SYMMETRIES = {name: find_symmetry(structure, TOLERANCE, 2) for name, structure in STRUCTURES.items()}
@@ -51,10 +44,6 @@ MESHES = [
     ((4, 4, 4), (0.1, 0.2, 0.3), True),
     ((3, 3, 1), (0.1234567891, 0.0, 0.0), False),
 ]
-
-
-def wrap(values: np.ndarray) -> np.ndarray:
-    return values - np.round(values)
 
 
 def test_gamma_mesh_has_the_order_and_values_of_vasp():

@@ -8,20 +8,12 @@ from eigenwerk.dft.crystal.stars import stars_of, under
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry, find_symmetry, subgroup
 from eigenwerk.errors import InputError
+from lattices import ANTIFERROMAGNET, FCC, MAGNESIUM, wrap
 
-FCC = 0.5 * np.array([[0.0, 1, 1], [1, 0, 1], [1, 1, 0]])
-HEX = np.array([[1.0, 0, 0], [-0.5, np.sqrt(0.75), 0], [0, 0, 1.0]])
-RUTILE = [
-    [0, 0, 0], [0.5, 0.5, 0.5], [0.3, 0.3, 0], [-0.3, -0.3, 0], [0.8, 0.2, 0.5], [0.2, 0.8, 0.5],
-]  # fmt: skip
 STRUCTURES = {
     "diamond": Structure(10.26 * FCC, ("Si", "Si"), [[0, 0, 0], [0.25] * 3]),
-    "hexagonal close packed": Structure(
-        HEX * [6.06, 6.06, 9.84], ("Mg", "Mg"), [[1 / 3, 2 / 3, 0.25], [2 / 3, 1 / 3, 0.75]]
-    ),
-    "antiferromagnet": Structure(
-        np.diag([9.2, 9.2, 6.2]), ("Mn", "Mn", "F", "F", "F", "F"), RUTILE, [5, -5, 0, 0, 0, 0]
-    ),
+    "hexagonal close packed": MAGNESIUM,
+    "antiferromagnet": ANTIFERROMAGNET,
 }
 SYMMETRIES = {name: find_symmetry(structure, 1e-5, 2) for name, structure in STRUCTURES.items()}
 MESHES = [
@@ -30,10 +22,6 @@ MESHES = [
     ((2, 3, 2), (0.5, 0.0, 0.25), True),
     ((2, 2, 2), (0.1234567891, 0.2345678912, 0.0), True),
 ]
-
-
-def wrap(values: np.ndarray) -> np.ndarray:
-    return values - np.round(values)
 
 
 def some_of(symmetry: Symmetry, which: str) -> Symmetry:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from covering import but_slow
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.density import Density, moved
 from eigenwerk.dft.derivatives.forces import Forces, forces
@@ -46,7 +47,7 @@ def harris(calc, density, coeff_sknG):
     return harris_energies(calc.atoms, density, potential, band, filled.entropy_term, 0.0).free
 
 
-@pytest.mark.parametrize("name", [*CASES])
+@pytest.mark.parametrize("name", but_slow(CASES, "spin", "U"))
 def test_it_is_the_derivative_of_the_harris_energy_of_moving_atoms(crystal, calculation, disturbed, name):
     """Free atoms move and occupancies stay with their atoms, the rest of the input density stays where it is.
 
@@ -84,7 +85,10 @@ def test_it_is_the_derivative_of_the_harris_energy_of_moving_atoms(crystal, calc
     [
         ("sic_bent", {"cutoff_eV": 250.0}),
         ("mgo_bent", {"cutoff_eV": 250.0, "mesh": (2, 2, 2)}),
-        ("fe_bent", {"cutoff_eV": 200.0, "spins": 2, "ismear": 1, "sigma_eV": 0.4, "mesh": (2, 1, 1)}),
+        pytest.param(
+            "fe_bent", {"cutoff_eV": 200.0, "spins": 2, "ismear": 1, "sigma_eV": 0.4, "mesh": (2, 1, 1)},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_forces_at_the_default_tolerance(crystal, calculation, system, settings):
@@ -101,7 +105,9 @@ def test_forces_at_the_default_tolerance(crystal, calculation, system, settings)
     assert error(ground.forces_av - ground.correction_av) > 2 * error(ground.forces_av)
 
 
-@pytest.mark.parametrize("places", [[2.0, 3.6], [3.0]], ids=["H2, triplet", "H atom"])
+@pytest.mark.parametrize("places", [
+    pytest.param([2.0, 3.6], id="H2, triplet", marks=pytest.mark.slow), pytest.param([3.0], id="H atom"),
+])  # fmt: skip
 def test_an_empty_spin_channel_moves_nothing(calculation, places):
     """All electrons have spin up: the potential of the others is noise of tens of hartree where there are none, and
     forces and stress do not hold it (it made 166 eV/Å and -36 GPa of 0.05 eV/Å and -0.09 GPa)."""

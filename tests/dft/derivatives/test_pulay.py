@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from covering import but_slow
 from eigenwerk.dft.basis.grids import wave_excess
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.derivatives.pulay import cutoff_slope, pulay_pressure
@@ -20,7 +21,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", but_slow(CASES, "complex with spin"))
 def test_slope_is_that_of_energies_by_the_number_of_waves(name, crystal, calculation):
     found, settings, cutoffs, error = CASES[name]
     structure = crystal(found) if isinstance(found, str) else found

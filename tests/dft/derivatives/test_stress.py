@@ -72,7 +72,13 @@ def test_stress_is_the_derivative_of_the_free_energy(name, crystal, calculation)
     assert abs(along) * GPA > 0.1
 
 
-@pytest.mark.parametrize("more", [{"functional": "PW92"}, {"hybrid": Hybrid.of(0.25, 0.11)}], ids=["LDA", "HSE06"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"functional": "PW92"}, id="LDA"),
+        pytest.param({"hybrid": Hybrid.of(0.25, 0.11)}, id="HSE06", marks=pytest.mark.slow),
+    ],
+)
 def test_symmetry_does_not_change_the_stress(more, crystal, calculation):
     """Irreducible k-points of a stretched crystal against the whole mesh without symmetry."""
     structure = crystal("si")

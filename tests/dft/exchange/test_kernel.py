@@ -47,6 +47,7 @@ def test_lists_of_points_are_refused(crystal):
         kernel_for(crystal("si").lattice_cv, points, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", [np.eye(3), np.diag([1, 2, 1])])
 def test_interaction_that_ends_at_the_wigner_seitz_cell_is_that_of_an_isolated_charge(cells):
     """A Gaussian charge narrow enough to lie inside the cell, exp(-r²/w²): E = 1/(w√2π), no images."""
@@ -77,6 +78,7 @@ def test_a_part_of_the_q_points_gives_a_point_charge_the_energy_that_all_of_them
     assert energies[1] == pytest.approx(energies[0], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_between_the_waves_of_its_cell_it_is_the_integral_over_that_cell():
     """Against a sum over points of the Wigner-Seitz cell, a sphere's worth of them at a time; smooth through the waves
     of the cell."""

@@ -95,6 +95,7 @@ def test_waves_of_pairs_are_the_same_in_a_strained_cell(exchanging):
     np.testing.assert_array_equal(after.wave_Gc, before.wave_Gc)
 
 
+@pytest.mark.slow
 def test_an_interaction_that_ends_at_the_wigner_seitz_cell_changes_with_it():
     """At fixed waves against differences so small that no point of its grid comes to another image."""
     lattice_cv = np.array([[7.0, 0.4, 0], [0.3, 6.5, -0.5], [0, 0.2, 7.5]])

@@ -1,5 +1,6 @@
 """Bad input: what is wrong is said with file, line, tag, value and remedy, all at once; nothing else is raised."""
 
+import errno
 import re
 import shutil
 
@@ -8,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.inputs.texts import read_texts
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.tags.table import TAGS
 
@@ -369,6 +371,17 @@ def test_nothing_is_written(read, tmp_path):
 
 NUMBERS = "0;-1;1;2;5;1e9;1e-9;-3.5;0.3;1e300;T;F;Fast;;3*1;2*0.5 1;1*-1".split(";")
 HONOURED = [name for name, tag in TAGS.items() if tag.status == "honoured"]
+
+
+def test_a_folder_that_may_not_be_entered_is_not_an_empty_one(read, tmp_path, monkeypatch):
+    def denied(path, *more, **named):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    read()
+    monkeypatch.setattr("eigenwerk.dft.inputs.texts.os.lstat", denied)
+    monkeypatch.setattr("eigenwerk.io.bounded.os.open", denied)
+    found = read_texts(tmp_path)
+    assert "permission denied" in found.problem["INCAR"] and "permission denied" in found.problem["POSCAR"]
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])

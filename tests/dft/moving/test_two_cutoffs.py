@@ -11,6 +11,7 @@ from eigenwerk.dft.moving.two_cutoffs import pulay_of_energies
 SETTINGS = {"cutoff_eV": 220.0, "mesh": (2, 2, 2), "real": True, "symmetry_level": 2}
 
 
+@pytest.mark.slow
 def test_stress_less_pulay_stress_is_the_slope_of_smooth_energies_at_constant_cutoff(calculation, crystal):
     lih = replace(crystal("lih_bent"), scaled_ac=np.array([[0.0, 0, 0], [0.5, 0.5, 0.5]]))
     calc = calculation(lih, **SETTINGS)

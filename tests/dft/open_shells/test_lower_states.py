@@ -31,6 +31,7 @@ BORON = (5.2, 5.2, 5.2), ["B"], [(0, 0, 0)]
 HYDROGEN = (5, 5, 8), ["H", "H"], [(0, 0, 0), (0, 0, 3)]
 
 
+@pytest.mark.slow
 def test_one_electron_of_a_p_shell_has_one_orbital(molecule):
     """Si, C, O and their like: the spherical atom is 0.05 to 0.3 eV too high."""
     held = molecule("ENCUT = 120\nPREC = Normal\nISYM = 2\n", *BORON)

@@ -5,8 +5,6 @@ import shutil
 
 import numpy as np
 import pytest
-from pymatgen.analysis.transition_state import NEBAnalysis
-from pymatgen.io.vasp.outputs import Oszicar, Vasprun
 
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.paths.run import run_path
@@ -14,6 +12,11 @@ from eigenwerk.dft.running.report import RunInterrupted
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.poscar import read_poscar
 from running import run
+from when_used import when_used
+
+NEBAnalysis = when_used("pymatgen.analysis.transition_state", "NEBAnalysis")
+Oszicar = when_used("pymatgen.io.vasp.outputs", "Oszicar")
+Vasprun = when_used("pymatgen.io.vasp.outputs", "Vasprun")
 
 pytest.importorskip("ase")
 pytestmark = pytest.mark.filterwarnings("ignore:.*unconverged VASP run")

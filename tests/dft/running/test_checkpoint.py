@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from pymatgen.io.vasp.outputs import Oszicar, Vasprun
 
 from eigenwerk import __version__
 from eigenwerk.dft.basis import plane_wave_basis
@@ -23,6 +22,10 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import VERSION, read_header, read_state, write_state
 from eigenwerk.io.paw_xml import read_paw_xml
 from eigenwerk.units import HARTREE_EV
+from when_used import when_used
+
+Oszicar = when_used("pymatgen.io.vasp.outputs", "Oszicar")
+Vasprun = when_used("pymatgen.io.vasp.outputs", "Vasprun")
 
 POSCAR = "silicon\n{a}\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 {last}\n"
 KPOINTS = "mesh\n0\nGamma\n{mesh}\n"

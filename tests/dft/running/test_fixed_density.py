@@ -5,13 +5,18 @@ import shutil
 
 import numpy as np
 import pytest
-from pymatgen.io.vasp.outputs import BSVasprun, Elfcar, Vasprun, Wavecar
 
 from eigenwerk.dft.basis.grids import fine_room
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.running.run import run_folder, run_inputs
 from eigenwerk.errors import InputError
 from eigenwerk.io.run_stamp import stamp_of
+from when_used import when_used
+
+BSVasprun = when_used("pymatgen.io.vasp.outputs", "BSVasprun")
+Elfcar = when_used("pymatgen.io.vasp.outputs", "Elfcar")
+Vasprun = when_used("pymatgen.io.vasp.outputs", "Vasprun")
+Wavecar = when_used("pymatgen.io.vasp.outputs", "Wavecar")
 
 POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
 MESH = "mesh\n0\nGamma\n2 2 2\n"

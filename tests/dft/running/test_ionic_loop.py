@@ -4,7 +4,6 @@ import shutil
 
 import numpy as np
 import pytest
-from pymatgen.io.vasp.outputs import Oszicar, Vasprun, Xdatcar
 
 from eigenwerk.cli.main import main
 from eigenwerk.dft.inputs.inputs import read_inputs
@@ -14,6 +13,11 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.hdf5_state import read_state
 from eigenwerk.motion.prediction import ASPC, FIT
 from running import run
+from when_used import when_used
+
+Oszicar = when_used("pymatgen.io.vasp.outputs", "Oszicar")
+Vasprun = when_used("pymatgen.io.vasp.outputs", "Vasprun")
+Xdatcar = when_used("pymatgen.io.vasp.outputs", "Xdatcar")
 
 POSCAR = "silicon\n{a}\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n{last}\n"
 INCAR = {"ENCUT": 150, "EDIFF": "1E-6", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6, "ISYM": 0, "LCHARG": "F"}
@@ -48,6 +52,7 @@ def test_a_run_that_is_over_is_not_that_of_another_question(relaxed, tmp_path, c
     assert f"asked now: {word}. Leave --restart out" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_fixed_atoms_break_the_symmetry_of_what_moves(tmp_path):
     """Layers that are held below, free above: the mirror between them is gone with the first step.  With it forces
     would be those of a symmetric slab, and the energy that of nothing (found by users: 15 eV/Å at the end)."""
@@ -66,6 +71,7 @@ def test_fixed_atoms_break_the_symmetry_of_what_moves(tmp_path):
     assert places(kept)[-1][1, 2] > 0.51  # the mirror would keep it where it was
 
 
+@pytest.mark.slow
 def test_a_cell_that_follows_one_direction_is_no_longer_cubic(tmp_path):
     """LATTICE_CONSTRAINTS in a cubic cell: its stress is not that of all directions made alike."""
     ends = []
@@ -151,6 +157,7 @@ def test_dynamics_without_a_bath_conserves_its_energy(moved):
     assert np.ptp(conserved) < 0.02 * max(np.ptp(kinetic), 0.02)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_in_its_first_ionic_step_goes_on_within_it(moved, tmp_path):
     _, whole = moved
     folder = make_folder(tmp_path / "run", **MOVE)
@@ -167,6 +174,7 @@ def test_a_run_that_was_stopped_in_its_first_ionic_step_goes_on_within_it(moved,
 HYDROGEN = "hydrogen\n1\n4 0 0\n0 4.2 0\n0 0 5\nH\n2\nCartesian\n2 2 2.1\n2 2.05 2.9\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [3, 7])
 @pytest.mark.parametrize("form", ["real in space", "real by inversion", "complex"])
 def test_dynamics_that_is_stopped_again_and_again_is_the_same_to_the_last_bit(form, stop, tmp_path):
@@ -205,7 +213,9 @@ def test_a_state_of_other_places_does_not_begin_a_run_that_goes_on(tmp_path):
     assert result.converged and any("begins at its start" in note for note in result.notes)
 
 
-@pytest.mark.parametrize(("kind", "stop"), [("relaxed", 7), ("moved", 9), ("moved", 14), ("moved", 15)])
+@pytest.mark.parametrize(("kind", "stop"), [
+    ("relaxed", 7), ("moved", 9), *(pytest.param("moved", stop, marks=pytest.mark.slow) for stop in (14, 15)),
+])  # fmt: skip
 def test_a_run_that_was_stopped_goes_on_to_the_same_end(kind, stop, request, tmp_path):
     _, whole = request.getfixturevalue(kind)
     folder = make_folder(tmp_path / "run", **(RELAX if kind == "relaxed" else MOVE))
@@ -219,6 +229,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(kind, stop, request, tmp
     assert len(Oszicar(folder / "OSZICAR").ionic_steps) == len(whole.journey.steps)
 
 
+@pytest.mark.slow
 def test_a_cell_that_relaxes_ends_without_stress_at_its_own_volume(tmp_path):
     folder = make_folder(tmp_path / "run", a=5.3, last=".25 .25 .25", mesh="2 2 2", ISIF=3, ENCUT=200, **RELAX)
     result = run_folder(folder)
@@ -268,6 +279,7 @@ def test_dynamics_and_relaxation_are_predicted_by_the_method_that_serves_each_be
     assert read_inputs(make_folder(tmp_path / "second", **MOVE, IWAVPR=12)).motion.prediction == "second"
 
 
+@pytest.mark.slow
 def test_two_ranks_move_atoms_as_one_does(moved, tmp_path):
     """By the command, which shares out bands and plane waves."""
     folder = make_folder(tmp_path / "run", **MOVE)

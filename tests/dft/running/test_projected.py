@@ -4,11 +4,15 @@ import json
 
 import numpy as np
 import pytest
-from pymatgen.io.vasp.outputs import Outcar, Procar, Vasprun
 
 from eigenwerk.cli.running.text import summary
 from eigenwerk.dft.running.run import run_folder
 from eigenwerk.io.hdf5_state import read_state
+from when_used import when_used
+
+Outcar = when_used("pymatgen.io.vasp.outputs", "Outcar")
+Procar = when_used("pymatgen.io.vasp.outputs", "Procar")
+Vasprun = when_used("pymatgen.io.vasp.outputs", "Vasprun")
 
 POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
 LIST = "points\n4\nReciprocal\n0 0 0 1\n.1 0 0 0\n.5 0 0 4\n.5 .5 0 3\n"

@@ -11,8 +11,6 @@ from xml.etree import ElementTree
 import ase.io
 import numpy as np
 import pytest
-from pymatgen.io.vasp.inputs import Poscar
-from pymatgen.io.vasp.outputs import Oszicar, UnconvergedVASPWarning, Vasprun
 
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.running.output_folder import OutputFolder
@@ -31,6 +29,12 @@ from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import STRESS_KILOBAR
 from running import WRITTEN
 from warm_start import warm_run
+from when_used import when_used
+
+Poscar = when_used("pymatgen.io.vasp.inputs", "Poscar")
+Oszicar = when_used("pymatgen.io.vasp.outputs", "Oszicar")
+UnconvergedVASPWarning = when_used("pymatgen.io.vasp.outputs", "UnconvergedVASPWarning")
+Vasprun = when_used("pymatgen.io.vasp.outputs", "Vasprun")
 
 POSCAR = """silicon
 5.43
@@ -163,7 +167,7 @@ def test_unconverged_run_says_so_everywhere(tmp_path):
     assert not result.converged and result.status.startswith("NOT CONVERGED in 3 steps") and result.advice
     assert "electrons out of place" in result.status and "EDIFF = 1e-07" in result.status
     assert not result.as_dict()["forces_reliable"]
-    with pytest.warns(UnconvergedVASPWarning):
+    with pytest.warns(UnconvergedVASPWarning.itself):
         assert not Vasprun(result.files["vasprun.xml"], parse_potcar_file=False).converged
     state = read_state(result.files["eigenwerk.h5"], only=["status", "results"])
     assert not state["status"]["converged"] and not state["results"]["forces_reliable"]
@@ -372,7 +376,7 @@ def test_a_killed_run_goes_on_from_its_last_step(silicon, tmp_path):
     state = read_state(folder / "eigenwerk.h5", only=["status", "history"])
     assert not state["status"]["converged"] and state["status"]["words"].startswith("unfinished: step 5")
     assert len(Oszicar(folder / "OSZICAR").electronic_steps[0]) == 5
-    with pytest.warns(UnconvergedVASPWarning):
+    with pytest.warns(UnconvergedVASPWarning.itself):
         assert not Vasprun(folder / "vasprun.xml", parse_potcar_file=False).converged
     result = run_folder(make_folder(folder, last=0.26, ISTART=1))
     assert result.converged and abs(5 + len(result.steps) - len(reference.steps)) <= 1

@@ -4,9 +4,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from pymatgen.io.vasp.inputs import Kpoints
 
 from eigenwerk.dft.running.run import run_folder
+from when_used import when_used
+
+Kpoints = when_used("pymatgen.io.vasp.inputs", "Kpoints")
 
 FILES = {
     "POSCAR": "aluminium\n4.04\n0 .5 .5\n.5 0 .5\n.5 .5 0\nAl\n1\nDirect\n0 0 0\n",

@@ -23,6 +23,7 @@ def found(tmp_path_factory):
     return results
 
 
+@pytest.mark.slow
 def test_frequencies_do_not_depend_on_the_use_of_symmetry(found):
     (plain, _), (symmetric, _) = found[5], found[6]
     assert len(plain.journey.steps) == 13 and len(symmetric.journey.steps) == 5

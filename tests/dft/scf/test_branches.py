@@ -161,6 +161,7 @@ def alone(iron):
     return {moments: ends(SerialCommunicator(), iron(moments), None)[1] for moments in (PARALLEL, OPPOSITE)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "again"), [(OPPOSITE, PARALLEL), (PARALLEL, OPPOSITE)])
 def test_a_run_starts_once_more_and_ends_in_the_lower_state(first, again, iron, alone):
     assert abs(alone[first] - alone[again]) > 1e-3
@@ -169,6 +170,7 @@ def test_a_run_starts_once_more_and_ends_in_the_lower_state(first, again, iron, 
     assert len(told) == 2 and "once more" in told[0] and "is taken" in told[1]
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 def test_two_ranks_start_once_more_as_one_does(ranks, iron, alone):
     parts = iron(OPPOSITE)

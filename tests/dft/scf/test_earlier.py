@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from covering import but_slow
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.parameters import USER_TAGS
 from eigenwerk.dft.scf.earlier import earlier_of
@@ -56,7 +57,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", but_slow(CASES, "magnet"))
 def test_a_stopped_run_goes_on_as_if_it_had_not_been(crystal, calculation, case):
     """The same energies, applications and solvers, step by step: nothing that the next step depends on is lost."""
     name, first, settings = CASES[case]
@@ -205,6 +206,7 @@ def followed(world, parts, others, groups):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 @pytest.mark.parametrize(("groups", "real"), [(1, False), (2, False), (1, True)])
 def test_ranks_go_on_alike(ranks, crystal, calculation, groups, real):

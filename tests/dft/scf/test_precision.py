@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from covering import but_slow
 from eigenwerk.dft.density import electrons_of
 from eigenwerk.dft.hamiltonian import Hamiltonian
 from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals, solve_bands
@@ -72,7 +73,7 @@ def assert_same(ours, theirs):
     np.testing.assert_allclose(ours.state.eig_skn[..., filled_n], theirs.state.eig_skn[..., filled_n], atol=LEVEL)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", but_slow(CASES, "magnet"))
 def test_converged_results_are_those_of_double_precision(both, case):
     theirs, ours = (calc.run() for calc in both(case))
     assert precisions(ours)[0] == "single" and precisions(ours)[-2:] == ["double", "double"]

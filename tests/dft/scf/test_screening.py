@@ -66,6 +66,7 @@ def test_the_equation_is_solved_and_charge_stays(basis, monkeypatch):
     assert abs(complex(rho_g[0] - residual_g[0])) < 1e-12
 
 
+@pytest.mark.slow
 def test_local_states_are_those_of_the_bands_at_the_level(calculation):
     """Their integral is the density of states, and they are not where the vacuum is."""
     calc = calculation(LONG, **METAL, max_steps=2)
@@ -96,6 +97,7 @@ def test_it_leaves_molecules_alone():
     assert screens_locally(Mixing(), molecule, 0.16) is None
 
 
+@pytest.mark.slow
 def test_a_slab_takes_fewer_steps_with_it(calculation):
     """The same energy as with the Kerker factor."""
     local, kerker = (

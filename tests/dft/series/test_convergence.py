@@ -123,6 +123,7 @@ def test_series_that_cannot_be_are_refused(folder):
         meshes(folder("ISMEAR = -5\nENCUT = 180\n"), [1.0, 4.0])
 
 
+@pytest.mark.slow
 def test_tiny_silicon_converges_with_the_cutoff_from_above(folder):
     told = []
     series = compute_series(cutoffs(folder(), [140, 180, 220]), Runtime(), lambda so_far, point: told.append(point))

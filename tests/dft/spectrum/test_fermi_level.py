@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from pymatgen.io.vasp.outputs import Vasprun
 
 from eigenwerk.dft.running.run import run_folder
 from eigenwerk.dft.spectrum.band_gap import band_gap
 from eigenwerk.dft.spectrum.fermi_level import common_level
 from eigenwerk.dft.spectrum.occupations import make_smearing, occupations
 from eigenwerk.perf.looking.folder import RunFolder
+from when_used import when_used
+
+Vasprun = when_used("pymatgen.io.vasp.outputs", "Vasprun")
 
 GAMMA = np.zeros((1, 3))
 

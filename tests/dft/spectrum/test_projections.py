@@ -61,8 +61,9 @@ def charges_in_sphere(calc, state, spin, k, species, place, radius, lmax):
 
 @pytest.mark.parametrize(
     ("name", "factor", "settings"),
-    [("si_bent", 1.0, {"mesh": (2, 1, 1)}), ("mgo_bent", 1.0, {"cutoff_eV": 300.0}), ("fe_bent", 1.0, MAGNET),
-     ("o2", 1.3, {"spins": 2, "cutoff_eV": 300.0}), ("si_bent", 0.7, {})],
+    [("si_bent", 1.0, {"mesh": (2, 1, 1)}), ("mgo_bent", 1.0, {"cutoff_eV": 300.0}),
+     pytest.param("fe_bent", 1.0, MAGNET, marks=pytest.mark.slow),
+     pytest.param("o2", 1.3, {"spins": 2, "cutoff_eV": 300.0}, marks=pytest.mark.slow), ("si_bent", 0.7, {})],
 )  # fmt: skip
 def test_weights_are_charges_of_all_electron_orbitals_inside_spheres(calculation, crystal, name, factor, settings):
     structure = crystal(name)
@@ -82,7 +83,8 @@ def test_weights_are_charges_of_all_electron_orbitals_inside_spheres(calculation
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [("sic_bent", {"mesh": (2, 1, 1)}), ("pairs", {"mesh": (3, 1, 1), "symmetry_level": 2}), ("lih_bent", {})],
+    [("sic_bent", {"mesh": (2, 1, 1)}), ("lih_bent", {}),
+     pytest.param("pairs", {"mesh": (3, 1, 1), "symmetry_level": 2}, marks=pytest.mark.slow)],
 )
 def test_real_orbitals_have_the_weights_and_phases_of_complex_ones(calculation, crystal, name, settings):
     """Phases up to one of the whole orbital: what is compared is the matrix between the numbers of all sites."""
@@ -103,8 +105,8 @@ def test_real_orbitals_have_the_weights_and_phases_of_complex_ones(calculation, 
 
 @pytest.mark.parametrize(
     ("name", "place", "settings"),
-    [("si", None, {"mesh": (3, 3, 3)}), ("pairs", None, {"mesh": (3, 1, 1)}),
-     ("fe_bent", [[0, 0, 0], [0.5, 0.5, 0.5]], {"mesh": (2, 2, 2), **MAGNET})],
+    [("si", None, {"mesh": (3, 3, 3)}), pytest.param("pairs", None, {"mesh": (3, 1, 1)}, marks=pytest.mark.slow),
+     pytest.param("fe_bent", [[0, 0, 0], [0.5, 0.5, 0.5]], {"mesh": (2, 2, 2), **MAGNET}, marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_averages_over_the_wedge_are_sums_over_the_full_mesh(calculation, crystal, name, place, settings):
     """Electrons and densities of states on the atoms."""
@@ -129,6 +131,7 @@ def broadened(ground, spin, weight_k):
     return np.einsum("xkn,knaL->xaL", share_xkn, ground.projections.average_sknaL[spin].numpy())
 
 
+@pytest.mark.slow
 def test_operations_that_exchange_spins_give_weights_to_the_other_channel(calculation, crystal):
     """Two hydrogen atoms with opposite moments, related by inversion with a flip of the spins."""
     place_ac, moment_a = np.array([[0.1, 0.1, 0.1], [0.5, 0.5, 0.5]]), np.array([1.0, -1.0])

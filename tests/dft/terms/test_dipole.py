@@ -54,6 +54,7 @@ def solved(calculation, height, correction, axes=(2,), **settings):
     return calc, calc.run().state
 
 
+@pytest.mark.slow
 def test_energy_of_a_sheet_does_not_depend_on_the_vacuum(calculation):
     """With the potential: in an energy alone what the false field has polarised stays."""
     free = {
@@ -65,6 +66,7 @@ def test_energy_of_a_sheet_does_not_depend_on_the_vacuum(calculation):
     assert abs(free["potential", 14.0] - free["potential", 10.0]) < 0.004
 
 
+@pytest.mark.slow
 def test_an_energy_alone_is_corrected_by_the_moment(calculation):
     _, plain = solved(calculation, 10.0, None)
     calc, state = solved(calculation, 10.0, "energy")
@@ -84,6 +86,7 @@ def test_levels_beside_a_sheet_differ_by_its_moment_over_its_area(calculation):
     assert levels.field == pytest.approx(-4 * pi * moment / area * HARTREE_EV, abs=0.02) and abs(levels.field) > 0.5
 
 
+@pytest.mark.slow
 def test_a_field_changes_the_energy_by_the_moment(calculation):
     structure, _ = hydride(12.0, None)
     energies, moments = [], []

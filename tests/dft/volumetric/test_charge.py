@@ -61,6 +61,7 @@ def test_density_comes_back_to_the_printed_digits(iron, tmp_path):
     assert torch.allclose(potentials[1].dH_sx, potentials[0].dH_sx, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_first_energy_is_that_of_the_density_itself(iron, tmp_path):
     """Both have no orbitals to start with; what LMAXMIX leaves out changes it, and is told."""
     calc, state = iron
@@ -167,6 +168,7 @@ def written_and_read(world, parts, groups, folder):
     return SimpleNamespace(values=[block.value_R for block in blocks], free=again.energies.free)
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 @pytest.mark.parametrize("groups", [1, 2])
 def test_ranks_write_and_read_alike(ranks, iron, groups, tmp_path):

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from cost import shared
+from covering import but_slow
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.volumetric.all_electron import core_density, proto_valence_density, valence_density
@@ -26,7 +28,8 @@ def solved(calculation, crystal):
         if key not in kept:
             system, settings = CASES[name]
             calc = calculation(crystal(system), **{**settings, **changed})
-            kept[key] = calc, calc.run().state
+            with shared():
+                kept[key] = calc, calc.run().state
         return kept[key]
 
     return solve
@@ -35,7 +38,7 @@ def solved(calculation, crystal):
 # -- all-electron densities -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["insulator", "magnet", "inversion"])
+@pytest.mark.parametrize("name", but_slow(("insulator", "magnet", "inversion"), "magnet"))
 def test_all_electrons_are_there(solved, name):
     calc, state = solved(name)
     core = sum(calc.datasets[symbol].core for symbol in calc.structure.symbols)
@@ -82,6 +85,7 @@ def test_total_potential_is_that_of_the_hamiltonian(solved, name):
     assert float((values - without).mean()) < 0, "exchange and correlation bind"
 
 
+@pytest.mark.slow
 def test_far_from_a_neutral_atom_the_potential_is_flat(calculation):
     structure = Structure(np.diag([16.0, 16.0, 16.0]), ("He",), np.array([[0.0, 0.0, 0.0]]))
     calc = calculation(structure, cutoff_eV=200.0)
@@ -105,7 +109,7 @@ def test_one_orbital_is_wholly_localised(calculation):
     assert value.min() >= 0 and value.max() <= 1 and value[density < 1e-6].max(initial=0) < 0.1
 
 
-@pytest.mark.parametrize("name", ["insulator", "inversion", "Gamma", "magnet"])
+@pytest.mark.parametrize("name", but_slow(("insulator", "inversion", "Gamma", "magnet"), "inversion", "magnet"))
 def test_real_and_complex_orbitals_are_localised_alike(solved, name):
     found = [localisation_blocks(state, calc.symmetrise) for calc, state in (
         solved(name, real=real) for real in (True, False)
@@ -141,7 +145,10 @@ def all_fields(world, parts, groups):
 
 
 @pytest.mark.ranks
-@pytest.mark.parametrize(("name", "groups"), [("insulator", 2), ("Gamma", 1), ("inversion", 1)])
+@pytest.mark.parametrize(("name", "groups"), [
+    pytest.param("insulator", 2, marks=pytest.mark.slow), ("Gamma", 1),
+    pytest.param("inversion", 1, marks=pytest.mark.slow),
+])  # fmt: skip
 def test_ranks_find_the_same_fields(ranks, solved, name, groups):
 
     parts = pieces(solved(name)[0])

@@ -3,13 +3,15 @@
 import io
 
 import pytest
-from ase.calculators.vasp.create_input import read_potcar_numbers_of_electrons
-from pymatgen.io.vasp.inputs import PotcarSingle
 
 from eigenwerk.io.paw_library import choose_dataset, recommended_cutoff
 from eigenwerk.io.paw_xml import read_paw_header
 from eigenwerk.io.vasp.potcar import read_potcar_species
 from eigenwerk.io.vasp.potcar_stand_in import stand_in
+from when_used import when_used
+
+read_potcar_numbers_of_electrons = when_used("ase.calculators.vasp.create_input", "read_potcar_numbers_of_electrons")
+PotcarSingle = when_used("pymatgen.io.vasp.inputs", "PotcarSingle")
 
 
 def header(symbol, functional="PBE"):

@@ -1,7 +1,7 @@
 """Baths and moving cells have the laws of their ensembles, on surfaces for which these are known exactly.
 
 Seeds are fixed, so that a test passes or fails always; a probability below 0.001 fails.  Longer trajectories of all
-ensembles: benchmarks/dynamics.
+ensembles: benchmarks/moving/dynamics.
 """
 
 import pytest

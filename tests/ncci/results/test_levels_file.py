@@ -38,7 +38,7 @@ def test_levels_come_back(path):
 def test_what_somebody_edited_is_an_input_error(path):
     tree, refused = read_state(path), 0
     places = [(name,) for name in tree] + [("about", name) for name in ABOUT]
-    for place, value in random.Random(1).sample(list(itertools.product(places, STRANGE)), 60):
+    for place, value in random.Random(1).sample(list(itertools.product(places, STRANGE)), 24):
         edited = {**tree, "about": dict(tree["about"])}
         (edited if len(place) == 1 else edited[place[0]])[place[-1]] = value
         try:
@@ -47,7 +47,7 @@ def test_what_somebody_edited_is_an_input_error(path):
             assert read_levels(path.with_name("edited.h5")).label(0) in ("1+", "1-")
         except InputError:
             refused += 1
-    assert refused > 30
+    assert refused > 12
     for name in tree:
         write_state(path.with_name("edited.h5"), {key: part for key, part in tree.items() if key != name}, "0.2.0")
         try:

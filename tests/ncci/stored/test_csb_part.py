@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 import torch
 
+from covering import but_slow
 from eigenwerk.ncci.ranks.layout import cut_evenly
 from eigenwerk.ncci.stored import csb_part as module
 from eigenwerk.ncci.stored.csb_entries import Entries
@@ -13,8 +14,10 @@ from eigenwerk.ncci.stored.csb_part import Rectangle, csb_part
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from random_pairs import no_core_basis, random_pairs, random_vectors
 
+SPACES = (3, 3, 2, 2), (1, 2, 4, 1), (3, 4, 1, 1), (1, 2, 6, 1)
 
-@pytest.fixture(scope="module", params=[(3, 3, 2, 2), (1, 2, 6, 1), (3, 4, 1, 1)], ids=str)
+
+@pytest.fixture(scope="module", params=but_slow(SPACES, SPACES[-1]), ids=str)
 def space(request):
     basis = no_core_basis(*request.param)
     pairs = random_pairs(basis)

@@ -1,5 +1,7 @@
 """C sources compiled at run time: found again, and no kernel where none can be made."""
 
+import resource
+
 import pytest
 import torch
 
@@ -48,6 +50,19 @@ def test_it_is_compiled_once_for_all_processes(monkeypatch):
 def test_a_source_that_cannot_be_compiled_gives_no_kernel():
     needs_gcc()
     assert kernel(PRELUDE + "void twice(double* x) { no_such_function(x); }", "twice") is None
+
+
+def test_where_no_file_can_be_written_there_is_no_kernel_and_the_next_process_tries_again():
+    """A full disk, or a limit on file sizes: gcc's refusal is not kept."""
+    needs_gcc()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+    try:
+        assert kernel(DOUBLED, "twice") is None
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    cpu_kernels._library.cache_clear()
+    assert doubled() == [0, 2, 4, 6, 8]
 
 
 def test_without_gcc_there_is_no_kernel(monkeypatch):

@@ -32,6 +32,7 @@ def test_none_where_pytorch_is_made_for_processors(devices, monkeypatch):
     assert count_gpus({}, devices) == 0
 
 
+@pytest.mark.slow
 def test_agrees_with_pytorch_without_loading_it():
     code = (
         "import sys; from eigenwerk.parallel.launch.gpus import count_gpus, torch_knows_cuda\n"

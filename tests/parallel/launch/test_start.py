@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from covering import but_slow
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
@@ -101,6 +102,7 @@ def test_script_under_torchrun(tmp_path):
     assert sorted(one["rank"] for one in told) == [0, 1] and {one["sum"] for one in told} == {3}
 
 
+@pytest.mark.slow
 @pytest.mark.ranks
 def test_ranks_that_do_not_find_each_other_say_so(tmp_path):
     code = (
@@ -140,7 +142,7 @@ with init_ranks(launch, prepare):
 
 
 @pytest.mark.ranks
-@pytest.mark.parametrize("late", [1, 2])
+@pytest.mark.parametrize("late", but_slow((1, 2), 2))
 def test_an_error_that_all_ranks_meet_is_nobodys_however_late_one_comes(tmp_path, late):
     """On a busy machine one rank may have failed before another has loaded PyTorch."""
     (tmp_path / "script.py").write_text(FAILING)

@@ -176,6 +176,7 @@ def test_error_of_all_ranks_is_told_once_without_a_name(start):
     assert (codes, said) == ([2, 2, 2], ["KPAR = 5 does not fit\n", "", ""])
 
 
+@pytest.mark.slow
 def test_rank_that_was_suspended_while_another_failed_ends_with_that_error(start):
     """As on a busy machine: what it says itself comes when all has been decided."""
     ranks = start("""
@@ -205,6 +206,7 @@ if rank == 2:
 """
 
 
+@pytest.mark.slow
 def test_rank_that_comes_when_all_is_decided_hears_the_reason(start):
     codes, said = start("""
         watchdog.cleanup = Path("ended").touch  # the first thing after the decision
@@ -291,6 +293,7 @@ def test_signal_before_the_first_step_ends_at_once(start):
     assert codes == [128 + signal.SIGTERM] * 3 and "nothing has been written" in said[0]
 
 
+@pytest.mark.slow
 def test_a_suspended_rank_is_not_dead(start):
     ranks = start("step(1)\nPath(f'waiting.{rank}').touch()\nstep(2)\nstep(3)")
     ranks.processes[1].send_signal(signal.SIGSTOP)
@@ -388,6 +391,7 @@ def test_lost_machine_is_noticed(tmp_path):
     assert "Rank 0" in (tmp_path / "said.1").read_text()
 
 
+@pytest.mark.slow
 def test_ranks_stay_until_rank_0_has_written(start, tmp_path):
     """Starters kill all ranks as soon as the first one ends."""
     ranks = start("""

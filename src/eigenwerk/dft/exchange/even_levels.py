@@ -8,13 +8,19 @@ of the orbitals: of a symmetric crystal there is then an operator that is not.  
 degenerate ones come out have the mean of their occupations.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import torch
 
 from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.stars import stars_of
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.crystal.symmetry import find_symmetry, without_spin_flips
+from eigenwerk.dft.exchange.pair_grid import ALL, SAME_PLACE
 from eigenwerk.dft.spectrum.occupations import Occupations
 from eigenwerk.units import HARTREE_EV
 
@@ -31,32 +37,53 @@ def closeness(tolerance: float) -> float:
     return max((SCALE * tolerance) ** 0.5, LEAST)
 
 
-def turned_points(kpoints: KPoints) -> list[int]:
-    """Numbers of the points that an operation of the crystal, with or without time reversal, leaves where they are,
-    though not all others: levels may be degenerate there."""
-    symmetry, found = kpoints.symmetry, []
-    turns_o = (symmetry.rotation_occ != np.eye(3)).any((1, 2)) & ~symmetry.spin_flip_o
-    turn_xcc = symmetry.reciprocal_occ[turns_o]
+def together(kpoints: KPoints, structure: Structure) -> list[np.ndarray]:
+    """Numbers of points whose levels operations of the crystal hold together: those of a star, and single ones that an
+    operation other than inversion leaves where they are (with or without time reversal).
+
+    The operations are those in use; of a mesh or list without any (ISYM = 0) those that the structure has all the same,
+    or its exchange would break a symmetry that rounding alone decides about.  Orbitals of one point alone, of molecules
+    mostly, are free to do so.
+    """
+    symmetry = kpoints.symmetry
+    if symmetry.order == 1:
+        if len(kpoints.point_kc) == 1:
+            return []
+        symmetry = find_symmetry(structure, SAME_PLACE, ALL)
+    symmetry = without_spin_flips(symmetry)
+    turn_xcc = symmetry.reciprocal_occ
     if symmetry.time_reversal:
         turn_xcc = np.concatenate([turn_xcc, -turn_xcc])
-    turn_xcc = turn_xcc[(turn_xcc != np.eye(3)).any((1, 2))]  # inversion and time reversal leave all of them
-    for k, point_c in enumerate(kpoints.point_kc):
-        moved_xc = turn_xcc @ point_c - point_c
-        if (np.abs(moved_xc - np.rint(moved_xc)) < 1e-6).all(1).any():
-            found.append(k)
+    unlike = [(turn_xcc != sign * np.eye(3)).any((1, 2)) for sign in (1, -1)]  # inversion makes no levels degenerate
+    turn_xcc = turn_xcc[np.logical_and(*unlike)]
+    stars = defaultdict[tuple[int, ...], list[int]](list)
+    for k, star in enumerate(stars_of(kpoints.point_kc, symmetry)):
+        stars[min(map(tuple, star.integer_xc.tolist()))].append(k)
+    found = []
+    for points in stars.values():
+        moved_xc = (turn_xcc - np.eye(3)) @ kpoints.point_kc[points[0]]
+        if len(points) > 1 or (np.abs(moved_xc - np.rint(moved_xc)) < 1e-6).all(1).any():
+            found.append(np.array(points))
     return found
 
 
-def evened(filled: Occupations, eig_skn: torch.Tensor, points: Sequence[int], apart: float) -> Occupations:
-    """The same electrons, evenly among levels of a spin and one of these points that are less than `apart` from each
-    other; eig_skn: in any order, hartree, as `apart`."""
-    occ_skn, level_skn = filled.occ_skn.clone(), eig_skn.cpu().numpy()
-    for s, k in np.ndindex(len(level_skn), len(points)):
-        occ_n, order_n = occ_skn[s, points[k]], np.argsort(level_skn[s, points[k]])
-        level_n, first = level_skn[s, points[k]][order_n], 0
-        while first < len(level_n):
-            stop = int(np.searchsorted(level_n, level_n[first] + apart))
-            together = torch.from_numpy(order_n[first:stop])
-            occ_n[together] = occ_n[together].mean()
+def evened(
+    filled: Occupations, eig_skn: torch.Tensor, weight_k: torch.Tensor, groups: Sequence[np.ndarray], apart: float
+) -> Occupations:
+    """The same electrons, evenly among levels of a spin and one of these groups of points that are less than `apart`
+    from each other; eig_skn: in any order, hartree, as `apart`."""
+    occ_skn, level_skn = filled.occ_skn.numpy(force=True).copy(), eig_skn.numpy(force=True)
+    for s, points in product(range(len(level_skn)), groups):
+        order_x = np.argsort(level_skn[s, points], axis=None)
+        level_x, occ_x = level_skn[s, points].ravel()[order_x], occ_skn[s, points].ravel()
+        weight_x = np.repeat(weight_k.numpy(force=True)[points], level_skn.shape[2])
+        if not weight_x.all():  # points of bands alone hold no electrons
+            weight_x = np.ones_like(weight_x)
+        first = 0
+        while first < len(level_x):
+            stop = int(np.searchsorted(level_x, level_x[first] + apart))
+            x = order_x[first:stop]
+            occ_x[x] = np.average(occ_x[x], weights=weight_x[x])
             first = stop
-    return replace(filled, occ_skn=occ_skn)
+        occ_skn[s, points] = occ_x.reshape(len(points), -1)
+    return replace(filled, occ_skn=torch.from_numpy(occ_skn).to(filled.occ_skn.device))

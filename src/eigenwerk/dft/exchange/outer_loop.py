@@ -2,9 +2,10 @@
 
 The density becomes self-consistent for an operator V_x[γ₀] that stays; then the operator is made anew of the orbitals
 found, until E_x of the orbitals and the tangent at γ₀ (exact_exchange.py), by which their energy was counted, are the
-same within the energy tolerance.  Their difference, the change of an operator, is of second order in γ - γ₀ and never
-positive.  A new operator costs an application to all bands and tells the change of the one before; the change of an
-operator that is expected to be the last is found with the forces, which take E_x of the orbitals anyway (`measure`).
+same within the energy tolerance, and so is what is left to the minimum where changes fall slowly.  Their difference,
+the change of an operator, is of second order in γ - γ₀ and never positive.  A new operator costs an application to all
+bands and tells the change of the one before; the change of an operator that is expected to be the last is found with
+the forces, which take E_x of the orbitals anyway (`measure`).
 No run ends with another one: where the change is too large after all, the next operator is made.  In the end the energy
 is that with E_x of the orbitals themselves, below the tangent and above the minimum.  Forces, whose error is of first
 order, may ask for one more operator.  A run without orbitals begins with those of the semilocal functional.
@@ -26,7 +27,7 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.energies import Energies
-from eigenwerk.dft.exchange.even_levels import closeness, evened, turned_points
+from eigenwerk.dft.exchange.even_levels import closeness, evened, together
 from eigenwerk.dft.exchange.exact_exchange import NAME as EXCHANGE
 from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.memory import ExchangeMemory
@@ -99,6 +100,17 @@ def expected_change(excess: Sequence[float]) -> float | None:
     last, before = abs(excess[-1]), abs(excess[-2]) if len(excess) > 1 else float("inf")
     fall = min(max(last / before, FALL), 1.0) if before else 1.0
     return fall * last
+
+
+def left_after(change: float, before: float) -> float:
+    """Estimate of what is left to the minimum, hartree, above zero, where operators changed energies by `before` and at
+    last by `change`.
+
+    If residuals fall by q, those of energies by q², the density matrix is q / (1 - q) of its last residual away from
+    the end.  Extrapolation mends the slowest: q² is taken as 1/2 at most.
+    """
+    fall = min(abs(change / before), 0.5) if before else 0.5
+    return abs(change) * fall / (1 - fall**0.5) ** 2
 
 
 def force_error_of(change: float | None, atoms: int) -> float:
@@ -212,11 +224,13 @@ class OuterLoop:
 
     def evened(self, filled: Occupations, eig_skn: torch.Tensor) -> Occupations:
         """Occupations with which exchange has the symmetry of the crystal."""
-        return evened(filled, eig_skn, self._turned, closeness(self.tolerance))
+        weight_k = self.exchange.atoms.basis.weight_k
+        return evened(filled, eig_skn, weight_k, self._together, closeness(self.tolerance))
 
     @cached_property
-    def _turned(self) -> list[int]:
-        return turned_points(self.exchange.atoms.basis.kpoints)
+    def _together(self) -> list[np.ndarray]:
+        basis = self.exchange.atoms.basis
+        return together(basis.kpoints, basis.structure)
 
     def memory(self) -> ExchangeMemory:
         """Where it stands."""
@@ -287,7 +301,8 @@ class OuterLoop:
         # what drowns is known by the fall before
         change = abs(excess) if abs(excess) > noise else min(self.expected or 0.0, noise)
         good = self._for_forces or self._good_for_forces(change)
-        self.measured = bool(self._agreed(abs(excess) < self.energy_tolerance and good))
+        left = left_after(change, self.excess[-1]) if self.excess and abs(excess) > noise else 0.0
+        self.measured = bool(self._agreed(max(abs(excess), left) < self.energy_tolerance and good))
         if not self.measured:
             self._drowned = bool(self._agreed(self._is_rounding(excess, self.expected or 0.0)))
             return energies, ""

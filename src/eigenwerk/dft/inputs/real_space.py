@@ -35,7 +35,7 @@ def projector_accuracy(
     """Element -> ROPT, and ROPT with its origin; nothing with LREAL = .FALSE. and Auto.
 
     Auto stands in many inputs without a thought, and means what serves best: up to some two hundred atoms, and on GPUs
-    beyond, that was measured to be the exact projectors (benchmarks/real_space).
+    beyond, that was measured to be the exact projectors (benchmarks/precision/real_space).
     The list has one value for each species of POSCAR, in its order; as in VASP a sign says nothing about its size.
     """
     if incar.get("LREAL") in (False, "Auto"):

@@ -52,12 +52,23 @@ class InputTexts:
         return InputTexts(words["text"], words["problem"], None if species is None else tuple(species))
 
 
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file, or nobody may know: a folder that cannot be entered."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def read_texts(folder: str | Path) -> InputTexts:
     """Read the files of a folder; those that are missing or cannot be read are told by who asks for them."""
     folder, text, problem, species = Path(folder), {}, {}, None
 
     def read(name: str) -> None:
-        if os.path.lexists(folder / name):
+        if _is_there(folder / name):
             try:
                 text[name] = read_text(folder / name)
             except InputError as error:
@@ -70,7 +81,7 @@ def read_texts(folder: str | Path) -> InputTexts:
             read(image_file(number))
     if os.path.isfile(folder / "POTCAR") and not os.path.getsize(folder / "POTCAR"):
         text["POTCAR"] = ""
-    elif os.path.lexists(folder / "POTCAR"):
+    elif _is_there(folder / "POTCAR"):
         try:
             species = read_potcar_species(folder / "POTCAR")
         except InputError as error:

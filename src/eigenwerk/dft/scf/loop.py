@@ -312,8 +312,9 @@ class ScfLoop:
             eig_skn, self.weight_k, settings.electrons, settings.smearing,
             settings.width, degeneracy, settings.fixed_moment,
         )
-        as_given = self.outer is None or settings.smearing.fixed_sn is not None
-        return filled if as_given else self.outer.evened(filled, eig_skn)
+        if self.outer is None or settings.smearing.fixed_sn is not None:
+            return filled
+        return self.outer.evened(filled, eig_skn)
 
     def _orbital_tolerance(self, progress: Progress | None) -> float:
         share = RESIDUAL_SHARE * (progress.residual if progress else 1.0) / max(self.settings.electrons, 1.0)

@@ -23,6 +23,11 @@ Two ratios of steps may be alike by chance, and energies come to fall more slowl
 """
 
 
+LEAST_DOUBT = 0.5
+"""The same where exponentials at three hbar-omega are compared.  Missing were up to 0.57 of the way (4He with JISP16,
+whose exponentials differ by more)."""
+
+
 @dataclass(frozen=True)
 class Limit:
     """An extrapolated number and its error bar; of `extrapolated` an energy (MeV), and how far it moves when the
@@ -67,7 +72,8 @@ def around_minimum(curves: Mapping[float, tuple[Sequence[int], Sequence[float]]]
     """One limit from curves over Nmax at several hbar-omega (to each its Nmax and energies), or why there is none.
 
     The exponential at the hbar-omega of the lowest energy.  The limit is the same for every hbar-omega, so the error
-    bar reaches those of the exponentials at the next lower and higher one, and that without the largest Nmax.
+    bar reaches those of the exponentials at the next lower and higher one, and that without the largest Nmax, and is at
+    least `LEAST_DOUBT` of the way extrapolated: all of these may be alike by chance.
     """
     last = max(sizes[-1] for sizes, _ in curves.values())
     lowest = {hw: energies[-1] for hw, (sizes, energies) in curves.items() if sizes[-1] == last}
@@ -81,8 +87,10 @@ def around_minimum(curves: Mapping[float, tuple[Sequence[int], Sequence[float]]]
         if isinstance(limit, str):
             return f"at hbar-omega {hw:g} MeV {limit}"
         found.append(limit.energy)
-    found.append(_of_three(curves[quanta[place]][1][-4:-1]))
-    return Limit(found[0], max(abs(energy - found[0]) for energy in found[1:]))
+    energies = curves[quanta[place]][1]
+    found.append(_of_three(energies[-4:-1]))
+    least = LEAST_DOUBT * (energies[-1] - found[0])
+    return Limit(found[0], max([least, *(abs(energy - found[0]) for energy in found[1:])]))
 
 
 def _of_three(energies: Sequence[float]) -> float:

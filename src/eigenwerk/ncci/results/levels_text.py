@@ -133,7 +133,7 @@ def _left_out(levels: Levels) -> str:
         words += (
             f" The Coulomb repulsion is not evolved: between two protons that would move the lowest state by "
             f"{size_n[0]:+.1f} keV (first order; at most {size_n[np.abs(size_n).argmax()]:+.1f} in these states); "
-            "what that would induce between three nucleons comes on top."
+            "what that would induce between three nucleons comes on top and may be larger (3He at 1.6 fm^-1: 9 keV)."
         )
     return words
 

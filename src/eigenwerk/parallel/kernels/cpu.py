@@ -42,6 +42,9 @@ PRELUDE = "\n".join([
 
 _COMPILING = Lock()
 
+LIBRARY_BYTES = 200_000
+"""More than gcc writes for one kernel."""
+
 Kernel = Callable[..., None]
 """A function of C that takes addresses and integers of 64 bits."""
 
@@ -70,30 +73,30 @@ def _library(source: str) -> ctypes.CDLL | None:
         return None
     try:
         binary = cached((source, *FLAGS, *LIBRARIES, version, processor()), lambda: _compiled(source))
-    except subprocess.TimeoutExpired:  # says nothing about the next time, and is not kept
+        return _loaded(binary) if binary else None
+    except (subprocess.TimeoutExpired, OSError):  # a full disk, say: tells nothing about the next time, and is not kept
         return None
-    return _loaded(binary) if binary else None
 
 
 def _compiled(source: str) -> bytes:
-    """The shared library; nothing where gcc refuses, which is kept as well."""
+    """The shared library; nothing where gcc refuses, which is kept as well.  OSError where no file can be written."""
     with temporary_folder() as folder:
         written, made = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
         written.write_text(source)
         command = ["gcc", *FLAGS, "-o", str(made), str(written), *LIBRARIES]
-        subprocess.run(command, capture_output=True, timeout=COMPILING_SECONDS, check=False)
-        return made.read_bytes() if made.exists() else b""
+        done = subprocess.run(command, capture_output=True, timeout=COMPILING_SECONDS, check=False)
+        if done.returncode == 0:
+            return made.read_bytes()
+        made.write_bytes(bytes(LIBRARY_BYTES))  # is it the place, and not the source?
+        return b""
 
 
 def _loaded(binary: bytes) -> ctypes.CDLL | None:
-    """A file is needed only until it is loaded; where it may not be executed there is no kernel."""
+    """A file is needed only until it is loaded; OSError where it may not be written or executed."""
     with temporary_folder() as folder:
         library = Path(folder) / "kernel.so"
         library.write_bytes(binary)
-        try:
-            return ctypes.CDLL(str(library))
-        except OSError:
-            return None
+        return ctypes.CDLL(str(library))
 
 
 def _function(library: ctypes.CDLL, name: str) -> Kernel:

@@ -26,6 +26,7 @@ def ionic_figure(
     ImportError if matplotlib is missing.
     """
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     number = np.arange(1, len(steps) + 1)
     panels = [("free energy\n(eV, from the lowest)", _from_lowest([step.energy.get("e_fr_energy") for step in steps]))]
@@ -46,8 +47,7 @@ def ionic_figure(
         panels.append(("volume (Å³)", volume))
     panels = [(words, value) for words, value in panels if not np.isnan(value).all()]
     height = 0.9 + 1.75 * len(panels)
-    figure = Figure(figsize=(7.0, height), dpi=130, layout="constrained")
-    figure.get_layout_engine().set(h_pad=0.06)
+    figure = Figure(figsize=(7.0, height), dpi=130, layout=ConstrainedLayoutEngine(h_pad=0.06))
     all_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for place, (axes, (words, value)) in enumerate(zip(all_axes, panels, strict=True)):
         marker = "o" if len(steps) <= 60 else ""

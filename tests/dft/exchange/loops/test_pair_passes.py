@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from covering import but_slow
 from eigenwerk.dft.exchange.loops import pair_loops_cuda, pair_passes_cuda
 from eigenwerk.dft.exchange.loops.pair_loops import PairLoops, PairTable
 from eigenwerk.dft.exchange.loops.pair_passes_cuda import Shape, split
@@ -70,7 +71,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", but_slow(CASES, *list(CASES)[1:]))
 def test_three_passes_do_what_the_plain_loops_do(calculation, crystal, device, name, monkeypatch):
     size_c, real, q_c, dtype = CASES[name]
     monkeypatch.setattr(pair_passes_cuda, "TILE", 3 if device.type == "cpu" else pair_passes_cuda.TILE)
