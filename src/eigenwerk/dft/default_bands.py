@@ -53,7 +53,7 @@ def default_bands(electrons: float, atoms: int, filling: Filling = Filling()) ->
     of several states that is cut gets an energy that is too high, and breaks the symmetry.  A free atom has one more
     than its valence orbitals for the same reason.  f shells that keep electrons lie at the Fermi level, all of their
     states within smearing of it: where they are cut, orbitals of the highest band do not converge (hcp Pr without spin:
-    17 bands, 25 meV per atom too low, not in 120 steps; 28 bands: 14 steps).  Wide smearing asks for what
+    17 bands, 17 meV per atom too low, not in 120 steps; 27 bands: 15 steps).  Wide smearing asks for what
     `thermal_bands` says.
     """
     more = DEGENERATE if filling.neutral and electrons > filling.neutral + 1e-8 else 0

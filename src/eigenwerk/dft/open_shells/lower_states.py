@@ -13,7 +13,7 @@ import torch
 
 from eigenwerk.dft.calculation import Calculation, GroundState, StepCallback
 from eigenwerk.dft.crystal.stars import under
-from eigenwerk.dft.crystal.symmetry import find_symmetry, subgroup
+from eigenwerk.dft.crystal.symmetry import Symmetry, find_symmetry, subgroup
 from eigenwerk.dft.dataset import open_shell_moment
 from eigenwerk.dft.density import Density, atomic_density
 from eigenwerk.dft.inputs.inputs import Inputs
@@ -26,7 +26,7 @@ from eigenwerk.dft.open_shells.broken_symmetry import (
     told_apart,
     two_fold_groups,
 )
-from eigenwerk.dft.open_shells.other_orbitals import begun_cold, has_choices, other_choices
+from eigenwerk.dft.open_shells.other_orbitals import begun_cold, has_choices, in_part, other_choices
 from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.mixing_extent import smallest_sloshing_g
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, wanted_bands
@@ -70,7 +70,8 @@ class LowerStates:
 
     calculation: that of the lowest state so far; asked_symmetry, asked_moments: whether ISYM, or MAGMOM, is given:
     what was asked for is kept, and what would be lower is told; note: who hears of it; oriented: whether the start
-    had whole electrons in its orbitals.
+    had whole electrons in its orbitals; held: the operations of the nuclei that keep these orbitals, where the
+    calculation has none that do.
     """
 
     calculation: Calculation
@@ -79,6 +80,7 @@ class LowerStates:
     on_step: StepCallback | None
     note: OnNote
     oriented: bool = False
+    held: Symmetry | None = None
 
     @staticmethod
     def of(calculation: Calculation, inputs: Inputs, on_step: StepCallback | None, note: OnNote) -> "LowerStates":
@@ -90,32 +92,35 @@ class LowerStates:
         """`Calculation.run`, and once more from where a lower state may be; `calculation` is that of the result."""
         if not self._searches:
             return self.calculation.run(self.on_step, start, **how)
-        if start is None and (guide := self._guide()) is not None:
-            return self._let_go(guide.run(**how), how)
-        ground = self.calculation.run(self.on_step, start or self._oriented_start(), **how)
+        fresh, start = start is None or self.oriented, start or self._oriented_start()
+        if (guide := self._guide()) is not None:
+            return self._let_go(guide.run(start, **how), how)
+        ground = self.calculation.run(self.on_step, start, **how)
         for attempt in (self._opposed, self._split):
             found = attempt(ground) if ground.state.converged else None
             if found is not None:
                 ground = self._lower(ground, *found, how)
-        return self._rearranged(ground, how) if ground.state.converged else ground
+        return self._rearranged(ground, how) if fresh and ground.state.converged else ground
 
     @property
     def _searches(self) -> bool:
         return is_molecule(self.calculation)
 
     def _guide(self) -> "LowerStates | None":
-        """The search for an atom whose box holds no orientation (ISYM = 0, -1): with operations that do."""
+        """The search for an atom with an open d or f shell whose box holds no orientation (ISYM = 0, -1): with
+        operations that do.  Without, mixing follows every turn of the orbitals, which costs next to no energy."""
         calculation = self.calculation
-        symmetry, structure = calculation.kpoints.symmetry, calculation.structure
         at_gamma = not calculation.kpoints.point_kc.any()
-        if len(structure.symbols) > 1 or symmetry.order > TURNS_FREELY or not at_gamma:
+        if self.held is None or not at_gamma or not self._chooses:
             return None
-        nuclei = find_symmetry(structure, calculation.parameters.symmetry_tolerance, 2)
-        less = subgroup(nuclei, two_fold_groups(nuclei)[0])
-        if less.order <= TURNS_FREELY:
-            return None
-        other = calculation.at_points(under(calculation.kpoints, less))
-        return LowerStates(other, False, self.asked_moments, self.on_step, self.note)
+        other = calculation.at_points(under(calculation.kpoints, self.held))
+        return LowerStates(other, False, self.asked_moments, self.on_step, self.note, oriented=True)
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether there is one atom alone, with an open d or f shell."""
+        symbols = self.calculation.structure.symbols
+        return len(symbols) == 1 and has_choices(self.calculation.datasets[symbols[0]].states)
 
     def _let_go(self, guided: GroundState, how: dict[str, Any]) -> GroundState:
         """The state of a guide without its operations."""
@@ -126,28 +131,33 @@ class LowerStates:
     def _rearranged(self, ground: GroundState, how: dict[str, Any]) -> GroundState:
         """The lowest of several choices of orbitals of an atom with an open d or f shell."""
         calculation, given = self.calculation, self.calculation.parameters
-        symmetry, symbols = calculation.kpoints.symmetry, calculation.structure.symbols
-        one = len(symbols) == 1 and has_choices(calculation.datasets[symbols[0]].states)
-        if not one or given.spins != 2 or given.ismear == FIXED or calculation.exchange is not None:
+        symmetry = calculation.kpoints.symmetry
+        if not self._chooses or given.spins != 2 or given.ismear == FIXED or calculation.exchange is not None:
             return ground
         keep_o = two_fold_groups(symmetry)[0]
         if not keep_o.all():
             if self.asked_symmetry:
                 return ground
             calculation = calculation.at_points(under(calculation.kpoints, subgroup(symmetry, keep_o)))
-        choices, cold, most = other_choices(calculation, ground.state), begun_cold(calculation), given.width
-        for number, choice in enumerate(choices, 1):
-            words = f"once more, with other orbitals filled ({number} of {len(choices)})"
-            done, best = ground.state.history, ground.state.energies.free
-            tried = cold.run(self._after(done, words), choice.start).state
-            history = _joined(done, tried.history, words)
-            ground = replace(ground, state=replace(ground.state, history=history))
-            above = tried.energies.free - best
-            same = tried.converged and abs(above) < given.energy_tolerance
-            if calculation.runtime.world.all(above < most and not same):
-                words = f"orbitals filled otherwise ({number} of {len(choices)}), with SIGMA as it is given"
-                ground = self._lower(ground, words, calculation, tried, "", how)
-        return ground
+        starts = [choice.start for choice in other_choices(calculation, ground.state)]
+        if in_part(ground.state.occupations.occ_skn):
+            starts = [StartingPoint(calculation.symmetrise(calculation.starting_density())), *starts[:-1]]
+        if not starts:
+            return ground
+        cold, found = begun_cold(calculation), list[State]()
+        for number, start in enumerate(starts, 1):
+            words = f"once more, with other orbitals filled ({number} of {len(starts)})"
+            done = ground.state.history
+            found.append(cold.run(self._after(done, words), start).state)
+            joined = _joined(done, found[-1].history, words)
+            ground = replace(ground, state=replace(ground.state, history=joined))
+        best = min(found, key=lambda state: state.energies.free)
+        above = best.energies.free - ground.state.energies.free
+        same = best.converged and abs(above) < given.energy_tolerance
+        if not calculation.runtime.world.all(above < given.width and not same):
+            return ground
+        words = f"the lowest of {len(starts)} other fillings of the open shell, with SIGMA as it is given"
+        return self._lower(ground, words, calculation, best, "", how)
 
     def _after(self, done: tuple[ScfStep, ...], words: str) -> StepCallback:
         """Tells steps that come after those done so far."""
@@ -217,7 +227,7 @@ class LowerStates:
         symmetry = calculation.kpoints.symmetry
         if self.oriented and two_fold_groups(symmetry)[0].all():
             return None
-        other, start = _filled_apart(calculation, state.density, state.coeff_sknG, state.occupations.occ_skn, levels)
+        other, start, _ = _filled_apart(calculation, state.density, state.coeff_sknG, state.occupations.occ_skn, levels)
         less = other.kpoints.symmetry
         fewer = f", with {less.order} of {symmetry.order} operations" if less.order < symmetry.order else ""
         words = f"a level is partly filled ({levels[0].words}); once more, its orbitals one by one{fewer}"
@@ -237,15 +247,17 @@ class LowerStates:
         if not levels:
             return None
         self.oriented = True
-        _, start = _filled_apart(calculation, density, solved.bands.coeff_sknG, solved.filled.occ_skn, levels)
+        _, start, less = _filled_apart(calculation, density, solved.bands.coeff_sknG, solved.filled.occ_skn, levels)
+        self.held = less if less.order > TURNS_FREELY else None
         return StartingPoint(start.density)
 
 
 def _filled_apart(
     calculation: Calculation, density: Density, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor,
     levels: Sequence[PartLevel],
-) -> tuple[Calculation, StartingPoint]:  # fmt: skip
-    """The calculation with operations that are left, and orbitals of `told_apart` with their density.
+) -> tuple[Calculation, StartingPoint, Symmetry]:  # fmt: skip
+    """The calculation with operations that are left, orbitals of `told_apart` with their density, and the operations
+    that keep them.
 
     Of several groups of operations, in which orbitals lie otherwise in the box, and of the orbitals that may hold the
     electrons, those with the lowest energy of this density.  Where densities are not averaged over operations, orbitals
@@ -253,7 +265,7 @@ def _filled_apart(
     """
     given, symmetry = calculation.parameters, calculation.kpoints.symmetry
     nuclei = symmetry if symmetry.order > 1 else find_symmetry(calculation.structure, given.symmetry_tolerance, 2)
-    tried: list[tuple[float, Calculation, StartingPoint]] = []
+    tried: list[tuple[float, Calculation, StartingPoint, Symmetry]] = []
     for keep_o in two_fold_groups(nuclei):
         less = subgroup(nuclei, keep_o)
         other = calculation
@@ -265,9 +277,9 @@ def _filled_apart(
         for orders in fillings(levels):
             start = _starting_point(other, *filled_apart(apart_sknG, occ_skn, levels, orders))
             free = other.loop().first_bands(start).energies.free
-            tried.append((float(other.runtime.world.broadcast(other.runtime.tensor(free))), other, start))
-    _, other, start = min(tried, key=lambda one: one[0])
-    return other, start
+            tried.append((float(other.runtime.world.broadcast(other.runtime.tensor(free))), other, start, less))
+    _, other, start, less = min(tried, key=lambda one: one[0])
+    return other, start, less
 
 
 def _starting_point(calculation: Calculation, coeff_sknG: torch.Tensor, occ_skn: torch.Tensor) -> StartingPoint:

@@ -17,6 +17,7 @@ import torch
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.energies import harris_energies
 from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.open_shells.broken_symmetry import WHOLE
 from eigenwerk.dft.scf.bands import density_of_bands
 from eigenwerk.dft.scf.state import StartingPoint, State, wanted_bands
 from eigenwerk.io.paw_xml import PawState
@@ -32,7 +33,7 @@ MOST_JUDGED, MOST_TRIED = 24, 5
 COLD = 0.1
 """Share of the width of smearing with which a choice begins: whole electrons keep their orbitals."""
 
-COLD_STEPS = 30
+COLD_STEPS = 20
 """Steps of a choice before it is judged."""
 
 
@@ -48,6 +49,11 @@ class Choice:
 def has_choices(states: Sequence[PawState]) -> bool:
     """Whether an atom has an open d or f shell."""
     return any(one.l >= 2 and 0 < one.f < 4 * one.l + 2 for one in states)
+
+
+def in_part(occ_skn: torch.Tensor) -> bool:
+    """Whether any orbital is filled in part."""
+    return bool(((occ_skn > WHOLE) & (occ_skn < 1 - WHOLE)).any())
 
 
 def begun_cold(calculation: Calculation) -> Calculation:
@@ -67,7 +73,7 @@ def other_choices(calculation: Calculation, state: State) -> list[Choice]:
     Each spin keeps its number of electrons.  For collinear spins and one k-point.
     """
     eig_sn, occ_sn = state.eig_skn[:, 0], state.occupations.occ_skn[:, 0]
-    ways_s = [_ways(eig_n, occ_n, state.occupations.fermi_level) for eig_n, occ_n in zip(eig_sn, occ_sn, strict=True)]
+    ways_s = [ways_of(eig_n, occ_n, state.occupations.fermi_level) for eig_n, occ_n in zip(eig_sn, occ_sn, strict=True)]
     all_ways = [(sum(cost for cost, _ in both), [filled for _, filled in both]) for both in product(*ways_s)]
     # the first is that of the state itself
     sorted_ways = sorted(all_ways, key=lambda one: one[0])[1 : MOST_JUDGED + 1]
@@ -75,7 +81,7 @@ def other_choices(calculation: Calculation, state: State) -> list[Choice]:
     return sorted(choices, key=lambda one: one.energy)[:MOST_TRIED]
 
 
-def _ways(eig_n: torch.Tensor, occ_n: torch.Tensor, level: float) -> list[tuple[float, torch.Tensor]]:
+def ways_of(eig_n: torch.Tensor, occ_n: torch.Tensor, level: float) -> list[tuple[float, torch.Tensor]]:
     """Ways of one spin, the lowest first: by how much the sum of levels rises, and (n,) occupations."""
     near = torch.nonzero((eig_n - level).abs() < NEAR).flatten().tolist()
     electrons = round(float(occ_n.sum()))
