@@ -8,22 +8,22 @@ import pytest
 from matplotlib.figure import Figure
 
 from eigenwerk.figure_layout import legend_above, numbers, ready
+from eigenwerk.io.vasp.input.poscar import parse_poscar
 from eigenwerk.io.vasp.output.record import StepRecord
-from eigenwerk.io.vasp.poscar import parse_poscar
 from eigenwerk.io.vasp.vasprun_reader import ReadStep
-from eigenwerk.ncci.results import level_plot
 from eigenwerk.ncci.results.levels import Levels
-from eigenwerk.perf.looking.bands_plot import bands_figure
-from eigenwerk.perf.looking.convergence_plot import convergence_figure
-from eigenwerk.perf.looking.dos_plot import DosCurves, dos_figure
-from eigenwerk.perf.looking.field_plot import field_figure
-from eigenwerk.perf.looking.fields import Field, lattice_plane
-from eigenwerk.perf.looking.ionic_plot import ionic_figure
-from eigenwerk.perf.looking.path_plot import path_figure
-from eigenwerk.perf.looking.series_plot import converge_figure, eos_figure
-from eigenwerk.perf.looking.structure_plot import structure_figure
-from eigenwerk.perf.looking.trajectory import ReadTrajectory
-from eigenwerk.perf.looking.trajectory_plot import trajectory_figure
+from eigenwerk.ncci.results.limits import level_plot
+from eigenwerk.view.bands_plot import bands_figure
+from eigenwerk.view.convergence_plot import convergence_figure
+from eigenwerk.view.dos_plot import DosCurves, dos_figure
+from eigenwerk.view.field_plot import field_figure
+from eigenwerk.view.fields import Field, lattice_plane
+from eigenwerk.view.ionic_plot import ionic_figure
+from eigenwerk.view.path_plot import path_figure
+from eigenwerk.view.series_plot import converge_figure, eos_figure
+from eigenwerk.view.structure_plot import structure_figure
+from eigenwerk.view.trajectory import ReadTrajectory
+from eigenwerk.view.trajectory_plot import trajectory_figure
 from figure_faults import faults_of
 
 LONG = "Ba8Ca4Cu12Hg4O32Tl2LaCeGdYbSrNd"

@@ -13,8 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from eigenwerk import __version__
-from eigenwerk.io.vasp.incar import judge, read_incar
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.io.vasp.input.incar import judge, read_incar
+from eigenwerk.ncci.inputs.inputs import read_cases
 
 CHECK_PATH = (
     "eigenwerk.errors",
@@ -22,11 +22,11 @@ CHECK_PATH = (
     "eigenwerk.cli.main",
     "eigenwerk.dft.inputs.inputs",
     "eigenwerk.dft.crystal.kpoints",
-    "eigenwerk.dft.parameters",
+    "eigenwerk.dft.settings.parameters",
     "eigenwerk.dft.crystal.structure",
     "eigenwerk.dft.crystal.symmetry",
-    "eigenwerk.io.paw_xml",
-    "eigenwerk.ncci.check_text",
+    "eigenwerk.io.paw.paw_xml",
+    "eigenwerk.ncci.inputs.check_text",
     "eigenwerk.ncci.estimate",
     "eigenwerk.ncci.refusal",
     "eigenwerk.ncci.sources",

@@ -70,8 +70,8 @@ def gpaw() -> None:
     from gpaw import GPAW, PW, FermiDirac, MethfesselPaxton
 
     sys.path.insert(0, str(REPOSITORY / "src"))
+    from eigenwerk.io.vasp.input.poscar import Poscar
     from eigenwerk.io.vasp.output.volumetric import write_fields
-    from eigenwerk.io.vasp.poscar import Poscar
     from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric
 
     for name, (_, mesh, cutoff, _, refinement) in CASES.items():

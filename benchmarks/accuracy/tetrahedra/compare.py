@@ -27,12 +27,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from eigenwerk.dft.after.density_of_states import TetrahedronCounting, density_of_states
 from eigenwerk.dft.crystal.tetrahedra import Tetrahedra, tetrahedra_of_mesh
+from eigenwerk.dft.filling.occupations import make_smearing, occupations
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.running.run import run_folder
-from eigenwerk.dft.spectrum.density_of_states import TetrahedronCounting, density_of_states
-from eigenwerk.dft.spectrum.occupations import make_smearing, occupations
-from eigenwerk.io.paw_library import choose_dataset
+from eigenwerk.dft.runs.run import run_folder
+from eigenwerk.io.paw.paw_library import choose_dataset
 from eigenwerk.perf.pictures import BLUE, LIGHT, RUST, plain_axes
 from eigenwerk.units import HARTREE_EV
 

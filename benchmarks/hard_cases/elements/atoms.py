@@ -37,8 +37,8 @@ def make(into: Path) -> None:
     from ase.io import write
     from crystals import MOMENTS, crystal
 
-    from eigenwerk.io.paw_library import choose_dataset, list_datasets, recommended_cutoff
-    from eigenwerk.io.paw_xml import read_paw_header
+    from eigenwerk.io.paw.paw_library import choose_dataset, list_datasets, recommended_cutoff
+    from eigenwerk.io.paw.paw_xml import read_paw_header
 
     for symbol in sorted({entry.element for entry in list_datasets("PBE")}, key=atomic_numbers.__getitem__):
         advice = recommended_cutoff(read_paw_header(choose_dataset(symbol)))

@@ -9,7 +9,7 @@ import torch
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.scf import loop
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.units import HARTREE_EV
 
 

@@ -25,15 +25,15 @@ import torch
 from ase import Atoms
 from ase.build import bulk
 
-from eigenwerk.dft.api.settings import inputs_of
-from eigenwerk.dft.api.structures import structure_given
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.moving.movers import make_mover
-from eigenwerk.dft.moving.surface import DensityFunctionalSurface
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.dft.runs.api.incar import inputs_of
+from eigenwerk.dft.runs.api.structures import structure_given
+from eigenwerk.dft.runs.motion.movers import make_mover
+from eigenwerk.dft.runs.motion.surface import DensityFunctionalSurface
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.motion.dynamics.build import dynamics
-from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.mover import Mover, Report
 from eigenwerk.motion.surface import SurfacePoint
 

@@ -20,7 +20,7 @@ sys.path += [str(HERE.parents[1]), str(HERE.parents[2] / "tests")]
 from entries import changing, load  # noqa: E402
 
 from eigenwerk.motion.dynamics.build import dynamics  # noqa: E402
-from eigenwerk.motion.dynamics.settings import DynamicsSettings  # noqa: E402
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings  # noqa: E402
 from eigenwerk.motion.mover import drive  # noqa: E402
 from eigenwerk.units import BOLTZMANN_EV_KELVIN  # noqa: E402
 from ensemble_statistics import drift, isobaric, kinetic, modes, positions, pressures  # noqa: E402

@@ -71,7 +71,7 @@ def with_ase(case, name, most):
 def with_ours(case, **settings):
     from eigenwerk.motion.mover import drive
     from eigenwerk.motion.relaxation.relaxation import relaxation
-    from eigenwerk.motion.relaxation.settings import RelaxationSettings
+    from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
     from eigenwerk.motion.surface import Arrangement, SurfacePoint
 
     atoms, free = prepared(case)

@@ -111,7 +111,7 @@ def _ours(case: DftCase, who: str, counted: Any, free: np.ndarray) -> str:
 
     from eigenwerk.motion.mover import drive
     from eigenwerk.motion.relaxation.relaxation import relaxation
-    from eigenwerk.motion.relaxation.settings import RelaxationSettings
+    from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
     from eigenwerk.motion.surface import Arrangement, SurfacePoint
 
     atoms = case.atoms()

@@ -12,13 +12,13 @@ from ase import Atoms
 from ase.calculators.calculator import Calculator, all_changes
 from dft_cases import DftCase
 
-from eigenwerk.dft.api.settings import inputs_of
-from eigenwerk.dft.api.structures import structure_given
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import KPoints
-from eigenwerk.dft.moving.surface import DensityFunctionalSurface
+from eigenwerk.dft.runs.api.incar import inputs_of
+from eigenwerk.dft.runs.api.structures import structure_given
+from eigenwerk.dft.runs.motion.surface import DensityFunctionalSurface
 from eigenwerk.dft.scf.state import ScfStep, State
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.motion.prediction import FIT
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 from eigenwerk.units import HARTREE_EV

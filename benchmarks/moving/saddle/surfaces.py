@@ -16,7 +16,7 @@ from ase.mep import NEB
 from ase.optimize import BFGS, FIRE, MDMin
 
 from eigenwerk.motion.saddle.band import Band, unwrapped
-from eigenwerk.motion.saddle.settings import BandSettings
+from eigenwerk.motion.saddle.saddle_settings import BandSettings
 from eigenwerk.motion.surface import SurfacePoint
 
 FORCE, IMAGES, SPRING = 0.03, 5, 5.0

@@ -17,7 +17,7 @@ import torch
 
 from eigenwerk.parallel.device_clock import CudaClock
 from eigenwerk.perf.run_trace import RankTrace, load_run
-from eigenwerk.trace import COMMUNICATION, Trace
+from eigenwerk.record.trace import COMMUNICATION, Trace
 
 HERE = Path(__file__).resolve().parent
 COUNT, REPEATS = 50_000, 7

@@ -17,11 +17,11 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
-from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.dft.parameters import Parameters
-from eigenwerk.dft.wavefunctions import random_orbitals
-from eigenwerk.io.paw_library import choose_dataset
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.wavefunctions import random_orbitals
+from eigenwerk.dft.settings.parameters import Parameters
+from eigenwerk.io.paw.paw_library import choose_dataset
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 CUBE = np.array([[0, 0, 0], [0, 2, 2], [2, 0, 2], [2, 2, 0], [1, 1, 1], [1, 3, 3], [3, 1, 3], [3, 3, 1]]) / 4

@@ -29,7 +29,7 @@ sys.path.insert(0, str(REPOSITORY / "src"))
 
 from eigenwerk.dft.inputs.inputs import read_inputs  # noqa: E402
 from eigenwerk.errors import InputError  # noqa: E402
-from eigenwerk.io.vasp.incar import read_incar  # noqa: E402
+from eigenwerk.io.vasp.input.incar import read_incar  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 INPUTS = ("INCAR", "POSCAR", "KPOINTS", "KPOINTS_OPT", "POTCAR")

@@ -7,7 +7,7 @@ ensembles: benchmarks/moving/dynamics.
 import pytest
 
 from eigenwerk.motion.dynamics.build import dynamics
-from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.mover import drive
 from eigenwerk.units import BOLTZMANN_EV_KELVIN
 from ensemble_statistics import drift, isobaric, kinetic, modes, positions, pressures

@@ -16,10 +16,10 @@ import torch
 from eigenwerk.dft.exchange.compressed import applied, compressed, expectation
 from eigenwerk.dft.exchange.extrapolation import OperatorHistory
 from eigenwerk.dft.exchange.memory import ExchangeMemory
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals
 from eigenwerk.dft.exchange.operator import ExchangeOperator
-from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
-from eigenwerk.dft.exchange.pair_symmetry import applied_to_own
+from eigenwerk.dft.exchange.pairs.mesh_orbitals import MeshOrbitals
+from eigenwerk.dft.exchange.pairs.pair_derivatives import exchange_derivatives
+from eigenwerk.dft.exchange.pairs.pair_symmetry import applied_to_own
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalDerivatives, Term
 from eigenwerk.errors import ConvergenceError

@@ -5,7 +5,7 @@ import runpy
 
 import pytest
 
-from eigenwerk.io.vasp.incar import judge, parse_incar
+from eigenwerk.io.vasp.input.incar import judge, parse_incar
 from eigenwerk.io.vasp.tags.base import KINDS, STATES, Derived, show
 from eigenwerk.io.vasp.tags.table import TAGS, find_tag, nearest_tag
 
