@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from eigenwerk.io.vasp.poscar import Poscar, write_poscar
+from eigenwerk.io.vasp.input.poscar import Poscar, write_poscar
 
 BENCHMARKS = Path(__file__).resolve().parent
 BUILD = BENCHMARKS.parent / "build"

@@ -7,7 +7,7 @@ import torch
 
 from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
 
 
 def complex_twin(real: Calculation, complex_: Calculation, x_knG: torch.Tensor) -> torch.Tensor:

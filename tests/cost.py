@@ -1,9 +1,9 @@
 """What a test costs: seconds of a processor of its own, of its processes and of those that serve it.
 
 `make test` stays short only if every test does, so a test that is not marked slow has a budget.  It is counted in
-seconds of a processor, which other programs change less than those of the clock, and in units of this machine: beside a
-test that looks dear, a piece of known work is timed.  conftest.py lists tests above the budget after the last one, and
-those above FAILS_AT budgets fail: a busy core with half of its caches makes three seconds of one, never ten.
+seconds of a processor, which other programs change less than those of the clock, in units of this machine: beside a
+test that looks dear, a piece of known work is timed.  conftest.py lists tests above the budget after the last one.
+Only those above FAILS_AT budgets fail: a busy core with half of its caches makes three seconds of one, never ten.
 """
 
 import os

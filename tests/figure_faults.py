@@ -36,7 +36,8 @@ def marks(axis, place):
     low, high = sorted(axis.get_view_interval())
     reach = 1e-9 * (high - low)
     labels = [*axis.get_majorticklabels(), *axis.get_minorticklabels(), axis.get_offset_text()]
-    return [label for label in labels if label.get_visible() and low - reach <= label.get_position()[place] <= high + reach]
+    inside = [low - reach <= label.get_position()[place] <= high + reach for label in labels]
+    return [label for label, seen in zip(labels, inside, strict=True) if seen and label.get_visible()]
 
 
 def faults_of(figure):
@@ -48,7 +49,10 @@ def faults_of(figure):
         f"cut: {text!r} {box}"
         for text, box in found if box.x0 < -0.5 or box.y0 < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5
     ]  # fmt: skip
-    shrunk = [(text, box.x0 + 0.5, box.x1 - 0.5, box.y0 + 0.08 * box.height, box.y1 - 0.08 * box.height) for text, box in found]
+    shrunk = [
+        (text, box.x0 + 0.5, box.x1 - 0.5, box.y0 + 0.08 * box.height, box.y1 - 0.08 * box.height)
+        for text, box in found
+    ]
     faults += [
         f"overlap: {one[0]!r}, {other[0]!r}"
         for one, other in combinations(shrunk, 2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from eigenwerk.dft.parameters import SphereProjection
+from eigenwerk.dft.settings.parameters import SphereProjection
 
 CASES = {
     # name: crystal of tests/dft/conftest.py, settings; EDIFF = 1e-8 eV

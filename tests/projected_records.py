@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from eigenwerk.io.vasp.output.projections import F, columns
 from eigenwerk.io.vasp.output.record import ProjectionRecord
+from eigenwerk.io.vasp.output.weights.projections import F, columns
 
 
 def with_projections(record, lorbit=11, kinds=F):

@@ -138,7 +138,7 @@ def make_world(transport, size, store, rank):
     from torch.distributed import FileStore
 
     from eigenwerk.parallel.transports.torch_distributed import gloo_world, nccl_world
-    from eigenwerk.trace import Trace
+    from eigenwerk.record.trace import Trace
 
     if transport == "nccl":
         device = torch.device("cuda", int(rank))
@@ -163,7 +163,7 @@ def serve(address, transport, size, store, rank="0"):
     """Do what the test asks until it hangs up."""
     import torch
 
-    from eigenwerk.parallel import node_arrays
+    from eigenwerk.parallel.memory import node_arrays
 
     torch.set_num_threads(1)
     world = make_world(transport, size, store, rank)

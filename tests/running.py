@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from eigenwerk.io.hdf5_state import read_state
+from eigenwerk.io.hdf5.hdf5_state import read_state
 from warm_start import PIPE, RANK_NAME, WarmProcess, warm_run
 
 ENDLESS = {"EDIFF": "1E-30", "NELM": 3000}

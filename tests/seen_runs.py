@@ -1,6 +1,6 @@
 """Small runs that leave everything there is to look at."""
 
-from eigenwerk.dft.running.run import run_folder
+from eigenwerk.dft.runs.run import run_folder
 
 FILES = {
     "POSCAR": "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .26\n",

@@ -112,7 +112,7 @@ def test_crystals_with_an_inversion_are_predicted_from_several_states():
         counts.append(applications(atoms))
         atoms.positions[0] += 0.01
         atoms.positions[1] -= 0.01
-    assert atoms.calc.result.state.subject.basis.inversion is not None
+    assert atoms.calc.result.state.system.basis.inversion is not None
     assert counts[2] < 0.7 * counts[1] < counts[0]
 
 
@@ -139,10 +139,10 @@ def test_spin_comes_from_the_moments_of_the_atoms():
     with pytest.warns(UserWarning, match="encut"):
         assert oxygen.get_magnetic_moment() == pytest.approx(2, abs=1e-3)
     assert oxygen.get_magnetic_moments().shape == (1,)
-    first = oxygen.calc._follower
+    first = oxygen.calc._continuation
     oxygen.set_initial_magnetic_moments([0.0])
     assert oxygen.get_magnetic_moment() == 0
-    assert first is not oxygen.calc._follower
+    assert first is not oxygen.calc._continuation
 
 
 def test_an_unconverged_structure_raises_and_leaves_no_results():

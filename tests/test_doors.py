@@ -9,7 +9,7 @@ import pytest
 
 WRITERS = {
     "io/atomic_write.py": "the function itself",
-    "io/hdf5_state.py": "`seal`, of a file that somebody changes on purpose",
+    "io/hdf5/hdf5_state.py": "`seal`, of a file that somebody changes on purpose",
     "parallel/kernels/cpu.py": "in a temporary folder of its own",
     "parallel/kernels/cache.py": "by mkstemp, and renamed",
     "parallel/launch/launch.py": "in a temporary folder of its own",
@@ -20,8 +20,8 @@ WRITERS = {
     "cli/run.py": "/dev/null",
     "cli/streams.py": "standard streams",
     "cli/running/view.py": "/dev/null",
-    "perf/looking/page.py": "a picture into memory",
-    "perf/plot_process.py": "a picture into memory",
+    "view/report/page.py": "a picture into memory",
+    "view/plot_process.py": "a picture into memory",
 }
 """Files that may write without `replacing`, and why."""
 
@@ -31,13 +31,13 @@ WRITING = {"write_text", "write_bytes", "savefig", "touch"}
 MODULES = {"shutil": {"copy", "copy2", "copyfile", "copytree", "move"}, "np": {"save", "savez", "savetxt"},
            "torch": {"save"}, "tempfile": {"mkstemp", "NamedTemporaryFile"}, "os": {"open"}}  # fmt: skip
 
-HDF5_READERS = {"io/hdf5_child.py": "the process that may crash"}
+HDF5_READERS = {"io/hdf5/hdf5_child.py": "the process that may crash"}
 
-HDF5_WRITERS = {"io/hdf5_state.py", "io/h5md.py", "io/vasp/output/vaspout.py", "io/hdf5_child.py"}
+HDF5_WRITERS = {"io/hdf5/hdf5_state.py", "io/vasp/output/h5md.py", "io/vasp/output/vaspout.py", "io/hdf5/hdf5_child.py"}
 """Files that may open HDF5 with "w"."""
 
 SPEAKERS = {"cli/saying.py", "cli/entry.py", "cli/missing.py", "parallel/watch/watchdog.py",
-            "parallel/kernels/cache.py", "perf/plot_process.py"}  # fmt: skip
+            "parallel/kernels/cache.py", "view/plot_process.py"}  # fmt: skip
 """Files that may print: `say`, what comes before it can be loaded, what ends a process at once, a line between two."""
 
 

@@ -6,7 +6,7 @@ from pkgutil import resolve_name
 import pytest
 
 from eigenwerk.eigensolvers import ALGOS, AUTOMATIC, EIGENSOLVERS, NUMBERS, SEQUENCES
-from eigenwerk.io.vasp.incar import parse_incar
+from eigenwerk.io.vasp.input.incar import parse_incar
 
 NAMES = [solver.name for solver in EIGENSOLVERS]
 GIVEN = {"tolerance", "wanted_weight_kn", "eigh"}

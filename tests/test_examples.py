@@ -2,7 +2,7 @@
 
 import pytest
 
-from eigenwerk.dft.running.run import run_folder
+from eigenwerk.dft.runs.run import run_folder
 from when_used import when_used
 
 Vasprun = when_used("pymatgen.io.vasp.outputs", "Vasprun")

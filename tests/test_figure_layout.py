@@ -8,28 +8,28 @@ import pytest
 from matplotlib.figure import Figure
 
 from eigenwerk.figure_layout import legend_above, numbers, ready
+from eigenwerk.io.vasp.input.poscar import parse_poscar
 from eigenwerk.io.vasp.output.record import StepRecord
-from eigenwerk.io.vasp.poscar import parse_poscar
 from eigenwerk.io.vasp.vasprun_reader import ReadStep
-from eigenwerk.ncci.results import level_plot
 from eigenwerk.ncci.results.levels import Levels
-from eigenwerk.perf.looking.bands_plot import bands_figure
-from eigenwerk.perf.looking.convergence_plot import convergence_figure
-from eigenwerk.perf.looking.dos_plot import DosCurves, dos_figure
-from eigenwerk.perf.looking.field_plot import field_figure
-from eigenwerk.perf.looking.fields import Field, lattice_plane
-from eigenwerk.perf.looking.ionic_plot import ionic_figure
-from eigenwerk.perf.looking.path_plot import path_figure
-from eigenwerk.perf.looking.series_plot import converge_figure, eos_figure
-from eigenwerk.perf.looking.structure_plot import structure_figure
-from eigenwerk.perf.looking.trajectory import ReadTrajectory
-from eigenwerk.perf.looking.trajectory_plot import trajectory_figure
+from eigenwerk.ncci.results.limits import level_plot
+from eigenwerk.view.bands_plot import bands_figure
+from eigenwerk.view.convergence_plot import convergence_figure
+from eigenwerk.view.dos_plot import DosCurves, dos_figure
+from eigenwerk.view.field_plot import field_figure
+from eigenwerk.view.fields import Field, lattice_plane
+from eigenwerk.view.ionic_plot import ionic_figure
+from eigenwerk.view.path_plot import path_figure
+from eigenwerk.view.series_plot import converge_figure, eos_figure
+from eigenwerk.view.structure_plot import structure_figure
+from eigenwerk.view.trajectory import ReadTrajectory
+from eigenwerk.view.trajectory_plot import trajectory_figure
 from figure_faults import faults_of
 
 LONG = "Ba8Ca4Cu12Hg4O32Tl2LaCeGdYbSrNd"
 """A formula that no line of a picture holds with what stands behind it."""
 
-TITLES = ("Si2", f"{LONG} (Gaussian broadening 0.15 eV), NOT CONVERGED: highest of 12 images, not at rest, extrapolated")
+TITLES = ("Si2", f"{LONG} (Gaussian broadening 0.15 eV), NOT CONVERGED: highest of 12 images, not at rest, guessed")
 
 SCALES = (1.0, 1e-9, 3e7)
 """Of values."""
@@ -55,7 +55,7 @@ def bands_document(points=40, labels=None, spins=2, scale=1.0, metal=False):
     }  # fmt: skip
 
 
-CROWDED = {k: name for k, name in enumerate(("GAMMA", "X", "W_2", "K", "SIGMA_0", "U", "L", "M_10", "A", "H_2"), 3)}
+CROWDED = dict(enumerate(("GAMMA", "X", "W_2", "K", "SIGMA_0", "U", "L", "M_10", "A", "H_2"), 3))
 
 
 def dos(names=("Ni d (m > 0)",), spins=2, scale=1.0):
@@ -154,7 +154,8 @@ CASES = {
     "bands, crowded": lambda: bands_figure(bands_document(labels=CROWDED), TITLES[1]),
     "bands, all at once": lambda: bands_figure(bands_document(labels=dict.fromkeys(range(40), "GAMMA")), TITLES[1]),
     "bands, narrow": lambda: bands_figure(bands_document(scale=1e-9), TITLES[0], window=(-1e-7, 2e-7)),
-    "bands+dos": lambda: bands_figure(bands_document(), TITLES[1], dos(scale=1e-9), None, "Gaussian\nbroadening\n0.15 eV"),
+    "bands+dos": lambda: bands_figure(
+        bands_document(), TITLES[1], dos(scale=1e-9), None, "Gaussian\nbroadening\n0.15 eV"),
     "bands+dos, wide": lambda: bands_figure(bands_document(), "Si2", dos([f"{LONG} {i} x2-y2" for i in range(16)])),
     **{f"dos {scale:g} {k}": lambda scale=scale, k=k: dos_figure(dos(scale=scale), 0.0, "valence band top", TITLES[k])
        for k, scale in enumerate(SCALES[:2])},
@@ -170,7 +171,8 @@ CASES = {
     **{f"neb {n} {scale:g}": lambda n=n, scale=scale, k=k: path_figure(path_document(n, scale), TITLES[k])
        for k, (n, scale) in enumerate(((5, 1.0), (60, 1e-9)))},
     "neb, high": lambda: path_figure(path_document(12, 3e7), TITLES[1]),
-    **{f"ionic {n} {scale:g}": lambda n=n, scale=scale, m=m: ionic_figure(ionic_steps(n, scale, m), TITLES[n > 5], 0.02, 9)
+    **{f"ionic {n} {scale:g}": lambda n=n, scale=scale, m=m: ionic_figure(
+        ionic_steps(n, scale, m), TITLES[n > 5], 0.02, 9)
        for n, scale, m in ((2, 1.0, False), (8, 1e-9, False), (2000, 3e7, True), (30, 1.0, True))},
     **{f"trajectory {len(names)}": lambda names=names, k=k: trajectory_figure(trajectory(names), TITLES[k])
        for k, names in enumerate((["Si", "Si"], ["Hg", "Ba", "Ca", "Cu", "O"]))},
@@ -186,8 +188,10 @@ CASES = {
     "magnetisation": lambda: field_figure(*fields(1e-5, 3, "μB/Å³", signed=True), 0, TITLES[0]),
     "levels": lambda: level_plot.levels_figure([nucleus(), nucleus(nmax=6)]),
     "levels, many": lambda: level_plot.levels_figure(
-        [nucleus(30, nmax, interaction=f"interaction_of_somebody_else_{nmax}.me2b", spread=0.01) for nmax in (2, 4, 6)]),
-    "levels, one": lambda: level_plot.levels_figure([nucleus(1, interaction="interaction_of_somebody_with_a_name.me2b")]),
+        [nucleus(30, nmax, interaction=f"interaction_of_somebody_else_{nmax}.me2b", spread=0.01)
+         for nmax in (2, 4, 6)]),
+    "levels, one": lambda: level_plot.levels_figure(
+        [nucleus(1, interaction="interaction_of_somebody_with_a_name.me2b")]),
     "convergence of nuclei": lambda: level_plot.convergence_figure(
         [nucleus(1, nmax, hw) for nmax in range(2, 13) for hw in np.linspace(10, 42.5, 9)]),
     "convergence of kinds": lambda: level_plot.convergence_figure(

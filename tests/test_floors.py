@@ -1,7 +1,7 @@
 """Imports go down: a module uses floors below its own and, on its own floor, its own folder, without cycles.
 
-Neither do the rooms of a folder (`dft/basis`, `ncci/pairs`) import each other in a circle; the files beside the rooms,
-which several of them use or which put them together, are left out of that.
+Neither do the rooms of a folder (`dft/basis`, `ncci/matrix_free`) import each other in a circle; the files beside the
+rooms, which several of them use or which put them together, are left out of that.
 
 The rules are those of docs/architecture.md. The first half of this file is the checker, the second half shows that it
 passes the package and that it finds each kind of fault in a small bad tree.
@@ -20,18 +20,12 @@ FLOORS = {
     "units": 0,
     "errors": 0,
     "arrays": 0,
-    "packed": 0,
     "shown": 0,
     "figure_layout": 1,
     "lattice_reduction": 0,
     "functionals": 1,
     "eigensolvers": 0,
-    "trace": 1,
-    "traffic": 1,
-    "phases": 1,
-    "timeline": 1,
-    "device_times": 1,
-    "power": 1,
+    "record": 1,
     "parallel": 2,
     "io": 2,
     "linalg": 3,
@@ -39,8 +33,9 @@ FLOORS = {
     "dft": 4,
     "ncci": 4,
     "perf": 5,
+    "view": 6,
     "ase": 5,
-    "cli": 6,
+    "cli": 7,
 }
 """Floor of every module and folder directly below `eigenwerk`."""
 
@@ -48,16 +43,16 @@ OPTIONAL_PACKAGES = {"ase", "mpi4py", "pynvml", "cuda", "triton", "matplotlib", 
 """Packages that a function may import, because they may be absent, or are slow and rarely needed."""
 
 LAZY_ENGINES = {
-    "eigenwerk.dft.running.run", "eigenwerk.dft.moving.movers", "eigenwerk.dft.paths.run",
+    "eigenwerk.dft.runs.run", "eigenwerk.dft.runs.motion.movers", "eigenwerk.dft.runs.paths.run",
     "eigenwerk.motion.relaxation.relaxation",
     "eigenwerk.ncci.series", "eigenwerk.ncci.sources", "eigenwerk.ncci.results.levels_file",
-    "eigenwerk.ncci.results.together", "eigenwerk.ncci.usual_states",
-    "eigenwerk.parallel.launch.start", "eigenwerk.dft.running.warm_up",
+    "eigenwerk.ncci.results.limits.together", "eigenwerk.ncci.inputs.usual_states",
+    "eigenwerk.parallel.launch.start", "eigenwerk.dft.runs.warm_up",
     "eigenwerk.cli.main", "eigenwerk.cli.missing",
-    "eigenwerk.dft.series.eos", "eigenwerk.dft.series.convergence", "eigenwerk.dft.series.points",
-    "eigenwerk.io.hdf5_state",
-    "eigenwerk.perf.looking.choice", "eigenwerk.perf.looking.dos_plot", "eigenwerk.perf.looking.folder",
-    "eigenwerk.perf.looking.report",
+    "eigenwerk.dft.runs.series.eos", "eigenwerk.dft.runs.series.convergence", "eigenwerk.dft.runs.series.points",
+    "eigenwerk.io.hdf5.hdf5_state",
+    "eigenwerk.view.choice", "eigenwerk.view.dos_plot", "eigenwerk.view.folder",
+    "eigenwerk.view.report.report",
 }  # fmt: skip
 """Modules that a function of `cli` may import: they load PyTorch, scipy or h5py, which `--help` and `check` must not
 wait for; and those with which the command can begin where packages are missing."""
@@ -74,7 +69,7 @@ LOADERS = {"eigenwerk.parallel.launch.loader"}
 DOORS = {"eigenwerk.dft"}
 """Packages whose `__init__` holds a function that is loaded when it is asked for."""
 
-MOST_MODULES = 20
+MOST_MODULES = 16
 """So many stand in one folder, and can be seen at a glance."""
 
 ROOT_NAMES = {"__version__"}
@@ -220,7 +215,7 @@ def _fault_of_floor(name: str, target: str) -> Iterator[str]:
 
 def _both_are_files(here: str, there: str) -> bool:
     """Whether both stand directly below the package, which is then their common folder."""
-    files = {"units", "errors", "arrays", "packed", "trace", "phases", "traffic", "timeline", "device_times", "power"}
+    files = {"units", "errors", "arrays", "shown", "lattice_reduction"}
     return here in files and there in files
 
 
@@ -266,16 +261,16 @@ def test_good_tree_passes(faults):
         __init__='"""Root."""\n__version__ = "1"\n',
         units="HARTREE = 1.0\n",
         errors="import eigenwerk.units\n",
-        trace="import time\n",
+        record__trace="import time\n",
         io__vasp__poscar="from eigenwerk.units import HARTREE\n",
         io__vasp__incar="from eigenwerk.io.vasp import poscar\nfrom eigenwerk import __version__\n",
-        linalg__dense="import torch\nfrom eigenwerk.trace import time\n",
-        dft__running__run="import eigenwerk.linalg.dense\n\ndef plot():\n    import matplotlib.pyplot\n",
+        linalg__dense="import torch\nfrom eigenwerk.record.trace import time\n",
+        dft__runs__run="import eigenwerk.linalg.dense\n\ndef plot():\n    import matplotlib.pyplot\n",
         dft__scf__loop="import eigenwerk.dft.basis\nimport eigenwerk.dft.density\n",
         dft__density="import eigenwerk.dft.basis.grids\n",
         dft__basis__grids="import eigenwerk.dft.spin\n",
         dft__spin="",
-        cli__run="import typer\n\ndef run():\n    from eigenwerk.dft.running.run import plot\n",
+        cli__run="import typer\n\ndef run():\n    from eigenwerk.dft.runs.run import plot\n",
     )
 
 
@@ -284,10 +279,10 @@ BAD = {
     "up by from": ({"linalg__dense": "from eigenwerk.dft import run\n", "dft__run": ""}, "floor 3 imports"),
     "up under TYPE_CHECKING": (
         {
-            "units": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import eigenwerk.trace\n",
-            "trace": "",
+            "units": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import eigenwerk.record.trace\n",
+            "record__trace": "",
         },
-        "eigenwerk.units:3 floor 0 imports eigenwerk.trace of floor 1",
+        "eigenwerk.units:3 floor 0 imports eigenwerk.record.trace of floor 1",
     ),
     "the other engine": (
         {"dft__run": "import eigenwerk.ncci.basis\n", "ncci__basis": ""},
@@ -313,7 +308,7 @@ BAD = {
         },
         "cycle of imports: eigenwerk.dft.",
     ),
-    "a crowd": ({f"linalg__m{number}": "" for number in range(21)}, "linalg:1 21 modules in one folder"),
+    "a crowd": ({f"linalg__m{number}": "" for number in range(17)}, "linalg:1 17 modules in one folder"),
     "cycle of two files": ({"units": "import eigenwerk.errors\n", "errors": "import eigenwerk.units\n"}, "cycle"),
     "hidden in a function": ({"dft__run": "def f():\n    import json\n"}, "dft.run:2 import of json is hidden"),
     "hidden in a method": (
@@ -327,8 +322,8 @@ BAD = {
     ),
     "hidden by __import__": ({"dft__run": "__import__('js' + 'on')\n"}, "import of ? is hidden"),
     "lazy engine outside cli": (
-        {"perf__report": "def f():\n    import eigenwerk.dft.running.run\n", "dft__running__run": ""},
-        "import of eigenwerk.dft.running.run is hidden",
+        {"perf__report": "def f():\n    import eigenwerk.dft.runs.run\n", "dft__runs__run": ""},
+        "import of eigenwerk.dft.runs.run is hidden",
     ),
     "another lazy import in cli": (
         {"cli__check": "def f():\n    import eigenwerk.dft.inputs\n", "dft__inputs": ""},

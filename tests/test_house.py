@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -12,8 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from eigenwerk import __version__
-from eigenwerk.io.vasp.incar import judge, read_incar
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.io.vasp.input.incar import judge, read_incar
+from eigenwerk.ncci.inputs.inputs import read_cases
 
 CHECK_PATH = (
     "eigenwerk.errors",
@@ -21,11 +22,11 @@ CHECK_PATH = (
     "eigenwerk.cli.main",
     "eigenwerk.dft.inputs.inputs",
     "eigenwerk.dft.crystal.kpoints",
-    "eigenwerk.dft.parameters",
+    "eigenwerk.dft.settings.parameters",
     "eigenwerk.dft.crystal.structure",
     "eigenwerk.dft.crystal.symmetry",
-    "eigenwerk.io.paw_xml",
-    "eigenwerk.ncci.check_text",
+    "eigenwerk.io.paw.paw_xml",
+    "eigenwerk.ncci.inputs.check_text",
     "eigenwerk.ncci.estimate",
     "eigenwerk.ncci.refusal",
     "eigenwerk.ncci.sources",
@@ -141,12 +142,14 @@ def test_readme_names_files_and_pages_that_exist(repository):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_every_module_stands_in_the_architecture_page(repository):
-    page = (repository / "docs" / "architecture.md").read_text()
+def test_the_page_of_modules_is_what_their_docstrings_say(repository):
+    """`python tools/make_modules_page.py` writes it; every file and folder has a docstring."""
+    tool = runpy.run_path(str(repository / "tools" / "make_modules_page.py"))
     package = repository / "src" / "eigenwerk"
-    names = {path.relative_to(package).with_suffix("") for path in package.rglob("*.py") if path.name != "__init__.py"}
-    missing = [str(name) for name in sorted(names) if not re.search(rf"\b{re.escape(name.name)}\b", page)]
-    assert not missing, "docs/architecture.md is the living picture; add these modules to it"
+    silent = [path for path in package.rglob("*.py") if not tool["first_sentence"](path)]
+    assert not silent, "these say nothing about themselves"
+    words = tool["modules_markdown"](package)
+    assert (repository / "docs" / "modules.md").read_text() == words, "run: python tools/make_modules_page.py"
 
 
 def test_data_files_of_the_package_are_in_the_wheel(repository):

@@ -31,8 +31,8 @@ from cost import shared
 PIPE, STDOUT, DEVNULL = subprocess.PIPE, subprocess.STDOUT, subprocess.DEVNULL
 
 LOADED = (
-    "eigenwerk.cli.run", "eigenwerk.dft.running.run", "eigenwerk.ncci.series", "eigenwerk.parallel.launch.start",
-    "eigenwerk.perf.plot_process",
+    "eigenwerk.cli.run", "eigenwerk.dft.runs.run", "eigenwerk.ncci.series", "eigenwerk.parallel.launch.start",
+    "eigenwerk.view.plot_process",
 )  # fmt: skip
 """What processes find loaded, with PyTorch, h5py and all that these import."""
 

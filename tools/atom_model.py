@@ -21,7 +21,7 @@ from scipy.special import spherical_jn
 
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import poisson
-from eigenwerk.io.paw_xml import PawDataset
+from eigenwerk.io.paw.paw_xml import PawDataset
 
 Array = NDArray[np.float64]
 Y00 = 1 / np.sqrt(4 * np.pi)

@@ -1,4 +1,4 @@
-"""Write src/eigenwerk/io/cutoffs.json: recommended plane-wave cutoffs of all gpaw-data sets.
+"""Write src/eigenwerk/io/paw/cutoffs.json: recommended plane-wave cutoffs of all gpaw-data sets.
 
 The rule (docs/formats/paw_xml.md): for the free reference atom in its frozen potential (`atom_model`),
   total(E)      = Σ_j f_j [ε_j(E) - ε_j(∞)],   the error of the band energy with waves up to the cutoff E,
@@ -17,8 +17,8 @@ import numpy as np
 from atom_model import Channel, channels, eigenvalues
 from numpy.typing import NDArray
 
-from eigenwerk.io.paw_library import KNOWN_ERRORS, DatasetEntry, list_datasets
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_library import KNOWN_ERRORS, DatasetEntry, list_datasets
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.units import HARTREE_EV
 
 FUNCTIONALS = ("PBE", "LDA", "RPBE", "revPBE")
@@ -28,7 +28,7 @@ CONFINEMENT = 0.2
 """ω in hartree: raises the energy of a light atom by some eV, about as much as cohesion does."""
 LIMIT = 3000.0
 """Cutoff in eV that stands for infinity."""
-OUTPUT = Path(__file__).parents[1] / "src/eigenwerk/io/cutoffs.json"
+OUTPUT = Path(__file__).parents[1] / "src/eigenwerk/io/paw/cutoffs.json"
 
 
 def errors(parts: list[Channel], cutoff_x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What does an atom lose where PREC = Normal folds its density back?  Makes src/eigenwerk/io/density_cutoffs.json.
+"""What does an atom lose where PREC = Normal folds its density back?  Makes src/eigenwerk/io/paw/density_cutoffs.json.
 
     python tools/make_density_cutoffs.py [--processes N] [--out FILE] [ELEMENT ...]
 
@@ -19,12 +19,12 @@ from pathlib import Path
 from ase import Atoms
 
 from eigenwerk import dft
-from eigenwerk.dft.api.run import InputWarning, NotConverged
 from eigenwerk.dft.basis.grids import PRECISION_FACTOR, sphere_radius
-from eigenwerk.io.paw_library import list_datasets
+from eigenwerk.dft.runs.api.run import InputWarning, NotConverged
+from eigenwerk.io.paw.paw_library import list_datasets
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
-OUT = Path(__file__).resolve().parents[1] / "src/eigenwerk/io/density_cutoffs.json"
+OUT = Path(__file__).resolve().parents[1] / "src/eigenwerk/io/paw/density_cutoffs.json"
 CUTOFFS = (200, 250, 300, 350, 400, 450, 520, 600, 700, 800, 900, 1000)
 EDGE = 5.0
 FRIENDLY = (16, 18, 20, 24, 28, 30, 32, 36, 40, 42, 48, 50, 54, 56, 60, 64)

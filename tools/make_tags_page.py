@@ -10,7 +10,7 @@ from eigenwerk.io.vasp.tags.base import Tag, show
 from eigenwerk.io.vasp.tags.table import TAGS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "formats" / "incar.md"
-KEYWORDS = PAGE.parents[2] / "src" / "eigenwerk" / "dft" / "api" / "keywords.py"
+KEYWORDS = PAGE.parents[2] / "src" / "eigenwerk" / "dft" / "runs" / "api" / "keywords.py"
 TYPES = {
     "int": "int", "float": "float", "bool": "bool", "str": "str", "word": "str",
     "ints": "Sequence[int] | Mapping[str, int]", "floats": "Sequence[float] | Mapping[str, float]",

@@ -21,10 +21,10 @@ from tempfile import TemporaryDirectory
 import torch
 
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.running.run import run_inputs
+from eigenwerk.dft.runs.run import run_inputs
 from eigenwerk.parallel.device_clock import CudaClock
 from eigenwerk.parallel.runtime import Runtime
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from entries import changing

@@ -26,7 +26,7 @@ on() {
 }
 
 steps() { on "$1" "$2" "steps_$3_$4" python3 benchmarks/device/steps.py "$3" --ranks "$4" --steps 7 --skip 3 --name steps_h100 --json "$into/results.json"; }
-collectives() { on 0,1,2,3 "$1" "$2" python3 benchmarks/collectives/collectives.py --device cuda --ranks 4 --name "$2" --json "$into/collectives.json" "${@:3}"; }
+collectives() { on 0,1,2,3 "$1" "$2" python3 benchmarks/parts/collectives/collectives.py --device cuda --ranks 4 --name "$2" --json "$into/collectives.json" "${@:3}"; }
 hybrid() { on 0,1,2,3 "$1" "$2" python3 benchmarks/hybrids/on_device.py "${@:3}"; }
 schemes() { on "$1" "$2" "schemes_$3_$4_${5// /_}_${*: -1}" python3 benchmarks/ncci/schemes.py "$3" "$4" --device cuda --json "$into/schemes.json" --ranks $5 --folder "/tmp/schemes_$3_$4" --name "$3_$4_H100" "${@:6}"; }
 

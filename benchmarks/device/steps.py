@@ -24,7 +24,7 @@ from steps_report import RESULTS, Mark, append, measured, profiled, show
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.scf.state import ScfStep, State
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch, find_launch
@@ -33,7 +33,7 @@ from eigenwerk.parallel.launch.start import StartRequest, init_ranks
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.parallel.transports.table import TRANSPORT_NAMES
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 from eigenwerk.units import HARTREE_EV
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

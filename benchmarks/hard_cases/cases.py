@@ -6,7 +6,7 @@ from functools import partial
 
 import crystals as c
 
-from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.input.poscar import Poscar
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from eigenwerk.dft.building.sites import nearest_atom, remove_atoms
 from eigenwerk.dft.building.slab import SlabCut, cut_slab
 from eigenwerk.dft.building.supercell import supercell, wrapped
-from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.input.poscar import Poscar
 
 FCC = np.array([[0, 0, 0], [0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]])
 BCC = np.array([[0, 0, 0], [0.5, 0.5, 0.5]])

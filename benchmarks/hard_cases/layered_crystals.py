@@ -12,7 +12,7 @@ import numpy as np
 from crystals import CENTRE, FCC, fcc_cube, hexagonal, in_a_row, made, molecule, rhombohedral, slab, with_atoms
 
 from eigenwerk.dft.building.supercell import supercell, wrapped
-from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.input.poscar import Poscar
 
 HOLLOWS = ((0.0, 0.0), (1 / 3, 2 / 3), (2 / 3, 1 / 3))
 """The places A, B, C of close-packed layers."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import eigenwerk
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.running.run import run_inputs
+from eigenwerk.dft.runs.run import run_inputs
 
 
 def solved(folder: Path, first: Path | None = None) -> dict[str, Any]:

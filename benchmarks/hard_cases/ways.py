@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from cases import Case
 
-from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.input.poscar import Poscar
 
 DEFAULT, OTHER_ORDER = "default", "other_order"
 """OTHER_ORDER is no way to the same state: every second magnetic atom is turned round, or all are made parallel."""

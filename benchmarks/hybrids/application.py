@@ -32,7 +32,7 @@ from vasp_folders import folder_or_job  # noqa: E402
 from eigenwerk.dft.calculation import Calculation  # noqa: E402
 from eigenwerk.dft.inputs.inputs import read_inputs  # noqa: E402
 from eigenwerk.dft.scf.state import ScfStep, State  # noqa: E402
-from eigenwerk.io.paw_xml import read_paw_xml  # noqa: E402
+from eigenwerk.io.paw.paw_xml import read_paw_xml  # noqa: E402
 from eigenwerk.parallel.device_clock import record_device  # noqa: E402
 from eigenwerk.parallel.launch.choice import DeviceRequest  # noqa: E402
 from eigenwerk.parallel.launch.environment import Launch, find_launch  # noqa: E402
@@ -40,8 +40,8 @@ from eigenwerk.parallel.launch.launch import die_with_parent, run_ranks  # noqa:
 from eigenwerk.parallel.launch.start import StartRequest, init_ranks  # noqa: E402
 from eigenwerk.parallel.runtime import Runtime  # noqa: E402
 from eigenwerk.parallel.threads import intraop_threads  # noqa: E402
-from eigenwerk.trace import Trace  # noqa: E402
-from eigenwerk.traffic import hidden_travel  # noqa: E402
+from eigenwerk.record.trace import Trace  # noqa: E402
+from eigenwerk.record.traffic import hidden_travel  # noqa: E402
 from eigenwerk.units import HARTREE_EV  # noqa: E402
 
 HYBRID = "LHFCALC = .TRUE.\nHFSCREEN = 0.2\n"

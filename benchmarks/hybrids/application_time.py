@@ -20,14 +20,14 @@ import torch
 
 from eigenwerk import __version__
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.exchange.pair_symmetry import applied_to_own
-from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.exchange.pairs.pair_symmetry import applied_to_own
+from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.wavefunctions import starting_orbitals
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.dft.plan.exchange_cost import application_seconds
-from eigenwerk.dft.plan.layout import Layout
+from eigenwerk.dft.plan.layout import ProcessLayout
 from eigenwerk.dft.plan.machine import processor
-from eigenwerk.dft.wavefunctions import starting_orbitals
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 
 FCC = "0 .5 .5\n.5 0 .5\n.5 .5 0\n"
 PAIR = "2\nDirect\n0 0 0\n.25 .25 .25\n"
@@ -67,7 +67,7 @@ def measured(folder: Path) -> tuple[float, float]:
         began = time.process_time()
         applied_to_own(operator, coeff_sknG, occ_skn)
         found.append(time.process_time() - began)
-    return min(found), application_seconds(inputs.size, Layout(), processor(0.0, 1))
+    return min(found), application_seconds(inputs.size, ProcessLayout(), processor(0.0, 1))
 
 
 def main() -> None:

@@ -23,11 +23,11 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
-from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.hybrid import Hybrid
-from eigenwerk.io.paw_library import choose_dataset
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_library import choose_dataset
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 HERE = Path(__file__)
@@ -98,7 +98,7 @@ def solve(name: str, size: int, screening: float, core_screened: bool) -> dict[s
 def pages(about: dict[str, object], sets: list[dict], rows: list[dict]) -> str:
     """The tables for readers."""
     text = "# Exchange with the cores, screened and not\n\n"
-    text += "`cores.py`; numbers of all data sets and runs in `cores.json`.\n\n"
+    text += "Made by `cores.py`.\n\n"
     text += f"{', '.join(f'{key} {value}' for key, value in about.items())}.\n\n## Recomputed cores\n\n"
     text += (
         "Against each data set: its core density (∫|difference|, electrons), its exchange of 1/r with the core "

@@ -20,10 +20,10 @@ from eigenwerk.dft.crystal.downsampling import EVEN, Downsampling
 from eigenwerk.dft.crystal.kpoints import mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
-from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.functionals.hybrid import Hybrid
-from eigenwerk.io.paw_library import choose_dataset
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_library import choose_dataset
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 FCC = (1 - np.eye(3)) / 2

@@ -34,11 +34,11 @@ from gpu_meter import GpuMeter  # noqa: E402
 from steps_report import append  # noqa: E402
 from vasp_folders import folder_or_job  # noqa: E402
 
-from eigenwerk.dft.exchange.loops import pair_loops_cuda  # noqa: E402
-from eigenwerk.dft.exchange.loops.pair_loops import PairLoops, PairTable  # noqa: E402
-from eigenwerk.dft.exchange.loops.pair_passes_cuda import PairPasses, passes  # noqa: E402
-from eigenwerk.dft.exchange.pair_charges import ChargePart, PairCharges  # noqa: E402
-from eigenwerk.dft.exchange.pair_shape import PairShape  # noqa: E402
+from eigenwerk.dft.exchange.kernels import pair_loops_cuda  # noqa: E402
+from eigenwerk.dft.exchange.kernels.pair_loops import PairLoops, PairTable  # noqa: E402
+from eigenwerk.dft.exchange.kernels.pair_passes_cuda import PairPasses, passes  # noqa: E402
+from eigenwerk.dft.exchange.pairs.pair_charges import ChargePart, PairCharges  # noqa: E402
+from eigenwerk.dft.exchange.pairs.pair_shape import PairShape  # noqa: E402
 from eigenwerk.perf.communication import communication, travelled  # noqa: E402
 from eigenwerk.perf.run_trace import load_run  # noqa: E402
 

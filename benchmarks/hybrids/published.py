@@ -78,7 +78,7 @@ def solve(folder: Path, device: str, until: float) -> dict[str, Any] | None:
 
     from eigenwerk import __version__
     from eigenwerk.dft.inputs.inputs import read_inputs
-    from eigenwerk.dft.running.run import run_inputs
+    from eigenwerk.dft.runs.run import run_inputs
     from eigenwerk.parallel.runtime import Runtime
 
     if time.time() > until:
@@ -101,7 +101,7 @@ def solve(folder: Path, device: str, until: float) -> dict[str, Any] | None:
         "zero_eV": found.energy_zero, "gap_eV": found.gap.gap, "metal": found.gap.metal, "steps": len(found.steps),
         "fermi_eV": found.fermi_level, "levels": _levels(found), "moment": found.moment,
         "moments": None if found.moment_a is None else found.moment_a.tolist(), **_spheres(found),
-        "ionic_steps": None if found.journey is None else len(found.journey.steps),
+        "ionic_steps": None if found.ionic_history is None else len(found.ionic_history.steps),
         "seconds": time.perf_counter() - began, "device": name, "cores": os.cpu_count(), "torch": torch.__version__,
         "eigenwerk": __version__, "date": time.strftime("%Y-%m-%d"), "warnings": list(found.warnings),
     }  # fmt: skip

@@ -67,15 +67,15 @@ def folder_of(name: str, folder: Path) -> None:
 def work(folder: Path, transport: str, groups: int) -> None:
     """One rank; rank 0 writes what all have measured."""
     from eigenwerk.dft.calculation import Calculation
-    from eigenwerk.dft.exchange.pair_symmetry import applied_to_own
-    from eigenwerk.dft.hamiltonian import Hamiltonian
+    from eigenwerk.dft.exchange.pairs.pair_symmetry import applied_to_own
+    from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
+    from eigenwerk.dft.hamiltonian.wavefunctions import starting_orbitals
     from eigenwerk.dft.inputs.inputs import read_inputs
-    from eigenwerk.dft.wavefunctions import starting_orbitals
-    from eigenwerk.io.paw_xml import read_paw_xml
+    from eigenwerk.io.paw.paw_xml import read_paw_xml
     from eigenwerk.parallel.device_clock import CudaClock
     from eigenwerk.parallel.process_grid import make_process_grid
     from eigenwerk.parallel.runtime import Runtime
-    from eigenwerk.trace import Trace
+    from eigenwerk.record.trace import Trace
 
     torch.set_num_threads(1)
     trace, world = Trace(), None

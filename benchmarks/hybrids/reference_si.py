@@ -21,10 +21,10 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
-from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.functionals.hybrid import Hybrid
-from eigenwerk.io.paw_library import choose_dataset
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_library import choose_dataset
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 HERE = Path(__file__).resolve().parent

@@ -16,7 +16,7 @@ import crystals
 import numpy as np
 
 from eigenwerk.dft.building.supercell import supercell
-from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.input.poscar import Poscar
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))

@@ -24,12 +24,12 @@ from ase import Atoms
 from ase.build import bulk
 from ase.io import read
 
-from eigenwerk.dft.api.settings import inputs_of
-from eigenwerk.dft.api.structures import structure_given
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.moving.movers import make_mover
-from eigenwerk.dft.moving.surface import DensityFunctionalSurface
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.dft.runs.api.incar import inputs_of
+from eigenwerk.dft.runs.api.structures import structure_given
+from eigenwerk.dft.runs.motion.movers import make_mover
+from eigenwerk.dft.runs.motion.surface import DensityFunctionalSurface
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.motion.prediction import METHODS
 from eigenwerk.parallel.runtime import Runtime
 

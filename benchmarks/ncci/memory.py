@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from eigenwerk.ncci.estimate import planned
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.sources import source_of
 
 CASES = (
@@ -31,7 +31,7 @@ CASES = (
 
 RUN = """
 import resource, sys
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.run import run_case
 run_case(read_cases(sys.argv[1])[0])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)

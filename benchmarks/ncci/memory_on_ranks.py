@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from eigenwerk.ncci.estimate import estimate
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.sources import source_of
 
 CASE = """nucleus = "{nucleus}"

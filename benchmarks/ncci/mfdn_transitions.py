@@ -10,7 +10,7 @@ from our_runs import place
 
 from eigenwerk.ncci.basis.basis_pairs import basis_pairs
 from eigenwerk.ncci.interaction.relative_motion.oscillator import length
-from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.matrix_free.pairs import pairs_hamiltonian
 from eigenwerk.ncci.results.observables import scalar_operators
 from eigenwerk.ncci.run import CaseResult
 from eigenwerk.units import NUCLEON_MASS_MEV

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eigenwerk.io.ncci.h2 import read_h2
 from eigenwerk.ncci import sources
-from eigenwerk.ncci.inputs import Case, read_cases
+from eigenwerk.ncci.inputs.inputs import Case, read_cases
 from eigenwerk.ncci.interaction.files import two_body_from_h2
 from eigenwerk.ncci.interaction.two_body import TwoBody, restrict
 from eigenwerk.ncci.problem import CaseSpace, valence_problem

@@ -2,7 +2,8 @@
 
     python benchmarks/ncci/predict.py            # writes predicted.md
 
-Collectives: latency and bandwidth fitted to benchmarks/collectives/results.json.  Kernels: rates of gpu_results.md.
+Collectives: latency and bandwidth fitted to benchmarks/parts/collectives/results.json.  Kernels: rates of
+gpu_results.md.
 Cases, sizes and published values: dimensions and nonzeros counted exactly, times and speed-ups as published (Alperen et
 al., "Optimizing Nuclear Configuration Interaction Calculations on GPUs", A100 of 80 GB, four in a machine).
 """

@@ -19,9 +19,9 @@ import torch
 
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs, basis_pairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
-from eigenwerk.ncci.inputs import read_cases
-from eigenwerk.ncci.pairs.pair_tasks import all_tasks
-from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.inputs.inputs import read_cases
+from eigenwerk.ncci.matrix_free.pair_tasks import all_tasks
+from eigenwerk.ncci.matrix_free.pairs import pairs_hamiltonian
 from eigenwerk.ncci.sources import source_of, total
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
 

@@ -38,11 +38,11 @@ from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
 from eigenwerk.linalg.operator import StandardOperator
 from eigenwerk.ncci.basis.counting import nonzeros_countable
 from eigenwerk.ncci.estimate import counts_of
-from eigenwerk.ncci.operators import Hamiltonian, Sharing
 from eigenwerk.ncci.ranks.four_steps import FourSteps, RowGroup
 from eigenwerk.ncci.ranks.scheme import AUTO, scheme_named
 from eigenwerk.ncci.ranks.segments import Segments
-from eigenwerk.ncci.start_vectors import noise_vectors
+from eigenwerk.ncci.solve.operators import NuclearHamiltonian, Sharing
+from eigenwerk.ncci.solve.start_vectors import noise_vectors
 from eigenwerk.ncci.stored.csb_on_ranks import csb_on_ranks
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.device_clock import record_device
@@ -56,7 +56,7 @@ from eigenwerk.perf.run_trace import load_run
 from eigenwerk.perf.schemes.comparison import compared
 from eigenwerk.perf.schemes.document import schemes_document
 from eigenwerk.perf.schemes.products import product_use
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from entries import changing
@@ -119,7 +119,7 @@ def work(options: argparse.Namespace) -> None:
     if options.backend == "csb":
         whole = csb_on_ranks(basis, pairs, runtime, sharing.layout)
     else:
-        whole = Hamiltonian(basis, pairs, options.backend, runtime, sharing).shared
+        whole = NuclearHamiltonian(basis, pairs, options.backend, runtime, sharing).shared
     wait(device)
     build, wanted = time.perf_counter() - begin, None
     for name in options.schemes:

@@ -20,14 +20,14 @@ from types import SimpleNamespace
 import torch
 from products import BUILD, DTYPES, case_parser, prepared, wait
 
-from eigenwerk.linalg.davidson import davidson
+from eigenwerk.linalg.bands.davidson import davidson
 from eigenwerk.linalg.dense import host_eigh
 from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
 from eigenwerk.linalg.operator import ALL, StandardOperator, Which
 from eigenwerk.ncci.diagonal import diagonal
-from eigenwerk.ncci.operators import SMALLEST_GAP, pairs_on
 from eigenwerk.ncci.ranks.segments import Segments
-from eigenwerk.ncci.start_vectors import noise_vectors
+from eigenwerk.ncci.solve.operators import SMALLEST_GAP, pairs_on
+from eigenwerk.ncci.solve.start_vectors import noise_vectors
 from eigenwerk.ncci.stored.csb_on_ranks import csb_on_ranks
 from eigenwerk.parallel.runtime import Runtime
 

@@ -21,11 +21,11 @@ with quick_imports():
     from eigenwerk.dft.crystal.kpoints import mesh_kpoints
     from eigenwerk.dft.crystal.structure import Structure
     from eigenwerk.dft.crystal.symmetry import find_symmetry
-    from eigenwerk.dft.parameters import Parameters
     from eigenwerk.dft.scf.loop import RESIDUAL_SQUARE
     from eigenwerk.dft.scf.state import ScfStep
-    from eigenwerk.io.paw_library import choose_dataset
-    from eigenwerk.io.paw_xml import read_paw_xml
+    from eigenwerk.dft.settings.parameters import Parameters
+    from eigenwerk.io.paw.paw_library import choose_dataset
+    from eigenwerk.io.paw.paw_xml import read_paw_xml
     from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 _IMPORTED = time.perf_counter()

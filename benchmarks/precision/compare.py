@@ -25,7 +25,7 @@ from vasp_folders import folder_of  # noqa: E402
 
 from eigenwerk.dft.calculation import Calculation  # noqa: E402
 from eigenwerk.dft.inputs.inputs import read_inputs  # noqa: E402
-from eigenwerk.io.paw_xml import read_paw_xml  # noqa: E402
+from eigenwerk.io.paw.paw_xml import read_paw_xml  # noqa: E402
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV  # noqa: E402
 
 SMALL = ("Si2", "Al4", "MgO8", "Fe2", "HfO2-12")

@@ -34,7 +34,7 @@ from eigenwerk import dft
 from eigenwerk.dft.basis import grids, plane_wave_basis
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import find_launch
 from eigenwerk.parallel.launch.start import StartRequest, init_ranks
@@ -207,7 +207,7 @@ def measure(work: tuple[str, str]) -> dict[str, Any]:
         "levels": rounded(run.eigenvalues_eV[0, 0]), "seconds": round(time.perf_counter() - began, 2),
     }  # fmt: skip
     if case.moved and way.split()[0] in ("accurate", "grid", "sphere"):
-        size = run.state.subject.basis.grids.wave[0]
+        size = run.state.system.basis.grids.wave[0]
         found["moved"] = [[0.0, run.free_energy_eV, rounded(run.forces_eV_per_A.sum(0))]]
         for shift in SHIFTS[1:]:
             there = case.make()

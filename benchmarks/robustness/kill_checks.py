@@ -10,8 +10,8 @@ import numpy as np
 from ase.io import read
 from tiny_runs import KINDS
 
-from eigenwerk.io.hdf5_state import read_state
-from eigenwerk.io.vasp.poscar import read_poscar
+from eigenwerk.io.hdf5.hdf5_state import read_state
+from eigenwerk.io.vasp.input.poscar import read_poscar
 from eigenwerk.io.vasp.vasprun_reader import read_vasprun
 
 SAME = 1e-10

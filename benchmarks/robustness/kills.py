@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from eigenwerk.io.hdf5_state import read_state
+from eigenwerk.io.hdf5.hdf5_state import read_state
 from eigenwerk.io.run_stamp import stamp_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -46,7 +46,7 @@ Files = dict[str, bytes]
 
 
 def read_folder(folder: Path) -> str:
-    from eigenwerk.cli.check_document import document
+    from eigenwerk.cli.checking.check_document import document
     from eigenwerk.dft.inputs.inputs import read_inputs
     from eigenwerk.errors import InputError
 
@@ -59,14 +59,14 @@ def read_folder(folder: Path) -> str:
 
 
 def read_incar_file(folder: Path) -> str:
-    from eigenwerk.io.vasp.incar import judge, read_incar
+    from eigenwerk.io.vasp.input.incar import judge, read_incar
 
     incar = read_incar(folder / "INCAR")
     return "\n".join(map(str, [*incar.problems, *judge(incar)]))
 
 
 def read_poscar_file(folder: Path) -> None:
-    from eigenwerk.io.vasp.poscar import format_poscar, overlap_problems, read_poscar
+    from eigenwerk.io.vasp.input.poscar import format_poscar, overlap_problems, read_poscar
 
     poscar = read_poscar(folder / "POSCAR")
     overlap_problems(poscar)
@@ -74,19 +74,19 @@ def read_poscar_file(folder: Path) -> None:
 
 
 def read_kpoints_file(folder: Path) -> None:
-    from eigenwerk.io.vasp.kpoints import read_kpoints
+    from eigenwerk.io.vasp.input.kpoints import read_kpoints
 
     read_kpoints(folder / "KPOINTS")
 
 
 def read_potcar(folder: Path) -> None:
-    from eigenwerk.io.vasp.potcar import read_potcar_species
+    from eigenwerk.io.vasp.input.potcar import read_potcar_species
 
     read_potcar_species(folder / "POTCAR")
 
 
 def read_paw(folder: Path) -> None:
-    from eigenwerk.io.paw_xml import read_paw_xml
+    from eigenwerk.io.paw.paw_xml import read_paw_xml
 
     read_paw_xml(folder / "Si.PBE")
 
@@ -118,10 +118,10 @@ def read_relative(folder: Path) -> None:
 
 def read_case(folder: Path) -> None:
     from eigenwerk.ncci.estimate import planned
-    from eigenwerk.ncci.inputs import read_cases
+    from eigenwerk.ncci.inputs.inputs import read_cases
     from eigenwerk.ncci.refusal import refuse_what_does_not_fit
     from eigenwerk.ncci.sources import source_of
-    from eigenwerk.parallel.main_memory import MemoryShare
+    from eigenwerk.parallel.memory.main_memory import MemoryShare
 
     for case in read_cases(folder / "case.toml")[:3]:
         problem = source_of(case).problem(case)
@@ -136,7 +136,7 @@ def read_results(folder: Path) -> None:
 
 
 def read_saved_state(folder: Path) -> None:
-    from eigenwerk.io.hdf5_state import read_header, read_state
+    from eigenwerk.io.hdf5.hdf5_state import read_header, read_state
 
     read_header(folder / "eigenwerk.h5")
     read_state(folder / "eigenwerk.h5")
@@ -237,7 +237,7 @@ def cases() -> list[Files]:
 def saved_states() -> list[Files]:
     import numpy as np
 
-    from eigenwerk.io.hdf5_state import write_state
+    from eigenwerk.io.hdf5.hdf5_state import write_state
 
     with tempfile.TemporaryDirectory() as folder:
         state = {"system": "Si", "density": {"n_sg": np.arange(24.0).reshape(1, 24)}, "lists": [1, 2], "none": None}
@@ -269,8 +269,8 @@ def charges() -> list[Files]:
     """A small magnet, written by eigenwerk, and a potential in the form of other programs."""
     import numpy as np
 
+    from eigenwerk.io.vasp.input.poscar import Poscar
     from eigenwerk.io.vasp.output.volumetric import write_fields
-    from eigenwerk.io.vasp.poscar import Poscar
     from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric
 
     cell = Poscar("MgO", 3 * np.eye(3), ("Mg", "O"), np.array([[0.0, 0, 0], [0.5, 0.5, 0.5]]))
@@ -304,7 +304,7 @@ def waves() -> list[Files]:
 
 def traces() -> list[Files]:
     from eigenwerk.io.trace_file import trace_document
-    from eigenwerk.trace import Trace
+    from eigenwerk.record.trace import Trace
 
     trace = Trace()
     with trace.span("step"), trace.span("density"):

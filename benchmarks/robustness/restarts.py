@@ -25,7 +25,7 @@ sys.path += [str(HERE), str(HERE.parent), str(HERE.parents[1] / "tests")]
 from entries import changing, load  # noqa: E402
 from tiny_runs import KINDS, prepare  # noqa: E402
 
-from eigenwerk.io.hdf5_state import read_state  # noqa: E402
+from eigenwerk.io.hdf5.hdf5_state import read_state  # noqa: E402
 from warm_start import PIPE, STDOUT, WarmProcess  # noqa: E402
 
 RESULTS, PAGE = HERE / "restarts.json", HERE / "restarts.md"

@@ -24,9 +24,9 @@ Files = dict[str, bytes]
 
 def draw(folder: Path, *words: str) -> None:
     """The pictures of some names, whole; those that a folder cannot have are left out."""
-    from eigenwerk.perf.looking.choice import Options, named, why_missing
-    from eigenwerk.perf.looking.folder import RunFolder
     from eigenwerk.shown import make_plain
+    from eigenwerk.view.choice import Options, named, why_missing
+    from eigenwerk.view.folder import RunFolder
 
     run = RunFolder(folder)
     for picture in (picture for name in words for picture in named(run, name)):
@@ -44,14 +44,14 @@ def read_vasprun_file(folder: Path) -> None:
 
 
 def read_report(folder: Path) -> None:
-    from eigenwerk.perf.looking.folder import RunFolder
-    from eigenwerk.perf.looking.report import report
+    from eigenwerk.view.folder import RunFolder
+    from eigenwerk.view.report.report import report
 
     assert "<script" not in report(RunFolder(folder))
 
 
 def read_trajectory_file(folder: Path) -> None:
-    from eigenwerk.perf.looking.trajectory import (
+    from eigenwerk.view.trajectory import (
         pair_distributions,
         read_trajectory,
         square_displacements,
@@ -73,14 +73,14 @@ def read_fields_file(folder: Path) -> None:
 
 
 def read_points(folder: Path) -> None:
-    from eigenwerk.dft.series.points import finished_points
+    from eigenwerk.dft.runs.series.points import finished_points
 
     finished_points(folder / "eos.json")
 
 
 def read_sealed_state(folder: Path) -> None:
     """Damage whose sum fits: what somebody does on purpose."""
-    from eigenwerk.io.hdf5_state import read_state, seal
+    from eigenwerk.io.hdf5.hdf5_state import read_state, seal
 
     seal(folder / "eigenwerk.h5")
     read_state(folder / "eigenwerk.h5")
@@ -91,8 +91,8 @@ def read_checkpoint(folder: Path) -> None:
     import torch
 
     from eigenwerk.errors import InputError
-    from eigenwerk.io.hdf5_state import seal
-    from eigenwerk.ncci.checkpoint import Checkpoint
+    from eigenwerk.io.hdf5.hdf5_state import seal
+    from eigenwerk.ncci.solve.checkpoint import Checkpoint
 
     with suppress(InputError):
         seal(folder / "state.h5")
@@ -103,7 +103,7 @@ def read_checkpoint(folder: Path) -> None:
 
 
 def read_stopcar(folder: Path) -> None:
-    from eigenwerk.io.vasp.stopcar import StopFiles, parse_stopcar
+    from eigenwerk.io.vasp.input.stopcar import StopFiles, parse_stopcar
     from eigenwerk.io.vasp.textfile import read_text
 
     StopFiles([folder])
@@ -219,7 +219,7 @@ def fields() -> list[Files]:
 def sealed_states() -> list[Files]:
     import numpy as np
 
-    from eigenwerk.io.hdf5_state import write_state
+    from eigenwerk.io.hdf5.hdf5_state import write_state
 
     state = {
         "system": "Si", "density": {"n_sg": np.arange(960.0).reshape(1, 960)}, "lists": [1, 2], "none": None,
@@ -238,9 +238,9 @@ def checkpoints() -> list[Files]:
     import torch
 
     sys.path.append(str(REPOSITORY / "tests"))
-    from eigenwerk.linalg.davidson import davidson
+    from eigenwerk.linalg.bands.davidson import davidson
     from eigenwerk.linalg.lanczos import LanczosPlan, lanczos
-    from eigenwerk.ncci.checkpoint import Checkpoint
+    from eigenwerk.ncci.solve.checkpoint import Checkpoint
     from standard_matrix import StandardMatrix, starts
 
     a = torch.randn((24, 24), generator=torch.Generator().manual_seed(1), dtype=torch.float64)

@@ -22,10 +22,10 @@ import h5py
 import numpy as np
 
 from eigenwerk import __version__
-from eigenwerk.dft.running.checkpoint import GROUPS
-from eigenwerk.dft.running.run import run_folder
+from eigenwerk.dft.runs.run import run_folder
+from eigenwerk.dft.runs.saving.checkpoint import GROUPS
 from eigenwerk.errors import InputError
-from eigenwerk.io.hdf5_state import read_state, seal, write_state
+from eigenwerk.io.hdf5.hdf5_state import read_state, seal, write_state
 
 POSCAR = "silicon\n5.43\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 {last}\n"
 INCAR = {"ENCUT": 100, "EDIFF": "1E-9", "ISMEAR": 0, "SIGMA": 0.05, "NBANDS": 6, "NELM": 4}

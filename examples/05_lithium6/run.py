@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.run import run_case
 
 case = read_cases(Path(__file__).with_name("case.toml"))[1]  # Nmax 2

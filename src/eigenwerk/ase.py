@@ -17,10 +17,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from eigenwerk.dft.api.keywords import Settings
-from eigenwerk.dft.api.result import Result
-from eigenwerk.dft.api.run import InputWarning, solve
-from eigenwerk.dft.moving.follower import Follower
+from eigenwerk.dft.runs.api.keywords import Settings
+from eigenwerk.dft.runs.api.result import Result
+from eigenwerk.dft.runs.api.run import InputWarning, solve
+from eigenwerk.dft.runs.motion.continuation import Continuation
 from eigenwerk.errors import InputError
 from eigenwerk.units import EV_PER_ANGSTROM3_GPA
 
@@ -83,7 +83,7 @@ class Eigenwerk(Calculator):
         self.result: Result | None = None
         self.where: dict[str, Any] = {"device": device, "threads": threads, "folder": folder}
         self.keep, self.fixed_basis = keep, fixed_basis
-        self._follower: Follower | None = None
+        self._continuation: Continuation | None = None
         self._said: set[str] = set()
         self._mesh: tuple[tuple[str, ...], tuple[int, ...]] | None = None
         super().__init__(atoms=atoms, kpts=kpts, gamma=gamma, **settings)
@@ -95,7 +95,7 @@ class Eigenwerk(Calculator):
             self.reset()
             self._mesh = None
         if OTHER_DATA & changed.keys() or (changed and self.fixed_basis):
-            self._follower = None
+            self._continuation = None
         return changed
 
     def calculate(
@@ -106,11 +106,11 @@ class Eigenwerk(Calculator):
         self.results, self.result = {}, None
         assert self.atoms is not None
         symbols = tuple(self.atoms.get_chemical_symbols())
-        follower, self._follower = self._start(symbols, system_changes), None
+        continuation, self._continuation = self._start(symbols, system_changes), None
         settings = dict(self.parameters)
         _require_still(settings)
         mesh = {name: settings.pop(name) for name in ("kpts", "gamma")}
-        result = solve(self.atoms, settings, **mesh, start=follower, **self.where)
+        result = solve(self.atoms, settings, **mesh, start=continuation, **self.where)
         for text in (*result.warnings, *self._mesh_words(symbols, result)):
             kind = "".join(letter for letter in text if not letter.isdigit())  # the same with other numbers is no news
             if kind not in self._said:
@@ -120,14 +120,14 @@ class Eigenwerk(Calculator):
             raise SCFError("; ".join([result.status, *result.advice]))
         self.result = result
         if self.keep and result.state is not None:
-            follower.add(result.state)
-            self._follower = follower
+            continuation.add(result.state)
+            self._continuation = continuation
         self.results = _properties(result)
 
     def _mesh_words(self, symbols: tuple[str, ...], result: Result) -> list[str]:
         """Once a warning where the mesh of a spacing is another than that of the structure before."""
         before, self._mesh = self._mesh, None
-        mesh = None if result.state is None else result.state.subject.basis.kpoints.mesh
+        mesh = None if result.state is None else result.state.system.basis.kpoints.mesh
         if mesh is None:
             return []
         self._mesh = symbols, mesh
@@ -142,13 +142,13 @@ class Eigenwerk(Calculator):
             "fixed_basis=True, which keeps the mesh of the first structure."
         ]
 
-    def _start(self, symbols: tuple[str, ...], system_changes: Any) -> Follower:
+    def _start(self, symbols: tuple[str, ...], system_changes: Any) -> Continuation:
         """The states of structures before, if this one has the same atoms and asks for no other moments."""
-        follower = self._follower
-        latest = None if follower is None else follower.latest
-        if follower is None or latest is None or "initial_magmoms" in system_changes:
-            return Follower(self.fixed_basis)
-        return follower if latest.structure.symbols == symbols else Follower(self.fixed_basis)
+        continuation = self._continuation
+        latest = None if continuation is None else continuation.latest
+        if continuation is None or latest is None or "initial_magmoms" in system_changes:
+            return Continuation(self.fixed_basis)
+        return continuation if latest.structure.symbols == symbols else Continuation(self.fixed_basis)
 
 
 def _require_still(settings: dict[str, Any]) -> None:

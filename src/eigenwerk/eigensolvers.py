@@ -68,25 +68,27 @@ _LAST_RESIDUAL_LEFT_OUT = {"final_residual": False}
 
 EIGENSOLVERS = (
     Eigensolver(
-        "davidson", "DAV", "blocked Davidson", "eigenwerk.linalg.davidson:davidson",
+        "davidson", "DAV", "blocked Davidson", "eigenwerk.linalg.bands.davidson:davidson",
         Request(("Normal",), 38, by_letter=True),
         {"expansions": 3}, {"expansions": 2}, _LAST_RESIDUAL_LEFT_OUT, keeps=True,
     ),
     Eigensolver(
-        "rmm", "RMM", "RMM-DIIS", "eigenwerk.linalg.rmm_diis:rmm_diis", Request(("VeryFast",), 48, by_letter=True),
+        "rmm", "RMM", "RMM-DIIS", "eigenwerk.linalg.bands.rmm_diis:rmm_diis",
+        Request(("VeryFast",), 48, by_letter=True),
         {"steps": 4}, {"steps": 2}, _LAST_RESIDUAL_LEFT_OUT, watched=True, keeps=True,
         after_davidson=Request(("Fast",), 68, "the first and then the second", by_letter=True),
         frozen_steps=3,  # it must first find the lowest states of the starting potential
     ),
     Eigensolver(
         # of later steps the bands get four whose residuals two have not halved
-        "conjugate", "CG", "conjugate gradients for all bands", "eigenwerk.linalg.conjugate:conjugate",
+        "conjugate", "CG", "conjugate gradients for all bands", "eigenwerk.linalg.bands.conjugate:conjugate",
         Request(("Conjugate", "All"), 58, by_letter=True),
         {"usual_steps": 4, "steps": 4}, {"usual_steps": 2, "steps": 4}, _LAST_RESIDUAL_LEFT_OUT,
         after_davidson=Request(), watched=True, keeps=True,
     ),
     Eigensolver(
-        "damped", "DMP", "damped motion", "eigenwerk.linalg.damped:damped", Request(("Damped",), 53, by_letter=True),
+        "damped", "DMP", "damped motion", "eigenwerk.linalg.bands.damped:damped",
+        Request(("Damped",), 53, by_letter=True),
         {"steps": 4}, {"steps": 4}, _LAST_RESIDUAL_LEFT_OUT, {"time": "motion_time"}, watched=True, keeps=True,
     ),
     Eigensolver(
@@ -94,7 +96,7 @@ EIGENSOLVERS = (
         Request(("Exact",), 90, "dense matrices (small cells)"), dense=True,
     ),
     Eigensolver(
-        "chebyshev", "CHE", "Chebyshev filter", "eigenwerk.linalg.chebyshev:chebyshev",
+        "chebyshev", "CHE", "Chebyshev filter", "eigenwerk.linalg.bands.chebyshev:chebyshev",
         Request(("Chebyshev",), meaning="filtered subspaces (not in VASP)"),
         {"degree": 12}, {"degree": 8}, watched=True,
     ),

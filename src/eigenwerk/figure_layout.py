@@ -103,7 +103,7 @@ def _whole_numbers_and_decades(figure: "Figure") -> None:
     """Axes of numbers without factors that stand apart; logarithmic ones from power of ten to power of ten."""
     from matplotlib.ticker import Formatter, ScalarFormatter
 
-    class Numbers(Formatter):  # type: ignore[misc]
+    class AxisNumbers(Formatter):
         """`numbers` as matplotlib asks for them."""
 
         def __call__(self, x: float, pos: int | None = None) -> str:
@@ -121,7 +121,7 @@ def _whole_numbers_and_decades(figure: "Figure") -> None:
                 if floor(log10(high)) - floor(log10(low)) < 2:  # one power of ten inside says no scale
                     limit(10.0 ** floor(log10(low)), 10.0 ** -floor(-log10(high)))
             elif axis.get_scale() == "linear" and isinstance(axis.get_major_formatter(), ScalarFormatter):
-                axis.set_major_formatter(Numbers())
+                axis.set_major_formatter(AxisNumbers())
 
 
 # -- what stands above a panel -----------------------------------------------------------------------------------------

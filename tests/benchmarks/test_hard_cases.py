@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.running.run import run_folder
+from eigenwerk.dft.runs.run import run_folder
 
 MODULES = ("crystals", "layered_crystals", "cases", "more_cases", "table", "ways", "make_cases", "entries")
 

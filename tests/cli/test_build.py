@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.cli.main import main
-from eigenwerk.io.vasp.poscar import parse_poscar, read_poscar
+from eigenwerk.io.vasp.input.poscar import parse_poscar, read_poscar
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from eigenwerk.cli.main import main
 from eigenwerk.io.folder_lock import lock_folder
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.interaction.files import interaction
 from eigenwerk.ncci.interaction.two_body import PairSpace
 from eigenwerk.ncci.orbitals import no_core_orbitals

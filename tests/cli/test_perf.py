@@ -9,7 +9,7 @@ from eigenwerk.cli.main import main
 from eigenwerk.io.trace_file import TRACE_FILE, trace_document
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.trace_records import gather_trace_records
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 from warm_start import warm_run
 
 SILICON = {

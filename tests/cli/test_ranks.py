@@ -13,7 +13,7 @@ import time
 import pytest
 
 from eigenwerk.cli.main import main
-from eigenwerk.io.hdf5_state import read_state
+from eigenwerk.io.hdf5.hdf5_state import read_state
 from eigenwerk.io.run_stamp import stamp_of
 from rank_pool import find_mpirun, why_no_mpi
 from running import EIGENWERK, ENDLESS, LIMIT, START, Run, alive, ranks_below, run, status, steps_of
@@ -295,8 +295,8 @@ def spoil_rank_1(tmp_path, body):
         "import os\n"
         "if os.environ.get('RANK') == '1':\n"
         "    import time\n"
-        "    import eigenwerk.dft.running.run\n"
-        "    kind = eigenwerk.dft.running.active_run.ActiveRun\n"
+        "    import eigenwerk.dft.runs.run\n"
+        "    kind = eigenwerk.dft.runs.active_run.ActiveRun\n"
         "    before = kind.step\n"
         "    def step(self, step, state):\n"
         f"        {body}\n"

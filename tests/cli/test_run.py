@@ -15,7 +15,7 @@ from eigenwerk.cli.run import available_threads, long_step_words, seconds_of
 from eigenwerk.cli.running.ending import jsonable
 from eigenwerk.cli.running.text import heading, threads_row
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.io.hdf5_state import read_state
+from eigenwerk.io.hdf5.hdf5_state import read_state
 from eigenwerk.io.vasp.elements import formula
 from running import WRITTEN
 from warm_start import PIPE, WarmProcess

@@ -14,12 +14,12 @@ from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
-from eigenwerk.dft.density import Density, atomic_density
-from eigenwerk.dft.parameters import Mixing, Parameters
+from eigenwerk.dft.density.density import Density, atomic_density
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup, make_setup
-from eigenwerk.io.paw_library import choose_dataset
-from eigenwerk.io.paw_xml import PawDataset, read_paw_xml
+from eigenwerk.dft.settings.parameters import Mixing, Parameters
+from eigenwerk.io.paw.paw_library import choose_dataset
+from eigenwerk.io.paw.paw_xml import PawDataset, read_paw_xml
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 FCC = (1 - np.eye(3)) / 2

@@ -1,6 +1,6 @@
 """Every element with a PBE data set converges from the start a user would make; every data set makes a Setup.
 
-The cases are those of benchmarks/elements (experimental structures, low cutoffs, coarse meshes).
+The cases are those of benchmarks/hard_cases/elements (experimental structures, low cutoffs, coarse meshes).
 """
 
 import importlib.util
@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.density import electrons_of
-from eigenwerk.dft.inputs.parameters import STEPS
+from eigenwerk.dft.density.density import electrons_of
+from eigenwerk.dft.inputs.steps.parameters import STEPS
 from eigenwerk.dft.paw.setup import make_setup
-from eigenwerk.io.paw_library import choose_dataset, list_datasets
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_library import choose_dataset, list_datasets
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 
 FAST = ("Al", "Cu")
 
@@ -26,7 +26,7 @@ MOMENTS = {"O": 2.0, "Fe": 2.05, "Co": 3.2, "Ni": 0.6, "Cr": 0.0}
 
 def _cases() -> ModuleType:
     pytest.importorskip("ase", reason="the structures come from ASE")
-    path = Path(__file__).parents[2] / "benchmarks/elements/crystals.py"
+    path = Path(__file__).parents[2] / "benchmarks/hard_cases/elements/crystals.py"
     spec = importlib.util.spec_from_file_location("element_crystals", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

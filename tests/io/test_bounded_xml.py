@@ -10,8 +10,8 @@ from eigenwerk.errors import InputError
 from eigenwerk.io import bounded
 from eigenwerk.io.bounded import gunzipped
 from eigenwerk.io.bounded_xml import ALWAYS_EXPANDED, DEEPEST, xml_text, xml_tree
+from eigenwerk.io.paw.xml_source import XmlSource
 from eigenwerk.io.vasp.vasprun_reader import read_vasprun
-from eigenwerk.io.xml_source import XmlSource
 
 LAUGHS = b'<!DOCTYPE m [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>\n<modeling>&b;</modeling>'
 

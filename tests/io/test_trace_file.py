@@ -7,8 +7,8 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.trace_file import TRACE_FILE, read_trace_file, trace_document, write_trace_file
-from eigenwerk.packed import unpack
-from eigenwerk.trace import FORMAT_VERSION, Trace
+from eigenwerk.record.packed import unpack
+from eigenwerk.record.trace import FORMAT_VERSION, Trace
 
 PLACE = {"host": "node", "device": "cpu", "threads": 1, "peak_bytes": {"host": 1000}}
 

@@ -7,7 +7,7 @@ from eigenwerk.io.tree_check import (
     Array,
     Each,
     Flag,
-    Group,
+    GroupRule,
     Maybe,
     Number,
     Numbers,
@@ -57,7 +57,7 @@ def values():
     return {name: value for name, (_, value) in GOOD.items()}
 
 
-RULES = Group({name: rule for name, (rule, _) in GOOD.items()})
+RULES = GroupRule({name: rule for name, (rule, _) in GOOD.items()})
 
 
 def test_what_fits_passes_and_letters_get_their_lengths():

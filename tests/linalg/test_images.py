@@ -5,15 +5,15 @@ from functools import partial
 import pytest
 import torch
 
-from eigenwerk.linalg.conjugate import conjugate
-from eigenwerk.linalg.damped import damped
-from eigenwerk.linalg.davidson import davidson
+from eigenwerk.linalg.bands.conjugate import conjugate
+from eigenwerk.linalg.bands.damped import damped
+from eigenwerk.linalg.bands.davidson import davidson
+from eigenwerk.linalg.bands.rmm_diis import rmm_diis
+from eigenwerk.linalg.bands.subspace import subspace
 from eigenwerk.linalg.images import FullImages, SplitImages, images
 from eigenwerk.linalg.operator import ALL, SplitOperator
 from eigenwerk.linalg.orthogonal import complement
 from eigenwerk.linalg.products import inner
-from eigenwerk.linalg.rmm_diis import rmm_diis
-from eigenwerk.linalg.subspace import subspace
 from thread_ranks import on_thread_ranks
 
 SOLVERS = pytest.mark.parametrize("solver", [

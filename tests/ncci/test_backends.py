@@ -4,8 +4,8 @@ import torch
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.annihilation import take_one, take_two
-from eigenwerk.ncci.pairs.pair_tasks import all_tasks
-from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.matrix_free.pair_tasks import all_tasks
+from eigenwerk.ncci.matrix_free.pairs import pairs_hamiltonian
 from eigenwerk.ncci.stored.dense import dense_hamiltonian
 from random_pairs import no_core_basis, p_and_sd_shell_basis, random_pairs, random_vectors
 

@@ -1,9 +1,9 @@
 import pytest
 
 from eigenwerk.ncci.estimate import Cost, choose_backend, estimate
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.sources import source_of
-from eigenwerk.parallel.main_memory import MemoryShare
+from eigenwerk.parallel.memory.main_memory import MemoryShare
 
 
 def chosen(folder, nucleus, nmax, device, memory=141e9, solver=""):

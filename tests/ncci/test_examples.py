@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.series import run_series
 
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 from torch.distributed import HashStore
 
-from eigenwerk.ncci.operators import Hamiltonian, Sharing
-from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.matrix_free.pairs import pairs_hamiltonian
 from eigenwerk.ncci.ranks.four_steps import FourSteps, RowGroup
 from eigenwerk.ncci.ranks.layout import cut_evenly
 from eigenwerk.ncci.ranks.scheme import scheme_named
 from eigenwerk.ncci.ranks.segments import Segments
+from eigenwerk.ncci.solve.operators import NuclearHamiltonian, Sharing
 from eigenwerk.ncci.stored import csb_build
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
 from eigenwerk.ncci.stored.csb_entries import Entries
@@ -19,7 +19,7 @@ from eigenwerk.ncci.stored.csb_part import Rectangle, csb_part
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.transports.torch_distributed import nccl_world
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 from random_pairs import no_core_basis, random_pairs, random_vectors
 
 SPACES = [(3, 3, 4, 0), (2, 2, 6, 0), (6, 6, 2, 0), (1, 2, 4, 1), (3, 4, 1, 1), (0, 3, 2, 1)]
@@ -146,7 +146,7 @@ def product_on_gpu(world, backend, layout, scheme="auto"):
     basis = no_core_basis(3, 3, 4, 0)
     runtime = Runtime(device=torch.device("cuda", torch.cuda.current_device()), grid=ProcessGrid(world))
     sharing = Sharing(layout, scheme_named(scheme))
-    operator = Hamiltonian(basis, random_pairs(basis), backend, runtime, sharing)
+    operator = NuclearHamiltonian(basis, random_pairs(basis), backend, runtime, sharing)
     x_nb = random_vectors(2, basis.dimension)[:, operator.segments.own]
     return operator.first(x_nb[None].cuda())[0].cpu().numpy()
 

@@ -5,10 +5,10 @@ import pytest
 from eigenwerk.errors import InputError
 from eigenwerk.ncci import estimate, refusal
 from eigenwerk.ncci.estimate import planned
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.refusal import refuse_what_does_not_fit
 from eigenwerk.ncci.sources import source_of
-from eigenwerk.parallel.main_memory import MemoryShare
+from eigenwerk.parallel.memory.main_memory import MemoryShare
 
 LITHIUM = 'nucleus = "6Li"\ninteraction = "JISP16"\nhw = 20\nNmax = 8\nstates = 1\n'
 LITHIUM += '[solver]\nprecision = "single"\nspace = 20\n'

@@ -11,7 +11,7 @@ from covering import covering
 from eigenwerk.errors import InputError
 from eigenwerk.io.ncci.res import read_res
 from eigenwerk.ncci.basis.basis_pairs import basis_pairs
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.results.levels_file import read_levels
 from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.ncci.run import run_case

@@ -6,7 +6,7 @@ import pytest
 from covering import but_slow
 from eigenwerk.errors import InputError
 from eigenwerk.ncci import run
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors
 from eigenwerk.ncci.run import run_case
 from eigenwerk.ncci.series import run_series

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.results.levels_file import read_levels
 from eigenwerk.ncci.series import PROGRESS, run_series
 

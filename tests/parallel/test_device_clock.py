@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 import torch
 
-from eigenwerk.packed import unpack
 from eigenwerk.parallel.device_clock import CudaClock, record_device
-from eigenwerk.trace import Trace
+from eigenwerk.record.packed import unpack
+from eigenwerk.record.trace import Trace
 
 
 def test_a_processor_has_no_clock_of_its_own():

@@ -9,8 +9,8 @@ from covering import covering
 from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.ring import WayBack, ring
 from eigenwerk.parallel.serial import ALONE
-from eigenwerk.trace import Trace
-from eigenwerk.traffic import TRAVEL, hidden_travel
+from eigenwerk.record.trace import Trace
+from eigenwerk.record.traffic import TRAVEL, hidden_travel
 
 
 def block_of(rank, dtype=torch.complex128):

@@ -8,7 +8,7 @@ import torch
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.transports.endpoints import EndpointCommunicator
 from eigenwerk.parallel.transports.pairwise import PairwiseCommunicator
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 pytestmark = pytest.mark.ranks
 

@@ -5,9 +5,9 @@ import threading
 import pytest
 import torch
 
-from eigenwerk.parallel.block_sizes import points_side_by_side
+from eigenwerk.parallel.memory.block_sizes import points_side_by_side
 from eigenwerk.parallel.threads import HOST_THREADS, each, intraop_threads, threads_for
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 
 @pytest.fixture

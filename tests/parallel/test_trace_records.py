@@ -13,7 +13,7 @@ from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.trace_records import gather_texts, gather_trace_records
 from eigenwerk.perf.communication import communication
 from eigenwerk.perf.run_trace import load_run
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 pytestmark = pytest.mark.ranks
 CPU = torch.device("cpu")

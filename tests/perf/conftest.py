@@ -3,7 +3,7 @@
 import pytest
 
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
-from eigenwerk.packed import pack
+from eigenwerk.record.packed import pack
 
 
 def traffic_entry(verb, group, seconds, *, bytes=1000, entered=None, device=None, peers=(), transport="gloo"):

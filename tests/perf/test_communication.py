@@ -103,7 +103,8 @@ def test_words_of_the_picture_stand_apart(entries, written):
     functions = [("sum_of_several_endpoints", f"group {i}") for i in range(12)]
     traffic = [entries.traffic(*one, [1e-7], peers=[(1, 3)], bytes=2 ** (2 * i)) for i, one in enumerate(functions)]
     ranks = [entries.rank(rank, traffic=traffic, host=f"long-name-of-a-node-{rank}") for rank in range(7)]
-    assert faults_of(communication_figure(communication(load_run(written(ranks, system="Ba8Ca4Cu12Hg4O32" * 12))))) == []
+    found = communication(load_run(written(ranks, system="Ba8Ca4Cu12Hg4O32" * 12)))
+    assert faults_of(communication_figure(found)) == []
 
 
 def test_times_of_a_device_stand_in_place_of_the_hosts(entries, written):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from gpaw_data import datapath
 
-from eigenwerk.io.paw_library import DatasetEntry, list_datasets
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_library import DatasetEntry, list_datasets
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from eigenwerk.units import HARTREE_EV
 
 
@@ -54,7 +54,7 @@ def test_eigenvalues_of_every_free_atom_come_out(tools, functional):
 
 @pytest.mark.parametrize(("name"), ["H.PBE", "O.PBE", "Si.LDA", "Cr.14.PBE", "Hf.revPBE"])
 def test_table_equals_the_rule(tools, repository, name):
-    rows = json.loads((repository / "src/eigenwerk/io/cutoffs.json").read_text())["datasets"]
+    rows = json.loads((repository / "src/eigenwerk/io/paw/cutoffs.json").read_text())["datasets"]
     row = next(row for row in rows if row["name"] == name)
     kinds = "minimum_eV", "recommended_eV", "differences_eV"
     assert {key: row[key] for key in kinds} == tools[1].cutoffs(entry(name))

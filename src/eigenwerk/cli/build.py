@@ -15,7 +15,7 @@ from eigenwerk.dft.building.slab import SlabCut
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.vasp.elements import formula
-from eigenwerk.io.vasp.poscar import Poscar, format_poscar, read_poscar, write_poscar
+from eigenwerk.io.vasp.input.poscar import Poscar, format_poscar, read_poscar, write_poscar
 
 LAYERS, VACUUM = 5, 15.0
 

@@ -13,11 +13,11 @@ import typer
 
 from eigenwerk import __version__
 from eigenwerk.cli.build import build
-from eigenwerk.cli.check import check
+from eigenwerk.cli.checking.check import check
+from eigenwerk.cli.checking.plan import plan
 from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.ncci import app as ncci
 from eigenwerk.cli.perf import app as perf
-from eigenwerk.cli.plan import plan
 from eigenwerk.cli.plot import plot
 from eigenwerk.cli.potcars import potcars
 from eigenwerk.cli.report import report
@@ -26,7 +26,7 @@ from eigenwerk.cli.saying import say
 from eigenwerk.cli.series.converge import converge
 from eigenwerk.cli.series.eos import eos
 from eigenwerk.cli.series.relax import relax
-from eigenwerk.cli.series.words import Stopped
+from eigenwerk.cli.series.words import SignalReceived
 from eigenwerk.cli.streams import OutputError, memory_words, prepare_streams
 from eigenwerk.errors import EigenwerkError, InputError
 
@@ -88,7 +88,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         _say("Interrupted.")
         return INTERRUPTED
-    except Stopped as stop:
+    except SignalReceived as stop:
         _say(str(stop))
         return stop.exit_code
     except EigenwerkError as error:

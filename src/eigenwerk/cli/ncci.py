@@ -19,25 +19,25 @@ from eigenwerk.cli.ranks import become_rank, place_rows, ranks_to_start, run_as_
 from eigenwerk.cli.saying import say
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.folder_lock import release_locks
-from eigenwerk.ncci.check_text import check_lines, host_words
 from eigenwerk.ncci.estimate import planned
-from eigenwerk.ncci.input_settings import SETTINGS
-from eigenwerk.ncci.inputs import Case, read_cases
+from eigenwerk.ncci.inputs.check_text import check_lines, host_words
+from eigenwerk.ncci.inputs.input_settings import SETTINGS
+from eigenwerk.ncci.inputs.inputs import Case, read_cases
 from eigenwerk.ncci.ranks.scheme import AUTO, SCHEME_USAGES, scheme_named
 from eigenwerk.ncci.refusal import refuse_host_memory, refuse_what_does_not_fit
-from eigenwerk.ncci.results.level_plot import draw_convergence, draw_levels
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_text import levels_lines
+from eigenwerk.ncci.results.limits.level_plot import draw_convergence, draw_levels
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.gpus import count_gpus
 from eigenwerk.parallel.launch.own_process import quick_imports, wait_briefly
-from eigenwerk.parallel.main_memory import MemoryShare
+from eigenwerk.parallel.memory.main_memory import MemoryShare
 from eigenwerk.parallel.transports.table import REDUCTION_METHODS, REDUCTION_USAGES, TRANSPORT_NAMES, Reductions
 from eigenwerk.parallel.watch.watchdog import Watchdog
 
 if TYPE_CHECKING:
-    from eigenwerk.ncci.solving import SolverProgress
+    from eigenwerk.ncci.solve.solving import SolverProgress
     from eigenwerk.parallel.launch.start import StartRequest, Team
 
 app = typer.Typer(no_args_is_help=True, help="Light nuclei: no-core and valence-space configuration interaction.")
@@ -252,9 +252,9 @@ def check(
     what they have in common if they run on one machine. What ranks on GPUs have in common in the memory of their
     machine is judged with --host-gb. Exit code 2 if a run would be refused.
     """
+    from eigenwerk.ncci.inputs.usual_states import with_usual_states
     from eigenwerk.ncci.results.levels_file import start_levels
     from eigenwerk.ncci.sources import source_of
-    from eigenwerk.ncci.usual_states import with_usual_states
 
     if host_gb is not None and gpu_gb is None:
         raise InputError("--host-gb is the memory of a machine with GPUs: give --gpu-gb, too, or leave it out.")
@@ -355,7 +355,7 @@ def _echo_series(series: list[Levels]) -> None:
     """Lowest energies over Nmax with their limit, or why there is none, and excited levels, where there are several."""
     if len(series) < 2 or any(each.about["Nmax"] is None for each in series):
         return
-    from eigenwerk.ncci.results.together import series_lines
+    from eigenwerk.ncci.results.limits.together import series_lines
 
     say("\n".join(series_lines(series)))
 

@@ -14,8 +14,8 @@ from eigenwerk.errors import InputError
 from eigenwerk.perf.pictures import SUFFIXES, require_suffix, save_figure
 
 if TYPE_CHECKING:
-    from eigenwerk.perf.looking.choice import Options, Picture
-    from eigenwerk.perf.looking.folder import RunFolder
+    from eigenwerk.view.choice import Options, Picture
+    from eigenwerk.view.folder import RunFolder
 
 PARTS = ("none", "element", "l", "atom", "lm")
 """As `perf.looking.dos_plot` has them, whose libraries `--help` does not wait for."""
@@ -79,9 +79,9 @@ def plot(
     target = _target(output, kind)
     if parts not in PARTS:
         raise InputError(f"--parts {parts}: no such choice. Take one of {', '.join(PARTS)}.")
-    from eigenwerk.perf.looking.choice import Options, left_out, named, pictures_of, why_missing
-    from eigenwerk.perf.looking.dos_plot import parse_atoms
-    from eigenwerk.perf.looking.folder import RunFolder
+    from eigenwerk.view.choice import Options, left_out, named, pictures_of, why_missing
+    from eigenwerk.view.dos_plot import parse_atoms
+    from eigenwerk.view.folder import RunFolder
 
     run = RunFolder(folder)
     options = Options(
@@ -148,7 +148,7 @@ def _place(folder: Path, what: list[str]) -> tuple[Path, list[str]]:
 
 def _require_picture(words: str) -> None:
     """Raise InputError for the first word where it is neither a path nor the name of a picture."""
-    from eigenwerk.perf.looking.choice import is_picture, known_pictures
+    from eigenwerk.view.choice import is_picture, known_pictures
 
     if not is_picture(words):
         raise InputError(

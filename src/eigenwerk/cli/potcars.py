@@ -14,8 +14,8 @@ import typer
 from eigenwerk.cli.saying import say
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable, write_problem, write_text
-from eigenwerk.io.paw_library import list_datasets, recommended_cutoff
-from eigenwerk.io.paw_xml import PawHeader, read_paw_header
+from eigenwerk.io.paw.paw_library import list_datasets, recommended_cutoff
+from eigenwerk.io.paw.paw_xml import PawHeader, read_paw_header
 from eigenwerk.io.vasp.potcar_stand_in import SUFFIXES, stand_in
 
 FAMILIES = {

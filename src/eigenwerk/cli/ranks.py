@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from eigenwerk.cli.saying import say
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.inputs.motion import DYNAMICS, RELAXATION
 from eigenwerk.dft.inputs.restart import STATE_FILE
+from eigenwerk.dft.inputs.steps.motion import DYNAMICS, RELAXATION
 from eigenwerk.dft.inputs.texts import InputTexts
 from eigenwerk.dft.plan.machine import gpu, processor
 from eigenwerk.dft.plan.plan import choose_layout

@@ -32,8 +32,8 @@ def report(folder: Folder = Path("."), output: Output = None) -> None:
         target = target / PAGE
     elif output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"--output {output}: a report is a page. Give a name that ends in .html, or a folder.")
-    from eigenwerk.perf.looking.folder import RunFolder
-    from eigenwerk.perf.looking.report import report as page_of
+    from eigenwerk.view.folder import RunFolder
+    from eigenwerk.view.report.report import report as page_of
 
     write_text(target, page_of(RunFolder(folder)))
     say(f"Report: {target}")

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from eigenwerk.cli.checking.plan_text import duration
 from eigenwerk.cli.crash import crash_words
 from eigenwerk.cli.moving.path import PathTable
 from eigenwerk.cli.moving.table import IonicTable
 from eigenwerk.cli.moving.words import points
-from eigenwerk.cli.plan_text import duration
 from eigenwerk.cli.ranks import (
     RunOptions,
     become_rank,
@@ -40,12 +40,12 @@ from eigenwerk.cli.running.view import RunView
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.dft.inputs.restart import NOT_READ, STATE_FILE
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
-from eigenwerk.dft.paths.report import STATE as PATH_STATE
-from eigenwerk.dft.paths.report import PathResult
 from eigenwerk.dft.plan.machine import H200, processor
 from eigenwerk.dft.plan.plan import make_plan
 from eigenwerk.dft.plan.useful_threads import useful_threads
-from eigenwerk.dft.running.report import RunInterrupted, RunResult
+from eigenwerk.dft.runs.paths.report import STATE as PATH_STATE
+from eigenwerk.dft.runs.paths.report import PathResult
+from eigenwerk.dft.runs.quantities.report import RunInterrupted, RunResult
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import ensure_writable
 from eigenwerk.io.folder_lock import refuse_locked, release_locks
@@ -58,7 +58,7 @@ from eigenwerk.parallel.launch.own_process import prepare_process, quick_imports
 from eigenwerk.parallel.transports.table import REDUCTION_METHODS, TRANSPORT_NAMES
 from eigenwerk.parallel.watch.coordinator import GRACE
 from eigenwerk.parallel.watch.watchdog import RESCUE_LIMIT, SIGNALS, Watchdog
-from eigenwerk.perf.plot_process import PlotProcess
+from eigenwerk.view.plot_process import PlotProcess
 
 if TYPE_CHECKING:
     from eigenwerk.parallel.launch.start import StartRequest, Team
@@ -374,11 +374,11 @@ def _compute(
         view.note(words)
         view.lines([""])
     with team.runtime.trace.span("loading programs"), quick_imports():
-        from eigenwerk.dft.running.warm_up import warm_up
+        from eigenwerk.dft.runs.warm_up import warm_up
 
         # `run_inputs` does it too; here it has begun when the next line loads modules for half a second
         warm_up(team.runtime.device, inputs.parameters)
-        from eigenwerk.dft.running.run import run_inputs
+        from eigenwerk.dft.runs.run import run_inputs
 
     if inputs.images:
         return compute_path(inputs, options, team, view, run, threads, _moments(options)[0])

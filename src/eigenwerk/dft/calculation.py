@@ -8,13 +8,16 @@ from functools import cached_property
 import numpy as np
 import torch
 
+from eigenwerk.dft.after.fixed_potential import OnBatch, PointBands, Visit, bands_in_potential, residual_tolerance
+from eigenwerk.dft.after.projections import Projections, site_projections
 from eigenwerk.dft.basis.grids import GridSizes
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis, make_basis
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import deviation
 from eigenwerk.dft.crystal.tetrahedra import TETRAHEDRA
-from eigenwerk.dft.density import Density, moment_per_atom, starting_density
+from eigenwerk.dft.density.density import Density, moment_per_atom, starting_density
+from eigenwerk.dft.density.symmetrise import UNSYMMETRIC, Symmetriser, make_symmetriser
 from eigenwerk.dft.derivatives.forces import Forces, correction, forces
 from eigenwerk.dft.derivatives.pulay import cutoff_slope, pulay_pressure
 from eigenwerk.dft.derivatives.stress import stress
@@ -22,33 +25,30 @@ from eigenwerk.dft.exchange.exact_exchange import ExactExchange
 from eigenwerk.dft.exchange.kernel import kernel_for
 from eigenwerk.dft.exchange.one_centre import OneCentreExchange
 from eigenwerk.dft.exchange.operator import ExchangeOperator
-from eigenwerk.dft.exchange.outer_loop import CORES, OuterLoop, force_error_of
-from eigenwerk.dft.exchange.pair_grid import PairGrid
-from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.exchange.pairs.pair_grid import PairGrid
+from eigenwerk.dft.filling.occupations import make_smearing
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import FilteredProjectors, filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.paw.wave_limits import wave_limits
-from eigenwerk.dft.potential import Potential
-from eigenwerk.dft.reference_atoms import reference_energy
 from eigenwerk.dft.scf.bands import Bands
-from eigenwerk.dft.scf.earlier import Earlier, earlier_of, starting_point
-from eigenwerk.dft.scf.fixed_potential import OnBatch, PointBands, Visit, bands_in_potential, residual_tolerance
-from eigenwerk.dft.scf.force_goal import ForceGoal
+from eigenwerk.dft.scf.cycle_settings import ScfSettings
 from eigenwerk.dft.scf.loop import ScfLoop
-from eigenwerk.dft.scf.mixing import MixSettings
-from eigenwerk.dft.scf.mixing_extent import screens_locally, smallest_factor
-from eigenwerk.dft.scf.settings import ScfSettings
-from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, Subject
-from eigenwerk.dft.spectrum.occupations import make_smearing
-from eigenwerk.dft.spectrum.projections import Projections, site_projections
-from eigenwerk.dft.spin import FORMS
-from eigenwerk.dft.symmetrise import UNSYMMETRIC, Symmetriser, make_symmetriser
+from eigenwerk.dft.scf.mixing.mixing import MixSettings
+from eigenwerk.dft.scf.stages.exchange_loop import CORES, ExchangeLoop, force_error_of
+from eigenwerk.dft.scf.stages.force_goal import ForceGoal
+from eigenwerk.dft.scf.start.earlier import Earlier, earlier_of, starting_point
+from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, System
+from eigenwerk.dft.settings.mixing_extent import screens_locally, smallest_factor
+from eigenwerk.dft.settings.parameters import Parameters
+from eigenwerk.dft.spin.forms import FORMS
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
+from eigenwerk.dft.terms.potential import Potential
+from eigenwerk.dft.terms.reference_atoms import reference_energy
 from eigenwerk.dft.terms.term import Term
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.table import find_functional
-from eigenwerk.io.paw_xml import PawDataset
+from eigenwerk.io.paw.paw_xml import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import BOHR_ANGSTROM
 
@@ -90,7 +90,7 @@ class GroundState:
     @property
     def basis(self) -> PlaneWaveBasis:
         """The plane waves of the state."""
-        return self.state.subject.basis
+        return self.state.system.basis
 
 
 class Calculation:
@@ -213,12 +213,12 @@ class Calculation:
             )
             return ExactExchange(operator)
 
-    def _outer(self) -> OuterLoop | None:
+    def _outer(self) -> ExchangeLoop | None:
         """The self-consistency of exact exchange, None without."""
         if self.exchange is None:
             return None
         semilocal = make_terms(replace(self.parameters, hybrid=None), self.atoms, self.kpoints.symmetry)
-        return OuterLoop(
+        return ExchangeLoop(
             self.exchange, self.builder, PotentialBuilder(self.atoms, semilocal), self.parameters.energy_tolerance,
             CORES[self.parameters.core_screened],
         )
@@ -250,9 +250,9 @@ class Calculation:
         )
 
     @property
-    def subject(self) -> Subject:
+    def system(self) -> System:
         """What its states are states of."""
-        return Subject(self.basis, self.parameters, self.datasets)
+        return System(self.basis, self.parameters, self.datasets)
 
     @cached_property
     def symmetrise(self) -> Symmetriser:
@@ -265,7 +265,7 @@ class Calculation:
 
     def start_from(self, earlier: Earlier, orbitals: bool = True) -> StartingPoint:
         """Where to begin so as to go on from an earlier state, with its orbitals if wanted and usable."""
-        found = starting_point(earlier, self.subject, self.atoms, orbitals)
+        found = starting_point(earlier, self.system, self.atoms, orbitals)
         if found.progress is None or self.symmetrise.deviation(found.density) <= UNSYMMETRIC:
             return found
         # the memory of a mixer of densities with fewer operations never loses what these lack
@@ -274,7 +274,7 @@ class Calculation:
 
     def loop(self) -> ScfLoop:
         """The self-consistency cycle, at its beginning."""
-        return ScfLoop(self.subject, self.atoms, self.builder, self.symmetrise, self.settings, self._outer())
+        return ScfLoop(self.system, self.atoms, self.builder, self.symmetrise, self.settings, self._outer())
 
     def run(
         self, on_step: StepCallback | None = None, start: State | StartingPoint | None = None,

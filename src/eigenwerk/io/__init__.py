@@ -1,0 +1,1 @@
+"""Files in their own units, no physics."""

@@ -12,7 +12,7 @@ from typing import Any
 from eigenwerk.errors import InputError
 from eigenwerk.io.atomic_write import replacing
 from eigenwerk.io.bounded import MEGABYTE, read_json
-from eigenwerk.trace import FORMAT, FORMAT_VERSION
+from eigenwerk.record.trace import FORMAT, FORMAT_VERSION
 
 TRACE_FILE = "eigenwerk-trace.json"
 """Name of the file beside eigenwerk.h5."""

@@ -156,7 +156,7 @@ class Maybe:
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupRule:
     """A mapping with these parts; others are plain values (`Plain`).  optional: parts that may be missing."""
 
     parts: Mapping[str, Rule]

@@ -1,7 +1,7 @@
 """Many Hermitian eigenproblems of one size at once on a GPU, by cuSOLVER's batched divide and conquer.
 
 `torch.linalg.eigh` of PyTorch 2.11 gives matrices of more than 32 rows to cuSOLVER one after the other: 64 complex ones
-of 64 rows take 49 ms on an H200, this routine 0.6 (benchmarks/batched_eigh).  cuSOLVER has it since CUDA 12.6
+of 64 rows take 49 ms on an H200, this routine 0.6 (benchmarks/parts/batched_eigh).  cuSOLVER has it since CUDA 12.6
 (https://docs.nvidia.com/cuda/cusolver, cusolverDnXsyevBatched).  The plain twin is `torch.linalg.eigh`.
 """
 

@@ -9,7 +9,7 @@ import torch
 
 from eigenwerk.linalg import batched_eigh
 from eigenwerk.linalg.operator import EigenResult, Operator
-from eigenwerk.parallel.block_sizes import solved_together
+from eigenwerk.parallel.memory.block_sizes import solved_together
 
 DenseEigh = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 """h_kmm -> (ascending eigenvalues (k, m), columns (k, m, m)) of Hermitian matrices."""

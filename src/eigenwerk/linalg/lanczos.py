@@ -24,7 +24,7 @@ from eigenwerk.linalg.operator import EigenResult, Operator
 from eigenwerk.linalg.orthogonal import longest, orthonormalise, project_out_of
 from eigenwerk.linalg.products import combine_long, inner
 from eigenwerk.linalg.unseen import expected_unseen, remembered
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import torch
 
+from eigenwerk.linalg.bands.subspace import Subspace
 from eigenwerk.linalg.dense import DenseEigh, dense_eigh, generalised_eigh, growth_limit, hermitian_part, rank_threshold
 from eigenwerk.linalg.long_vectors.projections import projections
 from eigenwerk.linalg.operator import ALL, Operator, Which
 from eigenwerk.linalg.products import Reduce, combine, inner, norms
-from eigenwerk.linalg.subspace import Subspace
 
 ATTEMPTS = 3
 """How often dependent vectors are replaced before giving up."""

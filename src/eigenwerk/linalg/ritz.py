@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import torch
 
 from eigenwerk.errors import ConvergenceError
+from eigenwerk.linalg.bands.subspace import Subspace, subspace
 from eigenwerk.linalg.dense import DenseEigh, Overlap
 from eigenwerk.linalg.images import Images, images
 from eigenwerk.linalg.operator import Operator
 from eigenwerk.linalg.orthogonal import ATTEMPTS, refilled
-from eigenwerk.linalg.subspace import Subspace, subspace
 
 AMPLIFICATION = 1e4
 """Start vectors that cancel more than this when made orthonormal have H applied again afterwards: the rounding

@@ -7,7 +7,7 @@ import torch
 from eigenwerk.linalg.dense import DenseEigh, dense_eigh
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import share
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 
 class SharedEigh:

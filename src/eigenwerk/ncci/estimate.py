@@ -10,11 +10,11 @@ from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.counted import counts_of
 from eigenwerk.ncci.basis.counting import Counts, exceeds
 from eigenwerk.ncci.basis.pair_counting import PairCounts, count_pairs
-from eigenwerk.ncci.inputs import Case, SolverSettings, block_size
+from eigenwerk.ncci.inputs.inputs import Case, SolverSettings, block_size
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.layout import most_ranks, too_few_blocks, triangle_of
 from eigenwerk.ncci.ranks.scheme import scheme_named
-from eigenwerk.parallel.main_memory import MemoryShare, installed_memory
+from eigenwerk.parallel.memory.main_memory import MemoryShare, installed_memory
 
 CSB_RATE, FILL_RATE = 2.2e11, {"cpu": 5.5e6, "cuda": 2.0e8}
 """Nonzeros of the half matrix per second and product on one H200; those built per second, by one core or for a GPU."""

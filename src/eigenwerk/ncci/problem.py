@@ -8,7 +8,7 @@ import numpy as np
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis, many_body_basis
 from eigenwerk.ncci.basis.space import ManyBodySpace, Truncation, minimal_quanta, no_core_space, valence_space
-from eigenwerk.ncci.inputs import Case
+from eigenwerk.ncci.inputs.inputs import Case
 from eigenwerk.ncci.interaction.two_body import PairSpace
 from eigenwerk.ncci.orbitals import Orbitals, no_core_orbitals
 

@@ -7,10 +7,10 @@ from math import ceil
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.estimate import DENSE_LARGEST, SHARED, Cost, Estimate, estimate
-from eigenwerk.ncci.inputs import Case, SolverSettings, block_size
+from eigenwerk.ncci.inputs.inputs import Case, SolverSettings, block_size
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.layout import triangle_of
-from eigenwerk.parallel.main_memory import MemoryShare, installed_memory
+from eigenwerk.parallel.memory.main_memory import MemoryShare, installed_memory
 
 MOST_RANKS = 4096
 """Up to so many are tried."""

@@ -14,12 +14,10 @@ from eigenwerk.linalg.operator import EigenResult
 from eigenwerk.linalg.products import Reduce
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs, basis_pairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
-from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.estimate import Estimate, planned
-from eigenwerk.ncci.inputs import Case, block_size
+from eigenwerk.ncci.inputs.inputs import Case, block_size
 from eigenwerk.ncci.interaction.angular import total_spin
 from eigenwerk.ncci.interaction.two_body import TwoBody
-from eigenwerk.ncci.operators import Hamiltonian, pairs_on, sharing_of
 from eigenwerk.ncci.problem import CaseSpace
 from eigenwerk.ncci.ranks.common_pairs import common_pairs
 from eigenwerk.ncci.ranks.scheme import AUTO, scheme_named
@@ -29,14 +27,16 @@ from eigenwerk.ncci.results.levels_file import read_vectors, start_levels
 from eigenwerk.ncci.results.observables import Observed, factors_of, not_computed, observe
 from eigenwerk.ncci.results.one_nucleon import one_nucleon_matrix, one_nucleon_states
 from eigenwerk.ncci.results.separation import Shared, mixed, residuals, separated
-from eigenwerk.ncci.solving import Report, solve
+from eigenwerk.ncci.solve.checkpoint import Checkpoint
+from eigenwerk.ncci.solve.operators import NuclearHamiltonian, pairs_on, sharing_of
+from eigenwerk.ncci.solve.solving import Report, solve
+from eigenwerk.ncci.solve.start_vectors import carried_over, noise_variance, start_vectors
 from eigenwerk.ncci.sources import LAWSON, Source, source_of, total
-from eigenwerk.ncci.start_vectors import carried_over, noise_variance, start_vectors
-from eigenwerk.parallel.device_memory import memory_shares
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import Launch
 from eigenwerk.parallel.launch.start import StartRequest, init_ranks
-from eigenwerk.parallel.main_memory import installed_memory
+from eigenwerk.parallel.memory.device_memory import memory_shares
+from eigenwerk.parallel.memory.main_memory import installed_memory
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import intraop_threads
 from eigenwerk.units import NUCLEON_MASS_MEV
@@ -125,7 +125,7 @@ def run_case(
         say(f"continues  from {checkpoint}, after {done} products")
     with span("operator"):
         kept = there.layout() if there is not None and world.size > 1 else None
-        operator = Hamiltonian(basis, pairs, backend, runtime, sharing_of(case.solver, estimated, backend, kept))
+        operator = NuclearHamiltonian(basis, pairs, backend, runtime, sharing_of(case.solver, estimated, backend, kept))
     built = time.perf_counter()
     where = f"{device}" if world.size == 1 else f"{world.size} ranks ({device.type}, {world.transport})"
     if operator.shared_about:
@@ -178,7 +178,7 @@ def run_case(
 
 
 def _known_states(
-    case: Case, source: Source, operator: Hamiltonian, start: CaseResult | None
+    case: Case, source: Source, operator: NuclearHamiltonian, start: CaseResult | None
 ) -> tuple[Levels, np.ndarray] | None:
     """States of a smaller case and their vectors (m, s) in this basis, the components of this rank: of a file that the
     case names, else of `start`."""
@@ -241,7 +241,7 @@ def _solver_about(case: Case) -> dict[str, Any]:
 def _levels(
     case: Case,
     problem: CaseSpace,
-    operator: Hamiltonian,
+    operator: NuclearHamiltonian,
     parts: Mapping[str, TwoBody],
     beside: Mapping[str, TwoBody],
     estimated: Estimate,

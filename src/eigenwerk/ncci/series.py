@@ -14,18 +14,18 @@ from eigenwerk.io.bounded import read_json
 from eigenwerk.io.folder_lock import lock_folder
 from eigenwerk.io.trace_file import TRACE_FILE, write_trace_file
 from eigenwerk.ncci.basis.counting import dimension
-from eigenwerk.ncci.checkpoint import Checkpoint
 from eigenwerk.ncci.estimate import refuse_too_many
-from eigenwerk.ncci.inputs import Case, number_text
-from eigenwerk.ncci.ranks.same_input import fingerprints, refuse_different_inputs
+from eigenwerk.ncci.inputs.inputs import Case, number_text
+from eigenwerk.ncci.inputs.same_input import fingerprints, refuse_different_inputs
+from eigenwerk.ncci.inputs.usual_states import with_usual_states
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, start_levels, write_levels
 from eigenwerk.ncci.results.levels_res import res_text
 from eigenwerk.ncci.results.levels_text import levels_lines
 from eigenwerk.ncci.run import CaseResult, Say, alone, fitting, run_case, silent
-from eigenwerk.ncci.solving import Report
+from eigenwerk.ncci.solve.checkpoint import Checkpoint
+from eigenwerk.ncci.solve.solving import Report
 from eigenwerk.ncci.sources import source_of
-from eigenwerk.ncci.usual_states import with_usual_states
 from eigenwerk.parallel.device_clock import record_device
 from eigenwerk.parallel.one_for_all import one_for_all
 from eigenwerk.parallel.runtime import Runtime

@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.inputs import Case
+from eigenwerk.ncci.inputs.inputs import Case
+from eigenwerk.ncci.inputs.unfit_file import refuse_unfit_file
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
 from eigenwerk.ncci.interaction.files import (
     BUILT_IN,
@@ -24,7 +25,6 @@ from eigenwerk.ncci.interaction.relative_motion.nnlo_opt import coulomb_left
 from eigenwerk.ncci.interaction.two_body import TwoBody
 from eigenwerk.ncci.interaction.valence import ValenceInteraction
 from eigenwerk.ncci.problem import CaseSpace, no_core_problem, valence_problem
-from eigenwerk.ncci.unfit_file import refuse_unfit_file
 
 VALENCE_SUFFIXES = (".snt", ".int")
 """Files of interactions outside a core."""

@@ -2,7 +2,7 @@
 
 import torch
 
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 
 class CudaClock:

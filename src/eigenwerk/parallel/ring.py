@@ -18,7 +18,7 @@ import torch
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.handle import Handle
 from eigenwerk.parallel.side_stream import SideStream
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 
 def ring(

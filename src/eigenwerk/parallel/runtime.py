@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from eigenwerk.parallel.block_sizes import (
+from eigenwerk.parallel.communicator import Communicator
+from eigenwerk.parallel.memory.block_sizes import (
     CACHE_BLOCK_BYTES,
     CACHE_GRID_BYTES,
     DEVICE_BLOCK_SHARE,
@@ -13,10 +14,9 @@ from eigenwerk.parallel.block_sizes import (
     DEVICE_GRID_BYTES,
     EXCHANGE_ONCE_BYTES,
 )
-from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.threads import threads_for
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import torch
 
-from eigenwerk.trace import mute_thread
+from eigenwerk.record.trace import mute_thread
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")

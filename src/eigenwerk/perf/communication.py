@@ -6,7 +6,7 @@ import numpy as np
 
 from eigenwerk.perf.run_trace import Function, RunTrace
 from eigenwerk.perf.waiting import waiting
-from eigenwerk.traffic import TRAVEL
+from eigenwerk.record.traffic import TRAVEL
 
 
 @dataclass(frozen=True)

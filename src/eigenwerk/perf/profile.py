@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eigenwerk.perf.run_trace import PhaseSum, RunTrace
-from eigenwerk.trace import COMMUNICATION
+from eigenwerk.record.trace import COMMUNICATION
 
 
 @dataclass(frozen=True)

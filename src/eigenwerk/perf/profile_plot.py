@@ -10,7 +10,7 @@ from eigenwerk.perf.communication_text import heading
 from eigenwerk.perf.pictures import BLUE, DARK, LIGHT, QUIET, RUST, plain_axes, save_figure, whole_numbers
 from eigenwerk.perf.profile import Lap, Profile
 from eigenwerk.perf.tables import percent
-from eigenwerk.trace import COMMUNICATION
+from eigenwerk.record.trace import COMMUNICATION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

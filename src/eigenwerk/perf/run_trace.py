@@ -9,7 +9,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.trace_file import read_trace_file, trace_path
-from eigenwerk.packed import unpack
+from eigenwerk.record.packed import unpack
 
 POINT_TO_POINT = ("send", "receive", "swap")
 """Verbs of two ranks; all others are of a whole group."""
@@ -20,7 +20,8 @@ Function = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class PhaseSum:
-    """One phase of one rank: where it stands in the tree, and the sums over its spans, as `eigenwerk.phases.Phase`."""
+    """One phase of one rank: where it stands in the tree, and the sums over its spans, as
+    `eigenwerk.record.phases.Phase`."""
 
     path: tuple[str, ...]
     calls: int
@@ -49,7 +50,8 @@ class SizeClass:
 
 @dataclass(frozen=True)
 class TrafficSum:
-    """All calls of one function on one rank, as `eigenwerk.traffic.Traffic`; columns of every `stride`-th call."""
+    """All calls of one function on one rank, as `eigenwerk.record.traffic.Traffic`; columns of every `stride`-th
+    call."""
 
     function: Function
     calls: int

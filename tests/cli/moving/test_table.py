@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from eigenwerk.cli.moving.table import IonicTable, clock, largest_force, remarks
-from eigenwerk.dft.inputs.motion import MotionRequest
+from eigenwerk.dft.inputs.steps.motion import MotionRequest
 from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
-from eigenwerk.motion.dynamics.settings import DynamicsSettings
-from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
+from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
 from eigenwerk.motion.vibrations.vibrations import VibrationSettings
 
 SCF = StepRecord(3, "DAV", -8.0, -8.0, -8.0, 1e-3, 1e-3, 12, 1e-3, density_residual=2.5e-3, seconds=0.5)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from eigenwerk.cli.check_document import document
-from eigenwerk.cli.check_text import lines
+from eigenwerk.cli.checking.check_document import document
+from eigenwerk.cli.checking.check_text import lines
 from eigenwerk.cli.moving.words import motion_rows, points
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.errors import InputError

@@ -8,9 +8,9 @@ import pytest
 
 from eigenwerk.cli.moving.table import IonicTable
 from eigenwerk.cli.running.view import RunView
-from eigenwerk.dft.inputs.motion import MotionRequest
+from eigenwerk.dft.inputs.steps.motion import MotionRequest
 from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
-from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
 
 SCF = StepRecord(1, "DAV", -8.0, -8.0, -8.0, 1e-3, 1e-3, 12, 1e-3, density_residual=2.5e-3, events=("mixing restarts",))
 IONIC = IonicStep(

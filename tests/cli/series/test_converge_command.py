@@ -5,7 +5,7 @@ import json
 import pytest
 
 from eigenwerk.cli.main import main
-from eigenwerk.dft.series import points
+from eigenwerk.dft.runs.series import points
 
 
 def test_cutoffs_and_widths_with_table_document_and_picture(folder, capsys):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from eigenwerk.cli.main import main
-from eigenwerk.dft.series import points
+from eigenwerk.dft.runs.series import points
 
 POSCAR = "silicon\n5.58\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from eigenwerk.cli.main import main
-from eigenwerk.cli.series.words import Stopped, own_folder
+from eigenwerk.cli.series.words import SignalReceived, own_folder
 from eigenwerk.errors import InputError
 from eigenwerk.io.folder_lock import lock_folder
 from running import EIGENWERK, Run
@@ -18,7 +18,7 @@ from running import EIGENWERK, Run
 def test_a_signal_ends_what_is_inside_and_the_lock(tmp_path, number):
     before = signal.signal(number, signal.SIG_DFL)
     try:
-        with pytest.raises(Stopped, match=f"Stopped by {number.name}") as caught, own_folder(tmp_path, print):
+        with pytest.raises(SignalReceived, match=f"Stopped by {number.name}") as caught, own_folder(tmp_path, print):
             with pytest.raises(InputError, match="is in use"):
                 lock_folder(tmp_path)
             os.kill(os.getpid(), number)
@@ -60,7 +60,7 @@ def test_a_series_that_is_stopped_keeps_its_points(folder):
             break
     run.process.send_signal(signal.SIGTERM)
     code, out, error = run.end()
-    assert code == 128 + signal.SIGTERM and "Stopped by SIGTERM." in error and "Traceback" not in error
+    assert code == 128 + signal.SIGTERM and "SignalReceived by SIGTERM." in error and "Traceback" not in error
     assert "kept in" in out and not (folder / "eigenwerk.lock").exists()
     document = json.loads((folder / "eos.json").read_text())
     assert document["interrupted"] and document["points"]

@@ -9,9 +9,9 @@ import pytest
 from eigenwerk.cli.main import main
 from eigenwerk.cli.series import relax as series_relax
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.series.eos import equation_of_state, volumes
-from eigenwerk.io.vasp.incar import read_incar
-from eigenwerk.io.vasp.poscar import read_poscar
+from eigenwerk.dft.runs.series.eos import equation_of_state, volumes
+from eigenwerk.io.vasp.input.incar import read_incar
+from eigenwerk.io.vasp.input.poscar import read_poscar
 from eigenwerk.parallel.runtime import Runtime
 
 POSCAR = "silicon\n{a}\n0 .5 .5\n.5 0 .5\n.5 .5 0\nSi\n2\nDirect\n0 0 0\n.25 .25 .25\n"

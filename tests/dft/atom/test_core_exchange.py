@@ -9,8 +9,8 @@ from scipy.special import erf
 from eigenwerk.dft.atom.core_exchange import core_exchange, disagreement, screened_core_exchange
 from eigenwerk.dft.atom.core_orbitals import core_orbitals
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw_library import choose_dataset
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_library import choose_dataset
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 
 ELEMENTS = {
     # share of √(X_ii X_jj); Ce is of a later generator with another scheme

@@ -10,7 +10,7 @@ import torch
 from eigenwerk.dft.atom.potential import atom_potential, xc_potential
 from eigenwerk.dft.atom.radial_equation import bound_states
 from eigenwerk.dft.paw.radial import derivative, integrate
-from eigenwerk.dft.reference_atoms import atom_density
+from eigenwerk.dft.terms.reference_atoms import atom_density
 from eigenwerk.dft.xc.evaluation import energy_density
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import DENSITY, SIGMA

@@ -5,7 +5,7 @@ import pytest
 
 from eigenwerk.dft.atom.radial_equation import INVERSE_C, bound_states
 from eigenwerk.errors import InputError
-from eigenwerk.io.radial_grid import RadialGrid
+from eigenwerk.io.paw.radial_grid import RadialGrid
 
 
 def grid_of(points, a=0.4):

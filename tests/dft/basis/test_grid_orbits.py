@@ -5,7 +5,7 @@ import pytest
 
 from eigenwerk.dft.basis.grid_orbits import grid_orbits
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.symmetrise import make_symmetriser
+from eigenwerk.dft.density.symmetrise import make_symmetriser
 from eigenwerk.dft.terms.xc import exchange_correlation
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.units import BOHR_ANGSTROM

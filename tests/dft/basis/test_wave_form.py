@@ -8,12 +8,12 @@ from complex_twins import assert_same_images, complex_twin, operator_images
 from covering import but_slow
 from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.basis.wave_form import complex_pairs, half_of, partners
-from eigenwerk.dft.density import atomic_density
-from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.dft.running.checkpoint import load_start, orbitals_tree, state_tree, stored_orbitals
-from eigenwerk.dft.scf.carried import Places, carried_orbitals
-from eigenwerk.dft.wavefunctions import random_orbitals
-from eigenwerk.io.hdf5_state import write_state
+from eigenwerk.dft.density.density import atomic_density
+from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.wavefunctions import random_orbitals
+from eigenwerk.dft.runs.saving.checkpoint import load_start, orbitals_tree, state_tree, stored_orbitals
+from eigenwerk.dft.scf.start.carried import Places, carried_orbitals
+from eigenwerk.io.hdf5.hdf5_state import write_state
 
 MESHES = [((1, 1, 1), (0.0, 0.0, 0.0)), ((2, 2, 2), (0.0, 0.0, 0.0)), ((2, 1, 1), (0.0, 0.0, 0.0))]
 

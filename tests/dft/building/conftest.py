@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.input.poscar import Poscar
 
 FCC = np.array([[0, 0, 0], [0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]])
 

@@ -5,7 +5,7 @@ import pytest
 
 from eigenwerk.dft.building.supercell import lattice_points_in, supercell
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.poscar import format_poscar, parse_poscar
+from eigenwerk.io.vasp.input.poscar import format_poscar, parse_poscar
 
 MATRICES = {
     "diagonal": np.diag([2, 1, 3]),

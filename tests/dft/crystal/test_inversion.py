@@ -11,12 +11,12 @@ from eigenwerk.dft.basis.gathering import whole_orbitals
 from eigenwerk.dft.crystal.inversion import find_inversion
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
-from eigenwerk.dft.density import atomic_density
-from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.dft.running.checkpoint import load_start, state_tree
-from eigenwerk.dft.symmetrise import make_symmetriser
-from eigenwerk.dft.wavefunctions import random_orbitals
-from eigenwerk.io.hdf5_state import write_state
+from eigenwerk.dft.density.density import atomic_density
+from eigenwerk.dft.density.symmetrise import make_symmetriser
+from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.wavefunctions import random_orbitals
+from eigenwerk.dft.runs.saving.checkpoint import load_start, state_tree
+from eigenwerk.io.hdf5.hdf5_state import write_state
 from eigenwerk.units import BOHR_ANGSTROM
 
 FCC = (1 - np.eye(3)) / 2

@@ -14,7 +14,7 @@ from eigenwerk.dft.crystal.k_path import (
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.kpoints import parse_kpoints
+from eigenwerk.io.vasp.input.kpoints import parse_kpoints
 
 FCC = 10.26 * (1 - np.eye(3)) / 2
 LINES = (

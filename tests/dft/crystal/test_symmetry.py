@@ -31,7 +31,7 @@ from eigenwerk.dft.crystal.symmetry import (
 )
 from eigenwerk.errors import InputError
 from eigenwerk.motion.relaxation.chart import followed_strains
-from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
 from eigenwerk.units import BOHR_ANGSTROM
 
 TOLERANCE = 1e-5 / BOHR_ANGSTROM

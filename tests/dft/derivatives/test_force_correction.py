@@ -8,12 +8,12 @@ import torch
 
 from covering import but_slow
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.density import Density, moved
+from eigenwerk.dft.density.density import Density, moved
 from eigenwerk.dft.derivatives.forces import Forces, forces
-from eigenwerk.dft.energies import band_energy, harris_energies
+from eigenwerk.dft.filling.occupations import occupations
 from eigenwerk.dft.scf.bands import density_of_bands, solve_bands
 from eigenwerk.dft.scf.solvers import davidson_method
-from eigenwerk.dft.spectrum.occupations import occupations
+from eigenwerk.dft.terms.energies import band_energy, harris_energies
 from eigenwerk.units import BOHR_ANGSTROM, FORCE_EV_PER_ANGSTROM, HARTREE_EV, STRESS_KILOBAR
 
 MEV = 1e3 * FORCE_EV_PER_ANGSTROM

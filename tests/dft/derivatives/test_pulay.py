@@ -28,7 +28,7 @@ def test_slope_is_that_of_energies_by_the_number_of_waves(name, crystal, calcula
     free, slopes, waves = [], [], []
     for cutoff in cutoffs:
         state = calculation(structure, cutoff_eV=cutoff, **settings).run().state
-        basis, points = state.subject.basis, state.subject.basis.kpoints
+        basis, points = state.system.basis, state.system.basis.kpoints
         free.append(state.energies.free)
         # E_cut dE/dE_cut in place of dE/dE_cut
         slope = cutoff_slope(basis, state.coeff_sknG, state.eig_skn, state.filling_skn)

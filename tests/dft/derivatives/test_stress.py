@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.parameters import DipoleCorrection
+from eigenwerk.dft.settings.parameters import DipoleCorrection
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 

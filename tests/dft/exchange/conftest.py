@@ -8,10 +8,10 @@ import torch
 
 from eigenwerk.dft.exchange.kernel import screened_kernel
 from eigenwerk.dft.exchange.operator import ExchangeOperator
-from eigenwerk.dft.exchange.pair_grid import PairGrid
-from eigenwerk.dft.hamiltonian import Hamiltonian
-from eigenwerk.dft.wavefunctions import starting_orbitals
-from eigenwerk.linalg.davidson import davidson
+from eigenwerk.dft.exchange.pairs.pair_grid import PairGrid
+from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.wavefunctions import starting_orbitals
+from eigenwerk.linalg.bands.davidson import davidson
 
 
 @pytest.fixture(scope="session")

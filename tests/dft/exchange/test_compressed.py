@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.exchange.compressed import applied, compressed, expectation
-from eigenwerk.dft.wavefunctions import random_orbitals
+from eigenwerk.dft.hamiltonian.wavefunctions import random_orbitals
 from eigenwerk.errors import ConvergenceError
 
 

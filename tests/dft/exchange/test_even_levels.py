@@ -10,7 +10,7 @@ from eigenwerk.dft.crystal.kpoints import mesh_kpoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
 from eigenwerk.dft.exchange.even_levels import closeness, evened, together
-from eigenwerk.dft.spectrum.occupations import Occupations
+from eigenwerk.dft.filling.occupations import Occupations
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.exchange.extrapolation import OperatorHistory
-from eigenwerk.parallel.block_sizes import EXCHANGE_OPERATORS
+from eigenwerk.parallel.memory.block_sizes import EXCHANGE_OPERATORS
 
 
 def iterate(count, steps, factor=0.9):

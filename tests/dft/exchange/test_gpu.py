@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.exchange import pair_symmetry
+from eigenwerk.dft.exchange.pairs import pair_symmetry
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.parallel.runtime import Runtime
 from ground_states import ENERGY_PER_ATOM, FORCE, pieces

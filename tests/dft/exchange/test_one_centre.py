@@ -8,7 +8,7 @@ import torch
 from scipy.special import erfc
 
 from eigenwerk.dft.exchange.one_centre import OneCentreExchange, core_exchange, exchange_integrals
-from eigenwerk.dft.exchange.pair_shape import PairShape
+from eigenwerk.dft.exchange.pairs.pair_shape import PairShape
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import matching_radius
 from eigenwerk.dft.terms.builder import PotentialBuilder

@@ -10,12 +10,12 @@ from eigenwerk.dft.crystal.downsampling import EVEN, ODD, Downsampling
 from eigenwerk.dft.crystal.inversion import turns
 from eigenwerk.dft.crystal.kpoints import explicit
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.density import band_density, band_occupancies
+from eigenwerk.dft.density.density import band_density, band_occupancies
 from eigenwerk.dft.exchange.kernel import ExchangeKernel, probe_charge_kernel
-from eigenwerk.dft.exchange.mesh_points import mesh_points
 from eigenwerk.dft.exchange.operator import ExchangeOperator
-from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
-from eigenwerk.dft.exchange.pair_shape import PairShape
+from eigenwerk.dft.exchange.pairs.mesh_points import mesh_points
+from eigenwerk.dft.exchange.pairs.pair_derivatives import exchange_derivatives
+from eigenwerk.dft.exchange.pairs.pair_shape import PairShape
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.paw.spherical import solid_harmonics
 from eigenwerk.dft.terms.projectors import projector_forces

@@ -10,12 +10,12 @@ import torch
 
 from covering import covering
 from eigenwerk.dft.calculation import Calculation
-from eigenwerk.dft.energies import Energies
-from eigenwerk.dft.exchange import pair_symmetry
 from eigenwerk.dft.exchange.kernel import screened_kernel
 from eigenwerk.dft.exchange.operator import ExchangeOperator
-from eigenwerk.dft.exchange.outer_loop import OuterLoop
-from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
+from eigenwerk.dft.exchange.pairs import pair_symmetry
+from eigenwerk.dft.exchange.pairs.pair_derivatives import exchange_derivatives
+from eigenwerk.dft.scf.stages.exchange_loop import ExchangeLoop
+from eigenwerk.dft.terms.energies import Energies
 from eigenwerk.functionals.hybrid import Hybrid
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
@@ -222,7 +222,7 @@ def outer_decision(world):
         atoms=atoms, renew=lambda *orbitals: 1e-2 * excess, applications=2, energy=-1.0, rows=(), noise=0.0,
         operator=SimpleNamespace(single=False), totals=lambda *orbitals: (-1.0 + excess, -2.0),
     )  # fmt: skip
-    outer = OuterLoop(exchange, SimpleNamespace(forget=lambda: None), None, energy_tolerance=1e-6)
+    outer = ExchangeLoop(exchange, SimpleNamespace(forget=lambda: None), None, energy_tolerance=1e-6)
     outer.renew(None, None, None)
     ripe = outer.ripe
     outer.measure(None, None, Energies(1.0, -2.0, {"exact exchange": -1.0}, 0.0, 0.0, 0.0))

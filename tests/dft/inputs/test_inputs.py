@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from eigenwerk.dft.crystal.symmetry import find_symmetry
-from eigenwerk.dft.default_bands import Filling, default_bands, fewest_bands
-from eigenwerk.dft.fitting_files import occupancy_count
+from eigenwerk.dft.inputs.fitting_files import occupancy_count
 from eigenwerk.dft.inputs.inputs import read_inputs
+from eigenwerk.dft.settings.default_bands import BandDemand, default_bands, fewest_bands
 from eigenwerk.errors import InputError
+from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.output.volumetric import write_fields
-from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -200,7 +200,7 @@ def test_setups_and_suffixes_choose_variants(read):
 )
 def test_default_bands_follow_the_formula(electrons, atoms, moment, bands):
     """NBANDS of the VASP wiki, worked out by hand; the last number is the sum of |MAGMOM|."""
-    assert default_bands(electrons, atoms, Filling(moment)) == bands
+    assert default_bands(electrons, atoms, BandDemand(moment)) == bands
 
 
 @pytest.mark.parametrize(("electrons", "moment", "bands"), [(8, 0, 4), (7, 0, 4), (8, 2, 5), (8.5, 0, 5), (0.1, 0, 1)])

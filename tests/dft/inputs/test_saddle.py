@@ -5,12 +5,12 @@ import sys
 import numpy as np
 import pytest
 
-from eigenwerk.cli.check_document import document
+from eigenwerk.cli.checking.check_document import document
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.moving.movers import make_mover
+from eigenwerk.dft.runs.motion.movers import make_mover
 from eigenwerk.errors import InputError
 from eigenwerk.motion.saddle.nudged import require_ase
-from eigenwerk.motion.saddle.settings import BandSettings, DimerSettings
+from eigenwerk.motion.saddle.saddle_settings import BandSettings, DimerSettings
 from input_folders import words
 
 CELL = "ice\n1\n6 0 0\n0 6 0\n0 0 {c}\nH O\n2 1\n"

@@ -6,8 +6,8 @@ import torch
 
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry
+from eigenwerk.dft.density.symmetrise import make_symmetriser
 from eigenwerk.dft.paw.equivalence import equivalent_atoms, projector_rotation
-from eigenwerk.dft.symmetrise import make_symmetriser
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.units import BOHR_ANGSTROM
 

@@ -16,8 +16,8 @@ from eigenwerk.dft.paw.radial import (
     spherical_bessel,
     spherical_bessel_transform,
 )
-from eigenwerk.io.paw_xml import read_paw_xml
-from eigenwerk.io.radial_grid import RadialGrid
+from eigenwerk.io.paw.paw_xml import read_paw_xml
+from eigenwerk.io.paw.radial_grid import RadialGrid
 
 
 def rational_grid(n):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.single_precision import SingleTables, lowered
 from eigenwerk.dft.paw.real_space import sphere_points
-from eigenwerk.dft.single_precision import SingleTables, lowered
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 CASES = {

@@ -13,8 +13,8 @@ from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, compensation_shape, make_setup, matching_radius, poisson
 from eigenwerk.dft.paw.spherical import gaunt
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw_xml import read_paw_xml
-from eigenwerk.io.radial_grid import RadialGrid
+from eigenwerk.io.paw.paw_xml import read_paw_xml
+from eigenwerk.io.paw.radial_grid import RadialGrid
 
 ELEMENTS = ["H", "C", "O", "Al", "Si", "Ti", "Fe", "Cu", "Hf", "Au"]
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.density.symmetrise import make_symmetriser
 from eigenwerk.dft.paw.site_symmetry import site_symmetry
 from eigenwerk.dft.paw.spherical import solid_harmonics, sphere_quadrature
-from eigenwerk.dft.symmetrise import make_symmetriser
 from eigenwerk.dft.terms.one_centre import OnsiteTerms, exchange_correlation_of
 from eigenwerk.functionals.table import find_functional
 from eigenwerk.units import BOHR_ANGSTROM

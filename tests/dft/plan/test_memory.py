@@ -10,12 +10,12 @@ from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.filtered import filtered_projectors
 from eigenwerk.dft.paw.setup import make_setup
 from eigenwerk.dft.paw.wave_limits import wave_limits
-from eigenwerk.dft.plan.layout import Layout
+from eigenwerk.dft.plan.layout import ProcessLayout
 from eigenwerk.dft.plan.machine import H200, processor
 from eigenwerk.dft.plan.memory import estimate_memory
 from eigenwerk.dft.plan.plan import require_room
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw_xml import read_paw_xml
+from eigenwerk.io.paw.paw_xml import read_paw_xml
 from input_folders import folder_reader
 
 
@@ -76,14 +76,14 @@ def test_the_total_counts_what_stays_and_the_largest_of_what_passes(inputs):
 
 def test_orbitals_grow_with_spins_bands_and_points(inputs):
     def orbitals(**changes):
-        return items_of(estimate_memory(replace(inputs.size, **changes), Layout(), H200))["orbitals"]
+        return items_of(estimate_memory(replace(inputs.size, **changes), ProcessLayout(), H200))["orbitals"]
 
     assert orbitals(spins=2) == orbitals(bands=16) == orbitals(kpoints=16) == 2 * orbitals()
 
 
-@pytest.mark.parametrize("layout", [Layout(2, 1), Layout(1, 2)])
+@pytest.mark.parametrize("layout", [ProcessLayout(2, 1), ProcessLayout(1, 2)])
 def test_ranks_share_orbitals_and_projectors(inputs, layout):
-    one, two = (items_of(estimate_memory(inputs.size, shape, H200)) for shape in (Layout(), layout))
+    one, two = (items_of(estimate_memory(inputs.size, shape, H200)) for shape in (ProcessLayout(), layout))
     for name in ("orbitals", "projectors"):
         assert two[name] == one[name] / 2
     assert two["symmetry"] == one["symmetry"]
@@ -91,7 +91,7 @@ def test_ranks_share_orbitals_and_projectors(inputs, layout):
 
 def test_single_precision_needs_twins_of_projectors_and_orbitals(inputs):
     usual, single = (
-        items_of(estimate_memory(replace(inputs.size, start_single=wish, spins=2, bands=300), Layout(), H200, 2))
+        items_of(estimate_memory(replace(inputs.size, start_single=wish, spins=2, bands=300), ProcessLayout(), H200, 2))
         for wish in (False, True)
     )  # fmt: skip
     assert "single precision" not in usual
@@ -123,18 +123,19 @@ def test_projectors_in_spheres_equal_their_tables(tmp_path, mesh, phases):
 
 
 def test_smaller_blocks_need_less(inputs):
-    solver = [items_of(estimate_memory(inputs.size, Layout(), H200, block))["eigensolver"] for block in (1, 2, 8)]
+    solver = [items_of(estimate_memory(inputs.size, ProcessLayout(), H200, block))["eigensolver"]
+        for block in (1, 2, 8)]
     assert solver == sorted(solver) and solver[0] < solver[-1]
 
 
 def test_exact_diagonalisation_is_refused_with_numbers_where_its_matrices_do_not_fit(inputs):
     """20 000 plane waves: ten matrices of 6.4 GB."""
     large = replace(inputs.size, plane_waves=20_000, solver="exact", real=False)
-    item = items_of(estimate_memory(large, Layout(), H200))
+    item = items_of(estimate_memory(large, ProcessLayout(), H200))
     assert item["dense matrices of ALGO = Exact"] == 10 * 16 * 20_000**2
     with pytest.raises(InputError, match=r"needs 6\d\.\d GB .*dense matrices of ALGO = Exact: 64\.0 GB.* Remove ALGO"):
-        require_room(large, Layout(), processor(32e9))
-    require_room(replace(large, solver="davidson"), Layout(), processor(32e9))
+        require_room(large, ProcessLayout(), processor(32e9))
+    require_room(replace(large, solver="davidson"), ProcessLayout(), processor(32e9))
 
 
 def test_weights_on_atoms_and_a_batch_of_other_points_are_rows(tmp_path):
@@ -156,10 +157,10 @@ def test_weights_on_atoms_and_a_batch_of_other_points_are_rows(tmp_path):
 
 def test_exact_exchange_keeps_operators_and_gathers_occupied_orbitals(inputs):
     """Rows of the operators stay; every rank has all occupied orbitals while it is applied."""
-    size, alone = replace(inputs.size, mesh=8), Layout(1, 1)
+    size, alone = replace(inputs.size, mesh=8), ProcessLayout(1, 1)
     plain, found = (items_of(estimate_memory(one, alone, processor(1))) for one in (inputs.size, size))
     assert found["operators of exact exchange"] == 4 * plain["orbitals"]
     occupied = 2 * 16 * size.kpoints * size.filled * (size.plane_waves + size.projectors)
     assert found["exact exchange"] > occupied and "exact exchange" not in plain
-    shared = items_of(estimate_memory(size, Layout(1, 2), processor(1)))
+    shared = items_of(estimate_memory(size, ProcessLayout(1, 2), processor(1)))
     assert shared["exact exchange"] > occupied

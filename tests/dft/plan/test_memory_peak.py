@@ -8,12 +8,12 @@ import pytest
 
 from eigenwerk.dft.building.supercell import supercell
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.io.vasp.poscar import read_poscar, write_poscar
+from eigenwerk.io.vasp.input.poscar import read_poscar, write_poscar
 
 PROGRAM = """
 import re, sys
 from pathlib import Path
-from eigenwerk.dft.running.run import run_folder
+from eigenwerk.dft.runs.run import run_folder
 run_folder(sys.argv[1], threads=1)
 # ru_maxrss would remember the size of the process that started this one
 print(1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]))

@@ -5,13 +5,13 @@ import shutil
 import pytest
 
 from eigenwerk.dft.inputs.inputs import read_inputs
-from eigenwerk.dft.plan.layout import Layout
+from eigenwerk.dft.plan.layout import ProcessLayout
 from eigenwerk.dft.plan.machine import processor
 from eigenwerk.dft.plan.plan import plan_layout
 from eigenwerk.dft.plan.room import with_room
-from eigenwerk.dft.running.run import run_folder
+from eigenwerk.dft.runs.run import run_folder
 from eigenwerk.errors import InputError
-from eigenwerk.parallel import device_memory
+from eigenwerk.parallel.memory import device_memory
 from eigenwerk.parallel.runtime import Runtime
 
 
@@ -48,8 +48,8 @@ def test_blocks_shrink_to_the_room_there_is(repository, monkeypatch):
     """Eight k-points of silicon with 200 bands would be solved in one block."""
     size = read_inputs(repository / "examples" / "01_silicon_pbe").size
     size = type(size)(**{**size.__dict__, "bands": 200})
-    one = plan_layout(size, Layout(), processor(1.0)).memory.total
-    usual = plan_layout(size, Layout(), processor(1e12))
+    one = plan_layout(size, ProcessLayout(), processor(1.0)).memory.total
+    usual = plan_layout(size, ProcessLayout(), processor(1e12))
     assert usual.block == 8
     has_memory(monkeypatch, (one + usual.memory.total) / 2)
     limit = with_room(size, Runtime()).block_limit

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.density import electrons_of
+from eigenwerk.dft.density.density import electrons_of
 from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals, k_blocks, solve_bands, solver_blocks
 from eigenwerk.dft.scf.solvers import davidson_method
 

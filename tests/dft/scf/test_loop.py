@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.density import Density, electrons_of
-from eigenwerk.dft.energies import band_energy, harris_energies
+from eigenwerk.dft.density.density import Density, electrons_of
+from eigenwerk.dft.filling.occupations import occupations
 from eigenwerk.dft.scf.bands import Bands, solve_bands
-from eigenwerk.dft.scf.branches import other_states
-from eigenwerk.dft.scf.earlier import earlier_of
 from eigenwerk.dft.scf.solvers import davidson_method
+from eigenwerk.dft.scf.stages.branches import other_states
+from eigenwerk.dft.scf.start.earlier import earlier_of
 from eigenwerk.dft.scf.state import StartingPoint, wanted_bands
-from eigenwerk.dft.spectrum.occupations import occupations
+from eigenwerk.dft.terms.energies import band_energy, harris_energies
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 METAL = {"cutoff_eV": 120.0, "mesh": (2, 1, 1), "ismear": 0, "sigma_eV": 0.3}

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from covering import but_slow
-from eigenwerk.dft.density import electrons_of
-from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.density.density import electrons_of
+from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.single_precision import SingleTables, lowered
 from eigenwerk.dft.scf.bands import density_of_bands, first_orbitals, solve_bands
 from eigenwerk.dft.scf.precision import PrecisionChoice, measured_error
-from eigenwerk.dft.scf.solvers import Method, davidson_method
-from eigenwerk.dft.single_precision import SingleTables, lowered
+from eigenwerk.dft.scf.solvers import BandSolver, davidson_method
 from eigenwerk.eigensolvers import SEQUENCES
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
@@ -227,7 +227,7 @@ def test_a_continued_run_begins_double_and_looks_then(choice):
 
 def test_nothing_is_said_where_it_is_not_wished_for(choice):
     assert choice(wished=False)(1, None, 1e-2) == (False, ())
-    assert choice(wished=False)(1, None, 1e-2, Method.of(SEQUENCES["exact"].follows)) == (False, ())
+    assert choice(wished=False)(1, None, 1e-2, BandSolver.of(SEQUENCES["exact"].follows)) == (False, ())
 
 
 def test_a_step_in_single_precision_never_counts_as_converged(both):

@@ -5,11 +5,11 @@ from math import pi
 import numpy as np
 import pytest
 
+from eigenwerk.dft.after.fields.potential import electrostatic_blocks
+from eigenwerk.dft.after.fields.vacuum import vacuum_levels
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.parameters import DipoleCorrection
+from eigenwerk.dft.settings.parameters import DipoleCorrection
 from eigenwerk.dft.terms.dipole import Dipole
-from eigenwerk.dft.volumetric.potential import electrostatic_blocks
-from eigenwerk.dft.volumetric.vacuum import vacuum_levels
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
 
 SLAB = DipoleCorrection((2,), (0.3, 0.1, 0.6), True, 0.01)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.dft.density import atomic_density, moment_per_atom
+from eigenwerk.dft.density.density import atomic_density, moment_per_atom
 from eigenwerk.dft.terms.local_field import LocalField
 from eigenwerk.dft.terms.term import Charges
 

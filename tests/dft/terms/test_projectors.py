@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.hamiltonian.wavefunctions import random_orbitals
 from eigenwerk.dft.paw.one_centre import projections
 from eigenwerk.dft.terms.projectors import projector_forces
-from eigenwerk.dft.wavefunctions import random_orbitals
 
 CASES = {
     # name: crystal, settings

@@ -9,9 +9,9 @@ import pytest
 
 from eigenwerk.dft.inputs.inputs import read_inputs
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw_xml import read_paw_header
-from eigenwerk.io.vasp.incar import judge, parse_incar
-from eigenwerk.io.vasp.poscar import overlap_problems, parse_poscar
+from eigenwerk.io.paw.paw_xml import read_paw_header
+from eigenwerk.io.vasp.input.incar import judge, parse_incar
+from eigenwerk.io.vasp.input.poscar import overlap_problems, parse_poscar
 from eigenwerk.io.vasp.problem import MOST_OF_A_KIND, errors
 from eigenwerk.io.vasp.tags.table import TAGS
 from eigenwerk.io.vasp.textfile import LARGEST, read_text

@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from eigenwerk.io.paw_library import choose_dataset, recommended_cutoff
-from eigenwerk.io.paw_xml import read_paw_header
-from eigenwerk.io.vasp.potcar import read_potcar_species
+from eigenwerk.io.paw.paw_library import choose_dataset, recommended_cutoff
+from eigenwerk.io.paw.paw_xml import read_paw_header
+from eigenwerk.io.vasp.input.potcar import read_potcar_species
 from eigenwerk.io.vasp.potcar_stand_in import stand_in
 from when_used import when_used
 

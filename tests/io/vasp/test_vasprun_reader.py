@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.output.record import Account, DensityOfStates, ProjectionRecord
-from eigenwerk.io.vasp.output.vasprun import write_vasprun
+from eigenwerk.io.vasp.output.record import DensityOfStates, ProjectionRecord, RunReport
+from eigenwerk.io.vasp.output.xml.vasprun import write_vasprun
 from eigenwerk.io.vasp.vasprun_reader import read_vasprun
 
-ACCOUNT = Account(
+ACCOUNT = RunReport(
     (("system", "Mg2O: <made> & up"), ("PAW data", "Mg"), ("PAW data", "O")),
     (("ENCUT", "450 eV", 'INCAR line 3 "a"'), ("SIGMA", "0.05 eV", "default")),
     (("band gap", "1.2 eV, direct"),), ("first", "second"), (), ("try < again",), False,
@@ -30,10 +30,10 @@ def written(tmp_path, make_record):
 
 @pytest.mark.parametrize("spins", [1, 2])
 def test_what_was_written_comes_back(written, spins):
-    path, record = written(spins=spins, ionic=3, account=ACCOUNT)
+    path, record = written(spins=spins, ionic=3, run_report=ACCOUNT)
     found = read_vasprun(path)
     assert found.own and found.converged and not found.reached and found.generator["version"] == "0.1.0"
-    assert found.symbols == record.symbols and found.account == ACCOUNT
+    assert found.symbols == record.symbols and found.run_report == ACCOUNT
     assert found.titles == {species.element: species.title for species in record.species}
     assert found.generation == "Monkhorst-Pack 4 x 3 x 1"
     assert len(found.steps) == 3
@@ -77,7 +77,7 @@ def test_dynamics_have_energies_under_the_names_of_vasp(written):
 def test_what_is_absent_is_none(written):
     found = read_vasprun(written(stress=False, forces_av=None, converged=False)[0])
     assert found.last.forces_av is None and found.last.stress_vv is None and found.last.largest_force is None
-    assert found.account is None and found.converged is False
+    assert found.run_report is None and found.converged is False
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_is_absent_is_none(written):
 def test_files_of_vasp_are_read(shared_dir, case, steps, spins, columns):
     (path,) = (shared_dir / "reference" / "vasp_outputs" / case).glob("vasprun.xml*")
     found = read_vasprun(path)
-    assert not found.own and found.account is None and found.converged is None
+    assert not found.own and found.run_report is None and found.converged is None
     assert len(found.steps) == steps and len(found.dos.total_sx) == spins and len(found.columns) == columns
     assert found.last.largest_force is not None and found.eig_skn.shape[:2] == (spins, len(found.point_kc))
 
@@ -116,7 +116,7 @@ def test_every_cut_is_refused_with_a_remedy(written, tmp_path):
 
 
 def test_damage_is_read_or_refused_and_nothing_else(written, tmp_path):
-    data, random = bytearray(written(spins=2, ionic=2, account=ACCOUNT)[0].read_bytes()), np.random.default_rng(5)
+    data, random = bytearray(written(spins=2, ionic=2, run_report=ACCOUNT)[0].read_bytes()), np.random.default_rng(5)
     for _ in range(300):
         broken = data.copy()
         for place in random.integers(0, len(data), 4):

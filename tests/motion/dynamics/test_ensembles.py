@@ -1,13 +1,13 @@
 """Baths and moving cells have the laws of their ensembles, on surfaces for which these are known exactly.
 
 Seeds are fixed, so that a test passes or fails always; a probability below 0.001 fails.  Longer trajectories of all
-ensembles: benchmarks/dynamics.
+ensembles: benchmarks/moving/dynamics.
 """
 
 import pytest
 
 from eigenwerk.motion.dynamics.build import dynamics
-from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.mover import drive
 from eigenwerk.units import BOLTZMANN_EV_KELVIN
 from ensemble_statistics import drift, isobaric, kinetic, modes, positions, pressures

@@ -7,7 +7,7 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.motion.dynamics.build import dynamics
-from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.mover import drive
 from eigenwerk.motion.surface import Arrangement
 from moving_crystals import EDGE, ElasticCrystal

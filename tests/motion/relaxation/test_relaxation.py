@@ -8,7 +8,7 @@ import pytest
 from eigenwerk.motion.mover import drive
 from eigenwerk.motion.relaxation.chart import ISIF, Chart, free_strains
 from eigenwerk.motion.relaxation.relaxation import relaxation
-from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 from pair_surface import FCC, Pairwise, cluster, crystal
 

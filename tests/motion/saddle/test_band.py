@@ -5,7 +5,7 @@ import pytest
 
 from eigenwerk.motion.saddle.band import Band, unwrapped
 from eigenwerk.motion.saddle.barrier import PathEnergy
-from eigenwerk.motion.saddle.settings import BandSettings
+from eigenwerk.motion.saddle.saddle_settings import BandSettings
 from eigenwerk.motion.surface import SurfacePoint
 from pair_surface import FCC, Pairwise
 

@@ -6,7 +6,7 @@ import pytest
 from eigenwerk.motion.mover import drive
 from eigenwerk.motion.saddle.dimer import Dimer
 from eigenwerk.motion.saddle.pulled import Pulled
-from eigenwerk.motion.saddle.settings import DimerSettings
+from eigenwerk.motion.saddle.saddle_settings import DimerSettings
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 
 pytest.importorskip("ase")

@@ -4,7 +4,7 @@ import pytest
 
 from eigenwerk.ncci.basis.jumps import one_jumps, two_jumps
 from eigenwerk.ncci.basis.pair_counting import count_pairs
-from eigenwerk.ncci.pairs.pair_tasks import all_tasks
+from eigenwerk.ncci.matrix_free.pair_tasks import all_tasks
 from random_pairs import no_core_basis, p_and_sd_shell_basis, random_pairs
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.interaction.relative_motion import nnlo_opt as nnlo
 from eigenwerk.ncci.interaction.relative_motion.relative import local
 from eigenwerk.ncci.results.levels_text import remarks

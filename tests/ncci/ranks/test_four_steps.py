@@ -8,7 +8,7 @@ from eigenwerk.ncci.ranks.scheme import scheme_named
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.parallel.links import Links
 from eigenwerk.parallel.serial import SerialCommunicator
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 
 class Logged(SerialCommunicator):

@@ -3,7 +3,7 @@
 import pytest
 
 from eigenwerk.errors import InputError
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.ranks.scheme import AUTO, SCHEMES, Schedule, scheme_named
 from eigenwerk.parallel.links import Links
 from eigenwerk.parallel.transports.table import TRANSPORT_NAMES

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.hdf5_state import read_state, write_state
+from eigenwerk.io.hdf5.hdf5_state import read_state, write_state
 from eigenwerk.ncci.results.levels import Levels
 from eigenwerk.ncci.results.levels_file import read_levels, read_vectors, write_levels
 

@@ -6,10 +6,10 @@ import torch
 
 from eigenwerk.ncci.basis.basis_pairs import basis_pairs
 from eigenwerk.ncci.diagonal import diagonal
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.interaction.relative_motion.coupling import couple
 from eigenwerk.ncci.interaction.relative_motion.relative import all_waves, local
-from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.matrix_free.pairs import pairs_hamiltonian
 from eigenwerk.ncci.problem import no_core_problem
 from eigenwerk.ncci.results.observables import scalars
 from eigenwerk.ncci.results.raising import raised, raised_basis

@@ -5,7 +5,7 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.ncci.estimate import planned
-from eigenwerk.ncci.inputs import read_cases
+from eigenwerk.ncci.inputs.inputs import read_cases
 from eigenwerk.ncci.run import run_case
 from eigenwerk.ncci.sources import source_of
 

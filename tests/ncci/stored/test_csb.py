@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.matrix_free.pairs import pairs_hamiltonian
 from eigenwerk.ncci.stored import csb_build, csb_part
 from eigenwerk.ncci.stored.csb import csb_hamiltonian
 from eigenwerk.ncci.stored.csb_build import build_blocks

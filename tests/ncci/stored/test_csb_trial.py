@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from covering import but_slow
-from eigenwerk.ncci.operators import Hamiltonian, Sharing
-from eigenwerk.ncci.pairs.pairs import pairs_hamiltonian
+from eigenwerk.ncci.matrix_free.pairs import pairs_hamiltonian
+from eigenwerk.ncci.solve.operators import NuclearHamiltonian, Sharing
 from eigenwerk.ncci.stored import csb_trial
-from eigenwerk.ncci.stored.csb_trial import Trial, Work
+from eigenwerk.ncci.stored.csb_trial import LayoutTrial, ProductWork
 from eigenwerk.parallel.process_grid import ProcessGrid
 from eigenwerk.parallel.runtime import Runtime
 from random_pairs import no_core_basis, random_pairs, random_vectors
@@ -21,7 +21,7 @@ SPACE = (3, 3, 4, 2)
      (0.8, 1.0, "triangle", "dealt"), (0.95, 1.0, "triangle", "triangle")],
 )  # fmt: skip
 def test_the_usual_layout_stays_unless_the_other_is_clearly_faster(dealt, triangle, usual, taken):
-    trial = Trial({"dealt": 1e-3 * dealt, "triangle": 1e-3 * triangle})
+    trial = LayoutTrial({"dealt": 1e-3 * dealt, "triangle": 1e-3 * triangle})
     assert trial.taken(usual) == taken
     assert trial.words.startswith("tried: dealt") and " ms for a product" in trial.words
 
@@ -33,15 +33,15 @@ def product_by_trial(world, pretended):
 
     def instead(*arguments):
         found.append(measured(*arguments))
-        return found[0] if pretended is None else Trial(pretended)
+        return found[0] if pretended is None else LayoutTrial(pretended)
 
     measured = csb_trial.tried
     import eigenwerk.ncci.stored.csb_on_ranks as module
 
     module.tried = instead
     try:
-        sharing = Sharing("dealt", work=Work(2_000_000, 2))
-        operator = Hamiltonian(basis, random_pairs(basis), "csb", Runtime(grid=ProcessGrid(world)), sharing)
+        sharing = Sharing("dealt", work=ProductWork(2_000_000, 2))
+        operator = NuclearHamiltonian(basis, random_pairs(basis), "csb", Runtime(grid=ProcessGrid(world)), sharing)
     finally:
         module.tried = measured
     x_nb = random_vectors(2, basis.dimension)
@@ -61,14 +61,14 @@ def test_three_ranks_take_one_layout_and_make_the_product_of_one(ranks, taken):
     assert all(value > 0 for value in seconds[0].values())
     assert about[0] == about[1] == about[2] and "tried: dealt" in about[0]["layout_trial"]
     assert taken in (None, about[0]["layout"])
-    wanted_layout = Trial(seconds[0] if pretended is None else pretended).taken("dealt")
+    wanted_layout = LayoutTrial(seconds[0] if pretended is None else pretended).taken("dealt")
     assert about[0]["layout"] == wanted_layout
 
 
 def work_on_two(world):
     basis = no_core_basis(2, 2, 2, 0)
-    sharing = Sharing("dealt", work=Work(2_000, 1))
-    return Hamiltonian(basis, random_pairs(basis), "csb", Runtime(grid=ProcessGrid(world)), sharing).shared_about
+    sharing = Sharing("dealt", work=ProductWork(2_000, 1))
+    return NuclearHamiltonian(basis, random_pairs(basis), "csb", Runtime(grid=ProcessGrid(world)), sharing).shared_about
 
 
 @pytest.mark.ranks

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from eigenwerk.cli.moving.table import largest_force
-from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, RELAXATION
-from eigenwerk.dft.running.account import counted
-from eigenwerk.dft.running.report import Journey
+from eigenwerk.dft.inputs.steps.motion import DIMER, DYNAMICS, RELAXATION
+from eigenwerk.dft.runs.quantities.report import IonicHistory
+from eigenwerk.dft.runs.run_report import counted
 from eigenwerk.io.vasp.output.record import IonicStep
 
 SMALL = 1e-6
@@ -18,18 +18,18 @@ DRIFT, CERTAIN, LEAST = 1.0, 3.0, 20
 root mean square about the line, of so many points."""
 
 
-def found_lines(journey: Journey) -> list[str]:
+def found_lines(ionic_history: IonicHistory) -> list[str]:
     """Of the ionic steps that are over."""
-    steps = [ionic for ionic in journey.steps if ionic.forces_av is not None]
+    steps = [ionic for ionic in ionic_history.steps if ionic.forces_av is not None]
     if not steps:
         return []
-    if journey.kind == RELAXATION:
-        return [*_relaxation(steps), *_best(journey), *_unconverged(steps)]
-    if journey.kind == DYNAMICS:
-        return [*_dynamics(steps, float(journey.more.get("time_step_fs", 0.0))), *_unconverged(steps)]
-    if journey.kind == DIMER:
+    if ionic_history.kind == RELAXATION:
+        return [*_relaxation(steps), *_best(ionic_history), *_unconverged(steps)]
+    if ionic_history.kind == DYNAMICS:
+        return [*_dynamics(steps, float(ionic_history.more.get("time_step_fs", 0.0))), *_unconverged(steps)]
+    if ionic_history.kind == DIMER:
         return [*_dimer(steps), *_unconverged(steps)]
-    return journey.text.splitlines()
+    return ionic_history.text.splitlines()
 
 
 def _unconverged(steps: Sequence[IonicStep]) -> list[str]:
@@ -57,17 +57,17 @@ def _relaxation(steps: Sequence[IonicStep]) -> list[str]:
     return lines + _cell(first, last)
 
 
-def _best(journey: Journey) -> list[str]:
+def _best(ionic_history: IonicHistory) -> list[str]:
     """Steps that were better than the last one, whose structure CONTCAR holds, where that is not at rest."""
-    if journey.finished:
+    if ionic_history.finished:
         return []
-    lines, last, count = [], journey.steps[-1], len(journey.steps)
-    lowest, smallest = journey.lowest("free_energy"), journey.lowest("largest_force")
+    lines, last, count = [], ionic_history.steps[-1], len(ionic_history.steps)
+    lowest, smallest = ionic_history.lowest("free_energy"), ionic_history.lowest("largest_force")
     if lowest is not None and lowest < count:
-        energy = journey.steps[lowest - 1].free_energy
+        energy = ionic_history.steps[lowest - 1].free_energy
         lines.append(_row("lowest energy", f"{energy:.6f} eV in ionic step {lowest}, now {last.free_energy:.6f} eV"))
     if smallest is not None and smallest < count:
-        force = journey.steps[smallest - 1].largest_force
+        force = ionic_history.steps[smallest - 1].largest_force
         lines.append(_row("smallest force", f"{force:.4f} eV/Å in ionic step {smallest}"))
     return [*lines, *(["  CONTCAR holds the last step; XDATCAR and vasprun.xml hold all"] if lines else [])]
 

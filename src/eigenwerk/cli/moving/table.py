@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from eigenwerk.dft.inputs.motion import DIMER, DYNAMICS, RELAXATION, VIBRATIONS, MotionRequest
+from eigenwerk.dft.inputs.steps.motion import DIMER, DYNAMICS, RELAXATION, VIBRATIONS, MotionRequest
 from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
-from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 
 LAST = 8
 """Ionic steps from whose mean the time to the end is guessed."""

@@ -9,14 +9,14 @@ from itertools import pairwise
 import numpy as np
 
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.inputs.motion import MotionRequest
-from eigenwerk.dft.running.account import counted
-from eigenwerk.io.vasp.images import distances
-from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.dft.inputs.steps.motion import MotionRequest
+from eigenwerk.dft.runs.run_report import counted
+from eigenwerk.io.vasp.input.images import distances
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.dynamics.trajectory import Trajectory
 from eigenwerk.motion.prediction import ASPC, ATOMS, FIT, NONE, SECOND
-from eigenwerk.motion.relaxation.settings import KILOBAR, RelaxationSettings
-from eigenwerk.motion.saddle.settings import BandSettings, DimerSettings
+from eigenwerk.motion.relaxation.relaxation_settings import KILOBAR, RelaxationSettings
+from eigenwerk.motion.saddle.saddle_settings import BandSettings, DimerSettings
 from eigenwerk.motion.vibrations.vibrations import Vibrations, VibrationSettings
 
 Row = tuple[str, str]
@@ -45,7 +45,7 @@ def motion_rows(inputs: Inputs) -> list[Row]:
 
 def _words(inputs: Inputs, motion: MotionRequest) -> Iterator[str]:
     """Of each kind of motion."""
-    from eigenwerk.dft.moving.movers import make_band, make_mover
+    from eigenwerk.dft.runs.motion.movers import make_band, make_mover
     from eigenwerk.motion.relaxation.relaxation import Relaxation
 
     if isinstance(motion.settings, BandSettings):
@@ -68,7 +68,7 @@ def points(inputs: Inputs) -> int:
     if motion is None:
         return 1
     if isinstance(motion.settings, VibrationSettings):
-        from eigenwerk.dft.moving.movers import make_mover
+        from eigenwerk.dft.runs.motion.movers import make_mover
 
         mover = make_mover(inputs, motion)
         return len(mover.steps) if isinstance(mover, Vibrations) else motion.steps

@@ -14,15 +14,15 @@ from eigenwerk.cli.running.text import summary
 from eigenwerk.cli.running.view import BAD, DOUBT, GOOD, RunView
 from eigenwerk.cli.saying import say, say_json
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.paths.report import JSON_FORMAT as PATH_FORMAT
-from eigenwerk.dft.paths.report import JSON_VERSION as PATH_VERSION
-from eigenwerk.dft.paths.report import PathResult
-from eigenwerk.dft.running.report import JSON_FORMAT, JSON_VERSION, RunResult
+from eigenwerk.dft.runs.paths.report import JSON_FORMAT as PATH_FORMAT
+from eigenwerk.dft.runs.paths.report import JSON_VERSION as PATH_VERSION
+from eigenwerk.dft.runs.paths.report import PathResult
+from eigenwerk.dft.runs.quantities.report import JSON_FORMAT, JSON_VERSION, RunResult
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.run_stamp import stamp_of
 from eigenwerk.io.vasp.elements import formula
-from eigenwerk.perf.plot_process import PlotProcess
 from eigenwerk.units import BOHR_ANGSTROM, HARTREE_EV
+from eigenwerk.view.plot_process import PlotProcess
 
 SAME = 1e-5
 """Å, and fractions of a cell: places that differ by less are the same."""
@@ -53,8 +53,8 @@ def end_if_over(path: Path, inputs: Inputs, options: RunOptions) -> None:
     k-points or places, ionic steps.  path: the state of the run.  Raises Exit with code 0, after a line, or a document
     that says it.
     """
-    from eigenwerk.io.hdf5_state import read_with_header
-    from eigenwerk.perf.looking.folder import BANDS
+    from eigenwerk.io.hdf5.hdf5_state import read_with_header
+    from eigenwerk.view.folder import BANDS
 
     parts = ("motion", "parameters", "status", "structure", "kpoints", "setups")
     found = read_with_header(path, only=parts)[1] if path.is_file() else {}
@@ -103,7 +103,7 @@ def _changes(inputs: Inputs, found: Mapping[str, Any], motion: Mapping[str, Any]
 def _plot(result: RunResult, inputs: Inputs, target: Path, view: RunView, plotter: PlotProcess) -> dict[str, Path]:
     """The pictures, if they can be drawn; a run does not fail for want of one."""
     words = "converged" if result.reliable else "NOT CONVERGED"
-    last = "" if result.journey is None else f"last of {len(result.journey.steps)} ionic steps, "
+    last = "" if result.ionic_history is None else f"last of {len(result.ionic_history.steps)} ionic steps, "
     title = f"{formula(result.symbols)}: {last}{words}, {len(result.steps)} steps, {result.free_energy:.6f} eV"
     pictures = {} if result.fixed_density else {PLOT_FILE: target / PLOT_FILE}
     bands = None if result.bands is None else result.bands.as_dict()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from eigenwerk.cli.ranks import RunOptions
 from eigenwerk.cli.running.view import RunView
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.paths.report import PathResult
+from eigenwerk.dft.runs.paths.report import PathResult
 from eigenwerk.io.vasp.output.record import StepRecord
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def compute_path(
     inputs: Inputs, options: RunOptions, team: "Team", view: RunView, run: str, threads: int, until: float | None
 ) -> PathResult:  # fmt: skip
     """On this rank, with those of its group; until: when steps are to be over, by `time.monotonic`."""
-    from eigenwerk.dft.paths.run import run_path
+    from eigenwerk.dft.runs.paths.run import run_path
 
     def on_step(step: StepRecord, image: int, runtime: "Runtime") -> None:
         view.image_step(step, image)

@@ -11,11 +11,11 @@ from eigenwerk import __version__
 from eigenwerk.cli.moving.found import found_lines
 from eigenwerk.cli.moving.words import motion_rows
 from eigenwerk.dft.inputs.inputs import Inputs
-from eigenwerk.dft.running.account import counted, description, level_rows, spin_words, vacuum_rows
-from eigenwerk.dft.running.report import RunResult
-from eigenwerk.io.vasp.output.projections import L_COLUMNS
+from eigenwerk.dft.runs.quantities.report import RunResult
+from eigenwerk.dft.runs.run_report import counted, description, level_rows, spin_words, vacuum_rows
 from eigenwerk.io.vasp.output.record import StepRecord
-from eigenwerk.traffic import hidden_travel
+from eigenwerk.io.vasp.output.weights.projections import L_COLUMNS
+from eigenwerk.record.traffic import hidden_travel
 
 MANY_ATOMS = 20
 """Above this number of atoms the tables of forces and moments are left to the files."""
@@ -81,7 +81,8 @@ def step_row(step: StepRecord) -> str:
 
 def summary(result: RunResult, folder: Path, files: Sequence[str]) -> list[str]:
     """Everything about a run that a person wants to see at its end; the status line comes apart from this."""
-    parts = (_energies, _charged, _levels, _vacuum, _bands, _moments, _charges, _forces, _stress, _journey, _times)
+    parts = (_energies, _charged, _levels, _vacuum, _bands, _moments, _charges, _forces, _stress, _ionic_history,
+        _times)
     lines = [line for part in parts if (found := part(result)) for line in (*found, "")]
     lines += [f"Files in {folder}", f"  {'  '.join(files)}"]
     return lines
@@ -98,8 +99,8 @@ def _energies(result: RunResult) -> list[str]:
     return ["Energy (relative to the atoms of the data sets)", *lines]
 
 
-def _journey(result: RunResult) -> list[str]:
-    return [] if result.journey is None else found_lines(result.journey)
+def _ionic_history(result: RunResult) -> list[str]:
+    return [] if result.ionic_history is None else found_lines(result.ionic_history)
 
 
 def _levels(result: RunResult) -> list[str]:

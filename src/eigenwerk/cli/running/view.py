@@ -14,7 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from eigenwerk.cli.moving.path import PathTable
 from eigenwerk.cli.moving.table import IonicTable, remarks
 from eigenwerk.cli.running.text import step_heading, step_row
-from eigenwerk.dft.paths.report import BandStep
+from eigenwerk.dft.runs.paths.report import BandStep
 from eigenwerk.io.vasp.output.record import IonicStep, StepRecord
 from eigenwerk.shown import for_terminal
 

@@ -31,11 +31,11 @@ from eigenwerk.cli.series.words import (
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError, InputError
 from eigenwerk.io.vasp.elements import formula
-from eigenwerk.perf.looking.series_plot import converge_figure
+from eigenwerk.view.series_plot import converge_figure
 
 if TYPE_CHECKING:
-    from eigenwerk.dft.series.convergence import SettingSeries
-    from eigenwerk.dft.series.points import Point
+    from eigenwerk.dft.runs.series.convergence import SettingSeries
+    from eigenwerk.dft.runs.series.points import SeriesPoint
 
 DOCUMENT, PICTURE = "converge.json", "converge.png"
 CAUTION = (
@@ -92,15 +92,15 @@ def converge(
     voice(*cost_lines([setting.inputs for series in planned for setting in series.settings], device), "")
     if dry_run:
         return
-    from eigenwerk.dft.series.convergence import compute_series, remarks
-    from eigenwerk.dft.series.points import finished_points, mark_of
+    from eigenwerk.dft.runs.series.convergence import compute_series, remarks
+    from eigenwerk.dft.runs.series.points import finished_points, mark_of
 
     known = finished_points(target / DOCUMENT)
     marks = [mark_of(setting.inputs) for series in planned for setting in series.settings]
     voice(*reused(sum(mark in known for mark in marks), len(marks), target / DOCUMENT))
     done: list[SettingSeries] = []
 
-    def on_point(so_far: "SettingSeries", point: "Point") -> None:
+    def on_point(so_far: "SettingSeries", point: "SeriesPoint") -> None:
         voice(_row(so_far.settings[-1].words, point))
         series = [*(one.as_dict() for one in done), so_far.as_dict() | {"complete": False}]
         write_document(target / DOCUMENT, _document(series, interrupted=True))
@@ -132,7 +132,7 @@ def _planned(
     inputs: Inputs, encut: Values, kpoints: Values, sigma: Values, voice: Voice
 ) -> "list[SettingSeries]":  # fmt: skip
     """What was asked for, or cutoffs and meshes."""
-    from eigenwerk.dft.series.convergence import cutoffs, meshes, smearings, values_of
+    from eigenwerk.dft.runs.series.convergence import cutoffs, meshes, smearings, values_of
 
     if encut is None and kpoints is None and sigma is None:
         found = [cutoffs(inputs), meshes(inputs)]
@@ -144,7 +144,7 @@ def _planned(
     return [one for one in made if one is not None]
 
 
-def _row(words: str, point: "Point") -> str:
+def _row(words: str, point: "SeriesPoint") -> str:
     if point.energy is None:
         return f"{words:>16}  {point.status}"
     ended = "" if point.converged else "  NOT CONVERGED"

@@ -31,11 +31,11 @@ from eigenwerk.cli.series.words import (
 from eigenwerk.dft.inputs.inputs import Inputs, read_inputs
 from eigenwerk.errors import ConvergenceError
 from eigenwerk.io.vasp.elements import formula
-from eigenwerk.perf.looking.series_plot import eos_figure, eos_title
+from eigenwerk.view.series_plot import eos_figure, eos_title
 
 if TYPE_CHECKING:
-    from eigenwerk.dft.series.eos import VolumeSeries
-    from eigenwerk.dft.series.points import Point
+    from eigenwerk.dft.runs.series.eos import VolumeSeries
+    from eigenwerk.dft.runs.series.points import SeriesPoint
 
 DOCUMENT, PICTURE = "eos.json", "eos.png"
 
@@ -69,8 +69,8 @@ def eos(
     inputs = read_inputs(folder)
     inputs.raise_on_errors()
     require_options(target, plot, device)
-    from eigenwerk.dft.series.eos import doubts, equation_of_state, pressure_mismatch, vacuum_doubt, volumes
-    from eigenwerk.dft.series.points import finished_points, mark_of
+    from eigenwerk.dft.runs.series.eos import doubts, equation_of_state, pressure_mismatch, vacuum_doubt, volumes
+    from eigenwerk.dft.runs.series.points import finished_points, mark_of
 
     series = volumes(inputs, reach, points)
     if not dry_run:
@@ -86,7 +86,7 @@ def eos(
     known = finished_points(target / DOCUMENT)
     voice(*reused(len(known.keys() & {mark_of(changed) for _, changed in series}), len(series), target / DOCUMENT))
 
-    def on_point(so_far: "VolumeSeries", point: "Point") -> None:
+    def on_point(so_far: "VolumeSeries", point: "SeriesPoint") -> None:
         voice(_row(point))
         write_document(target / DOCUMENT, so_far.as_dict() | {"interrupted": True, "complete": False})
 
@@ -115,7 +115,7 @@ def _described(inputs: Inputs) -> str:
     return f"{inputs.poscar.volume:.4f} Å³, ENCUT = {cutoff:g} eV, {inputs.kpoints.source}"
 
 
-def _row(point: "Point") -> str:
+def _row(point: "SeriesPoint") -> str:
     if point.energy is None:
         return f"{point.volume:9.4f}  {point.status}"
     began = "the neighbour's state" if point.kept else "atoms"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eigenwerk.cli.plan_text import duration
+from eigenwerk.cli.checking.plan_text import duration
 from eigenwerk.cli.running.ending import jsonable
 from eigenwerk.cli.saying import say
 from eigenwerk.dft.inputs.inputs import Inputs
@@ -22,7 +22,7 @@ from eigenwerk.io.atomic_write import ensure_writable, refuse_file, write_text
 from eigenwerk.io.folder_lock import lock_folder
 from eigenwerk.parallel.launch.choice import DeviceRequest
 from eigenwerk.parallel.launch.environment import find_launch, wished_threads
-from eigenwerk.parallel.main_memory import installed_memory
+from eigenwerk.parallel.memory.main_memory import installed_memory
 from eigenwerk.perf.pictures import require_suffix, save_figure
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def write_document(path: Path, document: dict[str, Any]) -> None:
     write_text(path, json.dumps(jsonable(document), indent=1) + "\n")
 
 
-class Stopped(BaseException):
+class SignalReceived(BaseException):
     """A signal that asks the command to end; `exit_code` as a shell gives it.  No calculation takes it for its own."""
 
     def __init__(self, number: int) -> None:
@@ -117,7 +117,7 @@ def own_folder(target: Path, voice: Callable[[str], None]) -> Iterator[None]:
     """The same inside."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise Stopped(number)
+        raise SignalReceived(number)
 
     ensure_writable(target)
     lock = lock_folder(target)
@@ -137,7 +137,7 @@ def kept_when_interrupted(path: Path, finished: Callable[[Path], Sized], voice: 
     """Ctrl-C leaves the document of the points so far, and words about it; finished: those in a document."""
     try:
         yield
-    except (KeyboardInterrupt, Stopped):
+    except (KeyboardInterrupt, SignalReceived):
         if count := len(finished(path)):
             kept = "1 finished point is" if count == 1 else f"{count} finished points are"
             voice.warn(f"interrupted: {kept} kept in {path}, and the same command goes on from there")

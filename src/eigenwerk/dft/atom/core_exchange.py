@@ -17,8 +17,8 @@ from eigenwerk.dft.paw.radial import integrate, long_ranged
 from eigenwerk.dft.paw.setup import poisson
 from eigenwerk.dft.paw.spherical import gaunt
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw_xml import PawDataset
-from eigenwerk.io.radial_grid import RadialGrid
+from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.radial_grid import RadialGrid
 
 AGREEMENT = 2e-4
 """Share of √(X_ii X_jj) by which recomputed elements of X may miss those of the data set.  Of gpaw-data the sets up to

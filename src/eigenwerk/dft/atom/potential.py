@@ -12,12 +12,12 @@ import torch
 
 from eigenwerk.dft.paw.radial import integrate
 from eigenwerk.dft.paw.setup import poisson
-from eigenwerk.dft.reference_atoms import atom_density, own_functional
+from eigenwerk.dft.terms.reference_atoms import atom_density, own_functional
 from eigenwerk.dft.xc.evaluation import energy_density
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.functional import DENSITY, SIGMA, Functional
-from eigenwerk.io.paw_xml import PawDataset
-from eigenwerk.io.radial_grid import RadialGrid
+from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.radial_grid import RadialGrid
 
 MISSING_CHARGE = 1e-3
 """Electrons that the density of a neutral atom may lack."""

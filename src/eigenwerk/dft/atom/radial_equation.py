@@ -16,7 +16,7 @@ from scipy.linalg import eigh_tridiagonal
 
 from eigenwerk.dft.paw.radial import derivative
 from eigenwerk.errors import ConvergenceError, InputError
-from eigenwerk.io.radial_grid import RadialGrid
+from eigenwerk.io.paw.radial_grid import RadialGrid
 
 INVERSE_C = 1 / 137.035999084
 """The fine-structure constant: 1/c in atomic units."""

@@ -36,7 +36,7 @@ from eigenwerk.dft.crystal.inversion import Inversion, inversion_of_orbitals, tu
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import equivalent_axes, translation_denominators
-from eigenwerk.dft.spin import UNPOLARISED, SpinForm
+from eigenwerk.dft.spin.forms import UNPOLARISED, SpinForm
 from eigenwerk.errors import InputError
 from eigenwerk.parallel.runtime import Runtime
 

@@ -1,0 +1,1 @@
+"""New structures from a POSCAR: larger cells, vacancies, substitutions, slabs."""

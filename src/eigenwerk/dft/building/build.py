@@ -9,7 +9,7 @@ from eigenwerk.dft.building.sites import find_atoms, remove_atoms, replace_atoms
 from eigenwerk.dft.building.slab import SlabCut, cut_slab
 from eigenwerk.dft.building.supercell import supercell
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.poscar import Poscar, overlapping_atoms
+from eigenwerk.io.vasp.input.poscar import Poscar, overlapping_atoms
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from eigenwerk.dft.building.supercell import without_motion
 from eigenwerk.errors import InputError
 from eigenwerk.io.vasp.elements import ELEMENTS
-from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.input.poscar import Poscar
 
 
 def find_atoms(poscar: Poscar, words: str, seed: int = 0, taken: Collection[int] = ()) -> list[int]:

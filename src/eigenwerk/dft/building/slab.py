@@ -11,7 +11,7 @@ import numpy as np
 
 from eigenwerk.dft.building.supercell import supercell, wrapped
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.input.poscar import Poscar
 
 SAME_PLACE = 1e-3
 """Å: atoms closer than this are the same atom of a repeated motif."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.input.poscar import Poscar
 
 MOST_ATOMS = 100_000
 """A larger structure is taken for a mistake."""

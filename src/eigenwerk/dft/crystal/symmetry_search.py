@@ -24,7 +24,7 @@ _SPGLIB_ERROR: type[Exception] = getattr(spglib, "SpglibError", RuntimeError)  #
 
 
 @dataclass(frozen=True, eq=False)
-class Operations:
+class FoundOperations:
     """What the search found; arrays and labels as in `symmetry.Symmetry`."""
 
     rotation_occ: np.ndarray
@@ -36,7 +36,7 @@ class Operations:
     notes: tuple[str, ...]
 
 
-def search_operations(structure: Structure, tolerance: float) -> Operations | None:
+def search_operations(structure: Structure, tolerance: float) -> FoundOperations | None:
     """Operations that map atoms onto atoms of their kind and keep or reverse all moments; None if spglib fails.
 
     tolerance: bohr; every atom must land within twice of it on an atom.  The result is a group, the identity first.
@@ -58,7 +58,7 @@ def search_operations(structure: Structure, tolerance: float) -> Operations | No
     rotation_occ, translation_oc = rotation_occ[order_o], _tidy(translation_oc[order_o])
     magnetic = int((onto_o & ~(kept_o | flipped_o)).sum())
     loose = len(good_o) - magnetic - len(order_o)
-    return Operations(
+    return FoundOperations(
         rotation_occ,
         translation_oc,
         map_oa[order_o],

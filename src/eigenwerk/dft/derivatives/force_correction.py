@@ -17,11 +17,11 @@ from math import pi, sqrt
 import numpy as np
 import torch
 
-from eigenwerk.dft.density import Density, moment_per_atom, polarised_occupancy, superposed_atoms
+from eigenwerk.dft.density.density import Density, moment_per_atom, polarised_occupancy, superposed_atoms
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.setup import Setup
-from eigenwerk.dft.potential import Potential
-from eigenwerk.dft.spin import COLLINEAR, UNPOLARISED
+from eigenwerk.dft.spin.forms import COLLINEAR, UNPOLARISED
+from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.dft.terms.term import spherical_forces, spherical_integrals
 
 SPREAD_SHARE = 4.0

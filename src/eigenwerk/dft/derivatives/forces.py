@@ -17,7 +17,7 @@ from functools import reduce
 
 import torch
 
-from eigenwerk.dft.density import Density
+from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.derivatives.force_correction import error_left, extrapolated, felt_change, moving_atoms_forces
 from eigenwerk.dft.terms.builder import PotentialBuilder
 from eigenwerk.dft.terms.projectors import projector_forces

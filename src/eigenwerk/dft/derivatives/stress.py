@@ -19,11 +19,11 @@ from functools import reduce
 
 import torch
 
-from eigenwerk.dft.density import Density
+from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.derivatives.force_correction import felt_change, valence_density_g
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.potential import Potential
 from eigenwerk.dft.terms.builder import PotentialBuilder
+from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.dft.terms.projectors import projector_strain
 
 

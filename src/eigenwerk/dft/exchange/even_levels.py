@@ -20,8 +20,8 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.stars import stars_of
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import find_symmetry, without_spin_flips
-from eigenwerk.dft.exchange.pair_grid import ALL, SAME_PLACE
-from eigenwerk.dft.spectrum.occupations import Occupations
+from eigenwerk.dft.exchange.pairs.pair_grid import ALL, SAME_PLACE
+from eigenwerk.dft.filling.occupations import Occupations
 from eigenwerk.units import HARTREE_EV
 
 SCALE, LEAST = 0.1 / HARTREE_EV, 1e-5 / HARTREE_EV

@@ -7,6 +7,7 @@ is that of its tangent, E_x[γ₀] + Tr V_x[γ₀] (γ - γ₀), which agrees wi
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from weakref import ref
 
 import numpy as np
@@ -15,12 +16,13 @@ import torch
 from eigenwerk.dft.exchange.compressed import applied, compressed, expectation
 from eigenwerk.dft.exchange.extrapolation import OperatorHistory
 from eigenwerk.dft.exchange.memory import ExchangeMemory
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals
 from eigenwerk.dft.exchange.operator import ExchangeOperator
-from eigenwerk.dft.exchange.pair_derivatives import exchange_derivatives
-from eigenwerk.dft.exchange.pair_symmetry import applied_to_own
+from eigenwerk.dft.exchange.pairs.mesh_orbitals import MeshOrbitals
+from eigenwerk.dft.exchange.pairs.pair_derivatives import exchange_derivatives
+from eigenwerk.dft.exchange.pairs.pair_symmetry import applied_to_own
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, OrbitalDerivatives, Term
+from eigenwerk.errors import ConvergenceError
 
 NAME = "exact exchange"
 
@@ -75,16 +77,27 @@ class ExactExchange(Term):
         runtime = basis.runtime
         self.energy = energy
         share_j = runtime.tensor(history.next_input(2 * self.noise))
-        self._shares = shares = runtime.world.broadcast(share_j).cpu().numpy()
-        self.rows, self.energy = history.rows[-1], history.energy(shares)
-        if np.count_nonzero(shares) > 1:
-            image_sknG *= shares[-1]
-            for rows, share in zip(history.rows[:-1], shares[:-1], strict=True):
-                if share:
-                    image_sknG += share * applied(basis, rows, coeff_sknG)
-            self.rows = compressed(basis, coeff_sknG, image_sknG)
+        shares = runtime.world.broadcast(share_j).cpu().numpy()
+        mixture = self._mixture(shares, coeff_sknG, image_sknG)
+        if mixture is None:
+            shares = np.eye(len(shares))[-1]
+        self._shares, self.energy = shares, history.energy(shares)
+        self.rows = mixture or history.rows[-1]
         self.applications += 1
         return excess
+
+    def _mixture(self, shares: np.ndarray, coeff_sknG: torch.Tensor, image_sknG: torch.Tensor) -> LowRank | None:
+        """Rows of Σ_j a_j V[γ_j]; None where that is the last one, or is above zero between orbitals, as a sum with
+        negative a_j may be.  image = V[γ_last] of these orbitals is used up."""
+        basis, history, rows = self.atoms.basis, self._history, None
+        if np.count_nonzero(shares) > 1:
+            image_sknG *= shares[-1]
+            for one, share in zip(history.rows[:-1], shares[:-1], strict=True):
+                if share:
+                    image_sknG += share * applied(basis, one, coeff_sknG)
+            with suppress(ConvergenceError):
+                rows = compressed(basis, coeff_sknG, image_sknG)
+        return rows if basis.runtime.world.all(rows is not None) else None
 
     def totals(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> tuple[float, float]:
         """E_x of these orbitals, found with what moves with atoms and cell, and Tr V_x γ with the operator in use,

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from eigenwerk.dft.terms.term import LowRank
-from eigenwerk.parallel.block_sizes import EXCHANGE_OPERATORS
+from eigenwerk.parallel.memory.block_sizes import EXCHANGE_OPERATORS
 
 SMALLEST = 1e-6
 """Directions whose squared residual is below this share of the largest are left out."""

@@ -20,8 +20,8 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.atom.core_exchange import screened_core_exchange
-from eigenwerk.dft.exchange.pair_grid import pair_wave
-from eigenwerk.dft.exchange.pair_shape import PairShape
+from eigenwerk.dft.exchange.pairs.pair_grid import pair_wave
+from eigenwerk.dft.exchange.pairs.pair_shape import PairShape
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.radial import integrate, long_ranged
 from eigenwerk.dft.paw.setup import COMPENSATION_LMAX, Setup, coulomb_difference, matching_radius

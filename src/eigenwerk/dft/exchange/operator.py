@@ -19,17 +19,17 @@ from torch.nn.functional import pad
 from eigenwerk.dft.basis.distribution import ToBands, ToWaves, bands_per_rank, dealt_bands
 from eigenwerk.dft.basis.wave_form import SphereMap
 from eigenwerk.dft.crystal.downsampling import Downsampling
-from eigenwerk.dft.density import filled_bands
+from eigenwerk.dft.density.density import filled_bands
 from eigenwerk.dft.exchange.kernel import ExchangeKernel
-from eigenwerk.dft.exchange.loops.pair_loops import PairTable
-from eigenwerk.dft.exchange.mesh_orbitals import MeshOrbitals, MeshPart, OwnBands, SourceBlock, Stars, blocks_of
-from eigenwerk.dft.exchange.mesh_points import MeshPoint
-from eigenwerk.dft.exchange.pair_fields import Fields, Targets
-from eigenwerk.dft.exchange.pair_grid import PairGrid
-from eigenwerk.dft.exchange.pairs import PairExchange, block_of_sources
+from eigenwerk.dft.exchange.kernels.pair_loops import PairTable
+from eigenwerk.dft.exchange.pairs.mesh_orbitals import MeshOrbitals, MeshPart, OwnBands, SourceBlock, Stars, blocks_of
+from eigenwerk.dft.exchange.pairs.mesh_points import MeshPoint
+from eigenwerk.dft.exchange.pairs.pair_fields import PairFields, Targets
+from eigenwerk.dft.exchange.pairs.pair_grid import PairGrid
+from eigenwerk.dft.exchange.pairs.pairs import PairExchange, block_of_sources
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
-from eigenwerk.parallel.block_sizes import EXCHANGE_GRID_BYTES, exchange_bytes
+from eigenwerk.parallel.memory.block_sizes import EXCHANGE_GRID_BYTES, exchange_bytes
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Sharing:
+class RootOccupations:
     """√f of a share's bands, and its inverse, 0 where f is.
 
     f₁ <ψ₁|..|ψ₁> + f₂ <ψ₂|..|ψ₂> of two real orbitals is that of √f₁ ψ₁ + i √f₂ ψ₂, on one grid.
@@ -124,7 +124,7 @@ class ExchangeOperator:
         value_skn = (coeff_sknG.conj() * image_sknG).real.sum(-1)
         return 0.5 * float(self.basis.runtime.world.sum((value_skn * filling_skn).sum()))
 
-    def sharing(self, one: "Share") -> Sharing | None:
+    def sharing(self, one: "Share") -> RootOccupations | None:
         """How real orbitals share grids where a sum over them is wanted; None if they cannot.
 
         In crystals with inversion fields of real coefficients are complex: sums would have a part of their product.
@@ -132,7 +132,7 @@ class ExchangeOperator:
         if not self.basis.form.real_in_space or bool((one.filling_b < 0).any()):
             return None
         scale_b = one.filling_b.sqrt()
-        return Sharing(scale_b, torch.where(scale_b > 0, 1 / scale_b.clamp_min(1e-150), 0.0))
+        return RootOccupations(scale_b, torch.where(scale_b > 0, 1 / scale_b.clamp_min(1e-150), 0.0))
 
     def shares(self, coeff_sknG: torch.Tensor, filling_skn: torch.Tensor) -> Iterator["Share"]:
         """This rank's part of the bands that hold electrons, of each spin and point; filling as in `forces`."""
@@ -223,11 +223,11 @@ class ExchangeOperator:
         """Whole orbitals of a point on the grid, and room for what is made of them in double precision."""
         return Targets.of(self.on_grid(k, x_1bW, rows_1bI), self.basis.runtime.complex)
 
-    def on_grid(self, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor) -> Fields:
+    def on_grid(self, k: int, x_1bW: torch.Tensor, rows_1bI: torch.Tensor) -> PairFields:
         """Whole orbitals of a point on the grid, real ones in pairs, in the numbers of pairs."""
         u_1tR = self.sphere_map.problems(slice(k, k + 1)).to_grid(x_1bW)
         dtype = self.pairs.dtype
-        return Fields(u_1tR[0].flatten(1).to(dtype).contiguous(), self.fields(k, rows_1bI).to(dtype))
+        return PairFields(u_1tR[0].flatten(1).to(dtype).contiguous(), self.fields(k, rows_1bI).to(dtype))
 
     def table(self, k: int, block: SourceBlock) -> PairTable:
         """Of the wave vectors from the points of a block to one of this k-group."""

@@ -12,10 +12,9 @@ from eigenwerk.dft.crystal.listed_mesh import as_whole_mesh
 from eigenwerk.dft.crystal.stars import stars_of, under
 from eigenwerk.dft.crystal.structure import Structure, vacuum
 from eigenwerk.dft.crystal.tetrahedra import CORRECTED
-from eigenwerk.dft.dataset import DataSet
-from eigenwerk.dft.inputs.electrons import NEUTRAL, check_pairs
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.motion import (
+from eigenwerk.dft.inputs.steps.electrons import NEUTRAL, check_pairs
+from eigenwerk.dft.inputs.steps.motion import (
     DIMER,
     DYNAMICS,
     MOVING_CELL,
@@ -31,18 +30,19 @@ from eigenwerk.dft.inputs.motion import (
     kind_of_motion,
     outside,
 )
-from eigenwerk.dft.inputs.settings import number, tell_idle, whole
+from eigenwerk.dft.inputs.tags_in_force import number, tell_idle, whole
 from eigenwerk.dft.inputs.texts import InputTexts
-from eigenwerk.dft.parameters import SHARP
-from eigenwerk.dft.scf.mixing_extent import APART
-from eigenwerk.io.vasp.incar import Incar
-from eigenwerk.io.vasp.poscar import Poscar, overlap_problems, overlapping_atoms
+from eigenwerk.dft.settings.dataset import DataSet
+from eigenwerk.dft.settings.mixing_extent import APART
+from eigenwerk.dft.settings.parameters import SHARP
+from eigenwerk.io.vasp.input.incar import Incar
+from eigenwerk.io.vasp.input.poscar import Poscar, overlap_problems, overlapping_atoms
 from eigenwerk.io.vasp.problem import Problem
 from eigenwerk.io.vasp.tags.ions import BATHS, OF_THERMOSTATS
 from eigenwerk.lattice_reduction import heights
-from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.dynamics.vasp_tags import NO_BATH
-from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
 from eigenwerk.units import BOHR_ANGSTROM
 
 SPHERE_OVERLAP = 0.3

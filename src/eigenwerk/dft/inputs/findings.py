@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.problem import Problem
 
 _PLACE = re.compile(r"(?P<file>[\w.+/-]+)(?: line (?P<line>[0-9]+))?: (?P<message>.*)", re.DOTALL)

@@ -19,13 +19,10 @@ from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.stars import under
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.dataset import DataSet
-from eigenwerk.dft.fitting_files import misfit_of_waves
-from eigenwerk.dft.inputs.bands import BandRequest
+from eigenwerk.dft.inputs.builder import InputsBuilder
 from eigenwerk.dft.inputs.checks import check_constraints
-from eigenwerk.dft.inputs.draft import Draft
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.motion import MotionRequest
+from eigenwerk.dft.inputs.fitting_files import misfit_of_waves
 from eigenwerk.dft.inputs.restart import (
     CHARGE_FILE,
     WAVE_FILE,
@@ -34,16 +31,19 @@ from eigenwerk.dft.inputs.restart import (
     choose_restart,
     without_waves,
 )
-from eigenwerk.dft.inputs.settings import Computed, Setting, settings_in_force
+from eigenwerk.dft.inputs.steps.bands import BandRequest
+from eigenwerk.dft.inputs.steps.motion import MotionRequest
+from eigenwerk.dft.inputs.tags_in_force import Computed, Setting, settings_in_force
 from eigenwerk.dft.inputs.texts import InputTexts, read_texts
-from eigenwerk.dft.parameters import USER_TAGS, Parameters, changed_tags
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.plan.memory import MemoryEstimate
+from eigenwerk.dft.settings.dataset import DataSet
+from eigenwerk.dft.settings.parameters import USER_TAGS, Parameters, changed_tags
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.images import image_file, image_folder, read_images
-from eigenwerk.io.vasp.incar import Incar, judge, parse_incar
-from eigenwerk.io.vasp.kpoints import KpointsFile, parse_kpoints
-from eigenwerk.io.vasp.poscar import Poscar, parse_poscar
+from eigenwerk.io.vasp.input.images import image_file, image_folder, read_images
+from eigenwerk.io.vasp.input.incar import Incar, judge, parse_incar
+from eigenwerk.io.vasp.input.kpoints import KpointsFile, parse_kpoints
+from eigenwerk.io.vasp.input.poscar import Poscar, parse_poscar
 from eigenwerk.io.vasp.problem import Problem, errors, raise_errors
 from eigenwerk.io.vasp.wavecar import read_wavecar
 
@@ -242,20 +242,20 @@ def read_inputs(
     computed |= _mesh_tags(usable, kpoints_file is not None or kpoints_broken, findings)
     if poscar is None:
         return _inputs(folder, texts, incar, usable, kpoints_file, computed, restart, findings, images=images)
-    draft = Draft(
+    builder = InputsBuilder(
         usable, poscar, kpoints_file, kpoints_broken, findings, computed, second_file=second_file, path_words=bands,
         fixed_density=restart.fixed,
     )
-    draft.fill()
-    if restart.file is not None and restart.file.name == WAVE_FILE and draft.kpoints and draft.parameters:
+    builder.fill()
+    if restart.file is not None and restart.file.name == WAVE_FILE and builder.kpoints and builder.parameters:
         with findings.collecting(WAVE_FILE):
-            if why := misfit_of_waves(read_wavecar(restart.file), draft.kpoints.point_kc):
+            if why := misfit_of_waves(read_wavecar(restart.file), builder.kpoints.point_kc):
                 restart, computed = without_waves(usable, places, why, findings)
-                draft.computed |= computed
-    if restart.file is not None and restart.file.name == CHARGE_FILE and draft.structure and draft.cutoff:
+                builder.computed |= computed
+    if restart.file is not None and restart.file.name == CHARGE_FILE and builder.structure and builder.cutoff:
         with findings.collecting(CHARGE_FILE):
-            check_charge_file(restart, draft.structure, draft.cutoff, draft.datasets, findings)
-    return _inputs(folder, texts, incar, usable, kpoints_file, draft.computed, restart, findings, draft, images)
+            check_charge_file(restart, builder.structure, builder.cutoff, builder.datasets, findings)
+    return _inputs(folder, texts, incar, usable, kpoints_file, builder.computed, restart, findings, builder, images)
 
 
 def _inputs(
@@ -267,21 +267,22 @@ def _inputs(
     computed: dict[str, Computed],
     restart: Restart,
     findings: Findings,
-    draft: Draft | None = None,
+    builder: InputsBuilder | None = None,
     images: tuple[Poscar, ...] = (),
 ) -> Inputs:
     parts = InputParts(images=images)
-    if draft is not None:
+    if builder is not None:
         parts = InputParts(
-            draft.poscar, draft.structure, draft.symmetry, draft.kpoints, draft.parameters, draft.grids, draft.waves,
-            draft.size, draft.memory, draft.bands, draft.motion, draft.keeps_orbitals, images,
+            builder.poscar, builder.structure, builder.symmetry, builder.kpoints, builder.parameters, builder.grids,
+            builder.waves,
+            builder.size, builder.memory, builder.bands, builder.motion, builder.keeps_orbitals, images,
         )  # fmt: skip
     return Inputs(
         folder=folder,
         texts=texts,
         incar=incar,
         kpoints_file=kpoints_file,
-        data={} if draft is None else draft.datasets,
+        data={} if builder is None else builder.datasets,
         settings=settings_in_force(usable, computed),
         problems=tuple(findings.problems),
         restart=restart.kind,

@@ -10,12 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.dataset import DataSet
-from eigenwerk.dft.fitting_files import moved_by, require_fitting, require_kept, require_lmaxmix, without_occupancies
 from eigenwerk.dft.inputs.findings import Findings
-from eigenwerk.dft.inputs.settings import DEFAULT, Computed, line_of
+from eigenwerk.dft.inputs.fitting_files import (
+    moved_by,
+    require_fitting,
+    require_kept,
+    require_lmaxmix,
+    without_occupancies,
+)
+from eigenwerk.dft.inputs.tags_in_force import DEFAULT, Computed, line_of
+from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.io.run_stamp import stamp_of
-from eigenwerk.io.vasp.incar import Incar
+from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.volumetric import occupancy_counts, read_head
 
 STATE_FILE, CHARGE_FILE, WAVE_FILE = "eigenwerk.h5", "CHGCAR", "WAVECAR"

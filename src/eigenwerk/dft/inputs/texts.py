@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from eigenwerk.errors import InputError
-from eigenwerk.io.vasp.images import image_count, image_file
-from eigenwerk.io.vasp.potcar import read_potcar_species
+from eigenwerk.io.vasp.input.images import image_count, image_file
+from eigenwerk.io.vasp.input.potcar import read_potcar_species
 from eigenwerk.io.vasp.textfile import read_text
 
 TEXTS = ("INCAR", "POSCAR", "KPOINTS", "KPOINTS_OPT", "ICONST")

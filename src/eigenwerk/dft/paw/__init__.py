@@ -1,0 +1,1 @@
+"""Atoms: the tables of a data set, and what is inside the spheres."""

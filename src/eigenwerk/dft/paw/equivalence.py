@@ -12,7 +12,7 @@ import torch
 
 from eigenwerk.dft.crystal.rotations import real_harmonics_rotation
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.spin import FORMS
+from eigenwerk.dft.spin.forms import FORMS
 from eigenwerk.parallel.runtime import Runtime
 
 

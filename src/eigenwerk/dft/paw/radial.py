@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
-from eigenwerk.io.radial_grid import RadialGrid
+from eigenwerk.io.paw.radial_grid import RadialGrid
 
 Array = NDArray[np.float64]
 

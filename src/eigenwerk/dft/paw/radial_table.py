@@ -14,7 +14,7 @@ import torch
 from scipy.interpolate import CubicSpline
 
 from eigenwerk.dft.paw.radial import equal_step_transform
-from eigenwerk.io.radial_grid import RadialGrid
+from eigenwerk.io.paw.radial_grid import RadialGrid
 from eigenwerk.parallel.runtime import Runtime
 
 TABLE_STEP = 0.02

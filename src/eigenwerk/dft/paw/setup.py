@@ -20,8 +20,8 @@ import numpy as np
 from eigenwerk.dft.paw.radial import derivative, integrate
 from eigenwerk.dft.paw.spherical import gaunt
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw_xml import PawDataset
-from eigenwerk.io.radial_grid import RadialGrid
+from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.radial_grid import RadialGrid
 
 COMPENSATION_LMAX = 2
 """Highest l of the compensation charges, the choice the data sets were tested with."""

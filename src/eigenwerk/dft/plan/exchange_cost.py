@@ -14,9 +14,9 @@ of their f partners) shared by the ranks.  PAIR and CALL are fitted to seven sma
 from math import ceil, log10
 
 from eigenwerk.dft.plan.job_size import JobSize
-from eigenwerk.dft.plan.layout import Layout
+from eigenwerk.dft.plan.layout import ProcessLayout
 from eigenwerk.dft.plan.machine import Machine
-from eigenwerk.parallel.block_sizes import bytes_for_once, pairs_once
+from eigenwerk.parallel.memory.block_sizes import bytes_for_once, pairs_once
 
 PAIR, CALL = 3.5, 0.6e-3
 """Time of a pair over that of its two FFTs; seconds for two points before there are pairs, on one core."""
@@ -33,7 +33,7 @@ MIRRORED = 0.7
 """What is saved of a pair that comes of another, in units of a pair."""
 
 
-def done_once(size: JobSize, layout: Layout, machine: Machine) -> bool:
+def done_once(size: JobSize, layout: ProcessLayout, machine: Machine) -> bool:
     """Whether each pair of orbitals is done once."""
     own, sharing = size.filled // layout.band_ranks, 2 if size.real else 1
     if size.exchange_block or bytes_of_all(size, layout) > machine.once_bytes:
@@ -41,14 +41,14 @@ def done_once(size: JobSize, layout: Layout, machine: Machine) -> bool:
     return pairs_once(size.kpoints, size.mesh, own**2 / sharing, size.wave_points, machine.grid_bytes)
 
 
-def bytes_of_all(size: JobSize, layout: Layout) -> float:
+def bytes_of_all(size: JobSize, layout: ProcessLayout) -> float:
     """Of a rank's orbitals on the grid, all at a time, where pairs come once."""
     sharing = 2 if size.real else 1
     bands, occupied = (ceil(ceil(one / layout.band_ranks) / sharing) for one in (size.bands, size.filled))
     return bytes_for_once(layout.points(size.kpoints), bands, occupied, size.wave_points)
 
 
-def application_seconds(size: JobSize, layout: Layout, machine: Machine) -> float:
+def application_seconds(size: JobSize, layout: ProcessLayout, machine: Machine) -> float:
     """Of the rank with most to do; 0 without exact exchange."""
     if not size.mesh:
         return 0.0

@@ -17,11 +17,11 @@ from eigenwerk.dft.crystal.inversion import inversion_of_orbitals
 from eigenwerk.dft.crystal.kpoints import KPoints
 from eigenwerk.dft.crystal.structure import Structure
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.dataset import DataSet
-from eigenwerk.dft.default_bands import guard_bands
-from eigenwerk.dft.exchange.mesh_points import mesh_points
-from eigenwerk.dft.parameters import Parameters
-from eigenwerk.dft.scf.mixing_extent import screens_locally
+from eigenwerk.dft.exchange.pairs.mesh_points import mesh_points
+from eigenwerk.dft.settings.dataset import DataSet
+from eigenwerk.dft.settings.default_bands import guard_bands
+from eigenwerk.dft.settings.mixing_extent import screens_locally
+from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.eigensolvers import SEQUENCES, sequence_for
 from eigenwerk.lattice_reduction import reduced
 

@@ -17,7 +17,7 @@ NEARLY_EQUAL = 1.02
 
 
 @dataclass(frozen=True)
-class Layout:
+class ProcessLayout:
     """groups x band_ranks ranks."""
 
     groups: int = 1
@@ -37,19 +37,19 @@ class Layout:
         return kpoints / (self.groups * self.points(kpoints))
 
 
-def possible_layouts(ranks: int, kpoints: int) -> list[Layout]:
+def possible_layouts(ranks: int, kpoints: int) -> list[ProcessLayout]:
     """Every way to share the ranks in which no group is without k-points; most groups first."""
     fitting = [groups for groups in range(1, ranks + 1) if ranks % groups == 0 and groups <= kpoints]
-    return [Layout(groups, ranks // groups) for groups in reversed(fitting)]
+    return [ProcessLayout(groups, ranks // groups) for groups in reversed(fitting)]
 
 
-def wished_layout(ranks: int, kpoints: int, kpar: int) -> Layout:
+def wished_layout(ranks: int, kpoints: int, kpar: int) -> ProcessLayout:
     """The layout with KPAR groups.  One rank alone has no choice, so that any wish is fine.
 
     Raises InputError for a wish that ranks or k-points do not allow.
     """
     if ranks == 1:
-        return Layout()
+        return ProcessLayout()
     layouts = {layout.groups: layout for layout in reversed(possible_layouts(ranks, kpoints))}
     if kpar in layouts:
         return layouts[kpar]
@@ -60,8 +60,8 @@ def wished_layout(ranks: int, kpoints: int, kpar: int) -> Layout:
 
 
 def fastest_layout(
-    layouts: list[Layout], seconds: Callable[[Layout], float], room: Callable[[Layout], float]
-) -> Layout:
+    layouts: list[ProcessLayout], seconds: Callable[[ProcessLayout], float], room: Callable[[ProcessLayout], float]
+) -> ProcessLayout:
     """The fastest of the layouts that fit; the one with most room left if none does.
 
     seconds: of a step; room: bytes left on the fullest rank, negative if it does not fit.

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, log
 
-from eigenwerk.parallel.block_sizes import (
+from eigenwerk.parallel.memory.block_sizes import (
     CACHE_BLOCK_BYTES,
     CACHE_GRID_BYTES,
     DEVICE_BLOCK_SHARE,

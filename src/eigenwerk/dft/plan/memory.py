@@ -13,10 +13,10 @@ from math import ceil, prod
 
 from eigenwerk.dft.plan.exchange_cost import bytes_of_all, done_once
 from eigenwerk.dft.plan.job_size import JobSize
-from eigenwerk.dft.plan.layout import Layout
+from eigenwerk.dft.plan.layout import ProcessLayout
 from eigenwerk.dft.plan.machine import Machine
 from eigenwerk.dft.plan.step_cost import points_per_block
-from eigenwerk.parallel.block_sizes import (
+from eigenwerk.parallel.memory.block_sizes import (
     BATCH_POINTS,
     EXCHANGE_OPERATORS,
     EXCHANGE_SOURCE_BYTES,
@@ -161,7 +161,7 @@ class MemoryEstimate:
         return staying + max((item.bytes for item in self.items if item.passing), default=0)
 
 
-def estimate_memory(size: JobSize, layout: Layout, machine: Machine, block: int | None = None) -> MemoryEstimate:
+def estimate_memory(size: JobSize, layout: ProcessLayout, machine: Machine, block: int | None = None) -> MemoryEstimate:
     """The tables of this file for one layout on one kind of device.
 
     block: k-points that are solved together; by default those that fit the machine's size of blocks.
@@ -178,7 +178,7 @@ def estimate_memory(size: JobSize, layout: Layout, machine: Machine, block: int 
     return MemoryEstimate((*items, *(MemoryItem(name, round(count), True) for name, count in passing.items())))
 
 
-def axes_of(size: JobSize, layout: Layout, machine: Machine, block: int) -> dict[str, float]:
+def axes_of(size: JobSize, layout: ProcessLayout, machine: Machine, block: int) -> dict[str, float]:
     """Lengths of axes on the fullest rank, by letter.
 
     s, k, n, G, W, I, g, c, a, o as in docs/vocabulary.md (k: of the fullest group; o: pure translations counted once);
@@ -208,7 +208,7 @@ def _by_item(rows: Iterable[Arrays], size: JobSize, axes: Mapping[str, float]) -
     return found
 
 
-def _batch_bytes(size: JobSize, layout: Layout, machine: Machine) -> float:
+def _batch_bytes(size: JobSize, layout: ProcessLayout, machine: Machine) -> float:
     """One batch of a list: tables, projectors and orbitals of its k-points, and the larger of start and eigensolver."""
     guards = max(FEWEST_GUARDS, size.bands // GUARD_SHARE)
     other = replace(size, bands=size.bands + guards, real=size.listed_real, start_single=False)
@@ -223,7 +223,7 @@ def _batch_bytes(size: JobSize, layout: Layout, machine: Machine) -> float:
     return sum(staying.values()) + max(start, _solver_bytes(other, layout, machine, axes))
 
 
-def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mapping[str, float]) -> float:
+def _solver_bytes(size: JobSize, layout: ProcessLayout, machine: Machine, axes: Mapping[str, float]) -> float:
     """The larger of two moments: after a restart, and while H is applied."""
     bands, block = size.first_bands, axes["b"]
     vectors = size.number_bytes * block * bands * axes["G"]
@@ -241,7 +241,7 @@ def _solver_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mapping
     return max(GROWN * images + matrices + conjugated, APPLYING * images + on_grid + 3 * projections) + travelling
 
 
-def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mapping[str, float]) -> float:
+def _exchange_bytes(size: JobSize, layout: ProcessLayout, machine: Machine, axes: Mapping[str, float]) -> float:
     """Occupied orbitals of a rank, and those of two others on their way; bands and images; grids; tables."""
     own = layout.points(size.kpoints) * ceil(size.filled / layout.band_ranks)
     occupied = size.number_bytes * own * (size.plane_waves + size.projectors)  # of one spin
@@ -264,6 +264,6 @@ def _exchange_bytes(size: JobSize, layout: Layout, machine: Machine, axes: Mappi
     return there + images + targets + 4 * max(grid, pairs) + tables + kept
 
 
-def _waves(size: JobSize, layout: Layout) -> int:
+def _waves(size: JobSize, layout: ProcessLayout) -> int:
     """Plane waves of a rank."""
     return ceil(size.plane_waves / layout.band_ranks)

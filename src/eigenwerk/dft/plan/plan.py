@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from eigenwerk.dft.plan.job_size import JobSize
-from eigenwerk.dft.plan.layout import Layout, fastest_layout, possible_layouts, wished_layout
+from eigenwerk.dft.plan.layout import ProcessLayout, fastest_layout, possible_layouts, wished_layout
 from eigenwerk.dft.plan.machine import Machine
 from eigenwerk.dft.plan.memory import MemoryEstimate, estimate_memory
 from eigenwerk.dft.plan.step_cost import StepCost, points_per_block, step_cost
@@ -22,7 +22,7 @@ class Plan:
 
     size: JobSize
     machine: Machine
-    layout: Layout
+    layout: ProcessLayout
     block: int
     memory: MemoryEstimate
     cost: StepCost
@@ -44,7 +44,7 @@ class Plan:
         return self.size.number_bytes * self.block * self.size.bands * waves
 
 
-def plan_layout(size: JobSize, layout: Layout, machine: Machine) -> Plan:
+def plan_layout(size: JobSize, layout: ProcessLayout, machine: Machine) -> Plan:
     """The plan of a given layout, with the largest blocks of k-points that fit."""
     block = points_per_block(size, layout, machine)
     cost = step_cost(size, layout, machine)
@@ -55,7 +55,7 @@ def plan_layout(size: JobSize, layout: Layout, machine: Machine) -> Plan:
         block -= 1
 
 
-def choose_layout(size: JobSize, ranks: int, machine: Machine, groups: int | None = None) -> Layout:
+def choose_layout(size: JobSize, ranks: int, machine: Machine, groups: int | None = None) -> ProcessLayout:
     """How a run shares its work when KPAR does not say: the fastest layout that fits.
 
     groups: KPAR, if it is given.  Raises InputError if KPAR does not suit the ranks or the k-points.
@@ -86,7 +86,7 @@ def smallest_plan(size: JobSize, machine: Machine) -> Plan | None:
     return None
 
 
-def require_room(size: JobSize, layout: Layout, machine: Machine) -> Plan:
+def require_room(size: JobSize, layout: ProcessLayout, machine: Machine) -> Plan:
     """The plan of a layout that fits; raises InputError with the numbers and the smallest change that would run."""
     plan = plan_layout(size, layout, machine)
     if plan.fits:

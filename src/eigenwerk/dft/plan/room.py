@@ -5,11 +5,11 @@ from dataclasses import replace
 import torch
 
 from eigenwerk.dft.plan.job_size import JobSize
-from eigenwerk.dft.plan.layout import Layout
+from eigenwerk.dft.plan.layout import ProcessLayout
 from eigenwerk.dft.plan.machine import Machine, gpu, processor
 from eigenwerk.dft.plan.plan import require_room
 from eigenwerk.dft.plan.step_cost import points_per_block
-from eigenwerk.parallel.device_memory import smallest_memory
+from eigenwerk.parallel.memory.device_memory import smallest_memory
 from eigenwerk.parallel.runtime import Runtime
 
 
@@ -21,7 +21,7 @@ def with_room(size: JobSize, runtime: Runtime) -> Runtime:
     memory = smallest_memory(runtime.world, runtime.device)
     if memory is None:
         return runtime
-    layout = Layout(runtime.grid.groups, runtime.grid.band_ranks)
+    layout = ProcessLayout(runtime.grid.groups, runtime.grid.band_ranks)
     machine = machine_of(runtime.device, memory)
     plan = require_room(size, layout, machine)
     usual = points_per_block(size, layout, replace(machine, block_bytes=runtime.block_bytes))

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from eigenwerk.dft.plan.job_size import JobSize
-from eigenwerk.dft.plan.layout import Layout
+from eigenwerk.dft.plan.layout import ProcessLayout
 from eigenwerk.dft.plan.machine import Machine
-from eigenwerk.parallel.block_sizes import points_in_block
+from eigenwerk.parallel.memory.block_sizes import points_in_block
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class SolverWork:
 
 
 DAVIDSON = SolverWork(3.0, 4.0, 21.0, 60.0, (1, 2, 3))
-"""Two expansions (linalg/davidson.py)."""
+"""Two expansions (linalg/bands/davidson.py)."""
 
 BY_ITSELF = SolverWork(2.8, 4.3, 11.0, 60.0, (1, 1))
-"""Conjugate gradients with about two directions for each band (linalg/band_search.py)."""
+"""Conjugate gradients with about two directions for each band (linalg/bands/band_search.py)."""
 
 WORK = {
     "davidson": DAVIDSON, "conjugate": BY_ITSELF, "rmm": replace(BY_ITSELF, applications=2.6, gram=7.0),
@@ -72,7 +72,7 @@ class StepCost:
         return sum(seconds for _, seconds in self.phases)
 
 
-def step_cost(size: JobSize, layout: Layout, machine: Machine) -> StepCost:
+def step_cost(size: JobSize, layout: ProcessLayout, machine: Machine) -> StepCost:
     """What a step takes in a layout on devices of one kind."""
     work = WORK.get(size.solver, DAVIDSON)
     points = layout.points(size.kpoints) * size.spins
@@ -98,7 +98,7 @@ def step_cost(size: JobSize, layout: Layout, machine: Machine) -> StepCost:
     return StepCost(tuple(phases.items()))
 
 
-def points_per_block(size: JobSize, layout: Layout, machine: Machine) -> int:
+def points_per_block(size: JobSize, layout: ProcessLayout, machine: Machine) -> int:
     """k-points that are solved together (scf/bands.py); on a GPU those of all spins, if they all fit."""
     point_bytes = size.bands * ceil(size.plane_waves / layout.band_ranks) * size.number_bytes
     points = layout.points(size.kpoints)
@@ -106,7 +106,7 @@ def points_per_block(size: JobSize, layout: Layout, machine: Machine) -> int:
     return fitting if machine.on_device and fitting == size.spins * points else min(points, fitting)
 
 
-def _blocks(size: JobSize, layout: Layout, machine: Machine) -> int:
+def _blocks(size: JobSize, layout: ProcessLayout, machine: Machine) -> int:
     points, block = layout.points(size.kpoints), points_per_block(size, layout, machine)
     return 1 if block > points else size.spins * ceil(points / block)
 
@@ -117,7 +117,7 @@ def _grid_seconds(size: JobSize, machine: Machine, transforms: int, passes: int)
     return seconds / 2 if size.real else seconds
 
 
-def _dense_seconds(size: JobSize, layout: Layout, machine: Machine, work: SolverWork) -> float:
+def _dense_seconds(size: JobSize, layout: ProcessLayout, machine: Machine, work: SolverWork) -> float:
     """Eigenproblems, those of a block dealt out over the band ranks."""
     block = points_per_block(size, layout, machine)
     blocks = size.spins * layout.points(size.kpoints) / block
@@ -132,7 +132,7 @@ def _pencil_seconds(machine: Machine, n: int, problems: int) -> float:
 
 
 def _exchange_seconds(
-    size: JobSize, layout: Layout, machine: Machine, work: SolverWork, hiding: float
+    size: JobSize, layout: ProcessLayout, machine: Machine, work: SolverWork, hiding: float
 ) -> float:
     """Of one k-point: orbitals there and back for each application of H, and once for the density; sums."""
     ranks = layout.band_ranks
@@ -147,7 +147,7 @@ def _exchange_seconds(
     return exposed + (2 * summed + gathered) * away / machine.link
 
 
-def _potential_seconds(size: JobSize, layout: Layout, machine: Machine) -> float:
+def _potential_seconds(size: JobSize, layout: ProcessLayout, machine: Machine) -> float:
     """Phases of all atoms on the electrostatic sphere, FFTs and functional on the fine grid, one-centre terms."""
     fields = FIELD_PASSES * 32 * size.atoms * size.dense_waves / machine.copy
     grid = 12 * size.spins * machine.fft_seconds(size.fine_points) + 60 * 32 * size.fine_points / machine.copy

@@ -3,7 +3,7 @@
 from math import ceil
 
 from eigenwerk.dft.plan.job_size import JobSize
-from eigenwerk.dft.plan.layout import Layout
+from eigenwerk.dft.plan.layout import ProcessLayout
 from eigenwerk.dft.plan.machine import processor
 from eigenwerk.dft.plan.step_cost import step_cost
 
@@ -22,4 +22,4 @@ FEWEST = 2
 def useful_threads(size: JobSize, cores: int) -> int:
     """So many of the cores."""
     one_core = processor(memory=0.0, cores=1)
-    return min(cores, max(FEWEST, ceil(step_cost(size, Layout(), one_core).seconds / SECONDS_OF_THREAD)))
+    return min(cores, max(FEWEST, ceil(step_cost(size, ProcessLayout(), one_core).seconds / SECONDS_OF_THREAD)))

@@ -1,0 +1,1 @@
+"""Self-consistency: density, potential, bands, density."""

@@ -7,17 +7,17 @@ from typing import TypeVar
 import torch
 from torch.nn.functional import pad
 
-from eigenwerk.dft.default_bands import guard_bands
-from eigenwerk.dft.density import Density, band_density, band_occupancies, electrons_of, filled_bands
-from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.density.density import Density, band_density, band_occupancies, electrons_of, filled_bands
+from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.single_precision import SingleTables, lowered
+from eigenwerk.dft.hamiltonian.wavefunctions import starting_orbitals
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.paw.one_centre import projections
-from eigenwerk.dft.potential import Potential
-from eigenwerk.dft.scf.solvers import Method
-from eigenwerk.dft.single_precision import SingleTables, lowered
-from eigenwerk.dft.wavefunctions import starting_orbitals
+from eigenwerk.dft.scf.solvers import BandSolver
+from eigenwerk.dft.settings.default_bands import guard_bands
+from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.linalg.shared_dense import SharedEigh
-from eigenwerk.parallel.block_sizes import points_in_block, points_side_by_side
+from eigenwerk.parallel.memory.block_sizes import points_in_block, points_side_by_side
 from eigenwerk.parallel.process_grid import share
 from eigenwerk.parallel.threads import each
 
@@ -111,7 +111,7 @@ def solve_bands(
     potential: Potential,
     start_sknG: torch.Tensor,
     *,
-    method: Method,
+    method: BandSolver,
     tolerance: float,
     wanted_skn: torch.Tensor | None,
     single: SingleTables | None = None,

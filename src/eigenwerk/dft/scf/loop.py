@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import torch
 
-from eigenwerk.dft.density import Density, atomic_density, electrons_of, moment_per_atom
-from eigenwerk.dft.energies import band_energy, harris_energies
-from eigenwerk.dft.exchange.outer_loop import OuterLoop
+from eigenwerk.dft.density.density import Density, atomic_density, electrons_of, moment_per_atom
+from eigenwerk.dft.density.symmetrise import Symmetriser
+from eigenwerk.dft.filling.occupations import Occupations, occupations
 from eigenwerk.dft.paw.atoms import PawAtoms
 from eigenwerk.dft.scf.bands import Bands, density_of_bands, first_orbitals, solve_bands, with_guards
-from eigenwerk.dft.scf.branches import TURNING, SecondStart, dead_moments, other_states, stands_still
-from eigenwerk.dft.scf.ghosts import deepest_level, overfilled, unbelievable
-from eigenwerk.dft.scf.mixing import PulayMixer
+from eigenwerk.dft.scf.cycle_settings import ScfSettings
+from eigenwerk.dft.scf.mixing.mixing import PulayMixer
+from eigenwerk.dft.scf.mixing.screening import Screening, local_states
 from eigenwerk.dft.scf.precision import PrecisionChoice
-from eigenwerk.dft.scf.screening import Screening, local_states
-from eigenwerk.dft.scf.settings import ScfSettings
 from eigenwerk.dft.scf.solver_choice import SolverChoice
 from eigenwerk.dft.scf.solvers import SolverJob
-from eigenwerk.dft.scf.state import Orbitals, Progress, ScfStep, Solved, StartingPoint, State, Subject
-from eigenwerk.dft.spectrum.occupations import Occupations, occupations
-from eigenwerk.dft.symmetrise import Symmetriser
+from eigenwerk.dft.scf.stages.branches import TURNING, SecondStart, dead_moments, other_states, stands_still
+from eigenwerk.dft.scf.stages.exchange_loop import ExchangeLoop
+from eigenwerk.dft.scf.stages.ghosts import deepest_level, overfilled, unbelievable
+from eigenwerk.dft.scf.state import Progress, ScfStep, Solved, StartingPoint, StartOrbitals, State, System
 from eigenwerk.dft.terms.builder import PotentialBuilder
+from eigenwerk.dft.terms.energies import band_energy, harris_energies
 
 RESIDUAL_SHARE = 0.003
 """Orbital residuals below this share of the density residual per electron add nothing to the density."""
@@ -42,15 +42,15 @@ class ScfLoop:
     """The self-consistency cycle of one subject; `run` goes from a density to a State."""
 
     def __init__(
-        self, subject: Subject, atoms: PawAtoms, builder: PotentialBuilder, symmetrise: Symmetriser,
-        settings: ScfSettings, outer: OuterLoop | None = None,
+        self, system: System, atoms: PawAtoms, builder: PotentialBuilder, symmetrise: Symmetriser,
+        settings: ScfSettings, outer: ExchangeLoop | None = None,
     ):  # fmt: skip
         """outer: the self-consistency of exact exchange around this one, if there is any."""
-        self.subject, self.atoms, self._builder, self.outer = subject, atoms, builder, outer
+        self.system, self.atoms, self._builder, self.outer = system, atoms, builder, outer
         self.symmetrise, self.settings = symmetrise, settings
         self.weight_k = atoms.basis.weight_k.cpu()  # occupations are found in host memory
-        self._deepest = deepest_level(subject.datasets)
-        self._neutral = sum(subject.datasets[symbol].valence for symbol in subject.structure.symbols)
+        self._deepest = deepest_level(system.datasets)
+        self._neutral = sum(system.datasets[symbol].valence for symbol in system.structure.symbols)
         self._compensated: tuple[torch.Tensor, torch.Tensor] | None = None
         self.mixer = self._new_mixer()
 
@@ -71,7 +71,7 @@ class ScfLoop:
         """
         settings, trace = self.settings, self.atoms.runtime.trace
         history: list[ScfStep] = []
-        orbitals = Orbitals(start.coeff_sknG, start.wanted_skn)
+        orbitals = StartOrbitals(start.coeff_sknG, start.wanted_skn)
         progress, state = start.progress, None
         choice, precision = self._begun(start)
         objected, second = "", self._second_start(start)
@@ -105,7 +105,7 @@ class ScfLoop:
                 orbitals = replace(orbitals, proj_sknI=None)
             progress = self._progress(done, residual, solved, choice, precision)
             state = State(
-                self.subject, density, output, following, solved.bands.coeff_sknG, solved.bands.eig_skn, solved.filled,
+                self.system, density, output, following, solved.bands.coeff_sknG, solved.bands.eig_skn, solved.filled,
                 solved.energies, (*history, record), converged, "converged", progress,
                 None if self.outer is None else self.outer.memory(),
             )
@@ -147,11 +147,11 @@ class ScfLoop:
 
     def first_bands(self, start: StartingPoint) -> Solved:
         """What the first step from a density finds."""
-        given = Orbitals(start.coeff_sknG, start.wanted_skn)
+        given = StartOrbitals(start.coeff_sknG, start.wanted_skn)
         return self._solved(1, start.density, given, None, *self._begun(start))
 
     def _solved(
-        self, step: int, density: Density, given: Orbitals, before: Progress | None, choice: SolverChoice,
+        self, step: int, density: Density, given: StartOrbitals, before: Progress | None, choice: SolverChoice,
         precision: PrecisionChoice,
     ) -> Solved:  # fmt: skip
         """Bands in the potential of a density, their occupations, and the energy."""
@@ -239,7 +239,7 @@ class ScfLoop:
             outer.restore(start.exchange)
         elif coeff_sknG is not None and occ_skn is not None:
             if start.semilocal and density.spin.polarised and self.settings.fixed_moment is None:
-                outer.started_a = self.subject.structure.magmom_a
+                outer.started_a = self.system.structure.magmom_a
                 words, held = self._held(density)
                 if held is not None:
                     return words, held
@@ -250,13 +250,13 @@ class ScfLoop:
     def _held(self, density: Density) -> tuple[str, Density | None]:
         """Where the semilocal functional has kept no moments before there is an operator: words, and the density of
         atoms with moments that are held from here on."""
-        outer, subject = self.outer, self.subject
+        outer, system = self.outer, self.system
         assert outer is not None
         if not outer.asks:
             return "", None
-        ended_a, symbols = moment_per_atom(density, self.atoms), subject.structure.symbols
+        ended_a, symbols = moment_per_atom(density, self.atoms), system.structure.symbols
         assert outer.started_a is not None
-        moment_a = dead_moments(symbols, subject.datasets, outer.started_a, ended_a)
+        moment_a = dead_moments(symbols, system.datasets, outer.started_a, ended_a)
         if not self.atoms.runtime.world.all(moment_a is not None):
             return outer.hold(None), None
         assert moment_a is not None
@@ -312,8 +312,9 @@ class ScfLoop:
             eig_skn, self.weight_k, settings.electrons, settings.smearing,
             settings.width, degeneracy, settings.fixed_moment,
         )
-        as_given = self.outer is None or settings.smearing.fixed_sn is not None
-        return filled if as_given else self.outer.evened(filled, eig_skn)
+        if self.outer is None or settings.smearing.fixed_sn is not None:
+            return filled
+        return self.outer.evened(filled, eig_skn)
 
     def _orbital_tolerance(self, progress: Progress | None) -> float:
         share = RESIDUAL_SHARE * (progress.residual if progress else 1.0) / max(self.settings.electrons, 1.0)
@@ -324,7 +325,7 @@ class ScfLoop:
         eig_skn = solved.bands.eig_skn
         highest = eig_skn[solved.filled.occ_skn > 0.5]
         depth = float(highest.amax() - eig_skn.amin()) if len(highest) else 0.0
-        charge, atoms = self.settings.electrons - self._neutral, len(self.subject.structure.symbols)
+        charge, atoms = self.settings.electrons - self._neutral, len(self.system.structure.symbols)
         free = solved.energies.free
         if self.outer is not None:
             self.outer.note(free)

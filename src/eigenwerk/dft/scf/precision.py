@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from eigenwerk.dft.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.hamiltonian import Hamiltonian
+from eigenwerk.dft.hamiltonian.single_precision import SingleTables, lowered
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.potential import Potential
-from eigenwerk.dft.scf.solvers import Method
-from eigenwerk.dft.single_precision import SingleTables, lowered
+from eigenwerk.dft.scf.solvers import BandSolver
+from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.units import HARTREE_EV
 
 ENOUGH = 3.0
@@ -82,7 +82,7 @@ class PrecisionChoice:
         self.error = None if error is None else SingleError(*error)
 
     def next(
-        self, step: int, method: Method, potential: Potential, coeff_sknG: torch.Tensor, *, residual: float | None,
+        self, step: int, method: BandSolver, potential: Potential, coeff_sknG: torch.Tensor, *, residual: float | None,
         tolerance: float,
     ) -> tuple[SingleTables | None, tuple[str, ...]]:  # fmt: skip
         """The tables for single precision, or None for double, and what is to be said about it.
@@ -107,7 +107,7 @@ class PrecisionChoice:
             return None, (f"orbitals in double precision from here on: {reason}{self._words()}",)
         return self.tables, (f"orbitals in single precision from here on{self._words()}",) if begins else ()
 
-    def _last(self, step: int, method: Method, residual: float | None) -> str:
+    def _last(self, step: int, method: BandSolver, residual: float | None) -> str:
         """Why a step must be in double precision whatever the orbitals need; empty if nothing says so."""
         if method.solver.dense:
             return f"{method.solver.title} knows no other"

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from eigenwerk.dft.scf.bands import Bands
-from eigenwerk.dft.scf.solvers import Method, SolverJob, davidson_method
+from eigenwerk.dft.scf.solvers import BandSolver, SolverJob, davidson_method
 from eigenwerk.eigensolvers import AUTOMATIC, SEQUENCES, sequence_for
 from eigenwerk.units import HARTREE_EV
 
@@ -26,10 +26,10 @@ GAP = 0.3
 """What a band lacks is taken to lie so much higher (hartree): its energy is too high by residual² / GAP."""
 
 
-def method_of(job: SolverJob, step: int) -> Method:
+def method_of(job: SolverJob, step: int) -> BandSolver:
     """The method of a step, from 1 on, if nothing stalls."""
     sequence = SEQUENCES[sequence_for(job.solver, job.bands, job.real)]
-    return Method.of(sequence.begins if step <= sequence.steps else sequence.follows, job, first=step == 1)
+    return BandSolver.of(sequence.begins if step <= sequence.steps else sequence.follows, job, first=step == 1)
 
 
 class SolverChoice:
@@ -64,7 +64,7 @@ class SolverChoice:
         """Whether the orbitals are good enough for the energy."""
         return self._energy_left < self.job.energy_tolerance
 
-    def next(self, step: int) -> tuple[Method, tuple[str, ...]]:
+    def next(self, step: int) -> tuple[BandSolver, tuple[str, ...]]:
         """The method of a step, from 1 on, and what is to be said about it."""
         usual = method_of(self.job, self.done + step)
         before, self.method = self.method, davidson_method() if self._taken_over else usual

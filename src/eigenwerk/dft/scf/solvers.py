@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 
 import torch
 
-from eigenwerk.dft.hamiltonian import HamiltonianBlock
+from eigenwerk.dft.hamiltonian.hamiltonian import HamiltonianBlock
 from eigenwerk.eigensolvers import EIGENSOLVERS, Eigensolver
 from eigenwerk.linalg.dense import DenseEigh, solve_dense
 from eigenwerk.linalg.operator import EigenResult
@@ -26,24 +26,24 @@ class SolverJob:
 
 
 @dataclass(frozen=True)
-class Method:
+class BandSolver:
     """A solver with its arguments; solve(operator, start_knx, tolerance=, wanted_weight_kn=, eigh=) -> EigenResult."""
 
     solver: Eigensolver
     solve: Callable[..., EigenResult]
 
     @staticmethod
-    def of(solver: Eigensolver, job: SolverJob | None = None, *, first: bool = False, **more: object) -> "Method":
+    def of(solver: Eigensolver, job: SolverJob | None = None, *, first: bool = False, **more: object) -> "BandSolver":
         """As a step takes it, the first of all or another; more: other values of arguments."""
         options = {**solver.always, **(solver.first if first else solver.later)}
         options |= {name: getattr(job, field) for name, field in solver.of_job.items()}
-        return Method(solver, partial(resolve_name(solver.function), **options | more))
+        return BandSolver(solver, partial(resolve_name(solver.function), **options | more))
 
 
-def davidson_method(expansions: int | None = None) -> Method:
+def davidson_method(expansions: int | None = None) -> BandSolver:
     """Blocked Davidson as in later steps, or with so many expansions."""
     davidson = EIGENSOLVERS[0]
-    return Method.of(davidson, expansions=davidson.later["expansions"] if expansions is None else expansions)
+    return BandSolver.of(davidson, expansions=davidson.later["expansions"] if expansions is None else expansions)
 
 
 def exact(

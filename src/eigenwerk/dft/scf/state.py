@@ -9,16 +9,16 @@ import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
 from eigenwerk.dft.crystal.structure import Structure
-from eigenwerk.dft.density import Density
-from eigenwerk.dft.energies import Energies
+from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.exchange.memory import ExchangeMemory
-from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.filling.occupations import Occupations
+from eigenwerk.dft.hamiltonian.single_precision import SingleTables
 from eigenwerk.dft.scf.bands import Bands
-from eigenwerk.dft.scf.mixing import Memory
-from eigenwerk.dft.scf.solvers import Method
-from eigenwerk.dft.single_precision import SingleTables
-from eigenwerk.dft.spectrum.occupations import Occupations
-from eigenwerk.io.paw_xml import PawDataset
+from eigenwerk.dft.scf.mixing.mixing import Memory
+from eigenwerk.dft.scf.solvers import BandSolver
+from eigenwerk.dft.settings.parameters import Parameters
+from eigenwerk.dft.terms.energies import Energies
+from eigenwerk.io.paw.paw_xml import PawDataset
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ScfStep:
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class System:
     """What a state is a state of: the structure and k-points of its basis, parameters, and PAW data by element."""
 
     basis: PlaneWaveBasis
@@ -118,7 +118,7 @@ class State:
     exact exchange stands, until nothing of it is needed.
     """
 
-    subject: Subject
+    system: System
     density: Density
     output: Density
     following: Density
@@ -135,7 +135,7 @@ class State:
     @property
     def structure(self) -> Structure:
         """Cell, atoms and starting moments."""
-        return self.subject.structure
+        return self.system.structure
 
     @property
     def moment(self) -> float | None:
@@ -147,7 +147,7 @@ class State:
     @property
     def filling_skn(self) -> torch.Tensor:
         """w_k g f: electrons of each orbital, in host memory."""
-        basis = self.subject.basis
+        basis = self.system.basis
         return basis.weight_k.cpu()[:, None] * self.occupations.occ_skn * basis.spin.degeneracy
 
     @property
@@ -166,7 +166,7 @@ def wanted_bands(occ_skn: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class Orbitals:
+class StartOrbitals:
     """What a step begins with besides its density.
 
     coeff_sknG: None where there are none yet; wanted_skn: see `StartingPoint`; proj_sknI: projections, if they were
@@ -190,12 +190,12 @@ class Solved:
     filled: Occupations
     filling_skn: torch.Tensor
     energies: Energies
-    method: Method
+    method: BandSolver
     tolerance: float
     single: SingleTables | None
     events: tuple[str, ...]
 
     @cached_property
-    def orbitals(self) -> Orbitals:
+    def orbitals(self) -> StartOrbitals:
         """Where the next step begins."""
-        return Orbitals(self.bands.coeff_sknG, wanted_bands(self.filled.occ_skn), self.bands.proj_sknI)
+        return StartOrbitals(self.bands.coeff_sknG, wanted_bands(self.filled.occ_skn), self.bands.proj_sknI)

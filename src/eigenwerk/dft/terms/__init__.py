@@ -1,0 +1,1 @@
+"""What a term of the energy is, and one file for each."""

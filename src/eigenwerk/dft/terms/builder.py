@@ -6,15 +6,15 @@ from functools import reduce
 import torch
 
 from eigenwerk.dft.crystal.symmetry import Symmetry
-from eigenwerk.dft.density import Density
-from eigenwerk.dft.fields import Fields
-from eigenwerk.dft.parameters import Parameters
+from eigenwerk.dft.density.density import Density
+from eigenwerk.dft.density.fields import Fields
 from eigenwerk.dft.paw.atoms import PawAtoms
-from eigenwerk.dft.potential import Potential
+from eigenwerk.dft.settings.parameters import Parameters
 from eigenwerk.dft.terms.dipole import Dipole
 from eigenwerk.dft.terms.hartree import Hartree
 from eigenwerk.dft.terms.hubbard import Hubbard
 from eigenwerk.dft.terms.one_centre import OneCentre
+from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.dft.terms.term import Charges, Contribution, LowRank, Term
 from eigenwerk.dft.terms.xc import ExchangeCorrelation
 from eigenwerk.dft.terms.zero_potential import ZeroPotential

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 from eigenwerk.dft.basis.plane_wave_basis import PlaneWaveBasis
-from eigenwerk.dft.parameters import DipoleCorrection
 from eigenwerk.dft.paw.atoms import PawAtoms
+from eigenwerk.dft.settings.parameters import DipoleCorrection
 from eigenwerk.dft.terms.hartree import charge_forces, on_moments
 from eigenwerk.dft.terms.term import Charges, Contribution, Term
 

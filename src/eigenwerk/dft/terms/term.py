@@ -12,7 +12,7 @@ from functools import cached_property
 import torch
 from torch.nn.functional import pad
 
-from eigenwerk.dft.density import Density
+from eigenwerk.dft.density.density import Density
 from eigenwerk.dft.paw.atoms import PawAtoms, RadialChoice
 
 

@@ -16,7 +16,7 @@ from eigenwerk.errors import InputError
 from eigenwerk.io.bounded import MEGABYTE, read_bounded
 from eigenwerk.io.bounded_xml import xml_text, xml_tree
 from eigenwerk.io.vasp.elements import ELEMENTS
-from eigenwerk.io.vasp.output.record import Account, DensityOfStates
+from eigenwerk.io.vasp.output.record import DensityOfStates, RunReport
 
 LARGEST = 2000 * MEGABYTE
 """Bytes of a file that are read."""
@@ -61,7 +61,7 @@ class VasprunFile:
     generator: program, version, date, time, run; incar, parameters: tags as text; generation: words about the mesh;
     point_kc: reduced, weight_k: sum one; symbols: one per atom; titles: data set of each element; steps: ionic steps.
     fermi_level, eig_skn: eV; occ_skn: 0 to 1; dos with the names of the columns of its parts; None where the file has
-    none.  account: the run in words, of files of eigenwerk.
+    none.  run_report: the run in words, of files of eigenwerk.
     """
 
     path: Path
@@ -79,7 +79,7 @@ class VasprunFile:
     occ_skn: np.ndarray | None
     dos: DensityOfStates | None
     columns: tuple[str, ...]
-    account: Account | None
+    run_report: RunReport | None
 
     @property
     def own(self) -> bool:
@@ -99,7 +99,7 @@ class VasprunFile:
     @property
     def reached(self) -> bool | None:
         """Whether the run has reached all it was for: electrons, bands, atoms at rest; None if that is not told."""
-        return self.converged if self.account is None else bool(self.converged) and self.account.reached
+        return self.converged if self.run_report is None else bool(self.converged) and self.run_report.reached
 
 
 def read_vasprun(path: str | Path) -> VasprunFile:
@@ -143,7 +143,7 @@ def _content(path: Path, root: ET.Element) -> VasprunFile:
     fermi = found[-1].find("dos/i[@name='efermi']")
     points = root.find("kpoints/varray[@name='kpointlist']")
     weights = root.find("kpoints/varray[@name='weights']")
-    account = found[-1].find(f"separator[@name='{PROGRAM}']")
+    run_report = found[-1].find(f"separator[@name='{PROGRAM}']")
     fermi_level = None if fermi is None else float(_text(fermi))
     point_kc, weight_k = _rows(points, 3), _rows(weights, 1)[:, 0]
     _require_whole(point_kc, weight_k, eig_skn, fermi_level, dos)
@@ -152,7 +152,7 @@ def _content(path: Path, root: ET.Element) -> VasprunFile:
         _generation(root.find("kpoints/generation")),
         point_kc, weight_k, symbols, titles, steps,
         fermi_level, eig_skn, occ_skn, dos, columns,
-        None if account is None else _account(account),
+        None if run_report is None else _run_report(run_report),
     )  # fmt: skip
 
 
@@ -286,7 +286,7 @@ def _dos(element: ET.Element | None, atoms: int) -> tuple[DensityOfStates | None
     return parts, tuple(fields[1:])
 
 
-def _account(element: ET.Element) -> Account | None:
+def _run_report(element: ET.Element) -> RunReport | None:
     def rows(name: str, tag: str = "i") -> list[ET.Element]:
         return element.findall(f"separator[@name='{name}']/{tag}")
 
@@ -299,7 +299,7 @@ def _account(element: ET.Element) -> Account | None:
     settings = tuple((row.attrib["name"], _text(row), row.attrib["origin"]) for row in rows("settings", "setting"))
     if not settings:
         return None
-    return Account(
+    return RunReport(
         pairs("described"), settings, pairs("found"), remarks("warning"), remarks("note"), remarks("advice"),
         _text(element.find("i[@name='reached']")) != "F",
     )  # fmt: skip

@@ -17,7 +17,7 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.bounded import MEGABYTE, read_bounded, unreadable
-from eigenwerk.io.vasp.poscar import Poscar, parse_poscar
+from eigenwerk.io.vasp.input.poscar import Poscar, parse_poscar
 
 LARGEST = 4000 * MEGABYTE
 """Bytes of a file that are read."""

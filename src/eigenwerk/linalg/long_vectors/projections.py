@@ -9,7 +9,7 @@ from eigenwerk.linalg.long_vectors import cuda, native
 from eigenwerk.linalg.long_vectors.plain import PlainProjections
 
 
-class Projections(Protocol):
+class ProjectionKernels(Protocol):
     """What Gram-Schmidt does with the components of a rank; arithmetic and sums are in double precision."""
 
     def overlaps(self, basis_mx: torch.Tensor, w_nx: torch.Tensor) -> torch.Tensor:
@@ -25,7 +25,7 @@ class Projections(Protocol):
         ...
 
 
-def projections(basis_mx: torch.Tensor, w_nx: torch.Tensor) -> Projections:
+def projections(basis_mx: torch.Tensor, w_nx: torch.Tensor) -> ProjectionKernels:
     """Those for two sets of vectors of one type, on one device."""
     real = basis_mx.dtype == w_nx.dtype and basis_mx.dtype in native.C_REAL
     side_by_side = all(tensor.stride(1) == 1 or tensor.shape[1] < 2 for tensor in (basis_mx, w_nx))
@@ -33,8 +33,8 @@ def projections(basis_mx: torch.Tensor, w_nx: torch.Tensor) -> Projections:
 
 
 @cache
-def _compiled(device: torch.device, dtype: torch.dtype) -> Projections:
-    found: Projections | None = None
+def _compiled(device: torch.device, dtype: torch.dtype) -> ProjectionKernels:
+    found: ProjectionKernels | None = None
     if device.type == "cuda":
         found = cuda.projections(device, dtype)
     elif device.type == "cpu":

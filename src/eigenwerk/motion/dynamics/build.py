@@ -4,11 +4,11 @@ import numpy as np
 
 from eigenwerk.errors import InputError
 from eigenwerk.motion.dynamics.cell_rescaling import CellRescaling
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.dynamics.freedom import SMALL, Freedom
 from eigenwerk.motion.dynamics.noise import VELOCITIES, Noise
 from eigenwerk.motion.dynamics.nose_hoover import NoseHooverChain, chain_masses
 from eigenwerk.motion.dynamics.parrinello_rahman import ParrinelloRahman
-from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.dynamics.thermostat import (
     Andersen,
     Langevin,

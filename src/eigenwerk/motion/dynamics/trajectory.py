@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.errors import InputError
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.motion.dynamics.freedom import Freedom
 from eigenwerk.motion.dynamics.guards import trouble
 from eigenwerk.motion.dynamics.noise import Noise
-from eigenwerk.motion.dynamics.settings import DynamicsSettings
 from eigenwerk.motion.dynamics.thermostat import Thermostat
 from eigenwerk.motion.mover import Report
 from eigenwerk.motion.surface import Arrangement, SurfacePoint

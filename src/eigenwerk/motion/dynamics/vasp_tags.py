@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import pi, sqrt
 
 from eigenwerk.errors import InputError
-from eigenwerk.motion.dynamics.settings import DynamicsSettings
+from eigenwerk.motion.dynamics.dynamics_settings import DynamicsSettings
 from eigenwerk.units import AMU_EV_FS2_PER_ANGSTROM2, EV_PER_ANGSTROM3_GPA
 
 NOSE_STEPS = 40

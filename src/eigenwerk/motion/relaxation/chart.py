@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 
 _HALF = np.sqrt(0.5)

@@ -11,10 +11,10 @@ from itertools import pairwise
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.relaxation.model import confined
-from eigenwerk.motion.relaxation.neighbours import covalent_radii, near_pairs
-from eigenwerk.motion.relaxation.products import MANY_ATOMS, Products, solved
-from eigenwerk.motion.relaxation.rows import Rows
+from eigenwerk.motion.relaxation.hessian.model import confined
+from eigenwerk.motion.relaxation.hessian.neighbours import covalent_radii, near_pairs
+from eigenwerk.motion.relaxation.hessian.products import MANY_ATOMS, HessianProducts, solved
+from eigenwerk.motion.relaxation.hessian.rows import Rows
 
 BOND_REACH = 0.9
 """Å beyond the covalent radii, up to which pairs are kept together."""
@@ -96,7 +96,7 @@ class Skeleton:
         if self.chart.atoms < MANY_ATOMS:
             matrix = confined(rows.squares(len(right)) + np.diag(penalty), penalty, self.chart)
             return project(np.linalg.solve(matrix, project(right)))
-        normal = Products([rows], [self.weight_x], penalty)
+        normal = HessianProducts([rows], [self.weight_x], penalty)
         return solved(normal, normal.preconditioner(), right, project, BEND_TOLERANCE)
 
     def turns(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.relaxation.hessian import Hessian, model_at
-from eigenwerk.motion.relaxation.method import Trial, capped
-from eigenwerk.motion.relaxation.products import Apply
-from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.relaxation.hessian.hessian import Hessian, model_at
+from eigenwerk.motion.relaxation.hessian.products import Apply
+from eigenwerk.motion.relaxation.method import TrialPoint, capped
+from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
 
 FIRST_MIXING, MIXING_FALL, GROWTH, FALL, PATIENCE = 0.1, 0.99, 1.1, 0.5, 5
 """The constants of the source."""
@@ -48,14 +48,14 @@ class Damped:
         self._time, self._mixing, self._downhill = settings.potim, FIRST_MIXING, 0
         self._velocity = np.zeros(3 * chart.atoms + 6)
         self._smallest = np.inf
-        self._last: Trial | None = None
+        self._last: TrialPoint | None = None
         self._diagonal: np.ndarray | None = None
 
     @property
-    def best(self) -> Trial | None:
+    def best(self) -> TrialPoint | None:
         return self._last
 
-    def take(self, trial: Trial) -> tuple[bool, str]:
+    def take(self, trial: TrialPoint) -> tuple[bool, str]:
         if self._diagonal is None:
             model = model_at(self._chart, trial.z, self._scaled(trial.z), self._symbols)
             self._diagonal = model.diagonal * _largest(model, self._chart.project) / FASTEST
@@ -106,7 +106,7 @@ class Damped:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self._last = None if state["last"] is None else Trial.of(state["last"])
+        self._last = None if state["last"] is None else TrialPoint.of(state["last"])
         self._diagonal = None if state["diagonal"] is None else np.array(state["diagonal"])
         self._velocity = np.array(state["velocity"])
         self._time, self._mixing, self._potim, self._smallest = (float(x) for x in state["pace"])

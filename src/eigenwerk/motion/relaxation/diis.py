@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
-from eigenwerk.motion.relaxation.hessian import Hessian, model_at
-from eigenwerk.motion.relaxation.method import Trial, capped
-from eigenwerk.motion.relaxation.settings import RelaxationSettings
+from eigenwerk.motion.relaxation.hessian.hessian import Hessian, model_at
+from eigenwerk.motion.relaxation.method import TrialPoint, capped
+from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
 
 MOST_KEPT = 8
 """Points that are kept where NFREE does not say it."""
@@ -40,16 +40,16 @@ class Diis:
         self._share = 2 * settings.potim
         self._kept = settings.nfree or MOST_KEPT
         self._longest = settings.longest_radius
-        self._points: list[Trial] = []
+        self._points: list[TrialPoint] = []
         self._model: Hessian | None = None
         self._origin: np.ndarray | None = None
         self._shortened = 1.0
 
     @property
-    def best(self) -> Trial | None:
+    def best(self) -> TrialPoint | None:
         return self._points[-1] if self._points else None
 
-    def _residual(self, trial: Trial) -> np.ndarray:
+    def _residual(self, trial: TrialPoint) -> np.ndarray:
         assert self._model is not None
         return self._model.solve(trial.gradient)
 
@@ -57,7 +57,7 @@ class Diis:
         """The model is that of the first point."""
         self._origin, self._model = z, model_at(self._chart, z, self._scaled(z), self._symbols)
 
-    def take(self, trial: Trial) -> tuple[bool, str]:
+    def take(self, trial: TrialPoint) -> tuple[bool, str]:
         if self._model is None:
             self._begin(trial.z)
         self._shortened = 1.0
@@ -95,7 +95,7 @@ class Diis:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         points = state.get("points") or {}  # a file keeps no empty group
-        self._points = [Trial.of(points[str(number)]) for number in range(len(points))]
+        self._points = [TrialPoint.of(points[str(number)]) for number in range(len(points))]
         self._model = self._origin = None
         if state["origin"] is not None:
             self._begin(np.array(state["origin"]))

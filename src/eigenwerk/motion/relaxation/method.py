@@ -22,7 +22,7 @@ def capped(step: np.ndarray, most: float) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class TrialPoint:
     """A point as a method sees it: z; energy + pV, eV; gradient by z of what may change; error of forces, eV/Å."""
 
     z: np.ndarray
@@ -34,7 +34,7 @@ class Trial:
         return {"z": self.z, "energy": self.energy, "gradient": self.gradient, "error": self.error}
 
     @classmethod
-    def of(cls, state: Mapping[str, Any]) -> "Trial":
+    def of(cls, state: Mapping[str, Any]) -> "TrialPoint":
         return cls(np.array(state["z"]), float(state["energy"]), np.array(state["gradient"]), float(state["error"]))
 
 
@@ -42,10 +42,10 @@ class Method(Protocol):
     """Steps of a relaxation, one by one."""
 
     @property
-    def best(self) -> Trial | None:
+    def best(self) -> TrialPoint | None:
         """The point from which the next step goes."""
 
-    def take(self, trial: Trial) -> tuple[bool, str]:
+    def take(self, trial: TrialPoint) -> tuple[bool, str]:
         """Learn from a point; whether it is the best now, and a remark ("" for none)."""
 
     def propose(self) -> np.ndarray:

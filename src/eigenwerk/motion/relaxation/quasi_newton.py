@@ -7,11 +7,11 @@ import numpy as np
 
 from eigenwerk.motion.relaxation.chart import Chart
 from eigenwerk.motion.relaxation.curved import Skeleton, skeleton
-from eigenwerk.motion.relaxation.hessian import Hessian, hessian
-from eigenwerk.motion.relaxation.method import STRAIN_LENGTH, Trial, size
-from eigenwerk.motion.relaxation.model import model_hessian
+from eigenwerk.motion.relaxation.hessian.hessian import Hessian, hessian
+from eigenwerk.motion.relaxation.hessian.model import model_hessian
+from eigenwerk.motion.relaxation.method import STRAIN_LENGTH, TrialPoint, size
+from eigenwerk.motion.relaxation.relaxation_settings import RelaxationSettings
 from eigenwerk.motion.relaxation.secant import Secant, learnt_factors
-from eigenwerk.motion.relaxation.settings import RelaxationSettings
 
 STEEP = 1e-5
 """eV, a rise of the energy that is never minded."""
@@ -44,7 +44,7 @@ class QuasiNewton:
     ) -> None:
         self._chart, self._symbols, self._scaled = chart, symbols, scaled
         self._longest, self._radius = settings.longest_radius, settings.first_radius
-        self._best: Trial | None = None
+        self._best: TrialPoint | None = None
         self._secants: list[Secant] = []
         self._hessian: Hessian | None = None
         self._skeleton: tuple[np.ndarray, Skeleton] | None = None
@@ -54,10 +54,10 @@ class QuasiNewton:
         self._metric = np.concatenate([np.ones(3 * atoms), np.full(6, STRAIN_LENGTH**2 * max(atoms, 1) / 4)])
 
     @property
-    def best(self) -> Trial | None:
+    def best(self) -> TrialPoint | None:
         return self._best
 
-    def take(self, trial: Trial) -> tuple[bool, str]:
+    def take(self, trial: TrialPoint) -> tuple[bool, str]:
         """Whether the point is the best now, and a remark."""
         if self._best is None:
             self._best = trial
@@ -128,7 +128,7 @@ class QuasiNewton:
     def restore(self, state: Mapping[str, Any]) -> None:
         self._radius, self._predicted, self._proposed = (float(state[x]) for x in ("radius", "predicted", "proposed"))
         self._step = np.array(state["step"])
-        self._best = None if state["best"] is None else Trial.of(state["best"])
+        self._best = None if state["best"] is None else TrialPoint.of(state["best"])
         self._secants = [
             Secant(np.array(step), np.array(change), float(error))
             for step, change, error in zip(

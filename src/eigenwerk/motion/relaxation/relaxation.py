@@ -9,10 +9,10 @@ from eigenwerk.motion.mover import Report, counted
 from eigenwerk.motion.relaxation.chart import ISIF, Chart, free_strains
 from eigenwerk.motion.relaxation.damped import Damped
 from eigenwerk.motion.relaxation.diis import Diis
-from eigenwerk.motion.relaxation.method import Method, Trial
-from eigenwerk.motion.relaxation.neighbours import covalent_radii, near_pairs
+from eigenwerk.motion.relaxation.hessian.neighbours import covalent_radii, near_pairs
+from eigenwerk.motion.relaxation.method import Method, TrialPoint
 from eigenwerk.motion.relaxation.quasi_newton import QuasiNewton
-from eigenwerk.motion.relaxation.settings import KILOBAR, RelaxationSettings
+from eigenwerk.motion.relaxation.relaxation_settings import KILOBAR, RelaxationSettings
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 
 METHODS: dict[str, Callable[..., Method]] = {"quasi-newton": QuasiNewton, "diis": Diis, "damped": Damped}
@@ -122,7 +122,7 @@ class Relaxation:
             gradient = self._chart.gradient(self._z, point, self._pressure)
             enthalpy = point.free_energy + self._pressure * point.arrangement.volume
             force, stress = self._largest(gradient, point)
-            self._with(Trial(self._z, enthalpy, gradient, point.force_error), force, stress, words)
+            self._with(TrialPoint(self._z, enthalpy, gradient, point.force_error), force, stress, words)
         if not self._ended and self._points >= self._settings.most_points:
             self._ended, self.status = True, f"not at rest after {counted(self._points, 'point')}"
         largest = None if stress is None else stress / KILOBAR
@@ -138,7 +138,7 @@ class Relaxation:
         assert point.stress_vv is not None
         return force, self._chart.largest_stress(point.stress_vv + self._pressure * np.eye(3))
 
-    def _with(self, trial: Trial, force: float, stress: float | None, words: list[str]) -> None:
+    def _with(self, trial: TrialPoint, force: float, stress: float | None, words: list[str]) -> None:
         settings = self._settings
         small = self._small(force, stress)
         needed = FINAL_ERROR_SHARE * (settings.force_tolerance or 0.0)
@@ -174,7 +174,7 @@ class Relaxation:
             return False
         return force <= tolerance and (stress is None or stress <= self._settings.stress_tolerance)
 
-    def _still(self, accepted: bool, before: float | None, trial: Trial) -> bool:
+    def _still(self, accepted: bool, before: float | None, trial: TrialPoint) -> bool:
         tolerance = self._settings.energy_tolerance
         return tolerance is not None and accepted and before is not None and abs(trial.energy - before) < tolerance
 

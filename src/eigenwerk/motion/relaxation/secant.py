@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eigenwerk.motion.relaxation.model import PRIOR_WIDTH, ModelHessian
-from eigenwerk.motion.relaxation.products import Apply
-from eigenwerk.motion.relaxation.whitening import whitening
+from eigenwerk.motion.relaxation.hessian.model import PRIOR_WIDTH, ModelHessian
+from eigenwerk.motion.relaxation.hessian.products import Apply
+from eigenwerk.motion.relaxation.hessian.whitening import whitening
 
 LEAST_CURVATURE = 0.2
 """Share of the expected curvature along a step that is kept where the surface shows less (Powell's damping)."""

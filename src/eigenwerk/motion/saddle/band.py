@@ -8,11 +8,11 @@ import numpy as np
 
 from eigenwerk.motion.mover import counted
 from eigenwerk.motion.relaxation.chart import Chart, of_ions
-from eigenwerk.motion.relaxation.hessian import Hessian, model_at
+from eigenwerk.motion.relaxation.hessian.hessian import Hessian, model_at
 from eigenwerk.motion.saddle.barrier import PathEnergy
 from eigenwerk.motion.saddle.nudged import BandForces, nudged_forces, require_ase
 from eigenwerk.motion.saddle.rigid import without_turns
-from eigenwerk.motion.saddle.settings import BandSettings
+from eigenwerk.motion.saddle.saddle_settings import BandSettings
 from eigenwerk.motion.saddle.steps import BandDiis, BandQuickMin, BandSteps
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 

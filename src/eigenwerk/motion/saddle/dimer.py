@@ -15,7 +15,7 @@ from eigenwerk.motion.mover import Report, counted
 from eigenwerk.motion.relaxation.chart import Chart
 from eigenwerk.motion.saddle.nudged import require_ase
 from eigenwerk.motion.saddle.pulled import Evaluate, Pulled
-from eigenwerk.motion.saddle.settings import DimerSettings
+from eigenwerk.motion.saddle.saddle_settings import DimerSettings
 from eigenwerk.motion.surface import Arrangement, SurfacePoint
 
 ERROR_SHARE = 0.02

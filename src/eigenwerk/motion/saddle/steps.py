@@ -16,7 +16,7 @@ import numpy as np
 
 from eigenwerk.motion.relaxation.chart import ions_of, of_ions
 from eigenwerk.motion.relaxation.diis import DIVERGED, LARGEST_SHARE, MOST_KEPT, combination
-from eigenwerk.motion.relaxation.hessian import Hessian
+from eigenwerk.motion.relaxation.hessian.hessian import Hessian
 
 SHORTEST = 1e-3
 """Share of a step below which a shorter one is of no use."""

@@ -1,7 +1,7 @@
 """Searches for saddle points as VASP's tags, and those of the VTST patches, say them."""
 
 from eigenwerk.errors import InputError
-from eigenwerk.motion.saddle.settings import BandSettings, DimerSettings
+from eigenwerk.motion.saddle.saddle_settings import BandSettings, DimerSettings
 
 USUAL_FORCE = 0.05
 """eV/Å, at which a search ends if EDIFFG does not say it."""

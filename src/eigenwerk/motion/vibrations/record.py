@@ -1,6 +1,6 @@
 """From a result to what files of VASP's kind hold."""
 
-from eigenwerk.io.vasp.output.vibrations import ElasticRecord, VibrationRecord
+from eigenwerk.io.vasp.output.xml.vibrations import ElasticRecord, VibrationRecord
 from eigenwerk.motion.vibrations.vibrations import Vibrations
 
 KILOBAR = 10

@@ -7,8 +7,8 @@ import numpy as np
 from eigenwerk.ncci.basis.basis_pairs import BasisPairs
 from eigenwerk.ncci.interaction.pair_blocks import PairBlock
 from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.main_memory import give_back_freed_memory
-from eigenwerk.parallel.node_arrays import Arrays, once_per_node
+from eigenwerk.parallel.memory.main_memory import give_back_freed_memory
+from eigenwerk.parallel.memory.node_arrays import Arrays, once_per_node
 
 ARRAYS = "first_x", "second_x", "quanta_x", "matrix_xx"
 """Of a block, in their order."""

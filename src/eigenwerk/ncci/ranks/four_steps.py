@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import torch
 
-from eigenwerk.ncci.ranks.layout import Layout
+from eigenwerk.ncci.ranks.layout import BlockLayout
 from eigenwerk.ncci.ranks.scheme import AUTO, Scheme
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.parallel.communicator import Communicator
@@ -27,7 +27,7 @@ from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.serial import ALONE
 from eigenwerk.parallel.side_stream import SideStream
 from eigenwerk.parallel.transports.pairwise import sums_by_messages
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 Result = TypeVar("Result")
 Work = TypeVar("Work")
@@ -137,7 +137,7 @@ def group_for(
     return sums_by_messages(group) if scheme.messages else group
 
 
-def steps_for(layout: Layout, cut_i: list[int], runtime: Runtime, scheme: Scheme, label: str = "") -> FourSteps:
+def steps_for(layout: BlockLayout, cut_i: list[int], runtime: Runtime, scheme: Scheme, label: str = "") -> FourSteps:
     """The groups of this rank for blocks owned by a layout, block rows cut at these states; collective.
 
     label: stands before their names in records.
@@ -155,7 +155,7 @@ def steps_for(layout: Layout, cut_i: list[int], runtime: Runtime, scheme: Scheme
 
 
 def _row_ranks(
-    layout: Layout, row_i: int | None, world: Communicator, scheme: Scheme, label: str
+    layout: BlockLayout, row_i: int | None, world: Communicator, scheme: Scheme, label: str
 ) -> Communicator:
     """The ranks of a block row, its diagonal rank first; alone without one.  Collective."""
     if row_i is None:

@@ -25,7 +25,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class BlockLayout:
     """owner_ij: (n, n) the rank of every pair of block rows, symmetric.  home_p: for each rank the first block row of
     its home and the one after the last; ranks of one home are neighbours, in the order of homes."""
 
@@ -109,7 +109,7 @@ def triangle_of(ranks: int) -> int | None:
     return n_d if n_d * (n_d + 1) // 2 == ranks else None
 
 
-def triangle(n_d: int) -> Layout:
+def triangle(n_d: int) -> BlockLayout:
     """Rank (j, k), numbered by j, then k, owns block (i, j) with i = (j + k) mod n_d.
 
     For odd n_d every k is 0 ... (n_d - 1) / 2, so that every row and column holds as many blocks; for even n_d columns
@@ -123,10 +123,10 @@ def triangle(n_d: int) -> Layout:
         for i in ((j + k) % n_d for k in range(count)):
             owner_ij[i, j] = owner_ij[j, i] = len(home_p)
             home_p.append((j, j + 1))
-    return Layout(owner_ij, tuple(home_p))
+    return BlockLayout(owner_ij, tuple(home_p))
 
 
-def dealt(count_d: np.ndarray, ranks: int, before: Callable[[int, int], int]) -> tuple[Layout, np.ndarray]:
+def dealt(count_d: np.ndarray, ranks: int, before: Callable[[int, int], int]) -> tuple[BlockLayout, np.ndarray]:
     """Nonzeros in the order of their rows, cut into equal shares for any number of ranks; and where block rows are cut.
 
     count_d: nonzeros in the rows of each determinant; before(d, c): those of determinant d whose columns are before
@@ -151,7 +151,7 @@ def dealt(count_d: np.ndarray, ranks: int, before: Callable[[int, int], int]) ->
     owner_ij = np.full((len(cuts_d) - 1,) * 2, -1)
     begin = zip(cuts_d[i].tolist(), cuts_d[j].tolist(), strict=True)
     owner_ij[i, j] = owner_ij[j, i] = [bisect_right(ends, corner) for corner in begin]
-    return Layout(owner_ij, ((0, len(owner_ij)),) * ranks), cuts_d
+    return BlockLayout(owner_ij, ((0, len(owner_ij)),) * ranks), cuts_d
 
 
 def _runs(numbers: Sequence[int]) -> list[Span]:

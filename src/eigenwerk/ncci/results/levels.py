@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eigenwerk.ncci.inputs import interaction_title
+from eigenwerk.ncci.inputs.inputs import interaction_title
 
 MIXED = 1e-3
 """<J^2> may differ so much from J (J + 1); more is a mixture of several J, or a state not converged."""

@@ -7,9 +7,9 @@ import numpy as np
 
 from eigenwerk import __version__
 from eigenwerk.errors import InputError
-from eigenwerk.io.hdf5_state import read_state, write_state
-from eigenwerk.io.tree_check import Array, Each, Flag, Group, Maybe, Number, Plain, Text, TreeProblem, check
-from eigenwerk.ncci.inputs import Case
+from eigenwerk.io.hdf5.hdf5_state import read_state, write_state
+from eigenwerk.io.tree_check import Array, Each, Flag, GroupRule, Maybe, Number, Plain, Text, TreeProblem, check
+from eigenwerk.ncci.inputs.inputs import Case
 from eigenwerk.ncci.results.levels import Levels
 
 KIND = "ncci-levels"
@@ -19,8 +19,8 @@ ANEW = "run the case again"
 
 _STATES = Array("real", "n", gaps=True)
 
-LEVELS = Group({
-    "about": Group({
+LEVELS = GroupRule({
+    "about": GroupRule({
         "Z": Number(int, 0, 300), "N": Number(int, 0, 300), "nucleus": Text(), "interaction": Text(),
         "parity": Number(int, -1, 1), "twice_M": Number(int, -1000, 1000), "hw": Maybe(Number(float)),
         "Nmax": Maybe(Number(int, 0)),
@@ -94,7 +94,8 @@ def read_vectors(path: str | Path) -> np.ndarray:
     path = _file(path)
     try:
         tree = read_state(path, only={"vectors", "energy_n", "dimension"}, anew=ANEW)
-        rule = Group({"vectors": Group({"coeff_nb": Array("real", "n b", -2.0, 2.0)}), "energy_n": Array("real", "n")})
+        rule = GroupRule({"vectors": GroupRule({"coeff_nb": Array("real", "n b", -2.0, 2.0)}),
+            "energy_n": Array("real", "n")})
         sizes = check(tree, rule)
     except TreeProblem as problem:
         raise InputError(f"{path} holds no vectors ({problem}). Use the levels.h5 of a finished run.") from problem

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from eigenwerk.ncci.inputs import half, number_text
+from eigenwerk.ncci.inputs.inputs import half, number_text
 from eigenwerk.ncci.results.levels import COULOMB_LEFT, KNOWN, MIXED, Levels
 
 IMPURE = 0.01

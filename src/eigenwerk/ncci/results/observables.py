@@ -11,7 +11,7 @@ from eigenwerk.ncci.basis.basis_pairs import BasisPairs, basis_pairs
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.basis.space import ManyBodySpace
 from eigenwerk.ncci.device_arrays import tensor
-from eigenwerk.ncci.inputs import Case
+from eigenwerk.ncci.inputs.inputs import Case
 from eigenwerk.ncci.interaction.angular import intrinsic_spin, isospin, orbital_spin, total_spin
 from eigenwerk.ncci.interaction.centre_of_mass import centre_of_mass_quanta
 from eigenwerk.ncci.interaction.one_body import orbital_momentum, scalar_product, spin

@@ -20,7 +20,7 @@ from eigenwerk.ncci.orbitals import Orbitals
 from eigenwerk.ncci.ranks.dealing import share_by_cost
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.node_arrays import Arrays, once_per_node
+from eigenwerk.parallel.memory.node_arrays import Arrays, once_per_node
 from eigenwerk.parallel.serial import ALONE
 
 PIECE = 1 << 21

@@ -11,8 +11,8 @@ from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.ncci.estimate import LEAST_BAND, SORTED_BYTES
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_mixed import Part
-from eigenwerk.ncci.stored.csb_native import Filling
-from eigenwerk.parallel.device_memory import room_on_gpu
+from eigenwerk.ncci.stored.csb_native import BlockFiller
+from eigenwerk.parallel.memory.device_memory import room_on_gpu
 from eigenwerk.parallel.threads import each, threads_for
 
 LINE = 8
@@ -58,7 +58,7 @@ def build_blocks(entries: Entries, bits: int, rows: int | None = None, into: Sto
     by_rows = rows or device.type == "cpu"
     bands = entries.bands(rows or 1 << bits) if by_rows else entries.even_bands(at_once(entries, into is not None))
     begin = time.perf_counter()
-    filling = Filling(entries.dtype, entries.place) if device.type == "cpu" else None
+    filling = BlockFiller(entries.dtype, entries.place) if device.type == "cpu" else None
     if filling:
         return _built_natively(entries, bands, bits, filling, begin, into)
     counts = each(lambda band: count_band(entries, band, bits, runs), bands, threads_for(device))
@@ -90,7 +90,7 @@ def at_once(entries: Entries, there: bool) -> int:
 
 
 def _built_natively(
-    entries: Entries, bands: list[Band], bits: int, filling: Filling, begin: float, into: Stored | None
+    entries: Entries, bands: list[Band], bits: int, filling: BlockFiller, begin: float, into: Stored | None
 ) -> Blocks:
     """The same by compiled loops: entries are counted for every row and run of columns, so that their places are known
     without sorting.  Rows and their runs take four bytes for each pair of them."""

@@ -35,7 +35,7 @@ SOURCE = Path(__file__).with_name("csb_product.cu").read_text(encoding="ascii")
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class ThreadWork:
     """Who does what: task i has the columns from column0_i on and the pieces piece0_i[i] to piece0_i[i + 1].
 
     Piece k is nonzeros begin_k to end_k of one block of the matrix, whose rows begin at row0_k.
@@ -53,7 +53,7 @@ def work_for(nonzeros: int, multiprocessors: int) -> int:
     return min(max(nonzeros // (TASKS * multiprocessors), LEAST_WORK), WORK)
 
 
-def share_out(corner_x2: np.ndarray, start_x: np.ndarray, work: int, piece: int) -> Work:
+def share_out(corner_x2: np.ndarray, start_x: np.ndarray, work: int, piece: int) -> ThreadWork:
     """Cuts all blocks with the same columns into tasks of about `work` nonzeros, in pieces of at most `piece`.
 
     Tasks with the same columns follow each other, which reads them from the cache (large ones first: 6 % slower); the
@@ -73,7 +73,7 @@ def share_out(corner_x2: np.ndarray, start_x: np.ndarray, work: int, piece: int)
     inside_k = before_k - np.repeat(before_k[heads], np.diff(np.append(heads, len(column_k))))
     key_k = np.stack([column_k, inside_k // work])
     first_i = np.flatnonzero(np.any(np.diff(key_k, axis=1, prepend=-1), axis=0))
-    return Work(
+    return ThreadWork(
         np.append(first_i, len(block)).astype(np.int32),
         column_k[first_i].astype(np.int64),
         begin_k.astype(np.int64),

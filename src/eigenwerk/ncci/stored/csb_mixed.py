@@ -23,7 +23,7 @@ Part = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class JumpGroup:
     """Proton jumps first to last (of those ordered by the sectors of both ends), row and column of one of them, and
     their kinds first_kind to last_kind: the different pairs (state out, state into)."""
 
@@ -78,7 +78,7 @@ class MixedTables:
         self.kept = 0
         self.lock = threading.Lock()  # several threads make bands
 
-    def matching(self, group: Group) -> NeutronJumps:
+    def matching(self, group: JumpGroup) -> NeutronJumps:
         """Neutron jumps between the runs of neutron determinants of both ends of a group."""
         starts = [int(self.basis.neutron_start_d[d]) for d in (group.row, group.column)]
         counts = [int(self.count_d[d]) for d in (group.row, group.column)]
@@ -138,7 +138,7 @@ class MixedJumps:
         last, last_kind = size.cumsum(0).tolist(), width.cumsum(0).tolist()
         heads = [array[size.cumsum(0) - size].tolist() for array in (self.row_z, self.column_z)]
         ends = zip(*heads, [0, *last], last, [0, *last_kind], last_kind, strict=False)
-        self.groups = [Group(*numbers) for numbers in ends]
+        self.groups = [JumpGroup(*numbers) for numbers in ends]
         self.row_host_z = self.row_z.cpu().numpy()
 
     def parts(self, start: int, stop: int, part: int) -> Iterator[Part]:
@@ -165,7 +165,7 @@ class MixedJumps:
                 total_d.index_add_(0, self.row_z[some].long(), coupled_x[self.kind_z[some] - group.first_kind])
         return total_d.cpu().numpy()
 
-    def _values(self, group: Group, out_n: torch.Tensor, into_n: torch.Tensor) -> torch.Tensor:
+    def _values(self, group: JumpGroup, out_n: torch.Tensor, into_n: torch.Tensor) -> torch.Tensor:
         """(kinds, n) matrix elements between (c, c') of the protons of a group and (d, d') of neutrons, NaN where no J
         couples them."""
         row_xx, column_xx, flat = self.common.elements
@@ -174,7 +174,7 @@ class MixedJumps:
         place += column_xx[self.into_k[kinds]].index_select(1, into_n)
         return flat[place]
 
-    def _outer(self, group: Group, low: int, high: int, others: NeutronJumps, part: int) -> Iterator[Part]:
+    def _outer(self, group: JumpGroup, low: int, high: int, others: NeutronJumps, part: int) -> Iterator[Part]:
         """All products of proton jumps low to high with neutron jumps.  Matrix elements depend on the states only: they
         are taken once for each kind of proton jumps."""
         value_xz = self._values(group, others.out_n, others.into_n).to(self.common.dtype) * others.sign_n

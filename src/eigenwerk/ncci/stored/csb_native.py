@@ -111,7 +111,7 @@ def product_kernel(dtype: torch.dtype, vectors: int, forward: bool = True, back:
     return _function(PRODUCT, "product", f"REAL {C_TYPES[dtype]}", f"NV {vectors}", *ways)
 
 
-class Filling:
+class BlockFiller:
     """The loops that fill blocks, for entries of one number type with places of another."""
 
     def __init__(self, dtype: torch.dtype, place: torch.dtype) -> None:

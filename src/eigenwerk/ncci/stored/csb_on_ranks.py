@@ -14,7 +14,7 @@ from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.diagonal import diagonal
 from eigenwerk.ncci.ranks.four_steps import FourSteps, steps_for
 from eigenwerk.ncci.ranks.layout import (
-    Layout,
+    BlockLayout,
     cut_evenly,
     dealt,
     most_ranks,
@@ -26,7 +26,7 @@ from eigenwerk.ncci.ranks.scheme import AUTO, Scheme
 from eigenwerk.ncci.ranks.segments import Segments
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_part import CsbPart, Rectangle, csb_part
-from eigenwerk.ncci.stored.csb_trial import Work, tried
+from eigenwerk.ncci.stored.csb_trial import ProductWork, tried
 from eigenwerk.parallel.communicator import Communicator
 from eigenwerk.parallel.runtime import Runtime
 
@@ -51,7 +51,7 @@ class CsbOnRanks:
     parts: dict[Ends, CsbPart]
     diagonal_b: torch.Tensor
     about: dict[str, Any]
-    layout: Layout
+    layout: BlockLayout
     cut_i: list[int]
 
     @property
@@ -109,7 +109,7 @@ def _second_pass(ends: Ends, part: CsbPart, other_nb: torch.Tensor, y_nb: torch.
 
 def csb_on_ranks(
     basis: ManyBodyBasis, pairs: BasisPairs, runtime: Runtime, layout_name: str = "", scheme: Scheme = AUTO,
-    work: Work | None = None,
+    work: ProductWork | None = None,
 ) -> CsbOnRanks:  # fmt: skip
     """Builds the blocks of this rank and no others; collective.
 
@@ -148,7 +148,7 @@ def csb_on_ranks(
     return CsbOnRanks(segments, steps, parts, diagonal_b.to(runtime.real), about, layout, cut_i)
 
 
-def _about(layout: Layout, parts: dict[Ends, CsbPart], segments: Segments, world: Communicator) -> dict[str, Any]:
+def _about(layout: BlockLayout, parts: dict[Ends, CsbPart], segments: Segments, world: Communicator) -> dict[str, Any]:
     """What levels.h5 keeps of the layout."""
     own = sum(part.nonzeros for part in parts.values())
     nonzeros_p = world.all_gather(torch.tensor([own])).numpy()
@@ -162,7 +162,7 @@ def _about(layout: Layout, parts: dict[Ends, CsbPart], segments: Segments, world
     }
 
 
-def _segments(layout: Layout, cut_i: list[int], world: Communicator) -> Segments:
+def _segments(layout: BlockLayout, cut_i: list[int], world: Communicator) -> Segments:
     """Each home cut evenly among its ranks, as `Segments` cuts it."""
     starts = []
     for rank in range(world.size):
@@ -173,7 +173,7 @@ def _segments(layout: Layout, cut_i: list[int], world: Communicator) -> Segments
     return Segments(cut_i[-1], world, (*starts, cut_i[-1]))
 
 
-def _layout(basis: ManyBodyBasis, entries: Entries, world: Communicator, name: str) -> tuple[Layout, np.ndarray]:
+def _layout(basis: ManyBodyBasis, entries: Entries, world: Communicator, name: str) -> tuple[BlockLayout, np.ndarray]:
     """The table of owners and the proton determinants at which block rows are cut; collective."""
     n_d, ranks = triangle_of(world.size), world.size
     if ranks > most_ranks(basis.first_d):

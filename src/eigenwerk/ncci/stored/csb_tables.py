@@ -16,8 +16,8 @@ from eigenwerk.ncci.basis.jumps import Jumps, one_jumps, stable_order, two_jumps
 from eigenwerk.ncci.basis.manybody import ManyBodyBasis
 from eigenwerk.ncci.device_arrays import tensor
 from eigenwerk.parallel.communicator import Communicator
-from eigenwerk.parallel.main_memory import give_back_freed_memory
-from eigenwerk.parallel.node_arrays import Arrays, once_per_node
+from eigenwerk.parallel.memory.main_memory import give_back_freed_memory
+from eigenwerk.parallel.memory.node_arrays import Arrays, once_per_node
 from eigenwerk.parallel.serial import ALONE
 
 Tree = TypeVar("Tree")

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from eigenwerk.ncci.ranks.four_steps import FourSteps, steps_for
-from eigenwerk.ncci.ranks.layout import Layout, cut_evenly, triangle, triangle_of
+from eigenwerk.ncci.ranks.layout import BlockLayout, cut_evenly, triangle, triangle_of
 from eigenwerk.ncci.ranks.scheme import Scheme
 from eigenwerk.ncci.stored.csb_entries import Entries
 from eigenwerk.ncci.stored.csb_part import Rectangle, csb_part
@@ -32,7 +32,7 @@ CLEARLY = 0.9
 
 
 @dataclass(frozen=True)
-class Work:
+class ProductWork:
     """Nonzeros of half of H with its diagonal, and vectors at once."""
 
     nonzeros: int
@@ -40,7 +40,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Trial:
+class LayoutTrial:
     """Seconds of a product by each layout, the same on all ranks."""
 
     seconds: dict[str, float]
@@ -66,14 +66,14 @@ class Rates:
     back: float
 
 
-def tried(entries: Entries, first_d: np.ndarray, runtime: Runtime, scheme: Scheme, work: Work) -> Trial:
+def tried(entries: Entries, first_d: np.ndarray, runtime: Runtime, scheme: Scheme, work: ProductWork) -> LayoutTrial:
     """Both layouts on as many ranks as a triangle has; collective.  first_d: as in `cut_evenly`."""
     ranks, states = runtime.world.size, int(first_d[-1])
     n_d = triangle_of(ranks)
     if n_d is None:
         raise ValueError(f"no triangle of {ranks} ranks")
     rates = _rates(entries, first_d, runtime, scheme, work)
-    columns = Layout(np.zeros((1, 1), dtype=int), ((0, 1),) * ranks)  # one home for all ranks
+    columns = BlockLayout(np.zeros((1, 1), dtype=int), ((0, 1),) * ranks)  # one home for all ranks
     cut_i = [int(first_d[d]) for d in cut_evenly(first_d, n_d)]
     found = {}
     for name, layout, cuts in (("dealt", columns, [0, states]), ("triangle", triangle(n_d), cut_i)):
@@ -88,7 +88,7 @@ def tried(entries: Entries, first_d: np.ndarray, runtime: Runtime, scheme: Schem
             most = share * (n_d + 1) / n_d
             first, second = most * rates.forward, most * rates.back
             found[name] = gather + scatter + _beside(first, broadcast, runtime) + _beside(second, reduce, runtime)
-    return Trial(found)
+    return LayoutTrial(found)
 
 
 def _beside(kernel: float, call: float, runtime: Runtime) -> float:
@@ -96,7 +96,7 @@ def _beside(kernel: float, call: float, runtime: Runtime) -> float:
     return max(kernel, call) if runtime.device.type == "cuda" else kernel + call
 
 
-def _rates(entries: Entries, first_d: np.ndarray, runtime: Runtime, scheme: Scheme, work: Work) -> Rates:
+def _rates(entries: Entries, first_d: np.ndarray, runtime: Runtime, scheme: Scheme, work: ProductWork) -> Rates:
     """From a block on the diagonal with so many rows that it has no more than `SAMPLE` nonzeros; of the slowest
     rank."""
     states = int(first_d[-1])

@@ -59,7 +59,7 @@ def quick_imports() -> Iterator[None]:
     What was loaded for a first calculation is never looked at again by the collector, whose rounds would pass a million
     objects.
     """
-    collected, first = gc.isenabled(), "eigenwerk.dft.running.run" not in sys.modules
+    collected, first = gc.isenabled(), "eigenwerk.dft.runs.run" not in sys.modules
     gc.disable()
     try:
         yield

@@ -20,7 +20,6 @@ import torch
 from torch.distributed import DistError, PrefixStore, Store
 
 from eigenwerk.errors import EigenwerkError, InputError
-from eigenwerk.parallel.device_memory import smallest_memory
 from eigenwerk.parallel.launch.binding import Remark, check_binding
 from eigenwerk.parallel.launch.choice import DeviceRequest, choose_devices, choose_transport
 from eigenwerk.parallel.launch.environment import Launch, wished_threads
@@ -28,6 +27,7 @@ from eigenwerk.parallel.launch.facts import Placement, RankFacts, local_ranks, t
 from eigenwerk.parallel.launch.node import Node, node_of_words, node_words, read_node
 from eigenwerk.parallel.launch.rendezvous import make_store, store_all_gather
 from eigenwerk.parallel.launch.secret import own_secret
+from eigenwerk.parallel.memory.device_memory import smallest_memory
 from eigenwerk.parallel.process_grid import make_process_grid
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.parallel.threads import HOST_THREADS
@@ -36,7 +36,7 @@ from eigenwerk.parallel.transports.torch_distributed import gloo_world
 from eigenwerk.parallel.transports.transport import TransportCommunicator
 from eigenwerk.parallel.watch.coordinator import AT_WORK, FIRST_READS, GRACE, JOINS, PREPARES
 from eigenwerk.parallel.watch.watchdog import Watchdog
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 Say = Callable[[str], None]
 

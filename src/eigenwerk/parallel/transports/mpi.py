@@ -20,7 +20,7 @@ from eigenwerk.parallel.links import Links
 from eigenwerk.parallel.transports.pending import Operation, Pending
 from eigenwerk.parallel.transports.table import JoinRequest, OtherRanks
 from eigenwerk.parallel.transports.transport import TransportCommunicator
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 MESSAGE = 2**30
 """Most numbers in one message: MPI before version 4 counts in 32 bits."""

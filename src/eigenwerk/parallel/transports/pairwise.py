@@ -27,7 +27,7 @@ from eigenwerk.parallel.transports.transport import TransportCommunicator
 from eigenwerk.parallel.transports.wire import pinned_copy, pinned_like
 
 WHOLE_BYTES = 2**16
-"""Arrays up to this size go to every rank whole: one round trip less (measured in benchmarks/collectives)."""
+"""Arrays up to this size go to every rank whole: one round trip less (measured in benchmarks/parts/collectives)."""
 
 
 class PairwiseCommunicator(LayeredCommunicator):

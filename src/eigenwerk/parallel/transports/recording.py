@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from eigenwerk.parallel.transports.pending import Pending
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 Result = TypeVar("Result")
 

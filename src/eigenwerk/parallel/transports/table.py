@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from eigenwerk.parallel.transports.layered import LayeredCommunicator
     from eigenwerk.parallel.transports.transport import TransportCommunicator
-    from eigenwerk.trace import Trace
+    from eigenwerk.record.trace import Trace
 
 HERE = "eigenwerk.parallel.transports"
 

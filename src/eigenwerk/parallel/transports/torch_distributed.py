@@ -20,7 +20,7 @@ from eigenwerk.parallel.links import LEAST_BLOCKS, MOST_BLOCKS, USUAL, Links
 from eigenwerk.parallel.transports.pending import Operation, Pending, PendingAll
 from eigenwerk.parallel.transports.table import JoinRequest
 from eigenwerk.parallel.transports.transport import TransportCommunicator
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 OPERATIONS = {"sum": ReduceOp.SUM, "max": ReduceOp.MAX}
 

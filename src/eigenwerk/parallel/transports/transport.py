@@ -23,7 +23,7 @@ from eigenwerk.parallel.transports.pending import (
 from eigenwerk.parallel.transports.primitives import Primitives
 from eigenwerk.parallel.transports.recording import TracedCall, Transfer
 from eigenwerk.parallel.transports.wire import numbers, pack, pinned_copy, unpack
-from eigenwerk.trace import Trace
+from eigenwerk.record.trace import Trace
 
 MOST_AXES = 7
 """Longest shape that `exchange` can tell other ranks."""

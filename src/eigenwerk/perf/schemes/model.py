@@ -66,7 +66,7 @@ def fitted(samples: Sequence[Sample]) -> Link:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ProductShape:
     """A product on ranks: bytes of a vector in all, ranks of a column and of a row, block rows n_d (1: dealt out, one
     home for all), and the seconds of the kernels of the rank that has most."""
 
@@ -79,7 +79,7 @@ class Shape:
 
 
 def product_seconds(
-    shape: Shape, links: dict[str, Link], beside: bool = True, meeting: float = 0.0
+    shape: ProductShape, links: dict[str, Link], beside: bool = True, meeting: float = 0.0
 ) -> dict[str, float]:
     """Seconds of a product and of its parts: the four verbs, "kernels", "held" (what the calls hold up), "product".
 
@@ -97,12 +97,12 @@ def product_seconds(
     return found | {"kernels": kernels, "held": held, "product": kernels + held}
 
 
-def triangle_shape(vector_bytes: float, block_rows: int, kernel: float) -> Shape:
+def triangle_shape(vector_bytes: float, block_rows: int, kernel: float) -> ProductShape:
     """That of n_d (n_d + 1) / 2 ranks, n_d odd; kernel: seconds of one reading of a full block."""
     group = (block_rows + 1) // 2
-    return Shape(vector_bytes, group, group, block_rows, kernel, kernel)
+    return ProductShape(vector_bytes, group, group, block_rows, kernel, kernel)
 
 
-def dealt_shape(vector_bytes: float, ranks: int, kernel: float) -> Shape:
+def dealt_shape(vector_bytes: float, ranks: int, kernel: float) -> ProductShape:
     """That of rows dealt out: one home, blocks read once."""
-    return Shape(vector_bytes, ranks, 1, 1, kernel, 0.0)
+    return ProductShape(vector_bytes, ranks, 1, 1, kernel, 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 from eigenwerk.errors import InputError
 from eigenwerk.perf.run_trace import PhaseSum, RankTrace, RunTrace
 from eigenwerk.perf.waiting import waiting
-from eigenwerk.trace import COMMUNICATION
+from eigenwerk.record.trace import COMMUNICATION
 
 STEPS = (
     ("all-gather", "all_gather", "column"), ("broadcast", "broadcast", "row"), ("reduce", "reduce", "row"),

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eigenwerk.io.vasp.input.poscar import parse_poscar, read_poscar
 from eigenwerk.io.vasp.output.contcar import write_contcar
-from eigenwerk.io.vasp.poscar import parse_poscar, read_poscar
 
 SELECTIVE = np.array([[False] * 3, [True] * 3, [True, False, True]])
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from eigenwerk.io.run_stamp import RunStamp
-from eigenwerk.io.vasp.output import vasprun
 from eigenwerk.io.vasp.output.files import OUTPUT_FILES
+from eigenwerk.io.vasp.output.xml import vasprun
 
 TEXTS = ("vasprun.xml", "OUTCAR", "OSZICAR", "XDATCAR", "CONTCAR")
 VELOCITY = np.array([[0.001, -0.002, 0.0035], [0.0, 0.01, 0.0], [-0.004, 0.0, 0.002]])
@@ -132,7 +132,7 @@ def test_readers_see_whether_a_relaxation_is_at_rest(tmp_path, make_record, at_r
 
 
 def test_contcar_is_where_the_next_run_begins(tmp_path, make_record):
-    poscar = pytest.importorskip("eigenwerk.io.vasp.poscar")
+    poscar = pytest.importorskip("eigenwerk.io.vasp.input.poscar")
     tried = make_record(ionic=3, parameters={"NSW": 1, "IBRION": 6})
     found = poscar.read_poscar(_write(tmp_path, tried) / "CONTCAR")
     np.testing.assert_allclose(found.scaled_ac, tried.ionic_steps[0].scaled_ac, atol=1e-12)

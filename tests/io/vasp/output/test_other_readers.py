@@ -7,8 +7,8 @@ import pytest
 
 from eigenwerk.io.vasp.output.doscar import write_doscar
 from eigenwerk.io.vasp.output.outcar.outcar import write_outcar
-from eigenwerk.io.vasp.output.projections import D, F, columns
-from eigenwerk.io.vasp.output.vasprun import write_vasprun
+from eigenwerk.io.vasp.output.weights.projections import D, F, columns
+from eigenwerk.io.vasp.output.xml.vasprun import write_vasprun
 from projected_records import with_projections
 
 OFFSETS = [

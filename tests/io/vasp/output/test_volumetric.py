@@ -5,9 +5,9 @@ import pytest
 
 from eigenwerk.errors import InputError
 from eigenwerk.io.run_stamp import RunStamp, stamp_of
+from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.output import volumetric
 from eigenwerk.io.vasp.output.volumetric import bytes_of, write_fields, write_volumetric
-from eigenwerk.io.vasp.poscar import Poscar
 from eigenwerk.io.vasp.volumetric import GridBlock, Volumetric, read_head, read_volumetric
 
 SIZE_C = (4, 6, 3)

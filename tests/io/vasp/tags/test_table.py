@@ -4,7 +4,7 @@ import re
 import runpy
 from dataclasses import replace
 
-from eigenwerk.io.vasp.incar import judge, parse_incar
+from eigenwerk.io.vasp.input.incar import judge, parse_incar
 from eigenwerk.io.vasp.tags.base import KINDS, STATES, Derived, show
 from eigenwerk.io.vasp.tags.table import TAGS, find_tag, nearest_tag
 

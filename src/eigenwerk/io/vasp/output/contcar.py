@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+from eigenwerk.io.vasp.input.poscar import Poscar, write_poscar
 from eigenwerk.io.vasp.output.record import RunRecord
-from eigenwerk.io.vasp.poscar import Poscar, write_poscar
 
 
 def write_contcar(path: str | Path, record: RunRecord) -> None:

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from eigenwerk.io.h5md import TRAJECTORY_FILE, has_trajectory, write_trajectory
 from eigenwerk.io.vasp.output.contcar import write_contcar
 from eigenwerk.io.vasp.output.doscar import write_doscar
 from eigenwerk.io.vasp.output.dynamics_report import is_dynamics, write_report
 from eigenwerk.io.vasp.output.eigenval import write_eigenval
+from eigenwerk.io.vasp.output.h5md import TRAJECTORY_FILE, has_trajectory, write_trajectory
 from eigenwerk.io.vasp.output.ibzkpt import write_ibzkpt
 from eigenwerk.io.vasp.output.oszicar import write_oszicar
 from eigenwerk.io.vasp.output.outcar.outcar import write_outcar
-from eigenwerk.io.vasp.output.procar import write_procar
 from eigenwerk.io.vasp.output.record import RunRecord
 from eigenwerk.io.vasp.output.vaspout import write_vaspout
-from eigenwerk.io.vasp.output.vasprun import write_vasprun
 from eigenwerk.io.vasp.output.volumetric import write_volumetric
 from eigenwerk.io.vasp.output.wavecar import write_wavecar
+from eigenwerk.io.vasp.output.weights.procar import write_procar
 from eigenwerk.io.vasp.output.xdatcar import write_xdatcar
+from eigenwerk.io.vasp.output.xml.vasprun import write_vasprun
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from eigenwerk.io.run_stamp import RunStamp
+from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials, VacuumLevels
-from eigenwerk.io.vasp.output.projections import F
-from eigenwerk.io.vasp.output.vibrations import VibrationRecord
-from eigenwerk.io.vasp.poscar import Poscar
+from eigenwerk.io.vasp.output.weights.projections import F
+from eigenwerk.io.vasp.output.xml.vibrations import VibrationRecord
 from eigenwerk.io.vasp.volumetric import Volumetric
 
 
@@ -272,7 +272,7 @@ class FinalRecord:
 
 
 @dataclass(frozen=True)
-class Account:
+class RunReport:
     """A run in words for people.
 
     described: (label, words) of what was to be computed; settings: (tag, value with its unit, where the value comes
@@ -302,7 +302,7 @@ class RunRecord:
     ranks: processes of the run.  resources: None as long as it is not over.
     second: bands at a second list of k-points, or None.  orbitals: those for WAVECAR, or None.  vibrations: what finite
     displacements found, or None.
-    account: the run in words, or None.  tetrahedra: with which occupations were found, or None.  relaxed: whether a
+    run_report: the run in words, or None.  tetrahedra: with which occupations were found, or None.  relaxed: whether a
     relaxation has found what it was for; False as long as it has not, and of runs that are none.  angular_momenta: how
     many l tables of charges in the spheres show.
 
@@ -331,7 +331,7 @@ class RunRecord:
     second: BandsRecord | None = None
     orbitals: OrbitalRecord | None = None
     vibrations: VibrationRecord | None = None
-    account: Account | None = None
+    run_report: RunReport | None = None
     tetrahedra: TetrahedraRecord | None = None
     relaxed: bool = False
     angular_momenta: int = F

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
-from eigenwerk.io.hdf5_state import LABEL, PatientFile
+from eigenwerk.io.hdf5.hdf5_state import LABEL, PatientFile
 from eigenwerk.io.vasp.output.record import (
     BandsRecord,
     FinalRecord,
@@ -21,8 +21,8 @@ from eigenwerk.io.vasp.output.record import (
     RunRecord,
     StepRecord,
 )
-from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force
-from eigenwerk.io.vasp.output.vibrations import linear_response
+from eigenwerk.io.vasp.output.xml.vasprun_parameters import parameters_in_force
+from eigenwerk.io.vasp.output.xml.vibrations import linear_response
 
 LAYOUT = (6, 5, 0)
 """The version of VASP whose layout the file has."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from eigenwerk.io.atomic_write import replacing
+from eigenwerk.io.vasp.input.poscar import Poscar, format_poscar
 from eigenwerk.io.vasp.output.record import RunRecord
-from eigenwerk.io.vasp.poscar import Poscar, format_poscar
 from eigenwerk.io.vasp.volumetric import Volumetric, data_set_words
 
 DIGITS, PER_LINE = 11, 5

@@ -171,7 +171,8 @@ SYMMETRIES = (
     Tag(
         "ISYM", "int", 2, "", SYMMETRY, "honoured",
         "-1 no symmetry, 0 only k = -k, 1 to 3 full symmetry (the three give the same result here). Dynamics has none. "
-        "Not given, molecules with partly filled degenerate levels are tried with less.",
+        "Not given, molecules with partly filled degenerate levels and atoms with open d or f shells are tried with "
+        "less.",
         choices=tuple(TagValue(number) for number in (-1, 0, 1, 2, 3)),
     ),
     Tag("SYMPREC", "float", 1e-5, "Å", SYMMETRY, "honoured", "Tolerance of the search for symmetry; below 1E-10, "

@@ -8,7 +8,7 @@ import numpy as np
 from eigenwerk.io.vasp.output.oszicar import fortran
 from eigenwerk.io.vasp.output.outcar.text import RULE, entry
 from eigenwerk.io.vasp.output.record import RunRecord
-from eigenwerk.io.vasp.output.vasprun_parameters import parameters_in_force
+from eigenwerk.io.vasp.output.xml.vasprun_parameters import parameters_in_force
 
 _TAGS = (
     (

@@ -1,0 +1,1 @@
+"""`check` and `plan`: what a folder means and costs, before anything is computed."""

@@ -1,0 +1,1 @@
+"""Densities and potentials as files hold them."""

@@ -1,0 +1,1 @@
+"""Fields of the density: from orbitals, of atoms, and what symmetry makes of them."""

@@ -1,0 +1,1 @@
+"""Loops over points for pairs: plain, compiled, on a GPU."""

@@ -1,0 +1,1 @@
+"""Pairs of orbitals: their densities, potentials, and points of the mesh."""

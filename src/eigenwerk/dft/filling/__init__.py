@@ -1,0 +1,1 @@
+"""Occupations of levels: smearing, tetrahedra, given ones."""

@@ -1,0 +1,1 @@
+"""H and S of all orbitals."""

@@ -1,0 +1,1 @@
+"""The steps from tags to inputs."""

@@ -1,0 +1,103 @@
+"""LREAL and ROPT: projectors in real space, how accurate, and what spheres that takes (no torch here)."""
+
+from dataclasses import replace
+from math import ceil, pi
+
+from eigenwerk.dft.crystal.inversion import inversion_of_orbitals
+from eigenwerk.dft.crystal.kpoints import KPoints
+from eigenwerk.dft.crystal.structure import Structure
+from eigenwerk.dft.inputs.findings import Findings
+from eigenwerk.dft.inputs.tags_in_force import Computed, line_of
+from eigenwerk.dft.paw.wave_limits import WaveLimits
+from eigenwerk.dft.plan.job_size import JobSize
+from eigenwerk.dft.settings.dataset import DataSet
+from eigenwerk.errors import InputError
+from eigenwerk.io.paw.paw_xml import read_paw_xml
+from eigenwerk.io.vasp.input.incar import Incar
+from eigenwerk.io.vasp.input.poscar import Poscar
+from eigenwerk.units import BOHR_ANGSTROM
+
+DEFAULT_ACCURACY = 2e-4
+"""ROPT: changes energies by 0.1 to 0.5 meV per atom in Si, Al and MgO, and by 3 in Fe and O2 at low cutoffs; 1e-4, with
+0.4 at most, takes up to twice the points and is out of reach for some projectors (docs/equations/real_space.md)."""
+
+LARGEST_ACCURACY = 0.1
+
+AUTO = "projectors stay in reciprocal space, exact and in most cells as fast"
+
+POINT_COST = 260
+"""Time for a point of a sphere, in units of that for a projector and a plane wave (measured on a processor)."""
+
+
+def projector_accuracy(
+    incar: Incar, poscar: Poscar, kpoints: KPoints, findings: Findings
+) -> tuple[dict[str, float], Computed]:
+    """Element -> ROPT, and ROPT with its origin; nothing with LREAL = .FALSE. and Auto.
+
+    Auto stands in many inputs without a thought, and means what serves best: up to some two hundred atoms, and on GPUs
+    beyond, that was measured to be the exact projectors (benchmarks/precision/real_space).
+    The list has one value for each species of POSCAR, in its order; as in VASP a sign says nothing about its size.
+    """
+    if incar.get("LREAL") in (False, "Auto"):
+        if incar.get("LREAL") == "Auto":
+            findings.add(incar.problem("LREAL", AUTO, "LREAL = On takes real space.", severity="note"))
+        if "ROPT" in incar.values and not incar.broken("LREAL"):
+            findings.add(incar.problem("ROPT", "it acts only with LREAL = On", severity="note"))
+        return {}, Computed(None)
+    if inversion_of_orbitals(kpoints) is not None:
+        message = (
+            "the projectors stay in reciprocal space: orbitals are real by inversion at these k-points, which saves "
+            "more, and not on the grid"
+        )
+        findings.add(incar.problem("LREAL", message, severity="note"))
+        return {}, Computed(None)
+    runs = [symbol for symbol, _ in poscar.species_runs]
+    given = incar.values.get("ROPT")
+    if not isinstance(given, tuple | list):
+        return dict.fromkeys(runs, DEFAULT_ACCURACY), Computed((DEFAULT_ACCURACY,) * len(runs), "default")
+    values = [abs(float(value)) for value in given]
+    if len(values) != len(runs):
+        message = f"{len(values)} values, but POSCAR has {len(runs)} species ({' '.join(runs)})"
+        findings.add(incar.problem("ROPT", message, "Give one value for each species, in the order of POSCAR."))
+        return {}, Computed(None)
+    if not all(0 < value <= LARGEST_ACCURACY for value in values):
+        message = f"an accuracy above 0 and up to {LARGEST_ACCURACY:g} is meant; numbers of points are not understood"
+        findings.add(incar.problem("ROPT", message, f"Remove the line ({DEFAULT_ACCURACY:g}), or give accuracies."))
+        return {}, Computed(None)
+    accuracy: dict[str, float] = {}
+    for symbol, value in zip(runs, values, strict=True):
+        accuracy[symbol] = min(value, accuracy.get(symbol, value))
+    return accuracy, Computed(tuple(values), line_of(incar, "ROPT"))
+
+
+def check_spheres(
+    incar: Incar,
+    accuracy: dict[str, float],
+    datasets: dict[str, DataSet],
+    structure: Structure,
+    limits: WaveLimits,
+    size: JobSize,
+    findings: Findings,
+) -> JobSize:
+    """The size with the points of the spheres; one note with radii and errors, or an error where an accuracy is out of
+    reach."""
+    from eigenwerk.dft.paw.filtered import filtered_projectors  # loads scipy, for which no other input waits
+
+    words, points = [], {}
+    for symbol, wanted in accuracy.items():
+        try:
+            found = filtered_projectors(read_paw_xml(datasets[symbol].path), limits, wanted)
+        except InputError as error:
+            message, _, remedy = str(error).removeprefix("LREAL: ").partition(". ")
+            findings.add(incar.problem("LREAL", message, remedy))
+        else:
+            points[symbol] = ceil(4 / 3 * pi * found.radius**3 / structure.volume * size.wave_points)
+            words.append(f"{symbol} {found.radius * BOHR_ANGSTROM:.2f} Å ({found.error:.0e})")
+    species = zip(structure.species, size.species, strict=True)
+    size = replace(size, species=tuple(replace(s, sphere_points=points.get(symbol, 0)) for symbol, s in species))
+    if words:
+        message = f"projectors in real space, within spheres (and with errors) of {', '.join(words)}"
+        slow = POINT_COST * size.sphere_points > size.projectors * size.plane_waves * (1 if size.real else 2)
+        remedy = "In a cell of this size LREAL = .FALSE. is as fast or faster, and exact." if slow else ""
+        findings.add(incar.problem("LREAL", message, remedy, severity="note"))
+    return size

@@ -1,1 +1,0 @@
-"""Self-consistency of atoms that move: the state follows them."""

@@ -1,1 +1,0 @@
-"""Paths between two minima: a band of images, each a calculation of its own."""

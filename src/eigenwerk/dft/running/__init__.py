@@ -1,1 +1,0 @@
-"""One calculation from folder to files."""

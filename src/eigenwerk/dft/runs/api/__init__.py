@@ -1,0 +1,1 @@
+"""Calculations from Python: `dft.run`."""

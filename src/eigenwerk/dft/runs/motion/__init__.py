@@ -1,0 +1,1 @@
+"""Atoms that move on the energy surface of calculations."""

@@ -1,0 +1,1 @@
+"""Bands of images (IMAGES)."""

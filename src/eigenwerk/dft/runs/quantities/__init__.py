@@ -1,0 +1,1 @@
+"""From a state to the numbers that files hold and callers get."""

@@ -1,0 +1,1 @@
+"""Several calculations of one folder."""

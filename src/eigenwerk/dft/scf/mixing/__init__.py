@@ -1,0 +1,1 @@
+"""The next input density."""

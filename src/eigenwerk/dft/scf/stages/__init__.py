@@ -1,0 +1,1 @@
+"""Stages around the cycle: exchange, lost moments, the goal of forces, ghosts."""

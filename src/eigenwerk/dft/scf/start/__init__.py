@@ -1,0 +1,1 @@
+"""What a calculation takes over from earlier states."""

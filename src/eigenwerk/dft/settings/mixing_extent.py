@@ -1,0 +1,59 @@
+"""How far charge can move: the longest waves that can slosh in what the cell holds.
+
+Equations and measured choices: docs/equations/mixing.md.
+"""
+
+from math import pi, sqrt
+
+import numpy as np
+
+from eigenwerk.dft.crystal.structure import Structure, away_from_vacuum, vacuum
+from eigenwerk.dft.settings.parameters import Mixing
+from eigenwerk.units import BOHR_ANGSTROM
+
+ATOM_RADIUS = 2.0
+"""Radius of the ball that the valence electrons of an atom fill, bohr (oxygen in water: 2.0)."""
+
+APART = 4.5
+"""Images of a molecule whose atoms are so far apart (Å) exchange no charge; the layers of no element are (Cs: 4.3)."""
+
+
+def smallest_factor(mixing: Mixing, structure: Structure) -> float:
+    """The smallest factor with which a wave of the total density is mixed: AMIN, or more in a molecule.
+
+    1/(1 + B²/q²) with q of `smallest_sloshing_g`, the inverse of the strongest response of a metal's electrons that
+    are confined to the molecule; never above AMIX.  In a small molecule that is AMIX for all waves.
+    """
+    wave = smallest_sloshing_g(structure) if mixing.by_extent else 0.0
+    if wave == 0:
+        return mixing.amin
+    return max(mixing.amin, min(mixing.amix, wave**2 / (wave**2 + mixing.bmix**2)))
+
+
+def screens_locally(mixing: Mixing, structure: Structure, shortest: float) -> bool | None:
+    """Whether the local density of states is to screen, in place of the Kerker factor; None where it never may.
+
+    Where the Kerker factor of the shortest wave (1/bohr) is below its floor: the cell is long, and what it holds need
+    not be the metal that the factor is meant for.  Not in molecules, nor with factors that the user has chosen.
+    """
+    if not mixing.by_extent or mixing.kind != "pulay" or smallest_sloshing_g(structure):
+        return None
+    return mixing.amix * shortest**2 / (shortest**2 + mixing.bmix**2) < mixing.amin
+
+
+def smallest_sloshing_g(structure: Structure) -> float:
+    """The wave vector of the slowest neutral motion of charge, 1/bohr; 0 unless vacuum parts all images of the atoms.
+
+    In a ball of radius R the Coulomb interaction has the eigenvalues 4π/k² with k R = π for the dipoles, the largest
+    of a motion that keeps the number of electrons.  However large the box, a molecule answers its long waves with
+    4π/k² and not with 4π/g².  R² = 5 λ + r², λ the largest principal second moment of the atoms (R²/5 in a ball), r
+    the radius of one atom: of a rod or a disc the long side counts.
+    Source: T. S. Kalmenov and D. Suragan, Dokl. Math. 80, 646 (2009) (eigenvalues of the Newton potential).
+    """
+    empty_c = vacuum(structure)
+    if empty_c.min() < APART / BOHR_ANGSTROM:
+        return 0.0
+    position_av = away_from_vacuum(structure)
+    away_av = position_av - position_av.mean(axis=0)
+    longest = float(np.linalg.eigvalsh(away_av.T @ away_av / len(away_av))[-1])
+    return pi / sqrt(5 * max(longest, 0.0) + ATOM_RADIUS**2)

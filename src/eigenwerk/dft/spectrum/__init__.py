@@ -1,1 +1,0 @@
-"""Band energies and what is made of them: occupations, gaps, densities of states."""

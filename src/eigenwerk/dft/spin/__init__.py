@@ -1,0 +1,1 @@
+"""What spin makes of orbitals and densities."""

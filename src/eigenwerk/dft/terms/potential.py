@@ -1,0 +1,54 @@
+"""The effective potential of a density: what the orbitals feel, and the energy it comes from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from eigenwerk.dft.density.fields import Fields
+from eigenwerk.dft.terms.term import Charges, LowRank
+
+
+@dataclass(frozen=True)
+class Potential:
+    """The derivative of the energy by each field of a density, and the energies that depend on the density alone.
+
+    charges: the density, in the forms that its terms needed; names, energy_e: energies in hartree, each as often as
+    terms give to it, on the device so that nothing waits for them; rows: what terms add to H in another form;
+    rows_counted: what these give to the energies of the bands, hartree, for the orbitals that they were made of.
+    """
+
+    charges: Charges
+    derivative: Fields
+    names: tuple[str, ...]
+    energy_e: torch.Tensor
+    rows: LowRank | None = None
+    rows_counted: float = 0.0
+
+    @property
+    def vt_sg(self) -> torch.Tensor:
+        """Effective potential ṽ on the density sphere, hartree."""
+        return self.derivative.value["density"]
+
+    @property
+    def dH_sx(self) -> torch.Tensor:
+        """One-centre ΔH_ij in flat order, hartree."""
+        return self.derivative.value["occupancy"]
+
+    @cached_property
+    def terms(self) -> Mapping[str, float]:
+        """Energies in hartree by name."""
+        return self.named(self.energy_e.tolist())
+
+    def named(self, energy_e: Sequence[float]) -> dict[str, float]:
+        """Sums of energies with one name."""
+        total = dict.fromkeys(self.names, 0.0)
+        for name, energy in zip(self.names, energy_e, strict=True):
+            total[name] += energy
+        return total
+
+    @property
+    def energy(self) -> float:
+        """Sum of the terms, hartree."""
+        return sum(self.terms.values())

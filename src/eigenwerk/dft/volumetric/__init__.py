@@ -1,1 +1,0 @@
-"""Densities and potentials as files hold them: fields on the density grid, and what is taken from them."""

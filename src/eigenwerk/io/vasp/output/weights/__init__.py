@@ -1,0 +1,1 @@
+"""Weights of orbitals on atoms, PROCAR."""

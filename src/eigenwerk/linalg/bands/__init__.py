@@ -1,0 +1,1 @@
+"""Eigensolvers for bands: many vectors of many problems at once."""

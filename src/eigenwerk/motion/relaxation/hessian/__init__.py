@@ -1,0 +1,1 @@
+"""Models of second derivatives: bonds with stiffnesses, and what changes of the gradient teach."""

@@ -1,0 +1,1 @@
+"""From a case file to a case, and what `check` says of it."""

@@ -1,0 +1,1 @@
+"""H as small dense products, not stored."""

@@ -1,1 +1,0 @@
-"""The Hamiltonian as dense products over pairs."""

@@ -1,0 +1,1 @@
+"""Several results together: convergence, and limits of many shells."""

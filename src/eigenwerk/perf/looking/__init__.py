@@ -1,1 +1,0 @@
-"""Pictures of results and reports of runs, from the files that runs leave."""

@@ -1,0 +1,1 @@
+"""What a run records about itself: phases, traffic, timelines, and the clock of a device."""
