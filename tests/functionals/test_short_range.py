@@ -173,8 +173,7 @@ def test_derivatives_are_those_of_the_energy(tag, spins):
             assert float(((at.slopes[name][channel] - expected_x) / scale_x).abs().max()) < 2e-7
 
 
-@pytest.mark.parametrize("spins", [1, 2])
-@pytest.mark.parametrize("tag", SHORT_RANGES)
+@pytest.mark.parametrize(("spins", "tag"), covering((1, 2), tuple(SHORT_RANGES), together=1))
 def test_screened_hybrids_are_compiled_and_finite_everywhere(tag, spins):
     functional = find_functional(tag, Hybrid.of(0.25, 0.11))
     assert uncompiled(functional, spins) == ()

@@ -39,7 +39,8 @@ CASES = {
     "with U": ("fe_bent", {"spins": 2, "sigma_eV": 0.2, "hubbard": {"Fe": (2, 0.1)}}),
 }  # fmt: skip
 SLOW = (
-    "magnet", "dipole", "with U", "on the grid", "real by inversion", "hybrid with spins", "hybrid, real by inversion",
+    "magnet", "dipole", "with U", "on the grid", "real by inversion", "screened hybrid", "hybrid with spins",
+    "hybrid, real by inversion",
 )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def test_blocks_do_not_depend_on_how_they_are_built():
     entries = Entries(basis, random_pairs(basis), torch.float64)
     wanted = build_blocks(entries, 7)
     entries.part = 100
-    for rows in (1, 50, 800):
+    for rows in (1, 800):
         found = build_blocks(entries, 7, rows)
         assert np.array_equal(found.corner_x2, wanted.corner_x2) and np.array_equal(found.start_x, wanted.start_x)
         for name in ("row_z", "column_z", "value_z"):
