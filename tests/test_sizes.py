@@ -22,9 +22,8 @@ MOST_TRACKED = 1496
 """Lines and Python files of `src`; files of the repository.  The aim: 74 thousand, 600, 1100."""
 
 LONG_FILES: dict[str, int] = {
-    "eigenwerk.dft.calculation": 423,
     "eigenwerk.dft.exchange.pairs.mesh_orbitals": 403,
-    "eigenwerk.dft.scf.loop": 407,
+    "eigenwerk.dft.scf.loop": 404,
 }
 
 LONG_FUNCTIONS: dict[str, int] = {
@@ -43,7 +42,6 @@ LONG_FUNCTIONS: dict[str, int] = {
 MANY_IMPORTS: dict[str, int] = {
     "eigenwerk.cli.ncci": 28,
     "eigenwerk.cli.run": 34,
-    "eigenwerk.dft.calculation": 43,
     "eigenwerk.dft.inputs.builder": 43,
     "eigenwerk.dft.inputs.inputs": 26,
     "eigenwerk.dft.runs.active_run": 32,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from eigenwerk.dft.after.fixed_potential import bands_at
 from eigenwerk.dft.after.projections import COLUMNS, Projections
 from eigenwerk.dft.calculation import Calculation
 from eigenwerk.dft.crystal.kpoints import explicit
@@ -170,7 +171,7 @@ def test_blocks_of_k_points_change_nothing(calculation, crystal):
     calc, ground = solved(calculation, crystal("sic_bent"), mesh=(3, 1, 1), symmetry_level=0)
     small = Calculation(calc.structure, calc.kpoints, calc.parameters, calc.datasets, Runtime(block_limit=1), False)
     state = ground.state
-    again = small.projections_of(small.atoms, state.coeff_sknG, state.filling_skn)
+    again = small.derived.projections(small.atoms, state.coeff_sknG, state.filling_skn)
     np.testing.assert_allclose(again.weight_sknaL, ground.projections.weight_sknaL, atol=1e-12)
 
 
@@ -180,7 +181,7 @@ def test_bands_at_other_points_have_projections_in_the_order_of_the_list(calcula
     order_k = [3, 1, 0, 2, 3]
     points = explicit(calc.kpoints.point_kc[order_k], np.ones(5), calc.kpoints.symmetry)
     bands = calc.parameters.bands - 2
-    found = calc.bands_at(ground.state.density, points).projections
+    found = bands_at(calc, ground.state.density, points).projections
     assert found.weight_sknaL.shape[1] == 5 and float(found.occupied_saL.abs().max()) == 0
     wanted_sknaL = ground.projections.weight_sknaL[:, order_k, :bands]
     np.testing.assert_allclose(found.weight_sknaL[:, :, :bands], wanted_sknaL, atol=1e-4)
