@@ -82,7 +82,7 @@ def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypat
 def test_ground_state_with_real_orbitals_is_that_with_complex_ones(calculation, crystal, case):
     name, settings = CASES[case]
     ours, theirs = (calc.run() for calc in both(calculation, crystal(name), **settings))
-    atoms = len(ours.basis.structure.symbols)
+    atoms = len(ours.state.system.basis.structure.symbols)
     assert ours.state.coeff_sknG.dtype == torch.float64 and ours.state.converged and theirs.state.converged
     if "zero" in case:
         assert ours.state.occupations.occ_skn.min() < -1e-5

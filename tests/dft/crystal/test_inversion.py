@@ -146,8 +146,8 @@ def test_operator_on_real_vectors_is_that_on_complex_ones(pair, bands, monkeypat
 
 def test_ground_state_is_that_with_complex_orbitals(pair):
     ours, theirs = (calc.run() for calc in pair)
-    atoms = len(ours.basis.structure.symbols)
-    assert ours.basis.inversion is not None and ours.state.converged and theirs.state.converged
+    atoms = len(ours.state.system.basis.structure.symbols)
+    assert ours.state.system.basis.inversion is not None and ours.state.converged and theirs.state.converged
     assert abs(ours.state.energies.free - theirs.state.energies.free) < 2e-9 * atoms
     np.testing.assert_allclose(ours.forces_av, theirs.forces_av, atol=2e-6)
     np.testing.assert_allclose(ours.moment_a, theirs.moment_a, atol=1e-4)

@@ -64,7 +64,7 @@ def words(ground):
 
 
 def assert_same(ours, theirs):
-    atoms = len(ours.basis.structure.symbols)
+    atoms = len(ours.state.system.basis.structure.symbols)
     assert ours.state.converged and theirs.state.converged
     assert abs(ours.state.energies.free - theirs.state.energies.free) < ENERGY_PER_ATOM * atoms
     np.testing.assert_allclose(ours.forces_av, theirs.forces_av, atol=FORCE)
@@ -79,7 +79,7 @@ def test_converged_results_are_those_of_double_precision(both, case):
     assert precisions(ours)[0] == "single" and precisions(ours)[-2:] == ["double", "double"]
     assert "single" not in precisions(ours)[precisions(ours).index("double") :], "once double, always double"
     assert precisions(theirs) == ["double"] * len(theirs.state.history) and not words(theirs)
-    assert ours.state.coeff_sknG.dtype == theirs.state.coeff_sknG.dtype == ours.basis.form.dtype
+    assert ours.state.coeff_sknG.dtype == theirs.state.coeff_sknG.dtype == ours.state.system.basis.form.dtype
     assert_same(ours, theirs)
 
 

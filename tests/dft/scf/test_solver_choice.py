@@ -132,6 +132,6 @@ def test_every_solver_finds_the_ground_state_of_davidson(by_davidson, ground, so
     assert found.state.converged
     shorts = {step.solver for step in found.state.history}
     assert shorts - {"DAV"} or any("stalled" in event for event in found.state.events)
-    atoms = len(found.basis.structure.symbols)
+    atoms = len(found.state.system.basis.structure.symbols)
     assert abs(found.state.energies.free - expected.state.energies.free) < 1e-7 / 27.2 * atoms
     np.testing.assert_allclose(found.forces_av, expected.forces_av, atol=2e-5)
