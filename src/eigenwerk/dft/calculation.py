@@ -41,7 +41,7 @@ from eigenwerk.dft.scf.start.earlier import Earlier, earlier_of, starting_point
 from eigenwerk.dft.scf.state import ScfStep, StartingPoint, State, System
 from eigenwerk.dft.settings.mixing_extent import screens_locally, smallest_factor
 from eigenwerk.dft.settings.parameters import Parameters
-from eigenwerk.dft.spin.forms import FORMS
+from eigenwerk.dft.spin.form import OF_ISPIN
 from eigenwerk.dft.terms.builder import PotentialBuilder, make_terms
 from eigenwerk.dft.terms.potential import Potential
 from eigenwerk.dft.terms.reference_atoms import reference_energy
@@ -158,7 +158,7 @@ class Calculation:
         with self.runtime.trace.span("basis"):
             return make_basis(
                 self.structure, self.kpoints, given.cutoff, given.precision, self.runtime, grids, real,
-                FORMS[given.spins],
+                OF_ISPIN[given.spins],
             )
 
     @cached_property
