@@ -48,7 +48,7 @@ from eigenwerk.dft.terms.reference_atoms import reference_energy
 from eigenwerk.dft.terms.term import Term
 from eigenwerk.errors import InputError
 from eigenwerk.functionals.table import find_functional
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.parallel.runtime import Runtime
 from eigenwerk.units import BOHR_ANGSTROM
 

@@ -23,5 +23,5 @@ def core_potentials(potential: Potential, dipole: Dipole | None = None) -> CoreP
     value_a = np.zeros(len(atoms.basis.structure.symbols))
     for species, integral_aL in atoms.compensation_potential(electrostatic(potential, dipole)):
         value_a[species.atom_a] = integral_aL[:, 0].cpu().numpy() / sqrt(4 * pi) * HARTREE_EV
-    radius = {s.setup.symbol: sqrt(1.5) * s.setup.shape_radius * BOHR_ANGSTROM for s in atoms.layout.species}
+    radius = {s.setup.symbol: sqrt(1.5) * s.setup.shape.rc * BOHR_ANGSTROM for s in atoms.layout.species}
     return CorePotentials(value_a, radius)

@@ -12,7 +12,7 @@ from eigenwerk.dft.paw.wave_limits import WaveLimits
 from eigenwerk.dft.plan.job_size import JobSize
 from eigenwerk.dft.settings.dataset import DataSet
 from eigenwerk.errors import InputError
-from eigenwerk.io.paw.paw_xml import read_paw_xml
+from eigenwerk.io.paw.formats import read_dataset
 from eigenwerk.io.vasp.input.incar import Incar
 from eigenwerk.io.vasp.input.poscar import Poscar
 from eigenwerk.units import BOHR_ANGSTROM
@@ -86,7 +86,7 @@ def check_spheres(
     words, points = [], {}
     for symbol, wanted in accuracy.items():
         try:
-            found = filtered_projectors(read_paw_xml(datasets[symbol].path), limits, wanted)
+            found = filtered_projectors(read_dataset(datasets[symbol].path), limits, wanted)
         except InputError as error:
             message, _, remedy = str(error).removeprefix("LREAL: ").partition(". ")
             findings.add(incar.problem("LREAL", message, remedy))

@@ -31,7 +31,7 @@ from eigenwerk.dft.scf.state import ScfStep, State
 from eigenwerk.dft.terms.energies import Energies
 from eigenwerk.functionals.functional import SIGMA
 from eigenwerk.functionals.table import find_functional
-from eigenwerk.io.paw.paw_xml import PawDataset
+from eigenwerk.io.paw.dataset import PawDataset
 from eigenwerk.io.run_stamp import RunStamp
 from eigenwerk.io.vasp.output.potentials import ChargedCell, CorePotentials, VacuumLevels
 from eigenwerk.io.vasp.output.record import (
